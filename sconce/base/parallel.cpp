@@ -1,0 +1,200 @@
+#include "sconce/base/parallel.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+namespace {
+
+constexpr int max_threads = 1024;
+constexpr int spin_rounds = 200;  // about 5 us of `pause` on current x86, the cost of one sleep and wake-up
+
+using Body = FunctionRef<void(int64_t, int64_t)>;
+
+thread_local bool inside_region = false;
+
+void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Returns the first value of `word` that differs from `old`.
+int wait_for_change(const std::atomic<int>& word, int old) {
+  for (int i = 0; i < spin_rounds; i++) {
+    int now = word.load(std::memory_order_acquire);
+    if (now != old) return now;
+    pause_cpu();
+  }
+  word.wait(old, std::memory_order_acquire);
+  return word.load(std::memory_order_acquire);
+}
+
+// One parallel_for, on the stack of its caller. A thread may touch it only between claiming a range and counting it as
+// done: the caller waits for exactly those, so a worker that wakes up late finds nothing to claim and touches nothing.
+struct Region {
+  Body body;
+  int64_t n;
+  int ranges;
+  std::atomic<bool> failed{false};
+  std::mutex error_mutex{};
+  std::exception_ptr error{};
+  int error_range = max_threads;
+
+  int64_t begin_of(int range) const { return n / ranges * range + std::min<int64_t>(range, n % ranges); }
+
+  void run(int range) noexcept {
+    if (failed.load(std::memory_order_relaxed)) return;
+    try {
+      body(begin_of(range), begin_of(range + 1));
+    } catch (...) {
+      std::lock_guard lock(error_mutex);
+      failed.store(true, std::memory_order_relaxed);
+      if (range < error_range) {
+        error = std::current_exception();
+        error_range = range;
+      }
+    }
+  }
+};
+
+class Pool {
+ public:
+  int size() const noexcept { return size_.load(std::memory_order_relaxed); }
+
+  void resize(int size) {
+    std::lock_guard lock(mutex_);
+    try {
+      while (static_cast<int>(workers_.size()) < size - 1) {
+        int index = static_cast<int>(workers_.size());
+        worker_limit_.store(index + 1, std::memory_order_relaxed);
+        workers_.emplace_back(&Pool::work, this, index, wake_.load(std::memory_order_relaxed));
+      }
+    } catch (const std::system_error& error) {
+      worker_limit_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+      size_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+      SCONCE_CHECK(false, "set_num_threads: the system started {} of {} threads: {}", size_.load(), size, error.what());
+    }
+    if (static_cast<int>(workers_.size()) > size - 1) {
+      worker_limit_.store(size - 1, std::memory_order_relaxed);
+      signal();
+      for (size_t i = static_cast<size_t>(size - 1); i < workers_.size(); i++) workers_[i].join();
+      workers_.resize(static_cast<size_t>(size - 1));
+    }
+    size_.store(size, std::memory_order_relaxed);
+  }
+
+  // False when another thread has the pool; nothing has run then.
+  bool try_run(Region& region) {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    region.ranges = std::min(region.ranges, static_cast<int>(workers_.size()) + 1);
+    region_ = &region;
+    done_.store(0, std::memory_order_relaxed);
+    epoch_++;
+    claims_.store(Claims{epoch_, 0, static_cast<uint16_t>(region.ranges)}, std::memory_order_release);
+    signal();
+
+    inside_region = true;
+    work_on_ranges();
+    inside_region = false;
+    for (int done = done_.load(std::memory_order_acquire); done != region.ranges;) done = wait_for_change(done_, done);
+    return true;
+  }
+
+ private:
+  // Which ranges of the current region are taken: [0, next) of `ranges`. The epoch makes an old value never equal a new one.
+  struct alignas(8) Claims {
+    uint32_t epoch;
+    uint16_t next;
+    uint16_t ranges;
+  };
+
+  void signal() {
+    wake_.fetch_add(1, std::memory_order_release);
+    wake_.notify_all();
+  }
+
+  void work_on_ranges() {
+    Claims claims = claims_.load(std::memory_order_acquire);
+    while (claims.next < claims.ranges) {
+      Claims taken{claims.epoch, static_cast<uint16_t>(claims.next + 1), claims.ranges};
+      if (!claims_.compare_exchange_weak(claims, taken, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+      region_->run(claims.next);
+      int done = done_.fetch_add(1, std::memory_order_acq_rel) + 1;
+      if (done == claims.ranges) done_.notify_all();
+      claims = claims_.load(std::memory_order_acquire);
+    }
+  }
+
+  void work(int index, int seen) {
+    inside_region = true;
+    while (index < worker_limit_.load(std::memory_order_relaxed)) {
+      work_on_ranges();
+      seen = wait_for_change(wake_, seen);
+    }
+  }
+
+  std::mutex mutex_;  // held by the thread that runs a region or resizes
+  std::vector<std::thread> workers_;
+  Region* region_ = nullptr;
+  uint32_t epoch_ = 0;
+  std::atomic<int> size_{1};
+  std::atomic<int> worker_limit_{0};  // workers from this index on end
+  alignas(64) std::atomic<Claims> claims_{Claims{0, 0, 0}};
+  alignas(64) std::atomic<int> wake_{0};
+  alignas(64) std::atomic<int> done_{0};
+};
+
+// Never destroyed: static destructors of others may still compute. A forked child has none of the workers and perhaps a
+// locked mutex, so it gets a new pool and forgets the old one.
+std::atomic<Pool*>& pool_slot() {
+  static std::atomic<Pool*> slot = [] {
+    pthread_atfork(nullptr, nullptr, [] {
+      inside_region = false;
+      pool_slot().store(new Pool, std::memory_order_release);
+    });
+    return new Pool;
+  }();
+  return slot;
+}
+
+Pool& pool() { return *pool_slot().load(std::memory_order_acquire); }
+
+}  // namespace
+
+int num_threads() noexcept { return pool().size(); }
+
+void set_num_threads(int count) {
+  SCONCE_CHECK(count >= 1 && count <= max_threads, "set_num_threads: expected 1 to {} threads, got {}", max_threads, count);
+  SCONCE_CHECK(!inside_region, "set_num_threads: called inside a parallel region");
+  pool().resize(count);
+}
+
+bool in_parallel_region() noexcept { return inside_region; }
+
+void parallel_for(int64_t n, int64_t grain, Body body) {
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  Pool& threads = pool();
+  int64_t ranges = std::min<int64_t>(threads.size(), n / grain);
+  if (ranges > 1 && !inside_region) {
+    Region region{body, n, static_cast<int>(ranges)};
+    if (threads.try_run(region)) {
+      if (region.error) std::rethrow_exception(region.error);
+      return;
+    }
+  }
+  body(0, n);
+}
+
+}  // namespace sconce
