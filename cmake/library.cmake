@@ -1,0 +1,69 @@
+# libsconce: one set of objects, linked as a shared and as a static library.
+# Programs link `sconce` (shared); unit tests link `sconce_static`, which also shows them what is not exported.
+
+# {fmt}, compiled into whoever needs it (see fmt.cpp).
+find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
+add_library(sconce_fmt STATIC cmake/fmt.cpp)
+target_include_directories(sconce_fmt SYSTEM PUBLIC "${FMT_INCLUDE_DIR}")
+
+# Flags and include folders that everything of ours shares.
+add_library(sconce_common INTERFACE)
+target_include_directories(sconce_common INTERFACE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
+target_link_libraries(sconce_common INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+add_dependencies(sconce_common sconce_generated)
+
+# Folders that are parts of their own, not of libsconce: loaded on use, or for tests only.
+set(separate_parts codegen/llvm codegen/cuda kernels/cuda python)
+
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/*.cpp")
+list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+list(FILTER sources EXCLUDE REGEX "/sconce/kernels/cpu/simd/")
+foreach(part IN LISTS separate_parts)
+  list(FILTER sources EXCLUDE REGEX "/sconce/${part}/")
+endforeach()
+
+add_library(sconce_objects OBJECT ${sources} ${SCONCE_GENERATED_SOURCES})
+target_link_libraries(sconce_objects PRIVATE sconce_common)
+target_include_directories(sconce_objects SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")
+target_compile_definitions(sconce_objects PRIVATE SCONCE_BUILDING_LIBRARY)
+target_compile_options(sconce_objects PRIVATE -ftls-model=initial-exec)
+target_precompile_headers(sconce_objects PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
+add_dependencies(sconce_objects sconce_generated)
+set(object_libraries sconce_objects)
+
+# Vector loops: the same sources once per instruction-set level, each in a namespace of its own (v2, v3, v4), chosen at
+# run time. They hold no inline functions of the standard library: the linker keeps one copy of such a function for the
+# whole program, and it might keep the one that needs AVX-512. Hence no precompiled header, and -O2 even when debugging.
+file(GLOB simd_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/kernels/cpu/simd/*.cpp")
+list(FILTER simd_sources EXCLUDE REGEX "_test\\.cpp$")
+list(APPEND simd_sources ${SCONCE_GENERATED_SIMD})
+if(simd_sources)
+  foreach(level 2 3 4)
+    set(target sconce_simd_v${level})
+    add_library(${target} OBJECT ${simd_sources})
+    target_link_libraries(${target} PRIVATE sconce_common)
+    target_compile_definitions(${target} PRIVATE SCONCE_BUILDING_LIBRARY SCONCE_ISA=${level}
+                               SCONCE_ISA_NAMESPACE=v${level})
+    target_compile_options(${target} PRIVATE -march=x86-64-v${level} -O2 -fno-math-errno -fno-trapping-math -fwrapv)
+    add_dependencies(${target} sconce_generated)
+    list(APPEND object_libraries ${target})
+  endforeach()
+endif()
+
+set(objects)
+foreach(library IN LISTS object_libraries)
+  list(APPEND objects "$<TARGET_OBJECTS:${library}>")
+endforeach()
+
+add_library(sconce SHARED ${objects})
+target_link_libraries(sconce PUBLIC sconce_common PRIVATE sconce_fmt)
+target_link_options(sconce PRIVATE -Wl,--exclude-libs,ALL)
+set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX)
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
+  target_link_options(sconce PRIVATE -Wl,-O1 -Wl,-z,defs)
+endif()
+
+# Whole: operators register themselves from objects that nothing else refers to.
+add_library(sconce_static STATIC ${objects})
+target_link_libraries(sconce_static PUBLIC sconce_common sconce_fmt)
+set_target_properties(sconce_static PROPERTIES OUTPUT_NAME sconce LINKER_LANGUAGE CXX)

@@ -1,0 +1,53 @@
+# The operator table's generated code, in <build>/generated.
+#
+# `python3 -m opgen --out DIR --list` names the files that would be written, one `<kind> <relative path>` a line, with
+# the kinds `source` (compiled once), `simd` (compiled for every instruction-set level) and `header`. The list depends
+# on which ops/*.toml there are and is asked for while configuring; the files are written while building. opgen leaves a
+# file alone whose text would not change, so only what depends on a real change is compiled again.
+#
+# Sets SCONCE_GENERATED_DIR, SCONCE_GENERATED_SOURCES, SCONCE_GENERATED_SIMD; defines the target sconce_generated.
+find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+
+set(SCONCE_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
+set(SCONCE_GENERATED_SOURCES)
+set(SCONCE_GENERATED_SIMD)
+file(MAKE_DIRECTORY "${SCONCE_GENERATED_DIR}")
+
+file(GLOB op_tables CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/*.toml")
+file(GLOB opgen_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/opgen/*.py")
+list(FILTER opgen_sources EXCLUDE REGEX "_test\\.py$")
+
+if(op_tables AND EXISTS "${PROJECT_SOURCE_DIR}/opgen/__main__.py")
+  set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${opgen_sources})
+  set(opgen "${CMAKE_COMMAND}" -E env PYTHONDONTWRITEBYTECODE=1
+      "${Python3_EXECUTABLE}" -m opgen --out "${SCONCE_GENERATED_DIR}")
+
+  execute_process(COMMAND ${opgen} --list WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                  OUTPUT_VARIABLE listing RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "opgen --list failed")
+  endif()
+
+  set(generated_files)
+  string(REGEX MATCHALL "[^\n]+" listing "${listing}")
+  foreach(line IN LISTS listing)
+    if(NOT line MATCHES "^(source|simd|header) ([^ ]+)$")
+      message(FATAL_ERROR "opgen --list printed '${line}', expected '<source|simd|header> <path>'")
+    endif()
+    set(kind "${CMAKE_MATCH_1}")
+    set(path "${SCONCE_GENERATED_DIR}/${CMAKE_MATCH_2}")
+    list(APPEND generated_files "${path}")
+    if(kind STREQUAL "source")
+      list(APPEND SCONCE_GENERATED_SOURCES "${path}")
+    elseif(kind STREQUAL "simd")
+      list(APPEND SCONCE_GENERATED_SIMD "${path}")
+    endif()
+  endforeach()
+
+  add_custom_command(OUTPUT ${generated_files} COMMAND ${opgen}
+                     DEPENDS ${op_tables} ${opgen_sources} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                     COMMENT "Generating operators" VERBATIM)
+  add_custom_target(sconce_generated DEPENDS ${generated_files})
+else()
+  add_custom_target(sconce_generated)
+endif()

@@ -1,0 +1,31 @@
+# Programs: every folder cli/<name> and every file examples/<name>.cpp is one, linked to libsconce.so.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
+# sconce_program(NAME SOURCE...): a program in bin/ that finds the library in ../lib, wherever the two are moved.
+function(sconce_program name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE sconce sconce_fmt)
+  target_precompile_headers(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
+  set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
+endfunction()
+
+file(GLOB cli_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/cli/*")
+foreach(folder IN LISTS cli_folders)
+  if(IS_DIRECTORY "${folder}")
+    file(GLOB cli_sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+    list(FILTER cli_sources EXCLUDE REGEX "_test\\.cpp$")
+    if(cli_sources)
+      get_filename_component(name "${folder}" NAME)
+      sconce_program(${name} ${cli_sources})
+    endif()
+  endif()
+endforeach()
+
+file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
+foreach(source IN LISTS example_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  sconce_program(${name} "${source}")
+endforeach()
+if(EXISTS "${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt")
+  add_subdirectory(examples)
+endif()

@@ -1,0 +1,20 @@
+# sconce-tests: every *_test.cpp beside the code, in one program. ctest knows each case by its name.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
+     "${PROJECT_SOURCE_DIR}/sconce/*_test.cpp" "${PROJECT_SOURCE_DIR}/cli/*_test.cpp")
+foreach(part IN LISTS separate_parts)
+  list(FILTER test_sources EXCLUDE REGEX "/sconce/${part}/")
+endforeach()
+
+if(test_sources)
+  add_executable(sconce-tests ${test_sources})
+  target_link_libraries(sconce-tests PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,sconce_static>" GTest::gtest_main)
+  target_compile_definitions(sconce-tests PRIVATE SCONCE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_precompile_headers(sconce-tests PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>" <gtest/gtest.h>)
+  set_target_properties(sconce-tests PROPERTIES ENABLE_EXPORTS ON)
+  gtest_discover_tests(sconce-tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                       PROPERTIES TIMEOUT 300)
+endif()
