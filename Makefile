@@ -1,0 +1,41 @@
+# The front door. `make help` lists what there is. PRESET=debug, asan, tsan or clang builds and tests another variant.
+PRESET ?= release
+JOBS ?= $(shell nproc)
+BUILD := build/$(PRESET)
+
+.PHONY: help demo test build bench size format lint clean bootstrap
+
+help:                 ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: build           ## build, then run a first program
+	@$(BUILD)/bin/demo
+
+test: build           ## build, then run every test
+	@tools/run_tests $(PRESET) $(JOBS)
+
+build: bootstrap      ## compile everything into build/$(PRESET)
+	@tools/build $(PRESET) $(JOBS)
+
+bench: build          ## Google Benchmark programs, then the comparison with PyTorch
+	@tools/bootstrap bench
+	@bench/run $(BUILD)
+
+size: build           ## how large the libraries and programs are, stripped
+	@tools/size $(BUILD)
+
+format:               ## clang-format on every source
+	@tools/bootstrap lint
+	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-19 -i
+
+lint: build           ## clang-tidy and the format, without changing anything
+	@tools/bootstrap lint
+	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-19 --dry-run -Werror
+	@git ls-files -z 'sconce/*.cpp' 'cli/*.cpp' ':!sconce/kernels/cpu/simd/*' ':!*_test.cpp' | \
+	  xargs -0 -n 4 -P $(JOBS) clang-tidy-19 --quiet -p $(BUILD)
+
+clean:                ## remove build/
+	@rm -rf build
+
+bootstrap:
+	@tools/bootstrap
