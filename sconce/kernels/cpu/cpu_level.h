@@ -1,0 +1,20 @@
+// Which of the instruction sets that kernels are compiled for this machine runs.
+#pragma once
+
+#include "sconce/base/export.h"
+
+namespace sconce {
+
+namespace detail {
+extern SCONCE_API int cached_cpu_level;  // 0 until first asked
+SCONCE_API int find_cpu_level();
+}  // namespace detail
+
+// 2, 3 or 4: x86-64-v2 (SSE4.2), -v3 (AVX2, FMA, F16C), -v4 (AVX-512). Found once. The environment variable
+// SCONCE_CPU_LEVEL lowers it, for tests. Throws Error on a machine below v2, or when the variable is none of 2, 3, 4.
+inline int cpu_level() {
+  const int level = __atomic_load_n(&detail::cached_cpu_level, __ATOMIC_RELAXED);
+  return level != 0 ? level : detail::find_cpu_level();
+}
+
+}  // namespace sconce
