@@ -1,0 +1,96 @@
+// Counted objects and Ref<T>, the owning pointer to them.
+//
+// Note [One count word]
+// The strong count is the low half of one 64-bit word, the weak count its high half. So `word == 1` means: one owner and
+// nobody watching, and the last owner frees without a locked instruction. That is only right because weak handles count
+// in the same word: a weak handle elsewhere could otherwise revive the object between the test and the free.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace sconce {
+
+class RefCount {
+ public:
+  // A new object has one owner.
+  void retain() noexcept { word_.fetch_add(1, std::memory_order_relaxed); }
+  // True when the caller dropped the last owner and must destroy the object.
+  [[nodiscard]] bool release() noexcept {
+    if (word_.load(std::memory_order_acquire) == 1) return true;
+    return static_cast<uint32_t>(word_.fetch_sub(1, std::memory_order_acq_rel)) == 1;
+  }
+  bool unique() const noexcept { return word_.load(std::memory_order_acquire) == 1; }
+  uint32_t owners() const noexcept { return static_cast<uint32_t>(word_.load(std::memory_order_relaxed)); }
+
+ private:
+  std::atomic<uint64_t> word_{1};
+};
+
+// Base of everything that a Value can own besides tensors: strings, lists, dicts, tuples, objects, ...
+class Counted {
+ public:
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  virtual ~Counted() = default;
+  RefCount count;
+
+ protected:
+  Counted() = default;
+};
+
+inline void retain(Counted* p) noexcept {
+  if (p) p->count.retain();
+}
+inline void release(Counted* p) noexcept {
+  if (p && p->count.release()) delete p;
+}
+
+// Owning pointer to T, for which retain(T*) and release(T*) exist. Null is allowed.
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  Ref(const Ref& other) : p_(other.p_) { retain(p_); }
+  Ref(Ref&& other) noexcept : p_(std::exchange(other.p_, nullptr)) {}
+  template <class U>
+    requires std::convertible_to<U*, T*>
+  Ref(Ref<U> other) : p_(other.leak()) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(p_, other.p_);
+    return *this;
+  }
+  ~Ref() { release(p_); }
+
+  // Takes over one count of `p`.
+  static Ref adopt(T* p) {
+    Ref r;
+    r.p_ = p;
+    return r;
+  }
+  // Adds a count.
+  static Ref share(T* p) {
+    retain(p);
+    return adopt(p);
+  }
+  T* leak() { return std::exchange(p_, nullptr); }
+
+  T* get() const { return p_; }
+  T& operator*() const { return *p_; }
+  T* operator->() const { return p_; }
+  explicit operator bool() const { return p_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) { return a.p_ == b.p_; }
+
+ private:
+  T* p_ = nullptr;
+};
+
+template <class T, class... Args>
+Ref<T> make_ref(Args&&... args) {
+  return Ref<T>::adopt(new T(std::forward<Args>(args)...));
+}
+
+}  // namespace sconce

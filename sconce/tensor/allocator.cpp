@@ -1,0 +1,308 @@
+#include "sconce/tensor/allocator.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include <sys/mman.h>
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+namespace {
+
+// Size classes: 0..15 hold 64 * (c + 1) bytes; from 16 on, four steps per power of two, starting at 1 KiB.
+constexpr int kSmallClasses = 16;
+constexpr int kMediumClasses = 40;                                // up to 1 MiB
+constexpr int kThreadClasses = kSmallClasses + kMediumClasses;    // kept in thread lists
+constexpr int kClasses = kThreadClasses + 4 * 26;                 // up to 64 TiB
+constexpr size_t kSlabBytes = 64 * 1024;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+constexpr size_t class_bytes(int c) {
+  if (c < kSmallClasses) return size_t{64} * (c + 1);
+  const int step = c - kSmallClasses;
+  return (size_t{1024} << (step / 4)) / 4 * (5 + step % 4);
+}
+
+int class_of(size_t bytes) {
+  if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
+  const int log2 = std::bit_width(bytes - 1) - 1;                 // 2^log2 < bytes <= 2^(log2+1)
+  const size_t quarter = size_t{1} << (log2 - 2);
+  const int step = static_cast<int>((bytes - 1 - (size_t{1} << log2)) / quarter);
+  return kSmallClasses + (log2 - 10) * 4 + step;
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+[[noreturn]] SCONCE_COLD void out_of_memory(size_t bytes) {
+  fail("not enough memory: tried to allocate {} bytes", bytes);
+}
+
+void* system_allocate(size_t bytes) {
+  if (bytes >= kHugePage) {
+    // Fresh large blocks are touched at once: with huge pages that costs 1.5x instead of 6x of the arithmetic.
+    void* p = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+    if (!p) out_of_memory(bytes);
+    madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+  }
+  void* p = std::aligned_alloc(64, bytes);
+  if (!p) out_of_memory(bytes);
+  return p;
+}
+
+#ifndef SCONCE_NO_POOLS
+
+// How many blocks a thread keeps per class before it gives half of them to the depot.
+constexpr int batch_of(int c) {
+  if (c < kSmallClasses) return 64;
+  const size_t bytes = class_bytes(c);
+  return static_cast<int>(std::clamp<size_t>((size_t{512} << 10) / bytes, 1, 32));
+}
+
+struct Batch {
+  FreeBlock* head;
+  int count;
+};
+
+// Shared by all threads: full batches of small and medium blocks, single large blocks.
+struct Depot {
+  std::mutex mutex;
+  std::vector<Batch> batches[kThreadClasses];
+  std::vector<void*> slabs;  // never given back: small blocks of many tensors share one
+  struct Large {
+    void* data;
+    uint8_t size_class;
+  };
+  std::vector<Large> large;  // oldest first
+  size_t large_bytes = 0;
+  size_t large_limit = size_t{1} << 30;
+};
+
+// Never destroyed: tensors may be freed by other static destructors.
+Depot& depot() {
+  static Depot* d = new Depot;
+  return *d;
+}
+
+struct ThreadLists {
+  FreeBlock* head[kThreadClasses];
+  int count[kThreadClasses];
+  bool registered;
+  bool closed;  // the thread is ending: blocks go straight to the depot
+};
+thread_local constinit ThreadLists lists{};
+
+void give_to_depot(int c, FreeBlock* head, int count) noexcept {
+  Depot& d = depot();
+  std::lock_guard lock(d.mutex);
+  try {
+    d.batches[c].push_back({head, count});
+  } catch (...) {
+    // no memory for the list itself: the blocks stay lost to reuse, which is no error
+  }
+}
+
+struct ThreadExit {
+  ~ThreadExit() {
+    lists.closed = true;
+    for (int c = 0; c < kThreadClasses; ++c) {
+      if (lists.head[c]) give_to_depot(c, lists.head[c], lists.count[c]);
+      lists.head[c] = nullptr;
+      lists.count[c] = 0;
+    }
+  }
+};
+
+SCONCE_COLD void register_thread() {
+  static thread_local ThreadExit on_exit;
+  (void)&on_exit;
+  lists.registered = true;
+}
+
+SCONCE_COLD void* refill(int c) {
+  if (!lists.registered && !lists.closed) register_thread();
+  Depot& d = depot();
+  std::unique_lock lock(d.mutex);
+  if (!d.batches[c].empty()) {
+    Batch batch = d.batches[c].back();
+    d.batches[c].pop_back();
+    lock.unlock();
+    if (lists.closed) {
+      if (batch.head->next) give_to_depot(c, batch.head->next, batch.count - 1);
+      return batch.head;
+    }
+    lists.head[c] = batch.head->next;
+    lists.count[c] = batch.count - 1;
+    return batch.head;
+  }
+  if (c >= kSmallClasses) {
+    lock.unlock();
+    return system_allocate(class_bytes(c));
+  }
+  char* slab = static_cast<char*>(system_allocate(kSlabBytes));
+  d.slabs.push_back(slab);
+  lock.unlock();
+  const size_t bytes = class_bytes(c);
+  const int total = static_cast<int>(kSlabBytes / bytes);
+  FreeBlock* head = nullptr;
+  for (int i = total - 1; i > 0; --i) {
+    auto* block = reinterpret_cast<FreeBlock*>(slab + i * bytes);
+    block->next = head;
+    head = block;
+  }
+  if (lists.closed) {
+    give_to_depot(c, head, total - 1);
+  } else {
+    lists.head[c] = head;
+    lists.count[c] = total - 1;
+  }
+  return slab;
+}
+
+SCONCE_COLD void spill(int c) noexcept {
+  if (!lists.registered) register_thread();
+  // The older half goes, the blocks used last stay in cache.
+  const int keep = batch_of(c);
+  FreeBlock* last = lists.head[c];
+  for (int i = 1; i < keep; ++i) last = last->next;
+  FreeBlock* rest = last->next;
+  last->next = nullptr;
+  give_to_depot(c, rest, lists.count[c] - keep);
+  lists.count[c] = keep;
+}
+
+void* allocate_large(int c) {
+  Depot& d = depot();
+  {
+    std::lock_guard lock(d.mutex);
+    for (size_t i = d.large.size(); i-- > 0;) {
+      if (d.large[i].size_class != c) continue;
+      void* p = d.large[i].data;
+      d.large.erase(d.large.begin() + static_cast<ptrdiff_t>(i));
+      d.large_bytes -= class_bytes(c);
+      return p;
+    }
+  }
+  return system_allocate(class_bytes(c));
+}
+
+void free_large(void* p, int c) noexcept {
+  Depot& d = depot();
+  const size_t bytes = class_bytes(c);
+  std::vector<Depot::Large> evicted;
+  {
+    std::lock_guard lock(d.mutex);
+    if (bytes <= d.large_limit) {
+      try {
+        while (d.large_bytes + bytes > d.large_limit) {
+          evicted.push_back(d.large.front());
+          d.large_bytes -= class_bytes(d.large.front().size_class);
+          d.large.erase(d.large.begin());
+        }
+        d.large.push_back({p, static_cast<uint8_t>(c)});
+        d.large_bytes += bytes;
+        p = nullptr;
+      } catch (...) {
+        // keep p: it is freed below
+      }
+    }
+  }
+  for (const auto& block : evicted) std::free(block.data);
+  if (p) std::free(p);
+}
+
+#endif  // SCONCE_NO_POOLS
+
+}  // namespace
+
+size_t block_capacity(uint8_t size_class) noexcept { return class_bytes(size_class); }
+
+#ifdef SCONCE_NO_POOLS
+
+// The exact size, so that a sanitizer sees the first byte past the end.
+Block allocate_block(size_t bytes) {
+  if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
+  return {system_allocate((std::max<size_t>(bytes, 1) + 63) / 64 * 64), static_cast<uint8_t>(class_of(bytes))};
+}
+void free_block(void* data, uint8_t) noexcept { std::free(data); }
+void release_cached_memory() {}
+void set_cache_limit(size_t) {}
+
+#else
+
+Block allocate_block(size_t bytes) {
+  if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
+  const int c = class_of(bytes);
+  if (c < kThreadClasses) [[likely]] {
+    FreeBlock* block = lists.head[c];
+    if (block) [[likely]] {
+      lists.head[c] = block->next;
+      --lists.count[c];
+      return {block, static_cast<uint8_t>(c)};
+    }
+    return {refill(c), static_cast<uint8_t>(c)};
+  }
+  return {allocate_large(c), static_cast<uint8_t>(c)};
+}
+
+void free_block(void* data, uint8_t size_class) noexcept {
+  const int c = size_class;
+  if (c >= kThreadClasses) return free_large(data, c);
+  auto* block = static_cast<FreeBlock*>(data);
+  if (lists.closed) [[unlikely]] {
+    block->next = nullptr;
+    return give_to_depot(c, block, 1);
+  }
+  block->next = lists.head[c];
+  lists.head[c] = block;
+  if (++lists.count[c] >= 2 * batch_of(c)) [[unlikely]] spill(c);
+}
+
+void release_cached_memory() {
+  Depot& d = depot();
+  std::vector<Depot::Large> large;
+  std::vector<Batch> medium;
+  {
+    std::lock_guard lock(d.mutex);
+    large.swap(d.large);
+    d.large_bytes = 0;
+    for (int c = kSmallClasses; c < kThreadClasses; ++c) {
+      medium.insert(medium.end(), d.batches[c].begin(), d.batches[c].end());
+      d.batches[c].clear();
+    }
+  }
+  for (int c = kSmallClasses; c < kThreadClasses; ++c) {
+    medium.push_back({lists.head[c], lists.count[c]});
+    lists.head[c] = nullptr;
+    lists.count[c] = 0;
+  }
+  for (const auto& block : large) std::free(block.data);
+  for (const Batch& batch : medium) {
+    for (FreeBlock* p = batch.head; p;) {
+      FreeBlock* next = p->next;
+      std::free(p);
+      p = next;
+    }
+  }
+}
+
+void set_cache_limit(size_t bytes) {
+  Depot& d = depot();
+  std::lock_guard lock(d.mutex);
+  d.large_limit = bytes;
+  while (d.large_bytes > d.large_limit) {
+    d.large_bytes -= class_bytes(d.large.front().size_class);
+    std::free(d.large.front().data);
+    d.large.erase(d.large.begin());
+  }
+}
+
+#endif
+
+}  // namespace sconce

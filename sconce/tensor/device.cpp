@@ -1,0 +1,45 @@
+#include "sconce/tensor/device.h"
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+
+std::string to_string(Device d) {
+  std::string text = d.type == DeviceType::cpu ? "cpu" : d.type == DeviceType::cuda ? "cuda" : "meta";
+  if (d.index >= 0) text += ":" + std::to_string(d.index);
+  return text;
+}
+
+Device parse_device(std::string_view text) {
+  Device d;
+  const size_t colon = text.find(':');
+  const std::string_view type = text.substr(0, colon);
+  if (type == "cpu") {
+    d.type = DeviceType::cpu;
+  } else if (type == "cuda") {
+    d.type = DeviceType::cuda;
+  } else if (type == "meta") {
+    d.type = DeviceType::meta;
+  } else {
+    fail("expected one of cpu, cuda, meta as device type, got '{}'", text);
+  }
+  if (colon == std::string_view::npos) return d;
+  const std::string_view index = text.substr(colon + 1);
+  SCONCE_CHECK(!index.empty() && index.size() <= 3 && index.find_first_not_of("0123456789") == std::string_view::npos &&
+                   std::stoi(std::string(index)) < 128,
+               "invalid device string '{}'", text);
+  d.index = static_cast<int8_t>(std::stoi(std::string(index)));
+  return d;
+}
+
+std::string_view memory_format_name(MemoryFormat f) {
+  switch (f) {
+    case MemoryFormat::contiguous: return "contiguous_format";
+    case MemoryFormat::preserve: return "preserve_format";
+    case MemoryFormat::channels_last: return "channels_last";
+    case MemoryFormat::channels_last_3d: return "channels_last_3d";
+  }
+  return "unknown";
+}
+
+}  // namespace sconce

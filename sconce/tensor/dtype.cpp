@@ -1,0 +1,50 @@
+#include "sconce/tensor/dtype.h"
+
+#include <atomic>
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+namespace {
+
+struct Names {
+  std::string_view name, legacy;
+};
+constexpr Names kNames[kDTypeSlots] = {
+    {"uint8", "Byte"},  {"int8", "Char"},     {"int16", "Short"},     {"int32", "Int"},
+    {"int64", "Long"},  {"float16", "Half"},  {"float32", "Float"},   {"float64", "Double"},
+    {"", ""},           {"complex64", "ComplexFloat"}, {"complex128", "ComplexDouble"}, {"bool", "Bool"},
+    {"", ""},           {"", ""},             {"", ""},               {"bfloat16", "BFloat16"}};
+
+std::atomic<DType> default_float{DType::float32};
+
+}  // namespace
+
+std::string_view dtype_name(DType t) { return kNames[static_cast<int>(t)].name; }
+std::string_view dtype_legacy_name(DType t) { return kNames[static_cast<int>(t)].legacy; }
+
+bool dtype_from_name(std::string_view name, DType* out) {
+  for (DType t : kAllDTypes) {
+    if (dtype_name(t) == name) {
+      *out = t;
+      return true;
+    }
+  }
+  return false;
+}
+
+DType dtype_from_number(int64_t number) {
+  for (DType t : kAllDTypes) {
+    if (static_cast<int64_t>(t) == number) return t;
+  }
+  fail("dtype number {} is not supported", number);
+}
+
+DType default_dtype() { return default_float.load(std::memory_order_relaxed); }
+
+void set_default_dtype(DType t) {
+  SCONCE_CHECK_AS(type, is_floating(t), "the default dtype must be a floating point type, got {}", dtype_name(t));
+  default_float.store(t, std::memory_order_relaxed);
+}
+
+}  // namespace sconce

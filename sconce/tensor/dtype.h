@@ -1,0 +1,80 @@
+// DType: the element types, numbered as PyTorch numbers them in files and schemas (ScalarType).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "sconce/base/export.h"
+
+namespace sconce {
+
+enum class DType : int8_t {
+  uint8 = 0,
+  int8 = 1,
+  int16 = 2,
+  int32 = 3,
+  int64 = 4,
+  float16 = 5,
+  float32 = 6,
+  float64 = 7,
+  complex64 = 9,
+  complex128 = 10,
+  bool_ = 11,
+  bfloat16 = 15,
+};
+
+inline constexpr int kDTypeSlots = 16;  // one more than the largest number above
+inline constexpr DType kAllDTypes[] = {DType::bool_,    DType::uint8,    DType::int8,    DType::int16,
+                                       DType::int32,    DType::int64,    DType::float16, DType::bfloat16,
+                                       DType::float32,  DType::float64,  DType::complex64, DType::complex128};
+
+// Promotion compares categories first: bool < integral < floating < complex.
+enum class Category : uint8_t { boolean, integral, floating, complex };
+
+namespace detail {
+struct DTypeInfo {
+  uint8_t size;
+  Category category;
+};
+inline constexpr DTypeInfo kDTypeInfo[kDTypeSlots] = {
+    {1, Category::integral}, {1, Category::integral}, {2, Category::integral},  {4, Category::integral},
+    {8, Category::integral}, {2, Category::floating}, {4, Category::floating},  {8, Category::floating},
+    {0, Category::boolean},  {8, Category::complex},  {16, Category::complex},  {1, Category::boolean},
+    {0, Category::boolean},  {0, Category::boolean},  {0, Category::boolean},   {2, Category::floating}};
+}  // namespace detail
+
+constexpr size_t item_size(DType t) { return detail::kDTypeInfo[static_cast<int>(t)].size; }
+constexpr Category category(DType t) { return detail::kDTypeInfo[static_cast<int>(t)].category; }
+constexpr bool is_floating(DType t) { return category(t) == Category::floating; }
+constexpr bool is_complex(DType t) { return category(t) == Category::complex; }
+constexpr bool is_integral(DType t) { return category(t) == Category::integral; }  // bool is not integral here
+constexpr bool is_reduced_float(DType t) { return t == DType::float16 || t == DType::bfloat16; }
+
+// complex64 -> float32, complex128 -> float64, others unchanged.
+constexpr DType real_dtype(DType t) {
+  return t == DType::complex64 ? DType::float32 : t == DType::complex128 ? DType::float64 : t;
+}
+// float64 -> complex128, other floats -> complex64, complex unchanged. (There is no complex32 here.)
+constexpr DType complex_dtype(DType t) {
+  return is_complex(t) ? t : t == DType::float64 ? DType::complex128 : DType::complex64;
+}
+
+SCONCE_API std::string_view dtype_name(DType t);           // "float32", as in torch.float32
+SCONCE_API std::string_view dtype_legacy_name(DType t);    // "Float", as in PyTorch's messages and IR
+SCONCE_API bool dtype_from_name(std::string_view name, DType* out);
+// Validates a ScalarType number from a file or a Value; throws Error for one that Sconce does not have.
+SCONCE_API DType dtype_from_number(int64_t number);
+
+SCONCE_API DType default_dtype();
+SCONCE_API void set_default_dtype(DType t);  // floating only
+
+// Storage formats without arithmetic; half.h has the conversions.
+struct Half {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+
+}  // namespace sconce

@@ -1,0 +1,30 @@
+#include "sconce/tensor/key_set.h"
+
+namespace sconce {
+
+thread_local constinit ThreadModes thread_modes;
+
+std::string_view key_name(Key k) {
+  switch (k) {
+    case Key::cpu: return "CPU";
+    case Key::cuda: return "CUDA";
+    case Key::meta: return "Meta";
+    case Key::python: return "Python";
+    case Key::functionalize: return "Functionalize";
+    case Key::view: return "View";
+    case Key::autograd: return "Autograd";
+    case Key::autocast: return "Autocast";
+    case Key::tracer: return "Tracer";
+    case Key::observe: return "Observe";
+  }
+  return "unknown";
+}
+
+ModeGuard::ModeGuard(KeySet include, KeySet exclude) : saved_(thread_modes) {
+  thread_modes.include |= include.bits();
+  thread_modes.exclude |= exclude.bits();
+}
+
+ModeGuard::~ModeGuard() { thread_modes = saved_; }
+
+}  // namespace sconce

@@ -1,0 +1,77 @@
+// Dispatch keys. A tensor carries the set of keys that have work to do for it; modes of the current thread add or remove
+// keys; the highest one left decides which kernel an operator runs. A key that no one uses costs nothing.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "sconce/base/export.h"
+
+namespace sconce {
+
+enum class Key : uint8_t {
+  // backends: exactly one is left when all intercepting keys are done
+  cpu = 0,
+  cuda = 1,
+  meta = 2,
+  // intercepting keys, lowest priority first
+  python = 4,
+  functionalize = 5,
+  view = 6,  // a view that autograd must watch
+  autograd = 7,
+  autocast = 8,
+  tracer = 9,
+  observe = 10,  // profiler and hooks
+};
+inline constexpr int kKeys = 16;
+
+class KeySet {
+ public:
+  constexpr KeySet() = default;
+  constexpr explicit KeySet(uint16_t bits) : bits_(bits) {}
+  constexpr KeySet(Key k) : bits_(static_cast<uint16_t>(1u << static_cast<int>(k))) {}
+  constexpr KeySet(std::initializer_list<Key> keys) {
+    for (Key k : keys) bits_ |= KeySet(k).bits_;
+  }
+  constexpr uint16_t bits() const { return bits_; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr bool has(Key k) const { return bits_ & KeySet(k).bits_; }
+  constexpr KeySet operator|(KeySet o) const { return KeySet(static_cast<uint16_t>(bits_ | o.bits_)); }
+  constexpr KeySet operator&(KeySet o) const { return KeySet(static_cast<uint16_t>(bits_ & o.bits_)); }
+  constexpr KeySet operator-(KeySet o) const { return KeySet(static_cast<uint16_t>(bits_ & ~o.bits_)); }
+  constexpr KeySet& operator|=(KeySet o) { return *this = *this | o; }
+  // All keys below k: what a kernel for k passes on to reach the rest of the stack.
+  static constexpr KeySet below(Key k) { return KeySet(static_cast<uint16_t>((1u << static_cast<int>(k)) - 1)); }
+  constexpr int highest() const { return 15 - std::countl_zero(bits_); }  // -1 when empty
+  friend constexpr bool operator==(KeySet a, KeySet b) { return a.bits_ == b.bits_; }
+
+ private:
+  uint16_t bits_ = 0;
+};
+
+inline constexpr KeySet kBackendKeys{Key::cpu, Key::cuda, Key::meta};
+
+SCONCE_API std::string_view key_name(Key k);
+
+// The current thread's modes: `include` is added to every call's keys, then `exclude` is taken away.
+struct ThreadModes {
+  uint16_t include = 0;
+  uint16_t exclude = 0;
+};
+extern thread_local constinit ThreadModes thread_modes;
+
+// For the duration of a scope: keys added to or removed from this thread's calls.
+class SCONCE_API ModeGuard {
+ public:
+  ModeGuard(KeySet include, KeySet exclude);
+  ~ModeGuard();
+  ModeGuard(const ModeGuard&) = delete;
+  ModeGuard& operator=(const ModeGuard&) = delete;
+
+ private:
+  ThreadModes saved_;
+};
+
+}  // namespace sconce

@@ -1,0 +1,93 @@
+#include "sconce/tensor/scalar.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+namespace {
+
+std::string number(double v) {
+  if (std::isnan(v)) return "nan";
+  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  char text[40];
+  std::string s(text, std::to_chars(text, text + sizeof text, v).ptr);
+  if (s.find_first_of(".e") == std::string::npos) s += ".0";
+  return s;
+}
+
+}  // namespace
+
+DType Scalar::dtype() const {
+  switch (tag_) {
+    case Tag::boolean: return DType::bool_;
+    case Tag::integer: return DType::int64;
+    case Tag::real: return default_dtype();
+    case Tag::complex: return complex_dtype(default_dtype());
+  }
+  fail("unknown scalar tag");
+}
+
+int64_t Scalar::to_int() const {
+  switch (tag_) {
+    case Tag::boolean:
+    case Tag::integer: return integer_;
+    case Tag::real:
+    case Tag::complex: {
+      const double d = to_double();
+      SCONCE_CHECK(d >= -0x1p63 && d < 0x1p63, "value {} cannot be converted to type int64 without overflow", to_string());
+      return static_cast<int64_t>(d);
+    }
+  }
+  fail("unknown scalar tag");
+}
+
+double Scalar::to_double() const {
+  switch (tag_) {
+    case Tag::boolean:
+    case Tag::integer: return static_cast<double>(integer_);
+    case Tag::real: return real_;
+    case Tag::complex:
+      SCONCE_CHECK(complex_.imag() == 0, "value {} cannot be converted to a real number without losing its imaginary part",
+                   to_string());
+      return complex_.real();
+  }
+  fail("unknown scalar tag");
+}
+
+bool Scalar::to_bool() const {
+  switch (tag_) {
+    case Tag::boolean:
+    case Tag::integer: return integer_ != 0;
+    case Tag::real: return real_ != 0;
+    case Tag::complex: return complex_ != std::complex<double>();
+  }
+  fail("unknown scalar tag");
+}
+
+std::complex<double> Scalar::to_complex() const { return tag_ == Tag::complex ? complex_ : to_double(); }
+
+bool Scalar::equals(double v) const { return tag_ == Tag::complex ? complex_ == v : to_double() == v; }
+
+Scalar Scalar::operator-() const {
+  switch (tag_) {
+    case Tag::boolean:
+    case Tag::integer: return Scalar(static_cast<int64_t>(-static_cast<uint64_t>(integer_)));
+    case Tag::real: return Scalar(-real_);
+    case Tag::complex: return Scalar(-complex_);
+  }
+  fail("unknown scalar tag");
+}
+
+std::string Scalar::to_string() const {
+  switch (tag_) {
+    case Tag::boolean: return integer_ ? "True" : "False";
+    case Tag::integer: return std::to_string(integer_);
+    case Tag::real: return number(real_);
+    case Tag::complex: return "(" + number(complex_.real()) + (std::signbit(complex_.imag()) ? "" : "+") + number(complex_.imag()) + "j)";
+  }
+  fail("unknown scalar tag");
+}
+
+}  // namespace sconce

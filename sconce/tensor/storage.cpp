@@ -1,0 +1,90 @@
+#include "sconce/tensor/storage.h"
+
+#include <cstring>
+#include <new>
+
+#include "sconce/base/error.h"
+#include "sconce/tensor/allocator.h"
+
+namespace sconce {
+namespace {
+
+constexpr size_t kInlineBytes = 960;  // header and data together are one 1 KiB block at most
+
+Storage* make_header(size_t extra_bytes) {
+  const Block block = allocate_block(sizeof(Storage) + extra_bytes);
+  auto* s = new (block.data) Storage;
+  s->block_class = block.size_class;
+  return s;
+}
+
+}  // namespace
+
+Ref<Storage> make_storage(size_t nbytes, Device device) {
+  SCONCE_CHECK(device.type != DeviceType::cuda, "cannot allocate on device {}: this build has no CUDA", to_string(device));
+  if (device.type == DeviceType::meta) {
+    Storage* s = make_header(0);
+    s->kind = Storage::Kind::none;
+    s->data = nullptr;
+    s->nbytes = nbytes;
+    s->device = device;
+    return Ref<Storage>::adopt(s);
+  }
+  if (nbytes <= kInlineBytes) {
+    Storage* s = make_header(nbytes);
+    s->kind = Storage::Kind::inline_;
+    s->data = s + 1;
+    s->nbytes = nbytes;
+    s->device = device;
+    return Ref<Storage>::adopt(s);
+  }
+  const Block block = allocate_block(nbytes);
+  Storage* s = make_header(0);
+  s->kind = Storage::Kind::pooled;
+  s->data = block.data;
+  s->data_class = block.size_class;
+  s->nbytes = nbytes;
+  s->device = device;
+  return Ref<Storage>::adopt(s);
+}
+
+Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* context, bool read_only) {
+  Storage* s = make_header(0);
+  s->kind = Storage::Kind::foreign;
+  s->data = data;
+  s->nbytes = nbytes;
+  s->deleter = deleter;
+  s->context = context;
+  s->read_only = read_only;
+  return Ref<Storage>::adopt(s);
+}
+
+static void free_data(Storage& s) noexcept {
+  if (s.kind == Storage::Kind::pooled) free_block(s.data, s.data_class);
+  if (s.kind == Storage::Kind::foreign && s.deleter) s.deleter(s.context);
+}
+
+void resize_storage(Storage& s, size_t nbytes) {
+  if (s.kind == Storage::Kind::none || nbytes <= s.nbytes) {
+    s.nbytes = nbytes;
+    return;
+  }
+  SCONCE_CHECK(s.kind != Storage::Kind::foreign, "cannot grow memory that Sconce does not own ({} to {} bytes)", s.nbytes,
+               nbytes);
+  const Block block = allocate_block(nbytes);
+  if (s.nbytes != 0) std::memcpy(block.data, s.data, s.nbytes);
+  free_data(s);
+  s.kind = Storage::Kind::pooled;
+  s.data = block.data;
+  s.data_class = block.size_class;
+  s.nbytes = nbytes;
+}
+
+void destroy(Storage* s) noexcept {
+  free_data(*s);
+  const uint8_t block_class = s->block_class;
+  s->~Storage();
+  free_block(s, block_class);
+}
+
+}  // namespace sconce

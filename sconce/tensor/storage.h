@@ -1,0 +1,52 @@
+// Storage: the bytes behind tensors. Base and views share one. It is owned by counting (Ref<Storage>), its memory is freed
+// by its kind: inline behind the header, a block of the allocator, or a foreign deleter (a mapped file, numpy memory).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sconce/base/ref.h"
+#include "sconce/tensor/device.h"
+
+namespace sconce {
+
+using Deleter = void (*)(void* context) noexcept;
+
+struct alignas(64) Storage {
+  enum class Kind : uint8_t { inline_, pooled, foreign, none };
+
+  RefCount count;
+  void* data;      // null on Meta and for zero bytes
+  size_t nbytes;   // what tensors may use
+  uint32_t version = 0;  // one per in-place operation, shared by base and views
+  uint8_t block_class;   // of the header's block
+  uint8_t data_class;    // of the data's block, when pooled
+  Kind kind;
+  bool read_only = false;
+  Deleter deleter = nullptr;
+  void* context = nullptr;
+  Device device;
+
+  // Two threads that write one tensor race anyway, so a relaxed load and store is enough and costs nothing.
+  void bump_version() {
+    std::atomic_ref<uint32_t> v(version);
+    v.store(v.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+};
+
+// Uninitialised memory. Device meta: no memory, but nbytes is kept.
+SCONCE_API Ref<Storage> make_storage(size_t nbytes, Device device);
+// Memory that belongs to someone else; `deleter(context)` runs when the last tensor over it is gone (may be null).
+SCONCE_API Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* context, bool read_only = false);
+// Grows or shrinks owned memory, keeping the first bytes. Throws Error for foreign memory that would have to grow.
+void resize_storage(Storage& storage, size_t nbytes);
+
+void destroy(Storage* storage) noexcept;
+inline void retain(Storage* s) noexcept {
+  if (s) s->count.retain();
+}
+inline void release(Storage* s) noexcept {
+  if (s && s->count.release()) destroy(s);
+}
+
+}  // namespace sconce

@@ -1,0 +1,229 @@
+#include "sconce/tensor/tensor.h"
+
+#include <cstring>
+#include <new>
+
+#include "sconce/base/error.h"
+#include "sconce/tensor/allocator.h"
+#include "sconce/tensor/element.h"
+#include "sconce/tensor/strides.h"
+
+namespace sconce {
+namespace {
+
+constexpr int kMaxRank = 64;
+
+KeySet backend_key(Device device) {
+  switch (device.type) {
+    case DeviceType::cpu: return Key::cpu;
+    case DeviceType::cuda: return Key::cuda;
+    case DeviceType::meta: return Key::meta;
+  }
+  fail("unknown device type {}", static_cast<int>(device.type));
+}
+
+#ifdef SCONCE_NO_POOLS
+constexpr uint8_t kImplClass = 2;
+#else
+constexpr uint8_t kImplClass = (sizeof(TensorImpl) - 1) / 64;
+#endif
+
+Ref<TensorImpl> new_impl() {
+  void* memory = allocate_block(sizeof(TensorImpl)).data;
+  return Ref<TensorImpl>::adopt(new (memory) TensorImpl);
+}
+
+uint64_t base_meta(DType dtype, Device device) {
+  return static_cast<uint64_t>(backend_key(device).bits()) | static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
+         static_cast<uint64_t>(static_cast<uint8_t>(device.type)) << TensorImpl::kDeviceAt |
+         static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt;
+}
+
+constexpr uint64_t kGeometryBits = 0xffull << TensorImpl::kRankAt | TensorImpl::contiguous | TensorImpl::channels_last |
+                                   TensorImpl::channels_last_3d | TensorImpl::dense;
+
+void write_geometry(TensorImpl& t, IntList sizes, IntList strides, int64_t numel, uint64_t facts) {
+  const size_t rank = sizes.size();
+  t.meta = (t.meta & ~kGeometryBits) | static_cast<uint64_t>(rank) << TensorImpl::kRankAt | facts;
+  t.numel = numel;
+  if (rank <= TensorImpl::kInlineRank) {
+    std::memset(t.dims, 0, sizeof t.dims);
+    for (size_t i = 0; i < rank; ++i) t.dims[i] = sizes[i];
+    for (size_t i = 0; i < rank; ++i) t.dims[rank + i] = strides[i];
+    return;
+  }
+  SCONCE_CHECK(rank <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, rank);
+  if (!t.extra) t.extra = new Extra;
+  std::vector<int64_t> dims(sizes.begin(), sizes.end());
+  dims.insert(dims.end(), strides.begin(), strides.end());
+  t.extra->dims = std::move(dims);
+}
+
+uint64_t fact_bits(IntList sizes, IntList strides) {
+  const StrideFacts f = stride_facts(sizes, strides);
+  return (f.contiguous ? TensorImpl::contiguous : 0) | (f.channels_last ? TensorImpl::channels_last : 0) |
+         (f.channels_last_3d ? TensorImpl::channels_last_3d : 0) | (f.dense ? TensorImpl::dense : 0);
+}
+
+int64_t plain_numel(IntList sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  return n;
+}
+
+// Throws when an element of the geometry lies outside of nbytes.
+void check_bounds(DType dtype, IntList sizes, IntList strides, int64_t offset, size_t nbytes) {
+  SCONCE_CHECK(sizes.size() == strides.size(), "sizes {} and strides {} must have the same length", sizes, strides);
+  SCONCE_CHECK(offset >= 0, "storage offset must not be negative, got {}", offset);
+  for (int64_t s : strides) SCONCE_CHECK(s >= 0, "strides must not be negative, got {}", strides);
+  if (checked_numel(sizes) == 0) return;
+  int64_t last = offset;
+  bool overflow = false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    int64_t reach;
+    overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach);
+    overflow |= __builtin_add_overflow(last, reach, &last);
+  }
+  int64_t bytes = 0;
+  overflow |= __builtin_add_overflow(last, 1, &last);
+  overflow |= __builtin_mul_overflow(last, static_cast<int64_t>(item_size(dtype)), &bytes);
+  SCONCE_CHECK(!overflow && static_cast<uint64_t>(bytes) <= nbytes,
+               "sizes {}, strides {}, storage offset {} and item size {} are out of bounds for storage of size {}", sizes,
+               strides, offset, item_size(dtype), nbytes);
+}
+
+size_t bytes_for(int64_t numel, DType dtype) {
+  int64_t bytes;
+  SCONCE_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(item_size(dtype)), &bytes),
+               "{} elements of {} do not fit into memory", numel, dtype_name(dtype));
+  return static_cast<size_t>(bytes);
+}
+
+}  // namespace
+
+void destroy(TensorImpl* impl) noexcept {
+  release(impl->storage);
+  delete impl->extra;
+  impl->~TensorImpl();
+  free_block(impl, kImplClass);
+}
+
+int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
+
+uint32_t Tensor::version() const {
+  SCONCE_CHECK(!(impl_->meta & TensorImpl::inference), "inference tensors do not track a version counter");
+  return impl_->extra && impl_->extra->version_storage ? impl_->extra->version_storage->version : impl_->storage->version;
+}
+
+Tensor make_tensor_unchecked(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+  Ref<TensorImpl> t = new_impl();
+  t->meta = base_meta(dtype, storage->device);
+  t->data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(storage->data) + offset * static_cast<int64_t>(item_size(dtype)));
+  t->storage = storage.leak();
+  t->autograd = nullptr;
+  t->python = nullptr;
+  t->extra = nullptr;
+  write_geometry(*t, sizes, strides, plain_numel(sizes), fact_bits(sizes, strides));
+  return Tensor(std::move(t));
+}
+
+Tensor make_tensor(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+  check_bounds(dtype, sizes, strides, offset, storage->nbytes);
+  return make_tensor_unchecked(std::move(storage), dtype, sizes, strides, offset);
+}
+
+Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t offset) {
+  check_bounds(base.dtype(), sizes, strides, offset, base.storage()->nbytes);
+  Tensor view = make_tensor_unchecked(Ref<Storage>::share(base.storage()), base.dtype(), sizes, strides, offset);
+  view.impl()->meta |= TensorImpl::is_view | (base.impl()->meta & TensorImpl::inference);
+  if (base.impl()->extra && base.impl()->extra->version_storage) {
+    if (!view.impl()->extra) view.impl()->extra = new Extra;
+    view.impl()->extra->version_storage = base.impl()->extra->version_storage;
+  }
+  return view;
+}
+
+Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat format) {
+  const int64_t numel = checked_numel(sizes);
+  if (format == MemoryFormat::contiguous && sizes.size() <= TensorImpl::kInlineRank && sizes.size() != 4 &&
+      sizes.size() != 5) [[likely]] {
+    // The common case without a detour: strides are written in place, all facts are known.
+    Ref<Storage> storage = make_storage(bytes_for(numel, dtype), device);
+    Ref<TensorImpl> t = new_impl();
+    const size_t rank = sizes.size();
+    t->meta = base_meta(dtype, device) | static_cast<uint64_t>(rank) << TensorImpl::kRankAt | TensorImpl::contiguous |
+              TensorImpl::dense;
+    t->data = storage->data;
+    t->numel = numel;
+    t->storage = storage.leak();
+    t->autograd = nullptr;
+    t->python = nullptr;
+    t->extra = nullptr;
+    std::memset(t->dims, 0, sizeof t->dims);
+    int64_t step = 1;
+    for (size_t i = rank; i-- > 0;) {
+      t->dims[i] = sizes[i];
+      t->dims[rank + i] = step;
+      step *= sizes[i] > 1 ? sizes[i] : 1;
+    }
+    return Tensor(std::move(t));
+  }
+  SCONCE_CHECK(format != MemoryFormat::preserve, "memory format preserve needs a tensor to take it from");
+  const Dims strides = dense_strides(sizes, format);
+  return make_tensor_unchecked(make_storage(bytes_for(numel, dtype), device), dtype, sizes, strides, 0);
+}
+
+Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
+  SCONCE_CHECK(sizes.size() == strides.size(), "sizes {} and strides {} must have the same length", sizes, strides);
+  int64_t last = 0;
+  bool overflow = false;
+  const int64_t numel = checked_numel(sizes);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    SCONCE_CHECK(strides[i] >= 0, "strides must not be negative, got {}", strides);
+    int64_t reach;
+    overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach);
+    overflow |= __builtin_add_overflow(last, reach, &last);
+  }
+  SCONCE_CHECK(numel == 0 || (!overflow && last < INT64_MAX), "sizes {} with strides {} do not fit into memory", sizes, strides);
+  return make_tensor_unchecked(make_storage(numel == 0 ? 0 : bytes_for(last + 1, dtype), device), dtype, sizes, strides, 0);
+}
+
+Tensor scalar_tensor_of(const Scalar& value, DType dtype, Device device) {
+  Tensor t = empty_tensor({}, dtype, device);
+  if (device.type != DeviceType::meta) store_scalar(t.data(), dtype, value);
+  return t;
+}
+
+Tensor wrapped_number(const Scalar& value) {
+  const DType dtype = value.is_real() ? DType::float64 : value.is_complex() ? DType::complex128 : value.dtype();
+  Tensor t = scalar_tensor_of(value, dtype);
+  t.set_wrapped_number();
+  return t;
+}
+
+Scalar item_of(const Tensor& tensor) {
+  SCONCE_CHECK(tensor.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", tensor.numel());
+  SCONCE_CHECK(!tensor.is_meta(), "a tensor on the meta device has no value");
+  return load_scalar(tensor.data(), tensor.dtype());
+}
+
+void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t offset) {
+  check_bounds(tensor.dtype(), sizes, strides, offset, tensor.storage()->nbytes);
+  const Dims kept_sizes(sizes), kept_strides(strides);  // they may point into the tensor itself
+  TensorImpl& t = *tensor.impl();
+  write_geometry(t, kept_sizes, kept_strides, plain_numel(kept_sizes), fact_bits(kept_sizes, kept_strides));
+  t.data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(t.storage->data) + offset * static_cast<int64_t>(tensor.item_size()));
+}
+
+void resize_tensor(const Tensor& tensor, IntList sizes, MemoryFormat format) {
+  const Dims kept(sizes);
+  const int64_t numel = checked_numel(kept);
+  const Dims strides = dense_strides(kept, format);
+  const int64_t offset = tensor.storage_offset();
+  const size_t need = numel == 0 ? 0 : bytes_for(offset + numel, tensor.dtype());
+  if (need > tensor.storage()->nbytes) resize_storage(*tensor.storage(), need);
+  set_geometry(tensor, kept, strides, offset);
+}
+
+}  // namespace sconce
