@@ -16,7 +16,14 @@ class ListRef {
  public:
   constexpr ListRef() = default;
   constexpr ListRef(const T* data, size_t size) : data_(data), size_(size) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
+#endif
   constexpr ListRef(std::initializer_list<T> list) : data_(list.begin()), size_(list.size()) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   constexpr ListRef(std::span<const T> span) : data_(span.data()), size_(span.size()) {}
   template <class Container>
     requires requires(const Container& c) {
