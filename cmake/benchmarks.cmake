@@ -1,17 +1,22 @@
-# Benchmarks: bench/<name>.cpp is bench-<name>, a Google Benchmark program; bench/rows/*.cpp is sconce-bench-rows, our
-# half of the comparison that bench/compare.py drives.
+# Benchmarks. bench/rows/ holds what is timed; sconce-bench-rows is our half of the comparison that bench/compare.py
+# drives, and every bench/<name>.cpp is a Google Benchmark program, bench-<name>.
 find_package(benchmark QUIET)
 
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
-if(benchmark_FOUND)
-  foreach(source IN LISTS bench_sources)
-    get_filename_component(name "${source}" NAME_WE)
-    sconce_program(bench-${name} "${source}")
-    target_link_libraries(bench-${name} PRIVATE benchmark::benchmark_main)
-  endforeach()
-endif()
-
 file(GLOB row_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/rows/*.cpp")
-if(row_sources)
-  sconce_program(sconce-bench-rows ${row_sources})
+list(FILTER row_sources EXCLUDE REGEX "/worker\\.cpp$")
+
+if(row_sources AND TARGET sconce_generated AND SCONCE_GENERATED_SOURCES)
+  add_library(sconce_bench_rows STATIC ${row_sources})
+  target_link_libraries(sconce_bench_rows PUBLIC sconce)
+  sconce_program(sconce-bench-rows bench/rows/worker.cpp)
+  target_link_libraries(sconce-bench-rows PRIVATE sconce_bench_rows)
+  target_compile_definitions(sconce-bench-rows PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
+  if(benchmark_FOUND)
+    foreach(source IN LISTS bench_sources)
+      get_filename_component(name "${source}" NAME_WE)
+      sconce_program(bench-${name} "${source}")
+      target_link_libraries(bench-${name} PRIVATE sconce_bench_rows benchmark::benchmark)
+    endforeach()
+  endif()
 endif()

@@ -11,7 +11,8 @@ endforeach()
 if(test_sources)
   add_executable(sconce-tests ${test_sources})
   target_link_libraries(sconce-tests PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,sconce_static>" GTest::gtest_main)
-  target_compile_definitions(sconce-tests PRIVATE SCONCE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # SCONCE_BUILDING: Tensor without the generated methods (see tensor.h), so that a new operator compiles no test again.
+  target_compile_definitions(sconce-tests PRIVATE SCONCE_BUILDING SCONCE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_precompile_headers(sconce-tests PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>" <gtest/gtest.h>)
   set_target_properties(sconce-tests PROPERTIES ENABLE_EXPORTS ON)
