@@ -25,7 +25,7 @@ enum class Key : uint8_t {
   tracer = 9,
   observe = 10,  // profiler and hooks
 };
-inline constexpr int kKeys = 16;
+inline constexpr int kKeys = 11;
 
 class KeySet {
  public:

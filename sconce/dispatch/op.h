@@ -1,0 +1,99 @@
+// Op: one operator of the registry, and how it is called.
+//
+// Note [A call]
+//   keys = (keys of all tensor arguments | thread.include) & ~thread.exclude & op.mask
+//   kernel = op.kernels[highest bit of keys]
+//   kernel(keys, arguments...)
+// An intercepting key (Autograd, Tracer, ...) has a bit in `mask` only where a kernel for it exists, so it costs nothing
+// when unused. A call without tensors goes to the CPU, or to the device that an argument names. A kernel is typed or
+// boxed; either serves both kinds of call. Registration swaps a pointer atomically: calls take no lock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sconce/dispatch/schema.h"
+#include "sconce/tensor/key_set.h"
+#include "sconce/types/value.h"
+
+namespace sconce {
+
+struct Op;
+
+// A kernel over Values: reads `args` (one per schema argument, it may move from them), writes one Value per return.
+using BoxedKernel = void (*)(const Op& op, KeySet keys, Value* args, Value* returns);
+// Calls a typed kernel of one signature over Values.
+using BoxThunk = void (*)(const void* typed, KeySet keys, Value* args, Value* returns);
+
+// Properties that passes and compilers ask for: columns of the operator table.
+enum class Trait : uint32_t {
+  pointwise = 1 << 0,
+  reduction = 1 << 1,
+  view = 1 << 2,  // the result shares memory with an argument
+  inplace = 1 << 3,
+  out = 1 << 4,
+  random = 1 << 5,
+  idempotent = 1 << 6,  // f(f(x)) == f(x)
+  core = 1 << 7,        // Core ATen
+  compound = 1 << 8,    // a body over other operators
+  data_dependent = 1 << 9,  // the result's size depends on values
+  commutative = 1 << 10,
+};
+
+// What the table says of an operator beside its kernels. Texts are null where it has none.
+struct OpInfo {
+  const char* name;         // "aten::add"
+  const char* overload;     // "Tensor", or ""
+  const char* schema;       // full text, with the namespace
+  const char* origin;       // "ops/arithmetic.toml:12", or the library that defined it
+  const char* scalar;       // the scalar expression of a pointwise operator
+  const char* body;         // script text of a compound operator
+  const char* derivatives;  // lines "self: grad * other"
+  const char* doc;
+  uint32_t traits;
+};
+
+// Static data: generated for native operators, made on the heap and never freed for custom ones.
+struct Op {
+  OpInfo info;
+  BoxThunk box;       // null when no typed signature is known
+  uint16_t mask = 0;  // keys with a kernel
+  const char* kernels[kKeys] = {};  // see kernel_address(); boxed kernels are marked by address + 1
+  mutable const Schema* parsed = nullptr;
+
+  bool has(Trait t) const { return info.traits & static_cast<uint32_t>(t); }
+  SCONCE_API const Schema& schema() const;    // parsed on first use
+  SCONCE_API std::string qualified_name() const;  // "aten::add.Tensor"
+  bool has_kernel(Key k) const { return keys_with_kernel().has(k); }
+  KeySet keys_with_kernel() const { return KeySet(__atomic_load_n(&mask, __ATOMIC_RELAXED)); }
+
+  // The boxed call over one Value per schema argument, defaults filled in. Takes keys from the tensors among them.
+  SCONCE_API void call_boxed(Value* args, Value* returns) const;
+  // The same with the keys given: what a kernel of a higher key calls to reach the rest of the stack.
+  SCONCE_API void redispatch_boxed(KeySet keys, Value* args, Value* returns) const;
+
+  // Registers or replaces the kernel of a key (null removes it); returns the one that was there.
+  SCONCE_API const char* set_kernel(Key key, const char* kernel);
+
+  [[noreturn]] SCONCE_API SCONCE_COLD void no_kernel(KeySet keys) const;
+};
+
+// How kernels are stored in Op::kernels.
+inline bool is_boxed(const char* kernel) { return reinterpret_cast<uintptr_t>(kernel) & 1; }
+inline BoxedKernel boxed_kernel(const char* kernel) { return reinterpret_cast<BoxedKernel>(const_cast<char*>(kernel - 1)); }
+#define SCONCE_TYPED_KERNEL(fn) reinterpret_cast<const char*>(fn)
+#define SCONCE_BOXED_KERNEL(fn) (reinterpret_cast<const char*>(static_cast<::sconce::BoxedKernel>(fn)) + 1)
+
+// The keys of a call after the thread's modes, and the kernel that they choose.
+inline KeySet active_keys(KeySet tensors) {
+  return KeySet(static_cast<uint16_t>((tensors.bits() | thread_modes.include) & ~thread_modes.exclude));
+}
+inline const char* kernel_for(const Op& op, KeySet keys) {
+  const int slot = (keys & KeySet(__atomic_load_n(&op.mask, __ATOMIC_RELAXED))).highest();
+  if (slot < 0) [[unlikely]]
+    op.no_kernel(keys);
+  return __atomic_load_n(&op.kernels[slot], __ATOMIC_ACQUIRE);
+}
+
+}  // namespace sconce

@@ -1,0 +1,44 @@
+// The one registry of operators: eager calls by name, the interpreter, tracing, Python and custom libraries look here.
+// Native operators come from generated shards, custom ones from define_op. Lookups are safe from any thread.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sconce/dispatch/op.h"
+
+namespace sconce {
+
+// "aten::add", "Tensor"; null when there is none.
+SCONCE_API const Op* find_op(std::string_view name, std::string_view overload);
+// "aten::add.Tensor"; null when there is none.
+SCONCE_API const Op* find_op(std::string_view qualified_name);
+// All overloads of a name, in the order in which the table (or library) defines them.
+SCONCE_API std::vector<const Op*> find_overloads(std::string_view name);
+SCONCE_API std::vector<const Op*> all_ops();
+
+// A shard of generated operators; called once per family by the generated list.
+void add_ops(std::span<Op> ops);
+// Makes a new operator. Throws Error when the name and overload exist or the schema is wrong.
+SCONCE_API Op& define_op(std::string_view schema, OpInfo info = {});
+// A boxed kernel for all operators that have none of their own for this key (tracer, functionalize, observe).
+SCONCE_API void set_fallback(Key key, BoxedKernel kernel);
+
+using NamedValue = std::pair<std::string, Value>;
+
+// Arranges positional and keyword arguments as the schema wants them: defaults filled in, an int repeated for int[2], an int
+// taken for a float, a number for a Scalar, None for an optional, lists retyped. Throws Error naming the operator and the
+// argument that does not fit.
+SCONCE_API std::vector<Value> bind_arguments(const Schema& schema, std::vector<Value> args, std::vector<NamedValue> kwargs);
+
+// The overload that TorchScript would choose for these arguments: the first that fits without implicit conversions, then
+// the first that fits with them. Throws Error listing the overloads and what did not fit.
+SCONCE_API const Op& resolve_overload(std::string_view name, const std::vector<Value>& args,
+                                      const std::vector<NamedValue>& kwargs);
+
+// A call by name ("aten::add" resolves the overload, "aten::add.Tensor" names it). One Value per return.
+SCONCE_API std::vector<Value> call_op(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs = {});
+
+}  // namespace sconce

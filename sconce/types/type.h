@@ -1,0 +1,117 @@
+// Type: what a value of a program can be. Types are interned and live forever: equality is pointer equality.
+//
+//   int_type(), tensor_type(), list_type(int_type()), optional_type(tensor_type()), parse_type("Dict[str, Tensor]"), ...
+//
+// `to_string` prints a type as TorchScript's IR does ("Tensor", "int[]", "Dict(str, Tensor)", "int?"), `annotation` as
+// Python source does ("List[int]", "Optional[int]"), the schema printer as operator schemas do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sconce/base/export.h"
+#include "sconce/base/list_ref.h"
+
+namespace sconce {
+
+enum class TypeKind : uint8_t {
+  // without parameters
+  any, tensor, int_, float_, complex, bool_, number, string, none, device, generator, stream, storage, capsule, py_object,
+  any_list, any_tuple, any_class, any_enum,
+  // integers (or strings) by another name in schemas; each is a subtype of what it stands for
+  sym_int, sym_float, sym_bool, scalar_type, layout, memory_format, qscheme, dimname, device_index,
+  // with parameters
+  list, optional, tuple, dict, union_, future, rref, await, class_, interface, enum_, function, variable,
+};
+
+class Type;
+using TypePtr = const Type*;
+
+// A class of a program (or a custom C++ class): its attributes, in slot order. Methods are added by the compiler.
+struct ClassInfo;
+
+class Type {
+ public:
+  TypeKind kind() const { return kind_; }
+  bool is(TypeKind k) const { return kind_ == k; }
+  // The parameters: element of a list, optional, future; key and value of a dict; elements of a tuple; members of a union.
+  ListRef<TypePtr> contained() const { return contained_; }
+  TypePtr element() const { return contained_[0]; }
+  // Qualified name of a class, named tuple, interface or enum; the letter of a type variable; otherwise empty.
+  const std::string& name() const { return name_; }
+  // Field names of a named tuple; otherwise empty.
+  const std::vector<std::string>& fields() const { return fields_; }
+  // The class's attributes; null unless kind is class_.
+  ClassInfo* class_info() const { return class_info_.get(); }
+
+  std::string to_string() const;   // as IR text
+  std::string annotation() const;  // as Python source
+
+  Type(const Type&) = delete;
+  Type& operator=(const Type&) = delete;
+  ~Type();
+
+ private:
+  friend class TypeTable;
+  Type() = default;
+  TypeKind kind_ = TypeKind::any;
+  std::vector<TypePtr> contained_;
+  std::string name_;
+  std::vector<std::string> fields_;
+  std::unique_ptr<ClassInfo> class_info_;
+};
+
+struct ClassInfo {
+  struct Attribute {
+    std::string name;
+    TypePtr type;
+  };
+  std::vector<Attribute> attributes;
+  bool is_module = false;
+  // Slot of an attribute, or -1.
+  int find(std::string_view name) const;
+};
+
+// Types without parameters.
+TypePtr simple_type(TypeKind kind);
+inline TypePtr any_type() { return simple_type(TypeKind::any); }
+inline TypePtr tensor_type() { return simple_type(TypeKind::tensor); }
+inline TypePtr int_type() { return simple_type(TypeKind::int_); }
+inline TypePtr float_type() { return simple_type(TypeKind::float_); }
+inline TypePtr complex_type() { return simple_type(TypeKind::complex); }
+inline TypePtr bool_type() { return simple_type(TypeKind::bool_); }
+inline TypePtr number_type() { return simple_type(TypeKind::number); }
+inline TypePtr string_type() { return simple_type(TypeKind::string); }
+inline TypePtr none_type() { return simple_type(TypeKind::none); }
+inline TypePtr device_type() { return simple_type(TypeKind::device); }
+inline TypePtr generator_type() { return simple_type(TypeKind::generator); }
+
+// Types with parameters, interned.
+TypePtr list_type(TypePtr element);
+TypePtr optional_type(TypePtr element);  // Optional[Optional[T]] is Optional[T]; Optional[None] is None
+TypePtr tuple_type(ListRef<TypePtr> elements);
+TypePtr dict_type(TypePtr key, TypePtr value);
+TypePtr future_type(TypePtr element);
+TypePtr rref_type(TypePtr element);
+TypePtr await_type(TypePtr element);
+TypePtr union_type(ListRef<TypePtr> members);  // flattened, without duplicates; with None it is an Optional where two are left
+TypePtr variable_type(std::string_view name);  // `t` in aten::append.t
+TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields);
+// Classes, interfaces and enums are what their qualified name says: made once, found again by name.
+TypePtr class_type(std::string_view name);
+TypePtr interface_type(std::string_view name);
+TypePtr enum_type(std::string_view name, TypePtr value);
+TypePtr function_type(std::string_view name);
+
+// May a value of type `a` be used where `b` is wanted? Any takes all, Optional[T] takes T and None, Union its members,
+// number takes int, float and complex; lists and dicts are invariant, tuples covariant.
+bool is_subtype(TypePtr a, TypePtr b);
+
+// Reads Python annotations ("List[int]", "Optional[Tensor]", "Tuple[int, str]") and IR text ("int[]", "Dict(str, Tensor)").
+// Throws Error with the text and the place.
+TypePtr parse_type(std::string_view text);
+
+}  // namespace sconce
