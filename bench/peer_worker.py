@@ -1,0 +1,129 @@
+"""PyTorch's half of the comparison: the rows of rows/rows.cpp, in PyTorch.
+
+Reads one command a line and answers each with one line:
+  info                     JSON: version, instruction set, BLAS, allocator settings
+  time ROW THREADS SECONDS nanoseconds of one call, the least over batches that together take about SECONDS
+  result ROW               JSON: the row's result, at most 256 elements of it, evenly spaced
+An answer that begins with "error" says why there is none.
+
+Statements are timed as source text by timeit, so that a call costs what it costs a Python program: no wrapper function,
+but Python's own call. Rows named `... scripted` run inside TorchScript's interpreter instead, without Python.
+"""
+import json
+import os
+import sys
+import timeit
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+
+def uniform(numel, seed, low=-1.0):
+    """The same floats in [low, 1) as `uniform` in rows.cpp, bit for bit: 24 bits of a multiplicative hash."""
+    u = (np.arange(numel, dtype=np.uint32) + np.uint32(seed * 7919)) * np.uint32(2654435761)
+    x = (u >> np.uint32(8)).astype(np.float32) / np.float32(1 << 24)
+    return torch.from_numpy(x * np.float32(1 - low) + np.float32(low))
+
+
+def scalar_chain(x, a, b):
+    for _ in range(500):
+        x = x * a
+        x = x + b
+    return x
+
+
+SMALL = "a, b = uniform(8, 1), uniform(8, 2)"
+LARGE = "a, b, c = uniform(1 << 24, 1), uniform(1 << 24, 2), uniform(1 << 24, 3)"
+CHAIN = "x, a, b = torch.tensor(1.0), torch.tensor(0.999), torch.tensor(0.5)"
+MATRIX = "a, b = uniform({0} * {0}, 1).view({0}, {0}), uniform({0} * {0}, 2).view({0}, {0})"
+
+# Row: what is made before, what is timed.
+ROWS = {
+    "add 8": (SMALL, "torch.add(a, b)"),
+    "empty 8": ("n = [8]", "torch.empty(n)"),
+    "view 8": (SMALL + "; n = [2, 4]", "a.view(n)"),
+    "add_out 8": (SMALL + "; out = torch.empty(8)", "torch.add(a, b, out=out)"),
+    "boxed add 8": (SMALL + "; op = torch.ops.aten.add.Tensor", "op(a, b)"),
+    "chain of 1000": (CHAIN, "scalar_chain(x, a, b)"),
+    "chain of 1000, scripted": (CHAIN + "; run = torch.jit.script(scalar_chain)", "run(x, a, b)"),
+    "pointwise chain 16M": (LARGE, "a.mul(b).add(c).sigmoid().mul(a)"),
+    "sum 16M": ("a = uniform(1 << 24, 1, 0.0)", "torch.sum(a)"),
+    "softmax 16M": ("a = uniform(1 << 24, 1).view(-1, 1024)", "F.softmax(a, -1)"),
+    "layer_norm 16M": (
+        "a, w, b, n = uniform(1 << 24, 1).view(-1, 1024), uniform(1024, 2), uniform(1024, 3), [1024]",
+        "F.layer_norm(a, n, w, b)",
+    ),
+    "matmul 64": (MATRIX.format(64), "torch.mm(a, b)"),
+    "matmul 256": (MATRIX.format(256), "torch.mm(a, b)"),
+    "matmul 1024": (MATRIX.format(1024), "torch.mm(a, b)"),
+}
+
+
+class Work:
+    """One row, with its inputs made. The last one is kept, since making 16 M floats takes longer than using them."""
+
+    def __init__(self, row):
+        setup, self.statement = ROWS[row]
+        self.names = dict(globals())
+        exec(setup, self.names)
+        self.timer = timeit.Timer(self.statement, globals=self.names)
+
+    def time(self, seconds):
+        clock = timeit.default_timer
+        calls = 1
+        least = self.timer.timeit(1)
+        while least * calls < 1e-3 and calls < 1 << 20:
+            calls *= 4
+            least = min(least, self.timer.timeit(calls) / calls)
+        end = clock() + seconds
+        while clock() < end:
+            least = min(least, self.timer.timeit(calls) / calls)
+        return least * 1e9
+
+    def result(self):
+        flat = eval(self.statement, self.names).reshape(-1)
+        return flat[:: -(-flat.numel() // 256)].tolist()
+
+
+def info():
+    config = torch.__config__.show()
+    lines = [line.strip(" -") for line in config.splitlines()]
+    wanted = ("CPU capability", "Intel(R) oneAPI", "Intel(R) MKL-DNN", "OpenMP")
+    return {
+        "version": torch.__version__,
+        "build": [line.partition(" for ")[0].partition(" (")[0] for line in lines if line.startswith(wanted)],
+        "blas": next((part.strip() for part in config.split(",") if "BLAS_INFO" in part), "").rpartition("BLAS_INFO=")[2],
+        "malloc": os.environ.get("GLIBC_TUNABLES", "glibc's defaults"),
+        "mode": "torch.inference_mode()",
+    }
+
+
+def answer(command, works):
+    verb, *arguments = command.split("\t")
+    if verb == "info":
+        return json.dumps(info())
+    row = arguments[0]
+    if row not in ROWS:
+        return "error no such row"
+    if row not in works:
+        works.clear()
+        works[row] = Work(row)
+    if verb == "time":
+        torch.set_num_threads(int(arguments[1]))
+        return repr(works[row].time(float(arguments[2])))
+    return json.dumps(works[row].result())
+
+
+def main():
+    works = {}
+    with torch.inference_mode():
+        for line in sys.stdin:
+            try:
+                print(answer(line.rstrip("\n"), works), flush=True)
+            except Exception as error:
+                print("error", " ".join(str(error).split()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
