@@ -148,11 +148,11 @@ class Value {
   const Tensor& to_tensor() const {
     if (tag_ != Tag::tensor) [[unlikely]]
       wrong_tag(Tag::tensor);
-    return reinterpret_cast<const Tensor&>(bits_);
+    return tensor_;
   }
   // None gives an undefined tensor.
   const Tensor& to_optional_tensor() const {
-    if (tag_ == Tag::none) return reinterpret_cast<const Tensor&>(bits_);
+    if (tag_ == Tag::none) return tensor_;
     return to_tensor();
   }
   SCONCE_API Device to_device() const;
@@ -198,7 +198,12 @@ class Value {
       release(counted());
   }
 
-  uint64_t bits_;
+  // May alias: the payload is also read as a Tensor.
+  using Bits __attribute__((may_alias)) = uint64_t;
+  union {
+    Bits bits_;
+    Tensor tensor_;
+  };
   Tag tag_;
   uint32_t aux_;
 };
