@@ -14,7 +14,7 @@ demo: build           ## build, then run a first program
 test: build           ## build, then run every test
 	@tools/run_tests $(PRESET) $(JOBS)
 
-build: bootstrap      ## compile everything into build/$(PRESET)
+build: bootstrap      ## compile everything into build/<preset>
 	@tools/build $(PRESET) $(JOBS)
 
 bench: build          ## Google Benchmark programs, then the comparison with PyTorch
@@ -28,11 +28,12 @@ format:               ## clang-format on every source
 	@tools/bootstrap lint
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-19 -i
 
-lint: build           ## clang-tidy and the format, without changing anything
+lint: bootstrap       ## clang-tidy and the format, without changing anything
 	@tools/bootstrap lint
+	@cmake --preset lint >/dev/null && cmake --build --preset lint -- --quiet
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-19 --dry-run -Werror
 	@git ls-files -z 'sconce/*.cpp' 'cli/*.cpp' ':!sconce/kernels/cpu/simd/*' ':!*_test.cpp' | \
-	  xargs -0 -n 4 -P $(JOBS) clang-tidy-19 --quiet -p $(BUILD)
+	  xargs -0 -n 4 -P $(JOBS) clang-tidy-19 --quiet -p build/lint
 
 clean:                ## remove build/
 	@rm -rf build
