@@ -1,0 +1,32 @@
+#include "sconce/dispatch/box.h"
+
+namespace sconce {
+
+void fail_undefined_tensor() { fail_as(ErrorKind::type, "expected a Tensor as argument, got None"); }
+
+void call_failed(Error& error, const Op& op, std::initializer_list<const Tensor*> tensors) {
+  std::string shapes;
+  size_t next = 0;
+  const Schema& schema = op.schema();
+  for (const Tensor* t : tensors) {
+    // Tensors come in the order of the schema's tensor arguments.
+    while (next < schema.arguments.size()) {
+      TypePtr type = schema.arguments[next].type;
+      if (type->is(TypeKind::optional)) type = type->element();
+      if (type->is(TypeKind::tensor)) break;
+      ++next;
+    }
+    if (!shapes.empty()) shapes += ", ";
+    if (next < schema.arguments.size()) shapes += schema.arguments[next++].name + ": ";
+    if (!t->defined()) {
+      shapes += "None";
+    } else {
+      shapes += dtype_name(t->dtype());
+      ErrorArg(t->sizes()).print(shapes);
+    }
+  }
+  error.set_op(op.qualified_name(), shapes);
+  throw;
+}
+
+}  // namespace sconce

@@ -1,0 +1,220 @@
+// Boxing: the bridge between typed kernels and calls over Values. Instantiated once per signature, not once per operator.
+//
+//   box_call<Sig, optional, aliased...>   a BoxThunk: unboxes the arguments, calls, boxes the results
+//   typed_call<R, A...>(op, keys, a...)   the typed call: kernel by keys, through Values where the kernel is boxed
+//
+// `optional` has bit i set where argument i is `Tensor?` (None becomes an undefined tensor). `aliased` are the indices of
+// the arguments that an in-place or out= operator returns: its kernel returns void.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <type_traits>
+
+#include "sconce/dispatch/op.h"
+
+namespace sconce {
+namespace box {
+
+// Unbox<T>: from a Value to an argument of type T; an object where the argument needs storage for the call.
+template <class T>
+struct Unbox;
+template <>
+struct Unbox<int64_t> {
+  static int64_t get(const Value& v) { return v.to_int(); }
+};
+template <>
+struct Unbox<double> {
+  static double get(const Value& v) { return v.is_int() ? static_cast<double>(v.to_int()) : v.to_double(); }
+};
+template <>
+struct Unbox<bool> {
+  static bool get(const Value& v) { return v.to_bool(); }
+};
+template <>
+struct Unbox<Scalar> {
+  static Scalar get(const Value& v) { return v.to_scalar(); }
+};
+template <>
+struct Unbox<std::complex<double>> {
+  static std::complex<double> get(const Value& v) { return v.to_complex(); }
+};
+template <>
+struct Unbox<std::string_view> {
+  static std::string_view get(const Value& v) { return v.to_string_ref(); }
+};
+template <>
+struct Unbox<DType> {
+  static DType get(const Value& v) { return dtype_from_number(v.to_int()); }
+};
+template <>
+struct Unbox<Layout> {
+  static Layout get(const Value& v) { return static_cast<Layout>(v.to_int()); }
+};
+template <>
+struct Unbox<MemoryFormat> {
+  static MemoryFormat get(const Value& v) {
+    const int64_t n = v.to_int();
+    SCONCE_CHECK(n >= 0 && n <= 3, "memory format number {} is not supported", n);
+    return static_cast<MemoryFormat>(n);
+  }
+};
+template <>
+struct Unbox<Device> {
+  static Device get(const Value& v) { return v.to_device(); }
+};
+template <>
+struct Unbox<Generator> {
+  static Generator get(const Value& v) { return v.to_generator(); }
+};
+template <>
+struct Unbox<IntList> {
+  static IntList get(const Value& v) { return v.to_list().ints(); }
+};
+template <>
+struct Unbox<ListRef<double>> {
+  static ListRef<double> get(const Value& v) { return v.to_list().doubles(); }
+};
+template <>
+struct Unbox<ListRef<bool>> {
+  static ListRef<bool> get(const Value& v) { return v.to_list().bools(); }
+};
+template <>
+struct Unbox<TensorList> {
+  static TensorList get(const Value& v) { return v.to_list().tensors(); }
+};
+template <>
+struct Unbox<ListRef<Scalar>> {
+  static std::vector<Scalar> get(const Value& v) {
+    std::vector<Scalar> out;
+    for (const Value& item : v.to_list().values()) out.push_back(item.to_scalar());
+    return out;
+  }
+};
+template <class T>
+struct Unbox<std::optional<T>> {
+  static std::optional<T> get(const Value& v) {
+    if (v.is_none()) return std::nullopt;
+    return Unbox<T>::get(v);
+  }
+};
+
+template <class A, bool kOptional>
+decltype(auto) unbox(const Value& v) {
+  if constexpr (std::is_same_v<A, const Tensor&>) {
+    if constexpr (kOptional)
+      return v.to_optional_tensor();
+    else
+      return v.to_tensor();
+  } else {
+    return Unbox<std::remove_cvref_t<A>>::get(v);
+  }
+}
+
+// From the one Value of a boxed kernel's return to what a typed caller gets.
+template <class R>
+R unbox_return(Value& v) {
+  if constexpr (std::is_same_v<R, Tensor>)
+    return v.to_optional_tensor();
+  else if constexpr (std::is_same_v<R, std::vector<Tensor>>)
+    return v.to_list().tensors().vec();
+  else if constexpr (std::is_same_v<R, std::vector<int64_t>>)
+    return v.to_list().ints().vec();
+  else if constexpr (std::is_same_v<R, std::string>)
+    return v.to_string_ref();
+  else
+    return Unbox<R>::get(v);
+}
+
+template <class T>
+inline constexpr size_t kReturns = 1;
+template <>
+inline constexpr size_t kReturns<void> = 0;
+template <class... T>
+inline constexpr size_t kReturns<std::tuple<T...>> = sizeof...(T);
+
+template <class Sig, uint32_t kOptional, int... kAliased>
+struct Thunk;
+template <class R, class... A, uint32_t kOptional, int... kAliased>
+struct Thunk<R(A...), kOptional, kAliased...> {
+  template <size_t... I>
+  static void call(const void* typed, KeySet keys, Value* args, Value* returns, std::index_sequence<I...>) {
+    auto* fn = reinterpret_cast<R (*)(KeySet, A...)>(const_cast<void*>(typed));
+    if constexpr (std::is_void_v<R>) {
+      fn(keys, unbox<A, (kOptional >> I & 1) != 0>(args[I])...);
+      size_t next = 0;
+      ((returns[next++] = args[kAliased]), ...);
+    } else if constexpr (kReturns<R> != 1 || requires { std::tuple_size<R>::value; }) {
+      R result = fn(keys, unbox<A, (kOptional >> I & 1) != 0>(args[I])...);
+      size_t next = 0;
+      std::apply([&](auto&... e) { ((returns[next++] = Value(std::move(e))), ...); }, result);
+    } else {
+      returns[0] = Value(fn(keys, unbox<A, (kOptional >> I & 1) != 0>(args[I])...));
+    }
+  }
+};
+
+// Typed call onto a boxed kernel. `aliased` results are dropped: the caller has the arguments.
+template <class R, class... A>
+SCONCE_COLD R call_through_values(const Op& op, const char* kernel, KeySet keys, A... args) {
+  Value boxed[sizeof...(A) + 1] = {Value(args)...};
+  const size_t count = op.schema().returns.size();
+  std::vector<Value> returns(count + 1);
+  boxed_kernel(kernel)(op, keys, boxed, returns.data());
+  if constexpr (std::is_void_v<R>) {
+    return;
+  } else if constexpr (requires { std::tuple_size<R>::value; }) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      return R(unbox_return<std::tuple_element_t<I, R>>(returns[I])...);
+    }(std::make_index_sequence<std::tuple_size_v<R>>());
+  } else {
+    return unbox_return<R>(returns[0]);
+  }
+}
+
+}  // namespace box
+
+template <class Sig>
+struct Arity;
+template <class R, class... A>
+struct Arity<R(A...)> : std::integral_constant<size_t, sizeof...(A)> {};
+
+template <class Sig, uint32_t kOptional = 0, int... kAliased>
+void box_call(const void* typed, KeySet keys, Value* args, Value* returns) {
+  box::Thunk<Sig, kOptional, kAliased...>::call(typed, keys, args, returns,
+                                                std::make_index_sequence<Arity<Sig>::value>());
+}
+
+template <class R, class... A>
+SCONCE_INLINE R typed_call(const Op& op, KeySet tensors, A... args) {
+  const KeySet keys = active_keys(tensors);
+  const char* kernel = kernel_for(op, keys);
+  if (is_boxed(kernel)) [[unlikely]]
+    return box::call_through_values<R, A...>(op, kernel, keys, args...);
+  return reinterpret_cast<R (*)(KeySet, A...)>(const_cast<char*>(kernel))(keys, args...);
+}
+
+// Keys of arguments. An undefined tensor where one is needed is an error, an absent optional one has none.
+[[noreturn]] SCONCE_API SCONCE_COLD void fail_undefined_tensor();
+inline KeySet keys_of(const Tensor& t) {
+  if (!t.defined()) [[unlikely]]
+    fail_undefined_tensor();
+  return t.keys();
+}
+inline KeySet keys_of_optional(const Tensor& t) { return t.defined() ? t.keys() : KeySet(); }
+inline KeySet keys_of(TensorList list) {
+  KeySet keys;
+  for (const Tensor& t : list) keys |= keys_of_optional(t);
+  return keys;
+}
+inline KeySet keys_of(const std::optional<Device>& device) {
+  if (!device || device->type == DeviceType::cpu) return Key::cpu;
+  return device->type == DeviceType::meta ? Key::meta : Key::cuda;
+}
+// An empty list of tensors has no keys: the call goes to the CPU.
+inline KeySet or_cpu(KeySet keys) { return keys.empty() ? KeySet(Key::cpu) : keys; }
+
+// Adds operator and shapes to an Error on its way to the caller, and rethrows it.
+[[noreturn]] SCONCE_API SCONCE_COLD void call_failed(Error& error, const Op& op, std::initializer_list<const Tensor*> tensors);
+
+}  // namespace sconce
