@@ -1,4 +1,5 @@
-# Programs: every folder cli/<name> and every file examples/<name>.cpp is one, linked to libsconce.so.
+# Programs: every folder cli/<name> and every file examples/<name>.cpp is one, linked to libsconce.so. Every folder
+# examples/<name> is a library of custom operators, loadable at run time: lib/<name>.so.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 # sconce_program(NAME SOURCE...): a program in bin/ that finds the library in ../lib, wherever the two are moved.
@@ -21,11 +22,18 @@ foreach(folder IN LISTS cli_folders)
   endif()
 endforeach()
 
-file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
-foreach(source IN LISTS example_sources)
-  get_filename_component(name "${source}" NAME_WE)
-  sconce_program(${name} "${source}")
+file(GLOB examples CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/examples/*")
+foreach(example IN LISTS examples)
+  get_filename_component(name "${example}" NAME_WE)
+  if(IS_DIRECTORY "${example}")
+    file(GLOB example_sources CONFIGURE_DEPENDS "${example}/*.cpp")
+    if(example_sources)
+      add_library(${name} MODULE ${example_sources})
+      target_link_libraries(${name} PRIVATE sconce)
+      set_target_properties(${name} PROPERTIES PREFIX "" BUILD_RPATH "$ORIGIN")
+      list(APPEND example_libraries ${name})
+    endif()
+  elseif(example MATCHES "\\.cpp$")
+    sconce_program(${name} "${example}")
+  endif()
 endforeach()
-if(EXISTS "${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt")
-  add_subdirectory(examples)
-endif()

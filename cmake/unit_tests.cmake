@@ -15,7 +15,6 @@ if(test_sources)
   target_compile_definitions(sconce-tests PRIVATE SCONCE_BUILDING SCONCE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_precompile_headers(sconce-tests PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>" <gtest/gtest.h>)
-  set_target_properties(sconce-tests PROPERTIES ENABLE_EXPORTS ON)
   gtest_discover_tests(sconce-tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                        PROPERTIES TIMEOUT 300)
 endif()
