@@ -41,7 +41,7 @@ SCONCE_API Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter,
 // Grows or shrinks owned memory, keeping the first bytes. Throws Error for foreign memory that would have to grow.
 void resize_storage(Storage& storage, size_t nbytes);
 
-void destroy(Storage* storage) noexcept;
+SCONCE_API void destroy(Storage* storage) noexcept;
 inline void retain(Storage* s) noexcept {
   if (s) s->count.retain();
 }

@@ -61,7 +61,7 @@ struct alignas(64) TensorImpl {
   int64_t dims[2 * kInlineRank];
 };
 
-void destroy(TensorImpl* impl) noexcept;
+SCONCE_API void destroy(TensorImpl* impl) noexcept;
 inline void retain(TensorImpl* p) noexcept {
   if (p) p->count.retain();
 }
