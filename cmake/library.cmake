@@ -12,7 +12,7 @@ target_include_directories(sconce_common INTERFACE "${PROJECT_SOURCE_DIR}" "${SC
 target_link_libraries(sconce_common INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(sconce_common sconce_generated)
 
-# Folders that are parts of their own, not of libsconce: loaded on use, or for tests only.
+# Folders that are parts of their own, loaded on use, and not of libsconce.
 set(separate_parts codegen/llvm codegen/cuda kernels/cuda python)
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/*.cpp")
@@ -21,6 +21,11 @@ list(FILTER sources EXCLUDE REGEX "/sconce/kernels/cpu/simd/")
 foreach(part IN LISTS separate_parts)
   list(FILTER sources EXCLUDE REGEX "/sconce/${part}/")
 endforeach()
+
+# What tests and the conformance runner share is a library of its own, so that nobody ships it.
+set(testing_sources ${sources})
+list(FILTER testing_sources INCLUDE REGEX "/sconce/testing/")
+list(FILTER sources EXCLUDE REGEX "/sconce/testing/")
 
 add_library(sconce_objects OBJECT ${sources} ${SCONCE_GENERATED_SOURCES})
 target_link_libraries(sconce_objects PRIVATE sconce_common)
@@ -67,3 +72,14 @@ endif()
 add_library(sconce_static STATIC ${objects})
 target_link_libraries(sconce_static PUBLIC sconce_common sconce_fmt)
 set_target_properties(sconce_static PROPERTIES OUTPUT_NAME sconce LINKER_LANGUAGE CXX)
+
+if(testing_sources)
+  add_library(sconce_testing STATIC ${testing_sources})
+  target_link_libraries(sconce_testing PUBLIC sconce_common)
+  target_compile_definitions(sconce_testing PRIVATE SCONCE_BUILDING)
+  target_include_directories(sconce_testing SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")
+  target_precompile_headers(sconce_testing PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
+else()
+  add_library(sconce_testing INTERFACE)
+endif()
+add_dependencies(sconce_testing sconce_generated)

@@ -10,7 +10,7 @@ endforeach()
 
 if(test_sources)
   add_executable(sconce-tests ${test_sources})
-  target_link_libraries(sconce-tests PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,sconce_static>" GTest::gtest_main)
+  target_link_libraries(sconce-tests PRIVATE sconce_testing "$<LINK_LIBRARY:WHOLE_ARCHIVE,sconce_static>" GTest::gtest_main)
   # SCONCE_BUILDING: Tensor without the generated methods (see tensor.h), so that a new operator compiles no test again.
   target_compile_definitions(sconce-tests PRIVATE SCONCE_BUILDING SCONCE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_precompile_headers(sconce-tests PRIVATE
