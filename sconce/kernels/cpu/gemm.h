@@ -1,0 +1,87 @@
+// Matrix products over raw memory: c = a b, with a in [m, k], b in [k, n] and c in [m, n], any strides.
+//
+// float32 and float64 run on packed vector tiles; bfloat16 and float16 are converted to float32 on the way in, summed in
+// float32 and rounded once; integers wrap around; complex numbers run on a plain blocked loop. Rows and columns are split
+// over the threads of parallel.h, the inner dimension never is: results do not depend on the number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "sconce/base/export.h"
+#include "sconce/tensor/dtype.h"
+
+namespace sconce {
+
+template <class T>
+struct GemmTable;
+template <class T>
+struct DepthwiseTable;
+
+// The kernels of one instruction set.
+struct MatrixKernels {
+  int level;  // as cpu_level()
+  const GemmTable<float>* f32;
+  const GemmTable<double>* f64;
+  const DepthwiseTable<float>* depthwise_f32;
+  const DepthwiseTable<double>* depthwise_f64;
+};
+
+// Those of this machine; those of a given level (2, 3, 4), which the machine must have. Throws for other numbers.
+SCONCE_API const MatrixKernels& matrix_kernels();
+SCONCE_API const MatrixKernels& matrix_kernels(int level);
+
+// Memory of a matrix. Strides count elements, may be zero or negative. Size and dtype are given with the call.
+struct ConstMatrix {
+  const void* data;
+  int64_t row_stride, column_stride;
+};
+struct Matrix {
+  void* data;
+  int64_t row_stride, column_stride;
+  operator ConstMatrix() const { return {data, row_stride, column_stride}; }
+};
+
+// What happens to the product before it is stored:
+//   c = clamp((accumulate ? c : 0) + a b + bias + residual, lo, hi), then post(c)
+// bias and residual have the dtype of c and may be null. The clamp is for real floating dtypes only and keeps NaN.
+struct Epilogue {
+  const void* bias = nullptr;      // [n], contiguous: one value a column
+  const void* residual = nullptr;  // [m, n], contiguous along n
+  int64_t residual_stride = 0;     // elements from row to row
+  double lo = -std::numeric_limits<double>::infinity();
+  double hi = std::numeric_limits<double>::infinity();
+  bool accumulate = false;
+  // Called on finished blocks while they are in cache, from several threads: every element of c is in exactly one block.
+  // `block` points to element [row, column] of c. Other activations plug in here.
+  void (*post)(void* context, void* block, int64_t row_stride, int64_t column_stride, int64_t row, int64_t column,
+               int64_t rows, int64_t columns) = nullptr;
+  void* post_context = nullptr;
+};
+
+// c must not overlap a, b or the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes may be
+// zero; with k == 0 the product is zero.
+SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
+                     const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
+
+// A constant b is packed once for many products: bytes needed, packing, product. The packed form belongs to the level of
+// the kernels that packed it and is no file format. `packed` must be aligned to 64 bytes. Floating dtypes only;
+// bfloat16 and float16 are packed as float32.
+SCONCE_API size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& kernels = matrix_kernels());
+SCONCE_API void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed,
+                       const MatrixKernels& kernels = matrix_kernels());
+SCONCE_API void gemm_packed(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, const void* packed, Matrix c,
+                            const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
+
+// `batch` products; matrix i starts i * ..._stride elements after the first. Strides of a and b may be zero. bias is the
+// same for all; the residual of item i starts i * residual_batch_stride elements after the first; post sees rows numbered
+// through the batch (item i has rows i * m to i * m + m - 1).
+struct BatchStrides {
+  int64_t a, b, c, residual = 0;
+};
+SCONCE_API void gemm_batched(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b,
+                             Matrix c, BatchStrides strides, const Epilogue& epilogue = {},
+                             const MatrixKernels& kernels = matrix_kernels());
+
+}  // namespace sconce

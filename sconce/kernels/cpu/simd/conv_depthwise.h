@@ -1,0 +1,101 @@
+// Depthwise convolution of one channels_last output row: vectors run over channels, a tile is a few neighbouring pixels of
+// one vector of channels, and an input vector is loaded once per kernel row for all pixels that see it.
+#pragma once
+
+#include "sconce/kernels/cpu/simd/gemm_tile.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
+
+// Adds what comes after the sum and stores one vector of channels of one pixel.
+template <class T, bool Whole>
+GEMM_INLINE void finish_pixel(Vec<T> value, const TileOutput<T>& out, int64_t pixel, int64_t channel, int count) {
+  auto load_some = [&](const T* p) __attribute__((always_inline)) { return Whole ? load(p) : load_partial(p, count); };
+  if (out.bias) value += load_some(out.bias + channel);
+  if (out.residual) value += load_some(out.residual + pixel * out.residual_stride + channel);
+  if (out.clamp) value = clamp(value, broadcast(out.lo), broadcast(out.hi));
+  T* c = out.c + pixel * out.c_stride + channel;
+  if (Whole) {
+    store(c, value);
+  } else {
+    store_partial(c, value, count);
+  }
+}
+
+template <class T, int Width, int Stride, int Pixels, bool Edge>
+void depthwise_tile(const DepthwiseArgs<T>& args, int64_t channel, int64_t pixel) {
+  const int64_t x0 = pixel * Stride - args.padding;
+  Vec<T> acc[Pixels];
+  GEMM_UNROLL for (int i = 0; i < Pixels; i++) {
+    acc[i] = args.output.accumulate ? load(args.output.c + (pixel + i) * args.output.c_stride + channel) : Vec<T>{};
+  }
+  for (int64_t row = 0; row < args.kernel_rows; row++) {
+    const T* input = args.input_rows[row] + x0 * args.channels + channel;
+    const T* weight = args.weight_rows[row] + channel;
+    Vec<T> taps[Width];
+    GEMM_UNROLL for (int j = 0; j < Width; j++) taps[j] = load(weight + j * args.channels);
+    GEMM_UNROLL for (int x = 0; x < (Pixels - 1) * Stride + Width; x++) {
+      if (Edge && static_cast<uint64_t>(x0 + x) >= static_cast<uint64_t>(args.input_width)) continue;
+      Vec<T> v = load(input + x * args.channels);
+      GEMM_UNROLL for (int j = 0; j < Width; j++) {
+        const int i = (x - j) / Stride;
+        if (x >= j && (x - j) % Stride == 0 && i < Pixels) acc[i] = multiply_add(v, taps[j], acc[i]);
+      }
+    }
+  }
+  GEMM_UNROLL for (int i = 0; i < Pixels; i++) finish_pixel<T, true>(acc[i], args.output, pixel + i, channel, lanes<T>);
+}
+
+// Any kernel width, stride and dilation, `count` channels of one pixel. Sums in the same order as the tiles above.
+template <class T, bool Whole>
+void depthwise_pixel(const DepthwiseArgs<T>& args, int64_t channel, int count, int64_t pixel) {
+  auto load_some = [&](const T* p) __attribute__((always_inline)) { return Whole ? load(p) : load_partial(p, count); };
+  Vec<T> acc{};
+  if (args.output.accumulate) acc = load_some(args.output.c + pixel * args.output.c_stride + channel);
+  for (int64_t row = 0; row < args.kernel_rows; row++) {
+    int64_t x = pixel * args.stride - args.padding;
+    for (int64_t j = 0; j < args.kernel_width; j++, x += args.dilation) {
+      if (x < 0 || x >= args.input_width) continue;
+      acc = multiply_add(load_some(args.input_rows[row] + x * args.channels + channel),
+                         load_some(args.weight_rows[row] + j * args.channels + channel), acc);
+    }
+  }
+  finish_pixel<T, Whole>(acc, args.output, pixel, channel, count);
+}
+
+template <class T, int Width, int Stride>
+void depthwise_pixels(const DepthwiseArgs<T>& args, int64_t channel) {
+  auto run = [&]<int Pixels>(int64_t pixel) {
+    const int64_t x0 = pixel * Stride - args.padding;
+    const bool edge = x0 < 0 || x0 + (Pixels - 1) * Stride + Width > args.input_width;
+    if (edge) {
+      depthwise_tile<T, Width, Stride, Pixels, true>(args, channel, pixel);
+    } else {
+      depthwise_tile<T, Width, Stride, Pixels, false>(args, channel, pixel);
+    }
+  };
+  int64_t pixel = 0;
+  for (; pixel + 7 <= args.output_width; pixel += 7) run.template operator()<7>(pixel);
+  for (; pixel + 4 <= args.output_width; pixel += 4) run.template operator()<4>(pixel);
+  for (; pixel < args.output_width; pixel++) run.template operator()<1>(pixel);
+}
+
+template <class T>
+void depthwise_row(const DepthwiseArgs<T>& args) {
+  const bool unit = args.dilation == 1;
+  auto whole = [&](int64_t channel) {
+    if (unit && args.kernel_width == 3 && args.stride == 1) return depthwise_pixels<T, 3, 1>(args, channel);
+    if (unit && args.kernel_width == 3 && args.stride == 2) return depthwise_pixels<T, 3, 2>(args, channel);
+    if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, 5, 1>(args, channel);
+    if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, 5, 2>(args, channel);
+    for (int64_t pixel = 0; pixel < args.output_width; pixel++) depthwise_pixel<T, true>(args, channel, lanes<T>, pixel);
+  };
+  int64_t channel = 0;
+  for (; channel + lanes<T> <= args.channels; channel += lanes<T>) whole(channel);
+  if (channel == args.channels) return;
+  // The last channels: compute some of the ones before them again, unless what is stored was also an input.
+  if (args.channels >= lanes<T> && !args.output.accumulate) return whole(args.channels - lanes<T>);
+  const int count = static_cast<int>(args.channels - channel);
+  for (int64_t pixel = 0; pixel < args.output_width; pixel++) depthwise_pixel<T, false>(args, channel, count, pixel);
+}
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix

@@ -1,0 +1,122 @@
+// Copies between any memory layout and the contiguous rows and panels that tiles read.
+#pragma once
+
+#include "sconce/kernels/cpu/simd/gemm_tile.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
+
+// out[p * out_stride + j] = in[p * row_stride + j] for j < columns, contiguous in and out.
+template <class T, class Stored>
+GEMM_INLINE void copy_contiguous(const Stored* in, int64_t n, T* out) {
+  int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) store(out + i, load_wide(in + i));
+  for (; i < n; i++) out[i] = static_cast<T>(widen(in[i]));
+}
+
+// out[j * out_stride + i] = in[i * in_stride + j] for i < rows, j < columns.
+template <class T, class Stored>
+void copy_transposed(const Stored* in, int64_t in_stride, int64_t rows, int64_t columns, T* out, int64_t out_stride) {
+  constexpr int n = lanes<T>;
+  int64_t i = 0;
+  for (; i + n <= rows; i += n) {
+    int64_t j = 0;
+    for (; j + n <= columns; j += n) {
+      Vec<T> block[n];
+      GEMM_UNROLL for (int r = 0; r < n; r++) block[r] = load_wide(in + (i + r) * in_stride + j);
+      transpose<T>(block);
+      GEMM_UNROLL for (int r = 0; r < n; r++) store(out + (j + r) * out_stride + i, block[r]);
+    }
+    for (; j < columns; j++) {
+      for (int r = 0; r < n; r++) out[j * out_stride + i + r] = static_cast<T>(widen(in[(i + r) * in_stride + j]));
+    }
+  }
+  for (; i < rows; i++) {
+    for (int64_t j = 0; j < columns; j++) out[j * out_stride + i] = static_cast<T>(widen(in[i * in_stride + j]));
+  }
+}
+
+template <class T, class Stored>
+void pack_panel_of(const Stored* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns, T* out) {
+  constexpr int width = panel<T>, n = lanes<T>;
+  if (column_stride == 1) {
+    for (int64_t p = 0; p < k; p++, b += row_stride, out += width) {
+      GEMM_UNROLL for (int v = 0; v < 2; v++) {
+        int left = columns - v * n;
+        Vec<T> row = left >= n ? load_wide(b + v * n) : left > 0 ? load_wide_partial<T>(b + v * n, left) : Vec<T>{};
+        store(out + v * n, row);
+      }
+    }
+    return;
+  }
+  if (columns < width) {
+    for (int64_t p = 0; p < k; p++) {
+      for (int j = columns; j < width; j++) out[p * width + j] = 0;
+    }
+  }
+  if (row_stride == 1) {
+    copy_transposed<T>(b, column_stride, columns, k, out, width);
+    return;
+  }
+  for (int64_t p = 0; p < k; p++) {
+    for (int j = 0; j < columns; j++) out[p * width + j] = static_cast<T>(widen(b[p * row_stride + j * column_stride]));
+  }
+}
+
+template <class T, class Stored>
+void copy_rows_of(const Stored* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k, T* out,
+                  int64_t out_stride) {
+  if (column_stride == 1) {
+    for (int64_t i = 0; i < rows; i++) copy_contiguous<T>(a + i * row_stride, k, out + i * out_stride);
+  } else if (row_stride == 1) {
+    copy_transposed<T>(a, column_stride, k, rows, out, out_stride);
+  } else {
+    for (int64_t i = 0; i < rows; i++) {
+      for (int64_t p = 0; p < k; p++) {
+        out[i * out_stride + p] = static_cast<T>(widen(a[i * row_stride + p * column_stride]));
+      }
+    }
+  }
+}
+
+template <class T, class Stored>
+void store_rows_of(const T* from, int64_t from_stride, int64_t rows, int64_t columns, Stored* c, int64_t c_stride) {
+  for (int64_t i = 0; i < rows; i++, from += from_stride, c += c_stride) {
+    int64_t j = 0;
+    for (; j + lanes<T> <= columns; j += lanes<T>) store_narrow(c + j, load(from + j));
+    for (; j < columns; j++) narrow(from[j], c[j]);
+  }
+}
+
+// Calls f with a null pointer of the type that `storage` means to a table of T.
+template <class T, class F>
+GEMM_INLINE void with_storage(GemmStorage storage, F f) {
+  if constexpr (sizeof(T) == 4) {
+    if (storage == GemmStorage::bfloat16) return f(static_cast<Bfloat16Bits*>(nullptr));
+    if (storage == GemmStorage::float16) return f(static_cast<Float16Bits*>(nullptr));
+  }
+  f(static_cast<T*>(nullptr));
+}
+
+template <class T>
+void pack_panel(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
+                T* out) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    pack_panel_of<T>(static_cast<const Stored*>(b), row_stride, column_stride, k, columns, out);
+  });
+}
+template <class T>
+void copy_rows(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
+               T* out, int64_t out_stride) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    copy_rows_of<T>(static_cast<const Stored*>(a), row_stride, column_stride, rows, k, out, out_stride);
+  });
+}
+template <class T>
+void store_rows(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
+                int64_t c_stride) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    store_rows_of<T>(from, from_stride, rows, columns, static_cast<Stored*>(c), c_stride);
+  });
+}
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix

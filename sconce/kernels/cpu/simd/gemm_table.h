@@ -1,0 +1,127 @@
+// The matrix micro-kernels of one instruction set, as tables of functions. What computes in float and what in double has
+// a table of its own. The drivers above (gemm.cpp, conv.cpp) are compiled once and call these.
+#pragma once
+
+#include <cstdint>
+
+namespace sconce {
+
+// How numbers lie in memory. `native` is the type that the table computes in.
+enum class GemmStorage : uint8_t { native, bfloat16, float16 };
+
+// Where a tile goes and what happens to it on the way, in registers:
+//   c = clamp((accumulate ? c : 0) + sum of products + bias + residual, lo, hi)
+// Every pointer is at the tile's first element. bias has one value a column.
+template <class T>
+struct TileOutput {
+  T* c;
+  int64_t c_stride;
+  const T* bias = nullptr;
+  const T* residual = nullptr;
+  int64_t residual_stride = 0;
+  T lo = 0, hi = 0;
+  bool clamp = false;
+  bool accumulate = false;
+};
+
+// One tile of at most tile_rows x panel elements:
+//   c[i][j] (+)= sum over t < taps, p < k of rows[t * tile rows + i][p] * b[(t * k + p) * b_stride + j]
+// for j < columns. b must be readable for a whole number of vectors, so a ragged last panel is packed first.
+template <class T>
+using TileKernel = void (*)(int64_t taps, int64_t k, const T* const* rows, const T* b, int64_t b_stride, int columns,
+                            const TileOutput<T>& output);
+
+// A few rows against many, both contiguous along k: c[i * few_stride + j * many_stride] = few[i] . many[j]
+template <class T>
+struct DotArgs {
+  int64_t few_count, many_count, k;
+  const T* few;
+  int64_t few_stride;
+  const void* many;
+  int64_t many_stride;
+  GemmStorage many_storage;
+  // c, bias and residual are indexed by i * ..._few + j * ..._many. All of type T.
+  T* c;
+  int64_t c_few, c_many;
+  const T* bias;
+  int64_t bias_few, bias_many;
+  const T* residual;
+  int64_t residual_few, residual_many;
+  T lo, hi;
+  bool clamp, accumulate;
+};
+
+// At most four rows times a row-major matrix: every row of b is read once, in memory order, and added to the rows of c.
+template <class T>
+struct AxpyArgs {
+  int rows;
+  int64_t k, columns;
+  const T* a;  // contiguous along k
+  int64_t a_stride;
+  const void* b;
+  int64_t b_stride;
+  GemmStorage b_storage;
+  TileOutput<T> output;
+};
+
+// Channels_last depthwise convolution of one output row: input rows and kernel rows are given by pointers.
+template <class T>
+struct DepthwiseArgs {
+  int64_t channels;
+  int64_t kernel_width, stride, dilation;
+  int64_t kernel_rows;          // rows of the kernel that meet the image
+  const T* const* input_rows;   // kernel_rows pointers to the start of an input row, [input_width][channels]
+  const T* const* weight_rows;  // kernel_rows pointers to [kernel_width][channels]
+  int64_t input_width;
+  int64_t padding;
+  int64_t output_width;
+  TileOutput<T> output;  // c, bias and residual at the first pixel, their strides from pixel to pixel
+};
+
+template <class T>
+struct GemmTable {
+  int lanes;      // elements in a vector
+  int panel;      // columns of a packed panel: two vectors
+  int tile_rows;  // most rows of a tile
+
+  // tiles[v - 1][r]: r rows (1 to tile_rows), v vectors of columns.
+  TileKernel<T> tiles[2][9];
+
+  // Packs b[k][columns] (element strides) into out[k][panel]; columns from `columns` to panel are zero.
+  void (*pack_panel)(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
+                     T* out);
+  // out[i * out_stride + p] = a[i * row_stride + p * column_stride]. Any strides.
+  void (*copy_rows)(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
+                    T* out, int64_t out_stride);
+  // Rounds `rows` x `columns` values into storage, both contiguous along columns.
+  void (*store_rows)(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
+                     int64_t c_stride);
+  void (*dot)(const DotArgs<T>& args);
+  void (*axpy)(const AxpyArgs<T>& args);
+};
+
+template <class T>
+struct DepthwiseTable {
+  void (*row)(const DepthwiseArgs<T>& args);
+};
+
+namespace v2 {
+extern const GemmTable<float> gemm_f32;
+extern const GemmTable<double> gemm_f64;
+extern const DepthwiseTable<float> depthwise_f32;
+extern const DepthwiseTable<double> depthwise_f64;
+}  // namespace v2
+namespace v3 {
+extern const GemmTable<float> gemm_f32;
+extern const GemmTable<double> gemm_f64;
+extern const DepthwiseTable<float> depthwise_f32;
+extern const DepthwiseTable<double> depthwise_f64;
+}  // namespace v3
+namespace v4 {
+extern const GemmTable<float> gemm_f32;
+extern const GemmTable<double> gemm_f64;
+extern const DepthwiseTable<float> depthwise_f32;
+extern const DepthwiseTable<double> depthwise_f64;
+}  // namespace v4
+
+}  // namespace sconce

@@ -1,0 +1,280 @@
+// Vectors of the instruction set this file is compiled for, as the matrix kernels need them: loads and stores of whole and
+// partial vectors from float32, float64, bfloat16 and float16 memory, multiply-add, clamp, transpose.
+// Included only by files that are compiled once per instruction set; everything lives in that set's namespace.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#ifndef SCONCE_ISA
+#error "SCONCE_ISA (2, 3 or 4) says which x86-64 level this file is compiled for"
+#endif
+#ifndef SCONCE_ISA_NAMESPACE
+#if SCONCE_ISA == 4
+#define SCONCE_ISA_NAMESPACE v4
+#elif SCONCE_ISA == 3
+#define SCONCE_ISA_NAMESPACE v3
+#else
+#define SCONCE_ISA_NAMESPACE v2
+#endif
+#endif
+
+// Loops over arrays of accumulators must be unrolled completely, else the array lives in memory.
+#define GEMM_UNROLL _Pragma("GCC unroll 64")
+#define GEMM_INLINE static inline __attribute__((always_inline))
+#define GEMM_OUTLINE __attribute__((noinline))  // rare, and large where it is inlined
+
+namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
+
+#if SCONCE_ISA == 4
+constexpr int vector_bytes = 64;
+#elif SCONCE_ISA == 3
+constexpr int vector_bytes = 32;
+#else
+constexpr int vector_bytes = 16;
+#endif
+
+template <class T>
+struct VectorTypes {
+  typedef T Vec __attribute__((vector_size(vector_bytes)));
+  typedef T Unaligned __attribute__((vector_size(vector_bytes), aligned(alignof(T)), may_alias));
+};
+template <class T>
+using Vec = typename VectorTypes<T>::Vec;
+template <class T>
+constexpr int lanes = vector_bytes / static_cast<int>(sizeof(T));
+
+template <class T>
+GEMM_INLINE Vec<T> load(const T* p) {
+  return *reinterpret_cast<const typename VectorTypes<T>::Unaligned*>(p);
+}
+template <class T>
+GEMM_INLINE void store(T* p, Vec<T> v) {
+  *reinterpret_cast<typename VectorTypes<T>::Unaligned*>(p) = v;
+}
+template <class T>
+GEMM_INLINE Vec<T> broadcast(T x) {
+  return x - Vec<T>{};
+}
+
+// Keeps a loaded vector in a register: GCC otherwise folds the load into every multiply that uses it.
+template <class V>
+GEMM_INLINE void pin(V& v) {
+#if SCONCE_ISA == 2
+  asm("" : "+x"(v));
+#else
+  asm("" : "+v"(v));
+#endif
+}
+
+GEMM_INLINE Vec<float> multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
+#if SCONCE_ISA == 4
+  return _mm512_fmadd_ps(a, b, c);
+#elif SCONCE_ISA == 3
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+GEMM_INLINE Vec<double> multiply_add(Vec<double> a, Vec<double> b, Vec<double> c) {
+#if SCONCE_ISA == 4
+  return _mm512_fmadd_pd(a, b, c);
+#elif SCONCE_ISA == 3
+  return _mm256_fmadd_pd(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
+// NaN stays NaN.
+template <class V>
+GEMM_INLINE V clamp(V v, V lo, V hi) {
+  v = v < lo ? lo : v;
+  return v > hi ? hi : v;
+}
+
+// The first n lanes (0 <= n <= lanes); the others are zero and their memory is not touched.
+#if SCONCE_ISA == 4
+GEMM_INLINE Vec<float> load_partial(const float* p, int n) {
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+}
+GEMM_INLINE Vec<double> load_partial(const double* p, int n) {
+  return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
+}
+GEMM_INLINE void store_partial(float* p, Vec<float> v, int n) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
+}
+GEMM_INLINE void store_partial(double* p, Vec<double> v, int n) {
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
+}
+#else
+template <class T>
+GEMM_OUTLINE Vec<T> load_partial(const T* p, int n) {
+  Vec<T> v{};
+  for (int i = 0; i < n; i++) v[i] = p[i];
+  return v;
+}
+template <class T>
+GEMM_OUTLINE void store_partial(T* p, Vec<T> v, int n) {
+  for (int i = 0; i < n; i++) p[i] = v[i];
+}
+#endif
+
+// The sum of all lanes, halves first.
+template <class T>
+GEMM_INLINE T sum(Vec<T> v) {
+  T parts[lanes<T>];
+  store(parts, v);
+  GEMM_UNROLL for (int width = lanes<T> / 2; width >= 1; width /= 2) {
+    GEMM_UNROLL for (int i = 0; i < width; i++) parts[i] += parts[i + width];
+  }
+  return parts[0];
+}
+
+// Half-width storage. What a tile computes in is float; bfloat16 and float16 are converted on load and store.
+struct Bfloat16Bits {
+  uint16_t bits;
+};
+struct Float16Bits {
+  uint16_t bits;
+};
+
+GEMM_INLINE float widen(Bfloat16Bits x) {
+  uint32_t bits = static_cast<uint32_t>(x.bits) << 16;
+  float y;
+  __builtin_memcpy(&y, &bits, 4);
+  return y;
+}
+GEMM_INLINE float widen(Float16Bits x) {
+#if SCONCE_ISA >= 3
+  return _cvtsh_ss(x.bits);
+#else
+  uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16, magnitude = x.bits & 0x7fff, bits;
+  float y;
+  if (magnitude >= 0x7c00) {
+    bits = 0x7f800000 | (magnitude & 0x3ff) << 13;
+  } else if (magnitude >= 0x400) {
+    bits = (magnitude << 13) + (112u << 23);
+  } else {
+    y = static_cast<float>(magnitude) * 0x1p-24f;
+    __builtin_memcpy(&bits, &y, 4);
+  }
+  bits |= sign;
+  __builtin_memcpy(&y, &bits, 4);
+  return y;
+#endif
+}
+GEMM_INLINE float widen(float x) { return x; }
+GEMM_INLINE double widen(double x) { return x; }
+
+// Round to nearest, ties to even.
+GEMM_INLINE void narrow(float x, Bfloat16Bits& out) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  out.bits = static_cast<uint16_t>(x != x ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+GEMM_INLINE void narrow(float x, Float16Bits& out) {
+#if SCONCE_ISA >= 3
+  out.bits = static_cast<uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT));
+#else
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff, half;
+  if (magnitude > 0x7f800000) {
+    half = 0x7e00;
+  } else if (magnitude >= 0x47800000) {
+    half = 0x7c00;
+  } else if (magnitude >= 0x38800000) {
+    half = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
+  } else {
+    float small;  // adding 0.5 puts the last bit of a float16 subnormal at the last bit of the float
+    __builtin_memcpy(&small, &magnitude, 4);
+    small += 0.5f;
+    __builtin_memcpy(&half, &small, 4);
+    half -= 0x3f000000;
+  }
+  out.bits = static_cast<uint16_t>(sign | half);
+#endif
+}
+GEMM_INLINE void narrow(float x, float& out) { out = x; }
+GEMM_INLINE void narrow(double x, double& out) { out = x; }
+
+// Loads a vector of float from any storage type, and stores one.
+GEMM_INLINE Vec<float> load_wide(const float* p) { return load(p); }
+GEMM_INLINE Vec<double> load_wide(const double* p) { return load(p); }
+GEMM_INLINE Vec<float> load_wide(const Bfloat16Bits* p) {
+  typedef uint16_t Halves __attribute__((vector_size(vector_bytes / 2), aligned(2), may_alias));
+  return (Vec<float>)(__builtin_convertvector(*reinterpret_cast<const Halves*>(p), Vec<uint32_t>) << 16);
+}
+#if SCONCE_ISA == 4
+GEMM_INLINE Vec<float> load_wide(const Float16Bits* p) {
+  return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+#elif SCONCE_ISA == 3
+GEMM_INLINE Vec<float> load_wide(const Float16Bits* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+#else
+inline GEMM_OUTLINE Vec<float> load_wide(const Float16Bits* p) {
+  return Vec<float>{widen(p[0]), widen(p[1]), widen(p[2]), widen(p[3])};
+}
+#endif
+template <class T, class Stored>
+GEMM_INLINE Vec<T> load_wide_partial(const Stored* p, int n) {
+  if constexpr (sizeof(Stored) == sizeof(T)) {
+    return load_partial(p, n);
+  } else {
+    Stored part[lanes<T>] = {};
+    for (int i = 0; i < n; i++) part[i] = p[i];
+    return load_wide(part);
+  }
+}
+
+GEMM_INLINE void store_narrow(float* p, Vec<float> v) { store(p, v); }
+GEMM_INLINE void store_narrow(double* p, Vec<double> v) { store(p, v); }
+GEMM_INLINE void store_narrow(Bfloat16Bits* p, Vec<float> v) {
+  typedef uint16_t Halves __attribute__((vector_size(vector_bytes / 2), aligned(2), may_alias));
+  auto bits = (Vec<uint32_t>)v;
+  auto rounded = v != v ? Vec<uint32_t>{} + 0x7fc00000 : bits + (0x7fff + (bits >> 16 & 1));
+  *reinterpret_cast<Halves*>(p) = __builtin_convertvector(rounded >> 16, Halves);
+}
+GEMM_INLINE void store_narrow(Float16Bits* p, Vec<float> v) {
+#if SCONCE_ISA == 4
+  __m256i halves = _mm512_maskz_cvtps_ph(0xffff, v, _MM_FROUND_TO_NEAREST_INT);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves);
+#elif SCONCE_ISA == 3
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+#else
+  for (int i = 0; i < lanes<float>; i++) narrow(v[i], p[i]);
+#endif
+}
+
+// rows[i][j] becomes rows[j][i]. Each round interleaves the vectors of the two halves; after log2(lanes) rounds every
+// element has moved to its place.
+template <class T>
+GEMM_INLINE void transpose(Vec<T> (&rows)[lanes<T>]) {
+  constexpr int n = lanes<T>;
+  Vec<T> next[n];
+  GEMM_UNROLL for (int round = 1; round < n; round *= 2) {
+    GEMM_UNROLL for (int i = 0; i < n / 2; i++) {
+      Vec<T> a = rows[i], b = rows[i + n / 2];
+      if constexpr (n == 16) {
+        next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        next[2 * i + 1] = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+      } else if constexpr (n == 8) {
+        next[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+        next[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+      } else if constexpr (n == 4) {
+        next[2 * i] = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+        next[2 * i + 1] = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      } else {
+        next[2 * i] = __builtin_shufflevector(a, b, 0, 2);
+        next[2 * i + 1] = __builtin_shufflevector(a, b, 1, 3);
+      }
+    }
+    GEMM_UNROLL for (int i = 0; i < n; i++) rows[i] = next[i];
+  }
+}
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix
