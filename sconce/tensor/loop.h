@@ -31,7 +31,11 @@ struct Param {
   static constexpr Param from_float(double v) { return {v, 0, clamped(v)}; }
   static constexpr Param from_complex(double re, double im) { return {re, im, clamped(re)}; }
 
+  constexpr Param() = default;
+
  private:
+  constexpr Param(double re, double im, int64_t i) : real(re), imag(im), integer(i) {}
+
   // Towards zero; what int64 cannot hold becomes its ends, NaN 0.
   static constexpr int64_t clamped(double v) {
     if (v != v) return 0;
@@ -39,13 +43,12 @@ struct Param {
     if (v < -0x1p63) return INT64_MIN;
     return static_cast<int64_t>(v);
   }
-
- public:
-  constexpr Param() = default;
-  constexpr Param(double re, double im, int64_t i) : real(re), imag(im), integer(i) {}
 };
 
 // Computes `groups` whole groups. See Note [Groups].
+#define SCONCE_LOOP_ARGUMENTS                                                                             \
+  [[maybe_unused]] char *out, [[maybe_unused]] const char *const *in, [[maybe_unused]] const int64_t *step, \
+      [[maybe_unused]] int64_t groups, [[maybe_unused]] const ::sconce::Param *params
 using Loop = void (*)(char* out, const char* const* in, const int64_t* step, int64_t groups, const Param* params);
 
 enum class LoopResult : uint8_t {

@@ -10,20 +10,18 @@ constexpr int dot_rows = 4;
 constexpr int axpy_rows = 4;
 
 template <class T>
-GEMM_OUTLINE void finish_dots(const DotArgs<T>& args, int64_t i0, int64_t j0, int few, int many, const T* sums) {
-  for (int64_t i = i0; i < i0 + few; i++) {
-    for (int64_t j = j0; j < j0 + many; j++) {
-      T value = *sums++;
-      T& c = args.c[i * args.c_few + j * args.c_many];
-      if (args.accumulate) value += c;
-      if (args.bias) value += args.bias[i * args.bias_few + j * args.bias_many];
-      if (args.residual) value += args.residual[i * args.residual_few + j * args.residual_many];
-      if (args.clamp) {
-        if (value < args.lo) value = args.lo;
-        if (value > args.hi) value = args.hi;
-      }
-      c = value;
+GEMM_OUTLINE void finish_dots(const DotArgs<T>& args, int64_t i, int64_t j0, int many, Vec<T> dots) {
+  for (int64_t j = j0; j < j0 + many; j++) {
+    T value = dots[j - j0];
+    T& c = args.c[i * args.c_few + j * args.c_many];
+    if (args.accumulate) value += c;
+    if (args.bias) value += args.bias[i * args.bias_few + j * args.bias_many];
+    if (args.residual) value += args.residual[i * args.residual_few + j * args.residual_many];
+    if (args.clamp) {
+      if (value < args.lo) value = args.lo;
+      if (value > args.hi) value = args.hi;
     }
+    c = value;
   }
 }
 
@@ -55,16 +53,21 @@ void dot_block(const DotArgs<T>& args, int64_t i0, int64_t j0) {
       }
     }
   }
-  T sums[Few * Many];
+  const bool plain = args.c_many == 1 && !args.accumulate && !args.bias && !args.residual && !args.clamp;
   GEMM_UNROLL for (int i = 0; i < Few; i++) {
-    GEMM_UNROLL for (int j = 0; j < Many; j++) sums[i * Many + j] = sum<T>(acc[i][j]);
+    Vec<T> dots = sums<T, Many>(acc[i]);
+    if (plain) {
+      store_partial(args.c + (i0 + i) * args.c_few + j0, dots, Many);
+    } else {
+      finish_dots<T>(args, i0 + i, j0, Many, dots);
+    }
   }
-  finish_dots<T>(args, i0, j0, Few, Many, sums);
 }
 
 template <class T, class Stored, int Few>
 void dot_rows_of(const DotArgs<T>& args, int64_t i) {
-  constexpr int many = SCONCE_ISA == 4 && Few == 1 ? 8 : SCONCE_ISA == 4 || Few == 1 ? 4 : 2;
+  constexpr int most = SCONCE_ISA == 4 && Few == 1 ? 8 : SCONCE_ISA == 4 || Few == 1 ? 4 : 2;
+  constexpr int many = most < lanes<T> ? most : lanes<T>;
   int64_t j = 0;
   for (; j + many <= args.many_count; j += many) dot_block<T, Stored, Few, many>(args, i, j);
   for (; j < args.many_count; j++) dot_block<T, Stored, Few, 1>(args, i, j);

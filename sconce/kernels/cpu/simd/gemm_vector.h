@@ -121,15 +121,31 @@ GEMM_OUTLINE void store_partial(T* p, Vec<T> v, int n) {
 }
 #endif
 
-// The sum of all lanes, halves first.
+// Sums of neighbouring lanes: those of a in the first half, those of b in the second.
 template <class T>
-GEMM_INLINE T sum(Vec<T> v) {
-  T parts[lanes<T>];
-  store(parts, v);
-  GEMM_UNROLL for (int width = lanes<T> / 2; width >= 1; width /= 2) {
-    GEMM_UNROLL for (int i = 0; i < width; i++) parts[i] += parts[i + width];
+GEMM_INLINE Vec<T> add_pairs(Vec<T> a, Vec<T> b) {
+  if constexpr (lanes<T> == 16) {
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
+           __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  } else if constexpr (lanes<T> == 8) {
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) + __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+  } else if constexpr (lanes<T> == 4) {
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
+  } else {
+    return __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3);
   }
-  return parts[0];
+}
+
+// The sums of all lanes of each of Count vectors (a power of two, at most the number of lanes), in the first Count lanes.
+// Each sum is formed in the same order whatever Count is.
+template <class T, int Count>
+GEMM_INLINE Vec<T> sums(Vec<T>* vectors) {
+  GEMM_UNROLL for (int count = Count; count > 1; count /= 2) {
+    GEMM_UNROLL for (int i = 0; i < count / 2; i++) vectors[i] = add_pairs<T>(vectors[2 * i], vectors[2 * i + 1]);
+  }
+  Vec<T> result = vectors[0];
+  GEMM_UNROLL for (int width = lanes<T> / Count; width > 1; width /= 2) result = add_pairs<T>(result, result);
+  return result;
 }
 
 // Half-width storage. What a tile computes in is float; bfloat16 and float16 are converted on load and store.

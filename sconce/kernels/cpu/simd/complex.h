@@ -1,0 +1,287 @@
+// Complex numbers for generated loops, one at a time. Own type and functions: std::complex is inline library code, which
+// has no place in files compiled per instruction set (vec.h). Functions of Complex<float> compute in double.
+#pragma once
+
+#include "sconce/kernels/cpu/simd/vec.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE {
+
+namespace libm {
+extern "C" {
+double sin(double) noexcept;
+double cos(double) noexcept;
+double exp(double) noexcept;
+double log(double) noexcept;
+double log1p(double) noexcept;
+double expm1(double) noexcept;
+double sinh(double) noexcept;
+double cosh(double) noexcept;
+double tanh(double) noexcept;
+double atan2(double, double) noexcept;
+double hypot(double, double) noexcept;
+float hypotf(float, float) noexcept;
+float atan2f(float, float) noexcept;
+}
+}  // namespace libm
+
+template <class T>
+struct Complex {
+  T re, im;
+
+  __attribute__((always_inline)) Complex() = default;
+  __attribute__((always_inline)) constexpr Complex(T real, T imag = 0) : re(real), im(imag) {}
+};
+typedef Complex<float> C64;
+typedef Complex<double> C128;
+
+template <class T>
+SCONCE_VEC Complex<T> operator-(Complex<T> a) {
+  return {-a.re, -a.im};
+}
+template <class T>
+SCONCE_VEC Complex<T> operator+(Complex<T> a, Complex<T> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <class T>
+SCONCE_VEC Complex<T> operator-(Complex<T> a, Complex<T> b) {
+  return {a.re - b.re, a.im - b.im};
+}
+template <class T>
+SCONCE_VEC Complex<T> operator*(Complex<T> a, Complex<T> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+// Divides by the larger part first, so that squares neither overflow nor vanish.
+template <class T>
+SCONCE_VEC Complex<T> operator/(Complex<T> a, Complex<T> b) {
+  const T c = __builtin_fabs(b.re), d = __builtin_fabs(b.im);
+  if (c >= d) {
+    if (c == 0 && d == 0) return {a.re / c, a.im / d};
+    const T ratio = b.im / b.re;
+    const T scale = 1 / (b.re + b.im * ratio);
+    return {(a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale};
+  }
+  const T ratio = b.re / b.im;
+  const T scale = 1 / (b.re * ratio + b.im);
+  return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
+}
+// With a real number on one side.
+#define SCONCE_COMPLEX_MIXED(sign)                                                       \
+  SCONCE_VEC C64 operator sign(C64 a, float b) { return a sign C64(b); }                 \
+  SCONCE_VEC C64 operator sign(float a, C64 b) { return C64(a) sign b; }                 \
+  SCONCE_VEC C128 operator sign(C128 a, double b) { return a sign C128(b); }             \
+  SCONCE_VEC C128 operator sign(double a, C128 b) { return C128(a) sign b; }
+SCONCE_COMPLEX_MIXED(+)
+SCONCE_COMPLEX_MIXED(-)
+SCONCE_COMPLEX_MIXED(/)
+#undef SCONCE_COMPLEX_MIXED
+template <class T>
+SCONCE_VEC Complex<T> scaled(Complex<T> a, T b) {
+  return {a.re * b, a.im * b};
+}
+SCONCE_VEC C64 operator*(C64 a, float b) { return scaled(a, b); }
+SCONCE_VEC C64 operator*(float a, C64 b) { return scaled(b, a); }
+SCONCE_VEC C128 operator*(C128 a, double b) { return scaled(a, b); }
+SCONCE_VEC C128 operator*(double a, C128 b) { return scaled(b, a); }
+
+template <class T>
+SCONCE_VEC bool operator==(Complex<T> a, Complex<T> b) {
+  return (a.re == b.re) & (a.im == b.im);
+}
+template <class T>
+SCONCE_VEC bool operator!=(Complex<T> a, Complex<T> b) {
+  return (a.re != b.re) | (a.im != b.im);
+}
+SCONCE_VEC bool operator==(C64 a, float b) { return a == C64(b); }
+SCONCE_VEC bool operator!=(C64 a, float b) { return a != C64(b); }
+SCONCE_VEC bool operator==(C128 a, double b) { return a == C128(b); }
+SCONCE_VEC bool operator!=(C128 a, double b) { return a != C128(b); }
+
+template <class T>
+SCONCE_VEC Complex<T> fma(Complex<T> a, Complex<T> b, Complex<T> c) {
+  return a * b + c;
+}
+template <class T>
+SCONCE_VEC Complex<T> conj(Complex<T> a) {
+  return {a.re, -a.im};
+}
+template <class T>
+SCONCE_VEC T real(Complex<T> a) {
+  return a.re;
+}
+template <class T>
+SCONCE_VEC T imag(Complex<T> a) {
+  return a.im;
+}
+SCONCE_VEC float abs(C64 a) { return libm::hypotf(a.re, a.im); }
+SCONCE_VEC double abs(C128 a) { return libm::hypot(a.re, a.im); }
+SCONCE_VEC float angle(C64 a) { return libm::atan2f(a.im, a.re); }
+SCONCE_VEC double angle(C128 a) { return libm::atan2(a.im, a.re); }
+template <class T>
+SCONCE_VEC bool isnan(Complex<T> a) {
+  return (a.re != a.re) | (a.im != a.im);
+}
+template <class T>
+SCONCE_VEC bool isinf(Complex<T> a) {
+  return __builtin_isinf(a.re) || __builtin_isinf(a.im);
+}
+template <class T>
+SCONCE_VEC bool isfinite(Complex<T> a) {
+  return __builtin_isfinite(a.re) && __builtin_isfinite(a.im);
+}
+// a / |a|, 0 for 0.
+template <class T>
+SCONCE_VEC Complex<T> sgn(Complex<T> a) {
+  const T size = abs(a);
+  return size == 0 ? Complex<T>(0) : Complex<T>(a.re / size, a.im / size);
+}
+template <class T>
+SCONCE_VEC Complex<T> sign(Complex<T> a) {
+  return sgn(a);
+}
+
+// Functions of a double complex number. Zeros keep their signs, infinities follow C's Annex G where it is cheap.
+namespace complex128 {
+
+// r (cos t + i sin t), without making NaN of an infinite r with t == 0.
+static inline C128 polar(double r, double t) {
+  return t == 0 ? C128(r, t) : C128(r * libm::cos(t), r * libm::sin(t));
+}
+static C128 exp(C128 a) {
+  if (__builtin_isinf(a.re) && !__builtin_isfinite(a.im)) {
+    return a.re < 0 ? C128(0, 0) : C128(a.re, __builtin_nan(""));
+  }
+  return a.im == 0 ? C128(libm::exp(a.re), a.im) : polar(libm::exp(a.re), a.im);
+}
+static C128 log(C128 a) {
+  const double x = __builtin_fabs(a.re), y = __builtin_fabs(a.im);
+  const double large = x > y ? x : y, small = x > y ? y : x;
+  double size;
+  if (large > 0.5 && large < 2) {  // near 1 the logarithm of the absolute value cancels
+    size = 0.5 * libm::log1p((large - 1) * (large + 1) + small * small);
+  } else {
+    size = libm::log(libm::hypot(a.re, a.im));
+  }
+  return {size, libm::atan2(a.im, a.re)};
+}
+static C128 sqrt(C128 a) {
+  if (a.re == 0 && a.im == 0) return {0, a.im};
+  if (__builtin_isinf(a.im)) return {__builtin_inf(), a.im};
+  if (__builtin_isinf(a.re)) {
+    const double other = a.im != a.im ? a.im : 0;
+    return a.re > 0 ? C128(a.re, a.im != a.im ? a.im : __builtin_copysign(0, a.im))
+                    : C128(other, __builtin_copysign(__builtin_inf(), a.im));
+  }
+  const double half = libm::hypot(a.re * 0.25, a.im * 0.25) * 2;  // |a| / 2
+  const double root = __builtin_sqrt(half + __builtin_fabs(a.re) * 0.5);
+  return a.re >= 0 ? C128(root, a.im / (2 * root))
+                   : C128(__builtin_fabs(a.im) / (2 * root), __builtin_copysign(root, a.im));
+}
+static C128 pow(C128 a, C128 b) {
+  if (b.re == 0 && b.im == 0) return {1, 0};
+  if (a.re == 0 && a.im == 0) {
+    return b.im == 0 && b.re > 0 ? C128(0, 0) : C128(__builtin_nan(""), __builtin_nan(""));
+  }
+  const C128 l = log(a);
+  const C128 e = b * l;
+  return exp(e);
+}
+static C128 sinh(C128 a) { return {libm::sinh(a.re) * libm::cos(a.im), a.im == 0 ? a.im : libm::cosh(a.re) * libm::sin(a.im)}; }
+static C128 cosh(C128 a) {
+  return {libm::cosh(a.re) * libm::cos(a.im), a.im == 0 || a.re == 0 ? a.re * a.im : libm::sinh(a.re) * libm::sin(a.im)};
+}
+static C128 tanh(C128 a) {
+  if (__builtin_fabs(a.re) > 20) {  // sinh^2 overflows long after tanh is 1
+    const double e = libm::exp(-2 * __builtin_fabs(a.re));
+    const double im = __builtin_isfinite(a.im) ? 4 * libm::sin(a.im) * libm::cos(a.im) * e : 0;
+    return {__builtin_copysign(1, a.re), im};
+  }
+  const double s = libm::sinh(a.re), c = libm::cosh(a.re);
+  const double cos_y = libm::cos(a.im);
+  const double d = s * s + cos_y * cos_y;
+  return {s * c / d, libm::sin(a.im) * cos_y / d};
+}
+static C128 times_i(C128 a) { return {-a.im, a.re}; }
+static C128 over_i(C128 a) { return {a.im, -a.re}; }
+static C128 sin(C128 a) { return over_i(sinh(times_i(a))); }
+static C128 cos(C128 a) { return cosh(times_i(a)); }
+static C128 tan(C128 a) { return over_i(tanh(times_i(a))); }
+// Kahan's formulas: no cancellation on either side of the cuts.
+static double asinh_real(double x) {
+  const double a = __builtin_fabs(x);
+  const double r = a > 0x1p100 ? libm::log(a) + 0x1.62e42fefa39efp-1 : libm::log1p(a + a * a / (1 + __builtin_sqrt(a * a + 1)));
+  return __builtin_copysign(r, x);
+}
+static C128 acos(C128 a) {
+  const C128 p = sqrt(C128(1 - a.re, -a.im)), q = sqrt(C128(1 + a.re, a.im));
+  return {2 * libm::atan2(p.re, q.re), asinh_real(q.re * p.im - q.im * p.re)};
+}
+static C128 asin(C128 a) {
+  const C128 p = sqrt(C128(1 - a.re, -a.im)), q = sqrt(C128(1 + a.re, a.im));
+  return {libm::atan2(a.re, p.re * q.re - p.im * q.im), asinh_real(p.re * q.im - p.im * q.re)};
+}
+static C128 asinh(C128 a) { return over_i(asin(times_i(a))); }
+static C128 acosh(C128 a) {
+  const C128 p = sqrt(C128(a.re - 1, a.im)), q = sqrt(C128(a.re + 1, a.im));
+  return {asinh_real(p.re * q.re + p.im * q.im), 2 * libm::atan2(p.im, q.re)};
+}
+static C128 atanh(C128 a) {
+  const double x = a.re, y = a.im;
+  const double y2 = y * y, below = 1 - x;
+  const double re = 0.25 * libm::log1p(4 * x / (below * below + y2));
+  const double im = 0.5 * libm::atan2(2 * y, below * (1 + x) - y2);
+  return {re, im};
+}
+static C128 atan(C128 a) { return over_i(atanh(times_i(a))); }
+static C128 log2(C128 a) { return log(a) * 0x1.71547652b82fep0; }
+static C128 log10(C128 a) { return log(a) * 0x1.bcb7b1526e50ep-2; }
+static C128 log1p(C128 a) {
+  const double re = 0.5 * libm::log1p(a.re * (2 + a.re) + a.im * a.im);
+  return {re, libm::atan2(a.im, 1 + a.re)};
+}
+static C128 expm1(C128 a) {
+  const double half = libm::sin(0.5 * a.im);
+  const double e = libm::expm1(a.re);
+  return {e * libm::cos(a.im) - 2 * half * half, (e + 1) * libm::sin(a.im)};
+}
+static C128 exp2(C128 a) { return exp(a * 0x1.62e42fefa39efp-1); }
+static C128 rsqrt(C128 a) { return C128(1) / sqrt(a); }
+static C128 sigmoid(C128 a) { return C128(1) / (C128(1) + exp(-a)); }
+
+}  // namespace complex128
+
+#define SCONCE_COMPLEX_FUNCTION(name)                                                                           \
+  [[maybe_unused]] static C128 name(C128 a) { return complex128::name(a); }                                     \
+  [[maybe_unused]] static C64 name(C64 a) {                                                                     \
+    const C128 r = complex128::name(C128(a.re, a.im));                                                          \
+    return {static_cast<float>(r.re), static_cast<float>(r.im)};                                                \
+  }
+SCONCE_COMPLEX_FUNCTION(exp)
+SCONCE_COMPLEX_FUNCTION(exp2)
+SCONCE_COMPLEX_FUNCTION(expm1)
+SCONCE_COMPLEX_FUNCTION(log)
+SCONCE_COMPLEX_FUNCTION(log2)
+SCONCE_COMPLEX_FUNCTION(log10)
+SCONCE_COMPLEX_FUNCTION(log1p)
+SCONCE_COMPLEX_FUNCTION(sqrt)
+SCONCE_COMPLEX_FUNCTION(rsqrt)
+SCONCE_COMPLEX_FUNCTION(sigmoid)
+SCONCE_COMPLEX_FUNCTION(sin)
+SCONCE_COMPLEX_FUNCTION(cos)
+SCONCE_COMPLEX_FUNCTION(tan)
+SCONCE_COMPLEX_FUNCTION(asin)
+SCONCE_COMPLEX_FUNCTION(acos)
+SCONCE_COMPLEX_FUNCTION(atan)
+SCONCE_COMPLEX_FUNCTION(sinh)
+SCONCE_COMPLEX_FUNCTION(cosh)
+SCONCE_COMPLEX_FUNCTION(tanh)
+SCONCE_COMPLEX_FUNCTION(asinh)
+SCONCE_COMPLEX_FUNCTION(acosh)
+SCONCE_COMPLEX_FUNCTION(atanh)
+#undef SCONCE_COMPLEX_FUNCTION
+[[maybe_unused]] static C128 pow(C128 a, C128 b) { return complex128::pow(a, b); }
+[[maybe_unused]] static C64 pow(C64 a, C64 b) {
+  const C128 r = complex128::pow(C128(a.re, a.im), C128(b.re, b.im));
+  return {static_cast<float>(r.re), static_cast<float>(r.im)};
+}
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE

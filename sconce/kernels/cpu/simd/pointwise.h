@@ -1,0 +1,202 @@
+// What generated pointwise loops are written with: reading an operand vector by vector, writing the result, and the
+// functions of the expression language (opgen/loops.py) that are not in vec.h and math.h.
+#pragma once
+
+#include "sconce/kernels/cpu/simd/complex.h"
+#include "sconce/kernels/cpu/simd/math.h"
+#include "sconce/kernels/cpu/simd/vec.h"
+#include "sconce/tensor/loop.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE {
+
+// Runs the following block once for each vector of a group, without a loop in the machine code.
+#define SCONCE_EACH_VECTOR _Pragma("GCC unroll 4") for (int k = 0; k < vectors_per_group; ++k)
+
+// An operand: step is per group, as the engine gives it, 0 for a scalar.
+struct Stream {
+  const char* at;
+  int64_t step;
+
+  __attribute__((always_inline)) Stream(const char* p, int64_t group_step)
+      : at(p), step(group_step / vectors_per_group) {}
+  template <class V>
+  __attribute__((always_inline)) V next() {
+    const V v = load<V>(at);
+    at += step;
+    return v;
+  }
+  // One byte per lane of V.
+  template <class V>
+  __attribute__((always_inline)) typename Lane<V>::Mask next_mask() {
+    const auto m = load_mask<typename Lane<V>::Mask>(at);
+    at += step;
+    return m;
+  }
+};
+
+template <class V>
+SCONCE_VEC void put(char*& out, V v) {
+  store(out, v);
+  out += sizeof v;
+}
+template <class M>
+SCONCE_VEC void put_mask(char*& out, M m) {
+  store_mask(out, m);
+  out += lanes<M>;
+}
+
+// The same, one element at a time.
+struct ScalarStream {
+  const char* at;
+  int64_t step;
+
+  __attribute__((always_inline)) ScalarStream(const char* p, int64_t group_step, int per_group)
+      : at(p), step(group_step / per_group) {}
+  template <class T>
+  __attribute__((always_inline)) T next() {
+    T v;
+    __builtin_memcpy(&v, at, sizeof v);
+    at += step;
+    return v;
+  }
+};
+template <class T>
+SCONCE_VEC void put_scalar(char*& out, T v) {
+  __builtin_memcpy(out, &v, sizeof v);
+  out += sizeof v;
+}
+
+template <class V>
+SCONCE_VEC V from_mask(typename Lane<V>::Mask m) {
+  return m ? splat<V>(1) : splat<V>(0);
+}
+
+// Rounds to the dtype of the result, as PyTorch does between the steps of some operators on 16-bit floats.
+SCONCE_VEC F32 narrow(F32 x, int64_t mode) {
+  if (mode == static_cast<int64_t>(Narrow::float16)) return round_to_float16(x);
+  if (mode == static_cast<int64_t>(Narrow::bfloat16)) return round_to_bfloat16(x);
+  return x;
+}
+
+// 0 for 0 and NaN.
+template <class V>
+SCONCE_VEC V sign(V x) {
+  return x > 0 ? splat<V>(1) : (x < 0 ? splat<V>(-1) : splat<V>(0));
+}
+SCONCE_VEC U8 sign(U8 x) { return x; }
+template <class V>
+SCONCE_VEC V sgn(V x) {
+  return sign(x);
+}
+SCONCE_VEC U8 fma(U8 a, U8 b, U8 c) { return (a & b) | c; }  // bools
+
+// Real numbers seen as complex ones.
+template <class V>
+SCONCE_VEC V conj(V x) {
+  return x;
+}
+template <class V>
+SCONCE_VEC V real(V x) {
+  return x;
+}
+template <class V>
+SCONCE_VEC V imag(V) {
+  return V{};
+}
+
+SCONCE_VEC I32 isnan(I32) { return I32{}; }
+SCONCE_VEC I64 isnan(I64) { return I64{}; }
+SCONCE_VEC I32 isinf(I32) { return I32{}; }
+SCONCE_VEC I64 isinf(I64) { return I64{}; }
+SCONCE_VEC I32 isfinite(I32) { return ~I32{}; }
+SCONCE_VEC I64 isfinite(I64) { return ~I64{}; }
+SCONCE_VEC I32 signbit(I32 x) { return x < 0; }
+SCONCE_VEC I64 signbit(I64 x) { return x < 0; }
+SCONCE_VEC I32 fmax(I32 a, I32 b) { return maximum(a, b); }
+SCONCE_VEC I64 fmax(I64 a, I64 b) { return maximum(a, b); }
+SCONCE_VEC I32 fmin(I32 a, I32 b) { return minimum(a, b); }
+SCONCE_VEC I64 fmin(I64 a, I64 b) { return minimum(a, b); }
+
+// Shifts by a negative number or by the width and more: 0 to the left, the sign to the right. (A narrower dtype needs no
+// other limit: it is sign-extended on the way in and cut off on the way out.)
+template <class V>
+SCONCE_VEC V shift_left(V a, V b) {
+  constexpr int bits = sizeof(typename Lane<V>::T) * 8;
+  const auto valid = (b >= 0) & (b < bits);
+  return valid ? a << (b & (bits - 1)) : V{};
+}
+template <class V>
+SCONCE_VEC V shift_right(V a, V b) {
+  constexpr int bits = sizeof(typename Lane<V>::T) * 8;
+  const auto valid = (b >= 0) & (b < bits);
+  return a >> (valid ? b : splat<V>(bits - 1));
+}
+
+// Divisions round towards zero (trunc_div) or down (floor_div); fmod and remainder are what they leave. Integers: the
+// divisor is not 0, the engine has tested that; the least number divided by -1 is itself.
+SCONCE_VEC I32 trunc_div(I32 a, I32 b) {  // exact: 53 bits hold any int32 quotient
+  return narrow_to_int(widen_low(a) / widen_low(b), widen_high(a) / widen_high(b));
+}
+static __attribute__((noinline)) I64 trunc_div(I64 a, I64 b) {
+  I64 r;
+  for (int i = 0; i < lanes<I64>; ++i) r[i] = b[i] == -1 ? -a[i] : a[i] / b[i];
+  return r;
+}
+template <class V>
+SCONCE_VEC V integer_fmod(V a, V b) {
+  return a - b * trunc_div(a, b);
+}
+SCONCE_VEC I32 fmod(I32 a, I32 b) { return integer_fmod(a, b); }
+SCONCE_VEC I64 fmod(I64 a, I64 b) { return integer_fmod(a, b); }
+SCONCE_VEC I32 remainder(I32 a, I32 b) {
+  const I32 m = fmod(a, b);
+  return ((m != 0) & ((m < 0) != (b < 0))) ? m + b : m;
+}
+SCONCE_VEC I64 remainder(I64 a, I64 b) {
+  const I64 m = fmod(a, b);
+  return ((m != 0) & ((m < 0) != (b < 0))) ? m + b : m;
+}
+template <class V>
+SCONCE_VEC V integer_floor_div(V a, V b) {
+  const V q = trunc_div(a, b);
+  const V m = a - q * b;
+  return ((m != 0) & ((m < 0) != (b < 0))) ? q - 1 : q;
+}
+SCONCE_VEC I32 floor_div(I32 a, I32 b) { return integer_floor_div(a, b); }
+SCONCE_VEC I64 floor_div(I64 a, I64 b) { return integer_floor_div(a, b); }
+
+// By squaring, wrapping around. Negative exponents give 0 unless the base is 1 or -1.
+template <class V>
+static __attribute__((noinline)) V integer_pow(V base, V exponent) {
+  const V one = splat<V>(1);
+  const V odd = (exponent & 1) != 0;
+  const V inverse = base == 1 ? one : (base == -1 ? (odd ? -one : one) : V{});
+  V result = one;
+  V power = base;
+  for (V left = exponent; any(left > 0); left = left >> 1) {
+    result = ((left > 0) & ((left & 1) != 0)) ? result * power : result;
+    power = power * power;
+  }
+  return exponent < 0 ? inverse : result;
+}
+SCONCE_VEC I32 pow(I32 a, I32 b) { return integer_pow(a, b); }
+SCONCE_VEC I64 pow(I64 a, I64 b) { return integer_pow(a, b); }
+
+template <class V>
+static __attribute__((noinline)) V integer_gcd(V a, V b) {
+  V r;
+  for (int i = 0; i < lanes<V>; ++i) {
+    auto x = a[i] < 0 ? -a[i] : a[i], y = b[i] < 0 ? -b[i] : b[i];
+    while (y != 0) {
+      const auto t = y == -1 ? 0 : x % y;
+      x = y;
+      y = t;
+    }
+    r[i] = x;
+  }
+  return r;
+}
+SCONCE_VEC I32 gcd(I32 a, I32 b) { return integer_gcd(a, b); }
+SCONCE_VEC I64 gcd(I64 a, I64 b) { return integer_gcd(a, b); }
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -1,0 +1,398 @@
+// The kernels of tensor/tile.h. Conversions are plain loops of a constant length, which the compiler vectorises.
+#include "sconce/tensor/tile.h"
+
+#include "sconce/kernels/cpu/simd/vec.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE {
+namespace {
+
+// Element types whose memory format is not a C++ arithmetic type.
+struct Bool {
+  uint8_t byte;
+};
+struct Float16 {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
+template <class T>
+struct Pair {  // a complex number
+  T real, imag;
+};
+
+template <class A, class B>
+constexpr bool same = false;
+template <class A>
+constexpr bool same<A, A> = true;
+template <class T>
+constexpr bool is_pair = false;
+template <class T>
+constexpr bool is_pair<Pair<T>> = true;
+template <class T>
+constexpr bool is_float = same<T, float> || same<T, double>;
+
+SCONCE_VEC float from_bfloat16(BFloat16 x) { return __builtin_bit_cast(float, static_cast<uint32_t>(x.bits) << 16); }
+SCONCE_VEC BFloat16 to_bfloat16(float x) {
+  const uint32_t u = __builtin_bit_cast(uint32_t, x);
+  const uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
+  return {static_cast<uint16_t>((u & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : rounded)};
+}
+
+// In integers, so that no setting of the processor for denormals matters.
+SCONCE_VEC float from_float16(Float16 x) {
+  const uint32_t magnitude = x.bits & 0x7fff;
+  const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16;
+  const uint32_t normal = (magnitude << 13) + (magnitude >= 0x7c00 ? 0x70000000u : 0x38000000u);
+  const float denormal = static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f;
+  return __builtin_bit_cast(float, (magnitude < 0x400 ? __builtin_bit_cast(uint32_t, denormal) : normal) | sign);
+}
+SCONCE_VEC Float16 to_float16(float x) {
+  const uint32_t u = __builtin_bit_cast(uint32_t, x);
+  const uint32_t a = u & 0x7fffffff;
+  const uint32_t sign = (u >> 16) & 0x8000;
+  const uint32_t denormal = __builtin_bit_cast(uint32_t, __builtin_bit_cast(float, a) + 0.5f) - 0x3f000000;
+  const uint32_t normal = (a - 0x38000000 + 0xfff + ((a >> 13) & 1)) >> 13;
+  uint32_t r = a < 0x38800000 ? denormal : normal;
+  r = a >= 0x477ff000 ? 0x7c00 : r;
+  r = a > 0x7f800000 ? 0x7e00 : r;
+  return {static_cast<uint16_t>(r | sign)};
+}
+
+// What a float becomes on its way to a small integer. 32 bits are enough for the low byte of any float.
+template <class S>
+struct WiderInteger {
+  using Type = int64_t;
+};
+template <>
+struct WiderInteger<float> {
+  using Type = int32_t;
+};
+template <class S>
+using Wider = typename WiderInteger<S>::Type;
+
+// One element. D and S are arithmetic types, Bool or BFloat16.
+template <class D, class S>
+SCONCE_VEC D cast(S x) {
+  if constexpr (same<D, S>) {
+    return x;
+  } else if constexpr (same<S, Bool>) {
+    return cast<D>(x.byte);
+  } else if constexpr (same<S, BFloat16>) {
+    return cast<D>(from_bfloat16(x));
+  } else if constexpr (same<D, Bool>) {
+    return {static_cast<uint8_t>(x != 0)};
+  } else if constexpr (same<D, BFloat16>) {
+    return to_bfloat16(static_cast<float>(x));
+  } else if constexpr (is_float<S> && !is_float<D> && sizeof(D) < 4) {
+    // Small integers keep the low bits of a wider one: -1.0 is 255 as uint8.
+    return static_cast<D>(static_cast<Wider<S>>(x));
+  } else {
+    return static_cast<D>(x);
+  }
+}
+
+constexpr int block = 32;
+
+template <class D, class S>
+void convert_dense(void* out, const void* in, int64_t n) {
+  D* __restrict d = static_cast<D*>(out);
+  const S* __restrict s = static_cast<const S*>(in);
+  for (; n >= block; n -= block, d += block, s += block) {
+    for (int i = 0; i < block; ++i) d[i] = cast<D>(s[i]);
+  }
+  for (int64_t i = 0; i < n; ++i) d[i] = cast<D>(s[i]);
+}
+
+#if SCONCE_ISA == 2 || defined(__clang__)
+SCONCE_VEC void float16_block(float* d, const Float16* s) {
+  for (int i = 0; i < block; ++i) d[i] = from_float16(s[i]);
+}
+SCONCE_VEC void float16_block(Float16* d, const float* s) {
+  for (int i = 0; i < block; ++i) d[i] = to_float16(s[i]);
+}
+#else
+typedef SCONCE_VECTOR_OF(short, 16) Word8;
+typedef SCONCE_VECTOR_OF(float, 32) Float8;
+SCONCE_VEC void float16_block(float* d, const Float16* s) {
+  for (int i = 0; i < block; i += 8) store(d + i, __builtin_ia32_vcvtph2ps256(load<Word8>(s + i)));
+}
+SCONCE_VEC void float16_block(Float16* d, const float* s) {
+  for (int i = 0; i < block; i += 8) store(d + i, __builtin_ia32_vcvtps2ph256(load<Float8>(s + i), 0));
+}
+#endif
+
+// The last, shorter block goes through a whole one.
+template <class D, class S>
+SCONCE_VEC void float16_dense(D* d, const S* s, int64_t n) {
+  for (; n >= block; n -= block, d += block, s += block) float16_block(d, s);
+  if (n > 0) {
+    S whole[block] = {};
+    D result[block];
+    __builtin_memcpy(whole, s, n * sizeof(S));
+    float16_block(result, whole);
+    __builtin_memcpy(d, result, n * sizeof(D));
+  }
+}
+
+// float16 to and from anything else goes by float, a block at a time.
+template <class D>
+void from_float16_dense(void* out, const void* in, int64_t n) {
+  const Float16* s = static_cast<const Float16*>(in);
+  if constexpr (same<D, float>) {
+    float16_dense(static_cast<float*>(out), s, n);
+  } else {
+    D* d = static_cast<D*>(out);
+    float buffer[8 * block];
+    while (n > 0) {
+      const int64_t m = n < 8 * block ? n : 8 * block;
+      float16_dense(buffer, s, m);
+      convert_dense<D, float>(d, buffer, m);
+      n -= m, d += m, s += m;
+    }
+  }
+}
+template <class S>
+void to_float16_dense(void* out, const void* in, int64_t n) {
+  Float16* d = static_cast<Float16*>(out);
+  if constexpr (same<S, float>) {
+    float16_dense(d, static_cast<const float*>(in), n);
+  } else {
+    const S* s = static_cast<const S*>(in);
+    float buffer[8 * block];
+    while (n > 0) {
+      const int64_t m = n < 8 * block ? n : 8 * block;
+      convert_dense<float, S>(buffer, s, m);
+      float16_dense(d, buffer, m);
+      n -= m, d += m, s += m;
+    }
+  }
+}
+
+template <class T>
+struct Part {
+  using Type = T;
+};
+template <class T>
+struct Part<Pair<T>> {
+  using Type = T;
+};
+
+SCONCE_VEC float plain(Float16 x) { return from_float16(x); }
+template <class T>
+SCONCE_VEC T plain(T x) {
+  return x;
+}
+template <class T, class S>
+SCONCE_VEC T part(S x) {
+  if constexpr (same<T, Float16>) {
+    return to_float16(cast<float>(plain(x)));
+  } else {
+    return cast<T>(plain(x));
+  }
+}
+// To or from complex numbers, element by element.
+template <class D, class S>
+void convert_complex(void* out, const void* in, int64_t n) {
+  D* __restrict d = static_cast<D*>(out);
+  const S* __restrict s = static_cast<const S*>(in);
+  using T = typename Part<D>::Type;
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (is_pair<D> && is_pair<S>) {
+      d[i] = {cast<T>(s[i].real), cast<T>(s[i].imag)};
+    } else if constexpr (is_pair<D>) {
+      d[i] = {part<T>(s[i]), T(0)};
+    } else if constexpr (same<D, Bool>) {
+      d[i] = {static_cast<uint8_t>((s[i].real != 0) | (s[i].imag != 0))};
+    } else {
+      d[i] = part<T>(s[i].real);
+    }
+  }
+}
+
+template <class T>
+void copy_dense(void* out, const void* in, int64_t n) {
+  __builtin_memcpy(out, in, n * sizeof(T));
+}
+
+template <class D, class S>
+constexpr TileKernels::Convert convert_for() {
+  if constexpr (same<D, S>) {
+    return copy_dense<D>;
+  } else if constexpr (is_pair<D> || is_pair<S>) {
+    return convert_complex<D, S>;
+  } else if constexpr (same<S, Float16>) {
+    return from_float16_dense<D>;
+  } else if constexpr (same<D, Float16>) {
+    return to_float16_dense<S>;
+  } else {
+    return convert_dense<D, S>;
+  }
+}
+
+// By DType number; 8 and 12 to 14 are not used.
+#define SCONCE_CONVERT_ROW(S)                                                                                       \
+  {convert_for<uint8_t, S>(), convert_for<int8_t, S>(), convert_for<int16_t, S>(), convert_for<int32_t, S>(),       \
+   convert_for<int64_t, S>(), convert_for<Float16, S>(), convert_for<float, S>(), convert_for<double, S>(),         \
+   nullptr, convert_for<Pair<float>, S>(), convert_for<Pair<double>, S>(), convert_for<Bool, S>(),                  \
+   nullptr, nullptr, nullptr, convert_for<BFloat16, S>()}
+
+struct Wide {  // 16 bytes, moved as they are
+  uint64_t bits[2];
+};
+
+template <class T>
+void gather(void* out, const void* in, int64_t stride, int64_t n) {
+  T* d = static_cast<T*>(out);
+  const char* s = static_cast<const char*>(in);
+  for (; n >= 4; n -= 4, d += 4, s += 4 * stride) {
+    for (int k = 0; k < 4; ++k) __builtin_memcpy(d + k, s + k * stride, sizeof(T));
+  }
+  for (; n > 0; --n, ++d, s += stride) __builtin_memcpy(d, s, sizeof(T));
+}
+template <class T>
+void scatter(void* out, int64_t stride, const void* in, int64_t n) {
+  char* d = static_cast<char*>(out);
+  const T* s = static_cast<const T*>(in);
+  for (; n > 0; --n, d += stride, ++s) __builtin_memcpy(d, s, sizeof(T));
+}
+template <class T>
+void fill(void* out, const void* element, int64_t n) {
+  char* d = static_cast<char*>(out);
+  T x;
+  __builtin_memcpy(&x, element, sizeof x);
+  constexpr int count = 64 / sizeof(T);
+  T whole[count];
+  for (int i = 0; i < count; ++i) whole[i] = x;
+  for (; n >= count; n -= count, d += 64) __builtin_memcpy(d, whole, 64);
+  for (; n > 0; --n, d += sizeof(T)) __builtin_memcpy(d, &x, sizeof(T));
+}
+
+// Square blocks in registers: interleaving row i with row i + N/2, log2(N) times over, transposes N rows of N elements.
+typedef SCONCE_VECTOR_OF(uint8_t, 16) Bytes16;
+typedef SCONCE_VECTOR_OF(uint16_t, 16) Words8;
+typedef SCONCE_VECTOR_OF(uint32_t, 16) Doubles4;
+typedef SCONCE_VECTOR_OF(uint64_t, 16) Quads2;
+SCONCE_VEC void interleave(Bytes16 a, Bytes16 b, Bytes16& low, Bytes16& high) {
+  low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  high = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+SCONCE_VEC void interleave(Words8 a, Words8 b, Words8& low, Words8& high) {
+  low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+  high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+}
+SCONCE_VEC void interleave(Doubles4 a, Doubles4 b, Doubles4& low, Doubles4& high) {
+  low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+  high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+}
+SCONCE_VEC void interleave(Quads2 a, Quads2 b, Quads2& low, Quads2& high) {
+  low = __builtin_shufflevector(a, b, 0, 2);
+  high = __builtin_shufflevector(a, b, 1, 3);
+}
+template <class V, int N>
+SCONCE_VEC void transpose_block(char* out, int64_t out_stride, const char* in, int64_t in_stride) {
+  V a[N], b[N];
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) a[i] = load<V>(in + i * in_stride);
+#pragma GCC unroll 4
+  for (int step = 1; step < N; step *= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < N / 2; ++i) interleave(a[i], a[i + N / 2], b[2 * i], b[2 * i + 1]);
+#pragma GCC unroll 16
+    for (int i = 0; i < N; ++i) a[i] = b[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < N; ++i) store(out + i * out_stride, a[i]);
+}
+template <class T, class V>
+void transpose(void* out, int64_t out_stride, const void* in, int64_t in_stride, int64_t rows, int64_t columns) {
+  constexpr int64_t N = 16 / sizeof(T);
+  constexpr int64_t size = sizeof(T);
+  char* d = static_cast<char*>(out);
+  const char* s = static_cast<const char*>(in);
+  const int64_t whole_rows = rows - rows % N, whole_columns = columns - columns % N;
+  for (int64_t c = 0; c < whole_columns; c += N) {
+    for (int64_t r = 0; r < whole_rows; r += N) {
+      transpose_block<V, N>(d + r * out_stride + c * size, out_stride, s + c * in_stride + r * size, in_stride);
+    }
+  }
+  const auto rest = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+    for (int64_t c = c0; c < c1; ++c) {
+      for (int64_t r = r0; r < r1; ++r) __builtin_memcpy(d + r * out_stride + c * size, s + c * in_stride + r * size, size);
+    }
+  };
+  rest(0, rows, whole_columns, columns);
+  rest(whole_rows, rows, 0, whole_columns);
+}
+void transpose_wide(void* out, int64_t out_stride, const void* in, int64_t in_stride, int64_t rows, int64_t columns) {
+  char* d = static_cast<char*>(out);
+  const char* s = static_cast<const char*>(in);
+  for (int64_t c = 0; c < columns; ++c) {
+    for (int64_t r = 0; r < rows; ++r) __builtin_memcpy(d + r * out_stride + c * 16, s + c * in_stride + r * 16, 16);
+  }
+}
+
+typedef SCONCE_VECTOR_OF(long long, 16) Stored;
+void stream(void* out, const void* in, int64_t bytes) {
+  char* d = static_cast<char*>(out);
+  const char* s = static_cast<const char*>(in);
+  const int64_t head = -reinterpret_cast<intptr_t>(d) & 63;
+  if (head != 0) {
+    const int64_t n = head < bytes ? head : bytes;
+    __builtin_memcpy(d, s, n);
+    d += n, s += n, bytes -= n;
+  }
+  for (; bytes >= 64; bytes -= 64, d += 64, s += 64) {
+#if SCONCE_ISA == 2 || defined(__clang__)
+    for (int k = 0; k < 64; k += 16) {
+      const Stored v = load<Stored>(s + k);
+#if defined(__clang__)
+      __builtin_nontemporal_store(v, reinterpret_cast<Stored*>(d + k));
+#else
+      __builtin_ia32_movntdq(reinterpret_cast<Stored*>(d + k), v);
+#endif
+    }
+#else
+    typedef SCONCE_VECTOR_OF(long long, 32) Stored32;
+    for (int k = 0; k < 64; k += 32) {
+      __builtin_ia32_movntdq256(reinterpret_cast<Stored32*>(d + k), load<Stored32>(s + k));
+    }
+#endif
+  }
+  if (bytes > 0) __builtin_memcpy(d, s, bytes);
+}
+void stream_fence() { __builtin_ia32_sfence(); }
+
+template <class V>
+bool has_zero(const void* in, int64_t n) {
+  const char* s = static_cast<const char*>(in);
+  typename Lane<V>::Mask found{};
+  for (; n >= lanes<V>; n -= lanes<V>, s += sizeof(V)) found |= load<V>(s) == 0;
+  bool zero = any(found);
+  for (; n > 0; --n, s += sizeof(typename Lane<V>::T)) {
+    typename Lane<V>::T x;
+    __builtin_memcpy(&x, s, sizeof x);
+    zero |= x == 0;
+  }
+  return zero;
+}
+
+}  // namespace
+
+extern const TileKernels tile_kernels = {
+    {SCONCE_CONVERT_ROW(uint8_t), SCONCE_CONVERT_ROW(int8_t), SCONCE_CONVERT_ROW(int16_t), SCONCE_CONVERT_ROW(int32_t),
+     SCONCE_CONVERT_ROW(int64_t), SCONCE_CONVERT_ROW(Float16), SCONCE_CONVERT_ROW(float), SCONCE_CONVERT_ROW(double),
+     {}, SCONCE_CONVERT_ROW(Pair<float>), SCONCE_CONVERT_ROW(Pair<double>), SCONCE_CONVERT_ROW(Bool),
+     {}, {}, {}, SCONCE_CONVERT_ROW(BFloat16)},
+    {gather<uint8_t>, gather<uint16_t>, gather<uint32_t>, gather<uint64_t>, gather<Wide>},
+    {scatter<uint8_t>, scatter<uint16_t>, scatter<uint32_t>, scatter<uint64_t>, scatter<Wide>},
+    {transpose<uint8_t, Bytes16>, transpose<uint16_t, Words8>, transpose<uint32_t, Doubles4>,
+     transpose<uint64_t, Quads2>, transpose_wide},
+    {fill<uint8_t>, fill<uint16_t>, fill<uint32_t>, fill<uint64_t>, fill<Wide>},
+    stream,
+    stream_fence,
+    has_zero<I32>,
+    has_zero<I64>,
+};
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE

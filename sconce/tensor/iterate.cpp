@@ -1,0 +1,762 @@
+#include "sconce/tensor/iterate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/tensor/tile.h"
+
+namespace sconce {
+
+const TileKernels& tile_kernels() {
+  switch (cpu_level()) {
+    case 2: return v2::tile_kernels;
+    case 3: return v3::tile_kernels;
+    default: return v4::tile_kernels;
+  }
+}
+
+namespace {
+
+constexpr int64_t kTile = 512;                       // elements
+constexpr int64_t kTileBytes = kTile * 16;           // room for any dtype
+constexpr int64_t kParallelGrain = 32768;            // elements; fewer are not worth waking a thread
+constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
+constexpr int kMaxDims = 64;
+constexpr int kMaxOperands = kMaxLoopInputs + 1;     // the output first
+
+constexpr DType kComputeDType[kComputeTypes] = {DType::float32, DType::float64,   DType::int32,     DType::int64,
+                                                DType::bool_,   DType::complex64, DType::complex128};
+
+int size_log2(int64_t bytes) { return std::countr_zero(static_cast<uint64_t>(bytes)); }
+
+// The type that a loop writes.
+DType stored_dtype(const PointwiseLoops& loops, Compute compute) {
+  const DType dtype = kComputeDType[static_cast<int>(compute)];
+  switch (loops.result) {
+    case LoopResult::boolean: return DType::bool_;
+    case LoopResult::real: return real_dtype(dtype);
+    default: return dtype;
+  }
+}
+
+Loop find_loop(const PointwiseLoops& loops, Compute compute) {
+  return loops.loops[cpu_level() - 2][static_cast<int>(compute)];
+}
+
+// --- bytes ----------------------------------------------------------------------------------------------------------
+
+// Fewer than 64 bytes, without a call: two overlapping moves of the largest power of two.
+inline __attribute__((always_inline)) void copy_below_64(char* out, const char* in, int64_t bytes) {
+  const auto two = [&]<class Chunk>(Chunk) {
+    Chunk first, last;
+    std::memcpy(&first, in, sizeof first);
+    std::memcpy(&last, in + bytes - sizeof last, sizeof last);
+    std::memcpy(out, &first, sizeof first);
+    std::memcpy(out + bytes - sizeof last, &last, sizeof last);
+  };
+  struct Bytes16 {
+    uint64_t part[2];
+  };
+  struct Bytes32 {
+    uint64_t part[4];
+  };
+  if (bytes >= 32) {
+    two(Bytes32{});
+  } else if (bytes >= 16) {
+    two(Bytes16{});
+  } else if (bytes >= 8) {
+    two(uint64_t{});
+  } else if (bytes >= 4) {
+    two(uint32_t{});
+  } else if (bytes >= 2) {
+    two(uint16_t{});
+  } else if (bytes == 1) {
+    *out = *in;
+  }
+}
+
+inline void copy_row(char* out, const char* in, int64_t bytes) {
+  if (bytes < 64) {
+    copy_below_64(out, in, bytes);
+  } else {
+    std::memcpy(out, in, bytes);
+  }
+}
+
+// 64 bytes full of one element.
+inline __attribute__((always_inline)) void splat_group(char* out, const char* element, int size) {
+  uint64_t word[2];
+  switch (size) {
+    case 1: word[0] = 0x0101010101010101 * static_cast<uint8_t>(*element); break;
+    case 2: {
+      uint16_t x;
+      std::memcpy(&x, element, 2);
+      word[0] = 0x0001000100010001 * x;
+      break;
+    }
+    case 4: {
+      uint32_t x;
+      std::memcpy(&x, element, 4);
+      word[0] = 0x0000000100000001 * x;
+      break;
+    }
+    case 8: std::memcpy(word, element, 8); break;
+    default:
+      std::memcpy(word, element, 16);
+      for (int i = 0; i < 4; ++i) std::memcpy(out + 16 * i, word, 16);
+      return;
+  }
+  for (int i = 0; i < 8; ++i) std::memcpy(out + 8 * i, word, 8);
+}
+
+// --- dense runs -----------------------------------------------------------------------------------------------------
+
+// One loop with dense operands in its own types.
+struct DenseCall {
+  Loop loop;
+  const Param* params;
+  const TileKernels* tiles;
+  int inputs;
+  int lanes;  // elements of a group
+  int out_size;
+  uint8_t divisors;  // inputs in which a zero is an error
+  bool wide_divisors;
+  std::atomic<bool>* zero_found;
+  const char* in[kMaxLoopInputs];
+  int64_t step[kMaxLoopInputs];
+  int in_size[kMaxLoopInputs];
+
+  bool has_zero_divisor(const char* const* from, int64_t n) const {
+    for (int k = 0; k < inputs; ++k) {
+      if ((divisors >> k & 1) == 0) continue;
+      const int64_t count = step[k] == 0 ? 1 : n;
+      if (wide_divisors ? tiles->has_zero_i64(from[k], count) : tiles->has_zero_i32(from[k], count)) return true;
+    }
+    return false;
+  }
+};
+
+// Fewer elements than a group: through padded copies. The padding repeats the first element, so that it can neither trap
+// nor be slow where the real elements are not.
+void run_part_of_group(const DenseCall& call, char* out, const char* const* from, int64_t n) {
+  alignas(64) char padded[kMaxLoopInputs][64];
+  alignas(64) char result[64];
+  const char* in[kMaxLoopInputs];
+  for (int k = 0; k < call.inputs; ++k) {
+    if (call.step[k] == 0) {
+      in[k] = from[k];
+      continue;
+    }
+    splat_group(padded[k], from[k], call.in_size[k]);
+    copy_below_64(padded[k], from[k], n * call.in_size[k]);
+    in[k] = padded[k];
+  }
+  call.loop(result, in, call.step, 1, call.params);
+  copy_below_64(out, result, n * call.out_size);
+}
+
+// n elements. When n is no multiple of a group, the last whole group's worth is computed first and stored last: its
+// elements overlap those of the group before it, which may be written over their own inputs by then.
+inline __attribute__((always_inline)) void run_strip(const DenseCall& call, char* out, const char* const* from, int64_t n) {
+  if (call.divisors != 0 && call.has_zero_divisor(from, n)) {
+    call.zero_found->store(true, std::memory_order_relaxed);
+    return;
+  }
+  const int64_t groups = n / call.lanes;
+  if (groups * call.lanes == n) {
+    call.loop(out, from, call.step, groups, call.params);
+    return;
+  }
+  if (groups == 0) {
+    run_part_of_group(call, out, from, n);
+    return;
+  }
+  alignas(64) char last[64];
+  const char* in[kMaxLoopInputs];
+  for (int k = 0; k < call.inputs; ++k) {
+    in[k] = call.step[k] == 0 ? from[k] : from[k] + (n - call.lanes) * call.in_size[k];
+  }
+  call.loop(last, in, call.step, 1, call.params);
+  call.loop(out, from, call.step, groups, call.params);
+  std::memcpy(out + (n - call.lanes) * call.out_size, last, call.lanes * call.out_size);
+}
+
+void run_range(const DenseCall& call, char* out, int64_t begin, int64_t end, bool stream) {
+  const char* from[kMaxLoopInputs];
+  const auto start = [&](int64_t at) {
+    for (int k = 0; k < call.inputs; ++k) from[k] = call.step[k] == 0 ? call.in[k] : call.in[k] + at * call.in_size[k];
+  };
+  if (!stream) {
+    start(begin);
+    run_strip(call, out + begin * call.out_size, from, end - begin);
+    return;
+  }
+  alignas(64) char tile[kTileBytes];
+  for (int64_t at = begin; at < end; at += kTile) {
+    const int64_t n = std::min(kTile, end - at);
+    start(at);
+    run_strip(call, tile, from, n);
+    call.tiles->stream(out + at * call.out_size, tile, n * call.out_size);
+  }
+  call.tiles->stream_fence();
+}
+
+void run_long(const DenseCall& call, char* out, int64_t numel) {
+  bool stream = numel * call.out_size >= kStreamBytes;
+  for (int k = 0; k < call.inputs; ++k) stream &= call.in[k] != out;  // lines that are read anyway cost nothing to write
+  const int64_t tiles = (numel + kTile - 1) / kTile;
+  parallel_for(tiles, kParallelGrain / kTile, [&](int64_t begin, int64_t end) {
+    run_range(call, out, begin * kTile, std::min(end * kTile, numel), stream);
+  });
+}
+
+SCONCE_COLD void fail_missing(const PointwiseLoops& loops, DType dtype) {
+  fail_as(ErrorKind::not_implemented, "{}: not implemented for {}", loops.name, dtype_name(dtype));
+}
+
+SCONCE_COLD void fail_division() { fail_as(ErrorKind::zero_division, "ZeroDivisionError"); }
+
+void check_divisor_params(const PointwiseLoops& loops, const Param* params) {
+  for (int k = 0; k < loops.params; ++k) {
+    if ((loops.divisor_params >> k & 1) != 0 && params[k].integer == 0) fail_division();
+  }
+}
+
+bool is_integer(Compute compute) { return compute == Compute::i32 || compute == Compute::i64; }
+
+// The operator's numbers, and how to round after them when the loop asks.
+const Param* with_narrow(const PointwiseLoops& loops, const Param* params, DType common, Param (&room)[kMaxLoopParams]) {
+  if (!loops.narrows) return params;
+  std::copy_n(params, loops.params, room);
+  const Narrow mode = common == DType::float16    ? Narrow::float16
+                      : common == DType::bfloat16 ? Narrow::bfloat16
+                                                  : Narrow::none;
+  room[loops.params] = Param::from_int(static_cast<int64_t>(mode));
+  return room;
+}
+
+// --- strided runs ---------------------------------------------------------------------------------------------------
+
+// Sizes and byte strides after dropping sizes of 1, sorting by the output's strides and merging. The last is innermost.
+struct Geometry {
+  int dims = 0;
+  int64_t size[kMaxDims];
+  int64_t stride[kMaxDims][kMaxOperands];
+};
+
+// False when there is nothing to do.
+bool build_geometry(Geometry& g, std::span<const int64_t> sizes, const Operand* const* operands, int count) {
+  SCONCE_CHECK(sizes.size() <= kMaxDims, "a tensor has at most {} dimensions, got {}", kMaxDims, sizes.size());
+  int64_t item[kMaxOperands];
+  for (int k = 0; k < count; ++k) item[k] = static_cast<int64_t>(item_size(operands[k]->dtype));
+  int dims = 0;
+  bool sorted = true;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return false;
+    if (sizes[d] == 1) continue;
+    g.size[dims] = sizes[d];
+    for (int k = 0; k < count; ++k) g.stride[dims][k] = operands[k]->strides[d] * item[k];
+    sorted &= dims == 0 || g.stride[dims - 1][0] >= g.stride[dims][0];
+    ++dims;
+  }
+  const auto swap_dims = [&](int a, int b) {
+    std::swap(g.size[a], g.size[b]);
+    for (int k = 0; k < count; ++k) std::swap(g.stride[a][k], g.stride[b][k]);
+  };
+  if (!sorted) {
+    for (int d = 1; d < dims; ++d) {
+      for (int e = d; e > 0 && g.stride[e - 1][0] < g.stride[e][0]; --e) swap_dims(e - 1, e);
+    }
+  }
+  // [.., a, b] with stride(a) == size(b) * stride(b) in every operand is one dimension.
+  int last = 0;
+  for (int d = 1; d < dims; ++d) {
+    bool merges = true;
+    for (int k = 0; k < count; ++k) merges &= g.stride[last][k] == g.size[d] * g.stride[d][k];
+    if (merges) {
+      g.size[last] *= g.size[d];
+    } else {
+      g.size[++last] = g.size[d];
+    }
+    for (int k = 0; k < count; ++k) g.stride[last][k] = g.stride[d][k];
+  }
+  g.dims = dims == 0 ? 0 : last + 1;
+  if (g.dims == 0) {
+    g.dims = 1;
+    g.size[0] = 1;
+    for (int k = 0; k < count; ++k) g.stride[0][k] = item[k];
+  }
+  // An input whose elements are adjacent along an outer dimension is transposed while it is gathered: that dimension
+  // becomes the one beside the innermost.
+  for (int k = 1; k < count && g.dims > 2; ++k) {
+    const int64_t inner = g.stride[g.dims - 1][k];
+    if (inner == 0 || inner == item[k]) continue;
+    for (int d = g.dims - 3; d >= 0; --d) {
+      if (g.stride[d][k] != item[k]) continue;
+      for (int e = d; e < g.dims - 2; ++e) swap_dims(e, e + 1);
+      return true;
+    }
+  }
+  return true;
+}
+
+// Tiles of rows x columns over the two innermost dimensions, and everything outside of them.
+struct TileGrid {
+  int64_t rows, columns;            // the whole plane
+  int64_t tile_rows, tile_columns;  // the last ones are smaller
+  int64_t row_tiles, column_tiles, planes;
+
+  TileGrid(const Geometry& g, int64_t tile_rows_, int64_t tile_columns_)
+      : rows(g.dims > 1 ? g.size[g.dims - 2] : 1), columns(g.size[g.dims - 1]), tile_rows(tile_rows_),
+        tile_columns(tile_columns_), row_tiles((rows + tile_rows - 1) / tile_rows),
+        column_tiles((columns + tile_columns - 1) / tile_columns), planes(1) {
+    for (int d = 0; d < g.dims - 2; ++d) planes *= g.size[d];
+  }
+
+  int64_t count() const { return planes * row_tiles * column_tiles; }
+
+  // Calls body(offsets of the tile's first element in each operand, rows, columns) for tiles [begin, end).
+  template <class Body>
+  void each(const Geometry& g, int operands, int64_t begin, int64_t end, const Body& body) const {
+    int64_t column_tile = begin % column_tiles;
+    int64_t row_tile = begin / column_tiles % row_tiles;
+    int64_t plane = begin / column_tiles / row_tiles;
+    int64_t index[kMaxDims];
+    int64_t base[kMaxOperands] = {};
+    for (int d = g.dims - 3; d >= 0; --d) {
+      index[d] = plane % g.size[d];
+      plane /= g.size[d];
+      for (int k = 0; k < operands; ++k) base[k] += index[d] * g.stride[d][k];
+    }
+    const int64_t* row_stride = g.stride[g.dims > 1 ? g.dims - 2 : 0];  // multiplied by 0 when there are no rows
+    const int64_t* column_stride = g.stride[g.dims - 1];
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t r = row_tile * tile_rows, c = column_tile * tile_columns;
+      int64_t offset[kMaxOperands];
+      for (int k = 0; k < operands; ++k) offset[k] = base[k] + r * row_stride[k] + c * column_stride[k];
+      body(offset, std::min(tile_rows, rows - r), std::min(tile_columns, columns - c));
+      if (++column_tile < column_tiles) continue;
+      column_tile = 0;
+      if (++row_tile < row_tiles) continue;
+      row_tile = 0;
+      for (int d = g.dims - 3; d >= 0; --d) {
+        for (int k = 0; k < operands; ++k) base[k] += g.stride[d][k];
+        if (++index[d] < g.size[d]) break;
+        for (int k = 0; k < operands; ++k) base[k] -= g.size[d] * g.stride[d][k];
+        index[d] = 0;
+      }
+    }
+  }
+};
+
+// Up to two conversions, one after the other; null where nothing changes.
+struct Conversion {
+  TileKernels::Convert first = nullptr;
+  TileKernels::Convert second = nullptr;
+
+  bool none() const { return first == nullptr; }
+  void add(const TileKernels& tiles, DType from, DType to) {
+    if (from == to) return;
+    (first == nullptr ? first : second) = tiles.convert[static_cast<int>(from)][static_cast<int>(to)];
+  }
+  void run(char* out, const char* in, int64_t n, char* between) const {
+    if (second == nullptr) {
+      first(out, in, n);
+    } else {
+      first(between, in, n);
+      second(out, between, n);
+    }
+  }
+};
+
+// An operand of a strided run.
+struct TileOperand {
+  char* data;
+  int size;       // bytes of an element in memory
+  int loop_size;  // and in the loop
+  int64_t row_stride, column_stride;
+  bool scalar;  // the same element everywhere
+  Conversion conversion;
+
+  bool dense(int64_t rows, int64_t columns) const {
+    return column_stride == size && (rows == 1 || row_stride == columns * size);
+  }
+};
+
+// The elements of a tile, dense, still in their own dtype.
+void gather_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns) {
+  const int log2 = size_log2(t.size);
+  const int64_t row_bytes = columns * t.size;
+  if (t.column_stride == t.size) {
+    for (int64_t r = 0; r < rows; ++r) copy_row(out + r * row_bytes, in + r * t.row_stride, row_bytes);
+  } else if (t.column_stride == 0) {
+    for (int64_t r = 0; r < rows; ++r) tiles.fill[log2](out + r * row_bytes, in + r * t.row_stride, columns);
+  } else if (t.row_stride == t.size && rows > 1) {
+    tiles.transpose[log2](out, row_bytes, in, t.column_stride, rows, columns);
+  } else {
+    for (int64_t r = 0; r < rows; ++r) tiles.gather[log2](out + r * row_bytes, in + r * t.row_stride, t.column_stride, columns);
+  }
+}
+
+void scatter_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns) {
+  const int log2 = size_log2(t.size);
+  const int64_t row_bytes = columns * t.size;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (t.column_stride == t.size) {
+      copy_row(out + r * t.row_stride, in + r * row_bytes, row_bytes);
+    } else {
+      tiles.scatter[log2](out + r * t.row_stride, t.column_stride, in + r * row_bytes, columns);
+    }
+  }
+}
+
+struct TileBuffers {
+  alignas(64) char input[kMaxLoopInputs][kTileBytes + 192];  // apart by more than a multiple of 4096: no false conflicts
+  alignas(64) char raw[kTileBytes + 64];
+  alignas(64) char between[kTileBytes + 64];
+  alignas(64) char result[kTileBytes + 64];
+};
+
+struct StridedCall {
+  DenseCall call;  // without operands
+  const TileKernels* tiles;
+  Geometry geometry;
+  TileOperand out;
+  TileOperand in[kMaxLoopInputs];
+  int64_t mask_step;
+  bool stream;
+};
+
+void run_tiles(const StridedCall& s, const TileGrid& grid, int64_t begin, int64_t end) {
+  const TileKernels& tiles = *s.tiles;
+  DenseCall call = s.call;
+  TileBuffers buffers;
+  const char* from[kMaxLoopInputs];
+  // What an input's buffer holds (0 rows: a repeated element): kept while the next tile would load the same again.
+  const char* loaded[kMaxLoopInputs] = {};
+  int64_t loaded_rows[kMaxLoopInputs], loaded_columns[kMaxLoopInputs];
+
+  grid.each(s.geometry, call.inputs + 1, begin, end, [&](const int64_t* offset, int64_t rows, int64_t columns) {
+    const int64_t n = rows * columns;
+    for (int k = 0; k < call.inputs; ++k) {
+      const TileOperand& t = s.in[k];
+      const char* data = t.data + offset[k + 1];
+      char* buffer = buffers.input[k];
+      call.step[k] = t.loop_size * call.lanes;
+      if (t.column_stride == 0 && (rows == 1 || t.row_stride == 0)) {
+        call.step[k] = 0;
+        from[k] = buffer;
+        if (loaded[k] == data && loaded_rows[k] == 0) continue;
+        loaded[k] = data, loaded_rows[k] = 0;
+        if (t.conversion.none()) {
+          splat_group(buffer, data, t.size);
+        } else {
+          alignas(16) char element[16];
+          t.conversion.run(element, data, 1, buffers.between);
+          splat_group(buffer, element, t.loop_size);
+        }
+        continue;
+      }
+      const bool dense = t.dense(rows, columns);
+      if (dense && t.conversion.none()) {
+        from[k] = data;
+        continue;
+      }
+      from[k] = buffer;
+      if (loaded[k] == data && loaded_rows[k] == rows && loaded_columns[k] == columns) continue;
+      loaded[k] = data, loaded_rows[k] = rows, loaded_columns[k] = columns;
+      if (dense) {
+        t.conversion.run(buffer, data, n, buffers.between);
+      } else if (t.conversion.none()) {
+        gather_tile(tiles, buffer, data, t, rows, columns);
+      } else {
+        gather_tile(tiles, buffers.raw, data, t, rows, columns);
+        t.conversion.run(buffer, buffers.raw, n, buffers.between);
+      }
+    }
+    char* out = s.out.data + offset[0];
+    const bool dense = s.out.dense(rows, columns);
+    if (dense && s.out.conversion.none() && !s.stream) {
+      run_strip(call, out, from, n);
+      return;
+    }
+    run_strip(call, buffers.result, from, n);
+    const char* result = buffers.result;
+    if (!s.out.conversion.none()) {
+      char* converted = dense && !s.stream ? out : buffers.raw;
+      s.out.conversion.run(converted, result, n, buffers.between);
+      result = converted;
+    }
+    if (dense && s.stream) {
+      tiles.stream(out, result, n * s.out.size);
+    } else if (!dense) {
+      scatter_tile(tiles, out, result, s.out, rows, columns);
+    }
+  });
+  if (s.stream) tiles.stream_fence();
+}
+
+// How much of the two innermost dimensions a tile covers.
+TileGrid choose_grid(const StridedCall& s) {
+  const Geometry& g = s.geometry;
+  const int64_t columns = g.size[g.dims - 1];
+  const int64_t rows = g.dims > 1 ? g.size[g.dims - 2] : 1;
+  bool transposed = false, repeated = false, in_place = s.out.conversion.none() && s.out.column_stride == s.out.size;
+  for (int k = 0; k < s.call.inputs; ++k) {
+    const TileOperand& t = s.in[k];
+    transposed |= rows > 1 && t.row_stride == t.size && t.column_stride > t.size;
+    repeated |= t.column_stride == 0 && t.row_stride != 0;
+    in_place &= t.column_stride == 0 || (t.conversion.none() && t.column_stride == t.size);
+  }
+  if (transposed) {
+    const int64_t tile_rows = std::min<int64_t>(rows, 16);
+    int64_t tile_columns = std::min(columns, kTile / tile_rows);
+    if (tile_columns >= 16) tile_columns &= ~int64_t{15};
+    return {g, tile_rows, tile_columns};
+  }
+  if (columns >= kTile) {
+    const bool whole_rows = in_place && !s.stream;
+    return {g, 1, whole_rows ? std::min(columns, kParallelGrain) : kTile};
+  }
+  if (repeated && columns >= kTile) return {g, 1, columns};
+  return {g, std::min(rows, kTile / columns), columns};
+}
+
+void fill_call(DenseCall& call, const PointwiseLoops& loops, Compute compute, Loop loop, const Param* params,
+               std::atomic<bool>* zero_found) {
+  call.loop = loop;
+  call.params = params;
+  call.tiles = &tile_kernels();
+  call.inputs = loops.inputs;
+  call.lanes = 64 / static_cast<int>(item_size(kComputeDType[static_cast<int>(compute)]));
+  call.out_size = static_cast<int>(item_size(stored_dtype(loops, compute)));
+  call.divisors = is_integer(compute) ? loops.divisor_inputs : 0;
+  call.wide_divisors = compute == Compute::i64;
+  call.zero_found = zero_found;
+}
+
+}  // namespace
+
+bool has_loop(const PointwiseLoops& loops, DType common) {
+  return find_loop(loops, compute_type(common)) != nullptr ||
+         (common == DType::bool_ && find_loop(loops, Compute::i32) != nullptr);
+}
+
+void run_dense(const PointwiseLoops& loops, Compute compute, void* out, const void* const* in, int64_t numel,
+               const Param* params, uint32_t scalars) {
+  const Loop loop = find_loop(loops, compute);
+  if (loop == nullptr) fail_missing(loops, kComputeDType[static_cast<int>(compute)]);
+  Param room[kMaxLoopParams];
+  params = with_narrow(loops, params, kComputeDType[static_cast<int>(compute)], room);
+  std::atomic<bool> zero_found = false;
+  DenseCall call;
+  fill_call(call, loops, compute, loop, params, &zero_found);
+  alignas(64) char repeated[kMaxLoopInputs][64];
+  const int item = 64 / call.lanes;
+  for (int k = 0; k < loops.inputs; ++k) {
+    call.in_size[k] = (loops.mask_inputs >> k & 1) != 0 ? 1 : item;
+    call.in[k] = static_cast<const char*>(in[k]);
+    call.step[k] = call.in_size[k] * call.lanes;
+    if ((scalars >> k & 1) != 0) {
+      splat_group(repeated[k], call.in[k], call.in_size[k]);
+      call.in[k] = repeated[k];
+      call.step[k] = 0;
+    }
+  }
+  if (is_integer(compute) && loops.divisor_params != 0) check_divisor_params(loops, params);
+  if (numel <= kParallelGrain) {
+    if (numel > 0) run_strip(call, static_cast<char*>(out), call.in, numel);
+  } else {
+    run_long(call, static_cast<char*>(out), numel);
+  }
+  if (zero_found.load(std::memory_order_relaxed)) fail_division();
+}
+
+void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const int64_t> sizes, const Operand& out,
+                   std::span<const Operand> in, const Param* params) {
+  SCONCE_ASSERT(in.size() == loops.inputs);
+  Compute compute = compute_type(common);
+  Loop loop = find_loop(loops, compute);
+  if (loop == nullptr && common == DType::bool_) {  // what bytes cannot compute goes through int32
+    compute = Compute::i32;
+    loop = find_loop(loops, compute);
+  }
+  if (loop == nullptr) fail_missing(loops, common);
+
+  const Operand* operands[kMaxOperands] = {&out};
+  for (int k = 0; k < loops.inputs; ++k) operands[k + 1] = &in[k];
+  StridedCall s;
+  if (!build_geometry(s.geometry, sizes, operands, loops.inputs + 1)) return;
+  const Geometry& g = s.geometry;
+
+  Param room[kMaxLoopParams];
+  std::atomic<bool> zero_found = false;
+  fill_call(s.call, loops, compute, loop, with_narrow(loops, params, common, room), &zero_found);
+  if (is_integer(compute) && loops.divisor_params != 0) check_divisor_params(loops, params);
+  const TileKernels& tiles = *s.call.tiles;
+  s.tiles = &tiles;
+
+  const DType loop_dtype = kComputeDType[static_cast<int>(compute)];
+  const auto describe = [&](TileOperand& t, const Operand& operand, int k) {
+    t.data = static_cast<char*>(operand.data);
+    t.size = static_cast<int>(item_size(operand.dtype));
+    t.column_stride = g.stride[g.dims - 1][k];
+    t.row_stride = g.dims > 1 ? g.stride[g.dims - 2][k] : 0;
+    t.scalar = true;
+    for (int d = 0; d < g.dims; ++d) t.scalar &= g.stride[d][k] == 0;
+  };
+  bool simple = g.dims == 1;  // everything dense or scalar, in the types of the loop
+  for (int k = 0; k < loops.inputs; ++k) {
+    TileOperand& t = s.in[k];
+    describe(t, in[k], k + 1);
+    if ((loops.mask_inputs >> k & 1) != 0) {
+      t.loop_size = 1;
+      if (in[k].dtype != DType::uint8) t.conversion.add(tiles, in[k].dtype, DType::bool_);
+    } else {
+      t.loop_size = static_cast<int>(item_size(loop_dtype));
+      t.conversion.add(tiles, in[k].dtype, common);
+      t.conversion.add(tiles, common, loop_dtype);
+    }
+    s.call.in_size[k] = t.loop_size;
+    simple &= t.conversion.none() && (t.scalar || t.column_stride == t.size);
+  }
+  describe(s.out, out, 0);
+  s.out.loop_size = s.call.out_size;
+  const DType written = stored_dtype(loops, compute);
+  const DType result = loops.result == LoopResult::boolean ? DType::bool_
+                       : loops.result == LoopResult::real  ? real_dtype(common)
+                                                           : common;
+  s.out.conversion.add(tiles, written, result);
+  s.out.conversion.add(tiles, result, out.dtype);
+  simple &= s.out.conversion.none() && s.out.column_stride == s.out.size;
+
+  if (simple) {
+    alignas(64) char repeated[kMaxLoopInputs][64];
+    for (int k = 0; k < loops.inputs; ++k) {
+      s.call.in[k] = s.in[k].data;
+      s.call.step[k] = s.in[k].loop_size * s.call.lanes;
+      if (!s.in[k].scalar) continue;
+      splat_group(repeated[k], s.in[k].data, s.in[k].size);
+      s.call.in[k] = repeated[k];
+      s.call.step[k] = 0;
+    }
+    if (g.size[0] <= kParallelGrain) {
+      run_strip(s.call, s.out.data, s.call.in, g.size[0]);
+    } else {
+      run_long(s.call, s.out.data, g.size[0]);
+    }
+  } else {
+    int64_t numel = 1;
+    for (int d = 0; d < g.dims; ++d) numel *= g.size[d];
+    s.stream = numel * s.out.size >= kStreamBytes;
+    for (int k = 0; k < loops.inputs; ++k) s.stream &= s.in[k].data != s.out.data;
+    const TileGrid grid = choose_grid(s);
+    const int64_t grain = std::max<int64_t>(1, kParallelGrain / (grid.tile_rows * grid.tile_columns));
+    parallel_for(grid.count(), grain, [&](int64_t begin, int64_t end) { run_tiles(s, grid, begin, end); });
+  }
+  if (zero_found.load(std::memory_order_relaxed)) fail_division();
+}
+
+void convert(void* out, DType out_dtype, const void* in, DType in_dtype, int64_t n) {
+  if (n <= 0) return;
+  const TileKernels::Convert f = tile_kernels().convert[static_cast<int>(in_dtype)][static_cast<int>(out_dtype)];
+  SCONCE_CHECK(f != nullptr, "cannot convert {} to {}", dtype_name(in_dtype), dtype_name(out_dtype));
+  f(out, in, n);
+}
+
+void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand& in) {
+  const TileKernels& tiles = tile_kernels();
+  const Operand* operands[2] = {&out, &in};
+  Geometry g;
+  if (!build_geometry(g, sizes, operands, 2)) return;
+  TileOperand to, from;
+  const auto describe = [&](TileOperand& t, const Operand& operand, int k) {
+    t.data = static_cast<char*>(operand.data);
+    t.size = t.loop_size = static_cast<int>(item_size(operand.dtype));
+    t.column_stride = g.stride[g.dims - 1][k];
+    t.row_stride = g.dims > 1 ? g.stride[g.dims - 2][k] : 0;
+  };
+  describe(to, out, 0);
+  describe(from, in, 1);
+  if (to.data == from.data && out.dtype == in.dtype) {
+    bool same = true;
+    for (int d = 0; d < g.dims; ++d) same &= g.stride[d][0] == g.stride[d][1];
+    if (same) return;
+  }
+  Conversion conversion;
+  conversion.add(tiles, in.dtype, out.dtype);
+  const int64_t columns = g.size[g.dims - 1];
+  const int64_t rows = g.dims > 1 ? g.size[g.dims - 2] : 1;
+  const bool transposed = rows > 1 && from.row_stride == from.size && from.column_stride > from.size;
+  const bool direct = conversion.none() && to.column_stride == to.size;
+
+  int64_t tile_rows = 1, tile_columns = std::min(columns, kParallelGrain);
+  if (transposed) {
+    tile_rows = std::min<int64_t>(rows, direct ? 64 : 16);
+    tile_columns = std::min<int64_t>(columns, direct ? 64 : kTile / tile_rows);
+  } else if (!conversion.none() && !(from.column_stride == from.size && to.column_stride == to.size)) {
+    tile_columns = std::min(columns, kTile);
+    tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);
+  } else if (columns < kTile) {
+    tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);
+  }
+  const TileGrid grid(g, tile_rows, tile_columns);
+  const int64_t grain = std::max<int64_t>(1, kParallelGrain / (tile_rows * tile_columns));
+  const int log2 = size_log2(to.size);
+  parallel_for(grid.count(), grain, [&](int64_t begin, int64_t end) {
+    alignas(64) char gathered[kTileBytes];
+    alignas(64) char converted[kTileBytes];
+    grid.each(g, 2, begin, end, [&](const int64_t* offset, int64_t r, int64_t c) {
+      char* d = to.data + offset[0];
+      const char* s = from.data + offset[1];
+      if (direct && transposed) {
+        tiles.transpose[log2](d, to.row_stride, s, from.column_stride, r, c);
+      } else if (direct) {
+        for (int64_t i = 0; i < r; ++i, d += to.row_stride, s += from.row_stride) {
+          if (from.column_stride == from.size) {
+            copy_row(d, s, c * to.size);
+          } else if (from.column_stride == 0) {
+            tiles.fill[log2](d, s, c);
+          } else {
+            tiles.gather[log2](d, s, from.column_stride, c);
+          }
+        }
+      } else if (conversion.none()) {
+        for (int64_t i = 0; i < r; ++i, d += to.row_stride, s += from.row_stride) {
+          if (from.column_stride == from.size) {
+            tiles.scatter[log2](d, to.column_stride, s, c);
+          } else {
+            for (int64_t at = 0; at < c; at += kTile) {
+              const int64_t n = std::min(kTile, c - at);
+              tiles.gather[log2](gathered, s + at * from.column_stride, from.column_stride, n);
+              tiles.scatter[log2](d + at * to.column_stride, to.column_stride, gathered, n);
+            }
+          }
+        }
+      } else if (from.dense(r, c) && to.dense(r, c)) {
+        conversion.first(d, s, r * c);
+      } else if (from.column_stride == from.size && to.column_stride == to.size) {
+        for (int64_t i = 0; i < r; ++i) conversion.first(d + i * to.row_stride, s + i * from.row_stride, c);
+      } else {
+        const char* dense = s;
+        if (!from.dense(r, c)) {
+          gather_tile(tiles, gathered, s, from, r, c);
+          dense = gathered;
+        }
+        if (to.dense(r, c)) {
+          conversion.first(d, dense, r * c);
+        } else {
+          conversion.first(converted, dense, r * c);
+          scatter_tile(tiles, d, converted, to, r, c);
+        }
+      }
+    });
+  });
+}
+
+}  // namespace sconce

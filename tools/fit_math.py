@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Fits the polynomials of sconce/kernels/cpu/simd/math.h and prints math_coefficients.h.
+
+    python3 tools/fit_math.py > sconce/kernels/cpu/simd/math_coefficients.h
+
+Needs mpmath. Each polynomial has the least possible largest relative error (Remez's exchange over a dense grid, 200
+bits). The comment beside each says what is left of it before the coefficients are rounded.
+"""
+
+import struct
+
+import mpmath as mp
+
+mp.mp.prec = 200
+
+
+def remez(f, weight, low, high, degree, var):
+    """The coefficients c with least max |weight(x) * (sum c[i] var(x)^i - f(x))| over [low, high], and that maximum."""
+    n = degree + 2
+    size = 40 * n
+    grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * k / (size - 1)) for k in range(size)]
+    grid = [x for x in grid if weight(x) != 0]
+    size = len(grid)
+    fs, ws, vs = [f(x) for x in grid], [weight(x) for x in grid], [var(x) for x in grid]
+    points = [round(k * (size - 1) / (n - 1)) for k in range(n)]
+    for _ in range(40):
+        a, b = mp.matrix(n, n), mp.matrix(n, 1)
+        for row, k in enumerate(points):
+            for i in range(degree + 1):
+                a[row, i] = vs[k] ** i
+            a[row, degree + 1] = (-1) ** row / ws[k]
+            b[row] = fs[k]
+        solved = mp.lu_solve(a, b)
+        c, level = list(solved)[:-1], abs(solved[n - 1])
+        errors = [w * (mp.polyval(c[::-1], v) - y) for w, v, y in zip(ws, vs, fs)]
+        # The largest error of each run of one sign; the n adjacent ones with the largest errors.
+        peaks = []
+        for k, e in enumerate(errors):
+            if peaks and (e > 0) == (errors[peaks[-1]] > 0):
+                if abs(e) > abs(errors[peaks[-1]]):
+                    peaks[-1] = k
+            else:
+                peaks.append(k)
+        while len(peaks) > n:
+            peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
+        largest = max(abs(e) for e in errors)
+        if len(peaks) < n or largest <= level * (1 + mp.mpf("1e-6")):
+            break
+        points = peaks
+    return c, largest
+
+
+def emit(name, formula, f, weight, low, high, degree32, degree64, var=lambda x: x):
+    for degree, bits in ((degree32, 32), (degree64, 64)):
+        if degree is None:
+            continue
+        c, error = remez(f, weight, mp.mpf(low), mp.mpf(high), degree, var)
+        if bits == 32:
+            numbers = [float(struct.unpack("f", struct.pack("f", float(x)))[0]).hex() + "f" for x in c]
+        else:
+            numbers = [float(x).hex() for x in c]
+        print(f"// {formula}: relative error 2^{float(mp.log(error, 2)):.1f}")
+        print(f"constexpr {'float' if bits == 32 else 'double'} {name}_f{bits}[] = {{")
+        for i in range(0, len(numbers), 4):
+            print("    " + ", ".join(numbers[i:i + 4]) + ",")
+        print("};", flush=True)
+
+
+def square(x):
+    return x * x
+
+
+half_ln2 = mp.log(2) / 2 * mp.mpf("1.01")
+tiny = mp.mpf("1e-6")
+
+print("""// Coefficients for math.h, lowest power first. Printed by tools/fit_math.py.
+#pragma once
+
+namespace sconce::SCONCE_ISA_NAMESPACE {
+""")
+emit("exp_tail", "(exp(r) - 1 - r) / r^2, |r| < ln(2)/2", lambda r: (mp.expm1(r) - r) / r**2,
+     lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, 4, 9)
+emit("log_tail", "(log(1 + f) - f + f^2/2) / f^3, -1/3 < f < 1/3", lambda f: (mp.log1p(f) - f + f * f / 2) / f**3,
+     lambda f: f**3 / mp.log1p(f), "-0.334", "0.334", 8, None)
+# log(1 + f) = 2 atanh(s) with s = f / (2 + f)
+emit("log_atanh", "(2 atanh(s) - 2 s) / s^3 in s^2, s < 1/5", lambda s: (2 * mp.atanh(s) - 2 * s) / s**3,
+     lambda s: s**3 / mp.atanh(s), tiny, "0.2003", None, 6, square)
+# float32 pow in double: 2^-34 is enough there
+emit("pow_log", "(2 atanh(s) - 2 s) / s^3 in s^2, s < 1/5", lambda s: (2 * mp.atanh(s) - 2 * s) / s**3,
+     lambda s: s**3 / mp.atanh(s), tiny, "0.2003", None, 5, square)
+emit("pow_exp", "(exp(r) - 1 - r) / r^2, |r| < ln(2)/2", lambda r: (mp.expm1(r) - r) / r**2,
+     lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, None, 6)
+emit("tanh_small", "(tanh(x) - x) / x^3 in x^2, x < 0.6", lambda x: (mp.tanh(x) - x) / x**3,
+     lambda x: x**3 / mp.tanh(x), tiny, "0.6", 5, 11, square)
+emit("erf_small", "erf(x) / x - 1 in x^2, x < 0.93", lambda x: mp.erf(x) / x - 1,
+     lambda x: x / mp.erf(x), tiny, "0.93", 5, 11, square)
+emit("erf_large", "log(erfc(x)), 0.92 < x < 4 (float) or 6 (double)", lambda x: mp.log(mp.erfc(x)),
+     lambda x: mp.erfc(x) / mp.erf(x), "0.92", "4", 8, None)
+emit("erf_large", "log(erfc(x)), 0.92 < x < 6", lambda x: mp.log(mp.erfc(x)),
+     lambda x: mp.erfc(x) / mp.erf(x), "0.92", "6", None, 21)
+quarter = mp.pi / 4 * mp.mpf("1.01")
+emit("sin_tail", "(sin(x) - x) / x^3 in x^2, x < pi/4", lambda x: (mp.sin(x) - x) / x**3,
+     lambda x: x**3 / mp.sin(x), tiny, quarter, 3, 6, square)
+emit("cos_tail", "(cos(x) - 1 + x^2/2) / x^4 in x^2, x < pi/4", lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4,
+     lambda x: x**4 / mp.cos(x), tiny, quarter, 2, 6, square)
+emit("atan_tail", "(atan(x) - x) / x^3 in x^2, x < 1", lambda x: (mp.atan(x) - x) / x**3,
+     lambda x: x**3 / mp.atan(x), tiny, 1, 8, 19, square)
+emit("asin_tail", "(asin(x) - x) / x^3 in x^2, x < 1/2", lambda x: (mp.asin(x) - x) / x**3,
+     lambda x: x**3 / mp.asin(x), tiny, "0.5", 4, 11, square)
+
+# Constants of argument reduction: the first parts have so few bits that a multiple of them is exact.
+def split(name, x, parts, bits, kind):
+    numbers = []
+    for k in range(parts):
+        step = mp.mpf(2) ** (mp.floor(mp.log(abs(x), 2)) + 1 - bits)
+        part = mp.floor(x / step) * step if k + 1 < parts else x
+        if kind == "float" and k + 1 == parts:
+            part = mp.mpf(struct.unpack("f", struct.pack("f", float(part)))[0])
+        numbers.append(float(part).hex() + ("f" if kind == "float" else ""))
+        x -= mp.mpf(float(part))
+    print(f"constexpr {kind} {name}[] = {{{', '.join(numbers)}}};")
+
+
+print("// Sums of parts; the products of all but the last with small integers are exact.")
+split("half_pi_f32", mp.pi / 2, 4, 11, "float")
+split("half_pi_f64", mp.pi / 2, 3, 33, "double")
+split("ln2_f32", mp.log(2), 2, 11, "float")
+split("ln2_f64", mp.log(2), 2, 40, "double")
+print("""
+}  // namespace sconce::SCONCE_ISA_NAMESPACE""")
