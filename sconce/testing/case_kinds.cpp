@@ -1,0 +1,60 @@
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "sconce/testing/case_kind.h"
+#include "sconce/testing/operator_cases.h"
+
+namespace sconce::testing {
+namespace {
+
+bool has(const Json& json, const char* key) { return json.contains(key); }
+
+// A kind that cannot be run yet: its cases are counted and skipped.
+class UnsupportedKind final : public CaseKind {
+ public:
+  using Predicate = bool (*)(const CaseFile& file, const Json& first);
+  UnsupportedKind(std::string_view name, Predicate predicate) : name_(name), predicate_(predicate) {}
+  std::string_view name() const override { return name_; }
+  bool matches(const CaseFile& file) const override { return predicate_(file, file.at(0)); }
+  bool is_case(const Json& json) const override {
+    const bool description = has(json, "graph") || has(json, "how") || has(json, "schema");
+    return !description || has(json, "inputs");
+  }
+  std::string subject(const Json& json) const override {
+    const Json* op = find_member(json, "op");
+    return op && op->is_string() ? op->get<std::string>() : "";
+  }
+  CaseResult run(const CaseFile&, size_t, const RunOptions&) const override {
+    return CaseResult::skip("kind not supported yet: " + std::string(name_));
+  }
+
+ private:
+  std::string_view name_;
+  Predicate predicate_;
+};
+
+}  // namespace
+
+const CaseKind* kind_of(const CaseFile& file) {
+  static const UnsupportedKind kUnsupported[] = {
+      {"gradgrad", [](const CaseFile&, const Json& c) { return has(c, "cotangents2"); }},
+      {"traced", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "op") && has(c, "inputs"); }},
+      {"models", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "how"); }},
+      {"fixtures", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "schema"); }},
+      {"programs", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "source"); }},
+      {"errors", [](const CaseFile&, const Json& c) { return has(c, "source") && has(c, "error"); }},
+      {"modules", [](const CaseFile&, const Json& c) { return has(c, "module"); }},
+      {"optim", [](const CaseFile&, const Json& c) { return has(c, "optimizer") || has(c, "scheduler"); }},
+      {"formats", [](const CaseFile&, const Json& c) { return has(c, "state_dict") || has(c, "core_graph"); }},
+      {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
+  };
+  if (file.size() == 0) return nullptr;
+  if (operator_cases().matches(file)) return &operator_cases();
+  for (const CaseKind& kind : kUnsupported) {
+    if (kind.matches(file)) return &kind;
+  }
+  return nullptr;
+}
+
+}  // namespace sconce::testing

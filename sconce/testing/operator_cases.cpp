@@ -1,0 +1,238 @@
+#include "sconce/testing/operator_cases.h"
+
+#include <exception>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/tensor/element.h"
+#include "sconce/tensor/generator.h"
+#include "sconce/testing/case_value.h"
+#include "sconce/testing/compare_rules.h"
+
+namespace sconce::testing {
+namespace {
+
+// An operator and its arguments, bound to its schema.
+struct Call {
+  const Op* op = nullptr;
+  std::vector<Value> args;
+};
+
+bool is_well_formed(const Json& json) {
+  const auto has = [&](const char* key, auto is) {
+    const Json* member = find_member(json, key);
+    return member && (member->*is)();
+  };
+  const Json* seed = find_member(json, "seed");
+  const Json* mutated = find_member(json, "mutated");
+  return has("op", &Json::is_string) && has("args", &Json::is_array) && has("kwargs", &Json::is_object) &&
+         json.contains("out") && (!seed || seed->is_number_unsigned()) && (!mutated || mutated->is_object());
+}
+
+std::vector<Value> bind(const Schema& schema, const Json& json, const SafetensorsFile& tensors) {
+  std::vector<Value> args;
+  std::vector<NamedValue> kwargs;
+  const Json &positional = json.at("args"), &named = json.at("kwargs");
+  for (size_t i = 0; i < positional.size(); ++i) {
+    const TypePtr type = i < schema.arguments.size() ? schema.arguments[i].type : nullptr;
+    args.push_back(read_value(positional[i], tensors, type));
+  }
+  for (const auto& [name, value] : named.items()) {
+    const auto at = schema.find_argument(name);
+    kwargs.emplace_back(name, read_value(value, tensors, at ? schema.arguments[*at].type : nullptr));
+  }
+  return bind_arguments(schema, std::move(args), std::move(kwargs));
+}
+
+// The recording names the overload from the call's arguments, and sometimes guessed another one than PyTorch took (a tensor of
+// indices for tensor_split.indices): when the arguments do not fit it, the overload that fits them is called.
+Call bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors) {
+  try {
+    return {&op, bind(op.schema(), json, tensors)};
+  } catch (const Error& error) {
+    for (const Op* other : find_overloads(op.schema().name)) {
+      if (other == &op) continue;
+      try {
+        return {other, bind(other->schema(), json, tensors)};
+      } catch (const Error&) {
+      }
+    }
+    throw;
+  }
+}
+
+bool is_plainly_laid_out(const Tensor& t) {
+  return t.is_contiguous() || t.is_contiguous(MemoryFormat::channels_last) || t.is_contiguous(MemoryFormat::channels_last_3d);
+}
+
+bool are_plainly_laid_out(const std::vector<Value>& args) {
+  for (const Value& v : flatten(args)) {
+    if (v.is_tensor() && !is_plainly_laid_out(v.to_tensor())) return false;
+  }
+  return true;
+}
+
+// Deep copies, so that a write can be noticed.
+Value snapshot(const Value& value) {
+  if (value.is_tensor()) {
+    const Tensor& t = value.to_tensor();
+    Tensor copy = empty_tensor(t.sizes(), t.dtype());
+    visit_item_size(t.dtype(), [&]<class T>() {
+      const std::vector<T> all = elements<T>(t);
+      if (!all.empty()) std::memcpy(copy.data(), all.data(), all.size() * sizeof(T));
+    });
+    return copy;
+  }
+  if (value.is_list() && value.to_list().is_tensors()) {
+    auto copy = make_ref<List>(value.to_list().element_type());
+    for (const Value& v : value.to_list().values()) copy->append(snapshot(v));
+    return copy;
+  }
+  return value;
+}
+
+std::vector<Value> snapshot(const std::vector<Value>& values) {
+  std::vector<Value> copies;
+  for (const Value& v : values) copies.push_back(snapshot(v));
+  return copies;
+}
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && visit_item_size(a.dtype(), [&]<class T>() {
+           const std::vector<T> x = elements<T>(a), y = elements<T>(b);
+           return x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
+         });
+}
+
+Difference compare_written(const Call& call, const std::vector<Value>& before, const Json& json, const SafetensorsFile& tensors,
+                           Rule rule, bool strides) {
+  const Json* mutated = find_member(json, "mutated");
+  const Schema& schema = call.op->schema();
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const Argument& argument = schema.arguments[i];
+    const Json* expected = mutated ? find_member(*mutated, argument.name.c_str()) : nullptr;
+    if (expected != nullptr) {
+      const std::vector<Value> wanted = flatten({read_value(*expected, tensors)}), got = flatten({call.args[i]});
+      if (Difference d = compare_outputs(rule, before, got, wanted, strides)) {
+        return fmt::format("'{}' after the call: {}", argument.name, *d);
+      }
+    } else if (!argument.is_written()) {
+      const std::vector<Value> now = flatten({call.args[i]}), then = flatten({before[i]});
+      for (size_t k = 0; k < now.size(); ++k) {
+        if (now[k].is_tensor() && !same_bytes(now[k].to_tensor(), then[k].to_tensor())) {
+          return fmt::format("the call writes to '{}', its schema does not", argument.name);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+// A return that is written, as in add_(Tensor(a!) self, ...) -> Tensor(a!), is the argument itself.
+Difference compare_identity(const Call& call, const std::vector<Value>& returns) {
+  const Schema& schema = call.op->schema();
+  for (size_t r = 0; r < schema.returns.size() && r < returns.size(); ++r) {
+    const auto& alias = schema.returns[r].alias;
+    if (!alias || !alias->write || !returns[r].is_tensor()) continue;
+    for (size_t i = 0; i < schema.arguments.size(); ++i) {
+      const Argument& argument = schema.arguments[i];
+      if (argument.alias != alias || !call.args[i].is_tensor()) continue;
+      if (!returns[r].to_tensor().is_same(call.args[i].to_tensor())) {
+        return fmt::format("returns another tensor than '{}'", argument.name);
+      }
+    }
+  }
+  return {};
+}
+
+std::vector<Value> invoke(const Call& call) {
+  std::vector<Value> args = call.args;  // a kernel may move from them
+  std::vector<Value> returns(call.op->schema().returns.size());
+  call.op->call_boxed(args.data(), returns.data());
+  return returns;
+}
+
+CaseResult run_on_cpu(const Call& call, const CaseFile& file, const Json& json) {
+  const std::vector<Value> before = snapshot(call.args);
+  const bool strides = are_plainly_laid_out(call.args);
+  if (const Json* seed = find_member(json, "seed")) manual_seed(seed->get<uint64_t>());
+  const std::vector<Value> returns = invoke(call);
+
+  const Rule rule = rule_for(call.op->schema().name, before);
+  const std::vector<Value> expected = flatten({read_value(json.at("out"), file.tensors())});
+  std::vector<Value> got = flatten(returns);
+  if (got.empty() && expected.size() == 1 && expected[0].is_none()) got.emplace_back();  // "-> ()" is None
+  if (Difference d = compare_outputs(rule, before, got, expected, strides)) return CaseResult::failure(*d);
+  if (Difference d = compare_written(call, before, json, file.tensors(), rule, strides)) return CaseResult::failure(*d);
+  if (Difference d = compare_identity(call, returns)) return CaseResult::failure(*d);
+  return CaseResult::pass();
+}
+
+CaseResult run_on_meta(Call call, const CaseFile& file, const Json& json) {
+  if (call.op->has(Trait::data_dependent)) return CaseResult::skip("data-dependent: the size of the result depends on values");
+  const bool strides = are_plainly_laid_out(call.args);
+  bool on_meta = false;
+  const Schema& schema = call.op->schema();
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const TypePtr type = schema.arguments[i].type;
+    const bool device = type->is(TypeKind::device) || (type->is(TypeKind::optional) && type->element()->is(TypeKind::device));
+    call.args[i] = device ? Value(Device(DeviceType::meta)) : to_meta(call.args[i]);
+    on_meta |= device;
+  }
+  for (const Value& v : flatten(call.args)) on_meta |= v.is_tensor();
+  if (!on_meta) return CaseResult::skip("takes neither tensors nor a device");
+
+  const std::vector<Value> expected = flatten({read_value(json.at("out"), file.tensors())});
+  for (const Value& v : expected) {
+    if (v.is_number()) return CaseResult::skip("data-dependent: returns a number");
+  }
+  const std::vector<Value> returns = invoke(call);
+  std::vector<Value> got = flatten(returns);
+  if (got.empty() && expected.size() == 1 && expected[0].is_none()) got.emplace_back();
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (got[i].is_tensor() && !got[i].to_tensor().is_meta()) return CaseResult::failure(fmt::format("output {} is not on meta", i));
+  }
+  if (Difference d = compare_outputs(Rule::geometry, call.args, got, expected, strides)) return CaseResult::failure(*d);
+  if (Difference d = compare_identity(call, returns)) return CaseResult::failure(*d);
+  return CaseResult::pass();
+}
+
+class OperatorCases final : public CaseKind {
+ public:
+  std::string_view name() const override { return "operators"; }
+
+  bool matches(const CaseFile& file) const override { return is_well_formed(file.at(0)); }
+  bool is_case(const Json&) const override { return true; }
+  std::string subject(const Json& json) const override {
+    const Json* op = find_member(json, "op");
+    return op && op->is_string() ? op->get<std::string>() : "";
+  }
+
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
+    const Json& json = file.at(index);
+    if (!is_well_formed(json)) return CaseResult::failure("the case needs op, args, kwargs and out");
+    if (options.grad_only) return CaseResult::skip("autograd not supported yet");
+    const std::string name = subject(json);
+    const Op* op = find_op(name);
+    if (op == nullptr) return CaseResult::skip(fmt::format("{}: {}", kOperatorMissing, name));
+    if (!op->has_kernel(Key::cpu)) return CaseResult::skip(fmt::format("{}: {} has no CPU kernel", kOperatorMissing, name));
+    try {
+      const Call call = bind_call(*op, json, file.tensors());
+      return options.meta ? run_on_meta(call, file, json) : run_on_cpu(call, file, json);
+    } catch (const std::exception& error) {
+      return CaseResult::failure(error.what());
+    }
+  }
+};
+
+}  // namespace
+
+const CaseKind& operator_cases() {
+  static const OperatorCases kind;
+  return kind;
+}
+
+}  // namespace sconce::testing
