@@ -73,7 +73,8 @@ struct Op {
   // The same with the keys given: what a kernel of a higher key calls to reach the rest of the stack.
   SCONCE_API void redispatch_boxed(KeySet keys, Value* args, Value* returns) const;
 
-  // Registers or replaces the kernel of a key (null removes it); returns the one that was there.
+  // Registers or replaces the kernel of a key (null removes it, and a fallback of the key takes its place); returns the
+  // one that was there.
   SCONCE_API const char* set_kernel(Key key, const char* kernel);
 
   [[noreturn]] SCONCE_API SCONCE_COLD void no_kernel(KeySet keys) const;

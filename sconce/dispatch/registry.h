@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,12 +20,18 @@ SCONCE_API const Op* find_op(std::string_view qualified_name);
 SCONCE_API std::vector<const Op*> find_overloads(std::string_view name);
 SCONCE_API std::vector<const Op*> all_ops();
 
-// A shard of generated operators; called once per family by the generated list.
+// The generated list: calls add_ops once per family of the operator table. The registry calls it on first use, so it must
+// not look operators up.
+void register_generated_ops();
+// A shard of generated operators.
 void add_ops(std::span<Op> ops);
 // Makes a new operator. Throws Error when the name and overload exist or the schema is wrong.
 SCONCE_API Op& define_op(std::string_view schema, OpInfo info = {});
-// A boxed kernel for all operators that have none of their own for this key (tracer, functionalize, observe).
+// A boxed kernel for all operators, also later ones, that have none of their own for this key (tracer, functionalize,
+// observe). Null takes it away again.
 SCONCE_API void set_fallback(Key key, BoxedKernel kernel);
+// The marked address of a key's fallback, as in Op::kernels; null when there is none.
+const char* fallback_kernel(Key key);
 
 using NamedValue = std::pair<std::string, Value>;
 

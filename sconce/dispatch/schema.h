@@ -17,12 +17,12 @@ struct AliasInfo {
   std::vector<std::string> before;  // sets on entry; "*" is the wildcard
   std::vector<std::string> after;   // sets on exit, when they differ ("a -> *"); else empty
   bool write = false;
-  // Alias of the elements of a list where it is given apart, as in Tensor(a!)[](b).
+  // Alias of the elements of a list, one level: Tensor(a!)[] has no set of its own and {a!} here.
   std::vector<AliasInfo> contained;
   friend bool operator==(const AliasInfo&, const AliasInfo&) = default;
 };
 
-struct Argument {
+struct SCONCE_API Argument {
   std::string name;                        // may be empty for a return
   TypePtr type = nullptr;                  // int[2]? is Optional[List[int]]
   std::optional<int32_t> fixed_size;       // the 2 of int[2]: a single int is repeated
@@ -33,7 +33,7 @@ struct Argument {
   bool is_written() const;                 // by the operator, itself or its elements
 };
 
-struct Schema {
+struct SCONCE_API Schema {
   std::string name;      // "aten::add"
   std::string overload;  // "Tensor", or empty
   std::vector<Argument> arguments;

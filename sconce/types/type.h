@@ -6,6 +6,7 @@
 // Python source does ("List[int]", "Optional[int]"), the schema printer as operator schemas do.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,7 +34,7 @@ using TypePtr = const Type*;
 // A class of a program (or a custom C++ class): its attributes, in slot order. Methods are added by the compiler.
 struct ClassInfo;
 
-class Type {
+class SCONCE_API Type {
  public:
   TypeKind kind() const { return kind_; }
   bool is(TypeKind k) const { return kind_ == k; }
@@ -62,9 +63,12 @@ class Type {
   std::string name_;
   std::vector<std::string> fields_;
   std::unique_ptr<ClassInfo> class_info_;
+  // List[this] and Optional[this], once someone asked for them.
+  mutable std::atomic<TypePtr> list_{nullptr};
+  mutable std::atomic<TypePtr> optional_{nullptr};
 };
 
-struct ClassInfo {
+struct SCONCE_API ClassInfo {
   struct Attribute {
     std::string name;
     TypePtr type;
@@ -76,7 +80,7 @@ struct ClassInfo {
 };
 
 // Types without parameters.
-TypePtr simple_type(TypeKind kind);
+SCONCE_API TypePtr simple_type(TypeKind kind);
 inline TypePtr any_type() { return simple_type(TypeKind::any); }
 inline TypePtr tensor_type() { return simple_type(TypeKind::tensor); }
 inline TypePtr int_type() { return simple_type(TypeKind::int_); }
@@ -90,28 +94,39 @@ inline TypePtr device_type() { return simple_type(TypeKind::device); }
 inline TypePtr generator_type() { return simple_type(TypeKind::generator); }
 
 // Types with parameters, interned.
-TypePtr list_type(TypePtr element);
-TypePtr optional_type(TypePtr element);  // Optional[Optional[T]] is Optional[T]; Optional[None] is None
-TypePtr tuple_type(ListRef<TypePtr> elements);
-TypePtr dict_type(TypePtr key, TypePtr value);
-TypePtr future_type(TypePtr element);
-TypePtr rref_type(TypePtr element);
-TypePtr await_type(TypePtr element);
-TypePtr union_type(ListRef<TypePtr> members);  // flattened, without duplicates; with None it is an Optional where two are left
-TypePtr variable_type(std::string_view name);  // `t` in aten::append.t
-TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields);
-// Classes, interfaces and enums are what their qualified name says: made once, found again by name.
-TypePtr class_type(std::string_view name);
-TypePtr interface_type(std::string_view name);
-TypePtr enum_type(std::string_view name, TypePtr value);
-TypePtr function_type(std::string_view name);
+SCONCE_API TypePtr list_type(TypePtr element);
+SCONCE_API TypePtr optional_type(TypePtr element);  // Optional[Optional[T]] is Optional[T]; Optional[None] is None
+SCONCE_API TypePtr tuple_type(ListRef<TypePtr> elements);
+SCONCE_API TypePtr dict_type(TypePtr key, TypePtr value);
+SCONCE_API TypePtr future_type(TypePtr element);
+SCONCE_API TypePtr rref_type(TypePtr element);
+SCONCE_API TypePtr await_type(TypePtr element);
+// Flattened, without duplicates and subtypes of other members; one member is that member, T with None is Optional[T].
+SCONCE_API TypePtr union_type(ListRef<TypePtr> members);
+SCONCE_API TypePtr variable_type(std::string_view name);  // `t` in aten::append.t
+// Throws Error when there are not as many fields as elements.
+SCONCE_API TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields);
+// Classes, interfaces and enums are what their qualified name says: made once, found again by name. Throws Error when the
+// name is taken by another kind of type.
+SCONCE_API TypePtr class_type(std::string_view name);
+SCONCE_API TypePtr interface_type(std::string_view name);
+SCONCE_API TypePtr enum_type(std::string_view name, TypePtr value);
+SCONCE_API TypePtr function_type(std::string_view name);
+
+// The class, interface, enum or named tuple of this qualified name; null when there is none.
+SCONCE_API TypePtr find_named_type(std::string_view name);
+// The type behind the words that only schemas use: SymInt[] is int[], ScalarType? is int?, Dimname is str.
+SCONCE_API TypePtr plain_type(TypePtr type);
+// The type without parameters that a schema or IR text calls so ("int", "Scalar", "MemoryFormat"); null when there is none.
+SCONCE_API TypePtr simple_type_by_name(std::string_view name);
 
 // May a value of type `a` be used where `b` is wanted? Any takes all, Optional[T] takes T and None, Union its members,
-// number takes int, float and complex; lists and dicts are invariant, tuples covariant.
-bool is_subtype(TypePtr a, TypePtr b);
+// number takes int, float and complex; lists and dicts are invariant, tuples covariant. Whether a class fits an interface
+// is for the compiler to say, which knows their methods.
+SCONCE_API bool is_subtype(TypePtr a, TypePtr b);
 
 // Reads Python annotations ("List[int]", "Optional[Tensor]", "Tuple[int, str]") and IR text ("int[]", "Dict(str, Tensor)").
 // Throws Error with the text and the place.
-TypePtr parse_type(std::string_view text);
+SCONCE_API TypePtr parse_type(std::string_view text);
 
 }  // namespace sconce

@@ -56,6 +56,10 @@ enum class Tag : uint32_t {
 
 SCONCE_API std::string_view tag_name(Tag tag);
 
+// Python's repr of a float (1.0, 1e-05, nan, -inf) and of a string ('it', "it's").
+SCONCE_API std::string float_repr(double v);
+SCONCE_API std::string string_repr(std::string_view text);
+
 class Value {
  public:
   Value() : bits_(0), tag_(Tag::none), aux_(0) {}
@@ -64,18 +68,18 @@ class Value {
   Value(int v) : Value(static_cast<int64_t>(v)) {}
   Value(int64_t v) : bits_(static_cast<uint64_t>(v)), tag_(Tag::integer), aux_(0) {}
   Value(double v) : bits_(std::bit_cast<uint64_t>(v)), tag_(Tag::real), aux_(0) {}
-  Value(Device v);
+  SCONCE_API Value(Device v);
   Value(DType v) : Value(static_cast<int64_t>(v)) {}
   Value(Layout v) : Value(static_cast<int64_t>(v)) {}
   Value(MemoryFormat v) : Value(static_cast<int64_t>(v)) {}
   // An undefined tensor is None.
   Value(Tensor v) : tag_(v.defined() ? Tag::tensor : Tag::none), aux_(0) { bits_ = reinterpret_cast<uint64_t>(v.leak()); }
-  Value(const Scalar& v);
-  Value(std::complex<double> v);
-  Value(std::string_view v);
+  SCONCE_API Value(const Scalar& v);
+  SCONCE_API Value(std::complex<double> v);
+  SCONCE_API Value(std::string_view v);
   Value(const char* v) : Value(std::string_view(v)) {}
   Value(const std::string& v) : Value(std::string_view(v)) {}
-  Value(Generator v);
+  SCONCE_API Value(Generator v);
   Value(Ref<List> v);
   Value(Ref<Dict> v);
   Value(Ref<Tuple> v);
@@ -84,10 +88,10 @@ class Value {
   Value(Ref<Future> v);
   Value(Ref<Capsule> v);
   // Lists of numbers and tensors, copied.
-  Value(IntList v);
-  Value(ListRef<double> v);
-  Value(ListRef<bool> v);
-  Value(const std::vector<Tensor>& v);
+  SCONCE_API Value(IntList v);
+  SCONCE_API Value(ListRef<double> v);
+  SCONCE_API Value(ListRef<bool> v);
+  SCONCE_API Value(const std::vector<Tensor>& v);
   template <class T>
   Value(const std::optional<T>& v) : Value() {
     if (v) *this = Value(*v);
@@ -285,7 +289,7 @@ class SCONCE_API Dict final : public Counted {
     bool live;
   };
   static constexpr uint32_t kEmpty = ~0u;
-  size_t locate(const Value& key, size_t hash) const;  // entry index, or npos
+  size_t locate(const Value& key, size_t hash) const;  // entry index, or ~0
   void rehash();
   TypePtr key_, value_;
   std::vector<Entry> entries_;   // with holes where keys were erased
@@ -336,6 +340,7 @@ class SCONCE_API Future final : public Counted {
   void then(std::function<void(Future&)> f);  // runs when done, at once when it is
 
  private:
+  void finish(Value v, std::exception_ptr error);
   TypePtr element_;
   mutable std::mutex mutex_;
   mutable std::condition_variable ready_;

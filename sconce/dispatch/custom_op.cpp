@@ -1,0 +1,27 @@
+#include "sconce/dispatch/custom_op.h"
+
+namespace sconce {
+
+CustomOp::CustomOp(std::string_view text, const OpInfo& given) : Op{.info = {}, .box = nullptr}, own_schema_(parse_schema(text)) {
+  SCONCE_CHECK_AS(value, own_schema_.name.find("::") != std::string::npos, "schema '{}' has no namespace", text);
+  const std::vector<Argument>& arguments = own_schema_.arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    SCONCE_CHECK_AS(value, own_schema_.find_argument(arguments[i].name) == i, "schema '{}' has two arguments called '{}'", text,
+                    arguments[i].name);
+  }
+  info.traits = given.traits;
+  set_text(&OpInfo::name, own_schema_.name);
+  set_text(&OpInfo::overload, own_schema_.overload);
+  set_text(&OpInfo::schema, text);
+  for (const char* OpInfo::* field : {&OpInfo::origin, &OpInfo::scalar, &OpInfo::body, &OpInfo::derivatives, &OpInfo::doc}) {
+    if (given.*field) set_text(field, given.*field);
+  }
+  parsed = &own_schema_;
+}
+
+void CustomOp::set_text(const char* OpInfo::* field, std::string_view text) {
+  texts_.push_back(std::make_unique<std::string>(text));
+  info.*field = texts_.back()->c_str();
+}
+
+}  // namespace sconce

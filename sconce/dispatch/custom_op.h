@@ -1,0 +1,30 @@
+// CustomOp: an operator made while the program runs. It owns the texts that OpInfo points to. Once it is in the registry
+// it lives as long as the process.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sconce/dispatch/op.h"
+
+namespace sconce {
+
+struct CustomOp : Op {
+  // `text` is the whole schema with its namespace; the texts of `info` are copied. Throws Error when the schema is wrong.
+  CustomOp(std::string_view text, const OpInfo& info);
+  CustomOp(const CustomOp&) = delete;
+  CustomOp& operator=(const CustomOp&) = delete;
+
+  // Replaces a text of `info` (say &OpInfo::derivatives) by a copy of `text`.
+  void set_text(const char* OpInfo::* field, std::string_view text);
+
+ private:
+  Schema own_schema_;
+  std::vector<std::unique_ptr<std::string>> texts_;
+};
+
+// Adds all of them to the registry, or none: throws Error when one of the names exists.
+void add_custom_ops(std::span<std::unique_ptr<CustomOp>> ops);
+
+}  // namespace sconce

@@ -1,0 +1,140 @@
+#include "sconce/dispatch/op.h"
+
+#include "sconce/dispatch/registry.h"
+
+namespace sconce {
+namespace {
+
+KeySet backend_of(Device device) {
+  switch (device.type) {
+    case DeviceType::cpu: return Key::cpu;
+    case DeviceType::cuda: return Key::cuda;
+    case DeviceType::meta: return Key::meta;
+  }
+  fail_as(ErrorKind::internal, "device type without a key");
+}
+
+// The keys of all tensors among the arguments; without any, those of the device that one names, else of the CPU.
+KeySet argument_keys(const Value* args, size_t count) {
+  KeySet keys;
+  const Value* device = nullptr;
+  for (const Value* v = args; v != args + count; ++v) {
+    if (v->is_tensor()) {
+      keys |= v->to_tensor().keys();
+    } else if (v->is_list()) {
+      if (!v->to_list().is_tensors()) continue;
+      for (const Tensor& t : v->to_list().tensors()) {
+        if (t.defined()) keys |= t.keys();
+      }
+    } else if (v->is_device() && !device) {
+      device = v;
+    }
+  }
+  if (!keys.empty()) return keys;
+  return device ? backend_of(device->to_device()) : KeySet(Key::cpu);
+}
+
+void print_tensor(std::string& out, const Tensor& t) {
+  if (!t.defined()) {
+    out += "None";
+    return;
+  }
+  out += dtype_name(t.dtype());
+  ErrorArg(t.sizes()).print(out);
+}
+
+// "self: float32[3, 4], other: int64[5], alpha=1". A kernel may have moved arguments away: those are left out.
+std::string describe(const Schema& schema, const Value* args) {
+  std::string out;
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const Argument& argument = schema.arguments[i];
+    const Value& v = args[i];
+    if (v.is_none() && !is_subtype(none_type(), argument.type)) continue;
+    if (!out.empty()) out += ", ";
+    out += argument.name;
+    if (v.is_tensor()) {
+      out += ": ";
+      print_tensor(out, v.to_tensor());
+    } else if (v.is_list() && v.to_list().is_tensors()) {
+      out += ": [";
+      for (const Tensor& t : v.to_list().tensors()) {
+        if (out.back() != '[') out += ", ";
+        print_tensor(out, t);
+      }
+      out += "]";
+    } else {
+      std::string text = v.is_device() ? to_string(v.to_device()) : v.is_object() ? v.type()->to_string() : v.repr();
+      constexpr size_t kLongest = 80;
+      if (text.size() > kLongest) text.replace(kLongest, std::string::npos, "...");
+      out += "=" + text;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const Schema& Op::schema() const {
+  if (const Schema* known = __atomic_load_n(&parsed, __ATOMIC_ACQUIRE)) return *known;
+  const Schema* mine = new Schema(parse_schema(info.schema));
+  const Schema* expected = nullptr;
+  if (__atomic_compare_exchange_n(&parsed, &expected, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return *mine;
+  delete mine;  // another thread was first
+  return *expected;
+}
+
+std::string Op::qualified_name() const {
+  std::string name = info.name;
+  if (info.overload[0]) (name += ".") += info.overload;
+  return name;
+}
+
+void Op::call_boxed(Value* args, Value* returns) const {
+  redispatch_boxed(active_keys(argument_keys(args, schema().arguments.size())), args, returns);
+}
+
+void Op::redispatch_boxed(KeySet keys, Value* args, Value* returns) const {
+  const char* kernel = kernel_for(*this, keys);
+  try {
+    if (is_boxed(kernel)) {
+      boxed_kernel(kernel)(*this, keys, args, returns);
+    } else {
+      SCONCE_ASSERT(box != nullptr);
+      box(kernel, keys, args, returns);
+    }
+  } catch (Error& error) {
+    if (error.op().empty()) error.set_op(qualified_name(), describe(schema(), args));
+    throw;
+  }
+}
+
+const char* Op::set_kernel(Key key, const char* kernel) {
+  const int slot = static_cast<int>(key);
+  const uint16_t bit = KeySet(key).bits();
+  const char* before = keys_with_kernel().has(key) ? __atomic_load_n(&kernels[slot], __ATOMIC_ACQUIRE) : nullptr;
+  if (!kernel) kernel = fallback_kernel(key);
+  if (kernel) {
+    __atomic_store_n(&kernels[slot], kernel, __ATOMIC_RELEASE);
+    __atomic_fetch_or(&mask, bit, __ATOMIC_RELEASE);
+  } else {
+    // The address stays: a call that has read the mask may be about to use it.
+    __atomic_fetch_and(&mask, static_cast<uint16_t>(~bit), __ATOMIC_RELEASE);
+  }
+  return before;
+}
+
+void Op::no_kernel(KeySet keys) const {
+  std::string present;
+  for (int k = 0; k < kKeys; ++k) {
+    const Key key = static_cast<Key>(k);
+    if (!has_kernel(key)) continue;
+    if (!present.empty()) present += ", ";
+    present += key_name(key);
+  }
+  const int wanted = (keys & kBackendKeys).highest();
+  if (present.empty()) fail_as(ErrorKind::not_implemented, "{}: has no kernel at all", qualified_name());
+  fail_as(ErrorKind::not_implemented, "{}: no kernel for {}; there are kernels for {}", qualified_name(),
+          wanted < 0 ? std::string_view("a call without a backend") : key_name(static_cast<Key>(wanted)), present);
+}
+
+}  // namespace sconce

@@ -1,0 +1,125 @@
+#include "sconce/dispatch/registry.h"
+
+#include <atomic>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "sconce/dispatch/custom_op.h"
+
+namespace sconce {
+namespace {
+
+struct NameHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+};
+
+struct Registry {
+  std::shared_mutex mutex;
+  std::vector<Op*> ops;
+  std::unordered_map<std::string_view, std::vector<Op*>, NameHash, std::equal_to<>> by_name;  // names live in the ops
+  std::atomic<const char*> fallbacks[kKeys] = {};
+
+  void add(Op& op) {
+    for (int k = 0; k < kKeys; ++k) {
+      const Key key = static_cast<Key>(k);
+      if (const char* kernel = fallbacks[k].load(std::memory_order_relaxed); kernel && !op.has_kernel(key)) {
+        op.set_kernel(key, kernel);
+      }
+    }
+    by_name[op.info.name].push_back(&op);
+    ops.push_back(&op);
+  }
+  Op* find(std::string_view name, std::string_view overload) const {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) return nullptr;
+    for (Op* op : found->second) {
+      if (op->info.overload == overload) return op;
+    }
+    return nullptr;
+  }
+};
+
+// Never destroyed: static destructors may still call operators.
+Registry& bare_registry() {
+  static Registry& registry = *new Registry;
+  return registry;
+}
+
+Registry& registry() {
+  static std::once_flag once;
+  std::call_once(once, register_generated_ops);
+  return bare_registry();
+}
+
+}  // namespace
+
+const Op* find_op(std::string_view name, std::string_view overload) {
+  Registry& r = registry();
+  const std::shared_lock lock(r.mutex);
+  return r.find(name, overload);
+}
+
+const Op* find_op(std::string_view qualified_name) {
+  const size_t space = qualified_name.find("::");
+  const size_t dot = qualified_name.find('.', space == std::string_view::npos ? 0 : space + 2);
+  if (dot == std::string_view::npos) return find_op(qualified_name, "");
+  return find_op(qualified_name.substr(0, dot), qualified_name.substr(dot + 1));
+}
+
+std::vector<const Op*> find_overloads(std::string_view name) {
+  Registry& r = registry();
+  const std::shared_lock lock(r.mutex);
+  const auto found = r.by_name.find(name);
+  if (found == r.by_name.end()) return {};
+  return {found->second.begin(), found->second.end()};
+}
+
+std::vector<const Op*> all_ops() {
+  Registry& r = registry();
+  const std::shared_lock lock(r.mutex);
+  return {r.ops.begin(), r.ops.end()};
+}
+
+void add_ops(std::span<Op> ops) {
+  Registry& r = bare_registry();
+  const std::unique_lock lock(r.mutex);
+  for (Op& op : ops) r.add(op);
+}
+
+void add_custom_ops(std::span<std::unique_ptr<CustomOp>> ops) {
+  Registry& r = registry();
+  const std::unique_lock lock(r.mutex);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const OpInfo& info = ops[i]->info;
+    bool exists = r.find(info.name, info.overload) != nullptr;
+    for (size_t j = 0; j < i; ++j) exists |= ops[j]->qualified_name() == ops[i]->qualified_name();
+    SCONCE_CHECK_AS(value, !exists, "operator '{}' is already defined", ops[i]->qualified_name());
+  }
+  for (std::unique_ptr<CustomOp>& op : ops) r.add(*op.release());
+}
+
+Op& define_op(std::string_view schema, OpInfo info) {
+  std::unique_ptr<CustomOp> op = std::make_unique<CustomOp>(schema, info);
+  Op& made = *op;
+  add_custom_ops({&op, 1});
+  return made;
+}
+
+const char* fallback_kernel(Key key) {
+  return bare_registry().fallbacks[static_cast<int>(key)].load(std::memory_order_acquire);
+}
+
+void set_fallback(Key key, BoxedKernel kernel) {
+  Registry& r = registry();
+  const std::unique_lock lock(r.mutex);
+  const char* marked = kernel ? SCONCE_BOXED_KERNEL(kernel) : nullptr;
+  const char* before = r.fallbacks[static_cast<int>(key)].exchange(marked, std::memory_order_acq_rel);
+  for (Op* op : r.ops) {
+    const bool own = op->has_kernel(key) && __atomic_load_n(&op->kernels[static_cast<int>(key)], __ATOMIC_ACQUIRE) != before;
+    if (!own) op->set_kernel(key, marked);
+  }
+}
+
+}  // namespace sconce

@@ -1,0 +1,326 @@
+#include "sconce/types/type.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+namespace {
+
+constexpr int kSimpleKinds = static_cast<int>(TypeKind::list);
+
+struct SimpleName {
+  const char* ir;
+  const char* python;
+};
+constexpr SimpleName kSimpleNames[kSimpleKinds] = {
+    {"Any", "Any"},
+    {"Tensor", "Tensor"},
+    {"int", "int"},
+    {"float", "float"},
+    {"complex", "complex"},
+    {"bool", "bool"},
+    {"Scalar", "number"},
+    {"str", "str"},
+    {"NoneType", "NoneType"},
+    {"Device", "Device"},
+    {"Generator", "Generator"},
+    {"Stream", "Stream"},
+    {"Storage", "Storage"},
+    {"Capsule", "Capsule"},
+    {"PyObject", "PyObject"},
+    {"list", "list"},
+    {"tuple", "tuple"},
+    {"AnyClassType", "AnyClassType"},
+    {"AnyEnumType", "AnyEnumType"},
+    {"SymInt", "int"},
+    {"SymFloat", "float"},
+    {"SymBool", "bool"},
+    {"ScalarType", "int"},
+    {"Layout", "int"},
+    {"MemoryFormat", "int"},
+    {"QScheme", "int"},
+    {"Dimname", "str"},
+    {"DeviceIndex", "int"},
+};
+
+std::string joined(ListRef<TypePtr> types, std::string (Type::*print)() const) {
+  std::string out;
+  for (TypePtr t : types) {
+    if (!out.empty()) out += ", ";
+    out += (t->*print)();
+  }
+  return out;
+}
+
+}  // namespace
+
+// Owns every type. Keys spell the kind, the addresses of the parameters and the names, so equal keys are equal types.
+class TypeTable {
+ public:
+  static TypeTable& get() {
+    static TypeTable& table = *new TypeTable;
+    return table;
+  }
+
+  TypePtr simple(TypeKind kind) const { return simple_[static_cast<int>(kind)]; }
+
+  TypePtr intern(TypeKind kind, ListRef<TypePtr> contained, std::string_view name = {},
+                 ListRef<std::string> fields = {}) {
+    std::string key(1, static_cast<char>(kind));
+    key.append(reinterpret_cast<const char*>(contained.data()), contained.size() * sizeof(TypePtr));
+    key += name;
+    for (const std::string& field : fields) (key += '\0') += field;
+    const std::lock_guard lock(mutex_);
+    if (auto found = by_key_.find(key); found != by_key_.end()) return found->second;
+    Type& type = add(kind);
+    type.contained_ = contained.vec();
+    type.name_ = name;
+    type.fields_ = fields.vec();
+    by_key_.emplace(std::move(key), &type);
+    return &type;
+  }
+
+  // A type that its qualified name identifies.
+  TypePtr nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained, ListRef<std::string> fields = {}) {
+    const std::lock_guard lock(mutex_);
+    if (auto found = by_name_.find(std::string(name)); found != by_name_.end()) {
+      const Type& type = *found->second;
+      SCONCE_CHECK_AS(type, type.kind() == kind && type.contained() == contained && ListRef<std::string>(type.fields()) == fields,
+                      "type '{}' already exists and is something else: {}", name, type.to_string());
+      return &type;
+    }
+    Type& type = add(kind);
+    type.contained_ = contained.vec();
+    type.name_ = name;
+    type.fields_ = fields.vec();
+    if (kind == TypeKind::class_) type.class_info_ = std::make_unique<ClassInfo>();
+    by_name_.emplace(name, &type);
+    return &type;
+  }
+
+  TypePtr find(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_name_.find(std::string(name));
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+
+  // Lists and optionals are asked for all the time: their parameter remembers them.
+  TypePtr list_of(TypePtr element) {
+    TypePtr type = element->list_.load(std::memory_order_acquire);
+    if (!type) element->list_.store(type = intern(TypeKind::list, {element}), std::memory_order_release);
+    return type;
+  }
+  TypePtr optional_of(TypePtr element) {
+    TypePtr type = element->optional_.load(std::memory_order_acquire);
+    if (!type) element->optional_.store(type = intern(TypeKind::optional, {element}), std::memory_order_release);
+    return type;
+  }
+
+ private:
+  TypeTable() {
+    for (int kind = 0; kind < kSimpleKinds; ++kind) simple_[kind] = &add(static_cast<TypeKind>(kind));
+  }
+  Type& add(TypeKind kind) {
+    types_.push_back(std::unique_ptr<Type>(new Type));
+    types_.back()->kind_ = kind;
+    return *types_.back();
+  }
+
+  std::mutex mutex_;
+  std::deque<std::unique_ptr<Type>> types_;
+  TypePtr simple_[kSimpleKinds];
+  std::unordered_map<std::string, TypePtr> by_key_;
+  std::unordered_map<std::string, TypePtr> by_name_;
+};
+
+Type::~Type() = default;
+
+int ClassInfo::find(std::string_view name) const {
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    if (attributes[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+TypePtr simple_type(TypeKind kind) {
+  SCONCE_ASSERT(kind < TypeKind::list);
+  return TypeTable::get().simple(kind);
+}
+
+TypePtr simple_type_by_name(std::string_view name) {
+  for (int kind = 0; kind < kSimpleKinds; ++kind) {
+    if (name == kSimpleNames[kind].ir) return simple_type(static_cast<TypeKind>(kind));
+  }
+  if (name == "None") return none_type();
+  if (name == "number") return number_type();
+  return nullptr;
+}
+
+TypePtr list_type(TypePtr element) { return TypeTable::get().list_of(element); }
+
+TypePtr optional_type(TypePtr element) {
+  if (element->is(TypeKind::optional) || element->is(TypeKind::none)) return element;
+  if (element->is(TypeKind::union_)) {
+    std::vector<TypePtr> members = element->contained().vec();
+    members.push_back(none_type());
+    return union_type(members);
+  }
+  return TypeTable::get().optional_of(element);
+}
+
+TypePtr tuple_type(ListRef<TypePtr> elements) { return TypeTable::get().intern(TypeKind::tuple, elements); }
+TypePtr dict_type(TypePtr key, TypePtr value) { return TypeTable::get().intern(TypeKind::dict, {key, value}); }
+TypePtr future_type(TypePtr element) { return TypeTable::get().intern(TypeKind::future, {element}); }
+TypePtr rref_type(TypePtr element) { return TypeTable::get().intern(TypeKind::rref, {element}); }
+TypePtr await_type(TypePtr element) { return TypeTable::get().intern(TypeKind::await, {element}); }
+TypePtr variable_type(std::string_view name) { return TypeTable::get().intern(TypeKind::variable, {}, name); }
+TypePtr function_type(std::string_view name) { return TypeTable::get().intern(TypeKind::function, {}, name); }
+
+TypePtr union_type(ListRef<TypePtr> members) {
+  std::vector<TypePtr> flat;
+  for (TypePtr member : members) {
+    if (member->is(TypeKind::union_)) {
+      flat.insert(flat.end(), member->contained().begin(), member->contained().end());
+    } else if (member->is(TypeKind::optional)) {
+      flat.push_back(member->element());
+      flat.push_back(none_type());
+    } else {
+      flat.push_back(member);
+    }
+  }
+  std::vector<TypePtr> kept;
+  for (size_t i = 0; i < flat.size(); ++i) {
+    bool covered = false;
+    for (size_t j = 0; j < flat.size() && !covered; ++j) {
+      covered = j != i && is_subtype(flat[i], flat[j]) && (flat[i] != flat[j] || j < i);
+    }
+    if (!covered) kept.push_back(flat[i]);
+  }
+  SCONCE_CHECK_AS(type, !kept.empty(), "a union needs at least one type");
+  if (kept.size() == 1) return kept[0];
+  if (kept.size() == 2 && kept[0]->is(TypeKind::none)) return optional_type(kept[1]);
+  if (kept.size() == 2 && kept[1]->is(TypeKind::none)) return optional_type(kept[0]);
+  return TypeTable::get().intern(TypeKind::union_, kept);
+}
+
+TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields) {
+  SCONCE_CHECK_AS(type, elements.size() == fields.size(), "named tuple '{}' has {} fields but {} types", name, fields.size(),
+                  elements.size());
+  if (name.empty()) return TypeTable::get().intern(TypeKind::tuple, elements, name, fields);
+  return TypeTable::get().nominal(TypeKind::tuple, name, elements, fields);
+}
+
+TypePtr class_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::class_, name, {}); }
+TypePtr interface_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::interface, name, {}); }
+TypePtr enum_type(std::string_view name, TypePtr value) {
+  return TypeTable::get().nominal(TypeKind::enum_, name, {value});
+}
+TypePtr find_named_type(std::string_view name) { return TypeTable::get().find(name); }
+
+TypePtr plain_type(TypePtr type) {
+  switch (type->kind()) {
+    case TypeKind::sym_int:
+    case TypeKind::scalar_type:
+    case TypeKind::layout:
+    case TypeKind::memory_format:
+    case TypeKind::qscheme:
+    case TypeKind::device_index: return int_type();
+    case TypeKind::sym_float: return float_type();
+    case TypeKind::sym_bool: return bool_type();
+    case TypeKind::dimname: return string_type();
+    case TypeKind::list: return list_type(plain_type(type->element()));
+    case TypeKind::optional: return optional_type(plain_type(type->element()));
+    case TypeKind::dict: return dict_type(plain_type(type->contained()[0]), plain_type(type->contained()[1]));
+    case TypeKind::tuple: {
+      if (!type->fields().empty()) return type;
+      std::vector<TypePtr> elements;
+      for (TypePtr t : type->contained()) elements.push_back(plain_type(t));
+      return tuple_type(elements);
+    }
+    default: return type;
+  }
+}
+
+bool is_subtype(TypePtr a, TypePtr b) {
+  if (a == b || b->is(TypeKind::any)) return true;
+  if (a->is(TypeKind::optional)) return is_subtype(none_type(), b) && is_subtype(a->element(), b);
+  if (a->is(TypeKind::union_)) {
+    return std::all_of(a->contained().begin(), a->contained().end(), [&](TypePtr t) { return is_subtype(t, b); });
+  }
+  const auto all_elements = [&] {
+    const ListRef<TypePtr> from = a->contained(), to = b->contained();
+    return from.size() == to.size() && std::equal(from.begin(), from.end(), to.begin(), is_subtype);
+  };
+  switch (b->kind()) {
+    case TypeKind::optional: return a->is(TypeKind::none) || is_subtype(a, b->element());
+    case TypeKind::union_:
+      return std::any_of(b->contained().begin(), b->contained().end(), [&](TypePtr t) { return is_subtype(a, t); });
+    case TypeKind::number: {
+      const TypePtr plain = plain_type(a);
+      return plain == int_type() || plain == float_type() || plain == complex_type();
+    }
+    case TypeKind::any_list: return a->is(TypeKind::list);
+    case TypeKind::any_tuple: return a->is(TypeKind::tuple);
+    case TypeKind::any_class: return a->is(TypeKind::class_);
+    case TypeKind::any_enum: return a->is(TypeKind::enum_);
+    case TypeKind::tuple: return a->is(TypeKind::tuple) && b->fields().empty() && all_elements();
+    case TypeKind::future:
+    case TypeKind::rref:
+    case TypeKind::await: return a->kind() == b->kind() && all_elements();
+    default: return plain_type(a) == b;
+  }
+}
+
+std::string Type::to_string() const {
+  const auto wrap = [&](const char* word) { return word + ("(" + joined(contained_, &Type::to_string)) + ")"; };
+  switch (kind_) {
+    case TypeKind::list: return element()->to_string() + "[]";
+    case TypeKind::optional: return element()->to_string() + "?";
+    case TypeKind::tuple: {
+      if (fields_.empty()) return wrap("");
+      std::string out = "NamedTuple(";
+      for (size_t i = 0; i < fields_.size(); ++i) {
+        if (i != 0) out += ", ";
+        out += fields_[i] + " : " + contained_[i]->to_string();
+      }
+      return out + ")";
+    }
+    case TypeKind::dict: return wrap("Dict");
+    case TypeKind::union_: return wrap("Union");
+    case TypeKind::future: return wrap("Future");
+    case TypeKind::rref: return wrap("RRef");
+    case TypeKind::await: return wrap("Await");
+    case TypeKind::enum_: return "Enum<" + name_ + ">";
+    case TypeKind::function: return "Function";
+    case TypeKind::class_:
+    case TypeKind::interface:
+    case TypeKind::variable: return name_;
+    default: return kSimpleNames[static_cast<int>(kind_)].ir;
+  }
+}
+
+std::string Type::annotation() const {
+  const auto wrap = [&](const char* word) { return word + ("[" + joined(contained_, &Type::annotation)) + "]"; };
+  switch (kind_) {
+    case TypeKind::list: return wrap("List");
+    case TypeKind::optional: return wrap("Optional");
+    case TypeKind::tuple: return !name_.empty() ? name_ : contained_.empty() ? "Tuple[()]" : wrap("Tuple");
+    case TypeKind::dict: return wrap("Dict");
+    case TypeKind::union_: return wrap("Union");
+    case TypeKind::future: return wrap("Future");
+    case TypeKind::rref: return wrap("RRef");
+    case TypeKind::await: return wrap("Await");
+    case TypeKind::function: return "Function";
+    case TypeKind::enum_:
+    case TypeKind::class_:
+    case TypeKind::interface:
+    case TypeKind::variable: return name_;
+    default: return kSimpleNames[static_cast<int>(kind_)].python;
+  }
+}
+
+}  // namespace sconce
