@@ -16,7 +16,7 @@ computed once, before the loop. Note [Groups] in sconce/tensor/loop.h says what 
 
     pointwise_source(family, ops)           the loops of one family: compiled once per instruction set level
     pointwise_registry_source(family, ops)  sconce::cpu::loops_<name>, the PointwiseLoops of each operator: compiled once
-    pointwise_header(family, ops)           declares them; the registry includes it as "pointwise_<family>.h"
+    pointwise_header(family, ops)           declares them; the registry includes it as "sconce/generated/<family>_loops_list.h"
 """
 
 import ast
@@ -556,7 +556,7 @@ def pointwise_registry_source(family, ops):
                     f"    \"{op.title or op.name}\", {len(op.inputs)}, {len(op.params)}, LoopResult::{result}, {masks}, "
                     f"{divisor_inputs}, {divisor_params}, {narrows},",
                     "    {", *rows, "    },", "};", ""]
-    parts = [_NOTICE.format(family=family), f'#include "pointwise_{family}.h"\n', "namespace sconce {\n"]
+    parts = [_NOTICE.format(family=family), f'#include "sconce/generated/{family}_loops_list.h"\n', "namespace sconce {\n"]
     for level in LEVELS:
         if declarations[level]:
             parts.append(f"namespace {level} {{")
