@@ -11,8 +11,14 @@
 #include "sconce/kernels/cpu/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
 
+// GCC would merge neighbouring loads of just written numbers into one vector load, which waits for all of them to reach the
+// cache. That took a third of the time of an 8 x 8 product.
+#pragma GCC optimize("no-tree-slp-vectorize")
+
 namespace sconce {
 namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr MatrixKernels all_kernels[] = {
     {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64},
@@ -35,6 +41,8 @@ enum class Path {
   in_place,     // tiles read b where it lies
   blocked,      // tiles read b packed, block by block or beforehand
 };
+
+constexpr BatchStrides no_strides{0, 0, 0};
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -85,22 +93,25 @@ struct Operands {
 template <class T>
 void Plan<T>::decide() {
   const bool native = storage == GemmStorage::native;
-  if (k == 1) a_column = b_row = 1;
+  if (k == 1) a_column = 1;
   if (n == 1) c_column = 1;
   if (n == 1 && b_row != 1) b_column = 1;
   staged = !native || c_column != 1;
-  clamp = epilogue.lo > -std::numeric_limits<double>::infinity() || epilogue.hi < std::numeric_limits<double>::infinity();
+  clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
 
-  tile = divide_up(m, divide_up(m, table.tile_rows));
-  int64_t k_limit = std::max<int64_t>(384, a_tile_bytes / static_cast<int64_t>(sizeof(T)) / tile);
-  int64_t blocks = m <= 4 || k <= k_limit + k_limit / 3 ? 1 : divide_up(k, k_limit);
-  k_block = std::max<int64_t>(8, divide_up(divide_up(k, blocks), 8) * 8);
+  tile = m <= table.tile_rows ? m : divide_up(m, divide_up(m, table.tile_rows));
+  int64_t blocks = 1;
+  if (m > 4 && k > 512) {
+    const int64_t limit = std::max<int64_t>(384, a_tile_bytes / static_cast<int64_t>(sizeof(T)) / tile);
+    if (k > limit + limit / 3) blocks = divide_up(k, limit);
+  }
+  k_block = blocks == 1 ? k : divide_up(divide_up(k, blocks), 8) * 8;
   column_unit = table.panel;
 
-  if (!packed && m <= 8 && b_row == 1) {
+  if (!packed && m <= 8 && b_row == 1 && k >= 8) {
     path = Path::dot;
     tile = m;
-  } else if (!packed && n <= 4 && a_column == 1) {
+  } else if (!packed && n <= 4 && a_column == 1 && k >= 16) {
     path = Path::swapped_dot;
     tile = 1;
     column_unit = n;
@@ -161,13 +172,15 @@ class Target {
   // The tile whose first element is [row, column] of c. Only the last block along k gets bias, residual and clamp.
   TileOutput<T> at(int64_t row, int64_t column, bool first, bool last) const {
     const int64_t i = row - rows_.begin, j = column - columns_.begin;
-    TileOutput<T> out = base_;
-    out.c += i * out.c_stride + j;
-    out.accumulate = base_.accumulate || !first;
-    out.clamp = base_.clamp && last;
-    out.bias = out.bias && last ? out.bias + j : nullptr;
-    out.residual = out.residual && last ? out.residual + i * out.residual_stride + j : nullptr;
-    return out;
+    return {.c = base_.c + i * base_.c_stride + j,
+            .c_stride = base_.c_stride,
+            .bias = base_.bias && last ? base_.bias + j : nullptr,
+            .residual = base_.residual && last ? base_.residual + i * base_.residual_stride + j : nullptr,
+            .residual_stride = base_.residual_stride,
+            .lo = base_.lo,
+            .hi = base_.hi,
+            .clamp = base_.clamp && last,
+            .accumulate = base_.accumulate || !first};
   }
   const TileOutput<T>& all() const { return base_; }
 
@@ -331,7 +344,6 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
   Scratch scratch;
   Target<T> target(plan, operands, rows, columns, scratch);
   RowPointers<T> pointers(plan, operands.a, scratch);
-  Plan<T> const& p = plan;
   T* ragged = columns.size() % plan.table.lanes ? scratch.take<T>(plan.k * panel) : nullptr;
   const T* tile_rows[8];
   if (ragged) {
@@ -349,7 +361,7 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
         const int width = static_cast<int>(std::min(panel, columns.end - column));
         const bool packed = width % plan.table.lanes != 0;
         const T* b = packed ? ragged : static_cast<const T*>(operands.b) + column;
-        tile_kernel(p.table, count, width)(1, plan.k, tile_rows, b, packed ? panel : plan.b_row, width,
+        tile_kernel(plan.table, count, width)(1, plan.k, tile_rows, b, packed ? panel : plan.b_row, width,
                                            target.at(row, column, true, true));
       }
     }
@@ -361,7 +373,7 @@ template <class T>
 void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   const int64_t panel = plan.table.panel;
   const int64_t column_block =
-      std::max<int64_t>(1, b_block_bytes / static_cast<int64_t>(sizeof(T)) / plan.k_block / panel) * panel;
+      std::max<int64_t>(1, b_block_bytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(plan.k_block, 8) / panel) * panel;
   Scratch scratch;
   T* b_block = plan.packed ? nullptr : scratch.take<T>(plan.k_block * std::min(column_block, divide_up(columns.size(), panel) * panel));
   RowPointers<T> pointers(plan, operands.a, scratch);
@@ -374,7 +386,8 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
       const Range block_columns{c0, std::min(columns.end, c0 + column_block)};
       Scratch target_scratch;
       Target<T> target(plan, operands, block_rows, block_columns, target_scratch);
-      for (int64_t k0 = 0; k0 == 0 || k0 < plan.k; k0 += plan.k_block) {
+      int64_t k0 = 0;
+      do {
         const int64_t depth = std::min(plan.k_block, plan.k - k0);
         const bool first = k0 == 0, last = k0 + depth >= plan.k;
         for (int64_t column = c0; b_block && column < block_columns.end; column += panel) {
@@ -396,7 +409,8 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
           }
           if (last) target.finish(group_rows);
         }
-      }
+        k0 += depth;
+      } while (k0 < plan.k);
     }
   }
 }
@@ -437,6 +451,7 @@ std::pair<int64_t, int64_t> choose_grid(const Plan<T>& plan, int64_t tiles, int6
 
 template <class T>
 void run_item(const Plan<T>& plan, const Operands& operands) {
+  if (plan.m * plan.n * plan.k < 2 * work_per_thread) return run_share(plan, operands, {0, plan.m}, {0, plan.n});
   const int64_t tiles = divide_up(plan.m, plan.tile), units = divide_up(plan.n, plan.column_unit);
   auto [by_rows, by_columns] = choose_grid(plan, tiles, units);
   if (by_rows * by_columns == 1) return run_share(plan, operands, {0, plan.m}, {0, plan.n});
@@ -449,13 +464,16 @@ void run_item(const Plan<T>& plan, const Operands& operands) {
   });
 }
 
+// The arguments of a call. Matrices stay where the caller put them: copying what was just written costs small products a
+// stalled load each.
 struct Problem {
   DType dtype;
   int64_t batch, m, n, k;
-  ConstMatrix a, b;
-  Matrix c;
+  const ConstMatrix& a;
+  const ConstMatrix& b;
+  const Matrix& c;
   const void* packed;
-  BatchStrides strides;
+  const BatchStrides& strides;
 };
 
 GemmStorage storage_of(DType dtype) {
@@ -524,38 +542,38 @@ void run_generic(const Problem& problem, const Epilogue& epilogue) {
   });
 }
 
-void dispatch(Problem problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
-  SCONCE_CHECK(problem.batch >= 0 && problem.m >= 0 && problem.n >= 0 && problem.k >= 0,
-               "matmul: sizes must not be negative, got batch {}, m {}, n {}, k {}", problem.batch, problem.m, problem.n,
-               problem.k);
-  SCONCE_CHECK(problem.dtype != DType::bool_, "matmul: dtype bool has no matrix product");
-  if (problem.batch == 0 || problem.m == 0 || problem.n == 0) return;
-  if (!is_floating(problem.dtype)) {
-    SCONCE_CHECK(epilogue.lo == -std::numeric_limits<double>::infinity() &&
-                     epilogue.hi == std::numeric_limits<double>::infinity(),
-                 "matmul: only floating point results can be clamped, got {}", dtype_name(problem.dtype));
+void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  if (problem.dtype == DType::float64) return run(*kernels.f64, problem, epilogue);
+  run(*kernels.f32, problem, epilogue);
+}
+
+void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  const auto& [dtype, batch, m, n, k, a, b, c, packed, strides] = problem;
+  SCONCE_CHECK(batch >= 0 && m >= 0 && n >= 0 && k >= 0,
+               "matmul: sizes must not be negative, got batch {}, m {}, n {}, k {}", batch, m, n, k);
+  SCONCE_CHECK(dtype != DType::bool_, "matmul: dtype bool has no matrix product");
+  if (batch == 0 || m == 0 || n == 0) return;
+  if (!is_floating(dtype)) {
+    SCONCE_CHECK(epilogue.lo == -infinity && epilogue.hi == infinity,
+                 "matmul: only floating point results can be clamped, got {}", dtype_name(dtype));
     return run_generic(problem, epilogue);
   }
   // A batch that shares b and lies row after row is one product.
-  const BatchStrides& strides = problem.strides;
-  if (problem.batch > 1 && (problem.packed || strides.b == 0) && strides.a == problem.m * problem.a.row_stride &&
-      strides.c == problem.m * problem.c.row_stride &&
-      (!epilogue.residual || strides.residual == problem.m * epilogue.residual_stride)) {
-    problem.m *= problem.batch;
-    problem.batch = 1;
+  if (batch > 1 && strides.b == 0 && strides.a == m * a.row_stride && strides.c == m * c.row_stride &&
+      (!epilogue.residual || strides.residual == m * epilogue.residual_stride)) {
+    return dispatch({dtype, 1, batch * m, n, k, a, b, c, packed, strides}, epilogue, kernels);
   }
-  // c transposed is b transposed times a transposed, and so contiguous along columns.
-  if (problem.c.column_stride != 1 && problem.n > 1 && (problem.c.row_stride == 1 || problem.m == 1) && !problem.packed &&
-      !epilogue.bias && !epilogue.residual && !epilogue.post) {
-    std::swap(problem.m, problem.n);
-    std::swap(problem.strides.a, problem.strides.b);
-    std::swap(problem.c.row_stride, problem.c.column_stride);
-    std::swap(problem.a, problem.b);
-    std::swap(problem.a.row_stride, problem.a.column_stride);
-    std::swap(problem.b.row_stride, problem.b.column_stride);
+  // c transposed is b transposed times a transposed. That makes c contiguous along columns, or a matrix times one column
+  // one row times a matrix, when the matrix is contiguous that way.
+  const bool c_by_columns = c.column_stride != 1 && n > 1 && (c.row_stride == 1 || m == 1);
+  const bool a_by_columns = n == 1 && c.row_stride == 1 && a.row_stride == 1 && m > 1;
+  if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.residual && !epilogue.post) {
+    const ConstMatrix new_a{b.data, b.column_stride, b.row_stride}, new_b{a.data, a.column_stride, a.row_stride};
+    const Matrix new_c{c.data, c.column_stride, c.row_stride};
+    return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}}, epilogue,
+                        kernels);
   }
-  if (problem.dtype == DType::float64) return run(*kernels.f64, problem, epilogue);
-  run(*kernels.f32, problem, epilogue);
+  run_floating(problem, epilogue, kernels);
 }
 
 }  // namespace
@@ -569,7 +587,7 @@ const MatrixKernels& matrix_kernels(int level) {
 
 void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Epilogue& epilogue,
           const MatrixKernels& kernels) {
-  dispatch({dtype, 1, m, n, k, a, b, c, nullptr, {0, 0, 0}}, epilogue, kernels);
+  dispatch({dtype, 1, m, n, k, a, b, c, nullptr, no_strides}, epilogue, kernels);
 }
 
 void gemm_batched(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
@@ -606,7 +624,7 @@ void gemm_packed(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, co
                  const Epilogue& epilogue, const MatrixKernels& kernels) {
   SCONCE_CHECK(is_floating(dtype), "gemm_packed: only floating point matrices are packed, got {}", dtype_name(dtype));
   SCONCE_CHECK(packed || k == 0 || n == 0, "gemm_packed: no packed matrix");
-  dispatch({dtype, 1, m, n, k, a, {packed, 0, 0}, c, packed, {0, 0, 0}}, epilogue, kernels);
+  dispatch({dtype, 1, m, n, k, a, ConstMatrix{packed, 0, 0}, c, packed, no_strides}, epilogue, kernels);
 }
 
 }  // namespace sconce

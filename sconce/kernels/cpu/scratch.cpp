@@ -7,7 +7,7 @@
 namespace sconce {
 namespace {
 
-constexpr size_t alignment = 64;
+constexpr std::align_val_t alignment{64};
 constexpr size_t smallest_block = size_t{1} << 20;
 constexpr size_t most_kept = size_t{64} << 20;  // a thread gives back what it holds beyond this when it is done
 
@@ -16,48 +16,38 @@ struct Block {
   size_t size;
 };
 
-struct Stack {
-  std::vector<Block> blocks;
-  size_t block = 0, used = 0;  // blocks before `block` are full, `used` bytes of that one are taken
-
-  ~Stack() { shrink(0); }
-
+struct Blocks : std::vector<Block> {
+  ~Blocks() { shrink(0); }
   void shrink(size_t count) {
-    for (; blocks.size() > count; blocks.pop_back()) operator delete(blocks.back().data, std::align_val_t{alignment});
-  }
-
-  void* take(size_t bytes) {
-    bytes = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-    while (block < blocks.size() && blocks[block].size - used < bytes) {
-      block++;
-      used = 0;
-    }
-    if (block == blocks.size()) {
-      size_t size = std::max(bytes, smallest_block);
-      blocks.reserve(blocks.size() + 1);
-      blocks.push_back({static_cast<std::byte*>(operator new(size, std::align_val_t{alignment})), size});
-    }
-    void* result = blocks[block].data + used;
-    used += bytes;
-    return result;
-  }
-
-  void release(size_t to_block, size_t to_used) {
-    block = to_block;
-    used = to_used;
-    if (block != 0 || used != 0) return;
-    size_t held = 0, count = 0;
-    while (count < blocks.size() && held + blocks[count].size <= most_kept) held += blocks[count++].size;
-    shrink(count);
+    for (; size() > count; pop_back()) operator delete(back().data, alignment);
   }
 };
 
-thread_local Stack stack;
+thread_local Blocks blocks;
 
 }  // namespace
 
-Scratch::Scratch() : block_(stack.block), used_(stack.used) {}
-Scratch::~Scratch() { stack.release(block_, used_); }
-void* Scratch::take_bytes(size_t bytes) { return stack.take(bytes); }
+thread_local constinit Scratch::Top Scratch::top{};
+
+void* Scratch::take_from_next_block(size_t bytes) {
+  size_t next = blocks.empty() ? 0 : top.block + 1;
+  while (next < blocks.size() && blocks[next].size < bytes) next++;
+  if (next == blocks.size()) {
+    const size_t size = std::max(bytes, smallest_block);
+    blocks.reserve(next + 1);
+    blocks.push_back({static_cast<std::byte*>(operator new(size, alignment)), size});
+  }
+  top = {blocks[next].data, blocks[next].size, next, bytes};
+  return top.data;
+}
+
+void Scratch::release() {
+  top = {blocks[block_].data, blocks[block_].size, block_, used_};
+  if (block_ != 0 || used_ != 0) return;
+  size_t held = 0, count = 0;
+  while (count < blocks.size() && held + blocks[count].size <= most_kept) held += blocks[count++].size;
+  blocks.shrink(count);
+  if (count == 0) top = {};
+}
 
 }  // namespace sconce

@@ -9,8 +9,10 @@ namespace sconce {
 // Everything taken through a Scratch is given back when it is destroyed. Scratches of one thread nest.
 class Scratch {
  public:
-  Scratch();
-  ~Scratch();
+  Scratch() : block_(top.block), used_(top.used) {}
+  ~Scratch() {
+    if (top.block != block_ || top.used != used_) release();
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
@@ -19,9 +21,25 @@ class Scratch {
   T* take(int64_t count) {
     return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
   }
-  void* take_bytes(size_t bytes);
+  void* take_bytes(size_t bytes) {
+    bytes = (bytes + 63) / 64 * 64;
+    if (bytes > top.size - top.used) return take_from_next_block(bytes);
+    void* result = top.data + top.used;
+    top.used += bytes;
+    return result;
+  }
 
  private:
+  // Blocks before `block` are full; `used` bytes of that one are taken.
+  struct Top {
+    std::byte* data;
+    size_t size, block, used;
+  };
+  static thread_local constinit Top top __attribute__((tls_model("initial-exec")));
+
+  void* take_from_next_block(size_t bytes);
+  void release();
+
   size_t block_, used_;  // where the thread's stack stood
 };
 

@@ -115,7 +115,7 @@ GEMM_INLINE void step(Vec<T> (&acc)[Rows][Count], const T* const (&rows)[Rows], 
 template <class T, int Rows, int Count>
 void tile(int64_t taps, int64_t k, const T* const* row_list, const T* b, int64_t b_stride, int columns,
           const TileOutput<T>& out) {
-  constexpr int sets = Rows <= 2 ? 4 : Rows <= 4 && SCONCE_ISA > 2 ? 2 : 1;
+  constexpr int sets = Rows == 1 ? 4 : Rows <= 3 ? 2 : 1;
   const int last = columns - (Count - 1) * lanes<T>;
   const bool full = !masks || last == lanes<T>;
   if (!masks && last != lanes<T>) {
