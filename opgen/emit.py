@@ -1,0 +1,535 @@
+"""Writes C++ for the operators of the table.
+
+Files, all below sconce/ in the output folder:
+    generated/<family>.h            typed functions (public)
+    generated/<family>_ops.cpp      operator records, glue between dispatch and kernels, typed functions
+    generated/<family>_loops.cpp    vector loops, compiled once per instruction set level
+    generated/<family>_loops_list.{h,cpp}
+    generated/tensor_methods.inc    methods of Tensor (public)
+    generated/register.cpp          the list of families
+    ops.h                           includes every family (public)
+"""
+
+from . import cpp, loops, reductions, script
+from .table import TableError
+
+_BANNER = "// Generated from {} by opgen. Do not edit.\n"
+
+
+def _signature(op):
+    """Typed parameters and return of an operator, or None where it can only be called boxed."""
+    params = [(cpp.argument_type(a.type), a) for a in op.schema.arguments]
+    if any(t is None for t, _ in params):
+        return None
+    result = cpp.return_type(op.schema.returns)
+    if result is None:
+        return None
+    return params, result
+
+
+def _written(op):
+    """Indices of the arguments that an in-place or out= operator returns, or None for other operators."""
+    returned = [r.alias for r in op.schema.returns]
+    if not returned or not all("!" in alias for alias in returned):
+        return None
+    return [next(i for i, a in enumerate(op.schema.arguments) if a.alias == alias) for alias in returned]
+
+
+def _declare(params, named=True, defaults=False):
+    parts = []
+    for t, a in params:
+        text = t + (" " + cpp.identifier(a.name) if named else "")
+        default = cpp.default_value(a) if defaults else None
+        parts.append(text + (f" = {default}" if default is not None else ""))
+    return ", ".join(parts)
+
+
+def _name(a):
+    return cpp.identifier(a.name)
+
+
+class Family:
+    """The operators of one table file."""
+
+    def __init__(self, name, operators, schemas_by_name):
+        self.name, self.operators, self.schemas = name, operators, schemas_by_name
+        self.entries = []
+        for op in operators:
+            if op.entry not in self.entries:
+                self.entries.append(op.entry)
+        self.pointwise = [loop for e in self.entries if e.kind == "pointwise" for loop in _pointwise_loops(e)]
+        self.reductions = [r for e in self.entries if e.kind == "reduce" for r in reductions.loops_of(e)]
+
+    # Public declarations ---------------------------------------------------------------------------------------------
+
+    def header(self):
+        out = [_BANNER.format(f"ops/{self.name}.toml"), "#pragma once\n", '#include "sconce/tensor/tensor.h"\n',
+               "namespace sconce {\n"]
+        for op in self.operators:
+            declaration = self._function_declaration(op, defaults=True)
+            if declaration:
+                doc = op.entry.get("doc")
+                if doc and op.form == "function":
+                    out += [f"// {line}".rstrip() for line in doc.strip().splitlines()]
+                out.append(declaration + ";")
+        out.append("\n}  // namespace sconce\n")
+        return "\n".join(out)
+
+    def _function_declaration(self, op, defaults=False):
+        if "function" not in op.entry.forms and op.form == "function" and "method" not in op.entry.forms:
+            return None
+        signature = _signature(op)
+        if signature is None:
+            return None
+        params, result = signature
+        written = _written(op)
+        api = "SCONCE_API " if defaults else ""
+        if op.form == "out":
+            outs = [p for p in params if p[1].written]
+            rest = [p for p in params if not p[1].written]
+            first = ", ".join(f"const Tensor& {_name(a)}" for _, a in outs)
+            tail = _declare(rest, defaults=defaults)
+            returns = "const Tensor&" if len(outs) == 1 else "void"
+            return f"{api}{returns} {cpp.identifier(op.schema.name)}_out({first}{', ' + tail if tail else ''})"
+        returns = "const Tensor&" if written and len(written) == 1 else ("void" if written else result)
+        return f"{api}{returns} {cpp.identifier(op.schema.name)}({_declare(params, defaults=defaults)})"
+
+    def methods(self):
+        out = []
+        for op in self.operators:
+            if op.form == "out" or "method" not in op.entry.forms:
+                continue
+            signature = _signature(op)
+            if signature is None or not op.schema.arguments or op.schema.arguments[0].type != "Tensor":
+                continue
+            params, result = signature
+            written = _written(op)
+            returns = "const Tensor&" if written and len(written) == 1 else ("void" if written else result)
+            name = cpp.identifier(op.schema.name)
+            if name in ("dim", "size", "numel", "dtype", "device", "stride", "storage_offset", "is_contiguous", "data"):
+                continue  # Tensor has these itself
+            out.append((f"SCONCE_API {returns} {name}({_declare(params[1:], defaults=True)}) const;",
+                        f"{returns} Tensor::{name}({_declare(params[1:])}) const "
+                        f"{{ return sconce::{name}({', '.join(['*this'] + [_name(a) for _, a in params[1:]])}); }}"))
+        return out
+
+    # Glue ------------------------------------------------------------------------------------------------------------
+
+    def source(self):
+        out = [_BANNER.format(f"ops/{self.name}.toml"),
+               '#include "sconce/dispatch/box.h"', '#include "sconce/dispatch/registry.h"',
+               '#include "sconce/dispatch/script.h"', '#include "sconce/dispatch/glue.h"',
+               '#include "sconce/kernels/pointwise.h"', '#include "sconce/kernels/reduce.h"']
+        # Only bodies call other families; the others need not be compiled again when another family changes.
+        calls = any(e.kind == "compound" for e in self.entries)
+        out.append('#include "sconce/ops.h"' if calls else f'#include "sconce/generated/{self.name}.h"')
+        if self.pointwise:
+            out.append(f'#include "sconce/generated/{self.name}_loops_list.h"')
+        if self.reductions:
+            out.append(f'#include "sconce/generated/{self.name}_reductions_list.h"')
+        out += ["\nnamespace sconce {\n"]
+        out += self._kernel_declarations()
+        out += [f"namespace {self.name}_kernels {{", "namespace {\n"]
+        records = []
+        for op in self.operators:
+            text, record = self._operator(op)
+            out += text
+            records.append(record)
+        out += ["}  // namespace", f"}}  // namespace {self.name}_kernels\n"]
+        out += [f"static Op {self.name}_ops[] = {{"] + [f"    {r}," for r in records] + ["};\n"]
+        out += [f"std::span<Op> {self.name}_operators() {{ return {self.name}_ops; }}\n"]
+        for op in self.operators:
+            out += self._function(op)
+        out.append("}  // namespace sconce\n")
+        return "\n".join(out)
+
+    def _kernel_declarations(self):
+        by_namespace = {}
+        for entry in self.entries:
+            if entry.kind != "leaf":
+                continue
+            op = next(o for o in self.operators if o.entry is entry and o.form == "function")
+            for device in entry.data["kernel"]:
+                if device == "boxed":
+                    text = f"void {entry.cpp_name}(const Op& op, KeySet keys, Value* args, Value* returns);"
+                elif device == "any":
+                    params, result = self._typed(op)
+                    if _written(op):
+                        result = "void"
+                    text = f"{result} {entry.cpp_name}({_declare(params)});"
+                else:
+                    params, _ = self._typed(op)
+                    outs = self._out_names(op)
+                    text = f"void {entry.cpp_name}({_declare(params)}, " + ", ".join(f"const Tensor& {o}" for o in outs) + ");"
+                by_namespace.setdefault(device, []).append(text)
+            if entry.get("shape") == "cpp":
+                params, _ = self._typed(op)
+                count = len(op.schema.returns)
+                kind = "OutSpec" if count == 1 else f"std::array<OutSpec, {count}>"
+                by_namespace.setdefault("any", []).append(f"{kind} {entry.cpp_name}_spec({_declare(params)});")
+        out = []
+        for namespace, lines in by_namespace.items():
+            out += [f"namespace {namespace} {{"] + lines + [f"}}  // namespace {namespace}\n"]
+        return out
+
+    def _typed(self, op):
+        signature = _signature(op)
+        if signature is None:
+            op.entry.fail("its schema has types that only a boxed kernel can take", "schema")
+        return signature
+
+    @staticmethod
+    def _out_names(op):
+        count = len(op.schema.returns)
+        return ["out"] if count == 1 else [f"out{i}" for i in range(count)]
+
+    def _operator(self, op):
+        """C++ lines of the kernel, and the record in the table of operators."""
+        entry = op.entry
+        comment = f"// {entry.origin}: {op.schema.key}"
+        text, kernels = [], []
+        thunk = "nullptr"
+        signature = _signature(op)
+        if entry.kind == "leaf" and "boxed" in entry.data["kernel"]:
+            kernels.append((("cpu",), f"SCONCE_BOXED_KERNEL(boxed::{entry.cpp_name})"))
+        else:
+            params, result = self._typed(op)
+            written = _written(op)
+            if written:
+                result = "void"
+            text.append(comment)
+            text.append(f"{result} {op.cpp_name}({', '.join(['KeySet'] + [_declare([p]) for p in params])}) {{")
+            text += getattr(self, "_" + entry.kind)(op, params, written)
+            text.append("}\n")
+            keys = ("cpu", "meta")
+            if entry.kind == "leaf" and "any" not in entry.data["kernel"] and "cpu" not in entry.data["kernel"]:
+                keys = ("meta",)
+            kernels.append((keys, f"SCONCE_TYPED_KERNEL({self.name}_kernels::{op.cpp_name})"))
+            optional = sum(1 << i for i, (_, a) in enumerate(params) if a.type == "Tensor?")
+            aliased = "".join(f", {i}" for i in written) if written else ""
+            sig = f"{result}({_declare(params, named=False)})"
+            thunk = f"box_call<{sig}, {optional}{aliased}>"
+        slots = {}
+        for keys, kernel in kernels:
+            for key in keys:
+                slots[{"cpu": 0, "cuda": 1, "meta": 2}[key]] = kernel
+        mask = sum(1 << s for s in slots)
+        listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
+        traits = self._traits(op)
+        derivatives = "\n".join(f"{k}: {v}" for k, v in entry.get("grad", {}).items()) or None
+        scalar = entry.get("scalar") if isinstance(entry.get("scalar"), str) else None
+        namespace = op.schema.namespace
+        full = op.schema.text if "::" in op.schema.text.split("(")[0] else f"{namespace}::{op.schema.text}"
+        info = ", ".join([cpp.string(f"{namespace}::{op.schema.name}"), cpp.string(op.schema.overload), cpp.string(full),
+                          cpp.string(entry.origin), cpp.string(scalar), cpp.string(entry.get("body")),
+                          cpp.string(derivatives), cpp.string(entry.get("doc")), traits])
+        return text, f"{{{{{info}}}, {thunk}, {mask}, {{{listed}}}, nullptr}}"
+
+    def _traits(self, op):
+        entry = op.entry
+        names = [t for t in entry.get("traits", [])]
+        if op.form != "function":
+            names = [t for t in names if t not in ("core", "view")] + [op.form]
+        elif op.schema.name.endswith("_") and _written(op):
+            names.append("inplace")
+        kind = {"pointwise": "pointwise", "reduce": "reduction", "compound": "compound"}.get(entry.kind)
+        if kind:
+            names.append(kind)
+        if not names:
+            return "0"
+        return " | ".join(f"static_cast<uint32_t>(Trait::{t})" for t in dict.fromkeys(names))
+
+    def _script(self, entry, key, translate):
+        try:
+            return translate()
+        except script.ScriptError as e:
+            entry.lines[key] = entry.lines.get(key, entry.line) + max(e.line, 0)
+            entry.fail(f"{key}: {e.message}", key)
+
+    def _checks(self, op):
+        out = []
+        arguments = op.entry.schema.arguments
+        for condition, message in op.entry.get("check", {}).items():
+            def translate(condition=condition, message=message):
+                return (script.translate_expression(condition, arguments, self.schemas)[0],
+                        script.translate_message(message, arguments, self.schemas))
+            c, m = self._script(op.entry, "check", translate)
+            out.append(f"  SCONCE_CHECK({c}, {m});")
+        return out
+
+    def _pointwise(self, op, params, written):
+        entry = op.entry
+        out = self._checks(op)
+        cases = entry.get("case")
+        loops_of_entry = _pointwise_loops(entry)
+        for number, loop in enumerate(loops_of_entry):
+            indent = "  "
+            if cases:
+                condition = self._script(entry, "case", lambda: script.translate_expression(
+                    cases[number]["when"], entry.schema.arguments, self.schemas)[0])
+                out.append(f"  if ({condition}) {{")
+                indent = "    "
+            case = {**entry.data, **(cases[number] if cases else {})}
+            tensors = [name for name, _ in loop.inputs]
+            promote = case.get("promote", [n for n, kind in loop.inputs if kind == "common"])
+            bits = sum(1 << i for i, n in enumerate(tensors) if n in promote)
+            param_bits = sum(1 << i for i, n in enumerate(loop.params) if n in promote)
+            integral = sum(1 << i for i, n in enumerate(loop.params) if n in case.get("integral", []))
+            rule = {"promote": "promote", "float": "floating", "self": "self"}.get(case.get("dtype", "promote"))
+            if rule is None:
+                entry.fail(f"unknown dtype rule '{case.get('dtype')}', expected promote, float or self", "dtype")
+            out.append(f"{indent}static constexpr PointwiseRule rule{{&cpu::loops_{loop.name}, DTypeRule::{rule}, {bits}, "
+                       f"{param_bits}, {integral}}};")
+            out.append(f"{indent}const Tensor* in[] = {{{', '.join('&' + cpp.identifier(n) for n in tensors)}}};")
+            if loop.params:
+                values = ", ".join(_scalar(entry.schema.argument(n)) for n in loop.params)
+                out.append(f"{indent}const Scalar numbers[] = {{{values}}};")
+            numbers = "numbers" if loop.params else "nullptr"
+            if op.form == "function":
+                out.append(f"{indent}return pointwise(rule, in, {numbers});")
+            elif op.form == "inplace":
+                out.append(f"{indent}pointwise_inplace(rule, in, {numbers});")
+            else:
+                out.append(f"{indent}pointwise_out(rule, in, {numbers}, {_name(params[written[0]][1])});")
+            if cases:
+                if op.form != "function":
+                    out.append(f"{indent}return;")
+                out.append("  }")
+        if cases:
+            given = ", ".join(f"script::shown({_name(a)})" for _, a in params if a.type in ("str", "str?"))
+            spots = " and ".join("'{}'" for _, a in params if a.type in ("str", "str?"))
+            out.append(f'  fail("no rule for these arguments{": " + spots if spots else ""}"{", " + given if given else ""});')
+        return out
+
+    def _reduce(self, op, params, written):
+        return self._checks(op) + reductions.glue(op, params, written, self)
+
+    def _leaf(self, op, params, written):
+        entry = op.entry
+        out = self._checks(op)
+        plain = [_name(a) for _, a in params if not (op.form == "out" and a.written)]
+        call = f"({', '.join(plain)})"
+        kernel = entry.data["kernel"]
+        if "any" in kernel:
+            if op.form == "function":
+                return out + [f"  {'' if written else 'return '}any::{entry.cpp_name}{call};"]
+            return out + self._through_copy(op, params, written, f"any::{entry.cpp_name}{call}")
+        outs = self._out_names(op)
+        count = len(outs)
+        functional = next(o for o in self.operators if o.entry is entry and o.form == "function")
+        specs = self._specs(functional)
+        out += specs
+        tensors = [_name(a) for a in entry.schema.arguments if a.type == "Tensor"]
+        lists = [_name(a) for a in entry.schema.arguments if a.type in ("Tensor[]", "Tensor?[]")]
+        if tensors:
+            device = f"{tensors[0]}.device()"
+        elif lists:
+            device = f"device_of({lists[0]})"
+        else:
+            device = "device.value_or(Device())"
+        if "cpu" not in kernel:
+            entry.fail("only CPU kernels are generated so far", "kernel")
+        if op.form == "function":
+            for i, o in enumerate(outs):
+                out.append(f"  const Tensor {o}_ = make_output(spec{i}, {device});")
+            out.append(f"  if (!{outs[0]}_.is_meta()) cpu::{entry.cpp_name}({', '.join(plain + [o + '_' for o in outs])});")
+            out.append("  return " + (f"{outs[0]}_;" if count == 1 else "{" + ", ".join(o + "_" for o in outs) + "};"))
+            return out
+        given = [_name(params[i][1]) for i in written]
+        for i, (o, g) in enumerate(zip(outs, given)):
+            out.append(f"  const Tensor {o}_ = prepare_output(spec{i}, {g}, {{{', '.join('&' + t for t in tensors)}}}, "
+                       f"{'true' if op.form == 'inplace' else 'false'});")
+        out.append(f"  if (!{outs[0]}_.is_meta()) cpu::{entry.cpp_name}({', '.join(plain + [o + '_' for o in outs])});")
+        for o, g in zip(outs, given):
+            out.append(f"  finish_output({o}_, {g});")
+        return out
+
+    def _specs(self, op):
+        """C++ that declares spec0, spec1, ... from the shape, dtype and format rules."""
+        entry = op.entry
+        count = len(op.schema.returns)
+        arguments = entry.schema.arguments
+        shape = entry.get("shape")
+        if shape == "cpp":
+            call = f"any::{entry.cpp_name}_spec({', '.join(_name(a) for a in arguments)})"
+            if count == 1:
+                return [f"  const OutSpec spec0 = {call};"]
+            return [f"  const auto specs = {call};"] + [f"  const OutSpec& spec{i} = specs[{i}];" for i in range(count)]
+        shapes = shape if isinstance(shape, list) else [shape] * count
+        dtypes = entry.get("dtype", "self")
+        dtypes = dtypes if isinstance(dtypes, list) else [dtypes] * count
+        if len(shapes) != count or len(dtypes) != count:
+            entry.fail(f"{count} results need {count} shapes and dtypes", "shape")
+        out = []
+        for i, (s, d) in enumerate(zip(shapes, dtypes)):
+            if "\n" in s.strip() or s.strip().startswith("return "):
+                lines = self._script(entry, "shape", lambda: script.translate_body(s, arguments, self.schemas, []))
+                sizes = "[&]() -> Dims {\n" + "\n".join("  " + x for x in lines) + "\n  }()"
+            else:
+                sizes = self._script(entry, "shape", lambda: script.translate_expression(s, arguments, self.schemas)[0])
+            out.append(f"  const OutSpec spec{i}{{Dims({sizes}), {self._dtype(entry, d)}, {self._format(entry)}}};")
+        return out
+
+    def _dtype(self, entry, rule):
+        names = {a.name: a for a in entry.schema.arguments}
+        if rule in names and names[rule].type.startswith("Tensor"):
+            return f"{cpp.identifier(rule)}.dtype()"
+        if rule in ("int64", "bool", "float32", "float64", "int32", "uint8"):
+            return "DType::bool_" if rule == "bool" else f"DType::{rule}"
+        try:
+            return script.translate_expression(rule, entry.schema.arguments, self.schemas)[0]
+        except script.ScriptError as e:
+            entry.fail(f"dtype: {e.message}", "dtype")
+
+    @staticmethod
+    def _format(entry):
+        text = entry.get("format")
+        if text is None:
+            return "MemoryFormat::contiguous"
+        if entry.schema.argument(text) is None:
+            entry.fail(f"format names '{text}', which is no argument", "format")
+        return f"suggested_format({cpp.identifier(text)})"
+
+    def _compound(self, op, params, written):
+        entry = op.entry
+        if op.form != "function":
+            plain = [_name(a) for _, a in params if not (op.form == "out" and a.written)]
+            return self._through_copy(op, params, written, f"{cpp.identifier(entry.schema.name)}({', '.join(plain)})")
+        lines = self._script(entry, "body", lambda: script.translate_body(
+            entry.data["body"], entry.schema.arguments, self.schemas, entry.schema.returns))
+        return self._checks(op) + lines
+
+    def _through_copy(self, op, params, written, call):
+        """In-place and out= forms of operators that make their own results."""
+        if len(written) == 1:
+            move = "copy_into" if op.form == "inplace" else "copy_to_out"
+            return [f"  {move}({_name(params[written[0]][1])}, {call});"]
+        out = [f"  auto results = {call};"]
+        for i, w in enumerate(written):
+            out.append(f"  copy_to_out({_name(params[w][1])}, std::get<{i}>(results));")
+        return out
+
+    def _scalar(self, op, params, written):
+        entry = op.entry
+        text = entry.data["scalar"]
+        value = self._script(entry, "scalar", lambda: script.translate_expression(
+            text, entry.schema.arguments, self.schemas)[0])
+        return [f"  return {value};"]
+
+    # Typed functions -------------------------------------------------------------------------------------------------
+
+    def _function(self, op):
+        declaration = self._function_declaration(op)
+        if declaration is None:
+            return []
+        params, result = _signature(op)
+        written = _written(op)
+        if written:
+            result = "void"
+        keys = []
+        for t, a in params:
+            if a.type == "Tensor":
+                keys.append(f"keys_of({_name(a)})")
+            elif a.type == "Tensor?":
+                keys.append(f"keys_of_optional({_name(a)})")
+            elif a.type in ("Tensor[]", "Tensor?[]"):
+                keys.append(f"keys_of({_name(a)})")
+        has_tensor = any(a.type == "Tensor" for _, a in params)
+        device = next((a for _, a in params if a.type in ("Device", "Device?")), None)
+        if keys:
+            text = " | ".join(keys)
+            if not has_tensor:
+                text = f"or_cpu({text})"
+        elif device is not None:
+            text = f"keys_of({_name(device)})"
+        else:
+            text = "KeySet(Key::cpu)"
+        types = ", ".join([result] + [t for t, _ in params])
+        names = ", ".join([f"{self.name}_ops[{op.index}]", text] + [_name(a) for _, a in params])
+        tensors = ", ".join("&" + _name(a) for _, a in params if a.type in ("Tensor", "Tensor?"))
+        call = f"typed_call<{types}>({names})"
+        out = [declaration + " try {"]
+        if written and len(written) == 1:
+            out += [f"  {call};", f"  return {_name(params[written[0]][1])};"]
+        elif written or result == "void":
+            out += [f"  {call};"]
+        else:
+            out += [f"  return {call};"]
+        out += ["} catch (Error& error) {", f"  call_failed(error, {self.name}_ops[{op.index}], {{{tensors}}});", "}\n"]
+        return out
+
+
+def _scalar(a):
+    """A number argument as a Scalar; an absent optional one is not read by the loop that was chosen."""
+    if a.type.endswith("?"):
+        return f"{_name(a)}.has_value() ? Scalar(*{_name(a)}) : Scalar()"
+    return _name(a) if a.type == "Scalar" else f"Scalar({_name(a)})"
+
+
+def _pointwise_loops(entry):
+    """PointwiseOp of an entry: one, or one per case."""
+    cases = entry.get("case")
+    result = []
+    for number, case in enumerate(cases if cases else [{}]):
+        data = {**entry.data, **case}
+        text = data.get("scalar")
+        if text is None:
+            entry.fail("a case needs 'scalar'", "case")
+        if cases and "when" not in case:
+            entry.fail("a case needs 'when'", "case")
+        expr, overrides = (text, {}) if isinstance(text, str) else (text.get("default", ""), {k: v for k, v in text.items() if k != "default"})
+        masks = data.get("masks", [])
+        inputs = [(a.name, "bool" if a.name in masks else "common") for a in entry.schema.arguments if a.type == "Tensor"]
+        texts = " ".join([expr] + list(overrides.values()))
+        params = [a.name for a in entry.schema.arguments
+                  if a.type.rstrip("?") in ("Scalar", "float", "int", "bool") and (_mentions(texts, a.name) or a.name in data.get("promote", []))]
+        name = entry.cpp_name + (f"_{number}" if cases else "")
+        types = tuple(data.get("types", "bool int float complex" if data.get("dtype") != "float" else "float").split())
+        result.append(loops.PointwiseOp(name=name, origin=entry.origin, inputs=inputs, params=params, expr=expr,
+                                        overrides=overrides, types=types, result=data.get("result", "common"), title=entry.key))
+    return result
+
+
+def _mentions(text, name):
+    import re
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+def generate(entries, operators):
+    """{relative path: (kind, text)}"""
+    schemas_by_name = {}
+    for op in operators:
+        schemas_by_name.setdefault(op.schema.name, []).append(op.schema)
+    names = list(dict.fromkeys(e.family for e in entries))
+    files = {}
+    families = []
+    try:
+        for name in names:
+            families.append(Family(name, [o for o in operators if o.entry.family == name], schemas_by_name))
+        for family in families:
+            base = f"sconce/generated/{family.name}"
+            files[base + ".h"] = ("header", family.header())
+            files[base + "_ops.cpp"] = ("source", family.source())
+            if family.pointwise:
+                files[base + "_loops.cpp"] = ("simd", loops.pointwise_source(family.name, family.pointwise))
+                files[base + "_loops_list.cpp"] = ("source", loops.pointwise_registry_source(family.name, family.pointwise))
+                files[base + "_loops_list.h"] = ("header", loops.pointwise_header(family.name, family.pointwise))
+            if family.reductions:
+                files[base + "_reductions.cpp"] = ("simd", reductions.source(family.name, family.reductions))
+                files[base + "_reductions_list.cpp"] = ("source", reductions.registry_source(family.name, family.reductions))
+                files[base + "_reductions_list.h"] = ("header", reductions.header(family.name, family.reductions))
+    except ValueError as e:
+        raise TableError(str(e)) from None
+    methods = [m for f in families for m in f.methods()]
+    files["sconce/generated/tensor_methods.inc"] = (
+        "header", _BANNER.format("ops/*.toml") + "".join(m[0] + "\n" for m in methods))
+    includes = "".join(f'#include "sconce/generated/{n}.h"\n' for n in names)
+    files["sconce/ops.h"] = ("header", "// Every operator as a typed function.\n" + "#pragma once\n\n" + includes)
+    files["sconce/generated/methods.cpp"] = ("source", _BANNER.format("ops/*.toml") +
+        "// The face of Tensor that programs see: see tensor.h.\n#undef SCONCE_BUILDING\n" '#include "sconce/ops.h"\n\nnamespace sconce {\n\n' + "".join(m[1] + "\n" for m in methods) + "\n}  // namespace sconce\n")
+    declare = "".join(f"std::span<Op> {n}_operators();\n" for n in names)
+    call = "".join(f"  add_ops({n}_operators());\n" for n in names)
+    files["sconce/generated/register.cpp"] = ("source", _BANNER.format("ops/*.toml") +
+        '#include "sconce/dispatch/registry.h"\n\nnamespace sconce {\n\n' + declare +
+        "\nvoid register_generated_ops() {\n" + call + "}\n\n}  // namespace sconce\n")
+    return files

@@ -1,0 +1,270 @@
+"""The operator table: loads ops/*.toml, checks every entry, and derives in-place and out= forms.
+
+Every message names file and line, and the key that is wrong:
+    ops/arithmetic.toml:12: add.Tensor: unknown key 'shcema' (did you mean 'schema'?)
+"""
+
+import difflib
+import pathlib
+import re
+import tomllib
+from dataclasses import dataclass, field
+
+from . import cpp, schema as schemas
+
+KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
+FORMS = ("function", "method", "inplace", "out")
+TRAITS = ("view", "random", "idempotent", "core", "data_dependent", "commutative")
+DEVICES = ("cpu", "cuda", "any", "boxed")
+CLASSES = ("bool", "int", "float", "complex")
+
+# key -> (type, which kinds may have it)
+ALL = set(KINDS)
+KEYS = {
+    "schema": (str, ALL),
+    "kind": (str, ALL),
+    "forms": (list, ALL),
+    "traits": (list, ALL),
+    "doc": (str, ALL),
+    "grad": (dict, ALL),
+    "samples": (list, ALL),
+    "reference": (str, ALL),
+    "check": (dict, {"pointwise", "reduce", "leaf", "compound"}),
+    "out": (str, ALL),
+    "out_schema": (str, ALL),
+    "inplace_schema": (str, ALL),
+    "same_as": (str, ALL),
+    # pointwise
+    "dtype": ((str, list), {"pointwise", "reduce", "leaf"}),
+    "types": (str, {"pointwise", "reduce"}),
+    "promote": (list, {"pointwise"}),
+    "integral": (list, {"pointwise"}),
+    "masks": (list, {"pointwise"}),
+    "result": (str, {"pointwise", "reduce"}),
+    "scalar": ((str, dict), {"pointwise", "scalar"}),
+    "case": (list, {"pointwise"}),
+    # reduce
+    "map": ((str, dict), {"reduce"}),
+    "combine": ((str, dict), {"reduce"}),
+    "identity": ((str, dict), {"reduce"}),
+    "finish": ((str, dict), {"reduce"}),
+    "empty": (str, {"reduce"}),
+    # leaf
+    "kernel": (dict, {"leaf"}),
+    "shape": ((str, list), {"leaf"}),
+    "format": (str, {"leaf"}),
+    # compound
+    "body": (str, {"compound"}),
+}
+
+
+class TableError(Exception):
+    pass
+
+
+@dataclass
+class Entry:
+    """One entry of the table."""
+
+    family: str
+    file: str
+    line: int
+    key: str
+    data: dict
+    lines: dict = field(default_factory=dict)  # key -> line
+    schema: schemas.Schema = None
+
+    @property
+    def origin(self):
+        return f"{self.file}:{self.line}"
+
+    @property
+    def kind(self):
+        return self.data["kind"]
+
+    @property
+    def forms(self):
+        return self.data.get("forms", ["function"])
+
+    @property
+    def cpp_name(self):
+        return cpp.identifier(self.key.replace(".", "_").replace("::", "_"))
+
+    def get(self, key, default=None):
+        return self.data.get(key, default)
+
+    def fail(self, message, key=None):
+        line = self.lines.get(key, self.line)
+        raise TableError(f"{self.file}:{line}: {self.key}: {message}")
+
+
+@dataclass
+class Operator:
+    """One operator of the registry: an entry in one of its forms."""
+
+    entry: Entry
+    form: str  # function, inplace, out
+    schema: schemas.Schema
+    index: int = 0  # within its family
+
+    @property
+    def cpp_name(self):
+        return cpp.identifier(self.schema.key.replace(".", "_"))
+
+
+def _lines(text):
+    """Line numbers: header key -> line, (header key, name) -> line. tomllib keeps none."""
+    found, current, in_string = {}, None, False
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if not in_string:
+            m = re.match(r'\[\s*"?([^"\]]+?)"?\s*\]', stripped)
+            if m and not stripped.startswith("[["):
+                current = m.group(1)
+                found.setdefault(current, number)
+            m = re.match(r"([\w]+)(?:\.\w+)*\s*=", stripped)
+            if m and current:
+                found.setdefault((current, m.group(1)), number)
+        if stripped.count('"""') % 2:
+            in_string = not in_string
+    return found
+
+
+def _check_entry(entry, names):
+    data = entry.data
+    for key, value in data.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, 1)
+            hint = f" (did you mean '{near[0]}'?)" if near else ""
+            entry.fail(f"unknown key '{key}'{hint}", key)
+        wanted, kinds = KEYS[key]
+        if not isinstance(value, wanted):
+            entry.fail(f"'{key}' must be {wanted if isinstance(wanted, tuple) else wanted.__name__}", key)
+    for key in ("schema", "kind"):
+        if key not in data:
+            entry.fail(f"'{key}' is missing")
+    if entry.kind not in KINDS:
+        entry.fail(f"unknown kind '{entry.kind}', expected one of {', '.join(KINDS)}", "kind")
+    for key in data:
+        if entry.kind not in KEYS[key][1]:
+            entry.fail(f"'{key}' does not belong to kind '{entry.kind}'", key)
+    for form in entry.forms:
+        if form not in FORMS:
+            entry.fail(f"unknown form '{form}', expected some of {', '.join(FORMS)}", "forms")
+    for trait in data.get("traits", []):
+        if trait not in TRAITS:
+            entry.fail(f"unknown trait '{trait}', expected some of {', '.join(TRAITS)}", "traits")
+    try:
+        entry.schema = schemas.parse(data["schema"])
+    except ValueError as e:
+        entry.fail(str(e), "schema")
+    wanted = entry.schema.key if entry.schema.namespace == "aten" else f"{entry.schema.namespace}::{entry.schema.key}"
+    if wanted != entry.key:
+        entry.fail(f"the schema is of '{wanted}', the entry is called '{entry.key}'", "schema")
+    if entry.key in names:
+        entry.fail(f"defined twice, first at {names[entry.key]}")
+    names[entry.key] = entry.origin
+    arguments = {a.name for a in entry.schema.arguments}
+    for key in ("promote", "integral", "masks"):
+        for name in data.get(key, []):
+            if name not in arguments:
+                entry.fail(f"'{key}' names '{name}', which is no argument", key)
+    for name in data.get("grad", {}):
+        if name not in arguments:
+            entry.fail(f"derivative for '{name}', which is no argument", "grad")
+    need = {"pointwise": ("scalar", "case"), "reduce": ("map", "combine"), "leaf": ("kernel",), "compound": ("body",),
+            "scalar": ("scalar",)}
+    if not any(key in data for key in need[entry.kind]):
+        entry.fail(f"a {entry.kind} operator needs '{need[entry.kind][0]}'")
+    if entry.kind == "leaf":
+        for device in data["kernel"]:
+            if device not in DEVICES:
+                entry.fail(f"unknown device '{device}', expected one of {', '.join(DEVICES)}", "kernel")
+        if "shape" not in data and "any" not in data["kernel"] and "boxed" not in data["kernel"]:
+            entry.fail("a leaf operator needs 'shape', or a kernel for 'any' or 'boxed' that makes its own result")
+    if "types" in data:
+        for name in data["types"].split():
+            if name not in CLASSES:
+                entry.fail(f"unknown type class '{name}', expected some of {' '.join(CLASSES)}", "types")
+
+
+def load(root):
+    """All entries, by family, in file order. `root` is the folder that holds ops/."""
+    root = pathlib.Path(root)
+    entries, names = [], {}
+    for path in sorted((root / "ops").glob("*.toml")):
+        file = path.relative_to(root).as_posix()
+        text = path.read_text()
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as e:
+            m = re.search(r"line (\d+)", str(e))
+            raise TableError(f"{file}:{m.group(1) if m else 1}: {e}") from None
+        lines = _lines(text)
+        for key, value in data.items():
+            if not isinstance(value, dict):
+                raise TableError(f"{file}:1: '{key}' stands outside of an entry")
+            entry = Entry(path.stem, file, lines.get(key, 1), key, value,
+                          {k[1]: n for k, n in lines.items() if isinstance(k, tuple) and k[0] == key})
+            if "same_as" in value:
+                base = next((e for e in entries if e.key == value["same_as"]), None)
+                if base is None:
+                    entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
+                inherited = {k: v for k, v in base.data.items() if k not in ("schema", "out", "out_schema", "inplace_schema")}
+                entry.data = {**inherited, **value}
+                del entry.data["same_as"]
+            _check_entry(entry, names)
+            entries.append(entry)
+    return entries
+
+
+def _inplace_schema(entry):
+    if "inplace_schema" in entry.data:
+        return entry.data["inplace_schema"]
+    s = entry.schema
+    if not s.arguments or s.arguments[0].type != "Tensor":
+        entry.fail("an in-place form needs a tensor as first argument", "forms")
+    name = s.name + "_" + ("." + s.overload if s.overload else "")
+    inner = s.text[s.text.index("(") + 1: s.text.rindex(") ->")]
+    inner = inner.replace("Tensor " + s.arguments[0].name, "Tensor(a!) " + s.arguments[0].name, 1)
+    return f"{name}({inner}) -> Tensor(a!)"
+
+
+def _out_schema(entry):
+    if "out_schema" in entry.data:
+        return entry.data["out_schema"]
+    s = entry.schema
+    overload = entry.data.get("out") or ("out" if s.overload in ("", "Tensor") else s.overload + "_out")
+    inner = s.text[s.text.index("(") + 1: s.text.rindex(") ->")]
+    if not any(a.keyword_only for a in s.arguments):
+        inner += ", *" if inner else "*"
+    if len(s.returns) == 1:
+        return f"{s.name}.{overload}({inner}, Tensor(a!) out) -> Tensor(a!)"
+    outs = ", ".join(f"Tensor({'abcdefgh'[i]}!) out{i}" for i in range(len(s.returns)))
+    rets = ", ".join(f"Tensor({'abcdefgh'[i]}!)" for i in range(len(s.returns)))
+    return f"{s.name}.{overload}({inner}, {outs}) -> ({rets})"
+
+
+def operators(entries):
+    """Every operator of the registry, with its forms, in table order; indices count within a family."""
+    result, counts = [], {}
+    for entry in entries:
+        forms = [("function", entry.schema.text)]
+        if "inplace" in entry.forms:
+            forms.append(("inplace", _inplace_schema(entry)))
+        if "out" in entry.forms:
+            forms.append(("out", _out_schema(entry)))
+        for form, text in forms:
+            try:
+                parsed = schemas.parse(text)
+            except ValueError as e:
+                entry.fail(str(e))
+            index = counts.get(entry.family, 0)
+            counts[entry.family] = index + 1
+            result.append(Operator(entry, form, parsed, index))
+    seen = {}
+    for op in result:
+        if op.schema.key in seen:
+            op.entry.fail(f"its form '{op.schema.key}' is defined twice, first at {seen[op.schema.key]}")
+        seen[op.schema.key] = op.entry.origin
+    return result

@@ -1,0 +1,197 @@
+// What generated code calls for the operators of the script language. Types are C++'s: the same name is overloaded for
+// numbers, lists and tensors, so that translated bodies need no type inference.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/script_tensors.h"
+#include "sconce/tensor/promotion.h"
+#include "sconce/tensor/strides.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce::script {
+
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+// Arithmetic of Python numbers: / gives a float, // and % round to minus infinity, ** of ints stays an int.
+template <Number A, Number B>
+auto add(A a, B b) { return a + b; }
+template <Number A, Number B>
+auto sub(A a, B b) { return a - b; }
+template <Number A, Number B>
+auto mul(A a, B b) { return a * b; }
+template <Number A, Number B>
+double div(A a, B b) {
+  SCONCE_CHECK_AS(zero_division, b != 0, "division by zero");
+  return static_cast<double>(a) / static_cast<double>(b);
+}
+inline int64_t floordiv(int64_t a, int64_t b) {
+  SCONCE_CHECK_AS(zero_division, b != 0, "integer division or modulo by zero");
+  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+inline int64_t mod(int64_t a, int64_t b) {
+  SCONCE_CHECK_AS(zero_division, b != 0, "integer division or modulo by zero");
+  if (b == -1) return 0;
+  const int64_t r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+inline double floordiv(double a, double b) {
+  SCONCE_CHECK_AS(zero_division, b != 0, "float floor division by zero");
+  return std::floor(a / b);
+}
+inline double mod(double a, double b) {
+  SCONCE_CHECK_AS(zero_division, b != 0, "float modulo");
+  const double r = std::fmod(a, b);
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+inline double floordiv(double a, int64_t b) { return floordiv(a, static_cast<double>(b)); }
+inline double floordiv(int64_t a, double b) { return floordiv(static_cast<double>(a), b); }
+inline double mod(double a, int64_t b) { return mod(a, static_cast<double>(b)); }
+inline double mod(int64_t a, double b) { return mod(static_cast<double>(a), b); }
+template <Number A, Number B>
+double pow(A a, B b) { return std::pow(static_cast<double>(a), static_cast<double>(b)); }
+template <Number A>
+A neg(A a) { return static_cast<A>(-a); }
+inline int64_t bit_and(int64_t a, int64_t b) { return a & b; }
+inline int64_t bit_or(int64_t a, int64_t b) { return a | b; }
+inline int64_t bit_xor(int64_t a, int64_t b) { return a ^ b; }
+inline bool bit_and(bool a, bool b) { return a && b; }
+inline bool bit_or(bool a, bool b) { return a || b; }
+inline bool bit_xor(bool a, bool b) { return a != b; }
+inline int64_t invert(int64_t a) { return ~a; }
+
+// Scalars that an operator was given keep their type.
+inline bool lt(const Scalar& a, const Scalar& b) { return a.to_double() < b.to_double(); }
+inline bool gt(const Scalar& a, const Scalar& b) { return a.to_double() > b.to_double(); }
+inline bool le(const Scalar& a, const Scalar& b) { return a.to_double() <= b.to_double(); }
+inline bool ge(const Scalar& a, const Scalar& b) { return a.to_double() >= b.to_double(); }
+inline bool eq(const Scalar& a, const Scalar& b) { return a.to_complex() == b.to_complex(); }
+inline bool ne(const Scalar& a, const Scalar& b) { return !eq(a, b); }
+inline Scalar neg(const Scalar& a) { return -a; }
+
+template <Number A, Number B>
+bool eq(A a, B b) { return a == b; }
+template <Number A, Number B>
+bool ne(A a, B b) { return a != b; }
+template <Number A, Number B>
+bool lt(A a, B b) { return a < b; }
+template <Number A, Number B>
+bool le(A a, B b) { return a <= b; }
+template <Number A, Number B>
+bool gt(A a, B b) { return a > b; }
+template <Number A, Number B>
+bool ge(A a, B b) { return a >= b; }
+inline bool eq(std::string_view a, std::string_view b) { return a == b; }
+inline bool ne(std::string_view a, std::string_view b) { return a != b; }
+inline bool eq(const std::optional<std::string_view>& a, std::string_view b) { return a == b; }
+inline bool eq(DType a, DType b) { return a == b; }
+inline bool ne(DType a, DType b) { return a != b; }
+inline bool eq(Device a, Device b) { return a == b; }
+inline bool ne(Device a, Device b) { return !(a == b); }
+inline bool eq(IntList a, IntList b) { return a == b; }
+inline bool ne(IntList a, IntList b) { return !(a == b); }
+
+// None
+inline bool is_none(const Tensor& t) { return !t.defined(); }
+inline bool is_none(const Generator& g) { return !g.defined(); }
+template <class T>
+bool is_none(const std::optional<T>& v) { return !v.has_value(); }
+template <class T>
+bool is_set(const T& v) { return !is_none(v); }
+inline std::optional<Dims> copied(const std::optional<IntList>& v) {
+  if (!v) return std::nullopt;
+  return Dims(*v);
+}
+
+// Lists
+template <class... T>
+  requires(std::is_integral_v<std::remove_cvref_t<T>> && ...)
+Dims list_of(T... items) { return Dims({static_cast<int64_t>(items)...}); }
+template <class... T>
+  requires(sizeof...(T) > 0 && (std::is_same_v<std::remove_cvref_t<T>, Tensor> && ...))
+std::vector<Tensor> list_of(const T&... items) { return {items...}; }
+inline int64_t len(IntList list) { return static_cast<int64_t>(list.size()); }
+inline int64_t len(TensorList list) { return static_cast<int64_t>(list.size()); }
+template <class List>
+decltype(auto) item_of(const List& list, int64_t i) {
+  const auto n = static_cast<int64_t>(list.size());
+  SCONCE_CHECK_AS(index, -n <= i && i < n, "list index out of range: {} of {}", i, n);
+  return list[static_cast<size_t>(i < 0 ? i + n : i)];
+}
+inline Dims slice_of(IntList list, int64_t from, int64_t to) {
+  const auto n = static_cast<int64_t>(list.size());
+  if (from < 0) from = std::max<int64_t>(from + n, 0);
+  if (to < 0) to += n;
+  from = std::min(from, n);
+  to = std::clamp(to, from, n);
+  return Dims(list.slice(static_cast<size_t>(from), static_cast<size_t>(to - from)));
+}
+inline Dims add(IntList a, IntList b) {
+  Dims out(a);
+  out.append(b);
+  return out;
+}
+inline Dims mul(IntList a, int64_t times) {
+  Dims out;
+  for (int64_t i = 0; i < times; ++i) out.append(a);
+  return out;
+}
+inline void append(Dims& list, int64_t v) { list.push_back(v); }
+inline void append(std::vector<Tensor>& list, Tensor v) { list.push_back(std::move(v)); }
+inline bool contains(IntList list, int64_t v) {
+  for (int64_t item : list) {
+    if (item == v) return true;
+  }
+  return false;
+}
+
+// Functions
+template <Number A>
+int64_t int_(A a) { return static_cast<int64_t>(a); }
+template <Number A>
+double float_(A a) { return static_cast<double>(a); }
+inline double float_(const Scalar& a) { return a.to_double(); }
+template <Number A>
+bool bool_(A a) { return a != 0; }
+template <Number A, Number B>
+auto min(A a, B b) { return b < a ? b : a; }
+template <Number A, Number B>
+auto max(A a, B b) { return a < b ? b : a; }
+template <Number A>
+A abs(A a) { return a < 0 ? -a : a; }
+inline int64_t prod(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{1}, std::multiplies<>()); }
+inline int64_t sum(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{0}); }
+inline Dims broadcast_shapes(IntList a, IntList b) { return broadcast_sizes(a, b); }
+inline int64_t wrap_dim(int64_t dim, int64_t rank) { return sconce::wrap_dim(dim, rank); }
+inline DType result_type(const Tensor& a, const Tensor& b) { return sconce::result_type(a, b); }
+inline DType result_type(const Tensor& a, const Scalar& b) { return sconce::result_type(a, b); }
+inline DType default_dtype() { return sconce::default_dtype(); }
+inline bool is_floating_point(const Tensor& t) { return is_floating(t.dtype()); }
+inline bool is_floating_point(DType t) { return is_floating(t); }
+inline bool is_complex(const Tensor& t) { return sconce::is_complex(t.dtype()); }
+inline bool is_complex(DType t) { return sconce::is_complex(t); }
+// bool counts as an integral type here, as in PyTorch's checks.
+inline bool is_integral(const Tensor& t) { return category(t.dtype()) <= Category::integral; }
+inline bool is_integral(DType t) { return category(t) <= Category::integral; }
+
+// Values in messages
+inline ErrorArg shown(IntList v) { return v; }
+inline ErrorArg shown(int64_t v) { return v; }
+inline ErrorArg shown(double v) { return v; }
+inline ErrorArg shown(bool v) { return v; }
+inline ErrorArg shown(std::string_view v) { return v; }
+inline ErrorArg shown(DType v) { return dtype_name(v); }
+inline ErrorArg shown(const std::optional<std::string_view>& v) { return v ? *v : std::string_view("None"); }
+inline std::string shown(const Scalar& v) { return v.to_string(); }
+inline std::string shown(Device v) { return to_string(v); }
+
+}  // namespace sconce::script

@@ -1,0 +1,233 @@
+#include "sconce/kernels/pointwise.h"
+
+#include <cstring>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/tensor/iterate.h"
+#include "sconce/tensor/promotion.h"
+#include "sconce/tensor/strides.h"
+
+namespace sconce {
+namespace {
+
+Param to_param(const Scalar& s) {
+  switch (s.tag()) {
+    case Scalar::Tag::boolean:
+    case Scalar::Tag::integer: return Param::from_int(s.to_int());
+    case Scalar::Tag::real: return Param::from_float(s.to_double());
+    case Scalar::Tag::complex: return Param::from_complex(s.to_complex().real(), s.to_complex().imag());
+  }
+  fail("unknown scalar tag");
+}
+
+DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {
+  const PointwiseLoops& loops = *rule.loops;
+  DType common;
+  if (rule.dtype == DTypeRule::self) {
+    common = in[0]->dtype();
+  } else {
+    ResultType type;
+    for (int i = 0; i < loops.inputs; ++i) {
+      if (rule.promoting_inputs >> i & 1) type.add(*in[i]);
+    }
+    for (int i = 0; i < loops.params; ++i) {
+      if (rule.promoting_params >> i & 1) type.add(params[i]);
+    }
+    common = type.get();
+    if (rule.dtype == DTypeRule::floating && category(common) < Category::floating) common = default_dtype();
+  }
+  for (int i = 0; i < loops.params; ++i) {
+    if (!(rule.integral_params >> i & 1)) continue;
+    SCONCE_CHECK(!params[i].is_bool() || common == DType::bool_, "Boolean alpha only supported for Boolean results");
+    SCONCE_CHECK(category(common) >= Category::floating || params[i].is_integral() || params[i].is_bool(),
+                 "For integral input tensors, argument alpha must not be a floating point number");
+    SCONCE_CHECK(is_complex(common) || !params[i].is_complex(),
+                 "For non-complex input tensors, argument alpha must not be a complex number");
+  }
+  return common;
+}
+
+DType result_dtype(const PointwiseLoops& loops, DType common) {
+  switch (loops.result) {
+    case LoopResult::common: return common;
+    case LoopResult::boolean: return DType::bool_;
+    case LoopResult::real: return real_dtype(common);
+  }
+  return common;
+}
+
+// Where the output goes when it is not given: dense, in the order of dimensions that the operands have. The first operand
+// that tells two dimensions apart decides; where none does, the order is row-major.
+Dims output_strides(IntList sizes, const Dims* strides, int inputs) {
+  const auto rank = static_cast<int64_t>(sizes.size());
+  Dims order;
+  for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
+  const auto compare = [&](int64_t a, int64_t b) {  // 1: a belongs outside of b
+    for (int i = 0; i < inputs; ++i) {
+      const int64_t x = strides[i][a], y = strides[i][b];
+      if (x == 0 || y == 0) continue;
+      if (x != y) return x < y ? -1 : 1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
+  };
+  for (int64_t i = 1; i < rank; ++i) {
+    int64_t at = i;
+    for (int64_t j = i - 1; j >= 0; --j) {
+      const int c = compare(order[j], order[at]);
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  return dense_strides_in_order(sizes, order);
+}
+
+bool same_geometry(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes() && a.strides() == b.strides(); }
+
+Device common_device(const PointwiseLoops& loops, const Tensor* const* in) {
+  Device device = in[0]->device();
+  bool scalar = in[0]->dim() == 0;
+  for (int i = 1; i < loops.inputs; ++i) {
+    const Device d = in[i]->device();
+    if (d == device) {
+      scalar &= in[i]->dim() == 0;
+      continue;
+    }
+    if (in[i]->dim() == 0 && d.type == DeviceType::cpu) continue;  // a number may join any device
+    SCONCE_CHECK(scalar && device.type == DeviceType::cpu,
+                 "Expected all tensors to be on the same device, but found at least two devices, {} and {}!",
+                 to_string(device), to_string(d));
+    device = d;
+    scalar = false;
+  }
+  return device;
+}
+
+enum class Target { fresh, inplace, out };
+
+Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Target target, const Tensor& given) {
+  const PointwiseLoops& loops = *rule.loops;
+  const int inputs = loops.inputs;
+  const Device device = common_device(loops, in);
+  const DType common = common_dtype(rule, in, numbers);
+  SCONCE_CHECK_AS(not_implemented, has_loop(loops, common), "\"{}\" not implemented for '{}'", loops.name,
+                  dtype_legacy_name(common));
+  const DType result = result_dtype(loops, common);
+  Param params[kMaxLoopParams];
+  for (int i = 0; i < loops.params; ++i) params[i] = to_param(numbers[i]);
+
+  // Sizes
+  Dims sizes(in[0]->sizes());
+  bool all_same = true;
+  for (int i = 1; i < inputs; ++i) {
+    if (in[i]->sizes() == IntList(sizes)) continue;
+    all_same = false;
+    sizes = broadcast_sizes(sizes, in[i]->sizes());
+  }
+
+  // Result
+  Tensor out;
+  Dims strides[kMaxLoopInputs];
+  for (int i = 0; i < inputs; ++i) strides[i] = expanded_strides(in[i]->sizes(), in[i]->strides(), sizes);
+  if (target == Target::fresh) {
+    bool same = all_same && in[0]->is_dense();
+    for (int i = 1; i < inputs && same; ++i) same = same_geometry(*in[0], *in[i]);
+    if (same) {
+      out = in[0]->is_contiguous() ? empty_tensor(sizes, result, device)
+                                   : empty_strided_tensor(sizes, in[0]->strides(), result, device);
+    } else {
+      out = empty_strided_tensor(sizes, output_strides(sizes, strides, inputs), result, device);
+    }
+  } else {
+    SCONCE_CHECK(can_cast(result, given.dtype()), "result type {} can't be cast to the desired output type {}",
+                 dtype_legacy_name(result), dtype_legacy_name(given.dtype()));
+    SCONCE_CHECK(given.device() == device || (target == Target::inplace && device.type == DeviceType::cpu),
+                 "Expected all tensors to be on the same device, but found at least two devices, {} and {}!",
+                 to_string(given.device()), to_string(device));
+    check_no_internal_overlap(given);
+    if (!(given.sizes() == IntList(sizes))) {
+      SCONCE_CHECK(target == Target::out, "output with shape {} doesn't match the broadcast shape {}", given.sizes(), sizes);
+      resize_tensor(given, sizes);
+    }
+    for (int i = 0; i < inputs; ++i) check_no_partial_overlap(given, *in[i]);
+    out = given;
+  }
+  if (!out.is_meta() && out.numel() != 0) {
+    Operand operands[kMaxLoopInputs];
+    for (int i = 0; i < inputs; ++i) operands[i] = {in[i]->data(), in[i]->dtype(), strides[i].data()};
+    run_pointwise(loops, common, {sizes.data(), sizes.size()}, {out.data(), out.dtype(), out.strides().data()},
+                  {operands, static_cast<size_t>(inputs)}, params);
+  }
+  if (target != Target::fresh) out.bump_version();
+  return out;
+}
+
+// The common case without a detour: contiguous operands of one shape and a dtype that has loops of its own. Returns false
+// when something is special; then the general way decides.
+bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Tensor* fresh, const Tensor* given) {
+  const PointwiseLoops& loops = *rule.loops;
+  const TensorImpl& a = *in[0]->impl();
+  if (rule.promoting_params != 0 || loops.mask_inputs != 0 || loops.result == LoopResult::real) return false;
+  if (!(a.meta & TensorImpl::contiguous) || (a.meta & 0xff & KeySet(Key::meta).bits())) return false;
+  const DType dtype = in[0]->dtype();
+  if (rule.dtype == DTypeRule::floating ? !is_floating(dtype) : is_complex(dtype)) return false;
+  const Compute compute = compute_type(dtype);
+  if (dtype != DType::float32 && dtype != DType::float64 && dtype != DType::int64 && dtype != DType::int32 &&
+      dtype != DType::bool_)
+    return false;
+  const void* data[kMaxLoopInputs];
+  data[0] = a.data;
+  const int rank = static_cast<int>(in[0]->dim());
+  if (rank > TensorImpl::kInlineRank) return false;
+  for (int i = 1; i < loops.inputs; ++i) {
+    const TensorImpl& b = *in[i]->impl();
+    constexpr uint64_t kSame = TensorImpl::kSameMask | TensorImpl::contiguous | TensorImpl::wrapped_number;
+    if (((a.meta ^ b.meta) & kSame) || a.numel != b.numel) return false;
+    if (std::memcmp(a.dims, b.dims, static_cast<size_t>(rank) * sizeof(int64_t)) != 0) return false;
+    data[i] = b.data;
+  }
+  Param params[kMaxLoopParams];
+  for (int i = 0; i < loops.params; ++i) {
+    if ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral()) return false;
+    if (numbers[i].is_complex()) return false;
+    params[i] = to_param(numbers[i]);
+  }
+  if (!has_loop(loops, dtype)) return false;
+  const DType result = result_dtype(loops, dtype);
+  if (given) {
+    const TensorImpl& o = *given->impl();
+    if (((a.meta ^ o.meta) & (TensorImpl::kSameMask | TensorImpl::contiguous)) || result != given->dtype() ||
+        a.numel != o.numel || std::memcmp(a.dims, o.dims, static_cast<size_t>(rank) * sizeof(int64_t)) != 0)
+      return false;
+    for (int i = 0; i < loops.inputs; ++i) check_no_partial_overlap(*given, *in[i]);
+    if (a.numel != 0) run_dense(loops, compute, o.data, data, a.numel, params);
+    given->bump_version();
+    return true;
+  }
+  *fresh = empty_tensor(in[0]->sizes(), result, in[0]->device());
+  if (a.numel != 0) run_dense(loops, compute, fresh->data(), data, a.numel, params);
+  return true;
+}
+
+}  // namespace
+
+Tensor pointwise(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {
+  Tensor fresh;
+  if (try_dense(rule, in, params, &fresh, nullptr)) return fresh;
+  return run(rule, in, params, Target::fresh, {});
+}
+
+void pointwise_inplace(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {
+  if (!try_dense(rule, in, params, nullptr, in[0])) run(rule, in, params, Target::inplace, *in[0]);
+}
+
+void pointwise_out(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params, const Tensor& out) {
+  if (!try_dense(rule, in, params, nullptr, &out)) run(rule, in, params, Target::out, out);
+}
+
+}  // namespace sconce

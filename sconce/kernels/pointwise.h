@@ -1,0 +1,32 @@
+// Pointwise operators on tensors: promotion, broadcasting, results, overlap checks; the loops themselves come from the
+// table's scalar expressions. The same functions serve Meta tensors: they stop before the loop.
+#pragma once
+
+#include "sconce/tensor/loop.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+enum class DTypeRule : uint8_t {
+  promote,   // the common dtype of the operands that take part
+  floating,  // the same, but integers and bools compute in the default float dtype
+  self,      // the dtype of the first operand; the others are converted to it
+};
+
+// How one pointwise operator computes: made by the generator, one per table entry.
+struct PointwiseRule {
+  const PointwiseLoops* loops;
+  DTypeRule dtype;
+  uint8_t promoting_inputs;  // bit k: input k takes part in promotion
+  uint8_t promoting_params;  // bit k: so does parameter k
+  uint8_t integral_params;   // bit k: must be an integer when the common dtype is one, a bool only with bools (alpha)
+};
+
+// `in` has loops->inputs pointers, `params` loops->params numbers.
+Tensor pointwise(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params);
+// Into in[0]: its shape and dtype stay, and its version is bumped.
+void pointwise_inplace(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params);
+// Into `out`, which is resized when its shape differs.
+void pointwise_out(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params, const Tensor& out);
+
+}  // namespace sconce
