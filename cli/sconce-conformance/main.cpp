@@ -1,0 +1,120 @@
+// sconce-conformance: runs recorded PyTorch calls and says which of them Sconce gets right.
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "report.h"
+#include "sconce/base/error.h"
+#include "sconce/testing/tracked_lists.h"
+
+namespace sconce::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths, optional_paths;
+  testing::SuiteOptions suite;
+  double time_limit = 60;
+  bool failures = false, missing = false, update = false;
+  std::string json, expect, supported;
+};
+
+constexpr std::string_view kDescription =
+    "Runs case files recorded from PyTorch and compares: dtypes, shapes, strides, values.\n"
+    "Every case runs in a child process, so a crash or a hang is that case's failure.\n"
+    "Kinds of file that cannot be run yet are counted as skipped.";
+
+constexpr std::string_view kFooter =
+    "The last line printed is 'N passed, N failed, N skipped'; the exit status is 0 only when nothing failed.\n"
+    "Examples:\n"
+    "  sconce-conformance tests/conformance/ops tests/conformance/leaf\n"
+    "  sconce-conformance --failures --op add --op softmax.int tests/conformance\n"
+    "  sconce-conformance --missing ../shared/conformance/ops";
+
+void define_options(CLI::App& app, Options& o) {
+  app.add_option("DIR", o.paths, "Folders of case files (with their subfolders), or single case files");
+  app.add_option("--optional", o.optional_paths, "The same, but said to be left out when not there");
+  app.add_option("--op", o.suite.ops, "Only cases of this operator: add, add.Tensor or aten::add.Tensor; repeatable")
+      ->allow_extra_args(false);
+  app.add_flag("--failures", o.failures, "List failed cases: file, case, operator, what differs");
+  app.add_flag("--missing", o.missing, "List missing operators by number of cases");
+  app.add_flag("--meta", o.suite.run.meta, "Run on Meta tensors: shapes, dtypes and strides only");
+  app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
+  app.add_option("--json", o.json, "Write every result to this file as JSON");
+  app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--timeout", o.time_limit, "Seconds after which a case counts as hanging")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--expect", o.expect,
+                 "List of known failures ('ops/add.safetensors#3  reason'): these count as skipped, and as failed when they pass");
+  app.add_option("--supported", o.supported, "List of operators that must not be missing");
+  app.add_flag("--update", o.update,
+               "Rewrite both lists: drop known failures that pass, add operators whose cases run");
+}
+
+std::vector<testing::CaseFolder> find_all(const Options& o) {
+  std::vector<testing::CaseFolder> folders;
+  const auto add = [&](const std::string& path) {
+    for (testing::CaseFolder& folder : testing::find_cases(path)) folders.push_back(std::move(folder));
+  };
+  for (const std::string& path : o.paths) add(path);
+  for (const std::string& path : o.optional_paths) {
+    if (std::filesystem::exists(path)) add(path);
+    else fmt::print("left out: {} is not there\n", path);
+  }
+  SCONCE_CHECK(!folders.empty(), "no case files given, see --help");
+  return folders;
+}
+
+void apply_lists(const Options& o, std::vector<FolderRecord>& folders) {
+  const bool complete = o.suite.ops.empty() && !o.suite.run.grad_only;
+  if (!o.supported.empty()) {
+    const auto supported = testing::SupportedOperators::open(o.supported);
+    if (o.update) supported.add_running(folders);
+    supported.apply(folders);
+  }
+  if (!o.expect.empty()) {
+    if (o.update) testing::KnownFailures::open(o.expect).drop_passing(folders);
+    testing::KnownFailures::open(o.expect).apply(folders, complete);
+  }
+}
+
+int run(Options& o) {
+  const std::vector<testing::CaseFolder> places = find_all(o);
+  ProgressBar bar;
+  const bool on_terminal = ::isatty(STDERR_FILENO);
+  if (on_terminal) o.suite.progress = [&](size_t done, size_t total) { bar.show(done, total); };
+  o.suite.time_limit = std::chrono::milliseconds(static_cast<int64_t>(o.time_limit * 1000));
+  std::vector<FolderRecord> folders = testing::run_suite(places, o.suite);
+  if (on_terminal) bar.clear();
+
+  apply_lists(o, folders);
+  if (!o.json.empty()) write_json(folders, o.json);
+  if (o.missing) print_missing(folders);
+  if (o.failures) print_failures(folders);
+  print_folders(folders);
+  if (!o.suite.run.grad_only && !o.suite.run.meta) print_unchecked_gradients(folders);
+  print_totals(folders);
+  return count(folders).failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace sconce::cli
+
+int main(int argc, char** argv) {
+  sconce::cli::Options options;
+  options.suite.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  CLI::App app(std::string(sconce::cli::kDescription), "sconce-conformance");
+  app.footer(std::string(sconce::cli::kFooter));
+  sconce::cli::define_options(app, options);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return sconce::cli::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "sconce-conformance: {}\n", error.what());
+    return 2;
+  }
+}
