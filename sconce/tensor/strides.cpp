@@ -127,13 +127,12 @@ StrideFacts stride_facts(IntList sizes, IntList strides) {
   return facts;
 }
 
-Dims preserved_strides(IntList sizes, IntList strides) {
-  if (stride_facts(sizes, strides).dense) return strides;
-  // Insertion sort, innermost first; ambiguous pairs (stride 0, or equal strides and sizes) keep row-major order.
+Dims memory_order(IntList sizes, IntList strides) {
+  // Insertion sort, because pairs that cannot be told apart make the comparison no total order.
   const auto rank = static_cast<int64_t>(sizes.size());
   Dims order;
   for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
-  const auto inner = [&](int64_t a, int64_t b) {  // 1: a belongs outside b, -1: inside, 0: cannot tell
+  const auto compare = [&](int64_t a, int64_t b) {  // 1: a belongs outside b, -1: inside, 0: cannot tell
     if (strides[a] == 0 || strides[b] == 0) return 0;
     if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
     return sizes[a] > sizes[b] ? 1 : 0;
@@ -141,7 +140,7 @@ Dims preserved_strides(IntList sizes, IntList strides) {
   for (int64_t i = 1; i < rank; ++i) {
     int64_t at = i;
     for (int64_t j = i - 1; j >= 0; --j) {
-      const int c = inner(order[j], order[at]);
+      const int c = compare(order[j], order[at]);
       if (c > 0) {
         std::swap(order[j], order[at]);
         at = j;
@@ -150,7 +149,12 @@ Dims preserved_strides(IntList sizes, IntList strides) {
       }
     }
   }
-  return dense_strides_in_order(sizes, order);
+  return order;
+}
+
+Dims preserved_strides(IntList sizes, IntList strides) {
+  if (stride_facts(sizes, strides).dense) return strides;
+  return dense_strides_in_order(sizes, memory_order(sizes, strides));
 }
 
 Dims broadcast_sizes(IntList a, IntList b) {

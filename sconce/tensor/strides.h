@@ -11,7 +11,7 @@
 namespace sconce {
 
 // The product of sizes. Throws Error when one is negative or the product does not fit.
-int64_t checked_numel(IntList sizes);
+SCONCE_API int64_t checked_numel(IntList sizes);
 
 // Dense strides in the given format; throws Error when the rank does not fit it (channels_last wants 4, _3d wants 5).
 Dims dense_strides(IntList sizes, MemoryFormat format = MemoryFormat::contiguous);
@@ -19,6 +19,10 @@ Dims dense_strides(IntList sizes, MemoryFormat format = MemoryFormat::contiguous
 Dims dense_strides_in_order(IntList sizes, IntList order);
 // What preserve_format gives: the same strides when the geometry is dense, otherwise dense strides in their order.
 Dims preserved_strides(IntList sizes, IntList strides);
+
+// The dimensions from the innermost to the outermost in memory; where strides do not tell (0, or equal strides of equal
+// sizes), row-major order stays. This is the order in which PyTorch's in-place operators visit a tensor.
+Dims memory_order(IntList sizes, IntList strides);
 
 struct StrideFacts {
   bool contiguous, channels_last, channels_last_3d, dense;

@@ -18,9 +18,9 @@ struct NamedDType {
   DType dtype;
 };
 constexpr NamedDType kDTypes[] = {
-    {"BOOL", DType::bool_},   {"U8", DType::uint8},     {"I8", DType::int8},     {"I16", DType::int16},
-    {"I32", DType::int32},    {"I64", DType::int64},    {"F16", DType::float16}, {"BF16", DType::bfloat16},
-    {"F32", DType::float32},  {"F64", DType::float64},  {"C64", DType::complex64}, {"C128", DType::complex128},
+    {"BOOL", DType::bool_},  {"U8", DType::uint8},    {"I8", DType::int8},       {"I16", DType::int16},
+    {"I32", DType::int32},   {"I64", DType::int64},   {"F16", DType::float16},   {"BF16", DType::bfloat16},
+    {"F32", DType::float32}, {"F64", DType::float64}, {"C64", DType::complex64}, {"C128", DType::complex128},
 };
 
 DType dtype_of(std::string_view file, const std::string& tensor, const std::string& name) {
@@ -52,8 +52,8 @@ SafetensorsFile::Entry entry_of(std::string_view file, const std::string& tensor
   const uint64_t begin = unsigned_of(file, tensor, json["data_offsets"][0]);
   const uint64_t end = unsigned_of(file, tensor, json["data_offsets"][1]);
   const size_t data_size = file_size - data_begin;
-  SCONCE_CHECK(begin <= end && end <= data_size, "{}: tensor '{}' lies at [{}, {}], the file has {} bytes of data", file,
-               tensor, std::to_string(begin), std::to_string(end), data_size);
+  SCONCE_CHECK(begin <= end && end <= data_size, "{}: tensor '{}' lies at [{}, {}], the file has {} bytes of data",
+               file, tensor, std::to_string(begin), std::to_string(end), data_size);
   const int64_t numel = checked_numel(entry.shape);
   int64_t bytes;
   SCONCE_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(item_size(entry.dtype)), &bytes) &&
@@ -77,7 +77,8 @@ SafetensorsFile SafetensorsFile::parse(std::string bytes, const std::string& nam
                std::to_string(header_size), bytes.size());
   const size_t data_begin = 8 + header_size;
 
-  const Json header = Json::parse(bytes.begin() + 8, bytes.begin() + static_cast<ptrdiff_t>(data_begin), nullptr, false);
+  const Json header =
+      Json::parse(bytes.begin() + 8, bytes.begin() + static_cast<ptrdiff_t>(data_begin), nullptr, false);
   SCONCE_CHECK(header.is_object(), "{}: the header is not a JSON object", name);
   for (const auto& [key, value] : header.items()) {
     if (key != "__metadata__") {

@@ -28,7 +28,8 @@ std::string tensor_header(const std::string& dtype, const std::string& shape, co
 }
 
 TEST(Safetensors, ReadsTensorsAndMetadata) {
-  const std::string header = R"({"__metadata__": {"k": "v"}, "a": {"dtype": "I16", "shape": [2, 1], "data_offsets": [1, 5]},
+  const std::string header =
+      R"({"__metadata__": {"k": "v"}, "a": {"dtype": "I16", "shape": [2, 1], "data_offsets": [1, 5]},
                                  "e": {"dtype": "C128", "shape": [0, 7], "data_offsets": [5, 5]}})";
   const SafetensorsFile f = SafetensorsFile::parse(file_of(header, std::string("\x07\x01\x00\xff\xff", 5)), "f");
   EXPECT_EQ(f.metadata().at("k"), "v");
@@ -44,7 +45,8 @@ TEST(Safetensors, ReadsTensorsAndMetadata) {
 }
 
 TEST(Safetensors, BoolsAreZeroOrOne) {
-  const auto f = SafetensorsFile::parse(file_of(tensor_header("BOOL", "[3]", "[0, 3]"), std::string("\x00\x02\xff", 3)), "f");
+  const auto f =
+      SafetensorsFile::parse(file_of(tensor_header("BOOL", "[3]", "[0, 3]"), std::string("\x00\x02\xff", 3)), "f");
   const Tensor a = f.tensor("a");
   EXPECT_EQ(a.data<uint8_t>()[0], 0);
   EXPECT_EQ(a.data<uint8_t>()[1], 1);
@@ -54,12 +56,14 @@ TEST(Safetensors, BoolsAreZeroOrOne) {
 TEST(Safetensors, RefusesCorruptFiles) {
   EXPECT_EQ(error_of(""), "f: 0 bytes are too few for a safetensors file");
   EXPECT_NE(error_of(file_of("{}", "", 3)).find("the header has 3 bytes"), std::string::npos);
-  EXPECT_NE(error_of(std::string(8, '\xff') + "{}").find("the header has 18446744073709551615 bytes"), std::string::npos);
+  EXPECT_NE(error_of(std::string(8, '\xff') + "{}").find("the header has 18446744073709551615 bytes"),
+            std::string::npos);
   EXPECT_NE(error_of(file_of("{")).find("not a JSON object"), std::string::npos);
   EXPECT_NE(error_of(file_of("[]")).find("not a JSON object"), std::string::npos);
   EXPECT_NE(error_of(file_of(R"({"a": 1})")).find("needs dtype, shape and data_offsets"), std::string::npos);
   EXPECT_NE(error_of(file_of(R"({"__metadata__": {"k": 1}})")).find("is not a text"), std::string::npos);
-  EXPECT_NE(error_of(file_of(tensor_header("Q4", "[]", "[0, 4]"), "1234")).find("unknown dtype 'Q4'"), std::string::npos);
+  EXPECT_NE(error_of(file_of(tensor_header("Q4", "[]", "[0, 4]"), "1234")).find("unknown dtype 'Q4'"),
+            std::string::npos);
   EXPECT_NE(error_of(file_of(tensor_header("F32", "[]", "[0, 5]"), "1234")).find("lies at [0, 5]"), std::string::npos);
   EXPECT_NE(error_of(file_of(tensor_header("F32", "[]", "[4, 0]"), "1234")).find("lies at [4, 0]"), std::string::npos);
   EXPECT_NE(error_of(file_of(tensor_header("F32", "[2]", "[0, 4]"), "1234")).find("does not fill"), std::string::npos);
@@ -69,7 +73,8 @@ TEST(Safetensors, RefusesCorruptFiles) {
             std::string::npos);
   EXPECT_NE(error_of(file_of(tensor_header("F32", "[4294967296, 4294967296, 2]", "[0, 0]"))).find("64 bits"),
             std::string::npos);
-  EXPECT_NE(error_of(file_of(tensor_header("F32", "[18446744073709551615]", "[0, 0]"))).find("63 bits"), std::string::npos);
+  EXPECT_NE(error_of(file_of(tensor_header("F32", "[18446744073709551615]", "[0, 0]"))).find("63 bits"),
+            std::string::npos);
   EXPECT_THROW(SafetensorsFile::open("/nonexistent/file"), Error);
 }
 
