@@ -21,6 +21,8 @@ _UNARY = {ast.USub: "neg", ast.Invert: "invert"}
 BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_shapes", "wrap_dim", "all_dims", "prod",
             "result_type", "is_floating_point", "is_complex", "is_integral", "default_dtype", "abs", "sum", "pool_size", "conv_size",
             "list_of"}
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+          "complex128")
 _ATTRIBUTES = {"shape": "{}.sizes()", "dtype": "{}.dtype()", "device": "{}.device()", "ndim": "{}.dim()"}
 _QUERIES = {"dim", "numel", "is_contiguous"}  # methods of Tensor itself
 
@@ -396,6 +398,8 @@ class Translator:
         return f"script::item_of({value}, {self.expr(node.slice)})"
 
     def _attribute(self, node):
+        if isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPES:
+            return "DType::bool_" if node.attr == "bool" else f"DType::{node.attr}"
         if node.attr not in _ATTRIBUTES:
             raise ScriptError(node.lineno, f"attribute '{node.attr}' is not part of the script language")
         return _ATTRIBUTES[node.attr].format(self.expr(node.value))
