@@ -6,7 +6,7 @@
 
 #include "sconce/base/export.h"
 
-namespace sconce {
+namespace sconce::rng {
 namespace {
 
 constexpr int kLanes = 8;
@@ -91,4 +91,4 @@ void box_muller(float* block, float mean, float std) {
   transform_portable(block, mean, std);
 }
 
-}  // namespace sconce
+}  // namespace sconce::rng

@@ -9,7 +9,7 @@
 #include "sconce/tensor/random_fill.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce {
+namespace sconce::rng {
 namespace {
 
 constexpr int64_t kMaxCategories = int64_t{1} << 24;
@@ -111,4 +111,4 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, con
   return result;
 }
 
-}  // namespace sconce
+}  // namespace sconce::rng

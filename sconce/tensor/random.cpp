@@ -9,7 +9,7 @@
 #include "sconce/tensor/random_fill.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce {
+namespace sconce::rng {
 namespace {
 
 // Bits of precision: consecutive integers are exact up to 2^digits.
@@ -336,4 +336,4 @@ void randperm_(const Tensor& t, const Generator& generator) {
   });
 }
 
-}  // namespace sconce
+}  // namespace sconce::rng

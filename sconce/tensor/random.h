@@ -5,7 +5,7 @@
 // order of dimensions. An undefined generator means the default one; it is locked for the whole call. Meta tensors are
 // checked and left alone, and do not advance the generator. All throw Error for parameters out of range, for dtypes
 // that do not fit and for tensors with several elements in one place. Versions are not raised: that is the operator's
-// part.
+// part. They have a namespace of their own because the operators of the same names are functions of `sconce`.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce {
+namespace sconce::rng {
 
 // Evenly over [from, to). Floating and complex dtypes (both parts).
 void uniform_(const Tensor& t, double from, double to, const Generator& generator = {});
@@ -42,4 +42,4 @@ void randperm_(const Tensor& t, const Generator& generator = {});
 // samples]. Weights need not sum to 1. Without replacement no index comes twice in a row.
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, const Generator& generator = {});
 
-}  // namespace sconce
+}  // namespace sconce::rng

@@ -8,7 +8,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce {
+namespace sconce::rng {
 namespace {
 
 constexpr int64_t kBlock = 256;
@@ -133,4 +133,4 @@ void check_not_complex(const Tensor& t, std::string_view name) {
                   dtype_legacy_name(t.dtype()));
 }
 
-}  // namespace sconce
+}  // namespace sconce::rng

@@ -9,7 +9,7 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce {
+namespace sconce::rng {
 
 // The generator of a call, locked as long as this lives.
 class Draws {
@@ -45,4 +45,4 @@ void check_writable(const Tensor& t, std::string_view name);  // no two elements
 void check_floating(const Tensor& t, std::string_view name);  // floating dtype, not complex
 void check_not_complex(const Tensor& t, std::string_view name);
 
-}  // namespace sconce
+}  // namespace sconce::rng

@@ -11,7 +11,7 @@
 #include "sconce/tensor/random.h"
 #include "sconce/tensor/random_fill.h"
 
-namespace sconce {
+namespace sconce::rng {
 namespace {
 
 constexpr int64_t kBlock = 16;
@@ -108,4 +108,4 @@ void normal_(const Tensor& t, double mean, double std, const Generator& generato
   }
 }
 
-}  // namespace sconce
+}  // namespace sconce::rng

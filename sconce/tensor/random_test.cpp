@@ -12,7 +12,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/testing/safetensors.h"
 
-namespace sconce {
+namespace sconce::rng {
 namespace {
 
 using Json = nlohmann::json;
@@ -513,4 +513,4 @@ TEST(Random, RefusesWrongArguments) {
 }
 
 }  // namespace
-}  // namespace sconce
+}  // namespace sconce::rng
