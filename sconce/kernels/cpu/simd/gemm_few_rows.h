@@ -182,6 +182,7 @@ constexpr GemmTable<T> make_gemm_table() {
   table.pack_panel = pack_panel<T>;
   table.copy_rows = copy_rows<T>;
   table.store_rows = store_rows<T>;
+  table.gather_runs = gather_runs<T>;
   table.dot = dot<T>;
   table.axpy = axpy<T>;
   return table;

@@ -96,6 +96,9 @@ struct GemmTable {
   // Rounds `rows` x `columns` values into storage, both contiguous along columns.
   void (*store_rows)(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
                      int64_t c_stride);
+  // Copies `runs` runs of `length` elements, `from_stride` apart, one after the other. Reads up to a vector beyond a run and
+  // writes up to a vector beyond the last one.
+  void (*gather_runs)(const T* from, int64_t from_stride, int64_t runs, int64_t length, T* to);
   void (*dot)(const DotArgs<T>& args);
   void (*axpy)(const AxpyArgs<T>& args);
 };
