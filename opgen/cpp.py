@@ -46,7 +46,8 @@ def value_type(text):
 
 _RETURN = {"Tensor": "Tensor", "int": "int64_t", "SymInt": "int64_t", "float": "double", "bool": "bool",
            "Scalar": "Scalar", "Tensor[]": "std::vector<Tensor>", "int[]": "std::vector<int64_t>", "str": "std::string",
-           "ScalarType": "DType", "Device": "Device", "complex": "std::complex<double>"}
+           "SymInt[]": "std::vector<int64_t>", "SymBool": "bool", "ScalarType": "DType", "Device": "Device",
+           "complex": "std::complex<double>"}
 
 
 def return_type(returns):
@@ -63,6 +64,12 @@ _ENUMS = {"contiguous_format": "MemoryFormat::contiguous", "preserve_format": "M
           "Sum": "2", "long": "DType::int64", "strided": "Layout::strided"}
 
 
+# Defaults that schemas write as PyTorch's numbers.
+_NUMBERED = {"MemoryFormat": ["MemoryFormat::contiguous", "MemoryFormat::preserve", "MemoryFormat::channels_last"],
+             "ScalarType": ["DType::uint8", "DType::int8", "DType::int16", "DType::int32", "DType::int64", "DType::float16",
+                            "DType::float32", "DType::float64"]}
+
+
 def default_value(argument):
     """C++ for the default, or None where it has none."""
     text = argument.default
@@ -74,6 +81,9 @@ def default_value(argument):
         return text.lower()
     if text in _ENUMS:
         return _ENUMS[text]
+    numbered = _NUMBERED.get(argument.type.rstrip("?"))
+    if numbered and text.isdigit():
+        return numbered[int(text)]
     if text.startswith("["):
         return "{" + text[1:-1] + "}"
     if text[0] in "\"'":

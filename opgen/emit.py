@@ -35,6 +35,12 @@ def _written(op):
     return [next(i for i, a in enumerate(op.schema.arguments) if a.alias == alias) for alias in returned]
 
 
+def _takes_out(op):
+    """An entry that is itself an out= operator: its schema could not be derived from the functional one."""
+    written = [a for a in op.schema.arguments if a.written]
+    return bool(written) and all(a.keyword_only and a.type == "Tensor" for a in written)
+
+
 def _declare(params, named=True, defaults=False):
     parts = []
     for t, a in params:
@@ -84,7 +90,7 @@ class Family:
         params, result = signature
         written = _written(op)
         api = "SCONCE_API " if defaults else ""
-        if op.form == "out":
+        if op.form == "out" or _takes_out(op):
             outs = [p for p in params if p[1].written]
             rest = [p for p in params if not p[1].written]
             first = ", ".join(f"const Tensor& {_name(a)}" for _, a in outs)
@@ -97,7 +103,7 @@ class Family:
     def methods(self):
         out = []
         for op in self.operators:
-            if op.form == "out" or "method" not in op.entry.forms:
+            if op.form == "out" or _takes_out(op) or "method" not in op.entry.forms:
                 continue
             signature = _signature(op)
             if signature is None or not op.schema.arguments or op.schema.arguments[0].type != "Tensor":
@@ -230,6 +236,8 @@ class Family:
         names = [t for t in entry.get("traits", [])]
         if op.form != "function":
             names = [t for t in names if t not in ("core", "view")] + [op.form]
+        elif _takes_out(op):
+            names.append("out")
         elif op.schema.name.endswith("_") and _written(op):
             names.append("inplace")
         kind = {"pointwise": "pointwise", "reduce": "reduction", "compound": "compound"}.get(entry.kind)
