@@ -29,10 +29,19 @@ constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on byp
 constexpr int kMaxDims = 64;
 constexpr int kMaxOperands = kMaxLoopInputs + 1;     // the output first
 
+constexpr int kComputeSize[kComputeTypes] = {4, 8, 4, 8, 1, 8, 16};
+constexpr int kComputeSizeLog2[kComputeTypes] = {2, 3, 2, 3, 0, 3, 4};
 constexpr DType kComputeDType[kComputeTypes] = {DType::float32, DType::float64,   DType::int32,     DType::int64,
                                                 DType::bool_,   DType::complex64, DType::complex128};
 
 int size_log2(int64_t bytes) { return std::countr_zero(static_cast<uint64_t>(bytes)); }
+
+// The bytes of what a loop writes.
+int stored_size(LoopResult result, Compute compute) {
+  const int size = kComputeSize[static_cast<int>(compute)];
+  if (result == LoopResult::common) return size;
+  return result == LoopResult::boolean ? 1 : compute == Compute::c64 || compute == Compute::c128 ? size / 2 : size;
+}
 
 // The type that a loop writes.
 DType stored_dtype(const PointwiseLoops& loops, Compute compute) {
@@ -122,7 +131,8 @@ struct DenseCall {
   const Param* params;
   const TileKernels* tiles;
   int inputs;
-  int lanes;  // elements of a group
+  int lanes;       // elements of a group, a power of two
+  int lanes_log2;
   int out_size;
   uint8_t divisors;  // inputs in which a zero is an error
   bool wide_divisors;
@@ -141,25 +151,6 @@ struct DenseCall {
   }
 };
 
-// Fewer elements than a group: through padded copies. The padding repeats the first element, so that it can neither trap
-// nor be slow where the real elements are not.
-void run_part_of_group(const DenseCall& call, char* out, const char* const* from, int64_t n) {
-  alignas(64) char padded[kMaxLoopInputs][64];
-  alignas(64) char result[64];
-  const char* in[kMaxLoopInputs];
-  for (int k = 0; k < call.inputs; ++k) {
-    if (call.step[k] == 0) {
-      in[k] = from[k];
-      continue;
-    }
-    splat_group(padded[k], from[k], call.in_size[k]);
-    copy_below_64(padded[k], from[k], n * call.in_size[k]);
-    in[k] = padded[k];
-  }
-  call.loop(result, in, call.step, 1, call.params);
-  copy_below_64(out, result, n * call.out_size);
-}
-
 // n elements. When n is no multiple of a group, the last whole group's worth is computed first and stored last: its
 // elements overlap those of the group before it, which may be written over their own inputs by then.
 inline __attribute__((always_inline)) void run_strip(const DenseCall& call, char* out, const char* const* from, int64_t n) {
@@ -167,13 +158,13 @@ inline __attribute__((always_inline)) void run_strip(const DenseCall& call, char
     call.zero_found->store(true, std::memory_order_relaxed);
     return;
   }
-  const int64_t groups = n / call.lanes;
-  if (groups * call.lanes == n) {
+  const int64_t groups = n >> call.lanes_log2;
+  if (groups << call.lanes_log2 == n) {
     call.loop(out, from, call.step, groups, call.params);
     return;
   }
   if (groups == 0) {
-    run_part_of_group(call, out, from, n);
+    call.tiles->part_of_group(call.loop, out, call.out_size, from, call.step, call.in_size, call.inputs, n, call.params);
     return;
   }
   alignas(64) char last[64];
@@ -229,15 +220,18 @@ void check_divisor_params(const PointwiseLoops& loops, const Param* params) {
 
 bool is_integer(Compute compute) { return compute == Compute::i32 || compute == Compute::i64; }
 
-// The operator's numbers, and how to round after them when the loop asks.
-const Param* with_narrow(const PointwiseLoops& loops, const Param* params, DType common, Param (&room)[kMaxLoopParams]) {
-  if (!loops.narrows) return params;
-  std::copy_n(params, loops.params, room);
+// The operator's numbers, followed by how to round inside the expression.
+union ParamRoom {  // not initialised until it is needed
+  ParamRoom() {}
+  Param list[kMaxLoopParams];
+};
+SCONCE_COLD const Param* with_narrow(const PointwiseLoops& loops, const Param* params, DType common, ParamRoom& room) {
+  std::copy_n(params, loops.params, room.list);
   const Narrow mode = common == DType::float16    ? Narrow::float16
                       : common == DType::bfloat16 ? Narrow::bfloat16
                                                   : Narrow::none;
-  room[loops.params] = Param::from_int(static_cast<int64_t>(mode));
-  return room;
+  room.list[loops.params] = Param::from_int(static_cast<int64_t>(mode));
+  return room.list;
 }
 
 // --- strided runs ---------------------------------------------------------------------------------------------------
@@ -527,14 +521,15 @@ TileGrid choose_grid(const StridedCall& s) {
   return {g, std::min(rows, kTile / columns), columns};
 }
 
-void fill_call(DenseCall& call, const PointwiseLoops& loops, Compute compute, Loop loop, const Param* params,
+inline void fill_call(DenseCall& call, const PointwiseLoops& loops, Compute compute, Loop loop, const Param* params,
                std::atomic<bool>* zero_found) {
   call.loop = loop;
   call.params = params;
   call.tiles = &tile_kernels();
   call.inputs = loops.inputs;
-  call.lanes = 64 / static_cast<int>(item_size(kComputeDType[static_cast<int>(compute)]));
-  call.out_size = static_cast<int>(item_size(stored_dtype(loops, compute)));
+  call.lanes_log2 = 6 - kComputeSizeLog2[static_cast<int>(compute)];
+  call.lanes = 1 << call.lanes_log2;
+  call.out_size = stored_size(loops.result, compute);
   call.divisors = is_integer(compute) ? loops.divisor_inputs : 0;
   call.wide_divisors = compute == Compute::i64;
   call.zero_found = zero_found;
@@ -551,13 +546,13 @@ void run_dense(const PointwiseLoops& loops, Compute compute, void* out, const vo
                const Param* params, uint32_t scalars) {
   const Loop loop = find_loop(loops, compute);
   if (loop == nullptr) fail_missing(loops, kComputeDType[static_cast<int>(compute)]);
-  Param room[kMaxLoopParams];
-  params = with_narrow(loops, params, kComputeDType[static_cast<int>(compute)], room);
+  ParamRoom room;
+  if (loops.narrows) params = with_narrow(loops, params, kComputeDType[static_cast<int>(compute)], room);
   std::atomic<bool> zero_found = false;
   DenseCall call;
   fill_call(call, loops, compute, loop, params, &zero_found);
   alignas(64) char repeated[kMaxLoopInputs][64];
-  const int item = 64 / call.lanes;
+  const int item = kComputeSize[static_cast<int>(compute)];
   for (int k = 0; k < loops.inputs; ++k) {
     call.in_size[k] = (loops.mask_inputs >> k & 1) != 0 ? 1 : item;
     call.in[k] = static_cast<const char*>(in[k]);
@@ -594,9 +589,10 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
   if (!build_geometry(s.geometry, sizes, operands, loops.inputs + 1)) return;
   const Geometry& g = s.geometry;
 
-  Param room[kMaxLoopParams];
+  ParamRoom room;
+  const Param* loop_params = loops.narrows ? with_narrow(loops, params, common, room) : params;
   std::atomic<bool> zero_found = false;
-  fill_call(s.call, loops, compute, loop, with_narrow(loops, params, common, room), &zero_found);
+  fill_call(s.call, loops, compute, loop, loop_params, &zero_found);
   if (is_integer(compute) && loops.divisor_params != 0) check_divisor_params(loops, params);
   const TileKernels& tiles = *s.call.tiles;
   s.tiles = &tiles;
@@ -656,8 +652,12 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
     s.stream = numel * s.out.size >= kStreamBytes;
     for (int k = 0; k < loops.inputs; ++k) s.stream &= s.in[k].data != s.out.data;
     const TileGrid grid = choose_grid(s);
-    const int64_t grain = std::max<int64_t>(1, kParallelGrain / (grid.tile_rows * grid.tile_columns));
-    parallel_for(grid.count(), grain, [&](int64_t begin, int64_t end) { run_tiles(s, grid, begin, end); });
+    if (numel <= kParallelGrain) {
+      run_tiles(s, grid, 0, grid.count());
+    } else {
+      const int64_t grain = std::max<int64_t>(1, kParallelGrain / (grid.tile_rows * grid.tile_columns));
+      parallel_for(grid.count(), grain, [&](int64_t begin, int64_t end) { run_tiles(s, grid, begin, end); });
+    }
   }
   if (zero_found.load(std::memory_order_relaxed)) fail_division();
 }

@@ -31,6 +31,11 @@ struct TileKernels {
   void (*stream)(void* out, const void* in, int64_t bytes);
   void (*stream_fence)();
 
+  // Runs a loop on n elements, fewer than a group, through padded copies. The padding repeats the first element, so that
+  // it can neither trap nor be slow where the real elements are not.
+  void (*part_of_group)(Loop loop, char* out, int out_size, const char* const* in, const int64_t* step,
+                        const int* in_size, int inputs, int64_t n, const Param* params);
+
   // Is one of n elements 0?
   bool (*has_zero_i32)(const void* in, int64_t n);
   bool (*has_zero_i64)(const void* in, int64_t n);

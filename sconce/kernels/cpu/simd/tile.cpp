@@ -363,6 +363,86 @@ void stream(void* out, const void* in, int64_t bytes) {
 }
 void stream_fence() { __builtin_ia32_sfence(); }
 
+// 64 bytes: the first `bytes` of them from `in`, then its first element again and again. Made in registers where masked
+// loads exist, and stored as wide as the loop will load it: a load from two stores waits for both.
+template <class T>
+SCONCE_VEC void pad_group(char* out, const char* in, int64_t bytes) {
+  T first;
+  __builtin_memcpy(&first, in, sizeof first);
+#if SCONCE_ISA == 4 && !defined(__clang__)
+  typedef SCONCE_VECTOR_OF(char, 64) Char64;
+  typedef SCONCE_VECTOR_OF(T, 64) Whole;
+  const Whole repeated = first - Whole{};
+  store(out, __builtin_ia32_loaddquqi512_mask(in, (Char64)repeated, (1ull << bytes) - 1));
+#else
+  typedef SCONCE_VECTOR_OF(T, SCONCE_VECTOR_BYTES) Vector;
+  const Vector repeated = first - Vector{};
+#if SCONCE_ISA == 3 && !defined(__clang__)
+  if constexpr (sizeof(T) >= 4) {
+    typedef SCONCE_VECTOR_OF(int, 32) Int8;
+    const Int8 index = {0, 1, 2, 3, 4, 5, 6, 7};
+    for (int half = 0; half < 2; ++half) {
+      const Int8 inside = index + 8 * half < static_cast<int>(bytes / 4);
+      const Int8 loaded = __builtin_ia32_maskloadd256(reinterpret_cast<const Int8*>(in + 32 * half), inside);
+      store(out + 32 * half, inside ? loaded : (Int8)repeated);
+    }
+    return;
+  }
+#endif
+  for (int k = 0; k < 64; k += SCONCE_VECTOR_BYTES) store(out + k, repeated);
+  __builtin_memcpy(out, in, bytes);
+#endif
+}
+
+// Fewer than 64 bytes, without a call: two overlapping moves.
+template <class Chunk>
+SCONCE_VEC void copy_ends(char* out, const char* in, int64_t bytes) {
+  Chunk first, last;
+  __builtin_memcpy(&first, in, sizeof first);
+  __builtin_memcpy(&last, in + bytes - sizeof last, sizeof last);
+  __builtin_memcpy(out, &first, sizeof first);
+  __builtin_memcpy(out + bytes - sizeof last, &last, sizeof last);
+}
+SCONCE_VEC void copy_below_64(char* out, const char* in, int64_t bytes) {
+  if (bytes >= 32) {
+    typedef SCONCE_VECTOR_OF(uint64_t, 32) Bytes32;
+    copy_ends<Bytes32>(out, in, bytes);
+  } else if (bytes >= 16) {
+    copy_ends<Bytes16>(out, in, bytes);
+  } else if (bytes >= 8) {
+    copy_ends<uint64_t>(out, in, bytes);
+  } else if (bytes >= 4) {
+    copy_ends<uint32_t>(out, in, bytes);
+  } else if (bytes >= 2) {
+    copy_ends<uint16_t>(out, in, bytes);
+  } else {
+    *out = *in;
+  }
+}
+
+void part_of_group(Loop loop, char* out, int out_size, const char* const* in, const int64_t* step, const int* in_size,
+                   int inputs, int64_t n, const Param* params) {
+  alignas(64) char padded[kMaxLoopInputs][64];
+  alignas(64) char result[64];
+  const char* from[kMaxLoopInputs];
+  for (int k = 0; k < inputs; ++k) {
+    if (step[k] == 0) {
+      from[k] = in[k];
+      continue;
+    }
+    from[k] = padded[k];
+    switch (in_size[k]) {
+      case 1: pad_group<uint8_t>(padded[k], in[k], n); break;
+      case 4: pad_group<uint32_t>(padded[k], in[k], n * 4); break;
+      case 8: pad_group<uint64_t>(padded[k], in[k], n * 8); break;
+      default:  // complex128
+        for (int i = 0; i < 4; ++i) __builtin_memcpy(padded[k] + 16 * i, in[k] + (i < n ? 16 * i : 0), 16);
+    }
+  }
+  loop(result, from, step, 1, params);
+  copy_below_64(out, result, n * out_size);
+}
+
 template <class V>
 bool has_zero(const void* in, int64_t n) {
   const char* s = static_cast<const char*>(in);
@@ -391,6 +471,7 @@ extern const TileKernels tile_kernels = {
     {fill<uint8_t>, fill<uint16_t>, fill<uint32_t>, fill<uint64_t>, fill<Wide>},
     stream,
     stream_fence,
+    part_of_group,
     has_zero<I32>,
     has_zero<I64>,
 };
