@@ -6,60 +6,71 @@
 
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
 
-// Adds what comes after the sum and stores one vector of channels of one pixel.
-template <class T, bool Whole>
-GEMM_INLINE void finish_pixel(Vec<T> value, const TileOutput<T>& out, int64_t pixel, int64_t channel, int count) {
-  auto load_some = [&](const T* p) __attribute__((always_inline)) { return Whole ? load(p) : load_partial(p, count); };
-  if (out.bias) value += load_some(out.bias + channel);
-  if (out.residual) value += load_some(out.residual + pixel * out.residual_stride + channel);
-  if (out.clamp) value = clamp(value, broadcast(out.lo), broadcast(out.hi));
-  T* c = out.c + pixel * out.c_stride + channel;
-  if (Whole) {
-    store(c, value);
-  } else {
-    store_partial(c, value, count);
+// Loads what is added to, and adds what comes after the sum and stores, one vector of channels of neighbouring pixels. Whole
+// vectors, or `count` channels.
+template <class T, int Pixels, bool Whole>
+GEMM_INLINE void start_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel, int count) {
+  GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = Vec<T>{};
+  if (!out.accumulate) return;
+  const T* c = out.c + pixel * out.c_stride + channel;
+  GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = load_part<T, 1, Whole>(c + i * out.c_stride, 0, count);
+}
+
+template <class T, int Pixels, bool Whole>
+GEMM_INLINE void finish_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel, int count) {
+  if (out.bias) {
+    const Vec<T> bias = load_part<T, 1, Whole>(out.bias + channel, 0, count);
+    GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] += bias;
   }
+  if (out.residual) {
+    const T* residual = out.residual + pixel * out.residual_stride + channel;
+    GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] += load_part<T, 1, Whole>(residual + i * out.residual_stride, 0, count);
+  }
+  if (out.clamp) {
+    GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = clamp(acc[i], broadcast(out.lo), broadcast(out.hi));
+  }
+  T* c = out.c + pixel * out.c_stride + channel;
+  GEMM_UNROLL for (int i = 0; i < Pixels; i++) store_part<T, 1, Whole>(c + i * out.c_stride, 0, count, acc[i]);
 }
 
 template <class T, int Width, int Stride, int Pixels, bool Edge>
 void depthwise_tile(const DepthwiseArgs<T>& args, int64_t channel, int64_t pixel) {
   const int64_t x0 = pixel * Stride - args.padding;
   Vec<T> acc[Pixels];
-  GEMM_UNROLL for (int i = 0; i < Pixels; i++) {
-    acc[i] = args.output.accumulate ? load(args.output.c + (pixel + i) * args.output.c_stride + channel) : Vec<T>{};
-  }
+  start_pixels<T, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
   for (int64_t row = 0; row < args.kernel_rows; row++) {
     const T* input = args.input_rows[row] + x0 * args.channels + channel;
     const T* weight = args.weight_rows[row] + channel;
     Vec<T> taps[Width];
     GEMM_UNROLL for (int j = 0; j < Width; j++) taps[j] = load(weight + j * args.channels);
-    GEMM_UNROLL for (int x = 0; x < (Pixels - 1) * Stride + Width; x++) {
+    GEMM_UNROLL for (int x = 0; x < (Pixels - 1) * Stride + Width; x++, input += args.channels) {
       if (Edge && static_cast<uint64_t>(x0 + x) >= static_cast<uint64_t>(args.input_width)) continue;
-      Vec<T> v = load(input + x * args.channels);
+      Vec<T> v = load(input);
+      pin(v);
       GEMM_UNROLL for (int j = 0; j < Width; j++) {
         const int i = (x - j) / Stride;
         if (x >= j && (x - j) % Stride == 0 && i < Pixels) acc[i] = multiply_add(v, taps[j], acc[i]);
       }
     }
   }
-  GEMM_UNROLL for (int i = 0; i < Pixels; i++) finish_pixel<T, true>(acc[i], args.output, pixel + i, channel, lanes<T>);
+  finish_pixels<T, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
 }
 
 // Any kernel width, stride and dilation, `count` channels of one pixel. Sums in the same order as the tiles above.
 template <class T, bool Whole>
 void depthwise_pixel(const DepthwiseArgs<T>& args, int64_t channel, int count, int64_t pixel) {
-  auto load_some = [&](const T* p) __attribute__((always_inline)) { return Whole ? load(p) : load_partial(p, count); };
-  Vec<T> acc{};
-  if (args.output.accumulate) acc = load_some(args.output.c + pixel * args.output.c_stride + channel);
+  Vec<T> acc[1];
+  start_pixels<T, 1, Whole>(acc, args.output, pixel, channel, count);
   for (int64_t row = 0; row < args.kernel_rows; row++) {
     int64_t x = pixel * args.stride - args.padding;
     for (int64_t j = 0; j < args.kernel_width; j++, x += args.dilation) {
       if (x < 0 || x >= args.input_width) continue;
-      acc = multiply_add(load_some(args.input_rows[row] + x * args.channels + channel),
-                         load_some(args.weight_rows[row] + j * args.channels + channel), acc);
+      const T* input = args.input_rows[row] + x * args.channels + channel;
+      const T* weight = args.weight_rows[row] + j * args.channels + channel;
+      acc[0] = multiply_add(load_part<T, 1, Whole>(input, 0, count), load_part<T, 1, Whole>(weight, 0, count), acc[0]);
     }
   }
-  finish_pixel<T, Whole>(acc, args.output, pixel, channel, count);
+  finish_pixels<T, 1, Whole>(acc, args.output, pixel, channel, count);
 }
 
 template <class T, int Width, int Stride>
