@@ -59,7 +59,7 @@ struct Op {
   OpInfo info;
   BoxThunk box;       // null when no typed signature is known
   uint16_t mask = 0;  // keys with a kernel
-  const char* kernels[kKeys] = {};  // see kernel_address(); boxed kernels are marked by address + 1
+  const char* kernels[kKeys] = {};  // boxed kernels are marked, see below
   mutable const Schema* parsed = nullptr;
 
   bool has(Trait t) const { return info.traits & static_cast<uint32_t>(t); }
@@ -80,11 +80,16 @@ struct Op {
   [[noreturn]] SCONCE_API SCONCE_COLD void no_kernel(KeySet keys) const;
 };
 
-// How kernels are stored in Op::kernels.
-inline bool is_boxed(const char* kernel) { return reinterpret_cast<uintptr_t>(kernel) & 1; }
-inline BoxedKernel boxed_kernel(const char* kernel) { return reinterpret_cast<BoxedKernel>(const_cast<char*>(kernel - 1)); }
+// How kernels are stored in Op::kernels: a boxed one has bit 62 set, which no address has. (The low bit would not do:
+// functions may start at odd addresses.) An address plus a constant is still data that the linker fills in.
+inline constexpr intptr_t kBoxedMark = intptr_t{1} << 62;
+inline bool is_boxed(const char* kernel) { return reinterpret_cast<intptr_t>(kernel) & kBoxedMark; }
+inline BoxedKernel boxed_kernel(const char* kernel) {
+  return reinterpret_cast<BoxedKernel>(reinterpret_cast<intptr_t>(kernel) - kBoxedMark);
+}
 #define SCONCE_TYPED_KERNEL(fn) reinterpret_cast<const char*>(fn)
-#define SCONCE_BOXED_KERNEL(fn) (reinterpret_cast<const char*>(static_cast<::sconce::BoxedKernel>(fn)) + 1)
+#define SCONCE_BOXED_KERNEL(fn) \
+  reinterpret_cast<const char*>(reinterpret_cast<intptr_t>(static_cast<::sconce::BoxedKernel>(fn)) + ::sconce::kBoxedMark)
 
 // The keys of a call after the thread's modes, and the kernel that they choose.
 inline KeySet active_keys(KeySet tensors) {

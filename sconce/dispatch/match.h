@@ -1,0 +1,22 @@
+// Does a call fit a schema? The rules are TorchScript's (overload resolution tries them twice, see registry.h).
+//
+// Always: subtypes; None for an optional; an empty list for any list; one element for a list of fixed size (int[2]); type
+// variables, each with one type throughout the call.
+// With conversions also: a tuple for a list; the remaining positional arguments for a last list (view(2, 3)); a 0-dim
+// tensor without gradient for a number; int for float, both for complex, bool for all of them; str for Device.
+// Never: a number for a Tensor, a float for an int.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/dispatch/registry.h"
+
+namespace sconce {
+
+// Fills `bound` with one Value per argument of the schema (and, for "...", the rest). False when the call does not fit;
+// `reason`, where not null, then says why.
+bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs, bool convert,
+                     std::vector<Value>& bound, std::string* reason);
+
+}  // namespace sconce

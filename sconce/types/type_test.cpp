@@ -1,0 +1,152 @@
+#include "sconce/types/type.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+namespace {
+
+TEST(Type, is_interned) {
+  EXPECT_EQ(list_type(int_type()), list_type(int_type()));
+  EXPECT_EQ(dict_type(string_type(), tensor_type()), dict_type(string_type(), tensor_type()));
+  EXPECT_NE(list_type(int_type()), list_type(float_type()));
+  EXPECT_EQ(tuple_type({int_type(), tensor_type()}), tuple_type({int_type(), tensor_type()}));
+  EXPECT_NE(future_type(int_type()), rref_type(int_type()));
+  EXPECT_EQ(class_type("__torch__.Interned"), class_type("__torch__.Interned"));
+}
+
+TEST(Type, is_interned_by_many_threads_at_once) {
+  std::vector<TypePtr> made(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < made.size(); ++t) {
+    threads.emplace_back([&, t] {
+      TypePtr type = string_type();
+      for (int i = 0; i < 50; ++i) type = i % 2 ? list_type(type) : dict_type(int_type(), type);
+      made[t] = type;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (TypePtr type : made) EXPECT_EQ(type, made[0]);
+}
+
+TEST(Type, prints_and_parses_both_spellings) {
+  enum_type("__torch__.Color", int_type());
+  struct Case {
+    const char* ir;
+    const char* python;
+  };
+  const Case cases[] = {
+      {"Tensor", "Tensor"},
+      {"int[]", "List[int]"},
+      {"int?", "Optional[int]"},
+      {"Tensor?[]", "List[Optional[Tensor]]"},
+      {"float[]?", "Optional[List[float]]"},
+      {"Dict(str, Tensor)", "Dict[str, Tensor]"},
+      {"(int, Tensor)", "Tuple[int, Tensor]"},
+      {"()", "Tuple[()]"},
+      {"(int, str[])[]", "List[Tuple[int, List[str]]]"},
+      {"NoneType", "NoneType"},
+      {"Scalar", "number"},
+      {"Future(int)", "Future[int]"},
+      {"RRef(Tensor)", "RRef[Tensor]"},
+      {"Await(int)", "Await[int]"},
+      {"Union(int, str)", "Union[int, str]"},
+      {"Union(int, str, NoneType)", "Union[int, str, NoneType]"},
+      {"Device", "Device"},
+      {"Any", "Any"},
+      {"Generator?", "Optional[Generator]"},
+      {"__torch__.foo.Bar", "__torch__.foo.Bar"},
+      {"Enum<__torch__.Color>", "__torch__.Color"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.ir);
+    const TypePtr type = parse_type(c.ir);
+    EXPECT_EQ(type->to_string(), c.ir);
+    EXPECT_EQ(type->annotation(), c.python);
+    EXPECT_EQ(parse_type(c.python), type);
+  }
+}
+
+TEST(Type, parses_other_names_of_the_same) {
+  EXPECT_EQ(parse_type("None"), none_type());
+  EXPECT_EQ(parse_type("torch.Tensor"), tensor_type());
+  EXPECT_EQ(parse_type("torch.device"), device_type());
+  EXPECT_EQ(parse_type("torch.dtype"), int_type());
+  EXPECT_EQ(parse_type("typing.List[ int ]"), list_type(int_type()));
+  EXPECT_EQ(parse_type("Union[int, None]"), optional_type(int_type()));
+  EXPECT_EQ(parse_type("Optional[Optional[int]]"), optional_type(int_type()));
+  EXPECT_EQ(parse_type("Optional[None]"), none_type());
+  EXPECT_EQ(parse_type("NamedTuple(a : int, b : Tensor)")->to_string(), "NamedTuple(a : int, b : Tensor)");
+}
+
+TEST(Type, errors_show_the_place) {
+  const auto error = [](const char* text) -> std::string {
+    try {
+      parse_type(text);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error("List[int"), "type 'List[int': column 9: expected ']', got the end");
+  EXPECT_EQ(error("List[Foo]"), "type 'List[Foo]': column 6: unknown type 'Foo'");
+  EXPECT_EQ(error("Dict[int]"), "type 'Dict[int]': column 9: expected 2 parameters, got 1");
+  EXPECT_EQ(error("int int"), "type 'int int': column 5: expected the end of the type, got 'i'");
+  EXPECT_EQ(error(""), "type '': column 1: expected a type, got the end");
+  EXPECT_EQ(error("Enum<__torch__.Missing>"), "type 'Enum<__torch__.Missing>': there is no enum '__torch__.Missing'");
+  EXPECT_EQ(error(std::string(1000, '(').c_str()), "type '" + std::string(1000, '(') + "': nested more than 64 times");
+}
+
+TEST(Type, subtypes) {
+  const auto sub = [](const char* a, const char* b) { return is_subtype(parse_type(a), parse_type(b)); };
+  EXPECT_TRUE(sub("int", "int"));
+  EXPECT_TRUE(sub("int", "Any"));
+  EXPECT_TRUE(sub("int", "int?"));
+  EXPECT_TRUE(sub("None", "int?"));
+  EXPECT_FALSE(sub("int?", "int"));
+  EXPECT_TRUE(sub("int", "Scalar"));
+  EXPECT_TRUE(sub("complex", "Scalar"));
+  EXPECT_FALSE(sub("bool", "Scalar"));
+  EXPECT_TRUE(sub("int?", "Scalar?"));
+  EXPECT_FALSE(sub("int[]", "Scalar[]"));
+  EXPECT_FALSE(sub("int[]", "int?[]"));
+  EXPECT_TRUE(sub("(int, str)", "(Scalar, Any)"));
+  EXPECT_FALSE(sub("(int, str)", "(int, str, int)"));
+  EXPECT_TRUE(sub("int", "Union(int, str)"));
+  EXPECT_TRUE(sub("Union(int, str)", "Union(int, str, NoneType)"));
+  EXPECT_TRUE(sub("int?", "Union(int, str, NoneType)"));
+  EXPECT_FALSE(sub("Union(int, str)", "int"));
+  EXPECT_TRUE(sub("ScalarType", "int"));
+  EXPECT_TRUE(sub("SymInt[]", "int[]"));
+  EXPECT_TRUE(sub("SymInt", "Scalar"));
+  EXPECT_TRUE(sub("int[]", "list"));
+  EXPECT_TRUE(sub("(int, int)", "tuple"));
+  EXPECT_TRUE(sub("Future(int)", "Future(Scalar)"));
+  EXPECT_TRUE(sub("NamedTuple(a : int)", "(int)"));
+  EXPECT_FALSE(sub("(int)", "NamedTuple(a : int)"));
+  EXPECT_FALSE(sub("int", "float"));
+}
+
+TEST(Type, unions_are_flat_and_hold_no_subtypes) {
+  EXPECT_EQ(union_type({int_type(), int_type()}), int_type());
+  EXPECT_EQ(union_type({int_type(), number_type(), string_type()})->to_string(), "Union(Scalar, str)");
+  EXPECT_EQ(union_type({union_type({int_type(), string_type()}), optional_type(float_type())})->to_string(),
+            "Union(int, str, float, NoneType)");
+}
+
+TEST(Type, names_belong_to_one_kind) {
+  class_type("__torch__.Taken");
+  EXPECT_THROW(interface_type("__torch__.Taken"), Error);
+  EXPECT_THROW(enum_type("__torch__.Taken", int_type()), Error);
+  EXPECT_EQ(find_named_type("__torch__.Taken"), class_type("__torch__.Taken"));
+  EXPECT_EQ(find_named_type("__torch__.Free"), nullptr);
+  EXPECT_EQ(parse_type("__torch__.Point"), class_type("__torch__.Point"));
+  named_tuple_type("__torch__.Pair", {int_type(), int_type()}, {"x", "y"});
+  EXPECT_EQ(parse_type("__torch__.Pair")->fields()[1], "y");
+}
+
+}  // namespace
+}  // namespace sconce
