@@ -84,6 +84,9 @@ class Family:
     def _function_declaration(self, op, defaults=False):
         if "function" not in op.entry.forms and op.form == "function" and "method" not in op.entry.forms:
             return None
+        # Numbers, lists and strings have C++ of their own: their operators are for programs only.
+        if op.entry.kind == "scalar" or "boxed" in op.entry.get("kernel", {}):
+            return None
         signature = _signature(op)
         if signature is None:
             return None
@@ -157,7 +160,9 @@ class Family:
             op = next(o for o in self.operators if o.entry is entry and o.form == "function")
             for device in entry.data["kernel"]:
                 if device == "boxed":
-                    text = f"void {entry.cpp_name}(const Op& op, KeySet keys, Value* args, Value* returns);"
+                    text = f"void {_boxed_name(entry)}(const Op& op, KeySet keys, Value* args, Value* returns);"
+                    if text in by_namespace.get(device, []):
+                        continue
                 elif device == "any":
                     params, result = self._typed(op)
                     if _written(op):
@@ -197,14 +202,15 @@ class Family:
         thunk = "nullptr"
         signature = _signature(op)
         if entry.kind == "leaf" and "boxed" in entry.data["kernel"]:
-            kernels.append((("cpu",), f"SCONCE_BOXED_KERNEL(boxed::{entry.cpp_name})"))
+            kernels.append((("cpu",), f"SCONCE_BOXED_KERNEL(boxed::{_boxed_name(entry)})"))
         else:
             params, result = self._typed(op)
             written = _written(op)
             if written:
                 result = "void"
             text.append(comment)
-            text.append(f"{result} {op.cpp_name}({', '.join(['KeySet'] + [_declare([p]) for p in params])}) {{")
+            unused = "[[maybe_unused]] " if entry.kind == "compound" else ""  # a body need not use every argument
+            text.append(f"{result} {op.cpp_name}({', '.join(['KeySet'] + [unused + _declare([p]) for p in params])}) {{")
             text += getattr(self, "_" + entry.kind)(op, params, written)
             text.append("}\n")
             keys = ("cpu", "meta")
@@ -421,7 +427,7 @@ class Family:
         entry = op.entry
         text = entry.data["scalar"]
         value = self._script(entry, "scalar", lambda: script.translate_expression(
-            text, entry.schema.arguments, self.schemas)[0])
+            text, entry.schema.arguments, None)[0])
         return [f"  return {value};"]
 
     # Typed functions -------------------------------------------------------------------------------------------------
@@ -465,6 +471,12 @@ class Family:
             out += [f"  return {call};"]
         out += ["} catch (Error& error) {", f"  call_failed(error, {self.name}_ops[{op.index}], {{{tensors}}});", "}\n"]
         return out
+
+
+def _boxed_name(entry):
+    """'boxed/dict.cpp:dict_get' names a function that several operators share; otherwise it is called as the operator."""
+    file, _, function = entry.data["kernel"]["boxed"].partition(":")
+    return function or entry.cpp_name
 
 
 def _scalar(a):

@@ -60,17 +60,14 @@ def split_top(text, separator=","):
     return [p.strip() for p in parts]
 
 
-_ALIAS = re.compile(r"(?<=\w)\(([a-z|]+!?(?: -> [*a-z|]+)?|\*)\)")
+# (a), (a!), (a|b), (a -> *), (*) behind a type; Future(t) and the like are types themselves.
+_ALIAS = re.compile(r"(?<!Future)(?<!RRef)(?<!Await)\(([a-z]+(?:\|[a-z]+)*!?(?: -> [*a-z|]+)?|\*)\)(?=\s|\[|\?|$)")
 
 
 def _split_type(text):
-    """'Tensor(a!)[] self=None' -> type, alias, rest"""
-    alias = ""
-    match = _ALIAS.search(text)
-    if match and text.startswith(("Tensor(", "t(")):
-        alias = match.group(1)
-        text = text[: match.start()] + text[match.end():]
-    return text, alias
+    """'Tensor(a!)[] self=None' -> 'Tensor[] self=None', 'a!'"""
+    aliases = _ALIAS.findall(text)
+    return _ALIAS.sub("", text), aliases[0] if aliases else ""
 
 
 def parse(text):
@@ -88,7 +85,7 @@ def parse(text):
             arguments.append(Argument(part, "...", "...", None, keyword_only, ""))
             continue
         stripped, alias = _split_type(part)
-        m = re.fullmatch(r"((?:[\w.]+|\(.*?\)|\w+\(.*\))(?:\[\d*\])*\??(?:\[\])*\??)\s+(\w+)(?:=(.*))?", stripped, re.S)
+        m = re.fullmatch(r"(.*\S)\s+(\w+)(?:=(.*))?", stripped, re.S)
         if not m:
             raise ValueError(f"not an argument: {part!r} in {text!r}")
         arguments.append(Argument(part, m.group(1), m.group(2), m.group(3), keyword_only, alias))
@@ -98,7 +95,7 @@ def parse(text):
         inner = inner[1:-1]
     for part in split_top(inner):
         stripped, alias = _split_type(part)
-        m = re.fullmatch(r"(\S+(?:\(.*\))?(?:\[\])*\??)(?:\s+(\w+))?", stripped)
+        m = re.fullmatch(r"(\(.*\)\S*|\w+\(.*\)\S*|\S+)(?:\s+(\w+))?", stripped)
         if not m:
             raise ValueError(f"not a return: {part!r} in {text!r}")
         returns.append(Argument(part, m.group(1), m.group(2) or "", None, False, alias))

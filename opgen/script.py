@@ -20,9 +20,14 @@ _UNARY = {ast.USub: "neg", ast.Invert: "invert"}
 # Functions of sconce::script that are not operators of the table.
 BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_shapes", "wrap_dim", "all_dims", "prod",
             "result_type", "is_floating_point", "is_complex", "is_integral", "default_dtype", "abs", "sum", "pool_size", "conv_size",
-            "list_of"}
+            "list_of", "inverse_permutation"}
+# Functions of numbers, for entries of kind scalar.
+NUMBER_FUNCTIONS = {"int", "float", "bool", "abs", "min", "max", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "ceil",
+                    "floor", "fmod", "int_pow", "range_length"}
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
           "complex128")
+_FORMATS = {"contiguous_format": "contiguous", "preserve_format": "preserve", "channels_last": "channels_last",
+            "channels_last_3d": "channels_last_3d"}
 _ATTRIBUTES = {"shape": "{}.sizes()", "dtype": "{}.dtype()", "device": "{}.device()", "ndim": "{}.dim()"}
 _QUERIES = {"dim", "numel", "is_contiguous"}  # methods of Tensor itself
 
@@ -400,6 +405,8 @@ class Translator:
     def _attribute(self, node):
         if isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPES:
             return "DType::bool_" if node.attr == "bool" else f"DType::{node.attr}"
+        if isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in _FORMATS:
+            return f"MemoryFormat::{_FORMATS[node.attr]}"
         if node.attr not in _ATTRIBUTES:
             raise ScriptError(node.lineno, f"attribute '{node.attr}' is not part of the script language")
         return _ATTRIBUTES[node.attr].format(self.expr(node.value))
@@ -420,6 +427,10 @@ class Translator:
             return self._operator(name, [node.func.value] + node.args, node)
         if isinstance(node.func, ast.Name):
             name = node.func.id
+            if self.schemas is None:  # an expression over numbers
+                if name not in NUMBER_FUNCTIONS:
+                    raise ScriptError(node.lineno, f"no function '{name}' of numbers")
+                return f"script::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
             if name in BUILTINS and not (name in ("abs", "max", "min", "sum", "prod") and name in self.schemas and node.keywords):
                 return f"script::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
             return self._operator(name, node.args, node)

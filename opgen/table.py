@@ -34,21 +34,26 @@ KEYS = {
     "out_schema": (str, ALL),
     "inplace_schema": (str, ALL),
     "same_as": (str, ALL),
+    "each": (list, ALL),
     # pointwise
     "dtype": ((str, list), {"pointwise", "reduce", "leaf"}),
     "types": (str, {"pointwise", "reduce"}),
     "promote": (list, {"pointwise"}),
     "integral": (list, {"pointwise"}),
     "masks": (list, {"pointwise"}),
-    "result": (str, {"pointwise", "reduce"}),
+    "result": ((str, list), {"pointwise", "reduce"}),
     "scalar": ((str, dict), {"pointwise", "scalar"}),
-    "case": (list, {"pointwise"}),
+    "case": (list, {"pointwise", "reduce"}),
     # reduce
     "map": ((str, dict), {"reduce"}),
     "combine": ((str, dict), {"reduce"}),
     "identity": ((str, dict), {"reduce"}),
-    "finish": ((str, dict), {"reduce"}),
+    "merge": (dict, {"reduce"}),
+    "finish": ((str, dict, list), {"reduce"}),
+    "absent": (dict, {"reduce"}),
     "empty": (str, {"reduce"}),
+    "dims": (str, {"reduce"}),
+    "loops": (str, {"reduce"}),
     # leaf
     "kernel": (dict, {"leaf"}),
     "shape": ((str, list), {"leaf"}),
@@ -172,7 +177,7 @@ def _check_entry(entry, names):
     for name in data.get("grad", {}):
         if name not in arguments:
             entry.fail(f"derivative for '{name}', which is no argument", "grad")
-    need = {"pointwise": ("scalar", "case"), "reduce": ("map", "combine"), "leaf": ("kernel",), "compound": ("body",),
+    need = {"pointwise": ("scalar", "case"), "reduce": ("map", "loops", "case"), "leaf": ("kernel",), "compound": ("body",),
             "scalar": ("scalar",)}
     if not any(key in data for key in need[entry.kind]):
         entry.fail(f"a {entry.kind} operator needs '{need[entry.kind][0]}'")
@@ -204,18 +209,34 @@ def load(root):
         for key, value in data.items():
             if not isinstance(value, dict):
                 raise TableError(f"{file}:1: '{key}' stands outside of an entry")
-            entry = Entry(path.stem, file, lines.get(key, 1), key, value,
-                          {k[1]: n for k, n in lines.items() if isinstance(k, tuple) and k[0] == key})
-            if "same_as" in value:
-                base = next((e for e in entries if e.key == value["same_as"]), None)
-                if base is None:
-                    entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
-                inherited = {k: v for k, v in base.data.items() if k not in ("schema", "out", "out_schema", "inplace_schema")}
-                entry.data = {**inherited, **value}
-                del entry.data["same_as"]
-            _check_entry(entry, names)
-            entries.append(entry)
+            places = {k[1]: n for k, n in lines.items() if isinstance(k, tuple) and k[0] == key}
+            for word in value.get("each", [None]):
+                entries.append(_load_entry(path.stem, file, lines.get(key, 1), key, value, places, word, entries, names))
     return entries
+
+
+def _filled(value, word):
+    """The entry for one word of `each`: {K} replaced in every text."""
+    if isinstance(value, str):
+        return value.replace("{K}", word)
+    if isinstance(value, dict):
+        return {k: _filled(v, word) for k, v in value.items() if k != "each"}
+    return [_filled(v, word) for v in value] if isinstance(value, list) else value
+
+
+def _load_entry(family, file, line, key, value, places, word, entries, names):
+    if word is not None:
+        key, value = key.replace("{K}", word), _filled(value, word)
+    entry = Entry(family, file, line, key, value, dict(places))
+    if "same_as" in value:
+        base = next((e for e in entries if e.key == value["same_as"]), None)
+        if base is None:
+            entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
+        inherited = {k: v for k, v in base.data.items() if k not in ("schema", "out", "out_schema", "inplace_schema")}
+        entry.data = {**inherited, **value}
+        del entry.data["same_as"]
+    _check_entry(entry, names)
+    return entry
 
 
 def _inplace_schema(entry):

@@ -2,7 +2,9 @@
 // numbers, lists and tensors, so that translated bodies need no type inference.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -18,24 +20,58 @@
 
 namespace sconce::script {
 
+using Complex = std::complex<double>;
 template <class T>
-concept Number = std::is_arithmetic_v<T>;
+concept Real = std::is_arithmetic_v<T>;
+template <class T>
+concept Number = Real<T> || std::is_same_v<T, Complex>;
+template <class A, class B>
+concept EitherComplex = Number<A> && Number<B> && (std::is_same_v<A, Complex> || std::is_same_v<B, Complex>);
 
-// Arithmetic of Python numbers: / gives a float, // and % round to minus infinity, ** of ints stays an int.
-template <Number A, Number B>
-auto add(A a, B b) { return a + b; }
-template <Number A, Number B>
-auto sub(A a, B b) { return a - b; }
-template <Number A, Number B>
-auto mul(A a, B b) { return a * b; }
-template <Number A, Number B>
+template <Number A>
+Complex to_complex(A a) {
+  if constexpr (Real<A>)
+    return static_cast<double>(a);
+  else
+    return a;
+}
+
+// Arithmetic of Python numbers: ints wrap as int64, / gives a float, // and % round to minus infinity.
+inline int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+inline int64_t sub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+inline int64_t mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+template <Real A, Real B>
+  requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
+double add(A a, B b) { return static_cast<double>(a) + static_cast<double>(b); }
+template <Real A, Real B>
+  requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
+double sub(A a, B b) { return static_cast<double>(a) - static_cast<double>(b); }
+template <Real A, Real B>
+  requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
+double mul(A a, B b) { return static_cast<double>(a) * static_cast<double>(b); }
+template <Real A, Real B>
 double div(A a, B b) {
   SCONCE_CHECK_AS(zero_division, b != 0, "division by zero");
   return static_cast<double>(a) / static_cast<double>(b);
 }
+template <class A, class B>
+  requires EitherComplex<A, B>
+Complex add(A a, B b) { return to_complex(a) + to_complex(b); }
+template <class A, class B>
+  requires EitherComplex<A, B>
+Complex sub(A a, B b) { return to_complex(a) - to_complex(b); }
+template <class A, class B>
+  requires EitherComplex<A, B>
+Complex mul(A a, B b) { return to_complex(a) * to_complex(b); }
+template <class A, class B>
+  requires EitherComplex<A, B>
+Complex div(A a, B b) { return to_complex(a) / to_complex(b); }
+template <class A, class B>
+  requires EitherComplex<A, B>
+Complex pow(A a, B b) { return std::pow(to_complex(a), to_complex(b)); }
 inline int64_t floordiv(int64_t a, int64_t b) {
   SCONCE_CHECK_AS(zero_division, b != 0, "integer division or modulo by zero");
-  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));
+  if (b == -1) return sub(int64_t{0}, a);
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 inline int64_t mod(int64_t a, int64_t b) {
@@ -57,10 +93,16 @@ inline double floordiv(double a, int64_t b) { return floordiv(a, static_cast<dou
 inline double floordiv(int64_t a, double b) { return floordiv(static_cast<double>(a), b); }
 inline double mod(double a, int64_t b) { return mod(a, static_cast<double>(b)); }
 inline double mod(int64_t a, double b) { return mod(static_cast<double>(a), b); }
-template <Number A, Number B>
+template <Real A, Real B>
 double pow(A a, B b) { return std::pow(static_cast<double>(a), static_cast<double>(b)); }
+int64_t int_pow(int64_t a, int64_t b);
 template <Number A>
-A neg(A a) { return static_cast<A>(-a); }
+A neg(A a) {
+  if constexpr (std::is_integral_v<A>)
+    return sub(int64_t{0}, static_cast<int64_t>(a));
+  else
+    return -a;
+}
 inline int64_t bit_and(int64_t a, int64_t b) { return a & b; }
 inline int64_t bit_or(int64_t a, int64_t b) { return a | b; }
 inline int64_t bit_xor(int64_t a, int64_t b) { return a ^ b; }
@@ -68,6 +110,44 @@ inline bool bit_and(bool a, bool b) { return a && b; }
 inline bool bit_or(bool a, bool b) { return a || b; }
 inline bool bit_xor(bool a, bool b) { return a != b; }
 inline int64_t invert(int64_t a) { return ~a; }
+
+// Functions of numbers; ceil and floor of a float are ints, as Python's math.ceil and math.floor.
+#define SCONCE_SCRIPT_FUNCTION(name)                                             \
+  template <Real A>                                                              \
+  double name(A a) { return std::name(static_cast<double>(a)); }                 \
+  inline Complex name(Complex a) { return std::name(a); }                        \
+  inline Scalar name(const Scalar& a) {                                          \
+    if (a.is_complex()) return std::name(a.to_complex());                        \
+    return std::name(a.to_double());                                             \
+  }
+SCONCE_SCRIPT_FUNCTION(exp)
+SCONCE_SCRIPT_FUNCTION(log)
+SCONCE_SCRIPT_FUNCTION(sqrt)
+SCONCE_SCRIPT_FUNCTION(sin)
+SCONCE_SCRIPT_FUNCTION(cos)
+SCONCE_SCRIPT_FUNCTION(tan)
+SCONCE_SCRIPT_FUNCTION(tanh)
+#undef SCONCE_SCRIPT_FUNCTION
+int64_t ceil(double a);
+int64_t floor(double a);
+inline int64_t ceil(int64_t a) { return a; }
+inline int64_t floor(int64_t a) { return a; }
+inline Scalar ceil(const Scalar& a) { return a.is_real() ? Scalar(ceil(a.to_double())) : a; }
+inline Scalar floor(const Scalar& a) { return a.is_real() ? Scalar(floor(a.to_double())) : a; }
+template <Real A, Real B>
+double fmod(A a, B b) { return std::fmod(static_cast<double>(a), static_cast<double>(b)); }
+inline double fmod(const Scalar& a, const Scalar& b) { return std::fmod(a.to_double(), b.to_double()); }
+// How many numbers range(lo, hi, step) gives.
+int64_t range_length(int64_t lo, int64_t hi, int64_t step);
+
+// Arithmetic of Scalars: the type of the result is the wider of the two.
+Scalar add(const Scalar& a, const Scalar& b);
+Scalar sub(const Scalar& a, const Scalar& b);
+Scalar mul(const Scalar& a, const Scalar& b);
+double div(const Scalar& a, const Scalar& b);
+Scalar floordiv(const Scalar& a, const Scalar& b);
+Scalar mod(const Scalar& a, const Scalar& b);
+double pow(const Scalar& a, const Scalar& b);
 
 // Scalars that an operator was given keep their type.
 inline bool lt(const Scalar& a, const Scalar& b) { return a.to_double() < b.to_double(); }
@@ -78,20 +158,30 @@ inline bool eq(const Scalar& a, const Scalar& b) { return a.to_complex() == b.to
 inline bool ne(const Scalar& a, const Scalar& b) { return !eq(a, b); }
 inline Scalar neg(const Scalar& a) { return -a; }
 
-template <Number A, Number B>
+template <Real A, Real B>
 bool eq(A a, B b) { return a == b; }
-template <Number A, Number B>
+template <Real A, Real B>
 bool ne(A a, B b) { return a != b; }
-template <Number A, Number B>
+template <class A, class B>
+  requires EitherComplex<A, B>
+bool eq(A a, B b) { return to_complex(a) == to_complex(b); }
+template <class A, class B>
+  requires EitherComplex<A, B>
+bool ne(A a, B b) { return to_complex(a) != to_complex(b); }
+template <Real A, Real B>
 bool lt(A a, B b) { return a < b; }
-template <Number A, Number B>
+template <Real A, Real B>
 bool le(A a, B b) { return a <= b; }
-template <Number A, Number B>
+template <Real A, Real B>
 bool gt(A a, B b) { return a > b; }
-template <Number A, Number B>
+template <Real A, Real B>
 bool ge(A a, B b) { return a >= b; }
 inline bool eq(std::string_view a, std::string_view b) { return a == b; }
 inline bool ne(std::string_view a, std::string_view b) { return a != b; }
+inline bool lt(std::string_view a, std::string_view b) { return a < b; }
+inline bool le(std::string_view a, std::string_view b) { return a <= b; }
+inline bool gt(std::string_view a, std::string_view b) { return a > b; }
+inline bool ge(std::string_view a, std::string_view b) { return a >= b; }
 inline bool eq(const std::optional<std::string_view>& a, std::string_view b) { return a == b; }
 inline bool eq(DType a, DType b) { return a == b; }
 inline bool ne(DType a, DType b) { return a != b; }
@@ -157,21 +247,35 @@ inline bool contains(IntList list, int64_t v) {
 // Functions
 template <Number A>
 int64_t int_(A a) { return static_cast<int64_t>(a); }
+inline int64_t int_(const Scalar& a) { return a.to_int(); }
 template <Number A>
 double float_(A a) { return static_cast<double>(a); }
 inline double float_(const Scalar& a) { return a.to_double(); }
-template <Number A>
+inline bool bool_(const Scalar& a) { return a.to_bool(); }
+template <Real A>
 bool bool_(A a) { return a != 0; }
-template <Number A, Number B>
+template <Real A, Real B>
 auto min(A a, B b) { return b < a ? b : a; }
-template <Number A, Number B>
+template <Real A, Real B>
 auto max(A a, B b) { return a < b ? b : a; }
-template <Number A>
+template <Real A>
 A abs(A a) { return a < 0 ? -a : a; }
 inline int64_t prod(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{1}, std::multiplies<>()); }
 inline int64_t sum(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{0}); }
 inline Dims broadcast_shapes(IntList a, IntList b) { return broadcast_sizes(a, b); }
 inline int64_t wrap_dim(int64_t dim, int64_t rank) { return sconce::wrap_dim(dim, rank); }
+inline Dims all_dims(int64_t rank) {
+  Dims out;
+  for (int64_t d = 0; d < rank; ++d) out.push_back(d);
+  return out;
+}
+// The permutation that undoes `dims`.
+inline Dims inverse_permutation(IntList dims) {
+  const auto rank = static_cast<int64_t>(dims.size());
+  Dims out(dims.size());
+  for (int64_t i = 0; i < rank; ++i) out[static_cast<size_t>(sconce::wrap_dim(dims[i], rank))] = i;
+  return out;
+}
 inline DType result_type(const Tensor& a, const Tensor& b) { return sconce::result_type(a, b); }
 inline DType result_type(const Tensor& a, const Scalar& b) { return sconce::result_type(a, b); }
 inline DType default_dtype() { return sconce::default_dtype(); }

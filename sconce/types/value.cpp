@@ -130,10 +130,16 @@ Value::Value(Generator v) : Value(v.ref().leak(), Tag::generator) {}
 Value::Value(IntList v) : Value(list_of(int_type(), v)) {}
 Value::Value(ListRef<double> v) : Value(list_of(float_type(), v)) {}
 Value::Value(ListRef<bool> v) : Value(list_of(bool_type(), v)) {}
-Value::Value(const std::vector<Tensor>& v) : Value() {
+Value::Value(ListRef<Scalar> v) : Value() {
+  Ref<List> list = make_ref<List>(number_type());
+  for (const Scalar& item : v) list->append(item);
+  *this = Value(std::move(list));
+}
+
+Value::Value(TensorList v) : Value() {
   bool holes = false;
   for (const Tensor& t : v) holes |= !t.defined();
-  *this = Value(list_of(holes ? optional_type(tensor_type()) : tensor_type(), ListRef<Tensor>(v)));
+  *this = Value(list_of(holes ? optional_type(tensor_type()) : tensor_type(), v));
 }
 
 void Value::wrong_tag(Tag wanted) const {

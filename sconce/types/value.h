@@ -91,7 +91,9 @@ class Value {
   SCONCE_API Value(IntList v);
   SCONCE_API Value(ListRef<double> v);
   SCONCE_API Value(ListRef<bool> v);
-  SCONCE_API Value(const std::vector<Tensor>& v);
+  SCONCE_API Value(TensorList v);  // with undefined tensors, a list of Tensor?
+  Value(const std::vector<Tensor>& v) : Value(TensorList(v)) {}
+  SCONCE_API Value(ListRef<Scalar> v);
   template <class T>
   Value(const std::optional<T>& v) : Value() {
     if (v) *this = Value(*v);
