@@ -138,7 +138,7 @@ double tolerance(const Call& call, DType dtype) {
 }
 
 TEST(Random, MatchesPyTorch) {
-  const auto file = testing::SafetensorsFile::open(SCONCE_SOURCE_DIR "/tests/conformance/facts/rng.safetensors");
+  const auto file = SafetensorsFile::open(SCONCE_SOURCE_DIR "/tests/conformance/facts/rng.safetensors");
   const Json cases = Json::parse(file.metadata().at("cases"));
   ASSERT_EQ(cases.size(), 224u);
   int64_t inexact = 0, total = 0;

@@ -8,7 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::testing {
+namespace sconce {
 namespace {
 
 using Json = nlohmann::json;
@@ -121,4 +121,4 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
   return t;
 }
 
-}  // namespace sconce::testing
+}  // namespace sconce

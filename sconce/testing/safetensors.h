@@ -16,7 +16,7 @@
 
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::testing {
+namespace sconce {
 
 class SafetensorsFile {
  public:
@@ -45,4 +45,4 @@ class SafetensorsFile {
   std::map<std::string, std::string, std::less<>> metadata_;
 };
 
-}  // namespace sconce::testing
+}  // namespace sconce

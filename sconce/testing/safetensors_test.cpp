@@ -4,7 +4,7 @@
 
 #include "sconce/base/error.h"
 
-namespace sconce::testing {
+namespace sconce {
 namespace {
 
 std::string file_of(const std::string& header, const std::string& data = "", int64_t claimed = -1) {
@@ -85,4 +85,4 @@ TEST(Safetensors, EveryTruncationIsAnError) {
 }
 
 }  // namespace
-}  // namespace sconce::testing
+}  // namespace sconce

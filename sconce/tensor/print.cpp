@@ -1,0 +1,275 @@
+// Tensor::to_string(): PyTorch's text for a tensor, with its default options: 4 digits, at most 1,000 elements before
+// dimensions are cut to their first and last 3, lines of 80 characters.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <complex>
+#include <string>
+#include <vector>
+
+#include "sconce/base/error.h"
+#include "sconce/tensor/element.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+namespace {
+
+constexpr int kPrecision = 4;
+constexpr int64_t kThreshold = 1000;
+constexpr int64_t kEdge = 3;
+constexpr int64_t kLineWidth = 80;
+constexpr std::string_view kPrefix = "tensor(";
+
+void append_real(std::string& out, double v, std::chars_format format, int precision) {
+  if (std::isnan(v)) {
+    out += "nan";
+  } else if (std::isinf(v)) {
+    out += v < 0 ? "-inf" : "inf";
+  } else {
+    char text[350];
+    out.append(text, std::to_chars(text, text + sizeof text, v, format, precision).ptr);
+  }
+}
+
+// How the numbers of one tensor are written: all alike, padded on the left to the widest. For floating numbers the
+// finite ones other than 0 decide: whole numbers get a point only ("2."), a wide spread needs exponents.
+class Style {
+ public:
+  Style() = default;
+  explicit Style(const std::vector<double>& values) {
+    double least = INFINITY, most = 0;
+    for (const double v : values) {
+      if (!counts(v)) continue;
+      least = std::min(least, std::abs(v));
+      most = std::max(most, std::abs(v));
+      whole_ = whole_ && v == std::ceil(v);
+    }
+    if (most == 0) return;
+    exponents_ = most / least > 1000 || most > 1e8 || least < 1e-4;
+    std::string text;
+    for (const double v : values) {
+      if (!counts(v)) continue;
+      text.clear();
+      write(text, v);
+      width_ = std::max(width_, text.size());
+    }
+  }
+  explicit Style(const std::vector<std::string>& words) {
+    for (const std::string& word : words) width_ = std::max(width_, word.size());
+  }
+
+  int64_t width() const { return static_cast<int64_t>(width_); }
+
+  void append(std::string& out, double v) const {
+    std::string text;
+    write(text, v);
+    append(out, text);
+  }
+  void append(std::string& out, const std::string& text) const {
+    if (text.size() < width_) out.append(width_ - text.size(), ' ');
+    out += text;
+  }
+
+ private:
+  static bool counts(double v) { return std::isfinite(v) && v != 0; }
+
+  void write(std::string& out, double v) const {
+    if (exponents_) {
+      append_real(out, v, std::chars_format::scientific, kPrecision);
+    } else if (whole_) {
+      append_real(out, v, std::chars_format::fixed, 0);
+      if (std::isfinite(v)) out += '.';
+    } else {
+      append_real(out, v, std::chars_format::fixed, kPrecision);
+    }
+  }
+
+  bool whole_ = true;
+  bool exponents_ = false;
+  size_t width_ = 1;
+};
+
+// Collects the elements that will be shown, in the order in which they are shown; then writes them.
+class Contents {
+ public:
+  explicit Contents(const Tensor& t) : tensor_(t), summarize_(t.numel() > kThreshold) {
+    collect(0, t.data<char>());
+    if (is_floating(t.dtype()) || is_complex(t.dtype())) {
+      style_ = Style(reals_);
+      if (is_complex(t.dtype())) imaginary_style_ = Style(imaginaries_);
+    } else {
+      style_ = Style(words_);
+    }
+  }
+
+  void write(std::string& out) {
+    if (tensor_.dim() == 0) return write_element(out);
+    write_slice(out, 0, static_cast<int64_t>(kPrefix.size()));
+  }
+
+ private:
+  bool cut(int64_t size) const { return summarize_ && size > 2 * kEdge; }
+
+  // Calls visit(i) for the indices that are shown of a dimension, and gap() between the two ends where some are left
+  // out.
+  template <class Visit, class Gap>
+  void visit_shown(int64_t size, Visit visit, Gap gap) const {
+    if (!cut(size)) {
+      for (int64_t i = 0; i < size; ++i) visit(i);
+      return;
+    }
+    for (int64_t i = 0; i < kEdge; ++i) visit(i);
+    gap();
+    for (int64_t i = size - kEdge; i < size; ++i) visit(i);
+  }
+
+  void collect(int64_t dim, const char* at) {
+    if (dim == tensor_.dim()) return collect_element(at);
+    const int64_t step = tensor_.strides()[dim] * static_cast<int64_t>(tensor_.item_size());
+    visit_shown(tensor_.sizes()[dim], [&](int64_t i) { collect(dim + 1, at + i * step); }, [] {});
+  }
+
+  void collect_element(const char* at) {
+    const Scalar v = load_scalar(at, tensor_.dtype());
+    if (v.is_complex()) {
+      reals_.push_back(v.to_complex().real());
+      imaginaries_.push_back(v.to_complex().imag());
+    } else if (v.is_real()) {
+      reals_.push_back(v.to_double());
+    } else {
+      words_.push_back(v.to_string());
+    }
+  }
+
+  void write_element(std::string& out) {
+    const size_t i = next_++;
+    if (!words_.empty()) return style_.append(out, words_[i]);
+    style_.append(out, reals_[i]);
+    if (imaginaries_.empty()) return;
+    std::string imaginary;
+    imaginary_style_.append(imaginary, imaginaries_[i]);
+    imaginary.erase(0, imaginary.find_first_not_of(' '));
+    if (imaginary[0] != '-') out += '+';
+    out += imaginary;
+    out += 'j';
+  }
+
+  // `indent` is the column of the opening bracket.
+  void write_slice(std::string& out, int64_t dim, int64_t indent) {
+    const int64_t inner = tensor_.dim() - 1 - dim;
+    if (inner == 0) return write_row(out, indent);
+    bool first = true;
+    const auto separate = [&] {
+      if (!first) {
+        out += ',';
+        out.append(static_cast<size_t>(inner), '\n');
+        out.append(static_cast<size_t>(indent + 1), ' ');
+      }
+      first = false;
+    };
+    out += '[';
+    visit_shown(
+        tensor_.sizes()[dim],
+        [&](int64_t) {
+          separate();
+          write_slice(out, dim + 1, indent + 1);
+        },
+        [&] {
+          separate();
+          out += "...";
+        });
+    out += ']';
+  }
+
+  void write_row(std::string& out, int64_t indent) {
+    int64_t cell = style_.width() + 2;
+    if (!imaginaries_.empty()) cell += imaginary_style_.width() + 1;
+    const int64_t per_line = std::max<int64_t>(1, (kLineWidth - indent) / cell);
+    int64_t written = 0;
+    const auto separate = [&] {
+      if (written != 0) out += written % per_line == 0 ? "," : ", ";
+      if (written != 0 && written % per_line == 0) {
+        out += '\n';
+        out.append(static_cast<size_t>(indent + 1), ' ');
+      }
+      ++written;
+    };
+    out += '[';
+    visit_shown(
+        tensor_.sizes()[tensor_.dim() - 1],
+        [&](int64_t) {
+          separate();
+          write_element(out);
+        },
+        [&] {
+          separate();
+          out += " ...";
+        });
+    out += ']';
+  }
+
+  const Tensor& tensor_;
+  bool summarize_;
+  std::vector<double> reals_, imaginaries_;
+  std::vector<std::string> words_;
+  Style style_, imaginary_style_;
+  size_t next_ = 0;
+};
+
+std::string size_suffix(IntList sizes) {
+  std::string text = "size=(";
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (i != 0) text += ", ";
+    text += std::to_string(sizes[i]);
+  }
+  return text + (sizes.size() == 1 ? ",)" : ")");
+}
+
+std::string dtype_suffix(DType t) { return "dtype=torch." + std::string(dtype_name(t)); }
+
+// A dtype that the numbers themselves show.
+bool is_evident(DType t) {
+  return t == default_dtype() || t == complex_dtype(default_dtype()) || t == DType::int64 || t == DType::bool_;
+}
+
+// Appends ", suffix" each, on a new line where the line would get too long.
+void append_suffixes(std::string& out, const std::vector<std::string>& suffixes) {
+  const size_t line_begin = out.rfind('\n');
+  // Two more than the line has characters: PyTorch counts this way.
+  auto line = static_cast<int64_t>(line_begin == std::string::npos ? out.size() + 2 : out.size() - line_begin + 1);
+  for (const std::string& suffix : suffixes) {
+    const auto length = static_cast<int64_t>(suffix.size());
+    if (line + length + 2 > kLineWidth) {
+      out += ",\n" + std::string(kPrefix.size(), ' ') + suffix;
+      line = static_cast<int64_t>(kPrefix.size()) + length;
+    } else {
+      out += ", " + suffix;
+      line += length + 2;
+    }
+  }
+}
+
+}  // namespace
+
+std::string Tensor::to_string() const {
+  if (!defined()) return "None";
+  SCONCE_CHECK(device().type == DeviceType::cpu || is_meta(), "cannot print a tensor on device {}",
+               sconce::to_string(device()));
+  std::string out(kPrefix);
+  std::vector<std::string> suffixes;
+  if (device().type != DeviceType::cpu) suffixes.push_back("device='" + sconce::to_string(device()) + "'");
+  if (is_meta() || numel() == 0) {
+    out += is_meta() ? "..." : "[]";
+    if (is_meta() || dim() != 1) suffixes.push_back(size_suffix(sizes()));
+    if (dtype() != default_dtype()) suffixes.push_back(dtype_suffix(dtype()));
+  } else {
+    Contents(*this).write(out);
+    if (!is_evident(dtype())) suffixes.push_back(dtype_suffix(dtype()));
+  }
+  if (requires_grad()) suffixes.push_back("requires_grad=True");
+  append_suffixes(out, suffixes);
+  out += ')';
+  return out;
+}
+
+}  // namespace sconce
