@@ -75,7 +75,7 @@ std::vector<Value> call_op(std::string_view name, std::vector<Value> args, std::
     if (!op) fail_as(ErrorKind::not_implemented, "there is no operator '{}'", name);
     bound = bind_arguments(op->schema(), std::move(args), std::move(kwargs));
   }
-  SCONCE_CHECK_AS(not_implemented, !op->schema().is_vararg && !op->schema().is_varret, "{} cannot be called by name: {}",
+  SCONCE_CHECK_AS(not_implemented, !op->schema().is_varret, "{} cannot be called by name: {}",
                   op->qualified_name(), op->schema().to_string());
   std::vector<Value> returns(op->schema().returns.size());
   op->call_boxed(bound.data(), returns.data());

@@ -189,9 +189,12 @@ class Matcher {
     for (size_t i = 0; i < schema_.arguments.size(); ++i) {
       if (!bind_one(i, bound[i])) return false;
     }
-    if (next_ < args_.size()) {
-      if (!schema_.is_vararg) return no("takes {} positional arguments, got {}", positional_count(), args_.size());
-      bound.insert(bound.end(), args_.begin() + static_cast<ptrdiff_t>(next_), args_.end());
+    if (next_ < args_.size() && !schema_.is_vararg) {
+      return no("takes {} positional arguments, got {}", positional_count(), args_.size());
+    }
+    // Note [Variable arguments]: a kernel gets what "..." stands for as one tuple behind the other arguments.
+    if (schema_.is_vararg) {
+      bound.push_back(make_ref<Tuple>(std::vector<Value>(args_.begin() + static_cast<ptrdiff_t>(next_), args_.end())));
     }
     return check_keywords();
   }
