@@ -1,0 +1,112 @@
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/options.h"
+#include "sconce/kernels/any/views.h"
+#include "sconce/tensor/element.h"
+#include "sconce/tensor/strides.h"
+
+namespace sconce::any {
+namespace {
+
+// The copy that to() makes. A tensor that is not dense keeps no order of dimensions here, unlike clone().
+Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat format) {
+  Tensor out;
+  if (format == MemoryFormat::preserve && self.is_dense())
+    out = empty_strided_tensor(self.sizes(), self.strides(), dtype, device);
+  else
+    out = empty_tensor(self.sizes(), dtype, device, format == MemoryFormat::preserve ? suggested_format(self) : format);
+  copy_tensor(out, self);
+  return out;
+}
+
+Tensor to(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool copy,
+          std::optional<MemoryFormat> memory_format) {
+  const DType to_dtype = dtype.value_or(self.dtype());
+  Device to_device = device.value_or(self.device());
+  if (to_device.type == self.device().type && to_device.index == -1) to_device = self.device();
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::preserve);
+  const bool same = to_dtype == self.dtype() && to_device == self.device() &&
+                    (format == MemoryFormat::preserve || format == suggested_format(self));
+  return same && !copy ? self : converted(self, to_dtype, to_device, format);
+}
+
+}  // namespace
+
+Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
+  SCONCE_CHECK(memory_format != MemoryFormat::preserve, "preserve memory format is unsupported by the contiguous operator");
+  return contiguous_tensor(self, memory_format);
+}
+
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
+  const MemoryFormat format = memory_format.value_or(MemoryFormat::preserve);
+  Tensor out = format == MemoryFormat::preserve
+                   ? empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device())
+                   : empty_tensor(self.sizes(), self.dtype(), self.device(), format);
+  copy_tensor(out, self);
+  return out;
+}
+
+void copy_(const Tensor& self, const Tensor& src, bool) {
+  if (!self.is_same(src)) {
+    check_no_internal_overlap(self);
+    check_no_partial_overlap(self, src);
+    // Strided memory that both use in different orders goes through a copy of the source.
+    const bool shared = self.storage() == src.storage() && !self.is_meta() && self.numel() > 0 &&
+                        !(self.data() == src.data() && self.sizes() == src.sizes() && self.strides() == src.strides() &&
+                          self.dtype() == src.dtype());
+    copy_tensor(self, shared ? clone(src, {}) : src);
+  }
+  self.bump_version();
+}
+
+Tensor copy(const Tensor& self, const Tensor& src, bool) {
+  Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
+  copy_tensor(out, src);
+  return out;
+}
+
+Tensor _to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device,
+                std::optional<bool> pin_memory, bool, std::optional<MemoryFormat> memory_format) {
+  check_options(layout, pin_memory);
+  return to(self, dtype, device, true, memory_format);
+}
+
+Tensor to_dtype_layout(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                       std::optional<Device> device, std::optional<bool> pin_memory, bool, bool copy,
+                       std::optional<MemoryFormat> memory_format) {
+  check_options(layout, pin_memory);
+  return to(self, dtype, device, copy, memory_format);
+}
+
+Tensor to_dtype(const Tensor& self, DType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+  return to(self, dtype, {}, copy, memory_format);
+}
+
+Tensor to_device(const Tensor& self, Device device, DType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+  return to(self, dtype, device, copy, memory_format);
+}
+
+Tensor to_other(const Tensor& self, const Tensor& other, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+  return to(self, other.dtype(), other.device(), copy, memory_format);
+}
+
+Tensor to_prim_Device(const Tensor& self, std::optional<Device> device, std::optional<int64_t> dtype, bool, bool copy) {
+  return to(self, dtype ? std::optional(dtype_from_number(*dtype)) : std::nullopt, device, copy, {});
+}
+
+Tensor to_prim_dtype(const Tensor& self, std::optional<int64_t> dtype, bool, bool copy) {
+  return to(self, dtype ? std::optional(dtype_from_number(*dtype)) : std::nullopt, {}, copy, {});
+}
+
+Tensor _unsafe_view(const Tensor& self, IntList size) { return view(self, size); }
+
+Tensor data(const Tensor& self) {
+  Tensor out = alias(self);
+  if (!out.impl()->extra) out.impl()->extra = new Extra;
+  out.impl()->extra->version_storage = make_storage(0, Device());
+  return out;
+}
+
+Scalar _local_scalar_dense(const Tensor& self) { return item_of(self); }
+
+}  // namespace sconce::any

@@ -1,0 +1,158 @@
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/fill.h"
+#include "sconce/kernels/any/options.h"
+#include "sconce/tensor/strides.h"
+
+namespace sconce::any {
+namespace {
+
+using OptDType = std::optional<DType>;
+using OptLayout = std::optional<Layout>;
+using OptDevice = std::optional<Device>;
+using OptBool = std::optional<bool>;
+using OptFormat = std::optional<MemoryFormat>;
+
+Tensor filled(Tensor out, const Scalar& value) {
+  fill_tensor(out, value);
+  return out;
+}
+
+void fill_out(IntList size, const Scalar& value, const Tensor& out) {
+  if (!(out.sizes() == size)) resize_tensor(out, size);
+  fill_tensor(out, value);
+  out.bump_version();
+}
+
+DType dtype_for(const Scalar& value, OptDType dtype) { return dtype.value_or(value.dtype()); }
+
+// Sizes and format of another tensor.
+Tensor empty_as(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory, OptFormat format) {
+  check_options(layout, pin_memory);
+  const DType to_dtype = dtype.value_or(self.dtype());
+  const Device to_device = device.value_or(self.device());
+  if (format.value_or(MemoryFormat::preserve) != MemoryFormat::preserve)
+    return empty_tensor(self.sizes(), to_dtype, to_device, *format);
+  if (self.is_contiguous()) return empty_strided_tensor(self.sizes(), self.strides(), to_dtype, to_device);
+  return empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), to_dtype, to_device);
+}
+
+Tensor empty_of(IntList size, DType dtype, OptLayout layout, OptDevice device, OptBool pin_memory, OptFormat format = {}) {
+  check_options(layout, pin_memory);
+  return empty_tensor(size, dtype, device.value_or(Device()), format.value_or(MemoryFormat::contiguous));
+}
+
+Tensor empty_beside(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return empty_of(size, dtype.value_or(self.dtype()), layout, device.value_or(self.device()), pin_memory);
+}
+
+}  // namespace
+
+Tensor empty_memory_format(IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
+                           OptFormat memory_format) {
+  return empty_of(size, dtype.value_or(default_dtype()), layout, device, pin_memory, memory_format);
+}
+
+void empty_out(IntList size, OptFormat memory_format, const Tensor& out) {
+  resize_tensor(out, size, memory_format.value_or(MemoryFormat::contiguous));
+}
+
+Tensor zeros(IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return filled(empty_of(size, dtype.value_or(default_dtype()), layout, device, pin_memory), 0);
+}
+Tensor ones(IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return filled(empty_of(size, dtype.value_or(default_dtype()), layout, device, pin_memory), 1);
+}
+Tensor full(IntList size, const Scalar& fill_value, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return filled(empty_of(size, dtype_for(fill_value, dtype), layout, device, pin_memory), fill_value);
+}
+Tensor _efficientzerotensor(IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return zeros(size, dtype, layout, device, pin_memory);
+}
+Tensor scalar_tensor(const Scalar& s, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return filled(empty_of({}, dtype.value_or(default_dtype()), layout, device, pin_memory), s);
+}
+
+void zeros_out(IntList size, const Tensor& out) { fill_out(size, 0, out); }
+void ones_out(IntList size, const Tensor& out) { fill_out(size, 1, out); }
+void full_out(IntList size, const Scalar& fill_value, const Tensor& out) { fill_out(size, fill_value, out); }
+void scalar_tensor_out(const Scalar& s, const Tensor& out) { fill_out({}, s, out); }
+
+Tensor empty_like(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
+                  OptFormat memory_format) {
+  return empty_as(self, dtype, layout, device, pin_memory, memory_format);
+}
+Tensor zeros_like(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
+                  OptFormat memory_format) {
+  return filled(empty_as(self, dtype, layout, device, pin_memory, memory_format), 0);
+}
+Tensor ones_like(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
+                 OptFormat memory_format) {
+  return filled(empty_as(self, dtype, layout, device, pin_memory, memory_format), 1);
+}
+Tensor full_like(const Tensor& self, const Scalar& fill_value, OptDType dtype, OptLayout layout, OptDevice device,
+                 OptBool pin_memory, OptFormat memory_format) {
+  return filled(empty_as(self, dtype, layout, device, pin_memory, memory_format), fill_value);
+}
+
+Tensor new_empty(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return empty_beside(self, size, dtype, layout, device, pin_memory);
+}
+Tensor new_zeros(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return filled(empty_beside(self, size, dtype, layout, device, pin_memory), 0);
+}
+Tensor new_ones(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return filled(empty_beside(self, size, dtype, layout, device, pin_memory), 1);
+}
+Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, OptDType dtype, OptLayout layout,
+                OptDevice device, OptBool pin_memory) {
+  return filled(empty_beside(self, size, dtype, layout, device, pin_memory), fill_value);
+}
+
+Tensor empty_strided(IntList size, IntList stride, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  check_options(layout, pin_memory);
+  return empty_strided_tensor(size, stride, dtype.value_or(default_dtype()), device.value_or(Device()));
+}
+Tensor new_empty_strided(const Tensor& self, IntList size, IntList stride, OptDType dtype, OptLayout layout, OptDevice device,
+                         OptBool pin_memory) {
+  check_options(layout, pin_memory);
+  return empty_strided_tensor(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
+}
+
+Tensor empty_permuted(IntList size, IntList physical_layout, OptDType dtype, OptLayout layout, OptDevice device,
+                      OptBool pin_memory) {
+  check_options(layout, pin_memory);
+  SCONCE_CHECK(physical_layout.size() == size.size(),
+               "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {} is not "
+               "equal to len(physical_layout) = {}",
+               size.size(), physical_layout.size());
+  const auto rank = static_cast<int64_t>(size.size());
+  SmallVector<bool, 16> seen(size.size(), false);
+  Dims order;
+  for (int64_t i = rank - 1; i >= 0; --i) {
+    const int64_t d = physical_layout[i];
+    SCONCE_CHECK(0 <= d && d < rank, "Dimension out of range (expected to be between 0 and {}, but got {} at index {})", rank - 1,
+                 d, i);
+    SCONCE_CHECK(!seen[d], "Duplicate dim not allowed, got {}", physical_layout);
+    seen[d] = true;
+    order.push_back(d);
+  }
+  return empty_strided_tensor(size, dense_strides_in_order(size, order), dtype.value_or(default_dtype()),
+                              device.value_or(Device()));
+}
+
+void resize_(const Tensor& self, IntList size, OptFormat memory_format) {
+  SCONCE_CHECK(memory_format.value_or(MemoryFormat::contiguous) != MemoryFormat::preserve,
+               "Unsupported memory format preserve");
+  if (!(self.sizes() == size) || memory_format) resize_tensor(self, size, memory_format.value_or(MemoryFormat::contiguous));
+  self.bump_version();
+}
+
+void resize_as_(const Tensor& self, const Tensor& the_template, OptFormat memory_format) {
+  MemoryFormat format = memory_format.value_or(MemoryFormat::contiguous);
+  if (format == MemoryFormat::preserve) format = suggested_format(the_template);
+  if (!(self.sizes() == the_template.sizes()) || memory_format) resize_tensor(self, the_template.sizes(), format);
+  self.bump_version();
+}
+
+}  // namespace sconce::any

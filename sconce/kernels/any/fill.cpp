@@ -1,0 +1,109 @@
+#include "sconce/kernels/any/fill.h"
+
+#include <cstring>
+#include <limits>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/tensor/element.h"
+#include "sconce/tensor/iterate.h"
+
+namespace sconce {
+namespace {
+
+constexpr int64_t kParallelBytes = 1 << 20;
+
+template <class T>
+bool fits_integer(const Scalar& value) {
+  if (value.is_real() || value.is_complex()) {
+    const double v = value.is_real() ? value.to_double() : value.to_complex().real();
+    return v >= static_cast<double>(std::numeric_limits<T>::lowest()) && v <= static_cast<double>(std::numeric_limits<T>::max());
+  }
+  const int64_t v = value.to_int();
+  if (std::is_unsigned_v<T> && v < 0)  // wraps, as C does it, when the magnitude fits
+    return v >= -static_cast<int64_t>(std::numeric_limits<T>::max());
+  return v >= static_cast<int64_t>(std::numeric_limits<T>::lowest()) && v <= static_cast<int64_t>(std::numeric_limits<T>::max());
+}
+
+bool fits(const Scalar& value, DType dtype) {
+  switch (dtype) {
+    case DType::uint8: return fits_integer<uint8_t>(value);
+    case DType::int8: return fits_integer<int8_t>(value);
+    case DType::int16: return fits_integer<int16_t>(value);
+    case DType::int32: return fits_integer<int32_t>(value);
+    case DType::int64: return fits_integer<int64_t>(value);
+    case DType::float16: {
+      const double v = value.is_complex() ? value.to_complex().real() : value.to_double();
+      return !(v > 65504 && v < std::numeric_limits<double>::infinity()) && !(v < -65504 && v > -std::numeric_limits<double>::infinity());
+    }
+    case DType::float32: {
+      const double v = value.is_complex() ? value.to_complex().real() : value.to_double();
+      const double limit = std::numeric_limits<float>::max(), infinite = std::numeric_limits<double>::infinity();
+      return !(v > limit && v < infinite) && !(v < -limit && v > -infinite);
+    }
+    default: return true;
+  }
+}
+
+}  // namespace
+
+void check_fits(const Scalar& value, DType dtype) {
+  SCONCE_CHECK(!value.is_complex() || is_complex(dtype) || dtype == DType::bool_ || value.to_complex().imag() == 0,
+               "value cannot be converted to type {} without overflow: {} has an imaginary part", dtype_name(dtype),
+               value.to_string());
+  SCONCE_CHECK(fits(value, dtype), "value cannot be converted to type {} without overflow: {}", dtype_name(dtype),
+               value.to_string());
+}
+
+void fill_tensor(const Tensor& self, const Scalar& value) {
+  check_fits(value, self.dtype());
+  check_no_internal_overlap(self);
+  if (self.is_meta() || self.numel() == 0) return;
+  alignas(16) unsigned char element[16] = {};
+  store_scalar(element, self.dtype(), value);
+  bool zero = true;
+  for (size_t i = 0; i < self.item_size(); ++i) zero &= element[i] == 0;
+  if (self.is_dense() && (zero || self.item_size() == 1)) {
+    auto* bytes = self.data<char>();
+    const int64_t n = self.numel() * static_cast<int64_t>(self.item_size());
+    parallel_for(n, kParallelBytes, [&](int64_t begin, int64_t end) {
+      std::memset(bytes + begin, element[0], static_cast<size_t>(end - begin));
+    });
+    return;
+  }
+  if (self.is_dense()) {
+    const int64_t size = self.numel(), one = 1, none = 0;
+    run_copy({&size, 1}, {self.data(), self.dtype(), &one}, {element, self.dtype(), &none});
+    return;
+  }
+  const Dims none(static_cast<size_t>(self.dim()), 0);
+  run_copy({self.sizes().data(), self.sizes().size()}, {self.data(), self.dtype(), self.strides().data()},
+           {element, self.dtype(), none.data()});
+}
+
+namespace any {
+
+void fill__Scalar(const Tensor& self, const Scalar& value) {
+  fill_tensor(self, value);
+  self.bump_version();
+}
+
+void fill__Tensor(const Tensor& self, const Tensor& value) {
+  SCONCE_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions", value.dim());
+  check_no_internal_overlap(self);
+  if (self.storage() == value.storage() && !self.is_meta()) {
+    fill_tensor(self, item_of(value));
+  } else {
+    copy_tensor(self, value);
+  }
+  self.bump_version();
+}
+
+void zero_(const Tensor& self) {
+  fill_tensor(self, 0);
+  self.bump_version();
+}
+
+}  // namespace any
+}  // namespace sconce

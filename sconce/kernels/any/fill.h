@@ -1,0 +1,15 @@
+// Filling tensors with one value.
+#pragma once
+
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+// Every element becomes `value`; bumps no version. Throws Error when the value does not fit the dtype or when elements
+// share memory. Does nothing on Meta.
+void fill_tensor(const Tensor& self, const Scalar& value);
+
+// Throws Error when `value` cannot be represented: an imaginary part that would be lost, an integer out of range.
+void check_fits(const Scalar& value, DType dtype);
+
+}  // namespace sconce
