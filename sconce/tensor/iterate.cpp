@@ -495,21 +495,27 @@ void run_tiles(const StridedCall& s, const TileGrid& grid, int64_t begin, int64_
   if (s.stream) tiles.stream_fence();
 }
 
+// The rows of a tile in which an operand is transposed: 256 adjacent bytes of it, four cache lines.
+int64_t transposed_rows(int64_t element_size, int64_t rows) {
+  return std::min(rows, std::clamp<int64_t>(256 / element_size, 16, 64));
+}
+
 // How much of the two innermost dimensions a tile covers.
 TileGrid choose_grid(const StridedCall& s) {
   const Geometry& g = s.geometry;
   const int64_t columns = g.size[g.dims - 1];
   const int64_t rows = g.dims > 1 ? g.size[g.dims - 2] : 1;
-  bool transposed = false, repeated = false, in_place = s.out.conversion.none() && s.out.column_stride == s.out.size;
+  int largest = std::max(s.out.size, s.out.loop_size);
+  bool transposed = false, in_place = s.out.conversion.none() && s.out.column_stride == s.out.size;
   for (int k = 0; k < s.call.inputs; ++k) {
     const TileOperand& t = s.in[k];
     transposed |= rows > 1 && t.row_stride == t.size && t.column_stride > t.size;
-    repeated |= t.column_stride == 0 && t.row_stride != 0;
     in_place &= t.column_stride == 0 || (t.conversion.none() && t.column_stride == t.size);
+    largest = std::max({largest, t.size, t.loop_size});
   }
   if (transposed) {
-    const int64_t tile_rows = std::min<int64_t>(rows, 16);
-    int64_t tile_columns = std::min(columns, kTile / tile_rows);
+    const int64_t tile_rows = transposed_rows(largest, rows);
+    int64_t tile_columns = std::min(columns, kTileBytes / largest / tile_rows);
     if (tile_columns >= 16) tile_columns &= ~int64_t{15};
     return {g, tile_rows, tile_columns};
   }
@@ -517,7 +523,6 @@ TileGrid choose_grid(const StridedCall& s) {
     const bool whole_rows = in_place && !s.stream;
     return {g, 1, whole_rows ? std::min(columns, kParallelGrain) : kTile};
   }
-  if (repeated && columns >= kTile) return {g, 1, columns};
   return {g, std::min(rows, kTile / columns), columns};
 }
 
@@ -697,8 +702,8 @@ void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand&
 
   int64_t tile_rows = 1, tile_columns = std::min(columns, kParallelGrain);
   if (transposed) {
-    tile_rows = std::min<int64_t>(rows, direct ? 64 : 16);
-    tile_columns = std::min<int64_t>(columns, direct ? 64 : kTile / tile_rows);
+    tile_rows = transposed_rows(std::max(to.size, from.size), rows);
+    tile_columns = std::min<int64_t>(columns, direct ? std::max(32, 64 / to.size) : kTileBytes / std::max(to.size, from.size) / tile_rows);
   } else if (!conversion.none() && !(from.column_stride == from.size && to.column_stride == to.size)) {
     tile_columns = std::min(columns, kTile);
     tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);

@@ -92,12 +92,12 @@ SCONCE_VEC D cast(S x) {
   }
 }
 
-constexpr int block = 32;
+constexpr int block = 64;
 
 template <class D, class S>
-void convert_dense(void* out, const void* in, int64_t n) {
-  D* __restrict d = static_cast<D*>(out);
-  const S* __restrict s = static_cast<const S*>(in);
+void convert_dense(void* __restrict out, const void* __restrict in, int64_t n) {
+  D* d = static_cast<D*>(out);
+  const S* s = static_cast<const S*>(in);
   for (; n >= block; n -= block, d += block, s += block) {
     for (int i = 0; i < block; ++i) d[i] = cast<D>(s[i]);
   }
@@ -193,9 +193,9 @@ SCONCE_VEC T part(S x) {
 }
 // To or from complex numbers, element by element.
 template <class D, class S>
-void convert_complex(void* out, const void* in, int64_t n) {
-  D* __restrict d = static_cast<D*>(out);
-  const S* __restrict s = static_cast<const S*>(in);
+void convert_complex(void* __restrict out, const void* __restrict in, int64_t n) {
+  D* d = static_cast<D*>(out);
+  const S* s = static_cast<const S*>(in);
   using T = typename Part<D>::Type;
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (is_pair<D> && is_pair<S>) {
