@@ -199,7 +199,7 @@ class _Translator:
         bits = 32 if self.compute == "i32" else 64
         if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
             self.fail(f"the number {number} does not fit int{bits}")
-        return str(number)
+        return "INT64_MIN" if number == -(1 << 63) else str(number)
 
     def value(self, x):
         """x as a vector text (or a complex or real scalar)."""

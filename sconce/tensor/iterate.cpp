@@ -307,8 +307,8 @@ struct TileGrid {
 
   TileGrid(const Geometry& g, int64_t tile_rows_, int64_t tile_columns_)
       : rows(g.dims > 1 ? g.size[g.dims - 2] : 1), columns(g.size[g.dims - 1]), tile_rows(tile_rows_),
-        tile_columns(tile_columns_), row_tiles((rows + tile_rows - 1) / tile_rows),
-        column_tiles((columns + tile_columns - 1) / tile_columns), planes(1) {
+        tile_columns(tile_columns_), row_tiles(rows <= tile_rows ? 1 : (rows + tile_rows - 1) / tile_rows),
+        column_tiles(columns <= tile_columns ? 1 : (columns + tile_columns - 1) / tile_columns), planes(1) {
     for (int d = 0; d < g.dims - 2; ++d) planes *= g.size[d];
   }
 
@@ -317,14 +317,17 @@ struct TileGrid {
   // Calls body(offsets of the tile's first element in each operand, rows, columns) for tiles [begin, end).
   template <class Body>
   void each(const Geometry& g, int operands, int64_t begin, int64_t end, const Body& body) const {
-    int64_t column_tile = begin % column_tiles;
-    int64_t row_tile = begin / column_tiles % row_tiles;
-    int64_t plane = begin / column_tiles / row_tiles;
+    int64_t column_tile = 0, row_tile = 0, plane = 0;
+    if (begin != 0) {
+      column_tile = begin % column_tiles;
+      row_tile = begin / column_tiles % row_tiles;
+      plane = begin / column_tiles / row_tiles;
+    }
     int64_t index[kMaxDims];
     int64_t base[kMaxOperands] = {};
     for (int d = g.dims - 3; d >= 0; --d) {
-      index[d] = plane % g.size[d];
-      plane /= g.size[d];
+      index[d] = plane == 0 ? 0 : plane % g.size[d];
+      plane = plane == 0 ? 0 : plane / g.size[d];
       for (int k = 0; k < operands; ++k) base[k] += index[d] * g.stride[d][k];
     }
     const int64_t* row_stride = g.stride[g.dims > 1 ? g.dims - 2 : 0];  // multiplied by 0 when there are no rows
@@ -523,7 +526,7 @@ TileGrid choose_grid(const StridedCall& s) {
     const bool whole_rows = in_place && !s.stream;
     return {g, 1, whole_rows ? std::min(columns, kParallelGrain) : kTile};
   }
-  return {g, std::min(rows, kTile / columns), columns};
+  return {g, rows * columns <= kTile ? rows : kTile / columns, columns};
 }
 
 inline void fill_call(DenseCall& call, const PointwiseLoops& loops, Compute compute, Loop loop, const Param* params,
