@@ -2,11 +2,20 @@
 # examples/<name> is a library of custom operators, loadable at run time: lib/<name>.so.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
+# The precompiled header that programs share.
+file(CONFIGURE OUTPUT program_pch.cpp CONTENT "// Only here so that the precompiled header has a source file.\n")
+add_library(sconce_program_pch OBJECT "${CMAKE_CURRENT_BINARY_DIR}/program_pch.cpp")
+target_precompile_headers(sconce_program_pch PRIVATE
+  "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
+set_target_properties(sconce_program_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(sconce_program_pch PRIVATE -fPIE)  # as for every program: the flags have to be the same
+target_link_libraries(sconce_program_pch PRIVATE Threads::Threads)
+
 # sconce_program(NAME SOURCE...): a program in bin/ that finds the library in ../lib, wherever the two are moved.
 function(sconce_program name)
   add_executable(${name} ${ARGN})
   target_link_libraries(${name} PRIVATE sconce sconce_fmt)
-  target_precompile_headers(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
+  target_precompile_headers(${name} REUSE_FROM sconce_program_pch)
   set_target_properties(${name} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
 endfunction()
 
