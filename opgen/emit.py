@@ -172,12 +172,12 @@ class Family:
                     params, _ = self._typed(op)
                     outs = self._out_names(op)
                     text = f"void {entry.cpp_name}({_declare(params)}, " + ", ".join(f"const Tensor& {o}" for o in outs) + ");"
-                by_namespace.setdefault(device, []).append(text)
+                by_namespace.setdefault("any_device" if device == "any" else device, []).append(text)
             if entry.get("shape") == "cpp":
                 params, _ = self._typed(op)
                 count = len(op.schema.returns)
                 kind = "OutSpec" if count == 1 else f"std::array<OutSpec, {count}>"
-                by_namespace.setdefault("any", []).append(f"{kind} {entry.cpp_name}_spec({_declare(params)});")
+                by_namespace.setdefault("any_device", []).append(f"{kind} {entry.cpp_name}_spec({_declare(params)});")
         out = []
         for namespace, lines in by_namespace.items():
             out += [f"namespace {namespace} {{"] + lines + [f"}}  // namespace {namespace}\n"]
@@ -326,8 +326,8 @@ class Family:
         kernel = entry.data["kernel"]
         if "any" in kernel:
             if op.form == "function":
-                return out + [f"  {'' if written else 'return '}any::{entry.cpp_name}{call};"]
-            return out + self._through_copy(op, params, written, f"any::{entry.cpp_name}{call}")
+                return out + [f"  {'' if written else 'return '}any_device::{entry.cpp_name}{call};"]
+            return out + self._through_copy(op, params, written, f"any_device::{entry.cpp_name}{call}")
         outs = self._out_names(op)
         count = len(outs)
         functional = next(o for o in self.operators if o.entry is entry and o.form == "function")
@@ -365,7 +365,7 @@ class Family:
         arguments = entry.schema.arguments
         shape = entry.get("shape")
         if shape == "cpp":
-            call = f"any::{entry.cpp_name}_spec({', '.join(_name(a) for a in arguments)})"
+            call = f"any_device::{entry.cpp_name}_spec({', '.join(_name(a) for a in arguments)})"
             if count == 1:
                 return [f"  const OutSpec spec0 = {call};"]
             return [f"  const auto specs = {call};"] + [f"  const OutSpec& spec{i} = specs[{i}];" for i in range(count)]

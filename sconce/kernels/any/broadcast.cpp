@@ -2,7 +2,7 @@
 #include "sconce/kernels/any/views.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 
 std::vector<Tensor> broadcast_tensors(TensorList tensors) {
   Dims sizes;
@@ -43,4 +43,4 @@ std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_view index
   return out;
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

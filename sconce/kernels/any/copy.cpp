@@ -5,7 +5,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 namespace {
 
 // The copy that to() makes. A tensor that is not dense keeps no order of dimensions here, unlike clone().
@@ -109,4 +109,4 @@ Tensor data(const Tensor& self) {
 
 Scalar _local_scalar_dense(const Tensor& self) { return item_of(self); }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

@@ -4,7 +4,7 @@
 #include "sconce/kernels/any/options.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 namespace {
 
 using OptDType = std::optional<DType>;
@@ -155,4 +155,4 @@ void resize_as_(const Tensor& self, const Tensor& the_template, OptFormat memory
   self.bump_version();
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

@@ -82,7 +82,7 @@ void fill_tensor(const Tensor& self, const Scalar& value) {
            {element, self.dtype(), none.data()});
 }
 
-namespace any {
+namespace any_device {
 
 void fill__Scalar(const Tensor& self, const Scalar& value) {
   fill_tensor(self, value);
@@ -105,5 +105,5 @@ void zero_(const Tensor& self) {
   self.bump_version();
 }
 
-}  // namespace any
+}  // namespace any_device
 }  // namespace sconce

@@ -2,7 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 
 int64_t Int_Tensor(const Tensor& a) { return item_of(a).to_int(); }
 double Float_Tensor(const Tensor& a) { return item_of(a).to_double(); }
@@ -18,4 +18,4 @@ int64_t len_Tensor(const Tensor& t) {
   return t.size(0);
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

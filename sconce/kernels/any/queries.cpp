@@ -3,7 +3,7 @@
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 
 std::vector<int64_t> size(const Tensor& self) { return self.sizes().vec(); }
 int64_t size_int(const Tensor& self, int64_t dim) {
@@ -58,4 +58,4 @@ DType result_type_Scalar_Scalar(const Scalar& scalar1, const Scalar& scalar2) {
 bool can_cast(DType from_, DType to) { return sconce::can_cast(from_, to); }
 DType promote_types(DType type1, DType type2) { return sconce::promote_types(type1, type2); }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

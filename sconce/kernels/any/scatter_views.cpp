@@ -2,7 +2,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 
 // The geometry counts elements of self's storage, so the copy must have self's place in a storage of the same size.
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntList size, IntList stride,
@@ -18,4 +18,4 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntList size, I
   return out;
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

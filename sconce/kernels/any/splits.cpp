@@ -7,7 +7,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -182,4 +182,4 @@ void unsafe_split_with_sizes_out(const Tensor& self, IntList split_sizes, int64_
   copy_to(split_with_sizes(self, split_sizes, dim), out);
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

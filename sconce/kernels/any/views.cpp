@@ -7,7 +7,7 @@
 #include "sconce/kernels/any/view_geometry.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 
 Tensor alias(const Tensor& self) { return view_of(self, geometry_of(self)); }
 Tensor detach(const Tensor& self) { return alias(self); }
@@ -289,4 +289,4 @@ Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step)
   return view_of(self, g);
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

@@ -6,7 +6,7 @@
 
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 
 Tensor alias(const Tensor& self);
 Tensor view(const Tensor& self, IntList size);
@@ -21,4 +21,4 @@ Tensor expand(const Tensor& self, IntList size, bool implicit);
 Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
 Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step);
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device
