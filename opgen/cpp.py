@@ -21,6 +21,11 @@ def identifier(name):
     return name + "_" if name in _KEYWORDS else name
 
 
+def function_name(name):
+    """Of the typed function of an operator: namespaces of kernels have some of the names already (any, cpu)."""
+    return name + "_" if name in _KEYWORDS or name in ("any", "cpu", "cuda", "boxed", "script") else name
+
+
 def argument_type(text):
     """The C++ parameter type for a schema type, or None where only a boxed call can pass it."""
     optional = text.endswith("?")

@@ -101,7 +101,7 @@ class Family:
             returns = "const Tensor&" if len(outs) == 1 else "void"
             return f"{api}{returns} {cpp.identifier(op.schema.name)}_out({first}{', ' + tail if tail else ''})"
         returns = "const Tensor&" if written and len(written) == 1 else ("void" if written else result)
-        return f"{api}{returns} {cpp.identifier(op.schema.name)}({_declare(params, defaults=defaults)})"
+        return f"{api}{returns} {cpp.function_name(op.schema.name)}({_declare(params, defaults=defaults)})"
 
     def methods(self):
         out = []
@@ -119,7 +119,7 @@ class Family:
                 continue  # Tensor has these itself
             out.append((f"SCONCE_API {returns} {name}({_declare(params[1:], defaults=True)}) const;",
                         f"{returns} Tensor::{name}({_declare(params[1:])}) const "
-                        f"{{ return sconce::{name}({', '.join(['*this'] + [_name(a) for _, a in params[1:]])}); }}"))
+                        f"{{ return sconce::{cpp.function_name(op.schema.name)}({', '.join(['*this'] + [_name(a) for _, a in params[1:]])}); }}"))
         return out
 
     # Glue ------------------------------------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ class Family:
         entry = op.entry
         if op.form != "function":
             plain = [_name(a) for _, a in params if not (op.form == "out" and a.written)]
-            return self._through_copy(op, params, written, f"{cpp.identifier(entry.schema.name)}({', '.join(plain)})")
+            return self._through_copy(op, params, written, f"sconce::{cpp.function_name(entry.schema.name)}({', '.join(plain)})")
         lines = self._script(entry, "body", lambda: script.translate_body(
             entry.data["body"], entry.schema.arguments, self.schemas, entry.schema.returns))
         return self._checks(op) + lines

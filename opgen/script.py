@@ -443,7 +443,7 @@ class Translator:
         keywords = {k.arg: k.value for k in node.keywords}
         args = [self._argument(a) for a in positional]
         if not keywords:
-            return f"sconce::{cpp.identifier(name)}({', '.join(args)})"
+            return f"sconce::{cpp.function_name(name)}({', '.join(args)})"
         reasons = []
         for schema in candidates:
             names = [a.name for a in schema.arguments]
@@ -462,7 +462,7 @@ class Translator:
                 else:
                     break
             else:
-                return f"sconce::{cpp.identifier(name)}({', '.join(filled)})"
+                return f"sconce::{cpp.function_name(name)}({', '.join(filled)})"
             reasons.append(f"{schema.key} needs more arguments")
         raise ScriptError(node.lineno, f"no overload of '{name}' takes these arguments: " + "; ".join(reasons))
 
