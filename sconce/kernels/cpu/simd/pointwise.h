@@ -4,6 +4,7 @@
 
 #include "sconce/kernels/cpu/simd/complex.h"
 #include "sconce/kernels/cpu/simd/math.h"
+#include "sconce/kernels/cpu/simd/special.h"
 #include "sconce/kernels/cpu/simd/vec.h"
 #include "sconce/tensor/loop.h"
 
