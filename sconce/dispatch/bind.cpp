@@ -64,21 +64,26 @@ const Op& resolve_overload(std::string_view name, const std::vector<Value>& args
   return resolve(name, args, kwargs, bound);
 }
 
-std::vector<Value> call_op(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs) {
+ResolvedCall resolve_call(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs) {
+  ResolvedCall call;
   const size_t space = name.find("::");
-  const Op* op = nullptr;
-  std::vector<Value> bound;
   if (name.find('.', space == std::string_view::npos ? 0 : space) == std::string_view::npos) {
-    op = &resolve(name, args, kwargs, bound);
+    call.op = &resolve(name, args, kwargs, call.args);
   } else {
-    op = find_op(name);
-    if (!op) fail_as(ErrorKind::not_implemented, "there is no operator '{}'", name);
-    bound = bind_arguments(op->schema(), std::move(args), std::move(kwargs));
+    call.op = find_op(name);
+    if (!call.op) fail_as(ErrorKind::not_implemented, "there is no operator '{}'", name);
+    call.args = bind_arguments(call.op->schema(), std::move(args), std::move(kwargs));
   }
-  SCONCE_CHECK_AS(not_implemented, !op->schema().is_varret, "{} cannot be called by name: {}",
-                  op->qualified_name(), op->schema().to_string());
-  std::vector<Value> returns(op->schema().returns.size());
-  op->call_boxed(bound.data(), returns.data());
+  const Schema& schema = call.op->schema();
+  SCONCE_CHECK_AS(not_implemented, !schema.is_vararg && !schema.is_varret, "{} cannot be called by name: {}",
+                  schema.qualified_name(), schema.to_string());
+  return call;
+}
+
+std::vector<Value> call_op(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs) {
+  ResolvedCall call = resolve_call(name, std::move(args), std::move(kwargs));
+  std::vector<Value> returns(call.op->schema().returns.size());
+  call.op->call_boxed(call.args.data(), returns.data());
   return returns;
 }
 

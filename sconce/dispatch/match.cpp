@@ -309,6 +309,12 @@ class Matcher {
 
 }  // namespace
 
+bool convert_value(const Value& v, TypePtr type, Value& out) {
+  if (!has_variable(type)) return fits(v, plain_type(type), true, out);
+  out = v;
+  return Variables().unify(type, v.type());
+}
+
 bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs, bool convert,
                      std::vector<Value>& bound, std::string* reason) {
   return Matcher(schema, args, kwargs, convert, reason).run(bound);

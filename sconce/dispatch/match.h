@@ -19,4 +19,14 @@ namespace sconce {
 bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs, bool convert,
                      std::vector<Value>& bound, std::string* reason);
 
+// One value for a type, conversions allowed. False when it does not fit.
+bool convert_value(const Value& v, TypePtr type, Value& out);
+
+// The operator that a call by name means ("aten::add" or "aten::add.Tensor"), with its arguments bound.
+struct ResolvedCall {
+  const Op* op;
+  std::vector<Value> args;
+};
+ResolvedCall resolve_call(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs);
+
 }  // namespace sconce
