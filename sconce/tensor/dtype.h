@@ -24,6 +24,9 @@ enum class DType : int8_t {
   bfloat16 = 15,
 };
 
+// A name only: what float16 and a complex number promote to. No tensor has it; making one throws Error.
+inline constexpr DType kComplex32{8};
+
 inline constexpr int kDTypeSlots = 16;  // one more than the largest number above
 inline constexpr DType kAllDTypes[] = {DType::bool_,    DType::uint8,    DType::int8,    DType::int16,
                                        DType::int32,    DType::int64,    DType::float16, DType::bfloat16,
@@ -40,7 +43,7 @@ struct DTypeInfo {
 inline constexpr DTypeInfo kDTypeInfo[kDTypeSlots] = {
     {1, Category::integral}, {1, Category::integral}, {2, Category::integral},  {4, Category::integral},
     {8, Category::integral}, {2, Category::floating}, {4, Category::floating},  {8, Category::floating},
-    {0, Category::boolean},  {8, Category::complex},  {16, Category::complex},  {1, Category::boolean},
+    {4, Category::complex},  {8, Category::complex},  {16, Category::complex},  {1, Category::boolean},
     {0, Category::boolean},  {0, Category::boolean},  {0, Category::boolean},   {2, Category::floating}};
 }  // namespace detail
 

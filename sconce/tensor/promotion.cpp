@@ -22,6 +22,15 @@ DType promote_types(DType a, DType b) {
   return a;
 }
 
+namespace {
+
+DType complex_of(DType t) {
+  if (t == DType::float16) return kComplex32;
+  return t == DType::float64 ? DType::complex128 : DType::complex64;
+}
+
+}  // namespace
+
 void ResultType::add(int group, DType t) {
   type_[group] = has_[group] ? promote_types(type_[group], t) : t;
   has_[group] = true;
@@ -53,8 +62,8 @@ DType ResultType::get() const {
       result = type_[group];
       any = true;
     } else if (category(type_[group]) > category(result)) {
-      // A complex number next to a float64 stays as precise as the tensor.
-      result = promote_types(type_[group], result);
+      // Next to floating numbers a complex one is as precise as they are.
+      result = is_floating(result) ? complex_of(result) : promote_types(type_[group], result);
     }
   }
   return result;

@@ -8,12 +8,16 @@
 namespace sconce {
 namespace {
 
+// Python's repr: as few digits as give the number back, with an exponent below 1e-4 and from 1e16.
 std::string number(double v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
+  const double magnitude = std::abs(v);
+  const bool plain = magnitude == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
   char text[40];
-  std::string s(text, std::to_chars(text, text + sizeof text, v).ptr);
-  if (s.find_first_of(".e") == std::string::npos) s += ".0";
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  std::string s(text, std::to_chars(text, text + sizeof text, v, format).ptr);
+  if (plain && s.find('.') == std::string::npos) s += ".0";
   return s;
 }
 

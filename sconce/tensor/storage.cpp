@@ -59,10 +59,29 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* cont
   return Ref<Storage>::adopt(s);
 }
 
-static void free_data(Storage& s) noexcept {
-  if (s.kind == Storage::Kind::pooled) free_block(s.data, s.data_class);
+namespace {
+
+// Memory that a storage has outgrown while other tensors looked at it. They keep pointers of their own, so it lives as
+// long as the storage; a pooled storage keeps the list in `context`.
+struct Outgrown {
+  void* data;
+  uint8_t size_class;
+  Outgrown* next;
+};
+
+void free_data(Storage& s) noexcept {
   if (s.kind == Storage::Kind::foreign && s.deleter) s.deleter(s.context);
+  if (s.kind != Storage::Kind::pooled) return;
+  free_block(s.data, s.data_class);
+  for (auto* old = static_cast<Outgrown*>(s.context); old;) {
+    Outgrown* next = old->next;
+    free_block(old->data, old->size_class);
+    delete old;
+    old = next;
+  }
 }
+
+}  // namespace
 
 void resize_storage(Storage& s, size_t nbytes) {
   if (s.kind == Storage::Kind::none || nbytes <= s.nbytes) {
@@ -73,7 +92,13 @@ void resize_storage(Storage& s, size_t nbytes) {
                nbytes);
   const Block block = allocate_block(nbytes);
   if (s.nbytes != 0) std::memcpy(block.data, s.data, s.nbytes);
-  free_data(s);
+  if (s.kind == Storage::Kind::pooled) {
+    if (s.count.unique()) {
+      free_block(s.data, s.data_class);
+    } else {
+      s.context = new Outgrown{s.data, s.data_class, static_cast<Outgrown*>(s.context)};
+    }
+  }
   s.kind = Storage::Kind::pooled;
   s.data = block.data;
   s.data_class = block.size_class;

@@ -23,8 +23,10 @@ int64_t checked_numel(IntList sizes) {
 Dims dense_strides_in_order(IntList sizes, IntList order) {
   Dims strides(sizes.size());
   int64_t step = 1;
-  for (int64_t d : order) {
+  for (size_t i = 0; i < order.size(); ++i) {
+    const int64_t d = order[i];
     strides[d] = step;
+    if (i + 1 == order.size()) break;  // the outermost size is in no stride
     SCONCE_CHECK(!__builtin_mul_overflow(step, std::max<int64_t>(sizes[d], 1), &step),
                  "the strides of {} do not fit into 64 bits", sizes);
   }
@@ -41,9 +43,17 @@ Dims dense_strides(IntList sizes, MemoryFormat format) {
     order.push_back(1);
     for (int64_t d = rank - 1; d >= 2; --d) order.push_back(d);
     order.push_back(0);
-  } else {
-    for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
+    // Unlike row-major strides, these become 0 behind a size of 0, as in PyTorch.
+    Dims strides(sizes.size());
+    int64_t step = 1;
+    for (int64_t d : order) {
+      strides[d] = step;
+      SCONCE_CHECK(d == 0 || !__builtin_mul_overflow(step, sizes[d], &step), "the strides of {} do not fit into 64 bits",
+                   sizes);
+    }
+    return strides;
   }
+  for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
   return dense_strides_in_order(sizes, order);
 }
 
@@ -121,8 +131,8 @@ StrideFacts stride_facts(IntList sizes, IntList strides) {
   for (int64_t s : sizes) empty |= s == 0;
   StrideFacts facts{};
   facts.contiguous = empty || row_major(sizes, strides);
-  facts.channels_last = sizes.size() == 4 && (empty || follows(sizes, strides, IntList(kOrder4, 4)));
-  facts.channels_last_3d = sizes.size() == 5 && (empty || follows(sizes, strides, IntList(kOrder5, 5)));
+  facts.channels_last = sizes.size() == 4 && follows(sizes, strides, IntList(kOrder4, 4));
+  facts.channels_last_3d = sizes.size() == 5 && follows(sizes, strides, IntList(kOrder5, 5));
   facts.dense = facts.contiguous || facts.channels_last || facts.channels_last_3d || dense_in_some_order(sizes, strides);
   return facts;
 }
@@ -176,12 +186,14 @@ Dims expanded_strides(IntList sizes, IntList strides, IntList target) {
   SCONCE_CHECK(target.size() >= sizes.size(), "cannot expand {} to {}: fewer dimensions", sizes, target);
   const size_t lead = target.size() - sizes.size();
   Dims out(target.size(), 0);
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const bool repeats = sizes[i] == 1 && target[lead + i] != 1;
-    SCONCE_CHECK(repeats || sizes[i] == target[lead + i],
+  for (size_t i = target.size(); i-- > 0;) {
+    const int64_t size = i < lead ? 1 : sizes[i - lead];
+    SCONCE_CHECK(size == 1 || size == target[i],
                  "the expanded size ({}) must match the existing size ({}) at dimension {}: {} does not expand to {}",
-                 target[lead + i], sizes[i], lead + i, sizes, target);
-    out[lead + i] = repeats ? 0 : strides[i];
+                 target[i], size, i, sizes, target);
+    if (size != target[i] || sizes.empty()) continue;  // repeats
+    // A new dimension of size 1 gets the stride that a contiguous tensor would have there.
+    out[i] = i >= lead ? strides[i - lead] : target[i + 1] * out[i + 1];
   }
   return out;
 }
@@ -211,25 +223,18 @@ Dims infer_size(IntList sizes, int64_t numel) {
     SCONCE_CHECK(known == numel, "shape '{}' is invalid for input of size {}", sizes, numel);
     return out;
   }
-  SCONCE_CHECK(known != 0, "cannot reshape tensor of {} elements into shape {} because the unspecified dimension size -1 can be any value",
-               numel, sizes);
-  SCONCE_CHECK(numel % known == 0, "shape '{}' is invalid for input of size {}", sizes, numel);
+  SCONCE_CHECK(known != 0 || numel != 0,
+               "cannot reshape tensor of 0 elements into shape {} because the unspecified dimension size -1 can be any value",
+               sizes);
+  SCONCE_CHECK(known != 0 && numel % known == 0, "shape '{}' is invalid for input of size {}", sizes, numel);
   out[*open] = numel / known;
   return out;
 }
 
 std::optional<Dims> view_strides(IntList old_sizes, IntList old_strides, IntList sizes) {
   Dims out(sizes.size(), 0);
-  int64_t numel = 1;
-  for (int64_t s : old_sizes) numel *= s;
-  if (numel == 0) {
-    if (old_sizes == sizes) return Dims(old_strides);
-    int64_t step = 1;
-    for (size_t d = sizes.size(); d-- > 0;) {
-      out[d] = step;
-      step *= std::max<int64_t>(sizes[d], 1);
-    }
-    return out;
+  if (std::find(old_sizes.begin(), old_sizes.end(), 0) != old_sizes.end()) {
+    return old_sizes == sizes ? Dims(old_strides) : dense_strides(sizes);
   }
   if (old_sizes.empty()) {
     for (auto& s : out) s = 1;

@@ -34,6 +34,7 @@ Ref<TensorImpl> new_impl() {
 }
 
 uint64_t base_meta(DType dtype, Device device) {
+  SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
   return static_cast<uint64_t>(backend_key(device).bits()) | static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.type)) << TensorImpl::kDeviceAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt;
@@ -44,6 +45,7 @@ constexpr uint64_t kGeometryBits = 0xffull << TensorImpl::kRankAt | TensorImpl::
 
 void write_geometry(TensorImpl& t, IntList sizes, IntList strides, int64_t numel, uint64_t facts) {
   const size_t rank = sizes.size();
+  SCONCE_CHECK(rank <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, rank);
   t.meta = (t.meta & ~kGeometryBits) | static_cast<uint64_t>(rank) << TensorImpl::kRankAt | facts;
   t.numel = numel;
   if (rank <= TensorImpl::kInlineRank) {
@@ -52,7 +54,6 @@ void write_geometry(TensorImpl& t, IntList sizes, IntList strides, int64_t numel
     for (size_t i = 0; i < rank; ++i) t.dims[rank + i] = strides[i];
     return;
   }
-  SCONCE_CHECK(rank <= kMaxRank, "a tensor has at most {} dimensions, got {}", kMaxRank, rank);
   if (!t.extra) t.extra = new Extra;
   std::vector<int64_t> dims(sizes.begin(), sizes.end());
   dims.insert(dims.end(), strides.begin(), strides.end());
@@ -66,15 +67,15 @@ uint64_t fact_bits(IntList sizes, IntList strides) {
 }
 
 int64_t plain_numel(IntList sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  return n;
+  uint64_t n = 1;  // unsigned: next to a size of 0 the others may be any
+  for (int64_t s : sizes) n *= static_cast<uint64_t>(s);
+  return static_cast<int64_t>(n);
 }
 
 // Throws when an element of the geometry lies outside of nbytes.
 void check_bounds(DType dtype, IntList sizes, IntList strides, int64_t offset, size_t nbytes) {
   SCONCE_CHECK(sizes.size() == strides.size(), "sizes {} and strides {} must have the same length", sizes, strides);
-  SCONCE_CHECK(offset >= 0, "storage offset must not be negative, got {}", offset);
+  SCONCE_CHECK(offset >= 0 && offset <= INT64_MAX / 16, "invalid storage offset {}", offset);
   for (int64_t s : strides) SCONCE_CHECK(s >= 0, "strides must not be negative, got {}", strides);
   if (checked_numel(sizes) == 0) return;
   int64_t last = offset;
@@ -108,8 +109,15 @@ void destroy(TensorImpl* impl) noexcept {
   free_block(impl, kImplClass);
 }
 
-int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
-int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
+int64_t Tensor::size(int64_t d) const {
+  SCONCE_CHECK_AS(index, dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
+  return sizes()[wrap_dim(d, dim())];
+}
+
+int64_t Tensor::stride(int64_t d) const {
+  SCONCE_CHECK_AS(index, dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
+  return strides()[wrap_dim(d, dim())];
+}
 
 uint32_t Tensor::version() const {
   SCONCE_CHECK(!(impl_->meta & TensorImpl::inference), "inference tensors do not track a version counter");
@@ -117,8 +125,9 @@ uint32_t Tensor::version() const {
 }
 
 Tensor make_tensor_unchecked(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+  const uint64_t meta = base_meta(dtype, storage->device);  // may throw, so before the impl, which starts without values
   Ref<TensorImpl> t = new_impl();
-  t->meta = base_meta(dtype, storage->device);
+  t->meta = meta;
   t->data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(storage->data) + offset * static_cast<int64_t>(item_size(dtype)));
   t->storage = storage.leak();
   t->autograd = nullptr;
@@ -147,13 +156,14 @@ Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t off
 Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat format) {
   const int64_t numel = checked_numel(sizes);
   if (format == MemoryFormat::contiguous && sizes.size() <= TensorImpl::kInlineRank && sizes.size() != 4 &&
-      sizes.size() != 5) [[likely]] {
+      sizes.size() != 5 && numel != 0) [[likely]] {
     // The common case without a detour: strides are written in place, all facts are known.
+    const size_t rank = sizes.size();
+    const uint64_t meta = base_meta(dtype, device) | static_cast<uint64_t>(rank) << TensorImpl::kRankAt |
+                          TensorImpl::contiguous | TensorImpl::dense;
     Ref<Storage> storage = make_storage(bytes_for(numel, dtype), device);
     Ref<TensorImpl> t = new_impl();
-    const size_t rank = sizes.size();
-    t->meta = base_meta(dtype, device) | static_cast<uint64_t>(rank) << TensorImpl::kRankAt | TensorImpl::contiguous |
-              TensorImpl::dense;
+    t->meta = meta;
     t->data = storage->data;
     t->numel = numel;
     t->storage = storage.leak();
