@@ -138,14 +138,17 @@ GEMM_INLINE Vec<T> add_pairs(Vec<T> a, Vec<T> b) {
 
 // The sums of all lanes of each of Count vectors (a power of two, at most the number of lanes), in the first Count lanes.
 // Each sum is formed in the same order whatever Count is.
-template <class T, int Count>
+template <class T, int Count, int Width = lanes<T>>
 GEMM_INLINE Vec<T> sums(Vec<T>* vectors) {
-  GEMM_UNROLL for (int count = Count; count > 1; count /= 2) {
-    GEMM_UNROLL for (int i = 0; i < count / 2; i++) vectors[i] = add_pairs<T>(vectors[2 * i], vectors[2 * i + 1]);
+  if constexpr (Count > 1) {
+    GEMM_UNROLL for (int i = 0; i < Count / 2; i++) vectors[i] = add_pairs<T>(vectors[2 * i], vectors[2 * i + 1]);
+    return sums<T, Count / 2, Width / 2>(vectors);
+  } else if constexpr (Width > 1) {
+    vectors[0] = add_pairs<T>(vectors[0], vectors[0]);
+    return sums<T, 1, Width / 2>(vectors);
+  } else {
+    return vectors[0];
   }
-  Vec<T> result = vectors[0];
-  GEMM_UNROLL for (int width = lanes<T> / Count; width > 1; width /= 2) result = add_pairs<T>(result, result);
-  return result;
 }
 
 // Half-width storage. What a tile computes in is float; bfloat16 and float16 are converted on load and store.
