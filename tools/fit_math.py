@@ -94,8 +94,10 @@ emit("tanh_small", "(tanh(x) - x) / x^3 in x^2, x < 0.6", lambda x: (mp.tanh(x) 
      lambda x: x**3 / mp.tanh(x), tiny, "0.6", 5, 11, square)
 emit("erf_small", "erf(x) / x - 1 in x^2, x < 0.93", lambda x: mp.erf(x) / x - 1,
      lambda x: x / mp.erf(x), tiny, "0.93", 5, 11, square)
-emit("erf_large", "log(erfc(x)), 0.92 < x < 4 (float) or 6 (double)", lambda x: mp.log(mp.erfc(x)),
-     lambda x: mp.erfc(x) / mp.erf(x), "0.92", "4", 8, None)
+emit("erf_large", "log2(erfc(x)), 0.92 < x < 4", lambda x: mp.log(mp.erfc(x), 2),
+     lambda x: mp.erfc(x) / mp.erf(x) * mp.log(2), "0.92", "4", 8, None)
+# Only for 1 - 2^w, so the error counts a quarter
+emit("erf_exp2", "2^r, |r| < 1/2", lambda r: mp.mpf(2)**r, lambda r: mp.mpf(2)**-r, "-0.5", "0.5", 5, None)
 emit("erf_large", "log(erfc(x)), 0.92 < x < 6", lambda x: mp.log(mp.erfc(x)),
      lambda x: mp.erfc(x) / mp.erf(x), "0.92", "6", None, 21)
 quarter = mp.pi / 4 * mp.mpf("1.01")

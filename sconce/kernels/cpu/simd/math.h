@@ -267,15 +267,25 @@ SCONCE_VEC V tanh_(V x) {
   const V large = 1 - 2 / (exp_(b + b) + 1);
   return copysign(a < static_cast<typename Lane<V>::T>(0.575) ? small : large, x);
 }
-template <class V>
-SCONCE_VEC V erf_(V x) {
-  const V a = abs(x);
-  const V small = fma(a, SCONCE_POLYNOMIAL(V, a * a, erf_small), a);
-  const V b = limit(a, 0, is_f32<V> ? 4 : 6);
-  typename Lane<V>::Bits n;
-  const V r = reduce_exp(SCONCE_POLYNOMIAL(V, b, erf_large), n);
-  const V large = 1 - (expm1_reduced(r) + 1) * power_of_two(n);
-  return copysign(a < static_cast<typename Lane<V>::T>(0.925) ? small : large, x);
+// Up to 0.925 a polynomial, then 1 - erfc with a polynomial for the logarithm of erfc.
+SCONCE_VEC F32 erf_(F32 x) {
+  const F32 a = abs(x);
+  const F32 small = fma(a, polynomial(a * a, erf_small_f32), a);
+  const F32 b = a > 4 ? splat<F32>(4) : a;
+  const F32 w = polynomial(b, erf_large_f32);
+  const F32 z = w + 0x1.8p23f;
+  const F32 p = polynomial(w - (z - 0x1.8p23f), erf_exp2_f32);
+  const F32 large = 1 - as_float(as_bits(p) + (as_bits(z) << 23));  // the low bits of z are the integer: p 2^n
+  return copysign(a >= 0.925f ? large : small, x);  // NaN is small
+}
+SCONCE_VEC F64 erf_(F64 x) {
+  const F64 a = abs(x);
+  const F64 small = fma(a, polynomial(a * a, erf_small_f64), a);
+  const F64 b = a > 6 ? splat<F64>(6) : a;
+  I64 n;
+  const F64 r = reduce_exp(polynomial(b, erf_large_f64), n);
+  const F64 large = 1 - (expm1_reduced(r) + 1) * power_of_two(n);
+  return copysign(a >= 0.925 ? large : small, x);
 }
 template <class V>
 SCONCE_VEC V sinh_(V x) {

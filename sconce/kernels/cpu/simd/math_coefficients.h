@@ -57,11 +57,16 @@ constexpr double erf_small_f64[] = {
     0x1.565bcd076cb08p-8, -0x1.c02db291f5226p-11, 0x1.f9a2f74faedf2p-14, -0x1.f4ce435141be6p-17,
     0x1.b9aa56cc94926p-20, -0x1.5d226da098a3dp-23, 0x1.df70554b7c202p-27, -0x1.c6c82382e5d43p-31,
 };
-// log(erfc(x)), 0.92 < x < 4 (float) or 6 (double): relative error 2^-34.8
+// log2(erfc(x)), 0.92 < x < 4: relative error 2^-34.8
 constexpr float erf_large_f32[] = {
-    0x1.5061b40000000p-13f, -0x1.2122980000000p+0f, -0x1.445fd20000000p-1f, -0x1.ba6aa80000000p-4f,
-    0x1.97e1ca0000000p-6f, -0x1.09a5020000000p-8f, 0x1.9ff32c0000000p-12f, -0x1.e00e2e0000000p-17f,
-    -0x1.185dcc0000000p-21f,
+    0x1.e54bd00000000p-13f, -0x1.a122420000000p+0f, -0x1.d3f9220000000p-1f, -0x1.3f22da0000000p-3f,
+    0x1.2639840000000p-5f, -0x1.7f3e7e0000000p-8f, 0x1.2c0b5e0000000p-11f, -0x1.5a496a0000000p-16f,
+    -0x1.947bb40000000p-21f,
+};
+// 2^r, |r| < 1/2: relative error 2^-23.7
+constexpr float erf_exp2_f32[] = {
+    0x1.0000020000000p+0f, 0x1.62e4280000000p-1f, 0x1.ebf9180000000p-3f, 0x1.c6b6e40000000p-5f,
+    0x1.3d0c520000000p-7f, 0x1.5c092c0000000p-10f,
 };
 // log(erfc(x)), 0.92 < x < 6: relative error 2^-65.5
 constexpr double erf_large_f64[] = {
