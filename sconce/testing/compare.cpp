@@ -69,7 +69,7 @@ Difference compare_values(const std::vector<T>& got, const std::vector<T>& expec
     if (g == e || (is_nan(g) && is_nan(e))) continue;
     const double error = distance(g, e);
     const double allowed = tolerance.absolute + tolerance.relative * magnitude(e) + tolerance.of_largest * largest;
-    if (std::isfinite(error) && std::isfinite(magnitude(e)) && error <= allowed) continue;
+    if (!std::is_same_v<C, int64_t> && std::isfinite(error) && std::isfinite(magnitude(e)) && error <= allowed) continue;
     if (wrong++ == 0) first = i;
     if (std::isfinite(error) && error > worst_error) worst_error = error, worst = i;
   }
