@@ -9,6 +9,35 @@
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
+
+Dims ordered_strides(IntList sizes, const Dims* strides, int inputs) {
+  const auto rank = static_cast<int64_t>(sizes.size());
+  Dims order;
+  for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
+  const auto compare = [&](int64_t a, int64_t b) {  // 1: a belongs outside of b
+    for (int i = 0; i < inputs; ++i) {
+      const int64_t x = strides[i][a], y = strides[i][b];
+      if (x == 0 || y == 0) continue;
+      if (x != y) return x < y ? -1 : 1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
+  };
+  for (int64_t i = 1; i < rank; ++i) {
+    int64_t at = i;
+    for (int64_t j = i - 1; j >= 0; --j) {
+      const int c = compare(order[j], order[at]);
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  return dense_strides_in_order(sizes, order);
+}
+
 namespace {
 
 Param to_param(const Scalar& s) {
@@ -55,36 +84,6 @@ DType result_dtype(const PointwiseLoops& loops, DType common) {
     case LoopResult::real: return real_dtype(common);
   }
   return common;
-}
-
-// Where the output goes when it is not given: dense, in the order of dimensions that the operands have. The first operand
-// that tells two dimensions apart decides; where none does, the order is row-major.
-Dims output_strides(IntList sizes, const Dims* strides, int inputs) {
-  const auto rank = static_cast<int64_t>(sizes.size());
-  Dims order;
-  for (int64_t d = rank - 1; d >= 0; --d) order.push_back(d);
-  const auto compare = [&](int64_t a, int64_t b) {  // 1: a belongs outside of b
-    for (int i = 0; i < inputs; ++i) {
-      const int64_t x = strides[i][a], y = strides[i][b];
-      if (x == 0 || y == 0) continue;
-      if (x != y) return x < y ? -1 : 1;
-      if (sizes[a] > sizes[b]) return 1;
-    }
-    return 0;
-  };
-  for (int64_t i = 1; i < rank; ++i) {
-    int64_t at = i;
-    for (int64_t j = i - 1; j >= 0; --j) {
-      const int c = compare(order[j], order[at]);
-      if (c > 0) {
-        std::swap(order[j], order[at]);
-        at = j;
-      } else if (c < 0) {
-        break;
-      }
-    }
-  }
-  return dense_strides_in_order(sizes, order);
 }
 
 bool same_geometry(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes() && a.strides() == b.strides(); }
@@ -141,7 +140,7 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
       out = in[0]->is_contiguous() ? empty_tensor(sizes, result, device)
                                    : empty_strided_tensor(sizes, in[0]->strides(), result, device);
     } else {
-      out = empty_strided_tensor(sizes, output_strides(sizes, strides, inputs), result, device);
+      out = empty_strided_tensor(sizes, ordered_strides(sizes, strides, inputs), result, device);
     }
   } else {
     SCONCE_CHECK(can_cast(result, given.dtype()), "result type {} can't be cast to the desired output type {}",

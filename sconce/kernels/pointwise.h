@@ -22,6 +22,10 @@ struct PointwiseRule {
   uint8_t integral_params;   // bit k: must be an integer when the common dtype is one, a bool only with bools (alpha)
 };
 
+// Where a fresh output goes: dense, in the order of dimensions that the operands have (strides expanded to `sizes`). The
+// first operand that tells two dimensions apart decides; where none does, the order is row-major.
+Dims ordered_strides(IntList sizes, const Dims* strides, int inputs);
+
 // `in` has loops->inputs pointers, `params` loops->params numbers.
 Tensor pointwise(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params);
 // Into in[0]: its shape and dtype stay, and its version is bumped.

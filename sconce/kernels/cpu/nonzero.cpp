@@ -1,0 +1,96 @@
+#include "sconce/kernels/cpu/nonzero.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/fill.h"
+#include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/tensor/element.h"
+
+namespace sconce {
+namespace {
+
+// Calls body(flat position) for every non-zero element. Mostly empty runs of bytes are skipped a word at a time.
+template <class T, class Body>
+void each_nonzero(const T* data, int64_t n, const Body& body) {
+  int64_t i = 0;
+  if constexpr (sizeof(T) == 1) {
+    for (; i + 8 <= n; i += 8) {
+      uint64_t word;
+      std::memcpy(&word, data + i, 8);
+      for (; word != 0; word &= ~(uint64_t{0xff} << (std::countr_zero(word) & ~7))) body(i + (std::countr_zero(word) >> 3));
+    }
+  }
+  for (; i < n; ++i) {
+    if (is_nonzero(data[i])) body(i);
+  }
+}
+
+}  // namespace
+
+Tensor nonzero_positions(const Tensor& t) {
+  SCONCE_CHECK_AS(not_implemented, !t.is_meta(), "the result's size depends on values, which a meta tensor does not have");
+  const Tensor dense = contiguous_tensor(t);
+  return visit_dtype(t.dtype(), [&]<class T>() {
+    const T* data = dense.data<T>();
+    int64_t count = 0;
+    each_nonzero(data, t.numel(), [&](int64_t) { ++count; });
+    Tensor out = empty_tensor({count, t.dim()}, DType::int64, t.device());
+    auto* row = out.data<int64_t>();
+    const int64_t rank = t.dim();
+    if (rank == 0) return out;
+    if (rank == 1) {
+      each_nonzero(data, t.numel(), [&](int64_t at) { *row++ = at; });
+      return out;
+    }
+    const int64_t width = t.sizes()[rank - 1];
+    Dims place(static_cast<size_t>(rank), 0);
+    int64_t begin = 0;  // flat position of the row that `place` names
+    each_nonzero(data, t.numel(), [&](int64_t at) {
+      if (at - begin >= width) {
+        int64_t rows = (at - begin) / width;
+        begin += rows * width;
+        for (int64_t d = rank - 2; d >= 0 && rows > 0; --d) {
+          rows += place[d];
+          place[d] = rows % t.sizes()[d];
+          rows /= t.sizes()[d];
+        }
+      }
+      for (int64_t d = 0; d < rank - 1; ++d) row[d] = place[d];
+      row[rank - 1] = at - begin;
+      row += rank;
+    });
+    return out;
+  });
+}
+
+namespace any_device {
+
+Tensor nonzero(const Tensor& self) { return nonzero_positions(self); }
+
+std::vector<Tensor> nonzero_numpy(const Tensor& self) {
+  // A number counts as a vector of one.
+  const Tensor found = nonzero_positions(self.dim() == 0 ? make_view(self, {1}, {1}, self.storage_offset()) : self);
+  std::vector<Tensor> out;
+  for (int64_t d = 0; d < found.sizes()[1]; ++d)
+    out.push_back(make_view(found, {found.sizes()[0]}, {found.strides()[0]}, d));
+  return out;
+}
+
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+  SCONCE_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer, got {}", size);
+  Tensor out = empty_tensor({size, self.dim()}, DType::int64, self.device());
+  fill_tensor(out, fill_value);
+  if (self.is_meta()) return out;
+  const Tensor found = nonzero_positions(self);
+  const int64_t rows = std::min(size, found.sizes()[0]);
+  if (rows > 0 && self.dim() > 0)
+    std::memcpy(out.data(), found.data(), static_cast<size_t>(rows * self.dim()) * sizeof(int64_t));
+  return out;
+}
+
+}  // namespace any_device
+}  // namespace sconce
