@@ -112,7 +112,8 @@ class Pool {
   }
 
  private:
-  // Which ranges of the current region are taken: [0, next) of `ranges`. The epoch makes an old value never equal a new one.
+  // Which ranges of the current region are taken: [0, next) of `ranges`. The epoch makes an old value never equal a new
+  // one.
   struct alignas(8) Claims {
     uint32_t epoch;
     uint16_t next;
@@ -175,7 +176,8 @@ Pool& pool() { return *pool_slot().load(std::memory_order_acquire); }
 int num_threads() noexcept { return pool().size(); }
 
 void set_num_threads(int count) {
-  SCONCE_CHECK(count >= 1 && count <= max_threads, "set_num_threads: expected 1 to {} threads, got {}", max_threads, count);
+  SCONCE_CHECK(count >= 1 && count <= max_threads, "set_num_threads: expected 1 to {} threads, got {}", max_threads,
+               count);
   SCONCE_CHECK(!inside_region, "set_num_threads: called inside a parallel region");
   pool().resize(count);
 }

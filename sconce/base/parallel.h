@@ -7,8 +7,8 @@
 
 namespace sconce {
 
-// The threads that parallel_for may use, the calling one included. 1 when the process starts: the library has no threads
-// until it is told to use some.
+// The threads that parallel_for may use, the calling one included. 1 when the process starts: the library has no
+// threads until it is told to use some.
 SCONCE_API int num_threads() noexcept;
 
 // Starts or ends worker threads so that num_threads() == count. Waits for a parallel region of another thread to end.

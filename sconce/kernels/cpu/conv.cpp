@@ -41,7 +41,8 @@ const DepthwiseTable<T>& depthwise_table(const MatrixKernels& kernels) {
 }
 
 // A convolution is one product or several: a transposed one with strides falls apart into one for every residue of the
-// output position. In each, output position start + q * out_step reads input position q * in_step + offset for every tap.
+// output position. In each, output position start + q * out_step reads input position q * in_step + offset for every
+// tap.
 struct Axis {
   int64_t in, out;
   int64_t count, start, out_step, in_step;
@@ -49,9 +50,7 @@ struct Axis {
 };
 struct Phase {
   Axis axes[max_conv_rank];
-  int64_t taps() const {
-    return static_cast<int64_t>(axes[0].taps.size() * axes[1].taps.size() * axes[2].taps.size());
-  }
+  int64_t taps() const { return static_cast<int64_t>(axes[0].taps.size() * axes[1].taps.size() * axes[2].taps.size()); }
 };
 
 int64_t floor_mod(int64_t a, int64_t b) { return ((a % b) + b) % b; }
@@ -102,31 +101,33 @@ int64_t product(const int64_t* sizes, int rank) {
 
 void check(const ConvShape& shape, DType dtype) {
   SCONCE_CHECK(is_floating(dtype), "convolution: expected a floating point dtype, got {}", dtype_name(dtype));
-  SCONCE_CHECK(shape.rank >= 1 && shape.rank <= max_conv_rank, "convolution: expected 1 to 3 spatial dimensions, got {}",
-               shape.rank);
+  SCONCE_CHECK(shape.rank >= 1 && shape.rank <= max_conv_rank,
+               "convolution: expected 1 to 3 spatial dimensions, got {}", shape.rank);
   SCONCE_CHECK(shape.batch >= 0 && shape.in_channels >= 0 && shape.out_channels >= 0,
                "convolution: sizes must not be negative, got batch {}, in_channels {}, out_channels {}", shape.batch,
                shape.in_channels, shape.out_channels);
   SCONCE_CHECK(shape.groups >= 1 && shape.in_channels % shape.groups == 0 && shape.out_channels % shape.groups == 0,
-               "convolution: groups must divide the channels, got groups {}, in_channels {}, out_channels {}", shape.groups,
-               shape.in_channels, shape.out_channels);
+               "convolution: groups must divide the channels, got groups {}, in_channels {}, out_channels {}",
+               shape.groups, shape.in_channels, shape.out_channels);
   for (int i = 0; i < shape.rank; i++) {
-    SCONCE_CHECK(shape.in[i] >= 0 && shape.out[i] >= 0 && shape.kernel[i] >= 1 && shape.stride[i] >= 1 &&
-                     shape.dilation[i] >= 1,
-                 "convolution: dimension {} makes no sense: in {}, out {}, kernel {}, stride {}, dilation {}", i, shape.in[i],
-                 shape.out[i], shape.kernel[i], shape.stride[i], shape.dilation[i]);
+    SCONCE_CHECK(
+        shape.in[i] >= 0 && shape.out[i] >= 0 && shape.kernel[i] >= 1 && shape.stride[i] >= 1 && shape.dilation[i] >= 1,
+        "convolution: dimension {} makes no sense: in {}, out {}, kernel {}, stride {}, dilation {}", i, shape.in[i],
+        shape.out[i], shape.kernel[i], shape.stride[i], shape.dilation[i]);
   }
 }
 
 bool is_depthwise(const ConvShape& shape) {
-  return !shape.transposed && shape.groups == shape.in_channels && shape.groups == shape.out_channels && shape.groups > 1;
+  return !shape.transposed && shape.groups == shape.in_channels && shape.groups == shape.out_channels &&
+         shape.groups > 1;
 }
 
 // A matrix product of all pixels.
 bool is_pointwise(const ConvShape& shape) {
   if (shape.groups != 1) return false;
   for (int i = 0; i < shape.rank; i++) {
-    if (shape.kernel[i] != 1 || shape.stride[i] != 1 || shape.padding[i] != 0 || shape.out[i] != shape.in[i]) return false;
+    if (shape.kernel[i] != 1 || shape.stride[i] != 1 || shape.padding[i] != 0 || shape.out[i] != shape.in[i])
+      return false;
   }
   return true;
 }
@@ -156,20 +157,23 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
     for (int64_t d : phase.axes[0].taps) {
       for (int64_t h : phase.axes[1].taps) {
         for (int64_t w : phase.axes[2].taps) {
-          const char* at = static_cast<const char*>(weight) +
-                           (d * tap_strides[0] + h * tap_strides[1] + w * tap_strides[2]) * bytes;
+          const char* at =
+              static_cast<const char*>(weight) + (d * tap_strides[0] + h * tap_strides[1] + w * tap_strides[2]) * bytes;
           if (is_depthwise(shape)) {
-            table.copy_rows(storage_of(dtype), at, 0, out_stride, 1, shape.in_channels, packed + tap * shape.in_channels, 0);
+            table.copy_rows(storage_of(dtype), at, 0, out_stride, 1, shape.in_channels,
+                            packed + tap * shape.in_channels, 0);
             tap++;
             continue;
           }
           for (int64_t group = 0; group < shape.groups; group++) {
             const int64_t padded = divide_up(out_channels, table.panel) * table.panel;
             T* to = packed + group * taps * in_channels * padded;
-            const int64_t group_offset = group * (shape.transposed ? in_channels * in_stride : out_channels * out_stride);
+            const int64_t group_offset =
+                group * (shape.transposed ? in_channels * in_stride : out_channels * out_stride);
             for (int64_t column = 0; column < out_channels; column += table.panel) {
-              table.pack_panel(storage_of(dtype), at + (group_offset + column * out_stride) * bytes, in_stride, out_stride,
-                               in_channels, static_cast<int>(std::min<int64_t>(table.panel, out_channels - column)),
+              table.pack_panel(storage_of(dtype), at + (group_offset + column * out_stride) * bytes, in_stride,
+                               out_stride, in_channels,
+                               static_cast<int>(std::min<int64_t>(table.panel, out_channels - column)),
                                to + (column * taps + tap * table.panel) * in_channels);
             }
           }
@@ -205,13 +209,13 @@ struct Call {
   void post(int64_t pixel, int64_t pixel_step, int64_t pixels, int64_t channel, int64_t channels) const {
     if (!epilogue.post) return;
     if (pixel_step == 1) {
-      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1, pixel, channel,
-                    pixels, channels);
+      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1, pixel,
+                    channel, pixels, channels);
       return;
     }
     for (int64_t i = 0; i < pixels; i++, pixel += pixel_step) {
-      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1, pixel, channel, 1,
-                    channels);
+      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1, pixel,
+                    channel, 1, channels);
     }
   }
 };
@@ -238,7 +242,8 @@ void run_depthwise(const Call<T>& call, const T* packed, const DepthwiseTable<T>
         for (int64_t h_offset : height.offsets) {
           const int64_t from_d = d * depth.in_step + d_offset, from_h = h * height.in_step + h_offset;
           if (from_d >= 0 && from_d < depth.in && from_h >= 0 && from_h < height.in) {
-            input_rows[args.kernel_rows] = call.x + ((n * depth.in + from_d) * height.in + from_h) * width.in * channels;
+            input_rows[args.kernel_rows] =
+                call.x + ((n * depth.in + from_d) * height.in + from_h) * width.in * channels;
             weight_rows[args.kernel_rows++] = weights;
           }
           weights += kernel_width * channels;
@@ -263,7 +268,7 @@ void run_depthwise(const Call<T>& call, const T* packed, const DepthwiseTable<T>
 // An input with few channels is copied into a frame of zeros, so that the window of an output pixel is a few long runs.
 template <class T>
 struct Frame {
-  const T* data = nullptr;  // null: not framed
+  const T* data = nullptr;                   // null: not framed
   int64_t depth = 0, height = 0, width = 0;  // pixels of a framed image
 
   static bool wanted(const ConvShape& shape, int lanes) {
@@ -290,7 +295,8 @@ struct Frame {
         const int64_t h = r % height + h_axis.offsets.front(), d = r / height % depth + d_axis.offsets.front();
         const int64_t n = r / height / depth, first = w_axis.offsets.front();
         T* to = frame + r * row;
-        const int64_t from = std::clamp<int64_t>(-first, 0, width), until = std::clamp<int64_t>(w_axis.in - first, from, width);
+        const int64_t from = std::clamp<int64_t>(-first, 0, width),
+                      until = std::clamp<int64_t>(w_axis.in - first, from, width);
         if (d < 0 || d >= d_axis.in || h < 0 || h >= h_axis.in) {
           std::fill_n(to, row, T(0));
           continue;
@@ -305,8 +311,8 @@ struct Frame {
   }
 };
 
-// One phase as tiles of neighbouring output pixels times panels of output channels. Pixels of a tile must be equally far
-// apart in y, so tiles of a phase that skips pixels end with the row.
+// One phase as tiles of neighbouring output pixels times panels of output channels. Pixels of a tile must be equally
+// far apart in y, so tiles of a phase that skips pixels end with the row.
 template <class T>
 class DirectConv {
  public:
@@ -351,7 +357,8 @@ class DirectConv {
   // Tiles [tile, tile_end) times panels [unit, unit_end), numbered through the groups.
   void run_share(int64_t tile_begin, int64_t tile_end, int64_t unit, int64_t unit_end) const {
     const GemmTable<T>& table = call_.table;
-    const int64_t taps = phase_.taps(), depth = taps * in_channels(), out_channels = call_.shape.out_channels / call_.shape.groups;
+    const int64_t taps = phase_.taps(), depth = taps * in_channels(),
+                  out_channels = call_.shape.out_channels / call_.shape.groups;
     const int64_t panels = divide_up(out_channels, table.panel);
     const int64_t block = std::max<int64_t>(
         1, weight_block_bytes / static_cast<int64_t>(sizeof(T)) / (std::max<int64_t>(depth, 1) * table.panel));
@@ -391,10 +398,13 @@ class DirectConv {
   // Fills the row pointers of `size` pixels from number `index` of the phase on; returns the first one's number in y.
   int64_t load_tile(int64_t index, int size, int64_t group, const T** rows, T* window) const {
     const auto& [depth, height, width] = phase_.axes;
-    int64_t w = index % width.count, h = index / width.count % height.count, d = index / width.count / height.count % depth.count;
+    int64_t w = index % width.count, h = index / width.count % height.count,
+            d = index / width.count / height.count % depth.count;
     int64_t n = index / width.count / height.count / depth.count;
-    const int64_t pixel = ((n * depth.out + depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) *
-                              width.out + width.start + w * width.out_step;
+    const int64_t pixel =
+        ((n * depth.out + depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) *
+            width.out +
+        width.start + w * width.out_step;
     for (int i = 0; i < size; i++) {
       if (window) {
         gather(n, d, h, w, window + i * window_stride());
@@ -458,7 +468,8 @@ class DirectConv {
 
 // Everything in T, y and the residual included.
 template <class T>
-void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilogue& epilogue, const MatrixKernels& kernels) {
+void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilogue& epilogue,
+         const MatrixKernels& kernels) {
   constexpr DType dtype = sizeof(T) == sizeof(float) ? DType::float32 : DType::float64;
   if (is_pointwise(shape)) {
     const int64_t pixels = shape.batch * product(shape.out, shape.rank);
@@ -480,10 +491,9 @@ void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilog
   }
 }
 
-
 // bfloat16 and float16: image by image through float.
-void run_narrow(const ConvShape& shape, DType dtype, const void* x, const float* packed, void* y, const Epilogue& epilogue,
-                const MatrixKernels& kernels) {
+void run_narrow(const ConvShape& shape, DType dtype, const void* x, const float* packed, void* y,
+                const Epilogue& epilogue, const MatrixKernels& kernels) {
   const GemmTable<float>& table = *kernels.f32;
   const GemmStorage storage = storage_of(dtype);
   const int64_t in_pixels = product(shape.in, shape.rank), out_pixels = product(shape.out, shape.rank);
@@ -520,7 +530,8 @@ void run_narrow(const ConvShape& shape, DType dtype, const void* x, const float*
     run<float>(image, wide_x, packed, wide_y, wide, kernels);
     parallel_for(out_pixels, divide_up(work_per_thread, out_channels), [&](int64_t begin, int64_t end) {
       uint16_t* to = narrow_y + begin * out_channels;
-      table.store_rows(storage, wide_y + begin * out_channels, out_channels, end - begin, out_channels, to, out_channels);
+      table.store_rows(storage, wide_y + begin * out_channels, out_channels, end - begin, out_channels, to,
+                       out_channels);
       if (epilogue.post) {
         epilogue.post(epilogue.post_context, to, out_channels, 1, n * out_pixels + begin, 0, end - begin, out_channels);
       }
@@ -539,8 +550,9 @@ void ConvShape::infer_output() {
       const int64_t free = in[i] + 2 * padding[i] - reach - 1;
       out[i] = free >= 0 ? free / stride[i] + 1 : 0;
     }
-    SCONCE_CHECK(out[i] >= 1, "convolution: dimension {} has no output: in {}, kernel {}, stride {}, padding {}, dilation {}",
-                 i, in[i], kernel[i], stride[i], padding[i], dilation[i]);
+    SCONCE_CHECK(out[i] >= 1,
+                 "convolution: dimension {} has no output: in {}, kernel {}, stride {}, padding {}, dilation {}", i,
+                 in[i], kernel[i], stride[i], padding[i], dilation[i]);
   }
 }
 
@@ -562,8 +574,8 @@ void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* pa
   check(shape, dtype);
   if (shape.batch * product(shape.out, shape.rank) * shape.out_channels == 0) return;
   if (dtype == DType::float64) {
-    return run(shape, static_cast<const double*>(x), static_cast<const double*>(packed), static_cast<double*>(y), epilogue,
-               kernels);
+    return run(shape, static_cast<const double*>(x), static_cast<const double*>(packed), static_cast<double*>(y),
+               epilogue, kernels);
   }
   if (dtype == DType::float32) {
     return run(shape, static_cast<const float*>(x), static_cast<const float*>(packed), static_cast<float*>(y), epilogue,

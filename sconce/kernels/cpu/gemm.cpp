@@ -11,8 +11,8 @@
 #include "sconce/kernels/cpu/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
 
-// GCC would merge neighbouring loads of just written numbers into one vector load, which waits for all of them to reach the
-// cache. That took a third of the time of an 8 x 8 product.
+// GCC would merge neighbouring loads of just written numbers into one vector load, which waits for all of them to reach
+// the cache. That took a third of the time of an 8 x 8 product.
 #pragma GCC optimize("no-tree-slp-vectorize")
 
 namespace sconce {
@@ -66,10 +66,10 @@ struct Plan {
   const Epilogue& epilogue;
 
   Path path = Path::blocked;
-  bool staged = false;     // c is written through a buffer of T: it is narrower, or not contiguous along columns
-  bool copy_a = false;     // tiles of a are copied: transposed, narrow, or their rows collide
+  bool staged = false;  // c is written through a buffer of T: it is narrower, or not contiguous along columns
+  bool copy_a = false;  // tiles of a are copied: transposed, narrow, or their rows collide
   bool clamp = false;
-  int64_t tile = 1;        // rows of a tile, the same in every share of the work
+  int64_t tile = 1;  // rows of a tile, the same in every share of the work
   int64_t k_block = 1;
   int64_t column_unit = 1;  // shares of the work begin at multiples of this
 
@@ -128,7 +128,8 @@ void Plan<T>::decide() {
   copy_a = !native || a_column != 1 || (path == Path::blocked && !small_tile && rows_collide(a_row * item_bytes()));
 }
 
-// A rectangle of c while it is computed: c itself, or a buffer of T whose rows are rounded or scattered into c at the end.
+// A rectangle of c while it is computed: c itself, or a buffer of T whose rows are rounded or scattered into c at the
+// end.
 template <class T>
 class Target {
  public:
@@ -189,8 +190,8 @@ class Target {
     void* c = plan_.offset(operands_.c, rows.begin * plan_.c_row + columns_.begin * plan_.c_column);
     if (plan_.staged) store(base_.c + (rows.begin - rows_.begin) * base_.c_stride, c, rows.size());
     if (plan_.epilogue.post) {
-      plan_.epilogue.post(plan_.epilogue.post_context, c, plan_.c_row, plan_.c_column, operands_.row_number + rows.begin,
-                          columns_.begin, rows.size(), columns_.size());
+      plan_.epilogue.post(plan_.epilogue.post_context, c, plan_.c_row, plan_.c_column,
+                          operands_.row_number + rows.begin, columns_.begin, rows.size(), columns_.size());
     }
   }
 
@@ -203,7 +204,8 @@ class Target {
 
   void store(const T* from, void* c, int64_t rows) const {
     const int64_t width = columns_.size();
-    if (plan_.c_column == 1) return plan_.table.store_rows(plan_.storage, from, base_.c_stride, rows, width, c, plan_.c_row);
+    if (plan_.c_column == 1)
+      return plan_.table.store_rows(plan_.storage, from, base_.c_stride, rows, width, c, plan_.c_row);
     Scratch scratch;
     void* narrow = scratch.take<T>(width);
     for (int64_t i = 0; i < rows; i++) {
@@ -297,12 +299,13 @@ void run_axpy(const Plan<T>& plan, const Operands& operands, Range rows, Range c
   target.finish(rows);
 }
 
-// Row pointers of the tile that starts at `row`, columns k0 on. A tile that is copied is copied with its neighbours up to
-// the end of `group`, into `buffer`.
+// Row pointers of the tile that starts at `row`, columns k0 on. A tile that is copied is copied with its neighbours up
+// to the end of `group`, into `buffer`.
 template <class T>
 class RowPointers {
  public:
-  RowPointers(const Plan<T>& plan, const void* a, Scratch& scratch) : plan_(plan), a_(a), stride_(plan.k_block + plan.table.lanes) {
+  RowPointers(const Plan<T>& plan, const void* a, Scratch& scratch)
+      : plan_(plan), a_(a), stride_(plan.k_block + plan.table.lanes) {
     if (plan.copy_a) buffer_ = scratch.take<T>(group_rows() * stride_);
   }
   int64_t group_rows() const { return plan_.copy_a ? std::max<int64_t>(1, 32 / plan_.tile) * plan_.tile : plan_.tile; }
@@ -362,7 +365,7 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
         const bool packed = width % plan.table.lanes != 0;
         const T* b = packed ? ragged : static_cast<const T*>(operands.b) + column;
         tile_kernel(plan.table, count, width)(1, plan.k, tile_rows, b, packed ? panel : plan.b_row, width,
-                                           target.at(row, column, true, true));
+                                              target.at(row, column, true, true));
       }
     }
     target.finish(group_rows);
@@ -372,12 +375,16 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
 template <class T>
 void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   const int64_t panel = plan.table.panel;
-  const int64_t column_block =
-      std::max<int64_t>(1, b_block_bytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(plan.k_block, 8) / panel) * panel;
+  const int64_t column_block = std::max<int64_t>(1, b_block_bytes / static_cast<int64_t>(sizeof(T)) /
+                                                        std::max<int64_t>(plan.k_block, 8) / panel) *
+                               panel;
   Scratch scratch;
-  T* b_block = plan.packed ? nullptr : scratch.take<T>(plan.k_block * std::min(column_block, divide_up(columns.size(), panel) * panel));
+  T* b_block = plan.packed
+                   ? nullptr
+                   : scratch.take<T>(plan.k_block * std::min(column_block, divide_up(columns.size(), panel) * panel));
   RowPointers<T> pointers(plan, operands.a, scratch);
-  const int64_t row_block = plan.staged ? divide_up(staged_rows, pointers.group_rows()) * pointers.group_rows() : plan.m;
+  const int64_t row_block =
+      plan.staged ? divide_up(staged_rows, pointers.group_rows()) * pointers.group_rows() : plan.m;
   const T* tile_rows[8];
 
   for (int64_t r0 = rows.begin; r0 < rows.end; r0 += row_block) {
@@ -393,7 +400,8 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
         for (int64_t column = c0; b_block && column < block_columns.end; column += panel) {
           const int width = static_cast<int>(std::min(panel, block_columns.end - column));
           const void* b = plan.offset(operands.b, k0 * plan.b_row + column * plan.b_column);
-          plan.table.pack_panel(plan.storage, b, plan.b_row, plan.b_column, depth, width, b_block + (column - c0) * depth);
+          plan.table.pack_panel(plan.storage, b, plan.b_row, plan.b_column, depth, width,
+                                b_block + (column - c0) * depth);
         }
         for (int64_t group = r0; group < block_rows.end; group += pointers.group_rows()) {
           const Range group_rows{group, std::min(block_rows.end, group + pointers.group_rows())};
@@ -404,7 +412,8 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
             for (int64_t column = c0; column < block_columns.end; column += panel) {
               const int width = static_cast<int>(std::min(panel, block_columns.end - column));
               const T* b = b_block ? b_block + (column - c0) * depth : plan.packed + column * plan.k + k0 * panel;
-              tile_kernel(plan.table, count, width)(1, depth, tile_rows, b, panel, width, target.at(row, column, first, last));
+              tile_kernel(plan.table, count, width)(1, depth, tile_rows, b, panel, width,
+                                                    target.at(row, column, first, last));
             }
           }
           if (last) target.finish(group_rows);
@@ -420,10 +429,14 @@ void run_share(const Plan<T>& plan, const Operands& operands, Range rows, Range 
   if (rows.size() <= 0 || columns.size() <= 0) return;
   switch (plan.path) {
     case Path::dot:
-    case Path::swapped_dot: return run_dot(plan, operands, rows, columns);
-    case Path::axpy: return run_axpy(plan, operands, rows, columns);
-    case Path::in_place: return run_in_place(plan, operands, rows, columns);
-    case Path::blocked: return run_blocked(plan, operands, rows, columns);
+    case Path::swapped_dot:
+      return run_dot(plan, operands, rows, columns);
+    case Path::axpy:
+      return run_axpy(plan, operands, rows, columns);
+    case Path::in_place:
+      return run_in_place(plan, operands, rows, columns);
+    case Path::blocked:
+      return run_blocked(plan, operands, rows, columns);
   }
 }
 
@@ -432,7 +445,8 @@ template <class T>
 std::pair<int64_t, int64_t> choose_grid(const Plan<T>& plan, int64_t tiles, int64_t units) {
   int64_t threads = std::min<int64_t>(num_threads(), plan.m * plan.n * plan.k / work_per_thread);
   if (threads <= 1 || in_parallel_region()) return {1, 1};
-  // In units of one tile times one panel: packing a panel of b costs a quarter of that, copying a tile of a a sixteenth.
+  // In units of one tile times one panel: packing a panel of b costs a quarter of that, copying a tile of a a
+  // sixteenth.
   const double pack = plan.path == Path::blocked && !plan.packed ? 0.25 : 0, copy = plan.copy_a ? 0.0625 : 0;
   std::pair<int64_t, int64_t> best{1, 1};
   double best_cost = -1;
@@ -464,8 +478,8 @@ void run_item(const Plan<T>& plan, const Operands& operands) {
   });
 }
 
-// The arguments of a call. Matrices stay where the caller put them: copying what was just written costs small products a
-// stalled load each.
+// The arguments of a call. Matrices stay where the caller put them: copying what was just written costs small products
+// a stalled load each.
 struct Problem {
   DType dtype;
   int64_t batch, m, n, k;
@@ -501,8 +515,9 @@ void run(const GemmTable<T>& table, const Problem& problem, const Epilogue& epil
   auto item = [&](int64_t index) {
     const BatchStrides& strides = problem.strides;
     const void* residual = epilogue.residual ? plan.offset(epilogue.residual, index * strides.residual) : nullptr;
-    run_item(plan, Operands{plan.offset(problem.a.data, index * strides.a), plan.offset(problem.b.data, index * strides.b),
-                            plan.offset(problem.c.data, index * strides.c), residual, index * problem.m});
+    run_item(plan,
+             Operands{plan.offset(problem.a.data, index * strides.a), plan.offset(problem.b.data, index * strides.b),
+                      plan.offset(problem.c.data, index * strides.c), residual, index * problem.m});
   };
   if (problem.batch == 1) return item(0);
   const int64_t work = std::max<int64_t>(1, problem.m * problem.n * std::max<int64_t>(problem.k, 1));
@@ -534,8 +549,8 @@ void run_generic(const Problem& problem, const Epilogue& epilogue) {
       if (epilogue.residual) item_epilogue.residual = offset(epilogue.residual, problem.strides.residual);
       gemm_generic(problem.dtype, problem.n, problem.k, a, b, c, item_epilogue, first, last);
       if (epilogue.post) {
-        epilogue.post(epilogue.post_context, static_cast<char*>(c.data) + first * c.row_stride * item_bytes, c.row_stride,
-                      c.column_stride, row, 0, last - first, problem.n);
+        epilogue.post(epilogue.post_context, static_cast<char*>(c.data) + first * c.row_stride * item_bytes,
+                      c.row_stride, c.column_stride, row, 0, last - first, problem.n);
       }
       row += last - first;
     }
@@ -563,15 +578,15 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
       (!epilogue.residual || strides.residual == m * epilogue.residual_stride)) {
     return dispatch({dtype, 1, batch * m, n, k, a, b, c, packed, strides}, epilogue, kernels);
   }
-  // c transposed is b transposed times a transposed. That makes c contiguous along columns, or a matrix times one column
-  // one row times a matrix, when the matrix is contiguous that way.
+  // c transposed is b transposed times a transposed. That makes c contiguous along columns, or a matrix times one
+  // column one row times a matrix, when the matrix is contiguous that way.
   const bool c_by_columns = c.column_stride != 1 && n > 1 && (c.row_stride == 1 || m == 1);
   const bool a_by_columns = n == 1 && c.row_stride == 1 && a.row_stride == 1 && m > 1;
   if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.residual && !epilogue.post) {
     const ConstMatrix new_a{b.data, b.column_stride, b.row_stride}, new_b{a.data, a.column_stride, a.row_stride};
     const Matrix new_c{c.data, c.column_stride, c.row_stride};
-    return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}}, epilogue,
-                        kernels);
+    return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}},
+                        epilogue, kernels);
   }
   run_floating(problem, epilogue, kernels);
 }
@@ -585,8 +600,8 @@ const MatrixKernels& matrix_kernels(int level) {
   return all_kernels[level - 2];
 }
 
-void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Epilogue& epilogue,
-          const MatrixKernels& kernels) {
+void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
+          const Epilogue& epilogue, const MatrixKernels& kernels) {
   dispatch({dtype, 1, m, n, k, a, b, c, nullptr, no_strides}, epilogue, kernels);
 }
 
@@ -610,8 +625,9 @@ void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed, cons
     parallel_for(divide_up(n, panel), divide_up(work_per_thread, panel * std::max<int64_t>(k, 1)),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t column = begin * panel; column < std::min(n, end * panel); column += panel) {
-                     table.pack_panel(storage_of(dtype), static_cast<const char*>(b.data) + column * b.column_stride * bytes,
-                                      b.row_stride, b.column_stride, k, static_cast<int>(std::min(panel, n - column)),
+                     table.pack_panel(storage_of(dtype),
+                                      static_cast<const char*>(b.data) + column * b.column_stride * bytes, b.row_stride,
+                                      b.column_stride, k, static_cast<int>(std::min(panel, n - column)),
                                       static_cast<T*>(packed) + column * k);
                    }
                  });

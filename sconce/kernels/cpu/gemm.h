@@ -1,8 +1,8 @@
 // Matrix products over raw memory: c = a b, with a in [m, k], b in [k, n] and c in [m, n], any strides.
 //
-// float32 and float64 run on packed vector tiles; bfloat16 and float16 are converted to float32 on the way in, summed in
-// float32 and rounded once; integers wrap around; complex numbers run on a plain blocked loop. Rows and columns are split
-// over the threads of parallel.h, the inner dimension never is: results do not depend on the number of threads.
+// float32 and float64 run on packed vector tiles; bfloat16 and float16 are converted to float32 on the way in, summed
+// in float32 and rounded once; integers wrap around; complex numbers run on a plain blocked loop. Rows and columns are
+// split over the threads of parallel.h, the inner dimension never is: results do not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -53,20 +53,20 @@ struct Epilogue {
   double lo = -std::numeric_limits<double>::infinity();
   double hi = std::numeric_limits<double>::infinity();
   bool accumulate = false;
-  // Called on finished blocks while they are in cache, from several threads: every element of c is in exactly one block.
-  // `block` points to element [row, column] of c. Other activations plug in here.
+  // Called on finished blocks while they are in cache, from several threads: every element of c is in exactly one
+  // block. `block` points to element [row, column] of c. Other activations plug in here.
   void (*post)(void* context, void* block, int64_t row_stride, int64_t column_stride, int64_t row, int64_t column,
                int64_t rows, int64_t columns) = nullptr;
   void* post_context = nullptr;
 };
 
-// c must not overlap a, b or the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes may be
-// zero; with k == 0 the product is zero.
+// c must not overlap a, b or the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes
+// may be zero; with k == 0 the product is zero.
 SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
                      const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
 
-// A constant b is packed once for many products: bytes needed, packing, product. The packed form belongs to the level of
-// the kernels that packed it and is no file format. `packed` must be aligned to 64 bytes. Floating dtypes only;
+// A constant b is packed once for many products: bytes needed, packing, product. The packed form belongs to the level
+// of the kernels that packed it and is no file format. `packed` must be aligned to 64 bytes. Floating dtypes only;
 // bfloat16 and float16 are packed as float32.
 SCONCE_API size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& kernels = matrix_kernels());
 SCONCE_API void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed,
@@ -74,9 +74,9 @@ SCONCE_API void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* p
 SCONCE_API void gemm_packed(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, const void* packed, Matrix c,
                             const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
 
-// `batch` products; matrix i starts i * ..._stride elements after the first. Strides of a and b may be zero. bias is the
-// same for all; the residual of item i starts i * residual_batch_stride elements after the first; post sees rows numbered
-// through the batch (item i has rows i * m to i * m + m - 1).
+// `batch` products; matrix i starts i * ..._stride elements after the first. Strides of a and b may be zero. bias is
+// the same for all; the residual of item i starts i * residual_batch_stride elements after the first; post sees rows
+// numbered through the batch (item i has rows i * m to i * m + m - 1).
 struct BatchStrides {
   int64_t a, b, c, residual = 0;
 };

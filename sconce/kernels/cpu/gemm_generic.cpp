@@ -34,8 +34,8 @@ void add(T& sum, T x) {
 constexpr int panel = 32;
 constexpr int64_t depth = 256;
 
-// b is packed into panels of `panel` columns and at most `depth` rows. The sum of one row of c stays in registers or the
-// first-level cache: the inner loop has a constant length, so compilers vectorise it.
+// b is packed into panels of `panel` columns and at most `depth` rows. The sum of one row of c stays in registers or
+// the first-level cache: the inner loop has a constant length, so compilers vectorise it.
 template <class T>
 void product(int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Epilogue& epilogue, int64_t first_row,
              int64_t last_row) {
@@ -85,13 +85,20 @@ void gemm_generic(DType dtype, int64_t n, int64_t k, ConstMatrix a, ConstMatrix 
   auto run = [&]<class T>(T) { product<T>(n, k, a, b, c, epilogue, first_row, last_row); };
   switch (dtype) {
     case DType::uint8:
-    case DType::int8: return run(uint8_t{});
-    case DType::int16: return run(uint16_t{});
-    case DType::int32: return run(uint32_t{});
-    case DType::int64: return run(uint64_t{});
-    case DType::complex64: return run(Complex<float>{});
-    case DType::complex128: return run(Complex<double>{});
-    default: fail("matmul: dtype {} has no matrix product", dtype_name(dtype));
+    case DType::int8:
+      return run(uint8_t{});
+    case DType::int16:
+      return run(uint16_t{});
+    case DType::int32:
+      return run(uint32_t{});
+    case DType::int64:
+      return run(uint64_t{});
+    case DType::complex64:
+      return run(Complex<float>{});
+    case DType::complex128:
+      return run(Complex<double>{});
+    default:
+      fail("matmul: dtype {} has no matrix product", dtype_name(dtype));
   }
 }
 

@@ -1,4 +1,5 @@
-// Working memory of kernels: a stack per thread that keeps its blocks, so that a kernel asks the system for memory once.
+// Working memory of kernels: a stack per thread that keeps its blocks, so that a kernel asks the system for memory
+// once.
 #pragma once
 
 #include <cstddef>

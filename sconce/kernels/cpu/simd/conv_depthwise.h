@@ -1,15 +1,16 @@
-// Depthwise convolution of one channels_last output row: vectors run over channels, a tile is a few neighbouring pixels of
-// one vector of channels, and an input vector is loaded once per kernel row for all pixels that see it.
+// Depthwise convolution of one channels_last output row: vectors run over channels, a tile is a few neighbouring pixels
+// of one vector of channels, and an input vector is loaded once per kernel row for all pixels that see it.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm_tile.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
 
-// Loads what is added to, and adds what comes after the sum and stores, one vector of channels of neighbouring pixels. Whole
-// vectors, or `count` channels.
+// Loads what is added to, and adds what comes after the sum and stores, one vector of channels of neighbouring pixels.
+// Whole vectors, or `count` channels.
 template <class T, int Pixels, bool Whole>
-GEMM_INLINE void start_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel, int count) {
+GEMM_INLINE void start_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel,
+                              int count) {
   GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = Vec<T>{};
   if (!out.accumulate) return;
   const T* c = out.c + pixel * out.c_stride + channel;
@@ -17,14 +18,16 @@ GEMM_INLINE void start_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, i
 }
 
 template <class T, int Pixels, bool Whole>
-GEMM_INLINE void finish_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel, int count) {
+GEMM_INLINE void finish_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel,
+                               int count) {
   if (out.bias) {
     const Vec<T> bias = load_part<T, 1, Whole>(out.bias + channel, 0, count);
     GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] += bias;
   }
   if (out.residual) {
     const T* residual = out.residual + pixel * out.residual_stride + channel;
-    GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] += load_part<T, 1, Whole>(residual + i * out.residual_stride, 0, count);
+    GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] +=
+        load_part<T, 1, Whole>(residual + i * out.residual_stride, 0, count);
   }
   if (out.clamp) {
     GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = clamp(acc[i], broadcast(out.lo), broadcast(out.hi));
@@ -98,7 +101,8 @@ void depthwise_row(const DepthwiseArgs<T>& args) {
     if (unit && args.kernel_width == 3 && args.stride == 2) return depthwise_pixels<T, 3, 2>(args, channel);
     if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, 5, 1>(args, channel);
     if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, 5, 2>(args, channel);
-    for (int64_t pixel = 0; pixel < args.output_width; pixel++) depthwise_pixel<T, true>(args, channel, lanes<T>, pixel);
+    for (int64_t pixel = 0; pixel < args.output_width; pixel++)
+      depthwise_pixel<T, true>(args, channel, lanes<T>, pixel);
   };
   int64_t channel = 0;
   for (; channel + lanes<T> <= args.channels; channel += lanes<T>) whole(channel);

@@ -30,9 +30,7 @@ void dot_block(const DotArgs<T>& args, int64_t i0, int64_t j0) {
   const T* few = args.few + i0 * args.few_stride;
   const Stored* many = static_cast<const Stored*>(args.many) + j0 * args.many_stride;
   Vec<T> acc[Few][Many];
-  GEMM_UNROLL for (int i = 0; i < Few; i++) {
-    GEMM_UNROLL for (int j = 0; j < Many; j++) acc[i][j] = Vec<T>{};
-  }
+  GEMM_UNROLL for (int i = 0; i < Few; i++) { GEMM_UNROLL for (int j = 0; j < Many; j++) acc[i][j] = Vec<T>{}; }
   int64_t p = 0;
   for (; p + lanes<T> <= args.k; p += lanes<T>) {
     Vec<T> xs[Few];
@@ -78,10 +76,17 @@ void dot(const DotArgs<T>& args) {
   with_storage<T>(args.many_storage, [&]<class Stored>(Stored*) {
     for (int64_t i = 0; i < args.few_count; i += dot_rows) {
       switch (args.few_count - i) {
-        case 1: dot_rows_of<T, Stored, 1>(args, i); break;
-        case 2: dot_rows_of<T, Stored, 2>(args, i); break;
-        case 3: dot_rows_of<T, Stored, 3>(args, i); break;
-        default: dot_rows_of<T, Stored, dot_rows>(args, i);
+        case 1:
+          dot_rows_of<T, Stored, 1>(args, i);
+          break;
+        case 2:
+          dot_rows_of<T, Stored, 2>(args, i);
+          break;
+        case 3:
+          dot_rows_of<T, Stored, 3>(args, i);
+          break;
+        default:
+          dot_rows_of<T, Stored, dot_rows>(args, i);
       }
     }
   });
@@ -159,10 +164,17 @@ template <class T>
 void axpy(const AxpyArgs<T>& args) {
   with_storage<T>(args.b_storage, [&]<class Stored>(Stored*) {
     switch (args.rows) {
-      case 1: axpy_rows_of<T, Stored, 1>(args); break;
-      case 2: axpy_rows_of<T, Stored, 2>(args); break;
-      case 3: axpy_rows_of<T, Stored, 3>(args); break;
-      default: axpy_rows_of<T, Stored, axpy_rows>(args);
+      case 1:
+        axpy_rows_of<T, Stored, 1>(args);
+        break;
+      case 2:
+        axpy_rows_of<T, Stored, 2>(args);
+        break;
+      case 3:
+        axpy_rows_of<T, Stored, 3>(args);
+        break;
+      default:
+        axpy_rows_of<T, Stored, axpy_rows>(args);
     }
   });
 }

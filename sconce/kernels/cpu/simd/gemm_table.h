@@ -1,5 +1,5 @@
-// The matrix micro-kernels of one instruction set, as tables of functions. What computes in float and what in double has
-// a table of its own. The drivers above (gemm.cpp, conv.cpp) are compiled once and call these.
+// The matrix micro-kernels of one instruction set, as tables of functions. What computes in float and what in double
+// has a table of its own. The drivers above (gemm.cpp, conv.cpp) are compiled once and call these.
 #pragma once
 
 #include <cstdint>
@@ -88,16 +88,16 @@ struct GemmTable {
   TileKernel<T> tiles[2][9];
 
   // Packs b[k][columns] (element strides) into out[k][panel]; columns from `columns` to panel are zero.
-  void (*pack_panel)(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
-                     T* out);
+  void (*pack_panel)(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k,
+                     int columns, T* out);
   // out[i * out_stride + p] = a[i * row_stride + p * column_stride]. Any strides.
-  void (*copy_rows)(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
-                    T* out, int64_t out_stride);
+  void (*copy_rows)(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows,
+                    int64_t k, T* out, int64_t out_stride);
   // Rounds `rows` x `columns` values into storage, both contiguous along columns.
   void (*store_rows)(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
                      int64_t c_stride);
-  // Copies `runs` runs of `length` elements, `from_stride` apart, one after the other. Reads up to a vector beyond a run and
-  // writes up to a vector beyond the last one.
+  // Copies `runs` runs of `length` elements, `from_stride` apart, one after the other. Reads up to a vector beyond a
+  // run and writes up to a vector beyond the last one.
   void (*gather_runs)(const T* from, int64_t from_stride, int64_t runs, int64_t length, T* to);
   void (*dot)(const DotArgs<T>& args);
   void (*axpy)(const AxpyArgs<T>& args);

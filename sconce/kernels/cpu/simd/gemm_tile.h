@@ -39,7 +39,8 @@ GEMM_INLINE void store_part(T* row, int vector, int last, Vec<T> v) {
 template <class T, int Rows, int Count, bool Full>
 GEMM_INLINE void add_c(Vec<T> (&acc)[Rows][Count], const TileOutput<T>& out, int last) {
   GEMM_UNROLL for (int i = 0; i < Rows; i++) {
-    GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] = load_part<T, Count, Full>(out.c + i * out.c_stride, j, last);
+    GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] =
+        load_part<T, Count, Full>(out.c + i * out.c_stride, j, last);
   }
 }
 
@@ -65,14 +66,15 @@ GEMM_INLINE void finish_tile(Vec<T> (&acc)[Rows][Count], const TileOutput<T>& ou
     }
   }
   GEMM_UNROLL for (int i = 0; i < Rows; i++) {
-    GEMM_UNROLL for (int j = 0; j < Count; j++) store_part<T, Count, Full>(out.c + i * out.c_stride, j, last, acc[i][j]);
+    GEMM_UNROLL for (int j = 0; j < Count; j++)
+        store_part<T, Count, Full>(out.c + i * out.c_stride, j, last, acc[i][j]);
   }
 }
 
 // Runs a kernel that knows only whole vectors on a tile with fewer columns.
 template <class T>
-GEMM_OUTLINE void ragged_tile(TileKernel<T> kernel, int rows, int64_t taps, int64_t k, const T* const* row_list, const T* b,
-                              int64_t b_stride, int columns, int padded_columns, const TileOutput<T>& out) {
+GEMM_OUTLINE void ragged_tile(TileKernel<T> kernel, int rows, int64_t taps, int64_t k, const T* const* row_list,
+                              const T* b, int64_t b_stride, int columns, int padded_columns, const TileOutput<T>& out) {
   T c[tile_rows * panel<T>], residual[tile_rows * panel<T>] = {}, bias[panel<T>] = {};
   TileOutput<T> padded = out;
   padded.c = c;
@@ -123,9 +125,7 @@ void tile(int64_t taps, int64_t k, const T* const* row_list, const T* b, int64_t
   }
   Vec<T> acc[sets][Rows][Count];
   GEMM_UNROLL for (int s = 0; s < sets; s++) {
-    GEMM_UNROLL for (int i = 0; i < Rows; i++) {
-      GEMM_UNROLL for (int j = 0; j < Count; j++) acc[s][i][j] = Vec<T>{};
-    }
+    GEMM_UNROLL for (int i = 0; i < Rows; i++) { GEMM_UNROLL for (int j = 0; j < Count; j++) acc[s][i][j] = Vec<T>{}; }
   }
   if (out.accumulate) {
     if (full) {

@@ -1,6 +1,6 @@
-// Vectors of the instruction set this file is compiled for, as the matrix kernels need them: loads and stores of whole and
-// partial vectors from float32, float64, bfloat16 and float16 memory, multiply-add, clamp, transpose.
-// Included only by files that are compiled once per instruction set; everything lives in that set's namespace.
+// Vectors of the instruction set this file is compiled for, as the matrix kernels need them: loads and stores of whole
+// and partial vectors from float32, float64, bfloat16 and float16 memory, multiply-add, clamp, transpose. Included only
+// by files that are compiled once per instruction set; everything lives in that set's namespace.
 #pragma once
 
 #include <immintrin.h>
@@ -128,7 +128,8 @@ GEMM_INLINE Vec<T> add_pairs(Vec<T> a, Vec<T> b) {
     return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
            __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
   } else if constexpr (lanes<T> == 8) {
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) + __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) +
+           __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
   } else if constexpr (lanes<T> == 4) {
     return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
   } else {
@@ -136,8 +137,8 @@ GEMM_INLINE Vec<T> add_pairs(Vec<T> a, Vec<T> b) {
   }
 }
 
-// The sums of all lanes of each of Count vectors (a power of two, at most the number of lanes), in the first Count lanes.
-// Each sum is formed in the same order whatever Count is.
+// The sums of all lanes of each of Count vectors (a power of two, at most the number of lanes), in the first Count
+// lanes. Each sum is formed in the same order whatever Count is.
 template <class T, int Count, int Width = lanes<T>>
 GEMM_INLINE Vec<T> sums(Vec<T>* vectors) {
   if constexpr (Count > 1) {
