@@ -158,7 +158,7 @@ class Lexer {
           case '\\':
           case '\'':
           case '"': break;
-          default: fail_at(line_, column_, std::string("unknown escape '\\") + c + "'");
+          default: fail_at(line_, column_, format_message("unknown escape '\\{}'", {std::string_view(&c, 1)}));
         }
       }
       out += c;
