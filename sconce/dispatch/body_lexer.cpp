@@ -178,7 +178,7 @@ class Lexer {
       advance(symbol.size());
       return;
     }
-    fail_at(line_, column_, std::string("'") + text_[at_] + "' is not part of the language");
+    fail_at(line_, column_, format_message("'{}' is not part of the language", {text_.substr(at_, 1)}));
   }
 
   std::string_view text_;
