@@ -1,8 +1,16 @@
 #include "sconce/dispatch/custom_op.h"
 
 namespace sconce {
+namespace {
 
-CustomOp::CustomOp(std::string_view text, const OpInfo& given) : Op{.info = {}, .box = nullptr}, own_schema_(parse_schema(text)) {
+// Custom operators have no typed signature. Their thunk tells them apart and is never called.
+void no_box(const void*, KeySet, Value*, Value*) { fail_as(ErrorKind::internal, "a custom operator has no typed kernel"); }
+
+}  // namespace
+
+bool is_custom(const Op& op) { return op.box == no_box; }
+
+CustomOp::CustomOp(std::string_view text, const OpInfo& given) : Op{.info = {}, .box = no_box}, own_schema_(parse_schema(text)) {
   SCONCE_CHECK_AS(value, own_schema_.name.find("::") != std::string::npos, "schema '{}' has no namespace", text);
   const std::vector<Argument>& arguments = own_schema_.arguments;
   for (size_t i = 0; i < arguments.size(); ++i) {
