@@ -357,40 +357,58 @@ class DirectConv {
   // Tiles [tile, tile_end) times panels [unit, unit_end), numbered through the groups.
   void run_share(int64_t tile_begin, int64_t tile_end, int64_t unit, int64_t unit_end) const {
     const GemmTable<T>& table = call_.table;
-    const int64_t taps = phase_.taps(), depth = taps * in_channels(),
-                  out_channels = call_.shape.out_channels / call_.shape.groups;
-    const int64_t panels = divide_up(out_channels, table.panel);
+    const int64_t taps = phase_.taps(), depth = taps * in_channels();
     const int64_t block = std::max<int64_t>(
         1, weight_block_bytes / static_cast<int64_t>(sizeof(T)) / (std::max<int64_t>(depth, 1) * table.panel));
     Scratch scratch;
     const T** rows = scratch.take<const T*>(std::max<int64_t>(taps, 1) * table.tile_rows);
     T* window = frame_.data ? scratch.take<T>(table.tile_rows * window_stride() + table.lanes) : nullptr;
-    while (unit < unit_end) {
-      const int64_t group = unit / panels, first = unit % panels;
-      const int64_t count = std::min({block, panels - first, unit_end - unit});
-      const int64_t channel = group * out_channels + first * table.panel;
-      const int64_t channels = std::min(count * table.panel, out_channels - first * table.panel);
-      const T* weights = packed_ + (group * panels + first) * depth * table.panel;
+    for (; unit < unit_end; unit += block) {
+      const int64_t block_end = std::min(unit + block, unit_end);
+      const Unit first = unit_at(unit), last = unit_at(block_end - 1);
       for (int64_t tile = tile_begin; tile < tile_end; tile++) {
         const int64_t segment = tile / tiles_per_segment_, offset = tile % tiles_per_segment_ * tile_;
         const int size = static_cast<int>(std::min(tile_, segment_ - offset));
-        const int64_t pixel = load_tile(segment * segment_ + offset, size, group, rows, window);
+        const int64_t pixel = load_tile(segment * segment_ + offset, size, first.group, rows, window);
         const int64_t step = phase_.axes[2].out_step;
-        for (int64_t p = 0; p < count; p++) {
-          const int columns = static_cast<int>(std::min<int64_t>(table.panel, channels - p * table.panel));
-          const TileOutput<T> output = call_.output_at(pixel, channel + p * table.panel, step);
-          const TileKernel<T> kernel = table.tiles[columns > table.lanes][size];
-          const T* b = weights + p * depth * table.panel;
+        Unit now = first;
+        for (int64_t u = unit; u < block_end; u++) {
+          const TileOutput<T> output = call_.output_at(pixel, now.channel, step);
+          const TileKernel<T> kernel = table.tiles[now.columns > table.lanes][size];
+          const T* b = packed_ + u * depth * table.panel;
           if (window) {
-            kernel(1, depth, rows, b, table.panel, columns, output);
+            kernel(1, depth, rows, b, table.panel, now.columns, output);
           } else {
-            kernel(taps, in_channels(), rows, b, table.panel, columns, output);
+            kernel(taps, in_channels(), rows, b, table.panel, now.columns, output);
           }
+          if (u + 1 == block_end) break;
+          const int64_t group = now.group;
+          now = next(now);
+          if (now.group == group) continue;
+          for (int64_t i = 0; i < taps * size; i++) rows[i] += in_channels();  // rows of zeros are as long as a pixel
         }
-        call_.post(pixel, step, size, channel, channels);
+        call_.post(pixel, step, size, first.channel, last.channel + last.columns - first.channel);
       }
-      unit += count;
     }
+  }
+
+  // One panel of output channels of one group.
+  struct Unit {
+    int64_t group, channel;
+    int columns;
+  };
+  int64_t out_channels() const { return call_.shape.out_channels / call_.shape.groups; }
+  Unit unit_from(int64_t group, int64_t channel) const {
+    const int64_t left = (group + 1) * out_channels() - channel;
+    return {group, channel, static_cast<int>(std::min<int64_t>(call_.table.panel, left))};
+  }
+  Unit unit_at(int64_t unit) const {
+    const int64_t panels = divide_up(out_channels(), call_.table.panel), group = unit / panels;
+    return unit_from(group, group * out_channels() + unit % panels * call_.table.panel);
+  }
+  Unit next(const Unit& unit) const {
+    const int64_t channel = unit.channel + unit.columns;
+    return unit_from(unit.group + (channel == (unit.group + 1) * out_channels()), channel);
   }
 
   int64_t window_stride() const { return phase_.taps() * call_.shape.in_channels + call_.table.lanes; }
@@ -437,7 +455,7 @@ class DirectConv {
           const int64_t from_w = w * width.in_step + w_offset;
           *rows = inside && from_w >= 0 && from_w < width.in
                       ? image + ((from_d * height.in + from_h) * width.in + from_w) * channels
-                      : zeros_;
+                      : zeros_ + group * in_channels();
           rows += size;
         }
       }
@@ -480,9 +498,9 @@ void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilog
   const Call<T> call{shape, gemm_table<T>(kernels), x, y, epilogue};
   if (is_depthwise(shape)) return run_depthwise(call, packed, depthwise_table<T>(kernels));
   Scratch scratch;
-  const int64_t in_channels = shape.in_channels / shape.groups, out_channels = shape.out_channels / shape.groups;
-  T* zeros = scratch.take<T>(in_channels);
-  std::fill_n(zeros, in_channels, T(0));
+  const int64_t out_channels = shape.out_channels / shape.groups;
+  T* zeros = scratch.take<T>(shape.in_channels);
+  std::fill_n(zeros, shape.in_channels, T(0));
   for (const Phase& phase : phases_of(shape)) {
     Frame<T> frame;
     if (Frame<T>::wanted(shape, call.table.lanes)) frame.make(call, phase, scratch);

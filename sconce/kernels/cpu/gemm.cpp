@@ -108,7 +108,7 @@ void Plan<T>::decide() {
   k_block = blocks == 1 ? k : divide_up(divide_up(k, blocks), 8) * 8;
   column_unit = table.panel;
 
-  if (!packed && m <= 8 && b_row == 1 && k >= 8) {
+  if (!packed && m <= 8 && b_row == 1 && k >= 2 * table.lanes) {
     path = Path::dot;
     tile = m;
   } else if (!packed && n <= 4 && a_column == 1 && k >= 16) {
@@ -305,10 +305,12 @@ template <class T>
 class RowPointers {
  public:
   RowPointers(const Plan<T>& plan, const void* a, Scratch& scratch)
-      : plan_(plan), a_(a), stride_(plan.k_block + plan.table.lanes) {
-    if (plan.copy_a) buffer_ = scratch.take<T>(group_rows() * stride_);
+      : plan_(plan), a_(a), stride_(plan.k_block + plan.table.lanes), group_rows_(plan.tile) {
+    if (!plan.copy_a) return;
+    if (plan.tile < 32) group_rows_ = 32 / plan.tile * plan.tile;
+    buffer_ = scratch.take<T>(group_rows_ * stride_);
   }
-  int64_t group_rows() const { return plan_.copy_a ? std::max<int64_t>(1, 32 / plan_.tile) * plan_.tile : plan_.tile; }
+  int64_t group_rows() const { return group_rows_; }
 
   // rows.size() <= group_rows()
   void load(Range rows, int64_t k0, int64_t depth) {
@@ -330,6 +332,7 @@ class RowPointers {
   const Plan<T>& plan_;
   const void* a_;
   int64_t stride_;
+  int64_t group_rows_;
   T* buffer_ = nullptr;
   const T* start_ = nullptr;
   int64_t first_ = 0;
@@ -347,10 +350,11 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
   Scratch scratch;
   Target<T> target(plan, operands, rows, columns, scratch);
   RowPointers<T> pointers(plan, operands.a, scratch);
-  T* ragged = columns.size() % plan.table.lanes ? scratch.take<T>(plan.k * panel) : nullptr;
+  const int64_t vector_mask = plan.table.lanes - 1;  // lanes and panel are powers of two, and divisions slow
+  T* ragged = columns.size() & vector_mask ? scratch.take<T>(plan.k * panel) : nullptr;
   const T* tile_rows[8];
   if (ragged) {
-    int64_t column = columns.begin + columns.size() / panel * panel;
+    int64_t column = columns.begin + (columns.size() & -panel);
     plan.table.pack_panel(plan.storage, plan.offset(operands.b, column), plan.b_row, 1, plan.k,
                           static_cast<int>(columns.end - column), ragged);
   }
@@ -362,7 +366,7 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
       pointers.fill(row, count, tile_rows);
       for (int64_t column = columns.begin; column < columns.end; column += panel) {
         const int width = static_cast<int>(std::min(panel, columns.end - column));
-        const bool packed = width % plan.table.lanes != 0;
+        const bool packed = (width & vector_mask) != 0;
         const T* b = packed ? ragged : static_cast<const T*>(operands.b) + column;
         tile_kernel(plan.table, count, width)(1, plan.k, tile_rows, b, packed ? panel : plan.b_row, width,
                                               target.at(row, column, true, true));
@@ -375,13 +379,13 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
 template <class T>
 void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   const int64_t panel = plan.table.panel;
-  const int64_t column_block = std::max<int64_t>(1, b_block_bytes / static_cast<int64_t>(sizeof(T)) /
-                                                        std::max<int64_t>(plan.k_block, 8) / panel) *
-                               panel;
+  const int64_t all_columns = (columns.size() + panel - 1) & -panel;
+  const int64_t block_elements = b_block_bytes / static_cast<int64_t>(sizeof(T));
+  const int64_t column_block = all_columns * plan.k_block <= block_elements
+                                   ? all_columns
+                                   : std::max(block_elements / plan.k_block & -panel, panel);
   Scratch scratch;
-  T* b_block = plan.packed
-                   ? nullptr
-                   : scratch.take<T>(plan.k_block * std::min(column_block, divide_up(columns.size(), panel) * panel));
+  T* b_block = plan.packed ? nullptr : scratch.take<T>(plan.k_block * column_block);
   RowPointers<T> pointers(plan, operands.a, scratch);
   const int64_t row_block =
       plan.staged ? divide_up(staged_rows, pointers.group_rows()) * pointers.group_rows() : plan.m;
