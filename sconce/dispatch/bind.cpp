@@ -75,8 +75,8 @@ ResolvedCall resolve_call(std::string_view name, std::vector<Value> args, std::v
     call.args = bind_arguments(call.op->schema(), std::move(args), std::move(kwargs));
   }
   const Schema& schema = call.op->schema();
-  SCONCE_CHECK_AS(not_implemented, !schema.is_vararg && !schema.is_varret, "{} cannot be called by name: {}",
-                  schema.qualified_name(), schema.to_string());
+  SCONCE_CHECK_AS(not_implemented, !schema.is_varret, "{} cannot be called by name: {}", schema.qualified_name(),
+                  schema.to_string());
   return call;
 }
 

@@ -33,7 +33,7 @@ TEST(Bind, fills_in_keywords_and_defaults) {
   EXPECT_EQ(bound(schema, {3, 2.0}, {{"d", IntList{4, 5}}, {"c", "x"}}), "3 2.0 'x' [4, 5]");
   EXPECT_EQ(bound(schema, {}, {{"b", 0.5}, {"a", 1}}), "1 0.5 None [1, 1]");
   EXPECT_EQ(bound("aten::f(Tensor self) -> Tensor", {}, {{"input", tensor(1)}}), "Tensor");
-  EXPECT_EQ(bound("f(str s, ...) -> str", {"a", 1, 2}), "'a' 1 2");
+  EXPECT_EQ(bound("f(str s, ...) -> str", {"a", 1, 2}), "'a' (1, 2)");
 }
 
 TEST(Bind, converts) {

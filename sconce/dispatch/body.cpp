@@ -522,9 +522,9 @@ const Argument* returned_argument(const Schema& schema, const Argument& result) 
   return nullptr;
 }
 
-void check_return(const Op& op, const Argument& result, const Value& v, Value& out) {
-  SCONCE_CHECK_AS(type, convert_value(v, result.type, out), "the body of {} returned {}, its schema says {}",
-                  op.qualified_name(), v.is_none() ? std::string("None") : v.type()->to_string(), result.type->to_string());
+void check_return(const Argument& result, const Value& v, Value& out) {
+  SCONCE_CHECK_AS(type, convert_value(v, result.type, out), "the body returned {}, the schema says {}",
+                  v.is_none() ? std::string("None") : v.type()->to_string(), result.type->to_string());
 }
 
 }  // namespace
@@ -547,11 +547,11 @@ void run_body(const Op& op, KeySet, Value* args, Value* returns) {
     }
     if (all) return;
   }
-  if (count == 1) return check_return(op, schema.returns[0], result, returns[0]);
+  if (count == 1) return check_return(schema.returns[0], result, returns[0]);
   SCONCE_CHECK_AS(type, result.is_tuple() && result.to_tuple().items.size() == count,
-                  "the body of {} must return {} values, got {}", op.qualified_name(), count,
+                  "the body must return {} values, it returned {}", count,
                   result.is_none() ? std::string("None") : result.type()->to_string());
-  for (size_t i = 0; i < count; ++i) check_return(op, schema.returns[i], result.to_tuple().items[i], returns[i]);
+  for (size_t i = 0; i < count; ++i) check_return(schema.returns[i], result.to_tuple().items[i], returns[i]);
 }
 
 }  // namespace sconce

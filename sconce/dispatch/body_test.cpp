@@ -173,9 +173,12 @@ TEST(Body, is_a_kernel) {
     call_op("body_test::wrong", {7});
     FAIL();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "body_test::wrong: the body of body_test::wrong returned str, its schema says Tensor (called with x=7)");
+    EXPECT_STREQ(e.what(), "body_test::wrong: the body returned str, the schema says Tensor (called with x=7)");
   }
+
+  info.body = "return x + 1, x + 2";
+  define_op("body_test::next(int x) -> (int first, int second)", info).set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
+  EXPECT_EQ(result("both = torch.ops.body_test.next(1)\nreturn both.second, both[0]"), "(3, 2)");
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ void check_derivatives(const Op& op, std::string_view text) {
     SCONCE_CHECK_AS(value, seen.emplace(argument).second, "{}: two derivatives for '{}'", op.qualified_name(), argument);
     std::vector<std::string> names;
     try {
-      names = Body("return " + std::string(line.substr(colon + 1)), "").free_names();
+      // In brackets, at its own columns: one expression.
+      names = Body(std::string(colon, ' ') + "(" + std::string(line.substr(colon + 1)) + ")", "").free_names();
     } catch (const Error& e) {
       fail_as(e.kind(), "{}: derivative '{}': {}", op.qualified_name(), line, e.message());
     }

@@ -14,7 +14,7 @@
 
 namespace sconce {
 
-// Fills `bound` with one Value per argument of the schema (and, for "...", the rest). False when the call does not fit;
+// Fills `bound` with one Value per argument of the schema (and, for "...", a tuple of the rest). False when the call does not fit;
 // `reason`, where not null, then says why.
 bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs, bool convert,
                      std::vector<Value>& bound, std::string* reason);
