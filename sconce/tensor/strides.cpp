@@ -98,22 +98,16 @@ constexpr int64_t kOrder4[] = {1, 3, 2, 0};
 constexpr int64_t kOrder5[] = {1, 4, 3, 2, 0};
 
 bool dense_in_some_order(IntList sizes, IntList strides) {
-  const size_t rank = sizes.size();
-  if (rank == 1) return sizes[0] < 2 || strides[0] == 1;
-  Dims order(rank);
-  for (size_t i = 0; i < rank; ++i) order[i] = static_cast<int64_t>(i);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    if (sizes[a] < 2) return false;
-    if (sizes[b] < 2) return true;
-    return strides[a] < strides[b];
-  });
-  int64_t step = 1;
-  for (int64_t d : order) {
-    if (sizes[d] < 2) return true;
-    if (strides[d] != step) return false;
-    step *= sizes[d];
+  // Dimensions by stride, innermost first; sizes of 1 do not matter. Ranks are small: insertion sort.
+  Dims order;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 1) continue;
+    size_t at = order.size();
+    order.push_back(static_cast<int64_t>(d));
+    for (; at > 0 && strides[order[at - 1]] > strides[d]; --at) order[at] = order[at - 1];
+    order[at] = static_cast<int64_t>(d);
   }
-  return true;
+  return follows(sizes, strides, order);
 }
 
 }  // namespace
