@@ -80,6 +80,29 @@ class Translator:
                             for name in ast.walk(target):
                                 if isinstance(name, ast.Name):
                                     self.inside.add(name.id)
+        self.local = self._locals(tree)
+        self.inside -= set(self.local)
+
+    @staticmethod
+    def _locals(tree):
+        """name -> the block (as the id of its list of statements) in which it is assigned first and used only."""
+        places, homes = {}, {}
+
+        def visit(node, path):
+            if isinstance(node, ast.Name):
+                places.setdefault(node.id, []).append(path)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                homes.setdefault(node.targets[0].id, path)
+            for field, value in ast.iter_fields(node):
+                for child in value if isinstance(value, list) else [value]:
+                    if isinstance(child, ast.AST):
+                        block = isinstance(value, list) and value and isinstance(value[0], ast.stmt)
+                        visit(child, path + (id(value),) if block else path)
+
+        for statement in tree.body:
+            visit(statement, ())
+        return {name: home[-1] for name, home in homes.items()
+                if home and all(path[:len(home)] == home for path in places[name])}
 
     def _emit(self, text):
         self.lines.append("  " * self.indent + text)
@@ -122,7 +145,9 @@ class Translator:
     def _inner(self, statements):
         self.indent += 1
         known = set(self.names)
+        outer, self.current = getattr(self, "current", None), id(statements)
         self._block(statements)
+        self.current = outer
         for name in set(self.names) - known:
             if name not in self.hoisted_names():
                 del self.names[name]
@@ -140,7 +165,7 @@ class Translator:
             return
         cpp_name = cpp.identifier(name)
         self.names[name] = cpp_name
-        if self.indent > 1:
+        if self.indent > 1 and self.local.get(name) != self.current:
             # Declared in front of the outermost block, with the type of its first value.
             position = self.block_start
             self.lines.insert(position, f"  std::remove_cvref_t<decltype({value})> {cpp_name};")

@@ -98,7 +98,11 @@ Tensor to_prim_dtype(const Tensor& self, std::optional<int64_t> dtype, bool, boo
   return to(self, dtype ? std::optional(dtype_from_number(*dtype)) : std::nullopt, {}, copy, {});
 }
 
-Tensor _unsafe_view(const Tensor& self, IntList size) { return view(self, size); }
+Tensor _unsafe_view(const Tensor& self, IntList size) {
+  Tensor out = view(self, size);
+  out.impl()->meta &= ~TensorImpl::is_view;
+  return out;
+}
 
 Tensor data(const Tensor& self) {
   Tensor out = alias(self);

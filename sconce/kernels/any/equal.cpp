@@ -1,0 +1,25 @@
+#include <algorithm>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/tensor/element.h"
+
+namespace sconce::any_device {
+
+bool equal(const Tensor& self, const Tensor& other) {
+  SCONCE_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: {} and {}",
+               to_string(self.device()), to_string(other.device()));
+  SCONCE_CHECK(self.dtype() == other.dtype(), "Expected object of data type {} but got data type {} for argument 'other' in call to equal",
+               dtype_name(self.dtype()), dtype_name(other.dtype()));
+  if (!(self.sizes() == other.sizes())) return false;
+  SCONCE_CHECK_AS(not_implemented, !self.is_meta(), "a meta tensor has no values to compare");
+  const Tensor a = contiguous_tensor(self), b = contiguous_tensor(other);
+  return visit_dtype(self.dtype(), [&]<class T>() {
+    const T* x = a.data<T>();
+    const T* y = b.data<T>();
+    return std::equal(x, x + a.numel(), y, [](T p, T q) { return widened(p) == widened(q); });
+  });
+}
+
+}  // namespace sconce::any_device

@@ -1,0 +1,40 @@
+// set_: a tensor handle that shows other memory from now on.
+#include "sconce/base/error.h"
+#include "sconce/tensor/strides.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce::any_device {
+namespace {
+
+void show(const Tensor& self, Ref<Storage> storage, IntList size, IntList stride, int64_t offset) {
+  const Tensor checked = make_tensor(storage, self.dtype(), size, stride, offset);
+  release(self.impl()->storage);
+  self.impl()->storage = storage.leak();
+  set_geometry(self, checked.sizes(), checked.strides(), offset);
+  self.bump_version();
+}
+
+void check_dtype(const Tensor& self, const Tensor& source) {
+  SCONCE_CHECK(self.dtype() == source.dtype(), "Could not set tensor of type {} to a tensor of type {}", dtype_name(source.dtype()),
+               dtype_name(self.dtype()));
+  SCONCE_CHECK(self.device() == source.device(), "Could not set tensor on {} to a tensor on {}", to_string(source.device()),
+               to_string(self.device()));
+}
+
+}  // namespace
+
+void set__source_Tensor(const Tensor& self, const Tensor& source) {
+  if (self.is_same(source)) return;
+  check_dtype(self, source);
+  show(self, Ref<Storage>::share(source.storage()), source.sizes(), source.strides(), source.storage_offset());
+}
+
+void set__source_Tensor_storage_offset(const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
+  check_dtype(self, source);
+  const Dims strides = stride.empty() ? dense_strides(size) : Dims(stride);
+  show(self, Ref<Storage>::share(source.storage()), Dims(size), strides, storage_offset);
+}
+
+void set_(const Tensor& self) { show(self, make_storage(0, self.device()), {0}, {1}, 0); }
+
+}  // namespace sconce::any_device
