@@ -69,6 +69,9 @@ inline void release(TensorImpl* p) noexcept {
   if (p && p->count.release()) destroy(p);
 }
 
+class Tensor;
+using TensorList = ListRef<Tensor>;
+
 class Tensor {
  public:
   Tensor() = default;
@@ -143,8 +146,6 @@ class Tensor {
 
   Ref<TensorImpl> impl_;
 };
-
-using TensorList = ListRef<Tensor>;
 
 // A tensor over `storage`. Sizes, strides and offset (in elements) are checked against the storage's bytes: throws Error
 // when a size is negative, their product overflows, or an element would lie outside.
