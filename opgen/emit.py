@@ -41,11 +41,12 @@ def _takes_out(op):
     return bool(written) and all(a.keyword_only and a.type == "Tensor" for a in written)
 
 
-def _declare(params, named=True, defaults=False):
+def _declare(params, named=True, defaults=False, required=None):
+    """`required` names a parameter whose default is left out."""
     parts = []
     for t, a in params:
         text = t + (" " + cpp.identifier(a.name) if named else "")
-        default = cpp.default_value(a) if defaults else None
+        default = cpp.default_value(a) if defaults and a.name != required else None
         parts.append(text + (f" = {default}" if default is not None else ""))
     return ", ".join(parts)
 
@@ -101,7 +102,26 @@ class Family:
             returns = "const Tensor&" if len(outs) == 1 else "void"
             return f"{api}{returns} {cpp.identifier(op.schema.name)}_out({first}{', ' + tail if tail else ''})"
         returns = "const Tensor&" if written and len(written) == 1 else ("void" if written else result)
-        return f"{api}{returns} {cpp.function_name(op.schema.name)}({_declare(params, defaults=defaults)})"
+        return (f"{api}{returns} {cpp.function_name(op.schema.name)}"
+                f"({_declare(params, defaults=defaults, required=self._required(op, params))})")
+
+    @staticmethod
+    def _public_signature(op):
+        if "function" not in op.entry.forms and op.form == "function" and "method" not in op.entry.forms:
+            return None
+        return _signature(op)
+
+    def _required(self, op, params):
+        """The first argument with a default, when without it a call would fit another overload as well."""
+        first = next((i for i, (_, a) in enumerate(params) if cpp.default_value(a) is not None), None)
+        if first is None:
+            return None
+        for other in self.operators:
+            if other is not op and other.form == op.form and other.schema.name == op.schema.name:
+                signature = self._public_signature(other)
+                if signature and [t for t, _ in signature[0]] == [t for t, _ in params[:first]]:
+                    return params[first][1].name
+        return None
 
     def methods(self):
         out = []
@@ -117,7 +137,8 @@ class Family:
             name = cpp.identifier(op.schema.name)
             if name in ("dim", "size", "numel", "dtype", "device", "stride", "storage_offset", "is_contiguous", "data"):
                 continue  # Tensor has these itself
-            out.append((f"SCONCE_API {returns} {name}({_declare(params[1:], defaults=True)}) const;",
+            out.append((f"SCONCE_API {returns} {name}"
+                        f"({_declare(params[1:], defaults=True, required=self._required(op, params))}) const;",
                         f"{returns} Tensor::{name}({_declare(params[1:])}) const "
                         f"{{ return sconce::{cpp.function_name(op.schema.name)}({', '.join(['*this'] + [_name(a) for _, a in params[1:]])}); }}"))
         return out

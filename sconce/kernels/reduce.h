@@ -1,1 +1,58 @@
+// Reductions on tensors: which dims and dtype, results, checks; the loops come from the table's map and combine, or are
+// written by hand where a state is more than a number. The same functions serve Meta tensors: they stop before the loop.
 #pragma once
+
+#include <optional>
+#include <tuple>
+
+#include "sconce/tensor/reduce_loop.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+// The dtype that a reduction computes in, unless its `dtype` argument says another.
+enum class ReduceDType : uint8_t {
+  self,       // the input's
+  sum,        // the input's; integers and bools in int64. An out= tensor's dtype comes first
+  floating,   // the same for floats and complex numbers; others are an error
+  promoted,   // the input's; integers and bools in the default float dtype
+  predicate,  // bool
+};
+enum class ReduceResult : uint8_t {
+  common,     // what was computed in
+  predicate,  // bool; uint8 for uint8, as PyTorch has it
+  index,      // int64
+  real,       // the real dtype of a complex one
+};
+
+// How one reduction behaves: made by the generator, one per table entry.
+struct ReduceRule {
+  const ReduceLoops* loops;
+  const char* name;
+  ReduceDType dtype;
+  ReduceResult results[kMaxReduceResults];
+  bool empty_is_error;      // there is no result for no elements
+  bool empty_list_is_none;  // dim=[] reduces nothing; otherwise everything
+};
+
+struct ReduceAxes {
+  IntList dims;
+  bool given;  // false: every dim
+  bool keepdim;
+};
+
+Tensor reduce(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, std::optional<DType> dtype,
+              const Scalar* numbers);
+std::tuple<Tensor, Tensor> reduce_pair(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes,
+                                       std::optional<DType> dtype, const Scalar* numbers);
+// Into outs[0] ..., one for each result of the loops; they are resized when their shape differs.
+void reduce_out(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, std::optional<DType> dtype,
+                const Scalar* numbers, const Tensor* const* outs);
+
+namespace cpu {
+// Written by hand (kernels/cpu/simd/reduce_index.cpp): the index of the largest or smallest element, the first of equal
+// ones, NaN before all others; and the element with its index.
+extern const ReduceLoops reduce_argmax, reduce_argmin, reduce_max_index, reduce_min_index;
+}  // namespace cpu
+
+}  // namespace sconce
