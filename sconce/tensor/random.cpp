@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "sconce/base/error.h"
+#include "sconce/base/export.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/random_fill.h"
 #include "sconce/tensor/strides.h"
@@ -128,6 +129,37 @@ void fill_range(const Tensor& t, int64_t base, uint64_t range, const Generator& 
   });
 }
 
+// values * width + low in T with one rounding, as the processors that PyTorch runs on do it.
+template <class T>
+SCONCE_INLINE void scale_loop(double* values, int64_t n, T width, T low) {
+  for (int64_t i = 0; i < n; ++i) values[i] = std::fma(static_cast<T>(values[i]), width, low);
+}
+#ifdef __x86_64__
+template <class T>
+__attribute__((target("fma"))) void scale_fast(double* values, int64_t n, T width, T low) {
+  scale_loop(values, n, width, low);
+}
+#endif
+template <class T>
+void scale(double* values, int64_t n, T width, T low) {
+#ifdef __x86_64__
+  static const bool fast = __builtin_cpu_supports("fma");
+  if (fast) return scale_fast(values, n, width, low);
+#endif
+  scale_loop(values, n, width, low);
+}
+
+// Draws from [0, 1), scaled.
+template <class T, class F>
+void fill_scaled(const Tensor& t, const Generator& generator, T width, T low, F next) {
+  if (t.is_meta()) return;
+  Draws draws(generator);
+  fill_reals(t, [&](double* out, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = next(draws);
+    scale(out, n, width, low);
+  });
+}
+
 // One real number per element from a function of the generator.
 template <class F>
 void fill_with(const Tensor& t, const Generator& generator, F next) {
@@ -153,26 +185,24 @@ void uniform_(const Tensor& t, double from, double to, const Generator& generato
   check_writable(t, "uniform_");
 
   if (dtype == DType::float64) {
-    const double width = to - from;
-    return fill_with(t, generator, [=](Draws& draws) { return std::fma(draws.uniform53(), width, from); });
+    return fill_scaled(t, generator, to - from, from, [](Draws& draws) { return draws.uniform53(); });
   }
-  const auto low = static_cast<float>(from);
-  const float width = static_cast<float>(to) - low;
   if (dtype == DType::float32) {
-    if (low != 0 || width != 1) {
-      return fill_with(t, generator, [=](Draws& draws) { return std::fma(draws.uniform24(), width, low); });
+    const auto low = static_cast<float>(from);
+    const float width = static_cast<float>(to) - low;
+    if (low != 0 || width != 1 || !t.is_dense() || t.is_meta()) {
+      return fill_scaled(t, generator, width, low, [](Draws& draws) { return draws.uniform24(); });
     }
-    if (!t.is_dense() || t.is_meta()) return fill_with(t, generator, [](Draws& draws) { return draws.uniform24(); });
     Draws draws(generator);
     auto* out = t.data<float>();
     for (int64_t i = 0, n = t.numel(); i < n; ++i) out[i] = draws.uniform24();
     return;
   }
   // Reduced floats have as many random bits as they can hold; bounds and width are rounded before the draw is scaled.
-  const auto start = static_cast<float>(rounded(from, dtype));
-  const auto reach = static_cast<float>(rounded(rounded(to, dtype) - start, dtype));
+  const auto low = static_cast<float>(rounded(from, dtype));
+  const auto width = static_cast<float>(rounded(rounded(to, dtype) - low, dtype));
   const int digits = float_digits(dtype);
-  fill_with(t, generator, [=](Draws& draws) { return std::fma(draws.uniform_bits(digits), reach, start); });
+  fill_scaled(t, generator, width, low, [=](Draws& draws) { return draws.uniform_bits(digits); });
 }
 
 void random_(const Tensor& t, const Generator& generator) {
