@@ -38,7 +38,6 @@ std::vector<Tensor> meshgrid_indexing(TensorList tensors, std::string_view index
   std::vector<Tensor> swapped = tensors.vec();
   std::swap(swapped[0], swapped[1]);
   std::vector<Tensor> out = meshgrid(swapped);
-  for (Tensor& t : out) t = transpose_int(t, 0, 1);
   std::swap(out[0], out[1]);
   return out;
 }
