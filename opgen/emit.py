@@ -373,7 +373,7 @@ class Family:
         given = [_name(params[i][1]) for i in written]
         for i, (o, g) in enumerate(zip(outs, given)):
             out.append(f"  const Tensor {o}_ = prepare_output(spec{i}, {g}, {{{', '.join('&' + t for t in tensors)}}}, "
-                       f"{'true' if op.form == 'inplace' else 'false'});")
+                       f"{'true' if op.form == 'inplace' else 'false'}{', ' + lists[0] if lists else ''});")
         out.append(f"  if (!{outs[0]}_.is_meta()) cpu::{entry.cpp_name}({', '.join(plain + [o + '_' for o in outs])});")
         for o, g in zip(outs, given):
             out.append(f"  finish_output({o}_, {g});")

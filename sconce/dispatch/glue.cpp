@@ -50,7 +50,8 @@ void check_no_partial_overlap(const Tensor& out, const Tensor& in) {
                "location. Please clone() the tensor before performing the operation");
 }
 
-Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs, bool inplace) {
+Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs, bool inplace,
+                      TensorList more_inputs) {
   check_castable(spec.dtype, given);
   if (!(given.sizes() == IntList(spec.sizes))) {
     SCONCE_CHECK(!inplace, "output with shape {} doesn't match the result's shape {}", given.sizes(), spec.sizes);
@@ -60,6 +61,9 @@ Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer
   bool direct = given.dtype() == spec.dtype && given.is_contiguous(spec.format);
   for (const Tensor* in : inputs) {
     if (in->defined() && in->storage() == given.storage()) direct = false;
+  }
+  for (const Tensor& in : more_inputs) {
+    if (in.defined() && in.storage() == given.storage()) direct = false;
   }
   return direct ? given : make_output(spec, given.device());
 }
