@@ -550,10 +550,11 @@ def pointwise_registry_source(family, ops):
             masks |= (kind == "bool") << i
         result = {"common": "common", "bool": "boolean", "real": "real"}[op.result]
         narrows = "true" if any(t.narrows for t in translators) else "false"
+        heavy = "true" if any(t.heavy for t in translators) else "false"
         entries += [f"// {op.origin}",
                     f"const PointwiseLoops loops_{op.name} = {{",
                     f"    \"{op.title or op.name}\", {len(op.inputs)}, {len(op.params)}, LoopResult::{result}, {masks}, "
-                    f"{divisor_inputs}, {divisor_params}, {narrows},",
+                    f"{divisor_inputs}, {divisor_params}, {narrows}, {heavy},",
                     "    {", *rows, "    },", "};", ""]
     parts = [_NOTICE.format(family=family), f'#include "sconce/generated/{family}_loops_list.h"\n', "namespace sconce {\n"]
     for level in LEVELS:

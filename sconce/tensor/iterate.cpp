@@ -2,39 +2,23 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/tensor/tile.h"
+#include "sconce/tensor/tile_grid.h"
 
 namespace sconce {
-
-const TileKernels& tile_kernels() {
-  switch (cpu_level()) {
-    case 2: return v2::tile_kernels;
-    case 3: return v3::tile_kernels;
-    default: return v4::tile_kernels;
-  }
-}
-
 namespace {
 
-constexpr int64_t kTile = 512;                       // elements
-constexpr int64_t kTileBytes = kTile * 16;           // room for any dtype
-constexpr int64_t kParallelGrain = 32768;            // elements; fewer are not worth waking a thread
-constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
-constexpr int kMaxDims = 64;
-constexpr int kMaxOperands = kMaxLoopInputs + 1;     // the output first
+constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs of cheap loops from here on bypass the caches
 
 constexpr int kComputeSize[kComputeTypes] = {4, 8, 4, 8, 1, 8, 16};
 constexpr int kComputeSizeLog2[kComputeTypes] = {2, 3, 2, 3, 0, 3, 4};
 constexpr DType kComputeDType[kComputeTypes] = {DType::float32, DType::float64,   DType::int32,     DType::int64,
                                                 DType::bool_,   DType::complex64, DType::complex128};
-
-int size_log2(int64_t bytes) { return std::countr_zero(static_cast<uint64_t>(bytes)); }
 
 // The bytes of what a loop writes.
 int stored_size(LoopResult result, Compute compute) {
@@ -58,44 +42,6 @@ Loop find_loop(const PointwiseLoops& loops, Compute compute) {
 }
 
 // --- bytes ----------------------------------------------------------------------------------------------------------
-
-// Fewer than 64 bytes, without a call: two overlapping moves of the largest power of two.
-inline __attribute__((always_inline)) void copy_below_64(char* out, const char* in, int64_t bytes) {
-  const auto two = [&]<class Chunk>(Chunk) {
-    Chunk first, last;
-    std::memcpy(&first, in, sizeof first);
-    std::memcpy(&last, in + bytes - sizeof last, sizeof last);
-    std::memcpy(out, &first, sizeof first);
-    std::memcpy(out + bytes - sizeof last, &last, sizeof last);
-  };
-  struct Bytes16 {
-    uint64_t part[2];
-  };
-  struct Bytes32 {
-    uint64_t part[4];
-  };
-  if (bytes >= 32) {
-    two(Bytes32{});
-  } else if (bytes >= 16) {
-    two(Bytes16{});
-  } else if (bytes >= 8) {
-    two(uint64_t{});
-  } else if (bytes >= 4) {
-    two(uint32_t{});
-  } else if (bytes >= 2) {
-    two(uint16_t{});
-  } else if (bytes == 1) {
-    *out = *in;
-  }
-}
-
-inline void copy_row(char* out, const char* in, int64_t bytes) {
-  if (bytes < 64) {
-    copy_below_64(out, in, bytes);
-  } else {
-    std::memcpy(out, in, bytes);
-  }
-}
 
 // 64 bytes full of one element.
 inline __attribute__((always_inline)) void splat_group(char* out, const char* element, int size) {
@@ -136,6 +82,7 @@ struct DenseCall {
   int out_size;
   uint8_t divisors;  // inputs in which a zero is an error
   bool wide_divisors;
+  bool math;
   std::atomic<bool>* zero_found;
   const char* in[kMaxLoopInputs];
   int64_t step[kMaxLoopInputs];
@@ -198,7 +145,7 @@ void run_range(const DenseCall& call, char* out, int64_t begin, int64_t end, boo
 }
 
 void run_long(const DenseCall& call, char* out, int64_t numel) {
-  bool stream = numel * call.out_size >= kStreamBytes;
+  bool stream = !call.math && numel * call.out_size >= kStreamBytes;
   for (int k = 0; k < call.inputs; ++k) stream &= call.in[k] != out;  // lines that are read anyway cost nothing to write
   const int64_t tiles = (numel + kTile - 1) / kTile;
   parallel_for(tiles, kParallelGrain / kTile, [&](int64_t begin, int64_t end) {
@@ -235,182 +182,6 @@ SCONCE_COLD const Param* with_narrow(const PointwiseLoops& loops, const Param* p
 }
 
 // --- strided runs ---------------------------------------------------------------------------------------------------
-
-// Sizes and byte strides after dropping sizes of 1, sorting by the output's strides and merging. The last is innermost.
-struct Geometry {
-  int dims = 0;
-  int64_t size[kMaxDims];
-  int64_t stride[kMaxDims][kMaxOperands];
-};
-
-// False when there is nothing to do.
-bool build_geometry(Geometry& g, std::span<const int64_t> sizes, const Operand* const* operands, int count) {
-  SCONCE_CHECK(sizes.size() <= kMaxDims, "a tensor has at most {} dimensions, got {}", kMaxDims, sizes.size());
-  int64_t item[kMaxOperands];
-  for (int k = 0; k < count; ++k) item[k] = static_cast<int64_t>(item_size(operands[k]->dtype));
-  int dims = 0;
-  bool sorted = true;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] == 0) return false;
-    if (sizes[d] == 1) continue;
-    g.size[dims] = sizes[d];
-    for (int k = 0; k < count; ++k) g.stride[dims][k] = operands[k]->strides[d] * item[k];
-    sorted &= dims == 0 || g.stride[dims - 1][0] >= g.stride[dims][0];
-    ++dims;
-  }
-  const auto swap_dims = [&](int a, int b) {
-    std::swap(g.size[a], g.size[b]);
-    for (int k = 0; k < count; ++k) std::swap(g.stride[a][k], g.stride[b][k]);
-  };
-  if (!sorted) {
-    for (int d = 1; d < dims; ++d) {
-      for (int e = d; e > 0 && g.stride[e - 1][0] < g.stride[e][0]; --e) swap_dims(e - 1, e);
-    }
-  }
-  // [.., a, b] with stride(a) == size(b) * stride(b) in every operand is one dimension.
-  int last = 0;
-  for (int d = 1; d < dims; ++d) {
-    bool merges = true;
-    for (int k = 0; k < count; ++k) merges &= g.stride[last][k] == g.size[d] * g.stride[d][k];
-    if (merges) {
-      g.size[last] *= g.size[d];
-    } else {
-      g.size[++last] = g.size[d];
-    }
-    for (int k = 0; k < count; ++k) g.stride[last][k] = g.stride[d][k];
-  }
-  g.dims = dims == 0 ? 0 : last + 1;
-  if (g.dims == 0) {
-    g.dims = 1;
-    g.size[0] = 1;
-    for (int k = 0; k < count; ++k) g.stride[0][k] = item[k];
-  }
-  // An input whose elements are adjacent along an outer dimension is transposed while it is gathered: that dimension
-  // becomes the one beside the innermost.
-  for (int k = 1; k < count && g.dims > 2; ++k) {
-    const int64_t inner = g.stride[g.dims - 1][k];
-    if (inner == 0 || inner == item[k]) continue;
-    for (int d = g.dims - 3; d >= 0; --d) {
-      if (g.stride[d][k] != item[k]) continue;
-      for (int e = d; e < g.dims - 2; ++e) swap_dims(e, e + 1);
-      return true;
-    }
-  }
-  return true;
-}
-
-// Tiles of rows x columns over the two innermost dimensions, and everything outside of them.
-struct TileGrid {
-  int64_t rows, columns;            // the whole plane
-  int64_t tile_rows, tile_columns;  // the last ones are smaller
-  int64_t row_tiles, column_tiles, planes;
-
-  TileGrid(const Geometry& g, int64_t tile_rows_, int64_t tile_columns_)
-      : rows(g.dims > 1 ? g.size[g.dims - 2] : 1), columns(g.size[g.dims - 1]), tile_rows(tile_rows_),
-        tile_columns(tile_columns_), row_tiles(rows <= tile_rows ? 1 : (rows + tile_rows - 1) / tile_rows),
-        column_tiles(columns <= tile_columns ? 1 : (columns + tile_columns - 1) / tile_columns), planes(1) {
-    for (int d = 0; d < g.dims - 2; ++d) planes *= g.size[d];
-  }
-
-  int64_t count() const { return planes * row_tiles * column_tiles; }
-
-  // Calls body(offsets of the tile's first element in each operand, rows, columns) for tiles [begin, end).
-  template <class Body>
-  void each(const Geometry& g, int operands, int64_t begin, int64_t end, const Body& body) const {
-    int64_t column_tile = 0, row_tile = 0, plane = 0;
-    if (begin != 0) {
-      column_tile = begin % column_tiles;
-      row_tile = begin / column_tiles % row_tiles;
-      plane = begin / column_tiles / row_tiles;
-    }
-    int64_t index[kMaxDims];
-    int64_t base[kMaxOperands] = {};
-    for (int d = g.dims - 3; d >= 0; --d) {
-      index[d] = plane == 0 ? 0 : plane % g.size[d];
-      plane = plane == 0 ? 0 : plane / g.size[d];
-      for (int k = 0; k < operands; ++k) base[k] += index[d] * g.stride[d][k];
-    }
-    const int64_t* row_stride = g.stride[g.dims > 1 ? g.dims - 2 : 0];  // multiplied by 0 when there are no rows
-    const int64_t* column_stride = g.stride[g.dims - 1];
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t r = row_tile * tile_rows, c = column_tile * tile_columns;
-      int64_t offset[kMaxOperands];
-      for (int k = 0; k < operands; ++k) offset[k] = base[k] + r * row_stride[k] + c * column_stride[k];
-      body(offset, std::min(tile_rows, rows - r), std::min(tile_columns, columns - c));
-      if (++column_tile < column_tiles) continue;
-      column_tile = 0;
-      if (++row_tile < row_tiles) continue;
-      row_tile = 0;
-      for (int d = g.dims - 3; d >= 0; --d) {
-        for (int k = 0; k < operands; ++k) base[k] += g.stride[d][k];
-        if (++index[d] < g.size[d]) break;
-        for (int k = 0; k < operands; ++k) base[k] -= g.size[d] * g.stride[d][k];
-        index[d] = 0;
-      }
-    }
-  }
-};
-
-// Up to two conversions, one after the other; null where nothing changes.
-struct Conversion {
-  TileKernels::Convert first = nullptr;
-  TileKernels::Convert second = nullptr;
-
-  bool none() const { return first == nullptr; }
-  void add(const TileKernels& tiles, DType from, DType to) {
-    if (from == to) return;
-    (first == nullptr ? first : second) = tiles.convert[static_cast<int>(from)][static_cast<int>(to)];
-  }
-  void run(char* out, const char* in, int64_t n, char* between) const {
-    if (second == nullptr) {
-      first(out, in, n);
-    } else {
-      first(between, in, n);
-      second(out, between, n);
-    }
-  }
-};
-
-// An operand of a strided run.
-struct TileOperand {
-  char* data;
-  int size;       // bytes of an element in memory
-  int loop_size;  // and in the loop
-  int64_t row_stride, column_stride;
-  bool scalar;  // the same element everywhere
-  Conversion conversion;
-
-  bool dense(int64_t rows, int64_t columns) const {
-    return column_stride == size && (rows == 1 || row_stride == columns * size);
-  }
-};
-
-// The elements of a tile, dense, still in their own dtype.
-void gather_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns) {
-  const int log2 = size_log2(t.size);
-  const int64_t row_bytes = columns * t.size;
-  if (t.column_stride == t.size) {
-    for (int64_t r = 0; r < rows; ++r) copy_row(out + r * row_bytes, in + r * t.row_stride, row_bytes);
-  } else if (t.column_stride == 0) {
-    for (int64_t r = 0; r < rows; ++r) tiles.fill[log2](out + r * row_bytes, in + r * t.row_stride, columns);
-  } else if (t.row_stride == t.size && rows > 1) {
-    tiles.transpose[log2](out, row_bytes, in, t.column_stride, rows, columns);
-  } else {
-    for (int64_t r = 0; r < rows; ++r) tiles.gather[log2](out + r * row_bytes, in + r * t.row_stride, t.column_stride, columns);
-  }
-}
-
-void scatter_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns) {
-  const int log2 = size_log2(t.size);
-  const int64_t row_bytes = columns * t.size;
-  for (int64_t r = 0; r < rows; ++r) {
-    if (t.column_stride == t.size) {
-      copy_row(out + r * t.row_stride, in + r * row_bytes, row_bytes);
-    } else {
-      tiles.scatter[log2](out + r * t.row_stride, t.column_stride, in + r * row_bytes, columns);
-    }
-  }
-}
 
 struct TileBuffers {
   alignas(64) char input[kMaxLoopInputs][kTileBytes + 192];  // apart by more than a multiple of 4096: no false conflicts
@@ -498,11 +269,6 @@ void run_tiles(const StridedCall& s, const TileGrid& grid, int64_t begin, int64_
   if (s.stream) tiles.stream_fence();
 }
 
-// The rows of a tile in which an operand is transposed: 256 adjacent bytes of it, four cache lines.
-int64_t transposed_rows(int64_t element_size, int64_t rows) {
-  return std::min(rows, std::clamp<int64_t>(256 / element_size, 16, 64));
-}
-
 // How much of the two innermost dimensions a tile covers.
 TileGrid choose_grid(const StridedCall& s) {
   const Geometry& g = s.geometry;
@@ -541,6 +307,7 @@ inline void fill_call(DenseCall& call, const PointwiseLoops& loops, Compute comp
   call.divisors = is_integer(compute) ? loops.divisor_inputs : 0;
   call.wide_divisors = compute == Compute::i64;
   call.zero_found = zero_found;
+  call.math = loops.math;
 }
 
 }  // namespace
@@ -657,7 +424,7 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
   } else {
     int64_t numel = 1;
     for (int d = 0; d < g.dims; ++d) numel *= g.size[d];
-    s.stream = numel * s.out.size >= kStreamBytes;
+    s.stream = !loops.math && numel * s.out.size >= kStreamBytes;
     for (int k = 0; k < loops.inputs; ++k) s.stream &= s.in[k].data != s.out.data;
     const TileGrid grid = choose_grid(s);
     if (numel <= kParallelGrain) {
@@ -668,103 +435,6 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
     }
   }
   if (zero_found.load(std::memory_order_relaxed)) fail_division();
-}
-
-void convert(void* out, DType out_dtype, const void* in, DType in_dtype, int64_t n) {
-  if (n <= 0) return;
-  const TileKernels::Convert f = tile_kernels().convert[static_cast<int>(in_dtype)][static_cast<int>(out_dtype)];
-  SCONCE_CHECK(f != nullptr, "cannot convert {} to {}", dtype_name(in_dtype), dtype_name(out_dtype));
-  f(out, in, n);
-}
-
-void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand& in) {
-  const TileKernels& tiles = tile_kernels();
-  const Operand* operands[2] = {&out, &in};
-  Geometry g;
-  if (!build_geometry(g, sizes, operands, 2)) return;
-  TileOperand to, from;
-  const auto describe = [&](TileOperand& t, const Operand& operand, int k) {
-    t.data = static_cast<char*>(operand.data);
-    t.size = t.loop_size = static_cast<int>(item_size(operand.dtype));
-    t.column_stride = g.stride[g.dims - 1][k];
-    t.row_stride = g.dims > 1 ? g.stride[g.dims - 2][k] : 0;
-  };
-  describe(to, out, 0);
-  describe(from, in, 1);
-  if (to.data == from.data && out.dtype == in.dtype) {
-    bool same = true;
-    for (int d = 0; d < g.dims; ++d) same &= g.stride[d][0] == g.stride[d][1];
-    if (same) return;
-  }
-  Conversion conversion;
-  conversion.add(tiles, in.dtype, out.dtype);
-  const int64_t columns = g.size[g.dims - 1];
-  const int64_t rows = g.dims > 1 ? g.size[g.dims - 2] : 1;
-  const bool transposed = rows > 1 && from.row_stride == from.size && from.column_stride > from.size;
-  const bool direct = conversion.none() && to.column_stride == to.size;
-
-  int64_t tile_rows = 1, tile_columns = std::min(columns, kParallelGrain);
-  if (transposed) {
-    tile_rows = transposed_rows(std::max(to.size, from.size), rows);
-    tile_columns = std::min<int64_t>(columns, direct ? std::max(32, 64 / to.size) : kTileBytes / std::max(to.size, from.size) / tile_rows);
-  } else if (!conversion.none() && !(from.column_stride == from.size && to.column_stride == to.size)) {
-    tile_columns = std::min(columns, kTile);
-    tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);
-  } else if (columns < kTile) {
-    tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);
-  }
-  const TileGrid grid(g, tile_rows, tile_columns);
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / (tile_rows * tile_columns));
-  const int log2 = size_log2(to.size);
-  parallel_for(grid.count(), grain, [&](int64_t begin, int64_t end) {
-    alignas(64) char gathered[kTileBytes];
-    alignas(64) char converted[kTileBytes];
-    grid.each(g, 2, begin, end, [&](const int64_t* offset, int64_t r, int64_t c) {
-      char* d = to.data + offset[0];
-      const char* s = from.data + offset[1];
-      if (direct && transposed) {
-        tiles.transpose[log2](d, to.row_stride, s, from.column_stride, r, c);
-      } else if (direct) {
-        for (int64_t i = 0; i < r; ++i, d += to.row_stride, s += from.row_stride) {
-          if (from.column_stride == from.size) {
-            copy_row(d, s, c * to.size);
-          } else if (from.column_stride == 0) {
-            tiles.fill[log2](d, s, c);
-          } else {
-            tiles.gather[log2](d, s, from.column_stride, c);
-          }
-        }
-      } else if (conversion.none()) {
-        for (int64_t i = 0; i < r; ++i, d += to.row_stride, s += from.row_stride) {
-          if (from.column_stride == from.size) {
-            tiles.scatter[log2](d, to.column_stride, s, c);
-          } else {
-            for (int64_t at = 0; at < c; at += kTile) {
-              const int64_t n = std::min(kTile, c - at);
-              tiles.gather[log2](gathered, s + at * from.column_stride, from.column_stride, n);
-              tiles.scatter[log2](d + at * to.column_stride, to.column_stride, gathered, n);
-            }
-          }
-        }
-      } else if (from.dense(r, c) && to.dense(r, c)) {
-        conversion.first(d, s, r * c);
-      } else if (from.column_stride == from.size && to.column_stride == to.size) {
-        for (int64_t i = 0; i < r; ++i) conversion.first(d + i * to.row_stride, s + i * from.row_stride, c);
-      } else {
-        const char* dense = s;
-        if (!from.dense(r, c)) {
-          gather_tile(tiles, gathered, s, from, r, c);
-          dense = gathered;
-        }
-        if (to.dense(r, c)) {
-          conversion.first(d, dense, r * c);
-        } else {
-          conversion.first(converted, dense, r * c);
-          scatter_tile(tiles, d, converted, to, r, c);
-        }
-      }
-    });
-  });
 }
 
 }  // namespace sconce

@@ -62,16 +62,16 @@ void divide_loop(SCONCE_LOOP_ARGUMENTS) {
 }
 
 #define ALL_LEVELS(...) {{__VA_ARGS__}, {__VA_ARGS__}, {__VA_ARGS__}}
-const PointwiseLoops kAdd = {"add", 2, 0, LoopResult::common, 0, 0, 0, false,
+const PointwiseLoops kAdd = {"add", 2, 0, LoopResult::common, 0, 0, 0, false, false,
                              ALL_LEVELS(add_loop<float>, add_loop<double>, add_loop<int32_t>, add_loop<int64_t>, nullptr,
                                         add_loop<Pair<float>>, add_loop<Pair<double>>)};
-const PointwiseLoops kLess = {"less", 2, 0, LoopResult::boolean, 0, 0, 0, false,
+const PointwiseLoops kLess = {"less", 2, 0, LoopResult::boolean, 0, 0, 0, false, false,
                               ALL_LEVELS(less_loop<float>, less_loop<double>, less_loop<int32_t>, less_loop<int64_t>,
                                          less_loop<uint8_t>, nullptr, nullptr)};
-const PointwiseLoops kWhere = {"where", 3, 0, LoopResult::common, 1, 0, 0, false,
+const PointwiseLoops kWhere = {"where", 3, 0, LoopResult::common, 1, 0, 0, false, false,
                                ALL_LEVELS(where_loop<float>, where_loop<double>, where_loop<int32_t>, where_loop<int64_t>,
                                           where_loop<uint8_t>, where_loop<Pair<float>>, where_loop<Pair<double>>)};
-const PointwiseLoops kDivide = {"divide", 2, 0, LoopResult::common, 0, 2, 0, false,
+const PointwiseLoops kDivide = {"divide", 2, 0, LoopResult::common, 0, 2, 0, false, false,
                                 ALL_LEVELS(divide_loop<float>, divide_loop<double>, divide_loop<int32_t>,
                                            divide_loop<int64_t>, nullptr, nullptr, nullptr)};
 

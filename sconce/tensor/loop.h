@@ -70,6 +70,7 @@ struct PointwiseLoops {
   uint8_t divisor_inputs;  // bit k: integer loops divide by input k, so a zero in it is an error
   uint8_t divisor_params;  // bit k: the same for parameter k
   bool narrows;            // reads the Narrow parameter
+  bool math;               // busier with computing than with memory: exp, pow, integer division
   Loop loops[kCpuLevels][kComputeTypes];  // null: not defined for this type
 };
 
