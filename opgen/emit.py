@@ -41,14 +41,18 @@ def _takes_out(op):
     return bool(written) and all(a.keyword_only and a.type == "Tensor" for a in written)
 
 
-def _declare(params, named=True, defaults=False, required=None):
-    """`required` names a parameter whose default is left out."""
+def _declare(params, named=True, defaults=False, required=0):
+    """`required`: how many parameters have no default in C++."""
     parts = []
-    for t, a in params:
+    for i, (t, a) in enumerate(params):
         text = t + (" " + cpp.identifier(a.name) if named else "")
-        default = cpp.default_value(a) if defaults and a.name != required else None
+        default = cpp.default_value(a) if defaults and i >= required else None
         parts.append(text + (f" = {default}" if default is not None else ""))
     return ", ".join(parts)
+
+
+def _first_default(params):
+    return next((i for i, (_, a) in enumerate(params) if cpp.default_value(a) is not None), len(params))
 
 
 def _name(a):
@@ -112,16 +116,25 @@ class Family:
         return _signature(op)
 
     def _required(self, op, params):
-        """The first argument with a default, when without it a call would fit another overload as well."""
-        first = next((i for i, (_, a) in enumerate(params) if cpp.default_value(a) is not None), None)
-        if first is None:
-            return None
-        for other in self.operators:
-            if other is not op and other.form == op.form and other.schema.name == op.schema.name:
+        """How many parameters need an argument, so that no call fits an overload before this one, or an exact one, too."""
+        required = _first_default(params)
+        for count in range(required, len(params) + 1):
+            before = True
+            for other in self.operators:
+                if other is op:
+                    before = False
+                    continue
+                if other.form != op.form or other.schema.name != op.schema.name:
+                    continue
                 signature = self._public_signature(other)
-                if signature and [t for t, _ in signature[0]] == [t for t, _ in params[:first]]:
-                    return params[first][1].name
-        return None
+                if signature is None:
+                    continue
+                theirs = signature[0]
+                exact = len(theirs) == count and _first_default(theirs) == count
+                fits = _first_default(theirs) <= count <= len(theirs)
+                if fits and (before or exact) and [t for t, _ in theirs[:count]] == [t for t, _ in params[:count]]:
+                    required = min(count + 1, len(params))
+        return required
 
     def methods(self):
         out = []
@@ -138,7 +151,7 @@ class Family:
             if name in ("dim", "size", "numel", "dtype", "device", "stride", "storage_offset", "is_contiguous", "data"):
                 continue  # Tensor has these itself
             out.append((f"SCONCE_API {returns} {name}"
-                        f"({_declare(params[1:], defaults=True, required=self._required(op, params))}) const;",
+                        f"({_declare(params[1:], defaults=True, required=self._required(op, params) - 1)}) const;",
                         f"{returns} Tensor::{name}({_declare(params[1:])}) const "
                         f"{{ return sconce::{cpp.function_name(op.schema.name)}({', '.join(['*this'] + [_name(a) for _, a in params[1:]])}); }}"))
         return out

@@ -29,6 +29,9 @@ struct Lane<C128> {
   using Bits = bool;
 };
 
+// Of real numbers in a complex loop.
+SCONCE_VEC C128 pow(double a, double b) { return pow(C128(a), C128(b)); }
+
 namespace reduce_detail {
 
 template <class A, class B>

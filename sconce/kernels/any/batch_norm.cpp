@@ -1,0 +1,275 @@
+// Batch normalisation and what is built on its two steps: statistics per channel, then a scale and a shift per channel.
+// A channels_last input is read and written as it lies.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/generated/reduction_reductions_list.h"
+#include "sconce/kernels/cpu/norm_kernels.h"
+#include "sconce/kernels/cpu/scratch.h"
+#include "sconce/tensor/iterate.h"
+#include "sconce/tensor/reduce_engine.h"
+#include "sconce/tensor/tile.h"
+
+namespace sconce::any {
+namespace {
+
+constexpr int64_t kChunk = 4096;                     // elements
+constexpr int64_t kGrain = 32768;                    // elements
+constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
+
+DType compute_dtype(const Tensor& input) {
+  SCONCE_CHECK_AS(not_implemented, is_floating(input.dtype()), "\"batch_norm\" not implemented for '{}'",
+                  dtype_legacy_name(input.dtype()));
+  return input.dtype() == DType::float64 ? DType::float64 : DType::float32;
+}
+DType parameter_dtype(const Tensor& input, const Tensor& weight) {
+  return weight.defined() && weight.dtype() != input.dtype() ? weight.dtype() : input.dtype();
+}
+
+// One number per channel, as double.
+std::vector<double> doubles(const Tensor& t, int64_t count, double otherwise) {
+  std::vector<double> values(static_cast<size_t>(count), otherwise);
+  if (t.defined() && count > 0) {
+    const Tensor d = contiguous_tensor(to_dtype(t, DType::float64));
+    std::copy_n(d.data<double>(), count, values.begin());
+  }
+  return values;
+}
+
+void check_channels(const char* what, const Tensor& t, int64_t channels) {
+  SCONCE_CHECK(!t.defined() || t.numel() == channels, "{} should contain {} elements not {}", what, channels, t.numel());
+}
+
+// Mean and biased variance of every channel.
+void channel_statistics(const Tensor& input, std::vector<double>& mean, std::vector<double>& var) {
+  const int64_t rank = input.dim();
+  SmallVector<bool, 8> reduced(static_cast<size_t>(rank), true);
+  reduced[1] = false;
+  Dims strides(static_cast<size_t>(rank), 0);
+  strides[1] = 1;
+  const Operand out[] = {{var.data(), DType::float64, strides.data()}, {mean.data(), DType::float64, strides.data()}};
+  const Param correction = Param::from_int(0);
+  run_reduce(cpu::reduce_var_mean_correction, input.dtype(), {input.sizes().data(), input.sizes().size()}, reduced.data(),
+             {input.data(), input.dtype(), input.strides().data()}, out, &correction);
+}
+
+// out = in * scale[channel] + shift[channel]. Both are dense in the same format.
+void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool channels_inside, const std::vector<double>& scale,
+                    const std::vector<double>& shift) {
+  const DType compute = compute_dtype(in);
+  const bool twice = compute == DType::float64;
+  const NormKernels& kernels = norm_kernels();
+  const auto item = static_cast<int64_t>(item_size(compute)), stored = static_cast<int64_t>(in.item_size());
+  const bool direct = in.dtype() == compute;
+  const int64_t numel = in.numel();
+  const bool stream = direct && numel * item >= kStreamBytes;
+  const char* x = static_cast<const char*>(in.data());
+  char* y = static_cast<char*>(out.data());
+  // `apply` on n elements that begin at element `at`.
+  const auto chunk = [&](int64_t at, int64_t n, char* buffer, auto apply) {
+    if (direct) {
+      apply(stream ? buffer : y + at * item, x + at * item);
+      if (stream) tile_kernels().stream(y + at * item, buffer, n * item);
+    } else {
+      convert(buffer, compute, x + at * stored, in.dtype(), n);
+      apply(buffer, buffer);
+      convert(y + at * stored, out.dtype(), buffer, compute, n);
+    }
+  };
+  if (channels_inside) {
+    const Tensor a = empty_tensor({channels}, compute), b = empty_tensor({channels}, compute);
+    convert(a.data(), compute, scale.data(), DType::float64, channels);
+    convert(b.data(), compute, shift.data(), DType::float64, channels);
+    const int64_t rows = numel / channels, together = std::max<int64_t>(1, kChunk / channels);
+    parallel_for(rows, std::max<int64_t>(1, kGrain / channels), [&](int64_t begin, int64_t end) {
+      Scratch scratch;
+      char* buffer = scratch.take<char>(together * channels * item);
+      for (int64_t r = begin; r < end; r += together) {
+        const int64_t m = std::min(together, end - r);
+        chunk(r * channels, m * channels, buffer, [&](char* to, const char* from) {
+          kernels.scale_rows[twice](to, from, m, channels, a.data(), b.data());
+        });
+      }
+      if (stream) tile_kernels().stream_fence();
+    });
+    return;
+  }
+  const int64_t plane = numel / (in.sizes()[0] * channels), planes = in.sizes()[0] * channels;
+  parallel_for(planes, std::max<int64_t>(1, kGrain / plane), [&](int64_t begin, int64_t end) {
+    Scratch scratch;
+    char* buffer = scratch.take<char>(kChunk * item);
+    for (int64_t p = begin; p < end; ++p) {
+      const auto c = static_cast<size_t>(p % channels);
+      for (int64_t i = 0; i < plane; i += kChunk) {
+        const int64_t n = std::min(kChunk, plane - i);
+        chunk(p * plane + i, n, buffer,
+              [&](char* to, const char* from) { kernels.scale_run[twice](to, from, n, scale[c], shift[c]); });
+      }
+    }
+    if (stream) tile_kernels().stream_fence();
+  });
+}
+
+void update(const Tensor& running, const std::vector<double>& batch, double momentum) {
+  const auto count = static_cast<int64_t>(batch.size());
+  std::vector<double> values = doubles(running, count, 0);
+  for (size_t c = 0; c < batch.size(); ++c) values[c] = momentum * batch[c] + (1 - momentum) * values[c];
+  const int64_t stride = 1;
+  run_copy({&count, 1}, {running.data(), running.dtype(), running.strides().data()}, {values.data(), DType::float64, &stride});
+  running.bump_version();
+}
+
+struct Result {
+  Tensor out, mean, invstd;
+};
+
+Tensor per_channel(const std::vector<double>& values, DType dtype, Device device) {
+  const auto count = static_cast<int64_t>(values.size());
+  Tensor t = empty_tensor({count}, dtype, device);
+  if (!t.is_meta()) convert(t.data(), dtype, values.data(), DType::float64, count);
+  return t;
+}
+
+Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                  const Tensor& running_var, bool training, double momentum, double eps) {
+  SCONCE_CHECK(input.dim() >= 2, "batch_norm: expected at least 2 dims, got input of size {}", input.sizes());
+  const int64_t channels = input.sizes()[1];
+  check_channels("weight", weight, channels);
+  check_channels("bias", bias, channels);
+  check_channels("running_mean", running_mean, channels);
+  check_channels("running_var", running_var, channels);
+  SCONCE_CHECK(training || (running_mean.defined() && running_var.defined()),
+               "Expected running_mean and running_var to be defined when training=False");
+  compute_dtype(input);
+  const MemoryFormat format = suggested_format(input);
+  const DType kept = parameter_dtype(input, weight);
+  Result result{empty_tensor(input.sizes(), input.dtype(), input.device(), format),
+                empty_tensor({training ? channels : 0}, kept, input.device()),
+                empty_tensor({training ? channels : 0}, kept, input.device())};
+  if (input.is_meta() || input.numel() == 0) return result;
+  const Tensor x = contiguous_tensor(input, format);
+  std::vector<double> mean, var;
+  const auto count = static_cast<size_t>(channels);
+  const int64_t n = input.numel() / channels;
+  if (training) {
+    mean.resize(count);
+    var.resize(count);
+    channel_statistics(x, mean, var);
+    if (running_mean.defined()) update(running_mean, mean, momentum);
+    if (running_var.defined()) {
+      std::vector<double> unbiased = var;
+      for (double& v : unbiased) v *= static_cast<double>(n) / static_cast<double>(n - 1);
+      update(running_var, unbiased, momentum);
+    }
+  } else {
+    mean = doubles(running_mean, channels, 0);
+    var = doubles(running_var, channels, 1);
+  }
+  std::vector<double> scale = doubles(weight, channels, 1), shift = doubles(bias, channels, 0), invstd(count);
+  for (size_t c = 0; c < count; ++c) {
+    invstd[c] = 1 / std::sqrt(var[c] + eps);
+    scale[c] *= invstd[c];
+    shift[c] -= mean[c] * scale[c];
+  }
+  if (training) {
+    result.mean = per_channel(mean, kept, input.device());
+    result.invstd = per_channel(invstd, kept, input.device());
+  }
+  const bool inside = format != MemoryFormat::contiguous || n == input.sizes()[0];
+  scale_channels(result.out, x, channels, inside, scale, shift);
+  return result;
+}
+
+Tensor reserve(const Tensor& input) { return empty_tensor({0}, DType::uint8, input.device()); }
+
+}  // namespace
+
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+
+Three native_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                        const Tensor& running_var, bool training, double momentum, double eps) {
+  Result r = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  return {r.out, r.mean, r.invstd};
+}
+Three _native_batch_norm_legit(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                               const Tensor& running_var, bool training, double momentum, double eps) {
+  return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+Three _native_batch_norm_legit_no_stats(const Tensor& input, const Tensor& weight, const Tensor& bias, bool training,
+                                        double momentum, double eps) {
+  return native_batch_norm(input, weight, bias, {}, {}, training, momentum, eps);
+}
+Three _native_batch_norm_legit_no_training(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                           const Tensor& running_mean, const Tensor& running_var, double momentum, double eps) {
+  return native_batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps);
+}
+Four _batch_norm_with_update(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                             const Tensor& running_var, double momentum, double eps) {
+  Result r = batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
+  return {r.out, r.mean, r.invstd, reserve(input)};
+}
+Four _batch_norm_no_update(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                           const Tensor& running_var, double momentum, double eps) {
+  Result r = batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps);
+  return {r.out, r.mean, r.invstd, reserve(input)};
+}
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> _native_batch_norm_legit_functional(
+    const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var,
+    bool training, double momentum, double eps) {
+  const auto copy = [](const Tensor& t) {
+    Tensor c = empty_tensor(t.sizes(), t.dtype(), t.device());
+    copy_tensor(c, t);
+    return c;
+  };
+  const Tensor mean = copy(running_mean), var = copy(running_var);
+  Result r = batch_norm(input, weight, bias, mean, var, training, momentum, eps);
+  return {r.out, r.mean, r.invstd, mean, var};
+}
+
+Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW,
+                        int64_t group, double eps) {
+  SCONCE_CHECK(group > 0 && C % group == 0, "Expected number of channels in input to be divisible by num_groups, but got input of "
+               "shape {} and num_groups={}", input.sizes(), group);
+  SCONCE_CHECK(input.numel() == N * C * HxW, "native_group_norm: input of size {} does not have {} * {} * {} elements",
+               input.sizes(), N, C, HxW);
+  check_channels("weight", weight, C);
+  check_channels("bias", bias, C);
+  const DType compute = compute_dtype(input), kept = parameter_dtype(input, weight);
+  const MemoryFormat format = suggested_format(input);
+  const Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device(), format);
+  const Tensor mean = empty_tensor({N, group}, kept, input.device()), rstd = empty_tensor({N, group}, kept, input.device());
+  if (input.is_meta() || N * group == 0) return {out, mean, rstd};
+  const int64_t rows = N * group, n = C / group * HxW;
+  const Tensor x = contiguous_tensor(to_dtype(input, compute));
+  const Tensor m = empty_tensor({N, group}, compute), s = empty_tensor({N, group}, compute);
+  const bool twice = compute == DType::float64;
+  const auto item = static_cast<int64_t>(item_size(compute));
+  const NormKernels& kernels = norm_kernels();
+  const Tensor y = out.dtype() == compute && out.is_contiguous() ? out : empty_tensor(input.sizes(), compute);
+  const std::vector<double> w = doubles(weight, C, 1), b = doubles(bias, C, 0);
+  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const char* from = x.data<char>() + r * n * item;
+      kernels.moments[twice](from, 1, n, eps, m.data<char>() + r * item, s.data<char>() + r * item);
+      const double average = twice ? m.data<double>()[r] : m.data<float>()[r];
+      const double inverse = twice ? s.data<double>()[r] : s.data<float>()[r];
+      for (int64_t c = 0; c < C / group; ++c) {
+        const auto channel = static_cast<size_t>(r % group * (C / group) + c);
+        const double scale = inverse * w[channel];
+        kernels.scale_run[twice](y.data<char>() + (r * n + c * HxW) * item, from + c * HxW * item, HxW, scale,
+                                 b[channel] - average * scale);
+      }
+    }
+  });
+  if (!y.is_same(out)) copy_tensor(out, y);
+  copy_tensor(mean, m);
+  copy_tensor(rstd, s);
+  return {out, mean, rstd};
+}
+
+}  // namespace sconce::any

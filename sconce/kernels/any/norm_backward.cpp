@@ -1,0 +1,112 @@
+// Gradients of the normalisations, from the forward's statistics. With x = (input - mean) * rstd, h = grad * weight and
+// means over what was normalised: (h - mean(h) - x * mean(h * x)) * rstd.
+#include <tuple>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/norm_backward.h"
+#include "sconce/ops.h"
+
+namespace sconce::any {
+namespace {
+
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+DType compute_dtype(const Tensor& t) { return t.dtype() == DType::float64 ? DType::float64 : DType::float32; }
+Tensor computed(const Tensor& t) { return t.defined() ? to_dtype(t, compute_dtype(t)) : t; }
+
+// [C] as [1, C, 1, ...]
+Tensor along_channels(const Tensor& t, int64_t rank) {
+  Dims sizes(static_cast<size_t>(rank), 1);
+  sizes[1] = t.numel();
+  return reshape(t, sizes);
+}
+
+Dims all_but(int64_t rank, int64_t kept) {
+  Dims dims;
+  for (int64_t d = 0; d < rank; ++d) {
+    if (d != kept) dims.push_back(d);
+  }
+  return dims;
+}
+
+}  // namespace
+
+Three native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape, const Tensor& mean,
+                                 const Tensor& rstd, const Tensor& weight, const Tensor&, ListRef<bool> output_mask) {
+  SCONCE_CHECK(output_mask.size() == 3, "native_layer_norm_backward: output_mask has {} entries, expected 3", output_mask.size());
+  int64_t n = 1;
+  for (const int64_t s : normalized_shape) n *= s;
+  const auto rows = static_cast<size_t>(input.dim()) - normalized_shape.size();
+  Tensor grad_input, grad_weight, grad_bias;
+  if (output_mask[0]) {
+    grad_input = empty_tensor(input.sizes(), input.dtype(), input.device());
+    if (!input.is_meta()) layer_norm_backward_rows(grad_input, grad_out, input, weight, mean, rstd, n);
+  }
+  Dims outer;
+  for (size_t d = 0; d < rows; ++d) outer.push_back(static_cast<int64_t>(d));
+  const auto reduced = [&](const Tensor& t) { return to_dtype(outer.empty() ? t : sum(t, outer), weight.defined() ? weight.dtype() : input.dtype()); };
+  if (output_mask[1]) {
+    const Tensor x = mul(sub(computed(input), computed(mean)), computed(rstd));
+    grad_weight = reduced(mul(computed(grad_out), x));
+  }
+  if (output_mask[2]) grad_bias = reduced(computed(grad_out));
+  return {grad_input, grad_weight, grad_bias};
+}
+
+Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
+                                 const Tensor& running_var, const Tensor& save_mean, const Tensor& save_invstd, bool train,
+                                 double eps, ListRef<bool> output_mask) {
+  SCONCE_CHECK(output_mask.size() == 3, "native_batch_norm_backward: output_mask has {} entries, expected 3", output_mask.size());
+  const int64_t rank = input.dim(), channels = input.sizes()[1];
+  const Dims others = all_but(rank, 1);
+  const DType kept = weight.defined() ? weight.dtype() : input.dtype();
+  const Tensor g = computed(grad_out);
+  const Tensor mean = along_channels(computed(train ? save_mean : running_mean), rank);
+  const Tensor invstd = along_channels(train ? computed(save_invstd) : rsqrt(add(computed(running_var), eps)), rank);
+  const Tensor x = mul(sub(computed(input), mean), invstd);
+  const Tensor of_bias = sum(g, others, true), of_weight = sum(mul(g, x), others, true);
+  Tensor grad_input, grad_weight, grad_bias;
+  if (output_mask[0]) {
+    Tensor h = g;
+    if (train) {
+      const double n = static_cast<double>(input.numel()) / static_cast<double>(channels);
+      h = sub(sub(g, div(of_bias, n)), mul(x, div(of_weight, n)));
+    }
+    h = mul(h, invstd);
+    if (weight.defined()) h = mul(h, along_channels(computed(weight), rank));
+    grad_input = contiguous_tensor(to_dtype(h, input.dtype()), suggested_format(input));
+  }
+  if (output_mask[1]) grad_weight = to_dtype(reshape(of_weight, {channels}), kept);
+  if (output_mask[2]) grad_bias = to_dtype(reshape(of_bias, {channels}), kept);
+  return {grad_input, grad_weight, grad_bias};
+}
+
+Three batch_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
+                          const Tensor& running_var, const Tensor& save_mean, const Tensor& save_var, bool update, double eps,
+                          ListRef<bool> output_mask, const Tensor&) {
+  return any::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps,
+                                         output_mask);
+}
+
+Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
+                                 const Tensor& weight, int64_t N, int64_t C, int64_t HxW, int64_t group,
+                                 ListRef<bool> output_mask) {
+  SCONCE_CHECK(output_mask.size() == 3, "native_group_norm_backward: output_mask has {} entries, expected 3", output_mask.size());
+  const int64_t inside = C / group;
+  const DType kept = weight.defined() ? weight.dtype() : input.dtype();
+  const Tensor g = reshape(computed(grad_out), {N, group, inside, HxW});
+  const Tensor r = reshape(computed(rstd), {N, group, 1, 1});
+  const Tensor x = mul(sub(reshape(computed(input), {N, group, inside, HxW}), reshape(computed(mean), {N, group, 1, 1})), r);
+  Tensor grad_input, grad_weight, grad_bias;
+  if (output_mask[0]) {
+    const Tensor h = weight.defined() ? mul(g, reshape(computed(weight), {1, group, inside, 1})) : g;
+    const Tensor both = sub(sub(h, sconce::mean(h, IntList{2, 3}, true)), mul(x, sconce::mean(mul(h, x), IntList{2, 3}, true)));
+    grad_input = contiguous_tensor(to_dtype(reshape(mul(both, r), input.sizes()), input.dtype()), suggested_format(input));
+  }
+  if (output_mask[1]) grad_weight = to_dtype(reshape(sum(mul(g, x), IntList{0, 3}), {C}), kept);
+  if (output_mask[2]) grad_bias = to_dtype(reshape(sum(g, IntList{0, 3}), {C}), kept);
+  return {grad_input, grad_weight, grad_bias};
+}
+
+}  // namespace sconce::any

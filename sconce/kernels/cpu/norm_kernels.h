@@ -1,0 +1,45 @@
+// Kernels of layer, group, batch and RMS normalisation per instruction set level: [0] float, [1] double. Pointers are to
+// elements of that type; weight and bias may be null, which stands for 1 and 0.
+#pragma once
+
+#include <cstdint>
+
+namespace sconce {
+
+struct NormKernels {
+  // Mean and 1 / sqrt(variance + eps) of each row of n elements.
+  using Moments = void (*)(const void* in, int64_t rows, int64_t n, double eps, void* mean, void* rstd);
+  Moments moments[2];
+  // moments, then out = (in - mean) * rstd * weight + bias with weight and bias along the row. out may be in.
+  using LayerNorm = void (*)(void* out, const void* in, const void* weight, const void* bias, int64_t rows, int64_t n,
+                             double eps, void* mean, void* rstd);
+  LayerNorm layer_norm[2];
+  // rstd = 1 / sqrt(mean of squares + eps), out = in * rstd * weight.
+  using RmsNorm = void (*)(void* out, const void* in, const void* weight, int64_t rows, int64_t n, double eps, void* rstd);
+  RmsNorm rms_norm[2];
+  // out = in * scale + shift: with one number for n elements, and with one for each element of every row.
+  using ScaleRun = void (*)(void* out, const void* in, int64_t n, double scale, double shift);
+  ScaleRun scale_run[2];
+  using ScaleRows = void (*)(void* out, const void* in, int64_t rows, int64_t n, const void* scale, const void* shift);
+  ScaleRows scale_rows[2];
+  // Layer normalisation's gradient for the input: with h = grad * weight and x = (in - mean) * rstd,
+  // out = (h - mean(h) - x * mean(h * x)) * rstd.
+  using LayerNormBackward = void (*)(void* out, const void* grad, const void* in, const void* weight, int64_t rows, int64_t n,
+                                     const void* mean, const void* rstd);
+  LayerNormBackward layer_norm_backward[2];
+};
+
+namespace v2 {
+extern const NormKernels norm_kernels;
+}
+namespace v3 {
+extern const NormKernels norm_kernels;
+}
+namespace v4 {
+extern const NormKernels norm_kernels;
+}
+
+// The table for this machine.
+const NormKernels& norm_kernels();
+
+}  // namespace sconce

@@ -1,0 +1,157 @@
+#include "sconce/kernels/cpu/softmax_kernels.h"
+
+#include "sconce/kernels/cpu/simd/row.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE {
+namespace {
+
+template <class V>
+SCONCE_VEC typename Lane<V>::T largest(const typename Lane<V>::T* in, int64_t n) {
+  constexpr int width = lanes<V>, vectors = 32 / width;
+  V acc[vectors];
+#pragma GCC unroll 16
+  for (int j = 0; j < vectors; ++j) acc[j] = -infinity<V>();
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+#pragma GCC unroll 16
+    for (int j = 0; j < vectors; ++j) acc[j] = LargerLanes::combine<0>(load<V>(in + i + j * width), acc[j]);
+  }
+  for (; i < n; i += width) {
+    const int64_t part = n - i < width ? n - i : width;
+    acc[0] = LargerLanes::combine<0>(load_some<V>(in + i, part, acc[0]), acc[0]);
+  }
+  return fold<LargerLanes>(acc);
+}
+
+template <class V>
+void softmax_rows(void* out, const void* const* in, int64_t rows, int64_t n) {
+  using T = typename Lane<V>::T;
+  const T* x = static_cast<const T*>(in[0]);
+  T* y = static_cast<T*>(out);
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const V top = splat<V>(largest<V>(x, n));
+    const double total = sum_over<V>(n, [&](int64_t i, int64_t part) __attribute__((always_inline)) {
+      const V e = exp(load_some<V>(x + i, part) - top);
+      store_some(y + i, e, part);
+      return e;
+    });
+    const V scale = splat<V>(static_cast<T>(1 / total));
+    int64_t i = 0;
+    for (; i + lanes<V> <= n; i += lanes<V>) store(y + i, load<V>(y + i) * scale);
+    for (; i < n; ++i) y[i] *= scale[0];
+  }
+}
+
+template <class V>
+void log_softmax_rows(void* out, const void* const* in, int64_t rows, int64_t n) {
+  using T = typename Lane<V>::T;
+  const T* x = static_cast<const T*>(in[0]);
+  T* y = static_cast<T*>(out);
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const V top = splat<V>(largest<V>(x, n));
+    const double total = sum_over<V>(n, [&](int64_t i, int64_t part) __attribute__((always_inline)) {
+      return exp(load_some<V>(x + i, part) - top);
+    });
+    const V level = splat<V>(static_cast<T>(log(splat<F64>(total))[0]));
+    for (int64_t i = 0; i < n; i += lanes<V>) {
+      const int64_t part = n - i < lanes<V> ? n - i : lanes<V>;
+      store_some(y + i, load_some<V>(x + i, part) - top - level, part);
+    }
+  }
+}
+
+template <class V>
+void softmax_backward_rows(void* out, const void* const* in, int64_t rows, int64_t n) {
+  using T = typename Lane<V>::T;
+  const T *g = static_cast<const T*>(in[0]), *y = static_cast<const T*>(in[1]);
+  T* x = static_cast<T*>(out);
+  for (int64_t r = 0; r < rows; ++r, g += n, y += n, x += n) {
+    const double total = sum_over<V>(n, [&](int64_t i, int64_t part) __attribute__((always_inline)) {
+      return load_some<V>(g + i, part) * load_some<V>(y + i, part);
+    });
+    const V sum = splat<V>(static_cast<T>(total));
+    for (int64_t i = 0; i < n; i += lanes<V>) {
+      const int64_t part = n - i < lanes<V> ? n - i : lanes<V>;
+      store_some(x + i, (load_some<V>(g + i, part) - sum) * load_some<V>(y + i, part), part);
+    }
+  }
+}
+
+template <class V>
+void log_softmax_backward_rows(void* out, const void* const* in, int64_t rows, int64_t n) {
+  using T = typename Lane<V>::T;
+  const T *g = static_cast<const T*>(in[0]), *y = static_cast<const T*>(in[1]);
+  T* x = static_cast<T*>(out);
+  for (int64_t r = 0; r < rows; ++r, g += n, y += n, x += n) {
+    const double total = sum_over<V>(
+        n, [&](int64_t i, int64_t part) __attribute__((always_inline)) { return load_some<V>(g + i, part); });
+    const V sum = splat<V>(static_cast<T>(total));
+    for (int64_t i = 0; i < n; i += lanes<V>) {
+      const int64_t part = n - i < lanes<V> ? n - i : lanes<V>;
+      store_some(x + i, load_some<V>(g + i, part) - exp(load_some<V>(y + i, part)) * sum, part);
+    }
+  }
+}
+
+// Columns: one vector of them at a time, from top to bottom.
+template <class V, bool logarithm>
+void softmax_columns(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch, int64_t in_pitch) {
+  using T = typename Lane<V>::T;
+  for (int64_t c = 0; c < width; c += lanes<V>) {
+    const T* x = static_cast<const T*>(in[0]) + c;
+    T* y = static_cast<T*>(out) + c;
+    V top = load<V>(x);
+    for (int64_t k = 1; k < n; ++k) top = LargerLanes::combine<0>(load<V>(x + k * in_pitch), top);
+    V total{};
+    for (int64_t k = 0; k < n; ++k) {
+      const V e = exp(load<V>(x + k * in_pitch) - top);
+      if constexpr (!logarithm) store(y + k * out_pitch, e);
+      total = total + e;
+    }
+    if constexpr (logarithm) {
+      const V level = log(total);
+      for (int64_t k = 0; k < n; ++k) store(y + k * out_pitch, load<V>(x + k * in_pitch) - top - level);
+    } else {
+      const V scale = 1 / total;
+      for (int64_t k = 0; k < n; ++k) store(y + k * out_pitch, load<V>(y + k * out_pitch) * scale);
+    }
+  }
+}
+
+template <class V, bool logarithm>
+void softmax_backward_columns(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch,
+                              int64_t in_pitch) {
+  using T = typename Lane<V>::T;
+  for (int64_t c = 0; c < width; c += lanes<V>) {
+    const T *g = static_cast<const T*>(in[0]) + c, *y = static_cast<const T*>(in[1]) + c;
+    T* x = static_cast<T*>(out) + c;
+    V sum{};
+    for (int64_t k = 0; k < n; ++k) {
+      const V gradient = load<V>(g + k * in_pitch);
+      sum = sum + (logarithm ? gradient : gradient * load<V>(y + k * in_pitch));
+    }
+    for (int64_t k = 0; k < n; ++k) {
+      const V gradient = load<V>(g + k * in_pitch), result = load<V>(y + k * in_pitch);
+      if constexpr (logarithm) {
+        store(x + k * out_pitch, gradient - exp(result) * sum);
+      } else {
+        store(x + k * out_pitch, (gradient - sum) * result);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+extern const SoftmaxKernels softmax_kernels = {
+    {softmax_rows<F32>, softmax_rows<F64>},
+    {log_softmax_rows<F32>, log_softmax_rows<F64>},
+    {softmax_backward_rows<F32>, softmax_backward_rows<F64>},
+    {log_softmax_backward_rows<F32>, log_softmax_backward_rows<F64>},
+    {softmax_columns<F32, false>, softmax_columns<F64, false>},
+    {softmax_columns<F32, true>, softmax_columns<F64, true>},
+    {softmax_backward_columns<F32, false>, softmax_backward_columns<F64, false>},
+    {softmax_backward_columns<F32, true>, softmax_backward_columns<F64, true>},
+};
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -1,0 +1,27 @@
+// Softmax and its like, forward and backward, per instruction set level. See along_dim.h for what a kernel is given.
+// Backward kernels take the gradient and the forward result.
+#pragma once
+
+#include <cstdint>
+
+namespace sconce {
+
+struct SoftmaxKernels {
+  using Rows = void (*)(void* out, const void* const* in, int64_t rows, int64_t n);
+  using Columns = void (*)(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch, int64_t in_pitch);
+  // [0] float, [1] double
+  Rows softmax_rows[2], log_softmax_rows[2], softmax_backward_rows[2], log_softmax_backward_rows[2];
+  Columns softmax_columns[2], log_softmax_columns[2], softmax_backward_columns[2], log_softmax_backward_columns[2];
+};
+
+namespace v2 {
+extern const SoftmaxKernels softmax_kernels;
+}
+namespace v3 {
+extern const SoftmaxKernels softmax_kernels;
+}
+namespace v4 {
+extern const SoftmaxKernels softmax_kernels;
+}
+
+}  // namespace sconce
