@@ -47,17 +47,17 @@ Loop find_loop(const PointwiseLoops& loops, Compute compute) {
 inline __attribute__((always_inline)) void splat_group(char* out, const char* element, int size) {
   uint64_t word[2];
   switch (size) {
-    case 1: word[0] = 0x0101010101010101 * static_cast<uint8_t>(*element); break;
+    case 1: word[0] = uint64_t{0x0101010101010101} * static_cast<uint8_t>(*element); break;
     case 2: {
       uint16_t x;
       std::memcpy(&x, element, 2);
-      word[0] = 0x0001000100010001 * x;
+      word[0] = uint64_t{0x0001000100010001} * x;
       break;
     }
     case 4: {
       uint32_t x;
       std::memcpy(&x, element, 4);
-      word[0] = 0x0000000100000001 * x;
+      word[0] = uint64_t{0x0000000100000001} * x;
       break;
     }
     case 8: std::memcpy(word, element, 8); break;
