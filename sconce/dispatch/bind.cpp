@@ -59,7 +59,8 @@ std::vector<Value> bind_arguments(const Schema& schema, std::vector<Value> args,
   return bound;
 }
 
-const Op& resolve_overload(std::string_view name, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs) {
+const Op& resolve_overload(std::string_view name, const std::vector<Value>& args,
+                           const std::vector<NamedValue>& kwargs) {
   std::vector<Value> bound;
   return resolve(name, args, kwargs, bound);
 }

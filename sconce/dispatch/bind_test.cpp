@@ -43,9 +43,11 @@ TEST(Bind, converts) {
   EXPECT_EQ(bound("f(int[2] a, int[1]? b, float[3] c) -> ()", {3, 4, 1}), "[3, 3] [4] [1.0, 1.0, 1.0]");
   EXPECT_EQ(bound("f(int[] a) -> ()", {std::tuple<int, int>(1, 2)}), "[1, 2]");
   EXPECT_EQ(bound("f(float[] a) -> ()", {IntList{1, 2}}), "[1.0, 2.0]");
-  EXPECT_EQ(bound("f(SymInt[] size, *, ScalarType? dtype=None) -> ()", {2, 3}, {{"dtype", DType::float32}}), "[2, 3] 6");
+  EXPECT_EQ(bound("f(SymInt[] size, *, ScalarType? dtype=None) -> ()", {2, 3}, {{"dtype", DType::float32}}),
+            "[2, 3] 6");
   EXPECT_EQ(bound("f(Tensor[] a) -> ()", {Value(IntList{})}), "[]");
-  EXPECT_EQ(bound("f(int a, float b, Scalar c) -> ()", {tensor(2, DType::int64), tensor(0.5), tensor(1.5)}), "2 0.5 1.5");
+  EXPECT_EQ(bound("f(int a, float b, Scalar c) -> ()", {tensor(2, DType::int64), tensor(0.5), tensor(1.5)}),
+            "2 0.5 1.5");
   EXPECT_EQ(bound("f(Device a) -> ()", {"cuda:1"}), "device(type='cuda', index=1)");
   EXPECT_EQ(bound("f(Scalar[] a) -> ()", {IntList{1, 2}}), "[1, 2]");
 }
@@ -111,11 +113,12 @@ TEST(ResolveOverload, tries_without_conversions_first) {
   EXPECT_EQ(chosen("bind_test::sum", {t, 1}), "dim_IntList");
   EXPECT_EQ(chosen("bind_test::sum", {t, Value(), true}), "dim_IntList");
 
-  EXPECT_EQ(error_of([&] { chosen("bind_test::sum", {t, "x"}); }),
-            "bind_test::sum: no overload takes (Tensor, str)\n"
-            "  bind_test::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor: takes 1 positional arguments, got 2\n"
-            "  bind_test::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor: argument 'dim': expected "
-            "int[]?, got str");
+  EXPECT_EQ(
+      error_of([&] { chosen("bind_test::sum", {t, "x"}); }),
+      "bind_test::sum: no overload takes (Tensor, str)\n"
+      "  bind_test::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor: takes 1 positional arguments, got 2\n"
+      "  bind_test::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor: argument 'dim': expected "
+      "int[]?, got str");
 }
 
 TEST(CallOp, finds_and_calls) {

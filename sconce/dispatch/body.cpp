@@ -37,14 +37,22 @@ struct TensorOperator {
 };
 #define SCONCE_BODY_OPERATOR(op, f) {Operator::op, script::f, script::f, script::f}
 constexpr TensorOperator kTensorOperators[] = {
-    SCONCE_BODY_OPERATOR(add, add),         SCONCE_BODY_OPERATOR(sub, sub),
-    SCONCE_BODY_OPERATOR(mul, mul),         SCONCE_BODY_OPERATOR(div, div),
-    SCONCE_BODY_OPERATOR(floordiv, floordiv), SCONCE_BODY_OPERATOR(mod, mod),
-    SCONCE_BODY_OPERATOR(pow, pow),         SCONCE_BODY_OPERATOR(bit_and, bit_and),
-    SCONCE_BODY_OPERATOR(bit_or, bit_or),   SCONCE_BODY_OPERATOR(bit_xor, bit_xor),
-    SCONCE_BODY_OPERATOR(eq, eq),           SCONCE_BODY_OPERATOR(ne, ne),
-    SCONCE_BODY_OPERATOR(lt, lt),           SCONCE_BODY_OPERATOR(le, le),
-    SCONCE_BODY_OPERATOR(gt, gt),           SCONCE_BODY_OPERATOR(ge, ge),
+    SCONCE_BODY_OPERATOR(add, add),
+    SCONCE_BODY_OPERATOR(sub, sub),
+    SCONCE_BODY_OPERATOR(mul, mul),
+    SCONCE_BODY_OPERATOR(div, div),
+    SCONCE_BODY_OPERATOR(floordiv, floordiv),
+    SCONCE_BODY_OPERATOR(mod, mod),
+    SCONCE_BODY_OPERATOR(pow, pow),
+    SCONCE_BODY_OPERATOR(bit_and, bit_and),
+    SCONCE_BODY_OPERATOR(bit_or, bit_or),
+    SCONCE_BODY_OPERATOR(bit_xor, bit_xor),
+    SCONCE_BODY_OPERATOR(eq, eq),
+    SCONCE_BODY_OPERATOR(ne, ne),
+    SCONCE_BODY_OPERATOR(lt, lt),
+    SCONCE_BODY_OPERATOR(le, le),
+    SCONCE_BODY_OPERATOR(gt, gt),
+    SCONCE_BODY_OPERATOR(ge, ge),
 };
 #undef SCONCE_BODY_OPERATOR
 
@@ -124,14 +132,18 @@ class Run {
   Flow execute(const Node& node) {
     at_ = &node;
     switch (node.kind) {
-      case Kind::assign: assign(node.children[0], evaluate(node.children[1])); return Flow::next;
+      case Kind::assign:
+        assign(node.children[0], evaluate(node.children[1]));
+        return Flow::next;
       case Kind::augment: {
         Value right = evaluate(node.children[1]);
         assign(node.children[0], binary(node, evaluate(node.children[0]), right));
         return Flow::next;
       }
-      case Kind::branch: return block(node.children[test(node.children[0]) ? 1 : 2]);
-      case Kind::loop: return loop(node);
+      case Kind::branch:
+        return block(node.children[test(node.children[0]) ? 1 : 2]);
+      case Kind::loop:
+        return loop(node);
       case Kind::while_:
         while (test(node.children[0])) {
           const Flow flow = block(node.children[1]);
@@ -145,14 +157,21 @@ class Run {
       case Kind::assert_: {
         const bool holds = test(node.children[0]);
         at_ = &node;
-        SCONCE_CHECK(holds, "{}", node.children.size() > 1 ? message(node.children[1]) : std::string("the assertion failed"));
+        SCONCE_CHECK(holds, "{}",
+                     node.children.size() > 1 ? message(node.children[1]) : std::string("the assertion failed"));
         return Flow::next;
       }
-      case Kind::raise: raise(node);
-      case Kind::evaluate: evaluate(node.children[0]); return Flow::next;
-      case Kind::break_: return Flow::break_;
-      case Kind::continue_: return Flow::continue_;
-      default: return Flow::next;
+      case Kind::raise:
+        raise(node);
+      case Kind::evaluate:
+        evaluate(node.children[0]);
+        return Flow::next;
+      case Kind::break_:
+        return Flow::break_;
+      case Kind::continue_:
+        return Flow::continue_;
+      default:
+        return Flow::next;
     }
   }
 
@@ -209,8 +228,8 @@ class Run {
     } else {
       SCONCE_CHECK_AS(type, value.is_list() || value.is_tuple(), "cannot unpack {}", value.type()->to_string());
       const Args items = items_of(value);
-      SCONCE_CHECK_AS(value, items.size() == target.children.size(), "cannot unpack {} values into {} names", items.size(),
-                      target.children.size());
+      SCONCE_CHECK_AS(value, items.size() == target.children.size(), "cannot unpack {} values into {} names",
+                      items.size(), target.children.size());
       for (size_t i = 0; i < items.size(); ++i) assign(target.children[i], items[i]);
     }
   }
@@ -225,31 +244,44 @@ class Run {
 
   Value evaluate(const Node& node) {
     switch (node.kind) {
-      case Kind::constant: return node.value;
-      case Kind::name: return name(node);
+      case Kind::constant:
+        return node.value;
+      case Kind::name:
+        return name(node);
       case Kind::binary: {
         const Value a = evaluate(node.children[0]), b = evaluate(node.children[1]);
         return binary(node, a, b);
       }
-      case Kind::unary: return unary(node);
-      case Kind::compare: return compare(node);
+      case Kind::unary:
+        return unary(node);
+      case Kind::compare:
+        return compare(node);
       case Kind::and_:
         return std::all_of(node.children.begin(), node.children.end(), [&](const Node& n) { return test(n); });
       case Kind::or_:
         return std::any_of(node.children.begin(), node.children.end(), [&](const Node& n) { return test(n); });
-      case Kind::not_: return !test(node.children[0]);
-      case Kind::choose: return evaluate(node.children[test(node.children[0]) ? 1 : 2]);
-      case Kind::list: return list_of(evaluate_all(node.children));
-      case Kind::tuple: return make_ref<Tuple>(evaluate_all(node.children));
-      case Kind::index: return index(node);
-      case Kind::attribute: return attribute(node);
-      case Kind::call: return call(node);
+      case Kind::not_:
+        return !test(node.children[0]);
+      case Kind::choose:
+        return evaluate(node.children[test(node.children[0]) ? 1 : 2]);
+      case Kind::list:
+        return list_of(evaluate_all(node.children));
+      case Kind::tuple:
+        return make_ref<Tuple>(evaluate_all(node.children));
+      case Kind::index:
+        return index(node);
+      case Kind::attribute:
+        return attribute(node);
+      case Kind::call:
+        return call(node);
       case Kind::format: {
         std::string text;
         for (const Node& part : node.children) text += message(part);
         return text;
       }
-      default: at_ = &node; fail_as(ErrorKind::value, "a slice can only stand in an index");
+      default:
+        at_ = &node;
+        fail_as(ErrorKind::value, "a slice can only stand in an index");
     }
   }
 
@@ -337,7 +369,8 @@ class Run {
     if (path) return call_path(parts, std::move(args), std::move(kwargs));
     SCONCE_CHECK_AS(type, method || callee.kind == Kind::name, "only operators can be called");
     if (!method) {
-      SCONCE_CHECK_AS(type, !set_[static_cast<size_t>(callee.slot)], "'{}' is a value: it cannot be called", callee.text);
+      SCONCE_CHECK_AS(type, !set_[static_cast<size_t>(callee.slot)], "'{}' is a value: it cannot be called",
+                      callee.text);
     }
     if (kwargs.empty()) {
       std::optional<Value> result = method ? call_builtin_method(callee.text, args) : call_builtin(callee.text, args);
@@ -353,7 +386,8 @@ class Run {
     }
     SCONCE_CHECK(parts.size() == 2, "there is no function '{}' behind '{}'", last, parts[0]);
     const std::string name = "aten::" + std::string(last);
-    if (parts[0] == "torch" && !find_overloads(name).empty()) return call_named(name, std::move(args), std::move(kwargs));
+    if (parts[0] == "torch" && !find_overloads(name).empty())
+      return call_named(name, std::move(args), std::move(kwargs));
     std::optional<Value> result = kwargs.empty() ? call_builtin(last, args) : std::nullopt;
     SCONCE_CHECK_AS(not_implemented, result, "there is no function '{}.{}' for these arguments", parts[0], last);
     return *std::move(result);
@@ -390,7 +424,8 @@ class Run {
   Value slice(const Node& node, const Value& container, const Node& inner) {
     const Args bounds = evaluate_all(inner.children);
     at_ = &node;
-    SCONCE_CHECK_AS(type, container.is_list() || container.is_tuple(), "{} cannot be sliced", container.type()->to_string());
+    SCONCE_CHECK_AS(type, container.is_list() || container.is_tuple(), "{} cannot be sliced",
+                    container.type()->to_string());
     const Args items = items_of(container);
     const int64_t n = static_cast<int64_t>(items.size());
     const int64_t step = bounds[2].is_none() ? 1 : bounds[2].to_int();
@@ -473,7 +508,8 @@ void collect_names(const Node& node, const Program& program, std::vector<std::st
 }  // namespace
 }  // namespace body
 
-Body::Body(std::string_view text, std::string_view space) : program_(std::make_unique<body::Program>(body::parse(text))) {
+Body::Body(std::string_view text, std::string_view space)
+    : program_(std::make_unique<body::Program>(body::parse(text))) {
   program_->space = space;
 }
 Body::Body(Body&&) noexcept = default;

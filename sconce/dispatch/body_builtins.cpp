@@ -20,7 +20,8 @@ DType dtype_of(const Value& v) { return v.is_tensor() ? v.to_tensor().dtype() : 
 
 void check_count(std::string_view name, const Args& args, size_t least, size_t most) {
   SCONCE_CHECK_AS(type, args.size() >= least && args.size() <= most, "{} takes {} arguments, got {}", name,
-                  least == most ? std::to_string(least) : std::to_string(least) + " to " + std::to_string(most), args.size());
+                  least == most ? std::to_string(least) : std::to_string(least) + " to " + std::to_string(most),
+                  args.size());
 }
 
 Value len(const Args& args) {
@@ -114,10 +115,11 @@ struct Named1 {
   std::string_view name;
   Function1 f;
 };
-constexpr Named1 kMath[] = {{"exp", std::exp},   {"log", std::log},   {"sqrt", std::sqrt},   {"sin", std::sin},   {"cos", std::cos},
-                            {"tan", std::tan},   {"tanh", std::tanh}, {"sinh", std::sinh},   {"cosh", std::cosh}, {"asin", std::asin},
-                            {"acos", std::acos}, {"atan", std::atan}, {"log2", std::log2},   {"log10", std::log10}, {"log1p", std::log1p},
-                            {"expm1", std::expm1}, {"erf", std::erf}, {"lgamma", std::lgamma}};
+constexpr Named1 kMath[] = {{"exp", std::exp},   {"log", std::log},      {"sqrt", std::sqrt},   {"sin", std::sin},
+                            {"cos", std::cos},   {"tan", std::tan},      {"tanh", std::tanh},   {"sinh", std::sinh},
+                            {"cosh", std::cosh}, {"asin", std::asin},    {"acos", std::acos},   {"atan", std::atan},
+                            {"log2", std::log2}, {"log10", std::log10},  {"log1p", std::log1p}, {"expm1", std::expm1},
+                            {"erf", std::erf},   {"lgamma", std::lgamma}};
 
 std::optional<Value> number_function(std::string_view name, const Args& args) {
   if (!std::all_of(args.begin(), args.end(), is_real)) return std::nullopt;
@@ -132,8 +134,8 @@ std::optional<Value> number_function(std::string_view name, const Args& args) {
   if (name == "floor" || name == "ceil" || name == "round" || name == "trunc") {
     if (!args[0].is_double()) return to_int(args[0]);
     SCONCE_CHECK_AS(value, std::isfinite(v), "cannot convert float {} to int", float_repr(v));
-    const double whole = name == "floor"  ? std::floor(v)
-                         : name == "ceil" ? std::ceil(v)
+    const double whole = name == "floor"   ? std::floor(v)
+                         : name == "ceil"  ? std::ceil(v)
                          : name == "round" ? std::nearbyint(v)
                                            : std::trunc(v);
     return to_int(whole);
@@ -237,7 +239,8 @@ std::optional<Value> call_builtin(std::string_view name, const Args& args) {
   }
   if (args.size() == 1 && name == "abs" && args[0].is_number()) {
     if (args[0].is_complex()) return std::abs(args[0].to_complex());
-    return plain_compare(Operator::lt, args[0], 0) ? plain_unary(Operator::neg, args[0]) : plain_unary(Operator::plus, args[0]);
+    return plain_compare(Operator::lt, args[0], 0) ? plain_unary(Operator::neg, args[0])
+                                                   : plain_unary(Operator::plus, args[0]);
   }
   return number_function(name, args);
 }

@@ -7,9 +7,10 @@
 namespace sconce::body {
 namespace {
 
-constexpr std::string_view kSymbols[] = {"**=", "//=", "<<=", ">>=", "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=",
-                                         "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@=", "+",  "-",  "*",  "/",  "%",  "@",  "&",
-                                         "|",   "^",   "~",   "<",   ">",  "=",  "(",  ")",  "[",  "]",  ",",  ":",  ".",  ";"};
+constexpr std::string_view kSymbols[] = {"**=", "//=", "<<=", ">>=", "**", "//", "<<", ">>", "<=", ">=", "==",
+                                         "!=",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "|=", "^=", "@=", "+",
+                                         "-",   "*",   "/",   "%",   "@",  "&",  "|",  "^",  "~",  "<",  ">",
+                                         "=",   "(",   ")",   "[",   "]",  ",",  ":",  ".",  ";"};
 
 bool is_letter(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -61,8 +62,8 @@ class Lexer {
   void add(TokenKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_, column_}); }
 
   void skip_blanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r' ||
-                                  (depth_ > 0 && text_[at_] == '\n'))) {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r' || (depth_ > 0 && text_[at_] == '\n'))) {
       advance(1);
     }
     if (peek(0) == '#') {
@@ -153,12 +154,18 @@ class Lexer {
         advance(1);
         c = text_[at_];
         switch (c) {
-          case 'n': c = '\n'; break;
-          case 't': c = '\t'; break;
+          case 'n':
+            c = '\n';
+            break;
+          case 't':
+            c = '\t';
+            break;
           case '\\':
           case '\'':
-          case '"': break;
-          default: fail_at(line_, column_, format_message("unknown escape '\\{}'", {std::string_view(&c, 1)}));
+          case '"':
+            break;
+          default:
+            fail_at(line_, column_, format_message("unknown escape '\\{}'", {std::string_view(&c, 1)}));
         }
       }
       out += c;

@@ -1,5 +1,5 @@
-// Splits a body into tokens. Indentation becomes `indent` and `dedent` tokens as in Python; what the first line is indented
-// by counts as none, so that a body can stand indented in a table or in C++.
+// Splits a body into tokens. Indentation becomes `indent` and `dedent` tokens as in Python; what the first line is
+// indented by counts as none, so that a body can stand indented in a table or in C++.
 #pragma once
 
 #include <string>

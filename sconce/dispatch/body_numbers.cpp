@@ -70,48 +70,77 @@ Value int_binary(Operator op, const Value& x, const Value& y) {
   const int64_t a = as_int(x), b = as_int(y);
   const bool logic = x.is_bool() && y.is_bool();
   switch (op) {
-    case Operator::add: return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-    case Operator::sub: return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-    case Operator::mul: return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-    case Operator::div: check_divisor(b == 0); return static_cast<double>(a) / static_cast<double>(b);
-    case Operator::floordiv: return floordiv(a, b);
-    case Operator::mod: return mod(a, b);
-    case Operator::pow: return int_power(a, b);
-    case Operator::bit_and: return logic ? Value((a & b) != 0) : Value(a & b);
-    case Operator::bit_or: return logic ? Value((a | b) != 0) : Value(a | b);
-    case Operator::bit_xor: return logic ? Value((a ^ b) != 0) : Value(a ^ b);
+    case Operator::add:
+      return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    case Operator::sub:
+      return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+    case Operator::mul:
+      return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    case Operator::div:
+      check_divisor(b == 0);
+      return static_cast<double>(a) / static_cast<double>(b);
+    case Operator::floordiv:
+      return floordiv(a, b);
+    case Operator::mod:
+      return mod(a, b);
+    case Operator::pow:
+      return int_power(a, b);
+    case Operator::bit_and:
+      return logic ? Value((a & b) != 0) : Value(a & b);
+    case Operator::bit_or:
+      return logic ? Value((a | b) != 0) : Value(a | b);
+    case Operator::bit_xor:
+      return logic ? Value((a ^ b) != 0) : Value(a ^ b);
     case Operator::shift_left:
-    case Operator::shift_right: return shift(op, a, b);
-    default: unsupported(op, x, y);
+    case Operator::shift_right:
+      return shift(op, a, b);
+    default:
+      unsupported(op, x, y);
   }
 }
 
 Value real_binary(Operator op, const Value& x, const Value& y) {
   const double a = as_double(x), b = as_double(y);
   switch (op) {
-    case Operator::add: return a + b;
-    case Operator::sub: return a - b;
-    case Operator::mul: return a * b;
-    case Operator::div: check_divisor(b == 0); return a / b;
-    case Operator::floordiv: check_divisor(b == 0); return floordiv(a, b);
-    case Operator::mod: return mod(a, b);
+    case Operator::add:
+      return a + b;
+    case Operator::sub:
+      return a - b;
+    case Operator::mul:
+      return a * b;
+    case Operator::div:
+      check_divisor(b == 0);
+      return a / b;
+    case Operator::floordiv:
+      check_divisor(b == 0);
+      return floordiv(a, b);
+    case Operator::mod:
+      return mod(a, b);
     case Operator::pow:
       check_divisor(a == 0 && b < 0);
       if (a < 0 && std::isfinite(b) && b != std::floor(b)) return std::pow(Complex(a), Complex(b));
       return std::pow(a, b);
-    default: unsupported(op, x, y);
+    default:
+      unsupported(op, x, y);
   }
 }
 
 Value complex_binary(Operator op, const Value& x, const Value& y) {
   const Complex a = x.to_complex(), b = y.to_complex();
   switch (op) {
-    case Operator::add: return a + b;
-    case Operator::sub: return a - b;
-    case Operator::mul: return a * b;
-    case Operator::div: check_divisor(b == Complex()); return a / b;
-    case Operator::pow: return b == Complex() ? Complex(1) : a == Complex() ? Complex() : std::pow(a, b);
-    default: unsupported(op, x, y);
+    case Operator::add:
+      return a + b;
+    case Operator::sub:
+      return a - b;
+    case Operator::mul:
+      return a * b;
+    case Operator::div:
+      check_divisor(b == Complex());
+      return a / b;
+    case Operator::pow:
+      return b == Complex() ? Complex(1) : a == Complex() ? Complex() : std::pow(a, b);
+    default:
+      unsupported(op, x, y);
   }
 }
 
@@ -167,31 +196,55 @@ bool contains(const Value& container, const Value& item) {
 std::string_view operator_text(Operator op) {
   switch (op) {
     case Operator::add:
-    case Operator::plus: return "+";
+    case Operator::plus:
+      return "+";
     case Operator::sub:
-    case Operator::neg: return "-";
-    case Operator::mul: return "*";
-    case Operator::div: return "/";
-    case Operator::floordiv: return "//";
-    case Operator::mod: return "%";
-    case Operator::pow: return "**";
-    case Operator::matmul: return "@";
-    case Operator::bit_and: return "&";
-    case Operator::bit_or: return "|";
-    case Operator::bit_xor: return "^";
-    case Operator::shift_left: return "<<";
-    case Operator::shift_right: return ">>";
-    case Operator::invert: return "~";
-    case Operator::eq: return "==";
-    case Operator::ne: return "!=";
-    case Operator::lt: return "<";
-    case Operator::le: return "<=";
-    case Operator::gt: return ">";
-    case Operator::ge: return ">=";
-    case Operator::is: return "is";
-    case Operator::is_not: return "is not";
-    case Operator::in: return "in";
-    case Operator::not_in: return "not in";
+    case Operator::neg:
+      return "-";
+    case Operator::mul:
+      return "*";
+    case Operator::div:
+      return "/";
+    case Operator::floordiv:
+      return "//";
+    case Operator::mod:
+      return "%";
+    case Operator::pow:
+      return "**";
+    case Operator::matmul:
+      return "@";
+    case Operator::bit_and:
+      return "&";
+    case Operator::bit_or:
+      return "|";
+    case Operator::bit_xor:
+      return "^";
+    case Operator::shift_left:
+      return "<<";
+    case Operator::shift_right:
+      return ">>";
+    case Operator::invert:
+      return "~";
+    case Operator::eq:
+      return "==";
+    case Operator::ne:
+      return "!=";
+    case Operator::lt:
+      return "<";
+    case Operator::le:
+      return "<=";
+    case Operator::gt:
+      return ">";
+    case Operator::ge:
+      return ">=";
+    case Operator::is:
+      return "is";
+    case Operator::is_not:
+      return "is not";
+    case Operator::in:
+      return "in";
+    case Operator::not_in:
+      return "not in";
   }
   return "?";
 }
@@ -225,38 +278,57 @@ Value plain_unary(Operator op, const Value& a) {
 
 bool plain_compare(Operator op, const Value& a, const Value& b) {
   switch (op) {
-    case Operator::eq: return a.equals(b);
-    case Operator::ne: return !a.equals(b);
-    case Operator::in: return contains(b, a);
-    case Operator::not_in: return !contains(b, a);
-    default: break;
+    case Operator::eq:
+      return a.equals(b);
+    case Operator::ne:
+      return !a.equals(b);
+    case Operator::in:
+      return contains(b, a);
+    case Operator::not_in:
+      return !contains(b, a);
+    default:
+      break;
   }
   const std::optional<int> o = order(op, a, b);
   if (!o) return false;
   switch (op) {
-    case Operator::lt: return *o < 0;
-    case Operator::le: return *o <= 0;
-    case Operator::gt: return *o > 0;
-    default: return *o >= 0;
+    case Operator::lt:
+      return *o < 0;
+    case Operator::le:
+      return *o <= 0;
+    case Operator::gt:
+      return *o > 0;
+    default:
+      return *o >= 0;
   }
 }
 
 bool truth(const Value& v) {
   switch (v.tag()) {
-    case Tag::none: return false;
-    case Tag::boolean: return v.to_bool();
-    case Tag::integer: return v.to_int() != 0;
-    case Tag::real: return v.to_double() != 0;
-    case Tag::complex: return v.to_complex() != Complex();
-    case Tag::string: return !v.to_string_ref().empty();
-    case Tag::list: return !v.to_list().empty();
-    case Tag::tuple: return !v.to_tuple().items.empty();
-    case Tag::dict: return v.to_dict().size() != 0;
+    case Tag::none:
+      return false;
+    case Tag::boolean:
+      return v.to_bool();
+    case Tag::integer:
+      return v.to_int() != 0;
+    case Tag::real:
+      return v.to_double() != 0;
+    case Tag::complex:
+      return v.to_complex() != Complex();
+    case Tag::string:
+      return !v.to_string_ref().empty();
+    case Tag::list:
+      return !v.to_list().empty();
+    case Tag::tuple:
+      return !v.to_tuple().items.empty();
+    case Tag::dict:
+      return v.to_dict().size() != 0;
     case Tag::tensor:
       SCONCE_CHECK(v.to_tensor().numel() == 1, "Boolean value of Tensor with {} is ambiguous",
                    v.to_tensor().numel() == 0 ? "no values" : "more than one value");
       return item_of(v.to_tensor()).to_bool();
-    default: return true;
+    default:
+      return true;
   }
 }
 

@@ -8,20 +8,21 @@ namespace sconce::body {
 namespace {
 
 constexpr int kMaxDepth = 100;
-constexpr std::string_view kReserved[] = {"and",  "as",   "assert", "break", "class", "continue", "def",   "del",
-                                          "elif", "else", "except", "for",   "from",  "global",   "if",    "import",
-                                          "in",   "is",   "lambda", "not",   "or",    "pass",     "raise", "return",
-                                          "try",  "while", "with",  "yield", "None",  "True",     "False"};
+constexpr std::string_view kReserved[] = {"and",  "as",    "assert", "break", "class", "continue", "def",   "del",
+                                          "elif", "else",  "except", "for",   "from",  "global",   "if",    "import",
+                                          "in",   "is",    "lambda", "not",   "or",    "pass",     "raise", "return",
+                                          "try",  "while", "with",   "yield", "None",  "True",     "False"};
 
 struct Level {
   std::string_view symbol;
   Operator op;
   int level;  // binds tighter when higher
 };
-constexpr Level kBinary[] = {{"|", Operator::bit_or, 1},      {"^", Operator::bit_xor, 2},     {"&", Operator::bit_and, 3},
-                             {"<<", Operator::shift_left, 4}, {">>", Operator::shift_right, 4}, {"+", Operator::add, 5},
-                             {"-", Operator::sub, 5},         {"*", Operator::mul, 6},         {"/", Operator::div, 6},
-                             {"//", Operator::floordiv, 6},   {"%", Operator::mod, 6},         {"@", Operator::matmul, 6}};
+constexpr Level kBinary[] = {
+    {"|", Operator::bit_or, 1},      {"^", Operator::bit_xor, 2},      {"&", Operator::bit_and, 3},
+    {"<<", Operator::shift_left, 4}, {">>", Operator::shift_right, 4}, {"+", Operator::add, 5},
+    {"-", Operator::sub, 5},         {"*", Operator::mul, 6},          {"/", Operator::div, 6},
+    {"//", Operator::floordiv, 6},   {"%", Operator::mod, 6},          {"@", Operator::matmul, 6}};
 constexpr int kTightest = 6;
 
 struct Symbol {
@@ -440,7 +441,9 @@ class Parser {
   Node atom() {
     Node node = make(Kind::constant);
     switch (token().kind) {
-      case TokenKind::number: node.value = number(); break;
+      case TokenKind::number:
+        node.value = number();
+        break;
       case TokenKind::string:
         node.value = Value(token().text);
         ++next_;
@@ -449,8 +452,10 @@ class Parser {
           ++next_;
         }
         return node;
-      case TokenKind::format: return format();
-      case TokenKind::word: return word();
+      case TokenKind::format:
+        return format();
+      case TokenKind::word:
+        return word();
       case TokenKind::symbol:
         if (accept("(")) return parenthesis(std::move(node));
         if (accept("[")) {
@@ -463,7 +468,8 @@ class Parser {
           return node;
         }
         [[fallthrough]];
-      default: wrong("a value");
+      default:
+        wrong("a value");
     }
     ++next_;
     return node;

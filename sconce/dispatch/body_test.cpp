@@ -33,7 +33,8 @@ std::vector<float> tensor_result(std::string_view text, std::vector<Value> args)
   const Value v = Body(text, "").run({"a", "b", "c"}, args.data());
   const Tensor& t = v.to_tensor();
   std::vector<float> out;
-  for (int64_t i = 0; i < t.numel(); ++i) out.push_back(static_cast<float>(t.data<float>()[t.dim() == 0 ? 0 : i * t.stride(-1)]));
+  for (int64_t i = 0; i < t.numel(); ++i)
+    out.push_back(static_cast<float>(t.data<float>()[t.dim() == 0 ? 0 : i * t.stride(-1)]));
   return out;
 }
 
@@ -45,23 +46,83 @@ TEST(Body, computes_with_numbers_as_python) {
     const char* result;
   };
   const Case cases[] = {
-      {"7 // -2", "-4"}, {"-7 // 2", "-4"}, {"7 % -3", "-2"}, {"-7 % 3", "2"}, {"-7.5 % 2", "0.5"}, {"7 / 2", "3.5"},
-      {"2 ** 3", "8"}, {"2 ** -1", "0.5"}, {"2.0 ** 0.5", "1.4142135623730951"}, {"-2 ** 2", "-4"}, {"2 ** 3 ** 2", "512"},
-      {"1 + 2 * 3 - 4", "3"}, {"(1 + 2) * 3", "9"}, {"1 - 2 - 3", "-4"}, {"True + 1", "2"}, {"3 == 3.0", "True"},
-      {"1 < 2 < 3", "True"}, {"1 < 3 < 2", "False"}, {"6 & 3 | 8", "10"}, {"1 << 4 >> 1", "8"}, {"5 ^ 1", "4"}, {"~5", "-6"},
-      {"-(3)", "-3"}, {"+True", "1"}, {"not 0", "True"}, {"1 and 0", "False"}, {"0 or 2", "True"}, {"1 if 0 else 2", "2"},
-      {"'a' + \"b\"", "'ab'"}, {"'a' in 'bac'", "True"}, {"[1, 2] + [3]", "[1, 2, 3]"}, {"[0] * 3", "[0, 0, 0]"},
-      {"2 in [1, 2]", "True"}, {"3 not in (1, 2)", "True"}, {"None is None", "True"}, {"1 is not None", "True"},
-      {"(1, 2.5, 'x')", "(1, 2.5, 'x')"}, {"()", "()"}, {"(1,)", "(1,)"}, {"1, 2", "(1, 2)"}, {"[1, 2, 3][-1]", "3"},
-      {"[1, 2, 3, 4][1:3]", "[2, 3]"}, {"[1, 2, 3, 4][::-1]", "[4, 3, 2, 1]"}, {"[1, 2, 3][:-1]", "[1, 2]"},
-      {"(1, 2, 3)[1:]", "(2, 3)"}, {"[1, 2.5]", "[1, 2.5]"}, {"1e-5", "1e-05"}, {"1_000", "1000"}, {"2j * 2j", "(-4+0j)"},
-      {"len([1, 2])", "2"}, {"min(3, 1, 2)", "1"}, {"max([3, 5])", "5"}, {"sum([1, 2, 3])", "6"}, {"prod([2, 3])", "6"},
-      {"abs(-2)", "2"}, {"int(-2.5)", "-2"}, {"float(3)", "3.0"}, {"bool([])", "False"}, {"float('inf')", "inf"},
-      {"sqrt(16)", "4.0"}, {"math.floor(-1.5)", "-2"}, {"ceil(1.2)", "2"}, {"round(2.5)", "2"}, {"range(5)", "[0, 1, 2, 3, 4]"},
-      {"range(5, 0, -2)", "[5, 3, 1]"}, {"torch.float32", "6"}, {"torch.channels_last", "2"}, {"inf", "inf"},
-      {"wrap_dim(-1, 3)", "2"}, {"broadcast_shapes([3, 1], [4])", "[3, 4]"}, {"inverse_permutation([2, 0, 1])", "[1, 2, 0]"},
-      {"f\"{1 + 1} and {'x'}, {{}}\"", "'2 and x, {}'"}, {"[1, 2] == [1, 2.0]", "True"}, {"(1, 2) < (1, 3)", "True"},
-      {"9223372036854775807 + 1", "-9223372036854775808"}, {"7.0 // 2", "3.0"}, {"1 if 2 > 1 else 1 / 0", "1"},
+      {"7 // -2", "-4"},
+      {"-7 // 2", "-4"},
+      {"7 % -3", "-2"},
+      {"-7 % 3", "2"},
+      {"-7.5 % 2", "0.5"},
+      {"7 / 2", "3.5"},
+      {"2 ** 3", "8"},
+      {"2 ** -1", "0.5"},
+      {"2.0 ** 0.5", "1.4142135623730951"},
+      {"-2 ** 2", "-4"},
+      {"2 ** 3 ** 2", "512"},
+      {"1 + 2 * 3 - 4", "3"},
+      {"(1 + 2) * 3", "9"},
+      {"1 - 2 - 3", "-4"},
+      {"True + 1", "2"},
+      {"3 == 3.0", "True"},
+      {"1 < 2 < 3", "True"},
+      {"1 < 3 < 2", "False"},
+      {"6 & 3 | 8", "10"},
+      {"1 << 4 >> 1", "8"},
+      {"5 ^ 1", "4"},
+      {"~5", "-6"},
+      {"-(3)", "-3"},
+      {"+True", "1"},
+      {"not 0", "True"},
+      {"1 and 0", "False"},
+      {"0 or 2", "True"},
+      {"1 if 0 else 2", "2"},
+      {"'a' + \"b\"", "'ab'"},
+      {"'a' in 'bac'", "True"},
+      {"[1, 2] + [3]", "[1, 2, 3]"},
+      {"[0] * 3", "[0, 0, 0]"},
+      {"2 in [1, 2]", "True"},
+      {"3 not in (1, 2)", "True"},
+      {"None is None", "True"},
+      {"1 is not None", "True"},
+      {"(1, 2.5, 'x')", "(1, 2.5, 'x')"},
+      {"()", "()"},
+      {"(1,)", "(1,)"},
+      {"1, 2", "(1, 2)"},
+      {"[1, 2, 3][-1]", "3"},
+      {"[1, 2, 3, 4][1:3]", "[2, 3]"},
+      {"[1, 2, 3, 4][::-1]", "[4, 3, 2, 1]"},
+      {"[1, 2, 3][:-1]", "[1, 2]"},
+      {"(1, 2, 3)[1:]", "(2, 3)"},
+      {"[1, 2.5]", "[1, 2.5]"},
+      {"1e-5", "1e-05"},
+      {"1_000", "1000"},
+      {"2j * 2j", "(-4+0j)"},
+      {"len([1, 2])", "2"},
+      {"min(3, 1, 2)", "1"},
+      {"max([3, 5])", "5"},
+      {"sum([1, 2, 3])", "6"},
+      {"prod([2, 3])", "6"},
+      {"abs(-2)", "2"},
+      {"int(-2.5)", "-2"},
+      {"float(3)", "3.0"},
+      {"bool([])", "False"},
+      {"float('inf')", "inf"},
+      {"sqrt(16)", "4.0"},
+      {"math.floor(-1.5)", "-2"},
+      {"ceil(1.2)", "2"},
+      {"round(2.5)", "2"},
+      {"range(5)", "[0, 1, 2, 3, 4]"},
+      {"range(5, 0, -2)", "[5, 3, 1]"},
+      {"torch.float32", "6"},
+      {"torch.channels_last", "2"},
+      {"inf", "inf"},
+      {"wrap_dim(-1, 3)", "2"},
+      {"broadcast_shapes([3, 1], [4])", "[3, 4]"},
+      {"inverse_permutation([2, 0, 1])", "[1, 2, 0]"},
+      {"f\"{1 + 1} and {'x'}, {{}}\"", "'2 and x, {}'"},
+      {"[1, 2] == [1, 2.0]", "True"},
+      {"(1, 2) < (1, 3)", "True"},
+      {"9223372036854775807 + 1", "-9223372036854775808"},
+      {"7.0 // 2", "3.0"},
+      {"1 if 2 > 1 else 1 / 0", "1"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.text);
@@ -77,8 +138,10 @@ TEST(Body, runs_statements) {
   EXPECT_EQ(result("s = ''\nfor x, y in [(1, 'a'), (2, 'b')]:\n  s = s + y\nreturn s"), "'ab'");
   EXPECT_EQ(result("n = 0\nwhile n * n < a:\n  n += 1\nreturn n", {50}), "8");
   EXPECT_EQ(result("while True:\n  while True:\n    return 3"), "3");
-  EXPECT_EQ(result("l = [1]\nl.append(2)\nl.insert(0, 0)\nl[1] = 9\nl.extend([7])\nx = l.pop()\nreturn l, x"), "([0, 9, 2], 7)");
-  EXPECT_EQ(result("\n    # indented in a table\n    x = (1 +\n      2)  # in brackets lines go on\n\n    return x\n"), "3");
+  EXPECT_EQ(result("l = [1]\nl.append(2)\nl.insert(0, 0)\nl[1] = 9\nl.extend([7])\nx = l.pop()\nreturn l, x"),
+            "([0, 9, 2], 7)");
+  EXPECT_EQ(result("\n    # indented in a table\n    x = (1 +\n      2)  # in brackets lines go on\n\n    return x\n"),
+            "3");
   EXPECT_EQ(result("'a text'\npass; x = 1; return x"), "1");
   EXPECT_EQ(result("x = 1"), "None");
   EXPECT_EQ(result(""), "None");
@@ -104,7 +167,8 @@ TEST(Body, shows_the_place_of_an_error) {
   EXPECT_EQ(error_of("if a:\nreturn 1"), "line 2, column 1: expected an indented block, got 'return'");
   EXPECT_EQ(error_of("x = 1\n  y = 2"), "line 2, column 3: expected a line that is not indented, got an indented line");
   EXPECT_EQ(error_of("if a:\n    x = 1\n  y = 2"), "line 3, column 3: indented unlike any line above");
-  EXPECT_EQ(error_of("return [i for i in a]"), "line 1, column 11: expected ']' (there are no comprehensions here), got 'for'");
+  EXPECT_EQ(error_of("return [i for i in a]"),
+            "line 1, column 11: expected ']' (there are no comprehensions here), got 'for'");
   EXPECT_EQ(error_of("break"), "line 1, column 1: expected a loop around it, got 'break'");
   EXPECT_EQ(error_of("1 = x"), "line 1, column 1: only names and items of lists can be assigned");
   EXPECT_EQ(error_of("x = 'abc"), "line 1, column 5: the string does not end");
@@ -112,7 +176,8 @@ TEST(Body, shows_the_place_of_an_error) {
   EXPECT_EQ(error_of("import os"), "line 1, column 1: expected a value, got 'import'");
   EXPECT_EQ(error_of("f(x=1, 2)"), "line 1, column 8: expected a keyword argument, got '2'");
   EXPECT_NE(error_of("return " + std::string(5000, '(')).find("expected a simpler expression"), std::string::npos);
-  EXPECT_NE(error_of("return " + std::string(5000, '-') + "1").find("expected a simpler expression"), std::string::npos);
+  EXPECT_NE(error_of("return " + std::string(5000, '-') + "1").find("expected a simpler expression"),
+            std::string::npos);
 }
 
 TEST(Body, says_which_names_it_needs) {
@@ -128,7 +193,8 @@ TEST(Body, calls_operators_for_tensors) {
   EXPECT_EQ(tensor_result("return a.abs() ** 2", {a}), (Floats{1, 4, 9}));
   EXPECT_EQ(tensor_result("return abs(a)", {a}), (Floats{1, 2, 3}));
   EXPECT_EQ(tensor_result("return torch.abs(a).add(b, alpha=1)", {a, b}), (Floats{1.5, -2, 6}));
-  EXPECT_EQ(tensor_result("d = (a - b).abs()\nreturn where(d < 1, d * d / 2, d - 0.5)", {a, b}), (Floats{0.125, 1.5, 0}));
+  EXPECT_EQ(tensor_result("d = (a - b).abs()\nreturn where(d < 1, d * d / 2, d - 0.5)", {a, b}),
+            (Floats{0.125, 1.5, 0}));
   EXPECT_EQ(tensor_result("x = a\nx += 1\nreturn a", {a}), (Floats{1, -2, 3}));
   EXPECT_EQ(result("return a.shape, a.ndim, a.dtype, a.device, a.size(0), a.numel(), len(a)", {a}),
             "([3], 1, 6, device(type='cpu'), 3, 3, 3)");
@@ -140,13 +206,15 @@ TEST(Body, calls_operators_for_tensors) {
   EXPECT_EQ(result("return ones(2, 3).shape, ones([4]).shape"), "([2, 3], [4])");
   EXPECT_NE(error_of("if a > 0: pass", {a}).find("line 1, column 4: Boolean value of Tensor with more than one value"),
             std::string::npos);
-  EXPECT_NE(error_of("return a + 'x'", {a}).find("column 10: unsupported operand types for +: Tensor and str"), std::string::npos);
+  EXPECT_NE(error_of("return a + 'x'", {a}).find("column 10: unsupported operand types for +: Tensor and str"),
+            std::string::npos);
 }
 
 TEST(Body, is_a_kernel) {
   OpInfo info{};
   info.body = "if n < 1:\n  return x\nreturn torch.ops.body_test.repeat_add(x + 1, n - 1)";
-  define_op("body_test::repeat_add(Tensor x, int n) -> Tensor", info).set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
+  define_op("body_test::repeat_add(Tensor x, int n) -> Tensor", info)
+      .set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
   EXPECT_EQ(call_op("body_test::repeat_add", {tensor({1}), 3})[0].to_tensor().data<float>()[0], 4);
   try {
     call_op("body_test::repeat_add", {tensor({1}), 1000});
@@ -156,7 +224,8 @@ TEST(Body, is_a_kernel) {
   }
 
   info.body = "x.fill_(v)";
-  define_op("body_test::set_(Tensor(a!) x, float v) -> Tensor(a!)", info).set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
+  define_op("body_test::set_(Tensor(a!) x, float v) -> Tensor(a!)", info)
+      .set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
   const Tensor t = tensor({1, 2});
   EXPECT_TRUE(call_op("body_test::set_", {t, 5})[0].to_tensor().is_same(t));
   EXPECT_EQ(t.data<float>()[1], 5);
@@ -177,7 +246,8 @@ TEST(Body, is_a_kernel) {
   }
 
   info.body = "return x + 1, x + 2";
-  define_op("body_test::next(int x) -> (int first, int second)", info).set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
+  define_op("body_test::next(int x) -> (int first, int second)", info)
+      .set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(run_body));
   EXPECT_EQ(result("both = torch.ops.body_test.next(1)\nreturn both.second, both[0]"), "(3, 2)");
 }
 

@@ -43,9 +43,32 @@ enum class Kind : uint8_t {
 };
 
 enum class Operator : uint8_t {
-  add, sub, mul, div, floordiv, mod, pow, matmul, bit_and, bit_or, bit_xor, shift_left, shift_right,
-  neg, plus, invert,
-  eq, ne, lt, le, gt, ge, is, is_not, in, not_in,
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  mod,
+  pow,
+  matmul,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,
+  neg,
+  plus,
+  invert,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  is,
+  is_not,
+  in,
+  not_in,
 };
 
 struct Node {

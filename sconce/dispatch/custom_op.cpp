@@ -4,24 +4,28 @@ namespace sconce {
 namespace {
 
 // Custom operators have no typed signature. Their thunk tells them apart and is never called.
-void no_box(const void*, KeySet, Value*, Value*) { fail_as(ErrorKind::internal, "a custom operator has no typed kernel"); }
+void no_box(const void*, KeySet, Value*, Value*) {
+  fail_as(ErrorKind::internal, "a custom operator has no typed kernel");
+}
 
 }  // namespace
 
 bool is_custom(const Op& op) { return op.box == no_box; }
 
-CustomOp::CustomOp(std::string_view text, const OpInfo& given) : Op{.info = {}, .box = no_box}, own_schema_(parse_schema(text)) {
+CustomOp::CustomOp(std::string_view text, const OpInfo& given)
+    : Op{.info = {}, .box = no_box}, own_schema_(parse_schema(text)) {
   SCONCE_CHECK_AS(value, own_schema_.name.find("::") != std::string::npos, "schema '{}' has no namespace", text);
   const std::vector<Argument>& arguments = own_schema_.arguments;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    SCONCE_CHECK_AS(value, own_schema_.find_argument(arguments[i].name) == i, "schema '{}' has two arguments called '{}'", text,
-                    arguments[i].name);
+    SCONCE_CHECK_AS(value, own_schema_.find_argument(arguments[i].name) == i,
+                    "schema '{}' has two arguments called '{}'", text, arguments[i].name);
   }
   info.traits = given.traits;
   set_text(&OpInfo::name, own_schema_.name);
   set_text(&OpInfo::overload, own_schema_.overload);
   set_text(&OpInfo::schema, text);
-  for (const char* OpInfo::* field : {&OpInfo::origin, &OpInfo::scalar, &OpInfo::body, &OpInfo::derivatives, &OpInfo::doc}) {
+  for (const char* OpInfo::* field :
+       {&OpInfo::origin, &OpInfo::scalar, &OpInfo::body, &OpInfo::derivatives, &OpInfo::doc}) {
     if (given.*field) set_text(field, given.*field);
   }
   parsed = &own_schema_;

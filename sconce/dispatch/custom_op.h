@@ -1,5 +1,5 @@
-// CustomOp: an operator made while the program runs. It owns the texts that OpInfo points to. Once it is in the registry
-// it lives as long as the process.
+// CustomOp: an operator made while the program runs. It owns the texts that OpInfo points to. Once it is in the
+// registry it lives as long as the process.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,13 @@ namespace sconce {
 struct LibraryKernel {
   void (*function)();
   void (*thunk)(void (*function)(), uint64_t optional, KeySet keys, Value* args, Value* returns);
-  uint64_t optional;                // see library::Thunk
-  std::vector<uint32_t> returned;   // where the function returns nothing: the arguments that the operator returns
+  uint64_t optional;               // see library::Thunk
+  std::vector<uint32_t> returned;  // where the function returns nothing: the arguments that the operator returns
 };
 
 struct CustomOp : Op {
-  // `text` is the whole schema with its namespace; the texts of `info` are copied. Throws Error when the schema is wrong.
+  // `text` is the whole schema with its namespace; the texts of `info` are copied. Throws Error when the schema is
+  // wrong.
   CustomOp(std::string_view text, const OpInfo& info);
   CustomOp(const CustomOp&) = delete;
   CustomOp& operator=(const CustomOp&) = delete;

@@ -79,16 +79,16 @@ std::unique_ptr<LibraryKernel> checked_kernel(const Op& op, Key key, const libra
   };
   const size_t count = schema.arguments.size();
   check(count <= 64, "cannot have more than 64 arguments");
-  check(f.arguments.size() == count,
-        "has " + std::to_string(f.arguments.size()) + " parameters, the schema has " + std::to_string(count) + " arguments");
+  check(f.arguments.size() == count, "has " + std::to_string(f.arguments.size()) + " parameters, the schema has " +
+                                         std::to_string(count) + " arguments");
   auto kernel = std::make_unique<LibraryKernel>();
   kernel->function = f.function;
   kernel->thunk = f.thunk;
   kernel->optional = 0;
   for (size_t i = 0; i < count; ++i) {
     const Argument& argument = schema.arguments[i];
-    check(stands_for(f.arguments[i], argument.type), "takes " + f.arguments[i] + " where the schema says " +
-                                                         argument.type->to_string() + " " + argument.name);
+    check(stands_for(f.arguments[i], argument.type),
+          "takes " + f.arguments[i] + " where the schema says " + argument.type->to_string() + " " + argument.name);
     if (argument.type->is(TypeKind::optional)) kernel->optional |= uint64_t{1} << i;
   }
   if (f.returns.empty()) {
@@ -100,7 +100,8 @@ std::unique_ptr<LibraryKernel> checked_kernel(const Op& op, Key key, const libra
     }
     return kernel;
   }
-  check(f.returns.size() == schema.returns.size(), "returns " + std::to_string(f.returns.size()) + " values, the schema says " +
+  check(f.returns.size() == schema.returns.size(), "returns " + std::to_string(f.returns.size()) +
+                                                       " values, the schema says " +
                                                        std::to_string(schema.returns.size()));
   for (size_t i = 0; i < f.returns.size(); ++i) {
     const TypePtr type = schema.returns[i].type;
@@ -133,7 +134,8 @@ void check_derivatives(const Op& op, std::string_view text) {
     const std::string_view argument = line.substr(0, colon);
     SCONCE_CHECK_AS(value, schema.find_argument(argument), "{}: derivative for '{}', which is no argument of {}",
                     op.qualified_name(), argument, schema.to_string());
-    SCONCE_CHECK_AS(value, seen.emplace(argument).second, "{}: two derivatives for '{}'", op.qualified_name(), argument);
+    SCONCE_CHECK_AS(value, seen.emplace(argument).second, "{}: two derivatives for '{}'", op.qualified_name(),
+                    argument);
     std::vector<std::string> names;
     try {
       // In brackets, at its own columns: one expression.
@@ -143,8 +145,8 @@ void check_derivatives(const Op& op, std::string_view text) {
     }
     for (const std::string& name : names) {
       SCONCE_CHECK_AS(value, std::find(known.begin(), known.end(), name) != known.end(),
-                      "{}: derivative '{}' uses '{}', which is neither an argument nor grad nor result", op.qualified_name(), line,
-                      name);
+                      "{}: derivative '{}' uses '{}', which is neither an argument nor grad nor result",
+                      op.qualified_name(), line, name);
     }
   }
   SCONCE_CHECK_AS(value, !seen.empty(), "{}: the derivative is empty", op.qualified_name());
@@ -303,9 +305,11 @@ void commit(std::vector<Library>& libraries) {
     if (!i.exists) apply(i);
   }
   add_custom_ops(made);
+  // Kernels live for ever: a call may still be in one that was replaced.
+  static auto& kept = *new std::vector<std::unique_ptr<LibraryKernel>>;
   for (Install& i : installs) {
     if (i.exists) apply(i);
-    i.kernel.release();  // lives as long as the operator
+    kept.push_back(std::move(i.kernel));
   }
   for (Library& library : libraries) {
     for (const Library::Pending::Fallback& f : library.pending_->fallbacks) set_fallback(f.key, f.kernel);

@@ -13,11 +13,11 @@
 //     )");
 //   }
 //
-// A kernel is a plain function. Its parameters follow the schema: const Tensor& (for Tensor and Tensor?), int64_t, double,
-// bool, Scalar, std::complex<double>, std::string_view, DType, Layout, MemoryFormat, Device, Generator, IntList,
-// ListRef<double>, ListRef<bool>, TensorList, ListRef<Scalar>, std::optional of these, std::vector for lists, or Value for
-// anything. A KeySet may come first. It returns the same kinds, a std::tuple for several, or nothing where the operator
-// returns what it writes. Signatures are compared with the schema when the library registers.
+// A kernel is a plain function. Its parameters follow the schema: const Tensor& (for Tensor and Tensor?), int64_t,
+// double, bool, Scalar, std::complex<double>, std::string_view, DType, Layout, MemoryFormat, Device, Generator,
+// IntList, ListRef<double>, ListRef<bool>, TensorList, ListRef<Scalar>, std::optional of these, std::vector for lists,
+// or Value for anything. A KeySet may come first. It returns the same kinds, a std::tuple for several, or nothing where
+// the operator returns what it writes. Signatures are compared with the schema when the library registers.
 //
 // Registration is all or nothing, for a whole shared library: what is wrong in one line leaves no trace of the others.
 #pragma once
@@ -53,12 +53,13 @@ struct Function {
 template <class T>
 struct Words {
   static_assert(sizeof(T) == 0,
-                "this type cannot be a parameter or result of a kernel: use int64_t for int, double for float, and see library.h");
+                "this type cannot be a parameter or result of a kernel: use int64_t for int, double for float, and see "
+                "library.h");
 };
-#define SCONCE_WORD(type, word)                  \
-  template <>                                    \
-  struct Words<type> {                           \
-    static std::string get() { return word; }    \
+#define SCONCE_WORD(type, word)               \
+  template <>                                 \
+  struct Words<type> {                        \
+    static std::string get() { return word; } \
   };
 SCONCE_WORD(Tensor, "Tensor")
 SCONCE_WORD(int64_t, "int")
@@ -123,8 +124,9 @@ struct Take<std::optional<T>> {
 template <class A>
 decltype(auto) take(const Value& v, [[maybe_unused]] bool optional) {
   using T = std::remove_cvref_t<A>;
-  static_assert(!std::is_lvalue_reference_v<A> || std::is_const_v<std::remove_reference_t<A>>,
-                "a kernel takes its arguments by value or by const reference (a Tensor is a handle: it can still be written)");
+  static_assert(
+      !std::is_lvalue_reference_v<A> || std::is_const_v<std::remove_reference_t<A>>,
+      "a kernel takes its arguments by value or by const reference (a Tensor is a handle: it can still be written)");
   if constexpr (std::is_same_v<T, Tensor>) {
     return optional ? v.to_optional_tensor() : v.to_tensor();
   } else {
@@ -185,12 +187,16 @@ struct Caller {
 
 template <class R, class... A>
 Function describe(R (*function)(A...)) {
-  return {reinterpret_cast<void (*)()>(function), &Caller<false, R, A...>::call, {Words<std::remove_cvref_t<A>>::get()...},
+  return {reinterpret_cast<void (*)()>(function),
+          &Caller<false, R, A...>::call,
+          {Words<std::remove_cvref_t<A>>::get()...},
           Results<R>::words()};
 }
 template <class R, class... A>
 Function describe(R (*function)(KeySet, A...)) {
-  return {reinterpret_cast<void (*)()>(function), &Caller<true, R, A...>::call, {Words<std::remove_cvref_t<A>>::get()...},
+  return {reinterpret_cast<void (*)()>(function),
+          &Caller<true, R, A...>::call,
+          {Words<std::remove_cvref_t<A>>::get()...},
           Results<R>::words()};
 }
 
@@ -206,7 +212,8 @@ class SCONCE_API Library {
 
   // A new operator. The schema has no namespace, or this one.
   void def(std::string_view schema, std::string_view doc = {});
-  // A kernel for an operator of this namespace, also one with an overload ("f.out"), or of another ("aten::add.Tensor").
+  // A kernel for an operator of this namespace, also one with an overload ("f.out"), or of another
+  // ("aten::add.Tensor").
   template <class F>
     requires std::is_function_v<F>
   void impl(std::string_view name, Key key, F* function) {
@@ -222,7 +229,8 @@ class SCONCE_API Library {
   void meta(std::string_view name, F* function) {
     impl(name, Key::meta, function);
   }
-  // Lines "argument: formula" over the arguments, `grad` and `result` (`grad0`, `result0`, ... where there are several).
+  // Lines "argument: formula" over the arguments, `grad` and `result` (`grad0`, `result0`, ... where there are
+  // several).
   void derivative(std::string_view name, std::string_view formulas);
   // A new operator with a body in the script language (see body.h), for every device.
   void compound(std::string_view schema, std::string_view body, std::string_view doc = {});
@@ -240,8 +248,8 @@ class SCONCE_API Library {
 // Checks everything that the libraries want to register and registers it, or throws Error and registers nothing.
 SCONCE_API void commit(std::vector<Library>& libraries);
 
-// Loads a shared library with SCONCE_LIBRARY blocks. A second load of the same file does nothing. Throws Error naming the
-// file when it cannot be loaded or registration fails; it is unloaded then.
+// Loads a shared library with SCONCE_LIBRARY blocks. A second load of the same file does nothing. Throws Error naming
+// the file when it cannot be loaded or registration fails; it is unloaded then.
 SCONCE_API void load_library(const std::string& path);
 
 namespace library {
@@ -256,10 +264,10 @@ class SCONCE_API Registration {
 
 #define SCONCE_LIBRARY_JOIN_(a, b) a##b
 #define SCONCE_LIBRARY_JOIN(a, b) SCONCE_LIBRARY_JOIN_(a, b)
-#define SCONCE_LIBRARY_BLOCK(space, fragment, m, function)                                                              \
-  static void function(::sconce::Library&);                                                                             \
-  static const ::sconce::library::Registration SCONCE_LIBRARY_JOIN(function, _registration)(#space, fragment, __FILE__, \
-                                                                                            &function);                 \
+#define SCONCE_LIBRARY_BLOCK(space, fragment, m, function)                                                        \
+  static void function(::sconce::Library&);                                                                       \
+  static const ::sconce::library::Registration SCONCE_LIBRARY_JOIN(function, _registration)(#space, fragment,     \
+                                                                                            __FILE__, &function); \
   static void function([[maybe_unused]] ::sconce::Library& m)
 
 // The one block that opens a namespace, and blocks that add to it (or to someone else's) from other files.

@@ -37,7 +37,9 @@ Tensor squareplus_cpu(const Tensor& self, double b) {
   }
   return out;
 }
-Tensor squareplus_meta(const Tensor& self, double) { return empty_tensor(self.sizes(), self.dtype(), Device(DeviceType::meta)); }
+Tensor squareplus_meta(const Tensor& self, double) {
+  return empty_tensor(self.sizes(), self.dtype(), Device(DeviceType::meta));
+}
 
 TEST(Library, defines_kernels_derivatives_and_bodies) {
   enter("library_test", [](Library& m) {
@@ -66,15 +68,18 @@ TEST(Library, defines_kernels_derivatives_and_bodies) {
   EXPECT_TRUE(find_op("library_test::huber_gap")->has(Trait::compound));
 }
 
-std::tuple<Tensor, int64_t, std::string> everything(KeySet keys, const Tensor& t, const Tensor& maybe, std::optional<Tensor> other,
-                                                    std::optional<double> x, IntList ints, const std::vector<double>& doubles,
-                                                    TensorList tensors, const Scalar& s, std::string_view text, DType dtype,
-                                                    std::optional<Device> device, bool flag, Value any, ListRef<Scalar> scalars) {
+std::tuple<Tensor, int64_t, std::string> everything(KeySet keys, const Tensor& t, const Tensor& maybe,
+                                                    std::optional<Tensor> other, std::optional<double> x, IntList ints,
+                                                    const std::vector<double>& doubles, TensorList tensors,
+                                                    const Scalar& s, std::string_view text, DType dtype,
+                                                    std::optional<Device> device, bool flag, Value any,
+                                                    ListRef<Scalar> scalars) {
   std::string out = keys.has(Key::cpu) ? "cpu" : "not cpu";
   out += maybe.defined() ? " maybe" : " none";
   out += other ? " other" : " none";
   out += x ? " " + float_repr(*x) : " none";
-  out += " " + std::to_string(ints.size()) + " " + std::to_string(doubles.size()) + " " + std::to_string(tensors.size());
+  out +=
+      " " + std::to_string(ints.size()) + " " + std::to_string(doubles.size()) + " " + std::to_string(tensors.size());
   out += " " + s.to_string() + " " + std::string(text) + " " + std::string(dtype_name(dtype));
   out += device ? " " + to_string(*device) : " none";
   out += flag ? " yes " : " no ";
@@ -91,7 +96,8 @@ std::vector<Tensor> both(const Tensor& a, const Tensor& b) { return {a, b}; }
 TEST(Library, passes_every_kind_of_argument) {
   enter("library_kinds", [](Library& m) {
     m.def(
-        "everything(Tensor t, Tensor? maybe, Tensor? other, float? x, SymInt[] ints, float[] doubles, Tensor[] tensors, Scalar s, "
+        "everything(Tensor t, Tensor? maybe, Tensor? other, float? x, SymInt[] ints, float[] doubles, Tensor[] "
+        "tensors, Scalar s, "
         "str text, ScalarType dtype, Device? device, bool flag, t any, Scalar[] scalars) -> (Tensor, int, str)");
     m.impl("everything", Key::cpu, &everything);
     m.def("add_one_(Tensor(a!) self) -> Tensor(a!)");
@@ -102,9 +108,9 @@ TEST(Library, passes_every_kind_of_argument) {
     m.impl("both", Key::cpu, &both);
   });
   const Tensor t = tensor({1, 2});
-  const std::vector<Value> out =
-      call_op("library_kinds::everything", {t, Value(), t, 2, IntList{1, 2, 3}, ListRef<double>{1.5}, std::vector<Tensor>{t, t}, 3,
-                                            "word", DType::int64, "meta", true, IntList{4}, ListRef<double>{1, 2}});
+  const std::vector<Value> out = call_op(
+      "library_kinds::everything", {t, Value(), t, 2, IntList{1, 2, 3}, ListRef<double>{1.5}, std::vector<Tensor>{t, t},
+                                    3, "word", DType::int64, "meta", true, IntList{4}, ListRef<double>{1, 2}});
   EXPECT_EQ(out[2].to_string_ref(), "cpu none other 2.0 3 1 2 3 word int64 meta yes [4] 2");
   EXPECT_TRUE(out[0].to_tensor().is_same(t));
   EXPECT_EQ(out[1].to_int(), 7);
@@ -132,8 +138,10 @@ TEST(Library, leaves_nothing_behind_when_something_is_wrong) {
   };
   EXPECT_EQ(failure([](Library& m) { m.def("bad(Tensor self -> Tensor"); }),
             "schema 'library_wrong::bad(Tensor self -> Tensor': column 32: expected ')', got '-'");
-  EXPECT_EQ(failure([](Library& m) { m.def("other::bad() -> ()"); }), "schema 'other::bad() -> ()' is not of the namespace 'library_wrong'");
-  EXPECT_EQ(failure([](Library& m) { m.def("good(int n) -> int"); }), "operator 'library_wrong::good' is already defined");
+  EXPECT_EQ(failure([](Library& m) { m.def("other::bad() -> ()"); }),
+            "schema 'other::bad() -> ()' is not of the namespace 'library_wrong'");
+  EXPECT_EQ(failure([](Library& m) { m.def("good(int n) -> int"); }),
+            "operator 'library_wrong::good' is already defined");
   EXPECT_EQ(failure([](Library& m) { m.impl("missing", Key::cpu, &first); }),
             "there is no operator 'library_wrong::missing' to add a kernel to");
   EXPECT_EQ(failure([](Library& m) { m.impl("good", Key::meta, +[](const Tensor&, double) -> int64_t { return 1; }); }),
@@ -146,11 +154,14 @@ TEST(Library, leaves_nothing_behind_when_something_is_wrong) {
             "library_wrong::good: the kernel for Meta returns Tensor, the schema says int; the schema is "
             "library_wrong::good(Tensor self, int n) -> int");
   EXPECT_EQ(failure([](Library& m) { m.impl("good", Key::meta, +[](const Tensor&, int64_t) {}); }),
-            "library_wrong::good: the kernel for Meta returns nothing; the schema is library_wrong::good(Tensor self, int n) -> int");
+            "library_wrong::good: the kernel for Meta returns nothing; the schema is library_wrong::good(Tensor self, "
+            "int n) -> int");
   EXPECT_EQ(failure([](Library& m) { m.derivative("good", "self: grad * slef"); }),
-            "library_wrong::good: derivative 'self: grad * slef' uses 'slef', which is neither an argument nor grad nor result");
+            "library_wrong::good: derivative 'self: grad * slef' uses 'slef', which is neither an argument nor grad "
+            "nor result");
   EXPECT_EQ(failure([](Library& m) { m.derivative("good", "slef: grad"); }),
-            "library_wrong::good: derivative for 'slef', which is no argument of library_wrong::good(Tensor self, int n) -> int");
+            "library_wrong::good: derivative for 'slef', which is no argument of library_wrong::good(Tensor self, int "
+            "n) -> int");
   EXPECT_EQ(failure([](Library& m) { m.derivative("good", "self: grad *"); }),
             "library_wrong::good: derivative 'self: grad *': line 1, column 13: expected a value, got ')'");
   EXPECT_EQ(failure([](Library& m) { m.derivative("good", "self"); }),
@@ -197,8 +208,7 @@ Tensor watched_abs(KeySet keys, const Tensor& self) {
 }
 
 TEST(Library, adds_kernels_to_operators_of_others) {
-  enter(
-      "aten", [](Library& m) { m.impl("abs", Key::observe, &watched_abs); }, true);
+  enter("aten", [](Library& m) { m.impl("abs", Key::observe, &watched_abs); }, true);
   {
     const ModeGuard observe(Key::observe, KeySet());
     EXPECT_EQ(call_op("aten::abs", {tensor({-2})})[0].to_tensor().data<float>()[0], 2);
@@ -210,9 +220,10 @@ TEST(Library, adds_kernels_to_operators_of_others) {
 TEST(Library, takes_boxed_kernels_and_fallbacks) {
   enter("library_boxed", [](Library& m) {
     m.def("boxed(int a) -> int");
-    m.impl("boxed", Key::cpu, +[](const Op& op, KeySet, Value* args, Value* returns) {
-      returns[0] = args[0].to_int() + static_cast<int64_t>(op.schema().arguments.size());
-    });
+    m.impl(
+        "boxed", Key::cpu, +[](const Op& op, KeySet, Value* args, Value* returns) {
+          returns[0] = args[0].to_int() + static_cast<int64_t>(op.schema().arguments.size());
+        });
     m.fallback(Key::python, +[](const Op&, KeySet, Value*, Value* returns) { returns[0] = -1; });
   });
   EXPECT_EQ(call_op("library_boxed::boxed", {4})[0].to_int(), 5);
@@ -224,7 +235,8 @@ TEST(Library, takes_boxed_kernels_and_fallbacks) {
 }
 
 TEST(LoadLibrary, names_a_file_that_cannot_be_loaded) {
-  EXPECT_EQ(error_of([] { load_library("/no/such/library.so"); }).find("cannot load library '/no/such/library.so': "), 0u);
+  EXPECT_EQ(error_of([] { load_library("/no/such/library.so"); }).find("cannot load library '/no/such/library.so': "),
+            0u);
 }
 
 }  // namespace

@@ -101,7 +101,9 @@ bool fits_tuple(const Value& v, TypePtr type, bool convert, Value& out) {
 // `type` is plain: no SymInt, ScalarType and the like.
 bool fits(const Value& v, TypePtr type, bool convert, Value& out) {
   switch (type->kind()) {
-    case TypeKind::any: out = v; return true;
+    case TypeKind::any:
+      out = v;
+      return true;
     case TypeKind::tensor:
       if (!v.is_tensor()) return false;
       out = v;
@@ -112,8 +114,10 @@ bool fits(const Value& v, TypePtr type, bool convert, Value& out) {
         return true;
       }
       return fits(v, type->element(), convert, out);
-    case TypeKind::list: return fits_list(v, type, convert, out);
-    case TypeKind::tuple: return fits_tuple(v, type, convert, out);
+    case TypeKind::list:
+      return fits_list(v, type, convert, out);
+    case TypeKind::tuple:
+      return fits_tuple(v, type, convert, out);
     case TypeKind::int_:
       if (v.is_int()) {
         out = v;
@@ -269,7 +273,8 @@ class Matcher {
   // zeros(2, 3), view(1, -1): the last positional argument is a list and what comes is not one.
   bool collects_rest(size_t i) const {
     const Argument& argument = schema_.arguments[i];
-    if (!convert_ || argument.fixed_size || !argument.type->is(TypeKind::list) || has_variable(argument.type)) return false;
+    if (!convert_ || argument.fixed_size || !argument.type->is(TypeKind::list) || has_variable(argument.type))
+      return false;
     if (args_[next_].is_list() || args_[next_].is_tuple()) return false;
     return i + 1 == positional_count();
   }
@@ -315,8 +320,8 @@ bool convert_value(const Value& v, TypePtr type, Value& out) {
   return Variables().unify(type, v.type());
 }
 
-bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs, bool convert,
-                     std::vector<Value>& bound, std::string* reason) {
+bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs,
+                     bool convert, std::vector<Value>& bound, std::string* reason) {
   return Matcher(schema, args, kwargs, convert, reason).run(bound);
 }
 

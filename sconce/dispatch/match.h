@@ -1,10 +1,9 @@
 // Does a call fit a schema? The rules are TorchScript's (overload resolution tries them twice, see registry.h).
 //
-// Always: subtypes; None for an optional; an empty list for any list; one element for a list of fixed size (int[2]); type
-// variables, each with one type throughout the call.
-// With conversions also: a tuple for a list; the remaining positional arguments for a last list (view(2, 3)); a 0-dim
-// tensor without gradient for a number; int for float, both for complex, bool for all of them; str for Device.
-// Never: a number for a Tensor, a float for an int.
+// Always: subtypes; None for an optional; an empty list for any list; one element for a list of fixed size (int[2]);
+// type variables, each with one type throughout the call. With conversions also: a tuple for a list; the remaining
+// positional arguments for a last list (view(2, 3)); a 0-dim tensor without gradient for a number; int for float, both
+// for complex, bool for all of them; str for Device. Never: a number for a Tensor, a float for an int.
 #pragma once
 
 #include <string>
@@ -14,10 +13,10 @@
 
 namespace sconce {
 
-// Fills `bound` with one Value per argument of the schema (and, for "...", a tuple of the rest). False when the call does not fit;
-// `reason`, where not null, then says why.
-bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs, bool convert,
-                     std::vector<Value>& bound, std::string* reason);
+// Fills `bound` with one Value per argument of the schema (and, for "...", a tuple of the rest). False when the call
+// does not fit; `reason`, where not null, then says why.
+bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs,
+                     bool convert, std::vector<Value>& bound, std::string* reason);
 
 // One value for a type, conversions allowed. False when it does not fit.
 bool convert_value(const Value& v, TypePtr type, Value& out);

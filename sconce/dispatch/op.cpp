@@ -7,9 +7,12 @@ namespace {
 
 KeySet backend_of(Device device) {
   switch (device.type) {
-    case DeviceType::cpu: return Key::cpu;
-    case DeviceType::cuda: return Key::cuda;
-    case DeviceType::meta: return Key::meta;
+    case DeviceType::cpu:
+      return Key::cpu;
+    case DeviceType::cuda:
+      return Key::cuda;
+    case DeviceType::meta:
+      return Key::meta;
   }
   fail_as(ErrorKind::internal, "device type without a key");
 }

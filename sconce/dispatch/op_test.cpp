@@ -84,12 +84,20 @@ TEST(Op, says_which_kernels_there_are) {
   EXPECT_EQ(error_of([&] { call(op, {meta}); }), "op_test::nothing: has no kernel at all");
   op.set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(answer<1>));
   op.set_kernel(Key::cuda, SCONCE_BOXED_KERNEL(answer<1>));
-  EXPECT_EQ(error_of([&] { call(op, {meta}); }), "op_test::nothing: no kernel for Meta; there are kernels for CPU, CUDA");
+  EXPECT_EQ(error_of([&] { call(op, {meta}); }),
+            "op_test::nothing: no kernel for Meta; there are kernels for CPU, CUDA");
 }
 
 TEST(Op, parses_its_schema_once_for_all_threads) {
-  static Op op{.info = {.name = "op_test::lazy", .overload = "", .schema = "op_test::lazy(int a) -> int", .origin = "", .scalar = nullptr,
-                        .body = nullptr, .derivatives = nullptr, .doc = nullptr, .traits = 0},
+  static Op op{.info = {.name = "op_test::lazy",
+                        .overload = "",
+                        .schema = "op_test::lazy(int a) -> int",
+                        .origin = "",
+                        .scalar = nullptr,
+                        .body = nullptr,
+                        .derivatives = nullptr,
+                        .doc = nullptr,
+                        .traits = 0},
                .box = nullptr};
   std::vector<const Schema*> seen(4);
   std::vector<std::thread> threads;

@@ -117,7 +117,8 @@ void set_fallback(Key key, BoxedKernel kernel) {
   const char* marked = kernel ? SCONCE_BOXED_KERNEL(kernel) : nullptr;
   const char* before = r.fallbacks[static_cast<int>(key)].exchange(marked, std::memory_order_acq_rel);
   for (Op* op : r.ops) {
-    const bool own = op->has_kernel(key) && __atomic_load_n(&op->kernels[static_cast<int>(key)], __ATOMIC_ACQUIRE) != before;
+    const bool own =
+        op->has_kernel(key) && __atomic_load_n(&op->kernels[static_cast<int>(key)], __ATOMIC_ACQUIRE) != before;
     if (!own) op->set_kernel(key, marked);
   }
 }

@@ -67,7 +67,8 @@ class SchemaParser {
   std::string_view word(std::string_view wanted, bool dotted = false) {
     if (!at_word()) wrong(wanted);
     const size_t from = at_;
-    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) || (dotted && text_[at_] == '.'))) ++at_;
+    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]) || (dotted && text_[at_] == '.')))
+      ++at_;
     return text_.substr(from, at_ - from);
   }
   int32_t small_integer(std::string_view wanted) {
@@ -200,7 +201,8 @@ class SchemaParser {
     if (const TypePtr simple = simple_type_by_name(name)) return {simple, {}, {}};
     if (name.starts_with("__torch__.")) return {class_type(name), {}, {}};
     // A lower-case word is a type variable.
-    if (name[0] >= 'a' && name[0] <= 'z' && name.find('.') == std::string_view::npos) return {variable_type(name), {}, {}};
+    if (name[0] >= 'a' && name[0] <= 'z' && name.find('.') == std::string_view::npos)
+      return {variable_type(name), {}, {}};
     wrong_at(from, "a type; there is no type '" + std::string(name) + "'");
   }
 
@@ -245,13 +247,15 @@ class SchemaParser {
     if (type->is(TypeKind::list)) return parse_list_default(type->element(), fixed_size);
     const bool any = type->is(TypeKind::any) || type->is(TypeKind::variable);
     if (next_is("True") || next_is("False")) {
-      if (!any && !type->is(TypeKind::bool_) && !type->is(TypeKind::number)) wrong("a default of type " + type->to_string());
+      if (!any && !type->is(TypeKind::bool_) && !type->is(TypeKind::number))
+        wrong("a default of type " + type->to_string());
       const bool value = accept("True");
       if (!value) accept("False");
       return value;
     }
     if (next_is("\"") || next_is("'")) {
-      if (!any && !type->is(TypeKind::string) && !type->is(TypeKind::device)) wrong("a default of type " + type->to_string());
+      if (!any && !type->is(TypeKind::string) && !type->is(TypeKind::device))
+        wrong("a default of type " + type->to_string());
       const std::string text = parse_string();
       return type->is(TypeKind::device) ? Value(parse_device(text)) : Value(text);
     }
@@ -347,13 +351,26 @@ class SchemaParser {
       if (c == '\\' && at_ < text_.size()) {
         c = text_[at_++];
         switch (c) {
-          case 'n': c = '\n'; break;
-          case 't': c = '\t'; break;
-          case 'r': c = '\r'; break;
-          case 'f': c = '\f'; break;
-          case 'v': c = '\v'; break;
-          case '0': c = '\0'; break;
-          default: break;  // a quote or a backslash stands for itself
+          case 'n':
+            c = '\n';
+            break;
+          case 't':
+            c = '\t';
+            break;
+          case 'r':
+            c = '\r';
+            break;
+          case 'f':
+            c = '\f';
+            break;
+          case 'v':
+            c = '\v';
+            break;
+          case '0':
+            c = '\0';
+            break;
+          default:
+            break;  // a quote or a backslash stands for itself
         }
       }
       out += c;

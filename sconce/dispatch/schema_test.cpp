@@ -65,7 +65,8 @@ TEST(Schema, reads_arguments_and_returns) {
 
 TEST(Schema, reads_aliases) {
   const Schema s = parse_schema(
-      "f(Tensor(a!) self, Tensor(b!)[] list, t[](c!) all, Tensor(d -> *) x, Tensor(e|f) y) -> (Tensor(a!), Tensor(*)?)");
+      "f(Tensor(a!) self, Tensor(b!)[] list, t[](c!) all, Tensor(d -> *) x, Tensor(e|f) y) -> (Tensor(a!), "
+      "Tensor(*)?)");
   EXPECT_TRUE(s.arguments[0].alias->write);
   EXPECT_TRUE(s.arguments[0].is_written());
   EXPECT_TRUE(s.arguments[1].alias->before.empty());
@@ -83,7 +84,8 @@ TEST(Schema, reads_aliases) {
 
 TEST(Schema, gives_defaults_the_type_of_their_argument) {
   const Schema s = parse_schema(
-      "f(int[2] stride=1, int[]? dim=None, float eps=1e-05, float one=1, Scalar alpha=1, Scalar beta=1.5, str mode=\"a\\n\", "
+      "f(int[2] stride=1, int[]? dim=None, float eps=1e-05, float one=1, Scalar alpha=1, Scalar beta=1.5, str "
+      "mode=\"a\\n\", "
       "int reduction=Mean, MemoryFormat format=contiguous_format, ScalarType dtype=long, bool[2] mask=[True, False], "
       "float[] scales=[1, 2.5], complex z=0, bool up=True, float? x=inf, SymInt[1] n=-1) -> ()");
   const auto value = [&](const char* name) { return *s.arguments[*s.find_argument(name)].default_value; };
@@ -109,16 +111,20 @@ TEST(Schema, gives_defaults_the_type_of_their_argument) {
 
 TEST(Schema, says_where_and_what_is_wrong) {
   EXPECT_EQ(error_of("f(Tensor self -> Tensor"), "schema 'f(Tensor self -> Tensor': column 15: expected ')', got '-'");
-  EXPECT_EQ(error_of("f(Tensor) -> Tensor"), "schema 'f(Tensor) -> Tensor': column 9: expected the name of the argument, got ')'");
+  EXPECT_EQ(error_of("f(Tensor) -> Tensor"),
+            "schema 'f(Tensor) -> Tensor': column 9: expected the name of the argument, got ')'");
   EXPECT_EQ(error_of("f(Tensr x) -> Tensor"),
             "schema 'f(Tensr x) -> Tensor': column 3: expected a type; there is no type 'Tensr', got 'T'");
   EXPECT_EQ(error_of("f(int x=1.5) -> int"), "schema 'f(int x=1.5) -> int': column 9: expected an int, got '1'");
   EXPECT_EQ(error_of("f(int x=\"a\") -> int"),
             "schema 'f(int x=\"a\") -> int': column 9: expected a default of type int, got '\"'");
-  EXPECT_EQ(error_of("f(str x=\"a) -> int"), "schema 'f(str x=\"a) -> int': column 9: expected a string that ends, got '\"'");
-  EXPECT_EQ(error_of("f(int[x) -> int"), "schema 'f(int[x) -> int': column 7: expected ']' or the size of the list, got 'x'");
+  EXPECT_EQ(error_of("f(str x=\"a) -> int"),
+            "schema 'f(str x=\"a) -> int': column 9: expected a string that ends, got '\"'");
+  EXPECT_EQ(error_of("f(int[x) -> int"),
+            "schema 'f(int[x) -> int': column 7: expected ']' or the size of the list, got 'x'");
   EXPECT_EQ(error_of("f(int x)"), "schema 'f(int x)': column 9: expected '->', got the end");
-  EXPECT_EQ(error_of("f() -> int int int"), "schema 'f() -> int int int': column 16: expected the end of the schema, got 'i'");
+  EXPECT_EQ(error_of("f() -> int int int"),
+            "schema 'f() -> int int int': column 16: expected the end of the schema, got 'i'");
   EXPECT_EQ(error_of(""), "schema '': column 1: expected the name of an operator, got the end");
   EXPECT_NE(error_of("f(" + std::string(100, '(')).find("nested at most 32 times"), std::string::npos);
 }

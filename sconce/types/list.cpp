@@ -73,7 +73,8 @@ void List::set(size_t i, Value v) {
 }
 
 void List::append(Value v) {
-  std::visit([&](auto& items) { items.push_back(unbox<std::decay_t<decltype(items[0])>>(std::move(v), element_)); }, items_);
+  std::visit([&](auto& items) { items.push_back(unbox<std::decay_t<decltype(items[0])>>(std::move(v), element_)); },
+             items_);
 }
 
 void List::insert(size_t at, Value v) {
@@ -87,7 +88,8 @@ void List::insert(size_t at, Value v) {
 }
 
 void List::erase(size_t from, size_t to) {
-  SCONCE_CHECK_AS(index, from <= to && to <= size(), "list range out of range: {} to {} in a list of {}", from, to, size());
+  SCONCE_CHECK_AS(index, from <= to && to <= size(), "list range out of range: {} to {} in a list of {}", from, to,
+                  size());
   std::visit(
       [&](auto& items) {
         items.erase(items.begin() + static_cast<ptrdiff_t>(from), items.begin() + static_cast<ptrdiff_t>(to));

@@ -38,23 +38,36 @@ class Repr {
  public:
   std::string print(const Value& v) {
     switch (v.tag()) {
-      case Tag::none: return "None";
-      case Tag::boolean: return v.to_bool() ? "True" : "False";
-      case Tag::integer: return std::to_string(v.to_int());
-      case Tag::real: return float_repr(v.to_double());
-      case Tag::complex: return complex_repr(v.to_complex());
-      case Tag::string: return string_repr(v.to_string_ref());
-      case Tag::device: return device_repr(v.to_device());
-      case Tag::tensor: return v.to_tensor().to_string();
+      case Tag::none:
+        return "None";
+      case Tag::boolean:
+        return v.to_bool() ? "True" : "False";
+      case Tag::integer:
+        return std::to_string(v.to_int());
+      case Tag::real:
+        return float_repr(v.to_double());
+      case Tag::complex:
+        return complex_repr(v.to_complex());
+      case Tag::string:
+        return string_repr(v.to_string_ref());
+      case Tag::device:
+        return device_repr(v.to_device());
+      case Tag::tensor:
+        return v.to_tensor().to_string();
       case Tag::enum_: {
         const EnumValue& e = v.to_enum();
         return "<" + last_name(e.type->name()) + "." + e.name + ": " + print(e.value) + ">";
       }
-      case Tag::object: return address_repr(v.to_object().type()->name() + " object", v.counted());
-      case Tag::future: return address_repr(v.type()->annotation(), v.counted());
-      case Tag::generator: return address_repr("Generator", v.counted());
-      case Tag::capsule: return address_repr("capsule", v.counted());
-      default: break;
+      case Tag::object:
+        return address_repr(v.to_object().type()->name() + " object", v.counted());
+      case Tag::future:
+        return address_repr(v.type()->annotation(), v.counted());
+      case Tag::generator:
+        return address_repr("Generator", v.counted());
+      case Tag::capsule:
+        return address_repr("capsule", v.counted());
+      default:
+        break;
     }
     for (const void* open : open_) {
       if (open == v.counted()) return v.is_list() ? "[...]" : v.is_dict() ? "{...}" : "(...)";

@@ -89,8 +89,9 @@ class TypeTable {
     const std::lock_guard lock(mutex_);
     if (auto found = by_name_.find(std::string(name)); found != by_name_.end()) {
       const Type& type = *found->second;
-      SCONCE_CHECK_AS(type, type.kind() == kind && type.contained() == contained && ListRef<std::string>(type.fields()) == fields,
-                      "type '{}' already exists and is something else: {}", name, type.to_string());
+      SCONCE_CHECK_AS(
+          type, type.kind() == kind && type.contained() == contained && ListRef<std::string>(type.fields()) == fields,
+          "type '{}' already exists and is something else: {}", name, type.to_string());
       return &type;
     }
     Type& type = add(kind);
@@ -208,8 +209,8 @@ TypePtr union_type(ListRef<TypePtr> members) {
 }
 
 TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields) {
-  SCONCE_CHECK_AS(type, elements.size() == fields.size(), "named tuple '{}' has {} fields but {} types", name, fields.size(),
-                  elements.size());
+  SCONCE_CHECK_AS(type, elements.size() == fields.size(), "named tuple '{}' has {} fields but {} types", name,
+                  fields.size(), elements.size());
   if (name.empty()) return TypeTable::get().intern(TypeKind::tuple, elements, name, fields);
   return TypeTable::get().nominal(TypeKind::tuple, name, elements, fields);
 }
@@ -228,20 +229,28 @@ TypePtr plain_type(TypePtr type) {
     case TypeKind::layout:
     case TypeKind::memory_format:
     case TypeKind::qscheme:
-    case TypeKind::device_index: return int_type();
-    case TypeKind::sym_float: return float_type();
-    case TypeKind::sym_bool: return bool_type();
-    case TypeKind::dimname: return string_type();
-    case TypeKind::list: return list_type(plain_type(type->element()));
-    case TypeKind::optional: return optional_type(plain_type(type->element()));
-    case TypeKind::dict: return dict_type(plain_type(type->contained()[0]), plain_type(type->contained()[1]));
+    case TypeKind::device_index:
+      return int_type();
+    case TypeKind::sym_float:
+      return float_type();
+    case TypeKind::sym_bool:
+      return bool_type();
+    case TypeKind::dimname:
+      return string_type();
+    case TypeKind::list:
+      return list_type(plain_type(type->element()));
+    case TypeKind::optional:
+      return optional_type(plain_type(type->element()));
+    case TypeKind::dict:
+      return dict_type(plain_type(type->contained()[0]), plain_type(type->contained()[1]));
     case TypeKind::tuple: {
       if (!type->fields().empty()) return type;
       std::vector<TypePtr> elements;
       for (TypePtr t : type->contained()) elements.push_back(plain_type(t));
       return tuple_type(elements);
     }
-    default: return type;
+    default:
+      return type;
   }
 }
 
@@ -256,30 +265,40 @@ bool is_subtype(TypePtr a, TypePtr b) {
     return from.size() == to.size() && std::equal(from.begin(), from.end(), to.begin(), is_subtype);
   };
   switch (b->kind()) {
-    case TypeKind::optional: return a->is(TypeKind::none) || is_subtype(a, b->element());
+    case TypeKind::optional:
+      return a->is(TypeKind::none) || is_subtype(a, b->element());
     case TypeKind::union_:
       return std::any_of(b->contained().begin(), b->contained().end(), [&](TypePtr t) { return is_subtype(a, t); });
     case TypeKind::number: {
       const TypePtr plain = plain_type(a);
       return plain == int_type() || plain == float_type() || plain == complex_type();
     }
-    case TypeKind::any_list: return a->is(TypeKind::list);
-    case TypeKind::any_tuple: return a->is(TypeKind::tuple);
-    case TypeKind::any_class: return a->is(TypeKind::class_);
-    case TypeKind::any_enum: return a->is(TypeKind::enum_);
-    case TypeKind::tuple: return a->is(TypeKind::tuple) && b->fields().empty() && all_elements();
+    case TypeKind::any_list:
+      return a->is(TypeKind::list);
+    case TypeKind::any_tuple:
+      return a->is(TypeKind::tuple);
+    case TypeKind::any_class:
+      return a->is(TypeKind::class_);
+    case TypeKind::any_enum:
+      return a->is(TypeKind::enum_);
+    case TypeKind::tuple:
+      return a->is(TypeKind::tuple) && b->fields().empty() && all_elements();
     case TypeKind::future:
     case TypeKind::rref:
-    case TypeKind::await: return a->kind() == b->kind() && all_elements();
-    default: return plain_type(a) == b;
+    case TypeKind::await:
+      return a->kind() == b->kind() && all_elements();
+    default:
+      return plain_type(a) == b;
   }
 }
 
 std::string Type::to_string() const {
   const auto wrap = [&](const char* word) { return word + ("(" + joined(contained_, &Type::to_string)) + ")"; };
   switch (kind_) {
-    case TypeKind::list: return element()->to_string() + "[]";
-    case TypeKind::optional: return element()->to_string() + "?";
+    case TypeKind::list:
+      return element()->to_string() + "[]";
+    case TypeKind::optional:
+      return element()->to_string() + "?";
     case TypeKind::tuple: {
       if (fields_.empty()) return wrap("");
       std::string out = "NamedTuple(";
@@ -289,37 +308,57 @@ std::string Type::to_string() const {
       }
       return out + ")";
     }
-    case TypeKind::dict: return wrap("Dict");
-    case TypeKind::union_: return wrap("Union");
-    case TypeKind::future: return wrap("Future");
-    case TypeKind::rref: return wrap("RRef");
-    case TypeKind::await: return wrap("Await");
-    case TypeKind::enum_: return "Enum<" + name_ + ">";
-    case TypeKind::function: return "Function";
+    case TypeKind::dict:
+      return wrap("Dict");
+    case TypeKind::union_:
+      return wrap("Union");
+    case TypeKind::future:
+      return wrap("Future");
+    case TypeKind::rref:
+      return wrap("RRef");
+    case TypeKind::await:
+      return wrap("Await");
+    case TypeKind::enum_:
+      return "Enum<" + name_ + ">";
+    case TypeKind::function:
+      return "Function";
     case TypeKind::class_:
     case TypeKind::interface:
-    case TypeKind::variable: return name_;
-    default: return kSimpleNames[static_cast<int>(kind_)].ir;
+    case TypeKind::variable:
+      return name_;
+    default:
+      return kSimpleNames[static_cast<int>(kind_)].ir;
   }
 }
 
 std::string Type::annotation() const {
   const auto wrap = [&](const char* word) { return word + ("[" + joined(contained_, &Type::annotation)) + "]"; };
   switch (kind_) {
-    case TypeKind::list: return wrap("List");
-    case TypeKind::optional: return wrap("Optional");
-    case TypeKind::tuple: return !name_.empty() ? name_ : contained_.empty() ? "Tuple[()]" : wrap("Tuple");
-    case TypeKind::dict: return wrap("Dict");
-    case TypeKind::union_: return wrap("Union");
-    case TypeKind::future: return wrap("Future");
-    case TypeKind::rref: return wrap("RRef");
-    case TypeKind::await: return wrap("Await");
-    case TypeKind::function: return "Function";
+    case TypeKind::list:
+      return wrap("List");
+    case TypeKind::optional:
+      return wrap("Optional");
+    case TypeKind::tuple:
+      return !name_.empty() ? name_ : contained_.empty() ? "Tuple[()]" : wrap("Tuple");
+    case TypeKind::dict:
+      return wrap("Dict");
+    case TypeKind::union_:
+      return wrap("Union");
+    case TypeKind::future:
+      return wrap("Future");
+    case TypeKind::rref:
+      return wrap("RRef");
+    case TypeKind::await:
+      return wrap("Await");
+    case TypeKind::function:
+      return "Function";
     case TypeKind::enum_:
     case TypeKind::class_:
     case TypeKind::interface:
-    case TypeKind::variable: return name_;
-    default: return kSimpleNames[static_cast<int>(kind_)].python;
+    case TypeKind::variable:
+      return name_;
+    default:
+      return kSimpleNames[static_cast<int>(kind_)].python;
   }
 }
 

@@ -42,8 +42,8 @@ class TypeParser {
     skip_spaces();
     const size_t from = at_;
     const auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    while (at_ < text_.size() && (is_letter(text_[at_]) || (at_ > from && ((text_[at_] >= '0' && text_[at_] <= '9') ||
-                                                                          text_[at_] == '.')))) {
+    while (at_ < text_.size() &&
+           (is_letter(text_[at_]) || (at_ > from && ((text_[at_] >= '0' && text_[at_] <= '9') || text_[at_] == '.')))) {
       ++at_;
     }
     if (at_ == from) wrong("a type");
@@ -81,7 +81,8 @@ class TypeParser {
     const char close = text_[at_ - 1] == '[' ? ']' : ')';
     std::vector<TypePtr> types = list_until(close);
     if (types.size() != count) {
-      fail_as(ErrorKind::value, "type '{}': column {}: expected {} parameters, got {}", text_, at_, count, types.size());
+      fail_as(ErrorKind::value, "type '{}': column {}: expected {} parameters, got {}", text_, at_, count,
+              types.size());
     }
     return types;
   }

@@ -90,22 +90,38 @@ size_t hash_double(double v) {
 
 std::string_view tag_name(Tag tag) {
   switch (tag) {
-    case Tag::none: return "None";
-    case Tag::boolean: return "bool";
-    case Tag::integer: return "int";
-    case Tag::real: return "float";
-    case Tag::device: return "Device";
-    case Tag::tensor: return "Tensor";
-    case Tag::string: return "str";
-    case Tag::complex: return "complex";
-    case Tag::list: return "list";
-    case Tag::dict: return "dict";
-    case Tag::tuple: return "tuple";
-    case Tag::object: return "object";
-    case Tag::enum_: return "enum";
-    case Tag::future: return "Future";
-    case Tag::generator: return "Generator";
-    case Tag::capsule: return "Capsule";
+    case Tag::none:
+      return "None";
+    case Tag::boolean:
+      return "bool";
+    case Tag::integer:
+      return "int";
+    case Tag::real:
+      return "float";
+    case Tag::device:
+      return "Device";
+    case Tag::tensor:
+      return "Tensor";
+    case Tag::string:
+      return "str";
+    case Tag::complex:
+      return "complex";
+    case Tag::list:
+      return "list";
+    case Tag::dict:
+      return "dict";
+    case Tag::tuple:
+      return "tuple";
+    case Tag::object:
+      return "object";
+    case Tag::enum_:
+      return "enum";
+    case Tag::future:
+      return "Future";
+    case Tag::generator:
+      return "Generator";
+    case Tag::capsule:
+      return "Capsule";
   }
   return "unknown";
 }
@@ -117,10 +133,18 @@ Value::Value(Device v)
 
 Value::Value(const Scalar& v) : Value() {
   switch (v.tag()) {
-    case Scalar::Tag::boolean: *this = Value(v.to_bool()); return;
-    case Scalar::Tag::integer: *this = Value(v.to_int()); return;
-    case Scalar::Tag::real: *this = Value(v.to_double()); return;
-    case Scalar::Tag::complex: *this = Value(v.to_complex()); return;
+    case Scalar::Tag::boolean:
+      *this = Value(v.to_bool());
+      return;
+    case Scalar::Tag::integer:
+      *this = Value(v.to_int());
+      return;
+    case Scalar::Tag::real:
+      *this = Value(v.to_double());
+      return;
+    case Scalar::Tag::complex:
+      *this = Value(v.to_complex());
+      return;
   }
 }
 
@@ -154,15 +178,21 @@ Device Value::to_device() const {
 
 Scalar Value::to_scalar() const {
   switch (tag_) {
-    case Tag::boolean: return to_bool();
-    case Tag::integer: return to_int();
-    case Tag::real: return to_double();
-    case Tag::complex: return payload<ComplexBox>(*this).value;
+    case Tag::boolean:
+      return to_bool();
+    case Tag::integer:
+      return to_int();
+    case Tag::real:
+      return to_double();
+    case Tag::complex:
+      return payload<ComplexBox>(*this).value;
     case Tag::tensor:
-      SCONCE_CHECK_AS(type, to_tensor().dim() == 0, "expected a number, got a tensor of {} dimensions", to_tensor().dim());
+      SCONCE_CHECK_AS(type, to_tensor().dim() == 0, "expected a number, got a tensor of {} dimensions",
+                      to_tensor().dim());
       return item_of(to_tensor());
     default:
-      fail_as(ErrorKind::type, "expected a number, got {}", tag_ == Tag::none ? std::string("None") : type()->to_string());
+      fail_as(ErrorKind::type, "expected a number, got {}",
+              tag_ == Tag::none ? std::string("None") : type()->to_string());
   }
 }
 
@@ -212,16 +242,26 @@ Capsule& Value::to_capsule() const {
 
 TypePtr Value::type() const {
   switch (tag_) {
-    case Tag::none: return none_type();
-    case Tag::boolean: return bool_type();
-    case Tag::integer: return int_type();
-    case Tag::real: return float_type();
-    case Tag::device: return device_type();
-    case Tag::tensor: return tensor_type();
-    case Tag::string: return string_type();
-    case Tag::complex: return complex_type();
-    case Tag::list: return list_type(to_list().element_type());
-    case Tag::dict: return dict_type(to_dict().key_type(), to_dict().value_type());
+    case Tag::none:
+      return none_type();
+    case Tag::boolean:
+      return bool_type();
+    case Tag::integer:
+      return int_type();
+    case Tag::real:
+      return float_type();
+    case Tag::device:
+      return device_type();
+    case Tag::tensor:
+      return tensor_type();
+    case Tag::string:
+      return string_type();
+    case Tag::complex:
+      return complex_type();
+    case Tag::list:
+      return list_type(to_list().element_type());
+    case Tag::dict:
+      return dict_type(to_dict().key_type(), to_dict().value_type());
     case Tag::tuple: {
       const Tuple& tuple = to_tuple();
       if (tuple.named_type) return tuple.named_type;
@@ -229,11 +269,16 @@ TypePtr Value::type() const {
       for (const Value& item : tuple.items) types.push_back(item.type());
       return tuple_type(types);
     }
-    case Tag::object: return to_object().type();
-    case Tag::enum_: return to_enum().type;
-    case Tag::future: return future_type(to_future().element_type());
-    case Tag::generator: return generator_type();
-    case Tag::capsule: return simple_type(TypeKind::capsule);
+    case Tag::object:
+      return to_object().type();
+    case Tag::enum_:
+      return to_enum().type;
+    case Tag::future:
+      return future_type(to_future().element_type());
+    case Tag::generator:
+      return generator_type();
+    case Tag::capsule:
+      return simple_type(TypeKind::capsule);
   }
   fail_as(ErrorKind::internal, "value with an unknown tag");
 }
@@ -250,36 +295,51 @@ bool Value::equals(const Value& other) const {
   if (tag_ != other.tag_) return false;
   if (bits_ == other.bits_) return true;
   switch (tag_) {
-    case Tag::string: return to_string_ref() == other.to_string_ref();
-    case Tag::list: return equal_lists(to_list(), other.to_list());
-    case Tag::dict: return equal_dicts(to_dict(), other.to_dict());
-    case Tag::tuple: return equal_tuples(to_tuple(), other.to_tuple());
-    case Tag::enum_: return to_enum().type == other.to_enum().type && to_enum().name == other.to_enum().name;
-    default: return false;
+    case Tag::string:
+      return to_string_ref() == other.to_string_ref();
+    case Tag::list:
+      return equal_lists(to_list(), other.to_list());
+    case Tag::dict:
+      return equal_dicts(to_dict(), other.to_dict());
+    case Tag::tuple:
+      return equal_tuples(to_tuple(), other.to_tuple());
+    case Tag::enum_:
+      return to_enum().type == other.to_enum().type && to_enum().name == other.to_enum().name;
+    default:
+      return false;
   }
 }
 
 size_t Value::hash() const {
   switch (tag_) {
-    case Tag::none: return mix(1);
+    case Tag::none:
+      return mix(1);
     case Tag::boolean:
-    case Tag::integer: return mix(bits_);
-    case Tag::real: return hash_double(to_double());
+    case Tag::integer:
+      return mix(bits_);
+    case Tag::real:
+      return hash_double(to_double());
     case Tag::complex: {
       const std::complex<double> v = to_complex();
       return v.imag() == 0 ? hash_double(v.real()) : hash_double(v.real()) + 1000003 * hash_double(v.imag());
     }
-    case Tag::device: return mix(bits_ + 0x5000);
-    case Tag::string: return std::hash<std::string>()(to_string_ref());
-    case Tag::enum_: return std::hash<std::string>()(to_enum().name) ^ mix(reinterpret_cast<uintptr_t>(to_enum().type));
+    case Tag::device:
+      return mix(bits_ + 0x5000);
+    case Tag::string:
+      return std::hash<std::string>()(to_string_ref());
+    case Tag::enum_:
+      return std::hash<std::string>()(to_enum().name) ^ mix(reinterpret_cast<uintptr_t>(to_enum().type));
     case Tag::tuple: {
       size_t h = 0x345678;
       for (const Value& item : to_tuple().items) h = mix(h ^ item.hash()) + 97531;
       return h;
     }
-    case Tag::list: fail_as(ErrorKind::type, "unhashable type: 'list'");
-    case Tag::dict: fail_as(ErrorKind::type, "unhashable type: 'dict'");
-    default: return mix(bits_ >> 4);  // tensors and objects are what they are
+    case Tag::list:
+      fail_as(ErrorKind::type, "unhashable type: 'list'");
+    case Tag::dict:
+      fail_as(ErrorKind::type, "unhashable type: 'dict'");
+    default:
+      return mix(bits_ >> 4);  // tensors and objects are what they are
   }
 }
 
@@ -301,7 +361,8 @@ void Object::set_slot(size_t i, Value v) {
 
 const Value& Object::attr(std::string_view name) const {
   const int slot = type_->class_info()->find(name);
-  SCONCE_CHECK(slot >= 0 && static_cast<size_t>(slot) < slots_.size(), "{} has no attribute '{}'", type_->to_string(), name);
+  SCONCE_CHECK(slot >= 0 && static_cast<size_t>(slot) < slots_.size(), "{} has no attribute '{}'", type_->to_string(),
+               name);
   return slots_[slot];
 }
 
