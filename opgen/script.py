@@ -441,6 +441,8 @@ class Translator:
             name = node.func.attr
             if isinstance(node.func.value, ast.Name) and node.func.value.id == "torch":
                 return self._operator(name, node.args, node)
+            if ast.unparse(node.func.value).startswith("torch.ops."):  # torch.ops.sconce.f(x)
+                return self._operator(name, node.args, node)
             if name == "append":
                 return f"script::append({self.expr(node.func.value)}, {self.expr(node.args[0])})"
             if name in _QUERIES:
@@ -473,7 +475,7 @@ class Translator:
         for schema in candidates:
             names = [a.name for a in schema.arguments]
             unknown = [k for k in keywords if k not in names]
-            if unknown or len(args) > len(names):
+            if unknown or len(args) > sum(not a.keyword_only for a in schema.arguments):
                 reasons.append(f"{schema.key} has no argument '{unknown[0]}'" if unknown else f"{schema.key} takes fewer")
                 continue
             last = max(names.index(k) for k in keywords)

@@ -1,0 +1,45 @@
+// Products and combinations of vectors.
+#include <algorithm>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/generated/concatenation.h"
+#include "sconce/kernels/any/views.h"
+
+namespace sconce::any_device {
+
+std::vector<Tensor> meshgrid(TensorList tensors);
+
+Tensor cartesian_prod(TensorList tensors) {
+  SCONCE_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
+  for (const Tensor& t : tensors)
+    SCONCE_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape {}", t.sizes());
+  if (tensors.size() == 1) return tensors[0];
+  std::vector<Tensor> columns;
+  for (const Tensor& grid : meshgrid(tensors)) columns.push_back(reshape(grid, {grid.numel()}));
+  return stack(columns, 1);
+}
+
+// Every choice of r of n numbers in lexicographic order, one after the other.
+Tensor sconce_combination_indices(int64_t n, int64_t r, bool with_replacement) {
+  SCONCE_CHECK(r >= 0, "Expect a non-negative number, but got {}", r);
+  std::vector<int64_t> all, now(static_cast<size_t>(r));
+  const auto restart = [&](int64_t from, int64_t value) {
+    for (int64_t i = from; i < r; ++i) now[i] = value + (with_replacement ? 0 : i - from);
+  };
+  const auto highest = [&](int64_t i) { return with_replacement ? n - 1 : n - r + i; };
+  restart(0, 0);
+  bool more = r > 0 && n > 0 && (with_replacement || r <= n);
+  while (more) {
+    all.insert(all.end(), now.begin(), now.end());
+    int64_t i = r - 1;
+    while (i >= 0 && now[i] == highest(i)) --i;
+    more = i >= 0;
+    if (more) restart(i, now[i] + 1);
+  }
+  Tensor out = empty_tensor({static_cast<int64_t>(all.size())}, DType::int64);
+  std::copy(all.begin(), all.end(), out.data<int64_t>());
+  return out;
+}
+
+}  // namespace sconce::any_device
