@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "report.h"
 #include "sconce/base/error.h"
@@ -35,22 +35,31 @@ constexpr std::string_view kFooter =
     "  sconce-conformance --missing ../shared/conformance/ops";
 
 void define_options(CLI::App& app, Options& o) {
-  app.add_option("DIR", o.paths, "Folders of case files (with their subfolders), or single case files");
-  app.add_option("--optional", o.optional_paths, "The same, but said to be left out when not there");
+  app.add_option("DIR", o.paths, "Folders of case files (with their subfolders), or single case files")->type_name("");
+  app.add_option("--optional", o.optional_paths, "The same, but said to be left out when not there; repeatable")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   app.add_option("--op", o.suite.ops, "Only cases of this operator: add, add.Tensor or aten::add.Tensor; repeatable")
+      ->type_name("NAME")
       ->allow_extra_args(false);
   app.add_flag("--failures", o.failures, "List failed cases: file, case, operator, what differs");
   app.add_flag("--missing", o.missing, "List missing operators by number of cases");
   app.add_flag("--meta", o.suite.run.meta, "Run on Meta tensors: shapes, dtypes and strides only");
   app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
-  app.add_option("--json", o.json, "Write every result to this file as JSON");
-  app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--json", o.json, "Write every result to this file as JSON")->type_name("FILE");
+  app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--timeout", o.time_limit, "Seconds after which a case counts as hanging")
+      ->type_name("S")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--expect", o.expect,
-                 "List of known failures ('ops/add.safetensors#3  reason'): these count as skipped, and as failed when they pass");
-  app.add_option("--supported", o.supported, "List of operators that must not be missing");
+                 "List of known failures ('ops/add.safetensors#3  reason'): these count as skipped, and as failed when "
+                 "they pass")
+      ->type_name("FILE");
+  app.add_option("--supported", o.supported, "List of operators that must not be missing")->type_name("FILE");
   app.add_flag("--update", o.update,
                "Rewrite both lists: drop known failures that pass, add operators whose cases run");
 }
@@ -62,8 +71,10 @@ std::vector<testing::CaseFolder> find_all(const Options& o) {
   };
   for (const std::string& path : o.paths) add(path);
   for (const std::string& path : o.optional_paths) {
-    if (std::filesystem::exists(path)) add(path);
-    else fmt::print("left out: {} is not there\n", path);
+    if (std::filesystem::exists(path))
+      add(path);
+    else
+      fmt::print("left out: {} is not there\n", path);
   }
   SCONCE_CHECK(!folders.empty(), "no case files given, see --help");
   return folders;

@@ -23,7 +23,8 @@ CaseBuilder& CaseBuilder::tensor(const std::string& name, IntList sizes, ListRef
 }
 
 std::string CaseBuilder::bytes(const std::string& cases) const {
-  const std::string header = fmt::format(R"({{"__metadata__": {{"cases": {}}}{}}})", nlohmann::json(cases).dump(), header_);
+  const std::string header =
+      fmt::format(R"({{"__metadata__": {{"cases": {}}}{}}})", nlohmann::json(cases).dump(), header_);
   std::string result;
   for (int i = 0; i < 8; ++i) result += static_cast<char>(header.size() >> 8 * i);
   return result + header + data_;

@@ -137,8 +137,10 @@ bool stores_ints(TypePtr type) {
     case TypeKind::sym_int:
     case TypeKind::scalar_type:
     case TypeKind::layout:
-    case TypeKind::memory_format: return true;
-    default: return false;
+    case TypeKind::memory_format:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -147,7 +149,8 @@ Value read_list(const Json& json, const SafetensorsFile& tensors, TypePtr wanted
   TypePtr element = list != nullptr && list->is(TypeKind::list) ? list->element() : nullptr;
   std::vector<Value> values;
   for (const Json& item : json) values.push_back(read_value(item, tensors, element));
-  if (element == nullptr || element->is(TypeKind::variable) || element->is(TypeKind::any)) element = common_type(values);
+  if (element == nullptr || element->is(TypeKind::variable) || element->is(TypeKind::any))
+    element = common_type(values);
   if (stores_ints(element)) element = int_type();
   auto result = make_ref<List>(element);
   for (Value& v : values) {
@@ -215,7 +218,8 @@ Value read_object(const Json& json, const SafetensorsFile& tensors, TypePtr want
   }
   if (json.contains("tuple")) {
     const TypePtr type = without_optional(wanted);
-    if (type != nullptr && type->is(TypeKind::list) && json["tuple"].is_array()) return read_list(json["tuple"], tensors, type);
+    if (type != nullptr && type->is(TypeKind::list) && json["tuple"].is_array())
+      return read_list(json["tuple"], tensors, type);
     return make_ref<Tuple>(read_all(json["tuple"], tensors, json));
   }
   if (json.contains("slice")) fail("{}: no operator takes a slice", brief(json));
@@ -225,7 +229,8 @@ Value read_object(const Json& json, const SafetensorsFile& tensors, TypePtr want
 Value read_number(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_float()) return json.get<double>();
-  SCONCE_CHECK(!json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX, "{} does not fit into 64 bits", brief(json));
+  SCONCE_CHECK(!json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX, "{} does not fit into 64 bits",
+               brief(json));
   return json.get<int64_t>();
 }
 

@@ -1,7 +1,8 @@
 // The values of a case: JSON with special forms, read as Values.
 //
 //   {"t": "t3"}                         a tensor of the file, contiguous
-//   {"t": "t3", "strides": [1, 4]}      the same values with these strides (which may overlap, as an expanded view's do)
+//   {"t": "t3", "strides": [1, 4]}      the same values with these strides (which may overlap, as an expanded view's
+//   do)
 //   {"f": "nan" | "inf" | "-inf"}       a float
 //   {"c": [re, im]}                     a complex number
 //   {"dtype": "float32"}  {"device": "cpu"}  {"memory_format": "channels_last"}  {"layout": "strided"}
@@ -19,7 +20,8 @@ namespace sconce::testing {
 // Every tensor is a fresh copy. Throws Error with the JSON when a form is unknown or broken.
 Value read_value(const Json& json, const SafetensorsFile& tensors, TypePtr wanted = nullptr);
 
-// All tensors, numbers and texts inside of a value, in order; None stays (an output that is not computed). Dicts give their values.
+// All tensors, numbers and texts inside of a value, in order; None stays (an output that is not computed). Dicts give
+// their values.
 std::vector<Value> flatten(const std::vector<Value>& values);
 
 // The same value with every tensor on Meta: sizes, strides and dtype, no data. Devices become meta, too.

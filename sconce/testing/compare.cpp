@@ -55,7 +55,8 @@ std::string index_text(size_t at, IntList sizes) {
 }
 
 template <class T>
-Difference compare_values(const std::vector<T>& got, const std::vector<T>& expected, IntList sizes, const Tolerance& tolerance) {
+Difference compare_values(const std::vector<T>& got, const std::vector<T>& expected, IntList sizes,
+                          const Tolerance& tolerance) {
   using C = decltype(comparable(T{}));
   double largest = 0;
   for (const T& e : expected) {
@@ -69,13 +70,15 @@ Difference compare_values(const std::vector<T>& got, const std::vector<T>& expec
     if (g == e || (is_nan(g) && is_nan(e))) continue;
     const double error = distance(g, e);
     const double allowed = tolerance.absolute + tolerance.relative * magnitude(e) + tolerance.of_largest * largest;
-    if (!std::is_same_v<C, int64_t> && std::isfinite(error) && std::isfinite(magnitude(e)) && error <= allowed) continue;
+    if (!std::is_same_v<C, int64_t> && std::isfinite(error) && std::isfinite(magnitude(e)) && error <= allowed)
+      continue;
     if (wrong++ == 0) first = i;
     if (std::isfinite(error) && error > worst_error) worst_error = error, worst = i;
   }
   if (wrong == 0) return {};
-  std::string message = fmt::format("at {} got {}, expected {}; {} of {} elements differ", index_text(first, sizes),
-                                    text(comparable(got[first])), text(comparable(expected[first])), wrong, expected.size());
+  std::string message =
+      fmt::format("at {} got {}, expected {}; {} of {} elements differ", index_text(first, sizes),
+                  text(comparable(got[first])), text(comparable(expected[first])), wrong, expected.size());
   if (worst_error >= 0) message += fmt::format(", by {:.3g} at most, at {}", worst_error, index_text(worst, sizes));
   return message;
 }
@@ -95,11 +98,16 @@ Tolerance tolerance_for(DType dtype, Closeness closeness) {
   if (closeness == Closeness::exact) return {};
   const double looser = closeness == Closeness::accumulated;
   switch (real_dtype(dtype)) {
-    case DType::float64: return {1e-7, 1e-7, 1e-7 * looser};
-    case DType::float32: return {1.3e-6, 1e-5, 1e-4 * looser};
-    case DType::bfloat16: return {1.6e-2, 1e-5, 1.6e-2 * looser};
-    case DType::float16: return {1e-3, 1e-5, 1e-3 * looser};
-    default: return {};
+    case DType::float64:
+      return {1e-7, 1e-7, 1e-7 * looser};
+    case DType::float32:
+      return {1.3e-6, 1e-5, 1e-4 * looser};
+    case DType::bfloat16:
+      return {1.6e-2, 1e-5, 1.6e-2 * looser};
+    case DType::float16:
+      return {1e-3, 1e-5, 1e-3 * looser};
+    default:
+      return {};
   }
 }
 
@@ -113,8 +121,8 @@ Difference compare_geometry(const Tensor& got, const Tensor& expected, bool stri
   if (!strides || expected.numel() == 0) return {};
   for (size_t d = 0; d < expected.sizes().size(); ++d) {
     if (expected.sizes()[d] == 1 || got.strides()[d] == expected.strides()[d]) continue;
-    return fmt::format("strides are {}, expected {} (shape {})", shape_text(got.strides()), shape_text(expected.strides()),
-                       shape_text(expected.sizes()));
+    return fmt::format("strides are {}, expected {} (shape {})", shape_text(got.strides()),
+                       shape_text(expected.strides()), shape_text(expected.sizes()));
   }
   return {};
 }

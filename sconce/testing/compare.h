@@ -42,9 +42,9 @@ using Difference = std::optional<std::string>;
 Difference compare_geometry(const Tensor& got, const Tensor& expected, bool strides);
 // Elements of two tensors of the same dtype and sizes.
 Difference compare_elements(const Tensor& got, const Tensor& expected, Closeness closeness);
-// Could both be samples of one distribution? For draws whose values cannot be repeated: the largest distance between the two
-// empirical distribution functions (Kolmogorov-Smirnov) must be likelier than about 1 in 10,000; where all expected
-// elements are 0 or 1, all must be.
+// Could both be samples of one distribution? For draws whose values cannot be repeated: the largest distance between
+// the two empirical distribution functions (Kolmogorov-Smirnov) must be likelier than about 1 in 10,000; where all
+// expected elements are 0 or 1, all must be.
 Difference compare_distribution(const Tensor& got, const Tensor& expected);
 // Anything but tensors: floats with float64's tolerance, the rest exactly.
 Difference compare_plain(const Value& got, const Value& expected);

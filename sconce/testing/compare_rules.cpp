@@ -18,8 +18,11 @@ struct RuleLine {
 };
 
 // multinomial(self, num_samples, replacement): exponential draws choose, unless several samples go back into the pot.
-bool draws_exponentials(const Args& a) { return a.size() > 2 && !(a[2].is_bool() && a[2].to_bool() && a[1].to_int() > 1); }
-// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, ...) and its CPU form, where dropout_p is the fourth.
+bool draws_exponentials(const Args& a) {
+  return a.size() > 2 && !(a[2].is_bool() && a[2].to_bool() && a[1].to_int() > 1);
+}
+// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, ...) and its CPU form, where dropout_p is the
+// fourth.
 bool drops_out(const Args& a) {
   const auto positive = [&](size_t i) { return a.size() > i && a[i].is_double() && a[i].to_double() > 0; };
   return positive(3) || positive(4);
@@ -27,13 +30,14 @@ bool drops_out(const Args& a) {
 
 // The first line that fits decides.
 constexpr RuleLine kRules[] = {
-    {Rule::geometry, "the memory is uninitialised", "empty empty_like empty_strided empty_permuted new_empty new_empty_strided"},
+    {Rule::geometry, "the memory is uninitialised",
+     "empty empty_like empty_strided empty_permuted new_empty new_empty_strided"},
     {Rule::geometry, "what a tensor grows by is uninitialised", "resize resize_ resize_as resize_as_"},
 
     {Rule::exact, "uniform draws repeat PyTorch's bit by bit",
      "rand rand_like uniform uniform_ randint randint_like randperm random random_"},
-    {Rule::distribution, "chooses by exponential draws, which the recording took from a third-party generator", "multinomial",
-     draws_exponentials},
+    {Rule::distribution, "chooses by exponential draws, which the recording took from a third-party generator",
+     "multinomial", draws_exponentials},
     {Rule::exact, "with replacement, one uniform draw a sample", "multinomial"},
     {Rule::distribution, "drawn by a third-party generator in the recording",
      "bernoulli bernoulli_ exponential exponential_ dropout dropout_ native_dropout alpha_dropout alpha_dropout_ "
@@ -51,12 +55,14 @@ constexpr RuleLine kRules[] = {
     {Rule::accumulated, "long sums",
      "sum nansum mean nanmean prod std std_mean var var_mean norm linalg_vector_norm dist cumsum cumprod logcumsumexp "
      "logsumexp trapezoid trapz cumulative_trapezoid cov corrcoef index_add index_add_ scatter_add scatter_add_ "
-     "scatter_reduce index_reduce segment_reduce _segment_reduce_backward index_put _unsafe_masked_index_put_accumulate "
+     "scatter_reduce index_reduce segment_reduce _segment_reduce_backward index_put "
+     "_unsafe_masked_index_put_accumulate "
      "histogram* _histogram* bincount"},
     {Rule::accumulated, "products of matrices",
      "mm bmm mv dot vdot inner matmul addmm addmv addbmm baddbmm addr linear bilinear _trilinear tensordot einsum kron "
      "chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "
-     "convolution_backward scaled_dot_product_attention _scaled_dot_product* cdist _cdist* pdist _pdist* cosine_similarity "
+     "convolution_backward scaled_dot_product_attention _scaled_dot_product* cdist _cdist* pdist _pdist* "
+     "cosine_similarity "
      "pairwise_distance"},
     {Rule::accumulated, "normalisation over many elements",
      "batch_norm native_batch_norm* _native_batch_norm* _batch_norm* batch_norm_backward layer_norm native_layer_norm* "
@@ -65,7 +71,8 @@ constexpr RuleLine kRules[] = {
      "embedding_dense_backward _embedding_bag* grid_sampler* upsample* _upsample* avg_pool* adaptive_avg_pool* "
      "_adaptive_avg_pool* im2col col2im"},
     {Rule::accumulated, "linear algebra and transforms",
-     "linalg_* _linalg_* cholesky* lu_* logdet matrix_exp ormqr geqrf pinverse triangular_solve fft_* _fft_* stft istft"},
+     "linalg_* _linalg_* cholesky* lu_* logdet matrix_exp ormqr geqrf pinverse triangular_solve fft_* _fft_* stft "
+     "istft"},
 };
 
 bool fits(std::string_view names, std::string_view name) {
@@ -86,11 +93,16 @@ Difference compare_one(Rule rule, const Value& got, const Value& expected, bool 
   const Tensor &g = got.to_tensor(), &e = expected.to_tensor();
   if (Difference d = compare_geometry(g, e, strides)) return d;
   switch (rule) {
-    case Rule::geometry: return {};
-    case Rule::distribution: return compare_distribution(g, e);
-    case Rule::exact: return compare_elements(g, e, Closeness::exact);
-    case Rule::accumulated: return compare_elements(g, e, Closeness::accumulated);
-    default: return compare_elements(g, e, Closeness::close);
+    case Rule::geometry:
+      return {};
+    case Rule::distribution:
+      return compare_distribution(g, e);
+    case Rule::exact:
+      return compare_elements(g, e, Closeness::exact);
+    case Rule::accumulated:
+      return compare_elements(g, e, Closeness::accumulated);
+    default:
+      return compare_elements(g, e, Closeness::close);
   }
 }
 

@@ -1,5 +1,6 @@
 // How the outputs of an operator are compared, where the tolerances of compare.h are not all: random numbers,
-// uninitialised memory, decompositions that are unique only up to sign or order. One table, with the reason of every line.
+// uninitialised memory, decompositions that are unique only up to sign or order. One table, with the reason of every
+// line.
 #pragma once
 
 #include <cstdint>

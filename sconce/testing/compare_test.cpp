@@ -143,8 +143,10 @@ TEST(CompareRules, EigenvaluesInAnyOrder) {
 TEST(CompareRules, QrUpToSigns) {
   const std::vector<Value> expected{matrix(2, 2, {1, 0, 0, 1}), matrix(2, 2, {2, 1, 0, 3})};
   const std::vector<Value> args{matrix(2, 2, {2, 1, 0, 3})};
-  EXPECT_FALSE(compare_outputs(Rule::qr, args, {matrix(2, 2, {-1, 0, 0, 1}), matrix(2, 2, {-2, -1, 0, 3})}, expected, false));
-  EXPECT_TRUE(compare_outputs(Rule::qr, args, {matrix(2, 2, {-1, 0, 0, 1}), matrix(2, 2, {2, 1, 0, 3})}, expected, false));
+  EXPECT_FALSE(
+      compare_outputs(Rule::qr, args, {matrix(2, 2, {-1, 0, 0, 1}), matrix(2, 2, {-2, -1, 0, 3})}, expected, false));
+  EXPECT_TRUE(
+      compare_outputs(Rule::qr, args, {matrix(2, 2, {-1, 0, 0, 1}), matrix(2, 2, {2, 1, 0, 3})}, expected, false));
 }
 
 }  // namespace

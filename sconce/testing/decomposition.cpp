@@ -98,10 +98,11 @@ class Checker {
   Difference svd(bool adjoint_v) const {
     if (Difference d = same_values(1)) return d;
     const auto product = [&](const std::vector<Value>& o) {
-      return for_all(batch(o[0], 2), batch(o[1], 1), batch(o[2], 2), [&](const Matrix& u, const Matrix& s, const Matrix& v) {
-        const size_t n = s.rows;
-        return scale_columns(first_columns(u, n), s.data) * adjoint(first_columns(adjoint_v ? adjoint(v) : v, n));
-      });
+      return for_all(
+          batch(o[0], 2), batch(o[1], 1), batch(o[2], 2), [&](const Matrix& u, const Matrix& s, const Matrix& v) {
+            const size_t n = s.rows;
+            return scale_columns(first_columns(u, n), s.data) * adjoint(first_columns(adjoint_v ? adjoint(v) : v, n));
+          });
     };
     if (got_[0].to_tensor().numel() == 0) return {};  // singular values only
     if (Difference d = close(product(got_), product(expected_), "U S V^H")) return d;
@@ -113,9 +114,9 @@ class Checker {
     if (Difference d = same_values(0)) return d;
     if (got_[1].to_tensor().numel() == 0) return {};
     const auto product = [&](const std::vector<Value>& o) {
-      return for_all(batch(o[1], 2), batch(o[0], 1), batch(o[1], 2), [](const Matrix& q, const Matrix& l, const Matrix&) {
-        return scale_columns(q, l.data) * adjoint(q);
-      });
+      return for_all(
+          batch(o[1], 2), batch(o[0], 1), batch(o[1], 2),
+          [](const Matrix& q, const Matrix& l, const Matrix&) { return scale_columns(q, l.data) * adjoint(q); });
     };
     if (Difference d = close(product(got_), product(expected_), "Q L Q^H")) return d;
     return orthonormal(1, false, "Q");
@@ -125,7 +126,8 @@ class Checker {
     if (Difference d = any_order()) return d;
     const std::vector<Matrix> a = batch(self, 2), l = batch(got_[0], 1), v = batch(got_[1], 2);
     const auto left = for_all(a, v, v, [](const Matrix& m, const Matrix& w, const Matrix&) { return m * w; });
-    const auto right = for_all(v, l, v, [](const Matrix& w, const Matrix& d, const Matrix&) { return scale_columns(w, d.data); });
+    const auto right =
+        for_all(v, l, v, [](const Matrix& w, const Matrix& d, const Matrix&) { return scale_columns(w, d.data); });
     if (Difference d = close(left, right, "A V against V L")) return d;
     for (const Matrix& w : v) {
       const Matrix gram = adjoint(w) * w;
@@ -160,8 +162,9 @@ class Checker {
     const bool with_q = got_[0].to_tensor().numel() != 0;
     const auto product = [&](const std::vector<Value>& o) {
       const std::vector<Matrix> r = batch(o[1], 2);
-      return with_q ? for_all(batch(o[0], 2), r, r, [](const Matrix& q, const Matrix& x, const Matrix&) { return q * x; })
-                    : for_all(r, r, r, [](const Matrix& x, const Matrix&, const Matrix&) { return adjoint(x) * x; });
+      return with_q
+                 ? for_all(batch(o[0], 2), r, r, [](const Matrix& q, const Matrix& x, const Matrix&) { return q * x; })
+                 : for_all(r, r, r, [](const Matrix& x, const Matrix&, const Matrix&) { return adjoint(x) * x; });
     };
     if (Difference d = close(product(got_), product(expected_), with_q ? "Q R" : "R^H R")) return d;
     for (const Matrix& r : batch(got_[1], 2)) {
@@ -176,7 +179,8 @@ class Checker {
 
  private:
   template <class F>
-  static std::vector<Matrix> for_all(const std::vector<Matrix>& a, const std::vector<Matrix>& b, const std::vector<Matrix>& c, F f) {
+  static std::vector<Matrix> for_all(const std::vector<Matrix>& a, const std::vector<Matrix>& b,
+                                     const std::vector<Matrix>& c, F f) {
     std::vector<Matrix> result;
     for (size_t i = 0; i < std::min({a.size(), b.size(), c.size()}); ++i) result.push_back(f(a[i], b[i], c[i]));
     return result;
@@ -229,13 +233,20 @@ Difference compare_decomposition(Rule rule, const std::vector<Value>& args, cons
   }
   const Checker check(got, expected);
   switch (rule) {
-    case Rule::svd: return check.svd(true);
-    case Rule::svd_v: return check.svd(false);
-    case Rule::eigh: return check.eigh();
-    case Rule::eig: return check.eig(args[0]);
-    case Rule::any_order: return check.any_order();
-    case Rule::qr: return check.qr();
-    default: return {};
+    case Rule::svd:
+      return check.svd(true);
+    case Rule::svd_v:
+      return check.svd(false);
+    case Rule::eigh:
+      return check.eigh();
+    case Rule::eig:
+      return check.eig(args[0]);
+    case Rule::any_order:
+      return check.any_order();
+    case Rule::qr:
+      return check.qr();
+    default:
+      return {};
   }
 }
 

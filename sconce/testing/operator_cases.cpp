@@ -47,8 +47,8 @@ std::vector<Value> bind(const Schema& schema, const Json& json, const Safetensor
   return bind_arguments(schema, std::move(args), std::move(kwargs));
 }
 
-// The recording names the overload from the call's arguments, and sometimes guessed another one than PyTorch took (a tensor of
-// indices for tensor_split.indices): when the arguments do not fit it, the overload that fits them is called.
+// The recording names the overload from the call's arguments, and sometimes guessed another one than PyTorch took (a
+// tensor of indices for tensor_split.indices): when the arguments do not fit it, the overload that fits them is called.
 Call bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors) {
   try {
     return {&op, bind(op.schema(), json, tensors)};
@@ -65,7 +65,8 @@ Call bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors) {
 }
 
 bool is_plainly_laid_out(const Tensor& t) {
-  return t.is_contiguous() || t.is_contiguous(MemoryFormat::channels_last) || t.is_contiguous(MemoryFormat::channels_last_3d);
+  return t.is_contiguous() || t.is_contiguous(MemoryFormat::channels_last) ||
+         t.is_contiguous(MemoryFormat::channels_last_3d);
 }
 
 bool are_plainly_laid_out(const std::vector<Value>& args) {
@@ -107,8 +108,8 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
          });
 }
 
-Difference compare_written(const Call& call, const std::vector<Value>& before, const Json& json, const SafetensorsFile& tensors,
-                           Rule rule, bool strides) {
+Difference compare_written(const Call& call, const std::vector<Value>& before, const Json& json,
+                           const SafetensorsFile& tensors, Rule rule, bool strides) {
   const Json* mutated = find_member(json, "mutated");
   const Schema& schema = call.op->schema();
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
@@ -172,13 +173,15 @@ CaseResult run_on_cpu(const Call& call, const CaseFile& file, const Json& json) 
 }
 
 CaseResult run_on_meta(Call call, const CaseFile& file, const Json& json) {
-  if (call.op->has(Trait::data_dependent)) return CaseResult::skip("data-dependent: the size of the result depends on values");
+  if (call.op->has(Trait::data_dependent))
+    return CaseResult::skip("data-dependent: the size of the result depends on values");
   const bool strides = are_plainly_laid_out(call.args);
   bool on_meta = false;
   const Schema& schema = call.op->schema();
   for (size_t i = 0; i < call.args.size(); ++i) {
     const TypePtr type = schema.arguments[i].type;
-    const bool device = type->is(TypeKind::device) || (type->is(TypeKind::optional) && type->element()->is(TypeKind::device));
+    const bool device =
+        type->is(TypeKind::device) || (type->is(TypeKind::optional) && type->element()->is(TypeKind::device));
     call.args[i] = device ? Value(Device(DeviceType::meta)) : to_meta(call.args[i]);
     on_meta |= device;
   }
@@ -193,7 +196,8 @@ CaseResult run_on_meta(Call call, const CaseFile& file, const Json& json) {
   std::vector<Value> got = flatten(returns);
   if (got.empty() && expected.size() == 1 && expected[0].is_none()) got.emplace_back();
   for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i].is_tensor() && !got[i].to_tensor().is_meta()) return CaseResult::failure(fmt::format("output {} is not on meta", i));
+    if (got[i].is_tensor() && !got[i].to_tensor().is_meta())
+      return CaseResult::failure(fmt::format("output {} is not on meta", i));
   }
   if (Difference d = compare_outputs(Rule::geometry, call.args, got, expected, strides)) return CaseResult::failure(*d);
   if (Difference d = compare_identity(call, returns)) return CaseResult::failure(*d);
@@ -218,7 +222,8 @@ class OperatorCases final : public CaseKind {
     const std::string name = subject(json);
     const Op* op = find_op(name);
     if (op == nullptr) return CaseResult::skip(fmt::format("{}: {}", kOperatorMissing, name));
-    if (!op->has_kernel(Key::cpu)) return CaseResult::skip(fmt::format("{}: {} has no CPU kernel", kOperatorMissing, name));
+    if (!op->has_kernel(Key::cpu))
+      return CaseResult::skip(fmt::format("{}: {} has no CPU kernel", kOperatorMissing, name));
     try {
       const Call call = bind_call(*op, json, file.tensors());
       return options.meta ? run_on_meta(call, file, json) : run_on_cpu(call, file, json);

@@ -56,7 +56,8 @@ class Planner {
       const bool has_grad = json.contains("grad");
       if (!kind.is_case(json) || !is_selected(subject) || (options_.run.grad_only && !has_grad)) continue;
       job.indices.push_back(i);
-      cases.push_back({fmt::format("{}/{}#{}", records.back().label, file_name(file.path()), i), subject, has_grad, {}});
+      cases.push_back(
+          {fmt::format("{}/{}#{}", records.back().label, file_name(file.path()), i), subject, has_grad, {}});
     }
     if (!job.indices.empty()) jobs.push_back(std::move(job));
   }
@@ -137,9 +138,7 @@ std::vector<FolderRecord> run_suite(const std::vector<CaseFolder>& folders, cons
   return std::move(plan.records);
 }
 
-void Totals::add(Status status) {
-  ++(status == Status::passed ? passed : status == Status::failed ? failed : skipped);
-}
+void Totals::add(Status status) { ++(status == Status::passed ? passed : status == Status::failed ? failed : skipped); }
 
 Totals count(const std::vector<FolderRecord>& folders) {
   Totals totals;

@@ -27,14 +27,15 @@ struct SuiteOptions {
   RunOptions run;
   std::vector<std::string> ops;  // only these operators: "add", "add.Tensor", with or without namespace; empty: all
   int jobs = 1;
-  std::chrono::milliseconds time_limit{60'000};  // for one case
+  std::chrono::milliseconds time_limit{60'000};             // for one case
   std::function<void(size_t done, size_t total)> progress;  // may be empty
 };
 
 // Does `--op filter` select this operator?
 bool selects(std::string_view filter, std::string_view qualified_name);
 
-// Runs everything, in child processes. A file that cannot be read is a failed case, one that holds no cases a skipped one.
+// Runs everything, in child processes. A file that cannot be read is a failed case, one that holds no cases a skipped
+// one.
 std::vector<FolderRecord> run_suite(const std::vector<CaseFolder>& folders, const SuiteOptions& options);
 
 struct Totals {

@@ -37,7 +37,8 @@ void define_act() {
 }
 
 std::string act_case(const std::string& what, const std::string& out = "t0") {
-  return R"({"op": "testing_suite::act", "args": [{"t": "t0"}, ")" + what + R"("], "kwargs": {}, "out": {"t": ")" + out + "\"}}";
+  return R"({"op": "testing_suite::act", "args": [{"t": "t0"}, ")" + what + R"("], "kwargs": {}, "out": {"t": ")" +
+         out + "\"}}";
 }
 
 CaseBuilder two_tensors() { return CaseBuilder().tensor("t0", {2}, {1, 2}).tensor("t1", {2}, {1, 3}); }
@@ -61,7 +62,8 @@ TEST(Suite, CrashesAndHangsAreFailuresOfTheirCase) {
   EXPECT_EQ(records[4].result.reason, "no end after 1 s");
   EXPECT_NE(records[5].result.reason.find("act: told to throw"), std::string::npos);
   EXPECT_EQ(records[6].result.status, Status::failed);
-  EXPECT_EQ(records[7].result.reason, "output 0: at [1] got 2, expected 3; 1 of 2 elements differ, by 1 at most, at [1]");
+  EXPECT_EQ(records[7].result.reason,
+            "output 0: at [1] got 2, expected 3; 1 of 2 elements differ, by 1 at most, at [1]");
   EXPECT_EQ(records[8].result.status, Status::passed) << "the worker was replaced";
   EXPECT_EQ(records[3].result.reason, "exited with status 3");
   EXPECT_EQ(records[1].result.reason, "died of SIGABRT");
@@ -79,7 +81,8 @@ TEST(Suite, SkipsWhatCannotRunAndSaysWhy) {
   std::ofstream(folder + "/b.safetensors") << CaseBuilder().bytes(R"([{"module": "Linear"}])");
   std::ofstream(folder + "/c.safetensors") << "junk";
   std::ofstream(folder + "/d.safetensors") << CaseBuilder().bytes(R"([{"color": "red"}])");
-  std::ofstream(folder + "/e.safetensors") << CaseBuilder().bytes(R"([{"name": "e", "source": "", "graph": ""}, {"inputs": []}])");
+  std::ofstream(folder + "/e.safetensors")
+      << CaseBuilder().bytes(R"([{"name": "e", "source": "", "graph": ""}, {"inputs": []}])");
   std::ofstream(folder + "/e.pt") << "program";
   std::ofstream(folder + "/notes.txt") << "text";
   const std::vector<CaseRecord> records = run_file(folder);
@@ -145,7 +148,9 @@ TEST(IsolatedRun, ManyJobsOnFewWorkers) {
 }
 
 std::vector<FolderRecord> results(Status first, Status second) {
-  return {{"ops", {{"ops/a.safetensors#0", "aten::a", false, {first, "r"}}, {"ops/b.safetensors#0", "aten::b", false, {second, "r"}}}}};
+  return {{"ops",
+           {{"ops/a.safetensors#0", "aten::a", false, {first, "r"}},
+            {"ops/b.safetensors#0", "aten::b", false, {second, "r"}}}}};
 }
 
 std::string list_file(const std::string& text) {

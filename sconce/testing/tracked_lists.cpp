@@ -55,15 +55,18 @@ void KnownFailures::apply(std::vector<FolderRecord>& folders, bool complete) con
       const auto known = reasons_.find(c.id);
       if (known == reasons_.end()) continue;
       seen.insert(c.id);
-      if (c.result.status == Status::failed) c.result = CaseResult::skip("known failure: " + known->second);
-      else if (c.result.status == Status::passed) c.result = CaseResult::failure("passes, but is listed in " + path_);
+      if (c.result.status == Status::failed)
+        c.result = CaseResult::skip("known failure: " + known->second);
+      else if (c.result.status == Status::passed)
+        c.result = CaseResult::failure("passes, but is listed in " + path_);
     }
   }
   if (!complete) return;
   for (FolderRecord& folder : folders) {
     for (const auto& [id, reason] : reasons_) {
       if (seen.contains(id) || !id.starts_with(folder.label + "/")) continue;
-      folder.cases.push_back({id, "", false, CaseResult::failure("there is no such case, but it is listed in " + path_)});
+      folder.cases.push_back(
+          {id, "", false, CaseResult::failure("there is no such case, but it is listed in " + path_)});
     }
   }
 }
@@ -86,8 +89,10 @@ SupportedOperators SupportedOperators::open(const std::string& path) {
   SupportedOperators list;
   list.path_ = path;
   for (const std::string& line : read_lines(path)) {
-    if (is_comment(line)) list.comments_.push_back(line);
-    else list.names_.insert(id_of(line));
+    if (is_comment(line))
+      list.comments_.push_back(line);
+    else
+      list.names_.insert(id_of(line));
   }
   return list;
 }

@@ -3,8 +3,9 @@
 //   known_failures.txt   ops/norm.safetensors#7  complex norms of order 0 are not implemented
 //   supported.txt        aten::add.Tensor
 //
-// A case that fails and is listed counts as skipped; one that passes and is listed is a failure, so that the line goes. An
-// operator that is supported must not be missing again. In both files blank lines and lines that begin with # are comments.
+// A case that fails and is listed counts as skipped; one that passes and is listed is a failure, so that the line goes.
+// An operator that is supported must not be missing again. In both files blank lines and lines that begin with # are
+// comments.
 #pragma once
 
 #include <map>
@@ -20,8 +21,8 @@ class KnownFailures {
  public:
   // Throws Error with file and line when it cannot be read, or a line has no reason.
   static KnownFailures open(const std::string& path);
-  // Changes the results as the list says. `complete`: the run was not filtered, so a listed case of its folders that did not run
-  // is a failure, too.
+  // Changes the results as the list says. `complete`: the run was not filtered, so a listed case of its folders that
+  // did not run is a failure, too.
   void apply(std::vector<FolderRecord>& folders, bool complete) const;
   // Rewrites the file without the lines of cases that pass. Call it before apply.
   void drop_passing(const std::vector<FolderRecord>& folders) const;
