@@ -86,6 +86,8 @@ def _functions():
 
 FUNCTIONS = _functions()
 REAL_OF_COMPLEX = {"abs", "real", "imag", "angle"}
+# What complex loops compute with vectors; anything else makes them go element by element.
+VECTOR_COMPLEX = {"fma", "conj", "real", "imag", "isnan", "isinf", "isfinite", "narrow", "where"}
 INTEGER_DIVISIONS = {"fmod", "remainder", "floor_div", "trunc_div"}
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
@@ -99,6 +101,12 @@ _TAKEN = set("""out in step groups params n k splat select load store put put_ma
   extern false float for friend goto if inline int long mutable namespace new not operator or private protected public
   register return short signed sizeof static struct switch template this throw true try typedef typename union unsigned
   using virtual void volatile while xor F32 F64 I32 I64 U8""".split())
+
+
+def _is_vector_complex(source):
+    nodes = list(ast.walk(ast.parse(source.strip())))
+    calls = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    return calls <= VECTOR_COMPLEX and not any(isinstance(n, (ast.Pow, ast.FloorDiv, ast.Mod)) for n in nodes)
 
 
 def _identifier(name):
@@ -118,8 +126,9 @@ class _Text:
 class _Translator:
     """One expression for one class and compute type."""
 
-    def __init__(self, op, cls, compute):
+    def __init__(self, op, cls, compute, scalar=False):
         self.op, self.cls, self.compute = op, cls, compute
+        self.scalar = scalar  # element by element: conditions are bool
         self.vector = "Z" if cls == "complex" else compute.upper()
         self.heavy = False
         self.narrows = False
@@ -203,10 +212,17 @@ class _Translator:
     def value(self, x):
         """x as a vector text (or a complex or real scalar)."""
         if x.kind == "literal":
-            return f"Z({self.literal(x.text)})" if self.cls == "complex" else f"splat<{self.vector}>({self.literal(x.text)})"
+            if self.cls != "complex":
+                return f"splat<{self.vector}>({self.literal(x.text)})"
+            return f"Z({self.literal(x.text)})" if self.scalar else f"Z(splat<{self.part()}>({self.literal(x.text)}))"
         if x.kind == "mask":
+            if self.cls == "complex":
+                return f"Z({x.text} ? 1 : 0)" if self.scalar else f"Z(from_mask<{self.part()}>({x.text}))"
             return f"from_mask<{self.vector}>({x.text})"
         return x.text
+
+    def part(self):
+        return "F32" if self.compute == "c64" else "F64"
 
     def operand(self, x, other):
         """As value, but a literal beside a vector stays a plain number."""
@@ -242,9 +258,7 @@ class _Translator:
     def on_UnaryOp(self, node):
         x = self.expr(node.operand)
         if isinstance(node.op, ast.Not):
-            if self.cls == "complex":
-                return _Text(f"!{self.mask(x)}", "mask", x.constant)
-            return _Text(f"~{self.mask(x)}", "mask", x.constant)
+            return _Text(f"{'!' if self.scalar else '~'}{self.mask(x)}", "mask", x.constant)
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.USub):
@@ -254,7 +268,7 @@ class _Translator:
                 self.fail("a bool has no negative")
             return _Text(f"(-{self.value(x)})", "real" if x.kind == "real" else "value", x.constant)
         if x.kind == "mask":
-            return _Text(f"{'!' if self.cls == 'complex' else '~'}{x.text}", "mask", x.constant)
+            return _Text(f"{'!' if self.scalar else '~'}{x.text}", "mask", x.constant)
         if self.cls == "bool":
             return _Text(f"({self.value(x)} ^ 1)", "value", x.constant)
         if self.cls != "int":
@@ -311,11 +325,13 @@ class _Translator:
     def where(self, parts):
         (test, a, b), constant = self.join(parts)
         if a.kind == b.kind == "mask":
-            return _Text(f"(({test.text} & {a.text}) | (~{test.text} & {b.text}))" if self.cls != "complex" else
-                         f"({test.text} ? {a.text} : {b.text})", "mask", constant)
+            m = self.mask(test)
+            return _Text(f"({m} ? {a.text} : {b.text})" if self.scalar else f"(({m} & {a.text}) | (~{m} & {b.text}))",
+                         "mask", constant)
         if self.cls == "complex":
             real = all(p.kind == "real" for p in (a, b))
-            return _Text(f"({self.mask(test)} ? {self.value(a)} : {self.value(b)})", "real" if real else "value", constant)
+            sides = [p.text if real else f"Z({self.value(p)})" for p in (a, b)]
+            return _Text(f"choose({self.mask(test)}, {', '.join(sides)})", "real" if real else "value", constant)
         return _Text(f"select<{self.vector}>({self.mask(test)}, {self.value(a)}, {self.value(b)})", "value", constant)
 
     def on_Call(self, node):
@@ -414,33 +430,42 @@ def _real_loop(op, cls, compute):
 
 
 def _complex_loop(op, compute):
-    t = _Translator(op, "complex", compute)
+    scalar = not _is_vector_complex(op.expression("complex"))
+    t = _Translator(op, "complex", compute, scalar)
     result = t.translate()
     part = "float" if compute == "c64" else "double"
+    vector = t.part()
     per_group = 8 if compute == "c64" else 4
-    lines = [f"  using Z = Complex<{part}>;"]
+    lines = [f"  using Z = Complex<{part if scalar else vector}>;"]
     for i, name in enumerate(op.params):
-        lines.append(f"  const Z {_identifier(name)}(static_cast<{part}>(params[{i}].real), "
-                     f"static_cast<{part}>(params[{i}].imag));")
+        parts = [f"static_cast<{part}>(params[{i}].{p})" for p in ("real", "imag")]
+        if not scalar:
+            parts = [f"splat<{vector}>({p})" for p in parts]
+        lines.append(f"  const Z {_identifier(name)}({', '.join(parts)});")
     for i, (name, kind) in enumerate(op.inputs):
-        lines.append(f"  ScalarStream {_identifier(name)}_in(in[{i}], step[{i}], {per_group});")
+        if scalar:
+            lines.append(f"  ScalarStream {_identifier(name)}_in(in[{i}], step[{i}], {per_group});")
+        else:
+            lines.append(f"  ComplexStream {_identifier(name)}_in(in[{i}], step[{i}]);")
     lines += ["  " + line for line in t.hoisted]
-    lines.append(f"  for (int64_t n = groups * {per_group}; n > 0; --n) {{")
+    lines.append(f"  for (int64_t n = groups * {per_group if scalar else 'pairs_per_group'}; n > 0; --n) {{")
     for name, kind in op.inputs:
         c_name = _identifier(name)
-        if kind == "bool":
+        if kind != "bool":
+            lines.append(f"    const Z {c_name} = {c_name}_in.next<Z>();")
+        elif scalar:
             lines.append(f"    const bool {c_name} = {c_name}_in.next<uint8_t>() != 0;")
         else:
-            lines.append(f"    const Z {c_name} = {c_name}_in.next<Z>();")
+            lines.append(f"    const Lane<{vector}>::Mask {c_name} = {c_name}_in.next_mask<{vector}>();")
     lines += ["    " + line for line in t.lines]
     if op.result == "bool":
-        lines.append(f"    put_scalar<uint8_t>(out, {t.mask(result)});")
+        lines.append(f"    put_scalar<uint8_t>(out, {t.mask(result)});" if scalar else f"    put_mask(out, {t.mask(result)});")
     elif op.result == "real":
         if result.kind != "real":
             t.fail("the result is complex, not real")
-        lines.append(f"    put_scalar<{part}>(out, {result.text});")
+        lines.append(f"    put_scalar<{part}>(out, {result.text});" if scalar else f"    put(out, {result.text});")
     else:
-        lines.append(f"    put_scalar<Z>(out, Z({t.value(result)}));")
+        lines.append(f"    {'put_scalar<Z>' if scalar else 'put_complex'}(out, Z({t.value(result)}));")
     lines.append("  }")
     return t, lines
 
@@ -505,21 +530,21 @@ def pointwise_source(family, ops):
     parts = [_NOTICE.format(family=family),
              '#include "sconce/kernels/cpu/simd/pointwise.h"\n',
              "namespace sconce::SCONCE_ISA_NAMESPACE {\n"]
-    cheap, heavy, complex_ = [], [], []
+    cheap, heavy, by_element = [], [], []
     for op in ops:
         for compute, loop in compile_loops(op).items():
-            (complex_ if compute[0] == "c" else heavy if loop.heavy else cheap).append(loop.text)
+            (by_element if loop.translator.scalar else heavy if loop.heavy else cheap).append(loop.text)
     parts += heavy
     if cheap:
         parts += ["#if SCONCE_ISA != 4  // without math, 64-byte vectors are no faster than 32-byte ones\n", *cheap, "#endif\n"]
-    if complex_:
-        parts += ["#if SCONCE_ISA == 2  // element by element: no level is faster\n", *complex_, "#endif\n"]
+    if by_element:
+        parts += ["#if SCONCE_ISA == 2  // element by element: no level is faster\n", *by_element, "#endif\n"]
     parts.append("}  // namespace sconce::SCONCE_ISA_NAMESPACE\n")
     return "\n".join(parts)
 
 
-def _level_of(level, compute, loop):
-    if compute[0] == "c":
+def _level_of(level, loop):
+    if loop.translator.scalar:
         return "v2"
     return "v3" if level == "v4" and not loop.heavy else level
 
@@ -536,7 +561,7 @@ def pointwise_registry_source(family, ops):
                 if compute not in loops:
                     row.append("nullptr")
                     continue
-                owner = _level_of(level, compute, loops[compute])
+                owner = _level_of(level, loops[compute])
                 row.append(f"{owner}::{loops[compute].function}")
                 if owner == level:
                     declarations[level].append(loops[compute].function)

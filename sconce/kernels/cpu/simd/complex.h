@@ -1,5 +1,6 @@
-// Complex numbers for generated loops, one at a time. Own type and functions: std::complex is inline library code, which
-// has no place in files compiled per instruction set (vec.h). Functions of Complex<float> compute in double.
+// Complex numbers for generated loops. Own type and functions: std::complex is inline library code, which has no place in
+// files compiled per instruction set (vec.h). Complex<float> and Complex<double> are single numbers; their functions
+// compute in double. Complex<F32> and Complex<F64> are vectors of real parts and of imaginary parts, for arithmetic.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"
@@ -29,10 +30,12 @@ struct Complex {
   T re, im;
 
   __attribute__((always_inline)) Complex() = default;
-  __attribute__((always_inline)) constexpr Complex(T real, T imag = 0) : re(real), im(imag) {}
+  __attribute__((always_inline)) constexpr Complex(T real, T imag = T{}) : re(real), im(imag) {}
 };
 typedef Complex<float> C64;
 typedef Complex<double> C128;
+typedef Complex<F32> C64s;
+typedef Complex<F64> C128s;
 
 template <class T>
 SCONCE_VEC Complex<T> operator-(Complex<T> a) {
@@ -64,37 +67,49 @@ SCONCE_VEC Complex<T> operator/(Complex<T> a, Complex<T> b) {
   const T scale = 1 / (b.re * ratio + b.im);
   return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
 }
-// With a real number on one side.
-#define SCONCE_COMPLEX_MIXED(sign)                                                       \
-  SCONCE_VEC C64 operator sign(C64 a, float b) { return a sign C64(b); }                 \
-  SCONCE_VEC C64 operator sign(float a, C64 b) { return C64(a) sign b; }                 \
-  SCONCE_VEC C128 operator sign(C128 a, double b) { return a sign C128(b); }             \
-  SCONCE_VEC C128 operator sign(double a, C128 b) { return C128(a) sign b; }
-SCONCE_COMPLEX_MIXED(+)
-SCONCE_COMPLEX_MIXED(-)
-SCONCE_COMPLEX_MIXED(/)
-#undef SCONCE_COMPLEX_MIXED
-template <class T>
-SCONCE_VEC Complex<T> scaled(Complex<T> a, T b) {
-  return {a.re * b, a.im * b};
+template <class V>
+SCONCE_VEC Complex<V> divide_vectors(Complex<V> a, Complex<V> b) {
+  const V c = abs(b.re), d = abs(b.im);
+  const auto swap = c < d;
+  const V x = swap ? b.im : b.re, y = swap ? b.re : b.im;
+  const V p = swap ? a.im : a.re, q = swap ? a.re : a.im;
+  const V ratio = y / x;
+  const V scale = 1 / (x + y * ratio);
+  const V im = (q - p * ratio) * scale;
+  const auto zero = (c == 0) & (d == 0);
+  return {zero ? a.re / c : (p + q * ratio) * scale, zero ? a.im / d : (swap ? -im : im)};
 }
-SCONCE_VEC C64 operator*(C64 a, float b) { return scaled(a, b); }
-SCONCE_VEC C64 operator*(float a, C64 b) { return scaled(b, a); }
-SCONCE_VEC C128 operator*(C128 a, double b) { return scaled(a, b); }
-SCONCE_VEC C128 operator*(double a, C128 b) { return scaled(b, a); }
+SCONCE_VEC C64s operator/(C64s a, C64s b) { return divide_vectors(a, b); }
+SCONCE_VEC C128s operator/(C128s a, C128s b) { return divide_vectors(a, b); }
 
 template <class T>
-SCONCE_VEC bool operator==(Complex<T> a, Complex<T> b) {
+SCONCE_VEC auto operator==(Complex<T> a, Complex<T> b) {
   return (a.re == b.re) & (a.im == b.im);
 }
 template <class T>
-SCONCE_VEC bool operator!=(Complex<T> a, Complex<T> b) {
+SCONCE_VEC auto operator!=(Complex<T> a, Complex<T> b) {
   return (a.re != b.re) | (a.im != b.im);
 }
-SCONCE_VEC bool operator==(C64 a, float b) { return a == C64(b); }
-SCONCE_VEC bool operator!=(C64 a, float b) { return a != C64(b); }
-SCONCE_VEC bool operator==(C128 a, double b) { return a == C128(b); }
-SCONCE_VEC bool operator!=(C128 a, double b) { return a != C128(b); }
+
+// With a real number on one side. `real_of` makes it a part of Z.
+#define SCONCE_COMPLEX_MIXED(Z, Real, real_of)                                                  \
+  SCONCE_VEC Z operator+(Z a, Real b) { return {a.re + b, a.im}; }                              \
+  SCONCE_VEC Z operator+(Real a, Z b) { return {a + b.re, b.im}; }                              \
+  SCONCE_VEC Z operator-(Z a, Real b) { return {a.re - b, a.im}; }                              \
+  SCONCE_VEC Z operator-(Real a, Z b) { return {a - b.re, -b.im}; }                             \
+  SCONCE_VEC Z operator*(Z a, Real b) { return {a.re * b, a.im * b}; }                          \
+  SCONCE_VEC Z operator*(Real a, Z b) { return {a * b.re, a * b.im}; }                          \
+  SCONCE_VEC Z operator/(Z a, Real b) { return {a.re / b, a.im / b}; }                          \
+  SCONCE_VEC Z operator/(Real a, Z b) { return Z(real_of(a)) / b; }                             \
+  SCONCE_VEC auto operator==(Z a, Real b) { return a == Z(real_of(b)); }                        \
+  SCONCE_VEC auto operator!=(Z a, Real b) { return a != Z(real_of(b)); }
+SCONCE_COMPLEX_MIXED(C64, float, )
+SCONCE_COMPLEX_MIXED(C128, double, )
+SCONCE_COMPLEX_MIXED(C64s, float, splat<F32>)
+SCONCE_COMPLEX_MIXED(C128s, double, splat<F64>)
+SCONCE_COMPLEX_MIXED(C64s, F32, )
+SCONCE_COMPLEX_MIXED(C128s, F64, )
+#undef SCONCE_COMPLEX_MIXED
 
 template <class T>
 SCONCE_VEC Complex<T> fma(Complex<T> a, Complex<T> b, Complex<T> c) {
@@ -116,18 +131,70 @@ SCONCE_VEC float abs(C64 a) { return libm::hypotf(a.re, a.im); }
 SCONCE_VEC double abs(C128 a) { return libm::hypot(a.re, a.im); }
 SCONCE_VEC float angle(C64 a) { return libm::atan2f(a.im, a.re); }
 SCONCE_VEC double angle(C128 a) { return libm::atan2(a.im, a.re); }
+// x - x is 0 for finite numbers and NaN for the others.
 template <class T>
-SCONCE_VEC bool isnan(Complex<T> a) {
+SCONCE_VEC auto isnan(Complex<T> a) {
   return (a.re != a.re) | (a.im != a.im);
 }
 template <class T>
-SCONCE_VEC bool isinf(Complex<T> a) {
-  return __builtin_isinf(a.re) || __builtin_isinf(a.im);
+SCONCE_VEC auto isinf(Complex<T> a) {
+  return ((a.re == a.re) & (a.re - a.re != 0)) | ((a.im == a.im) & (a.im - a.im != 0));
 }
 template <class T>
-SCONCE_VEC bool isfinite(Complex<T> a) {
-  return __builtin_isfinite(a.re) && __builtin_isfinite(a.im);
+SCONCE_VEC auto isfinite(Complex<T> a) {
+  return (a.re - a.re == 0) & (a.im - a.im == 0);
 }
+// m ? a : b
+template <class T>
+SCONCE_VEC Complex<T> choose(bool m, Complex<T> a, Complex<T> b) {
+  return m ? a : b;
+}
+template <class V>
+SCONCE_VEC Complex<V> choose(typename Lane<V>::Mask m, Complex<V> a, Complex<V> b) {
+  return {m ? a.re : b.re, m ? a.im : b.im};
+}
+SCONCE_VEC float choose(bool m, float a, float b) { return m ? a : b; }
+SCONCE_VEC double choose(bool m, double a, double b) { return m ? a : b; }
+SCONCE_VEC F32 choose(I32 m, F32 a, F32 b) { return m ? a : b; }
+SCONCE_VEC F64 choose(I64 m, F64 a, F64 b) { return m ? a : b; }
+
+// Memory holds re, im, re, im, ...
+#if SCONCE_ISA == 2
+SCONCE_VEC C64s load_complex(const char* p, C64s) {
+  const F32 a = load<F32>(p), b = load<F32>(p + sizeof a);
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6), __builtin_shufflevector(a, b, 1, 3, 5, 7)};
+}
+SCONCE_VEC C128s load_complex(const char* p, C128s) {
+  const F64 a = load<F64>(p), b = load<F64>(p + sizeof a);
+  return {__builtin_shufflevector(a, b, 0, 2), __builtin_shufflevector(a, b, 1, 3)};
+}
+SCONCE_VEC void store_complex(char* p, C64s z) {
+  store(p, __builtin_shufflevector(z.re, z.im, 0, 4, 1, 5));
+  store(p + vector_bytes, __builtin_shufflevector(z.re, z.im, 2, 6, 3, 7));
+}
+SCONCE_VEC void store_complex(char* p, C128s z) {
+  store(p, __builtin_shufflevector(z.re, z.im, 0, 2));
+  store(p + vector_bytes, __builtin_shufflevector(z.re, z.im, 1, 3));
+}
+#elif SCONCE_ISA == 3
+SCONCE_VEC C64s load_complex(const char* p, C64s) {
+  const F32 a = load<F32>(p), b = load<F32>(p + sizeof a);
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14), __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
+}
+SCONCE_VEC C128s load_complex(const char* p, C128s) {
+  const F64 a = load<F64>(p), b = load<F64>(p + sizeof a);
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6), __builtin_shufflevector(a, b, 1, 3, 5, 7)};
+}
+SCONCE_VEC void store_complex(char* p, C64s z) {
+  store(p, __builtin_shufflevector(z.re, z.im, 0, 8, 1, 9, 2, 10, 3, 11));
+  store(p + vector_bytes, __builtin_shufflevector(z.re, z.im, 4, 12, 5, 13, 6, 14, 7, 15));
+}
+SCONCE_VEC void store_complex(char* p, C128s z) {
+  store(p, __builtin_shufflevector(z.re, z.im, 0, 4, 1, 5));
+  store(p + vector_bytes, __builtin_shufflevector(z.re, z.im, 2, 6, 3, 7));
+}
+#endif
+
 // a / |a|, 0 for 0.
 template <class T>
 SCONCE_VEC Complex<T> sgn(Complex<T> a) {

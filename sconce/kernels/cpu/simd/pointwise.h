@@ -67,6 +67,34 @@ SCONCE_VEC void put_scalar(char*& out, T v) {
   out += sizeof v;
 }
 
+#if SCONCE_ISA != 4
+// The same for vectors of complex numbers, each two vectors wide: a group has pairs_per_group of them.
+constexpr int pairs_per_group = 32 / vector_bytes;
+struct ComplexStream {
+  const char* at;
+  int64_t step;
+
+  __attribute__((always_inline)) ComplexStream(const char* p, int64_t group_step) : at(p), step(group_step / pairs_per_group) {}
+  template <class Z>
+  __attribute__((always_inline)) Z next() {
+    const Z z = load_complex(at, Z());
+    at += step;
+    return z;
+  }
+  template <class V>
+  __attribute__((always_inline)) typename Lane<V>::Mask next_mask() {
+    const auto m = load_mask<typename Lane<V>::Mask>(at);
+    at += step;
+    return m;
+  }
+};
+template <class Z>
+SCONCE_VEC void put_complex(char*& out, Z z) {
+  store_complex(out, z);
+  out += sizeof z;
+}
+#endif
+
 template <class V>
 SCONCE_VEC V from_mask(typename Lane<V>::Mask m) {
   return m ? splat<V>(1) : splat<V>(0);
