@@ -262,7 +262,9 @@ class Family:
         mask = sum(1 << s for s in slots)
         listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
         traits = self._traits(op)
-        derivatives = "\n".join(f"{k}: {v}" for k, v in entry.get("grad", {}).items()) or None
+        # As derivative.h reads them: a formula of several lines stands indented below its argument.
+        derivatives = "\n".join(f"{k}: {v}" if "\n" not in v.strip() else f"{k}:\n  " + v.strip().replace("\n", "\n  ")
+                                for k, v in entry.get("grad", {}).items()) or None
         scalar = entry.get("scalar") if isinstance(entry.get("scalar"), str) else None
         namespace = op.schema.namespace
         full = op.schema.text if "::" in op.schema.text.split("(")[0] else f"{namespace}::{op.schema.text}"

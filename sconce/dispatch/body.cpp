@@ -508,8 +508,8 @@ void collect_names(const Node& node, const Program& program, std::vector<std::st
 }  // namespace
 }  // namespace body
 
-Body::Body(std::string_view text, std::string_view space)
-    : program_(std::make_unique<body::Program>(body::parse(text))) {
+Body::Body(std::string_view text, std::string_view space, int first_line, int first_column)
+    : program_(std::make_unique<body::Program>(body::parse(text, first_line, first_column))) {
   program_->space = space;
 }
 Body::Body(Body&&) noexcept = default;

@@ -31,8 +31,8 @@ struct Program;
 class Body {
  public:
   // Throws Error with line and column of `text` when it is not part of the language. `space` is the namespace that
-  // names of operators are looked up in after aten.
-  Body(std::string_view text, std::string_view space);
+  // names of operators are looked up in after aten. Where the text is a part of another, its place there can be given.
+  Body(std::string_view text, std::string_view space, int first_line = 1, int first_column = 1);
   Body(Body&&) noexcept;
   ~Body();
 

@@ -567,9 +567,9 @@ class Parser {
 
 }  // namespace
 
-Program parse(std::string_view text) {
+Program parse(std::string_view text, int first_line, int first_column) {
   Program program;
-  program.block = Parser(split(text), program).statements();
+  program.block = Parser(split(text, first_line, first_column), program).statements();
   return program;
 }
 

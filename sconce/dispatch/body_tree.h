@@ -91,6 +91,6 @@ struct Program {
 };
 
 // Throws Error ("line 2, column 8: expected ...").
-Program parse(std::string_view text);
+Program parse(std::string_view text, int first_line, int first_column);
 
 }  // namespace sconce::body

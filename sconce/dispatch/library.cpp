@@ -11,6 +11,7 @@
 
 #include "sconce/dispatch/body.h"
 #include "sconce/dispatch/custom_op.h"
+#include "sconce/dispatch/derivative.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {
@@ -108,48 +109,6 @@ std::unique_ptr<LibraryKernel> checked_kernel(const Op& op, Key key, const libra
     check(stands_for(f.returns[i], type), "returns " + f.returns[i] + ", the schema says " + type->to_string());
   }
   return kernel;
-}
-
-// Every line is "argument: formula", with names that exist where the formula will run.
-void check_derivatives(const Op& op, std::string_view text) {
-  const Schema& schema = op.schema();
-  std::vector<std::string> known;
-  for (const Argument& argument : schema.arguments) known.push_back(argument.name);
-  const bool many = schema.returns.size() > 1;
-  for (size_t i = 0; i < schema.returns.size(); ++i) {
-    const std::string number = many ? std::to_string(i) : "";
-    known.push_back("grad" + number);
-    known.push_back("result" + number);
-  }
-  std::set<std::string, std::less<>> seen;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
-    if (line.empty()) continue;
-    const size_t colon = line.find(':');
-    SCONCE_CHECK_AS(value, colon != std::string_view::npos, "{}: derivative '{}' is not 'argument: formula'",
-                    op.qualified_name(), line);
-    const std::string_view argument = line.substr(0, colon);
-    SCONCE_CHECK_AS(value, schema.find_argument(argument), "{}: derivative for '{}', which is no argument of {}",
-                    op.qualified_name(), argument, schema.to_string());
-    SCONCE_CHECK_AS(value, seen.emplace(argument).second, "{}: two derivatives for '{}'", op.qualified_name(),
-                    argument);
-    std::vector<std::string> names;
-    try {
-      // In brackets, at its own columns: one expression.
-      names = Body(std::string(colon, ' ') + "(" + std::string(line.substr(colon + 1)) + ")", "").free_names();
-    } catch (const Error& e) {
-      fail_as(e.kind(), "{}: derivative '{}': {}", op.qualified_name(), line, e.message());
-    }
-    for (const std::string& name : names) {
-      SCONCE_CHECK_AS(value, std::find(known.begin(), known.end(), name) != known.end(),
-                      "{}: derivative '{}' uses '{}', which is neither an argument nor grad nor result",
-                      op.qualified_name(), line, name);
-    }
-  }
-  SCONCE_CHECK_AS(value, !seen.empty(), "{}: the derivative is empty", op.qualified_name());
 }
 
 void check_body(const Schema& schema, std::string_view text, std::string_view space) {
@@ -282,7 +241,7 @@ void commit(std::vector<Library>& libraries) {
     for (const Library::Pending::Derivative& d : library.pending_->derivatives) {
       CustomOp* op = find_new(d.name);
       SCONCE_CHECK_AS(value, op, "a derivative needs an operator that the same library defines, '{}' is none", d.name);
-      check_derivatives(*op, d.formulas);
+      check_derivatives(op->schema(), d.formulas);
       texts.emplace_back(op, d.formulas);
     }
   }

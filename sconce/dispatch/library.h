@@ -229,8 +229,8 @@ class SCONCE_API Library {
   void meta(std::string_view name, F* function) {
     impl(name, Key::meta, function);
   }
-  // Lines "argument: formula" over the arguments, `grad` and `result` (`grad0`, `result0`, ... where there are
-  // several).
+  // Lines "argument: formula" over the arguments, `grad` and `result` (see derivative.h). The operator must be defined
+  // by the same library.
   void derivative(std::string_view name, std::string_view formulas);
   // A new operator with a body in the script language (see body.h), for every device.
   void compound(std::string_view schema, std::string_view body, std::string_view doc = {});

@@ -157,15 +157,9 @@ TEST(Library, leaves_nothing_behind_when_something_is_wrong) {
             "library_wrong::good: the kernel for Meta returns nothing; the schema is library_wrong::good(Tensor self, "
             "int n) -> int");
   EXPECT_EQ(failure([](Library& m) { m.derivative("good", "self: grad * slef"); }),
-            "library_wrong::good: derivative 'self: grad * slef' uses 'slef', which is neither an argument nor grad "
-            "nor result");
+            "library_wrong::good: derivative for 'self' uses 'slef', which is neither an argument nor grad nor result");
   EXPECT_EQ(failure([](Library& m) { m.derivative("good", "slef: grad"); }),
-            "library_wrong::good: derivative for 'slef', which is no argument of library_wrong::good(Tensor self, int "
-            "n) -> int");
-  EXPECT_EQ(failure([](Library& m) { m.derivative("good", "self: grad *"); }),
-            "library_wrong::good: derivative 'self: grad *': line 1, column 13: expected a value, got ')'");
-  EXPECT_EQ(failure([](Library& m) { m.derivative("good", "self"); }),
-            "library_wrong::good: derivative 'self' is not 'argument: formula'");
+            "library_wrong::good: derivative for 'slef', which is no argument");
   EXPECT_EQ(failure([](Library& m) { m.derivative("aten::abs", "self: grad"); }),
             "a derivative needs an operator that the same library defines, 'aten::abs' is none");
   EXPECT_EQ(failure([](Library& m) { m.compound("c(Tensor a) -> Tensor", "return a +"); }),

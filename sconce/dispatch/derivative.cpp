@@ -1,0 +1,87 @@
+#include "sconce/dispatch/derivative.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/body.h"
+
+namespace sconce {
+namespace {
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+bool is_known(const Schema& schema, const std::string& name) {
+  if (schema.find_argument(name)) return true;
+  if (schema.returns.size() == 1) return name == "grad" || name == "result";
+  if (name == "grads") return true;
+  for (size_t i = 0; i < schema.returns.size(); ++i) {
+    if (name == "result" + std::to_string(i)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Derivative> split_derivatives(std::string_view text) {
+  std::vector<Derivative> out;
+  bool open = false;  // the last argument's formula stands on the lines below it
+  int number = 0;
+  std::optional<size_t> base;  // what the arguments are indented by
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (is_blank(line)) {
+      if (open) out.back().body += "\n";
+      continue;
+    }
+    const size_t start = line.find_first_not_of(" \t");
+    if (!base) base = start;
+    if (open && start > *base) {
+      out.back().body += std::string(line) + "\n";
+      continue;
+    }
+    const size_t colon = line.find(':');
+    const std::string argument(line.substr(start, colon == std::string_view::npos ? colon : colon - start));
+    SCONCE_CHECK_AS(value, colon != std::string_view::npos, "'{}' is not 'argument: formula'", argument);
+    for (const Derivative& other : out) {
+      SCONCE_CHECK_AS(value, other.argument != argument, "two derivatives for '{}'", argument);
+    }
+    open = is_blank(line.substr(colon + 1));
+    if (open) {
+      out.push_back({argument, "", number + 1, 1});
+    } else {
+      // In brackets, or `x = 1` would pass for a formula.
+      const std::string before = "return (";
+      out.push_back({argument, before + std::string(line.substr(colon + 1)) + ")", number,
+                     static_cast<int>(colon) + 2 - static_cast<int>(before.size())});
+    }
+  }
+  SCONCE_CHECK_AS(value, !out.empty(), "the derivative is empty");
+  return out;
+}
+
+void check_derivatives(const Schema& schema, std::string_view text) {
+  try {
+    for (const Derivative& d : split_derivatives(text)) {
+      SCONCE_CHECK_AS(value, schema.find_argument(d.argument), "derivative for '{}', which is no argument", d.argument);
+      std::vector<std::string> names;
+      try {
+        names = Body(d.body, "", d.line, d.column).free_names();
+      } catch (const Error& e) {
+        fail_as(e.kind(), "derivative for '{}': {}", d.argument, e.message());
+      }
+      for (const std::string& name : names) {
+        SCONCE_CHECK_AS(value, is_known(schema, name),
+                        "derivative for '{}' uses '{}', which is neither an argument nor {}", d.argument, name,
+                        schema.returns.size() == 1 ? "grad nor result" : "grads nor result0, ...");
+      }
+    }
+  } catch (const Error& e) {
+    fail_as(e.kind(), "{}: {}", schema.qualified_name(), e.message());
+  }
+}
+
+}  // namespace sconce

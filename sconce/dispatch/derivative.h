@@ -1,0 +1,31 @@
+// The derivatives of an operator as OpInfo::derivatives keeps them: script text per argument. A formula is one
+// expression behind the argument's name, or a body with `return` on the indented lines below it.
+//
+//   self: grad * other
+//   other:
+//     g = grad * self
+//     return g.sum_to_size(other.shape)
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sconce/dispatch/schema.h"
+
+namespace sconce {
+
+struct Derivative {
+  std::string argument;
+  std::string body;  // for Body, with a return
+  int line, column;  // where it stands in the text: what Body wants for its errors
+};
+
+// Throws Error when a line belongs to no argument or an argument comes twice.
+std::vector<Derivative> split_derivatives(std::string_view text);
+
+// Throws Error naming the operator unless every formula parses, belongs to an argument of the schema and uses nothing
+// but the arguments, `grad` and `result`; where there are several returns `grads`, `result0`, `result1`, ...
+void check_derivatives(const Schema& schema, std::string_view text);
+
+}  // namespace sconce
