@@ -88,6 +88,10 @@ emit("log_atanh", "(2 atanh(s) - 2 s) / s^3 in s^2, s < 1/5", lambda s: (2 * mp.
 # float32 pow in double: 2^-34 is enough there
 emit("pow_log", "(2 atanh(s) - 2 s) / s^3 in s^2, s < 1/5", lambda s: (2 * mp.atanh(s) - 2 * s) / s**3,
      lambda s: s**3 / mp.atanh(s), tiny, "0.2003", None, 5, square)
+# double pow: the terms 2 s and 2/3 s^3 in twice the precision, the others in double
+emit("pow_tail", "log2(e) (2 atanh(s) - 2 s - 2/3 s^3) / s^5 in s^2, s < 1/5",
+     lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5 / mp.log(2), lambda s: s**5 / mp.atanh(s), "1e-4", "0.2003",
+     None, 8, square)
 emit("pow_exp", "(exp(r) - 1 - r) / r^2, |r| < ln(2)/2", lambda r: (mp.expm1(r) - r) / r**2,
      lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, None, 6)
 emit("tanh_small", "(tanh(x) - x) / x^3 in x^2, x < 0.6", lambda x: (mp.tanh(x) - x) / x**3,
@@ -128,5 +132,9 @@ split("half_pi_f32", mp.pi / 2, 4, 11, "float")
 split("half_pi_f64", mp.pi / 2, 3, 33, "double")
 split("ln2_f32", mp.log(2), 2, 11, "float")
 split("ln2_f64", mp.log(2), 2, 40, "double")
+print("// Numbers in twice the precision.")
+split("ln2_twice", mp.log(2), 2, 53, "double")
+split("two_log2e_twice", 2 / mp.log(2), 2, 53, "double")
+split("two_thirds_log2e_twice", 2 / (3 * mp.log(2)), 2, 53, "double")
 print("""
 }  // namespace sconce::SCONCE_ISA_NAMESPACE""")

@@ -4,9 +4,9 @@
 // function calls libm element by element. v3 and v4 give the same bits; v2 has no fma and may differ in the last ones.
 //
 // Largest errors in units of the last place (math_test.cpp checks them):
-//   exp, exp2 1.2, expm1 2.5, log 1, log1p 2, tanh 1.5, erf 1.5, sin and cos 2, tan 3.5, asin, acos 2.5, atan, atan2 3,
-//   sinh, cosh 3, asinh, acosh, atanh 4, pow, log2 and log10 of float 0.51, fmod exact.
-// Through libm, element by element: double pow, log2, log10, hypot; erfc; nextafter.
+//   exp, exp2 1.2, expm1 2.5, log 1, log1p 2, tanh 1.5, erf 1.5, sin and cos 2, tan 3.5, asin, acos 2.5, atan, atan2 3.2,
+//   sinh, cosh 3, asinh, acosh, atanh 4, pow, log2 and log10 of float 0.51, pow of double 1.2, fmod exact.
+// Through libm, element by element: double log2, log10, hypot; erfc; nextafter; double pow at v2.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"
@@ -476,22 +476,77 @@ SCONCE_VEC F64 pow_in_double(F64 x, F64 y) {
   const F64 r = (w - f) * ln2;
   return (fma(r * r, polynomial(r, pow_exp_f64), r) + 1) * power_of_two(n);
 }
-SCONCE_VEC F32 pow_(F32 x, F32 y) {
-  const F32 inf = infinity<F32>(), one = splat<F32>(1);
-  const F32 ax = abs(x), ay = abs(y);
-  F32 r = narrow_to_float(pow_in_double(widen_low(ax), widen_low(y)), pow_in_double(widen_high(ax), widen_high(y)));
-  const I32 whole = trunc(y) == y;
-  const F32 half = y * 0.5f;
-  const I32 odd = whole & (trunc(half) != half) & (ay < 0x1p24f);
-  r = ax == 0 ? (y < 0 ? inf : F32{}) : r;
-  r = ax == inf ? (y < 0 ? F32{} : inf) : r;
-  r = ay == inf ? (ax == 1 ? one : ((ax > 1) == (y > 0) ? inf : F32{})) : r;
+SCONCE_VEC F32 pow_positive(F32 x, F32 y) {
+  return narrow_to_float(pow_in_double(widen_low(x), widen_low(y)), pow_in_double(widen_high(x), widen_high(y)));
+}
+
+#if SCONCE_ISA == 2  // products in twice the precision need fma
+SCONCE_BY_LIBM_2(pow, F64, pow)
+SCONCE_VEC F64 pow_positive(F64 x, F64 y) { return pow_by_libm(x, y); }
+#else
+// A sum of two doubles, the second below the last place of the first.
+struct Twice {
+  F64 high, low;
+};
+SCONCE_VEC Twice sum_ordered(F64 a, F64 b) {  // |a| >= |b|
+  const F64 s = a + b;
+  return {s, b - (s - a)};
+}
+SCONCE_VEC Twice product(Twice a, Twice b) {
+  const F64 p = a.high * b.high;
+  return {p, fma(a.high, b.high, -p) + fma(a.high, b.low, a.low * b.high)};
+}
+SCONCE_VEC F64 pow_positive(F64 x, F64 y) {
+  // log2(x) = e + log2(e) 2 atanh(s), s = (m - 1) / (m + 1)
+  const I64 denormal = x < 0x1p-1022;
+  I64 e;
+  const F64 f = split_exponent(denormal ? x * 0x1p54 : x, e) - 1;
+  e = denormal ? e - 54 : e;
+  const Twice d = sum_ordered(splat<F64>(2), f);
+  const F64 s_high = f / d.high;
+  const Twice s = {s_high, (fma(-s_high, d.high, f) - s_high * d.low) / d.high};
+  const Twice s2 = product(s, s);
+  const Twice first = product(s, {splat<F64>(two_log2e_twice[0]), splat<F64>(two_log2e_twice[1])});
+  const Twice third = product(product(s, s2), {splat<F64>(two_thirds_log2e_twice[0]), splat<F64>(two_thirds_log2e_twice[1])});
+  const F64 rest = s.high * s2.high * s2.high * polynomial(s2.high, pow_tail_f64);
+  const Twice a = sum_ordered(first.high, third.high);
+  const F64 a_low = a.low + (first.low + third.low + rest);
+  const F64 ef = small_to_float(e);
+  const F64 sum = ef + a.high;  // either may be the larger
+  const F64 b = sum - ef;
+  const Twice l = sum_ordered(sum, (ef - (sum - b)) + (a.high - b) + a_low);
+  // 2^(y log2(x))
+  const F64 w = y * l.high;
+  const F64 w_low = fma(y, l.high, -w) + y * l.low;
+  const I64 inside = abs(w) < 1100;
+  const F64 limited = inside ? w : (w > 0 ? splat<F64>(1100) : splat<F64>(-1100));
+  I64 n;
+  const F64 r = limited - nearest(limited, n);
+  const F64 z = r * ln2_twice[0];
+  const F64 z_low = fma(r, splat<F64>(ln2_twice[0]), -z) + fma(r, splat<F64>(ln2_twice[1]), (inside ? w_low : F64{}) * ln2_twice[0]);
+  const F64 p = expm1_reduced(z);
+  return scale(1 + (p + fma(p, z_low, z_low)), n);
+}
+#endif
+
+// What pow is where the formula for positive finite numbers does not hold.
+template <class V>
+SCONCE_VEC V pow_(V x, V y) {
+  using T = typename Lane<V>::T;
+  const V inf = infinity<V>(), one = splat<V>(1);
+  const V ax = abs(x), ay = abs(y);
+  V r = pow_positive(ax, y);
+  const auto whole = trunc(y) == y;
+  const V half = y * static_cast<T>(0.5);
+  const auto odd = whole & (trunc(half) != half) & (ay < static_cast<T>(is_f32<V> ? 0x1p24 : 0x1p53));
+  r = ax == 0 ? (y < 0 ? inf : V{}) : r;
+  r = ax == inf ? (y < 0 ? V{} : inf) : r;
+  r = ay == inf ? (ax == 1 ? one : ((ax > 1) == (y > 0) ? inf : V{})) : r;
   r = (signbit(x) & odd) ? -r : r;
-  r = ((x < 0) & ~whole & (ax < inf) & (ay < inf)) ? not_a_number<F32>() : r;
+  r = ((x < 0) & ~whole & (ax < inf) & (ay < inf)) ? not_a_number<V>() : r;
   r = ((x != x) | (y != y)) ? x + y : r;
   return ((y == 0) | (x == 1)) ? one : r;
 }
-SCONCE_BY_LIBM_2(pow, F64, pow)
 
 // Exact while the quotient fits the fraction: a - trunc(a / b) b has no rounding then, and the quotient is off by at most
 // one. Zeros, infinities, NaN and huge quotients go to libm.
@@ -587,7 +642,7 @@ SCONCE_VEC F64 log2(F64 x) { return log2_by_libm(x); }
 SCONCE_VEC F32 log10(F32 x) { return log_by_double(x, 0x1.34413509f79ffp-2, 0x1.bcb7b1526e50ep-2); }
 SCONCE_VEC F64 log10(F64 x) { return log10_by_libm(x); }
 SCONCE_VEC F32 pow(F32 x, F32 y) { return pow_(x, y); }
-SCONCE_VEC F64 pow(F64 x, F64 y) { return pow_by_libm(x, y); }
+SCONCE_VEC F64 pow(F64 x, F64 y) { return pow_(x, y); }
 SCONCE_VEC F32 hypot(F32 x, F32 y) {
   const F64 a = widen_low(x), b = widen_high(x), c = widen_low(y), d = widen_high(y);
   const F32 r = narrow_to_float(sqrt(a * a + c * c), sqrt(b * b + d * d));
