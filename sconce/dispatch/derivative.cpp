@@ -12,13 +12,11 @@ namespace {
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 bool is_known(const Schema& schema, const std::string& name) {
-  if (schema.find_argument(name)) return true;
-  if (schema.returns.size() == 1) return name == "grad" || name == "result";
-  if (name == "grads") return true;
+  if (schema.find_argument(name) || name == "grad" || name == "result") return true;
   for (size_t i = 0; i < schema.returns.size(); ++i) {
-    if (name == "result" + std::to_string(i)) return true;
+    if (name == "result" + std::to_string(i) || name == schema.returns[i].name) return true;
   }
-  return false;
+  return name == "grads" && schema.returns.size() > 1;
 }
 
 }  // namespace
@@ -75,8 +73,8 @@ void check_derivatives(const Schema& schema, std::string_view text) {
       }
       for (const std::string& name : names) {
         SCONCE_CHECK_AS(value, is_known(schema, name),
-                        "derivative for '{}' uses '{}', which is neither an argument nor {}", d.argument, name,
-                        schema.returns.size() == 1 ? "grad nor result" : "grads nor result0, ...");
+                        "derivative for '{}' uses '{}', which is neither an argument nor grad nor result", d.argument,
+                        name);
       }
     }
   } catch (const Error& e) {

@@ -25,7 +25,8 @@ struct Derivative {
 std::vector<Derivative> split_derivatives(std::string_view text);
 
 // Throws Error naming the operator unless every formula parses, belongs to an argument of the schema and uses nothing
-// but the arguments, `grad` and `result`; where there are several returns `grads`, `result0`, `result1`, ...
+// but the arguments, `grad` and `result`. Where there are several returns, `grad` and `result` belong to the first one;
+// `grads[1]`, `result1` and the names of returns are the others.
 void check_derivatives(const Schema& schema, std::string_view text);
 
 }  // namespace sconce
