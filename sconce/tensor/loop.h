@@ -21,17 +21,17 @@ inline constexpr int kCpuLevels = 3;        // x86-64-v2, -v3, -v4
 inline constexpr int kMaxLoopInputs = 6;    // tensors that one expression can read
 inline constexpr int kMaxLoopParams = 8;    // numbers that one expression can read
 
-// A number argument, in the forms that the compute types read. Use from_int, from_float, from_complex.
+// A number argument, in the forms that the compute types read. Use from_int, from_float, from_complex; a Param that is
+// only declared has no value, so that arrays of them cost nothing.
 struct Param {
-  double real = 0;
-  double imag = 0;
-  int64_t integer = 0;
+  double real, imag;
+  int64_t integer;
 
   static constexpr Param from_int(int64_t v) { return {static_cast<double>(v), 0, v}; }
   static constexpr Param from_float(double v) { return {v, 0, clamped(v)}; }
   static constexpr Param from_complex(double re, double im) { return {re, im, clamped(re)}; }
 
-  constexpr Param() = default;
+  Param() = default;
 
  private:
   constexpr Param(double re, double im, int64_t i) : real(re), imag(im), integer(i) {}
