@@ -165,7 +165,7 @@ def _function(op, cls, compute, expression, names):
     used = {n: v for n, v in names.items() if _mentions(expression, n)}
     pointwise = loops.PointwiseOp(op.name, op.origin, [(n, "common") for n in names], [], expression, {}, (cls,),
                                   title=op.title)
-    t = loops._Translator(pointwise, cls, compute)
+    t = loops._Translator(pointwise, cls, compute, scalar=cls == "complex")
     result = t.translate()
     vector = "Z" if cls == "complex" else compute.upper()
     lines = [f"const {vector} {loops._identifier(n)} = {v};" for n, v in used.items()]
