@@ -14,7 +14,7 @@
 #include "sconce/tensor/reduce_engine.h"
 #include "sconce/tensor/tile.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 namespace {
 
 constexpr int64_t kChunk = 4096;                     // elements
@@ -272,4 +272,4 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
   return {out, mean, rstd};
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

@@ -1,7 +1,7 @@
 #include "sconce/base/error.h"
 #include "sconce/ops.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 
 // The samples become channels of one batch: [N, C, ...] is normalised as [1, N * C, ...].
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
@@ -24,4 +24,4 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   return reshape(out, input.sizes());
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

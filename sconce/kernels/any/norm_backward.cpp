@@ -7,7 +7,7 @@
 #include "sconce/kernels/any/norm_backward.h"
 #include "sconce/ops.h"
 
-namespace sconce::any {
+namespace sconce::any_device {
 namespace {
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
@@ -85,7 +85,7 @@ Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, co
 Three batch_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
                           const Tensor& running_var, const Tensor& save_mean, const Tensor& save_var, bool update, double eps,
                           ListRef<bool> output_mask, const Tensor&) {
-  return any::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps,
+  return any_device::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps,
                                          output_mask);
 }
 
@@ -109,4 +109,4 @@ Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, co
   return {grad_input, grad_weight, grad_bias};
 }
 
-}  // namespace sconce::any
+}  // namespace sconce::any_device

@@ -100,7 +100,7 @@ DType statistics_dtype(const Tensor& input, const Tensor& weight) {
 
 }  // namespace
 
-namespace any {
+namespace any_device {
 
 std::array<OutSpec, 3> native_layer_norm_spec(const Tensor& input, IntList normalized_shape, const Tensor& weight,
                                               const Tensor& bias, double) {
@@ -116,7 +116,7 @@ std::array<OutSpec, 2> _fused_rms_norm_spec(const Tensor& input, IntList normali
           OutSpec{statistics_sizes(input, normalized_shape), compute_dtype(input, "rms_norm")}};
 }
 
-}  // namespace any
+}  // namespace any_device
 
 namespace cpu {
 

@@ -220,7 +220,7 @@ void cummin(const Tensor& self, int64_t dim, const Tensor& values, const Tensor&
 
 }  // namespace cpu
 
-namespace any {
+namespace any_device {
 
 OutSpec cumsum_spec(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   wrap_dim(dim, self.dim());
@@ -251,5 +251,5 @@ void _cummin_helper(const Tensor& self, const Tensor& values, const Tensor& indi
   helper(cpu::cummin, self, values, indices, dim);
 }
 
-}  // namespace any
+}  // namespace any_device
 }  // namespace sconce

@@ -52,7 +52,7 @@ void _log_softmax_backward_data(const Tensor& grad_output, const Tensor& output,
 
 }  // namespace cpu
 
-namespace any {
+namespace any_device {
 
 OutSpec _softmax_spec(const Tensor& self, int64_t dim, bool half_to_float) {
   wrap_dim(dim, self.dim());
@@ -63,5 +63,5 @@ OutSpec _log_softmax_spec(const Tensor& self, int64_t dim, bool half_to_float) {
   return _softmax_spec(self, dim, half_to_float);
 }
 
-}  // namespace any
+}  // namespace any_device
 }  // namespace sconce
