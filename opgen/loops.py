@@ -15,8 +15,8 @@ A comparison used as a number is 1 or 0, a number used as a condition is true un
 computed once, before the loop. Note [Groups] in sconce/tensor/loop.h says what a loop is given.
 
     pointwise_source(family, ops)           the loops of one family: compiled once per instruction set level
-    pointwise_registry_source(family, ops)  sconce::cpu::loops_<name>, the PointwiseLoops of each operator: compiled once
-    pointwise_header(family, ops)           declares them; the registry includes it as "sconce/generated/<family>_loops_list.h"
+    pointwise_registry_source(family, ops)  sconce::cpu::loops_<name>, the PointwiseLoops of each: compiled once
+    pointwise_header(family, ops)           declares them, as "sconce/generated/<family>_loops_list.h"
 """
 
 import ast
@@ -61,8 +61,8 @@ def _functions():
             table[name] = _Function(*args, **kw)
 
     fc, f, every = {"float", "complex"}, {"float"}, set(CLASSES)
-    add("exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sqrt rsqrt sigmoid log2 log10 log1p expm1 exp2",
-        1, fc, heavy=True)
+    add("exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh", 1, fc, heavy=True)
+    add("sqrt rsqrt sigmoid log2 log10 log1p expm1 exp2", 1, fc, heavy=True)
     add("erf erfc erfinv lgamma digamma", 1, f, heavy=True)
     add("atan2 hypot nextafter", 2, f, heavy=True)
     add("floor ceil trunc round", 1, {"float", "int"})
@@ -97,8 +97,8 @@ _CALLED = {ast.FloorDiv: "floor_div", ast.Mod: "remainder", ast.Pow: "pow", ast.
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _CONSTANTS = {"inf": math.inf, "nan": math.nan, "pi": math.pi}
 _TAKEN = set("""out in step groups params n k splat select load store put put_mask next next_mask from_mask narrow_mode
-  alignas and asm auto bool break case catch char class const continue default delete do double else enum explicit export
-  extern false float for friend goto if inline int long mutable namespace new not operator or private protected public
+  alignas and asm auto bool break case catch char class const continue default delete do double else enum explicit
+  export extern false float for friend goto if inline int long mutable namespace new not operator or private protected public
   register return short signed sizeof static struct switch template this throw true try typedef typename union unsigned
   using virtual void volatile while xor F32 F64 I32 I64 U8""".split())
 
@@ -291,7 +291,9 @@ class _Translator:
         sign = _BINARY[kind]
         if a.kind == b.kind == "literal":
             x, y = a.text, b.text
-            return _Text({"+": lambda: x + y, "-": lambda: x - y, "*": lambda: x * y, "/": lambda: x / y}[sign](), "literal")
+            if sign == "/" and y == 0:
+                self.fail("division by 0")
+            return _Text(x + y if sign == "+" else x - y if sign == "-" else x * y if sign == "*" else x / y, "literal")
         if sign == "/" and self.cls not in ("float", "complex"):
             self.fail("/ is for floats; integers have // , trunc_div and %")
         if self.cls == "bool":
@@ -367,8 +369,8 @@ class _Translator:
             return args[0]
         self.heavy = self.heavy or function.heavy
         kind = function.kind
-        if self.cls == "complex" and (name in REAL_OF_COMPLEX or all(a.kind == "real" for a in args)) and kind == "value":
-            kind = "real"
+        if self.cls == "complex" and kind == "value":
+            kind = "real" if name in REAL_OF_COMPLEX or all(a.kind == "real" for a in args) else "value"
         text = f"{name}({', '.join(self.value(a) for a in args)})"
         return _Text(text, kind, constant)
 
@@ -459,7 +461,7 @@ def _complex_loop(op, compute):
             lines.append(f"    const Lane<{vector}>::Mask {c_name} = {c_name}_in.next_mask<{vector}>();")
     lines += ["    " + line for line in t.lines]
     if op.result == "bool":
-        lines.append(f"    put_scalar<uint8_t>(out, {t.mask(result)});" if scalar else f"    put_mask(out, {t.mask(result)});")
+        lines.append(f"    {'put_scalar<uint8_t>' if scalar else 'put_mask'}(out, {t.mask(result)});")
     elif op.result == "real":
         if result.kind != "real":
             t.fail("the result is complex, not real")
@@ -536,7 +538,8 @@ def pointwise_source(family, ops):
             (by_element if loop.translator.scalar else heavy if loop.heavy else cheap).append(loop.text)
     parts += heavy
     if cheap:
-        parts += ["#if SCONCE_ISA != 4  // without math, 64-byte vectors are no faster than 32-byte ones\n", *cheap, "#endif\n"]
+        parts += ["#if SCONCE_ISA != 4  // without math, 64-byte vectors are no faster than 32-byte ones\n", *cheap,
+                  "#endif\n"]
     if by_element:
         parts += ["#if SCONCE_ISA == 2  // element by element: no level is faster\n", *by_element, "#endif\n"]
     parts.append("}  // namespace sconce::SCONCE_ISA_NAMESPACE\n")
@@ -578,10 +581,11 @@ def pointwise_registry_source(family, ops):
         heavy = "true" if any(t.heavy for t in translators) else "false"
         entries += [f"// {op.origin}",
                     f"const PointwiseLoops loops_{op.name} = {{",
-                    f"    \"{op.title or op.name}\", {len(op.inputs)}, {len(op.params)}, LoopResult::{result}, {masks}, "
-                    f"{divisor_inputs}, {divisor_params}, {narrows}, {heavy},",
+                    f"    \"{op.title or op.name}\", {len(op.inputs)}, {len(op.params)}, LoopResult::{result}, "
+                    f"{masks}, {divisor_inputs}, {divisor_params}, {narrows}, {heavy},",
                     "    {", *rows, "    },", "};", ""]
-    parts = [_NOTICE.format(family=family), f'#include "sconce/generated/{family}_loops_list.h"\n', "namespace sconce {\n"]
+    parts = [_NOTICE.format(family=family), f'#include "sconce/generated/{family}_loops_list.h"\n',
+             "namespace sconce {\n"]
     for level in LEVELS:
         if declarations[level]:
             parts.append(f"namespace {level} {{")
@@ -592,6 +596,7 @@ def pointwise_registry_source(family, ops):
 
 
 def pointwise_header(family, ops):
-    lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/tensor/loop.h"\n', "namespace sconce::cpu {\n"]
+    lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/tensor/loop.h"\n',
+             "namespace sconce::cpu {\n"]
     lines += [f"extern const PointwiseLoops loops_{op.name};" for op in ops]
     return "\n".join(lines + ["", "}  // namespace sconce::cpu", ""])

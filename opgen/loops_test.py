@@ -6,7 +6,8 @@ from opgen.loops import PointwiseOp, compile_loops, pointwise_header, pointwise_
 
 
 def op(expr, inputs=("self", "other"), params=(), types=("float",), **kw):
-    return PointwiseOp("test_op", "ops/test.toml:7", [(n, "common") for n in inputs], list(params), expr, types=types, **kw)
+    return PointwiseOp("test_op", "ops/test.toml:7", [(n, "common") for n in inputs], list(params), expr, types=types,
+                       **kw)
 
 
 def body(operator, compute="f32"):
@@ -19,10 +20,12 @@ class Translation(unittest.TestCase):
     def test_operators_and_literals(self):
         self.assertEqual(body(op("0.5 * self + other")), "put(out, ((0.5f * self) + other));")
         self.assertEqual(body(op("1 - self", ["self"]), "f64"), "put(out, (1.0 - self));")
-        self.assertEqual(body(op("self % 3", ["self"], types=["int"]), "i64"), "put(out, remainder(self, splat<I64>(3)));")
+        modulo = op("self % 3", ["self"], types=["int"])
+        self.assertEqual(body(modulo, "i64"), "put(out, remainder(self, splat<I64>(3)));")
 
     def test_comparisons_are_masks(self):
-        self.assertEqual(body(op("0 < self <= other", result="bool")), "put_mask(out, ((0.0f < self) & (self <= other)));")
+        between = op("0 < self <= other", result="bool")
+        self.assertEqual(body(between), "put_mask(out, ((0.0f < self) & (self <= other)));")
         self.assertEqual(body(op("self > 0", ["self"])), "put(out, from_mask<F32>((self > 0.0f)));")
         self.assertEqual(body(op("not self", ["self"], result="bool")), "put_mask(out, ~(self != 0.0f));")
 
@@ -32,7 +35,8 @@ class Translation(unittest.TestCase):
         self.assertEqual(body(op("where(self > 0, self, self * slope)", ["self"], ["slope"])), want)
 
     def test_bools_add_as_or(self):
-        self.assertEqual(body(op("self + other * other", types=["bool"]), "u8"), "put_mask(out, ((self | (other & other)) != 0));")
+        self.assertEqual(body(op("self + other * other", types=["bool"]), "u8"),
+                         "put_mask(out, ((self | (other & other)) != 0));")
 
     def test_parameters_are_computed_once(self):
         text = compile_loops(op("self * (1 - p) + exp(p) * p", ["self"], ["p"]))["f32"].text

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits the polynomials of sconce/kernels/cpu/simd/math.h and prints math_coefficients.h.
 
-    python3 tools/fit_math.py > sconce/kernels/cpu/simd/math_coefficients.h
+    python3 tools/fit_math.py > sconce/kernels/cpu/simd/math_coefficients.h && make format
 
 Needs mpmath. Each polynomial has the least possible largest relative error (Remez's exchange over a dense grid, 200
 bits). The comment beside each says what is left of it before the coefficients are rounded.
@@ -90,8 +90,8 @@ emit("pow_log", "(2 atanh(s) - 2 s) / s^3 in s^2, s < 1/5", lambda s: (2 * mp.at
      lambda s: s**3 / mp.atanh(s), tiny, "0.2003", None, 5, square)
 # double pow: the terms 2 s and 2/3 s^3 in twice the precision, the others in double
 emit("pow_tail", "log2(e) (2 atanh(s) - 2 s - 2/3 s^3) / s^5 in s^2, s < 1/5",
-     lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5 / mp.log(2), lambda s: s**5 / mp.atanh(s), "1e-4", "0.2003",
-     None, 8, square)
+     lambda s: (2 * mp.atanh(s) - 2 * s - 2 * s**3 / 3) / s**5 / mp.log(2), lambda s: s**5 / mp.atanh(s),
+     "1e-4", "0.2003", None, 8, square)
 emit("pow_exp", "(exp(r) - 1 - r) / r^2, |r| < ln(2)/2", lambda r: (mp.expm1(r) - r) / r**2,
      lambda r: r * r / mp.exp(r), -half_ln2, half_ln2, None, 6)
 emit("tanh_small", "(tanh(x) - x) / x^3 in x^2, x < 0.6", lambda x: (mp.tanh(x) - x) / x**3,

@@ -44,7 +44,8 @@ void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand&
   int64_t tile_rows = 1, tile_columns = std::min(columns, kParallelGrain);
   if (transposed) {
     tile_rows = transposed_rows(std::max(to.size, from.size), rows);
-    tile_columns = std::min<int64_t>(columns, direct ? std::max(32, 64 / to.size) : kTileBytes / std::max(to.size, from.size) / tile_rows);
+    tile_columns = std::min<int64_t>(
+        columns, direct ? std::max(32, 64 / to.size) : kTileBytes / std::max(to.size, from.size) / tile_rows);
   } else if (!conversion.none() && !(from.column_stride == from.size && to.column_stride == to.size)) {
     tile_columns = std::min(columns, kTile);
     tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);

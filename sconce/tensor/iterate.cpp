@@ -31,9 +31,12 @@ int stored_size(LoopResult result, Compute compute) {
 DType stored_dtype(const PointwiseLoops& loops, Compute compute) {
   const DType dtype = kComputeDType[static_cast<int>(compute)];
   switch (loops.result) {
-    case LoopResult::boolean: return DType::bool_;
-    case LoopResult::real: return real_dtype(dtype);
-    default: return dtype;
+    case LoopResult::boolean:
+      return DType::bool_;
+    case LoopResult::real:
+      return real_dtype(dtype);
+    default:
+      return dtype;
   }
 }
 
@@ -47,7 +50,9 @@ Loop find_loop(const PointwiseLoops& loops, Compute compute) {
 inline __attribute__((always_inline)) void splat_group(char* out, const char* element, int size) {
   uint64_t word[2];
   switch (size) {
-    case 1: word[0] = uint64_t{0x0101010101010101} * static_cast<uint8_t>(*element); break;
+    case 1:
+      word[0] = uint64_t{0x0101010101010101} * static_cast<uint8_t>(*element);
+      break;
     case 2: {
       uint16_t x;
       std::memcpy(&x, element, 2);
@@ -60,7 +65,9 @@ inline __attribute__((always_inline)) void splat_group(char* out, const char* el
       word[0] = uint64_t{0x0000000100000001} * x;
       break;
     }
-    case 8: std::memcpy(word, element, 8); break;
+    case 8:
+      std::memcpy(word, element, 8);
+      break;
     default:
       std::memcpy(word, element, 16);
       for (int i = 0; i < 4; ++i) std::memcpy(out + 16 * i, word, 16);
@@ -77,7 +84,7 @@ struct DenseCall {
   const Param* params;
   const TileKernels* tiles;
   int inputs;
-  int lanes;       // elements of a group, a power of two
+  int lanes;  // elements of a group, a power of two
   int lanes_log2;
   int out_size;
   uint8_t divisors;  // inputs in which a zero is an error
@@ -100,7 +107,8 @@ struct DenseCall {
 
 // n elements. When n is no multiple of a group, the last whole group's worth is computed first and stored last: its
 // elements overlap those of the group before it, which may be written over their own inputs by then.
-inline __attribute__((always_inline)) void run_strip(const DenseCall& call, char* out, const char* const* from, int64_t n) {
+inline __attribute__((always_inline)) void run_strip(const DenseCall& call, char* out, const char* const* from,
+                                                     int64_t n) {
   if (call.divisors != 0 && call.has_zero_divisor(from, n)) {
     call.zero_found->store(true, std::memory_order_relaxed);
     return;
@@ -111,7 +119,8 @@ inline __attribute__((always_inline)) void run_strip(const DenseCall& call, char
     return;
   }
   if (groups == 0) {
-    call.tiles->part_of_group(call.loop, out, call.out_size, from, call.step, call.in_size, call.inputs, n, call.params);
+    call.tiles->part_of_group(call.loop, out, call.out_size, from, call.step, call.in_size, call.inputs, n,
+                              call.params);
     return;
   }
   alignas(64) char last[64];
@@ -146,7 +155,8 @@ void run_range(const DenseCall& call, char* out, int64_t begin, int64_t end, boo
 
 void run_long(const DenseCall& call, char* out, int64_t numel) {
   bool stream = !call.math && numel * call.out_size >= kStreamBytes;
-  for (int k = 0; k < call.inputs; ++k) stream &= call.in[k] != out;  // lines that are read anyway cost nothing to write
+  for (int k = 0; k < call.inputs; ++k)
+    stream &= call.in[k] != out;  // lines that are read anyway cost nothing to write
   const int64_t tiles = (numel + kTile - 1) / kTile;
   parallel_for(tiles, kParallelGrain / kTile, [&](int64_t begin, int64_t end) {
     run_range(call, out, begin * kTile, std::min(end * kTile, numel), stream);
@@ -184,7 +194,8 @@ SCONCE_COLD const Param* with_narrow(const PointwiseLoops& loops, const Param* p
 // --- strided runs ---------------------------------------------------------------------------------------------------
 
 struct TileBuffers {
-  alignas(64) char input[kMaxLoopInputs][kTileBytes + 192];  // apart by more than a multiple of 4096: no false conflicts
+  alignas(
+      64) char input[kMaxLoopInputs][kTileBytes + 192];  // apart by more than a multiple of 4096: no false conflicts
   alignas(64) char raw[kTileBytes + 64];
   alignas(64) char between[kTileBytes + 64];
   alignas(64) char result[kTileBytes + 64];
@@ -296,7 +307,7 @@ TileGrid choose_grid(const StridedCall& s) {
 }
 
 inline void fill_call(DenseCall& call, const PointwiseLoops& loops, Compute compute, Loop loop, const Param* params,
-               std::atomic<bool>* zero_found) {
+                      std::atomic<bool>* zero_found) {
   call.loop = loop;
   call.params = params;
   call.tiles = &tile_kernels();

@@ -44,7 +44,8 @@ void add_loop(SCONCE_LOOP_ARGUMENTS) {
 template <class T>
 void less_loop(SCONCE_LOOP_ARGUMENTS) {
   uint8_t* o = reinterpret_cast<uint8_t*>(out);
-  for (int64_t i = 0; i < groups * int64_t{64 / sizeof(T)}; ++i) o[i] = at<T>(in[0], step[0], i) < at<T>(in[1], step[1], i);
+  for (int64_t i = 0; i < groups * int64_t{64 / sizeof(T)}; ++i)
+    o[i] = at<T>(in[0], step[0], i) < at<T>(in[1], step[1], i);
 }
 template <class T>
 void where_loop(SCONCE_LOOP_ARGUMENTS) {
@@ -58,20 +59,57 @@ void where_loop(SCONCE_LOOP_ARGUMENTS) {
 template <class T>
 void divide_loop(SCONCE_LOOP_ARGUMENTS) {
   T* o = reinterpret_cast<T*>(out);
-  for (int64_t i = 0; i < groups * int64_t{64 / sizeof(T)}; ++i) o[i] = at<T>(in[0], step[0], i) / at<T>(in[1], step[1], i);
+  for (int64_t i = 0; i < groups * int64_t{64 / sizeof(T)}; ++i)
+    o[i] = at<T>(in[0], step[0], i) / at<T>(in[1], step[1], i);
 }
 
-#define ALL_LEVELS(...) {{__VA_ARGS__}, {__VA_ARGS__}, {__VA_ARGS__}}
-const PointwiseLoops kAdd = {"add", 2, 0, LoopResult::common, 0, 0, 0, false, false,
-                             ALL_LEVELS(add_loop<float>, add_loop<double>, add_loop<int32_t>, add_loop<int64_t>, nullptr,
-                                        add_loop<Pair<float>>, add_loop<Pair<double>>)};
-const PointwiseLoops kLess = {"less", 2, 0, LoopResult::boolean, 0, 0, 0, false, false,
+#define ALL_LEVELS(...)                           \
+  {                                               \
+    {__VA_ARGS__}, {__VA_ARGS__}, { __VA_ARGS__ } \
+  }
+const PointwiseLoops kAdd = {"add",
+                             2,
+                             0,
+                             LoopResult::common,
+                             0,
+                             0,
+                             0,
+                             false,
+                             false,
+                             ALL_LEVELS(add_loop<float>, add_loop<double>, add_loop<int32_t>, add_loop<int64_t>,
+                                        nullptr, add_loop<Pair<float>>, add_loop<Pair<double>>)};
+const PointwiseLoops kLess = {"less",
+                              2,
+                              0,
+                              LoopResult::boolean,
+                              0,
+                              0,
+                              0,
+                              false,
+                              false,
                               ALL_LEVELS(less_loop<float>, less_loop<double>, less_loop<int32_t>, less_loop<int64_t>,
                                          less_loop<uint8_t>, nullptr, nullptr)};
-const PointwiseLoops kWhere = {"where", 3, 0, LoopResult::common, 1, 0, 0, false, false,
-                               ALL_LEVELS(where_loop<float>, where_loop<double>, where_loop<int32_t>, where_loop<int64_t>,
-                                          where_loop<uint8_t>, where_loop<Pair<float>>, where_loop<Pair<double>>)};
-const PointwiseLoops kDivide = {"divide", 2, 0, LoopResult::common, 0, 2, 0, false, false,
+const PointwiseLoops kWhere = {
+    "where",
+    3,
+    0,
+    LoopResult::common,
+    1,
+    0,
+    0,
+    false,
+    false,
+    ALL_LEVELS(where_loop<float>, where_loop<double>, where_loop<int32_t>, where_loop<int64_t>, where_loop<uint8_t>,
+               where_loop<Pair<float>>, where_loop<Pair<double>>)};
+const PointwiseLoops kDivide = {"divide",
+                                2,
+                                0,
+                                LoopResult::common,
+                                0,
+                                2,
+                                0,
+                                false,
+                                false,
                                 ALL_LEVELS(divide_loop<float>, divide_loop<double>, divide_loop<int32_t>,
                                            divide_loop<int64_t>, nullptr, nullptr, nullptr)};
 
@@ -113,7 +151,8 @@ Buffer make_buffer(Random& random, DType dtype, const std::vector<int64_t>& size
   b.bytes.assign(128 + b.elements * item_size(dtype), 0x5a);
   if (!output) {
     for (int64_t i = 0; i < b.elements; ++i) {
-      const int64_t value = dtype == DType::bool_ ? pick(random, 0, 1) : pick(random, dtype == DType::uint8 ? 0 : -60, 60);
+      const int64_t value =
+          dtype == DType::bool_ ? pick(random, 0, 1) : pick(random, dtype == DType::uint8 ? 0 : -60, 60);
       convert(b.bytes.data() + 64 + i * item_size(dtype), dtype, &value, DType::int64, 1);
     }
   }
@@ -151,8 +190,8 @@ constexpr DType kComputeDTypes[] = {DType::float32, DType::float64,   DType::int
                                     DType::bool_,   DType::complex64, DType::complex128};
 
 // What one element must become, one conversion at a time.
-void expected_element(const PointwiseLoops& loops, DType common, std::vector<Buffer>& in, std::span<const int64_t> index,
-                      DType out_dtype, char* out) {
+void expected_element(const PointwiseLoops& loops, DType common, std::vector<Buffer>& in,
+                      std::span<const int64_t> index, DType out_dtype, char* out) {
   Compute compute = compute_type(common);
   if (loops.loops[0][static_cast<int>(compute)] == nullptr) compute = Compute::i32;
   const DType loop_dtype = kComputeDTypes[static_cast<int>(compute)];
@@ -162,9 +201,11 @@ void expected_element(const PointwiseLoops& loops, DType common, std::vector<Buf
   for (size_t k = 0; k < in.size(); ++k) {
     char as_common[16], one[16];
     const DType wanted = (loops.mask_inputs >> k & 1) != 0 ? DType::bool_ : loop_dtype;
-    convert(as_common, wanted == DType::bool_ && wanted != loop_dtype ? DType::bool_ : common, in[k].element(index), in[k].dtype, 1);
+    convert(as_common, wanted == DType::bool_ && wanted != loop_dtype ? DType::bool_ : common, in[k].element(index),
+            in[k].dtype, 1);
     convert(one, wanted, as_common, wanted == DType::bool_ && wanted != loop_dtype ? DType::bool_ : common, 1);
-    for (size_t i = 0; i < 64 / item_size(wanted); ++i) std::memcpy(group[k] + i * item_size(wanted), one, item_size(wanted));
+    for (size_t i = 0; i < 64 / item_size(wanted); ++i)
+      std::memcpy(group[k] + i * item_size(wanted), one, item_size(wanted));
     pointers[k] = group[k];
   }
   alignas(64) char result[64];
@@ -256,7 +297,8 @@ TEST(Iterate, RoundsToTheCommonDtypeFirst) {
   const int64_t big = 257;
   const uint16_t zero = 0;
   float out = -1;
-  const Operand in[] = {{const_cast<int64_t*>(&big), DType::int64, stride}, {const_cast<uint16_t*>(&zero), DType::bfloat16, stride}};
+  const Operand in[] = {{const_cast<int64_t*>(&big), DType::int64, stride},
+                        {const_cast<uint16_t*>(&zero), DType::bfloat16, stride}};
   run_pointwise(kAdd, DType::bfloat16, one_size, {&out, DType::float32, stride}, in);
   EXPECT_EQ(out, 256.0f);
 }
@@ -318,10 +360,12 @@ TEST(Iterate, LargeOutputsWithAnyNumberOfThreads) {
   std::vector<float> a(rows * columns), row(columns), one_thread(rows * columns), three(rows * columns);
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 1013);
   for (size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>(i);
-  const int64_t sizes[] = {rows, columns}, dense[] = {columns, 1}, transposed[] = {1, rows}, along[] = {0, 1}, down[] = {1, 0};
+  const int64_t sizes[] = {rows, columns}, dense[] = {columns, 1}, transposed[] = {1, rows}, along[] = {0, 1},
+                down[] = {1, 0};
   const int64_t* layouts[][2] = {{dense, dense}, {dense, along}, {dense, down}, {transposed, along}};
   for (const auto& layout : layouts) {
-    const Operand in[] = {{a.data(), DType::float32, layout[0]}, {layout[1] == dense ? a.data() : row.data(), DType::float32, layout[1]}};
+    const Operand in[] = {{a.data(), DType::float32, layout[0]},
+                          {layout[1] == dense ? a.data() : row.data(), DType::float32, layout[1]}};
     run_pointwise(kAdd, DType::float32, sizes, {one_thread.data(), DType::float32, dense}, in);
     set_num_threads(3);
     run_pointwise(kAdd, DType::float32, sizes, {three.data(), DType::float32, dense}, in);

@@ -4,8 +4,8 @@
 // Note [Groups]
 // A loop computes whole groups of 64 bytes of its compute type: 16 float32, 8 float64, 64 bool. It knows no tails, no
 // strides and no other dtypes: the engine hands it memory in the compute type. Operand k advances by step[k] bytes per
-// group: 64 (a bool operand beside float32: 16, one byte per element), or 0 for a scalar, which is stored 64 bytes wide.
-// The result may be written over an operand at the same address, because a vector is read before it is written.
+// group: 64 (a bool operand beside float32: 16, one byte per element), or 0 for a scalar, which is stored 64 bytes
+// wide. The result may be written over an operand at the same address, because a vector is read before it is written.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace sconce {
 enum class Compute : uint8_t { f32, f64, i32, i64, u8, c64, c128 };
 
 inline constexpr int kComputeTypes = 7;
-inline constexpr int kCpuLevels = 3;        // x86-64-v2, -v3, -v4
-inline constexpr int kMaxLoopInputs = 6;    // tensors that one expression can read
-inline constexpr int kMaxLoopParams = 8;    // numbers that one expression can read
+inline constexpr int kCpuLevels = 3;      // x86-64-v2, -v3, -v4
+inline constexpr int kMaxLoopInputs = 6;  // tensors that one expression can read
+inline constexpr int kMaxLoopParams = 8;  // numbers that one expression can read
 
 // A number argument, in the forms that the compute types read. Use from_int, from_float, from_complex; a Param that is
 // only declared has no value, so that arrays of them cost nothing.
@@ -46,7 +46,7 @@ struct Param {
 };
 
 // Computes `groups` whole groups. See Note [Groups].
-#define SCONCE_LOOP_ARGUMENTS                                                                             \
+#define SCONCE_LOOP_ARGUMENTS                                                                               \
   [[maybe_unused]] char *out, [[maybe_unused]] const char *const *in, [[maybe_unused]] const int64_t *step, \
       [[maybe_unused]] int64_t groups, [[maybe_unused]] const ::sconce::Param *params
 using Loop = void (*)(char* out, const char* const* in, const int64_t* step, int64_t groups, const Param* params);
@@ -62,15 +62,15 @@ enum class Narrow : uint8_t { none, float16, bfloat16 };
 
 // All loops of one operator.
 struct PointwiseLoops {
-  const char* name;        // as users know it: "div.Tensor_mode"
-  uint8_t inputs;          // tensors
-  uint8_t params;          // numbers, without the one for `narrow`
+  const char* name;  // as users know it: "div.Tensor_mode"
+  uint8_t inputs;    // tensors
+  uint8_t params;    // numbers, without the one for `narrow`
   LoopResult result;
-  uint8_t mask_inputs;     // bit k: input k is bool whatever the common dtype is
-  uint8_t divisor_inputs;  // bit k: integer loops divide by input k, so a zero in it is an error
-  uint8_t divisor_params;  // bit k: the same for parameter k
-  bool narrows;            // reads the Narrow parameter
-  bool math;               // busier with computing than with memory: exp, pow, integer division
+  uint8_t mask_inputs;                    // bit k: input k is bool whatever the common dtype is
+  uint8_t divisor_inputs;                 // bit k: integer loops divide by input k, so a zero in it is an error
+  uint8_t divisor_params;                 // bit k: the same for parameter k
+  bool narrows;                           // reads the Narrow parameter
+  bool math;                              // busier with computing than with memory: exp, pow, integer division
   Loop loops[kCpuLevels][kComputeTypes];  // null: not defined for this type
 };
 

@@ -1,5 +1,6 @@
 // TileKernels: the loops that move elements between memory and the small dense blocks (tiles) that pointwise loops work
-// on: dtype conversion, gathering, transposing, streaming. One table per instruction set level, like the pointwise loops.
+// on: dtype conversion, gathering, transposing, streaming. One table per instruction set level, like the pointwise
+// loops.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 namespace sconce {
 
 struct TileKernels {
-  // convert[from][to], by DType number: n elements, dense, not overlapping. Floats become integers towards zero, bools by
-  // "is not 0"; integers wrap around; complex numbers lose their imaginary part.
+  // convert[from][to], by DType number: n elements, dense, not overlapping. Floats become integers towards zero, bools
+  // by "is not 0"; integers wrap around; complex numbers lose their imaginary part.
   using Convert = void (*)(void* out, const void* in, int64_t n);
   Convert convert[16][16];
 
@@ -19,8 +20,8 @@ struct TileKernels {
   Gather gather[5];
   using Scatter = void (*)(void* out, int64_t out_stride_bytes, const void* in, int64_t n);
   Scatter scatter[5];
-  // out[r][c] = in[c][r]: rows are out_stride bytes apart in out, columns in_stride bytes in in; elements of a row of out
-  // are adjacent, so are elements of a column of in.
+  // out[r][c] = in[c][r]: rows are out_stride bytes apart in out, columns in_stride bytes in in; elements of a row of
+  // out are adjacent, so are elements of a column of in.
   using Transpose = void (*)(void* out, int64_t out_stride_bytes, const void* in, int64_t in_stride_bytes, int64_t rows,
                              int64_t columns);
   Transpose transpose[5];
@@ -31,8 +32,8 @@ struct TileKernels {
   void (*stream)(void* out, const void* in, int64_t bytes);
   void (*stream_fence)();
 
-  // Runs a loop on n elements, fewer than a group, through padded copies. The padding repeats the first element, so that
-  // it can neither trap nor be slow where the real elements are not.
+  // Runs a loop on n elements, fewer than a group, through padded copies. The padding repeats the first element, so
+  // that it can neither trap nor be slow where the real elements are not.
   void (*part_of_group)(Loop loop, char* out, int out_size, const char* const* in, const int64_t* step,
                         const int* in_size, int inputs, int64_t n, const Param* params);
 

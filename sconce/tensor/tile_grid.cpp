@@ -9,9 +9,12 @@ namespace sconce {
 
 const TileKernels& tile_kernels() {
   switch (cpu_level()) {
-    case 2: return v2::tile_kernels;
-    case 3: return v3::tile_kernels;
-    default: return v4::tile_kernels;
+    case 2:
+      return v2::tile_kernels;
+    case 3:
+      return v3::tile_kernels;
+    default:
+      return v4::tile_kernels;
   }
 }
 
@@ -112,7 +115,8 @@ void copy_row(char* out, const char* in, int64_t bytes) {
   }
 }
 
-void gather_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns) {
+void gather_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows,
+                 int64_t columns) {
   const int log2 = size_log2(t.size);
   const int64_t row_bytes = columns * t.size;
   if (t.column_stride == t.size) {
@@ -122,11 +126,13 @@ void gather_tile(const TileKernels& tiles, char* out, const char* in, const Tile
   } else if (t.row_stride == t.size && rows > 1) {
     tiles.transpose[log2](out, row_bytes, in, t.column_stride, rows, columns);
   } else {
-    for (int64_t r = 0; r < rows; ++r) tiles.gather[log2](out + r * row_bytes, in + r * t.row_stride, t.column_stride, columns);
+    for (int64_t r = 0; r < rows; ++r)
+      tiles.gather[log2](out + r * row_bytes, in + r * t.row_stride, t.column_stride, columns);
   }
 }
 
-void scatter_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns) {
+void scatter_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows,
+                  int64_t columns) {
   const int log2 = size_log2(t.size);
   const int64_t row_bytes = columns * t.size;
   for (int64_t r = 0; r < rows; ++r) {

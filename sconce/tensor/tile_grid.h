@@ -28,8 +28,8 @@ struct Geometry {
   int64_t stride[kMaxDims][kMaxOperands];
 };
 
-// `operands` are `count` pointers, the output first. False when a size is 0: there is nothing to do. Throws Error for more
-// than kMaxDims sizes.
+// `operands` are `count` pointers, the output first. False when a size is 0: there is nothing to do. Throws Error for
+// more than kMaxDims sizes.
 bool build_geometry(Geometry& g, std::span<const int64_t> sizes, const Operand* const* operands, int count);
 
 // Tiles of rows x columns over the two innermost dimensions, and everything outside of them.
@@ -39,9 +39,13 @@ struct TileGrid {
   int64_t row_tiles, column_tiles, planes;
 
   TileGrid(const Geometry& g, int64_t tile_rows_, int64_t tile_columns_)
-      : rows(g.dims > 1 ? g.size[g.dims - 2] : 1), columns(g.size[g.dims - 1]), tile_rows(tile_rows_),
-        tile_columns(tile_columns_), row_tiles(rows <= tile_rows ? 1 : (rows + tile_rows - 1) / tile_rows),
-        column_tiles(columns <= tile_columns ? 1 : (columns + tile_columns - 1) / tile_columns), planes(1) {
+      : rows(g.dims > 1 ? g.size[g.dims - 2] : 1),
+        columns(g.size[g.dims - 1]),
+        tile_rows(tile_rows_),
+        tile_columns(tile_columns_),
+        row_tiles(rows <= tile_rows ? 1 : (rows + tile_rows - 1) / tile_rows),
+        column_tiles(columns <= tile_columns ? 1 : (columns + tile_columns - 1) / tile_columns),
+        planes(1) {
     for (int d = 0; d < g.dims - 2; ++d) planes *= g.size[d];
   }
 
@@ -124,8 +128,10 @@ inline int64_t transposed_rows(int64_t element_size, int64_t rows) {
 }
 
 // Between memory and a dense tile, without conversion. `in` and `out` are the first elements; t tells the strides.
-void gather_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns);
-void scatter_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows, int64_t columns);
+void gather_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows,
+                 int64_t columns);
+void scatter_tile(const TileKernels& tiles, char* out, const char* in, const TileOperand& t, int64_t rows,
+                  int64_t columns);
 
 // memcpy, quicker for short rows.
 void copy_row(char* out, const char* in, int64_t bytes);

@@ -18,7 +18,8 @@ int find_cpu_level() {
   if (__builtin_cpu_supports("x86-64-v4")) level = 4;
   if (const char* text = std::getenv("SCONCE_CPU_LEVEL")) {
     const std::string_view wanted = text;
-    SCONCE_CHECK(wanted == "2" || wanted == "3" || wanted == "4", "SCONCE_CPU_LEVEL must be 2, 3 or 4, got '{}'", wanted);
+    SCONCE_CHECK(wanted == "2" || wanted == "3" || wanted == "4", "SCONCE_CPU_LEVEL must be 2, 3 or 4, got '{}'",
+                 wanted);
     if (wanted[0] - '0' < level) level = wanted[0] - '0';
   }
   __atomic_store_n(&cached_cpu_level, level, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
-// Complex numbers for generated loops. Own type and functions: std::complex is inline library code, which has no place in
-// files compiled per instruction set (vec.h). Complex<float> and Complex<double> are single numbers; their functions
+// Complex numbers for generated loops. Own type and functions: std::complex is inline library code, which has no place
+// in files compiled per instruction set (vec.h). Complex<float> and Complex<double> are single numbers; their functions
 // compute in double. Complex<F32> and Complex<F64> are vectors of real parts and of imaginary parts, for arithmetic.
 #pragma once
 
@@ -92,16 +92,16 @@ SCONCE_VEC auto operator!=(Complex<T> a, Complex<T> b) {
 }
 
 // With a real number on one side. `real_of` makes it a part of Z.
-#define SCONCE_COMPLEX_MIXED(Z, Real, real_of)                                                  \
-  SCONCE_VEC Z operator+(Z a, Real b) { return {a.re + b, a.im}; }                              \
-  SCONCE_VEC Z operator+(Real a, Z b) { return {a + b.re, b.im}; }                              \
-  SCONCE_VEC Z operator-(Z a, Real b) { return {a.re - b, a.im}; }                              \
-  SCONCE_VEC Z operator-(Real a, Z b) { return {a - b.re, -b.im}; }                             \
-  SCONCE_VEC Z operator*(Z a, Real b) { return {a.re * b, a.im * b}; }                          \
-  SCONCE_VEC Z operator*(Real a, Z b) { return {a * b.re, a * b.im}; }                          \
-  SCONCE_VEC Z operator/(Z a, Real b) { return {a.re / b, a.im / b}; }                          \
-  SCONCE_VEC Z operator/(Real a, Z b) { return Z(real_of(a)) / b; }                             \
-  SCONCE_VEC auto operator==(Z a, Real b) { return a == Z(real_of(b)); }                        \
+#define SCONCE_COMPLEX_MIXED(Z, Real, real_of)                           \
+  SCONCE_VEC Z operator+(Z a, Real b) { return {a.re + b, a.im}; }       \
+  SCONCE_VEC Z operator+(Real a, Z b) { return {a + b.re, b.im}; }       \
+  SCONCE_VEC Z operator-(Z a, Real b) { return {a.re - b, a.im}; }       \
+  SCONCE_VEC Z operator-(Real a, Z b) { return {a - b.re, -b.im}; }      \
+  SCONCE_VEC Z operator*(Z a, Real b) { return {a.re * b, a.im * b}; }   \
+  SCONCE_VEC Z operator*(Real a, Z b) { return {a * b.re, a * b.im}; }   \
+  SCONCE_VEC Z operator/(Z a, Real b) { return {a.re / b, a.im / b}; }   \
+  SCONCE_VEC Z operator/(Real a, Z b) { return Z(real_of(a)) / b; }      \
+  SCONCE_VEC auto operator==(Z a, Real b) { return a == Z(real_of(b)); } \
   SCONCE_VEC auto operator!=(Z a, Real b) { return a != Z(real_of(b)); }
 SCONCE_COMPLEX_MIXED(C64, float, )
 SCONCE_COMPLEX_MIXED(C128, double, )
@@ -179,7 +179,8 @@ SCONCE_VEC void store_complex(char* p, C128s z) {
 #elif SCONCE_ISA == 3
 SCONCE_VEC C64s load_complex(const char* p, C64s) {
   const F32 a = load<F32>(p), b = load<F32>(p + sizeof a);
-  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14), __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
+  return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),
+          __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)};
 }
 SCONCE_VEC C128s load_complex(const char* p, C128s) {
   const F64 a = load<F64>(p), b = load<F64>(p + sizeof a);
@@ -210,9 +211,7 @@ SCONCE_VEC Complex<T> sign(Complex<T> a) {
 namespace complex128 {
 
 // r (cos t + i sin t), without making NaN of an infinite r with t == 0.
-static inline C128 polar(double r, double t) {
-  return t == 0 ? C128(r, t) : C128(r * libm::cos(t), r * libm::sin(t));
-}
+static inline C128 polar(double r, double t) { return t == 0 ? C128(r, t) : C128(r * libm::cos(t), r * libm::sin(t)); }
 static C128 exp(C128 a) {
   if (__builtin_isinf(a.re) && !__builtin_isfinite(a.im)) {
     return a.re < 0 ? C128(0, 0) : C128(a.re, __builtin_nan(""));
@@ -252,9 +251,12 @@ static C128 pow(C128 a, C128 b) {
   const C128 e = b * l;
   return exp(e);
 }
-static C128 sinh(C128 a) { return {libm::sinh(a.re) * libm::cos(a.im), a.im == 0 ? a.im : libm::cosh(a.re) * libm::sin(a.im)}; }
+static C128 sinh(C128 a) {
+  return {libm::sinh(a.re) * libm::cos(a.im), a.im == 0 ? a.im : libm::cosh(a.re) * libm::sin(a.im)};
+}
 static C128 cosh(C128 a) {
-  return {libm::cosh(a.re) * libm::cos(a.im), a.im == 0 || a.re == 0 ? a.re * a.im : libm::sinh(a.re) * libm::sin(a.im)};
+  return {libm::cosh(a.re) * libm::cos(a.im),
+          a.im == 0 || a.re == 0 ? a.re * a.im : libm::sinh(a.re) * libm::sin(a.im)};
 }
 static C128 tanh(C128 a) {
   if (__builtin_fabs(a.re) > 20) {  // sinh^2 overflows long after tanh is 1
@@ -275,7 +277,8 @@ static C128 tan(C128 a) { return over_i(tanh(times_i(a))); }
 // Kahan's formulas: no cancellation on either side of the cuts.
 static double asinh_real(double x) {
   const double a = __builtin_fabs(x);
-  const double r = a > 0x1p100 ? libm::log(a) + 0x1.62e42fefa39efp-1 : libm::log1p(a + a * a / (1 + __builtin_sqrt(a * a + 1)));
+  const double r =
+      a > 0x1p100 ? libm::log(a) + 0x1.62e42fefa39efp-1 : libm::log1p(a + a * a / (1 + __builtin_sqrt(a * a + 1)));
   return __builtin_copysign(r, x);
 }
 static C128 acos(C128 a) {
@@ -316,11 +319,11 @@ static C128 sigmoid(C128 a) { return C128(1) / (C128(1) + exp(-a)); }
 
 }  // namespace complex128
 
-#define SCONCE_COMPLEX_FUNCTION(name)                                                                           \
-  [[maybe_unused]] static C128 name(C128 a) { return complex128::name(a); }                                     \
-  [[maybe_unused]] static C64 name(C64 a) {                                                                     \
-    const C128 r = complex128::name(C128(a.re, a.im));                                                          \
-    return {static_cast<float>(r.re), static_cast<float>(r.im)};                                                \
+#define SCONCE_COMPLEX_FUNCTION(name)                                       \
+  [[maybe_unused]] static C128 name(C128 a) { return complex128::name(a); } \
+  [[maybe_unused]] static C64 name(C64 a) {                                 \
+    const C128 r = complex128::name(C128(a.re, a.im));                      \
+    return {static_cast<float>(r.re), static_cast<float>(r.im)};            \
   }
 SCONCE_COMPLEX_FUNCTION(exp)
 SCONCE_COMPLEX_FUNCTION(exp2)

@@ -1,11 +1,12 @@
-// Vector math for F32 and F64 (vec.h): the same functions for eager loops, reductions and compiled code, so that all give
-// the same bits. No branches: NaN, infinities, zeros of both signs and denormals come out right through selects. Where
-// one test per vector finds an element outside the fast range (sin of a huge number, fmod with a huge quotient), a cold
-// function calls libm element by element. v3 and v4 give the same bits; v2 has no fma and may differ in the last ones.
+// Vector math for F32 and F64 (vec.h): the same functions for eager loops, reductions and compiled code, so that all
+// give the same bits. No branches: NaN, infinities, zeros of both signs and denormals come out right through selects.
+// Where one test per vector finds an element outside the fast range (sin of a huge number, fmod with a huge quotient),
+// a cold function calls libm element by element. v3 and v4 give the same bits; v2 has no fma and may differ in the last
+// ones.
 //
 // Largest errors in units of the last place (math_test.cpp checks them):
-//   exp, exp2 1.2, expm1 2.5, log 1, log1p 2, tanh 1.5, erf 1.5, sin and cos 2, tan 3.5, asin, acos 2.5, atan, atan2 3.2,
-//   sinh, cosh 3, asinh, acosh, atanh 4, pow, log2 and log10 of float 0.51, pow of double 1.2, fmod exact.
+//   exp, exp2 1.2, expm1 2.5, log 1, log1p 2, tanh 1.5, erf 1.5, sin and cos 2, tan 3.5, asin, acos 2.5, atan,
+//   atan2 3.2, sinh, cosh 3, asinh, acosh, atanh 4, pow, log2 and log10 of float 0.51, pow of double 1.2, fmod exact.
 // Through libm, element by element: double log2, log10, hypot; erfc; nextafter; double pow at v2.
 #pragma once
 
@@ -37,15 +38,15 @@ double nextafter(double, double) noexcept;
 }  // namespace libm
 
 // Element by element.
-#define SCONCE_BY_LIBM_1(name, V, function)                          \
-  SCONCE_VEC_COLD V name##_by_libm(V x) {                            \
-    for (int i = 0; i < lanes<V>; ++i) x[i] = libm::function(x[i]);  \
-    return x;                                                        \
+#define SCONCE_BY_LIBM_1(name, V, function)                         \
+  SCONCE_VEC_COLD V name##_by_libm(V x) {                           \
+    for (int i = 0; i < lanes<V>; ++i) x[i] = libm::function(x[i]); \
+    return x;                                                       \
   }
-#define SCONCE_BY_LIBM_2(name, V, function)                                \
-  SCONCE_VEC_COLD V name##_by_libm(V x, V y) {                             \
-    for (int i = 0; i < lanes<V>; ++i) x[i] = libm::function(x[i], y[i]);  \
-    return x;                                                              \
+#define SCONCE_BY_LIBM_2(name, V, function)                               \
+  SCONCE_VEC_COLD V name##_by_libm(V x, V y) {                            \
+    for (int i = 0; i < lanes<V>; ++i) x[i] = libm::function(x[i], y[i]); \
+    return x;                                                             \
   }
 
 template <class V>
@@ -113,8 +114,8 @@ SCONCE_VEC F64 nearest(F64 x, I64& n) {
 // 2^n for n in the range of normal numbers.
 SCONCE_VEC F32 power_of_two(I32 n) { return as_float((n + 127) << 23); }
 SCONCE_VEC F64 power_of_two(I64 n) { return as_float((n + 1023) << 52); }
-// p * 2^n in two steps, so that the result may be denormal or infinite. (n of F64 is halved as 32-bit integers: there is
-// no 64-bit arithmetic shift before AVX-512, and only its low bits matter.)
+// p * 2^n in two steps, so that the result may be denormal or infinite. (n of F64 is halved as 32-bit integers: there
+// is no 64-bit arithmetic shift before AVX-512, and only its low bits matter.)
 SCONCE_VEC F32 scale(F32 p, I32 n) {
   const I32 half = n >> 1;
   return p * power_of_two(half) * power_of_two(n - half);
@@ -276,7 +277,7 @@ SCONCE_VEC F32 erf_(F32 x) {
   const F32 z = w + 0x1.8p23f;
   const F32 p = polynomial(w - (z - 0x1.8p23f), erf_exp2_f32);
   const F32 large = 1 - as_float(as_bits(p) + (as_bits(z) << 23));  // the low bits of z are the integer: p 2^n
-  return copysign(a >= 0.925f ? large : small, x);  // NaN is small
+  return copysign(a >= 0.925f ? large : small, x);                  // NaN is small
 }
 SCONCE_VEC F64 erf_(F64 x) {
   const F64 a = abs(x);
@@ -419,7 +420,8 @@ SCONCE_VEC V acos_(V x) {
   using T = typename Lane<V>::T;
   constexpr T half_pi = static_cast<T>(0x1.921fb54442d18p0), pi = static_cast<T>(0x1.921fb54442d18p1);
   // What pi/2 and pi lose when rounded to T.
-  constexpr T half_rest = is_f32<V> ? static_cast<T>(0x1.921fb54442d18p0 - half_pi) : static_cast<T>(0x1.1a62633145c07p-54);
+  constexpr T half_rest =
+      is_f32<V> ? static_cast<T>(0x1.921fb54442d18p0 - half_pi) : static_cast<T>(0x1.1a62633145c07p-54);
   const V a = abs(x);
   const auto large = a > static_cast<T>(0.5);
   const V s = large ? static_cast<T>(0.5) * (1 - a) : a * a;
@@ -443,7 +445,8 @@ template <class V>
 SCONCE_VEC V atan2_(V y, V x) {
   using T = typename Lane<V>::T;
   constexpr T half_pi = static_cast<T>(0x1.921fb54442d18p0), pi = static_cast<T>(0x1.921fb54442d18p1);
-  constexpr T half_rest = is_f32<V> ? static_cast<T>(0x1.921fb54442d18p0 - half_pi) : static_cast<T>(0x1.1a62633145c07p-54);
+  constexpr T half_rest =
+      is_f32<V> ? static_cast<T>(0x1.921fb54442d18p0 - half_pi) : static_cast<T>(0x1.1a62633145c07p-54);
   const V ay = abs(y), ax = abs(x);
   const auto steep = ay > ax;
   V r = atan_ratio(steep ? ax : ay, steep ? ay : ax);
@@ -455,7 +458,8 @@ template <class V>
 SCONCE_VEC V atan_(V x) {
   using T = typename Lane<V>::T;
   constexpr T half_pi = static_cast<T>(0x1.921fb54442d18p0);
-  constexpr T half_rest = is_f32<V> ? static_cast<T>(0x1.921fb54442d18p0 - half_pi) : static_cast<T>(0x1.1a62633145c07p-54);
+  constexpr T half_rest =
+      is_f32<V> ? static_cast<T>(0x1.921fb54442d18p0 - half_pi) : static_cast<T>(0x1.1a62633145c07p-54);
   const V a = abs(x);
   const auto steep = a > 1;
   const V q = steep ? 1 / a : a;
@@ -507,7 +511,8 @@ SCONCE_VEC F64 pow_positive(F64 x, F64 y) {
   const Twice s = {s_high, (fma(-s_high, d.high, f) - s_high * d.low) / d.high};
   const Twice s2 = product(s, s);
   const Twice first = product(s, {splat<F64>(two_log2e_twice[0]), splat<F64>(two_log2e_twice[1])});
-  const Twice third = product(product(s, s2), {splat<F64>(two_thirds_log2e_twice[0]), splat<F64>(two_thirds_log2e_twice[1])});
+  const Twice third =
+      product(product(s, s2), {splat<F64>(two_thirds_log2e_twice[0]), splat<F64>(two_thirds_log2e_twice[1])});
   const F64 rest = s.high * s2.high * s2.high * polynomial(s2.high, pow_tail_f64);
   const Twice a = sum_ordered(first.high, third.high);
   const F64 a_low = a.low + (first.low + third.low + rest);
@@ -523,7 +528,8 @@ SCONCE_VEC F64 pow_positive(F64 x, F64 y) {
   I64 n;
   const F64 r = limited - nearest(limited, n);
   const F64 z = r * ln2_twice[0];
-  const F64 z_low = fma(r, splat<F64>(ln2_twice[0]), -z) + fma(r, splat<F64>(ln2_twice[1]), (inside ? w_low : F64{}) * ln2_twice[0]);
+  const F64 z_low =
+      fma(r, splat<F64>(ln2_twice[0]), -z) + fma(r, splat<F64>(ln2_twice[1]), (inside ? w_low : F64{}) * ln2_twice[0]);
   const F64 p = expm1_reduced(z);
   return scale(1 + (p + fma(p, z_low, z_low)), n);
 }
@@ -548,8 +554,8 @@ SCONCE_VEC V pow_(V x, V y) {
   return ((y == 0) | (x == 1)) ? one : r;
 }
 
-// Exact while the quotient fits the fraction: a - trunc(a / b) b has no rounding then, and the quotient is off by at most
-// one. Zeros, infinities, NaN and huge quotients go to libm.
+// Exact while the quotient fits the fraction: a - trunc(a / b) b has no rounding then, and the quotient is off by at
+// most one. Zeros, infinities, NaN and huge quotients go to libm.
 SCONCE_BY_LIBM_2(fmod, F32, fmodf)
 SCONCE_BY_LIBM_2(fmod, F64, fmod)
 template <class V>
@@ -604,11 +610,11 @@ SCONCE_BY_LIBM_2(nextafter, F64, nextafter)
 
 // --- the names that others use --------------------------------------------------------------------------------------
 
-#define SCONCE_MATH_1(name, template_name)                    \
-  SCONCE_VEC F32 name(F32 x) { return template_name(x); }     \
+#define SCONCE_MATH_1(name, template_name)                \
+  SCONCE_VEC F32 name(F32 x) { return template_name(x); } \
   SCONCE_VEC F64 name(F64 x) { return template_name(x); }
-#define SCONCE_MATH_2(name, template_name)                           \
-  SCONCE_VEC F32 name(F32 x, F32 y) { return template_name(x, y); }  \
+#define SCONCE_MATH_2(name, template_name)                          \
+  SCONCE_VEC F32 name(F32 x, F32 y) { return template_name(x, y); } \
   SCONCE_VEC F64 name(F64 x, F64 y) { return template_name(x, y); }
 SCONCE_MATH_1(exp, exp_)
 SCONCE_MATH_1(exp2, exp2_)

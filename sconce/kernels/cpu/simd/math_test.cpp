@@ -18,8 +18,8 @@ struct Reference {
   const char* name;
   long double (*one)(long double);
   long double (*two)(long double, long double);
-  double ulp32, ulp64;        // largest error allowed, with fma
-  double extra = 0.5;         // and this much more at v2
+  double ulp32, ulp64;  // largest error allowed, with fma
+  double extra = 0.5;   // and this much more at v2
 };
 
 long double remainder_python(long double a, long double b) {
@@ -28,36 +28,21 @@ long double remainder_python(long double a, long double b) {
 }
 
 const Reference kReferences[] = {
-    {"exp", std::exp, nullptr, 1.1, 1.2},
-    {"exp2", std::exp2, nullptr, 1.1, 1.2},
-    {"expm1", std::expm1, nullptr, 2.0, 2.5},
-    {"log", std::log, nullptr, 1.0, 1.0},
-    {"log2", std::log2, nullptr, 0.51, 1.0},
-    {"log10", std::log10, nullptr, 0.51, 2.0},
-    {"log1p", std::log1p, nullptr, 2.0, 2.0},
-    {"sin", std::sin, nullptr, 2.0, 2.0},
-    {"cos", std::cos, nullptr, 2.0, 2.0},
-    {"tan", std::tan, nullptr, 3.5, 3.5},
-    {"asin", std::asin, nullptr, 2.5, 2.5},
-    {"acos", std::acos, nullptr, 2.5, 2.5},
-    {"atan", std::atan, nullptr, 3.2, 3.2, 1.0},
-    {"sinh", std::sinh, nullptr, 3.0, 3.0},
-    {"cosh", std::cosh, nullptr, 3.0, 3.0},
-    {"tanh", std::tanh, nullptr, 1.5, 1.5},
-    {"asinh", std::asinh, nullptr, 4.0, 4.0},
-    {"acosh", std::acosh, nullptr, 4.0, 4.0},
-    {"atanh", std::atanh, nullptr, 4.0, 4.0},
-    {"erf", std::erf, nullptr, 1.5, 1.5},
-    {"erfc", std::erfc, nullptr, 5.0, 5.0},
-    {"sqrt", std::sqrt, nullptr, 0.5, 0.501, 0},
-    {"floor", std::floor, nullptr, 0, 0, 0},
-    {"ceil", std::ceil, nullptr, 0, 0, 0},
-    {"trunc", std::trunc, nullptr, 0, 0, 0},
-    {"round", std::nearbyint, nullptr, 0, 0, 0},
-    {"atan2", nullptr, std::atan2, 3.2, 3.2, 1.0},
-    {"pow", nullptr, std::pow, 0.51, 1.2},
-    {"fmod", nullptr, std::fmod, 0, 0, 0},
-    {"remainder", nullptr, remainder_python, 0.5, 0.501, 0},
+    {"exp", std::exp, nullptr, 1.1, 1.2},          {"exp2", std::exp2, nullptr, 1.1, 1.2},
+    {"expm1", std::expm1, nullptr, 2.0, 2.5},      {"log", std::log, nullptr, 1.0, 1.0},
+    {"log2", std::log2, nullptr, 0.51, 1.0},       {"log10", std::log10, nullptr, 0.51, 2.0},
+    {"log1p", std::log1p, nullptr, 2.0, 2.0},      {"sin", std::sin, nullptr, 2.0, 2.0},
+    {"cos", std::cos, nullptr, 2.0, 2.0},          {"tan", std::tan, nullptr, 3.5, 3.5},
+    {"asin", std::asin, nullptr, 2.5, 2.5},        {"acos", std::acos, nullptr, 2.5, 2.5},
+    {"atan", std::atan, nullptr, 3.2, 3.2, 1.0},   {"sinh", std::sinh, nullptr, 3.0, 3.0},
+    {"cosh", std::cosh, nullptr, 3.0, 3.0},        {"tanh", std::tanh, nullptr, 1.5, 1.5},
+    {"asinh", std::asinh, nullptr, 4.0, 4.0},      {"acosh", std::acosh, nullptr, 4.0, 4.0},
+    {"atanh", std::atanh, nullptr, 4.0, 4.0},      {"erf", std::erf, nullptr, 1.5, 1.5},
+    {"erfc", std::erfc, nullptr, 5.0, 5.0},        {"sqrt", std::sqrt, nullptr, 0.5, 0.501, 0},
+    {"floor", std::floor, nullptr, 0, 0, 0},       {"ceil", std::ceil, nullptr, 0, 0, 0},
+    {"trunc", std::trunc, nullptr, 0, 0, 0},       {"round", std::nearbyint, nullptr, 0, 0, 0},
+    {"atan2", nullptr, std::atan2, 3.2, 3.2, 1.0}, {"pow", nullptr, std::pow, 0.51, 1.2},
+    {"fmod", nullptr, std::fmod, 0, 0, 0},         {"remainder", nullptr, remainder_python, 0.5, 0.501, 0},
     {"hypot", nullptr, std::hypot, 0.51, 1.0},
 };
 
@@ -92,28 +77,60 @@ template <class T>
 std::vector<T> samples(size_t count, uint64_t seed) {
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   const T inf = std::numeric_limits<T>::infinity();
-  std::vector<T> x = {0,    -T(0), 1,   -1,  inf, -inf, std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::min(),
-                      std::numeric_limits<T>::denorm_min(), -std::numeric_limits<T>::denorm_min(),
-                      std::numeric_limits<T>::max(), std::numeric_limits<T>::lowest(), T(0.5), T(-0.5), T(2), T(88.72284),
-                      T(-87.33655), T(709.782712893384), T(-745.13321910194111), T(1e4), T(1e7), T(3), T(-3)};
+  std::vector<T> x = {0,
+                      -T(0),
+                      1,
+                      -1,
+                      inf,
+                      -inf,
+                      std::numeric_limits<T>::quiet_NaN(),
+                      std::numeric_limits<T>::min(),
+                      std::numeric_limits<T>::denorm_min(),
+                      -std::numeric_limits<T>::denorm_min(),
+                      std::numeric_limits<T>::max(),
+                      std::numeric_limits<T>::lowest(),
+                      T(0.5),
+                      T(-0.5),
+                      T(2),
+                      T(88.72284),
+                      T(-87.33655),
+                      T(709.782712893384),
+                      T(-745.13321910194111),
+                      T(1e4),
+                      T(1e7),
+                      T(3),
+                      T(-3)};
   uint64_t state = seed;
   while (x.size() < count) {
     const uint64_t r = random_bits(state);
     const T unit = static_cast<T>(static_cast<double>(random_bits(state) >> 11) * 0x1p-53);
     switch (r & 7) {
-      case 0: case 1: {
+      case 0:
+      case 1: {
         const Bits bits = static_cast<Bits>(random_bits(state));
         T v;
         std::memcpy(&v, &bits, sizeof v);
         x.push_back(v);
         break;
       }
-      case 2: x.push_back(std::round((unit - T(0.5)) * 64)); break;
-      case 3: x.push_back(unit * 2 - 1); break;
-      case 4: x.push_back(1 + (unit - T(0.5)) * T(0.01)); break;
-      case 5: x.push_back((unit - T(0.5)) * 20); break;
-      case 6: x.push_back((unit - T(0.5)) * 200); break;
-      default: x.push_back((unit - T(0.5)) * (sizeof(T) == 4 ? 20000 : 1500)); break;
+      case 2:
+        x.push_back(std::round((unit - T(0.5)) * 64));
+        break;
+      case 3:
+        x.push_back(unit * 2 - 1);
+        break;
+      case 4:
+        x.push_back(1 + (unit - T(0.5)) * T(0.01));
+        break;
+      case 5:
+        x.push_back((unit - T(0.5)) * 20);
+        break;
+      case 6:
+        x.push_back((unit - T(0.5)) * 200);
+        break;
+      default:
+        x.push_back((unit - T(0.5)) * (sizeof(T) == 4 ? 20000 : 1500));
+        break;
     }
   }
   return x;

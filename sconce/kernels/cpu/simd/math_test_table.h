@@ -2,10 +2,10 @@
 #pragma once
 
 // one(name) for functions of one argument, two(name) for those of two.
-#define SCONCE_MATH_FUNCTIONS(one, two)                                                                            \
-  one(exp) one(exp2) one(expm1) one(log) one(log2) one(log10) one(log1p) one(sin) one(cos) one(tan) one(asin)      \
-  one(acos) one(atan) one(sinh) one(cosh) one(tanh) one(asinh) one(acosh) one(atanh) one(erf) one(erfc) one(sqrt)  \
-  one(floor) one(ceil) one(trunc) one(round) two(atan2) two(pow) two(fmod) two(remainder) two(hypot)
+#define SCONCE_MATH_FUNCTIONS(one, two)                                                                               \
+  one(exp) one(exp2) one(expm1) one(log) one(log2) one(log10) one(log1p) one(sin) one(cos) one(tan) one(asin)         \
+      one(acos) one(atan) one(sinh) one(cosh) one(tanh) one(asinh) one(acosh) one(atanh) one(erf) one(erfc) one(sqrt) \
+          one(floor) one(ceil) one(trunc) one(round) two(atan2) two(pow) two(fmod) two(remainder) two(hypot)
 
 namespace sconce {
 

@@ -74,7 +74,8 @@ struct ComplexStream {
   const char* at;
   int64_t step;
 
-  __attribute__((always_inline)) ComplexStream(const char* p, int64_t group_step) : at(p), step(group_step / pairs_per_group) {}
+  __attribute__((always_inline)) ComplexStream(const char* p, int64_t group_step)
+      : at(p), step(group_step / pairs_per_group) {}
   template <class Z>
   __attribute__((always_inline)) Z next() {
     const Z z = load_complex(at, Z());
@@ -146,8 +147,8 @@ SCONCE_VEC I64 fmax(I64 a, I64 b) { return maximum(a, b); }
 SCONCE_VEC I32 fmin(I32 a, I32 b) { return minimum(a, b); }
 SCONCE_VEC I64 fmin(I64 a, I64 b) { return minimum(a, b); }
 
-// Shifts by a negative number or by the width and more: 0 to the left, the sign to the right. (A narrower dtype needs no
-// other limit: it is sign-extended on the way in and cut off on the way out.)
+// Shifts by a negative number or by the width and more: 0 to the left, the sign to the right. (A narrower dtype needs
+// no other limit: it is sign-extended on the way in and cut off on the way out.)
 template <class V>
 SCONCE_VEC V shift_left(V a, V b) {
   constexpr int bits = sizeof(typename Lane<V>::T) * 8;

@@ -24,8 +24,8 @@ namespace scalar {
   return libm::lgamma_r(x, &sign);
 }
 
-// The inverse of erf: a rough start (Winitzki's formula), then Halley's steps. Near 1 they work on 1 - erf, which has the
-// digits there.
+// The inverse of erf: a rough start (Winitzki's formula), then Halley's steps. Near 1 they work on 1 - erf, which has
+// the digits there.
 [[maybe_unused]] static double erfinv(double y) {
   const double a = __builtin_fabs(y);
   if (!(a < 1)) return a == 1 ? __builtin_copysign(__builtin_inf(), y) : __builtin_nan("");
@@ -56,21 +56,22 @@ namespace scalar {
   double series = 0;
   if (x < 1e17) {
     const double z = 1 / (x * x);
-    series = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+    series = z * (1.0 / 12 -
+                  z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   }
   return libm::log(x) - 0.5 / x - series + result;
 }
 
 }  // namespace scalar
 
-#define SCONCE_BY_SCALAR(name)                                                                         \
-  [[maybe_unused]] static __attribute__((noinline)) F64 name(F64 x) {                                  \
-    for (int i = 0; i < lanes<F64>; ++i) x[i] = scalar::name(x[i]);                                    \
-    return x;                                                                                          \
-  }                                                                                                    \
-  [[maybe_unused]] static __attribute__((noinline)) F32 name(F32 x) {                                  \
-    for (int i = 0; i < lanes<F32>; ++i) x[i] = static_cast<float>(scalar::name(x[i]));                \
-    return x;                                                                                          \
+#define SCONCE_BY_SCALAR(name)                                                          \
+  [[maybe_unused]] static __attribute__((noinline)) F64 name(F64 x) {                   \
+    for (int i = 0; i < lanes<F64>; ++i) x[i] = scalar::name(x[i]);                     \
+    return x;                                                                           \
+  }                                                                                     \
+  [[maybe_unused]] static __attribute__((noinline)) F32 name(F32 x) {                   \
+    for (int i = 0; i < lanes<F32>; ++i) x[i] = static_cast<float>(scalar::name(x[i])); \
+    return x;                                                                           \
   }
 SCONCE_BY_SCALAR(lgamma)
 SCONCE_BY_SCALAR(erfinv)

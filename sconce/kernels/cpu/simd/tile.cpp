@@ -231,11 +231,23 @@ constexpr TileKernels::Convert convert_for() {
 }
 
 // By DType number; 8 and 12 to 14 are not used.
-#define SCONCE_CONVERT_ROW(S)                                                                                       \
-  {convert_for<uint8_t, S>(), convert_for<int8_t, S>(), convert_for<int16_t, S>(), convert_for<int32_t, S>(),       \
-   convert_for<int64_t, S>(), convert_for<Float16, S>(), convert_for<float, S>(), convert_for<double, S>(),         \
-   nullptr, convert_for<Pair<float>, S>(), convert_for<Pair<double>, S>(), convert_for<Bool, S>(),                  \
-   nullptr, nullptr, nullptr, convert_for<BFloat16, S>()}
+#define SCONCE_CONVERT_ROW(S)      \
+  {convert_for<uint8_t, S>(),      \
+   convert_for<int8_t, S>(),       \
+   convert_for<int16_t, S>(),      \
+   convert_for<int32_t, S>(),      \
+   convert_for<int64_t, S>(),      \
+   convert_for<Float16, S>(),      \
+   convert_for<float, S>(),        \
+   convert_for<double, S>(),       \
+   nullptr,                        \
+   convert_for<Pair<float>, S>(),  \
+   convert_for<Pair<double>, S>(), \
+   convert_for<Bool, S>(),         \
+   nullptr,                        \
+   nullptr,                        \
+   nullptr,                        \
+   convert_for<BFloat16, S>()}
 
 struct Wide {  // 16 bytes, moved as they are
   uint64_t bits[2];
@@ -318,7 +330,8 @@ void transpose(void* out, int64_t out_stride, const void* in, int64_t in_stride,
   }
   const auto rest = [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
     for (int64_t c = c0; c < c1; ++c) {
-      for (int64_t r = r0; r < r1; ++r) __builtin_memcpy(d + r * out_stride + c * size, s + c * in_stride + r * size, size);
+      for (int64_t r = r0; r < r1; ++r)
+        __builtin_memcpy(d + r * out_stride + c * size, s + c * in_stride + r * size, size);
     }
   };
   rest(0, rows, whole_columns, columns);
@@ -432,9 +445,15 @@ void part_of_group(Loop loop, char* out, int out_size, const char* const* in, co
     }
     from[k] = padded[k];
     switch (in_size[k]) {
-      case 1: pad_group<uint8_t>(padded[k], in[k], n); break;
-      case 4: pad_group<uint32_t>(padded[k], in[k], n * 4); break;
-      case 8: pad_group<uint64_t>(padded[k], in[k], n * 8); break;
+      case 1:
+        pad_group<uint8_t>(padded[k], in[k], n);
+        break;
+      case 4:
+        pad_group<uint32_t>(padded[k], in[k], n * 4);
+        break;
+      case 8:
+        pad_group<uint64_t>(padded[k], in[k], n * 8);
+        break;
       default:  // complex128
         for (int i = 0; i < 4; ++i) __builtin_memcpy(padded[k] + 16 * i, in[k] + (i < n ? 16 * i : 0), 16);
     }
@@ -460,10 +479,22 @@ bool has_zero(const void* in, int64_t n) {
 }  // namespace
 
 extern const TileKernels tile_kernels = {
-    {SCONCE_CONVERT_ROW(uint8_t), SCONCE_CONVERT_ROW(int8_t), SCONCE_CONVERT_ROW(int16_t), SCONCE_CONVERT_ROW(int32_t),
-     SCONCE_CONVERT_ROW(int64_t), SCONCE_CONVERT_ROW(Float16), SCONCE_CONVERT_ROW(float), SCONCE_CONVERT_ROW(double),
-     {}, SCONCE_CONVERT_ROW(Pair<float>), SCONCE_CONVERT_ROW(Pair<double>), SCONCE_CONVERT_ROW(Bool),
-     {}, {}, {}, SCONCE_CONVERT_ROW(BFloat16)},
+    {SCONCE_CONVERT_ROW(uint8_t),
+     SCONCE_CONVERT_ROW(int8_t),
+     SCONCE_CONVERT_ROW(int16_t),
+     SCONCE_CONVERT_ROW(int32_t),
+     SCONCE_CONVERT_ROW(int64_t),
+     SCONCE_CONVERT_ROW(Float16),
+     SCONCE_CONVERT_ROW(float),
+     SCONCE_CONVERT_ROW(double),
+     {},
+     SCONCE_CONVERT_ROW(Pair<float>),
+     SCONCE_CONVERT_ROW(Pair<double>),
+     SCONCE_CONVERT_ROW(Bool),
+     {},
+     {},
+     {},
+     SCONCE_CONVERT_ROW(BFloat16)},
     {gather<uint8_t>, gather<uint16_t>, gather<uint32_t>, gather<uint64_t>, gather<Wide>},
     {scatter<uint8_t>, scatter<uint16_t>, scatter<uint32_t>, scatter<uint64_t>, scatter<Wide>},
     {transpose<uint8_t, Bytes16>, transpose<uint16_t, Words8>, transpose<uint32_t, Doubles4>,

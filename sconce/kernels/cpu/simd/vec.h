@@ -46,7 +46,7 @@ typedef SCONCE_VECTOR_OF(int16_t, SCONCE_VECTOR_BYTES) I16;
 typedef SCONCE_VECTOR_OF(uint16_t, SCONCE_VECTOR_BYTES) U16;
 typedef SCONCE_VECTOR_OF(uint32_t, SCONCE_VECTOR_BYTES) U32;
 typedef SCONCE_VECTOR_OF(uint64_t, SCONCE_VECTOR_BYTES) U64;
-typedef SCONCE_VECTOR_OF(float, SCONCE_VECTOR_BYTES / 2) F32Half;    // half a vector
+typedef SCONCE_VECTOR_OF(float, SCONCE_VECTOR_BYTES / 2) F32Half;  // half a vector
 typedef SCONCE_VECTOR_OF(int32_t, SCONCE_VECTOR_BYTES / 2) I32Half;
 
 // Lane<V>::T is the element, Mask the type of a comparison, Bits the signed integers of the same width.
@@ -67,6 +67,12 @@ SCONCE_LANE(U8, uint8_t, I8);
 SCONCE_LANE(I8, int8_t, I8);
 SCONCE_LANE(U32, uint32_t, I32);
 SCONCE_LANE(U64, uint64_t, I64);
+#if defined(__clang__)  // compares to vectors of long long and char
+typedef SCONCE_VECTOR_OF(long long, SCONCE_VECTOR_BYTES) ClangMask64;
+typedef SCONCE_VECTOR_OF(char, SCONCE_VECTOR_BYTES) ClangMask8;
+SCONCE_LANE(ClangMask64, long long, I64);
+SCONCE_LANE(ClangMask8, char, I8);
+#endif
 #undef SCONCE_LANE
 
 template <class V>
@@ -92,11 +98,12 @@ SCONCE_VEC V splat(typename Lane<V>::T x) {
   return x - V{};
 }
 
-// --- operations that GCC's vector types lack: the compiler's builtins, or generic ones where it has them ---------------
+// --- operations that GCC's vector types lack: the compiler's builtins, or generic ones where it has them
+// ---------------
 
 #if defined(__clang__)
-#define SCONCE_UNARY(name, builtin)                      \
-  SCONCE_VEC F32 name(F32 x) { return builtin(x); }      \
+#define SCONCE_UNARY(name, builtin)                 \
+  SCONCE_VEC F32 name(F32 x) { return builtin(x); } \
   SCONCE_VEC F64 name(F64 x) { return builtin(x); }
 SCONCE_UNARY(sqrt, __builtin_elementwise_sqrt)
 SCONCE_UNARY(floor, __builtin_elementwise_floor)
@@ -141,8 +148,8 @@ SCONCE_VEC Char16 load_low(const void* p) {
 
 #if SCONCE_ISA == 4
 typedef SCONCE_VECTOR_OF(long long, 64) LongLong8;
-#define SCONCE_ROUNDING(name, mode)                                                                                    \
-  SCONCE_VEC F32 name(F32 x) { return __builtin_ia32_rndscaleps_mask(x, mode, x, static_cast<uint16_t>(-1), 4); }      \
+#define SCONCE_ROUNDING(name, mode)                                                                               \
+  SCONCE_VEC F32 name(F32 x) { return __builtin_ia32_rndscaleps_mask(x, mode, x, static_cast<uint16_t>(-1), 4); } \
   SCONCE_VEC F64 name(F64 x) { return __builtin_ia32_rndscalepd_mask(x, mode, x, static_cast<uint8_t>(-1), 4); }
 SCONCE_ROUNDING(round, 8)
 SCONCE_ROUNDING(floor, 9)
@@ -175,7 +182,7 @@ SCONCE_VEC void store_mask(void* p, I64 m) {
 }
 
 #elif SCONCE_ISA == 3
-#define SCONCE_ROUNDING(name, mode)                                          \
+#define SCONCE_ROUNDING(name, mode)                                         \
   SCONCE_VEC F32 name(F32 x) { return __builtin_ia32_roundps256(x, mode); } \
   SCONCE_VEC F64 name(F64 x) { return __builtin_ia32_roundpd256(x, mode); }
 SCONCE_ROUNDING(round, 8)
@@ -214,7 +221,7 @@ SCONCE_VEC void store_mask(void* p, I64 m) {
 }
 
 #else
-#define SCONCE_ROUNDING(name, mode)                                       \
+#define SCONCE_ROUNDING(name, mode)                                      \
   SCONCE_VEC F32 name(F32 x) { return __builtin_ia32_roundps(x, mode); } \
   SCONCE_VEC F64 name(F64 x) { return __builtin_ia32_roundpd(x, mode); }
 SCONCE_ROUNDING(round, 8)
@@ -250,6 +257,10 @@ SCONCE_VEC void store_mask(void* p, I64 m) {
 
 // store_mask(p, m) writes one byte per lane, 0 or 1; load_mask<M>(p) reads such bytes (any byte but 0 is true).
 SCONCE_VEC void store_mask(void* p, I8 m) { store(p, (U8)m & 1); }
+#if defined(__clang__)
+SCONCE_VEC void store_mask(void* p, ClangMask64 m) { store_mask(p, (I64)m); }
+SCONCE_VEC void store_mask(void* p, ClangMask8 m) { store_mask(p, (I8)m); }
+#endif
 template <class M>
 SCONCE_VEC M load_mask(const void* p) {
   if constexpr (sizeof(typename Lane<M>::T) == 4) {
@@ -279,9 +290,7 @@ SCONCE_VEC F32 abs(F32 x) { return as_float(as_bits(x) & 0x7fffffff); }
 SCONCE_VEC F64 abs(F64 x) { return as_float(as_bits(x) & 0x7fffffffffffffff); }
 SCONCE_VEC I32 abs(I32 x) { return x < 0 ? -x : x; }
 SCONCE_VEC I64 abs(I64 x) { return x < 0 ? -x : x; }
-SCONCE_VEC F32 copysign(F32 x, F32 sign) {
-  return as_float((as_bits(x) & 0x7fffffff) | (as_bits(sign) & INT32_MIN));
-}
+SCONCE_VEC F32 copysign(F32 x, F32 sign) { return as_float((as_bits(x) & 0x7fffffff) | (as_bits(sign) & INT32_MIN)); }
 SCONCE_VEC F64 copysign(F64 x, F64 sign) {
   return as_float((as_bits(x) & 0x7fffffffffffffff) | (as_bits(sign) & INT64_MIN));
 }
@@ -297,14 +306,14 @@ SCONCE_VEC V select(typename Lane<V>::Mask m, V a, V b) {
 }
 
 // NaN on either side wins, as in torch.maximum; of two equal ones (0 and -0) the second is taken.
-#define SCONCE_MIN_MAX(V)                                                       \
-  SCONCE_VEC V maximum(V a, V b) { return ((a > b) | (a != a)) ? a : b; }       \
+#define SCONCE_MIN_MAX(V)                                                 \
+  SCONCE_VEC V maximum(V a, V b) { return ((a > b) | (a != a)) ? a : b; } \
   SCONCE_VEC V minimum(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
 SCONCE_MIN_MAX(F32)
 SCONCE_MIN_MAX(F64)
 #undef SCONCE_MIN_MAX
-#define SCONCE_MIN_MAX(V)                                    \
-  SCONCE_VEC V maximum(V a, V b) { return a > b ? a : b; }   \
+#define SCONCE_MIN_MAX(V)                                  \
+  SCONCE_VEC V maximum(V a, V b) { return a > b ? a : b; } \
   SCONCE_VEC V minimum(V a, V b) { return a < b ? a : b; }
 SCONCE_MIN_MAX(I32)
 SCONCE_MIN_MAX(I64)
