@@ -22,8 +22,8 @@ def identifier(name):
 
 
 def function_name(name):
-    """Of the typed function of an operator: namespaces of kernels have some of the names already (any, cpu)."""
-    return name + "_" if name in _KEYWORDS or name in ("any", "cpu", "cuda", "boxed", "script") else name
+    """Of the typed function of an operator: namespaces of kernels have some of the names already (cpu)."""
+    return name + "_" if name in _KEYWORDS or name in ("cpu", "cuda", "boxed", "script") else name
 
 
 def argument_type(text):
