@@ -17,8 +17,8 @@ int64_t rank_of(const Tensor& t) { return std::max<int64_t>(t.dim(), 1); }
 int64_t size_of(const Tensor& t, int64_t d) { return t.dim() == 0 ? 1 : t.sizes()[d]; }
 
 void check_gather(const Tensor& self, int64_t dim, const Tensor& index) {
-  check_index_dtype(index, "gather");
   if (index.numel() == 0) return;
+  check_index_dtype(index, "gather");
   SCONCE_CHECK(rank_of(self) == rank_of(index),
                "Index tensor must have the same number of dimensions as input tensor: index is {}, input is {}", index.sizes(),
                self.sizes());
@@ -31,7 +31,7 @@ void check_gather(const Tensor& self, int64_t dim, const Tensor& index) {
 
 // `src` may be undefined: a single value is scattered then.
 void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  check_index_dtype(index, "scatter");
+  if (index.numel() != 0) check_index_dtype(index, "scatter");
   if (src.defined())
     SCONCE_CHECK(self.dtype() == src.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype, got {} and {}",
                  dtype_name(self.dtype()), dtype_name(src.dtype()));

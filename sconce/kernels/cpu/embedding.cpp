@@ -77,34 +77,45 @@ void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, 
 }  // namespace sconce::cpu
 
 namespace sconce::any_device {
+namespace {
 
-// Rows of self that `indices` name and whose norm is larger are scaled down to max_norm.
+// Scales a row down to max_norm where its norm is larger.
+template <class T>
+void limit_norm(T* row, int64_t width, double max_norm, double norm_type) {
+  const bool largest = norm_type == std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (int64_t j = 0; j < width; ++j) {
+    const double a = std::abs(static_cast<double>(widened(row[j])));
+    sum = largest ? std::max(sum, a) : sum + std::pow(a, norm_type);
+  }
+  const double norm = largest ? sum : std::pow(sum, 1 / norm_type);
+  if (norm <= max_norm) return;
+  const double scale = max_norm / (norm + 1e-7);
+  for (int64_t j = 0; j < width; ++j) row[j] = narrowed<T>(static_cast<double>(widened(row[j])) * scale);
+}
+
+}  // namespace
+
 void embedding_renorm_(const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
   SCONCE_CHECK(self.dim() == 2, "embedding_renorm_: self must be a matrix, got {}", self.sizes());
   check_index_dtype(indices, "embedding_renorm_");
   if (!self.is_meta()) {
-    const Tensor places = contiguous_tensor(to_dtype(indices, DType::int64));
+    const Tensor places = contiguous_tensor(sconce::to_dtype(indices, DType::int64));
     const Tensor table = contiguous_tensor(self);
     const int64_t rows = self.sizes()[0], width = self.sizes()[1];
     std::vector<bool> done(static_cast<size_t>(rows), false);
-    for (int64_t i = 0; i < places.numel(); ++i) {
-      const int64_t row = places.data<int64_t>()[i];
-      SCONCE_CHECK_AS(index, 0 <= row && row < rows, "index out of range in self: {} of {} rows", row, rows);
-      if (done[row]) continue;
-      done[row] = true;
-      for_float(self.dtype(), [&]<class T>() {
-        T* values = table.data<T>() + row * width;
-        double sum = 0;
-        for (int64_t j = 0; j < width; ++j) {
-          const double a = std::abs(static_cast<double>(values[j]));
-          sum = norm_type == std::numeric_limits<double>::infinity() ? std::max(sum, a) : sum + std::pow(a, norm_type);
+    visit_dtype(self.dtype(), [&]<class T>() {
+      if constexpr (std::is_integral_v<T> || kIsComplex<T>) {
+        fail_as(ErrorKind::not_implemented, "\"embedding_renorm_\" not implemented for '{}'", dtype_legacy_name(self.dtype()));
+      } else {
+        for (int64_t i = 0; i < places.numel(); ++i) {
+          const int64_t row = places.data<int64_t>()[i];
+          SCONCE_CHECK_AS(index, 0 <= row && row < rows, "index out of range in self: {} of {} rows", row, rows);
+          if (!done[row]) limit_norm(table.data<T>() + row * width, width, max_norm, norm_type);
+          done[row] = true;
         }
-        const double norm = norm_type == std::numeric_limits<double>::infinity() ? sum : std::pow(sum, 1 / norm_type);
-        if (norm <= max_norm) return;
-        const auto scale = static_cast<T>(max_norm / (norm + 1e-7));
-        for (int64_t j = 0; j < width; ++j) values[j] *= scale;
-      });
-    }
+      }
+    });
     if (!table.is_same(self)) copy_tensor(self, table);
   }
   self.bump_version();

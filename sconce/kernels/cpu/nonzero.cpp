@@ -38,30 +38,31 @@ Tensor nonzero_positions(const Tensor& t) {
     const T* data = dense.data<T>();
     int64_t count = 0;
     each_nonzero(data, t.numel(), [&](int64_t) { ++count; });
-    Tensor out = empty_tensor({count, t.dim()}, DType::int64, t.device());
-    auto* row = out.data<int64_t>();
     const int64_t rank = t.dim();
-    if (rank == 0) return out;
+    if (count == 0 || rank == 0) return empty_tensor({count, rank}, DType::int64, t.device());
+    // Column by column: who asks for positions mostly uses one dimension at a time.
+    Tensor out = empty_strided_tensor({count, rank}, {1, count}, DType::int64, t.device());
+    auto* place = out.data<int64_t>();
     if (rank == 1) {
-      each_nonzero(data, t.numel(), [&](int64_t at) { *row++ = at; });
+      each_nonzero(data, t.numel(), [&](int64_t at) { *place++ = at; });
       return out;
     }
     const int64_t width = t.sizes()[rank - 1];
-    Dims place(static_cast<size_t>(rank), 0);
-    int64_t begin = 0;  // flat position of the row that `place` names
+    Dims row(static_cast<size_t>(rank), 0);
+    int64_t begin = 0;  // flat position at which `row` starts
     each_nonzero(data, t.numel(), [&](int64_t at) {
       if (at - begin >= width) {
         int64_t rows = (at - begin) / width;
         begin += rows * width;
         for (int64_t d = rank - 2; d >= 0 && rows > 0; --d) {
-          rows += place[d];
-          place[d] = rows % t.sizes()[d];
+          rows += row[d];
+          row[d] = rows % t.sizes()[d];
           rows /= t.sizes()[d];
         }
       }
-      for (int64_t d = 0; d < rank - 1; ++d) row[d] = place[d];
-      row[rank - 1] = at - begin;
-      row += rank;
+      for (int64_t d = 0; d < rank - 1; ++d) place[d * count] = row[d];
+      place[(rank - 1) * count] = at - begin;
+      ++place;
     });
     return out;
   });
@@ -76,7 +77,7 @@ std::vector<Tensor> nonzero_numpy(const Tensor& self) {
   const Tensor found = nonzero_positions(self.dim() == 0 ? make_view(self, {1}, {1}, self.storage_offset()) : self);
   std::vector<Tensor> out;
   for (int64_t d = 0; d < found.sizes()[1]; ++d)
-    out.push_back(make_view(found, {found.sizes()[0]}, {found.strides()[0]}, d));
+    out.push_back(make_view(found, {found.sizes()[0]}, {found.strides()[0]}, d * found.strides()[1]));
   return out;
 }
 
@@ -87,8 +88,7 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   if (self.is_meta()) return out;
   const Tensor found = nonzero_positions(self);
   const int64_t rows = std::min(size, found.sizes()[0]);
-  if (rows > 0 && self.dim() > 0)
-    std::memcpy(out.data(), found.data(), static_cast<size_t>(rows * self.dim()) * sizeof(int64_t));
+  copy_tensor(make_view(out, {rows, self.dim()}, out.strides(), 0), make_view(found, {rows, self.dim()}, found.strides(), 0));
   return out;
 }
 

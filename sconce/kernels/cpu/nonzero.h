@@ -5,7 +5,8 @@
 
 namespace sconce {
 
-// One row of indices (int64) per element, in row-major order of positions: [count, t.dim()]. Throws Error on Meta.
+// One row of indices (int64) per element, in row-major order of positions: [count, t.dim()], stored column by column.
+// Throws Error on Meta.
 Tensor nonzero_positions(const Tensor& t);
 
 }  // namespace sconce
