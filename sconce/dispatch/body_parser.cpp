@@ -8,6 +8,7 @@ namespace sconce::body {
 namespace {
 
 constexpr int kMaxDepth = 100;
+constexpr int kMaxLinks = 1000;  // of a chain like a + b + c: it is walked recursively
 constexpr std::string_view kReserved[] = {"and",  "as",    "assert", "break", "class", "continue", "def",   "del",
                                           "elif", "else",  "except", "for",   "from",  "global",   "if",    "import",
                                           "in",   "is",    "lambda", "not",   "or",    "pass",     "raise", "return",
@@ -126,7 +127,9 @@ class Parser {
     node.children.push_back(suite());
     if (at_word("elif")) {
       Node block = make(Kind::block);
+      if (++branches_ > kMaxLinks) wrong("fewer branches");
       block.children.push_back(branch());
+      --branches_;
       node.children.push_back(std::move(block));
     } else if (accept("else")) {
       node.children.push_back(suite());
@@ -334,12 +337,13 @@ class Parser {
   Node operand(int level) {
     if (level > kTightest) return unary();
     Node left = operand(level + 1);
-    while (true) {
+    for (int links = 0;; ++links) {
       const Level* found = nullptr;
       for (const Level& l : kBinary) {
         if (l.level == level && at_symbol(l.symbol)) found = &l;
       }
       if (!found) return left;
+      if (links == kMaxLinks) wrong("a shorter expression");
       Node node = make(Kind::binary);
       ++next_;
       node.op = found->op;
@@ -374,13 +378,16 @@ class Parser {
     if (!accept("**")) return base;
     node.op = Operator::pow;
     node.children.push_back(std::move(base));
+    if (++depth_ > kMaxDepth) wrong("a simpler expression");
     node.children.push_back(unary());
+    --depth_;
     return node;
   }
 
   Node postfix() {
     Node value = atom();
-    while (true) {
+    for (int links = 0;; ++links) {
+      if (links == kMaxLinks) wrong("a shorter expression");
       Node node = make(Kind::attribute);
       if (accept(".")) {
         if (!at(TokenKind::word)) wrong("a name");
@@ -563,6 +570,7 @@ class Parser {
   Program& program_;
   int depth_ = 0;
   int loops_ = 0;
+  int branches_ = 0;
 };
 
 }  // namespace

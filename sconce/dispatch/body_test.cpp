@@ -178,6 +178,17 @@ TEST(Body, shows_the_place_of_an_error) {
   EXPECT_NE(error_of("return " + std::string(5000, '(')).find("expected a simpler expression"), std::string::npos);
   EXPECT_NE(error_of("return " + std::string(5000, '-') + "1").find("expected a simpler expression"),
             std::string::npos);
+  std::string sum = "return 1", power = "return 1", calls = "return a", branches = "if a: pass\n";
+  for (int i = 0; i < 100000; ++i) {
+    sum += "+1";
+    power += "**1";
+    calls += "[0]";
+    branches += "elif a: pass\n";
+  }
+  EXPECT_NE(error_of(sum).find("expected a shorter expression"), std::string::npos);
+  EXPECT_NE(error_of(power).find("expected a simpler expression"), std::string::npos);
+  EXPECT_NE(error_of(calls).find("expected a shorter expression"), std::string::npos);
+  EXPECT_NE(error_of(branches).find("expected fewer branches"), std::string::npos);
 }
 
 TEST(Body, says_which_names_it_needs) {
