@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/allocator.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
@@ -151,6 +152,58 @@ Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t off
     view.impl()->extra->version_storage = base.impl()->extra->version_storage;
   }
   return view;
+}
+
+namespace {
+
+// What a view takes over from its base: dtype, device and backend; keys of modes and marks of the base do not pass on.
+uint64_t view_meta(const TensorImpl& base) {
+  constexpr uint64_t kKept = 0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt |
+                             TensorImpl::inference;
+  return (base.meta & (kKept | kBackendKeys.bits())) | TensorImpl::is_view;
+}
+
+Ref<TensorImpl> new_view(const TensorImpl& base, void* data) {
+  Ref<TensorImpl> t = new_impl();
+  t->meta = view_meta(base);
+  t->data = data;
+  t->storage = base.storage;
+  retain(t->storage);
+  t->autograd = nullptr;
+  t->python = nullptr;
+  t->extra = nullptr;
+  if (base.extra && base.extra->version_storage) [[unlikely]] {
+    t->extra = new Extra;
+    t->extra->version_storage = base.extra->version_storage;
+  }
+  return t;
+}
+
+}  // namespace
+
+Tensor make_view_unchecked(const Tensor& base, IntList sizes, IntList strides, int64_t offset) {
+  const TensorImpl& b = *base.impl();
+  Ref<TensorImpl> t = new_view(b, reinterpret_cast<void*>(reinterpret_cast<intptr_t>(b.storage->data) +
+                                                          offset * static_cast<int64_t>(base.item_size())));
+  write_geometry(*t, sizes, strides, plain_numel(sizes), fact_bits(sizes, strides));
+  return Tensor(std::move(t));
+}
+
+Tensor make_contiguous_view(const Tensor& base, IntList sizes) {
+  const size_t rank = sizes.size();
+  if (rank > TensorImpl::kInlineRank || rank == 4 || rank == 5 || base.numel() == 0)
+    return make_view_unchecked(base, sizes, dense_strides(sizes), base.storage_offset());
+  Ref<TensorImpl> t = new_view(*base.impl(), base.data());
+  t->meta |= static_cast<uint64_t>(rank) << TensorImpl::kRankAt | TensorImpl::contiguous | TensorImpl::dense;
+  t->numel = base.numel();
+  std::memset(t->dims, 0, sizeof t->dims);
+  int64_t step = 1;
+  for (size_t i = rank; i-- > 0;) {
+    t->dims[i] = sizes[i];
+    t->dims[rank + i] = step;
+    step *= sizes[i];
+  }
+  return Tensor(std::move(t));
 }
 
 Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat format) {

@@ -5,6 +5,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/views.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -16,7 +17,7 @@ using Tensors = std::vector<Tensor>;
 Tensor part(const Tensor& self, int64_t dim, int64_t from, int64_t length) {
   Dims sizes(self.sizes());
   sizes[dim] = length;
-  return make_view(self, sizes, self.strides(), self.storage_offset() + from * self.strides()[dim]);
+  return make_view_unchecked(self, sizes, self.strides(), self.storage_offset() + from * self.strides()[dim]);
 }
 
 // Parts of `size`, the last one smaller.
@@ -150,7 +151,7 @@ Tensors unbind_int(const Tensor& self, int64_t dim) {
   strides.erase(static_cast<size_t>(d));
   Tensors out;
   out.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) out.push_back(make_view(self, sizes, strides, self.storage_offset() + i * step));
+  for (int64_t i = 0; i < count; ++i) out.push_back(make_view_unchecked(self, sizes, strides, self.storage_offset() + i * step));
   return out;
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "sconce/base/small_vector.h"
-#include "sconce/tensor/tensor.h"
+#include "sconce/tensor/inner_view.h"
 
 namespace sconce {
 
@@ -20,7 +20,8 @@ ViewGeometry unsqueezed(const Tensor& t, int64_t dim);
 ViewGeometry transposed(const Tensor& t, int64_t dim0, int64_t dim1);
 ViewGeometry matrix_transposed(const Tensor& t);  // t(): at most two dimensions
 
-inline Tensor view_of(const Tensor& t, const ViewGeometry& g) { return make_view(t, g.sizes, g.strides, g.offset); }
+// A view with a geometry that was made from t's own and lies inside of it.
+inline Tensor view_of(const Tensor& t, const ViewGeometry& g) { return make_view_unchecked(t, g.sizes, g.strides, g.offset); }
 // A view with another dtype: sizes, strides and offset count its elements. Checked against the storage.
 Tensor view_of(const Tensor& t, DType dtype, const ViewGeometry& g);
 // New geometry for the tensor itself, as an in-place operation.

@@ -5,6 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/view_geometry.h"
+#include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -13,14 +14,28 @@ Tensor alias(const Tensor& self) { return view_of(self, geometry_of(self)); }
 Tensor detach(const Tensor& self) { return alias(self); }
 void detach_(const Tensor&) {}  // what there is to detach from belongs to autograd
 
+namespace {
+
+// Sizes without -1 that fit: what most calls ask for, known after one pass.
+bool fits_exactly(IntList size, int64_t numel) {
+  int64_t product = 1;
+  bool good = true;
+  for (int64_t s : size) good &= s > 0 && !__builtin_mul_overflow(product, s, &product);
+  return good && product == numel;
+}
+
+}  // namespace
+
 Tensor view(const Tensor& self, IntList size) {
+  if (self.is_contiguous() && fits_exactly(size, self.numel())) return make_contiguous_view(self, size);
   const Dims sizes = infer_size(size, self.numel());
+  if (self.is_contiguous() && self.numel() > 0) return make_contiguous_view(self, sizes);
   const std::optional<Dims> strides = view_strides(self.sizes(), self.strides(), sizes);
   SCONCE_CHECK(strides,
                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
                "contiguous subspaces). Use .reshape(...) instead: {} with strides {} is no view of {}",
                sizes, self.strides(), self.sizes());
-  return make_view(self, sizes, *strides, self.storage_offset());
+  return make_view_unchecked(self, sizes, *strides, self.storage_offset());
 }
 
 Tensor view_dtype(const Tensor& self, DType dtype) {
@@ -87,9 +102,10 @@ Tensor view_as_complex(const Tensor& self) {
 }
 
 Tensor reshape(const Tensor& self, IntList shape) {
+  if (self.is_contiguous() && fits_exactly(shape, self.numel())) return make_contiguous_view(self, shape);
   const Dims sizes = infer_size(shape, self.numel());
   if (const std::optional<Dims> strides = view_strides(self.sizes(), self.strides(), sizes))
-    return make_view(self, sizes, *strides, self.storage_offset());
+    return make_view_unchecked(self, sizes, *strides, self.storage_offset());
   const Tensor dense = contiguous_tensor(self);
   return make_tensor(Ref<Storage>::share(dense.storage()), self.dtype(), sizes, dense_strides(sizes), 0);
 }
@@ -241,7 +257,7 @@ Tensor expand(const Tensor& self, IntList size, bool) {
     g.sizes[i] = wanted;
     g.strides[i] = stride;
   }
-  return view_of(self, g);
+  return make_view(self, g.sizes, g.strides, g.offset);
 }
 
 Tensor as_strided(const Tensor& self, IntList size, IntList stride, std::optional<int64_t> storage_offset) {
