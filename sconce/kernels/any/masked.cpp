@@ -49,7 +49,12 @@ void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sourc
   check_no_internal_overlap(self);
   const Tensor wide = expand(mask, self.sizes(), false);
   if (!self.is_meta()) {
-    const Tensor shown = contiguous_tensor(wide), from = contiguous_tensor(source), to = contiguous_tensor(self);
+    const Tensor shown = contiguous_tensor(wide), to = contiguous_tensor(self);
+    Tensor from = contiguous_tensor(source);
+    if (from.storage() == self.storage()) {
+      from = empty_tensor(source.sizes(), source.dtype());
+      copy_tensor(from, source);
+    }
     const bool* m = shown.data<bool>();
     const int64_t count = count_true(m, shown.numel());
     SCONCE_CHECK(count <= from.numel(), "masked_scatter: expected number of elements in source ({}) to be at least the number of "

@@ -87,7 +87,9 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   const int64_t rank = self.dim() + 1, a = wrap_dim(dim1, rank), b = wrap_dim(dim2, rank);
   SCONCE_CHECK(a != b, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
   SCONCE_CHECK(self.dim() > 0, "diag_embed: self must have at least one dimension");
-  const int64_t side = self.sizes().back() + (offset < 0 ? -offset : offset);
+  int64_t side;
+  const bool overflow = offset == INT64_MIN || __builtin_add_overflow(self.sizes().back(), offset < 0 ? -offset : offset, &side);
+  SCONCE_CHECK(!overflow, "diag_embed: offset {} is out of range", offset);
   Dims sizes(self.sizes());
   sizes.pop_back();
   sizes.insert(static_cast<size_t>(std::min(a, b)), side);

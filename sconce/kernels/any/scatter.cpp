@@ -123,6 +123,8 @@ void check_index_vector(const Tensor& self, int64_t dim, const Tensor& index, co
                op, dtype_legacy_name(self.dtype()), dtype_legacy_name(source.dtype()));
   SCONCE_CHECK(source.dim() == 0 || dim < source.dim(), "{}(): Indexing dim {} is out of bounds of the source tensor with dim {}", op, dim,
                source.dim());
+  SCONCE_CHECK(rank_of(self) == rank_of(source), "{}(): self {} and source {} must have the same number of dimensions", op, self.sizes(),
+               source.sizes());
   SCONCE_CHECK(index.numel() == size_of(source, dim),
                "{}(): Number of indices ({}) should be equal to source.size(dim): ({}), for dim: {}", op, index.numel(),
                size_of(source, dim), dim);

@@ -43,6 +43,9 @@ void put_(const Tensor& self, const Tensor& index, const Tensor& source, bool ac
                "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, index.numel() = {}",
                source.numel(), index.numel());
   check_no_internal_overlap(self);
+  SCONCE_CHECK(self.storage() != source.storage() || source.numel() == 0,
+               "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+               "Please clone() the tensor before performing the operation");
   SCONCE_CHECK_AS(index, self.numel() > 0 || index.numel() == 0, "put_(): Tried to put elements into an empty tensor");
   if (!self.is_meta() && index.numel() > 0) {
     const Tensor to = contiguous_tensor(self), places = contiguous_tensor(index), from = contiguous_tensor(source);
