@@ -1,4 +1,5 @@
-// The compiled half of {fmt}. Debian ships it only as a shared library; compiled here, libsconce needs none at run time.
+// The compiled half of {fmt}. Debian ships it only as a shared library; compiled here, libsconce needs none at run
+// time.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
