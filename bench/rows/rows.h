@@ -15,10 +15,10 @@ namespace sconce::bench {
 
 // A row with its inputs made.
 class Work {
-public:
+ public:
   virtual ~Work();
-  virtual void run(int64_t calls) = 0; // the loop is inside, so that a call is
-                                       // timed without a call around it
+  virtual void run(int64_t calls) = 0;  // the loop is inside, so that a call is
+                                        // timed without a call around it
   virtual Tensor result() = 0;
 };
 
@@ -27,6 +27,6 @@ struct Row {
   std::function<std::unique_ptr<Work>()> make;
 };
 
-const std::vector<Row> &rows();
+const std::vector<Row>& rows();
 
-} // namespace sconce::bench
+}  // namespace sconce::bench

@@ -17,28 +17,23 @@
 namespace sconce::bench {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-double seconds_per_call(Work &work, int64_t calls) {
+double seconds_per_call(Work& work, int64_t calls) {
   const double start = now();
   work.run(calls);
   return (now() - start) / static_cast<double>(calls);
 }
 
 // The least time of one call, over batches of about a millisecond.
-double measure(Work &work, double seconds) {
+double measure(Work& work, double seconds) {
   int64_t calls = 1;
   double least = seconds_per_call(work, 1);
   while (least * static_cast<double>(calls) < 1e-3 && calls < 1 << 20) {
     calls *= 4;
     least = std::min(least, seconds_per_call(work, calls));
   }
-  for (const double end = now() + seconds; now() < end;)
-    least = std::min(least, seconds_per_call(work, calls));
+  for (const double end = now() + seconds; now() < end;) least = std::min(least, seconds_per_call(work, calls));
   return least;
 }
 
@@ -48,24 +43,22 @@ std::string number(double value) {
   return text;
 }
 
-std::string samples(const Tensor &result) {
+std::string samples(const Tensor& result) {
   const int64_t step = (result.numel() + 255) / 256;
   std::string json = "[";
   for (int64_t i = 0; i < result.numel(); i += step) {
-    if (i > 0)
-      json += ", ";
+    if (i > 0) json += ", ";
     json += number(result.data<float>()[i]);
   }
   return json + "]";
 }
 
 std::string info() {
-  return "{\"version\": \"" SCONCE_VERSION "\", \"compiler\": \"" __VERSION__
-         "\", \"cpu_level\": " +
+  return "{\"version\": \"" SCONCE_VERSION "\", \"compiler\": \"" __VERSION__ "\", \"cpu_level\": " +
          std::to_string(cpu_level()) + "}";
 }
 
-std::vector<std::string> split(const std::string &line) {
+std::vector<std::string> split(const std::string& line) {
   std::vector<std::string> words(1);
   for (char c : line) {
     if (c == '\t')
@@ -77,36 +70,29 @@ std::vector<std::string> split(const std::string &line) {
 }
 
 class Worker {
-public:
-  std::string answer(const std::string &line) {
+ public:
+  std::string answer(const std::string& line) {
     const std::vector<std::string> words = split(line);
-    if (words[0] == "info")
-      return info();
-    if (words.size() < 2)
-      throw std::runtime_error("no such command");
+    if (words[0] == "info") return info();
+    if (words.size() < 2) throw std::runtime_error("no such command");
     select(words[1]);
-    if (words[0] == "result")
-      return samples(work_->result());
-    if (words[0] != "time" || words.size() != 4)
-      throw std::runtime_error("no such command");
+    if (words[0] == "result") return samples(work_->result());
+    if (words[0] != "time" || words.size() != 4) throw std::runtime_error("no such command");
     set_num_threads(std::stoi(words[2]));
     return number(measure(*work_, std::stod(words[3])) * 1e9);
   }
 
-private:
+ private:
   // The last row's work is kept, since making 16 M floats takes longer than
   // using them.
-  void select(const std::string &name) {
-    if (name == selected_)
-      return;
+  void select(const std::string& name) {
+    if (name == selected_) return;
     work_.reset();
     selected_.clear();
-    for (const Row &row : rows()) {
-      if (row.name == name)
-        work_ = row.make();
+    for (const Row& row : rows()) {
+      if (row.name == name) work_ = row.make();
     }
-    if (!work_)
-      throw std::runtime_error("no such row");
+    if (!work_) throw std::runtime_error("no such row");
     selected_ = name;
   }
 
@@ -114,8 +100,8 @@ private:
   std::unique_ptr<Work> work_;
 };
 
-} // namespace
-} // namespace sconce::bench
+}  // namespace
+}  // namespace sconce::bench
 
 int main() {
   sconce::bench::Worker worker;
@@ -127,7 +113,7 @@ int main() {
     }
     try {
       std::puts(worker.answer(line).c_str());
-    } catch (const std::exception &error) {
+    } catch (const std::exception& error) {
       std::printf("error %s\n", error.what());
     }
     std::fflush(stdout);
