@@ -1,5 +1,4 @@
-// bench-rows: every row of bench/rows as a Google Benchmark, with 1 thread and,
-// for large work, with 2.
+// bench-rows: every row of bench/rows as a Google Benchmark, with 1 thread and, for large work, with 2.
 //   build/release/bin/bench-rows --benchmark_filter='add 8'
 #include <benchmark/benchmark.h>
 

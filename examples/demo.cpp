@@ -1,5 +1,4 @@
-// A first program: tensors, operators by function, by method and by name, and
-// what an error looks like.
+// A first program: tensors, operators by function, by method and by name, and what an error looks like.
 #include <cstdio>
 
 #include "sconce/base/error.h"

@@ -34,8 +34,7 @@ Row row(std::string name, Make make) {
           [make]() -> std::unique_ptr<Work> { return std::make_unique<CallWork<decltype(make())>>(make()); }};
 }
 
-// Floats in [low, 1): 24 bits of a multiplicative hash, the same in
-// peer_worker.py bit for bit.
+// Floats in [low, 1): 24 bits of a multiplicative hash, the same in peer_worker.py bit for bit.
 Tensor uniform(std::initializer_list<int64_t> sizes, uint32_t seed, float low = -1) {
   Tensor tensor = empty_tensor(sizes, DType::float32);
   float* data = tensor.data<float>();
@@ -46,8 +45,7 @@ Tensor uniform(std::initializer_list<int64_t> sizes, uint32_t seed, float low = 
   return tensor;
 }
 
-// `add` as the interpreter calls it: over Values, by the operator's entry in
-// the registry.
+// `add` as the interpreter calls it: over Values, by the operator's entry in the registry.
 class BoxedAdd {
  public:
   BoxedAdd(Tensor a, Tensor b) : a_(std::move(a)), b_(std::move(b)) {}

@@ -1,6 +1,5 @@
-// The rows of the benchmarks: pieces of work that Sconce and PyTorch are both
-// timed on. peer_worker.py has the same rows, by the same names and on the same
-// inputs, in PyTorch.
+// The rows of the benchmarks: pieces of work that Sconce and PyTorch are both timed on. peer_worker.py has the same
+// rows, by the same names and on the same inputs, in PyTorch.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,7 @@ namespace sconce::bench {
 class Work {
  public:
   virtual ~Work();
-  virtual void run(int64_t calls) = 0;  // the loop is inside, so that a call is
-                                        // timed without a call around it
+  virtual void run(int64_t calls) = 0;  // the loop is inside, so that a call is timed without a call around it
   virtual Tensor result() = 0;
 };
 

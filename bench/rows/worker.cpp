@@ -1,5 +1,4 @@
-// sconce-bench-rows: our half of the comparison with PyTorch. The commands are
-// those of peer_worker.py.
+// sconce-bench-rows: our half of the comparison with PyTorch. The commands are those of peer_worker.py.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -83,8 +82,7 @@ class Worker {
   }
 
  private:
-  // The last row's work is kept, since making 16 M floats takes longer than
-  // using them.
+  // The last row's work is kept, since making 16 M floats takes longer than using them.
   void select(const std::string& name) {
     if (name == selected_) return;
     work_.reset();
