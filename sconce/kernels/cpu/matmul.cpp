@@ -12,16 +12,16 @@ Matrix out_matrix(const Tensor& t) { return {t.data(), t.strides()[0], t.strides
 // One matrix of a batch.
 ConstMatrix item(const Tensor& t) { return {t.data(), t.strides()[1], t.strides()[2]}; }
 
-void check_numbers(const Tensor& t, const Scalar& beta, const Scalar& alpha) {
-  if (category(t.dtype()) >= Category::floating) return;
-  SCONCE_CHECK(!beta.is_real() && !alpha.is_real(),
-               "For integral input tensors, argument alpha and beta must not be floating point numbers");
+// Integer tensors take numbers as integers, cut towards zero.
+Scalar in_dtype(const Tensor& t, const Scalar& s) {
+  return category(t.dtype()) >= Category::floating || !s.is_real() ? s : Scalar(s.to_int());
 }
 
 // out = beta * self + alpha * product(out), where product writes `out`. With alpha 1 the product is added in the kernel.
 template <class Product>
-void add_product(const Tensor& self, const Scalar& beta, const Scalar& alpha, const Tensor& out, Product&& product) {
-  check_numbers(out, beta, alpha);
+void add_product(const Tensor& self, const Scalar& given_beta, const Scalar& given_alpha, const Tensor& out,
+                 Product&& product) {
+  const Scalar beta = in_dtype(out, given_beta), alpha = in_dtype(out, given_alpha);
   const bool reads_self = !beta.equals(0);
   if (alpha.equals(1)) {
     Epilogue epilogue;
