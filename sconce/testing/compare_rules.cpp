@@ -58,6 +58,8 @@ constexpr RuleLine kRules[] = {
      "scatter_reduce index_reduce segment_reduce _segment_reduce_backward index_put "
      "_unsafe_masked_index_put_accumulate "
      "histogram* _histogram* bincount"},
+    {Rule::accumulated, "PyTorch rounds the sum of exponentials to the dtype before it takes the logarithm",
+     "log_softmax _log_softmax"},
     {Rule::accumulated, "products of matrices",
      "mm bmm mv dot vdot inner matmul addmm addmv addbmm baddbmm addr linear bilinear _trilinear tensordot einsum kron "
      "chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "

@@ -108,6 +108,13 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
          });
 }
 
+// PyTorch updates these although their schemas do not say so.
+bool is_written_unsaid(const Schema& schema, const Argument& argument) {
+  const bool statistics = argument.name == "running_mean" || argument.name == "running_var";
+  return statistics && (schema.name == "aten::batch_norm" || schema.name == "aten::native_batch_norm" ||
+                        schema.name == "aten::instance_norm" || schema.name == "aten::_batch_norm_impl_index");
+}
+
 Difference compare_written(const Call& call, const std::vector<Value>& before, const Json& json,
                            const SafetensorsFile& tensors, Rule rule, bool strides) {
   const Json* mutated = find_member(json, "mutated");
@@ -120,7 +127,8 @@ Difference compare_written(const Call& call, const std::vector<Value>& before, c
       if (Difference d = compare_outputs(rule, before, got, wanted, strides)) {
         return fmt::format("'{}' after the call: {}", argument.name, *d);
       }
-    } else if (!argument.is_written()) {
+    } else if (!argument.is_written() &&
+               !argument.name.starts_with("running_")) {  // batch norms write those all the same
       const std::vector<Value> now = flatten({call.args[i]}), then = flatten({before[i]});
       for (size_t k = 0; k < now.size(); ++k) {
         if (now[k].is_tensor() && !same_bytes(now[k].to_tensor(), then[k].to_tensor())) {
@@ -227,6 +235,13 @@ class OperatorCases final : public CaseKind {
     try {
       const Call call = bind_call(*op, json, file.tensors());
       return options.meta ? run_on_meta(call, file, json) : run_on_cpu(call, file, json);
+    } catch (const Error& error) {
+      // What meta kernels say of calls whose result's size is in the data (a mask as index, one_hot without a number of
+      // classes).
+      const bool needs_data =
+          error.kind() == ErrorKind::not_implemented && error.message().find("depends on values") != std::string::npos;
+      if (options.meta && needs_data) return CaseResult::skip(fmt::format("data-dependent: {}", error.what()));
+      return CaseResult::failure(error.what());
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }
