@@ -482,7 +482,10 @@ class Translator:
             filled = list(args)
             for a in schema.arguments[len(args): last + 1]:
                 if a.name in keywords:
-                    filled.append(self._argument(keywords[a.name]))
+                    value = self._argument(keywords[a.name])
+                    if a.type == "Scalar?" and not (isinstance(keywords[a.name], ast.Name) and keywords[a.name].id in self.optional):
+                        value = f"std::optional<Scalar>({value})"  # a number alone might fit a bool of another overload
+                    filled.append(value)
                 elif a.default is not None:
                     default = cpp.default_value(a)
                     filled.append(f"{cpp.value_type(a.type)}{default}" if default.startswith("{") else default)

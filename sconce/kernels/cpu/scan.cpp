@@ -30,8 +30,17 @@ struct Product {
 };
 // log(exp(a) + exp(x))
 struct LogSum {
+  using Complex = std::complex<double>;
   template <class T>
-  static T start() { return -std::numeric_limits<T>::infinity(); }
+  static T start() {
+    if constexpr (std::is_same_v<T, Complex>) return -std::numeric_limits<double>::infinity();
+    else return -std::numeric_limits<T>::infinity();
+  }
+  static Complex step(Complex a, Complex x) {
+    const Complex low = x.real() < a.real() ? x : a, high = x.real() < a.real() ? a : x;
+    if (std::isinf(low.real()) && low.real() < 0) return high;
+    return std::log(std::exp(low - high) + 1.0) + high;
+  }
   template <class T>
   static T step(T a, T x) {
     const T low = std::isnan(x) || x < a ? x : a, high = std::isnan(x) || x > a ? x : a;
@@ -193,8 +202,10 @@ void scan_extreme(const Tensor& self, int64_t dim, const Tensor& values, const T
 void cumsum(const Tensor& self, int64_t dim, std::optional<DType>, const Tensor& out) { scan<Sum>(self, dim, out); }
 void cumprod(const Tensor& self, int64_t dim, std::optional<DType>, const Tensor& out) { scan<Product>(self, dim, out); }
 void logcumsumexp(const Tensor& self, int64_t dim, const Tensor& out) {
-  SCONCE_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"logcumsumexp\" not implemented for '{}'",
-                  dtype_legacy_name(self.dtype()));
+  SCONCE_CHECK_AS(not_implemented, category(self.dtype()) >= Category::floating,
+                  "\"logcumsumexp\" not implemented for '{}'", dtype_legacy_name(self.dtype()));
+  if (is_complex(self.dtype()))
+    return scan_in<LogSum, std::complex<double>, std::complex<double>>(DType::complex128, self, dim, out);
   if (self.dtype() == DType::float64) return scan_in<LogSum, double, double>(DType::float64, self, dim, out);
   scan_in<LogSum, float, double>(DType::float32, self, dim, out);
 }

@@ -37,6 +37,10 @@ void _softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
 void _log_softmax(const Tensor& self, int64_t dim, bool, const Tensor& out) {
   const SoftmaxKernels& k = softmax_kernels();
   const Tensor* in[] = {&self};
+  if (is_reduced_float(self.dtype())) {
+    const SoftmaxKernels::Rows rows = k.log_softmax_rows_16[self.dtype() == DType::float16];
+    return along_dim({rows, k.log_softmax_columns[0]}, DType::float32, in, dim, out);
+  }
   run("log_softmax", k.log_softmax_rows, k.log_softmax_columns, in, dim, out);
 }
 void _softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, DType, const Tensor& out) {

@@ -42,7 +42,10 @@ void softmax_rows(void* out, const void* const* in, int64_t rows, int64_t n) {
   }
 }
 
-template <class V>
+enum class Rounding { none, bfloat16, float16 };
+
+// Of the 16-bit floats PyTorch keeps the sum of a row in the dtype itself.
+template <class V, Rounding rounding = Rounding::none>
 void log_softmax_rows(void* out, const void* const* in, int64_t rows, int64_t n) {
   using T = typename Lane<V>::T;
   const T* x = static_cast<const T*>(in[0]);
@@ -52,7 +55,10 @@ void log_softmax_rows(void* out, const void* const* in, int64_t rows, int64_t n)
     const double total = sum_over<V>(n, [&](int64_t i, int64_t part) __attribute__((always_inline)) {
       return exp(load_some<V>(x + i, part) - top);
     });
-    const V level = splat<V>(static_cast<T>(log(splat<F64>(total))[0]));
+    V sum = splat<V>(static_cast<T>(total));
+    if constexpr (rounding == Rounding::bfloat16) sum = round_to_bfloat16(sum);
+    if constexpr (rounding == Rounding::float16) sum = round_to_float16(sum);
+    const V level = log(sum);
     for (int64_t i = 0; i < n; i += lanes<V>) {
       const int64_t part = n - i < lanes<V> ? n - i : lanes<V>;
       store_some(y + i, load_some<V>(x + i, part) - top - level, part);
@@ -146,6 +152,7 @@ void softmax_backward_columns(void* out, const void* const* in, int64_t n, int64
 extern const SoftmaxKernels softmax_kernels = {
     {softmax_rows<F32>, softmax_rows<F64>},
     {log_softmax_rows<F32>, log_softmax_rows<F64>},
+    {log_softmax_rows<F32, Rounding::bfloat16>, log_softmax_rows<F32, Rounding::float16>},
     {softmax_backward_rows<F32>, softmax_backward_rows<F64>},
     {log_softmax_backward_rows<F32>, log_softmax_backward_rows<F64>},
     {softmax_columns<F32, false>, softmax_columns<F64, false>},
