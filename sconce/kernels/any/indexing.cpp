@@ -14,6 +14,11 @@ void put(const Tensor& self, TensorList indices, const Tensor& values, bool accu
   SCONCE_CHECK(self.dtype() == values.dtype(),
                "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source",
                dtype_legacy_name(self.dtype()), dtype_legacy_name(values.dtype()));
+  if (self.is_meta()) {  // how many places a mask names is not known, so the values cannot be checked against it
+    for (const Tensor& index : indices) {
+      if (index.defined() && (index.dtype() == DType::bool_ || index.dtype() == DType::uint8)) return;
+    }
+  }
   const AdvancedIndex plan = plan_index(self, indices);
   SCONCE_CHECK(values.dim() <= static_cast<int64_t>(plan.result_sizes.size()) || values.numel() == 1,
                "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}", values.sizes(),

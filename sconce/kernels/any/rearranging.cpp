@@ -1,5 +1,6 @@
 // flip, triangles, diagonals: the elements of a tensor in other places of a new one.
 #include <algorithm>
+#include <cstring>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
@@ -55,6 +56,25 @@ void triangle_inplace(const Tensor& self, int64_t diagonal, bool lower) {
   self.bump_version();
 }
 
+// out[i] = in[n - 1 - i], a vector of 16 bytes at a time.
+template <class T>
+void reverse_row(T* out, const T* in, int64_t n) {
+  int64_t i = 0;
+  if constexpr (sizeof(T) <= 8) {
+    constexpr int kLanes = 16 / sizeof(T);
+    typedef T Vector __attribute__((vector_size(16)));
+    Vector order;
+    for (int k = 0; k < kLanes; ++k) order[k] = static_cast<T>(kLanes - 1 - k);
+    for (; i + kLanes <= n; i += kLanes) {
+      Vector v;
+      std::memcpy(&v, in + n - i - kLanes, 16);
+      v = __builtin_shuffle(v, order);
+      std::memcpy(out + i, &v, 16);
+    }
+  }
+  for (; i < n; ++i) out[i] = in[n - 1 - i];
+}
+
 }  // namespace
 
 namespace any_device {
@@ -78,6 +98,16 @@ Tensor flip(const Tensor& self, IntList dims) {
     strides[d] = -strides[d];
   }
   if (out.is_meta() || out.numel() == 0) return out;
+  const int64_t last = self.dim() - 1;
+  if (self.is_contiguous() && self.dim() > 0 && seen[last] && dims.size() == 1) {
+    const int64_t width = self.sizes()[last];
+    visit_item_size(self.dtype(), [&]<class T>() {
+      parallel_for(self.numel() / width, std::max<int64_t>(1, (1 << 15) / width), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) reverse_row(out.data<T>() + i * width, self.data<T>() + i * width, width);
+      });
+    });
+    return out;
+  }
   run_copy({out.sizes().data(), out.sizes().size()}, {out.data(), out.dtype(), out.strides().data()},
            {self.data<char>() + offset * static_cast<int64_t>(self.item_size()), self.dtype(), strides.data()});
   return out;

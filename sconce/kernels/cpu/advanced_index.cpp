@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
+#include <optional>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
@@ -73,44 +73,32 @@ std::vector<int64_t> offsets_of(IntList sizes, IntList strides, int64_t item) {
   return out;
 }
 
-// Offsets in bytes into self for every position of the index tensors; checks bounds.
-std::vector<int64_t> index_offsets(const AdvancedIndex& plan) {
-  int64_t count = 1;
-  for (int64_t s : plan.shape) count *= s;
-  std::vector<int64_t> out(static_cast<size_t>(count), 0);
-  const auto item = static_cast<int64_t>(plan.self.item_size());
-  for (size_t k = 0; k < plan.indices.size(); ++k) {
-    const int64_t d = plan.first + static_cast<int64_t>(k);
-    const int64_t size = plan.self.sizes()[d], step = plan.self.strides()[d] * item;
-    const Tensor index = contiguous_tensor(plan.indices[k]);
-    const auto* values = index.data<int64_t>();
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t v = values[i];
-      SCONCE_CHECK_AS(index, -size <= v && v < size, "index {} is out of bounds for dimension {} with size {}", v, d, size);
-      if (v < 0) v += size;
-      out[i] += v * step;
-    }
-  }
-  return out;
-}
+constexpr int64_t kChunk = 512;  // index positions whose offsets are computed at a time
 
 // The three groups of positions over which an indexed tensor and its dense counterpart are walked: the dimensions in
 // front, the index positions, the dimensions behind. The innermost dimensions behind that are dense on both sides are
 // one run.
-struct Walk {
-  std::vector<int64_t> self_before, self_index, self_after;
-  std::vector<int64_t> other_before, other_index, other_after;
-  int64_t run = 1;  // elements
+class Walk {
+ public:
+  std::vector<int64_t> self_after, other_after;  // offsets in bytes
+  int64_t run = 1;                               // elements
 
-  Walk(const AdvancedIndex& plan, const Tensor& other) {
+  Walk(const AdvancedIndex& plan, const Tensor& other) : item_(static_cast<int64_t>(plan.self.item_size())) {
     const Tensor& self = plan.self;
-    const auto item = static_cast<int64_t>(self.item_size());
     const auto first = static_cast<size_t>(plan.first), shaped = plan.shape.size();
     const size_t behind = first + plan.indices.size();  // first dimension of self behind the indexed ones
-    self_before = offsets_of(self.sizes().slice(0, first), self.strides().slice(0, first), item);
-    self_index = index_offsets(plan);
-    other_before = offsets_of(other.sizes().slice(0, first), other.strides().slice(0, first), item);
-    other_index = offsets_of(other.sizes().slice(first, shaped), other.strides().slice(first, shaped), item);
+    self_before_ = offsets_of(self.sizes().slice(0, first), self.strides().slice(0, first), item_);
+    other_before_ = offsets_of(other.sizes().slice(0, first), other.strides().slice(0, first), item_);
+    for (size_t k = 0; k < plan.indices.size(); ++k) {
+      indices_.push_back(contiguous_tensor(plan.indices[k]));
+      dims_.push_back({self.sizes()[first + k], self.strides()[first + k] * item_, static_cast<int64_t>(first + k)});
+    }
+    for (int64_t size : plan.shape) positions_ *= size;
+    const IntList sizes = other.sizes().slice(first, shaped), strides = other.strides().slice(first, shaped);
+    if (const std::optional<Dims> flat = view_strides(sizes, strides, {positions_}))
+      other_step_ = (*flat)[0] * item_;
+    else
+      other_index_ = offsets_of(sizes, strides, item_);
     size_t left = self.sizes().size() - behind;
     while (left > 0) {
       const size_t s = behind + left - 1, o = first + shaped + left - 1;
@@ -118,43 +106,78 @@ struct Walk {
       run *= self.sizes()[s];
       --left;
     }
-    self_after = offsets_of(self.sizes().slice(behind, left), self.strides().slice(behind, left), item);
-    other_after = offsets_of(other.sizes().slice(first + shaped, left), other.strides().slice(first + shaped, left), item);
+    self_after = offsets_of(self.sizes().slice(behind, left), self.strides().slice(behind, left), item_);
+    other_after = offsets_of(other.sizes().slice(first + shaped, left), other.strides().slice(first + shaped, left), item_);
   }
 
-  int64_t blocks() const { return static_cast<int64_t>(self_before.size() * self_index.size()); }
+  int64_t positions() const { return positions_; }
+  int64_t elements_per_position() const {
+    return run * static_cast<int64_t>(self_after.size()) * static_cast<int64_t>(self_before_.size());
+  }
+  bool single() const { return run == 1 && self_after.size() == 1; }
 
-  // body(self offset, other offset, runs) for blocks [begin, end).
+  // body(self offsets, other offsets, n, self base, other base) for chunks of the positions [begin, end).
   template <class Body>
   void each(int64_t begin, int64_t end, const Body& body) const {
-    const auto per_row = static_cast<int64_t>(self_index.size());
-    if (begin >= end) return;
-    int64_t b = begin / per_row, m = begin % per_row;
-    for (int64_t i = begin; i < end; ++i) {
-      body(self_before[b] + self_index[m], other_before[b] + other_index[m]);
-      if (++m == per_row) m = 0, ++b;
+    int64_t self_offsets[kChunk], other_offsets[kChunk];
+    for (int64_t at = begin; at < end; at += kChunk) {
+      const int64_t n = std::min(kChunk, end - at);
+      offsets(at, n, self_offsets);
+      for (int64_t i = 0; i < n; ++i) other_offsets[i] = other_index_.empty() ? (at + i) * other_step_ : other_index_[at + i];
+      for (size_t b = 0; b < self_before_.size(); ++b) body(self_offsets, other_offsets, n, self_before_[b], other_before_[b]);
     }
   }
+
+ private:
+  struct IndexedDim {
+    int64_t size, step, dim;
+  };
+
+  // Offsets in bytes into self for index positions [at, at + n); checks bounds.
+  void offsets(int64_t at, int64_t n, int64_t* out) const {
+    std::fill(out, out + n, 0);
+    for (size_t k = 0; k < indices_.size(); ++k) {
+      const IndexedDim& d = dims_[k];
+      const int64_t* values = indices_[k].data<int64_t>() + at;
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t v = values[i];
+        SCONCE_CHECK_AS(index, -d.size <= v && v < d.size, "index {} is out of bounds for dimension {} with size {}", v, d.dim, d.size);
+        out[i] += (v < 0 ? v + d.size : v) * d.step;
+      }
+    }
+  }
+
+  int64_t item_, positions_ = 1, other_step_ = 0;
+  std::vector<int64_t> self_before_, other_before_, other_index_;
+  std::vector<Tensor> indices_;
+  std::vector<IndexedDim> dims_;
 };
 
-template <class T>
-void copy_blocks(const Walk& walk, const char* from, char* to, bool from_self, int64_t begin, int64_t end) {
-  const bool single = walk.run == 1 && walk.self_after.size() == 1;
+// Moves what the positions [begin, end) name, from self or to it.
+template <class T, bool kFromSelf>
+void copy_positions(const Walk& walk, const char* from, char* to, int64_t begin, int64_t end) {
   const auto bytes = static_cast<size_t>(walk.run) * sizeof(T);
-  walk.each(begin, end, [&](int64_t self_offset, int64_t other_offset) {
-    const char* source = from + (from_self ? self_offset : other_offset);
-    char* target = to + (from_self ? other_offset : self_offset);
-    if (single) {
-      *reinterpret_cast<T*>(target) = *reinterpret_cast<const T*>(source);
+  const std::vector<int64_t>& source_after = kFromSelf ? walk.self_after : walk.other_after;
+  const std::vector<int64_t>& target_after = kFromSelf ? walk.other_after : walk.self_after;
+  walk.each(begin, end, [&](const int64_t* self_offsets, const int64_t* other_offsets, int64_t n, int64_t self_base, int64_t other_base) {
+    const char* source = from + (kFromSelf ? self_base : other_base);
+    char* target = to + (kFromSelf ? other_base : self_base);
+    const int64_t* source_offsets = kFromSelf ? self_offsets : other_offsets;
+    const int64_t* target_offsets = kFromSelf ? other_offsets : self_offsets;
+    if (walk.single()) {
+      for (int64_t i = 0; i < n; ++i)
+        *reinterpret_cast<T*>(target + target_offsets[i]) = *reinterpret_cast<const T*>(source + source_offsets[i]);
       return;
     }
-    const std::vector<int64_t>& source_after = from_self ? walk.self_after : walk.other_after;
-    const std::vector<int64_t>& target_after = from_self ? walk.other_after : walk.self_after;
-    for (size_t k = 0; k < source_after.size(); ++k) {
-      if (walk.run == 1)
-        *reinterpret_cast<T*>(target + target_after[k]) = *reinterpret_cast<const T*>(source + source_after[k]);
-      else
-        std::memcpy(target + target_after[k], source + source_after[k], bytes);
+    for (int64_t i = 0; i < n; ++i) {
+      for (size_t k = 0; k < source_after.size(); ++k) {
+        char* t = target + target_offsets[i] + target_after[k];
+        const char* s = source + source_offsets[i] + source_after[k];
+        if (walk.run == 1)
+          *reinterpret_cast<T*>(t) = *reinterpret_cast<const T*>(s);
+        else
+          std::memcpy(t, s, bytes);
+      }
     }
   });
 }
@@ -239,38 +262,32 @@ AdvancedIndex plan_index(const Tensor& self, TensorList given) {
 }
 
 void gather_index(const AdvancedIndex& plan, const Tensor& result) {
-  if (result.numel() == 0) {
-    index_offsets(plan);
-    return;
-  }
   const Walk walk(plan, result);
-  const int64_t per_block = walk.run * static_cast<int64_t>(walk.self_after.size());
   const auto* from = plan.self.data<char>();
   auto* to = result.data<char>();
   visit_item_size(result.dtype(), [&]<class T>() {
-    parallel_for(walk.blocks(), std::max<int64_t>(1, kParallelElements / per_block),
-                 [&](int64_t begin, int64_t end) { copy_blocks<T>(walk, from, to, true, begin, end); });
+    parallel_for(walk.positions(), std::max<int64_t>(1, kParallelElements / std::max<int64_t>(walk.elements_per_position(), 1)),
+                 [&](int64_t begin, int64_t end) { copy_positions<T, true>(walk, from, to, begin, end); });
   });
 }
 
 void put_index(const AdvancedIndex& plan, const Tensor& values, bool accumulate) {
-  if (values.numel() == 0) {
-    index_offsets(plan);
-    return;
-  }
   const Walk walk(plan, values);
   auto* to = plan.self.data<char>();
   const auto* from = values.data<char>();
   if (!accumulate) {
-    visit_item_size(values.dtype(), [&]<class T>() { copy_blocks<T>(walk, from, to, false, 0, walk.blocks()); });
+    visit_item_size(values.dtype(), [&]<class T>() { copy_positions<T, false>(walk, from, to, 0, walk.positions()); });
     return;
   }
   visit_dtype(values.dtype(), [&]<class T>() {
-    walk.each(0, walk.blocks(), [&](int64_t self_offset, int64_t other_offset) {
-      for (size_t k = 0; k < walk.self_after.size(); ++k) {
-        auto* target = reinterpret_cast<T*>(to + self_offset + walk.self_after[k]);
-        const auto* source = reinterpret_cast<const T*>(from + other_offset + walk.other_after[k]);
-        for (int64_t i = 0; i < walk.run; ++i) target[i] = add_elements(target[i], source[i]);
+    walk.each(0, walk.positions(), [&](const int64_t* self_offsets, const int64_t* other_offsets, int64_t n, int64_t self_base,
+                                       int64_t other_base) {
+      for (int64_t i = 0; i < n; ++i) {
+        for (size_t k = 0; k < walk.self_after.size(); ++k) {
+          auto* target = reinterpret_cast<T*>(to + self_base + self_offsets[i] + walk.self_after[k]);
+          const auto* source = reinterpret_cast<const T*>(from + other_base + other_offsets[i] + walk.other_after[k]);
+          for (int64_t j = 0; j < walk.run; ++j) target[j] = add_elements(target[j], source[j]);
+        }
       }
     });
   });
