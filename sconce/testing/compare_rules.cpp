@@ -35,12 +35,12 @@ constexpr RuleLine kRules[] = {
     {Rule::geometry, "what a tensor grows by is uninitialised", "resize resize_ resize_as resize_as_"},
 
     {Rule::exact, "uniform draws repeat PyTorch's bit by bit",
-     "rand rand_like uniform uniform_ randint randint_like randperm random random_"},
+     "rand rand_like uniform uniform_ bernoulli randint randint_like randperm random random_"},
     {Rule::distribution, "chooses by exponential draws, which the recording took from a third-party generator",
      "multinomial", draws_exponentials},
     {Rule::exact, "with replacement, one uniform draw a sample", "multinomial"},
     {Rule::distribution, "drawn by a third-party generator in the recording",
-     "bernoulli bernoulli_ exponential exponential_ dropout dropout_ native_dropout alpha_dropout alpha_dropout_ "
+     "bernoulli_ exponential exponential_ dropout dropout_ native_dropout alpha_dropout alpha_dropout_ "
      "feature_dropout feature_dropout_ feature_alpha_dropout feature_alpha_dropout_"},
     {Rule::distribution, "dropout was drawn by a third-party generator in the recording",
      "scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu", drops_out},
@@ -58,8 +58,6 @@ constexpr RuleLine kRules[] = {
      "scatter_reduce index_reduce segment_reduce _segment_reduce_backward index_put "
      "_unsafe_masked_index_put_accumulate "
      "histogram* _histogram* bincount"},
-    {Rule::accumulated, "PyTorch rounds the sum of exponentials to the dtype before it takes the logarithm",
-     "log_softmax _log_softmax"},
     {Rule::accumulated, "products of matrices",
      "mm bmm mv dot vdot inner matmul addmm addmv addbmm baddbmm addr linear bilinear _trilinear tensordot einsum kron "
      "chain_matmul conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution "

@@ -105,6 +105,7 @@ TEST(CompareRules, TableLines) {
   EXPECT_EQ(rule("aten::add"), Rule::close);
   EXPECT_EQ(rule("aten::empty_like"), Rule::geometry);
   EXPECT_EQ(rule("aten::uniform_"), Rule::exact);
+  EXPECT_EQ(rule("aten::bernoulli"), Rule::exact) << "a tensor of probabilities takes uniform draws";
   EXPECT_EQ(rule("aten::bernoulli_"), Rule::distribution);
   EXPECT_EQ(rule("aten::mm"), Rule::accumulated);
   EXPECT_EQ(rule("aten::upsample_nearest1d"), Rule::accumulated);
