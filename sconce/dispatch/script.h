@@ -225,6 +225,14 @@ inline Dims slice_of(IntList list, int64_t from, int64_t to) {
   to = std::clamp(to, from, n);
   return Dims(list.slice(static_cast<size_t>(from), static_cast<size_t>(to - from)));
 }
+inline std::vector<Tensor> slice_of(TensorList list, int64_t from, int64_t to) {
+  const auto n = static_cast<int64_t>(list.size());
+  if (from < 0) from = std::max<int64_t>(from + n, 0);
+  if (to < 0) to += n;
+  from = std::min(from, n);
+  to = std::clamp(to, from, n);
+  return list.slice(static_cast<size_t>(from), static_cast<size_t>(to - from)).vec();
+}
 inline Dims add(IntList a, IntList b) {
   Dims out(a);
   out.append(b);

@@ -1,24 +1,9 @@
-// Products and combinations of vectors.
 #include <algorithm>
 
 #include "sconce/base/error.h"
-#include "sconce/dispatch/glue.h"
-#include "sconce/generated/concatenation.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/tensor/tensor.h"
 
 namespace sconce::any_device {
-
-std::vector<Tensor> meshgrid(TensorList tensors);
-
-Tensor cartesian_prod(TensorList tensors) {
-  SCONCE_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
-  for (const Tensor& t : tensors)
-    SCONCE_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape {}", t.sizes());
-  if (tensors.size() == 1) return tensors[0];
-  std::vector<Tensor> columns;
-  for (const Tensor& grid : meshgrid(tensors)) columns.push_back(reshape(grid, {grid.numel()}));
-  return stack(columns, 1);
-}
 
 // Every choice of r of n numbers in lexicographic order, one after the other.
 Tensor sconce_combination_indices(int64_t n, int64_t r, bool with_replacement) {

@@ -1,7 +1,6 @@
-// Several tensors as one vector and back, and shapes as tensors.
+// Shapes as tensors.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/generated/concatenation.h"
 #include "sconce/kernels/any/views.h"
 
 namespace sconce::any_device {
@@ -16,22 +15,6 @@ Tensor _reshape_from_tensor(const Tensor& self, const Tensor& shape) {
   SCONCE_CHECK(shape.dim() == 1, "shape tensor must be one-dimensional, got {}", shape.sizes());
   const Tensor sizes = contiguous_tensor(sconce::to_dtype(shape, DType::int64));
   return reshape(self, IntList(sizes.data<int64_t>(), static_cast<size_t>(sizes.numel())));
-}
-
-Tensor flatten_dense_tensors(TensorList tensors) {
-  std::vector<Tensor> rows;
-  for (const Tensor& t : tensors) rows.push_back(reshape(t, {t.numel()}));
-  return sconce::cat(rows, 0);
-}
-
-std::vector<Tensor> unflatten_dense_tensors(const Tensor& flat, TensorList tensors) {
-  std::vector<Tensor> out;
-  int64_t at = 0;
-  for (const Tensor& t : tensors) {
-    out.push_back(reshape(slice_Tensor(flat, 0, at, at + t.numel(), 1), t.sizes()));
-    at += t.numel();
-  }
-  return out;
 }
 
 }  // namespace sconce::any_device
