@@ -1,9 +1,10 @@
 #include "sconce/kernels/pointwise.h"
 
-#include <cstring>
+#include <array>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/tensor/iterate.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
@@ -166,50 +167,87 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   return out;
 }
 
+// The dtypes whose memory a loop can read as it is, as Compute + 1; 0 for the others.
+constexpr auto kDirect = [] {
+  std::array<uint8_t, kDTypeSlots> table{};
+  for (DType t : {DType::float32, DType::float64, DType::int32, DType::int64, DType::bool_})
+    table[static_cast<size_t>(t)] = static_cast<uint8_t>(static_cast<int>(compute_type(t)) + 1);
+  return table;
+}();
+const int level = cpu_level() - 2;  // of the loops; the lowest until this file is initialised
+
+// Note [Whole blocks]
+// Memory that we allocate comes in blocks of 64 bytes. A tensor that is its storage from begin to end may be read, and if it
+// is fresh or the target also written, in whole groups: what lies behind its last element belongs to nobody.
+bool is_whole_block(const TensorImpl& t, int64_t bytes) {
+  return t.data == t.storage->data && static_cast<int64_t>(t.storage->nbytes) == bytes && t.storage->kind <= Storage::Kind::pooled;
+}
+
+bool same_sizes(const TensorImpl& a, const TensorImpl& b, int rank) {
+  for (int i = 0; i < rank; ++i) {
+    if (a.dims[i] != b.dims[i]) return false;
+  }
+  return true;
+}
+
+void run_contiguous(const PointwiseLoops& loops, Compute compute, const TensorImpl& out, const TensorImpl* const* in,
+                    const Param* params) {
+  constexpr int64_t kSmall = 2048;  // elements; more of them go to threads and streaming stores
+  const int64_t numel = out.numel;
+  if (numel == 0) return;
+  const int64_t item = compute == Compute::u8 ? 1 : compute == Compute::f64 || compute == Compute::i64 ? 8 : 4;
+  bool whole = numel <= kSmall && !loops.narrows && (loops.divisor_inputs | loops.divisor_params) == 0 &&
+               is_whole_block(out, loops.result == LoopResult::boolean ? numel : numel * item);
+  const void* data[kMaxLoopInputs];
+  int64_t step[kMaxLoopInputs];
+  for (int i = 0; i < loops.inputs; ++i) {
+    data[i] = in[i]->data;
+    step[i] = 64;
+    whole = whole && is_whole_block(*in[i], numel * item);
+  }
+  if (!whole) return run_dense(loops, compute, out.data, data, numel, params);
+  const Loop loop = loops.loops[level][static_cast<int>(compute)];
+  loop(static_cast<char*>(out.data), reinterpret_cast<const char* const*>(data), step, (numel * item + 63) / 64, params);
+}
+
 // The common case without a detour: contiguous operands of one shape and a dtype that has loops of its own. Returns false
 // when something is special; then the general way decides.
 bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Tensor* fresh, const Tensor* given) {
   const PointwiseLoops& loops = *rule.loops;
   const TensorImpl& a = *in[0]->impl();
-  if (rule.promoting_params != 0 || loops.mask_inputs != 0 || loops.result == LoopResult::real) return false;
-  if (!(a.meta & TensorImpl::contiguous) || (a.meta & 0xff & KeySet(Key::meta).bits())) return false;
   const DType dtype = in[0]->dtype();
-  if (rule.dtype == DTypeRule::floating ? !is_floating(dtype) : is_complex(dtype)) return false;
-  const Compute compute = compute_type(dtype);
-  if (dtype != DType::float32 && dtype != DType::float64 && dtype != DType::int64 && dtype != DType::int32 &&
-      dtype != DType::bool_)
-    return false;
-  const void* data[kMaxLoopInputs];
-  data[0] = a.data;
+  const uint8_t direct = kDirect[static_cast<size_t>(dtype)];
+  if ((rule.promoting_params | loops.mask_inputs) != 0 || loops.result == LoopResult::real || direct == 0) return false;
+  if (!(a.meta & TensorImpl::contiguous) || (a.meta & KeySet(Key::meta).bits())) return false;
+  if (rule.dtype == DTypeRule::floating && !is_floating(dtype)) return false;
+  const auto compute = static_cast<Compute>(direct - 1);
+  if (loops.loops[level][static_cast<int>(compute)] == nullptr) return false;
   const int rank = static_cast<int>(in[0]->dim());
   if (rank > TensorImpl::kInlineRank) return false;
+  const TensorImpl* operands[kMaxLoopInputs] = {&a};
   for (int i = 1; i < loops.inputs; ++i) {
     const TensorImpl& b = *in[i]->impl();
     constexpr uint64_t kSame = TensorImpl::kSameMask | TensorImpl::contiguous | TensorImpl::wrapped_number;
-    if (((a.meta ^ b.meta) & kSame) || a.numel != b.numel) return false;
-    if (std::memcmp(a.dims, b.dims, static_cast<size_t>(rank) * sizeof(int64_t)) != 0) return false;
-    data[i] = b.data;
+    if (((a.meta ^ b.meta) & kSame) || !same_sizes(a, b, rank)) return false;
+    operands[i] = &b;
   }
   Param params[kMaxLoopParams];
   for (int i = 0; i < loops.params; ++i) {
-    if ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral()) return false;
-    if (numbers[i].is_complex()) return false;
+    if (numbers[i].is_complex() || ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral())) return false;
     params[i] = to_param(numbers[i]);
   }
-  if (!has_loop(loops, dtype)) return false;
-  const DType result = result_dtype(loops, dtype);
+  const DType result = loops.result == LoopResult::boolean ? DType::bool_ : dtype;
   if (given) {
     const TensorImpl& o = *given->impl();
-    if (((a.meta ^ o.meta) & (TensorImpl::kSameMask | TensorImpl::contiguous)) || result != given->dtype() ||
-        a.numel != o.numel || std::memcmp(a.dims, o.dims, static_cast<size_t>(rank) * sizeof(int64_t)) != 0)
-      return false;
+    constexpr uint64_t kSame = TensorImpl::kSameMask & ~(0xffull << TensorImpl::kDTypeAt);
+    if (((a.meta ^ o.meta) & (kSame | TensorImpl::contiguous)) || result != given->dtype() || !same_sizes(a, o, rank)) return false;
     for (int i = 0; i < loops.inputs; ++i) check_no_partial_overlap(*given, *in[i]);
-    if (a.numel != 0) run_dense(loops, compute, o.data, data, a.numel, params);
+    run_contiguous(loops, compute, o, operands, params);
     given->bump_version();
     return true;
   }
-  *fresh = empty_tensor(in[0]->sizes(), result, in[0]->device());
-  if (a.numel != 0) run_dense(loops, compute, fresh->data(), data, a.numel, params);
+  *fresh = empty_same_shape(*in[0], result);
+  run_contiguous(loops, compute, *fresh->impl(), operands, params);
   return true;
 }
 

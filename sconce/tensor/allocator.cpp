@@ -16,8 +16,8 @@ namespace {
 // Size classes: 0..15 hold 64 * (c + 1) bytes; from 16 on, four steps per power of two, starting at 1 KiB.
 constexpr int kSmallClasses = 16;
 constexpr int kMediumClasses = 40;                                // up to 1 MiB
-constexpr int kThreadClasses = kSmallClasses + kMediumClasses;    // kept in thread lists
-constexpr int kClasses = kThreadClasses + 4 * 26;                 // up to 64 TiB
+constexpr int kListed = kSmallClasses + kMediumClasses;           // kept in thread lists
+constexpr int kClasses = kListed + 4 * 26;                        // up to 64 TiB
 constexpr size_t kSlabBytes = 64 * 1024;
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -34,10 +34,6 @@ int class_of(size_t bytes) {
   const int step = static_cast<int>((bytes - 1 - (size_t{1} << log2)) / quarter);
   return kSmallClasses + (log2 - 10) * 4 + step;
 }
-
-struct FreeBlock {
-  FreeBlock* next;
-};
 
 [[noreturn]] SCONCE_COLD void out_of_memory(size_t bytes) {
   fail("not enough memory: tried to allocate {} bytes", bytes);
@@ -58,7 +54,12 @@ void* system_allocate(size_t bytes) {
 
 #ifndef SCONCE_NO_POOLS
 
-// How many blocks a thread keeps per class before it gives half of them to the depot.
+using detail::FreeBlock;
+using detail::ThreadLists;
+static_assert(detail::kThreadClasses == kListed);
+static_assert(class_bytes(small_class(kSmallBlock)) == kSmallBlock);
+
+// A thread keeps at most two batches of a class; then one of them goes to the depot.
 constexpr int batch_of(int c) {
   if (c < kSmallClasses) return 64;
   const size_t bytes = class_bytes(c);
@@ -73,7 +74,7 @@ struct Batch {
 // Shared by all threads: full batches of small and medium blocks, single large blocks.
 struct Depot {
   std::mutex mutex;
-  std::vector<Batch> batches[kThreadClasses];
+  std::vector<Batch> batches[kListed];
   std::vector<void*> slabs;  // never given back: small blocks of many tensors share one
   struct Large {
     void* data;
@@ -90,13 +91,11 @@ Depot& depot() {
   return *d;
 }
 
-struct ThreadLists {
-  FreeBlock* head[kThreadClasses];
-  int count[kThreadClasses];
-  bool registered;
-  bool closed;  // the thread is ending: blocks go straight to the depot
-};
-thread_local constinit ThreadLists lists{};
+}  // namespace
+
+thread_local constinit ThreadLists detail::thread_lists{};
+
+namespace {
 
 void give_to_depot(int c, FreeBlock* head, int count) noexcept {
   Depot& d = depot();
@@ -110,11 +109,12 @@ void give_to_depot(int c, FreeBlock* head, int count) noexcept {
 
 struct ThreadExit {
   ~ThreadExit() {
+    ThreadLists& lists = detail::thread_lists;
     lists.closed = true;
-    for (int c = 0; c < kThreadClasses; ++c) {
+    for (int c = 0; c < kListed; ++c) {
       if (lists.head[c]) give_to_depot(c, lists.head[c], lists.count[c]);
       lists.head[c] = nullptr;
-      lists.count[c] = 0;
+      lists.count[c] = detail::kSmallLimit - 1;  // the next block that is freed is one too many
     }
   }
 };
@@ -122,24 +122,32 @@ struct ThreadExit {
 SCONCE_COLD void register_thread() {
   static thread_local ThreadExit on_exit;
   (void)&on_exit;
-  lists.registered = true;
+  detail::thread_lists.registered = true;
 }
 
-SCONCE_COLD void* refill(int c) {
-  if (!lists.registered && !lists.closed) register_thread();
+// Takes the first block, the others become the thread's.
+void* keep_rest(int c, FreeBlock* head, int count) {
+  ThreadLists& lists = detail::thread_lists;
+  if (!lists.closed) {
+    lists.head[c] = head->next;
+    lists.count[c] = count - 1;
+  } else if (head->next) {
+    give_to_depot(c, head->next, count - 1);
+  }
+  return head;
+}
+
+}  // namespace
+
+SCONCE_COLD void* detail::refill(int c) {
+  if (!thread_lists.registered && !thread_lists.closed) register_thread();
   Depot& d = depot();
   std::unique_lock lock(d.mutex);
   if (!d.batches[c].empty()) {
-    Batch batch = d.batches[c].back();
+    const Batch batch = d.batches[c].back();
     d.batches[c].pop_back();
     lock.unlock();
-    if (lists.closed) {
-      if (batch.head->next) give_to_depot(c, batch.head->next, batch.count - 1);
-      return batch.head;
-    }
-    lists.head[c] = batch.head->next;
-    lists.count[c] = batch.count - 1;
-    return batch.head;
+    return keep_rest(c, batch.head, batch.count);
   }
   if (c >= kSmallClasses) {
     lock.unlock();
@@ -151,23 +159,24 @@ SCONCE_COLD void* refill(int c) {
   const size_t bytes = class_bytes(c);
   const int total = static_cast<int>(kSlabBytes / bytes);
   FreeBlock* head = nullptr;
-  for (int i = total - 1; i > 0; --i) {
+  for (int i = total - 1; i >= 0; --i) {
     auto* block = reinterpret_cast<FreeBlock*>(slab + i * bytes);
     block->next = head;
     head = block;
   }
-  if (lists.closed) {
-    give_to_depot(c, head, total - 1);
-  } else {
-    lists.head[c] = head;
-    lists.count[c] = total - 1;
-  }
-  return slab;
+  return keep_rest(c, head, total);
 }
 
-SCONCE_COLD void spill(int c) noexcept {
+SCONCE_COLD void detail::spill(int c) noexcept {
+  ThreadLists& lists = thread_lists;
+  if (lists.closed) {
+    give_to_depot(c, lists.head[c], 1);
+    lists.head[c] = nullptr;
+    lists.count[c] = kSmallLimit - 1;
+    return;
+  }
   if (!lists.registered) register_thread();
-  // The older half goes, the blocks used last stay in cache.
+  // The older blocks go, those used last stay in cache.
   const int keep = batch_of(c);
   FreeBlock* last = lists.head[c];
   for (int i = 1; i < keep; ++i) last = last->next;
@@ -176,6 +185,8 @@ SCONCE_COLD void spill(int c) noexcept {
   give_to_depot(c, rest, lists.count[c] - keep);
   lists.count[c] = keep;
 }
+
+namespace {
 
 void* allocate_large(int c) {
   Depot& d = depot();
@@ -239,29 +250,19 @@ void set_cache_limit(size_t) {}
 Block allocate_block(size_t bytes) {
   if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
   const int c = class_of(bytes);
-  if (c < kThreadClasses) [[likely]] {
-    FreeBlock* block = lists.head[c];
-    if (block) [[likely]] {
-      lists.head[c] = block->next;
-      --lists.count[c];
-      return {block, static_cast<uint8_t>(c)};
-    }
-    return {refill(c), static_cast<uint8_t>(c)};
-  }
+  if (c < kListed) return {allocate_small(static_cast<uint8_t>(c)), static_cast<uint8_t>(c)};
   return {allocate_large(c), static_cast<uint8_t>(c)};
 }
 
 void free_block(void* data, uint8_t size_class) noexcept {
   const int c = size_class;
-  if (c >= kThreadClasses) return free_large(data, c);
+  if (c >= kListed) return free_large(data, c);
+  ThreadLists& lists = detail::thread_lists;
   auto* block = static_cast<FreeBlock*>(data);
-  if (lists.closed) [[unlikely]] {
-    block->next = nullptr;
-    return give_to_depot(c, block, 1);
-  }
   block->next = lists.head[c];
   lists.head[c] = block;
-  if (++lists.count[c] >= 2 * batch_of(c)) [[unlikely]] spill(c);
+  if (++lists.count[c] >= 2 * batch_of(c)) [[unlikely]]
+    detail::spill(c);
 }
 
 void release_cached_memory() {
@@ -272,15 +273,15 @@ void release_cached_memory() {
     std::lock_guard lock(d.mutex);
     large.swap(d.large);
     d.large_bytes = 0;
-    for (int c = kSmallClasses; c < kThreadClasses; ++c) {
+    for (int c = kSmallClasses; c < kListed; ++c) {
       medium.insert(medium.end(), d.batches[c].begin(), d.batches[c].end());
       d.batches[c].clear();
     }
   }
-  for (int c = kSmallClasses; c < kThreadClasses; ++c) {
-    medium.push_back({lists.head[c], lists.count[c]});
-    lists.head[c] = nullptr;
-    lists.count[c] = 0;
+  for (int c = kSmallClasses; c < kListed; ++c) {
+    medium.push_back({detail::thread_lists.head[c], detail::thread_lists.count[c]});
+    detail::thread_lists.head[c] = nullptr;
+    detail::thread_lists.count[c] = 0;
   }
   for (const auto& block : large) std::free(block.data);
   for (const Batch& batch : medium) {

@@ -29,6 +29,51 @@ void free_block(void* data, uint8_t size_class) noexcept;
 // What the class really holds: at least what was asked for.
 size_t block_capacity(uint8_t size_class) noexcept;
 
+// The same for a known size class below kThreadClasses, inline: what every small tensor is made of.
+inline constexpr size_t kSmallBlock = 1024;
+constexpr uint8_t small_class(size_t bytes) { return static_cast<uint8_t>(bytes == 0 ? 0 : (bytes - 1) / 64); }
+
+#ifdef SCONCE_NO_POOLS
+inline void* allocate_small(uint8_t size_class) { return allocate_block(size_t{64} * (size_class + 1)).data; }
+inline void free_small(void* data, uint8_t size_class) noexcept { free_block(data, size_class); }
+#else
+namespace detail {
+struct FreeBlock {
+  FreeBlock* next;
+};
+inline constexpr int kThreadClasses = 56;
+inline constexpr int kSmallLimit = 128;  // blocks of one class that a thread keeps
+struct ThreadLists {
+  FreeBlock* head[kThreadClasses];
+  int count[kThreadClasses];
+  bool registered;
+  bool closed;  // the thread is ending: counts are at their limits, so that every block goes straight to the depot
+};
+extern thread_local constinit ThreadLists thread_lists;
+void* refill(int size_class);
+void spill(int size_class) noexcept;
+}  // namespace detail
+
+inline void* allocate_small(uint8_t size_class) {
+  detail::ThreadLists& lists = detail::thread_lists;
+  detail::FreeBlock* block = lists.head[size_class];
+  if (!block) [[unlikely]]
+    return detail::refill(size_class);
+  lists.head[size_class] = block->next;
+  --lists.count[size_class];
+  return block;
+}
+
+inline void free_small(void* data, uint8_t size_class) noexcept {
+  detail::ThreadLists& lists = detail::thread_lists;
+  auto* block = static_cast<detail::FreeBlock*>(data);
+  block->next = lists.head[size_class];
+  lists.head[size_class] = block;
+  if (++lists.count[size_class] >= detail::kSmallLimit) [[unlikely]]
+    detail::spill(size_class);
+}
+#endif
+
 // Gives all cached blocks of this thread, the depot and the large cache back to the system.
 SCONCE_API void release_cached_memory();
 // Bytes of large blocks that are kept when freed (default 1 GiB).

@@ -11,29 +11,30 @@ namespace {
 
 constexpr size_t kInlineBytes = 960;  // header and data together are one 1 KiB block at most
 
+// The header, with room for small data behind it.
 Storage* make_header(size_t extra_bytes) {
-  const Block block = allocate_block(sizeof(Storage) + extra_bytes);
-  auto* s = new (block.data) Storage;
-  s->block_class = block.size_class;
+  const uint8_t size_class = small_class(sizeof(Storage) + extra_bytes);
+  auto* s = new (allocate_small(size_class)) Storage;
+  s->block_class = size_class;
   return s;
 }
 
 }  // namespace
 
 Ref<Storage> make_storage(size_t nbytes, Device device) {
+  if (device.type == DeviceType::cpu && nbytes <= kInlineBytes) [[likely]] {
+    Storage* s = make_header(nbytes);
+    s->kind = Storage::Kind::inline_;
+    s->data = s + 1;
+    s->nbytes = nbytes;
+    s->device = device;
+    return Ref<Storage>::adopt(s);
+  }
   SCONCE_CHECK(device.type != DeviceType::cuda, "cannot allocate on device {}: this build has no CUDA", to_string(device));
   if (device.type == DeviceType::meta) {
     Storage* s = make_header(0);
     s->kind = Storage::Kind::none;
     s->data = nullptr;
-    s->nbytes = nbytes;
-    s->device = device;
-    return Ref<Storage>::adopt(s);
-  }
-  if (nbytes <= kInlineBytes) {
-    Storage* s = make_header(nbytes);
-    s->kind = Storage::Kind::inline_;
-    s->data = s + 1;
     s->nbytes = nbytes;
     s->device = device;
     return Ref<Storage>::adopt(s);
@@ -106,10 +107,10 @@ void resize_storage(Storage& s, size_t nbytes) {
 }
 
 void destroy(Storage* s) noexcept {
-  free_data(*s);
+  if (s->kind != Storage::Kind::inline_) free_data(*s);
   const uint8_t block_class = s->block_class;
   s->~Storage();
-  free_block(s, block_class);
+  free_small(s, block_class);
 }
 
 }  // namespace sconce

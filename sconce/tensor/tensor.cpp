@@ -23,16 +23,9 @@ KeySet backend_key(Device device) {
   fail("unknown device type {}", static_cast<int>(device.type));
 }
 
-#ifdef SCONCE_NO_POOLS
-constexpr uint8_t kImplClass = 2;
-#else
-constexpr uint8_t kImplClass = (sizeof(TensorImpl) - 1) / 64;
-#endif
+constexpr uint8_t kImplClass = small_class(sizeof(TensorImpl));
 
-Ref<TensorImpl> new_impl() {
-  void* memory = allocate_block(sizeof(TensorImpl)).data;
-  return Ref<TensorImpl>::adopt(new (memory) TensorImpl);
-}
+Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (allocate_small(kImplClass)) TensorImpl); }
 
 uint64_t base_meta(DType dtype, Device device) {
   SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
@@ -107,7 +100,7 @@ void destroy(TensorImpl* impl) noexcept {
   release(impl->storage);
   delete impl->extra;
   impl->~TensorImpl();
-  free_block(impl, kImplClass);
+  free_small(impl, kImplClass);
 }
 
 int64_t Tensor::size(int64_t d) const {
@@ -206,35 +199,51 @@ Tensor make_contiguous_view(const Tensor& base, IntList sizes) {
   return Tensor(std::move(t));
 }
 
+namespace {
+
+// A contiguous tensor of a rank whose facts need no looking at: strides are written in place.
+Tensor new_contiguous(const int64_t* sizes, size_t rank, int64_t numel, uint64_t meta, Ref<Storage> storage) {
+  Ref<TensorImpl> t = new_impl();
+  t->meta = meta | static_cast<uint64_t>(rank) << TensorImpl::kRankAt | TensorImpl::contiguous | TensorImpl::dense;
+  t->data = storage->data;
+  t->numel = numel;
+  t->storage = storage.leak();
+  t->autograd = nullptr;
+  t->python = nullptr;
+  t->extra = nullptr;
+  std::memset(t->dims, 0, sizeof t->dims);
+  int64_t step = 1;
+  for (size_t i = rank; i-- > 0;) {
+    t->dims[i] = sizes[i];
+    t->dims[rank + i] = step;
+    step *= sizes[i];
+  }
+  return Tensor(std::move(t));
+}
+
+// Ranks 4 and 5 may also be channels_last, and more than 8 dimensions live elsewhere.
+bool is_plain_rank(size_t rank) { return rank <= TensorImpl::kInlineRank && rank != 4 && rank != 5; }
+
+}  // namespace
+
 Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat format) {
   const int64_t numel = checked_numel(sizes);
-  if (format == MemoryFormat::contiguous && sizes.size() <= TensorImpl::kInlineRank && sizes.size() != 4 &&
-      sizes.size() != 5 && numel != 0) [[likely]] {
-    // The common case without a detour: strides are written in place, all facts are known.
-    const size_t rank = sizes.size();
-    const uint64_t meta = base_meta(dtype, device) | static_cast<uint64_t>(rank) << TensorImpl::kRankAt |
-                          TensorImpl::contiguous | TensorImpl::dense;
-    Ref<Storage> storage = make_storage(bytes_for(numel, dtype), device);
-    Ref<TensorImpl> t = new_impl();
-    t->meta = meta;
-    t->data = storage->data;
-    t->numel = numel;
-    t->storage = storage.leak();
-    t->autograd = nullptr;
-    t->python = nullptr;
-    t->extra = nullptr;
-    std::memset(t->dims, 0, sizeof t->dims);
-    int64_t step = 1;
-    for (size_t i = rank; i-- > 0;) {
-      t->dims[i] = sizes[i];
-      t->dims[rank + i] = step;
-      step *= sizes[i] > 1 ? sizes[i] : 1;
-    }
-    return Tensor(std::move(t));
+  if (format == MemoryFormat::contiguous && is_plain_rank(sizes.size()) && numel != 0) [[likely]] {
+    const uint64_t meta = base_meta(dtype, device);
+    return new_contiguous(sizes.data(), sizes.size(), numel, meta, make_storage(bytes_for(numel, dtype), device));
   }
   SCONCE_CHECK(format != MemoryFormat::preserve, "memory format preserve needs a tensor to take it from");
   const Dims strides = dense_strides(sizes, format);
   return make_tensor_unchecked(make_storage(bytes_for(numel, dtype), device), dtype, sizes, strides, 0);
+}
+
+Tensor empty_same_shape(const Tensor& like, DType dtype) {
+  const TensorImpl& t = *like.impl();
+  const auto rank = static_cast<size_t>(like.dim());
+  if (!is_plain_rank(rank) || t.numel == 0) return empty_tensor(like.sizes(), dtype, like.device());
+  constexpr uint64_t kDevice = 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
+  const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) | static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt;
+  return new_contiguous(t.dims, rank, t.numel, meta, make_storage(bytes_for(t.numel, dtype), like.device()));
 }
 
 Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device) {

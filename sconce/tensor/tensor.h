@@ -158,6 +158,8 @@ SCONCE_API Tensor make_view(const Tensor& base, IntList sizes, IntList strides, 
 // Uninitialised tensors: contiguous in the given format, or with the given strides (which need not be dense).
 SCONCE_API Tensor empty_tensor(IntList sizes, DType dtype, Device device = {},
                                MemoryFormat format = MemoryFormat::contiguous);
+// Contiguous, with the shape and device of a tensor that exists.
+Tensor empty_same_shape(const Tensor& like, DType dtype);
 SCONCE_API Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device = {});
 // A 0-dim CPU tensor with the value, marked as wrapped number when it stands for a Python number.
 SCONCE_API Tensor scalar_tensor_of(const Scalar& value, DType dtype, Device device = {});
