@@ -42,13 +42,9 @@ Dims ordered_strides(IntList sizes, const Dims* strides, int inputs) {
 namespace {
 
 Param to_param(const Scalar& s) {
-  switch (s.tag()) {
-    case Scalar::Tag::boolean:
-    case Scalar::Tag::integer: return Param::from_int(s.to_int());
-    case Scalar::Tag::real: return Param::from_float(s.to_double());
-    case Scalar::Tag::complex: return Param::from_complex(s.to_complex().real(), s.to_complex().imag());
-  }
-  fail("unknown scalar tag");
+  if (s.is_integral() || s.is_bool()) return Param::from_int(s.integer());
+  if (s.is_real()) return Param::from_float(s.real());
+  return Param::from_complex(s.to_complex().real(), s.to_complex().imag());
 }
 
 DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {
@@ -241,7 +237,9 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
     const TensorImpl& o = *given->impl();
     constexpr uint64_t kSame = TensorImpl::kSameMask & ~(0xffull << TensorImpl::kDTypeAt);
     if (((a.meta ^ o.meta) & (kSame | TensorImpl::contiguous)) || result != given->dtype() || !same_sizes(a, o, rank)) return false;
-    for (int i = 0; i < loops.inputs; ++i) check_no_partial_overlap(*given, *in[i]);
+    for (int i = 0; i < loops.inputs; ++i) {
+      if (operands[i]->storage == o.storage) check_no_partial_overlap(*given, *in[i]);
+    }
     run_contiguous(loops, compute, o, operands, params);
     given->bump_version();
     return true;
