@@ -45,6 +45,8 @@ void define_options(CLI::App& app, Options& o) {
   app.add_flag("--failures", o.failures, "List failed cases: file, case, operator, what differs");
   app.add_flag("--missing", o.missing, "List missing operators by number of cases");
   app.add_flag("--meta", o.suite.run.meta, "Run on Meta tensors: shapes, dtypes and strides only");
+  app.add_flag("--strided", o.suite.run.strided,
+               "Give every argument another memory layout; the values must be the same");
   app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
   app.add_option("--json", o.json, "Write every result to this file as JSON")->type_name("FILE");
   app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")

@@ -13,6 +13,26 @@
 #include "sconce/base/error.h"
 
 namespace sconce::testing {
+namespace {
+
+// Folders that are removed when the process ends.
+class TemporaryFolders {
+ public:
+  ~TemporaryFolders() {
+    std::error_code ignored;
+    for (const std::string& path : paths_) std::filesystem::remove_all(path, ignored);
+  }
+  const std::string& make() {
+    std::string path = (std::filesystem::temp_directory_path() / "sconce-cases-XXXXXX").string();
+    SCONCE_CHECK(::mkdtemp(path.data()) != nullptr, "{}: cannot be made", path);
+    return paths_.emplace_back(std::move(path));
+  }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
+}  // namespace
 
 CaseBuilder& CaseBuilder::tensor(const std::string& name, IntList sizes, ListRef<float> values) {
   const size_t begin = data_.size();
@@ -31,9 +51,8 @@ std::string CaseBuilder::bytes(const std::string& cases) const {
 }
 
 std::string CaseBuilder::write(const std::string& cases, const std::string& file_name) const {
-  std::string folder = (std::filesystem::temp_directory_path() / "sconce-cases-XXXXXX").string();
-  SCONCE_CHECK(::mkdtemp(folder.data()) != nullptr, "{}: cannot be made", folder);
-  const std::string path = folder + "/" + file_name;
+  static TemporaryFolders folders;
+  const std::string path = folders.make() + "/" + file_name;
   std::ofstream(path, std::ios::binary) << bytes(cases);
   return path;
 }

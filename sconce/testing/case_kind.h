@@ -21,6 +21,7 @@ struct CaseResult {
 
 struct RunOptions {
   bool meta = false;       // on Meta tensors: geometry only
+  bool strided = false;    // with every argument column-major and with gaps: the values must be the same
   bool grad_only = false;  // only the gradients of cases that have some
 };
 

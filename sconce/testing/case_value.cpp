@@ -35,6 +35,28 @@ Dims dims_of(const Json& json, const Json& whole) {
 }
 
 // The same elements over a buffer of their own with the given strides; what lies between is zero.
+Tensor place(const Tensor& tensor, IntList strides) {
+  const IntList sizes = tensor.sizes();
+  Tensor result = empty_strided_tensor(sizes, strides, tensor.dtype());
+  if (tensor.numel() == 0) return result;
+  visit_item_size(tensor.dtype(), [&]<class T>() {
+    int64_t last = 0;
+    for (size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
+    std::memset(result.data(), 0, static_cast<size_t>(last + 1) * sizeof(T));
+    std::vector<int64_t> index(sizes.size());
+    for (const T& element : elements<T>(tensor)) {
+      int64_t at = 0;
+      for (size_t d = 0; d < sizes.size(); ++d) at += index[d] * strides[d];
+      std::memcpy(result.data<T>() + at, &element, sizeof(T));
+      for (size_t d = sizes.size(); d-- > 0;) {
+        if (++index[d] < sizes[d]) break;
+        index[d] = 0;
+      }
+    }
+  });
+  return result;
+}
+
 Tensor with_strides(const Tensor& dense, IntList strides, const Json& whole) {
   const IntList sizes = dense.sizes();
   SCONCE_CHECK(strides.size() == sizes.size(), "{}: the tensor has {} dimensions", brief(whole), sizes.size());
@@ -45,22 +67,7 @@ Tensor with_strides(const Tensor& dense, IntList strides, const Json& whole) {
                      !__builtin_add_overflow(last, step, &last) && last < kLargestBuffer,
                  "{}: the strides reach too far", brief(whole));
   }
-  Tensor result = empty_strided_tensor(sizes, strides, dense.dtype());
-  if (dense.numel() == 0) return result;
-  const size_t item = dense.item_size();
-  std::memset(result.data(), 0, static_cast<size_t>(last + 1) * item);
-  std::vector<int64_t> index(sizes.size());
-  const auto* from = static_cast<const char*>(dense.data());
-  for (int64_t n = dense.numel(); n > 0; --n, from += item) {
-    int64_t at = 0;
-    for (size_t d = 0; d < sizes.size(); ++d) at += index[d] * strides[d];
-    std::memcpy(static_cast<char*>(result.data()) + at * static_cast<int64_t>(item), from, item);
-    for (size_t d = sizes.size(); d-- > 0;) {
-      if (++index[d] < sizes[d]) break;
-      index[d] = 0;
-    }
-  }
-  return result;
+  return place(dense, strides);
 }
 
 Tensor read_tensor(const Json& json, const SafetensorsFile& tensors) {
@@ -234,6 +241,23 @@ Value read_number(const Json& json) {
   return json.get<int64_t>();
 }
 
+// The same value with every tensor replaced by f(tensor).
+template <class F>
+Value map_tensors(const Value& value, F f) {
+  if (value.is_tensor()) return f(value.to_tensor());
+  if (value.is_tuple()) {
+    std::vector<Value> items;
+    for (const Value& v : value.to_tuple().items) items.push_back(map_tensors(v, f));
+    return make_ref<Tuple>(std::move(items), value.to_tuple().named_type);
+  }
+  if (value.is_list() && !value.to_list().is_ints() && !value.to_list().is_doubles() && !value.to_list().is_bools()) {
+    auto result = make_ref<List>(value.to_list().element_type());
+    for (const Value& v : value.to_list().values()) result->append(map_tensors(v, f));
+    return result;
+  }
+  return value;
+}
+
 void flatten_into(const Value& value, std::vector<Value>& out) {
   if (value.is_list()) {
     for (const Value& v : value.to_list().values()) flatten_into(v, out);
@@ -275,25 +299,25 @@ std::vector<Value> flatten(const std::vector<Value>& values) {
 }
 
 Value to_meta(const Value& value) {
-  constexpr Device meta(DeviceType::meta);
-  if (value.is_tensor()) {
-    const Tensor& t = value.to_tensor();
-    Tensor result = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), meta);
+  if (value.is_device()) return Device(DeviceType::meta);
+  return map_tensors(value, [](const Tensor& t) {
+    Tensor result = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), DeviceType::meta);
     if (t.is_wrapped_number()) result.set_wrapped_number();
     return result;
-  }
-  if (value.is_device()) return meta;
-  if (value.is_tuple()) {
-    std::vector<Value> items;
-    for (const Value& v : value.to_tuple().items) items.push_back(to_meta(v));
-    return make_ref<Tuple>(std::move(items), value.to_tuple().named_type);
-  }
-  if (value.is_list() && !value.to_list().is_ints() && !value.to_list().is_doubles() && !value.to_list().is_bools()) {
-    auto result = make_ref<List>(value.to_list().element_type());
-    for (const Value& v : value.to_list().values()) result->append(to_meta(v));
-    return result;
-  }
-  return value;
+  });
+}
+
+Value to_strided(const Value& value) {
+  return map_tensors(value, [](const Tensor& t) {
+    if (t.is_wrapped_number()) return t;
+    Dims strides;
+    int64_t next = 2;
+    for (int64_t size : t.sizes()) {
+      strides.push_back(next);
+      next *= std::max<int64_t>(size, 1);
+    }
+    return place(t, strides);
+  });
 }
 
 }  // namespace sconce::testing

@@ -27,6 +27,9 @@ std::vector<Value> flatten(const std::vector<Value>& values);
 // The same value with every tensor on Meta: sizes, strides and dtype, no data. Devices become meta, too.
 Value to_meta(const Value& value);
 
+// The same value with every tensor column-major, two elements of memory for each of its own.
+Value to_strided(const Value& value);
+
 // Elements in logical order, whatever the strides.
 template <class T>
 std::vector<T> elements(const Tensor& tensor) {
