@@ -1,5 +1,6 @@
 // Lists as TorchScript programs use them. Indices count from the end when negative.
 #include "sconce/dispatch/registry.h"
+#include "sconce/kernels/boxed/slice.h"
 
 namespace sconce::boxed {
 namespace {
@@ -97,6 +98,21 @@ void list_add(const Op&, KeySet, Value* args, Value* returns) {
   Ref<List> out = args[0].to_list().copy();
   const List& other = args[1].to_list();
   for (size_t i = 0; i < other.size(); ++i) out->append(other.get(i));
+  returns[0] = std::move(out);
+}
+
+void list_add_(const Op&, KeySet, Value* args, Value* returns) {
+  List& list = args[0].to_list();
+  const Ref<List> other = args[1].to_list().copy();  // x += x is allowed
+  for (size_t i = 0; i < other->size(); ++i) list.append(other->get(i));
+  returns[0] = std::move(args[0]);
+}
+
+void list_slice(const Op&, KeySet, Value* args, Value* returns) {
+  const List& list = args[0].to_list();
+  auto out = make_ref<List>(list.element_type());
+  for_slice(static_cast<int64_t>(list.size()), args[1], args[2], args[3].to_int(),
+            [&](int64_t i) { out->append(list.get(static_cast<size_t>(i))); });
   returns[0] = std::move(out);
 }
 

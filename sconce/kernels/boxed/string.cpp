@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/kernels/boxed/slice.h"
 
 namespace sconce::boxed {
 namespace {
@@ -28,6 +29,14 @@ void string_get(const Op&, KeySet, Value* args, Value* returns) {
   int64_t i = args[1].to_int();
   SCONCE_CHECK_AS(index, -n <= i && i < n, "string index out of range");
   returns[0] = std::string_view(s).substr(static_cast<size_t>(i < 0 ? i + n : i), 1);
+}
+
+void string_slice(const Op&, KeySet, Value* args, Value* returns) {
+  const std::string& s = args[0].to_string_ref();
+  std::string out;
+  for_slice(static_cast<int64_t>(s.size()), args[1], args[2], args[3].to_int(),
+            [&](int64_t i) { out += s[static_cast<size_t>(i)]; });
+  returns[0] = out;
 }
 
 void string_list(const Op&, KeySet, Value* args, Value* returns) {
