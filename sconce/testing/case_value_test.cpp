@@ -93,6 +93,13 @@ TEST(CaseValue, FlattenAndMeta) {
   EXPECT_EQ(t.strides(), IntList({1, 2}));
 }
 
+TEST(CaseValue, StridedKeepsTheElements) {
+  const Tensor plain = read(R"({"t": "t0"})").to_tensor();
+  const Tensor strided = to_strided(plain).to_tensor();
+  EXPECT_EQ(strided.strides(), IntList({2, 4}));
+  EXPECT_EQ(elements<float>(strided), elements<float>(plain));
+}
+
 TEST(CaseValue, BrokenFormsAreRefused) {
   EXPECT_EQ(error_of(R"({"t": "gone"})"), "f: has no tensor 'gone'");
   EXPECT_EQ(error_of(R"({"t": 3})"), R"({"t":3} holds 3 where a text belongs)");
