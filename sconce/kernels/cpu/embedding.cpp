@@ -45,6 +45,9 @@ void embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool,
 
 void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
                               bool scale_grad_by_freq, const Tensor& out) {
+  check_index_dtype(indices, "embedding_dense_backward");
+  SCONCE_CHECK(grad_output.numel() == indices.numel() * out.sizes()[1],
+               "embedding_dense_backward: grad_output must have one row per index, got {} for indices {}", grad_output.sizes(), indices.sizes());
   fill_tensor(out, 0);
   const int64_t width = out.sizes()[1], count = indices.numel();
   if (count == 0 || width == 0) return;

@@ -72,14 +72,18 @@ OutSpec padded_spec(const Tensor& self, IntList padding, Border border, const ch
                    "Argument #{}: Padding size should be less than the corresponding input dimension, but got: padding ({}, {}) at "
                    "dimension {} of input {}",
                    4 + 2 * i, left, right, d, self.sizes());
-    const int64_t size = sizes[d] + left + right;
-    SCONCE_CHECK(size >= 1, "input of shape {} is too small for padding {}: size {} of dimension {}", self.sizes(), padding, size, d);
+    int64_t size;
+    const bool overflow = __builtin_add_overflow(sizes[d], left, &size) || __builtin_add_overflow(size, right, &size);
+    SCONCE_CHECK(!overflow && size >= 1 && left > INT64_MIN / 2, "input of shape {} is too small for padding {}: size {} of dimension {}", self.sizes(), padding, size, d);
     sizes[d] = size;
   }
   return {sizes, self.dtype(), format};
 }
 
-MemoryFormat batch_format(const Tensor& self) { return self.dim() == 4 ? suggested_format(self) : MemoryFormat::contiguous; }
+// Batches of images keep their format.
+MemoryFormat batch_format(const Tensor& self, IntList padding) {
+  return self.dim() == 4 && padding.size() == 4 ? suggested_format(self) : MemoryFormat::contiguous;
+}
 
 struct Extent {
   int64_t planes = 1, d = 1, h = 1, w = 1;
@@ -160,7 +164,7 @@ OutSpec backward_spec(const Tensor& grad_output, const Tensor& self, IntList pad
   const OutSpec forward = padded_spec(self, padding, border, op, MemoryFormat::contiguous);
   SCONCE_CHECK(grad_output.sizes() == IntList(forward.sizes), "{}: gradOutput unexpected: expected shape {}, got {}", op, forward.sizes,
                grad_output.sizes());
-  return {self.sizes(), self.dtype(), batch_format(self)};
+  return {self.sizes(), self.dtype(), batch_format(self, padding)};
 }
 
 }  // namespace
@@ -168,7 +172,7 @@ OutSpec backward_spec(const Tensor& grad_output, const Tensor& self, IntList pad
 #define SCONCE_PADDING(name, border)                                                                                     \
   namespace any_device {                                                                                                 \
   OutSpec name##_spec(const Tensor& self, IntList padding) {                                                             \
-    return padded_spec(self, padding, border, #name, batch_format(self));                                                \
+    return padded_spec(self, padding, border, #name, batch_format(self, padding));                                       \
   }                                                                                                                      \
   OutSpec name##_backward_spec(const Tensor& grad_output, const Tensor& self, IntList padding) {                         \
     return backward_spec(grad_output, self, padding, border, #name "_backward");                                         \
