@@ -115,13 +115,10 @@ class Walk {
     for (int d = axes.rank - 1; d >= 0; --d) {
       index_[d] = first % axes.axis[d].size;
       first /= axes.axis[d].size;
+      in_ += index_[d] * axes.axis[d].in;
     }
   }
-  int64_t in() const {
-    int64_t at = 0;
-    for (int d = 0; d < axes_.rank; ++d) at += index_[d] * axes_.axis[d].in;
-    return at;
-  }
+  int64_t in() const { return in_; }
   int64_t out(int r) const {
     int64_t at = 0;
     for (int d = 0; d < axes_.rank; ++d) at += index_[d] * axes_.axis[d].out[r];
@@ -133,14 +130,18 @@ class Walk {
     int d = axes_.rank - 1;
     if (d < 0) return;
     index_[d] += by;
+    in_ += by * axes_.axis[d].in;
     while (d > 0 && index_[d] == axes_.axis[d].size) {
+      in_ -= index_[d] * axes_.axis[d].in;
       index_[d] = 0;
       ++index_[--d];
+      in_ += axes_.axis[d].in;
     }
   }
 
  private:
   const Axes& axes_;
+  int64_t in_ = 0;
   int64_t index_[kMaxDims];
 };
 
@@ -297,6 +298,7 @@ class Reduction {
     const bool dense = direct_ && reduced_.rank <= 1 && (reduced_.rank == 0 || reduced_.inner().in == item_);
     const int64_t threads = threads_for(total);
     const int64_t grain = std::max<int64_t>(1, kGrain / count);
+    if (is_narrow()) return narrow_columns();
     if (leaves == 1) {
       parallel_for(outputs, grain, [&](int64_t begin, int64_t end) {
         if (count <= kShortRow && count > 1 && outputs >= 16 && compute_item_ < 16) {
@@ -334,6 +336,52 @@ class Reduction {
       });
     } else {
       for (int64_t i = 0; i < outputs; ++i) one(i);
+    }
+  }
+
+  // A few columns, and their rows one after the other in memory.
+  bool is_narrow() const {
+    return kept_.rank > 0 && kept_.inner().in == item_ && kept_.inner().size < 16 && compute_item_ < 16 && reduced_.rank == 1 &&
+           reduced_.inner().in == kept_.inner().size * item_ && reduced_.numel > kShortRow;
+  }
+
+  // Each leaf of all columns is transposed into as many rows.
+  void narrow_columns() const {
+    const int64_t columns = kept_.inner().size, count = reduced_.numel, leaves = (count + kLeaf - 1) / kLeaf;
+    const auto transpose = tiles_.transpose[log2_size(compute_item_)];
+    const auto one = [&](int64_t first_output) {
+      Scratch scratch;
+      const States slots = States::take(scratch, loops_.states, columns * leaves, wide_item_);
+      const char* base = in_ + Walk(kept_, first_output).in();
+      parallel_for(leaves, std::max<int64_t>(1, kGrain / (kLeaf * columns)), [&](int64_t begin, int64_t end) {
+        Scratch inner;
+        char* tile = inner.take<char>(columns * kLeaf * compute_item_);
+        char* converted = direct_ ? nullptr : inner.take<char>(columns * kLeaf * compute_item_);
+        char* buffer = direct_ ? nullptr : inner.take<char>(buffer_bytes(columns * kLeaf));
+        for (int64_t leaf = begin; leaf < end; ++leaf) {
+          const int64_t first = leaf * kLeaf, n = std::min(kLeaf, count - first);
+          const char* from = base + first * columns * item_;
+          if (converted) {
+            fetch_run(converted, from, item_, n * columns, buffer);
+            from = converted;
+          }
+          transpose(tile, kLeaf * compute_item_, from, columns * compute_item_, columns, n);
+          for (int64_t c = 0; c < columns; ++c)
+            kernels_.rows(tile + c * kLeaf * compute_item_, 0, n, 1, first, params_, slots.from(c * leaves + leaf).at);
+        }
+      });
+      for (int64_t c = 0; c < columns; ++c) {
+        merge_slots(slots.from(c * leaves), leaves, 1, 1);
+        store(first_output + c, 1, slots.from(c * leaves));
+      }
+    };
+    const int64_t outer = kept_.numel / columns;
+    if (outer >= 2 * threads_for(kept_.numel * count)) {
+      parallel_for(outer, std::max<int64_t>(1, kGrain / (columns * count)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) one(i * columns);
+      });
+    } else {
+      for (int64_t i = 0; i < outer; ++i) one(i * columns);
     }
   }
 

@@ -99,29 +99,44 @@ void log_softmax_backward_rows(void* out, const void* const* in, int64_t rows, i
   }
 }
 
-// Columns: one vector of them at a time, from top to bottom.
+// Columns: `vectors` vectors of them at a time, from top to bottom.
+#define SCONCE_EACH_COLUMN _Pragma("GCC unroll 4") for (int j = 0; j < vectors; ++j)
+template <class V, bool logarithm, int vectors>
+SCONCE_VEC void softmax_strip(typename Lane<V>::T* y, const typename Lane<V>::T* x, int64_t n, int64_t out_pitch,
+                              int64_t in_pitch) {
+  constexpr int width = lanes<V>;
+  V top[vectors], total[vectors];
+  SCONCE_EACH_COLUMN top[j] = load<V>(x + j * width);
+  for (int64_t k = 1; k < n; ++k) {
+    SCONCE_EACH_COLUMN top[j] = LargerLanes::combine<0>(load<V>(x + k * in_pitch + j * width), top[j]);
+  }
+  SCONCE_EACH_COLUMN total[j] = V{};
+  for (int64_t k = 0; k < n; ++k) {
+    SCONCE_EACH_COLUMN {
+      const V e = exp(load<V>(x + k * in_pitch + j * width) - top[j]);
+      if constexpr (!logarithm) store(y + k * out_pitch + j * width, e);
+      total[j] = total[j] + e;
+    }
+  }
+  SCONCE_EACH_COLUMN total[j] = logarithm ? log(total[j]) : 1 / total[j];
+  for (int64_t k = 0; k < n; ++k) {
+    SCONCE_EACH_COLUMN {
+      if constexpr (logarithm) {
+        store(y + k * out_pitch + j * width, load<V>(x + k * in_pitch + j * width) - top[j] - total[j]);
+      } else {
+        store(y + k * out_pitch + j * width, load<V>(y + k * out_pitch + j * width) * total[j]);
+      }
+    }
+  }
+}
 template <class V, bool logarithm>
 void softmax_columns(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch, int64_t in_pitch) {
   using T = typename Lane<V>::T;
-  for (int64_t c = 0; c < width; c += lanes<V>) {
-    const T* x = static_cast<const T*>(in[0]) + c;
-    T* y = static_cast<T*>(out) + c;
-    V top = load<V>(x);
-    for (int64_t k = 1; k < n; ++k) top = LargerLanes::combine<0>(load<V>(x + k * in_pitch), top);
-    V total{};
-    for (int64_t k = 0; k < n; ++k) {
-      const V e = exp(load<V>(x + k * in_pitch) - top);
-      if constexpr (!logarithm) store(y + k * out_pitch, e);
-      total = total + e;
-    }
-    if constexpr (logarithm) {
-      const V level = log(total);
-      for (int64_t k = 0; k < n; ++k) store(y + k * out_pitch, load<V>(x + k * in_pitch) - top - level);
-    } else {
-      const V scale = 1 / total;
-      for (int64_t k = 0; k < n; ++k) store(y + k * out_pitch, load<V>(y + k * out_pitch) * scale);
-    }
-  }
+  const T* x = static_cast<const T*>(in[0]);
+  T* y = static_cast<T*>(out);
+  int64_t c = 0;
+  for (; c + 4 * lanes<V> <= width; c += 4 * lanes<V>) softmax_strip<V, logarithm, 4>(y + c, x + c, n, out_pitch, in_pitch);
+  for (; c < width; c += lanes<V>) softmax_strip<V, logarithm, 1>(y + c, x + c, n, out_pitch, in_pitch);
 }
 
 template <class V, bool logarithm>
