@@ -1,6 +1,7 @@
 // flip, triangles, diagonals: the elements of a tensor in other places of a new one.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
@@ -63,12 +64,13 @@ void reverse_row(T* out, const T* in, int64_t n) {
   if constexpr (sizeof(T) <= 8) {
     constexpr int kLanes = 16 / sizeof(T);
     typedef T Vector __attribute__((vector_size(16)));
-    Vector order;
-    for (int k = 0; k < kLanes; ++k) order[k] = static_cast<T>(kLanes - 1 - k);
+    const auto reversed = []<int... k>(Vector v, std::integer_sequence<int, k...>) {
+      return __builtin_shufflevector(v, v, (kLanes - 1 - k)...);
+    };
     for (; i + kLanes <= n; i += kLanes) {
       Vector v;
       std::memcpy(&v, in + n - i - kLanes, 16);
-      v = __builtin_shuffle(v, order);
+      v = reversed(v, std::make_integer_sequence<int, kLanes>());
       std::memcpy(out + i, &v, 16);
     }
   }
