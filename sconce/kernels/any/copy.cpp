@@ -111,6 +111,10 @@ Tensor data(const Tensor& self) {
   return out;
 }
 
+Tensor as_tensor(const Tensor& data, std::optional<DType> dtype, std::optional<Device> device) { return to(data, dtype, device, false, {}); }
+Tensor cpu(const Tensor& self) { return to(self, {}, Device(), false, {}); }
+Tensor cuda(const Tensor& self) { return to(self, {}, Device(DeviceType::cuda), false, {}); }
+
 Scalar _local_scalar_dense(const Tensor& self) { return item_of(self); }
 
 }  // namespace sconce::any_device

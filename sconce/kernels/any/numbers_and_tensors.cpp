@@ -1,0 +1,71 @@
+// Tensors of one element as numbers of a program, and back.
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/fill.h"
+#include "sconce/tensor/element.h"
+
+namespace sconce::any_device {
+namespace {
+
+Tensor number_tensor(const Scalar& value, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad = false) {
+  SCONCE_CHECK_AS(not_implemented, !requires_grad, "requires_grad=True is not supported here");
+  const DType type = dtype.value_or(value.dtype());
+  check_fits(value, type);
+  return scalar_tensor_of(value, type, device.value_or(Device()));
+}
+
+// An argument that stands for a number without a conversion in the program's text.
+Scalar implicit_number(const Tensor& a) {
+  SCONCE_CHECK(!a.requires_grad(), "Cannot input a tensor that requires grad as a scalar argument");
+  SCONCE_CHECK(a.dim() == 0, "Cannot input a tensor of dimension other than 0 as a scalar argument, got {}", a.sizes());
+  return item_of(a);
+}
+
+}  // namespace
+
+Tensor tensor_float(double t, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+  return number_tensor(t, dtype, device, requires_grad);
+}
+Tensor tensor_int(int64_t t, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+  return number_tensor(t, dtype, device, requires_grad);
+}
+Tensor tensor_bool(bool t, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+  return number_tensor(t, dtype, device, requires_grad);
+}
+Tensor tensor_complex(std::complex<double> t, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+  return number_tensor(t, dtype, device, requires_grad);
+}
+Tensor as_tensor_float(double t, std::optional<DType> dtype, std::optional<Device> device) { return number_tensor(t, dtype, device); }
+Tensor as_tensor_int(int64_t t, std::optional<DType> dtype, std::optional<Device> device) { return number_tensor(t, dtype, device); }
+Tensor as_tensor_bool(bool t, std::optional<DType> dtype, std::optional<Device> device) { return number_tensor(t, dtype, device); }
+Tensor as_tensor_complex(std::complex<double> t, std::optional<DType> dtype, std::optional<Device> device) {
+  return number_tensor(t, dtype, device);
+}
+
+Scalar ScalarImplicit(const Tensor& a) { return implicit_number(a); }
+int64_t IntImplicit(const Tensor& a) {
+  const Scalar value = implicit_number(a);
+  SCONCE_CHECK(category(a.dtype()) <= Category::integral, "Cannot input a tensor of type {} as an integral argument", dtype_legacy_name(a.dtype()));
+  return value.to_int();
+}
+double FloatImplicit(const Tensor& a) {
+  const Scalar value = implicit_number(a);
+  SCONCE_CHECK(a.dtype() == DType::float64 || a.dtype() == DType::float32,
+               "Cannot input a tensor of type {} as a floating point argument", dtype_legacy_name(a.dtype()));
+  return value.to_double();
+}
+std::complex<double> ComplexImplicit(const Tensor& a) { return implicit_number(a).to_complex(); }
+
+std::vector<int64_t> _tensor_to_list(const Tensor& self) {
+  const Tensor dense = contiguous_tensor(sconce::to_dtype(self, DType::int64));
+  SCONCE_CHECK(!self.is_meta(), "a tensor on the meta device has no values");
+  return {dense.data<int64_t>(), dense.data<int64_t>() + dense.numel()};
+}
+
+Tensor _list_to_tensor(IntList self) {
+  Tensor out = empty_tensor({static_cast<int64_t>(self.size())}, DType::int32);
+  for (size_t i = 0; i < self.size(); ++i) out.data<int32_t>()[i] = static_cast<int32_t>(self[i]);
+  return out;
+}
+
+}  // namespace sconce::any_device
