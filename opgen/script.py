@@ -285,8 +285,9 @@ class Translator:
         if isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range":
             args = [self.expr(a) for a in s.iter.args]
             start, stop, step = ("0", args[0], "1") if len(args) == 1 else (args[0], args[1], args[2] if len(args) > 2 else "1")
-            self._emit(f"for (int64_t {name} = {start}; {step} > 0 ? {name} < {stop} : {name} > {stop}; {name} += {step}) {{"
-                       if step != "1" else f"for (int64_t {name} = {start}; {name} < {stop}; ++{name}) {{")
+            end, by = f"{name}_end", f"{name}_step"  # evaluated once, as in Python
+            self._emit(f"for (int64_t {name} = {start}, {end} = {stop}, {by} = {step}; {by} > 0 ? {name} < {end} : {name} > {end}; {name} += {by}) {{"
+                       if step != "1" else f"for (int64_t {name} = {start}, {end} = {stop}; {name} < {end}; ++{name}) {{")
         else:
             self._emit(f"for (const auto& {name} : {self.expr(s.iter)}) {{")
         self._inner(s.body)
