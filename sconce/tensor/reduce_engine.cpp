@@ -298,7 +298,7 @@ class Reduction {
     const bool dense = direct_ && reduced_.rank <= 1 && (reduced_.rank == 0 || reduced_.inner().in == item_);
     const int64_t threads = threads_for(total);
     const int64_t grain = std::max<int64_t>(1, kGrain / count);
-    if (is_narrow()) return narrow_columns();
+    if (is_narrow()) return loops_.ordered ? narrow_columns_in_order() : narrow_columns();
     if (leaves == 1) {
       parallel_for(outputs, grain, [&](int64_t begin, int64_t end) {
         if (count <= kShortRow && count > 1 && outputs >= 16 && compute_item_ < 16) {
@@ -345,8 +345,41 @@ class Reduction {
            reduced_.inner().in == kept_.inner().size * item_ && reduced_.numel > kShortRow;
   }
 
-  // Each leaf of all columns is transposed into as many rows.
+  // 16 rows are taken as one that is 16 times as wide, and its parts merged in the end.
   void narrow_columns() const {
+    const int64_t columns = kept_.inner().size, width = 16 * columns, count = reduced_.numel;
+    const int64_t wide_rows = count / 16, rest = count % 16, blocks = (wide_rows + kBlockRows - 1) / kBlockRows;
+    const auto one = [&](int64_t first_output) {
+      Scratch scratch;
+      const char* base = in_ + Walk(kept_, first_output).in();
+      const int64_t pitch = rounded_up(width, 64);
+      const States slots = States::take(scratch, loops_.states, blocks * pitch, wide_item_);
+      parallel_for(blocks, std::max<int64_t>(1, kGrain / (kBlockRows * width)), [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b)
+          column_block(base, width * item_, b * kBlockRows, std::min(kBlockRows, wide_rows - b * kBlockRows), width,
+                       slots.from(b * pitch));
+      });
+      merge_slots(slots, blocks, width, pitch);
+      for (int64_t half = width / 2; half >= columns; half /= 2) kernels_.merge(slots.at, slots.from(half).at, half, params_);
+      if (rest > 0) {
+        const States last = States::take(scratch, loops_.states, 64, wide_item_);
+        column_block(base + wide_rows * width * item_, columns * item_, 0, rest, columns, last);
+        kernels_.merge(slots.at, last.at, columns, params_);
+      }
+      store(first_output, columns, slots);
+    };
+    const int64_t outer = kept_.numel / columns;
+    if (outer >= 2 * threads_for(kept_.numel * count)) {
+      parallel_for(outer, std::max<int64_t>(1, kGrain / (columns * count)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) one(i * columns);
+      });
+    } else {
+      for (int64_t i = 0; i < outer; ++i) one(i * columns);
+    }
+  }
+
+  // Each leaf of all columns is transposed into as many rows.
+  void narrow_columns_in_order() const {
     const int64_t columns = kept_.inner().size, count = reduced_.numel, leaves = (count + kLeaf - 1) / kLeaf;
     const auto transpose = tiles_.transpose[log2_size(compute_item_)];
     const auto one = [&](int64_t first_output) {
@@ -464,6 +497,7 @@ class Reduction {
     const int64_t chunks = (whole + width - 1) / width + (whole < columns);
     const int64_t tasks = outer * chunks;
     const int64_t blocks = (count + kBlockRows - 1) / kBlockRows;
+    const int64_t stride = reduced_.rank == 1 ? reduced_.inner().in : -1;
     const auto one = [&](int64_t task) {
       const int64_t chunk = task % chunks, first = chunk * width >= whole ? whole : chunk * width;
       const int64_t n = first == whole ? columns - whole : std::min(width, whole - first);
@@ -474,7 +508,7 @@ class Reduction {
       const States slots = States::take(scratch, loops_.states, blocks * pitch, wide_item_);
       parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b)
-          column_block(base, b * kBlockRows, std::min(kBlockRows, count - b * kBlockRows), n, slots.from(b * pitch));
+          column_block(base, stride, b * kBlockRows, std::min(kBlockRows, count - b * kBlockRows), n, slots.from(b * pitch));
       });
       merge_slots(slots, blocks, n, pitch);
       store(output, n, slots);
@@ -488,8 +522,8 @@ class Reduction {
     }
   }
 
-  // Rows [first, first + count) of n columns.
-  void column_block(const char* base, int64_t first, int64_t count, int64_t n, const States& into) const {
+  // Rows [first, first + count) of n columns. Rows are `stride` bytes apart, or where the reduced axes say when it is -1.
+  void column_block(const char* base, int64_t stride, int64_t first, int64_t count, int64_t n, const States& into) const {
     Scratch scratch;
     const int64_t groups = (n + per_group_ - 1) / per_group_, row_bytes = groups * 64;
     const bool in_place = direct_ && n % per_group_ == 0;
@@ -499,12 +533,16 @@ class Reduction {
     char* buffer = in_place ? nullptr : scratch.take<char>(buffer_bytes(n));
     if (tile) std::memset(tile, 0, static_cast<size_t>(kLeafRows * row_bytes));
     const char* rows[kLeafRows];
-    Walk walk(reduced_, first);
+    Walk walk(reduced_, stride < 0 ? first : 0);
     for (int64_t at = 0; at < count; at += kLeafRows) {
       const int64_t m = std::min(kLeafRows, count - at);
       for (int64_t r = 0; r < m; ++r) {
-        rows[r] = base + walk.in();
-        walk.advance(1);
+        if (stride >= 0) {
+          rows[r] = base + (first + at + r) * stride;
+        } else {
+          rows[r] = base + walk.in();
+          walk.advance(1);
+        }
         if (in_place) continue;
         fetch_run(tile + r * row_bytes, rows[r], item_, n, buffer);
         rows[r] = tile + r * row_bytes;

@@ -197,11 +197,39 @@ static void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, in
   }
 }
 
-// One accumulator over a block of columns, from and to `out` (a row of the scratch memory).
+// One accumulator over a block of columns, into row k of the scratch memory. A block that fits the L1 cache goes strip by
+// strip of `vectors` vectors, in the order in which rows lie in memory; a wider one by 8 rows at a time.
+template <class Op, int k, int vectors>
+SCONCE_VEC void column_strip(const char* const* rows, int64_t count, int64_t at, int64_t bytes, char* scratch,
+                             typename Op::V n, const typename Op::V* p) {
+  using V = typename Op::V;
+  V acc[vectors], found[vectors][Op::accumulators];
+#pragma GCC unroll 4
+  for (int j = 0; j < vectors; ++j) {
+    acc[j] = Op::template identity<k>();
+#pragma GCC unroll 4
+    for (int f = 0; f < k; ++f) found[j][f] = load<V>(scratch + f * bytes + at + j * sizeof(V));
+  }
+  for (int64_t row = 0; row < count; ++row) {
+    const char* from = rows[row] + at;
+#pragma GCC unroll 4
+    for (int j = 0; j < vectors; ++j)
+      acc[j] = Op::template combine<k>(acc[j], Op::template map<k>(load<V>(from + j * sizeof(V)), found[j], n, p));
+  }
+#pragma GCC unroll 4
+  for (int j = 0; j < vectors; ++j) store(scratch + k * bytes + at + j * sizeof(V), acc[j]);
+}
 template <class Op, int k>
 SCONCE_VEC void column_pass(const char* const* rows, int64_t count, int64_t bytes, char* scratch, const typename Op::V* p) {
   using V = typename Op::V;
   const V n = count_of<V>(count);
+  if (bytes * count <= 32768) {
+    int64_t at = 0;
+    for (; at + 4 * static_cast<int64_t>(sizeof(V)) <= bytes; at += 4 * sizeof(V))
+      column_strip<Op, k, 4>(rows, count, at, bytes, scratch, n, p);
+    for (; at < bytes; at += sizeof(V)) column_strip<Op, k, 1>(rows, count, at, bytes, scratch, n, p);
+    return;
+  }
   char* out = scratch + k * bytes;
   for (int64_t row = 0; row < count;) {
     const int64_t together = count - row >= 8 ? 8 : 1;
