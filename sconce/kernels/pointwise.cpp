@@ -172,13 +172,6 @@ constexpr auto kDirect = [] {
 }();
 const int level = cpu_level() - 2;  // of the loops; the lowest until this file is initialised
 
-// Note [Whole blocks]
-// Memory that we allocate comes in blocks of 64 bytes. A tensor that is its storage from begin to end may be read, and if it
-// is fresh or the target also written, in whole groups: what lies behind its last element belongs to nobody.
-bool is_whole_block(const TensorImpl& t, int64_t bytes) {
-  return t.data == t.storage->data && static_cast<int64_t>(t.storage->nbytes) == bytes && t.storage->kind <= Storage::Kind::pooled;
-}
-
 bool same_sizes(const TensorImpl& a, const TensorImpl& b, int rank) {
   for (int i = 0; i < rank; ++i) {
     if (a.dims[i] != b.dims[i]) return false;
@@ -186,24 +179,19 @@ bool same_sizes(const TensorImpl& a, const TensorImpl& b, int rank) {
   return true;
 }
 
-void run_contiguous(const PointwiseLoops& loops, Compute compute, const TensorImpl& out, const TensorImpl* const* in,
-                    const Param* params) {
+// `whole`: all operands have TensorImpl::whole_block, so that the loop may run over the end of each.
+void run_contiguous(const PointwiseLoops& loops, Compute compute, const TensorImpl& out, const void* const* in,
+                    const Param* params, bool whole) {
   constexpr int64_t kSmall = 2048;  // elements; more of them go to threads and streaming stores
+  static constexpr int64_t kSteps[kMaxLoopInputs] = {64, 64, 64, 64, 64, 64};
   const int64_t numel = out.numel;
   if (numel == 0) return;
-  const int64_t item = compute == Compute::u8 ? 1 : compute == Compute::f64 || compute == Compute::i64 ? 8 : 4;
-  bool whole = numel <= kSmall && !loops.narrows && (loops.divisor_inputs | loops.divisor_params) == 0 &&
-               is_whole_block(out, loops.result == LoopResult::boolean ? numel : numel * item);
-  const void* data[kMaxLoopInputs];
-  int64_t step[kMaxLoopInputs];
-  for (int i = 0; i < loops.inputs; ++i) {
-    data[i] = in[i]->data;
-    step[i] = 64;
-    whole = whole && is_whole_block(*in[i], numel * item);
-  }
-  if (!whole) return run_dense(loops, compute, out.data, data, numel, params);
-  const Loop loop = loops.loops[level][static_cast<int>(compute)];
-  loop(static_cast<char*>(out.data), reinterpret_cast<const char* const*>(data), step, (numel * item + 63) / 64, params);
+  if (!whole || numel > kSmall || loops.narrows || (loops.divisor_inputs | loops.divisor_params) != 0)
+    return run_dense(loops, compute, out.data, in, numel, params);
+  const int shift = compute == Compute::u8 ? 6 : compute == Compute::f64 || compute == Compute::i64 ? 3 : 4;
+  const int64_t groups = (numel + (int64_t{1} << shift) - 1) >> shift;
+  loops.loops[level][static_cast<int>(compute)](static_cast<char*>(out.data), reinterpret_cast<const char* const*>(in), kSteps,
+                                                groups, params);
 }
 
 // The common case without a detour: contiguous operands of one shape and a dtype that has loops of its own. Returns false
@@ -213,39 +201,46 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
   const TensorImpl& a = *in[0]->impl();
   const DType dtype = in[0]->dtype();
   const uint8_t direct = kDirect[static_cast<size_t>(dtype)];
-  if ((rule.promoting_params | loops.mask_inputs) != 0 || loops.result == LoopResult::real || direct == 0) return false;
-  if (!(a.meta & TensorImpl::contiguous) || (a.meta & KeySet(Key::meta).bits())) return false;
+  const int rank = static_cast<int>(in[0]->dim());
+  if ((rule.promoting_params | loops.mask_inputs) != 0 || loops.result == LoopResult::real || direct == 0 ||
+      rank > TensorImpl::kInlineRank)
+    return false;
   if (rule.dtype == DTypeRule::floating && !is_floating(dtype)) return false;
   const auto compute = static_cast<Compute>(direct - 1);
   if (loops.loops[level][static_cast<int>(compute)] == nullptr) return false;
-  const int rank = static_cast<int>(in[0]->dim());
-  if (rank > TensorImpl::kInlineRank) return false;
-  const TensorImpl* operands[kMaxLoopInputs] = {&a};
+
+  uint64_t common = a.meta;  // bits that all have
+  uint64_t differs = 0;      // bits that some have
+  const void* data[kMaxLoopInputs] = {a.data};
   for (int i = 1; i < loops.inputs; ++i) {
     const TensorImpl& b = *in[i]->impl();
-    constexpr uint64_t kSame = TensorImpl::kSameMask | TensorImpl::contiguous | TensorImpl::wrapped_number;
-    if (((a.meta ^ b.meta) & kSame) || !same_sizes(a, b, rank)) return false;
-    operands[i] = &b;
+    differs |= a.meta ^ b.meta;
+    common &= b.meta;
+    if ((differs & TensorImpl::kSameMask) || !same_sizes(a, b, rank)) return false;
+    data[i] = b.data;
   }
+  if (!(common & TensorImpl::contiguous) || (differs & TensorImpl::wrapped_number) || (a.meta & KeySet(Key::meta).bits()))
+    return false;
+
   Param params[kMaxLoopParams];
   for (int i = 0; i < loops.params; ++i) {
     if (numbers[i].is_complex() || ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral())) return false;
     params[i] = to_param(numbers[i]);
   }
   const DType result = loops.result == LoopResult::boolean ? DType::bool_ : dtype;
-  if (given) {
-    const TensorImpl& o = *given->impl();
-    constexpr uint64_t kSame = TensorImpl::kSameMask & ~(0xffull << TensorImpl::kDTypeAt);
-    if (((a.meta ^ o.meta) & (kSame | TensorImpl::contiguous)) || result != given->dtype() || !same_sizes(a, o, rank)) return false;
-    for (int i = 0; i < loops.inputs; ++i) {
-      if (operands[i]->storage == o.storage) check_no_partial_overlap(*given, *in[i]);
-    }
-    run_contiguous(loops, compute, o, operands, params);
-    given->bump_version();
+  if (!given) {
+    *fresh = empty_same_shape(*in[0], result);
+    run_contiguous(loops, compute, *fresh->impl(), data, params, common & fresh->impl()->meta & TensorImpl::whole_block);
     return true;
   }
-  *fresh = empty_same_shape(*in[0], result);
-  run_contiguous(loops, compute, *fresh->impl(), operands, params);
+  const TensorImpl& o = *given->impl();
+  constexpr uint64_t kSame = TensorImpl::kSameMask & ~(0xffull << TensorImpl::kDTypeAt);
+  if (((a.meta ^ o.meta) & (kSame | TensorImpl::contiguous)) || result != given->dtype() || !same_sizes(a, o, rank)) return false;
+  for (int i = 0; i < loops.inputs; ++i) {
+    if (in[i]->storage() == o.storage) check_no_partial_overlap(*given, *in[i]);
+  }
+  run_contiguous(loops, compute, o, data, params, common & o.meta & TensorImpl::whole_block);
+  given->bump_version();
   return true;
 }
 

@@ -9,11 +9,8 @@
 namespace sconce {
 namespace {
 
-constexpr size_t kInlineBytes = 960;  // header and data together are one 1 KiB block at most
-
-// The header, with room for small data behind it.
-Storage* make_header(size_t extra_bytes) {
-  const uint8_t size_class = small_class(sizeof(Storage) + extra_bytes);
+Storage* make_header() {
+  const uint8_t size_class = small_class(sizeof(Storage));
   auto* s = new (allocate_small(size_class)) Storage;
   s->block_class = size_class;
   return s;
@@ -21,18 +18,12 @@ Storage* make_header(size_t extra_bytes) {
 
 }  // namespace
 
-Ref<Storage> make_storage(size_t nbytes, Device device) {
-  if (device.type == DeviceType::cpu && nbytes <= kInlineBytes) [[likely]] {
-    Storage* s = make_header(nbytes);
-    s->kind = Storage::Kind::inline_;
-    s->data = s + 1;
-    s->nbytes = nbytes;
-    s->device = device;
-    return Ref<Storage>::adopt(s);
-  }
+Ref<Storage> make_storage(size_t nbytes, Device device) { return new_storage(nbytes, device); }
+
+Ref<Storage> make_large_storage(size_t nbytes, Device device) {
   SCONCE_CHECK(device.type != DeviceType::cuda, "cannot allocate on device {}: this build has no CUDA", to_string(device));
   if (device.type == DeviceType::meta) {
-    Storage* s = make_header(0);
+    Storage* s = make_header();
     s->kind = Storage::Kind::none;
     s->data = nullptr;
     s->nbytes = nbytes;
@@ -40,7 +31,7 @@ Ref<Storage> make_storage(size_t nbytes, Device device) {
     return Ref<Storage>::adopt(s);
   }
   const Block block = allocate_block(nbytes);
-  Storage* s = make_header(0);
+  Storage* s = make_header();
   s->kind = Storage::Kind::pooled;
   s->data = block.data;
   s->data_class = block.size_class;
@@ -50,7 +41,7 @@ Ref<Storage> make_storage(size_t nbytes, Device device) {
 }
 
 Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* context, bool read_only) {
-  Storage* s = make_header(0);
+  Storage* s = make_header();
   s->kind = Storage::Kind::foreign;
   s->data = data;
   s->nbytes = nbytes;

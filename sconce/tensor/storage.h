@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "sconce/base/ref.h"
+#include "sconce/tensor/allocator.h"
 #include "sconce/tensor/device.h"
 
 namespace sconce {
@@ -34,6 +36,9 @@ struct alignas(64) Storage {
   }
 };
 
+// Data of up to this many bytes lies behind the header, in the same block of at most 1 KiB.
+inline constexpr size_t kInlineBytes = 960;
+
 // Uninitialised memory. Device meta: no memory, but nbytes is kept.
 SCONCE_API Ref<Storage> make_storage(size_t nbytes, Device device);
 // Memory that belongs to someone else; `deleter(context)` runs when the last tensor over it is gone (may be null).
@@ -43,6 +48,22 @@ SCONCE_API Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter,
 void resize_storage(Storage& storage, size_t nbytes);
 
 SCONCE_API void destroy(Storage* storage) noexcept;
+
+// The same, small ones inline: for the library itself.
+Ref<Storage> make_large_storage(size_t nbytes, Device device);
+inline Ref<Storage> new_storage(size_t nbytes, Device device) {
+  if (device.type != DeviceType::cpu || nbytes > kInlineBytes) [[unlikely]]
+    return make_large_storage(nbytes, device);
+  const uint8_t size_class = small_class(sizeof(Storage) + nbytes);
+  auto* s = new (allocate_small(size_class)) Storage;
+  s->block_class = size_class;
+  s->kind = Storage::Kind::inline_;
+  s->data = s + 1;
+  s->nbytes = nbytes;
+  s->device = device;
+  return Ref<Storage>::adopt(s);
+}
+
 inline void retain(Storage* s) noexcept {
   if (s) s->count.retain();
 }

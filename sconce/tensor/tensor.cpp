@@ -35,7 +35,7 @@ uint64_t base_meta(DType dtype, Device device) {
 }
 
 constexpr uint64_t kGeometryBits = 0xffull << TensorImpl::kRankAt | TensorImpl::contiguous | TensorImpl::channels_last |
-                                   TensorImpl::channels_last_3d | TensorImpl::dense;
+                                   TensorImpl::channels_last_3d | TensorImpl::dense | TensorImpl::whole_block;
 
 void write_geometry(TensorImpl& t, IntList sizes, IntList strides, int64_t numel, uint64_t facts) {
   const size_t rank = sizes.size();
@@ -202,9 +202,10 @@ Tensor make_contiguous_view(const Tensor& base, IntList sizes) {
 namespace {
 
 // A contiguous tensor of a rank whose facts need no looking at: strides are written in place.
-Tensor new_contiguous(const int64_t* sizes, size_t rank, int64_t numel, uint64_t meta, Ref<Storage> storage) {
+inline Tensor new_contiguous(const int64_t* sizes, size_t rank, int64_t numel, uint64_t meta, Ref<Storage> storage) {
   Ref<TensorImpl> t = new_impl();
-  t->meta = meta | static_cast<uint64_t>(rank) << TensorImpl::kRankAt | TensorImpl::contiguous | TensorImpl::dense;
+  t->meta = meta | static_cast<uint64_t>(rank) << TensorImpl::kRankAt | TensorImpl::contiguous | TensorImpl::dense |
+            TensorImpl::whole_block;
   t->data = storage->data;
   t->numel = numel;
   t->storage = storage.leak();
@@ -230,7 +231,7 @@ Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat form
   const int64_t numel = checked_numel(sizes);
   if (format == MemoryFormat::contiguous && is_plain_rank(sizes.size()) && numel != 0) [[likely]] {
     const uint64_t meta = base_meta(dtype, device);
-    return new_contiguous(sizes.data(), sizes.size(), numel, meta, make_storage(bytes_for(numel, dtype), device));
+    return new_contiguous(sizes.data(), sizes.size(), numel, meta, new_storage(bytes_for(numel, dtype), device));
   }
   SCONCE_CHECK(format != MemoryFormat::preserve, "memory format preserve needs a tensor to take it from");
   const Dims strides = dense_strides(sizes, format);
@@ -243,7 +244,7 @@ Tensor empty_same_shape(const Tensor& like, DType dtype) {
   if (!is_plain_rank(rank) || t.numel == 0) return empty_tensor(like.sizes(), dtype, like.device());
   constexpr uint64_t kDevice = 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
   const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) | static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt;
-  return new_contiguous(t.dims, rank, t.numel, meta, make_storage(bytes_for(t.numel, dtype), like.device()));
+  return new_contiguous(t.dims, rank, t.numel, meta, new_storage(bytes_for(t.numel, dtype), like.device()));
 }
 
 Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device) {

@@ -47,6 +47,8 @@ struct alignas(64) TensorImpl {
   static constexpr uint64_t dense = 1ull << 51;  // non-overlapping and dense, in some order of dimensions
   static constexpr uint64_t wrapped_number = 1ull << 52, requires_grad = 1ull << 53, inference = 1ull << 54;
   static constexpr uint64_t is_view = 1ull << 55;
+  // Made with its memory, which it fills from begin to end: loops may run over the end, to the next multiple of 64 bytes.
+  static constexpr uint64_t whole_block = 1ull << 56;
   static constexpr uint64_t kSameMask = 0x0000'ffff'ffff'0000;  // dtype, rank, device
   static constexpr int kInlineRank = 8;
 

@@ -131,23 +131,6 @@ Value::Value(Device v)
       tag_(Tag::device),
       aux_(0) {}
 
-Value::Value(const Scalar& v) : Value() {
-  switch (v.tag()) {
-    case Scalar::Tag::boolean:
-      *this = Value(v.to_bool());
-      return;
-    case Scalar::Tag::integer:
-      *this = Value(v.to_int());
-      return;
-    case Scalar::Tag::real:
-      *this = Value(v.to_double());
-      return;
-    case Scalar::Tag::complex:
-      *this = Value(v.to_complex());
-      return;
-  }
-}
-
 Value::Value(std::complex<double> v) : Value(new ComplexBox(v), Tag::complex) {}
 Value::Value(std::string_view v) : Value(new StringBox(v), Tag::string) {}
 Value::Value(Generator v) : Value(v.ref().leak(), Tag::generator) {}
@@ -176,7 +159,7 @@ Device Value::to_device() const {
   return {static_cast<DeviceType>(bits_ & 0xff), static_cast<int8_t>(bits_ >> 8 & 0xff)};
 }
 
-Scalar Value::to_scalar() const {
+Scalar Value::other_to_scalar() const {
   switch (tag_) {
     case Tag::boolean:
       return to_bool();

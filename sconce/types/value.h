@@ -74,7 +74,17 @@ class Value {
   Value(MemoryFormat v) : Value(static_cast<int64_t>(v)) {}
   // An undefined tensor is None.
   Value(Tensor v) : tag_(v.defined() ? Tag::tensor : Tag::none), aux_(0) { bits_ = reinterpret_cast<uint64_t>(v.leak()); }
-  SCONCE_API Value(const Scalar& v);
+  Value(const Scalar& v) : Value() {
+    if (v.is_integral() || v.is_bool()) {
+      bits_ = static_cast<uint64_t>(v.integer());
+      tag_ = v.is_bool() ? Tag::boolean : Tag::integer;
+    } else if (v.is_real()) {
+      bits_ = std::bit_cast<uint64_t>(v.real());
+      tag_ = Tag::real;
+    } else {
+      *this = Value(v.to_complex());
+    }
+  }
   SCONCE_API Value(std::complex<double> v);
   SCONCE_API Value(std::string_view v);
   Value(const char* v) : Value(std::string_view(v)) {}
@@ -162,7 +172,12 @@ class Value {
     return to_tensor();
   }
   SCONCE_API Device to_device() const;
-  SCONCE_API Scalar to_scalar() const;                // int, float, bool, complex; a 0-dim tensor gives its item
+  // int, float, bool, complex; a 0-dim tensor gives its item.
+  Scalar to_scalar() const {
+    if (tag_ == Tag::integer) return static_cast<int64_t>(bits_);
+    if (tag_ == Tag::real) return std::bit_cast<double>(bits_);
+    return other_to_scalar();
+  }
   SCONCE_API std::complex<double> to_complex() const;  // any number
   SCONCE_API const std::string& to_string_ref() const;
   SCONCE_API Generator to_generator() const;           // None gives an undefined generator
@@ -190,6 +205,7 @@ class Value {
  private:
   Value(Counted* p, Tag tag) : bits_(reinterpret_cast<uint64_t>(p)), tag_(p ? tag : Tag::none), aux_(0) {}
   [[noreturn]] SCONCE_API SCONCE_COLD void wrong_tag(Tag wanted) const;
+  SCONCE_API Scalar other_to_scalar() const;
   void retain_payload() const {
     if (tag_ < Tag::tensor) return;
     if (tag_ == Tag::tensor)
