@@ -31,11 +31,45 @@ struct Line {
   std::vector<T> values;
   std::vector<int64_t> order;
 
-  int64_t smallest(int64_t k) {  // index of the k-th smallest, from 0
+  void reset() {
     order.resize(values.size());
     std::iota(order.begin(), order.end(), 0);
+  }
+  // Index of the k-th smallest, from 0.
+  int64_t smallest(int64_t k) {
+    reset();
     std::nth_element(order.begin(), order.begin() + k, order.end(),
                      [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
+    return order[static_cast<size_t>(k)];
+  }
+  // The same by quickselect with the median of three as pivot: of equal elements the one that PyTorch's kthvalue finds.
+  int64_t smallest_by_partition(int64_t k) {
+    reset();
+    const auto greater = [&](int64_t a, int64_t b) { return before(values[order[b]], values[order[a]]); };
+    const auto exchange = [&](int64_t a, int64_t b) { std::swap(order[a], order[b]); };
+    int64_t low = 0, high = static_cast<int64_t>(values.size()) - 1;
+    while (high > low) {
+      if (high == low + 1) {
+        if (greater(low, high)) exchange(low, high);
+        break;
+      }
+      exchange((low + high) / 2, low + 1);
+      if (greater(low + 1, high)) exchange(low + 1, high);
+      if (greater(low, high)) exchange(low, high);
+      if (greater(low + 1, low)) exchange(low + 1, low);
+      int64_t i = low + 1, j = high;
+      while (true) {
+        while (greater(low, ++i)) {
+        }
+        while (greater(--j, low)) {
+        }
+        if (j < i) break;
+        exchange(i, j);
+      }
+      exchange(low, j);
+      if (j <= k) low = i;
+      if (j >= k) high = j - 1;
+    }
     return order[static_cast<size_t>(k)];
   }
   int64_t median(bool skip_nan) {
@@ -48,9 +82,8 @@ struct Line {
     return smallest((n - nans - 1) / 2);
   }
   int64_t mode() {
-    order.resize(values.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
+    reset();
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
     int64_t best = order[0], most = 0, run = 0;
     for (size_t i = 0; i < order.size(); ++i) {
       run = i > 0 && values[order[i]] == values[order[i - 1]] ? run + 1 : 1;
@@ -128,7 +161,7 @@ void nanmedian_dim(const Tensor& self, int64_t dim, bool, const Tensor& values, 
   choose(self, dim, values, indices, [](auto& line) { return line.median(true); });
 }
 void kthvalue(const Tensor& self, int64_t k, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
-  choose(self, dim, values, indices, [k](auto& line) { return line.smallest(k - 1); });
+  choose(self, dim, values, indices, [k](auto& line) { return line.smallest_by_partition(k - 1); });
 }
 void mode(const Tensor& self, int64_t dim, bool, const Tensor& values, const Tensor& indices) {
   choose(self, dim, values, indices, [](auto& line) { return line.mode(); });
