@@ -1,9 +1,14 @@
 #include <cstdio>
 
-#include <sconce/ops.h>
+#include "sconce/ops.h"
+#include "sconce/tensor/generator.h"
+
+using namespace sconce;
 
 int main() {
-  sconce::Tensor x = sconce::arange(6.0).view({2, 3});
-  sconce::Tensor y = x.mul(2).add_(1);
-  std::printf("%s\n", y.softmax(-1).sum(sconce::IntList{0}).to_string().c_str());
+  manual_seed(0);
+  const Tensor x = randn({2, 4});
+  const Tensor weight = randn({3, 4});
+  const Tensor scores = softmax(linear(x, weight).relu(), -1);
+  std::printf("%s\n", scores.to_string().c_str());
 }
