@@ -14,9 +14,12 @@ constexpr int kMaxRank = 64;
 Param to_param(const Scalar& s) {
   switch (s.tag()) {
     case Scalar::Tag::boolean:
-    case Scalar::Tag::integer: return Param::from_int(s.to_int());
-    case Scalar::Tag::real: return Param::from_float(s.to_double());
-    case Scalar::Tag::complex: return Param::from_complex(s.to_complex().real(), s.to_complex().imag());
+    case Scalar::Tag::integer:
+      return Param::from_int(s.to_int());
+    case Scalar::Tag::real:
+      return Param::from_float(s.to_double());
+    case Scalar::Tag::complex:
+      return Param::from_complex(s.to_complex().real(), s.to_complex().imag());
   }
   fail("unknown scalar tag");
 }
@@ -28,26 +31,36 @@ DType common_dtype(const ReduceRule& rule, const Tensor& self, std::optional<DTy
     dtype = outs[0]->dtype();
   const DType own = dtype.value_or(self.dtype());
   switch (rule.dtype) {
-    case ReduceDType::sum: return dtype || category(own) >= Category::floating ? own : DType::int64;
+    case ReduceDType::sum:
+      return dtype || category(own) >= Category::floating ? own : DType::int64;
     case ReduceDType::floating:
       if (category(own) < Category::floating) {
-        SCONCE_CHECK(!dtype, "{}(): could not infer output dtype. Optional dtype must be either a floating point or complex "
-                     "dtype. Got: {}", rule.name, dtype_legacy_name(own));
-        fail("{}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {}",
-             rule.name, dtype_legacy_name(own));
+        SCONCE_CHECK(!dtype,
+                     "{}(): could not infer output dtype. Optional dtype must be either a floating point or complex "
+                     "dtype. Got: {}",
+                     rule.name, dtype_legacy_name(own));
+        fail(
+            "{}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {}",
+            rule.name, dtype_legacy_name(own));
       }
       return own;
-    case ReduceDType::promoted: return category(own) < Category::floating ? default_dtype() : own;
-    default: return own;
+    case ReduceDType::promoted:
+      return category(own) < Category::floating ? default_dtype() : own;
+    default:
+      return own;
   }
 }
 
 DType result_dtype(ReduceResult result, DType common, DType input) {
   switch (result) {
-    case ReduceResult::common: return common;
-    case ReduceResult::predicate: return input == DType::uint8 ? DType::uint8 : DType::bool_;
-    case ReduceResult::index: return DType::int64;
-    case ReduceResult::real: return real_dtype(common);
+    case ReduceResult::common:
+      return common;
+    case ReduceResult::predicate:
+      return input == DType::uint8 ? DType::uint8 : DType::bool_;
+    case ReduceResult::index:
+      return DType::int64;
+    case ReduceResult::real:
+      return real_dtype(common);
   }
   return common;
 }
@@ -68,13 +81,14 @@ void mark_reduced(const ReduceRule& rule, int64_t rank, const ReduceAxes& axes, 
 void check_not_empty(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, const bool* reduced) {
   if (!rule.empty_is_error || self.numel() != 0) return;
   const bool all = !axes.given || axes.dims.empty();
-  SCONCE_CHECK(!all,
-               "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-               "'dim' argument.",
-               rule.name);
+  SCONCE_CHECK(
+      !all,
+      "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+      "'dim' argument.",
+      rule.name);
   for (int64_t d = 0; d < self.dim(); ++d) {
-    SCONCE_CHECK_AS(index, !reduced[d] || self.sizes()[d] != 0, "{}(): Expected reduction dim {} to have non-zero size.",
-                    rule.name, d);
+    SCONCE_CHECK_AS(index, !reduced[d] || self.sizes()[d] != 0,
+                    "{}(): Expected reduction dim {} to have non-zero size.", rule.name, d);
   }
 }
 
@@ -100,7 +114,8 @@ void run(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, std
                   dtype_legacy_name(common));
   check_not_empty(rule, self, axes, reduced);
   const Dims sizes = result_sizes(self, reduced, axes.keepdim);
-  for (int r = 0; r < loops.results; ++r) results[r] = empty_tensor(sizes, result_dtype(rule.results[r], common, self.dtype()), self.device());
+  for (int r = 0; r < loops.results; ++r)
+    results[r] = empty_tensor(sizes, result_dtype(rule.results[r], common, self.dtype()), self.device());
   if (self.is_meta()) return;
 
   Param params[kMaxLoopParams];
@@ -130,7 +145,8 @@ bool try_dense(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axe
     return false;
   if (axes.given && !(rank == 1 && axes.dims.size() == 1 && (axes.dims[0] == 0 || axes.dims[0] == -1))) return false;
   const DType input = self.dtype();
-  if (input != DType::float32 && input != DType::float64 && (input != DType::int64 || rule.dtype >= ReduceDType::floating))
+  if (input != DType::float32 && input != DType::float64 &&
+      (input != DType::int64 || rule.dtype >= ReduceDType::floating))
     return false;
   if (rule.dtype == ReduceDType::predicate) return false;
   Param params[kMaxLoopParams];

@@ -65,7 +65,8 @@ std::vector<double> values(const Tensor& t) {
 
 void expect_near(const std::vector<double>& got, const std::vector<double>& want, double tolerance) {
   ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::abs(want[i]))) << "at " << i;
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::abs(want[i]))) << "at " << i;
 }
 
 // The same numbers in several layouts.
@@ -87,7 +88,8 @@ std::vector<Tensor> layouts(IntList sizes, DType dtype) {
 TEST(Reduce, EveryDimSetOfEveryLayout) {
   const auto add = [](double a, double x, int64_t) { return a + x; };
   const auto larger = [](double a, double x, int64_t) { return std::max(a, x); };
-  for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16, DType::int32, DType::int64, DType::uint8}) {
+  for (const DType dtype :
+       {DType::float32, DType::float64, DType::bfloat16, DType::int32, DType::int64, DType::uint8}) {
     for (const Tensor& t : layouts({3, 20, 5, 7}, dtype)) {
       for (unsigned mask = 1; mask < 16; ++mask) {
         Dims dims;
@@ -104,19 +106,21 @@ TEST(Reduce, EveryDimSetOfEveryLayout) {
   }
 }
 
-// Sums of many numbers of both signs nearly cancel, so the error is measured against the sum of their magnitudes. A lane of
-// a leaf adds 128 float32 (of a block of columns 64) before it joins a float64: 128 half units in the last place at most.
+// Sums of many numbers of both signs nearly cancel, so the error is measured against the sum of their magnitudes. A
+// lane of a leaf adds 128 float32 (of a block of columns 64) before it joins a float64: 128 half units in the last
+// place at most.
 TEST(Reduce, LongAndNarrow) {
   const auto add = [](double a, double x, int64_t) { return a + x; };
   const auto add_magnitude = [](double a, double x, int64_t) { return a + std::abs(x); };
   for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::int64}) {
     const double tolerance = dtype == DType::float64 || dtype == DType::int64 ? 1e-14 : 128 * 0x1p-24;
-    for (const auto& sizes : std::vector<Dims>{{10001}, {1, 4096}, {5000, 3}, {9000, 40}, {37, 5000}, {3, 5000, 5}, {200, 33}, {50, 31}}) {
+    for (const auto& sizes :
+         std::vector<Dims>{{10001}, {1, 4096}, {5000, 3}, {9000, 40}, {37, 5000}, {3, 5000, 5}, {200, 33}, {50, 31}}) {
       for (const Tensor& t : layouts(sizes, dtype)) {
         for (int64_t d = 0; d < t.dim(); ++d) {
           SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + std::to_string(sizes[0]) + " dim " + std::to_string(d));
-          const std::vector<double> got =
-              values(sum(t, IntList(&d, 1), false, dtype == DType::float16 ? std::optional(DType::float32) : std::nullopt));
+          const std::vector<double> got = values(
+              sum(t, IntList(&d, 1), false, dtype == DType::float16 ? std::optional(DType::float32) : std::nullopt));
           const std::vector<double> want = naive(t, {d}, 0, add), magnitude = naive(t, {d}, 0, add_magnitude);
           ASSERT_EQ(got.size(), want.size());
           for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], tolerance * magnitude[i]) << "at " << i;
@@ -132,7 +136,8 @@ TEST(Reduce, Indices) {
       for (const Tensor& t : layouts(sizes, dtype)) {
         for (int64_t d = 0; d < 2; ++d) {
           const auto [best, index] = max(t, d);
-          const std::vector<double> want = naive(t, {d}, -1e300, [](double a, double x, int64_t) { return std::max(a, x); });
+          const std::vector<double> want =
+              naive(t, {d}, -1e300, [](double a, double x, int64_t) { return std::max(a, x); });
           expect_near(values(best), want, 0);
           // the first element that is as large
           const int64_t outputs = t.sizes()[1 - d];
@@ -306,8 +311,10 @@ TEST(Norm, ChannelsLastAgreesAndStays) {
 }
 
 TEST(Norm, LayerNormOfReducedFloats) {
-  const Tensor t = numbers({6, 100}, DType::bfloat16), w = numbers({100}, DType::bfloat16, 2), b = numbers({100}, DType::bfloat16, 3);
-  const Tensor wide = layer_norm(to_dtype(t, DType::float32), {100}, to_dtype(w, DType::float32), to_dtype(b, DType::float32));
+  const Tensor t = numbers({6, 100}, DType::bfloat16), w = numbers({100}, DType::bfloat16, 2),
+               b = numbers({100}, DType::bfloat16, 3);
+  const Tensor wide =
+      layer_norm(to_dtype(t, DType::float32), {100}, to_dtype(w, DType::float32), to_dtype(b, DType::float32));
   const Tensor got = layer_norm(t, {100}, w, b);
   EXPECT_EQ(got.dtype(), DType::bfloat16);
   expect_near(values(got), values(wide), 1e-2);
@@ -320,7 +327,8 @@ TEST(Scan, Gradients) {
   std::memcpy(x.data(), in, sizeof in);
   const Tensor got = cumprod_backward(g, x, 0, cumprod(x, 0));
   for (int64_t i = 0; i < 5; ++i) {
-    const Tensor up = to_dtype(to_dtype(x, DType::complex128), DType::float64), down = to_dtype(to_dtype(x, DType::complex128), DType::float64);
+    const Tensor up = to_dtype(to_dtype(x, DType::complex128), DType::float64),
+                 down = to_dtype(to_dtype(x, DType::complex128), DType::float64);
     up.data<double>()[i] += 1e-6;
     down.data<double>()[i] -= 1e-6;
     const double slope = values(sum(mul(g, sub(cumprod(up, 0), cumprod(down, 0)))))[0] / 2e-6;

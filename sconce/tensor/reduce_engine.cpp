@@ -27,10 +27,14 @@ constexpr DType kComputeDType[kComputeTypes] = {DType::float32, DType::float64, 
 constexpr DType wide_dtype(Compute c) {
   switch (c) {
     case Compute::f32:
-    case Compute::f64: return DType::float64;
-    case Compute::i64: return DType::int64;
-    case Compute::u8: return DType::bool_;
-    default: return DType::complex128;
+    case Compute::f64:
+      return DType::float64;
+    case Compute::i64:
+      return DType::int64;
+    case Compute::u8:
+      return DType::bool_;
+    default:
+      return DType::complex128;
   }
 }
 
@@ -40,9 +44,12 @@ Compute compute_for(const ReduceLoops& loops, DType common) {
       const bool bytes = loops.kernels[0][static_cast<int>(Compute::u8)] != nullptr;
       return bytes ? Compute::u8 : Compute::i64;
     }
-    case Category::integral: return Compute::i64;
-    case Category::floating: return common == DType::float64 ? Compute::f64 : Compute::f32;
-    case Category::complex: return Compute::c128;
+    case Category::integral:
+      return Compute::i64;
+    case Category::floating:
+      return common == DType::float64 ? Compute::f64 : Compute::f32;
+    case Category::complex:
+      return Compute::c128;
   }
   return Compute::f32;
 }
@@ -147,10 +154,14 @@ class Walk {
 
 class Reduction {
  public:
-  Reduction(const ReduceLoops& loops, DType common, std::span<const int64_t> sizes, const bool* reduced, const Operand& in,
-            std::span<const Operand> out, const Param* params)
-      : loops_(loops), kernels_(*find_kernels(loops, common)), tiles_(tile_kernels()), params_(params),
-        in_(static_cast<const char*>(in.data)), out_(out) {
+  Reduction(const ReduceLoops& loops, DType common, std::span<const int64_t> sizes, const bool* reduced,
+            const Operand& in, std::span<const Operand> out, const Param* params)
+      : loops_(loops),
+        kernels_(*find_kernels(loops, common)),
+        tiles_(tile_kernels()),
+        params_(params),
+        in_(static_cast<const char*>(in.data)),
+        out_(out) {
     const Compute compute = compute_for(loops, common);
     const DType computed = kComputeDType[static_cast<int>(compute)];
     wide_ = wide_dtype(compute);
@@ -169,7 +180,8 @@ class Reduction {
         reduced_.add(a);
         continue;
       }
-      for (size_t r = 0; r < out.size(); ++r) a.out[r] = out[r].strides[d] * static_cast<int64_t>(item_size(out[r].dtype));
+      for (size_t r = 0; r < out.size(); ++r)
+        a.out[r] = out[r].strides[d] * static_cast<int64_t>(item_size(out[r].dtype));
       kept_.add(a);
     }
     if (reduced_.numel == 0 || kept_.numel == 0) return;
@@ -234,7 +246,8 @@ class Reduction {
   void store(int64_t first, int64_t n, const States& states) const {
     Scratch scratch;
     char* finished[kMaxReduceResults];
-    for (int r = 0; r < loops_.results; ++r) finished[r] = scratch.take<char>(rounded_up(n * std::max<int64_t>(wide_item_, 8), 64));
+    for (int r = 0; r < loops_.results; ++r)
+      finished[r] = scratch.take<char>(rounded_up(n * std::max<int64_t>(wide_item_, 8), 64));
     kernels_.finish(finished, states.at, n, reduced_.numel, params_);
     char* converted = scratch.take<char>(n * 16);
     for (int r = 0; r < loops_.results; ++r) {
@@ -290,7 +303,8 @@ class Reduction {
     }
   }
 
-  // --- rows: the reduced elements of an output are one leaf or more ---------------------------------------------------
+  // --- rows: the reduced elements of an output are one leaf or more
+  // ---------------------------------------------------
 
   void reduce_rows() const {
     const int64_t outputs = kept_.numel, count = reduced_.numel, total = outputs * count;
@@ -341,8 +355,8 @@ class Reduction {
 
   // A few columns, and their rows one after the other in memory.
   bool is_narrow() const {
-    return kept_.rank > 0 && kept_.inner().in == item_ && kept_.inner().size < 16 && compute_item_ < 16 && reduced_.rank == 1 &&
-           reduced_.inner().in == kept_.inner().size * item_ && reduced_.numel > kShortRow;
+    return kept_.rank > 0 && kept_.inner().in == item_ && kept_.inner().size < 16 && compute_item_ < 16 &&
+           reduced_.rank == 1 && reduced_.inner().in == kept_.inner().size * item_ && reduced_.numel > kShortRow;
   }
 
   // 16 rows are taken as one that is 16 times as wide, and its parts merged in the end.
@@ -360,7 +374,8 @@ class Reduction {
                        slots.from(b * pitch));
       });
       merge_slots(slots, blocks, width, pitch);
-      for (int64_t half = width / 2; half >= columns; half /= 2) kernels_.merge(slots.at, slots.from(half).at, half, params_);
+      for (int64_t half = width / 2; half >= columns; half /= 2)
+        kernels_.merge(slots.at, slots.from(half).at, half, params_);
       if (rest > 0) {
         const States last = States::take(scratch, loops_.states, 64, wide_item_);
         column_block(base + wide_rows * width * item_, columns * item_, 0, rest, columns, last);
@@ -492,7 +507,8 @@ class Reduction {
     const int64_t columns = kept_.inner().size, outer = kept_.numel / columns, count = reduced_.numel;
     const int64_t threads = threads_for(columns * outer * count);
     int64_t width = direct_ ? kDirectColumns * 4 / compute_item_ : kTileColumns;
-    if (threads > 1) width = std::clamp(rounded_up(columns / (2 * threads), per_group_), std::min<int64_t>(width, 64), width);
+    if (threads > 1)
+      width = std::clamp(rounded_up(columns / (2 * threads), per_group_), std::min<int64_t>(width, 64), width);
     const int64_t whole = direct_ ? columns / per_group_ * per_group_ : columns;  // the others go through a tile
     const int64_t chunks = (whole + width - 1) / width + (whole < columns);
     const int64_t tasks = outer * chunks;
@@ -508,7 +524,8 @@ class Reduction {
       const States slots = States::take(scratch, loops_.states, blocks * pitch, wide_item_);
       parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b)
-          column_block(base, stride, b * kBlockRows, std::min(kBlockRows, count - b * kBlockRows), n, slots.from(b * pitch));
+          column_block(base, stride, b * kBlockRows, std::min(kBlockRows, count - b * kBlockRows), n,
+                       slots.from(b * pitch));
       });
       merge_slots(slots, blocks, n, pitch);
       store(output, n, slots);
@@ -522,8 +539,10 @@ class Reduction {
     }
   }
 
-  // Rows [first, first + count) of n columns. Rows are `stride` bytes apart, or where the reduced axes say when it is -1.
-  void column_block(const char* base, int64_t stride, int64_t first, int64_t count, int64_t n, const States& into) const {
+  // Rows [first, first + count) of n columns. Rows are `stride` bytes apart, or where the reduced axes say when it is
+  // -1.
+  void column_block(const char* base, int64_t stride, int64_t first, int64_t count, int64_t n,
+                    const States& into) const {
     Scratch scratch;
     const int64_t groups = (n + per_group_ - 1) / per_group_, row_bytes = groups * 64;
     const bool in_place = direct_ && n % per_group_ == 0;

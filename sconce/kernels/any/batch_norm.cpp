@@ -41,7 +41,8 @@ std::vector<double> doubles(const Tensor& t, int64_t count, double otherwise) {
 }
 
 void check_channels(const char* what, const Tensor& t, int64_t channels) {
-  SCONCE_CHECK(!t.defined() || t.numel() == channels, "{} should contain {} elements not {}", what, channels, t.numel());
+  SCONCE_CHECK(!t.defined() || t.numel() == channels, "{} should contain {} elements not {}", what, channels,
+               t.numel());
 }
 
 // Mean and biased variance of every channel.
@@ -53,13 +54,13 @@ void channel_statistics(const Tensor& input, std::vector<double>& mean, std::vec
   strides[1] = 1;
   const Operand out[] = {{var.data(), DType::float64, strides.data()}, {mean.data(), DType::float64, strides.data()}};
   const Param correction = Param::from_int(0);
-  run_reduce(cpu::reduce_var_mean_correction, input.dtype(), {input.sizes().data(), input.sizes().size()}, reduced.data(),
-             {input.data(), input.dtype(), input.strides().data()}, out, &correction);
+  run_reduce(cpu::reduce_var_mean_correction, input.dtype(), {input.sizes().data(), input.sizes().size()},
+             reduced.data(), {input.data(), input.dtype(), input.strides().data()}, out, &correction);
 }
 
 // out = in * scale[channel] + shift[channel]. Both are dense in the same format.
-void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool channels_inside, const std::vector<double>& scale,
-                    const std::vector<double>& shift) {
+void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool channels_inside,
+                    const std::vector<double>& scale, const std::vector<double>& shift) {
   const DType compute = compute_dtype(in);
   const bool twice = compute == DType::float64;
   const NormKernels& kernels = norm_kernels();
@@ -119,7 +120,8 @@ void update(const Tensor& running, const std::vector<double>& batch, double mome
   std::vector<double> values = doubles(running, count, 0);
   for (size_t c = 0; c < batch.size(); ++c) values[c] = momentum * batch[c] + (1 - momentum) * values[c];
   const int64_t stride = 1;
-  run_copy({&count, 1}, {running.data(), running.dtype(), running.strides().data()}, {values.data(), DType::float64, &stride});
+  run_copy({&count, 1}, {running.data(), running.dtype(), running.strides().data()},
+           {values.data(), DType::float64, &stride});
   running.bump_version();
 }
 
@@ -196,8 +198,9 @@ Three native_batch_norm(const Tensor& input, const Tensor& weight, const Tensor&
   Result r = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
   return {r.out, r.mean, r.invstd};
 }
-Three _native_batch_norm_legit(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                               const Tensor& running_var, bool training, double momentum, double eps) {
+Three _native_batch_norm_legit(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
+                               double eps) {
   return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
 }
 Three _native_batch_norm_legit_no_stats(const Tensor& input, const Tensor& weight, const Tensor& bias, bool training,
@@ -205,7 +208,8 @@ Three _native_batch_norm_legit_no_stats(const Tensor& input, const Tensor& weigh
   return native_batch_norm(input, weight, bias, {}, {}, training, momentum, eps);
 }
 Three _native_batch_norm_legit_no_training(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                                           const Tensor& running_mean, const Tensor& running_var, double momentum, double eps) {
+                                           const Tensor& running_mean, const Tensor& running_var, double momentum,
+                                           double eps) {
   return native_batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps);
 }
 Four _batch_norm_with_update(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
@@ -219,8 +223,8 @@ Four _batch_norm_no_update(const Tensor& input, const Tensor& weight, const Tens
   return {r.out, r.mean, r.invstd, reserve(input)};
 }
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> _native_batch_norm_legit_functional(
-    const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var,
-    bool training, double momentum, double eps) {
+    const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+    const Tensor& running_var, bool training, double momentum, double eps) {
   const auto copy = [](const Tensor& t) {
     Tensor c = empty_tensor(t.sizes(), t.dtype(), t.device());
     copy_tensor(c, t);
@@ -231,10 +235,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> _native_batch_norm_legit_func
   return {r.out, r.mean, r.invstd, mean, var};
 }
 
-Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C, int64_t HxW,
-                        int64_t group, double eps) {
-  SCONCE_CHECK(group > 0 && C % group == 0, "Expected number of channels in input to be divisible by num_groups, but got input of "
-               "shape {} and num_groups={}", input.sizes(), group);
+Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t N, int64_t C,
+                        int64_t HxW, int64_t group, double eps) {
+  SCONCE_CHECK(group > 0 && C % group == 0,
+               "Expected number of channels in input to be divisible by num_groups, but got input of "
+               "shape {} and num_groups={}",
+               input.sizes(), group);
   SCONCE_CHECK(input.numel() == N * C * HxW, "native_group_norm: input of size {} does not have {} * {} * {} elements",
                input.sizes(), N, C, HxW);
   check_channels("weight", weight, C);
@@ -242,7 +248,8 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
   const DType compute = compute_dtype(input), kept = parameter_dtype(input, weight);
   const MemoryFormat format = suggested_format(input);
   const Tensor out = empty_tensor(input.sizes(), input.dtype(), input.device(), format);
-  const Tensor mean = empty_tensor({N, group}, kept, input.device()), rstd = empty_tensor({N, group}, kept, input.device());
+  const Tensor mean = empty_tensor({N, group}, kept, input.device()),
+               rstd = empty_tensor({N, group}, kept, input.device());
   if (input.is_meta() || N * group == 0) return {out, mean, rstd};
   const int64_t rows = N * group, n = C / group * HxW;
   const Tensor x = contiguous_tensor(to_dtype(input, compute));

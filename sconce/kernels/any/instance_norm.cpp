@@ -15,8 +15,8 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
   sizes[1] = samples * channels;
   const auto repeated = [&](const Tensor& t) { return t.defined() ? repeat(t, {samples}) : t; };
   const Tensor mean = repeated(running_mean), var = repeated(running_var);
-  const auto [out, save_mean, save_invstd] = native_batch_norm(reshape(contiguous(input), sizes), repeated(weight), repeated(bias),
-                                                               mean, var, use_input_stats, momentum, eps);
+  const auto [out, save_mean, save_invstd] = native_batch_norm(
+      reshape(contiguous(input), sizes), repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps);
   if (use_input_stats) {
     if (running_mean.defined()) copy_(running_mean, sconce::mean(reshape(mean, {samples, channels}), IntList{0}));
     if (running_var.defined()) copy_(running_var, sconce::mean(reshape(var, {samples, channels}), IntList{0}));

@@ -32,9 +32,11 @@ Dims all_but(int64_t rank, int64_t kept) {
 
 }  // namespace
 
-Three native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape, const Tensor& mean,
-                                 const Tensor& rstd, const Tensor& weight, const Tensor&, ListRef<bool> output_mask) {
-  SCONCE_CHECK(output_mask.size() == 3, "native_layer_norm_backward: output_mask has {} entries, expected 3", output_mask.size());
+Three native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, IntList normalized_shape,
+                                 const Tensor& mean, const Tensor& rstd, const Tensor& weight, const Tensor&,
+                                 ListRef<bool> output_mask) {
+  SCONCE_CHECK(output_mask.size() == 3, "native_layer_norm_backward: output_mask has {} entries, expected 3",
+               output_mask.size());
   int64_t n = 1;
   for (const int64_t s : normalized_shape) n *= s;
   const auto rows = static_cast<size_t>(input.dim()) - normalized_shape.size();
@@ -45,7 +47,9 @@ Three native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, In
   }
   Dims outer;
   for (size_t d = 0; d < rows; ++d) outer.push_back(static_cast<int64_t>(d));
-  const auto reduced = [&](const Tensor& t) { return to_dtype(outer.empty() ? t : sum(t, outer), weight.defined() ? weight.dtype() : input.dtype()); };
+  const auto reduced = [&](const Tensor& t) {
+    return to_dtype(outer.empty() ? t : sum(t, outer), weight.defined() ? weight.dtype() : input.dtype());
+  };
   if (output_mask[1]) {
     const Tensor x = mul(sub(computed(input), computed(mean)), computed(rstd));
     grad_weight = reduced(mul(computed(grad_out), x));
@@ -54,10 +58,11 @@ Three native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, In
   return {grad_input, grad_weight, grad_bias};
 }
 
-Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
-                                 const Tensor& running_var, const Tensor& save_mean, const Tensor& save_invstd, bool train,
-                                 double eps, ListRef<bool> output_mask) {
-  SCONCE_CHECK(output_mask.size() == 3, "native_batch_norm_backward: output_mask has {} entries, expected 3", output_mask.size());
+Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight,
+                                 const Tensor& running_mean, const Tensor& running_var, const Tensor& save_mean,
+                                 const Tensor& save_invstd, bool train, double eps, ListRef<bool> output_mask) {
+  SCONCE_CHECK(output_mask.size() == 3, "native_batch_norm_backward: output_mask has {} entries, expected 3",
+               output_mask.size());
   const int64_t rank = input.dim(), channels = input.sizes()[1];
   const Dims others = all_but(rank, 1);
   const DType kept = weight.defined() ? weight.dtype() : input.dtype();
@@ -83,26 +88,30 @@ Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, co
 }
 
 Three batch_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
-                          const Tensor& running_var, const Tensor& save_mean, const Tensor& save_var, bool update, double eps,
-                          ListRef<bool> output_mask, const Tensor&) {
-  return any_device::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var, update, eps,
-                                         output_mask);
+                          const Tensor& running_var, const Tensor& save_mean, const Tensor& save_var, bool update,
+                          double eps, ListRef<bool> output_mask, const Tensor&) {
+  return any_device::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var,
+                                                update, eps, output_mask);
 }
 
 Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
                                  const Tensor& weight, int64_t N, int64_t C, int64_t HxW, int64_t group,
                                  ListRef<bool> output_mask) {
-  SCONCE_CHECK(output_mask.size() == 3, "native_group_norm_backward: output_mask has {} entries, expected 3", output_mask.size());
+  SCONCE_CHECK(output_mask.size() == 3, "native_group_norm_backward: output_mask has {} entries, expected 3",
+               output_mask.size());
   const int64_t inside = C / group;
   const DType kept = weight.defined() ? weight.dtype() : input.dtype();
   const Tensor g = reshape(computed(grad_out), {N, group, inside, HxW});
   const Tensor r = reshape(computed(rstd), {N, group, 1, 1});
-  const Tensor x = mul(sub(reshape(computed(input), {N, group, inside, HxW}), reshape(computed(mean), {N, group, 1, 1})), r);
+  const Tensor x =
+      mul(sub(reshape(computed(input), {N, group, inside, HxW}), reshape(computed(mean), {N, group, 1, 1})), r);
   Tensor grad_input, grad_weight, grad_bias;
   if (output_mask[0]) {
     const Tensor h = weight.defined() ? mul(g, reshape(computed(weight), {1, group, inside, 1})) : g;
-    const Tensor both = sub(sub(h, sconce::mean(h, IntList{2, 3}, true)), mul(x, sconce::mean(mul(h, x), IntList{2, 3}, true)));
-    grad_input = contiguous_tensor(to_dtype(reshape(mul(both, r), input.sizes()), input.dtype()), suggested_format(input));
+    const Tensor both =
+        sub(sub(h, sconce::mean(h, IntList{2, 3}, true)), mul(x, sconce::mean(mul(h, x), IntList{2, 3}, true)));
+    grad_input =
+        contiguous_tensor(to_dtype(reshape(mul(both, r), input.sizes()), input.dtype()), suggested_format(input));
   }
   if (output_mask[1]) grad_weight = to_dtype(reshape(sum(mul(g, x), IntList{0, 3}), {C}), kept);
   if (output_mask[2]) grad_bias = to_dtype(reshape(sum(g, IntList{0, 3}), {C}), kept);

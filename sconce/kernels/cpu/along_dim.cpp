@@ -98,13 +98,15 @@ struct Job {
     }
     kernel.columns(block[0], from, n, pitch, pitch, pitch);
     for (int64_t k = 0; k < n; ++k)
-      convert(out + ((o * n + k) * inner + first) * out_item(), out_dtype, block[0] + k * pitch * item(), compute, width);
+      convert(out + ((o * n + k) * inner + first) * out_item(), out_dtype, block[0] + k * pitch * item(), compute,
+              width);
   }
 };
 
 }  // namespace
 
-void along_dim(const AlongDim& kernel, DType compute, std::span<const Tensor* const> in, int64_t dim, const Tensor& out) {
+void along_dim(const AlongDim& kernel, DType compute, std::span<const Tensor* const> in, int64_t dim,
+               const Tensor& out) {
   if (out.numel() == 0) return;
   const int64_t rank = out.dim();
   dim = wrap_dim(dim, rank);
@@ -117,7 +119,8 @@ void along_dim(const AlongDim& kernel, DType compute, std::span<const Tensor* co
   }
   for (int64_t d = 0; d < rank; ++d) (d < dim ? job.outer : d == dim ? job.n : job.inner) *= out.sizes()[d];
   if (job.inner == 1) {
-    parallel_for(job.outer, std::max<int64_t>(1, kGrain / job.n), [&](int64_t begin, int64_t end) { job.rows(begin, end); });
+    parallel_for(job.outer, std::max<int64_t>(1, kGrain / job.n),
+                 [&](int64_t begin, int64_t end) { job.rows(begin, end); });
     return;
   }
   const int64_t width = std::clamp<int64_t>(rounded_up(kBlock / job.n, 64), 64, 256);

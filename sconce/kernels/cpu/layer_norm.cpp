@@ -17,9 +17,12 @@ namespace sconce {
 
 const NormKernels& norm_kernels() {
   switch (cpu_level()) {
-    case 2: return v2::norm_kernels;
-    case 3: return v3::norm_kernels;
-    default: return v4::norm_kernels;
+    case 2:
+      return v2::norm_kernels;
+    case 3:
+      return v3::norm_kernels;
+    default:
+      return v4::norm_kernels;
   }
 }
 
@@ -38,7 +41,8 @@ DType compute_dtype(const Tensor& input, const char* name) {
 Tensor parameter(const Tensor& t, DType dtype) { return t.defined() ? contiguous_tensor(to_dtype(t, dtype)) : t; }
 const void* data_of(const Tensor& t) { return t.defined() ? t.data() : nullptr; }
 
-// body(out, in, first row, rows) over rows in the compute dtype: in place where they are, else one by one through scratch.
+// body(out, in, first row, rows) over rows in the compute dtype: in place where they are, else one by one through
+// scratch.
 template <class Body>
 void for_rows(const Tensor& out, const Tensor& in, DType compute, int64_t rows, int64_t n, Body body) {
   const auto item = static_cast<int64_t>(item_size(compute));
@@ -73,18 +77,22 @@ int64_t product(IntList sizes) {
 }
 
 void check_shape(const char* name, const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias) {
-  SCONCE_CHECK(!shape.empty(), "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-               "element, but got normalized_shape = {}", shape);
-  SCONCE_CHECK(!weight.defined() || weight.sizes() == shape,
-               "Expected weight to be of same shape as normalized_shape, but got weight of shape {} and normalized_shape = {}",
-               weight.sizes(), shape);
-  SCONCE_CHECK(!bias.defined() || bias.sizes() == shape,
-               "Expected bias to be of same shape as normalized_shape, but got bias of shape {} and normalized_shape = {}",
-               bias.sizes(), shape);
+  SCONCE_CHECK(!shape.empty(),
+               "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+               "element, but got normalized_shape = {}",
+               shape);
+  SCONCE_CHECK(
+      !weight.defined() || weight.sizes() == shape,
+      "Expected weight to be of same shape as normalized_shape, but got weight of shape {} and normalized_shape = {}",
+      weight.sizes(), shape);
+  SCONCE_CHECK(
+      !bias.defined() || bias.sizes() == shape,
+      "Expected bias to be of same shape as normalized_shape, but got bias of shape {} and normalized_shape = {}",
+      bias.sizes(), shape);
   const int64_t axis = input.dim() - static_cast<int64_t>(shape.size());
   SCONCE_CHECK(axis >= 0 && input.sizes().slice(static_cast<size_t>(axis), shape.size()) == shape,
-               "{}: Given normalized_shape={}, expected input with a shape that ends so, but got input of size {}", name, shape,
-               input.sizes());
+               "{}: Given normalized_shape={}, expected input with a shape that ends so, but got input of size {}",
+               name, shape, input.sizes());
 }
 
 Dims statistics_sizes(const Tensor& input, IntList shape) {
@@ -120,18 +128,20 @@ std::array<OutSpec, 2> _fused_rms_norm_spec(const Tensor& input, IntList normali
 
 namespace cpu {
 
-void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps,
-                       const Tensor& out, const Tensor& mean, const Tensor& rstd) {
+void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias,
+                       double eps, const Tensor& out, const Tensor& mean, const Tensor& rstd) {
   const DType compute = compute_dtype(input, "layer_norm");
   const int64_t n = product(normalized_shape), rows = mean.numel();
   if (rows == 0) return;
   const Tensor x = contiguous_tensor(input), w = parameter(weight, compute), b = parameter(bias, compute);
   const bool same = mean.dtype() == compute;
-  const Tensor m = same ? mean : empty_tensor(mean.sizes(), compute), s = same ? rstd : empty_tensor(rstd.sizes(), compute);
+  const Tensor m = same ? mean : empty_tensor(mean.sizes(), compute),
+               s = same ? rstd : empty_tensor(rstd.sizes(), compute);
   const auto item = static_cast<int64_t>(item_size(compute));
   const auto kernel = norm_kernels().layer_norm[compute == DType::float64];
   for_rows(out, x, compute, rows, n, [&](char* to, const char* from, int64_t first, int64_t count) {
-    kernel(to, from, data_of(w), data_of(b), count, n, eps, m.data<char>() + first * item, s.data<char>() + first * item);
+    kernel(to, from, data_of(w), data_of(b), count, n, eps, m.data<char>() + first * item,
+           s.data<char>() + first * item);
   });
   if (!same) {
     copy_tensor(mean, m);

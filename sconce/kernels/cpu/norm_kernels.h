@@ -1,5 +1,5 @@
-// Kernels of layer, group, batch and RMS normalisation per instruction set level: [0] float, [1] double. Pointers are to
-// elements of that type; weight and bias may be null, which stands for 1 and 0.
+// Kernels of layer, group, batch and RMS normalisation per instruction set level: [0] float, [1] double. Pointers are
+// to elements of that type; weight and bias may be null, which stands for 1 and 0.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct NormKernels {
                              double eps, void* mean, void* rstd);
   LayerNorm layer_norm[2];
   // rstd = 1 / sqrt(mean of squares + eps), out = in * rstd * weight.
-  using RmsNorm = void (*)(void* out, const void* in, const void* weight, int64_t rows, int64_t n, double eps, void* rstd);
+  using RmsNorm = void (*)(void* out, const void* in, const void* weight, int64_t rows, int64_t n, double eps,
+                           void* rstd);
   RmsNorm rms_norm[2];
   // out = in * scale + shift: with one number for n elements, and with one for each element of every row.
   using ScaleRun = void (*)(void* out, const void* in, int64_t n, double scale, double shift);
@@ -24,8 +25,8 @@ struct NormKernels {
   ScaleRows scale_rows[2];
   // Layer normalisation's gradient for the input: with h = grad * weight and x = (in - mean) * rstd,
   // out = (h - mean(h) - x * mean(h * x)) * rstd.
-  using LayerNormBackward = void (*)(void* out, const void* grad, const void* in, const void* weight, int64_t rows, int64_t n,
-                                     const void* mean, const void* rstd);
+  using LayerNormBackward = void (*)(void* out, const void* grad, const void* in, const void* weight, int64_t rows,
+                                     int64_t n, const void* mean, const void* rstd);
   LayerNormBackward layer_norm_backward[2];
 };
 

@@ -129,8 +129,8 @@ std::array<OutSpec, 2> chosen_spec(const char* name, const Tensor& self, int64_t
   dim = wrap_dim(dim, self.dim());
   Dims sizes(self.sizes());
   if (self.dim() > 0) {
-    SCONCE_CHECK_AS(index, sizes[static_cast<size_t>(dim)] != 0, "{}(): Expected reduction dim {} to have non-zero size.",
-                    name, dim);
+    SCONCE_CHECK_AS(index, sizes[static_cast<size_t>(dim)] != 0,
+                    "{}(): Expected reduction dim {} to have non-zero size.", name, dim);
     sizes[static_cast<size_t>(dim)] = 1;
     if (!keepdim) sizes.erase(static_cast<size_t>(dim));
   }

@@ -3,10 +3,10 @@
 
 namespace sconce {
 
-#define SCONCE_DECLARE(level)                                                                                           \
-  namespace level {                                                                                                     \
-  extern const ReduceKernels argmax_f32, argmax_f64, argmax_i64, argmin_f32, argmin_f64, argmin_i64, max_index_f32,      \
-      max_index_f64, max_index_i64, min_index_f32, min_index_f64, min_index_i64;                                        \
+#define SCONCE_DECLARE(level)                                                                                       \
+  namespace level {                                                                                                 \
+  extern const ReduceKernels argmax_f32, argmax_f64, argmax_i64, argmin_f32, argmin_f64, argmin_i64, max_index_f32, \
+      max_index_f64, max_index_i64, min_index_f32, min_index_f64, min_index_i64;                                    \
   }
 SCONCE_DECLARE(v2)
 SCONCE_DECLARE(v3)

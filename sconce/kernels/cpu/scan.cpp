@@ -18,23 +18,33 @@ namespace {
 
 struct Sum {
   template <class T>
-  static T start() { return T(0); }
+  static T start() {
+    return T(0);
+  }
   template <class T>
-  static T step(T a, T x) { return a + x; }
+  static T step(T a, T x) {
+    return a + x;
+  }
 };
 struct Product {
   template <class T>
-  static T start() { return T(1); }
+  static T start() {
+    return T(1);
+  }
   template <class T>
-  static T step(T a, T x) { return a * x; }
+  static T step(T a, T x) {
+    return a * x;
+  }
 };
 // log(exp(a) + exp(x))
 struct LogSum {
   using Complex = std::complex<double>;
   template <class T>
   static T start() {
-    if constexpr (std::is_same_v<T, Complex>) return -std::numeric_limits<double>::infinity();
-    else return -std::numeric_limits<T>::infinity();
+    if constexpr (std::is_same_v<T, Complex>)
+      return -std::numeric_limits<double>::infinity();
+    else
+      return -std::numeric_limits<T>::infinity();
   }
   static Complex step(Complex a, Complex x) {
     const Complex low = x.real() < a.real() ? x : a, high = x.real() < a.real() ? a : x;
@@ -95,20 +105,23 @@ void scan(const Tensor& given, int64_t dim, const Tensor& out) {
     case Category::floating:
       if (out.dtype() == DType::float64) return scan_in<Op, double, double>(DType::float64, self, dim, out);
       return scan_in<Op, float, double>(DType::float32, self, dim, out);
-    default: return scan_in<Op, int64_t, int64_t>(DType::int64, self, dim, out);
+    default:
+      return scan_in<Op, int64_t, int64_t>(DType::int64, self, dim, out);
   }
 }
 
-// Of cumprod, from gradient, input and result. Up to the first 0 of a line, an input is in every product from its own on;
-// the first 0 is alone in making the products behind it 0; what follows it has no influence.
+// Of cumprod, from gradient, input and result. Up to the first 0 of a line, an input is in every product from its own
+// on; the first 0 is alone in making the products behind it 0; what follows it has no influence.
 template <class T>
 void cumprod_backward_line(T* out, const T* grad, const T* x, const T* y, int64_t n, int64_t pitch, int64_t out_pitch) {
   using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
   int64_t zero = 0;
   while (zero < n && x[zero * pitch] != T(0)) ++zero;
   const auto conjugate = [](Wide v) {
-    if constexpr (std::is_arithmetic_v<Wide>) return v;
-    else return std::conj(v);
+    if constexpr (std::is_arithmetic_v<Wide>)
+      return v;
+    else
+      return std::conj(v);
   };
   Wide behind = 0;
   if (zero < n) {
@@ -135,7 +148,8 @@ void cumprod_backward_rows(void* out, const void* const* in, int64_t rows, int64
   }
 }
 template <class T>
-void cumprod_backward_columns(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch, int64_t in_pitch) {
+void cumprod_backward_columns(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch,
+                              int64_t in_pitch) {
   std::vector<T> line(static_cast<size_t>(n));  // out may be in[0]
   for (int64_t c = 0; c < width; ++c) {
     cumprod_backward_line(line.data(), static_cast<const T*>(in[0]) + c, static_cast<const T*>(in[1]) + c,
@@ -200,7 +214,9 @@ void scan_extreme(const Tensor& self, int64_t dim, const Tensor& values, const T
 }  // namespace
 
 void cumsum(const Tensor& self, int64_t dim, std::optional<DType>, const Tensor& out) { scan<Sum>(self, dim, out); }
-void cumprod(const Tensor& self, int64_t dim, std::optional<DType>, const Tensor& out) { scan<Product>(self, dim, out); }
+void cumprod(const Tensor& self, int64_t dim, std::optional<DType>, const Tensor& out) {
+  scan<Product>(self, dim, out);
+}
 void logcumsumexp(const Tensor& self, int64_t dim, const Tensor& out) {
   SCONCE_CHECK_AS(not_implemented, category(self.dtype()) >= Category::floating,
                   "\"logcumsumexp\" not implemented for '{}'", dtype_legacy_name(self.dtype()));
@@ -215,11 +231,13 @@ void cumprod_backward(const Tensor& grad, const Tensor& input, int64_t dim, cons
     along_dim({cumprod_backward_rows<T>, cumprod_backward_columns<T>}, compute, in, dim, out);
   };
   switch (category(out.dtype())) {
-    case Category::complex: return run.template operator()<std::complex<double>>(DType::complex128);
+    case Category::complex:
+      return run.template operator()<std::complex<double>>(DType::complex128);
     case Category::floating:
       if (out.dtype() == DType::float64) return run.template operator()<double>(DType::float64);
       return run.template operator()<float>(DType::float32);
-    default: fail("cumprod_backward: integers have no gradient, got {}", dtype_legacy_name(out.dtype()));
+    default:
+      fail("cumprod_backward: integers have no gradient, got {}", dtype_legacy_name(out.dtype()));
   }
 }
 void cummax(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
@@ -235,9 +253,12 @@ namespace any_device {
 
 OutSpec cumsum_spec(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   wrap_dim(dim, self.dim());
-  return {Dims(self.sizes()), dtype.value_or(category(self.dtype()) < Category::floating ? DType::int64 : self.dtype())};
+  return {Dims(self.sizes()),
+          dtype.value_or(category(self.dtype()) < Category::floating ? DType::int64 : self.dtype())};
 }
-OutSpec cumprod_spec(const Tensor& self, int64_t dim, std::optional<DType> dtype) { return cumsum_spec(self, dim, dtype); }
+OutSpec cumprod_spec(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return cumsum_spec(self, dim, dtype);
+}
 std::array<OutSpec, 2> cummax_spec(const Tensor& self, int64_t dim) {
   wrap_dim(dim, self.dim());
   return {OutSpec{Dims(self.sizes()), self.dtype()}, OutSpec{Dims(self.sizes()), DType::int64}};
@@ -248,7 +269,8 @@ namespace {
 template <class Scan>
 void helper(Scan scan, const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
   const auto specs = cummax_spec(self, dim);
-  const Tensor v = prepare_output(specs[0], values, {&self}, false), i = prepare_output(specs[1], indices, {&self}, false);
+  const Tensor v = prepare_output(specs[0], values, {&self}, false),
+               i = prepare_output(specs[1], indices, {&self}, false);
   if (!v.is_meta()) scan(self, dim, v, i);
   finish_output(v, values);
   finish_output(i, indices);

@@ -10,9 +10,12 @@ namespace sconce {
 
 const SoftmaxKernels& softmax_kernels() {
   switch (cpu_level()) {
-    case 2: return v2::softmax_kernels;
-    case 3: return v3::softmax_kernels;
-    default: return v4::softmax_kernels;
+    case 2:
+      return v2::softmax_kernels;
+    case 3:
+      return v3::softmax_kernels;
+    default:
+      return v4::softmax_kernels;
   }
 }
 
@@ -48,7 +51,8 @@ void _softmax_backward_data(const Tensor& grad_output, const Tensor& output, int
   const Tensor* in[] = {&grad_output, &output};
   run("softmax_backward", k.softmax_backward_rows, k.softmax_backward_columns, in, dim, out);
 }
-void _log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, DType, const Tensor& out) {
+void _log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, DType,
+                                const Tensor& out) {
   const SoftmaxKernels& k = softmax_kernels();
   const Tensor* in[] = {&grad_output, &output};
   run("log_softmax_backward", k.log_softmax_backward_rows, k.log_softmax_backward_columns, in, dim, out);

@@ -8,7 +8,8 @@ namespace sconce {
 
 struct SoftmaxKernels {
   using Rows = void (*)(void* out, const void* const* in, int64_t rows, int64_t n);
-  using Columns = void (*)(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch, int64_t in_pitch);
+  using Columns = void (*)(void* out, const void* const* in, int64_t n, int64_t width, int64_t out_pitch,
+                           int64_t in_pitch);
   // [0] float, [1] double
   Rows softmax_rows[2], log_softmax_rows[2];
   Rows log_softmax_rows_16[2];  // float that stands for bfloat16, float16

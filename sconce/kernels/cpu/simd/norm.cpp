@@ -20,10 +20,11 @@ SCONCE_VEC void row_moments(const typename Lane<V>::T* x, int64_t n, double eps,
   using T = typename Lane<V>::T;
   const double average = sum_over<V>(n, SCONCE_LAMBDA { return load_some<V>(x + i, part); }) / static_cast<double>(n);
   const V m = splat<V>(static_cast<T>(average));
-  const double squares = sum_over<V>(n, SCONCE_LAMBDA {
-    const V d = load_some<V>(x + i, part) - m;
-    return d * d;
-  });
+  const double squares = sum_over<V>(
+      n, SCONCE_LAMBDA {
+        const V d = load_some<V>(x + i, part) - m;
+        return d * d;
+      });
   mean = static_cast<T>(average);
   rstd = static_cast<T>(1 / __builtin_sqrt(squares / static_cast<double>(n) + eps));
 }
@@ -32,7 +33,8 @@ template <class V>
 void moments(const void* in, int64_t rows, int64_t n, double eps, void* mean, void* rstd) {
   using T = typename Lane<V>::T;
   const T* x = static_cast<const T*>(in);
-  for (int64_t r = 0; r < rows; ++r, x += n) row_moments<V>(x, n, eps, static_cast<T*>(mean)[r], static_cast<T*>(rstd)[r]);
+  for (int64_t r = 0; r < rows; ++r, x += n)
+    row_moments<V>(x, n, eps, static_cast<T*>(mean)[r], static_cast<T*>(rstd)[r]);
 }
 
 template <class V>
@@ -47,18 +49,19 @@ void layer_norm(void* out, const void* in, const void* weight, const void* bias,
     static_cast<T*>(mean)[r] = m;
     static_cast<T*>(rstd)[r] = s;
     if (w && b) {
-      each_vector<V>(n, SCONCE_LAMBDA {
-        const V v = (load_some<V>(x + i, part) - m) * s;
-        store_some(y + i, fma(v, load_some<V>(w + i, part), load_some<V>(b + i, part)), part);
-      });
+      each_vector<V>(
+          n, SCONCE_LAMBDA {
+            const V v = (load_some<V>(x + i, part) - m) * s;
+            store_some(y + i, fma(v, load_some<V>(w + i, part), load_some<V>(b + i, part)), part);
+          });
     } else if (w) {
-      each_vector<V>(n, SCONCE_LAMBDA {
-        store_some(y + i, (load_some<V>(x + i, part) - m) * s * load_some<V>(w + i, part), part);
-      });
+      each_vector<V>(
+          n,
+          SCONCE_LAMBDA { store_some(y + i, (load_some<V>(x + i, part) - m) * s * load_some<V>(w + i, part), part); });
     } else if (b) {
-      each_vector<V>(n, SCONCE_LAMBDA {
-        store_some(y + i, (load_some<V>(x + i, part) - m) * s + load_some<V>(b + i, part), part);
-      });
+      each_vector<V>(
+          n,
+          SCONCE_LAMBDA { store_some(y + i, (load_some<V>(x + i, part) - m) * s + load_some<V>(b + i, part), part); });
     } else {
       each_vector<V>(n, SCONCE_LAMBDA { store_some(y + i, (load_some<V>(x + i, part) - m) * s, part); });
     }
@@ -71,14 +74,16 @@ void rms_norm(void* out, const void* in, const void* weight, int64_t rows, int64
   const T *x = static_cast<const T*>(in), *w = static_cast<const T*>(weight);
   T* y = static_cast<T*>(out);
   for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
-    const double squares = sum_over<V>(n, SCONCE_LAMBDA {
-      const V v = load_some<V>(x + i, part);
-      return v * v;
-    });
+    const double squares = sum_over<V>(
+        n, SCONCE_LAMBDA {
+          const V v = load_some<V>(x + i, part);
+          return v * v;
+        });
     const T s = static_cast<T>(1 / __builtin_sqrt(squares / static_cast<double>(n) + eps));
     static_cast<T*>(rstd)[r] = s;
     if (w) {
-      each_vector<V>(n, SCONCE_LAMBDA { store_some(y + i, load_some<V>(x + i, part) * s * load_some<V>(w + i, part), part); });
+      each_vector<V>(
+          n, SCONCE_LAMBDA { store_some(y + i, load_some<V>(x + i, part) * s * load_some<V>(w + i, part), part); });
     } else {
       each_vector<V>(n, SCONCE_LAMBDA { store_some(y + i, load_some<V>(x + i, part) * s, part); });
     }
@@ -100,16 +105,17 @@ void scale_rows(void* out, const void* in, int64_t rows, int64_t n, const void* 
   const T *x = static_cast<const T*>(in), *a = static_cast<const T*>(scale), *b = static_cast<const T*>(shift);
   T* y = static_cast<T*>(out);
   for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
-    each_vector<V>(n, SCONCE_LAMBDA {
-      store_some(y + i, fma(load_some<V>(x + i, part), load_some<V>(a + i, part), load_some<V>(b + i, part)), part);
-    });
+    each_vector<V>(
+        n, SCONCE_LAMBDA {
+          store_some(y + i, fma(load_some<V>(x + i, part), load_some<V>(a + i, part), load_some<V>(b + i, part)), part);
+        });
   }
 }
 
 template <class V, bool weighted>
-SCONCE_VEC void layer_norm_backward_row(typename Lane<V>::T* out, const typename Lane<V>::T* g, const typename Lane<V>::T* x,
-                                        const typename Lane<V>::T* w, int64_t n, typename Lane<V>::T mean,
-                                        typename Lane<V>::T rstd) {
+SCONCE_VEC void layer_norm_backward_row(typename Lane<V>::T* out, const typename Lane<V>::T* g,
+                                        const typename Lane<V>::T* x, const typename Lane<V>::T* w, int64_t n,
+                                        typename Lane<V>::T mean, typename Lane<V>::T rstd) {
   using T = typename Lane<V>::T;
   const auto h = SCONCE_LAMBDA {
     const V v = load_some<V>(g + i, part);
@@ -118,8 +124,10 @@ SCONCE_VEC void layer_norm_backward_row(typename Lane<V>::T* out, const typename
   const auto normal = SCONCE_LAMBDA { return (load_some<V>(x + i, part) - mean) * rstd; };
   const double sum_h = sum_over<V>(n, SCONCE_LAMBDA { return h(i, part); });
   const double sum_hx = sum_over<V>(n, SCONCE_LAMBDA { return h(i, part) * normal(i, part); });
-  const T mean_h = static_cast<T>(sum_h / static_cast<double>(n)), mean_hx = static_cast<T>(sum_hx / static_cast<double>(n));
-  each_vector<V>(n, SCONCE_LAMBDA { store_some(out + i, (h(i, part) - mean_h - normal(i, part) * mean_hx) * rstd, part); });
+  const T mean_h = static_cast<T>(sum_h / static_cast<double>(n)),
+          mean_hx = static_cast<T>(sum_hx / static_cast<double>(n));
+  each_vector<V>(
+      n, SCONCE_LAMBDA { store_some(out + i, (h(i, part) - mean_h - normal(i, part) * mean_hx) * rstd, part); });
 }
 template <class V>
 void layer_norm_backward(void* out, const void* grad, const void* in, const void* weight, int64_t rows, int64_t n,
@@ -140,9 +148,9 @@ void layer_norm_backward(void* out, const void* grad, const void* in, const void
 }  // namespace
 
 extern const NormKernels norm_kernels = {
-    {moments<F32>, moments<F64>},       {layer_norm<F32>, layer_norm<F64>}, {rms_norm<F32>, rms_norm<F64>},
-    {scale_run<F32>, scale_run<F64>},   {scale_rows<F32>, scale_rows<F64>},
-    {layer_norm_backward<F32>, layer_norm_backward<F64>},
+    {moments<F32>, moments<F64>},       {layer_norm<F32>, layer_norm<F64>},
+    {rms_norm<F32>, rms_norm<F64>},     {scale_run<F32>, scale_run<F64>},
+    {scale_rows<F32>, scale_rows<F64>}, {layer_norm_backward<F32>, layer_norm_backward<F64>},
 };
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

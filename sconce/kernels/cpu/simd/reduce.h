@@ -7,12 +7,12 @@
 //     template <int k> static V identity();
 //     template <int k> static V map(V self, const V* acc, V n, const V* p);   // acc: results of accumulators before k
 //     template <int k> static V combine(V a, V b);
-//     static void merge(W* a, const W* b, const W* p);         // a = a and b; [accumulators] is the count where counted
-//     template <int r> static W finish(const W* acc, W n, const W* p);
+//     static void merge(W* a, const W* b, const W* p);         // a = a and b; [accumulators] is the count where
+//     counted template <int r> static W finish(const W* acc, W n, const W* p);
 //   };
 //
-// SCONCE_REDUCE_KERNELS(Op) is the table entry (tensor/reduce_loop.h). Each accumulator is a pass of its own: a leaf lies in the
-// L1 cache, and a later accumulator may use what an earlier one found (the mean, the largest element).
+// SCONCE_REDUCE_KERNELS(Op) is the table entry (tensor/reduce_loop.h). Each accumulator is a pass of its own: a leaf
+// lies in the L1 cache, and a later accumulator may use what an earlier one found (the mean, the largest element).
 #pragma once
 
 #include "sconce/kernels/cpu/simd/pointwise.h"
@@ -41,7 +41,9 @@ constexpr bool same<A, A> = true;
 
 // Logical lanes of a leaf of a row: see Note [Leaves]. The results of u8 do not depend on the order.
 template <class V>
-constexpr int logical_lanes = same<V, U8> ? 64 : same<V, C128> ? 4 : 32;
+constexpr int logical_lanes = same<V, U8>     ? 64
+                              : same<V, C128> ? 4
+                                              : 32;
 
 template <class V>
 SCONCE_VEC V repeat(typename Lane<V>::T x) {
@@ -183,7 +185,8 @@ SCONCE_VEC void put_state(char* at, int64_t i, T value) {
 }
 
 template <class Op>
-static void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t, const Param* params, char* const* state) {
+static void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t, const Param* params,
+                 char* const* state) {
   using V = typename Op::V;
   using W = typename Op::W;
   V p[Op::params + 1];
@@ -197,8 +200,8 @@ static void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, in
   }
 }
 
-// One accumulator over a block of columns, into row k of the scratch memory. A block that fits the L1 cache goes strip by
-// strip of `vectors` vectors, in the order in which rows lie in memory; a wider one by 8 rows at a time.
+// One accumulator over a block of columns, into row k of the scratch memory. A block that fits the L1 cache goes strip
+// by strip of `vectors` vectors, in the order in which rows lie in memory; a wider one by 8 rows at a time.
 template <class Op, int k, int vectors>
 SCONCE_VEC void column_strip(const char* const* rows, int64_t count, int64_t at, int64_t bytes, char* scratch,
                              typename Op::V n, const typename Op::V* p) {
@@ -220,7 +223,8 @@ SCONCE_VEC void column_strip(const char* const* rows, int64_t count, int64_t at,
   for (int j = 0; j < vectors; ++j) store(scratch + k * bytes + at + j * sizeof(V), acc[j]);
 }
 template <class Op, int k>
-SCONCE_VEC void column_pass(const char* const* rows, int64_t count, int64_t bytes, char* scratch, const typename Op::V* p) {
+SCONCE_VEC void column_pass(const char* const* rows, int64_t count, int64_t bytes, char* scratch,
+                            const typename Op::V* p) {
   using V = typename Op::V;
   const V n = count_of<V>(count);
   if (bytes * count <= 32768) {
@@ -259,8 +263,8 @@ SCONCE_VEC void column_passes(const char* const* rows, int64_t count, int64_t by
 }
 
 template <class Op>
-static void columns(const char* const* rows, int64_t count, int64_t groups, int64_t, const Param* params, char* const* state,
-             char* scratch) {
+static void columns(const char* const* rows, int64_t count, int64_t groups, int64_t, const Param* params,
+                    char* const* state, char* scratch) {
   using V = typename Op::V;
   using W = typename Op::W;
   V p[Op::params + 1];
@@ -283,8 +287,7 @@ static void columns(const char* const* rows, int64_t count, int64_t groups, int6
   if constexpr (Op::counted) {
     const W n = count_of<W>(count);
     const int64_t columns = bytes / static_cast<int64_t>(sizeof(typename Lane<V>::T));
-    for (int64_t i = 0; i < columns; i += lanes<W>)
-      store(state[Op::accumulators] + i * sizeof(typename Lane<W>::T), n);
+    for (int64_t i = 0; i < columns; i += lanes<W>) store(state[Op::accumulators] + i * sizeof(typename Lane<W>::T), n);
   }
 }
 
@@ -349,8 +352,8 @@ static void identity(char* const* state, int64_t n) {
 
 }  // namespace reduce_detail
 
-#define SCONCE_REDUCE_KERNELS(Op)                                                                                  \
-  {reduce_detail::rows<Op>, reduce_detail::columns<Op>, reduce_detail::merge<Op>, reduce_detail::finish<Op>,       \
+#define SCONCE_REDUCE_KERNELS(Op)                                                                            \
+  {reduce_detail::rows<Op>, reduce_detail::columns<Op>, reduce_detail::merge<Op>, reduce_detail::finish<Op>, \
    reduce_detail::identity<Op>}
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -1,5 +1,5 @@
-// The largest or smallest element and where it stands: kernels of tensor/reduce_loop.h with two states, the element in the
-// wide type and its index as int64. Of equal elements the first wins, and NaN wins over everything.
+// The largest or smallest element and where it stands: kernels of tensor/reduce_loop.h with two states, the element in
+// the wide type and its index as int64. Of equal elements the first wins, and NaN wins over everything.
 #include "sconce/kernels/cpu/simd/reduce.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
@@ -54,7 +54,7 @@ SCONCE_VEC typename Lane<typename Op::V>::T best_of(const char* in, int64_t n) {
     for (int j = 0; j < vectors; ++j) acc[j] = Op::template combine<0>(acc[j], load<V>(at + j * sizeof(V)));
   }
   if (i < n) {  // the last whole set overlaps
-    const char* at = in + (n - logical_lanes<V>) * sizeof(typename Lane<V>::T);
+    const char* at = in + (n - logical_lanes<V>)*sizeof(typename Lane<V>::T);
 #pragma GCC unroll 16
     for (int j = 0; j < vectors; ++j) acc[j] = Op::template combine<0>(acc[j], load<V>(at + j * sizeof(V)));
   }
@@ -85,7 +85,8 @@ SCONCE_VEC int64_t find(const char* in, int64_t n, typename Lane<V>::T x) {
 }
 
 template <class Op>
-void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, const Param*, char* const* state) {
+void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, const Param*,
+          char* const* state) {
   using V = typename Op::V;
   for (int64_t row = 0; row < rows; ++row, in += row_stride) {
     const auto best = best_of<Op>(in, n);

@@ -135,7 +135,8 @@ void softmax_columns(void* out, const void* const* in, int64_t n, int64_t width,
   const T* x = static_cast<const T*>(in[0]);
   T* y = static_cast<T*>(out);
   int64_t c = 0;
-  for (; c + 4 * lanes<V> <= width; c += 4 * lanes<V>) softmax_strip<V, logarithm, 4>(y + c, x + c, n, out_pitch, in_pitch);
+  for (; c + 4 * lanes<V> <= width; c += 4 * lanes<V>)
+    softmax_strip<V, logarithm, 4>(y + c, x + c, n, out_pitch, in_pitch);
   for (; c < width; c += lanes<V>) softmax_strip<V, logarithm, 1>(y + c, x + c, n, out_pitch, in_pitch);
 }
 
