@@ -148,7 +148,12 @@ SCONCE_VEC typename Op::V pass(const char* in, int64_t n, const typename Op::V* 
 #pragma GCC unroll 16
   for (int j = 0; j < vectors; ++j) acc[j] = Op::template identity<k>();
   int64_t left = n;
+  constexpr int ahead = 8192;  // bytes: two pages, because the processor's own prefetching ends with the page
   for (; left >= logical; left -= logical, in += vectors * sizeof(V)) {
+    if constexpr (k == 0) {
+#pragma GCC unroll 8
+      for (int line = 0; line < static_cast<int>(vectors * sizeof(V)); line += 64) __builtin_prefetch(in + ahead + line);
+    }
 #pragma GCC unroll 16
     for (int j = 0; j < vectors; ++j) {
       acc[j] = Op::template combine<k>(acc[j], Op::template map<k>(load<V>(in + j * sizeof(V)), found, count, p));
