@@ -7,10 +7,10 @@
     identity = "0"                                     the result for no elements
     finish   = "acc / n"                               (default "acc") the result; n: number of elements
 
-Several accumulators have names and are computed one after the other over a leaf of 4096 elements: the map of a later one
-may use the earlier ones (of this leaf) and n (the leaf's elements). `merge` says how partial results of two leaves become
-one where combining each accumulator by itself is not enough: a_x and b_x are the accumulators of both sides, x one that
-is already merged, a_n and b_n the numbers of elements.
+Several accumulators have names and are computed one after the other over a leaf of 4096 elements: the map of a later
+one may use the earlier ones (of this leaf) and n (the leaf's elements). `merge` says how partial results of two leaves
+become one where combining each accumulator by itself is not enough: a_x and b_x are the accumulators of both sides, x
+one that is already merged, a_n and b_n the numbers of elements.
 
     map      = { mean = "self", m2 = "d = self - mean / n; d * d" }
     combine  = { mean = "a + b", m2 = "a + b" }
@@ -64,7 +64,8 @@ class ReduceOp:
     types: tuple
 
     def signature(self):
-        return repr((self.accumulators, self.map, self.combine, self.identity, self.merge, self.finish, self.params, self.types))
+        return repr((self.accumulators, self.map, self.combine, self.identity, self.merge, self.finish, self.params,
+                     self.types))
 
     def texts(self):
         found = []
@@ -210,7 +211,8 @@ def _struct(op, cls, compute, wide):
     out.append("    W r_[accumulators];")
     for i, a in enumerate(names):
         if a in op.merge:
-            known = {**{f"a_{b}": f"x_[{j}]" for j, b in enumerate(names)}, **{f"b_{b}": f"y_[{j}]" for j, b in enumerate(names)},
+            known = {**{f"a_{b}": f"x_[{j}]" for j, b in enumerate(names)},
+                     **{f"b_{b}": f"y_[{j}]" for j, b in enumerate(names)},
                      "a_n": f"x_[{len(names)}]", "b_n": f"y_[{len(names)}]",
                      **{b: f"r_[{j}]" for j, b in enumerate(names[:i])}, **params}
             body = _function(op, cls, wide, _pick(op.merge[a], cls), known)
@@ -244,7 +246,8 @@ def source(family, ops):
     for op in ops:
         for cls, compute, wide in _kernels(op):
             lines = ["namespace {"] + _struct(op, cls, compute, wide) + ["}  // namespace"]
-            lines.append(f"extern const ReduceKernels reduce_{op.name}_{compute} = SCONCE_REDUCE_KERNELS({op.name}_{compute});\n")
+            name = f"{op.name}_{compute}"
+            lines.append(f"extern const ReduceKernels reduce_{name} = SCONCE_REDUCE_KERNELS({name});\n")
             (complex_ if cls == "complex" else real).extend(lines)
     out = [_NOTICE.format(family=family), '#include "sconce/kernels/cpu/simd/reduce.h"\n',
            "namespace sconce::SCONCE_ISA_NAMESPACE {\n", *real]
@@ -275,7 +278,8 @@ def registry_source(family, ops):
         tables += [f"// {op.origin}", f"const ReduceLoops reduce_{op.name} = {{",
                    f"    {cpp.string(op.title.split('.')[0])}, {states}, {len(op.finish)}, {len(op.params)}, false, 0,",
                    "    {", *rows, "    },", "};", ""]
-    out = [_NOTICE.format(family=family), f'#include "sconce/generated/{family}_reductions_list.h"\n', "namespace sconce {\n"]
+    out = [_NOTICE.format(family=family), f'#include "sconce/generated/{family}_reductions_list.h"\n',
+           "namespace sconce {\n"]
     for level in LEVELS:
         if declared[level]:
             out += [f"namespace {level} {{", *[f"extern const ReduceKernels {n};" for n in declared[level]],
