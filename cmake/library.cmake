@@ -78,6 +78,8 @@ if(testing_sources)
   add_library(sconce_testing STATIC ${testing_sources})
   target_link_libraries(sconce_testing PUBLIC sconce_common)
   target_compile_definitions(sconce_testing PRIVATE SCONCE_BUILDING)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/testing/source_tree.cpp" PROPERTIES
+    COMPILE_DEFINITIONS "SCONCE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
   target_include_directories(sconce_testing SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")
   target_precompile_headers(sconce_testing PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
 else()

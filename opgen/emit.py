@@ -10,6 +10,8 @@ Files, all below sconce/ in the output folder:
     ops.h                           includes every family (public)
 """
 
+import re
+
 from . import cpp, loops, reductions, script
 from .table import TableError
 
@@ -62,8 +64,8 @@ def _name(a):
 class Family:
     """The operators of one table file."""
 
-    def __init__(self, name, operators, schemas_by_name):
-        self.name, self.operators, self.schemas = name, operators, schemas_by_name
+    def __init__(self, name, operators, schemas_by_name, families):
+        self.name, self.operators, self.schemas, self.families = name, operators, schemas_by_name, families
         self.entries = []
         for op in operators:
             if op.entry not in self.entries:
@@ -159,13 +161,16 @@ class Family:
     # Glue ------------------------------------------------------------------------------------------------------------
 
     def source(self):
+        kernels, records = [], []
+        for op in self.operators:
+            text, record = self._operator(op)
+            kernels += text
+            records.append(record)
         out = [_BANNER.format(f"ops/{self.name}.toml"),
                '#include "sconce/dispatch/box.h"', '#include "sconce/dispatch/registry.h"',
                '#include "sconce/dispatch/script.h"', '#include "sconce/dispatch/glue.h"',
                '#include "sconce/kernels/pointwise.h"', '#include "sconce/kernels/reduce.h"']
-        # Only bodies call other families; the others need not be compiled again when another family changes.
-        calls = any(e.kind == "compound" for e in self.entries)
-        out.append('#include "sconce/ops.h"' if calls else f'#include "sconce/generated/{self.name}.h"')
+        out += [f'#include "sconce/generated/{name}.h"' for name in self._families_called(kernels)]
         if self.pointwise:
             out.append(f'#include "sconce/generated/{self.name}_loops_list.h"')
         if self.reductions:
@@ -173,18 +178,20 @@ class Family:
         out += ["\nnamespace sconce {\n"]
         out += self._kernel_declarations()
         out += [f"namespace {self.name}_kernels {{", "namespace {\n"]
-        records = []
-        for op in self.operators:
-            text, record = self._operator(op)
-            out += text
-            records.append(record)
-        out += ["}  // namespace", f"}}  // namespace {self.name}_kernels\n"]
+        out += kernels + ["}  // namespace", f"}}  // namespace {self.name}_kernels\n"]
         out += [f"static Op {self.name}_ops[] = {{"] + [f"    {r}," for r in records] + ["};\n"]
         out += [f"std::span<Op> {self.name}_operators() {{ return {self.name}_ops; }}\n"]
         for op in self.operators:
             out += self._function(op)
         out.append("}  // namespace sconce\n")
         return "\n".join(out)
+
+    def _families_called(self, kernels):
+        """This family and those whose functions its bodies call: a change of another one compiles nothing here."""
+        names = {self.name}
+        for call in set(re.findall(r"sconce::(\w+)\(", "\n".join(kernels))):
+            names |= self.families.get(call, set())
+        return sorted(names)
 
     def _kernel_declarations(self):
         by_namespace = {}
@@ -547,21 +554,23 @@ def _pointwise_loops(entry):
 
 
 def _mentions(text, name):
-    import re
     return re.search(rf"\b{name}\b", text) is not None
 
 
 def generate(entries, operators):
     """{relative path: (kind, text)}"""
-    schemas_by_name = {}
+    schemas_by_name, families_by_function = {}, {}
     for op in operators:
         schemas_by_name.setdefault(op.schema.name, []).append(op.schema)
+        for function in (cpp.function_name(op.schema.name), cpp.identifier(op.schema.name) + "_out"):
+            families_by_function.setdefault(function, set()).add(op.entry.family)
     names = list(dict.fromkeys(e.family for e in entries))
     files = {}
     families = []
     try:
         for name in names:
-            families.append(Family(name, [o for o in operators if o.entry.family == name], schemas_by_name))
+            families.append(Family(name, [o for o in operators if o.entry.family == name], schemas_by_name,
+                                   families_by_function))
         for family in families:
             base = f"sconce/generated/{family.name}"
             files[base + ".h"] = ("header", family.header())

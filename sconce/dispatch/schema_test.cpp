@@ -5,12 +5,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "sconce/testing/source_tree.h"
+
 namespace sconce {
 namespace {
 
 // The schemas of PyTorch's list: the strings behind "schema":, with JSON's escapes undone.
 std::vector<std::string> all_schemas() {
-  std::ifstream file(SCONCE_SOURCE_DIR "/tests/conformance/facts/schemas.json");
+  std::ifstream file(testing::source_path("tests/conformance/facts/schemas.json"));
   EXPECT_TRUE(file.is_open());
   std::vector<std::string> out;
   const std::string mark = "\"schema\": \"";

@@ -9,6 +9,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/tensor.h"
 #include "sconce/testing/safetensors.h"
+#include "sconce/testing/source_tree.h"
 
 namespace sconce {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 TEST(Print, MatchesPyTorch) {
-  const auto file = SafetensorsFile::open(SCONCE_SOURCE_DIR "/tests/conformance/facts/printing.safetensors");
+  const auto file = SafetensorsFile::open(testing::source_path("tests/conformance/facts/printing.safetensors"));
   const Json cases = Json::parse(file.metadata().at("cases"));
   ASSERT_EQ(cases.size(), 29u);
   for (const Json& c : cases) {

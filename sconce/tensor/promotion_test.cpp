@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/base/error.h"
+#include "sconce/testing/source_tree.h"
 
 namespace sconce {
 namespace {
@@ -40,7 +41,7 @@ void add_operand(ResultType& r, const std::string& text) {
 }
 
 TEST(Promotion, MatchesPyTorch) {
-  std::ifstream file(SCONCE_SOURCE_DIR "/tests/conformance/facts/type_promotion.json");
+  std::ifstream file(testing::source_path("tests/conformance/facts/type_promotion.json"));
   const Json facts = Json::parse(file);
   ASSERT_EQ(facts.size(), 672u);
   for (const auto& [key, expected] : facts.items()) {

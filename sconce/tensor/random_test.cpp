@@ -11,6 +11,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
 #include "sconce/testing/safetensors.h"
+#include "sconce/testing/source_tree.h"
 
 namespace sconce::rng {
 namespace {
@@ -138,7 +139,7 @@ double tolerance(const Call& call, DType dtype) {
 }
 
 TEST(Random, MatchesPyTorch) {
-  const auto file = SafetensorsFile::open(SCONCE_SOURCE_DIR "/tests/conformance/facts/rng.safetensors");
+  const auto file = SafetensorsFile::open(testing::source_path("tests/conformance/facts/rng.safetensors"));
   const Json cases = Json::parse(file.metadata().at("cases"));
   ASSERT_EQ(cases.size(), 224u);
   int64_t inexact = 0, total = 0;

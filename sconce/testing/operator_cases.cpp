@@ -108,13 +108,6 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
          });
 }
 
-// PyTorch updates these although their schemas do not say so.
-bool is_written_unsaid(const Schema& schema, const Argument& argument) {
-  const bool statistics = argument.name == "running_mean" || argument.name == "running_var";
-  return statistics && (schema.name == "aten::batch_norm" || schema.name == "aten::native_batch_norm" ||
-                        schema.name == "aten::instance_norm" || schema.name == "aten::_batch_norm_impl_index");
-}
-
 Difference compare_written(const Call& call, const std::vector<Value>& before, const Json& json,
                            const SafetensorsFile& tensors, Rule rule, bool strides) {
   const Json* mutated = find_member(json, "mutated");
