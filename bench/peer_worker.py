@@ -10,7 +10,9 @@ Statements are timed as source text by timeit, so that a call costs what it cost
 but Python's own call. Rows named `... scripted` run inside TorchScript's interpreter instead, without Python.
 """
 import json
+import math
 import os
+import pathlib
 import sys
 import timeit
 
@@ -19,11 +21,56 @@ import torch
 import torch.nn.functional as F
 
 
-def uniform(numel, seed, low=-1.0):
-    """The same floats in [low, 1) as `uniform` in rows.cpp, bit for bit: 24 bits of a multiplicative hash."""
-    u = (np.arange(numel, dtype=np.uint32) + np.uint32(seed * 7919)) * np.uint32(2654435761)
-    x = (u >> np.uint32(8)).astype(np.float32) / np.float32(1 << 24)
-    return torch.from_numpy(x * np.float32(1 - low) + np.float32(low))
+# The inputs, bit for bit those of rows/inputs.h: a multiplicative hash of the element's number.
+def hashes(numel, seed):
+    return (np.arange(numel, dtype=np.uint32) + np.uint32(seed * 7919)) * np.uint32(2654435761)
+
+
+def uniform(numel, seed, low=-1.0, high=1.0):
+    x = (hashes(numel, seed) >> np.uint32(8)).astype(np.float32) / np.float32(1 << 24)
+    return torch.from_numpy(x * (np.float32(high) - np.float32(low)) + np.float32(low))
+
+
+class Inputs:
+    """Reads the arguments of a row of families.json (rows/family_rows.h describes it); each tensor has its own seed."""
+
+    def __init__(self):
+        self.seed = 0
+
+    def read(self, value):
+        if isinstance(value, list):
+            return [self.read(v) for v in value]
+        if not isinstance(value, dict):
+            return value
+        if set(value) == {"dtype"}:
+            return getattr(torch, value["dtype"])
+        if set(value) == {"memory_format"}:
+            return getattr(torch, value["memory_format"])
+        self.seed += 1
+        return self.tensor(value, self.seed)
+
+    @staticmethod
+    def tensor(value, seed):
+        if "index" in value:
+            numbers = (hashes(math.prod(value["index"]), seed) >> np.uint32(8)).astype(np.int64) % value["below"]
+            return torch.from_numpy(numbers).view(value["index"])
+        if "mask" in value:
+            bits = hashes(math.prod(value["mask"]), seed) >> np.uint32(20) & np.uint32(1)
+            return torch.from_numpy(bits != 0).view(value["mask"])
+        if "ramp" in value:
+            n = value["ramp"][0]
+            return torch.from_numpy(np.arange(n, dtype=np.float32) * (np.float32(2) / np.float32(n)) - np.float32(1))
+        if "gram" in value:
+            sizes = value["gram"] + value["gram"][-1:]
+            half = uniform(math.prod(sizes), seed).view(sizes)
+            return (half + half.mT) / 2 + sizes[-1] * torch.eye(sizes[-1])
+        tensor = uniform(math.prod(value["tensor"]), seed, value.get("low", -1.0), value.get("high", 1.0))
+        tensor = tensor.view(value["tensor"])
+        if "transpose" in value:
+            tensor = tensor.transpose(*value["transpose"])
+        if "format" in value:
+            tensor = tensor.contiguous(memory_format=getattr(torch, value["format"]))
+        return tensor.to(getattr(torch, value["dtype"])) if "dtype" in value else tensor
 
 
 def scalar_chain(x, a, b):
@@ -59,14 +106,33 @@ ROWS = {
     "matmul 1024": (MATRIX.format(1024), "torch.mm(a, b)"),
 }
 
+for family in json.loads((pathlib.Path(__file__).parent / "families.json").read_text()):
+    ROWS[family["row"]] = family
+
+
+def call_of(family):
+    """What is made before, and the statement, of a row of families.json."""
+    inputs = Inputs()
+    op = torch.ops
+    for name in family["op"].replace("::", ".").split("."):
+        op = getattr(op, name)
+    args = [inputs.read(a) for a in family["args"]]
+    named = {k: inputs.read(v) for k, v in family.items() if k not in ("row", "op", "args", "result", "random")}
+    return {"op": op, "args": args, "named": named}, "op(*args, **named)"
+
 
 class Work:
     """One row, with its inputs made. The last one is kept, since making 16 M floats takes longer than using them."""
 
     def __init__(self, row):
-        setup, self.statement = ROWS[row]
         self.names = dict(globals())
-        exec(setup, self.names)
+        if isinstance(ROWS[row], dict):
+            made, self.statement = call_of(ROWS[row])
+            self.names.update(made)
+            self.which = ROWS[row].get("result", 0)
+        else:
+            setup, self.statement = ROWS[row]
+            exec(setup, self.names)
         self.timer = timeit.Timer(self.statement, globals=self.names)
 
     def time(self, seconds):
@@ -82,7 +148,12 @@ class Work:
         return least * 1e9
 
     def result(self):
-        flat = eval(self.statement, self.names).reshape(-1)
+        result = eval(self.statement, self.names)
+        if isinstance(result, tuple):
+            result = result[self.which]
+        if result.is_complex():
+            result = torch.view_as_real(result)
+        flat = result.float().reshape(-1)
         return flat[:: -(-flat.numel() // 256)].tolist()
 
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "bench/rows/family_rows.h"
+#include "bench/rows/inputs.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/ops.h"
 
@@ -32,17 +34,6 @@ template <class Make>
 Row row(std::string name, Make make) {
   return {std::move(name),
           [make]() -> std::unique_ptr<Work> { return std::make_unique<CallWork<decltype(make())>>(make()); }};
-}
-
-// Floats in [low, 1): 24 bits of a multiplicative hash, the same in peer_worker.py bit for bit.
-Tensor uniform(std::initializer_list<int64_t> sizes, uint32_t seed, float low = -1) {
-  Tensor tensor = empty_tensor(sizes, DType::float32);
-  float* data = tensor.data<float>();
-  for (uint32_t i = 0; i < tensor.numel(); ++i) {
-    const uint32_t hash = (i + seed * 7919u) * 2654435761u;
-    data[i] = static_cast<float>(hash >> 8) / static_cast<float>(1 << 24) * (1 - low) + low;
-  }
-  return tensor;
 }
 
 // `add` as the interpreter calls it: over Values, by the operator's entry in the registry.
@@ -103,6 +94,7 @@ std::vector<Row> make_rows() {
     };
   }));
   for (int64_t n : {64, 256, 1024}) rows.push_back(matmul_row(n));
+  for (Row& row : family_rows(SCONCE_BENCH_DIR "/families.json")) rows.push_back(std::move(row));
   return rows;
 }
 

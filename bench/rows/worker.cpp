@@ -12,6 +12,7 @@
 #include "bench/rows/rows.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/ops.h"
 
 namespace sconce::bench {
 namespace {
@@ -42,7 +43,9 @@ std::string number(double value) {
   return text;
 }
 
-std::string samples(const Tensor& result) {
+std::string samples(Tensor result) {
+  if (is_complex(result.dtype())) result = view_as_real(result);
+  result = result.to(DType::float32).contiguous();
   const int64_t step = (result.numel() + 255) / 256;
   std::string json = "[";
   for (int64_t i = 0; i < result.numel(); i += step) {
