@@ -194,6 +194,9 @@ class Translator:
                 value = self.expr(s.value)
                 self.shown.add(name)
                 return self._emit(f"{self.names[name]} = {value};")
+            if isinstance(s.value, ast.Constant) and s.value.value is None and name not in self.names and self.indent == 1:
+                self.names[name] = cpp.identifier(name)
+                return self._emit(f"Tensor {self.names[name]};")  # an optional tensor, not set
             return self._target(name, self.expr(s.value))
         if isinstance(target, ast.Tuple):
             names = [e.id if isinstance(e, ast.Name) else None for e in target.elts]
@@ -413,6 +416,8 @@ class Translator:
         return f"({test} ? {a} : {b})"
 
     def _list(self, node):
+        if node.elts and all(isinstance(e, ast.Constant) and isinstance(e.value, bool) for e in node.elts):
+            return f"std::array<bool, {len(node.elts)}>{{" + ", ".join(self.expr(e) for e in node.elts) + "}"
         return "script::list_of(" + ", ".join(self.expr(e) for e in node.elts) + ")"
 
     def _tuple(self, node):
@@ -426,7 +431,16 @@ class Translator:
             lower = self.expr(node.slice.lower) if node.slice.lower else "0"
             upper = self.expr(node.slice.upper) if node.slice.upper else "INT64_MAX"
             return f"script::slice_of({value}, {lower}, {upper})"
+        if self._has_several_results(node.value) and isinstance(node.slice, ast.Constant):
+            return f"std::get<{node.slice.value}>({value})"
         return f"script::item_of({value}, {self.expr(node.slice)})"
+
+    def _has_several_results(self, node):
+        """Whether node calls an operator, as a function, that returns a tuple."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self.schemas):
+            return False
+        candidates = self.schemas.get(node.func.id, [])
+        return bool(candidates) and all(len(c.returns) > 1 for c in candidates)
 
     def _attribute(self, node):
         if isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPES:
