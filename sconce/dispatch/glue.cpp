@@ -83,6 +83,7 @@ void copy_into(const Tensor& self, const Tensor& result) {
 }
 
 void copy_to_out(const Tensor& out, const Tensor& result) {
+  if (!result.defined()) return;  // a result that the call's output_mask left out
   check_castable(result.dtype(), out);
   if (!(out.sizes() == result.sizes())) resize_tensor(out, result.sizes());
   copy_into(out, result);

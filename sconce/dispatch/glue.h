@@ -24,7 +24,7 @@ Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer
 void finish_output(const Tensor& written, const Tensor& given);
 // In-place form of an operator that makes its own result: the shape must be that of `self`, the dtype castable.
 void copy_into(const Tensor& self, const Tensor& result);
-// out= form of such an operator: resizes `out`.
+// out= form of such an operator: resizes `out`. Nothing happens where the result is undefined.
 void copy_to_out(const Tensor& out, const Tensor& result);
 
 // out = in, broadcast, converted. Both on one device; a Meta copy only checks. Bumps no version.
