@@ -72,7 +72,7 @@ std::vector<Axis> axis_phases(const ConvShape& shape, int d) {
   for (int64_t start = 0; start < stride; start++) {
     const int64_t count = shape.out[i] > start ? divide_up(shape.out[i] - start, stride) : 0;
     Axis axis{shape.in[i], shape.out[i], count, start, stride, 1, {}, {}};
-    for (int64_t t = 0; t < shape.kernel[i]; t++) {
+    for (int64_t t = shape.kernel[i] - 1; t >= 0; t--) {  // so that offsets ascend
       const int64_t distance = start + padding - t * dilation;
       if (floor_mod(distance, stride) != 0) continue;
       axis.taps.push_back(t);
@@ -117,27 +117,12 @@ void check(const ConvShape& shape, DType dtype) {
   }
 }
 
-bool is_depthwise(const ConvShape& shape) {
-  return !shape.transposed && shape.groups == shape.in_channels && shape.groups == shape.out_channels &&
-         shape.groups > 1;
-}
-
-// A matrix product of all pixels.
-bool is_pointwise(const ConvShape& shape) {
-  if (shape.groups != 1) return false;
-  for (int i = 0; i < shape.rank; i++) {
-    if (shape.kernel[i] != 1 || shape.stride[i] != 1 || shape.padding[i] != 0 || shape.out[i] != shape.in[i])
-      return false;
-  }
-  return true;
-}
-
 // Packed weights: for every phase, for every group, panels [out channels / panel][taps][in channels][panel]. Depthwise:
-// [taps][channels].
+// for every phase [taps][channels].
 template <class T>
 int64_t packed_elements(const ConvShape& shape, const MatrixKernels& kernels) {
   const int64_t taps = product(shape.kernel, shape.rank), panel = gemm_table<T>(kernels).panel;
-  if (is_depthwise(shape)) return taps * shape.in_channels;
+  if (conv_is_depthwise(shape)) return taps * shape.in_channels;
   return taps * shape.in_channels * divide_up(shape.out_channels / shape.groups, panel) * panel;
 }
 
@@ -148,40 +133,43 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
   const int64_t in_channels = shape.in_channels / shape.groups, out_channels = shape.out_channels / shape.groups;
   const int64_t in_stride = strides[shape.transposed ? 0 : 1], out_stride = strides[shape.transposed ? 1 : 0];
   const auto bytes = static_cast<int64_t>(item_size(dtype));
+  const auto* w = static_cast<const char*>(weight);
   int64_t tap_strides[max_conv_rank] = {};
   for (int i = 0; i < shape.rank; i++) tap_strides[max_conv_rank - shape.rank + i] = strides[2 + i];
 
+  std::vector<int64_t> taps;
   for (const Phase& phase : phases_of(shape)) {
-    const int64_t taps = phase.taps();
-    int64_t tap = 0;
+    taps.clear();
     for (int64_t d : phase.axes[0].taps) {
       for (int64_t h : phase.axes[1].taps) {
         for (int64_t w : phase.axes[2].taps) {
-          const char* at =
-              static_cast<const char*>(weight) + (d * tap_strides[0] + h * tap_strides[1] + w * tap_strides[2]) * bytes;
-          if (is_depthwise(shape)) {
-            table.copy_rows(storage_of(dtype), at, 0, out_stride, 1, shape.in_channels,
-                            packed + tap * shape.in_channels, 0);
-            tap++;
-            continue;
-          }
-          for (int64_t group = 0; group < shape.groups; group++) {
-            const int64_t padded = divide_up(out_channels, table.panel) * table.panel;
-            T* to = packed + group * taps * in_channels * padded;
-            const int64_t group_offset =
-                group * (shape.transposed ? in_channels * in_stride : out_channels * out_stride);
-            for (int64_t column = 0; column < out_channels; column += table.panel) {
-              table.pack_panel(storage_of(dtype), at + (group_offset + column * out_stride) * bytes, in_stride,
-                               out_stride, in_channels,
-                               static_cast<int>(std::min<int64_t>(table.panel, out_channels - column)),
-                               to + (column * taps + tap * table.panel) * in_channels);
-            }
-          }
-          tap++;
+          taps.push_back(d * tap_strides[0] + h * tap_strides[1] + w * tap_strides[2]);
         }
       }
     }
-    packed += taps * shape.in_channels * divide_up(out_channels, table.panel) * table.panel;
+    const auto count = static_cast<int64_t>(taps.size());
+    if (conv_is_depthwise(shape)) {
+      for (int64_t t = 0; t < count; t++) {
+        table.copy_rows(storage_of(dtype), w + taps[t] * bytes, 0, shape.transposed ? in_stride : out_stride, 1,
+                        shape.in_channels, packed + t * shape.in_channels, 0);
+      }
+      packed += count * shape.in_channels;
+      continue;
+    }
+    const int64_t panels = divide_up(out_channels, table.panel), panel_elements = count * in_channels * table.panel;
+    parallel_for(shape.groups * panels, divide_up(work_per_thread / 4, std::max<int64_t>(panel_elements, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t unit = begin; unit < end; unit++) {
+                     const int64_t group = unit / panels, column = unit % panels * table.panel;
+                     const int64_t offset =
+                         group * (shape.transposed ? in_channels * in_stride : out_channels * out_stride);
+                     table.pack_taps(storage_of(dtype), w + (offset + column * out_stride) * bytes, in_stride,
+                                     out_stride, taps.data(), count, in_channels,
+                                     static_cast<int>(std::min<int64_t>(table.panel, out_channels - column)),
+                                     packed + unit * panel_elements);
+                   }
+                 });
+    packed += shape.groups * panels * panel_elements;
   }
 }
 
@@ -209,33 +197,32 @@ struct Call {
   void post(int64_t pixel, int64_t pixel_step, int64_t pixels, int64_t channel, int64_t channels) const {
     if (!epilogue.post) return;
     if (pixel_step == 1) {
-      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1, pixel,
-                    channel, pixels, channels);
+      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1,
+                    epilogue.first_row + pixel, channel, pixels, channels);
       return;
     }
     for (int64_t i = 0; i < pixels; i++, pixel += pixel_step) {
-      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1, pixel,
-                    channel, 1, channels);
+      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1,
+                    epilogue.first_row + pixel, channel, 1, channels);
     }
   }
 };
 
 template <class T>
-void run_depthwise(const Call<T>& call, const T* packed, const DepthwiseTable<T>& table) {
+void run_depthwise(const Call<T>& call, const Phase& phase, const T* packed, const DepthwiseTable<T>& table) {
   const ConvShape& shape = call.shape;
-  const Phase phase = phases_of(shape)[0];
   const auto& [depth, height, width] = phase.axes;
   const auto kernel_width = static_cast<int64_t>(width.taps.size());
-  const int64_t channels = shape.in_channels, last = shape.rank - 1;
-  const int64_t rows = shape.batch * depth.out * height.out;
-  const int64_t row_work = width.out * channels * phase.taps();
+  const int64_t channels = shape.in_channels, out_pixels = depth.out * height.out * width.out;
+  const int64_t rows = shape.batch * depth.count * height.count;
+  const int64_t row_work = width.count * channels * phase.taps();
   parallel_for(rows, divide_up(work_per_thread / 8, std::max<int64_t>(row_work, 1)), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     const auto kernel_rows = static_cast<int64_t>(depth.taps.size() * height.taps.size());
     const T** input_rows = scratch.take<const T*>(kernel_rows);
     const T** weight_rows = scratch.take<const T*>(kernel_rows);
     for (int64_t row = begin; row < end; row++) {
-      const int64_t h = row % height.out, d = row / height.out % depth.out, n = row / height.out / depth.out;
+      const int64_t h = row % height.count, d = row / height.count % depth.count, n = row / height.count / depth.count;
       DepthwiseArgs<T> args{};
       const T* weights = packed;
       for (int64_t d_offset : depth.offsets) {
@@ -251,16 +238,20 @@ void run_depthwise(const Call<T>& call, const T* packed, const DepthwiseTable<T>
       }
       args.channels = channels;
       args.kernel_width = kernel_width;
-      args.stride = shape.stride[last];
-      args.dilation = shape.dilation[last];
-      args.padding = shape.padding[last];
+      args.stride = width.in_step;
+      args.dilation = kernel_width > 1 ? width.offsets[1] - width.offsets[0] : 1;
+      args.padding = kernel_width > 0 ? -width.offsets[0] : 0;
       args.input_rows = input_rows;
       args.weight_rows = weight_rows;
       args.input_width = width.in;
-      args.output_width = width.out;
-      args.output = call.output_at(row * width.out, 0, 1);
+      args.output_width = width.count;
+      const int64_t pixel =
+          n * out_pixels +
+          ((depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) * width.out +
+          width.start;
+      args.output = call.output_at(pixel, 0, width.out_step);
       table.row(args);
-      call.post(row * width.out, 1, width.out, 0, channels);
+      call.post(pixel, width.out_step, width.count, 0, channels);
     }
   });
 }
@@ -489,14 +480,20 @@ template <class T>
 void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilogue& epilogue,
          const MatrixKernels& kernels) {
   constexpr DType dtype = sizeof(T) == sizeof(float) ? DType::float32 : DType::float64;
-  if (is_pointwise(shape)) {
+  if (conv_is_product(shape)) {
     const int64_t pixels = shape.batch * product(shape.out, shape.rank);
     gemm_packed(dtype, pixels, shape.out_channels, shape.in_channels, {x, shape.in_channels, 1}, packed,
                 {y, shape.out_channels, 1}, epilogue, kernels);
     return;
   }
   const Call<T> call{shape, gemm_table<T>(kernels), x, y, epilogue};
-  if (is_depthwise(shape)) return run_depthwise(call, packed, depthwise_table<T>(kernels));
+  if (conv_is_depthwise(shape)) {
+    for (const Phase& phase : phases_of(shape)) {
+      run_depthwise(call, phase, packed, depthwise_table<T>(kernels));
+      packed += phase.taps() * shape.in_channels;
+    }
+    return;
+  }
   Scratch scratch;
   const int64_t out_channels = shape.out_channels / shape.groups;
   T* zeros = scratch.take<T>(shape.in_channels);
@@ -551,7 +548,8 @@ void run_narrow(const ConvShape& shape, DType dtype, const void* x, const float*
       table.store_rows(storage, wide_y + begin * out_channels, out_channels, end - begin, out_channels, to,
                        out_channels);
       if (epilogue.post) {
-        epilogue.post(epilogue.post_context, to, out_channels, 1, n * out_pixels + begin, 0, end - begin, out_channels);
+        epilogue.post(epilogue.post_context, to, out_channels, 1, epilogue.first_row + n * out_pixels + begin, 0,
+                      end - begin, out_channels);
       }
     });
   }
@@ -568,10 +566,23 @@ void ConvShape::infer_output() {
       const int64_t free = in[i] + 2 * padding[i] - reach - 1;
       out[i] = free >= 0 ? free / stride[i] + 1 : 0;
     }
-    SCONCE_CHECK(out[i] >= 1,
+    SCONCE_CHECK(out[i] >= (transposed ? 0 : 1),
                  "convolution: dimension {} has no output: in {}, kernel {}, stride {}, padding {}, dilation {}", i,
                  in[i], kernel[i], stride[i], padding[i], dilation[i]);
   }
+}
+
+bool conv_is_depthwise(const ConvShape& shape) {
+  return shape.groups == shape.in_channels && shape.groups == shape.out_channels && shape.groups > 1;
+}
+
+bool conv_is_product(const ConvShape& shape) {
+  if (shape.groups != 1) return false;
+  for (int i = 0; i < shape.rank; i++) {
+    if (shape.kernel[i] != 1 || shape.stride[i] != 1 || shape.padding[i] != 0 || shape.out[i] != shape.in[i])
+      return false;
+  }
+  return true;
 }
 
 size_t conv_packed_bytes(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {

@@ -34,6 +34,11 @@ struct ConvShape {
   SCONCE_API void infer_output();
 };
 
+// One input channel for every output channel, and several of them.
+bool conv_is_depthwise(const ConvShape& shape);
+// A matrix product of all pixels.
+bool conv_is_product(const ConvShape& shape);
+
 // Bytes of packed weights. Throws Error for a shape that makes no sense and for dtypes that are not floating.
 SCONCE_API size_t conv_packed_bytes(const ConvShape& shape, DType dtype,
                                     const MatrixKernels& kernels = matrix_kernels());

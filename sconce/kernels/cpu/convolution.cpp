@@ -1,8 +1,7 @@
-// Convolution on tensors: memory is brought to channels_last, where the kernels work, and back where the result is not.
+#include "sconce/kernels/cpu/convolution.h"
+
 #include "sconce/base/error.h"
-#include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
-#include "sconce/kernels/cpu/conv.h"
 #include "sconce/tensor/iterate.h"
 
 namespace sconce {
@@ -11,23 +10,36 @@ namespace {
 // An argument with one value per spatial dimension, or one for all.
 void read(IntList list, const char* name, int rank, int64_t* out) {
   SCONCE_CHECK(list.size() == 1 || list.size() == static_cast<size_t>(rank),
-               "expected {} to be a single integer value or a list of {} values to match the convolution dimensions, but got {}={}",
+               "expected {} to be a single integer value or a list of {} values to match the convolution dimensions, "
+               "but got {}={}",
                name, rank, name, list);
   for (int i = 0; i < rank; ++i) out[i] = list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
 }
 
-ConvShape shape_of(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
-                   IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
+// "(3 x 3)"
+std::string by(const int64_t* sizes, int rank) {
+  std::string text = "(";
+  for (int i = 0; i < rank; ++i) text += (i ? " x " : "") + std::to_string(sizes[i]);
+  return text + ")";
+}
+
+}  // namespace
+
+ConvShape conv_shape_of(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                        IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
   const auto rank = static_cast<int>(weight.dim()) - 2;
-  SCONCE_CHECK(rank >= 1 && rank <= max_conv_rank, "convolution weights must have 3 to 5 dimensions, got {}", weight.sizes());
-  SCONCE_CHECK(input.dim() == weight.dim(),
-               "Expected {}-dimensional input for {}-dimensional weight {}, but got {}-dimensional input of size {} instead",
-               weight.dim(), weight.dim(), weight.sizes(), input.dim(), input.sizes());
+  SCONCE_CHECK(rank >= 1 && rank <= max_conv_rank, "convolution weights must have 3 to 5 dimensions, got {}",
+               weight.sizes());
+  SCONCE_CHECK(
+      input.dim() == weight.dim(),
+      "Expected {}-dimensional input for {}-dimensional weight {}, but got {}-dimensional input of size {} instead",
+      weight.dim(), weight.dim(), weight.sizes(), input.dim(), input.sizes());
   SCONCE_CHECK(groups > 0, "non-positive groups is not supported, got {}", groups);
   SCONCE_CHECK(input.dtype() == weight.dtype(), "Input type ({}) and weight type ({}) should be the same",
                dtype_name(input.dtype()), dtype_name(weight.dtype()));
-  SCONCE_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type ({}) and bias type ({}) should be the same",
-               dtype_name(input.dtype()), bias.defined() ? dtype_name(bias.dtype()) : "");
+  SCONCE_CHECK(!bias.defined() || bias.dtype() == input.dtype(),
+               "Input type ({}) and bias type ({}) should be the same", dtype_name(input.dtype()),
+               bias.defined() ? dtype_name(bias.dtype()) : "");
   SCONCE_CHECK(input.dtype() != DType::bool_, "convolution is not implemented for bool");
   ConvShape s;
   s.rank = rank;
@@ -52,24 +64,66 @@ ConvShape shape_of(const Tensor& input, const Tensor& weight, const Tensor& bias
   }
   const int64_t expected = transposed ? weight.size(0) : weight.size(1) * groups;
   SCONCE_CHECK(s.in_channels == expected,
-               "Given groups={}, weight of size {}, expected input{} to have {} channels, but got {} channels instead", groups,
-               weight.sizes(), input.sizes(), expected, s.in_channels);
-  SCONCE_CHECK(transposed || weight.size(0) % groups == 0,
-               "Given groups={}, expected weight to be divisible by {} at dimension 0, but got weight of size {} instead", groups,
+               "Given groups={}, weight of size {}, expected input{} to have {} channels, but got {} channels instead",
+               groups, weight.sizes(), input.sizes(), expected, s.in_channels);
+  SCONCE_CHECK(transposed || weight.size(0) >= 1,
+               "Given groups={}, expected weight to be at least 1 at dimension 0, but got weight of size {} instead",
                groups, weight.sizes());
-  SCONCE_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == s.out_channels),
-               "Given weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead",
-               weight.sizes(), s.out_channels, bias.defined() ? bias.sizes() : IntList());
+  SCONCE_CHECK(
+      transposed || weight.size(0) % groups == 0,
+      "Given groups={}, expected weight to be divisible by {} at dimension 0, but got weight of size {} instead",
+      groups, groups, weight.sizes());
+  SCONCE_CHECK(
+      !bias.defined() || (bias.dim() == 1 && bias.size(0) == s.out_channels),
+      "Given weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead",
+      weight.sizes(), s.out_channels, bias.defined() ? bias.sizes() : IntList());
+  if (!transposed) {
+    int64_t padded[max_conv_rank], reach[max_conv_rank];
+    bool fits = true;
+    for (int i = 0; i < rank; ++i) {
+      padded[i] = s.in[i] + 2 * s.padding[i];
+      reach[i] = s.dilation[i] * (s.kernel[i] - 1) + 1;
+      fits &= padded[i] >= reach[i];
+    }
+    SCONCE_CHECK(fits,
+                 "Calculated padded input size per channel: {}. Kernel size: {}. Kernel size can't be greater than "
+                 "actual input size",
+                 by(padded, rank), by(reach, rank));
+  }
   s.infer_output();
   return s;
 }
 
-MemoryFormat result_format(const Tensor& input, const Tensor& weight) {
-  const MemoryFormat format = suggested_format(input);
-  return format == MemoryFormat::contiguous ? suggested_format(weight) : format;
+namespace {
+
+// PyTorch has two implementations with three spatial dimensions, of which one knows channels_last.
+bool keeps_channels_last_3d(const ConvShape& s, const Tensor& input) {
+  bool strided = false, dilated = false;
+  for (int i = 0; i < s.rank; ++i) {
+    if (s.transposed && s.output_padding[i] >= s.stride[i]) return false;
+    strided |= s.stride[i] != 1;
+    dilated |= s.dilation[i] != 1;
+  }
+  if (input.dtype() == DType::bfloat16) return true;
+  const int64_t height = s.kernel[1], width = s.kernel[2];
+  return input.dtype() == DType::float32 && (strided || dilated || s.batch >= 16 || width != 1 || height != 1) &&
+         (s.groups > 1 || (width > 3 && height > 3) || s.batch > 1 ||
+          s.batch * s.in_channels * s.in[0] * s.in[1] > 20480);
 }
 
-// [batch, channels, spatial...] as dense [batch, spatial..., channels]: its strides, in the order of the tensor's dimensions.
+}  // namespace
+
+MemoryFormat conv_format(const ConvShape& shape, const Tensor& input, const Tensor& weight) {
+  MemoryFormat format = suggested_format(input);
+  if (format == MemoryFormat::contiguous) format = suggested_format(weight);
+  return format == MemoryFormat::channels_last_3d && !keeps_channels_last_3d(shape, input) ? MemoryFormat::contiguous
+                                                                                           : format;
+}
+
+namespace {
+
+// [batch, channels, spatial...] as dense [batch, spatial..., channels]: its strides, in the order of the tensor's
+// dimensions.
 Dims channels_last_strides(IntList sizes) {
   Dims order = {1};
   for (auto d = static_cast<int64_t>(sizes.size()) - 1; d >= 2; --d) order.push_back(d);
@@ -83,34 +137,103 @@ Dims channels_last_strides(IntList sizes) {
   return strides;
 }
 
-// The same values in channels_last memory: the tensor itself where it lies so already.
-Tensor channels_innermost(const Tensor& t) {
+bool is_channels_innermost(const Tensor& t, const Dims& strides) {
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.sizes()[d] != 1 && t.strides()[d] != strides[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor channels_innermost_like(const Tensor& t, DType dtype) {
   const Dims strides = channels_last_strides(t.sizes());
-  bool already = true;
-  for (int64_t d = 0; d < t.dim(); ++d) already &= t.sizes()[d] == 1 || t.strides()[d] == strides[d];
-  if (already) return t;
-  Tensor out = empty_strided_tensor(t.sizes(), strides, t.dtype());
-  copy_tensor(out, t);
+  return t.dtype() == dtype && is_channels_innermost(t, strides) ? t : empty_strided_tensor(t.sizes(), strides, dtype);
+}
+
+Tensor channels_innermost(const Tensor& t) {
+  Tensor out = channels_innermost_like(t, t.dtype());
+  if (!out.is_same(t)) copy_tensor(out, t);
   return out;
 }
 
+namespace {
+
+// Adds a value to every row of a finished block: the bias of a product whose rows are channels.
+struct RowBias {
+  const Tensor& bias;
+  int64_t channels;
+
+  static void add(void* context, void* block, int64_t row_stride, int64_t column_stride, int64_t row, int64_t,
+                  int64_t rows, int64_t columns) {
+    const auto& self = *static_cast<const RowBias*>(context);
+    const auto add_to = [&]<class T>(T* c) {
+      const auto* bias = static_cast<const T*>(self.bias.data());
+      for (int64_t i = 0; i < rows; ++i, c += row_stride) {
+        const T value = bias[(row + i) % self.channels];
+        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] += value;
+      }
+    };
+    if (self.bias.dtype() == DType::float32) return add_to(static_cast<float*>(block));
+    add_to(static_cast<double*>(block));
+  }
+};
+
+// Channels outermost in every image, pixels dense.
+bool is_planar(const Tensor& t, int64_t pixels) {
+  int64_t step = 1;
+  for (int64_t d = t.dim() - 1; d >= 2; --d) {
+    if (t.sizes()[d] != 1 && t.strides()[d] != step) return false;
+    step *= t.sizes()[d];
+  }
+  return t.size(1) == 1 || t.strides()[1] == pixels;
+}
+
+// A 1 x 1 convolution of planar images is weights times image. Columns are pixels then, and come in panels: the lanes
+// that the last one leaves idle must cost less than rearranging both images would.
+bool is_planar_product(const ConvShape& shape, const Tensor& input, const Tensor& bias, const Tensor& out) {
+  if (!conv_is_product(shape) || (bias.defined() && out.dtype() != DType::float32 && out.dtype() != DType::float64))
+    return false;
+  int64_t pixels = 1;
+  for (int i = 0; i < shape.rank; ++i) pixels *= shape.in[i];
+  if (pixels < 2 || !is_planar(input, pixels) || !is_planar(out, pixels)) return false;
+  const auto in = static_cast<double>(shape.in_channels), channels = static_cast<double>(shape.out_channels);
+  const auto idle = static_cast<double>((32 - pixels % 32) % 32) / static_cast<double>(pixels);
+  return idle <= 6 * (in + channels) / (in * channels);
+}
+
+void run_planar_product(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Tensor& out) {
+  int64_t pixels = 1;
+  for (int i = 0; i < shape.rank; ++i) pixels *= shape.in[i];
+  const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
+  RowBias rows{dense_bias, shape.out_channels};
+  Epilogue epilogue;
+  if (bias.defined()) {
+    epilogue.post = RowBias::add;
+    epilogue.post_context = &rows;
+  }
+  const int64_t in = weight.strides()[shape.transposed ? 0 : 1], channel = weight.strides()[shape.transposed ? 1 : 0];
+  gemm_batched(out.dtype(), shape.batch, shape.out_channels, pixels, shape.in_channels, {weight.data(), channel, in},
+               {input.data(), pixels, 1}, {out.data(), pixels, 1}, {0, input.strides()[0], out.strides()[0]}, epilogue);
+}
+
 void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
+  if (is_planar_product(shape, input, bias, out)) return run_planar_product(shape, input, weight, bias, out);
   const Tensor x = channels_innermost(input);
   const Tensor packed = empty_tensor({static_cast<int64_t>(conv_packed_bytes(shape, out.dtype()))}, DType::uint8);
   conv_pack(shape, out.dtype(), weight.data(), weight.strides().data(), packed.data());
-  const Dims strides = channels_last_strides(out.sizes());
-  bool direct = true;
-  for (int64_t d = 0; d < out.dim(); ++d) direct &= out.sizes()[d] == 1 || out.strides()[d] == strides[d];
-  const Tensor y = direct ? out : empty_strided_tensor(out.sizes(), strides, out.dtype());
+  const Tensor y = channels_innermost_like(out, out.dtype());
   Epilogue epilogue;
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
   if (bias.defined()) epilogue.bias = dense_bias.data();
   conv_run(shape, out.dtype(), x.data(), packed.data(), y.data(), epilogue);
-  if (!direct) copy_tensor(out, y);
+  if (!y.is_same(out)) copy_tensor(out, y);
 }
 
-// The real (0) or imaginary (1) parts of a complex tensor, as a strided view.
-Tensor part(const Tensor& t, int which) {
+}  // namespace
+
+Tensor complex_part(const Tensor& t, int which) {
   if (!t.defined()) return t;
   Dims strides(t.strides());
   for (auto& s : strides) s *= 2;
@@ -118,15 +241,18 @@ Tensor part(const Tensor& t, int which) {
                      2 * t.storage_offset() + which);
 }
 
-void run_complex(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
+namespace {
+
+void run_complex(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 const Tensor& out) {
   const DType real = real_dtype(out.dtype());
   const auto conv = [&](int a, int b, const Tensor& add) {
     Tensor y = empty_tensor(out.sizes(), real);
-    run(shape, part(input, a), part(weight, b), add, y);
+    run(shape, complex_part(input, a), complex_part(weight, b), add, y);
     return y;
   };
-  copy_tensor(part(out, 0), sconce::sub(conv(0, 0, part(bias, 0)), conv(1, 1, {})));
-  copy_tensor(part(out, 1), sconce::add(conv(0, 1, part(bias, 1)), conv(1, 0, {})));
+  copy_tensor(complex_part(out, 0), sconce::sub(conv(0, 0, complex_part(bias, 0)), conv(1, 1, {})));
+  copy_tensor(complex_part(out, 1), sconce::add(conv(0, 1, complex_part(bias, 1)), conv(1, 0, {})));
 }
 
 }  // namespace
@@ -135,27 +261,32 @@ namespace any_device {
 
 OutSpec convolution_spec(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                          IntList dilation, bool transposed, IntList output_padding, int64_t groups) {
-  const ConvShape s = shape_of(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-  OutSpec spec{{s.batch, s.out_channels}, input.dtype(), result_format(input, weight)};
+  const ConvShape s = conv_shape_of(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+  OutSpec spec{{s.batch, s.out_channels}, input.dtype(), conv_format(s, input, weight)};
   for (int i = 0; i < s.rank; ++i) spec.sizes.push_back(s.out[i]);
   return spec;
 }
 
 }  // namespace any_device
 
+void run_convolution(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                     const Tensor& out) {
+  if (out.numel() == 0) return;
+  if (is_complex(out.dtype())) return run_complex(shape, input, weight, bias, out);
+  if (is_floating(out.dtype())) return run(shape, input, weight, bias, out);
+  // Integers: exact in float64 up to 2^53.
+  const Tensor y = empty_tensor(out.sizes(), DType::float64);
+  run(shape, to_dtype(input, DType::float64), to_dtype(weight, DType::float64),
+      bias.defined() ? to_dtype(bias, DType::float64) : bias, y);
+  copy_tensor(out, y);
+}
+
 namespace cpu {
 
 void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                  IntList dilation, bool transposed, IntList output_padding, int64_t groups, const Tensor& out) {
-  if (out.numel() == 0) return;
-  const ConvShape s = shape_of(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-  if (is_complex(out.dtype())) return run_complex(s, input, weight, bias, out);
-  if (is_floating(out.dtype())) return run(s, input, weight, bias, out);
-  // Integers: exact in float64 up to 2^53.
-  const Tensor y = empty_tensor(out.sizes(), DType::float64);
-  run(s, to_dtype(input, DType::float64), to_dtype(weight, DType::float64),
-      bias.defined() ? to_dtype(bias, DType::float64) : bias, y);
-  copy_tensor(out, y);
+  run_convolution(conv_shape_of(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups),
+                  input, weight, bias, out);
 }
 
 }  // namespace cpu

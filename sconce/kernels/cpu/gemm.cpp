@@ -23,9 +23,9 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr MatrixKernels all_kernels[] = {
-    {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64},
-    {3, &v3::gemm_f32, &v3::gemm_f64, &v3::depthwise_f32, &v3::depthwise_f64},
-    {4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64},
+    {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64, &v2::winograd_f32},
+    {3, &v3::gemm_f32, &v3::gemm_f64, &v3::depthwise_f32, &v3::depthwise_f64, &v3::winograd_f32},
+    {4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32},
 };
 
 // Below this many multiplications a second thread costs more than it brings: about 5 us of one core.
@@ -521,9 +521,10 @@ void run(const GemmTable<T>& table, const Problem& problem, const Epilogue& epil
   auto item = [&](int64_t index) {
     const BatchStrides& strides = problem.strides;
     const void* residual = epilogue.residual ? plan.offset(epilogue.residual, index * strides.residual) : nullptr;
-    run_item(plan,
-             Operands{plan.offset(problem.a.data, index * strides.a), plan.offset(problem.b.data, index * strides.b),
-                      plan.offset(problem.c.data, index * strides.c), residual, index * problem.m});
+    run_item(
+        plan,
+        Operands{plan.offset(problem.a.data, index * strides.a), plan.offset(problem.b.data, index * strides.b),
+                 plan.offset(problem.c.data, index * strides.c), residual, epilogue.first_row + index * problem.m});
   };
   if (problem.batch == 1) return item(0);
   const int64_t work = std::max<int64_t>(1, problem.m * problem.n * std::max<int64_t>(problem.k, 1));
@@ -556,7 +557,7 @@ void run_generic(const Problem& problem, const Epilogue& epilogue) {
       gemm_generic(problem.dtype, problem.n, problem.k, a, b, c, item_epilogue, first, last);
       if (epilogue.post) {
         epilogue.post(epilogue.post_context, static_cast<char*>(c.data) + first * c.row_stride * item_bytes,
-                      c.row_stride, c.column_stride, row, 0, last - first, problem.n);
+                      c.row_stride, c.column_stride, epilogue.first_row + row, 0, last - first, problem.n);
       }
       row += last - first;
     }

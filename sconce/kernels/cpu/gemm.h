@@ -18,6 +18,8 @@ template <class T>
 struct GemmTable;
 template <class T>
 struct DepthwiseTable;
+template <class T>
+struct WinogradTable;
 
 // The kernels of one instruction set.
 struct MatrixKernels {
@@ -26,6 +28,7 @@ struct MatrixKernels {
   const GemmTable<double>* f64;
   const DepthwiseTable<float>* depthwise_f32;
   const DepthwiseTable<double>* depthwise_f64;
+  const WinogradTable<float>* winograd_f32;
 };
 
 // Those of this machine; those of a given level (2, 3, 4), which the machine must have. Throws for other numbers.
@@ -58,6 +61,7 @@ struct Epilogue {
   void (*post)(void* context, void* block, int64_t row_stride, int64_t column_stride, int64_t row, int64_t column,
                int64_t rows, int64_t columns) = nullptr;
   void* post_context = nullptr;
+  int64_t first_row = 0;  // the number that post is told for row 0
 };
 
 // c must not overlap a, b or the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes

@@ -1,8 +1,10 @@
 #include "sconce/kernels/cpu/simd/conv_depthwise.h"
+#include "sconce/kernels/cpu/simd/conv_depthwise_gradient.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 
-constinit const DepthwiseTable<float> depthwise_f32 = {matrix::depthwise_row<float>};
-constinit const DepthwiseTable<double> depthwise_f64 = {matrix::depthwise_row<double>};
+constinit const DepthwiseTable<float> depthwise_f32 = {matrix::depthwise_row<float>, matrix::depthwise_gradient<float>};
+constinit const DepthwiseTable<double> depthwise_f64 = {matrix::depthwise_row<double>,
+                                                        matrix::depthwise_gradient<double>};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

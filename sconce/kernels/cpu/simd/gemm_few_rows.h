@@ -192,6 +192,7 @@ constexpr GemmTable<T> make_gemm_table() {
   };
   fill.template operator()<tile_rows>(fill);
   table.pack_panel = pack_panel<T>;
+  table.pack_taps = pack_taps<T>;
   table.copy_rows = copy_rows<T>;
   table.store_rows = store_rows<T>;
   table.gather_runs = gather_runs<T>;

@@ -63,6 +63,59 @@ void pack_panel_of(const Stored* b, int64_t row_stride, int64_t column_stride, i
 }
 
 template <class T, class Stored>
+void pack_taps_of(const Stored* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
+                  int64_t in_channels, int columns, T* out) {
+  constexpr int width = panel<T>, n = lanes<T>;
+  bool dense = in_stride == taps && taps > 1;  // all weights of an output channel, one after the other
+  for (int64_t t = 0; t < taps; t++) dense &= tap_offsets[t] == t;
+  if (in_stride == 1 || taps == 1) {
+    for (int64_t t = 0; t < taps; t++) {
+      pack_panel_of<T>(w + tap_offsets[t], in_stride, out_stride, in_channels, columns, out + t * in_channels * width);
+    }
+    return;
+  }
+  if (columns < width) {
+    for (int64_t p = 0; p < taps * in_channels; p++) {
+      for (int j = columns; j < width; j++) out[p * width + j] = 0;
+    }
+  }
+  int j0 = 0;
+  for (; dense && j0 + n <= columns; j0 += n) {
+    const Stored* from = w + j0 * out_stride;
+    T* to = out + j0;
+    int64_t tap = 0, channel = 0;
+    auto next = [&]() __attribute__((always_inline)) {
+      T* row = to + (tap * in_channels + channel) * width;
+      if (++tap == taps) {
+        tap = 0;
+        channel++;
+      }
+      return row;
+    };
+    const int64_t all = taps * in_channels;
+    int64_t s = 0;
+    for (; s + n <= all; s += n) {
+      Vec<T> block[n];
+      GEMM_UNROLL for (int r = 0; r < n; r++) block[r] = load_wide(from + r * out_stride + s);
+      transpose<T>(block);
+      GEMM_UNROLL for (int r = 0; r < n; r++) store(next(), block[r]);
+    }
+    for (; s < all; s++) {
+      T* row = next();
+      for (int r = 0; r < n; r++) row[r] = static_cast<T>(widen(from[r * out_stride + s]));
+    }
+  }
+  for (int64_t i = 0; i < in_channels; i++) {
+    for (int j = j0; j < columns; j++) {
+      const Stored* from = w + i * in_stride + j * out_stride;
+      for (int64_t t = 0; t < taps; t++) {
+        out[(t * in_channels + i) * width + j] = static_cast<T>(widen(from[tap_offsets[t]]));
+      }
+    }
+  }
+}
+
+template <class T, class Stored>
 void copy_rows_of(const Stored* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k, T* out,
                   int64_t out_stride) {
   if (column_stride == 1) {
@@ -109,6 +162,13 @@ void pack_panel(GemmStorage storage, const void* b, int64_t row_stride, int64_t 
                 T* out) {
   with_storage<T>(storage, [&]<class Stored>(Stored*) {
     pack_panel_of<T>(static_cast<const Stored*>(b), row_stride, column_stride, k, columns, out);
+  });
+}
+template <class T>
+void pack_taps(GemmStorage storage, const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets,
+               int64_t taps, int64_t in_channels, int columns, T* out) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    pack_taps_of<T>(static_cast<const Stored*>(w), in_stride, out_stride, tap_offsets, taps, in_channels, columns, out);
   });
 }
 template <class T>

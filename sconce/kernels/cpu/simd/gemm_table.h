@@ -78,6 +78,19 @@ struct DepthwiseArgs {
   TileOutput<T> output;  // c, bias and residual at the first pixel, their strides from pixel to pixel
 };
 
+// What one output row contributes to the gradient of one row of a depthwise kernel:
+//   sums[j][c] += sum over pixels p of grad_row[p][c] * input_row[p * stride - padding + j * dilation][c]
+// for first_channel <= c < last_channel. The first is a multiple of the lanes; so is the last, or it is `channels`.
+template <class T>
+struct DepthwiseGradientArgs {
+  int64_t channels, first_channel, last_channel;
+  int64_t kernel_width, stride, dilation, padding;
+  int64_t input_width, output_width;
+  const T* grad_row;   // [output_width][channels]
+  const T* input_row;  // [input_width][channels]
+  T* sums;             // [kernel_width][channels]
+};
+
 template <class T>
 struct GemmTable {
   int lanes;      // elements in a vector
@@ -90,6 +103,10 @@ struct GemmTable {
   // Packs b[k][columns] (element strides) into out[k][panel]; columns from `columns` to panel are zero.
   void (*pack_panel)(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k,
                      int columns, T* out);
+  // Packs weights of a convolution into out[taps][in_channels][panel]: element [t][i][j] is
+  // w[i * in_stride + j * out_stride + tap_offsets[t]] for j < columns, else zero.
+  void (*pack_taps)(GemmStorage storage, const void* w, int64_t in_stride, int64_t out_stride,
+                    const int64_t* tap_offsets, int64_t taps, int64_t in_channels, int columns, T* out);
   // out[i * out_stride + p] = a[i * row_stride + p * column_stride]. Any strides.
   void (*copy_rows)(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows,
                     int64_t k, T* out, int64_t out_stride);
@@ -106,6 +123,27 @@ struct GemmTable {
 template <class T>
 struct DepthwiseTable {
   void (*row)(const DepthwiseArgs<T>& args);
+  void (*weight_gradient)(const DepthwiseGradientArgs<T>& args);
+};
+
+// Where a Winograd tile of m x m pixels goes. Pointers to the first channel of each pixel, row by row; null for pixels
+// outside of the image, and where there is no residual.
+template <class T>
+struct WinogradOutput {
+  T* pixels[16];
+  const T* residual[16];
+  const T* bias;
+  T lo, hi;
+  bool clamp, accumulate;
+};
+
+// Transforms for m = 2 ([0]) and m = 4 ([1]). Channels are a multiple of the lanes.
+template <class T>
+struct WinogradTable {
+  // `pixels` are (m + 2)^2 pointers, row by row; transformed pixel i goes to out + i * out_step.
+  void (*input[2])(const T* const* pixels, int64_t channels, T* out, int64_t out_step);
+  // Sum i of the (m + 2)^2 is read from sums + i * step.
+  void (*output[2])(const T* sums, int64_t step, int64_t channels, const WinogradOutput<T>& out);
 };
 
 namespace v2 {
@@ -113,18 +151,21 @@ extern const GemmTable<float> gemm_f32;
 extern const GemmTable<double> gemm_f64;
 extern const DepthwiseTable<float> depthwise_f32;
 extern const DepthwiseTable<double> depthwise_f64;
+extern const WinogradTable<float> winograd_f32;
 }  // namespace v2
 namespace v3 {
 extern const GemmTable<float> gemm_f32;
 extern const GemmTable<double> gemm_f64;
 extern const DepthwiseTable<float> depthwise_f32;
 extern const DepthwiseTable<double> depthwise_f64;
+extern const WinogradTable<float> winograd_f32;
 }  // namespace v3
 namespace v4 {
 extern const GemmTable<float> gemm_f32;
 extern const GemmTable<double> gemm_f64;
 extern const DepthwiseTable<float> depthwise_f32;
 extern const DepthwiseTable<double> depthwise_f64;
+extern const WinogradTable<float> winograd_f32;
 }  // namespace v4
 
 }  // namespace sconce

@@ -1,0 +1,201 @@
+#include "sconce/kernels/cpu/conv_gradient.h"
+
+#include <algorithm>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/scratch.h"
+#include "sconce/kernels/cpu/simd/gemm_table.h"
+
+namespace sconce {
+namespace {
+
+constexpr int64_t copies_per_thread = 64 * 1024;        // elements
+constexpr int64_t window_bytes = 1024 * 1024;           // of the windows that are gathered at a time
+constexpr int64_t least_pixels = 256, step_pixels = 8;  // that are gathered at a time, and a multiple
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Sizes along three dimensions, missing ones in front.
+struct Sizes {
+  int64_t d, h, w;
+  Sizes(const int64_t* sizes, int rank, int64_t missing)
+      : d(rank > 2 ? sizes[rank - 3] : missing), h(rank > 1 ? sizes[rank - 2] : missing), w(sizes[rank - 1]) {}
+  int64_t product() const { return d * h * w; }
+};
+
+struct Geometry {
+  Sizes in, out, kernel, stride, padding, dilation;
+  explicit Geometry(const ConvShape& s)
+      : in(s.in, s.rank, 1),
+        out(s.out, s.rank, 1),
+        kernel(s.kernel, s.rank, 1),
+        stride(s.stride, s.rank, 1),
+        padding(s.padding, s.rank, 0),
+        dilation(s.dilation, s.rank, 1) {}
+};
+
+template <class T>
+class WeightGradient {
+ public:
+  WeightGradient(const ConvShape& shape, const T* x, const T* grad, T* grad_weight, const MatrixKernels& kernels)
+      : shape_(shape), geometry_(shape), x_(x), grad_(grad), out_(grad_weight), kernels_(kernels) {}
+
+  void run() {
+    if (is_pointwise())
+      return multiply(x_, shape_.in_channels, in_channels(), shape_.batch * geometry_.out.product(), 0);
+    if (shape_.groups > 1 && in_channels() == 1 && out_channels() == 1) return run_depthwise();
+    const int64_t pixels = shape_.batch * geometry_.out.product(), window = geometry_.kernel.product() * in_channels();
+    const int64_t row = window * shape_.groups;
+    int64_t block = std::max<int64_t>(least_pixels, window_bytes / (row * static_cast<int64_t>(sizeof(T))));
+    block = std::min(pixels, divide_up(block, step_pixels) * step_pixels);
+    Scratch scratch;
+    T* windows = scratch.take<T>(block * row);
+    for (int64_t first = 0; first < pixels; first += block) {
+      const int64_t count = std::min(block, pixels - first);
+      parallel_for(count, divide_up(copies_per_thread, row), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) gather(first + i, windows + i * row);
+      });
+      multiply(windows, row, window, count, first);
+    }
+  }
+
+ private:
+  static constexpr DType dtype = sizeof(T) == sizeof(float) ? DType::float32 : DType::float64;
+
+  int64_t in_channels() const { return shape_.in_channels / shape_.groups; }
+  int64_t out_channels() const { return shape_.out_channels / shape_.groups; }
+
+  bool is_pointwise() const {
+    const auto& [in, out, kernel, stride, padding, dilation] = geometry_;
+    return kernel.product() == 1 && stride.product() == 1 && padding.d == 0 && padding.h == 0 && padding.w == 0 &&
+           in.d == out.d && in.h == out.h && in.w == out.w;
+  }
+
+  // Adds (or, for the first pixel, stores) what `count` pixels contribute: their windows are rows of b, `width`
+  // elements for each group.
+  void multiply(const T* b, int64_t row, int64_t width, int64_t count, int64_t first) {
+    Epilogue epilogue;
+    epilogue.accumulate = first > 0;
+    for (int64_t group = 0; group < shape_.groups; group++) {
+      const int64_t out = group * out_channels();
+      gemm(dtype, out_channels(), width, count, {grad_ + first * shape_.out_channels + out, 1, shape_.out_channels},
+           {b + group * width, row, 1}, {out_ + out * width, width, 1}, epilogue, kernels_);
+    }
+  }
+
+  // The window of an output pixel: [groups][taps][channels of a group].
+  void gather(int64_t pixel, T* to) const {
+    const auto& [in, out, kernel, stride, padding, dilation] = geometry_;
+    const int64_t w0 = pixel % out.w * stride.w - padding.w, h0 = pixel / out.w % out.h * stride.h - padding.h,
+                  d0 = pixel / out.w / out.h % out.d * stride.d - padding.d, n = pixel / out.product();
+    const int64_t channels = in_channels();
+    const bool whole = shape_.groups == 1 && dilation.w == 1 && w0 >= 0 && w0 + kernel.w <= in.w;
+    for (int64_t group = 0; group < shape_.groups; group++) {
+      for (int64_t kd = 0; kd < kernel.d; kd++) {
+        for (int64_t kh = 0; kh < kernel.h; kh++, to += kernel.w * channels) {
+          const int64_t d = d0 + kd * dilation.d, h = h0 + kh * dilation.h;
+          if (d < 0 || d >= in.d || h < 0 || h >= in.h) {
+            std::fill_n(to, kernel.w * channels, T(0));
+            continue;
+          }
+          const T* row = x_ + (((n * in.d + d) * in.h + h) * in.w + w0) * shape_.in_channels + group * channels;
+          if (whole) {
+            std::copy_n(row, kernel.w * channels, to);
+            continue;
+          }
+          for (int64_t kw = 0; kw < kernel.w; kw++) {
+            const int64_t w = w0 + kw * dilation.w;
+            if (w < 0 || w >= in.w) {
+              std::fill_n(to + kw * channels, channels, T(0));
+            } else {
+              std::copy_n(row + kw * dilation.w * shape_.in_channels, channels, to + kw * channels);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  // Vectors run over channels: a thread has some channels of all pixels. Sums are [taps][channels] first.
+  void run_depthwise() {
+    const auto& [in, out, kernel, stride, padding, dilation] = geometry_;
+    const DepthwiseTable<T>& table = depthwise();
+    const int64_t channels = shape_.in_channels, taps = kernel.product(), unit = gemm_lanes();
+    Scratch scratch;
+    T* sums = scratch.take<T>(taps * channels);
+    std::fill_n(sums, taps * channels, T(0));
+    const int64_t work = shape_.batch * out.product() * taps * unit;
+    parallel_for(divide_up(channels, unit), divide_up(copies_per_thread, std::max<int64_t>(work, 1)),
+                 [&, &in = in, &out = out, &kernel = kernel, &stride = stride, &padding = padding,
+                  &dilation = dilation](int64_t begin, int64_t end) {
+                   DepthwiseGradientArgs<T> args{};
+                   args.channels = channels;
+                   args.first_channel = begin * unit;
+                   args.last_channel = std::min(channels, end * unit);
+                   args.kernel_width = kernel.w;
+                   args.stride = stride.w;
+                   args.dilation = dilation.w;
+                   args.padding = padding.w;
+                   args.input_width = in.w;
+                   args.output_width = out.w;
+                   for (int64_t row = 0; row < shape_.batch * out.d * out.h; row++) {
+                     const int64_t h = row % out.h, d = row / out.h % out.d, n = row / out.h / out.d;
+                     args.grad_row = grad_ + row * out.w * channels;
+                     for (int64_t kd = 0; kd < kernel.d; kd++) {
+                       for (int64_t kh = 0; kh < kernel.h; kh++) {
+                         const int64_t from_d = d * stride.d - padding.d + kd * dilation.d;
+                         const int64_t from_h = h * stride.h - padding.h + kh * dilation.h;
+                         if (from_d < 0 || from_d >= in.d || from_h < 0 || from_h >= in.h) continue;
+                         args.input_row = x_ + ((n * in.d + from_d) * in.h + from_h) * in.w * channels;
+                         args.sums = sums + (kd * kernel.h + kh) * kernel.w * channels;
+                         table.weight_gradient(args);
+                       }
+                     }
+                   }
+                 });
+    for (int64_t c = 0; c < channels; c++) {
+      for (int64_t t = 0; t < taps; t++) out_[c * taps + t] = sums[t * channels + c];
+    }
+  }
+
+  const DepthwiseTable<T>& depthwise() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return *kernels_.depthwise_f32;
+    } else {
+      return *kernels_.depthwise_f64;
+    }
+  }
+  int64_t gemm_lanes() const { return sizeof(T) == sizeof(float) ? kernels_.f32->lanes : kernels_.f64->lanes; }
+
+  const ConvShape& shape_;
+  Geometry geometry_;
+  const T* x_;
+  const T* grad_;
+  T* out_;
+  const MatrixKernels& kernels_;
+};
+
+}  // namespace
+
+void conv_weight_gradient(const ConvShape& shape, DType dtype, const void* x, const void* grad, void* grad_weight,
+                          const MatrixKernels& kernels) {
+  SCONCE_CHECK(dtype == DType::float32 || dtype == DType::float64,
+               "convolution: weight gradients are computed in float32 or float64, got {}", dtype_name(dtype));
+  SCONCE_ASSERT(!shape.transposed);
+  const Geometry geometry(shape);
+  const int64_t pixels = shape.batch * geometry.out.product();
+  const int64_t elements = shape.out_channels * geometry.kernel.product() * (shape.in_channels / shape.groups);
+  auto run = [&]<class T>(T) {
+    auto* out = static_cast<T*>(grad_weight);
+    if (pixels == 0 || elements == 0) {
+      std::fill_n(out, elements, T(0));
+    } else {
+      WeightGradient<T>(shape, static_cast<const T*>(x), static_cast<const T*>(grad), out, kernels).run();
+    }
+  };
+  if (dtype == DType::float32) return run(float{});
+  run(double{});
+}
+
+}  // namespace sconce
