@@ -5,9 +5,9 @@
 // A reduction's elements are cut into leaves of fixed size, counted from its first element: 4096 elements of a row, or
 // 64 rows of a block of columns. A kernel reduces one leaf in the compute type; its partial results ("states") are kept
 // in the wide type (float64 for float32) and merged in an order that depends on the number of leaves only. Inside a
-// leaf of a row, element i belongs to lane i % 32, and lanes are folded i + 16, i + 8, ... whatever the width of a
-// vector is. So the result has the same bits with any number of threads, and at every instruction set level where no
-// math function that differs between them is used.
+// leaf of a row, element i belongs to lane i % 64 (float32; 32 of 8 bytes), and lanes are folded i + 32, i + 16, ...
+// whatever the width of a vector is. So the result has the same bits with any number of threads, and at every
+// instruction set level where no math function that differs between them is used.
 //
 // State k of output i stands at state[k][i] in the wide type. Arrays of states begin at 64 bytes and are padded to
 // them: kernels read and write whole vectors, what stands in the padding is never used.
@@ -26,9 +26,10 @@ inline constexpr int kMaxReduceResults = 2;
 
 struct ReduceKernels {
   // `rows` leaves of n > 0 adjacent elements, row_stride bytes apart; `first` is the index of a row's first element
-  // within its reduction. One state per row.
-  void (*rows)(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, const Param* params,
-               char* const* state);
+  // within its reduction. One state per row. `ahead`: how many bytes ahead to prefetch, 0 where the caches hold the
+  // input.
+  void (*rows)(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, int64_t ahead,
+               const Param* params, char* const* state);
   // count <= kLeafRows rows of `groups` * 64 bytes: one state per column. `scratch` has room for one such row per
   // state.
   void (*columns)(const char* const* rows, int64_t count, int64_t groups, int64_t first, const Param* params,
