@@ -84,7 +84,7 @@ SCONCE_VEC V param_of(const Param& p) {
 
 #define SCONCE_COUNT_8(i) i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7
 #define SCONCE_COUNT_32(i) SCONCE_COUNT_8(i), SCONCE_COUNT_8(i + 8), SCONCE_COUNT_8(i + 16), SCONCE_COUNT_8(i + 24)
-alignas(64) constexpr int32_t count_32[32] = {SCONCE_COUNT_32(0)};
+alignas(64) constexpr int32_t count_32[64] = {SCONCE_COUNT_32(0), SCONCE_COUNT_32(32)};
 alignas(64) constexpr int64_t count_64[32] = {SCONCE_COUNT_32(0)};
 alignas(64) constexpr int8_t count_8[64] = {SCONCE_COUNT_32(0), SCONCE_COUNT_32(32)};
 
