@@ -1,0 +1,197 @@
+// Fourier transforms: the layout of results, which is that of PyTorch's, and helpers of the bodies in ops/fft.toml.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/fft/transform.h"
+#include "sconce/tensor/strides.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce::any_device {
+namespace {
+
+void check_complex(const Tensor& self) {
+  SCONCE_CHECK(self.dtype() == DType::complex64 || self.dtype() == DType::complex128,
+               "Only supports complex dtypes, but found: {}", dtype_legacy_name(self.dtype()));
+}
+
+// Wrapped and unique.
+Dims wrapped(const Tensor& self, IntList dim) {
+  Dims out;
+  for (const int64_t d : dim) {
+    SCONCE_CHECK_AS(index, self.dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
+    out.push_back(wrap_dim(d, self.dim()));
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    SCONCE_CHECK(std::find(out.begin(), out.begin() + static_cast<ptrdiff_t>(i), out[i]) == out.begin() + static_cast<ptrdiff_t>(i),
+                 "FFT dims must be unique, got {}", dim);
+  }
+  return out;
+}
+
+void sort_by_stride(const Tensor& self, int64_t* first, int64_t* last) {
+  std::stable_sort(first, last, [&](int64_t a, int64_t b) { return self.stride(a) > self.stride(b); });
+}
+
+// Dense, with the other dims outside of the transformed ones: those ordered by self's strides, these in the order given.
+Tensor empty_result(const Tensor& self, IntList sizes, IntList transformed, DType dtype) {
+  Dims order;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (std::find(transformed.begin(), transformed.end(), d) == transformed.end()) order.push_back(d);
+  }
+  sort_by_stride(self, order.begin(), order.end());
+  order.append(transformed);
+  Dims strides(order.size());
+  int64_t next = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[static_cast<size_t>(order[i])] = next;
+    next *= std::max<int64_t>(sizes[static_cast<size_t>(order[i])], 1);
+  }
+  return empty_strided_tensor(sizes, strides, dtype, self.device());
+}
+
+double scale_of(int64_t normalization, const Tensor& sizes_of, IntList dim) {
+  double n = 1;
+  for (const int64_t d : dim) n *= static_cast<double>(sizes_of.size(d));
+  switch (normalization) {
+    case 0:
+      return 1;
+    case 1:
+      return 1 / std::sqrt(n);
+    case 2:
+      return 1 / n;
+    default:
+      fail("unsupported normalization type: {}", normalization);
+  }
+}
+
+void check_lengths(const Tensor& t, IntList dim) {
+  for (const int64_t d : dim) SCONCE_CHECK(t.size(d) > 0, "Invalid number of data points ({}) specified", t.size(d));
+}
+
+// All dims, innermost first; from `in` to `out` with the first, then in place.
+void transform_all(const Tensor& out, const Tensor& in, IntList dim, bool inverse, double scale) {
+  for (size_t i = dim.size(); i-- > 0;) fft_complex(out, i + 1 == dim.size() ? in : out, dim[i], inverse, i == 0 ? scale : 1);
+}
+
+// The elements beyond the first n / 2 + 1 along the last of `dim`, from the symmetry X[-k] = conj X[k] over all dims.
+template <class T>
+void mirror(const Tensor& out, IntList dim) {
+  const int64_t last = dim[dim.size() - 1], n = out.size(last), stride = out.stride(last), rank = out.dim();
+  Dims at(static_cast<size_t>(rank));
+  T* data = static_cast<T*>(out.data());
+  for (int64_t line = 0, lines = out.numel() / n; line < lines; ++line) {
+    int64_t to = 0, from = 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t i = at[static_cast<size_t>(d)], size = out.size(d);
+      const bool turned = std::find(dim.begin(), dim.end(), d) != dim.end();
+      to += i * out.stride(d);
+      from += (turned && i > 0 ? size - i : i) * out.stride(d);
+    }
+    for (int64_t k = n / 2 + 1; k < n; ++k) {
+      const T* x = data + 2 * (from + (n - k) * stride);
+      T* y = data + 2 * (to + k * stride);
+      y[0] = x[0];
+      y[1] = -x[1];
+    }
+    for (int64_t d = rank - 1; d >= 0; --d) {
+      if (d == last) continue;
+      if (++at[static_cast<size_t>(d)] < out.size(d)) break;
+      at[static_cast<size_t>(d)] = 0;
+    }
+  }
+}
+
+}  // namespace
+
+Tensor _fft_c2c(const Tensor& self, IntList dim, int64_t normalization, bool forward) {
+  check_complex(self);
+  Dims dims = wrapped(self, dim);
+  if (dims.empty()) {
+    Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
+    copy_tensor(out, self);
+    return out;
+  }
+  check_lengths(self, dims);
+  sort_by_stride(self, dims.begin(), dims.end());
+  const double scale = scale_of(normalization, self, dims);
+  const Tensor out = empty_result(self, self.sizes(), dims, self.dtype());
+  if (!self.is_meta() && self.numel() > 0) transform_all(out, self, dims, !forward, scale);
+  return out;
+}
+
+Tensor _fft_r2c(const Tensor& self, IntList dim, int64_t normalization, bool onesided) {
+  SCONCE_CHECK(self.dtype() == DType::float32 || self.dtype() == DType::float64,
+               "Only supports floating-point dtypes, but found: {}", dtype_legacy_name(self.dtype()));
+  Dims dims = wrapped(self, dim);
+  SCONCE_CHECK(!dims.empty(), "a real transform needs at least one dimension");
+  check_lengths(self, dims);
+  sort_by_stride(self, dims.begin(), dims.end() - 1);
+  const double scale = scale_of(normalization, self, dims);
+  const int64_t last = dims.back(), n = self.size(last);
+  Dims sizes(self.sizes());
+  if (onesided) sizes[static_cast<size_t>(last)] = n / 2 + 1;
+  const DType dtype = self.dtype() == DType::float64 ? DType::complex128 : DType::complex64;
+  const Tensor out = empty_result(self, sizes, dims, dtype);
+  if (self.is_meta() || self.numel() == 0) return out;
+  sizes[static_cast<size_t>(last)] = n / 2 + 1;
+  const Tensor half = onesided ? out : make_view(out, sizes, out.strides(), out.storage_offset());
+  fft_from_real(half, self, last, dims.size() == 1 ? scale : 1);
+  if (dims.size() > 1) transform_all(half, half, IntList(dims).slice(0, dims.size() - 1), false, scale);
+  if (!onesided) dtype == DType::complex128 ? mirror<double>(out, dims) : mirror<float>(out, dims);
+  return out;
+}
+
+Tensor _fft_c2r(const Tensor& self, IntList dim, int64_t normalization, int64_t last_dim_size) {
+  check_complex(self);
+  const Dims dims = wrapped(self, dim);
+  SCONCE_CHECK(!dims.empty(), "a real transform needs at least one dimension");
+  check_lengths(self, dims);
+  const int64_t last = dims.back();
+  SCONCE_CHECK(last_dim_size >= 1, "Invalid number of data points ({}) specified", last_dim_size);
+  SCONCE_CHECK(self.size(last) > last_dim_size / 2, "expected at least {} elements along dimension {}, but got {}",
+               last_dim_size / 2 + 1, last, self.size(last));
+  const Dims others(IntList(dims).slice(0, dims.size() - 1));
+  const Tensor input = others.empty() ? self : _fft_c2c(self, others, 0, false);
+  Dims sizes(self.sizes());
+  sizes[static_cast<size_t>(last)] = last_dim_size;
+  const DType dtype = self.dtype() == DType::complex128 ? DType::float64 : DType::float32;
+  const Tensor out = empty_result(input, sizes, IntList(dims).slice(dims.size() - 1, 1), dtype);
+  const double scale = scale_of(normalization, out, dims);
+  if (!self.is_meta() && out.numel() > 0) fft_to_real(out, input, last, scale);
+  return out;
+}
+
+int64_t sconce_fft_norm(std::optional<std::string_view> norm, bool forward) {
+  if (!norm || *norm == "backward") return forward ? 0 : 2;
+  if (*norm == "forward") return forward ? 2 : 0;
+  SCONCE_CHECK(*norm == "ortho", "Invalid normalization mode: \"{}\"", *norm);
+  return 1;
+}
+
+std::vector<int64_t> sconce_fft_dims(const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim) {
+  if (dim) {
+    const Dims dims = wrapped(self, *dim);
+    SCONCE_CHECK(!s || s->size() == dim->size(), "When given, dim and shape arguments must have the same length");
+    return {dims.begin(), dims.end()};
+  }
+  const auto count = s ? static_cast<int64_t>(s->size()) : self.dim();
+  SCONCE_CHECK(count <= self.dim(), "Got shape with {} values but input tensor only has {} dimensions.", count, self.dim());
+  std::vector<int64_t> dims(static_cast<size_t>(count));
+  std::iota(dims.begin(), dims.end(), self.dim() - count);
+  return dims;
+}
+
+std::vector<int64_t> sconce_fft_sizes(const Tensor& self, std::optional<IntList> s, IntList dim) {
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < dim.size(); ++i) {
+    const int64_t n = s && (*s)[i] != -1 ? (*s)[i] : self.size(dim[i]);
+    SCONCE_CHECK(n > 0, "Invalid number of data points ({}) specified", n);
+    sizes.push_back(n);
+  }
+  return sizes;
+}
+
+}  // namespace sconce::any_device
