@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/scratch.h"
+#include "sconce/kernels/cpu/simd/bf16_table.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
 
 namespace sconce {
@@ -14,6 +15,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t work_per_thread = 256 * 1024;     // multiplications that are worth a thread
 constexpr int64_t weight_block_bytes = 640 * 1024;  // packed weights that stay in the second-level cache
+
+constexpr int64_t narrow_block_bytes = 384 * 1024;  // floats of narrow inputs and results that stay there
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -38,6 +41,46 @@ const DepthwiseTable<T>& depthwise_table(const MatrixKernels& kernels) {
   } else {
     return *kernels.depthwise_f64;
   }
+}
+
+// Tiles that read elements of type T: float, double, or bfloat16 as bits.
+template <class T>
+struct Tiles {
+  using Output = TileOutput<T>;
+  const GemmTable<T>& table;
+  const int lanes, panel, tile_rows;
+
+  explicit Tiles(const MatrixKernels& kernels)
+      : table(gemm_table<T>(kernels)), lanes(table.lanes), panel(table.panel), tile_rows(table.tile_rows) {}
+  static int64_t padded(int64_t k) { return k; }  // rows of packed weights for k inputs
+  void run(int rows, int64_t taps, int64_t k, const T* const* row_list, const T* b, int columns,
+           const Output& output) const {
+    table.tiles[columns > lanes][rows](taps, k, row_list, b, panel, columns, output);
+  }
+};
+template <>
+struct Tiles<uint16_t> {
+  using Output = Bf16Output;
+  const Bf16Table& table;
+  const int lanes = 32, panel = Bf16Table::panel, tile_rows = Bf16Table::tile_rows;
+
+  explicit Tiles(const MatrixKernels& kernels) : table(*kernels.bf16) {}
+  static int64_t padded(int64_t k) { return bf16_padded(k); }
+  void run(int rows, int64_t taps, int64_t k, const uint16_t* const* row_list, const uint16_t* b, int columns,
+           const Output& output) const {
+    table.tiles[columns > 16][rows](taps, k, row_list, b, columns, output);
+  }
+};
+
+// What a convolution of a dtype is computed in: bfloat16 as it is, where the processor can.
+bool computes_in_bf16(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
+  return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_depthwise(shape);
+}
+
+// An input with few channels is copied into a frame of zeros, so that the window of an output pixel is a few long runs.
+bool is_framed(const ConvShape& shape) {
+  return !shape.transposed && shape.groups == 1 && shape.in_channels < 16 && shape.kernel[shape.rank - 1] > 1 &&
+         shape.dilation[shape.rank - 1] == 1;
 }
 
 // A convolution is one product or several: a transposed one with strides falls apart into one for every residue of the
@@ -117,26 +160,34 @@ void check(const ConvShape& shape, DType dtype) {
   }
 }
 
-// Packed weights: for every phase, for every group, panels [out channels / panel][taps][in channels][panel]. Depthwise:
-// for every phase [taps][channels].
+// Rows of packed weights for one panel of output channels: those of a framed input are one long tap.
+template <class T>
+int64_t panel_rows(const ConvShape& shape, int64_t taps) {
+  const int64_t in_channels = shape.in_channels / shape.groups;
+  return is_framed(shape) ? Tiles<T>::padded(taps * in_channels) : taps * Tiles<T>::padded(in_channels);
+}
+
+// Packed weights: for every phase, for every group, panels [out channels / panel][panel_rows][panel]. Depthwise: for
+// every phase [taps][channels].
 template <class T>
 int64_t packed_elements(const ConvShape& shape, const MatrixKernels& kernels) {
-  const int64_t taps = product(shape.kernel, shape.rank), panel = gemm_table<T>(kernels).panel;
+  const int64_t taps = product(shape.kernel, shape.rank);
   if (conv_is_depthwise(shape)) return taps * shape.in_channels;
-  return taps * shape.in_channels * divide_up(shape.out_channels / shape.groups, panel) * panel;
+  const int64_t panel = Tiles<T>(kernels).panel;
+  return shape.groups * divide_up(shape.out_channels / shape.groups, panel) * panel * panel_rows<T>(shape, taps);
 }
 
 template <class T>
 void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t* strides, T* packed,
           const MatrixKernels& kernels) {
-  const GemmTable<T>& table = gemm_table<T>(kernels);
   const int64_t in_channels = shape.in_channels / shape.groups, out_channels = shape.out_channels / shape.groups;
   const int64_t in_stride = strides[shape.transposed ? 0 : 1], out_stride = strides[shape.transposed ? 1 : 0];
   const auto bytes = static_cast<int64_t>(item_size(dtype));
-  const auto* w = static_cast<const char*>(weight);
+  const auto* all = static_cast<const char*>(weight);
   int64_t tap_strides[max_conv_rank] = {};
   for (int i = 0; i < shape.rank; i++) tap_strides[max_conv_rank - shape.rank + i] = strides[2 + i];
 
+  const Tiles<T> tiles(kernels);
   std::vector<int64_t> taps;
   for (const Phase& phase : phases_of(shape)) {
     taps.clear();
@@ -148,26 +199,36 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
       }
     }
     const auto count = static_cast<int64_t>(taps.size());
-    if (conv_is_depthwise(shape)) {
-      for (int64_t t = 0; t < count; t++) {
-        table.copy_rows(storage_of(dtype), w + taps[t] * bytes, 0, shape.transposed ? in_stride : out_stride, 1,
-                        shape.in_channels, packed + t * shape.in_channels, 0);
+    if constexpr (sizeof(T) > 2) {
+      if (conv_is_depthwise(shape)) {
+        for (int64_t t = 0; t < count; t++) {
+          tiles.table.copy_rows(storage_of(dtype), all + taps[t] * bytes, 0, shape.transposed ? in_stride : out_stride,
+                                1, shape.in_channels, packed + t * shape.in_channels, 0);
+        }
+        packed += count * shape.in_channels;
+        continue;
       }
-      packed += count * shape.in_channels;
-      continue;
     }
-    const int64_t panels = divide_up(out_channels, table.panel), panel_elements = count * in_channels * table.panel;
+    const int64_t panels = divide_up(out_channels, tiles.panel);
+    const int64_t panel_elements = panel_rows<T>(shape, count) * tiles.panel;
+    const auto pack_unit = [&](int64_t unit) {
+      const int64_t group = unit / panels, column = unit % panels * tiles.panel;
+      const int64_t offset = group * (shape.transposed ? in_channels * in_stride : out_channels * out_stride);
+      const char* w = all + (offset + column * out_stride) * bytes;
+      const int columns = static_cast<int>(std::min<int64_t>(tiles.panel, out_channels - column));
+      T* to = packed + unit * panel_elements;
+      if constexpr (sizeof(T) == 2) {
+        Scratch scratch;
+        tiles.table.pack_taps(reinterpret_cast<const T*>(w), in_stride, out_stride, taps.data(), count, in_channels,
+                              is_framed(shape), columns, scratch.take<T>(count * in_channels * tiles.panel), to);
+      } else {
+        tiles.table.pack_taps(storage_of(dtype), w, in_stride, out_stride, taps.data(), count, in_channels, columns,
+                              to);
+      }
+    };
     parallel_for(shape.groups * panels, divide_up(work_per_thread / 4, std::max<int64_t>(panel_elements, 1)),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t unit = begin; unit < end; unit++) {
-                     const int64_t group = unit / panels, column = unit % panels * table.panel;
-                     const int64_t offset =
-                         group * (shape.transposed ? in_channels * in_stride : out_channels * out_stride);
-                     table.pack_taps(storage_of(dtype), w + (offset + column * out_stride) * bytes, in_stride,
-                                     out_stride, taps.data(), count, in_channels,
-                                     static_cast<int>(std::min<int64_t>(table.panel, out_channels - column)),
-                                     packed + unit * panel_elements);
-                   }
+                   for (int64_t unit = begin; unit < end; unit++) pack_unit(unit);
                  });
     packed += shape.groups * panels * panel_elements;
   }
@@ -176,23 +237,29 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
 template <class T>
 struct Call {
   const ConvShape& shape;
-  const GemmTable<T>& table;
+  const Tiles<T>& tiles;
   const T* x;
   T* y;
-  const Epilogue& epilogue;  // of T
+  const Epilogue& epilogue;          // of T
+  const float* wide_bias = nullptr;  // where T is bfloat16
 
-  TileOutput<T> output_at(int64_t pixel, int64_t channel, int64_t pixel_step) const {
-    const auto* bias = static_cast<const T*>(epilogue.bias);
+  typename Tiles<T>::Output output_at(int64_t pixel, int64_t channel, int64_t pixel_step) const {
     const auto* residual = static_cast<const T*>(epilogue.residual);
-    return {.c = y + pixel * shape.out_channels + channel,
-            .c_stride = pixel_step * shape.out_channels,
-            .bias = bias ? bias + channel : nullptr,
-            .residual = residual ? residual + pixel * epilogue.residual_stride + channel : nullptr,
-            .residual_stride = pixel_step * epilogue.residual_stride,
-            .lo = static_cast<T>(epilogue.lo),
-            .hi = static_cast<T>(epilogue.hi),
-            .clamp = epilogue.lo > -infinity || epilogue.hi < infinity,
-            .accumulate = epilogue.accumulate};
+    typename Tiles<T>::Output out{};
+    out.c = y + pixel * shape.out_channels + channel;
+    out.c_stride = pixel_step * shape.out_channels;
+    if constexpr (sizeof(T) == 2) {
+      if (wide_bias) out.bias = wide_bias + channel;
+    } else {
+      if (epilogue.bias) out.bias = static_cast<const T*>(epilogue.bias) + channel;
+    }
+    if (residual) out.residual = residual + pixel * epilogue.residual_stride + channel;
+    out.residual_stride = pixel_step * epilogue.residual_stride;
+    out.lo = static_cast<decltype(out.lo)>(epilogue.lo);
+    out.hi = static_cast<decltype(out.hi)>(epilogue.hi);
+    out.clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
+    out.accumulate = epilogue.accumulate;
+    return out;
   }
   void post(int64_t pixel, int64_t pixel_step, int64_t pixels, int64_t channel, int64_t channels) const {
     if (!epilogue.post) return;
@@ -256,16 +323,11 @@ void run_depthwise(const Call<T>& call, const Phase& phase, const T* packed, con
   });
 }
 
-// An input with few channels is copied into a frame of zeros, so that the window of an output pixel is a few long runs.
+// The input of a framed convolution.
 template <class T>
 struct Frame {
   const T* data = nullptr;                   // null: not framed
   int64_t depth = 0, height = 0, width = 0;  // pixels of a framed image
-
-  static bool wanted(const ConvShape& shape, int lanes) {
-    return !shape.transposed && shape.groups == 1 && shape.in_channels < lanes && shape.kernel[shape.rank - 1] > 1 &&
-           shape.dilation[shape.rank - 1] == 1;
-  }
 
   void make(const Call<T>& call, const Phase& phase, Scratch& scratch) {
     const int64_t channels = call.shape.in_channels, batch = call.shape.batch;
@@ -278,8 +340,8 @@ struct Frame {
     height = sizes[1];
     width = sizes[2];
     const int64_t row = width * channels, rows = batch * depth * height;
-    T* frame = scratch.take<T>(rows * row + call.table.lanes);
-    std::fill_n(frame + rows * row, call.table.lanes, T(0));
+    T* frame = scratch.take<T>(rows * row + call.tiles.lanes);
+    std::fill_n(frame + rows * row, call.tiles.lanes, T(0));
     parallel_for(rows, divide_up(work_per_thread, std::max<int64_t>(row, 1)), [&](int64_t begin, int64_t end) {
       const auto& [d_axis, h_axis, w_axis] = phase.axes;
       for (int64_t r = begin; r < end; r++) {
@@ -314,16 +376,16 @@ class DirectConv {
     const int64_t pixels = call.shape.batch * depth.count * height.count * width.count;
     segment_ = dense ? pixels : width.count;
     if (pixels == 0) return;
-    tile_ = divide_up(segment_, divide_up(segment_, call.table.tile_rows));
+    tile_ = divide_up(segment_, divide_up(segment_, call.tiles.tile_rows));
     tiles_per_segment_ = divide_up(segment_, tile_);
     tiles_ = pixels / segment_ * tiles_per_segment_;
   }
 
   void run() const {
-    const int64_t panels = divide_up(call_.shape.out_channels / call_.shape.groups, call_.table.panel);
+    const int64_t panels = divide_up(call_.shape.out_channels / call_.shape.groups, call_.tiles.panel);
     if (tiles_ == 0 || panels == 0) return;
     const int64_t units = panels * call_.shape.groups;
-    const int64_t unit_work = std::max<int64_t>(1, phase_.taps() * in_channels() * tile_ * call_.table.panel);
+    const int64_t unit_work = std::max<int64_t>(1, phase_.taps() * in_channels() * tile_ * call_.tiles.panel);
     int64_t threads = std::min<int64_t>(num_threads(), tiles_ * units * unit_work / work_per_thread);
     int64_t by_tiles = 1, by_units = 1, best = tiles_ * units;
     for (int64_t t = 1; t <= std::min(threads, tiles_); t++) {
@@ -347,8 +409,8 @@ class DirectConv {
 
   // Tiles [tile, tile_end) times panels [unit, unit_end), numbered through the groups.
   void run_share(int64_t tile_begin, int64_t tile_end, int64_t unit, int64_t unit_end) const {
-    const GemmTable<T>& table = call_.table;
-    const int64_t taps = phase_.taps(), depth = taps * in_channels();
+    const Tiles<T>& table = call_.tiles;
+    const int64_t taps = phase_.taps(), depth = panel_rows<T>(call_.shape, taps);
     const int64_t block = std::max<int64_t>(
         1, weight_block_bytes / static_cast<int64_t>(sizeof(T)) / (std::max<int64_t>(depth, 1) * table.panel));
     Scratch scratch;
@@ -364,13 +426,12 @@ class DirectConv {
         const int64_t step = phase_.axes[2].out_step;
         Unit now = first;
         for (int64_t u = unit; u < block_end; u++) {
-          const TileOutput<T> output = call_.output_at(pixel, now.channel, step);
-          const TileKernel<T> kernel = table.tiles[now.columns > table.lanes][size];
+          const auto output = call_.output_at(pixel, now.channel, step);
           const T* b = packed_ + u * depth * table.panel;
           if (window) {
-            kernel(1, depth, rows, b, table.panel, now.columns, output);
+            table.run(size, 1, taps * in_channels(), rows, b, now.columns, output);
           } else {
-            kernel(taps, in_channels(), rows, b, table.panel, now.columns, output);
+            table.run(size, taps, in_channels(), rows, b, now.columns, output);
           }
           if (u + 1 == block_end) break;
           const int64_t group = now.group;
@@ -391,18 +452,18 @@ class DirectConv {
   int64_t out_channels() const { return call_.shape.out_channels / call_.shape.groups; }
   Unit unit_from(int64_t group, int64_t channel) const {
     const int64_t left = (group + 1) * out_channels() - channel;
-    return {group, channel, static_cast<int>(std::min<int64_t>(call_.table.panel, left))};
+    return {group, channel, static_cast<int>(std::min<int64_t>(call_.tiles.panel, left))};
   }
   Unit unit_at(int64_t unit) const {
-    const int64_t panels = divide_up(out_channels(), call_.table.panel), group = unit / panels;
-    return unit_from(group, group * out_channels() + unit % panels * call_.table.panel);
+    const int64_t panels = divide_up(out_channels(), call_.tiles.panel), group = unit / panels;
+    return unit_from(group, group * out_channels() + unit % panels * call_.tiles.panel);
   }
   Unit next(const Unit& unit) const {
     const int64_t channel = unit.channel + unit.columns;
     return unit_from(unit.group + (channel == (unit.group + 1) * out_channels()), channel);
   }
 
-  int64_t window_stride() const { return phase_.taps() * call_.shape.in_channels + call_.table.lanes; }
+  int64_t window_stride() const { return phase_.taps() * call_.shape.in_channels + call_.tiles.lanes; }
 
   // Fills the row pointers of `size` pixels from number `index` of the phase on; returns the first one's number in y.
   int64_t load_tile(int64_t index, int size, int64_t group, const T** rows, T* window) const {
@@ -462,7 +523,7 @@ class DirectConv {
       const int64_t frame_d = d * depth.in_step + d_offset - depth.offsets.front();
       const T* from = frame_.data + ((n * frame_.depth + frame_d) * frame_.height + h * height.in_step) * row +
                       w * width.in_step * channels;
-      call_.table.gather_runs(from, h_step * row, runs, run, to);
+      call_.tiles.table.gather_runs(from, h_step * row, runs, run, to);
       to += runs * run;
     }
   }
@@ -479,81 +540,149 @@ class DirectConv {
 template <class T>
 void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilogue& epilogue,
          const MatrixKernels& kernels) {
-  constexpr DType dtype = sizeof(T) == sizeof(float) ? DType::float32 : DType::float64;
+  constexpr DType dtype = sizeof(T) == 2 ? DType::bfloat16 : sizeof(T) == 4 ? DType::float32 : DType::float64;
   if (conv_is_product(shape)) {
     const int64_t pixels = shape.batch * product(shape.out, shape.rank);
     gemm_packed(dtype, pixels, shape.out_channels, shape.in_channels, {x, shape.in_channels, 1}, packed,
                 {y, shape.out_channels, 1}, epilogue, kernels);
     return;
   }
-  const Call<T> call{shape, gemm_table<T>(kernels), x, y, epilogue};
-  if (conv_is_depthwise(shape)) {
-    for (const Phase& phase : phases_of(shape)) {
-      run_depthwise(call, phase, packed, depthwise_table<T>(kernels));
-      packed += phase.taps() * shape.in_channels;
-    }
-    return;
-  }
+  const Tiles<T> tiles(kernels);
+  Call<T> call{shape, tiles, x, y, epilogue};
   Scratch scratch;
-  const int64_t out_channels = shape.out_channels / shape.groups;
+  if constexpr (sizeof(T) == 2) {
+    if (epilogue.bias) {
+      auto* bias = scratch.take<float>(shape.out_channels);
+      kernels.f32->copy_rows(GemmStorage::bfloat16, epilogue.bias, 0, 1, 1, shape.out_channels, bias, 0);
+      call.wide_bias = bias;
+    }
+  } else {
+    if (conv_is_depthwise(shape)) {
+      for (const Phase& phase : phases_of(shape)) {
+        run_depthwise(call, phase, packed, depthwise_table<T>(kernels));
+        packed += phase.taps() * shape.in_channels;
+      }
+      return;
+    }
+  }
+  const int64_t panels = shape.groups * divide_up(shape.out_channels / shape.groups, tiles.panel);
   T* zeros = scratch.take<T>(shape.in_channels);
   std::fill_n(zeros, shape.in_channels, T(0));
   for (const Phase& phase : phases_of(shape)) {
     Frame<T> frame;
-    if (Frame<T>::wanted(shape, call.table.lanes)) frame.make(call, phase, scratch);
+    if (is_framed(shape)) frame.make(call, phase, scratch);
     DirectConv<T>(call, phase, packed, zeros, frame).run();
-    packed += phase.taps() * shape.in_channels * divide_up(out_channels, call.table.panel) * call.table.panel;
+    packed += panels * tiles.panel * panel_rows<T>(shape, phase.taps());
   }
 }
 
-// bfloat16 and float16: image by image through float.
-void run_narrow(const ConvShape& shape, DType dtype, const void* x, const float* packed, void* y,
-                const Epilogue& epilogue, const MatrixKernels& kernels) {
-  const GemmTable<float>& table = *kernels.f32;
-  const GemmStorage storage = storage_of(dtype);
-  const int64_t in_pixels = product(shape.in, shape.rank), out_pixels = product(shape.out, shape.rank);
-  const int64_t in_channels = shape.in_channels, out_channels = shape.out_channels;
-  Scratch scratch;
-  auto* wide_x = scratch.take<float>(in_pixels * in_channels);
-  auto* wide_y = scratch.take<float>(out_pixels * out_channels);
-  Epilogue wide = epilogue;
-  wide.post = nullptr;
-  auto widen = [&](const void* from, int64_t stride, int64_t rows, int64_t columns, float* to) {
-    parallel_for(rows, divide_up(work_per_thread, std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
-      table.copy_rows(storage, static_cast<const uint16_t*>(from) + begin * stride, stride, 1, end - begin, columns,
-                      to + begin * columns, columns);
-    });
-  };
-  if (epilogue.bias) {
-    auto* bias = scratch.take<float>(out_channels);
-    widen(epilogue.bias, 0, 1, out_channels, bias);
-    wide.bias = bias;
-  }
-  float* residual = epilogue.residual ? scratch.take<float>(out_pixels * out_channels) : nullptr;
-  wide.residual = residual;
-  wide.residual_stride = out_channels;
-  ConvShape image = shape;
-  image.batch = 1;
-  for (int64_t n = 0; n < shape.batch; n++) {
-    widen(static_cast<const uint16_t*>(x) + n * in_pixels * in_channels, in_channels, in_pixels, in_channels, wide_x);
-    uint16_t* narrow_y = static_cast<uint16_t*>(y) + n * out_pixels * out_channels;
-    if (epilogue.accumulate) widen(narrow_y, out_channels, out_pixels, out_channels, wide_y);
-    if (residual) {
-      widen(static_cast<const uint16_t*>(epilogue.residual) + n * out_pixels * epilogue.residual_stride,
-            epilogue.residual_stride, out_pixels, out_channels, residual);
+// float16, and bfloat16 where it is not multiplied as it is, through float: a few output rows of an image at a time, so
+// that their floats stay in the second-level cache.
+class NarrowConv {
+ public:
+  NarrowConv(const ConvShape& shape, DType dtype, const void* x, const float* packed, void* y, const Epilogue& epilogue,
+             const MatrixKernels& kernels)
+      : shape_(shape),
+        storage_(storage_of(dtype)),
+        x_(static_cast<const uint16_t*>(x)),
+        packed_(packed),
+        y_(static_cast<uint16_t*>(y)),
+        epilogue_(epilogue),
+        kernels_(kernels) {
+    rows_ = shape.transposed ? 1 : shape.out[0];
+    if (shape.transposed) {
+      block_ = 1;
+      return;
     }
-    run<float>(image, wide_x, packed, wide_y, wide, kernels);
-    parallel_for(out_pixels, divide_up(work_per_thread, out_channels), [&](int64_t begin, int64_t end) {
-      uint16_t* to = narrow_y + begin * out_channels;
-      table.store_rows(storage, wide_y + begin * out_channels, out_channels, end - begin, out_channels, to,
-                       out_channels);
-      if (epilogue.post) {
-        epilogue.post(epilogue.post_context, to, out_channels, 1, epilogue.first_row + n * out_pixels + begin, 0,
-                      end - begin, out_channels);
+    const int64_t in_row = in_pixels() / std::max<int64_t>(shape.in[0], 1) * shape.in_channels * shape.stride[0];
+    const int64_t out_row = out_pixels() / shape.out[0] * shape.out_channels;
+    const int64_t fitting =
+        narrow_block_bytes / static_cast<int64_t>(sizeof(float)) / std::max<int64_t>(in_row + out_row, 1);
+    block_ = std::min(rows_, std::max<int64_t>(fitting, 2 * shape.kernel[0]));
+    block_ = divide_up(rows_, divide_up(rows_, block_));
+  }
+
+  void run() const {
+    Scratch scratch;
+    const float* bias = epilogue_.bias ? widened(epilogue_.bias, 0, 1, shape_.out_channels, scratch) : nullptr;
+    const int64_t blocks = divide_up(rows_, block_), units = shape_.batch * blocks;
+    const auto run_units = [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; unit++) {
+        const int64_t first = unit % blocks * block_;
+        run_block(unit / blocks, first, std::min(rows_, first + block_), bias);
+      }
+    };
+    if (units < num_threads()) return run_units(0, units);  // threads share a block
+    parallel_for(units, 1, run_units);
+  }
+
+ private:
+  int64_t in_pixels() const { return product(shape_.in, shape_.rank); }
+  int64_t out_pixels() const { return product(shape_.out, shape_.rank); }
+
+  const float* widened(const void* from, int64_t stride, int64_t rows, int64_t columns, Scratch& scratch) const {
+    auto* to = scratch.take<float>(rows * columns);
+    widen(from, stride, rows, columns, to);
+    return to;
+  }
+  void widen(const void* from, int64_t stride, int64_t rows, int64_t columns, float* to) const {
+    parallel_for(rows, divide_up(work_per_thread, std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
+      kernels_.f32->copy_rows(storage_, static_cast<const uint16_t*>(from) + begin * stride, stride, 1, end - begin,
+                              columns, to + begin * columns, columns);
+    });
+  }
+
+  // Output rows [first, last) of an image are a convolution of the input rows that they see.
+  void run_block(int64_t image, int64_t first, int64_t last, const float* bias) const {
+    ConvShape part = shape_;
+    part.batch = 1;
+    int64_t pixel = image * out_pixels(), x_pixel = image * in_pixels();
+    if (!shape_.transposed) {
+      const int64_t stride = shape_.stride[0], padding = shape_.padding[0];
+      const int64_t reach = shape_.dilation[0] * (shape_.kernel[0] - 1);
+      const int64_t from = std::clamp<int64_t>(first * stride - padding, 0, shape_.in[0]);
+      const int64_t until = std::clamp<int64_t>((last - 1) * stride - padding + reach + 1, from, shape_.in[0]);
+      part.out[0] = last - first;
+      part.in[0] = until - from;
+      part.padding[0] = padding - first * stride + from;
+      pixel += first * (out_pixels() / rows_);
+      if (from < until) x_pixel += from * (in_pixels() / shape_.in[0]);
+    }
+    const int64_t pixels = product(part.out, part.rank), channels = shape_.out_channels;
+    Scratch scratch;
+    const float* x = widened(x_ + x_pixel * shape_.in_channels, shape_.in_channels, product(part.in, part.rank),
+                             shape_.in_channels, scratch);
+    auto* y = scratch.take<float>(pixels * channels);
+    uint16_t* narrow_y = y_ + pixel * channels;
+    Epilogue wide = epilogue_;
+    wide.post = nullptr;
+    wide.bias = bias;
+    if (epilogue_.accumulate) widen(narrow_y, channels, pixels, channels, y);
+    if (epilogue_.residual) {
+      wide.residual = widened(static_cast<const uint16_t*>(epilogue_.residual) + pixel * epilogue_.residual_stride,
+                              epilogue_.residual_stride, pixels, channels, scratch);
+      wide.residual_stride = channels;
+    }
+    sconce::run<float>(part, x, packed_, y, wide, kernels_);
+    parallel_for(pixels, divide_up(work_per_thread, channels), [&](int64_t begin, int64_t end) {
+      uint16_t* to = narrow_y + begin * channels;
+      kernels_.f32->store_rows(storage_, y + begin * channels, channels, end - begin, channels, to, channels);
+      if (epilogue_.post) {
+        epilogue_.post(epilogue_.post_context, to, channels, 1, epilogue_.first_row + pixel + begin, 0, end - begin,
+                       channels);
       }
     });
   }
-}
+
+  const ConvShape& shape_;
+  const GemmStorage storage_;
+  const uint16_t* x_;
+  const float* packed_;
+  uint16_t* y_;
+  const Epilogue& epilogue_;
+  const MatrixKernels& kernels_;
+  int64_t rows_, block_;  // output rows of an image, and of a block
+};
 
 }  // namespace
 
@@ -588,6 +717,8 @@ bool conv_is_product(const ConvShape& shape) {
 size_t conv_packed_bytes(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
   check(shape, dtype);
   if (dtype == DType::float64) return static_cast<size_t>(packed_elements<double>(shape, kernels)) * sizeof(double);
+  if (computes_in_bf16(shape, dtype, kernels))
+    return static_cast<size_t>(packed_elements<uint16_t>(shape, kernels)) * sizeof(uint16_t);
   return static_cast<size_t>(packed_elements<float>(shape, kernels)) * sizeof(float);
 }
 
@@ -595,6 +726,8 @@ void conv_pack(const ConvShape& shape, DType dtype, const void* weight, const in
                const MatrixKernels& kernels) {
   check(shape, dtype);
   if (dtype == DType::float64) return pack(shape, dtype, weight, strides, static_cast<double*>(packed), kernels);
+  if (computes_in_bf16(shape, dtype, kernels))
+    return pack(shape, dtype, weight, strides, static_cast<uint16_t*>(packed), kernels);
   pack(shape, dtype, weight, strides, static_cast<float*>(packed), kernels);
 }
 
@@ -610,7 +743,11 @@ void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* pa
     return run(shape, static_cast<const float*>(x), static_cast<const float*>(packed), static_cast<float*>(y), epilogue,
                kernels);
   }
-  run_narrow(shape, dtype, x, static_cast<const float*>(packed), y, epilogue, kernels);
+  if (computes_in_bf16(shape, dtype, kernels)) {
+    return run(shape, static_cast<const uint16_t*>(x), static_cast<const uint16_t*>(packed), static_cast<uint16_t*>(y),
+               epilogue, kernels);
+  }
+  NarrowConv(shape, dtype, x, static_cast<const float*>(packed), y, epilogue, kernels).run();
 }
 
 }  // namespace sconce

@@ -7,8 +7,11 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/gemm_bf16.h"
+#include "sconce/kernels/cpu/gemm_complex.h"
 #include "sconce/kernels/cpu/gemm_generic.h"
 #include "sconce/kernels/cpu/scratch.h"
+#include "sconce/kernels/cpu/simd/bf16_table.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
 
 // GCC would merge neighbouring loads of just written numbers into one vector load, which waits for all of them to reach
@@ -23,10 +26,12 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr MatrixKernels all_kernels[] = {
-    {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64, &v2::winograd_f32},
-    {3, &v3::gemm_f32, &v3::gemm_f64, &v3::depthwise_f32, &v3::depthwise_f64, &v3::winograd_f32},
-    {4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32},
+    {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64, &v2::winograd_f32, nullptr},
+    {3, &v3::gemm_f32, &v3::gemm_f64, &v3::depthwise_f32, &v3::depthwise_f64, &v3::winograd_f32, nullptr},
+    {4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32, nullptr},
 };
+constexpr MatrixKernels with_bf16 = {
+    4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32, &v4::bf16};
 
 // Below this many multiplications a second thread costs more than it brings: about 5 us of one core.
 constexpr int64_t work_per_thread = 256 * 1024;
@@ -564,8 +569,55 @@ void run_generic(const Problem& problem, const Epilogue& epilogue) {
   });
 }
 
+void run_complex(const Problem& p, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  const auto bytes = static_cast<int64_t>(item_size(p.dtype));
+  auto at = [&](const void* data, int64_t index, int64_t stride) {
+    return static_cast<const char*>(data) + index * stride * bytes;
+  };
+  parallel_for(p.batch, p.batch < num_threads() ? p.batch : 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
+      Epilogue own = epilogue;
+      own.first_row += i * p.m;
+      if (epilogue.residual) own.residual = at(epilogue.residual, i, p.strides.residual);
+      gemm_complex(p.dtype, p.m, p.n, p.k, {at(p.a.data, i, p.strides.a), p.a.row_stride, p.a.column_stride},
+                   {at(p.b.data, i, p.strides.b), p.b.row_stride, p.b.column_stride},
+                   {static_cast<char*>(p.c.data) + i * p.strides.c * bytes, p.c.row_stride, p.c.column_stride}, own,
+                   kernels);
+    }
+  });
+}
+
+// Small products without an epilogue need no plan. Whether this was one.
+template <class T>
+bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
+  if (p.m > 16 || p.n > table.lanes || p.k > 64 || p.packed || !table.small) return false;
+  if (p.b.column_stride != 1 || p.c.column_stride != 1 || (p.n == 1 && p.k >= 16)) return false;
+  if (epilogue.accumulate || epilogue.bias || epilogue.residual || epilogue.post) return false;
+  if (epilogue.lo != -infinity || epilogue.hi != infinity) return false;
+  const auto* a = static_cast<const T*>(p.a.data);
+  const auto* b = static_cast<const T*>(p.b.data);
+  auto* c = static_cast<T*>(p.c.data);
+  auto run = [&](int64_t begin, int64_t end) {
+    table.small({end - begin, p.m, p.n, p.k, a + begin * p.strides.a, p.a.row_stride, p.a.column_stride, p.strides.a,
+                 b + begin * p.strides.b, p.b.row_stride, p.strides.b, c + begin * p.strides.c, p.c.row_stride,
+                 p.strides.c});
+  };
+  if (p.batch == 1) {
+    run(0, 1);
+  } else {
+    parallel_for(p.batch, divide_up(work_per_thread / 8, std::max<int64_t>(1, p.m * p.n * p.k)), run);
+  }
+  return true;
+}
+
 void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
   if (problem.dtype == DType::float64) return run(*kernels.f64, problem, epilogue);
+  if (problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0 &&
+      (problem.packed ||
+       bf16_product_pays(problem.m, problem.n, problem.k, problem.a, problem.b, problem.c, nullptr))) {
+    return gemm_bf16(problem.batch, problem.m, problem.n, problem.k, problem.a, problem.b, problem.c, problem.packed,
+                     problem.strides, epilogue, kernels);
+  }
   run(*kernels.f32, problem, epilogue);
 }
 
@@ -578,8 +630,11 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   if (!is_floating(dtype)) {
     SCONCE_CHECK(epilogue.lo == -infinity && epilogue.hi == infinity,
                  "matmul: only floating point results can be clamped, got {}", dtype_name(dtype));
+    if (is_complex(dtype) && complex_product_pays(m, n, k)) return run_complex(problem, epilogue, kernels);
     return run_generic(problem, epilogue);
   }
+  if (dtype == DType::float32 && run_small(*kernels.f32, problem, epilogue)) return;
+  if (dtype == DType::float64 && run_small(*kernels.f64, problem, epilogue)) return;
   // A batch that shares b and lies row after row is one product.
   if (batch > 1 && strides.b == 0 && strides.a == m * a.row_stride && strides.c == m * c.row_stride &&
       (!epilogue.residual || strides.residual == m * epilogue.residual_stride)) {
@@ -600,10 +655,17 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
 
 }  // namespace
 
-const MatrixKernels& matrix_kernels() { return all_kernels[cpu_level() - 2]; }
+const MatrixKernels& matrix_kernels() {
+  static constinit const MatrixKernels* best = nullptr;  // two threads write the same value
+  if (const MatrixKernels* found = __atomic_load_n(&best, __ATOMIC_RELAXED)) return *found;
+  const MatrixKernels& found = matrix_kernels(cpu_level());
+  __atomic_store_n(&best, &found, __ATOMIC_RELAXED);
+  return found;
+}
 
 const MatrixKernels& matrix_kernels(int level) {
   SCONCE_CHECK(level >= 2 && level <= 4, "matrix_kernels: expected level 2, 3 or 4, got {}", level);
+  if (level == 4 && __builtin_cpu_supports("avx512bf16")) return with_bf16;
   return all_kernels[level - 2];
 }
 
@@ -619,6 +681,7 @@ void gemm_batched(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, C
 
 size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& kernels) {
   SCONCE_CHECK(is_floating(dtype), "pack_b: only floating point matrices are packed, got {}", dtype_name(dtype));
+  if (dtype == DType::bfloat16 && kernels.bf16) return bf16_packed_bytes(k, n);
   const bool wide = dtype == DType::float64;
   const int64_t panel = wide ? kernels.f64->panel : kernels.f32->panel;
   return static_cast<size_t>(divide_up(n, panel) * panel * k) * (wide ? sizeof(double) : sizeof(float));
@@ -626,6 +689,7 @@ size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& ke
 
 void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed, const MatrixKernels& kernels) {
   SCONCE_CHECK(is_floating(dtype), "pack_b: only floating point matrices are packed, got {}", dtype_name(dtype));
+  if (dtype == DType::bfloat16 && kernels.bf16) return bf16_pack_b(k, n, b, packed, kernels);
   auto pack = [&]<class T>(const GemmTable<T>& table) {
     const auto bytes = static_cast<int64_t>(item_size(dtype));
     const int64_t panel = table.panel;

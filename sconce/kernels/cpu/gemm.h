@@ -1,8 +1,9 @@
 // Matrix products over raw memory: c = a b, with a in [m, k], b in [k, n] and c in [m, n], any strides.
 //
-// float32 and float64 run on packed vector tiles; bfloat16 and float16 are converted to float32 on the way in, summed
-// in float32 and rounded once; integers wrap around; complex numbers run on a plain blocked loop. Rows and columns are
-// split over the threads of parallel.h, the inner dimension never is: results do not depend on the number of threads.
+// float32 and float64 run on packed vector tiles; bfloat16 and float16 are summed in float32 and rounded once, bfloat16
+// multiplied in pairs where the processor has AVX512_BF16, else both converted to float32 on the way in; integers wrap
+// around; complex numbers run on a plain blocked loop. Rows and columns are split over the threads of parallel.h, the
+// inner dimension never is: results do not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,8 @@ struct DepthwiseTable;
 template <class T>
 struct WinogradTable;
 
+struct Bf16Table;
+
 // The kernels of one instruction set.
 struct MatrixKernels {
   int level;  // as cpu_level()
@@ -29,6 +32,7 @@ struct MatrixKernels {
   const DepthwiseTable<float>* depthwise_f32;
   const DepthwiseTable<double>* depthwise_f64;
   const WinogradTable<float>* winograd_f32;
+  const Bf16Table* bf16;  // null where the processor does not multiply bfloat16 numbers
 };
 
 // Those of this machine; those of a given level (2, 3, 4), which the machine must have. Throws for other numbers.
@@ -71,7 +75,7 @@ SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a
 
 // A constant b is packed once for many products: bytes needed, packing, product. The packed form belongs to the level
 // of the kernels that packed it and is no file format. `packed` must be aligned to 64 bytes. Floating dtypes only;
-// bfloat16 and float16 are packed as float32.
+// float16, and bfloat16 where kernels.bf16 is null, are packed as float32.
 SCONCE_API size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& kernels = matrix_kernels());
 SCONCE_API void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed,
                        const MatrixKernels& kernels = matrix_kernels());

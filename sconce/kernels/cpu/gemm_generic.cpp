@@ -1,10 +1,11 @@
 #include "sconce/kernels/cpu/gemm_generic.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/scratch.h"
+#include "sconce/kernels/cpu/simd/gemm_table.h"
 
 namespace sconce {
 namespace {
@@ -16,20 +17,6 @@ struct Complex {
   friend Complex operator+(Complex x, Complex y) { return {x.re + y.re, x.im + y.im}; }
   friend Complex operator*(Complex x, Complex y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
 };
-
-// Integers are unsigned here, whose overflow is defined; narrow ones would be multiplied as int, whose overflow is not.
-template <class T>
-T multiply(T x, T y) {
-  if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(uint32_t)) {
-    return static_cast<T>(uint32_t{x} * uint32_t{y});
-  } else {
-    return x * y;
-  }
-}
-template <class T>
-void add(T& sum, T x) {
-  sum = static_cast<T>(sum + x);
-}
 
 constexpr int panel = 32;
 constexpr int64_t depth = 256;
@@ -66,11 +53,11 @@ void product(int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const
         }
         for (int64_t p = 0; p < steps; p++) {
           const T x = at(a.data, a.row_stride, a.column_stride, i, p0 + p);
-          for (int j = 0; j < panel; j++) add(sums[j], multiply(x, packed[p * panel + j]));
+          for (int j = 0; j < panel; j++) sums[j] = sums[j] + x * packed[p * panel + j];
         }
         for (int64_t j = 0; j < columns; j++) {
-          if (last && bias) add(sums[j], bias[j0 + j]);
-          if (last && residual) add(sums[j], residual[i * epilogue.residual_stride + j0 + j]);
+          if (last && bias) sums[j] = sums[j] + bias[j0 + j];
+          if (last && residual) sums[j] = sums[j] + residual[i * epilogue.residual_stride + j0 + j];
           row[j * c.column_stride] = sums[j];
         }
       }
@@ -83,16 +70,24 @@ void product(int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const
 void gemm_generic(DType dtype, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Epilogue& epilogue,
                   int64_t first_row, int64_t last_row) {
   auto run = [&]<class T>(T) { product<T>(n, k, a, b, c, epilogue, first_row, last_row); };
+  auto integers = [&](int size) {
+    constexpr const IntegerTable* tables[] = {&v2::integers, &v3::integers, &v4::integers};
+    Scratch scratch;
+    tables[cpu_level() - 2]->rows[size]({first_row, last_row, n, k, a.data, a.row_stride, a.column_stride, b.data,
+                                         b.row_stride, b.column_stride, c.data, c.row_stride, c.column_stride,
+                                         epilogue.bias, epilogue.residual, epilogue.residual_stride,
+                                         epilogue.accumulate, scratch.take_bytes(integer_work_bytes)});
+  };
   switch (dtype) {
     case DType::uint8:
     case DType::int8:
-      return run(uint8_t{});
+      return integers(0);
     case DType::int16:
-      return run(uint16_t{});
+      return integers(1);
     case DType::int32:
-      return run(uint32_t{});
+      return integers(2);
     case DType::int64:
-      return run(uint64_t{});
+      return integers(3);
     case DType::complex64:
       return run(Complex<float>{});
     case DType::complex128:

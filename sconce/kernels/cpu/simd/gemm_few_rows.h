@@ -179,6 +179,42 @@ void axpy(const AxpyArgs<T>& args) {
   });
 }
 
+// Rows [row, row + Rows) of one product. Whole: n is a whole vector.
+template <class T, int Rows, bool Whole>
+GEMM_INLINE void small_rows_of(const SmallArgs<T>& args, const T* a, const T* b, T* c) {
+  const int n = static_cast<int>(args.n);
+  Vec<T> acc[Rows];
+  GEMM_UNROLL for (int i = 0; i < Rows; i++) acc[i] = Vec<T>{};
+  for (int64_t p = 0; p < args.k; p++, a += args.a_column, b += args.b_row) {
+    Vec<T> row = load_part<T, 1, Whole>(b, 0, n);
+    pin(row);
+    GEMM_UNROLL for (int i = 0; i < Rows; i++) acc[i] = multiply_add(broadcast(a[i * args.a_row]), row, acc[i]);
+  }
+  GEMM_UNROLL for (int i = 0; i < Rows; i++) store_part<T, 1, Whole>(c + i * args.c_row, 0, n, acc[i]);
+}
+
+template <class T, bool Whole>
+GEMM_INLINE void small_product(const SmallArgs<T>& args, const T* a, const T* b, T* c) {
+  int64_t m = args.m;
+  for (; m >= 8; m -= 8, a += 8 * args.a_row, c += 8 * args.c_row) small_rows_of<T, 8, Whole>(args, a, b, c);
+  for (; m >= 4; m -= 4, a += 4 * args.a_row, c += 4 * args.c_row) small_rows_of<T, 4, Whole>(args, a, b, c);
+  for (; m >= 1; m--, a += args.a_row, c += args.c_row) small_rows_of<T, 1, Whole>(args, a, b, c);
+}
+
+template <class T>
+void small(const SmallArgs<T>& args) {
+  const T* a = args.a;
+  const T* b = args.b;
+  T* c = args.c;
+  for (int64_t i = 0; i < args.count; i++, a += args.a_item, b += args.b_item, c += args.c_item) {
+    if (args.n == lanes<T>) {
+      small_product<T, true>(args, a, b, c);
+    } else {
+      small_product<T, false>(args, a, b, c);
+    }
+  }
+}
+
 template <class T>
 constexpr GemmTable<T> make_gemm_table() {
   GemmTable<T> table{};
@@ -198,6 +234,7 @@ constexpr GemmTable<T> make_gemm_table() {
   table.gather_runs = gather_runs<T>;
   table.dot = dot<T>;
   table.axpy = axpy<T>;
+  if constexpr (masks) table.small = small<T>;
   return table;
 }
 

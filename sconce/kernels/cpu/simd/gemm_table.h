@@ -64,6 +64,19 @@ struct AxpyArgs {
   TileOutput<T> output;
 };
 
+// Products so small that packing and planning would cost more than they do, one after the other: at most
+// small_rows x lanes results each, b and c contiguous along columns.
+template <class T>
+struct SmallArgs {
+  int64_t count, m, n, k;
+  const T* a;
+  int64_t a_row, a_column, a_item;
+  const T* b;
+  int64_t b_row, b_item;
+  T* c;
+  int64_t c_row, c_item;
+};
+
 // Channels_last depthwise convolution of one output row: input rows and kernel rows are given by pointers.
 template <class T>
 struct DepthwiseArgs {
@@ -118,12 +131,34 @@ struct GemmTable {
   void (*gather_runs)(const T* from, int64_t from_stride, int64_t runs, int64_t length, T* to);
   void (*dot)(const DotArgs<T>& args);
   void (*axpy)(const AxpyArgs<T>& args);
+  void (*small)(const SmallArgs<T>& args);  // null where vectors have no masks
 };
 
 template <class T>
 struct DepthwiseTable {
   void (*row)(const DepthwiseArgs<T>& args);
   void (*weight_gradient)(const DepthwiseGradientArgs<T>& args);
+};
+
+// Rows [first_row, last_row) of a product of integers, as gemm_generic. `work` has integer_work_bytes.
+struct IntegerArgs {
+  int64_t first_row, last_row, n, k;
+  const void* a;
+  int64_t a_row, a_column;
+  const void* b;
+  int64_t b_row, b_column;
+  void* c;
+  int64_t c_row, c_column;
+  const void* bias;
+  const void* residual;
+  int64_t residual_stride;
+  bool accumulate;
+  void* work;
+};
+constexpr int64_t integer_depth = 256, integer_work_bytes = integer_depth * 128;
+
+struct IntegerTable {
+  void (*rows[4])(const IntegerArgs& args);  // for integers of 1, 2, 4 and 8 bytes
 };
 
 // Where a Winograd tile of m x m pixels goes. Pointers to the first channel of each pixel, row by row; null for pixels
@@ -152,6 +187,7 @@ extern const GemmTable<double> gemm_f64;
 extern const DepthwiseTable<float> depthwise_f32;
 extern const DepthwiseTable<double> depthwise_f64;
 extern const WinogradTable<float> winograd_f32;
+extern const IntegerTable integers;
 }  // namespace v2
 namespace v3 {
 extern const GemmTable<float> gemm_f32;
@@ -159,6 +195,7 @@ extern const GemmTable<double> gemm_f64;
 extern const DepthwiseTable<float> depthwise_f32;
 extern const DepthwiseTable<double> depthwise_f64;
 extern const WinogradTable<float> winograd_f32;
+extern const IntegerTable integers;
 }  // namespace v3
 namespace v4 {
 extern const GemmTable<float> gemm_f32;
@@ -166,6 +203,7 @@ extern const GemmTable<double> gemm_f64;
 extern const DepthwiseTable<float> depthwise_f32;
 extern const DepthwiseTable<double> depthwise_f64;
 extern const WinogradTable<float> winograd_f32;
+extern const IntegerTable integers;
 }  // namespace v4
 
 }  // namespace sconce

@@ -1,0 +1,58 @@
+// Micro-kernels that multiply bfloat16 numbers in pairs (AVX512_BF16) and sum in float32.
+#pragma once
+
+#include <cstdint>
+
+namespace sconce {
+
+// Where a tile goes:
+//   sum = (sums_in) + products; stored to sums_out, or, where that is null, as bfloat16 to
+//   c = clamp((accumulate ? c : 0) + sum + bias + residual, lo, hi)
+// Every pointer is at the tile's first element.
+struct Bf16Output {
+  const float* sums_in = nullptr;
+  float* sums_out = nullptr;
+  int64_t sums_stride = 0;
+  uint16_t* c = nullptr;
+  int64_t c_stride = 0;
+  const float* bias = nullptr;
+  const uint16_t* residual = nullptr;
+  int64_t residual_stride = 0;
+  float lo = 0, hi = 0;
+  bool clamp = false;
+  bool accumulate = false;
+};
+
+struct Bf16Table {
+  static constexpr int panel = 32, tile_rows = 8;
+
+  // As TileKernel, with b packed: [taps][pairs of k, the last one filled up with zero][panel][2].
+  using Tile = void (*)(int64_t taps, int64_t k, const uint16_t* const* rows, const uint16_t* b, int columns,
+                        const Bf16Output& output);
+  Tile tiles[2][9];  // [more than 16 columns][rows]
+
+  // Packs b[k][columns] as one tap.
+  void (*pack_panel)(const uint16_t* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
+                     uint16_t* out);
+  // Packs weights of a convolution (see GemmTable): every tap for itself, or all taps as one (`merged`).
+  // `work` has taps * in_channels * panel elements.
+  void (*pack_taps)(const uint16_t* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
+                    int64_t in_channels, bool merged, int columns, uint16_t* work, uint16_t* out);
+  // out[i * out_stride + p] = a[i * row_stride + p * column_stride]
+  void (*copy_rows)(const uint16_t* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
+                    uint16_t* out, int64_t out_stride);
+  // As GemmTable's. Reads and writes up to 32 elements beyond.
+  void (*gather_runs)(const uint16_t* from, int64_t from_stride, int64_t runs, int64_t length, uint16_t* to);
+  // sums[i * sums_stride + j] = a[i] . b[j], both contiguous along k; at most 8 rows of a.
+  void (*dot)(int64_t rows, int64_t columns, int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* b,
+              int64_t b_stride, float* sums, int64_t sums_stride);
+};
+
+namespace v4 {
+extern const Bf16Table bf16;  // to be called only where the processor has AVX512_BF16
+}
+
+// Elements that a tap of k elements has when packed.
+inline int64_t bf16_padded(int64_t k) { return (k + 1) / 2 * 2; }
+
+}  // namespace sconce
