@@ -1,0 +1,229 @@
+// The matrix of scores exists one block at a time: some queries by kKeys keys. Softmax is online: each block rescales
+// what the blocks before it left.
+#include "sconce/kernels/cpu/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sconce/base/parallel.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/attention_kernels.h"
+#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/gemm.h"
+#include "sconce/kernels/cpu/scratch.h"
+#include "sconce/tensor/element.h"
+#include "sconce/tensor/iterate.h"
+
+namespace sconce {
+
+const AttentionKernels& attention_kernels() {
+  switch (cpu_level()) {
+    case 2:
+      return v2::attention_kernels;
+    case 3:
+      return v3::attention_kernels;
+    default:
+      return v4::attention_kernels;
+  }
+}
+
+namespace {
+
+// A block of scores (64 x 256 floats) and the packed keys and values it meets stay in the second-level cache.
+constexpr int64_t kQueries = 64, kKeys = 256;
+constexpr int64_t kMostQueries = 1024;  // of one task
+
+DType compute_dtype(DType t) { return t == DType::float64 ? DType::float64 : DType::float32; }
+
+// A [length, width] matrix of one head.
+struct Head {
+  const char* data;
+  int64_t row, column;  // strides in elements
+};
+Head head_of(const Tensor& t, int64_t b, int64_t h) {
+  const IntList s = t.strides();
+  return {t.data<char>() + (b * s[0] + h * s[1]) * static_cast<int64_t>(t.item_size()), s[2], s[3]};
+}
+
+// `rows` rows of `width` elements to a dense block of T, times scale.
+template <class T>
+void load_rows(T* to, const Head& from, DType dtype, int64_t first, int64_t rows, int64_t width, T scale) {
+  const int64_t sizes[] = {rows, width}, dense[] = {width, 1}, strides[] = {from.row, from.column};
+  const auto item = static_cast<int64_t>(item_size(dtype));
+  run_copy(sizes, {to, sizeof(T) == 8 ? DType::float64 : DType::float32, dense},
+           {const_cast<char*>(from.data) + first * from.row * item, dtype, strides});
+  if (scale != 1) {
+    for (int64_t i = 0; i < rows * width; ++i) to[i] *= scale;
+  }
+}
+template <class T>
+void store_rows(const T* from, const Head& to, DType dtype, int64_t first, int64_t rows, int64_t width) {
+  const int64_t sizes[] = {rows, width}, dense[] = {width, 1}, strides[] = {to.row, to.column};
+  const auto item = static_cast<int64_t>(item_size(dtype));
+  run_copy(sizes, {const_cast<char*>(to.data) + first * to.row * item, dtype, strides},
+           {const_cast<T*>(from), sizeof(T) == 8 ? DType::float64 : DType::float32, dense});
+}
+
+template <class T>
+const T* mask_row(const Tensor& mask, int64_t b, int64_t h, int64_t query, int64_t key) {
+  if (!mask.defined()) return nullptr;
+  const IntList s = mask.strides();
+  return mask.data<T>() + b * s[0] + h * s[1] + query * s[2] + key;
+}
+int64_t mask_pitch(const Tensor& mask) { return mask.defined() ? mask.strides()[2] : 0; }
+
+template <class T>
+struct Forward {
+  const AttentionArgs& args;
+  const Tensor &out, &logsumexp;
+  static constexpr DType compute = sizeof(T) == 8 ? DType::float64 : DType::float32;
+
+  // Queries [first, first + count) of one head.
+  void run(int64_t b, int64_t h, int64_t first, int64_t count) const {
+    const int64_t width = args.query.sizes()[3], keys = args.key.sizes()[2], value_width = args.value.sizes()[3];
+    const int64_t key_head = h / (args.query.sizes()[1] / args.key.sizes()[1]);
+    const int64_t value_head = h / (args.query.sizes()[1] / args.value.sizes()[1]);
+    const Head q = head_of(args.query, b, h), k = head_of(args.key, b, key_head),
+               v = head_of(args.value, b, value_head);
+    const DType dtype = args.query.dtype();
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    Scratch scratch;
+    T* queries = scratch.take<T>(count * width);
+    T* values = scratch.take<T>(count * value_width);
+    T *largest = scratch.take<T>(count), *sums = scratch.take<T>(count);
+    T* scores = scratch.take<T>(std::min(kQueries, count) * kKeys);
+    void* packed_keys = scratch.take_bytes(packed_b_bytes(dtype, width, kKeys));
+    void* packed_values = scratch.take_bytes(packed_b_bytes(dtype, kKeys, value_width));
+    load_rows<T>(queries, q, dtype, first, count, width, static_cast<T>(args.scale));
+    std::fill(values, values + count * value_width, T(0));
+    std::fill(largest, largest + count, -std::numeric_limits<T>::infinity());
+    std::fill(sums, sums + count, T(0));
+    const auto kernel = attention_kernels().rows[sizeof(T) == 8];
+    const int64_t key_end = args.causal ? std::min(keys, first + count) : keys;
+    for (int64_t key = 0; key < key_end; key += kKeys) {
+      const int64_t n = std::min(kKeys, key_end - key);
+      pack_b(dtype, width, n, {k.data + key * k.row * item, k.column, k.row}, packed_keys);
+      pack_b(dtype, n, value_width, {v.data + key * v.row * item, v.row, v.column}, packed_values);
+      for (int64_t row = 0; row < count; row += kQueries) {
+        const int64_t rows = std::min(kQueries, count - row), query = first + row;
+        if (args.causal && query + rows <= key) continue;
+        gemm_packed(compute, rows, n, width, {queries + row * width, width, 1}, packed_keys, {scores, kKeys, 1});
+        kernel(scores, rows, n, kKeys, args.causal, query + 1 - key, mask_row<T>(args.mask, b, h, query, key),
+               mask_pitch(args.mask), largest + row, sums + row, values + row * value_width, value_width);
+        Epilogue add;
+        add.accumulate = true;
+        gemm_packed(compute, rows, value_width, n, {scores, kKeys, 1}, packed_values,
+                    {values + row * value_width, value_width, 1}, add);
+      }
+    }
+    const IntList lse = logsumexp.strides();
+    T* level = logsumexp.data<T>() + b * lse[0] + h * lse[1];
+    for (int64_t i = 0; i < count; ++i) {
+      const T sum = sums[i], scale = sum == 0 ? T(0) : 1 / sum;
+      T* row = values + i * value_width;
+      for (int64_t j = 0; j < value_width; ++j) row[j] *= scale;
+      level[(first + i) * lse[2]] = sum == 0 ? T(0) : largest[i] + std::log(sum);
+    }
+    store_rows<T>(values, head_of(out, b, h), out.dtype(), first, count, value_width);
+  }
+};
+
+template <class T>
+void forward(const AttentionArgs& args, const Tensor& out, const Tensor& logsumexp) {
+  const int64_t batch = args.query.sizes()[0], heads = args.query.sizes()[1], length = args.query.sizes()[2];
+  if (batch * heads * length == 0) return;
+  // Few heads: several tasks share one, each packs its keys and values.
+  const int64_t wanted = std::max<int64_t>(1, 2 * num_threads() / std::max<int64_t>(1, batch * heads));
+  int64_t chunk = std::min(kMostQueries, (length + wanted - 1) / wanted);
+  chunk = std::min(length, (chunk + kQueries - 1) / kQueries * kQueries);
+  const int64_t chunks = (length + chunk - 1) / chunk;
+  const Forward<T> task{args, out, logsumexp};
+  const int64_t work = chunk * args.key.sizes()[2] * args.query.sizes()[3];
+  parallel_for(batch * heads * chunks, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, work)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t head = i / chunks, first = i % chunks * chunk;
+                   task.run(head / heads, head % heads, first, std::min(chunk, length - first));
+                 }
+               });
+}
+
+// With P the weights and D = sum(grad * out) of every row: dV = P' g, dP = g V', dS = P (dP - D) * scale, dQ = dS K,
+// dK = dS' Q.
+template <class T>
+void backward_head(const AttentionArgs& args, const Tensor& grad_out, const Tensor& out, const Tensor& logsumexp,
+                   int64_t b, int64_t key_head, const Tensor& grad_query, const Tensor& grad_key,
+                   const Tensor& grad_value) {
+  constexpr DType compute = sizeof(T) == 8 ? DType::float64 : DType::float32;
+  const int64_t length = args.query.sizes()[2], width = args.query.sizes()[3], keys = args.key.sizes()[2];
+  const int64_t share = args.query.sizes()[1] / args.key.sizes()[1];
+  const DType dtype = args.query.dtype();
+  Scratch scratch;
+  T *k = scratch.take<T>(keys * width), *v = scratch.take<T>(keys * width);
+  T *dk = scratch.take<T>(keys * width), *dv = scratch.take<T>(keys * width);
+  load_rows<T>(k, head_of(args.key, b, key_head), dtype, 0, keys, width, T(1));
+  load_rows<T>(v, head_of(args.value, b, key_head), dtype, 0, keys, width, T(1));
+  std::fill(dk, dk + keys * width, T(0));
+  std::fill(dv, dv + keys * width, T(0));
+  T *q = scratch.take<T>(kQueries * width), *g = scratch.take<T>(kQueries * width),
+    *o = scratch.take<T>(kQueries * width);
+  T *dq = scratch.take<T>(kQueries * width), *level = scratch.take<T>(kQueries), *shift = scratch.take<T>(kQueries);
+  T *weights = scratch.take<T>(kQueries * kKeys), *slopes = scratch.take<T>(kQueries * kKeys);
+  const auto& kernels = attention_kernels();
+  Epilogue add;
+  add.accumulate = true;
+  for (int64_t h = key_head * share; h < (key_head + 1) * share; ++h) {
+    const IntList lse = logsumexp.strides();
+    const T* levels = logsumexp.data<T>() + b * lse[0] + h * lse[1];
+    for (int64_t first = 0; first < length; first += kQueries) {
+      const int64_t rows = std::min(kQueries, length - first);
+      load_rows<T>(q, head_of(args.query, b, h), dtype, first, rows, width, T(1));
+      load_rows<T>(g, head_of(grad_out, b, h), grad_out.dtype(), first, rows, width, T(1));
+      load_rows<T>(o, head_of(out, b, h), out.dtype(), first, rows, width, T(1));
+      for (int64_t r = 0; r < rows; ++r) {
+        T sum = 0;
+        for (int64_t j = 0; j < width; ++j) sum += g[r * width + j] * o[r * width + j];
+        shift[r] = sum;
+        level[r] = levels[(first + r) * lse[2]];
+      }
+      std::fill(dq, dq + rows * width, T(0));
+      const int64_t key_end = args.causal ? std::min(keys, first + rows) : keys;
+      for (int64_t key = 0; key < key_end; key += kKeys) {
+        const int64_t n = std::min(kKeys, key_end - key);
+        const T *k_block = k + key * width, *v_block = v + key * width;
+        gemm(compute, rows, n, width, {q, width, 1}, {k_block, 1, width}, {weights, kKeys, 1});
+        for (int64_t i = 0; i < rows * kKeys; ++i) weights[i] *= static_cast<T>(args.scale);
+        kernels.weights[sizeof(T) == 8](weights, rows, n, kKeys, args.causal, first + 1 - key,
+                                        mask_row<T>(args.mask, b, h, first, key), mask_pitch(args.mask), level);
+        gemm(compute, n, width, rows, {weights, 1, kKeys}, {g, width, 1}, {dv + key * width, width, 1}, add);
+        gemm(compute, rows, n, width, {g, width, 1}, {v_block, 1, width}, {slopes, kKeys, 1});
+        kernels.slopes[sizeof(T) == 8](slopes, weights, rows, n, kKeys, shift, args.scale);
+        gemm(compute, rows, width, n, {slopes, kKeys, 1}, {k_block, width, 1}, {dq, width, 1}, add);
+        gemm(compute, n, width, rows, {slopes, 1, kKeys}, {q, width, 1}, {dk + key * width, width, 1}, add);
+      }
+      store_rows<T>(dq, head_of(grad_query, b, h), dtype, first, rows, width);
+    }
+  }
+  store_rows<T>(dk, head_of(grad_key, b, key_head), dtype, 0, keys, width);
+  store_rows<T>(dv, head_of(grad_value, b, key_head), dtype, 0, keys, width);
+}
+
+}  // namespace
+
+void attention_forward(const AttentionArgs& args, const Tensor& out, const Tensor& logsumexp) {
+  for_float(compute_dtype(args.query.dtype()), [&]<class T>() { forward<T>(args, out, logsumexp); });
+}
+
+void attention_backward(const AttentionArgs& args, const Tensor& grad_out, const Tensor& out, const Tensor& logsumexp,
+                        const Tensor& grad_query, const Tensor& grad_key, const Tensor& grad_value) {
+  const int64_t batch = args.key.sizes()[0], heads = args.key.sizes()[1];
+  for_float(compute_dtype(args.query.dtype()), [&]<class T>() {
+    parallel_for(batch * heads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        backward_head<T>(args, grad_out, out, logsumexp, i / heads, i % heads, grad_query, grad_key, grad_value);
+    });
+  });
+}
+
+}  // namespace sconce
