@@ -85,8 +85,21 @@ std::vector<Tensor> layouts(IntList sizes, DType dtype) {
   return result;
 }
 
+// Sums of many numbers of both signs nearly cancel: beside the result, one half unit in the last place of the sum of
+// their magnitudes is allowed.
+void expect_sum(const Tensor& t, const std::set<int64_t>& reduced, const std::vector<double>& got, double relative) {
+  const bool wide = t.dtype() == DType::float64 || is_integral(t.dtype());
+  const std::vector<double> want = naive(t, reduced, 0, [](double a, double x, int64_t) { return a + x; });
+  const std::vector<double> magnitude =
+      naive(t, reduced, 0, [](double a, double x, int64_t) { return a + std::abs(x); });
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], relative * (1 + std::abs(want[i])) + (wide ? 0x1p-53 : 0x1p-24) * magnitude[i])
+        << "at " << i;
+  }
+}
+
 TEST(Reduce, EveryDimSetOfEveryLayout) {
-  const auto add = [](double a, double x, int64_t) { return a + x; };
   const auto larger = [](double a, double x, int64_t) { return std::max(a, x); };
   for (const DType dtype :
        {DType::float32, DType::float64, DType::bfloat16, DType::int32, DType::int64, DType::uint8}) {
@@ -99,34 +112,23 @@ TEST(Reduce, EveryDimSetOfEveryLayout) {
         }
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " dims " + std::to_string(mask));
         const double tolerance = dtype == DType::bfloat16 ? 1e-2 : dtype == DType::float32 ? 1e-5 : 1e-12;
-        expect_near(values(sum(t, dims)), naive(t, reduced, 0, add), tolerance);
+        expect_sum(t, reduced, values(sum(t, dims)), tolerance);
         expect_near(values(amax(t, dims)), naive(t, reduced, -1e300, larger), 0);
       }
     }
   }
 }
 
-// Sums of many numbers of both signs nearly cancel: beside the result, one half unit in the last place of the sum of their
-// magnitudes is allowed.
 TEST(Reduce, LongAndNarrow) {
-  const auto add = [](double a, double x, int64_t) { return a + x; };
-  const auto add_magnitude = [](double a, double x, int64_t) { return a + std::abs(x); };
   for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::int64}) {
-    const bool wide = dtype == DType::float64 || dtype == DType::int64;
     const double relative = dtype == DType::float16 ? 5e-3 : dtype == DType::float32 ? 3e-4 : 1e-12;
-    const double half_unit = wide ? 0x1p-53 : 0x1p-24;
     for (const auto& sizes :
          std::vector<Dims>{{10001}, {1, 4096}, {5000, 3}, {9000, 40}, {37, 5000}, {3, 5000, 5}, {200, 33}, {50, 31}}) {
       for (const Tensor& t : layouts(sizes, dtype)) {
         for (int64_t d = 0; d < t.dim(); ++d) {
           SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + std::to_string(sizes[0]) + " dim " + std::to_string(d));
-          const std::vector<double> got = values(
-              sum(t, IntList(&d, 1), false, dtype == DType::float16 ? std::optional(DType::float32) : std::nullopt));
-          const std::vector<double> want = naive(t, {d}, 0, add), magnitude = naive(t, {d}, 0, add_magnitude);
-          ASSERT_EQ(got.size(), want.size());
-          for (size_t i = 0; i < got.size(); ++i) {
-            ASSERT_NEAR(got[i], want[i], relative * (1 + std::abs(want[i])) + half_unit * magnitude[i]) << "at " << i;
-          }
+          const auto wanted = dtype == DType::float16 ? std::optional(DType::float32) : std::nullopt;
+          expect_sum(t, {d}, values(sum(t, IntList(&d, 1), false, wanted)), relative);
         }
       }
     }
