@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "sconce/base/error.h"
-#include "sconce/generated/pooling.h"
+#include "sconce/generated/resizing.h"
 
 namespace sconce::any_device {
 namespace {
@@ -12,10 +12,11 @@ struct Target {
   std::optional<double> scale[3];
 };
 
-Target target_of(const Tensor& input, size_t rank, const std::optional<IntList>& size, const std::optional<ListRef<double>>& scales) {
+Target target_of(const Tensor& input, size_t rank, const std::optional<IntList>& size,
+                 const std::optional<ListRef<double>>& scales) {
   SCONCE_CHECK(size.has_value() != scales.has_value(), "Must specify exactly one of output_size and scale_factors");
-  SCONCE_CHECK(input.dim() == static_cast<int64_t>(rank) + 2, "It is expected input_size equals to {}, but got size {}", rank + 2,
-               input.dim());
+  SCONCE_CHECK(input.dim() == static_cast<int64_t>(rank) + 2, "It is expected input_size equals to {}, but got size {}",
+               rank + 2, input.dim());
   Target t;
   if (size) {
     t.size = Dims(*size);
@@ -33,54 +34,76 @@ Target target_of(const Tensor& input, size_t rank, const std::optional<IntList>&
 
 }  // namespace
 
-Tensor upsample_nearest1d_vec(const Tensor& input, std::optional<IntList> output_size, std::optional<ListRef<double>> scale_factors) {
+Tensor upsample_nearest1d_vec(const Tensor& input, std::optional<IntList> output_size,
+                              std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 1, output_size, scale_factors);
   return sconce::upsample_nearest1d(input, t.size, t.scale[0]);
 }
 
-Tensor upsample_nearest2d_vec(const Tensor& input, std::optional<IntList> output_size, std::optional<ListRef<double>> scale_factors) {
+Tensor upsample_nearest2d_vec(const Tensor& input, std::optional<IntList> output_size,
+                              std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 2, output_size, scale_factors);
   return sconce::upsample_nearest2d(input, t.size, t.scale[0], t.scale[1]);
 }
 
-Tensor upsample_nearest3d_vec(const Tensor& input, std::optional<IntList> output_size, std::optional<ListRef<double>> scale_factors) {
+Tensor upsample_nearest3d_vec(const Tensor& input, std::optional<IntList> output_size,
+                              std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 3, output_size, scale_factors);
   return sconce::upsample_nearest3d(input, t.size, t.scale[0], t.scale[1], t.scale[2]);
 }
 
-Tensor _upsample_nearest_exact1d_vec(const Tensor& input, std::optional<IntList> output_size, std::optional<ListRef<double>> scale_factors) {
+Tensor _upsample_nearest_exact1d_vec(const Tensor& input, std::optional<IntList> output_size,
+                                     std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 1, output_size, scale_factors);
   return sconce::_upsample_nearest_exact1d(input, t.size, t.scale[0]);
 }
 
-Tensor _upsample_nearest_exact2d_vec(const Tensor& input, std::optional<IntList> output_size, std::optional<ListRef<double>> scale_factors) {
+Tensor _upsample_nearest_exact2d_vec(const Tensor& input, std::optional<IntList> output_size,
+                                     std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 2, output_size, scale_factors);
   return sconce::_upsample_nearest_exact2d(input, t.size, t.scale[0], t.scale[1]);
 }
 
-Tensor _upsample_nearest_exact3d_vec(const Tensor& input, std::optional<IntList> output_size, std::optional<ListRef<double>> scale_factors) {
+Tensor _upsample_nearest_exact3d_vec(const Tensor& input, std::optional<IntList> output_size,
+                                     std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 3, output_size, scale_factors);
   return sconce::_upsample_nearest_exact3d(input, t.size, t.scale[0], t.scale[1], t.scale[2]);
 }
 
-Tensor upsample_linear1d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners, std::optional<ListRef<double>> scale_factors) {
+Tensor upsample_linear1d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners,
+                             std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 1, output_size, scale_factors);
   return sconce::upsample_linear1d(input, t.size, align_corners, t.scale[0]);
 }
 
-Tensor upsample_bilinear2d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners, std::optional<ListRef<double>> scale_factors) {
+Tensor upsample_bilinear2d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners,
+                               std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 2, output_size, scale_factors);
   return sconce::upsample_bilinear2d(input, t.size, align_corners, t.scale[0], t.scale[1]);
 }
 
-Tensor upsample_trilinear3d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners, std::optional<ListRef<double>> scale_factors) {
+Tensor upsample_trilinear3d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners,
+                                std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 3, output_size, scale_factors);
   return sconce::upsample_trilinear3d(input, t.size, align_corners, t.scale[0], t.scale[1], t.scale[2]);
 }
 
-Tensor upsample_bicubic2d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners, std::optional<ListRef<double>> scale_factors) {
+Tensor upsample_bicubic2d_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners,
+                              std::optional<ListRef<double>> scale_factors) {
   const Target t = target_of(input, 2, output_size, scale_factors);
   return sconce::upsample_bicubic2d(input, t.size, align_corners, t.scale[0], t.scale[1]);
+}
+
+Tensor _upsample_bilinear2d_aa_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners,
+                                   std::optional<ListRef<double>> scale_factors) {
+  const Target t = target_of(input, 2, output_size, scale_factors);
+  return sconce::_upsample_bilinear2d_aa(input, t.size, align_corners, t.scale[0], t.scale[1]);
+}
+
+Tensor _upsample_bicubic2d_aa_vec(const Tensor& input, std::optional<IntList> output_size, bool align_corners,
+                                  std::optional<ListRef<double>> scale_factors) {
+  const Target t = target_of(input, 2, output_size, scale_factors);
+  return sconce::_upsample_bicubic2d_aa(input, t.size, align_corners, t.scale[0], t.scale[1]);
 }
 
 }  // namespace sconce::any_device

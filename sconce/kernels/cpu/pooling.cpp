@@ -1,261 +1,285 @@
-// Max and average pooling over 1 to 3 spatial dimensions. One walk over windows serves them all; only what happens inside a
-// window differs. Planes are read with the tensor's own strides; where channels are innermost, they are the inner loop.
+// Max and average pooling over 1 to 3 spatial dimensions. An output row is computed at a time, from the input rows that
+// its windows cover; pool_kernels.h says how.
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
-#include "sconce/dispatch/glue.h"
-#include "sconce/tensor/element.h"
+#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/pool_geometry.h"
+#include "sconce/kernels/cpu/pool_kernels.h"
+#include "sconce/kernels/cpu/row_cache.h"
+#include "sconce/tensor/tile.h"
 
 namespace sconce {
+
+const PoolKernels& pool_kernels() {
+  switch (cpu_level()) {
+    case 2:
+      return v2::pool_kernels;
+    case 3:
+      return v3::pool_kernels;
+    default:
+      return v4::pool_kernels;
+  }
+}
+
 namespace {
 
-// One spatial dimension: sizes, and the window of output i as [begin, end) with `padded_end` before it is cut at the border.
-struct Axis {
-  int64_t in = 1, out = 1, kernel = 1, stride = 1, padding = 0, dilation = 1;
-  bool adaptive = false;
+constexpr int64_t kSlack = 64;  // elements that a vector may reach past a row
 
-  int64_t begin(int64_t i) const { return adaptive ? i * in / out : i * stride - padding; }
-  int64_t end(int64_t i) const {
-    return adaptive ? ((i + 1) * in + out - 1) / out : begin(i) + (kernel - 1) * dilation + 1;
+// Input and output as rows of the compute type, which is float32 for the 16-bit floats and int64 for integers.
+struct Rows {
+  DType dtype, compute;
+  const PoolKernels::Of* kernels;
+  bool pixels;       // channels_last: a row is [width, channels]
+  int64_t channels;  // 1 for planes
+  int64_t images;    // batches times channels, or batches
+  const char* in;
+  char* out;
+  size_t compute_size;
+
+  Rows(const Tensor& x, const Tensor& y, bool channels_last, int rank)
+      : dtype(x.dtype()),
+        compute(is_reduced_float(dtype) ? DType::float32
+                : is_integral(dtype)    ? DType::int64
+                                        : dtype),
+        kernels(&pool_kernels().of[compute == DType::float32   ? 0
+                                   : compute == DType::float64 ? 1
+                                                               : 2]),
+        pixels(channels_last),
+        in(x.data<char>()),
+        out(y.data<char>()),
+        compute_size(item_size(compute)) {
+    const int64_t all = x.size(x.dim() - rank - 1), batch = x.dim() == rank + 2 ? x.size(0) : 1;
+    channels = pixels ? all : 1;
+    images = pixels ? batch : batch * all;
+  }
+  bool same() const { return dtype == compute; }
+  const void* in_at(int64_t element) const { return in + element * static_cast<int64_t>(item_size(dtype)); }
+  void* out_at(int64_t element) const { return out + element * static_cast<int64_t>(item_size(dtype)); }
+  void widen(void* to, const void* from, int64_t n) const {
+    tile_kernels().convert[static_cast<int>(dtype)][static_cast<int>(compute)](to, from, n);
+  }
+  void narrow(void* to, const void* from, int64_t n) const {
+    tile_kernels().convert[static_cast<int>(compute)][static_cast<int>(dtype)](to, from, n);
   }
 };
 
-struct Pool {
-  Axis axis[3];
-  int rank = 2;  // spatial; unused leading axes have size 1
+int64_t longest_window(const PoolAxis& a) {
+  int64_t longest = 1;
+  for (int64_t i = 0; i < a.out; ++i) longest = std::max(longest, a.end(i) - a.begin(i));
+  return a.adaptive ? longest : (a.kernel - 1) * a.dilation + 1;
+}
+
+// What all rows of one call share.
+struct Columns {
+  std::vector<int32_t> begin, end, skipped;
+  std::vector<int64_t> tap_offsets, tap_places;
+  std::vector<double> divisors;
+  int64_t pitch;  // of a phase
+
+  explicit Columns(const PoolAxis& a) {
+    const auto padded = static_cast<size_t>(a.out + kSlack);
+    begin.resize(padded);
+    end.resize(padded);
+    skipped.resize(padded);
+    divisors.resize(padded, 1);
+    for (int64_t i = 0; i < a.out; ++i) {
+      const auto k = static_cast<size_t>(i);
+      begin[k] = static_cast<int32_t>(a.first(i));
+      end[k] = static_cast<int32_t>(a.last(i));
+      skipped[k] = static_cast<int32_t>(a.first(i) - a.begin(i));
+    }
+    if (a.adaptive) return;
+    const int64_t covered = (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1;
+    pitch = (covered + a.stride - 1) / a.stride + kSlack;
+    for (int64_t j = 0; j < a.kernel; ++j) {
+      const int64_t at = j * a.dilation;
+      tap_places.push_back(at);
+      tap_offsets.push_back(at % a.stride * pitch + at / a.stride);
+    }
+  }
 };
 
-int64_t value_at(IntList list, int rank, int i, const char* name) {
-  SCONCE_CHECK(list.size() == 1 || list.size() == static_cast<size_t>(rank), "{} must either be a single int, or a list of {} ints, got {}",
-               name, rank, list);
-  return list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
+struct Averaging {
+  bool count_padding = false;
+  std::optional<int64_t> divisor;
+};
+
+double or_one(int64_t count) { return count == 0 ? 1.0 : static_cast<double>(count); }
+
+// Windows of one output row: the input rows they cover.
+struct RowWindow {
+  int64_t first[3], last[3];
+  int64_t divisor;  // their number in depth and height, border included where it counts
+};
+RowWindow row_window(const Pool& p, int64_t d, int64_t h, bool count_padding) {
+  const PoolAxis &a = p.axis[0], &b = p.axis[1];
+  return {{a.first(d), b.first(h), 0},
+          {a.last(d), b.last(h), 0},
+          count_padding ? a.padded(d) * b.padded(h) : a.inside(d) * b.inside(h)};
 }
 
-int64_t pooled_size(const Axis& a, bool ceil_mode) {
-  const int64_t span = a.in + 2 * a.padding - a.dilation * (a.kernel - 1) - 1 + (ceil_mode ? a.stride - 1 : 0);
-  int64_t out = (span >= 0 ? span / a.stride : -((-span + a.stride - 1) / a.stride)) + 1;
-  if (ceil_mode && (out - 1) * a.stride >= a.in + a.padding) --out;  // the last window must start inside
-  return out;
-}
-
-Pool window_pool(const Tensor& self, int rank, IntList kernel, IntList stride, IntList padding, IntList dilation, bool ceil_mode) {
-  SCONCE_CHECK(self.dim() == rank + 1 || self.dim() == rank + 2, "Expected {}D or {}D (batch mode) tensor, got {}", rank + 1,
-               rank + 2, self.sizes());
-  for (int64_t d = self.dim() - rank - (self.dim() == rank + 2 ? 1 : 0); d < self.dim(); ++d) {
-    SCONCE_CHECK(self.size(d) > 0, "Expected tensor to have non-zero size for non-batch dimensions, got {}", self.sizes());
-  }
-  Pool p;
-  p.rank = rank;
-  for (int i = 0; i < rank; ++i) {
-    Axis& a = p.axis[3 - rank + i];
-    a.in = self.size(self.dim() - rank + i);
-    a.kernel = value_at(kernel, rank, i, "kernel_size");
-    a.stride = stride.empty() ? a.kernel : value_at(stride, rank, i, "stride");
-    a.padding = value_at(padding, rank, i, "padding");
-    a.dilation = value_at(dilation, rank, i, "dilation");
-    SCONCE_CHECK(a.kernel > 0, "kernel size should be greater than zero, but got {}", kernel);
-    SCONCE_CHECK(a.stride > 0, "stride should be greater than zero, but got {}", stride);
-    SCONCE_CHECK(a.dilation > 0, "dilation should be greater than zero, but got {}", dilation);
-    SCONCE_CHECK(a.padding >= 0 && a.padding <= ((a.kernel - 1) * a.dilation + 1) / 2,
-                 "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and dilation={}", a.padding,
-                 a.kernel, a.dilation);
-    a.out = pooled_size(a, ceil_mode);
-    SCONCE_CHECK(a.out > 0, "Given input size {}, the calculated output size is too small", self.sizes());
-  }
-  return p;
-}
-
-Pool adaptive_pool(const Tensor& self, int rank, IntList output_size) {
-  SCONCE_CHECK(self.dim() == rank + 1 || self.dim() == rank + 2, "Expected {}D or {}D tensor, but got {}", rank + 1, rank + 2,
+void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* indices, const Averaging& averaging) {
+  if (out.numel() == 0) return;
+  SCONCE_CHECK(p.in_plane() <= INT32_MAX, "pooling of planes with 2^31 or more elements is not supported, got {}",
                self.sizes());
-  Pool p;
-  p.rank = rank;
-  for (int i = 0; i < rank; ++i) {
-    Axis& a = p.axis[3 - rank + i];
-    a.in = self.size(self.dim() - rank + i);
-    a.out = value_at(output_size, rank, i, "output_size");
-    a.adaptive = true;
-    SCONCE_CHECK(a.out >= 0, "elements of output_size must be greater than or equal to 0, got {}", output_size);
-    SCONCE_CHECK(a.in > 0, "Expected input to have non-zero size for non-batch dimensions, but input has sizes {}", self.sizes());
+  const bool pixels = !out.is_contiguous();
+  const MemoryFormat format = !pixels          ? MemoryFormat::contiguous
+                              : out.dim() == 4 ? MemoryFormat::channels_last
+                                               : MemoryFormat::channels_last_3d;
+  SCONCE_ASSERT(out.is_contiguous(format) && (!indices || indices->is_contiguous(format)));
+  const Tensor x = contiguous_tensor(self, format);
+  const Rows rows(x, out, pixels, p.rank);
+  const PoolAxis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  const PoolKernels::Of& k = *rows.kernels;
+  const bool maximum = indices != nullptr;
+  const int64_t in_row = width.in * rows.channels, out_row = width.out * rows.channels;
+
+  if (!maximum && !pixels && p.out_plane() == 1 && width.adaptive) {  // the mean of whole planes
+    const int64_t n = p.in_plane();
+    parallel_for(rows.images, std::max<int64_t>(1, 16384 / n), [&](int64_t from, int64_t to) {
+      if (rows.same()) return k.mean_planes(rows.out_at(from), rows.in_at(from * n), to - from, n);
+      Scratch scratch;
+      auto* plane = scratch.take<char>(static_cast<int64_t>(rows.compute_size) * n);
+      double mean;
+      for (int64_t i = from; i < to; ++i) {
+        rows.widen(plane, rows.in_at(i * n), n);
+        k.mean_planes(&mean, plane, 1, n);
+        rows.narrow(rows.out_at(i), &mean, 1);
+      }
+    });
+    return;
   }
-  return p;
-}
 
-OutSpec pooled_spec(const Tensor& self, const Pool& p) {
-  OutSpec spec{Dims(self.sizes()), self.dtype(), suggested_format(self)};
-  if (self.dim() != p.rank + 2) spec.format = MemoryFormat::contiguous;
-  for (int i = 0; i < p.rank; ++i) spec.sizes[static_cast<size_t>(self.dim() - p.rank + i)] = p.axis[3 - p.rank + i].out;
-  return spec;
-}
-
-// A tensor as [batch, channels, 3 spatial dimensions].
-struct Planes {
-  int64_t batch, channels, stride_batch, stride_channel, stride[3];
-};
-Planes planes_of(const Tensor& t, int rank) {
-  Planes p{1, t.size(t.dim() - rank - 1), 0, t.strides()[t.dim() - rank - 1], {0, 0, 0}};
-  if (t.dim() == rank + 2) {
-    p.batch = t.size(0);
-    p.stride_batch = t.strides()[0];
+  Columns columns(width);
+  for (int64_t i = 0; i < width.out && !maximum && !averaging.divisor; ++i) {
+    columns.divisors[static_cast<size_t>(i)] = or_one(averaging.count_padding ? width.padded(i) : width.inside(i));
   }
-  for (int i = 0; i < rank; ++i) p.stride[3 - rank + i] = t.strides()[t.dim() - rank + i];
-  return p;
-}
-
-struct Window {
-  int64_t begin[3], end[3];
-  int64_t padded = 1;  // elements with the border
-  int64_t inside = 1;  // without
-};
-Window window_at(const Pool& p, const int64_t* at) {
-  Window w;
-  for (int d = 0; d < 3; ++d) {
-    const Axis& a = p.axis[d];
-    w.begin[d] = a.begin(at[d]);
-    const int64_t end = a.end(at[d]);
-    w.padded *= std::min(end, a.in + a.padding) - w.begin[d];
-    while (w.begin[d] < 0) w.begin[d] += a.dilation;
-    w.end[d] = std::min(end, a.in);
-    w.inside *= w.end[d] - w.begin[d];
-  }
-  return w;
-}
-
-// Calls f(batch, output position, window) for every window; batches and positions are split over threads.
-template <class F>
-void for_each_window(const Pool& p, int64_t batch, F&& f) {
-  const int64_t positions = p.axis[0].out * p.axis[1].out * p.axis[2].out;
-  parallel_for(batch * positions, 64, [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) {
-      const int64_t position = i % positions;
-      const int64_t at[3] = {position / (p.axis[1].out * p.axis[2].out), position / p.axis[2].out % p.axis[1].out,
-                             position % p.axis[2].out};
-      f(i / positions, at, window_at(p, at));
-    }
-  });
-}
-
-template <class T>
-void max_pool(const Pool& p, const Tensor& self, const Tensor& values, const Tensor& indices) {
-  const Planes in = planes_of(self, p.rank), out = planes_of(values, p.rank), place = planes_of(indices, p.rank);
-  const T* x = self.data<T>();
-  T* y = values.data<T>();
-  auto* where = indices.data<int64_t>();
-  for_each_window(p, in.batch, [&](int64_t n, const int64_t* at, const Window& w) {
-    int64_t to = n * out.stride_batch, to_place = n * place.stride_batch;
-    for (int d = 0; d < 3; ++d) {
-      to += at[d] * out.stride[d];
-      to_place += at[d] * place.stride[d];
-    }
-    const int64_t first = (w.begin[0] * p.axis[1].in + w.begin[1]) * p.axis[2].in + w.begin[2];
-    for (int64_t c = 0; c < in.channels; ++c) {
-      y[to + c * out.stride_channel] = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-      where[to_place + c * place.stride_channel] = first;
-    }
-    for (int64_t d = w.begin[0]; d < w.end[0]; d += p.axis[0].dilation) {
-      for (int64_t h = w.begin[1]; h < w.end[1]; h += p.axis[1].dilation) {
-        for (int64_t v = w.begin[2]; v < w.end[2]; v += p.axis[2].dilation) {
-          const int64_t index = (d * p.axis[1].in + h) * p.axis[2].in + v;
-          const T* from = x + n * in.stride_batch + d * in.stride[0] + h * in.stride[1] + v * in.stride[2];
-          for (int64_t c = 0; c < in.channels; ++c) {
-            const T value = from[c * in.stride_channel];
-            T& best = y[to + c * out.stride_channel];
-            if (value > best || value != value) {  // the last NaN wins, as in PyTorch
-              best = value;
-              where[to_place + c * place.stride_channel] = index;
-            }
+  const bool phases = !pixels && !width.adaptive;  // rows go through split
+  const int64_t row_span = longest_window(depth) * longest_window(height);
+  const int64_t prepared = phases && maximum ? columns.pitch * width.stride : in_row + kSlack;
+  const int64_t cost =
+      std::max<int64_t>(1, out_row * row_span * (width.adaptive ? width.in / width.out + 1 : width.kernel));
+  const int64_t rows_per_image = depth.out * height.out;
+  parallel_for(rows.images * rows_per_image, std::max<int64_t>(1, 32768 / cost), [&](int64_t from, int64_t to) {
+    Scratch scratch;
+    const bool cached = !rows.same() || (phases && maximum);
+    RowCache cache(scratch, cached ? static_cast<int64_t>(rows.compute_size) * prepared : 0,
+                   cached ? longest_window(depth) : 1, cached ? longest_window(height) : 1);
+    const void** pointers = scratch.take<const void*>(row_span);
+    auto* places = scratch.take<int64_t>(row_span);
+    const auto compute_row = [&](int64_t n) {
+      return scratch.take<char>(static_cast<int64_t>(rows.compute_size) * (n + kSlack));
+    };
+    char* widened = compute_row(in_row);
+    char* narrowed = compute_row(out_row);
+    char* sums = compute_row(in_row);
+    char* split = phases ? compute_row(columns.pitch * width.stride) : nullptr;
+    for (int64_t r = from; r < to; ++r) {
+      const int64_t image = r / rows_per_image, d = r % rows_per_image / height.out, h = r % height.out;
+      const RowWindow window = row_window(p, d, h, averaging.count_padding);
+      int64_t count = 0;
+      for (int64_t i = window.first[0]; i < window.last[0]; i += depth.dilation) {
+        for (int64_t j = window.first[1]; j < window.last[1]; j += height.dilation) {
+          const int64_t tag = (image * depth.in + i) * height.in + j;
+          const void* row = rows.in_at(tag * in_row);
+          if (cached) {
+            row = cache.get(tag, i, j, [&](char* memory) {
+              if (phases && maximum) {
+                const void* plain = row;
+                if (!rows.same()) {
+                  rows.widen(widened, row, in_row);
+                  plain = widened;
+                }
+                k.split(memory, columns.pitch, plain, width.in, width.stride, width.padding, true);
+              } else {
+                rows.widen(memory, row, in_row);
+              }
+            });
           }
+          pointers[count] = row;
+          places[count++] = (i * height.in + j) * width.in;
         }
       }
+      void* target = rows.same() ? rows.out_at(r * out_row) : narrowed;
+      int64_t* index_row = maximum ? indices->data<int64_t>() + r * out_row : nullptr;
+      const int64_t first_place = (window.first[0] * height.in + window.first[1]) * width.in;
+      const double row_divisor = averaging.divisor ? static_cast<double>(*averaging.divisor) : or_one(window.divisor);
+      PoolRow row{pointers,
+                  places,
+                  count,
+                  columns.tap_offsets.data(),
+                  columns.tap_places.data(),
+                  width.kernel,
+                  columns.skipped.data(),
+                  first_place,
+                  width.stride,
+                  width.padding,
+                  width.out,
+                  target,
+                  index_row};
+      PoolPixels pixel_row{pointers,       places,      count,         columns.begin.data(),    columns.end.data(),
+                           width.dilation, first_place, rows.channels, columns.divisors.data(), row_divisor,
+                           width.out,      target,      index_row};
+      if (maximum) {
+        if (phases) {
+          k.max_row(row);
+        } else {
+          k.max_pixels(pixel_row);
+        }
+      } else if (pixels) {
+        k.average_pixels(pixel_row);
+      } else {  // down the columns first, then along the row
+        const void* summed = count == 1 ? pointers[0] : sums;
+        if (count != 1) k.sum_rows(sums, pointers, count, in_row);
+        if (phases) {
+          k.split(split, columns.pitch, summed, width.in, width.stride, width.padding, false);
+          const void* one = split;
+          row.rows = &one;
+          k.average_row(row, columns.divisors.data(), row_divisor);
+        } else {
+          pixel_row.rows = &summed;
+          pixel_row.row_count = 1;
+          k.average_pixels(pixel_row);
+        }
+      }
+      if (!rows.same()) rows.narrow(rows.out_at(r * out_row), narrowed, out_row);
     }
   });
 }
 
-template <class T>
-void average_pool(const Pool& p, const Tensor& self, const Tensor& result, bool count_padding, std::optional<int64_t> divisor) {
-  const Planes in = planes_of(self, p.rank), out = planes_of(result, p.rank);
-  const T* x = self.data<T>();
-  T* y = result.data<T>();
-  for_each_window(p, in.batch, [&](int64_t n, const int64_t* at, const Window& w) {
-    int64_t to = n * out.stride_batch;
-    for (int d = 0; d < 3; ++d) to += at[d] * out.stride[d];
-    for (int64_t c = 0; c < in.channels; ++c) y[to + c * out.stride_channel] = 0;
-    for (int64_t d = w.begin[0]; d < w.end[0]; ++d) {
-      for (int64_t h = w.begin[1]; h < w.end[1]; ++h) {
-        for (int64_t v = w.begin[2]; v < w.end[2]; ++v) {
-          const T* from = x + n * in.stride_batch + d * in.stride[0] + h * in.stride[1] + v * in.stride[2];
-          for (int64_t c = 0; c < in.channels; ++c) y[to + c * out.stride_channel] += from[c * in.stride_channel];
-        }
-      }
-    }
-    const T count = static_cast<T>(divisor ? *divisor : count_padding ? w.padded : w.inside);
-    for (int64_t c = 0; c < in.channels; ++c) y[to + c * out.stride_channel] /= count;
-  });
+void run_max(const Pool& p, const Tensor& self, const Tensor& values, const Tensor& indices, PoolTypes types,
+             const char* name) {
+  check_pool_dtype(self, types, name);
+  run(p, self, values, &indices, {});
 }
 
-// Runs f<T>(input, output) in float32, float64 or int64, whichever holds the dtype; others are converted there and back.
-template <class F>
-void compute(const Tensor& self, const Tensor& out, const char* name, F&& f) {
-  const DType t = self.dtype();
-  SCONCE_CHECK_AS(not_implemented, t != DType::bool_ && !is_complex(t), "\"{}\" not implemented for '{}'", name, dtype_legacy_name(t));
-  const DType wide = is_reduced_float(t) ? DType::float32 : is_integral(t) ? DType::int64 : t;
-  const Tensor x = to_dtype(self, wide);
-  const Tensor y = wide == t ? out : empty_strided_tensor(out.sizes(), out.strides(), wide);
-  if (wide == DType::float32) {
-    f.template operator()<float>(x, y);
-  } else if (wide == DType::float64) {
-    f.template operator()<double>(x, y);
-  } else {
-    f.template operator()<int64_t>(x, y);
-  }
-  if (!y.is_same(out)) copy_tensor(out, y);
+void run_average(const Pool& p, const Tensor& self, const Tensor& out, PoolTypes types, const char* name,
+                 const Averaging& averaging = {}) {
+  SCONCE_CHECK(!averaging.divisor || *averaging.divisor != 0, "divisor must be not zero");
+  check_pool_dtype(self, types, name);
+  run(p, self, out, nullptr, averaging);
 }
-
-void run_max(const Pool& p, const Tensor& self, const Tensor& values, const Tensor& indices) {
-  compute(self, values, "max_pool", [&]<class T>(const Tensor& x, const Tensor& y) { max_pool<T>(p, x, y, indices); });
-}
-
-void run_average(const Pool& p, const Tensor& self, const Tensor& out, bool count_padding, std::optional<int64_t> divisor = {}) {
-  SCONCE_CHECK(!divisor || *divisor != 0, "divisor must be not zero");
-  compute(self, out, "avg_pool", [&]<class T>(const Tensor& x, const Tensor& y) { average_pool<T>(p, x, y, count_padding, divisor); });
-}
-
-std::array<OutSpec, 2> max_specs(const Tensor& self, const Pool& p) {
-  OutSpec values = pooled_spec(self, p), indices = values;
-  indices.dtype = DType::int64;
-  return {values, indices};
-}
-
-constexpr int64_t kOne = 1;
-constexpr IntList kNoDilation(&kOne, 1);
 
 }  // namespace
 
-#define SCONCE_MAX_POOL(n)                                                                                                  \
-  namespace any_device {                                                                                                    \
-  std::array<OutSpec, 2> max_pool##n##d_with_indices_spec(const Tensor& self, IntList kernel, IntList stride, IntList padding, \
-                                                          IntList dilation, bool ceil_mode) {                               \
-    return max_specs(self, window_pool(self, n, kernel, stride, padding, dilation, ceil_mode));                             \
-  }                                                                                                                         \
-  }                                                                                                                         \
-  namespace cpu {                                                                                                           \
-  void max_pool##n##d_with_indices(const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation,     \
-                                   bool ceil_mode, const Tensor& out0, const Tensor& out1) {                                \
-    run_max(window_pool(self, n, kernel, stride, padding, dilation, ceil_mode), self, out0, out1);                          \
-  }                                                                                                                         \
-  }
-SCONCE_MAX_POOL(1)
-SCONCE_MAX_POOL(2)
-SCONCE_MAX_POOL(3)
-#undef SCONCE_MAX_POOL
-
 namespace any_device {
 
-OutSpec avg_pool1d_spec(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode, bool) {
-  return pooled_spec(self, window_pool(self, 1, kernel, stride, padding, kNoDilation, ceil_mode));
+std::array<OutSpec, 2> max_pool2d_with_indices_spec(const Tensor& self, IntList kernel, IntList stride, IntList padding,
+                                                    IntList dilation, bool ceil_mode) {
+  return max_pooled_specs(self, window_pool(self, 2, kernel, stride, padding, dilation, ceil_mode));
+}
+std::array<OutSpec, 2> max_pool3d_with_indices_spec(const Tensor& self, IntList kernel, IntList stride, IntList padding,
+                                                    IntList dilation, bool ceil_mode) {
+  return max_pooled_specs(self, window_pool(self, 3, kernel, stride, padding, dilation, ceil_mode));
+}
+std::array<OutSpec, 2> adaptive_max_pool2d_spec(const Tensor& self, IntList output_size) {
+  return max_pooled_specs(self, adaptive_pool(self, 2, output_size));
+}
+std::array<OutSpec, 2> adaptive_max_pool3d_spec(const Tensor& self, IntList output_size) {
+  return max_pooled_specs(self, adaptive_pool(self, 3, output_size), PoolFormat::contiguous);
 }
 OutSpec avg_pool2d_spec(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode, bool,
                         std::optional<int64_t>) {
@@ -263,42 +287,51 @@ OutSpec avg_pool2d_spec(const Tensor& self, IntList kernel, IntList stride, IntL
 }
 OutSpec avg_pool3d_spec(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode, bool,
                         std::optional<int64_t>) {
-  return pooled_spec(self, window_pool(self, 3, kernel, stride, padding, kNoDilation, ceil_mode));
-}
-OutSpec adaptive_avg_pool1d_spec(const Tensor& self, IntList output_size) {
-  return pooled_spec(self, adaptive_pool(self, 1, output_size));
+  return pooled_spec(self, window_pool(self, 3, kernel, stride, padding, kNoDilation, ceil_mode),
+                     PoolFormat::contiguous);
 }
 OutSpec _adaptive_avg_pool2d_spec(const Tensor& self, IntList output_size) {
   return pooled_spec(self, adaptive_pool(self, 2, output_size));
 }
 OutSpec _adaptive_avg_pool3d_spec(const Tensor& self, IntList output_size) {
-  return pooled_spec(self, adaptive_pool(self, 3, output_size));
+  return pooled_spec(self, adaptive_pool(self, 3, output_size), PoolFormat::contiguous);
 }
 
 }  // namespace any_device
 
 namespace cpu {
 
-void avg_pool1d(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
-                const Tensor& out) {
-  run_average(window_pool(self, 1, kernel, stride, padding, kNoDilation, ceil_mode), self, out, count_include_pad);
+void max_pool2d_with_indices(const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                             bool ceil_mode, const Tensor& out0, const Tensor& out1) {
+  run_max(window_pool(self, 2, kernel, stride, padding, dilation, ceil_mode), self, out0, out1, PoolTypes::numbers,
+          "max_pool2d");
 }
-void avg_pool2d(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
-                std::optional<int64_t> divisor, const Tensor& out) {
-  run_average(window_pool(self, 2, kernel, stride, padding, kNoDilation, ceil_mode), self, out, count_include_pad, divisor);
+void max_pool3d_with_indices(const Tensor& self, IntList kernel, IntList stride, IntList padding, IntList dilation,
+                             bool ceil_mode, const Tensor& out0, const Tensor& out1) {
+  run_max(window_pool(self, 3, kernel, stride, padding, dilation, ceil_mode), self, out0, out1, PoolTypes::numbers,
+          "max_pool3d");
 }
-void avg_pool3d(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode, bool count_include_pad,
-                std::optional<int64_t> divisor, const Tensor& out) {
-  run_average(window_pool(self, 3, kernel, stride, padding, kNoDilation, ceil_mode), self, out, count_include_pad, divisor);
+void adaptive_max_pool2d(const Tensor& self, IntList output_size, const Tensor& out0, const Tensor& out1) {
+  run_max(adaptive_pool(self, 2, output_size), self, out0, out1, PoolTypes::floats, "adaptive_max_pool2d");
 }
-void adaptive_avg_pool1d(const Tensor& self, IntList output_size, const Tensor& out) {
-  run_average(adaptive_pool(self, 1, output_size), self, out, false);
+void adaptive_max_pool3d(const Tensor& self, IntList output_size, const Tensor& out0, const Tensor& out1) {
+  run_max(adaptive_pool(self, 3, output_size), self, out0, out1, PoolTypes::floats, "adaptive_max_pool3d_cpu");
+}
+void avg_pool2d(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode,
+                bool count_include_pad, std::optional<int64_t> divisor, const Tensor& out) {
+  run_average(window_pool(self, 2, kernel, stride, padding, kNoDilation, ceil_mode), self, out,
+              PoolTypes::floats_and_int64, "avg_pool2d", {count_include_pad, divisor});
+}
+void avg_pool3d(const Tensor& self, IntList kernel, IntList stride, IntList padding, bool ceil_mode,
+                bool count_include_pad, std::optional<int64_t> divisor, const Tensor& out) {
+  run_average(window_pool(self, 3, kernel, stride, padding, kNoDilation, ceil_mode), self, out,
+              PoolTypes::full_floats_and_int64, "avg_pool3d_out_frame", {count_include_pad, divisor});
 }
 void _adaptive_avg_pool2d(const Tensor& self, IntList output_size, const Tensor& out) {
-  run_average(adaptive_pool(self, 2, output_size), self, out, false);
+  run_average(adaptive_pool(self, 2, output_size), self, out, PoolTypes::floats, "adaptive_avg_pool2d");
 }
 void _adaptive_avg_pool3d(const Tensor& self, IntList output_size, const Tensor& out) {
-  run_average(adaptive_pool(self, 3, output_size), self, out, false);
+  run_average(adaptive_pool(self, 3, output_size), self, out, PoolTypes::floats, "adaptive_avg_pool3d_cpu");
 }
 
 }  // namespace cpu

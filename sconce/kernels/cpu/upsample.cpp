@@ -1,158 +1,368 @@
-// Resizing of 1 to 3 spatial dimensions. In each dimension an output element is a weighted sum of few input elements (its
-// taps): 1 for nearest, 2 for linear, 4 for cubic. The taps of a dimension are computed once.
+// Resizing of 1 to 3 spatial dimensions, an output row at a time. Rows are blended first where the image shrinks; where
+// it grows, columns are, because the rows made so serve several output rows.
+#include "sconce/kernels/cpu/upsample.h"
+
 #include <algorithm>
-#include <cmath>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
-#include "sconce/dispatch/glue.h"
-#include "sconce/tensor/element.h"
+#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/resize_kernels.h"
+#include "sconce/kernels/cpu/row_cache.h"
+#include "sconce/tensor/tile.h"
 
 namespace sconce {
+
+const ResizeKernels& resize_kernels() {
+  switch (cpu_level()) {
+    case 2:
+      return v2::resize_kernels;
+    case 3:
+      return v3::resize_kernels;
+    default:
+      return v4::resize_kernels;
+  }
+}
+
 namespace {
 
-enum class Mode { nearest, nearest_exact, linear, cubic };
-using Scale = std::optional<double>;
+constexpr int64_t kSlack = 64;  // elements that a vector may reach past a row
 
-OutSpec resized_spec(const Tensor& self, int rank, IntList output_size) {
-  SCONCE_CHECK(static_cast<int>(output_size.size()) == rank, "It is expected output_size equals to {}, but got size {}", rank,
-               output_size.size());
-  SCONCE_CHECK(self.dim() == rank + 2, "It is expected input_size equals to {}, but got size {}", rank + 2, self.dim());
-  OutSpec spec{Dims(self.sizes()), self.dtype(), suggested_format(self)};
-  for (int i = 0; i < rank; ++i) {
-    spec.sizes[static_cast<size_t>(2 + i)] = output_size[static_cast<size_t>(i)];
-    SCONCE_CHECK(self.size(2 + i) > 0 && output_size[static_cast<size_t>(i)] > 0,
-                 "Input and output sizes should be greater than 0, but got input {} output {}", self.sizes(), output_size);
+// Input and output of one layout, and the taps of each dimension.
+struct Images {
+  Tensor x;
+  bool pixels;  // channels_last
+  int64_t images, channels;
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
+  ResizeTaps taps[3] = {no_taps(), no_taps(), no_taps()};
+
+  Images(const Tensor& self, const Tensor& result, int rank, ResizeMode mode, bool align_corners,
+         const ResizeScale* scales)
+      : pixels(!result.is_contiguous()) {
+    x = contiguous_tensor(self, !pixels     ? MemoryFormat::contiguous
+                                : rank == 2 ? MemoryFormat::channels_last
+                                            : MemoryFormat::channels_last_3d);
+    images = self.size(0) * (pixels ? 1 : self.size(1));
+    channels = pixels ? self.size(1) : 1;
+    const bool in_double =
+        self.dtype() == DType::float64 ||
+        (self.dtype() == DType::uint8 && mode != ResizeMode::nearest && mode != ResizeMode::nearest_exact);
+    for (int i = 0; i < rank; ++i) {
+      const int d = 3 - rank + i;
+      in[d] = self.size(2 + i);
+      out[d] = result.size(2 + i);
+      SCONCE_CHECK(in[d] * channels <= INT32_MAX && out[d] * channels <= INT32_MAX,
+                   "resizing of rows with 2^31 or more elements is not supported, got {}", self.sizes());
+      taps[d] = in_double ? resize_taps<double>(mode, in[d], out[d], align_corners, scales[i])
+                          : resize_taps<float>(mode, in[d], out[d], align_corners, scales[i]);
+    }
   }
-  SCONCE_CHECK(self.numel() != 0 || self.size(0) == 0, "Non-empty data tensor expected but got a tensor with sizes {}", self.sizes());
-  return spec;
-}
-
-template <class T>
-struct Taps {
-  int count = 1;
-  std::vector<int64_t> index;  // count per output element, as offsets in elements
-  std::vector<T> weight;
+  int64_t rows() const { return images * out[0] * out[1]; }
+  int64_t in_row() const { return in[2] * channels; }
+  int64_t out_row() const { return out[2] * channels; }
 };
 
-template <class T>
-Taps<T> taps_of(Mode mode, int64_t in, int64_t out, int64_t stride, bool align_corners, Scale scale) {
-  Taps<T> taps;
-  taps.count = mode == Mode::cubic ? 4 : mode == Mode::linear ? 2 : 1;
-  const auto add = [&](int64_t i, T w) {
-    taps.index.push_back(std::clamp<int64_t>(i, 0, in - 1) * stride);
-    taps.weight.push_back(w);
-  };
-  T ratio;
-  if (align_corners) {
-    ratio = out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
-  } else {
-    ratio = scale && *scale > 0 ? static_cast<T>(1.0 / *scale) : static_cast<T>(in) / static_cast<T>(out);
-  }
-  for (int64_t o = 0; o < out; ++o) {
-    const T x = static_cast<T>(o);
-    if (mode == Mode::nearest) {
-      add(std::min(static_cast<int64_t>(std::floor(x * ratio)), in - 1), 1);
-    } else if (mode == Mode::nearest_exact) {
-      add(std::min(static_cast<int64_t>(std::floor((x + T(0.5)) * ratio)), in - 1), 1);
-    } else if (mode == Mode::linear) {
-      const T source = align_corners ? ratio * x : std::max(ratio * (x + T(0.5)) - T(0.5), T(0));
-      const int64_t first = std::min(static_cast<int64_t>(source), in - 1);
-      const T w = std::clamp(source - static_cast<T>(first), T(0), T(1));
-      add(first, 1 - w);
-      add(first + (first < in - 1 ? 1 : 0), w);
+// The arrays behind ResizeColumns. With `flat`, outputs are the channels of pixels.
+struct Columns {
+  std::vector<int32_t> index, base, relative;
+  std::vector<uint8_t> vectors;
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  ResizeColumns columns;
+
+  // `width` is how many elements of a row may be read.
+  Columns(const ResizeTaps& taps, int64_t channels, bool flat, bool in_float, int64_t width) {
+    const int64_t step = flat ? channels : 1, n = taps.out * step, pitch = n + kSlack;
+    const auto size = static_cast<size_t>(taps.count * pitch);
+    index.resize(size);
+    if (in_float) {
+      floats.resize(size);
     } else {
-      const T source = align_corners ? ratio * x : ratio * (x + T(0.5)) - T(0.5);
-      const T floor = std::floor(source);
-      const T t = source - floor, a = T(-0.75);
-      const auto near = [&](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };           // |d| <= 1
-      const auto far = [&](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };      // 1 < |d| < 2
-      const auto first = static_cast<int64_t>(floor);
-      add(first - 1, far(t + 1));
-      add(first, near(t));
-      add(first + 1, near(1 - t));
-      add(first + 2, far(2 - t));
+      doubles.resize(size);
     }
+    for (int64_t j = 0; j < taps.count; ++j) {
+      for (int64_t i = 0; i < pitch; ++i) {
+        const int64_t k = std::min(i, n - 1);  // behind the end, the last output again
+        const auto from = static_cast<size_t>(j * taps.out + k / step), to = static_cast<size_t>(j * pitch + i);
+        index[to] = static_cast<int32_t>(taps.index[from] * step + k % step);
+        if (in_float) {
+          floats[to] = static_cast<float>(taps.weight[from]);
+        } else {
+          doubles[to] = taps.weight[from];
+        }
+      }
+    }
+    columns = {
+        n,       taps.count, pitch,  index.data(), in_float ? static_cast<const void*>(floats.data()) : doubles.data(),
+        nullptr, nullptr,    nullptr};
+    if (!in_float) return;
+    const int64_t lanes = resize_kernels().lanes;
+    relative.resize(size);
+    for (int64_t i = 0; i < n; i += lanes) {
+      int32_t low = std::numeric_limits<int32_t>::max(), high = 0;
+      for (int64_t j = 0; j < taps.count; ++j) {
+        for (int64_t k = i; k < i + lanes; ++k) {
+          low = std::min(low, index[static_cast<size_t>(j * pitch + k)]);
+          high = std::max(high, index[static_cast<size_t>(j * pitch + k)]);
+        }
+      }
+      int64_t first = low, count = 0;
+      for (int64_t v = 1; v <= 2 && count == 0; ++v) {
+        first = std::max<int64_t>(0, std::min<int64_t>(low, width - v * lanes));
+        if (high < first + v * lanes) count = v;
+      }
+      base.push_back(static_cast<int32_t>(first));
+      vectors.push_back(static_cast<uint8_t>(count));
+      for (int64_t j = 0; j < taps.count && count > 0; ++j) {
+        for (int64_t k = i; k < i + lanes; ++k) {
+          const auto at = static_cast<size_t>(j * pitch + k);
+          relative[at] = index[at] - static_cast<int32_t>(first);
+        }
+      }
+    }
+    columns.base = base.data();
+    columns.vectors = vectors.data();
+    columns.relative = relative.data();
   }
-  return taps;
+};
+
+int64_t grain_of(int64_t cost_per_row) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, cost_per_row)); }
+
+void pick_nearest(const Images& m, const Tensor& result) {
+  const ResizeKernels& k = resize_kernels();
+  const auto item = static_cast<int64_t>(result.item_size());
+  const int64_t in_row = m.in_row(), out_row = m.out_row();
+  const bool whole = m.pixels && m.channels * item >= 64;  // a pixel is worth a memcpy
+  const Columns columns(m.taps[2], m.channels, !whole, item == 4, in_row);
+  const auto pick = k.pick[item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3];
+  const char* x = m.x.data<char>();
+  char* y = result.data<char>();
+  const bool padded = in_row < 2 * k.lanes;  // a vector would reach past the row
+  parallel_for(m.rows(), grain_of(out_row), [&](int64_t from, int64_t to) {
+    Scratch scratch;
+    char* copy = scratch.take<char>(padded ? (2 * k.lanes + kSlack) * item : 1);
+    int64_t before = -1;
+    for (int64_t r = from; r < to; ++r) {
+      const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
+      const int64_t source = (image * m.in[0] + m.taps[0].index[static_cast<size_t>(d)]) * m.in[1] +
+                             m.taps[1].index[static_cast<size_t>(h)];
+      char* target = y + r * out_row * item;
+      if (source == before) {  // rows repeat where the image grows
+        std::memcpy(target, target - out_row * item, static_cast<size_t>(out_row * item));
+        continue;
+      }
+      before = source;
+      const char* row = x + source * in_row * item;
+      if (whole) {
+        const int64_t pixel = m.channels * item;
+        for (int64_t w = 0; w < m.out[2]; ++w) {
+          std::memcpy(target + w * pixel, row + m.taps[2].index[static_cast<size_t>(w)] * pixel,
+                      static_cast<size_t>(pixel));
+        }
+        continue;
+      }
+      if (padded) {
+        std::memcpy(copy, row, static_cast<size_t>(in_row * item));
+        row = copy;
+      }
+      pick(target, row, columns.columns);
+    }
+  });
 }
 
-template <class T>
-void resize(const Tensor& self, const Tensor& out, int rank, Mode mode, bool align_corners, const Scale* scales) {
-  Taps<T> taps[3];
-  int64_t sizes[3] = {1, 1, 1}, strides[3] = {0, 0, 0};
-  for (int d = 0; d < 3; ++d) {
-    const int i = d - (3 - rank);
-    if (i < 0) {
-      taps[d].index = {0};
-      taps[d].weight = {T(1)};
-      continue;
-    }
-    sizes[d] = out.size(2 + i);
-    strides[d] = out.strides()[2 + i];
-    taps[d] = taps_of<T>(mode, self.size(2 + i), sizes[d], self.strides()[2 + i], align_corners, scales[i]);
-  }
-  const int64_t channels = self.size(1), in_channel = self.strides()[1], out_channel = out.strides()[1];
-  const T* x = self.data<T>();
-  T* y = out.data<T>();
-  const bool planar = in_channel != 1;  // channels outside: a plane at a time, else a pixel at a time
-  const int64_t rows = sizes[0] * sizes[1];
-  const int64_t work = self.size(0) * (planar ? channels : 1) * rows;
-  parallel_for(work, 16, [&](int64_t from, int64_t to) {
-    for (int64_t job = from; job < to; ++job) {
-      const int64_t row = job % rows, plane = job / rows;
-      const int64_t n = planar ? plane / channels : plane, c0 = planar ? plane % channels : 0;
-      const int64_t d = row / sizes[1], h = row % sizes[1];
-      const T* source = x + n * self.strides()[0] + c0 * in_channel;
-      T* target = y + n * out.strides()[0] + c0 * out_channel + d * strides[0] + h * strides[1];
-      const int64_t count = planar ? 1 : channels;
-      for (int64_t w = 0; w < sizes[2]; ++w) {
-        T* pixel = target + w * strides[2];
-        bool first = true;
-        for (int a = 0; a < taps[0].count; ++a) {
-          for (int b = 0; b < taps[1].count; ++b) {
-            for (int e = 0; e < taps[2].count; ++e) {
-              const int64_t ia = d * taps[0].count + a, ib = h * taps[1].count + b, ie = w * taps[2].count + e;
-              const T weight = taps[0].weight[ia] * taps[1].weight[ib] * taps[2].weight[ie];
-              const T* value = source + taps[0].index[ia] + taps[1].index[ib] + taps[2].index[ie];
-              if (first) {
-                for (int64_t c = 0; c < count; ++c) pixel[c * out_channel] = weight * value[c * in_channel];
-                first = false;
-              } else {
-                for (int64_t c = 0; c < count; ++c) pixel[c * out_channel] += weight * value[c * in_channel];
+void blend(const Images& m, const Tensor& result, bool columns_first) {
+  const DType dtype = result.dtype();
+  const DType compute = dtype == DType::float64 ? DType::float64 : DType::float32;
+  const bool same = dtype == compute, in_float = compute == DType::float32;
+  const ResizeKernels& table = resize_kernels();
+  const ResizeKernels::Of& k = table.of[in_float ? 0 : 1];
+  const auto item = static_cast<int64_t>(result.item_size()), wide = static_cast<int64_t>(sconce::item_size(compute));
+  const int64_t in_row = m.in_row(), out_row = m.out_row();
+  const bool by_pixels = m.pixels && m.channels >= (in_float ? table.lanes : 2);
+  const int64_t readable =
+      std::max<int64_t>(in_row, 2 * table.lanes);  // elements of a row, those behind its end included
+  const Columns columns(m.taps[2], m.channels, !by_pixels, in_float, readable);
+  const bool padded = readable != in_row && !by_pixels;
+  const auto widen = tile_kernels().convert[static_cast<int>(dtype)][static_cast<int>(compute)];
+  const auto narrow = tile_kernels().convert[static_cast<int>(compute)][static_cast<int>(dtype)];
+  const char* x = m.x.data<char>();
+  char* y = result.data<char>();
+  const int64_t depth_taps = m.taps[0].count, height_taps = m.taps[1].count, row_taps = depth_taps * height_taps;
+  parallel_for(m.rows(), grain_of(out_row * (row_taps + m.taps[2].count)), [&](int64_t from, int64_t to) {
+    Scratch scratch;
+    // Rows that were widened, or resized along.
+    const bool cached = columns_first || !same;
+    RowCache cache(scratch, cached ? wide * ((columns_first ? out_row : readable) + kSlack) : 0, depth_taps,
+                   height_taps);
+    char* plain = scratch.take<char>(wide * (readable + kSlack));
+    char* blended = scratch.take<char>(wide * (readable + kSlack));
+    char* narrowed = scratch.take<char>(wide * (out_row + kSlack));
+    const void** rows = scratch.take<const void*>(row_taps);
+    auto* weights = scratch.take<double>(row_taps);
+    const auto along = [&](void* target, const void* row) {
+      if (by_pixels) {
+        k.blend_pixels(target, row, columns.columns, m.channels);
+      } else {
+        k.blend_columns(target, row, columns.columns);
+      }
+    };
+    for (int64_t r = from; r < to; ++r) {
+      const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
+      int64_t count = 0;
+      for (int64_t a = 0; a < depth_taps; ++a) {
+        for (int64_t b = 0; b < height_taps; ++b) {
+          const auto at_depth = static_cast<size_t>(a * m.out[0] + d),
+                     at_height = static_cast<size_t>(b * m.out[1] + h);
+          const int64_t i = m.taps[0].index[at_depth], j = m.taps[1].index[at_height];
+          const int64_t tag = (image * m.in[0] + i) * m.in[1] + j;
+          const void* row = x + tag * in_row * item;
+          if (cached) {
+            row = cache.get(tag, i, j, [&](char* memory) {
+              if (!columns_first) return widen(memory, row, in_row);
+              const void* source = row;
+              if (!same) {
+                widen(plain, row, in_row);
+                source = plain;
+              } else if (padded) {
+                std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
+                source = plain;
               }
-            }
+              along(memory, source);
+            });
           }
+          rows[count] = row;
+          weights[count++] = m.taps[0].weight[at_depth] * m.taps[1].weight[at_height];
         }
+      }
+      char* target = same ? y + r * out_row * item : narrowed;
+      if (columns_first) {
+        k.blend_rows(target, rows, weights, count, out_row);
+      } else {
+        const void* row = rows[0];
+        if (count > 1) {
+          k.blend_rows(blended, rows, weights, count, in_row);
+          row = blended;
+        } else if (padded && same) {
+          std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
+          row = plain;
+        }
+        along(target, row);
+      }
+      if (!same) narrow(y + r * out_row * item, narrowed, out_row);
+    }
+  });
+}
+
+// Images of bytes: PyTorch rounds the weights of a dimension to multiples of a power of two that fit 16 bits, and the
+// result of each dimension to a byte, width first.
+struct ByteTaps {
+  int64_t count;
+  int shift = 0;
+  std::vector<int32_t> index, weight;  // per output element
+
+  explicit ByteTaps(const ResizeTaps& taps) : count(taps.count) {
+    std::vector<double> exact;
+    for (int64_t i = 0; i < taps.out; ++i) {
+      for (int64_t j = 0; j < count; ++j) {
+        const auto at = static_cast<size_t>(j * taps.out + i);
+        index.push_back(taps.index[at]);
+        exact.push_back(taps.weight[at]);
+        // Taps that the border moved to one element weigh as one.
+        if (j > 0 && taps.index[at] == index[index.size() - 2]) {
+          exact.back() += exact[exact.size() - 2];
+          exact[exact.size() - 2] = 0;
+        }
+      }
+    }
+    const double largest = exact.empty() ? 0 : *std::max_element(exact.begin(), exact.end());
+    while (shift < 22 && 0.5 + largest * static_cast<double>(int64_t{1} << (shift + 1)) < 32768) ++shift;
+    for (const double w : exact) {
+      weight.push_back(static_cast<int32_t>(w * static_cast<double>(int64_t{1} << shift) + (w < 0 ? -0.5 : 0.5)));
+    }
+  }
+  // The weighted sum of elements that stand `step` apart.
+  uint8_t blend(const uint8_t* in, int64_t step, int64_t i) const {
+    int64_t sum = shift > 0 ? int64_t{1} << (shift - 1) : 0;
+    for (int64_t j = i * count; j < (i + 1) * count; ++j) {
+      sum += int64_t{weight[static_cast<size_t>(j)]} * in[index[static_cast<size_t>(j)] * step];
+    }
+    return static_cast<uint8_t>(std::clamp<int64_t>(sum >> shift, 0, 255));
+  }
+};
+
+void blend_bytes(const Images& m, const Tensor& result) {
+  const ByteTaps height(m.taps[1]), width(m.taps[2]);
+  const int64_t in_row = m.in_row(), out_row = m.out_row(), c = m.channels;
+  parallel_for(m.images, 1, [&](int64_t from, int64_t to) {
+    std::vector<uint8_t> middle(static_cast<size_t>(m.in[1] * out_row));
+    for (int64_t image = from; image < to; ++image) {
+      const uint8_t* x = m.x.data<uint8_t>() + image * m.in[1] * in_row;
+      uint8_t* y = result.data<uint8_t>() + image * m.out[1] * out_row;
+      for (int64_t h = 0; h < m.in[1]; ++h) {
+        for (int64_t i = 0; i < out_row; ++i) {
+          middle[static_cast<size_t>(h * out_row + i)] = width.blend(x + h * in_row + i % c, c, i / c);
+        }
+      }
+      for (int64_t h = 0; h < m.out[1]; ++h) {
+        for (int64_t i = 0; i < out_row; ++i) y[h * out_row + i] = height.blend(middle.data() + i, out_row, h);
       }
     }
   });
 }
 
-void run(const Tensor& self, const Tensor& out, int rank, Mode mode, bool align_corners, std::initializer_list<Scale> scales) {
-  if (out.numel() == 0) return;
+void run(const Tensor& self, const Tensor& out, int rank, ResizeMode mode, bool align_corners,
+         std::initializer_list<ResizeScale> scales) {
   const DType t = self.dtype();
-  const bool nearest = mode == Mode::nearest || mode == Mode::nearest_exact;
-  SCONCE_CHECK_AS(not_implemented, is_floating(t) || (nearest && t == DType::uint8), "upsample is not implemented for '{}'",
+  const bool nearest = mode == ResizeMode::nearest || mode == ResizeMode::nearest_exact;
+  const bool antialias = mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias;
+  const bool bytes = t == DType::uint8 && (nearest || rank == 2);
+  SCONCE_CHECK_AS(not_implemented, bytes || (antialias ? t == DType::float32 || t == DType::float64 : is_floating(t)),
+                  "\"{}\" not implemented for '{}'",
+                  antialias                   ? "compute_index_ranges_weights"
+                  : nearest                   ? "compute_indices_weights_nearest"
+                  : mode == ResizeMode::cubic ? "compute_indices_weights_cubic"
+                                              : "compute_indices_weights_linear",
                   dtype_legacy_name(t));
-  if (t == DType::float64) return resize<double>(self, out, rank, mode, align_corners, scales.begin());
-  const Tensor x = to_dtype(self, DType::float32);
-  const Tensor y = t == DType::float32 ? out : empty_strided_tensor(out.sizes(), out.strides(), DType::float32);
-  resize<float>(x, y, rank, mode, align_corners, scales.begin());
-  if (!y.is_same(out)) copy_tensor(out, y);
+  if (out.numel() == 0) return;
+  const Images m(self, out, rank, mode, align_corners, scales.begin());
+  if (nearest) return pick_nearest(m, out);
+  if (bytes) return blend_bytes(m, out);
+  blend(m, out, antialias || m.out[0] * m.out[1] > m.in[0] * m.in[1]);
 }
 
 }  // namespace
 
+OutSpec resized_spec(const Tensor& self, int rank, IntList output_size) {
+  SCONCE_CHECK(static_cast<int>(output_size.size()) == rank, "It is expected output_size equals to {}, but got size {}",
+               rank, output_size.size());
+  SCONCE_CHECK(self.dim() == rank + 2, "It is expected input_size equals to {}, but got size {}", rank + 2, self.dim());
+  OutSpec spec{Dims(self.sizes()), self.dtype(), suggested_format(self)};
+  for (int i = 0; i < rank; ++i) {
+    spec.sizes[static_cast<size_t>(2 + i)] = output_size[static_cast<size_t>(i)];
+    SCONCE_CHECK(self.size(2 + i) > 0 && output_size[static_cast<size_t>(i)] > 0,
+                 "Input and output sizes should be greater than 0, but got input {} output {}", self.sizes(),
+                 output_size);
+  }
+  SCONCE_CHECK(self.numel() != 0 || self.size(0) == 0, "Non-empty data tensor expected but got a tensor with sizes {}",
+               self.sizes());
+  return spec;
+}
+
 namespace any_device {
 
 #define SCONCE_SPEC1(name) \
-  OutSpec name##_spec(const Tensor& self, IntList size, Scale) { return resized_spec(self, 1, size); }
-#define SCONCE_SPEC2(name) \
-  OutSpec name##_spec(const Tensor& self, IntList size, Scale, Scale) { return resized_spec(self, 2, size); }
-#define SCONCE_SPEC3(name) \
-  OutSpec name##_spec(const Tensor& self, IntList size, Scale, Scale, Scale) { return resized_spec(self, 3, size); }
+  OutSpec name##_spec(const Tensor& self, IntList size, ResizeScale) { return resized_spec(self, 1, size); }
+#define SCONCE_SPEC2(name)                                                          \
+  OutSpec name##_spec(const Tensor& self, IntList size, ResizeScale, ResizeScale) { \
+    return resized_spec(self, 2, size);                                             \
+  }
+#define SCONCE_SPEC3(name)                                                                       \
+  OutSpec name##_spec(const Tensor& self, IntList size, ResizeScale, ResizeScale, ResizeScale) { \
+    return resized_spec(self, 3, size);                                                          \
+  }
 SCONCE_SPEC1(upsample_nearest1d)
 SCONCE_SPEC2(upsample_nearest2d)
 SCONCE_SPEC3(upsample_nearest3d)
@@ -162,10 +372,22 @@ SCONCE_SPEC3(_upsample_nearest_exact3d)
 #undef SCONCE_SPEC1
 #undef SCONCE_SPEC2
 #undef SCONCE_SPEC3
-OutSpec upsample_linear1d_spec(const Tensor& self, IntList size, bool, Scale) { return resized_spec(self, 1, size); }
-OutSpec upsample_bilinear2d_spec(const Tensor& self, IntList size, bool, Scale, Scale) { return resized_spec(self, 2, size); }
-OutSpec upsample_bicubic2d_spec(const Tensor& self, IntList size, bool, Scale, Scale) { return resized_spec(self, 2, size); }
-OutSpec upsample_trilinear3d_spec(const Tensor& self, IntList size, bool, Scale, Scale, Scale) {
+OutSpec upsample_linear1d_spec(const Tensor& self, IntList size, bool, ResizeScale) {
+  return resized_spec(self, 1, size);
+}
+OutSpec upsample_bilinear2d_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale) {
+  return resized_spec(self, 2, size);
+}
+OutSpec upsample_bicubic2d_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale) {
+  return resized_spec(self, 2, size);
+}
+OutSpec _upsample_bilinear2d_aa_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale) {
+  return resized_spec(self, 2, size);
+}
+OutSpec _upsample_bicubic2d_aa_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale) {
+  return resized_spec(self, 2, size);
+}
+OutSpec upsample_trilinear3d_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale, ResizeScale) {
   return resized_spec(self, 3, size);
 }
 
@@ -173,35 +395,47 @@ OutSpec upsample_trilinear3d_spec(const Tensor& self, IntList size, bool, Scale,
 
 namespace cpu {
 
-void upsample_nearest1d(const Tensor& self, IntList, Scale w, const Tensor& out) {
-  run(self, out, 1, Mode::nearest, false, {w});
+void upsample_nearest1d(const Tensor& self, IntList, ResizeScale w, const Tensor& out) {
+  run(self, out, 1, ResizeMode::nearest, false, {w});
 }
-void upsample_nearest2d(const Tensor& self, IntList, Scale h, Scale w, const Tensor& out) {
-  run(self, out, 2, Mode::nearest, false, {h, w});
+void upsample_nearest2d(const Tensor& self, IntList, ResizeScale h, ResizeScale w, const Tensor& out) {
+  run(self, out, 2, ResizeMode::nearest, false, {h, w});
 }
-void upsample_nearest3d(const Tensor& self, IntList, Scale d, Scale h, Scale w, const Tensor& out) {
-  run(self, out, 3, Mode::nearest, false, {d, h, w});
+void upsample_nearest3d(const Tensor& self, IntList, ResizeScale d, ResizeScale h, ResizeScale w, const Tensor& out) {
+  run(self, out, 3, ResizeMode::nearest, false, {d, h, w});
 }
-void _upsample_nearest_exact1d(const Tensor& self, IntList, Scale w, const Tensor& out) {
-  run(self, out, 1, Mode::nearest_exact, false, {w});
+void _upsample_nearest_exact1d(const Tensor& self, IntList, ResizeScale w, const Tensor& out) {
+  run(self, out, 1, ResizeMode::nearest_exact, false, {w});
 }
-void _upsample_nearest_exact2d(const Tensor& self, IntList, Scale h, Scale w, const Tensor& out) {
-  run(self, out, 2, Mode::nearest_exact, false, {h, w});
+void _upsample_nearest_exact2d(const Tensor& self, IntList, ResizeScale h, ResizeScale w, const Tensor& out) {
+  run(self, out, 2, ResizeMode::nearest_exact, false, {h, w});
 }
-void _upsample_nearest_exact3d(const Tensor& self, IntList, Scale d, Scale h, Scale w, const Tensor& out) {
-  run(self, out, 3, Mode::nearest_exact, false, {d, h, w});
+void _upsample_nearest_exact3d(const Tensor& self, IntList, ResizeScale d, ResizeScale h, ResizeScale w,
+                               const Tensor& out) {
+  run(self, out, 3, ResizeMode::nearest_exact, false, {d, h, w});
 }
-void upsample_linear1d(const Tensor& self, IntList, bool align_corners, Scale w, const Tensor& out) {
-  run(self, out, 1, Mode::linear, align_corners, {w});
+void upsample_linear1d(const Tensor& self, IntList, bool align_corners, ResizeScale w, const Tensor& out) {
+  run(self, out, 1, ResizeMode::linear, align_corners, {w});
 }
-void upsample_bilinear2d(const Tensor& self, IntList, bool align_corners, Scale h, Scale w, const Tensor& out) {
-  run(self, out, 2, Mode::linear, align_corners, {h, w});
+void upsample_bilinear2d(const Tensor& self, IntList, bool align_corners, ResizeScale h, ResizeScale w,
+                         const Tensor& out) {
+  run(self, out, 2, ResizeMode::linear, align_corners, {h, w});
 }
-void upsample_bicubic2d(const Tensor& self, IntList, bool align_corners, Scale h, Scale w, const Tensor& out) {
-  run(self, out, 2, Mode::cubic, align_corners, {h, w});
+void upsample_bicubic2d(const Tensor& self, IntList, bool align_corners, ResizeScale h, ResizeScale w,
+                        const Tensor& out) {
+  run(self, out, 2, ResizeMode::cubic, align_corners, {h, w});
 }
-void upsample_trilinear3d(const Tensor& self, IntList, bool align_corners, Scale d, Scale h, Scale w, const Tensor& out) {
-  run(self, out, 3, Mode::linear, align_corners, {d, h, w});
+void _upsample_bilinear2d_aa(const Tensor& self, IntList, bool align_corners, ResizeScale h, ResizeScale w,
+                             const Tensor& out) {
+  run(self, out, 2, ResizeMode::linear_antialias, align_corners, {h, w});
+}
+void _upsample_bicubic2d_aa(const Tensor& self, IntList, bool align_corners, ResizeScale h, ResizeScale w,
+                            const Tensor& out) {
+  run(self, out, 2, ResizeMode::cubic_antialias, align_corners, {h, w});
+}
+void upsample_trilinear3d(const Tensor& self, IntList, bool align_corners, ResizeScale d, ResizeScale h, ResizeScale w,
+                          const Tensor& out) {
+  run(self, out, 3, ResizeMode::linear, align_corners, {d, h, w});
 }
 
 }  // namespace cpu

@@ -1,0 +1,36 @@
+// Bilinear sampling of float images, per instruction set level.
+#pragma once
+
+#include <cstdint>
+
+namespace sconce {
+
+// n neighbouring outputs of one image.
+struct GridRow {
+  const float* in;    // planes
+  const float* grid;  // x and y of output 0, then of output 1, ...
+  float* out;         // of channel 0
+  int64_t n, channels, in_plane, out_plane;
+  int64_t height, width;  // width is 2 or more
+  int padding;            // 0 zeros, 1 border, 2 reflection
+  bool align_corners;
+};
+
+struct GridKernels {
+  void (*bilinear)(const GridRow& row);
+};
+
+namespace v2 {
+extern const GridKernels grid_kernels;
+}
+namespace v3 {
+extern const GridKernels grid_kernels;
+}
+namespace v4 {
+extern const GridKernels grid_kernels;
+}
+
+// The table for this machine (cpu_level).
+const GridKernels& grid_kernels();
+
+}  // namespace sconce

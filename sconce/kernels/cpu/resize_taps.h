@@ -1,0 +1,28 @@
+// Resizing one dimension: every output element is a weighted sum of few input elements, its taps. 1 for nearest, 2 for
+// linear, 4 for cubic; with anti-aliasing as many as a step of the output covers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace sconce {
+
+enum class ResizeMode { nearest, nearest_exact, linear, cubic, linear_antialias, cubic_antialias };
+
+struct ResizeTaps {
+  int64_t count = 1;           // taps per output element, the same for all
+  int64_t out = 1;             // output elements
+  std::vector<int32_t> index;  // tap j of output i at [j * out + i]; clamped to the input
+  std::vector<double> weight;  // the same; 0 where an output has fewer taps
+};
+
+// T is the type that positions and weights are computed in (float or double), as PyTorch does. `scale` is the factor
+// that the user gave, if any.
+template <class T>
+ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corners, std::optional<double> scale);
+
+// A dimension that is not resized and has one element.
+inline ResizeTaps no_taps() { return {1, 1, {0}, {1.0}}; }
+
+}  // namespace sconce
