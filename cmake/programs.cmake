@@ -1,5 +1,6 @@
 # Programs: every folder cli/<name> and every file examples/<name>.cpp is one, linked to libsconce.so. Every folder
-# examples/<name> is a library of custom operators, loadable at run time: lib/<name>.so.
+# examples/<name> is a library of custom operators, loadable at run time: lib/<name>.so. Every folder extensions/<name> is
+# one that belongs to Sconce: lib/sconce_<name>.so.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 # The precompiled header that programs share.
@@ -45,5 +46,17 @@ foreach(example IN LISTS examples)
     endif()
   elseif(example MATCHES "\\.cpp$")
     sconce_program(${name} "${example}")
+  endif()
+endforeach()
+
+file(GLOB extensions CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/extensions/*")
+foreach(extension IN LISTS extensions)
+  file(GLOB extension_sources CONFIGURE_DEPENDS "${extension}/*.cpp")
+  if(extension_sources)
+    get_filename_component(name "${extension}" NAME)
+    add_library(sconce_${name} MODULE ${extension_sources})
+    target_link_libraries(sconce_${name} PRIVATE sconce)
+    set_target_properties(sconce_${name} PROPERTIES PREFIX "" BUILD_RPATH "$ORIGIN")
+    list(APPEND extension_libraries sconce_${name})
   endif()
 endforeach()
