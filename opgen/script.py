@@ -91,8 +91,10 @@ class Translator:
         def visit(node, path):
             if isinstance(node, ast.Name):
                 places.setdefault(node.id, []).append(path)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                homes.setdefault(node.targets[0].id, path)
+            if isinstance(node, ast.Assign):
+                for target in ast.walk(node.targets[0]):
+                    if isinstance(target, ast.Name):
+                        homes.setdefault(target.id, path)
             for field, value in ast.iter_fields(node):
                 for child in value if isinstance(value, list) else [value]:
                     if isinstance(child, ast.AST):
@@ -204,7 +206,8 @@ class Translator:
                 raise ScriptError(s.lineno, "a tuple of names is expected on the left")
             fresh = [n for n in names if n not in self.names]
             value = self.expr(s.value)
-            if len(fresh) == len(names) and self.indent == 1 and len(set(names)) == len(names):
+            here = self.indent == 1 or all(self.local.get(n) == self.current for n in names)
+            if len(fresh) == len(names) and here and len(set(names)) == len(names):
                 for n in names:
                     self.names[n] = cpp.identifier(n)
                 return self._emit(f"auto [{', '.join(self.names[n] for n in names)}] = {value};")
