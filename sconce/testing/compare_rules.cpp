@@ -28,11 +28,18 @@ bool drops_out(const Args& a) {
   return positive(3) || positive(4);
 }
 
+// svd(self, some, compute_uv): U and V are zeros where they are not asked for.
+bool without_vectors(const Args& a) { return a.size() > 2 && a[2].is_bool() && !a[2].to_bool(); }
+bool of_half_floats(const Args& a) { return a[0].is_tensor() && is_reduced_float(a[0].to_tensor().dtype()); }
+
 // The first line that fits decides.
 constexpr RuleLine kRules[] = {
     {Rule::geometry, "the memory is uninitialised",
      "empty empty_like empty_strided empty_permuted new_empty new_empty_strided"},
     {Rule::geometry, "what a tensor grows by is uninitialised", "resize resize_ resize_as resize_as_"},
+
+    {Rule::geometry, "PyTorch reads its coefficients as numbers of another type: noise, mostly NaN",
+     "linalg_matrix_exp matrix_exp", of_half_floats},
 
     {Rule::exact, "uniform draws repeat PyTorch's bit by bit",
      "rand rand_like uniform uniform_ bernoulli randint randint_like randperm random random_"},
@@ -46,11 +53,14 @@ constexpr RuleLine kRules[] = {
      "scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu", drops_out},
 
     {Rule::svd, "unique up to the phase of each pair of singular vectors", "linalg_svd _linalg_svd"},
+    {Rule::accumulated, "no singular vectors", "svd", without_vectors},
     {Rule::svd_v, "unique up to the phase of each pair of singular vectors", "svd svd_lowrank pca_lowrank"},
     {Rule::eigh, "unique up to the phase of each eigenvector", "linalg_eigh _linalg_eigh"},
     {Rule::eig, "unique up to order, and the phase of each eigenvector", "linalg_eig"},
     {Rule::any_order, "the order of eigenvalues is not defined", "linalg_eigvals"},
     {Rule::qr, "unique up to the phase of each column of Q", "linalg_qr qr"},
+    {Rule::determinant, "the LU of A or of its transpose, whichever is stored by columns",
+     "_linalg_det _linalg_slogdet"},
 
     {Rule::accumulated, "long sums",
      "sum nansum mean nanmean prod std std_mean var var_mean norm linalg_vector_norm dist cumsum cumprod logcumsumexp "
@@ -71,8 +81,9 @@ constexpr RuleLine kRules[] = {
      "embedding_dense_backward _embedding_bag* grid_sampler* upsample* _upsample* avg_pool* adaptive_avg_pool* "
      "_adaptive_avg_pool* im2col col2im"},
     {Rule::accumulated, "linear algebra and transforms",
-     "linalg_* _linalg_* cholesky* lu_* logdet matrix_exp ormqr geqrf pinverse triangular_solve fft_* _fft_* stft "
-     "istft"},
+     "linalg_* _linalg_* cholesky* _cholesky* lu_* _lu_* det slogdet logdet inverse matrix_exp* matrix_power ormqr "
+     "orgqr "
+     "geqrf pinverse nuclear_norm triangular_solve fft_* _fft_* stft istft"},
 };
 
 bool fits(std::string_view names, std::string_view name) {

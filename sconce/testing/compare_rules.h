@@ -23,6 +23,7 @@ enum class Rule : uint8_t {
   eig,           // (L, V) in any order: L, and A V = V L
   any_order,     // the same values in any order (eigenvalues)
   qr,            // (Q, R): Q R, R^H R
+  determinant,   // (..., LU, pivots): what stands before, and P L U, which is A or its transpose
 };
 
 // The rule of a call. `name` is the operator's ("aten::svd", no overload), `args` its bound arguments.

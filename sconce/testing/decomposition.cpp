@@ -177,6 +177,36 @@ class Checker {
     return with_q ? orthonormal(0, false, "Q") : Difference();
   }
 
+  Difference determinant(const Value& self) const {
+    for (size_t i = 0; i + 2 < got_.size(); ++i) {
+      if (Difference d = same_values(i)) return d;
+    }
+    const std::vector<Matrix> a = batch(self, 2), lu = batch(got_[got_.size() - 2], 2), pivots = batch(got_.back(), 1);
+    const auto product = for_all(lu, pivots, lu, [](const Matrix& f, const Matrix& p, const Matrix&) {
+      Matrix lower(f.rows, f.rows), upper(f.rows, f.rows);
+      for (size_t i = 0; i < f.rows; ++i) {
+        for (size_t j = 0; j < f.rows; ++j) (j < i ? lower : upper).at(i, j) = f.at(i, j);
+        lower.at(i, i) = 1;
+      }
+      Matrix result = lower * upper;
+      for (size_t r = f.rows; r-- > 0;) {
+        const auto other = static_cast<size_t>(p.at(r, 0).real()) - 1;
+        SCONCE_CHECK(other < f.rows, "decomposition: pivot {} of {} rows", other + 1, f.rows);
+        for (size_t j = 0; j < f.rows; ++j) std::swap(result.at(r, j), result.at(other, j));
+      }
+      return result;
+    });
+    std::vector<Matrix> transposed;
+    for (const Matrix& m : a) {
+      Matrix t(m.columns, m.rows);
+      for (size_t i = 0; i < m.rows; ++i) {
+        for (size_t j = 0; j < m.columns; ++j) t.at(j, i) = m.at(i, j);
+      }
+      transposed.push_back(std::move(t));
+    }
+    return close(product, transposed, "P L U") ? close(product, a, "P L U") : Difference();
+  }
+
  private:
   template <class F>
   static std::vector<Matrix> for_all(const std::vector<Matrix>& a, const std::vector<Matrix>& b,
@@ -245,6 +275,8 @@ Difference compare_decomposition(Rule rule, const std::vector<Value>& args, cons
       return check.any_order();
     case Rule::qr:
       return check.qr();
+    case Rule::determinant:
+      return check.determinant(args[0]);
     default:
       return {};
   }
