@@ -1,0 +1,67 @@
+// The cross product of vectors of three elements along a dimension.
+#include "sconce/base/parallel.h"
+#include "sconce/tensor/element.h"
+#include "sconce/tensor/half.h"
+#include "sconce/tensor/strides.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce::cpu {
+namespace {
+
+// a * b - c * d. Integers wrap; halves round every product, as PyTorch does.
+template <class T>
+T difference(T a, T b, T c, T d) {
+  if constexpr (std::is_same_v<T, Half>) {
+    const auto product = [](T x, T y) { return to_float(to_half(to_float(x) * to_float(y))); };
+    return to_half(product(a, b) - product(c, d));
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    const auto product = [](T x, T y) { return to_float(to_bfloat16(to_float(x) * to_float(y))); };
+    return to_bfloat16(product(a, b) - product(c, d));
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    return static_cast<T>(static_cast<U>(a) * static_cast<U>(b) - static_cast<U>(c) * static_cast<U>(d));
+  } else {
+    return a * b - c * d;
+  }
+}
+
+template <class T>
+void cross(const T* a, int64_t sa, const T* b, int64_t sb, T* out, int64_t so) {
+  const T a0 = a[0], a1 = a[sa], a2 = a[2 * sa], b0 = b[0], b1 = b[sb], b2 = b[2 * sb];
+  out[0] = difference(a1, b2, a2, b1);
+  out[so] = difference(a2, b0, a0, b2);
+  out[2 * so] = difference(a0, b1, a1, b0);
+}
+
+}  // namespace
+
+void linalg_cross(const Tensor& self, const Tensor& other, int64_t dim, const Tensor& out) {
+  if (out.numel() == 0) return;
+  const auto along = static_cast<size_t>(wrap_dim(dim, out.dim()));
+  Dims a = expanded_strides(self.sizes(), self.strides(), out.sizes());
+  Dims b = expanded_strides(other.sizes(), other.strides(), out.sizes());
+  Dims o(out.strides()), sizes(out.sizes());
+  const int64_t sa = a[along], sb = b[along], so = o[along];
+  for (Dims* list : {&a, &b, &o, &sizes}) list->erase(along);
+  visit_dtype(out.dtype(), [&]<class T>() {
+    if constexpr (std::is_same_v<T, bool>) {
+      fail_as(ErrorKind::not_implemented, "\"cross\" not implemented for 'Bool'");
+    } else {
+      parallel_for(out.numel() / 3, 16384, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          int64_t at_a = 0, at_b = 0, at_o = 0, left = i;
+          for (size_t d = sizes.size(); d-- > 0;) {
+            const int64_t index = left % sizes[d];
+            left /= sizes[d];
+            at_a += index * a[d];
+            at_b += index * b[d];
+            at_o += index * o[d];
+          }
+          cross(self.data<T>() + at_a, sa, other.data<T>() + at_b, sb, out.data<T>() + at_o, so);
+        }
+      });
+    }
+  });
+}
+
+}  // namespace sconce::cpu
