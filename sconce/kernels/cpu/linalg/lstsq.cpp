@@ -105,7 +105,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, cons
         sum_residuals(X.data<T>() + i * ld * columns, ld, n, m, columns, residuals.data<R>() + i * columns);
       }
     };
-    if (k == 0 || X.numel() == 0) {  // without unknowns all of B is left over
+    if (k == 0 || X.numel() == 0) {  // without unknowns all of B is left over, but gels clears it
+      if (driver == Driver::gels) std::fill_n(X.data<T>(), X.numel(), T(0));
       if (may_have_residuals) find_residuals();
       std::fill_n(X.data<T>(), X.numel(), T(0));
       return;
