@@ -332,9 +332,9 @@ class Family:
             bits = sum(1 << i for i, n in enumerate(tensors) if n in promote)
             param_bits = sum(1 << i for i, n in enumerate(loop.params) if n in promote)
             integral = sum(1 << i for i, n in enumerate(loop.params) if n in case.get("integral", []))
-            rule = {"promote": "promote", "float": "floating", "self": "self"}.get(case.get("dtype", "promote"))
+            rule = {"promote": "promote", "float": "floating", "wide": "wide", "self": "self"}.get(case.get("dtype", "promote"))
             if rule is None:
-                entry.fail(f"unknown dtype rule '{case.get('dtype')}', expected promote, float or self", "dtype")
+                entry.fail(f"unknown dtype rule '{case.get('dtype')}', expected promote, float, wide or self", "dtype")
             out.append(f"{indent}static constexpr PointwiseRule rule{{&cpu::loops_{loop.name}, DTypeRule::{rule}, {bits}, "
                        f"{param_bits}, {integral}}};")
             out.append(f"{indent}const Tensor* in[] = {{{', '.join('&' + cpp.identifier(n) for n in tensors)}}};")
@@ -547,7 +547,7 @@ def _pointwise_loops(entry):
         params = [a.name for a in entry.schema.arguments
                   if a.type.rstrip("?") in ("Scalar", "float", "int", "bool") and (_mentions(texts, a.name) or a.name in data.get("promote", []))]
         name = entry.cpp_name + (f"_{number}" if cases else "")
-        types = tuple(data.get("types", "bool int float complex" if data.get("dtype") != "float" else "float").split())
+        types = tuple(data.get("types", "float" if data.get("dtype") in ("float", "wide") else "bool int float complex").split())
         result.append(loops.PointwiseOp(name=name, origin=entry.origin, inputs=inputs, params=params, expr=expr,
                                         overrides=overrides, types=types, result=data.get("result", "common"), title=entry.key))
     return result

@@ -49,8 +49,8 @@ class PointwiseOp:
 
 
 class _Function:
-    def __init__(self, arity, classes, heavy=False, kind="value"):
-        self.arity, self.classes, self.heavy, self.kind = arity, classes, heavy, kind
+    def __init__(self, arity, classes, heavy=False, kind="value", by_element=False):
+        self.arity, self.classes, self.heavy, self.kind, self.by_element = arity, classes, heavy, kind, by_element
 
 
 def _functions():
@@ -63,7 +63,7 @@ def _functions():
     fc, f, every = {"float", "complex"}, {"float"}, set(CLASSES)
     add("exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh", 1, fc, heavy=True)
     add("sqrt rsqrt sigmoid log2 log10 log1p expm1 exp2", 1, fc, heavy=True)
-    add("erf erfc erfinv lgamma digamma", 1, f, heavy=True)
+    add("erf erfc", 1, f, heavy=True)
     add("atan2 hypot nextafter", 2, f, heavy=True)
     add("floor ceil trunc round", 1, {"float", "int"})
     add("narrow", 1, {"float", "int", "complex"})
@@ -81,6 +81,13 @@ def _functions():
     add("conj real imag angle sgn", 1, {"int", "float", "complex"})
     table["angle"].heavy = True
     table["sqrt"].heavy = table["rsqrt"].heavy = False
+    # sconce/kernels/cpu/special/special.h
+    add("airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma erfcx erfinv i0 i0e i1 i1e k0 k0e k1 k1e lgamma ndtri",
+        1, f, heavy=True, by_element=True)
+    add("chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
+        "hermite_polynomial_he igamma igammac laguerre_polynomial_l legendre_polynomial_p polygamma "
+        "standard_gamma_grad zeta", 2, f, heavy=True, by_element=True)
+    add("dirichlet_grad", 3, f, heavy=True, by_element=True)
     return table
 
 
@@ -131,6 +138,7 @@ class _Translator:
         self.scalar = scalar  # element by element: conditions are bool
         self.vector = "Z" if cls == "complex" else compute.upper()
         self.heavy = False
+        self.by_element = scalar  # calls functions of one element, so that no instruction set is faster
         self.narrows = False
         self.divisor_inputs = self.divisor_params = 0
         self.hoisted = []  # lines before the loop
@@ -371,8 +379,11 @@ class _Translator:
         kind = function.kind
         if self.cls == "complex" and kind == "value":
             kind = "real" if name in REAL_OF_COMPLEX or all(a.kind == "real" for a in args) else "value"
-        text = f"{name}({', '.join(self.value(a) for a in args)})"
-        return _Text(text, kind, constant)
+        values = ", ".join(self.value(a) for a in args)
+        if function.by_element:
+            self.by_element = True
+            return _Text(f"each([](auto... x) {{ return special::{name}(x...); }}, {values})", kind, constant)
+        return _Text(f"{name}({values})", kind, constant)
 
     def note_divisor(self, name, node):
         inputs = [n for n, _ in self.op.inputs]
@@ -529,14 +540,14 @@ _NOTICE = "// Generated from ops/{family}.toml by opgen/loops.py.\n"
 
 
 def pointwise_source(family, ops):
-    parts = [_NOTICE.format(family=family),
-             '#include "sconce/kernels/cpu/simd/pointwise.h"\n',
-             "namespace sconce::SCONCE_ISA_NAMESPACE {\n"]
     cheap, heavy, by_element = [], [], []
     for op in ops:
         for compute, loop in compile_loops(op).items():
-            (by_element if loop.translator.scalar else heavy if loop.heavy else cheap).append(loop.text)
-    parts += heavy
+            (by_element if loop.translator.by_element else heavy if loop.heavy else cheap).append(loop.text)
+    includes = ['#include "sconce/kernels/cpu/simd/pointwise.h"']
+    if any("special::" in text for text in by_element):
+        includes.append('#include "sconce/kernels/cpu/special/special.h"')
+    parts = [_NOTICE.format(family=family), "\n".join(includes) + "\n", "namespace sconce::SCONCE_ISA_NAMESPACE {\n", *heavy]
     if cheap:
         parts += ["#if SCONCE_ISA != 4  // without math, 64-byte vectors are no faster than 32-byte ones\n", *cheap,
                   "#endif\n"]
@@ -547,7 +558,7 @@ def pointwise_source(family, ops):
 
 
 def _level_of(level, loop):
-    if loop.translator.scalar:
+    if loop.translator.by_element:
         return "v2"
     return "v3" if level == "v4" and not loop.heavy else level
 

@@ -47,6 +47,8 @@ Param to_param(const Scalar& s) {
   return Param::from_complex(s.to_complex().real(), s.to_complex().imag());
 }
 
+bool is_floating_rule(DTypeRule rule) { return rule == DTypeRule::floating || rule == DTypeRule::wide; }
+
 DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {
   const PointwiseLoops& loops = *rule.loops;
   DType common;
@@ -61,7 +63,7 @@ DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Sca
       if (rule.promoting_params >> i & 1) type.add(params[i]);
     }
     common = type.get();
-    if (rule.dtype == DTypeRule::floating && category(common) < Category::floating) common = default_dtype();
+    if (is_floating_rule(rule.dtype) && category(common) < Category::floating) common = default_dtype();
   }
   for (int i = 0; i < loops.params; ++i) {
     if (!(rule.integral_params >> i & 1)) continue;
@@ -111,7 +113,8 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   const int inputs = loops.inputs;
   const Device device = common_device(loops, in);
   const DType common = common_dtype(rule, in, numbers);
-  SCONCE_CHECK_AS(not_implemented, has_loop(loops, common), "\"{}\" not implemented for '{}'", loops.name,
+  const bool refused = rule.dtype == DTypeRule::wide && (common == DType::float16 || common == DType::bfloat16);
+  SCONCE_CHECK_AS(not_implemented, has_loop(loops, common) && !refused, "\"{}\" not implemented for '{}'", loops.name,
                   dtype_legacy_name(common));
   const DType result = result_dtype(loops, common);
   Param params[kMaxLoopParams];
@@ -205,7 +208,7 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
   if ((rule.promoting_params | loops.mask_inputs) != 0 || loops.result == LoopResult::real || direct == 0 ||
       rank > TensorImpl::kInlineRank)
     return false;
-  if (rule.dtype == DTypeRule::floating && !is_floating(dtype)) return false;
+  if (is_floating_rule(rule.dtype) && !is_floating(dtype)) return false;
   const auto compute = static_cast<Compute>(direct - 1);
   if (loops.loops[level][static_cast<int>(compute)] == nullptr) return false;
 

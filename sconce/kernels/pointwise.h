@@ -10,6 +10,7 @@ namespace sconce {
 enum class DTypeRule : uint8_t {
   promote,   // the common dtype of the operands that take part
   floating,  // the same, but integers and bools compute in the default float dtype
+  wide,      // the same again, and 16-bit floats are refused
   self,      // the dtype of the first operand; the others are converted to it
 };
 

@@ -4,7 +4,6 @@
 
 #include "sconce/kernels/cpu/simd/complex.h"
 #include "sconce/kernels/cpu/simd/math.h"
-#include "sconce/kernels/cpu/simd/special.h"
 #include "sconce/kernels/cpu/simd/vec.h"
 #include "sconce/tensor/loop.h"
 
@@ -99,6 +98,14 @@ SCONCE_VEC void put_complex(char*& out, Z z) {
 template <class V>
 SCONCE_VEC V from_mask(typename Lane<V>::Mask m) {
   return m ? splat<V>(1) : splat<V>(0);
+}
+
+// A function of numbers, called for each element: the special functions.
+template <class F, class V, class... Vs>
+SCONCE_VEC V each(F f, V v, Vs... more) {
+  V r;
+  for (int i = 0; i < lanes<V>; ++i) r[i] = static_cast<typename Lane<V>::T>(f(v[i], more[i]...));
+  return r;
 }
 
 // Rounds to the dtype of the result, as PyTorch does between the steps of some operators on 16-bit floats.
