@@ -4,6 +4,8 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/creation.h"
+#include "sconce/generated/reduction.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -11,6 +13,13 @@ namespace {
 
 Tensor empty_like(const Tensor& t, DType dtype) {
   return empty_strided_tensor(t.sizes(), preserved_strides(t.sizes(), t.strides()), dtype, t.device());
+}
+
+// Standard deviations of normal.*: real and not negative, as far as they are known.
+void check_deviations(const Tensor& std) {
+  SCONCE_CHECK(!is_complex(std.dtype()), "normal expects standard deviation to be non-complex");
+  if (std.is_meta() || std.numel() == 0) return;
+  SCONCE_CHECK(item_of(sconce::min(std)).to_double() >= 0, "normal expects all elements of std >= 0.0");
 }
 
 }  // namespace
@@ -52,6 +61,72 @@ void exponential_(const Tensor& self, double lambd, const Generator& generator) 
   self.bump_version();
 }
 
+void cauchy_(const Tensor& self, double median, double sigma, const Generator& generator) {
+  rng::cauchy_(self, median, sigma, generator);
+  self.bump_version();
+}
+
+void geometric_(const Tensor& self, double p, const Generator& generator) {
+  rng::geometric_(self, p, generator);
+  self.bump_version();
+}
+
+void log_normal_(const Tensor& self, double mean, double std, const Generator& generator) {
+  rng::log_normal_(self, mean, std, generator);
+  self.bump_version();
+}
+
+Tensor uniform(const Tensor& self, double from, double to, const Generator& generator) {
+  Tensor out = empty_like(self, self.dtype());
+  rng::uniform_(out, from, to, generator);
+  return out;
+}
+
+Tensor random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, const Generator& generator) {
+  Tensor out = empty_like(self, self.dtype());
+  rng::random_(out, from, to, generator);
+  return out;
+}
+
+void normal_Tensor_float_out(const Tensor& mean, double std, const Generator& generator, const Tensor& out) {
+  SCONCE_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
+  sconce::resize_(out, mean.sizes());
+  rng::normal_(out, 0, std, generator);
+  sconce::add_(out, mean);
+}
+
+Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
+  Tensor out = empty_tensor(mean.sizes(), mean.dtype(), mean.device());
+  normal_Tensor_float_out(mean, std, generator, out);
+  return out;
+}
+
+void normal_float_Tensor_out(double mean, const Tensor& std, const Generator& generator, const Tensor& out) {
+  check_deviations(std);
+  sconce::resize_(out, std.sizes());
+  rng::normal_(out, 0, 1, generator);
+  sconce::add_(sconce::mul_(out, std), Scalar(mean));
+}
+
+Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
+  Tensor out = empty_tensor(std.sizes(), std.dtype(), std.device());
+  normal_float_Tensor_out(mean, std, generator, out);
+  return out;
+}
+
+void normal_Tensor_Tensor_out(const Tensor& mean, const Tensor& std, const Generator& generator, const Tensor& out) {
+  check_deviations(std);
+  sconce::resize_(out, broadcast_sizes(mean.sizes(), std.sizes()));
+  rng::normal_(out, 0, 1, generator);
+  sconce::add_(sconce::mul_(out, std), mean);
+}
+
+Tensor normal_Tensor_Tensor(const Tensor& mean, const Tensor& std, const Generator& generator) {
+  Tensor out = empty_tensor(broadcast_sizes(mean.sizes(), std.sizes()), mean.dtype(), mean.device());
+  normal_Tensor_Tensor_out(mean, std, generator, out);
+  return out;
+}
+
 void random_(const Tensor& self, const Generator& generator) {
   rng::random_(self, generator);
   self.bump_version();
@@ -67,14 +142,28 @@ void random__to(const Tensor& self, int64_t to, const Generator& generator) {
   self.bump_version();
 }
 
-Tensor randperm(int64_t n, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-                std::optional<bool> pin_memory) {
+void randperm_generator_out(int64_t n, const Generator& generator, const Tensor& out) {
+  SCONCE_CHECK(n >= 0, "n must be non-negative, got {}", n);
+  sconce::resize_(out, {n});
+  rng::randperm_(out, generator);
+  out.bump_version();
+}
+
+void randperm_out(int64_t n, const Tensor& out) { randperm_generator_out(n, {}, out); }
+
+Tensor randperm_generator(int64_t n, const Generator& generator, std::optional<DType> dtype,
+                          std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
   SCONCE_CHECK(n >= 0, "n must be non-negative, got {}", n);
   SCONCE_CHECK(layout.value_or(Layout::strided) == Layout::strided, "randperm makes strided tensors only");
   SCONCE_CHECK(!pin_memory.value_or(false), "pinned memory needs CUDA, which this build does not have");
   Tensor out = empty_tensor({n}, dtype.value_or(DType::int64), device.value_or(Device()));
-  rng::randperm_(out);
+  rng::randperm_(out, generator);
   return out;
+}
+
+Tensor randperm(int64_t n, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device,
+                std::optional<bool> pin_memory) {
+  return randperm_generator(n, {}, dtype, layout, device, pin_memory);
 }
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) {
