@@ -77,7 +77,8 @@ bool computes_in_bf16(const ConvShape& shape, DType dtype, const MatrixKernels& 
   return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_depthwise(shape);
 }
 
-// An input with few channels is copied into a frame of zeros, so that the window of an output pixel is a few long runs.
+// An input with few channels is copied into a frame of zeros. There a row of the kernel sees one run of memory,
+// whatever the pixel: all its taps together are one long tap.
 bool is_framed(const ConvShape& shape) {
   return !shape.transposed && shape.groups == 1 && shape.in_channels < 16 && shape.kernel[shape.rank - 1] > 1 &&
          shape.dilation[shape.rank - 1] == 1;
@@ -160,11 +161,21 @@ void check(const ConvShape& shape, DType dtype) {
   }
 }
 
-// Rows of packed weights for one panel of output channels: those of a framed input are one long tap.
+// The taps that tiles see, of a phase with `taps` in all, and the inputs of each.
+struct TapRuns {
+  int64_t count, length;
+};
+TapRuns tap_runs(const ConvShape& shape, int64_t taps) {
+  const int64_t in_channels = shape.in_channels / shape.groups, width = shape.kernel[shape.rank - 1];
+  if (is_framed(shape)) return {taps / width, width * in_channels};
+  return {taps, in_channels};
+}
+
+// Rows of packed weights for one panel of output channels.
 template <class T>
 int64_t panel_rows(const ConvShape& shape, int64_t taps) {
-  const int64_t in_channels = shape.in_channels / shape.groups;
-  return is_framed(shape) ? Tiles<T>::padded(taps * in_channels) : taps * Tiles<T>::padded(in_channels);
+  const TapRuns runs = tap_runs(shape, taps);
+  return runs.count * Tiles<T>::padded(runs.length);
 }
 
 // Packed weights: for every phase, for every group, panels [out channels / panel][panel_rows][panel]. Depthwise: for
@@ -199,6 +210,7 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
       }
     }
     const auto count = static_cast<int64_t>(taps.size());
+    if (count == 0) continue;  // a phase that no tap reaches
     if constexpr (sizeof(T) > 2) {
       if (conv_is_depthwise(shape)) {
         for (int64_t t = 0; t < count; t++) {
@@ -220,7 +232,8 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
       if constexpr (sizeof(T) == 2) {
         Scratch scratch;
         tiles.table.pack_taps(reinterpret_cast<const T*>(w), in_stride, out_stride, taps.data(), count, in_channels,
-                              is_framed(shape), columns, scratch.take<T>(count * in_channels * tiles.panel), to);
+                              tap_runs(shape, count).count, columns, scratch.take<T>(count * in_channels * tiles.panel),
+                              to);
       } else {
         tiles.table.pack_taps(storage_of(dtype), w, in_stride, out_stride, taps.data(), count, in_channels, columns,
                               to);
@@ -340,8 +353,7 @@ struct Frame {
     height = sizes[1];
     width = sizes[2];
     const int64_t row = width * channels, rows = batch * depth * height;
-    T* frame = scratch.take<T>(rows * row + call.tiles.lanes);
-    std::fill_n(frame + rows * row, call.tiles.lanes, T(0));
+    T* frame = scratch.take<T>(rows * row);
     parallel_for(rows, divide_up(work_per_thread, std::max<int64_t>(row, 1)), [&](int64_t begin, int64_t end) {
       const auto& [d_axis, h_axis, w_axis] = phase.axes;
       for (int64_t r = begin; r < end; r++) {
@@ -410,29 +422,25 @@ class DirectConv {
   // Tiles [tile, tile_end) times panels [unit, unit_end), numbered through the groups.
   void run_share(int64_t tile_begin, int64_t tile_end, int64_t unit, int64_t unit_end) const {
     const Tiles<T>& table = call_.tiles;
-    const int64_t taps = phase_.taps(), depth = panel_rows<T>(call_.shape, taps);
+    const auto [taps, run] = tap_runs(call_.shape, phase_.taps());
+    const int64_t depth = panel_rows<T>(call_.shape, phase_.taps());
     const int64_t block = std::max<int64_t>(
         1, weight_block_bytes / static_cast<int64_t>(sizeof(T)) / (std::max<int64_t>(depth, 1) * table.panel));
     Scratch scratch;
     const T** rows = scratch.take<const T*>(std::max<int64_t>(taps, 1) * table.tile_rows);
-    T* window = frame_.data ? scratch.take<T>(table.tile_rows * window_stride() + table.lanes) : nullptr;
     for (; unit < unit_end; unit += block) {
       const int64_t block_end = std::min(unit + block, unit_end);
       const Unit first = unit_at(unit), last = unit_at(block_end - 1);
       for (int64_t tile = tile_begin; tile < tile_end; tile++) {
         const int64_t segment = tile / tiles_per_segment_, offset = tile % tiles_per_segment_ * tile_;
         const int size = static_cast<int>(std::min(tile_, segment_ - offset));
-        const int64_t pixel = load_tile(segment * segment_ + offset, size, first.group, rows, window);
+        const int64_t pixel = load_tile(segment * segment_ + offset, size, first.group, rows);
         const int64_t step = phase_.axes[2].out_step;
         Unit now = first;
         for (int64_t u = unit; u < block_end; u++) {
           const auto output = call_.output_at(pixel, now.channel, step);
           const T* b = packed_ + u * depth * table.panel;
-          if (window) {
-            table.run(size, 1, taps * in_channels(), rows, b, now.columns, output);
-          } else {
-            table.run(size, taps, in_channels(), rows, b, now.columns, output);
-          }
+          table.run(size, taps, run, rows, b, now.columns, output);
           if (u + 1 == block_end) break;
           const int64_t group = now.group;
           now = next(now);
@@ -463,10 +471,8 @@ class DirectConv {
     return unit_from(unit.group + (channel == (unit.group + 1) * out_channels()), channel);
   }
 
-  int64_t window_stride() const { return phase_.taps() * call_.shape.in_channels + call_.tiles.lanes; }
-
   // Fills the row pointers of `size` pixels from number `index` of the phase on; returns the first one's number in y.
-  int64_t load_tile(int64_t index, int size, int64_t group, const T** rows, T* window) const {
+  int64_t load_tile(int64_t index, int size, int64_t group, const T** rows) const {
     const auto& [depth, height, width] = phase_.axes;
     int64_t w = index % width.count, h = index / width.count % height.count,
             d = index / width.count / height.count % depth.count;
@@ -476,9 +482,8 @@ class DirectConv {
             width.out +
         width.start + w * width.out_step;
     for (int i = 0; i < size; i++) {
-      if (window) {
-        gather(n, d, h, w, window + i * window_stride());
-        rows[i] = window + i * window_stride();
+      if (frame_.data) {
+        point_into_frame(n, d, h, w, rows + i, size);
       } else {
         point(n, d, h, w, group, rows + i, size);
       }
@@ -514,17 +519,19 @@ class DirectConv {
     }
   }
 
-  void gather(int64_t n, int64_t d, int64_t h, int64_t w, T* to) const {
+  // The same for the long taps of a framed input, which are never outside.
+  void point_into_frame(int64_t n, int64_t d, int64_t h, int64_t w, const T** rows, int size) const {
     const auto& [depth, height, width] = phase_.axes;
-    const int64_t channels = call_.shape.in_channels, run = static_cast<int64_t>(width.offsets.size()) * channels;
-    const auto runs = static_cast<int64_t>(height.offsets.size());
-    const int64_t h_step = runs > 1 ? height.offsets[1] - height.offsets[0] : 1, row = frame_.width * channels;
+    const int64_t channels = call_.shape.in_channels;
     for (int64_t d_offset : depth.offsets) {
       const int64_t frame_d = d * depth.in_step + d_offset - depth.offsets.front();
-      const T* from = frame_.data + ((n * frame_.depth + frame_d) * frame_.height + h * height.in_step) * row +
-                      w * width.in_step * channels;
-      call_.tiles.table.gather_runs(from, h_step * row, runs, run, to);
-      to += runs * run;
+      for (int64_t h_offset : height.offsets) {
+        const int64_t frame_h = h * height.in_step + h_offset - height.offsets.front();
+        *rows =
+            frame_.data +
+            (((n * frame_.depth + frame_d) * frame_.height + frame_h) * frame_.width + w * width.in_step) * channels;
+        rows += size;
+      }
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/kernels/cpu/onednn.h"
+#include "sconce/kernels/cpu/provider.h"
 #include "sconce/tensor/iterate.h"
 
 namespace sconce {
@@ -159,26 +161,6 @@ Tensor channels_innermost(const Tensor& t) {
 
 namespace {
 
-// Adds a value to every row of a finished block: the bias of a product whose rows are channels.
-struct RowBias {
-  const Tensor& bias;
-  int64_t channels;
-
-  static void add(void* context, void* block, int64_t row_stride, int64_t column_stride, int64_t row, int64_t,
-                  int64_t rows, int64_t columns) {
-    const auto& self = *static_cast<const RowBias*>(context);
-    const auto add_to = [&]<class T>(T* c) {
-      const auto* bias = static_cast<const T*>(self.bias.data());
-      for (int64_t i = 0; i < rows; ++i, c += row_stride) {
-        const T value = bias[(row + i) % self.channels];
-        for (int64_t j = 0; j < columns; ++j) c[j * column_stride] += value;
-      }
-    };
-    if (self.bias.dtype() == DType::float32) return add_to(static_cast<float*>(block));
-    add_to(static_cast<double*>(block));
-  }
-};
-
 // Channels outermost in every image, pixels dense.
 bool is_planar(const Tensor& t, int64_t pixels) {
   int64_t step = 1;
@@ -207,27 +189,30 @@ void run_planar_product(const ConvShape& shape, const Tensor& input, const Tenso
   int64_t pixels = 1;
   for (int i = 0; i < shape.rank; ++i) pixels *= shape.in[i];
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
-  RowBias rows{dense_bias, shape.out_channels};
   Epilogue epilogue;
-  if (bias.defined()) {
-    epilogue.post = RowBias::add;
-    epilogue.post_context = &rows;
-  }
+  if (bias.defined()) epilogue.row_bias = dense_bias.data();
   const int64_t in = weight.strides()[shape.transposed ? 0 : 1], channel = weight.strides()[shape.transposed ? 1 : 0];
   gemm_batched(out.dtype(), shape.batch, shape.out_channels, pixels, shape.in_channels, {weight.data(), channel, in},
                {input.data(), pixels, 1}, {out.data(), pixels, 1}, {0, input.strides()[0], out.strides()[0]}, epilogue);
 }
 
 void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
-  if (is_planar_product(shape, input, bias, out)) return run_planar_product(shape, input, weight, bias, out);
+  const bool elsewhere = uses_onednn();
+  if (!elsewhere && is_planar_product(shape, input, bias, out)) {
+    return run_planar_product(shape, input, weight, bias, out);
+  }
   const Tensor x = channels_innermost(input);
-  const Tensor packed = empty_tensor({static_cast<int64_t>(conv_packed_bytes(shape, out.dtype()))}, DType::uint8);
-  conv_pack(shape, out.dtype(), weight.data(), weight.strides().data(), packed.data());
   const Tensor y = channels_innermost_like(out, out.dtype());
-  Epilogue epilogue;
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
-  if (bias.defined()) epilogue.bias = dense_bias.data();
-  conv_run(shape, out.dtype(), x.data(), packed.data(), y.data(), epilogue);
+  const void* bias_data = bias.defined() ? dense_bias.data() : nullptr;
+  if (!elsewhere ||
+      !onednn_convolution(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), bias_data, y.data())) {
+    const Tensor packed = empty_tensor({static_cast<int64_t>(conv_packed_bytes(shape, out.dtype()))}, DType::uint8);
+    conv_pack(shape, out.dtype(), weight.data(), weight.strides().data(), packed.data());
+    Epilogue epilogue;
+    epilogue.bias = bias_data;
+    conv_run(shape, out.dtype(), x.data(), packed.data(), y.data(), epilogue);
+  }
   if (!y.is_same(out)) copy_tensor(out, y);
 }
 

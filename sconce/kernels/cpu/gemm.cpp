@@ -10,6 +10,8 @@
 #include "sconce/kernels/cpu/gemm_bf16.h"
 #include "sconce/kernels/cpu/gemm_complex.h"
 #include "sconce/kernels/cpu/gemm_generic.h"
+#include "sconce/kernels/cpu/onednn.h"
+#include "sconce/kernels/cpu/provider.h"
 #include "sconce/kernels/cpu/scratch.h"
 #include "sconce/kernels/cpu/simd/bf16_table.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
@@ -166,6 +168,7 @@ class Target {
     }
     if (plan.storage == GemmStorage::native) {
       base_.bias = static_cast<const T*>(bias);
+      if (epilogue.row_bias) base_.row_bias = static_cast<const T*>(epilogue.row_bias) + rows.begin;
       base_.residual = static_cast<const T*>(residual);
       base_.residual_stride = epilogue.residual_stride;
       return;
@@ -183,6 +186,7 @@ class Target {
     return {.c = base_.c + i * base_.c_stride + j,
             .c_stride = base_.c_stride,
             .bias = base_.bias && last ? base_.bias + j : nullptr,
+            .row_bias = base_.row_bias && last ? base_.row_bias + i : nullptr,
             .residual = base_.residual && last ? base_.residual + i * base_.residual_stride + j : nullptr,
             .residual_stride = base_.residual_stride,
             .lo = base_.lo,
@@ -272,6 +276,11 @@ void run_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range co
     args.many = a;
     args.many_stride = plan.a_row;
     args.c_few = args.bias_few = args.residual_few = 1;
+    if (out.row_bias) {
+      args.bias = out.row_bias;
+      args.bias_few = 0;
+      args.bias_many = 1;
+    }
     args.c_many = out.c_stride;
     args.residual_many = out.residual_stride;
   } else {
@@ -281,6 +290,11 @@ void run_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range co
     args.many = b;
     args.many_stride = plan.b_column;
     args.c_many = args.bias_many = args.residual_many = 1;
+    if (out.row_bias) {
+      args.bias = out.row_bias;
+      args.bias_few = 1;
+      args.bias_many = 0;
+    }
     args.c_few = out.c_stride;
     args.residual_few = out.residual_stride;
   }
@@ -592,7 +606,7 @@ template <class T>
 bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
   if (p.m > 16 || p.n > table.lanes || p.k > 64 || p.packed || !table.small) return false;
   if (p.b.column_stride != 1 || p.c.column_stride != 1 || (p.n == 1 && p.k >= 16)) return false;
-  if (epilogue.accumulate || epilogue.bias || epilogue.residual || epilogue.post) return false;
+  if (epilogue.accumulate || epilogue.bias || epilogue.row_bias || epilogue.residual || epilogue.post) return false;
   if (epilogue.lo != -infinity || epilogue.hi != infinity) return false;
   const auto* a = static_cast<const T*>(p.a.data);
   const auto* b = static_cast<const T*>(p.b.data);
@@ -626,6 +640,9 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   SCONCE_CHECK(batch >= 0 && m >= 0 && n >= 0 && k >= 0,
                "matmul: sizes must not be negative, got batch {}, m {}, n {}, k {}", batch, m, n, k);
   SCONCE_CHECK(dtype != DType::bool_, "matmul: dtype bool has no matrix product");
+  SCONCE_CHECK(!epilogue.row_bias || ((dtype == DType::float32 || dtype == DType::float64) && !epilogue.bias),
+               "matmul: a bias of rows is for float32 and float64 products without a bias of columns, got {}",
+               dtype_name(dtype));
   if (batch == 0 || m == 0 || n == 0) return;
   if (!is_floating(dtype)) {
     SCONCE_CHECK(epilogue.lo == -infinity && epilogue.hi == infinity,
@@ -635,16 +652,18 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   }
   if (dtype == DType::float32 && run_small(*kernels.f32, problem, epilogue)) return;
   if (dtype == DType::float64 && run_small(*kernels.f64, problem, epilogue)) return;
+  if (uses_onednn() && batch == 1 && !packed && onednn_gemm(dtype, m, n, k, a, b, c, epilogue)) return;
   // A batch that shares b and lies row after row is one product.
-  if (batch > 1 && strides.b == 0 && strides.a == m * a.row_stride && strides.c == m * c.row_stride &&
-      (!epilogue.residual || strides.residual == m * epilogue.residual_stride)) {
+  if (batch > 1 && !epilogue.row_bias && strides.b == 0 && strides.a == m * a.row_stride &&
+      strides.c == m * c.row_stride && (!epilogue.residual || strides.residual == m * epilogue.residual_stride)) {
     return dispatch({dtype, 1, batch * m, n, k, a, b, c, packed, strides}, epilogue, kernels);
   }
   // c transposed is b transposed times a transposed. That makes c contiguous along columns, or a matrix times one
   // column one row times a matrix, when the matrix is contiguous that way.
   const bool c_by_columns = c.column_stride != 1 && n > 1 && (c.row_stride == 1 || m == 1);
   const bool a_by_columns = n == 1 && c.row_stride == 1 && a.row_stride == 1 && m > 1;
-  if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.residual && !epilogue.post) {
+  if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.row_bias && !epilogue.residual &&
+      !epilogue.post) {
     const ConstMatrix new_a{b.data, b.column_stride, b.row_stride}, new_b{a.data, a.column_stride, a.row_stride};
     const Matrix new_c{c.data, c.column_stride, c.row_stride};
     return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}},

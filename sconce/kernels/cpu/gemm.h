@@ -51,10 +51,12 @@ struct Matrix {
 };
 
 // What happens to the product before it is stored:
-//   c = clamp((accumulate ? c : 0) + a b + bias + residual, lo, hi), then post(c)
-// bias and residual have the dtype of c and may be null. The clamp is for real floating dtypes only and keeps NaN.
+//   c = clamp((accumulate ? c : 0) + a b + bias + row_bias + residual, lo, hi), then post(c)
+// bias, row_bias and residual have the dtype of c and may be null. The clamp is for real floating dtypes only and keeps
+// NaN.
 struct Epilogue {
   const void* bias = nullptr;      // [n], contiguous: one value a column
+  const void* row_bias = nullptr;  // [m], contiguous: one value a row. float32 and float64 only, without bias
   const void* residual = nullptr;  // [m, n], contiguous along n
   int64_t residual_stride = 0;     // elements from row to row
   double lo = -std::numeric_limits<double>::infinity();

@@ -301,7 +301,7 @@ void copy_rows(const uint16_t* a, int64_t row_stride, int64_t column_stride, int
 }
 
 void pack_taps(const uint16_t* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
-               int64_t in_channels, bool merged, int columns, uint16_t* work, uint16_t* out) {
+               int64_t in_channels, int64_t runs, int columns, uint16_t* work, uint16_t* out) {
   // First [taps][in_channels][width], then pairs.
   bool dense = in_stride == taps;
   for (int64_t t = 0; t < taps; t++) dense &= tap_offsets[t] == t;
@@ -347,16 +347,8 @@ void pack_taps(const uint16_t* w, int64_t in_stride, int64_t out_stride, const i
       for (int64_t t = 0; t < taps; t++) work[(t * in_channels + i) * width + j] = from[tap_offsets[t]];
     }
   }
-  if (merged) return pair_rows(work, taps * in_channels, out);
-  for (int64_t t = 0; t < taps; t++) {
-    pair_rows(work + t * in_channels * width, in_channels, out + t * bf16_padded(in_channels) * width);
-  }
-}
-
-void gather_runs(const uint16_t* from, int64_t from_stride, int64_t runs, int64_t length, uint16_t* to) {
-  for (int64_t r = 0; r < runs; r++, from += from_stride, to += length) {
-    for (int64_t i = 0; i < length; i += 32) store_words(to + i, load_words(from + i));
-  }
+  const int64_t run = taps / runs * in_channels;
+  for (int64_t r = 0; r < runs; r++) pair_rows(work + r * run * width, run, out + r * bf16_padded(run) * width);
 }
 
 constexpr Bf16Table make_table() {
@@ -370,7 +362,6 @@ constexpr Bf16Table make_table() {
   table.pack_panel = pack_panel;
   table.pack_taps = pack_taps;
   table.copy_rows = copy_rows;
-  table.gather_runs = gather_runs;
   table.dot = dot;
   return table;
 }

@@ -34,15 +34,13 @@ struct Bf16Table {
   // Packs b[k][columns] as one tap.
   void (*pack_panel)(const uint16_t* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
                      uint16_t* out);
-  // Packs weights of a convolution (see GemmTable): every tap for itself, or all taps as one (`merged`).
-  // `work` has taps * in_channels * panel elements.
+  // Packs weights of a convolution (see GemmTable) as `runs` taps, each made of taps / runs neighbours. `work` has
+  // taps * in_channels * panel elements.
   void (*pack_taps)(const uint16_t* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
-                    int64_t in_channels, bool merged, int columns, uint16_t* work, uint16_t* out);
+                    int64_t in_channels, int64_t runs, int columns, uint16_t* work, uint16_t* out);
   // out[i * out_stride + p] = a[i * row_stride + p * column_stride]
   void (*copy_rows)(const uint16_t* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
                     uint16_t* out, int64_t out_stride);
-  // As GemmTable's. Reads and writes up to 32 elements beyond.
-  void (*gather_runs)(const uint16_t* from, int64_t from_stride, int64_t runs, int64_t length, uint16_t* to);
   // sums[i * sums_stride + j] = a[i] . b[j], both contiguous along k; at most 8 rows of a.
   void (*dot)(int64_t rows, int64_t columns, int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* b,
               int64_t b_stride, float* sums, int64_t sums_stride);

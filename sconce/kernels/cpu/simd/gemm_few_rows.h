@@ -145,10 +145,11 @@ void axpy_rows_of(const AxpyArgs<T>& args) {
       axpy_step<T, Stored, Rows, 1>(args.a + p, args.a_stride, b + p * args.b_stride, args.b_stride, columns, out.c,
                                     out.c_stride);
     }
-    for (int i = 0; i < Rows && (out.bias || out.residual || out.clamp); i++) {
+    for (int i = 0; i < Rows && (out.bias || out.row_bias || out.residual || out.clamp); i++) {
       for (int64_t j = 0; j < columns; j++) {
         T value = out.c[i * out.c_stride + j];
         if (out.bias) value += out.bias[j0 + j];
+        if (out.row_bias) value += out.row_bias[i];
         if (out.residual) value += out.residual[i * out.residual_stride + j0 + j];
         if (out.clamp) {
           if (value < out.lo) value = out.lo;
@@ -231,7 +232,6 @@ constexpr GemmTable<T> make_gemm_table() {
   table.pack_taps = pack_taps<T>;
   table.copy_rows = copy_rows<T>;
   table.store_rows = store_rows<T>;
-  table.gather_runs = gather_runs<T>;
   table.dot = dot<T>;
   table.axpy = axpy<T>;
   if constexpr (masks) table.small = small<T>;

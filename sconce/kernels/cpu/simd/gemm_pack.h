@@ -140,13 +140,6 @@ void store_rows_of(const T* from, int64_t from_stride, int64_t rows, int64_t col
   }
 }
 
-template <class T>
-void gather_runs(const T* from, int64_t from_stride, int64_t runs, int64_t length, T* to) {
-  for (int64_t r = 0; r < runs; r++, from += from_stride, to += length) {
-    for (int64_t i = 0; i < length; i += lanes<T>) store(to + i, load(from + i));
-  }
-}
-
 // Calls f with a null pointer of the type that `storage` means to a table of T.
 template <class T, class F>
 GEMM_INLINE void with_storage(GemmStorage storage, F f) {

@@ -11,12 +11,13 @@ enum class GemmStorage : uint8_t { native, bfloat16, float16 };
 
 // Where a tile goes and what happens to it on the way, in registers:
 //   c = clamp((accumulate ? c : 0) + sum of products + bias + residual, lo, hi)
-// Every pointer is at the tile's first element. bias has one value a column.
+// Every pointer is at the tile's first element. bias has one value a column, row_bias one a row.
 template <class T>
 struct TileOutput {
   T* c;
   int64_t c_stride;
   const T* bias = nullptr;
+  const T* row_bias = nullptr;
   const T* residual = nullptr;
   int64_t residual_stride = 0;
   T lo = 0, hi = 0;
@@ -126,9 +127,6 @@ struct GemmTable {
   // Rounds `rows` x `columns` values into storage, both contiguous along columns.
   void (*store_rows)(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
                      int64_t c_stride);
-  // Copies `runs` runs of `length` elements, `from_stride` apart, one after the other. Reads up to a vector beyond a
-  // run and writes up to a vector beyond the last one.
-  void (*gather_runs)(const T* from, int64_t from_stride, int64_t runs, int64_t length, T* to);
   void (*dot)(const DotArgs<T>& args);
   void (*axpy)(const AxpyArgs<T>& args);
   void (*small)(const SmallArgs<T>& args);  // null where vectors have no masks

@@ -52,6 +52,11 @@ GEMM_INLINE void finish_tile(Vec<T> (&acc)[Rows][Count], const TileOutput<T>& ou
       GEMM_UNROLL for (int i = 0; i < Rows; i++) acc[i][j] += bias;
     }
   }
+  if (out.row_bias) {
+    GEMM_UNROLL for (int i = 0; i < Rows; i++) {
+      GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] += broadcast(out.row_bias[i]);
+    }
+  }
   if (out.residual) {
     GEMM_UNROLL for (int i = 0; i < Rows; i++) {
       GEMM_UNROLL for (int j = 0; j < Count; j++) {
