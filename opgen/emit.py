@@ -64,8 +64,9 @@ def _name(a):
 class Family:
     """The operators of one table file."""
 
-    def __init__(self, name, operators, schemas_by_name, families):
+    def __init__(self, name, operators, schemas_by_name, families, pointwise_names):
         self.name, self.operators, self.schemas, self.families = name, operators, schemas_by_name, families
+        self.pointwise_names = pointwise_names
         self.entries = []
         for op in operators:
             if op.entry not in self.entries:
@@ -170,6 +171,8 @@ class Family:
                '#include "sconce/dispatch/box.h"', '#include "sconce/dispatch/registry.h"',
                '#include "sconce/dispatch/script.h"', '#include "sconce/dispatch/glue.h"',
                '#include "sconce/kernels/pointwise.h"', '#include "sconce/kernels/reduce.h"']
+        if any(e.kind == "pointwise" and e.get("absent") for e in self.entries):
+            out.append('#include "sconce/dispatch/script_limits.h"')
         out += [f'#include "sconce/generated/{name}.h"' for name in self._families_called(kernels)]
         if self.pointwise:
             out.append(f'#include "sconce/generated/{self.name}_loops_list.h"')
@@ -339,7 +342,7 @@ class Family:
                        f"{param_bits}, {integral}}};")
             out.append(f"{indent}const Tensor* in[] = {{{', '.join('&' + cpp.identifier(n) for n in tensors)}}};")
             if loop.params:
-                values = ", ".join(_scalar(entry.schema.argument(n)) for n in loop.params)
+                values = ", ".join(self._number(entry, n) for n in loop.params)
                 out.append(f"{indent}const Scalar numbers[] = {{{values}}};")
             numbers = "numbers" if loop.params else "nullptr"
             if op.form == "function":
@@ -357,6 +360,15 @@ class Family:
             spots = " and ".join("'{}'" for _, a in params if a.type in ("str", "str?"))
             out.append(f'  fail("no rule for these arguments{": " + spots if spots else ""}"{", " + given if given else ""});')
         return out
+
+    def _number(self, entry, name):
+        """A number argument as a Scalar; `absent` says what an optional one is where it is None."""
+        a = entry.schema.argument(name)
+        if name not in entry.get("absent", {}):
+            return _scalar(a)
+        absent = self._script(entry, "absent", lambda: script.translate_expression(
+            entry.data["absent"][name], entry.schema.arguments, self.schemas)[0])
+        return f"{_name(a)}.has_value() ? Scalar(*{_name(a)}) : Scalar({absent})"
 
     def _reduce(self, op, params, written):
         return self._checks(op) + reductions.glue(op, params, written, self)
@@ -450,11 +462,36 @@ class Family:
     def _compound(self, op, params, written):
         entry = op.entry
         if op.form != "function":
+            direct = self._forwarded(op, params, written)
+            if direct:
+                return self._checks(op) + [f"  {direct};"]
             plain = [_name(a) for _, a in params if not (op.form == "out" and a.written)]
             return self._through_copy(op, params, written, f"sconce::{cpp.function_name(entry.schema.name)}({', '.join(plain)})")
         lines = self._script(entry, "body", lambda: script.translate_body(
             entry.data["body"], entry.schema.arguments, self.schemas, entry.schema.returns))
         return self._checks(op) + lines
+
+    def _forwarded(self, op, params, written):
+        """The in-place or out= form of an alias, a body that only calls a pointwise operator on the same tensor: that
+        operator's form, without a copy. None where there is none."""
+        entry = op.entry
+        arguments = entry.schema.arguments
+        first = arguments[0].name
+        call = script.only_call(entry.data["body"])
+        if call is None or call.name not in self.pointwise_names or len(written) != 1 or call.first != first:
+            return None
+        schemas = self.schemas.get(call.name + "_" if op.form == "inplace" else call.name, [])
+        if op.form == "out":
+            schemas = [s for s in schemas if s.overload.endswith("out") and len(s.returns) == 1]
+        if not schemas:
+            return None
+        text = self._script(entry, "body", lambda: script.translate_expression(call.text, arguments, self.schemas)[0])
+        before = f"sconce::{cpp.function_name(call.name)}("
+        if not text.startswith(before):
+            return None
+        if op.form == "inplace":
+            return f"sconce::{cpp.function_name(call.name + '_')}({text[len(before):]}"
+        return f"sconce::{cpp.identifier(call.name)}_out({_name(params[written[0]][1])}, {text[len(before):]}"
 
     def _through_copy(self, op, params, written, call):
         """In-place and out= forms of operators that make their own results."""
@@ -542,8 +579,10 @@ def _pointwise_loops(entry):
             entry.fail("a case needs 'when'", "case")
         expr, overrides = (text, {}) if isinstance(text, str) else (text.get("default", ""), {k: v for k, v in text.items() if k != "default"})
         masks = data.get("masks", [])
-        inputs = [(a.name, "bool" if a.name in masks else "common") for a in entry.schema.arguments if a.type == "Tensor"]
         texts = " ".join([expr] + list(overrides.values()))
+        # An optional tensor is an operand of the cases that read it.
+        inputs = [(a.name, "bool" if a.name in masks else "common") for a in entry.schema.arguments
+                  if a.type == "Tensor" or (a.type == "Tensor?" and _mentions(texts, a.name))]
         params = [a.name for a in entry.schema.arguments
                   if a.type.rstrip("?") in ("Scalar", "float", "int", "bool") and (_mentions(texts, a.name) or a.name in data.get("promote", []))]
         name = entry.cpp_name + (f"_{number}" if cases else "")
@@ -564,13 +603,14 @@ def generate(entries, operators):
         schemas_by_name.setdefault(op.schema.name, []).append(op.schema)
         for function in (cpp.function_name(op.schema.name), cpp.identifier(op.schema.name) + "_out"):
             families_by_function.setdefault(function, set()).add(op.entry.family)
+    pointwise_names = {e.schema.name for e in entries if e.kind == "pointwise"}
     names = list(dict.fromkeys(e.family for e in entries))
     files = {}
     families = []
     try:
         for name in names:
             families.append(Family(name, [o for o in operators if o.entry.family == name], schemas_by_name,
-                                   families_by_function))
+                                   families_by_function, pointwise_names))
         for family in families:
             base = f"sconce/generated/{family.name}"
             files[base + ".h"] = ("header", family.header())

@@ -9,7 +9,8 @@ An expression is Python syntax over an operator's tensors and numbers:
 
     + - * / // % **   // is floor division, % its remainder, ** is pow; / is for floats and complex numbers only
     & | ^ ~ << >>     integers and bools; & | ^ ~ of comparisons too
-    inf nan pi        constants
+    inf nan pi        constants, where no argument has that name
+    complex(a, b)     of two real parts, in expressions for complex numbers
 
 A comparison used as a number is 1 or 0, a number used as a condition is true unless 0. What depends on numbers only is
 computed once, before the loop. Note [Groups] in sconce/tensor/loop.h says what a loop is given.
@@ -77,7 +78,10 @@ def _functions():
     add("signbit", 1, {"int", "float"}, kind="mask")
     add("fmod remainder floor_div trunc_div", 2, {"int", "float"}, heavy=True)
     add("pow", 2, {"int", "float", "complex"}, heavy=True)
-    add("gcd", 2, {"int"}, heavy=True)
+    add("gcd lcm", 2, {"int"}, heavy=True)
+    add("logaddexp", 2, {"complex"}, heavy=True)
+    add("complex", 2, {"complex"})
+    add("mantissa_of exponent_of", 1, f)
     add("conj real imag angle sgn", 1, {"int", "float", "complex"})
     table["angle"].heavy = True
     table["sqrt"].heavy = table["rsqrt"].heavy = False
@@ -94,7 +98,7 @@ def _functions():
 FUNCTIONS = _functions()
 REAL_OF_COMPLEX = {"abs", "real", "imag", "angle"}
 # What complex loops compute with vectors; anything else makes them go element by element.
-VECTOR_COMPLEX = {"fma", "conj", "real", "imag", "isnan", "isinf", "isfinite", "narrow", "where"}
+VECTOR_COMPLEX = {"fma", "conj", "real", "imag", "complex", "isnan", "isinf", "isfinite", "narrow", "where"}
 INTEGER_DIVISIONS = {"fmod", "remainder", "floor_div", "trunc_div"}
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
@@ -231,6 +235,14 @@ class _Translator:
 
     def part(self):
         return "F32" if self.compute == "c64" else "F64"
+
+    def literal_part(self, x):
+        """x as the real or imaginary part of a complex number."""
+        if x.kind == "literal":
+            return self.literal(x.text) if self.scalar else f"splat<{self.part()}>({self.literal(x.text)})"
+        if x.kind != "real":
+            self.fail("the parts of complex() are real numbers: real(x), imag(x), abs(x) or literals")
+        return x.text
 
     def operand(self, x, other):
         """As value, but a literal beside a vector stays a plain number."""
@@ -373,6 +385,12 @@ class _Translator:
                 return args[0]
             self.narrows = True
             return _Text(f"narrow({self.value(args[0])}, narrow_mode)", "value", False)
+        if name == "nextafter" and self.compute == "f32":  # the next number of the result's dtype
+            self.heavy = self.narrows = True
+            return _Text(f"nextafter({self.value(args[0])}, {self.value(args[1])}, narrow_mode)", "value", False)
+        if name == "complex":
+            parts = [self.literal_part(a) for a in args]
+            return _Text(f"Z({', '.join(parts)})", "value", constant)
         if self.cls == "int" and name in ("floor", "ceil", "trunc", "round", "conj", "real"):
             return args[0]
         self.heavy = self.heavy or function.heavy
@@ -505,7 +523,7 @@ def _check(op):
         fail(f"at most {MAX_PARAMS - 1} numbers, got {len(op.params)}")
     names = [n for n, _ in op.inputs] + list(op.params)
     for name in names:
-        if not name.isidentifier() or name in _CONSTANTS or names.count(name) > 1:
+        if not name.isidentifier() or names.count(name) > 1:
             fail(f"'{name}' cannot be the name of an operand")
     for _, kind in op.inputs:
         if kind not in ("common", "bool"):

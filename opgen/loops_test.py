@@ -38,6 +38,19 @@ class Translation(unittest.TestCase):
         self.assertEqual(body(op("self + other * other", types=["bool"]), "u8"),
                          "put_mask(out, ((self | (other & other)) != 0));")
 
+    def test_complex_numbers_of_two_parts(self):
+        swap = op("complex(imag(self), real(self))", ["self"], types=["complex"])
+        self.assertEqual(body(swap, "c64"), "put_complex(out, Z(Z(imag(self), real(self))));")
+
+    def test_neighbours_are_those_of_the_result(self):
+        near = op("nextafter(self, other)")
+        self.assertEqual(body(near), "put(out, nextafter(self, other, narrow_mode));")
+        self.assertEqual(body(near, "f64"), "put(out, nextafter(self, other));")
+
+    def test_arguments_hide_constants(self):
+        text = compile_loops(op("where(isnan(self), nan, self)", ["self"], ["nan"]))["f32"].text
+        self.assertIn("select<F32>(isnan(self), nan, self)", text)
+
     def test_parameters_are_computed_once(self):
         text = compile_loops(op("self * (1 - p) + exp(p) * p", ["self"], ["p"]))["f32"].text
         before, inside = text.split("for (")

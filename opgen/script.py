@@ -10,6 +10,7 @@ the types. An optional argument is used as its value where the text has shown th
 """
 
 import ast
+from dataclasses import dataclass
 
 from . import cpp
 
@@ -20,7 +21,7 @@ _UNARY = {ast.USub: "neg", ast.Invert: "invert"}
 # Functions of sconce::script that are not operators of the table.
 BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_shapes", "wrap_dim", "all_dims", "prod",
             "result_type", "is_floating_point", "is_complex", "is_integral", "default_dtype", "abs", "sum", "pool_size", "conv_size",
-            "list_of", "inverse_permutation"}
+            "list_of", "inverse_permutation", "largest"}
 # Functions of numbers, for entries of kind scalar.
 NUMBER_FUNCTIONS = {"int", "float", "bool", "abs", "min", "max", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "ceil",
                     "floor", "fmod", "int_pow", "range_length"}
@@ -519,6 +520,31 @@ class Translator:
         if isinstance(node, ast.Constant) and node.value is None:
             return "{}"
         return self.expr(node)
+
+
+@dataclass
+class OnlyCall:
+    """The call that a body consists of: `return name(first, ...)`."""
+
+    name: str
+    first: str  # the name of its first argument, or None where that is an expression
+    text: str
+
+
+def only_call(text):
+    """OnlyCall of a body of one line, else None."""
+    try:
+        body = ast.parse(text.strip("\n")).body
+    except SyntaxError:
+        return None
+    if len(body) != 1 or not isinstance(body[0], ast.Return) or not isinstance(body[0].value, ast.Call):
+        return None
+    call = body[0].value
+    name = ast.unparse(call.func).removeprefix("torch.")
+    if not name.isidentifier() or not call.args:
+        return None
+    first = call.args[0].id if isinstance(call.args[0], ast.Name) else None
+    return OnlyCall(name, first, ast.unparse(call))
 
 
 def translate_body(text, arguments, schemas_by_name, returns):

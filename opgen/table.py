@@ -50,7 +50,7 @@ KEYS = {
     "identity": ((str, dict), {"reduce"}),
     "merge": (dict, {"reduce"}),
     "finish": ((str, dict, list), {"reduce"}),
-    "absent": (dict, {"reduce"}),
+    "absent": (dict, {"pointwise", "reduce"}),
     "empty": (str, {"reduce"}),
     "dims": (str, {"reduce"}),
     "loops": (str, {"reduce"}),
