@@ -104,6 +104,14 @@ emit("erf_large", "log2(erfc(x)), 0.92 < x < 4", lambda x: mp.log(mp.erfc(x), 2)
 emit("erf_exp2", "2^r, |r| < 1/2", lambda r: mp.mpf(2)**r, lambda r: mp.mpf(2)**-r, "-0.5", "0.5", 5, None)
 emit("erf_large", "log(erfc(x)), 0.92 < x < 6", lambda x: mp.log(mp.erfc(x)),
      lambda x: mp.erfc(x) / mp.erf(x), "0.92", "6", None, 21)
+# erfc(x) = exp(-x^2) p(t) / (1 + 2 x): nearly constant factors; float in double, where 2^-30 is enough
+def erfc_ratio(x):
+    return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
+
+
+for name, high, degree in (("erfc_ratio_single", "10.2", 11), ("erfc_ratio", "27.3", 23)):
+    emit(name, f"exp(x^2) erfc(x) (1 + 2 x) in (x - 3.75) / (x + 3.75), 0 <= x < {high}", erfc_ratio,
+         lambda x: 1 / erfc_ratio(x), 0, high, None, degree, lambda x: (x - mp.mpf("3.75")) / (x + mp.mpf("3.75")))
 quarter = mp.pi / 4 * mp.mpf("1.01")
 emit("sin_tail", "(sin(x) - x) / x^3 in x^2, x < pi/4", lambda x: (mp.sin(x) - x) / x**3,
      lambda x: x**3 / mp.sin(x), tiny, quarter, 3, 6, square)

@@ -245,7 +245,7 @@ static C128 sqrt(C128 a) {
 static C128 pow(C128 a, C128 b) {
   if (b.re == 0 && b.im == 0) return {1, 0};
   if (a.re == 0 && a.im == 0) {
-    return b.im == 0 && b.re > 0 ? C128(0, 0) : C128(__builtin_nan(""), __builtin_nan(""));
+    return b.re > 0 ? C128(0, 0) : C128(__builtin_nan(""), __builtin_nan(""));
   }
   const C128 l = log(a);
   const C128 e = b * l;
@@ -255,10 +255,11 @@ static C128 sinh(C128 a) {
   return {libm::sinh(a.re) * libm::cos(a.im), a.im == 0 ? a.im : libm::cosh(a.re) * libm::sin(a.im)};
 }
 static C128 cosh(C128 a) {
-  return {libm::cosh(a.re) * libm::cos(a.im),
-          a.im == 0 || a.re == 0 ? a.re * a.im : libm::sinh(a.re) * libm::sin(a.im)};
+  const double zero = __builtin_signbit(a.re) == __builtin_signbit(a.im) ? 0.0 : -0.0;
+  return {libm::cosh(a.re) * libm::cos(a.im), a.im == 0 || a.re == 0 ? zero : libm::sinh(a.re) * libm::sin(a.im)};
 }
 static C128 tanh(C128 a) {
+  if (__builtin_isfinite(a.re) && !__builtin_isfinite(a.im)) return {__builtin_nan(""), __builtin_nan("")};
   if (__builtin_fabs(a.re) > 20) {  // sinh^2 overflows long after tanh is 1
     const double e = libm::exp(-2 * __builtin_fabs(a.re));
     const double im = __builtin_isfinite(a.im) ? 4 * libm::sin(a.im) * libm::cos(a.im) * e : 0;
@@ -281,31 +282,50 @@ static double asinh_real(double x) {
       a > 0x1p100 ? libm::log(a) + 0x1.62e42fefa39efp-1 : libm::log1p(a + a * a / (1 + __builtin_sqrt(a * a + 1)));
   return __builtin_copysign(r, x);
 }
+// Whether one part is infinite and the other is no NaN.
+static bool is_endless(C128 a) {
+  return a.re == a.re && a.im == a.im && !(__builtin_isfinite(a.re) && __builtin_isfinite(a.im));
+}
 static C128 acos(C128 a) {
+  if (is_endless(a) || __builtin_isinf(a.im)) {
+    return {libm::atan2(__builtin_fabs(a.im), a.re), __builtin_copysign(__builtin_inf(), -a.im)};
+  }
   const C128 p = sqrt(C128(1 - a.re, -a.im)), q = sqrt(C128(1 + a.re, a.im));
   return {2 * libm::atan2(p.re, q.re), asinh_real(q.re * p.im - q.im * p.re)};
 }
 static C128 asin(C128 a) {
+  if (is_endless(a)) {
+    const double angle = libm::atan2(__builtin_fabs(a.re), __builtin_fabs(a.im));
+    return {__builtin_copysign(angle, a.re), __builtin_copysign(__builtin_inf(), a.im)};
+  }
   const C128 p = sqrt(C128(1 - a.re, -a.im)), q = sqrt(C128(1 + a.re, a.im));
   return {libm::atan2(a.re, p.re * q.re - p.im * q.im), asinh_real(p.re * q.im - p.im * q.re)};
 }
 static C128 asinh(C128 a) { return over_i(asin(times_i(a))); }
 static C128 acosh(C128 a) {
+  if (is_endless(a) || __builtin_isinf(a.im)) {
+    return {__builtin_inf(), __builtin_copysign(libm::atan2(__builtin_fabs(a.im), a.re), a.im)};
+  }
   const C128 p = sqrt(C128(a.re - 1, a.im)), q = sqrt(C128(a.re + 1, a.im));
   return {asinh_real(p.re * q.re + p.im * q.im), 2 * libm::atan2(p.im, q.re)};
 }
 static C128 atanh(C128 a) {
-  const double x = a.re, y = a.im;
+  const double x = __builtin_fabs(a.re), y = a.im;
+  if (__builtin_isinf(x) || __builtin_isinf(y)) {
+    const double im = __builtin_copysign(0x1.921fb54442d18p0, y);
+    return {__builtin_copysign(0.0, a.re), y == y ? im : y};
+  }
   const double y2 = y * y, below = 1 - x;
   const double re = 0.25 * libm::log1p(4 * x / (below * below + y2));
   const double im = 0.5 * libm::atan2(2 * y, below * (1 + x) - y2);
-  return {re, im};
+  return {__builtin_copysign(re, a.re), im};
 }
 static C128 atan(C128 a) { return over_i(atanh(times_i(a))); }
-static C128 log2(C128 a) { return log(a) * 0x1.71547652b82fep0; }
-static C128 log10(C128 a) { return log(a) * 0x1.bcb7b1526e50ep-2; }
+static C128 log2(C128 a) { return log(a) / 0x1.62e42fefa39efp-1; }
+static C128 log10(C128 a) { return log(a) / 0x1.26bb1bbb55516p1; }
 static C128 log1p(C128 a) {
-  const double re = 0.5 * libm::log1p(a.re * (2 + a.re) + a.im * a.im);
+  const bool near = a.re > -0.5 && a.re < 2 && __builtin_fabs(a.im) < 2;  // where the sum would lose digits
+  const double re = near ? 0.5 * libm::log1p(a.re * (2 + a.re) + a.im * a.im) : libm::log(libm::hypot(1 + a.re, a.im));
   return {re, libm::atan2(a.im, 1 + a.re)};
 }
 static C128 expm1(C128 a) {
@@ -348,6 +368,19 @@ SCONCE_COMPLEX_FUNCTION(asinh)
 SCONCE_COMPLEX_FUNCTION(acosh)
 SCONCE_COMPLEX_FUNCTION(atanh)
 #undef SCONCE_COMPLEX_FUNCTION
+// log(exp(a) + exp(b)) from the one with the larger real part.
+[[maybe_unused]] static C128 logaddexp(C128 a, C128 b) {
+  const C128 large = a.re > b.re ? a : b, small = a.re > b.re ? b : a;
+  if (a.re != a.re || b.re != b.re) return {__builtin_nan(""), __builtin_nan("")};
+  if (large.re == small.re && !__builtin_isfinite(large.re)) {
+    return large.re < 0 ? small : complex128::log(complex128::exp(small) + complex128::exp(large));
+  }
+  return large + complex128::log1p(complex128::exp(small - large));
+}
+[[maybe_unused]] static C64 logaddexp(C64 a, C64 b) {
+  const C128 r = logaddexp(C128(a.re, a.im), C128(b.re, b.im));
+  return {static_cast<float>(r.re), static_cast<float>(r.im)};
+}
 [[maybe_unused]] static C128 pow(C128 a, C128 b) { return complex128::pow(a, b); }
 [[maybe_unused]] static C64 pow(C64 a, C64 b) {
   const C128 r = complex128::pow(C128(a.re, a.im), C128(b.re, b.im));

@@ -6,8 +6,9 @@
 //
 // Largest errors in units of the last place (math_test.cpp checks them):
 //   exp, exp2 1.2, expm1 2.5, log 1, log1p 2, tanh 1.5, erf 1.5, sin and cos 2, tan 3.5, asin, acos 2.5, atan,
-//   atan2 3.2, sinh, cosh 3, asinh, acosh, atanh 4, pow, log2 and log10 of float 0.51, pow of double 1.2, fmod exact.
-// Through libm, element by element: double log2, log10, hypot; erfc; nextafter; double pow at v2.
+//   atan2 3.2, sinh, cosh 3, asinh, acosh, atanh 4, pow, erfc, log2 and log10 of float 0.51, pow of double 1.2, erfc of
+//   double 3, hypot 1.1, fmod and nextafter exact.
+// Through libm, element by element: double log2, log10; double pow and erfc at v2.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"
@@ -22,8 +23,6 @@ float sinf(float) noexcept;
 float cosf(float) noexcept;
 float tanf(float) noexcept;
 float fmodf(float, float) noexcept;
-float erfcf(float) noexcept;
-float nextafterf(float, float) noexcept;
 double sin(double) noexcept;
 double cos(double) noexcept;
 double tan(double) noexcept;
@@ -32,8 +31,6 @@ double erfc(double) noexcept;
 double pow(double, double) noexcept;
 double log2(double) noexcept;
 double log10(double) noexcept;
-double hypot(double, double) noexcept;
-double nextafter(double, double) noexcept;
 }
 }  // namespace libm
 
@@ -288,6 +285,29 @@ SCONCE_VEC F64 erf_(F64 x) {
   const F64 large = 1 - (expm1_reduced(r) + 1) * power_of_two(n);
   return copysign(a >= 0.925 ? large : small, x);
 }
+// erfc of a number that is not negative, in double; `lost` is what its square lost in rounding.
+template <int N>
+SCONCE_VEC F64 erfc_positive(F64 a, F64 square, F64 lost, const double (&c)[N]) {
+  const F64 p = polynomial((a - 3.75) / (a + 3.75), c) / (1 + 2 * a);
+  return exp_(-square) * fma(-lost, p, p);
+}
+SCONCE_VEC F64 erfc_in_double(F64 a) { return erfc_positive(a, a * a, F64{}, erfc_ratio_single_f64); }  // of a float
+SCONCE_VEC F32 erfc_(F32 x) {
+  const F32 a = limit(abs(x), 0, 11);
+  const F32 r = narrow_to_float(erfc_in_double(widen_low(a)), erfc_in_double(widen_high(a)));
+  return signbit(x) ? 2 - r : r;
+}
+#if SCONCE_ISA == 2  // the square in twice the precision needs fma
+SCONCE_BY_LIBM_1(erfc, F64, erfc)
+SCONCE_VEC F64 erfc_(F64 x) { return erfc_by_libm(x); }
+#else
+SCONCE_VEC F64 erfc_(F64 x) {
+  const F64 a = limit(abs(x), 0, 28);
+  const F64 square = a * a;
+  const F64 r = erfc_positive(a, square, fma(a, a, -square), erfc_ratio_f64);
+  return signbit(x) ? 2 - r : r;
+}
+#endif
 template <class V>
 SCONCE_VEC V sinh_(V x) {
   using T = typename Lane<V>::T;
@@ -602,11 +622,16 @@ SCONCE_VEC V floor_div_(V a, V b) {
 
 SCONCE_BY_LIBM_1(log2, F64, log2)
 SCONCE_BY_LIBM_1(log10, F64, log10)
-SCONCE_BY_LIBM_1(erfc, F32, erfcf)
-SCONCE_BY_LIBM_1(erfc, F64, erfc)
-SCONCE_BY_LIBM_2(hypot, F64, hypot)
-SCONCE_BY_LIBM_2(nextafter, F32, nextafterf)
-SCONCE_BY_LIBM_2(nextafter, F64, nextafter)
+
+// The neighbour of x in the direction of y: one more or less as an integer.
+template <class V>
+SCONCE_VEC V nextafter_(V x, V y, typename Lane<V>::T least, int step) {
+  const auto away = (y > x) == (x > 0);
+  V r = as_float(as_bits(x) + (away ? typename Lane<V>::Bits{} + step : typename Lane<V>::Bits{} - step));
+  r = x == 0 ? copysign(splat<V>(least), y) : r;
+  r = x == y ? y : r;
+  return ((x != x) | (y != y)) ? x + y : r;
+}
 
 // --- the names that others use --------------------------------------------------------------------------------------
 
@@ -634,12 +659,11 @@ SCONCE_MATH_1(asinh, asinh_)
 SCONCE_MATH_1(acosh, acosh_)
 SCONCE_MATH_1(atanh, atanh_)
 SCONCE_MATH_1(erf, erf_)
-SCONCE_MATH_1(erfc, erfc_by_libm)
+SCONCE_MATH_1(erfc, erfc_)
 SCONCE_MATH_2(atan2, atan2_)
 SCONCE_MATH_2(fmod, fmod_)
 SCONCE_MATH_2(remainder, remainder_)
 SCONCE_MATH_2(floor_div, floor_div_)
-SCONCE_MATH_2(nextafter, nextafter_by_libm)
 #undef SCONCE_MATH_1
 #undef SCONCE_MATH_2
 
@@ -654,7 +678,17 @@ SCONCE_VEC F32 hypot(F32 x, F32 y) {
   const F32 r = narrow_to_float(sqrt(a * a + c * c), sqrt(b * b + d * d));
   return (isinf(x) | isinf(y)) ? infinity<F32>() : r;
 }
-SCONCE_VEC F64 hypot(F64 x, F64 y) { return hypot_by_libm(x, y); }
+// Scaled by a power of two where squares would overflow or vanish.
+SCONCE_VEC F64 hypot(F64 x, F64 y) {
+  const F64 a = abs(x), b = abs(y);
+  const F64 large = a > b ? a : b, small = a > b ? b : a;
+  const F64 s = large > 0x1p500 ? splat<F64>(0x1p-600) : (large < 0x1p-450 ? splat<F64>(0x1p600) : splat<F64>(1));
+  const F64 p = large * s, q = small * s;
+  const F64 r = sqrt(fma(p, p, q * q)) / s;
+  return (isinf(x) | isinf(y)) ? infinity<F64>() : (((x != x) | (y != y)) ? x + y : r);
+}
+SCONCE_VEC F32 nextafter(F32 x, F32 y) { return nextafter_(x, y, 0x1p-149f, 1); }
+SCONCE_VEC F64 nextafter(F64 x, F64 y) { return nextafter_(x, y, 0x1p-1074, 1); }
 SCONCE_VEC F32 trunc_div(F32 a, F32 b) { return trunc(a / b); }
 SCONCE_VEC F64 trunc_div(F64 a, F64 b) { return trunc(a / b); }
 SCONCE_VEC F32 rsqrt(F32 x) { return 1 / sqrt(x); }

@@ -80,6 +80,21 @@ constexpr double erf_large_f64[] = {
     0x1.70eb34cda4ec9p-28,  -0x1.cd370f24c9bbcp-32, 0x1.7281db2f8801ep-36,  -0x1.02537e5723419p-41,
     -0x1.86a1c3a9a0d19p-47, 0x1.7e69058dc49a6p-51,
 };
+// exp(x^2) erfc(x) (1 + 2 x) in (x - 3.75) / (x + 3.75), 0 <= x < 10.2: relative error 2^-30.4
+constexpr double erfc_ratio_single_f64[] = {
+    0x1.3ccda0b63ad13p+0,  -0x1.1f3674847da4ep-3, 0x1.d5f2300f64a50p-9,  0x1.51009d8cbe736p-4,
+    -0x1.bda962af5b579p-4, 0x1.7a1f643847c9cp-4,  -0x1.e0bbfd3d2f253p-5, 0x1.cfc3ebf2e3d6ap-6,
+    -0x1.423b5a4e22fd7p-7, 0x1.e15ec9258d34bp-10, 0x1.0f41deb1d3538p-11, -0x1.a0760603bc71dp-13,
+};
+// exp(x^2) erfc(x) (1 + 2 x) in (x - 3.75) / (x + 3.75), 0 <= x < 27.3: relative error 2^-59.3
+constexpr double erfc_ratio_f64[] = {
+    0x1.3ccda0b5d5dc2p+0,  -0x1.1f367683f89a6p-3,  0x1.d5f2948159730p-9,   0x1.510169d09676ap-4,
+    -0x1.bda9309a27cb2p-4, 0x1.7a14188a9b44fp-4,   -0x1.e0d0fa6e25b2ap-5,  0x1.d0b0037d4b7a2p-6,
+    -0x1.3f603c2c6b3bdp-7, 0x1.cc3a0e8172ca5p-10,  0x1.33fb1dd442dd7p-12,  -0x1.303fa882dea70p-12,
+    0x1.b145309b062ddp-15, 0x1.778d6a2d34727p-16,  -0x1.80126ca331ec1p-17, -0x1.05c83cf5050dcp-20,
+    0x1.d73223b8032b1p-20, -0x1.cb0d03d588e8fp-25, -0x1.19d9d592b3258p-22, 0x1.374b4a6300ab3p-26,
+    0x1.5b2ff86f0f27ap-25, 0x1.1a148a9273456p-33,  -0x1.504a0de293786p-28, -0x1.002b2860ed301p-30,
+};
 // (sin(x) - x) / x^3 in x^2, x < pi/4: relative error 2^-37.4
 constexpr float sin_tail_f32[] = {
     -0x1.5555560000000p-3f,

@@ -115,6 +115,53 @@ SCONCE_VEC F32 narrow(F32 x, int64_t mode) {
   return x;
 }
 
+// The neighbour in the result's dtype. x is a number of that dtype.
+SCONCE_VEC F32 nextafter(F32 x, F32 y, int64_t mode) {
+  if (mode == static_cast<int64_t>(Narrow::bfloat16)) return nextafter_(x, y, 0x1p-133f, 0x10000);
+  if (mode != static_cast<int64_t>(Narrow::float16)) return nextafter(x, y);
+  // Below 2^-14 neighbours of float16 have one distance; a step from infinity leads to the largest number.
+  const F32 a = abs(x);
+  const F32 up = splat<F32>(0x1p-24f), direct = nextafter_(x, y, 0x1p-24f, 0x2000);
+  const auto dense = (a < 0x1p-14f) | ((a == 0x1p-14f) & ((y > x) != (x > 0)));
+  F32 r = (dense & (x != y)) ? (y > x ? x + up : x - up) : direct;
+  r = (isinf(x) & (x != y)) ? copysign(splat<F32>(65504), x) : r;
+  return ((x != x) | (y != y)) ? x + y : r;
+}
+
+// x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1; what has no such parts is its own mantissa, with exponent 0.
+SCONCE_VEC F32 has_exponent(F32 x, I32& special, I32& shift) {
+  special = (x == 0) | ~isfinite(x);
+  const I32 denormal = abs(x) < 0x1p-126f;
+  shift = denormal ? I32{} + 24 : I32{};
+  return denormal ? x * 0x1p24f : x;
+}
+SCONCE_VEC F64 has_exponent(F64 x, I64& special, I64& shift) {
+  special = (x == 0) | ~isfinite(x);
+  const I64 denormal = abs(x) < 0x1p-1022;
+  shift = denormal ? I64{} + 54 : I64{};
+  return denormal ? x * 0x1p54 : x;
+}
+SCONCE_VEC F32 mantissa_of(F32 x) {
+  I32 special, shift;
+  const F32 y = has_exponent(x, special, shift);
+  return special ? x : as_float((as_bits(y) & ~0x7f800000) | 0x3f000000);
+}
+SCONCE_VEC F64 mantissa_of(F64 x) {
+  I64 special, shift;
+  const F64 y = has_exponent(x, special, shift);
+  return special ? x : as_float((as_bits(y) & ~0x7ff0000000000000) | 0x3fe0000000000000);
+}
+SCONCE_VEC F32 exponent_of(F32 x) {
+  I32 special, shift;
+  const F32 y = has_exponent(x, special, shift);
+  return special ? F32{} : to_float(((as_bits(y) >> 23) & 0xff) - 126 - shift);
+}
+SCONCE_VEC F64 exponent_of(F64 x) {
+  I64 special, shift;
+  const F64 y = has_exponent(x, special, shift);
+  return special ? F64{} : small_to_float((I64)(((U64)as_bits(y) >> 52) & 0x7ff) - 1022 - shift);
+}
+
 // 0 for 0 and NaN.
 template <class V>
 SCONCE_VEC V sign(V x) {
@@ -235,5 +282,18 @@ static __attribute__((noinline)) V integer_gcd(V a, V b) {
 }
 SCONCE_VEC I32 gcd(I32 a, I32 b) { return integer_gcd(a, b); }
 SCONCE_VEC I64 gcd(I64 a, I64 b) { return integer_gcd(a, b); }
+
+// The least common multiple, wrapping around; 0 beside 0.
+template <class V>
+static __attribute__((noinline)) V integer_lcm(V a, V b) {
+  V r = integer_gcd(a, b);
+  for (int i = 0; i < lanes<V>; ++i) {
+    const auto part = r[i] == 0 || r[i] == -1 ? 0 : a[i] / r[i];
+    r[i] = part * b[i];
+  }
+  return abs(r);
+}
+SCONCE_VEC I32 lcm(I32 a, I32 b) { return integer_lcm(a, b); }
+SCONCE_VEC I64 lcm(I64 a, I64 b) { return integer_lcm(a, b); }
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE
