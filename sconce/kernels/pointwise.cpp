@@ -49,6 +49,16 @@ Param to_param(const Scalar& s) {
 
 bool is_floating_rule(DTypeRule rule) { return rule == DTypeRule::floating || rule == DTypeRule::wide; }
 
+// A number that takes part in promotion becomes one of the common dtype: -1 beside uint8 is 255.
+int64_t wrapped(int64_t v, DType common) {
+  switch (common) {
+    case DType::uint8: return static_cast<uint8_t>(v);
+    case DType::int8: return static_cast<int8_t>(v);
+    case DType::int16: return static_cast<int16_t>(v);
+    default: return v;
+  }
+}
+
 DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {
   const PointwiseLoops& loops = *rule.loops;
   DType common;
@@ -118,7 +128,10 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
                   dtype_legacy_name(common));
   const DType result = result_dtype(loops, common);
   Param params[kMaxLoopParams];
-  for (int i = 0; i < loops.params; ++i) params[i] = to_param(numbers[i]);
+  for (int i = 0; i < loops.params; ++i) {
+    params[i] = to_param(numbers[i]);
+    if (rule.promoting_params >> i & 1) params[i].integer = wrapped(params[i].integer, common);
+  }
 
   // Sizes
   Dims sizes(in[0]->sizes());
