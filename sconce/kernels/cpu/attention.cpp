@@ -34,6 +34,16 @@ namespace {
 constexpr int64_t kQueries = 64, kKeys = 256;
 constexpr int64_t kMostQueries = 1024;  // of one task
 
+// bfloat16 keys and values are packed as float32, to meet float32 queries and weights.
+const MatrixKernels& float_kernels() {
+  static const MatrixKernels kernels = [] {
+    MatrixKernels k = matrix_kernels();
+    k.bf16 = nullptr;
+    return k;
+  }();
+  return kernels;
+}
+
 DType compute_dtype(DType t) { return t == DType::float64 ? DType::float64 : DType::float32; }
 
 // A [length, width] matrix of one head.
@@ -93,8 +103,8 @@ struct Forward {
     T* values = scratch.take<T>(count * value_width);
     T *largest = scratch.take<T>(count), *sums = scratch.take<T>(count);
     T* scores = scratch.take<T>(std::min(kQueries, count) * kKeys);
-    void* packed_keys = scratch.take_bytes(packed_b_bytes(dtype, width, kKeys));
-    void* packed_values = scratch.take_bytes(packed_b_bytes(dtype, kKeys, value_width));
+    void* packed_keys = scratch.take_bytes(packed_b_bytes(dtype, width, kKeys, float_kernels()));
+    void* packed_values = scratch.take_bytes(packed_b_bytes(dtype, kKeys, value_width, float_kernels()));
     load_rows<T>(queries, q, dtype, first, count, width, static_cast<T>(args.scale));
     std::fill(values, values + count * value_width, T(0));
     std::fill(largest, largest + count, -std::numeric_limits<T>::infinity());
@@ -103,8 +113,8 @@ struct Forward {
     const int64_t key_end = args.causal ? std::min(keys, first + count) : keys;
     for (int64_t key = 0; key < key_end; key += kKeys) {
       const int64_t n = std::min(kKeys, key_end - key);
-      pack_b(dtype, width, n, {k.data + key * k.row * item, k.column, k.row}, packed_keys);
-      pack_b(dtype, n, value_width, {v.data + key * v.row * item, v.row, v.column}, packed_values);
+      pack_b(dtype, width, n, {k.data + key * k.row * item, k.column, k.row}, packed_keys, float_kernels());
+      pack_b(dtype, n, value_width, {v.data + key * v.row * item, v.row, v.column}, packed_values, float_kernels());
       for (int64_t row = 0; row < count; row += kQueries) {
         const int64_t rows = std::min(kQueries, count - row), query = first + row;
         if (args.causal && query + rows <= key) continue;
