@@ -1,5 +1,4 @@
-// Medians, the k-th smallest element, the most frequent one: each line along a dim is gathered, and an order made among
-// its indices, where NaN counts as the largest.
+// Medians, the k-th smallest element, the most frequent one, of each line along a dim. NaN counts as the largest.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,8 +7,11 @@
 #include <vector>
 
 #include "sconce/base/error.h"
-#include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/cpu/lines.h"
+#include "sconce/kernels/cpu/ordering.h"
+#include "sconce/kernels/cpu/selection.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
@@ -25,18 +27,34 @@ bool before(T a, T b) {
   return is_nan(b) ? !is_nan(a) : a < b;
 }
 
-// A line and the working memory to order it.
+constexpr int64_t kShort = 4096;  // lines up to here are partitioned as indices
+
+template <class T>
+constexpr DType kDType = std::is_same_v<T, float>    ? DType::float32
+                         : std::is_same_v<T, double> ? DType::float64
+                                                     : DType::int64;
+
+// A line and the working memory to order it. Of equal elements, a short line gives the one that PyTorch finds, a long
+// one the first.
 template <class T>
 struct Line {
-  std::vector<T> values;
+  const T* values;
+  int64_t n;
   std::vector<int64_t> order;
 
   void reset() {
-    order.resize(values.size());
+    order.resize(static_cast<size_t>(n));
     std::iota(order.begin(), order.end(), 0);
+  }
+  int64_t smallest_of_many(int64_t k) const {
+    const auto key = cpu::select_key(values, n, k, false);
+    int64_t at = 0;
+    while (cpu::Key<T>::of(values[at]) != key) ++at;
+    return at;
   }
   // Index of the k-th smallest, from 0.
   int64_t smallest(int64_t k) {
+    if (n > kShort) return smallest_of_many(k);
     reset();
     std::nth_element(order.begin(), order.begin() + k, order.end(),
                      [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
@@ -44,10 +62,11 @@ struct Line {
   }
   // The same by quickselect with the median of three as pivot: of equal elements the one that PyTorch's kthvalue finds.
   int64_t smallest_by_partition(int64_t k) {
+    if (n > kShort) return smallest_of_many(k);
     reset();
     const auto greater = [&](int64_t a, int64_t b) { return before(values[order[b]], values[order[a]]); };
     const auto exchange = [&](int64_t a, int64_t b) { std::swap(order[a], order[b]); };
-    int64_t low = 0, high = static_cast<int64_t>(values.size()) - 1;
+    int64_t low = 0, high = n - 1;
     while (high > low) {
       if (high == low + 1) {
         if (greater(low, high)) exchange(low, high);
@@ -73,56 +92,62 @@ struct Line {
     return order[static_cast<size_t>(k)];
   }
   int64_t median(bool skip_nan) {
-    const auto n = static_cast<int64_t>(values.size());
-    int64_t nans = 0, first = 0;
-    for (int64_t i = n - 1; i >= 0; --i) {
-      if (is_nan(values[i])) ++nans, first = i;
+    int64_t nans = 0;
+    for (int64_t i = 0; i < n; ++i) nans += is_nan(values[i]);
+    if (nans > 0 && (!skip_nan || nans == n)) {
+      int64_t first = 0;
+      while (!is_nan(values[first])) ++first;
+      return first;
     }
-    if (nans > 0 && (!skip_nan || nans == n)) return first;
     return smallest((n - nans - 1) / 2);
   }
-  int64_t mode() {
-    reset();
-    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
-    int64_t best = order[0], most = 0, run = 0;
-    for (size_t i = 0; i < order.size(); ++i) {
-      run = i > 0 && values[order[i]] == values[order[i - 1]] ? run + 1 : 1;
-      if (run > most) most = run, best = order[i];
+  // The last of its run in sorted order.
+  template <class Order>
+  int64_t longest_run(const Order& at) const {
+    int64_t best = at(0), most = 0, run = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      run = i > 0 && values[at(i)] == values[at(i - 1)] ? run + 1 : 1;
+      if (run > most) most = run, best = at(i);
     }
     return best;
   }
+  int64_t mode() {
+    if (n > kShort) {
+      Scratch scratch;
+      const uint64_t* words = cpu::order_line(values, kDType<T>, n, false, scratch);
+      return longest_run([&](int64_t i) { return static_cast<int64_t>(words[i] & 0xffffffff); });
+    }
+    reset();
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
+    return longest_run([&](int64_t i) { return order[static_cast<size_t>(i)]; });
+  }
 };
 
+// `values` and, where defined, `indices` get what pick(line) says of each line along dim.
 template <class Choose>
-void choose(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices, Choose pick) {
+void choose(const Tensor& self, int64_t dim, Tensor values, Tensor indices, Choose pick) {
   if (values.numel() == 0) return;
   SCONCE_CHECK_AS(not_implemented, !is_complex(self.dtype()), "order statistics are not implemented for '{}'",
                   dtype_legacy_name(self.dtype()));
-  const DType compute = category(self.dtype()) < Category::floating ? DType::int64 : DType::float64;
-  const Tensor x = contiguous_tensor(to_dtype(self, compute));
-  const Tensor y = empty_tensor(values.sizes(), compute);
   dim = wrap_dim(dim, self.dim());
-  int64_t outer = 1, n = 1, inner = 1;
-  for (int64_t d = 0; d < self.dim(); ++d) (d < dim ? outer : d == dim ? n : inner) *= self.sizes()[d];
-  const auto run = [&]<class T>() {
-    parallel_for(outer * inner, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
-      Line<T> line;
-      line.values.resize(static_cast<size_t>(n));
-      for (int64_t t = begin; t < end; ++t) {
-        const T* from = x.data<T>() + t / inner * n * inner + t % inner;
-        for (int64_t k = 0; k < n; ++k) line.values[static_cast<size_t>(k)] = from[k * inner];
-        const int64_t at = pick(line);
-        y.data<T>()[t] = line.values[static_cast<size_t>(at)];
-        if (indices.defined()) indices.data<int64_t>()[t] = at;
-      }
-    });
-  };
-  if (compute == DType::int64) {
-    run.template operator()<int64_t>();
-  } else {
-    run.template operator()<double>();
+  if (values.dim() < self.dim()) {
+    values = any_device::unsqueeze(values, dim);
+    if (indices.defined()) indices = any_device::unsqueeze(indices, dim);
   }
-  copy_tensor(values, y);
+  const int64_t n = self.dim() == 0 ? 1 : self.sizes()[static_cast<size_t>(dim)];
+  const auto run = [&]<class T>() {
+    const cpu::LineOperand outs[] = {{values, kDType<T>}, {indices, DType::int64}};
+    cpu::for_lines({self, kDType<T>}, dim, {outs, indices.defined() ? 2u : 1u}, 4096,
+                   [&](const void* in, void* const* out) {
+                     Line<T> line{static_cast<const T*>(in), n, {}};
+                     const int64_t at = pick(line);
+                     *static_cast<T*>(out[0]) = line.values[at];
+                     if (out[1]) *static_cast<int64_t*>(out[1]) = at;
+                   });
+  };
+  if (category(self.dtype()) < Category::floating) return run.template operator()<int64_t>();
+  if (self.dtype() == DType::float64) return run.template operator()<double>();
+  run.template operator()<float>();
 }
 
 std::array<OutSpec, 2> chosen_spec(const char* name, const Tensor& self, int64_t dim, bool keepdim) {

@@ -1,0 +1,161 @@
+// topk along a dim. A few of many come from a heap, behind a vector scan that skips what cannot enter it; more from a
+// partition. Of equal elements, short lines give those that the standard library's partial sorts leave in front.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/lines.h"
+#include "sconce/kernels/cpu/ordering.h"
+#include "sconce/kernels/cpu/selection.h"
+#include "sconce/kernels/cpu/threshold_kernels.h"
+#include "sconce/tensor/strides.h"
+
+namespace sconce {
+
+const ThresholdKernels& threshold_kernels() {
+  switch (cpu_level()) {
+    case 2:
+      return v2::threshold_kernels;
+    case 3:
+      return v3::threshold_kernels;
+    default:
+      return v4::threshold_kernels;
+  }
+}
+
+namespace cpu {
+namespace {
+
+constexpr int64_t kShort = 4096;  // lines up to here are partitioned as pairs
+
+template <class T>
+struct Pair {
+  T value;
+  int64_t index;
+};
+
+// Does a come before b? NaN is the largest.
+template <class T, bool largest>
+struct Before {
+  bool operator()(const Pair<T>& a, const Pair<T>& b) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      const bool nan_a = a.value != a.value, nan_b = b.value != b.value;
+      if (nan_a || nan_b) return largest ? nan_a && !nan_b : !nan_a && nan_b;
+    }
+    return largest ? a.value > b.value : a.value < b.value;
+  }
+};
+
+template <class T, bool largest>
+void top_by_heap(const T* x, int64_t n, int64_t k, Pair<T>* heap) {
+  const Before<T, largest> before;
+  const int kind = std::is_same_v<T, float> ? 0 : std::is_same_v<T, double> ? 1 : 2;
+  const ThresholdKernels::Next next = largest ? threshold_kernels().above[kind] : threshold_kernels().below[kind];
+  for (int64_t i = 0; i < k; ++i) heap[i] = {x[i], i};
+  std::make_heap(heap, heap + k, before);
+  for (int64_t i = next(x, k, n, &heap[0].value); i < n; i = next(x, i, n, &heap[0].value)) {
+    const int64_t end = std::min(i + 64, n);
+    for (; i < end; ++i) {
+      heap[k] = {x[i], i};
+      if (before(heap[k], heap[0])) std::pop_heap(heap, heap + k + 1, before);
+    }
+  }
+  std::sort_heap(heap, heap + k, before);
+}
+
+template <class T, bool largest>
+void top_by_partition(const T* x, int64_t n, int64_t k, bool sorted, Pair<T>* pairs) {
+  const Before<T, largest> before;
+  for (int64_t i = 0; i < n; ++i) pairs[i] = {x[i], i};
+  std::nth_element(pairs, pairs + k - 1, pairs + n, before);
+  if (sorted) std::sort(pairs, pairs + k - 1, before);
+}
+
+// Long lines: the k-th key first, then all that come before it, and the first of those that equal it.
+template <class T>
+void top_by_key(const T* x, int64_t n, int64_t k, bool largest, T* values, int64_t* indices) {
+  int64_t below = 0;
+  const auto limit = select_key(x, n, k - 1, largest, &below);
+  Scratch scratch;
+  T* chosen = scratch.take<T>(k);
+  auto* place = scratch.take<int64_t>(k);
+  int64_t m = 0, equal = k - below;
+  for (int64_t i = 0; i < n && m < k; ++i) {
+    const auto key = Key<T>::of(x[i]);
+    const bool take = (largest ? key > limit : key < limit) || (key == limit && equal-- > 0);
+    chosen[m] = x[i];
+    place[m] = i;
+    m += take;
+  }
+  constexpr DType dtype = std::is_same_v<T, float>    ? DType::float32
+                          : std::is_same_v<T, double> ? DType::float64
+                                                      : DType::int64;
+  const uint64_t* order = order_line(chosen, dtype, k, largest, scratch);
+  for (int64_t i = 0; i < k; ++i) {
+    values[i] = chosen[order[i] & 0xffffffff];
+    indices[i] = place[order[i] & 0xffffffff];
+  }
+}
+
+template <class T, bool largest>
+void top(const T* x, int64_t n, int64_t k, bool sorted, T* values, int64_t* indices) {
+  const bool few = k * 64 <= n;
+  if (!few && n > kShort) return top_by_key(x, n, k, largest, values, indices);
+  Scratch scratch;
+  auto* pairs = scratch.take<Pair<T>>(few ? k + 1 : n);
+  if (few) {
+    top_by_heap<T, largest>(x, n, k, pairs);
+  } else {
+    top_by_partition<T, largest>(x, n, k, sorted, pairs);
+  }
+  for (int64_t i = 0; i < k; ++i) {
+    values[i] = pairs[i].value;
+    indices[i] = pairs[i].index;
+  }
+}
+
+}  // namespace
+
+void topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted, const Tensor& values,
+          const Tensor& indices) {
+  if (values.numel() == 0) return;
+  if (self.dim() == 0) {
+    copy_tensor(values, self);
+    *indices.data<int64_t>() = 0;
+    return;
+  }
+  dim = wrap_dim(dim, self.dim());
+  const int64_t n = self.sizes()[static_cast<size_t>(dim)];
+  const auto run = [&]<class T>(DType compute) {
+    const LineOperand outs[] = {{values, compute}, {indices, DType::int64}};
+    for_lines({self, compute}, dim, outs, 8192, [&](const void* in, void* const* out) {
+      (largest ? top<T, true> : top<T, false>)(static_cast<const T*>(in), n, k, sorted, static_cast<T*>(out[0]),
+                                               static_cast<int64_t*>(out[1]));
+    });
+  };
+  if (self.dtype() == DType::float64) return run.template operator()<double>(DType::float64);
+  if (is_floating(self.dtype())) return run.template operator()<float>(DType::float32);
+  run.template operator()<int64_t>(DType::int64);
+}
+
+}  // namespace cpu
+
+namespace any_device {
+
+std::array<OutSpec, 2> topk_spec(const Tensor& self, int64_t k, int64_t dim, bool, bool) {
+  dim = wrap_dim(dim, self.dim());
+  Dims sizes(self.sizes());
+  const int64_t n = self.dim() == 0 ? 1 : sizes[static_cast<size_t>(dim)];
+  SCONCE_CHECK(k >= 0 && k <= n, "selected index k out of range: {} of {}", k, n);
+  SCONCE_CHECK(!is_complex(self.dtype()), "topk does not support complex dtypes on CPU, got {}",
+               dtype_name(self.dtype()));
+  SCONCE_CHECK(self.dtype() != DType::bool_, "topk does not support bool dtypes on CPU");
+  if (self.dim() > 0) sizes[static_cast<size_t>(dim)] = k;
+  return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, DType::int64}};
+}
+
+}  // namespace any_device
+}  // namespace sconce

@@ -1,0 +1,236 @@
+// Distinct elements and distinct slices. NaN equals nothing, so each one is kept.
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/fill.h"
+#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/kernels/cpu/ordering.h"
+#include "sconce/kernels/cpu/sort_keys.h"
+#include "sconce/tensor/strides.h"
+
+namespace sconce {
+namespace {
+
+using Results = std::tuple<Tensor, Tensor, Tensor>;
+
+constexpr int64_t kMaxCounts = 1 << 20;  // a table of counts this large is worth its memory traffic
+
+void check_input(const Tensor& self, const char* name) {
+  SCONCE_CHECK_AS(not_implemented, !self.is_meta(),
+                  "{}: the result's size depends on values, which a meta tensor does not have", name);
+  SCONCE_CHECK_AS(not_implemented, !is_complex(self.dtype()), "\"{}\" not implemented for '{}'", name,
+                  dtype_legacy_name(self.dtype()));
+}
+
+Tensor empty_indices(IntList sizes) { return empty_tensor(sizes, DType::int64); }
+template <class T>
+Tensor vector_of(const std::vector<T>& from, DType dtype) {
+  Tensor out = empty_tensor({static_cast<int64_t>(from.size())}, dtype);
+  if (!from.empty()) std::memcpy(out.data(), from.data(), from.size() * sizeof(T));
+  return out;
+}
+
+// Integers in a narrow range are counted in a table. Returns false when the range is too wide.
+template <class T>
+bool unique_by_table(const T* x, int64_t n, const Tensor& inverse, bool counts, Tensor* values, Tensor* counted) {
+  T low = x[0], high = x[0];
+  for (int64_t i = 1; i < n; ++i) {
+    low = std::min(low, x[i]);
+    high = std::max(high, x[i]);
+  }
+  const uint64_t span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  if (span >= static_cast<uint64_t>(std::min<int64_t>(kMaxCounts, 8 * n + 256))) return false;
+  const auto place = [&](T v) { return static_cast<size_t>(static_cast<uint64_t>(v) - static_cast<uint64_t>(low)); };
+  std::vector<int64_t> table(static_cast<size_t>(span) + 1);
+  for (int64_t i = 0; i < n; ++i) ++table[place(x[i])];
+  int64_t m = 0;
+  for (int64_t c : table) m += c > 0;
+  *values = empty_tensor({m}, values->dtype());
+  if (counts) *counted = empty_indices({m});
+  int64_t at = 0;
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (table[i] == 0) continue;
+    values->data<T>()[at] = static_cast<T>(static_cast<uint64_t>(low) + i);
+    if (counts) counted->data<int64_t>()[at] = table[i];
+    table[i] = at++;
+  }
+  if (inverse.defined()) {
+    parallel_for(n, 16384, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) inverse.data<int64_t>()[i] = table[place(x[i])];
+    });
+  }
+  return true;
+}
+
+template <class T>
+void unique_by_order(const T* x, int64_t n, const Tensor& inverse, bool counts, Tensor* values, Tensor* counted) {
+  Scratch scratch;
+  const uint64_t* words = cpu::order_line(x, values->dtype(), n, false, scratch);
+  const auto at = [&](int64_t i) { return static_cast<int64_t>(words[i] & 0xffffffff); };
+  std::vector<T> found;
+  std::vector<int64_t> starts;
+  T last{};
+  for (int64_t i = 0; i < n; ++i) {
+    const T v = x[at(i)];
+    if (i == 0 || widened(v) != widened(last)) {
+      found.push_back(v);
+      if (counts) starts.push_back(i);
+    }
+    last = v;
+    if (inverse.defined()) inverse.data<int64_t>()[at(i)] = static_cast<int64_t>(found.size()) - 1;
+  }
+  *values = vector_of(found, values->dtype());
+  if (!counts) return;
+  starts.push_back(n);
+  for (size_t i = 0; i + 1 < starts.size(); ++i) starts[i] = starts[i + 1] - starts[i];
+  starts.pop_back();
+  *counted = vector_of(starts, DType::int64);
+}
+
+Results unique_elements(const Tensor& self, bool return_inverse, bool return_counts) {
+  check_input(self, "unique");
+  const Tensor x = contiguous_tensor(self);
+  const int64_t n = x.numel();
+  Tensor values = empty_tensor({0}, self.dtype()), inverse, counts = empty_indices({0});
+  if (return_inverse) inverse = empty_indices(self.sizes());
+  if (n > 0) {
+    cpu::visit_ordered(self.dtype(), [&]<class T>() {
+      if constexpr (std::is_same_v<T, bool>) {  // as bytes
+        Tensor bytes = empty_tensor({0}, DType::uint8);
+        unique_by_table(x.data<uint8_t>(), n, inverse, return_counts, &bytes, &counts);
+        values = to_dtype(bytes, DType::bool_);
+        return;
+      } else {
+        if constexpr (std::is_integral_v<T>) {
+          if (unique_by_table(x.data<T>(), n, inverse, return_counts, &values, &counts)) return;
+        }
+        unique_by_order(x.data<T>(), n, inverse, return_counts, &values, &counts);
+      }
+    });
+  }
+  return {values, inverse.defined() ? inverse : empty_indices({0}), counts};
+}
+
+// Rows that differ from the one before, in the order `rows`.
+Results gather_rows(const Tensor& flat, const std::vector<int64_t>& rows, const Tensor& moved, int64_t dim) {
+  const int64_t n = flat.sizes()[0], width = flat.sizes()[1];
+  const Tensor inverse = empty_indices({n});
+  std::vector<int64_t> first, counts;
+  cpu::visit_ordered(flat.dtype(), [&]<class T>() {
+    const T* data = flat.data<T>();
+    const auto equal = [&](int64_t a, int64_t b) {
+      for (int64_t k = 0; k < width; ++k) {
+        if (!(widened(data[a * width + k]) == widened(data[b * width + k]))) return false;
+      }
+      return true;
+    };
+    for (int64_t i = 0; i < n; ++i) {
+      if (i == 0 || !equal(rows[static_cast<size_t>(i)], first.back())) {
+        first.push_back(rows[static_cast<size_t>(i)]);
+        counts.push_back(0);
+      }
+      ++counts.back();
+      inverse.data<int64_t>()[rows[static_cast<size_t>(i)]] = static_cast<int64_t>(first.size()) - 1;
+    }
+  });
+  Dims sizes(moved.sizes());
+  sizes[0] = static_cast<int64_t>(first.size());
+  const Tensor out = empty_tensor(sizes, flat.dtype());
+  const size_t bytes = static_cast<size_t>(width) * flat.item_size();
+  for (size_t i = 0; i < first.size() && bytes > 0; ++i)
+    std::memcpy(out.data<char>() + i * bytes, flat.data<char>() + static_cast<size_t>(first[i]) * bytes, bytes);
+  Dims back;  // dimension 0 becomes `dim`
+  for (int64_t d = 0; d < out.dim(); ++d) back.push_back(d < dim ? d + 1 : d == dim ? 0 : d);
+  return {any_device::permute(out, back), inverse, vector_of(counts, DType::int64)};
+}
+
+Results unique_slices(const Tensor& self, int64_t dim, bool consecutive) {
+  check_input(self, "unique_dim");
+  SCONCE_CHECK_AS(index, self.dim() > 0, "Dimension specified as {} but tensor has no dimensions", dim);
+  dim = wrap_dim(dim, self.dim());
+  const int64_t n = self.sizes()[static_cast<size_t>(dim)];
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    SCONCE_CHECK(d == dim || self.sizes()[static_cast<size_t>(d)] > 0,
+                 "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: {}",
+                 self.sizes());
+  }
+  if (n == 0) return {empty_tensor(self.sizes(), self.dtype()), empty_indices({0}), empty_indices({0})};
+  Dims front{dim};
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (d != dim) front.push_back(d);
+  }
+  const Tensor moved = contiguous_tensor(any_device::permute(self, front));
+  const int64_t width = moved.numel() / n;
+  const Tensor flat = any_device::view(moved, {n, width});
+  std::vector<int64_t> rows(static_cast<size_t>(n));
+  std::iota(rows.begin(), rows.end(), 0);
+  if (!consecutive) {
+    cpu::visit_ordered(self.dtype(), [&]<class T>() {
+      const T* data = flat.data<T>();
+      std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
+        for (int64_t k = 0; k < width; ++k) {
+          const auto x = widened(data[a * width + k]), y = widened(data[b * width + k]);
+          if (x < y) return true;
+          if (x > y) return false;
+        }
+        return false;
+      });
+    });
+  }
+  return gather_rows(flat, rows, moved, dim);
+}
+
+Results unique_runs(const Tensor& self, bool return_inverse, bool return_counts) {
+  check_input(self, "unique");
+  const Tensor x = contiguous_tensor(self);
+  const int64_t n = x.numel();
+  Tensor values = empty_tensor({0}, self.dtype()), inverse = empty_indices({0}), counts = empty_indices({0});
+  if (return_inverse) inverse = empty_indices(self.sizes());
+  cpu::visit_ordered(self.dtype(), [&]<class T>() {
+    const T* data = x.data<T>();
+    const auto starts = [&](int64_t i) { return i == 0 || !(widened(data[i]) == widened(data[i - 1])); };
+    int64_t m = 0;
+    for (int64_t i = 0; i < n; ++i) m += starts(i);
+    values = empty_tensor({m}, self.dtype());
+    if (return_counts) {
+      counts = empty_indices({m});
+      fill_tensor(counts, 0);
+    }
+    int64_t at = -1;
+    for (int64_t i = 0; i < n; ++i) {
+      if (starts(i)) values.data<T>()[++at] = data[i];
+      if (return_inverse) inverse.data<int64_t>()[i] = at;
+      if (return_counts) ++counts.data<int64_t>()[at];
+    }
+  });
+  return {values, inverse, counts};
+}
+
+}  // namespace
+
+namespace any_device {
+
+std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool, bool return_inverse) {
+  auto [values, inverse, counts] = unique_elements(self, return_inverse, false);
+  return {values, inverse};
+}
+Results _unique2(const Tensor& self, bool, bool return_inverse, bool return_counts) {
+  return unique_elements(self, return_inverse, return_counts);
+}
+Results unique_dim(const Tensor& self, int64_t dim, bool, bool, bool) { return unique_slices(self, dim, false); }
+Results unique_dim_consecutive(const Tensor& self, int64_t dim, bool, bool) { return unique_slices(self, dim, true); }
+Results unique_consecutive(const Tensor& self, bool return_inverse, bool return_counts, std::optional<int64_t> dim) {
+  if (dim && !(self.dim() == 1 && *dim == 0)) return unique_slices(self, *dim, true);
+  return unique_runs(self, return_inverse, return_counts);
+}
+
+}  // namespace any_device
+}  // namespace sconce
