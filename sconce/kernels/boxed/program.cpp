@@ -1,0 +1,52 @@
+// What programs do around their tensors: assertions, printing, sizes as lists.
+#include <cstdio>
+
+#include "sconce/dispatch/registry.h"
+#include "sconce/tensor/strides.h"
+#include "sconce/types/value.h"
+
+namespace sconce::boxed {
+namespace {
+
+void check_range(const Value* args) {
+  const Scalar size = args[0].to_scalar();
+  const int64_t low = args[1].is_none() ? INT64_MIN : args[1].to_int(),
+                high = args[2].is_none() ? INT64_MAX : args[2].to_int();
+  SCONCE_CHECK(low <= high, "Max must be greater than or equal to min. Got min={} max={}", low, high);
+  SCONCE_CHECK(static_cast<double>(low) <= size.to_double() && size.to_double() <= static_cast<double>(high),
+               "Invalid value range for {} between [{}, {}].", size.to_string(), low, high);
+}
+
+}  // namespace
+
+void infer_size(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = Value(IntList(broadcast_sizes(args[0].to_list().ints(), args[1].to_list().ints())));
+}
+void size_if_not_equal(const Op&, KeySet, Value* args, Value* returns) {
+  if (args[0].to_list().ints() == args[1].to_list().ints())
+    returns[0] = Value();
+  else
+    returns[0] = std::move(args[0]);
+}
+void unwrap_optional(const Op&, KeySet, Value* args, Value* returns) {
+  SCONCE_CHECK(!args[0].is_none(), "Unwrapping null optional");
+  returns[0] = std::move(args[0]);
+}
+void device_from_name(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = parse_device(args[0].to_string_ref());
+}
+void device_with_index(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = parse_device(args[0].to_string_ref() + ":" + std::to_string(args[1].to_int()));
+}
+void print_line(const Op&, KeySet, Value* args, Value*) { std::printf("%s\n", args[0].to_string_ref().c_str()); }
+void assert_scalar(const Op&, KeySet, Value* args, Value*) {
+  SCONCE_CHECK(args[0].to_scalar().to_bool(), "{}", args[1].to_string_ref());
+}
+void constrain_range(const Op&, KeySet, Value* args, Value*) { check_range(args); }
+void constrain_range_for_size(const Op&, KeySet, Value* args, Value*) {
+  SCONCE_CHECK(args[2].is_none() || args[2].to_int() > 2,
+               "Max value to constrain_range_for_size must be greater than 2. got: {}", args[2].to_int());
+  check_range(args);
+}
+
+}  // namespace sconce::boxed
