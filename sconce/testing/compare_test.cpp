@@ -150,5 +150,18 @@ TEST(CompareRules, QrUpToSigns) {
       compare_outputs(Rule::qr, args, {matrix(2, 2, {-1, 0, 0, 1}), matrix(2, 2, {2, 1, 0, 3})}, expected, false));
 }
 
+// A = [[1, 2], [4, 2]]: LU of A exchanges rows, that of its transpose does not have to.
+TEST(CompareRules, DeterminantFromEitherFactorisation) {
+  const auto pivots = [](int32_t a, int32_t b) { return Value(tensor_of<int32_t>(DType::int32, {2}, {a, b})); };
+  const Value det = tensor_of<double>(DType::float64, {}, {-6});
+  const std::vector<Value> args{matrix(2, 2, {1, 2, 4, 2})};
+  const std::vector<Value> plain{det, matrix(2, 2, {4, 2, 0.25, 1.5}), pivots(2, 2)};
+  const std::vector<Value> transposed{det, matrix(2, 2, {2, 2, 0.5, 3}), pivots(2, 2)};
+  const std::vector<Value> wrong{det, matrix(2, 2, {4, 2, 0.25, 1.5}), pivots(1, 2)};
+  EXPECT_FALSE(compare_outputs(Rule::determinant, args, transposed, plain, false));
+  EXPECT_FALSE(compare_outputs(Rule::determinant, args, plain, transposed, false));
+  EXPECT_TRUE(compare_outputs(Rule::determinant, args, wrong, plain, false));
+}
+
 }  // namespace
 }  // namespace sconce::testing

@@ -1,5 +1,6 @@
 // A = L L^H (or U^H U) for positive-definite matrices, and solving with the factor.
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
@@ -17,7 +18,6 @@ std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper, bo
   if (self.is_meta()) return {L, info};
   std::fill_n(info.data<Int>(), info.numel(), 0);
   if (L.numel() == 0) return {L, info};
-  lapack::require(op);
   if (upper)
     clear_below(L);
   else
@@ -26,7 +26,7 @@ std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper, bo
     const Int order = to_int(n);
     for_matrices(info.numel(), static_cast<double>(n) * n * n / 3, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        info.data<Int>()[i] = lapack::Routines<T>::potrf(upper ? 'U' : 'L', order, L.data<T>() + i * n * n, order);
+        info.data<Int>()[i] = Factor<T>::potrf(upper ? 'U' : 'L', order, L.data<T>() + i * n * n, order);
       }
     });
   });
@@ -52,15 +52,14 @@ Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper) {
   const int64_t n = self.size(-2), columns = self.size(-1);
   const Tensor X = copy_columns(self, with_sizes(batch, n, columns));
   if (X.is_meta() || X.numel() == 0) return X;
-  lapack::require(op);
   visit_lapack(self.dtype(), op, [&]<class T>() {
     const Columns factors(input2, batch);
     const Int order = to_int(n), count = to_int(columns), ld = to_int(factors.ld());
     for_matrices(X.numel() / (n * columns), 2.0 * static_cast<double>(n) * n * columns,
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
-                     lapack::Routines<T>::potrs(upper ? 'U' : 'L', order, count, factors.at<T>(i), ld,
-                                                X.data<T>() + i * n * columns, order);
+                     Factor<T>::potrs(upper ? 'U' : 'L', order, count, factors.at<T>(i), ld,
+                                      X.data<T>() + i * n * columns, order);
                    }
                  });
   });
@@ -78,14 +77,13 @@ Tensor cholesky_inverse(const Tensor& self, bool upper) {
   const int64_t n = self.size(-1);
   const Tensor result = copy_columns(self);
   if (result.is_meta() || result.numel() == 0) return result;
-  lapack::require(op);
   const Tensor info = empty_tensor(batch_sizes(self), DType::int32);
   visit_lapack(self.dtype(), op, [&]<class T>() {
     const Int order = to_int(n);
     for_matrices(info.numel(), static_cast<double>(n) * n * n, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T* a = result.data<T>() + i * n * n;
-        info.data<Int>()[i] = lapack::Routines<T>::potri(upper ? 'U' : 'L', order, a, order);
+        info.data<Int>()[i] = Factor<T>::potri(upper ? 'U' : 'L', order, a, order);
         for (int64_t c = 0; c < n; ++c) {  // the other triangle is the mirrored one
           for (int64_t r = c + 1; r < n; ++r) {
             T &low = a[c * n + r], &high = a[r * n + c];

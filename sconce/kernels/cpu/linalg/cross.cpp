@@ -47,17 +47,28 @@ void linalg_cross(const Tensor& self, const Tensor& other, int64_t dim, const Te
     if constexpr (std::is_same_v<T, bool>) {
       fail_as(ErrorKind::not_implemented, "\"cross\" not implemented for 'Bool'");
     } else {
+      // The last of the other dimensions is the inner loop.
+      const size_t outer = sizes.empty() ? 0 : sizes.size() - 1;
+      const int64_t run = sizes.empty() ? 1 : sizes.back();
+      const int64_t step_a = sizes.empty() ? 0 : a.back(), step_b = sizes.empty() ? 0 : b.back(),
+                    step_o = sizes.empty() ? 0 : o.back();
       parallel_for(out.numel() / 3, 16384, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          int64_t at_a = 0, at_b = 0, at_o = 0, left = i;
-          for (size_t d = sizes.size(); d-- > 0;) {
+        for (int64_t i = begin; i < end;) {
+          int64_t at_a = 0, at_b = 0, at_o = 0, left = i / run;
+          for (size_t d = outer; d-- > 0;) {
             const int64_t index = left % sizes[d];
             left /= sizes[d];
             at_a += index * a[d];
             at_b += index * b[d];
             at_o += index * o[d];
           }
-          cross(self.data<T>() + at_a, sa, other.data<T>() + at_b, sb, out.data<T>() + at_o, so);
+          const int64_t first = i % run, last = std::min(run, first + end - i);
+          const T *from_a = self.data<T>() + at_a, *from_b = other.data<T>() + at_b;
+          T* to = out.data<T>() + at_o;
+          for (int64_t k = first; k < last; ++k) {
+            cross(from_a + k * step_a, sa, from_b + k * step_b, sb, to + k * step_o, so);
+          }
+          i += last - first;
         }
       });
     }

@@ -150,6 +150,8 @@ void grow(V& v, size_t n) {
 
 }  // namespace
 
+bool is_there() { return library().handle != nullptr; }
+
 void require(std::string_view op) {
   const Library& lib = library();
   SCONCE_CHECK_AS(not_implemented, lib.handle != nullptr,

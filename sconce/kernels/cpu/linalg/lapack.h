@@ -28,6 +28,8 @@ struct RealOf<std::complex<T>> {
 template <class T>
 using Real = typename RealOf<T>::type;
 
+// Looks for the library when asked first.
+bool is_there();
 // Throws Error that names `op` and the package to install when there is no LAPACK.
 void require(std::string_view op);
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/lu.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
@@ -51,13 +52,12 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& A, bool piv
   const Tensor LU = copy_columns(A), pivots = empty_tensor(with_size(batch, k), DType::int32, A.device());
   const Tensor info = zero_info(batch, A.device());
   if (A.is_meta() || A.numel() == 0) return {LU, pivots, info};
-  lapack::require("linalg.lu_factor");
   visit_lapack(A.dtype(), "linalg.lu_factor", [&]<class T>() {
     const Int rows = to_int(m), columns = to_int(n);
     for_matrices(info.numel(), static_cast<double>(m) * n * k, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         info.data<Int>()[i] =
-            lapack::Routines<T>::getrf(rows, columns, LU.data<T>() + i * m * n, rows, pivots.data<Int>() + i * k);
+            Factor<T>::getrf(rows, columns, LU.data<T>() + i * m * n, rows, pivots.data<Int>() + i * k);
       }
     });
   });
@@ -94,7 +94,6 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
   }
   if (X.is_meta() || X.numel() == 0) return X;
   check_pivots(pivots, n);
-  lapack::require(op);
   if (!left) conjugate(X);
   visit_lapack(LU.dtype(), op, [&]<class T>() {
     const Columns factors(LU, all);
@@ -103,8 +102,8 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
     const char trans = adjoint == left ? 'C' : 'N';
     for_matrices(X.numel() / (rows * columns), static_cast<double>(n) * n * count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        lapack::Routines<T>::getrs(trans, order, count, factors.at<T>(i), to_int(factors.ld()), exchanges.at<Int>(i),
-                                   X.data<T>() + i * rows * columns, order);
+        Factor<T>::getrs(trans, order, count, factors.at<T>(i), to_int(factors.ld()), exchanges.at<Int>(i),
+                         X.data<T>() + i * rows * columns, order);
       }
     });
   });

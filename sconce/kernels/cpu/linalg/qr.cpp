@@ -1,5 +1,6 @@
 // A = Q R by Householder reflections, and products with Q.
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 
 namespace sconce::any_device {
@@ -35,13 +36,12 @@ std::tuple<Tensor, Tensor> geqrf(const Tensor& self) {
   const int64_t m = self.size(-2), n = self.size(-1), k = std::min(m, n);
   const Tensor a = copy_columns(self), tau = empty_tensor(with_size(batch_sizes(self), k), self.dtype(), self.device());
   if (a.is_meta() || a.numel() == 0) return {a, tau};
-  lapack::require("torch.geqrf");
   visit_lapack(self.dtype(), "torch.geqrf", [&]<class T>() {
     const Int rows = to_int(m), columns = to_int(n);
     for_matrices(a.numel() / (m * n), 2.0 * static_cast<double>(m) * n * k, [&](int64_t begin, int64_t end) {
       lapack::Workspace<T> space;
       for (int64_t i = begin; i < end; ++i) {
-        lapack::Routines<T>::geqrf(rows, columns, a.data<T>() + i * m * n, rows, tau.data<T>() + i * k, space);
+        Factor<T>::geqrf(rows, columns, a.data<T>() + i * m * n, rows, tau.data<T>() + i * k, space);
       }
     });
   });
@@ -66,7 +66,6 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode) {
     if (Q.numel() != 0) set_identity(Q);
     return {Q, R};
   }
-  lapack::require(op);
   const Tensor a = copy_columns(A);
   visit_lapack(A.dtype(), op, [&]<class T>() {
     const Int rows = to_int(m), columns = to_int(n), reflections = to_int(k), width = to_int(q);
@@ -75,12 +74,12 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode) {
       std::vector<T> tau(static_cast<size_t>(k));
       for (int64_t i = begin; i < end; ++i) {
         T* h = a.data<T>() + i * m * n;
-        lapack::Routines<T>::geqrf(rows, columns, h, rows, tau.data(), factor);
+        Factor<T>::geqrf(rows, columns, h, rows, tau.data(), factor);
         copy_part(h, m, R.data<T>() + i * q * n, q, q, n);
         if (!with_q) continue;
         T* part = Q.data<T>() + i * m * q;
         copy_part(h, m, part, m, m, k);
-        lapack::Routines<T>::orgqr(rows, width, reflections, part, rows, tau.data(), form);
+        Factor<T>::orgqr(rows, width, reflections, part, rows, tau.data(), form);
       }
     });
   });
@@ -112,14 +111,13 @@ Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
     set_identity(Q);
     return Q;
   }
-  lapack::require(op);
   visit_lapack(input.dtype(), op, [&]<class T>() {
     const Vectors factors(tau, batch_sizes(input));
     const Int rows = to_int(m), columns = to_int(n), reflections = to_int(k);
     for_matrices(Q.numel() / (m * n), 2.0 * static_cast<double>(m) * n * k, [&](int64_t begin, int64_t end) {
       lapack::Workspace<T> space;
       for (int64_t i = begin; i < end; ++i) {
-        lapack::Routines<T>::orgqr(rows, columns, reflections, Q.data<T>() + i * m * n, rows, factors.at<T>(i), space);
+        Factor<T>::orgqr(rows, columns, reflections, Q.data<T>() + i * m * n, rows, factors.at<T>(i), space);
       }
     });
   });
@@ -157,7 +155,6 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
   const int64_t m = other.size(-2), n = other.size(-1), k = tau.size(-1);
   const Tensor C = copy_columns(other);
   if (C.is_meta() || C.numel() == 0 || k == 0) return C;
-  lapack::require(op);
   visit_lapack(self.dtype(), op, [&]<class T>() {
     const Dims batch = batch_sizes(self);
     const Columns reflections(self, batch);
@@ -166,9 +163,8 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
     for_matrices(C.numel() / (m * n), 4.0 * static_cast<double>(m) * n * k, [&](int64_t begin, int64_t end) {
       lapack::Workspace<T> space;
       for (int64_t i = begin; i < end; ++i) {
-        lapack::Routines<T>::ormqr(left ? 'L' : 'R', trans, to_int(m), to_int(n), to_int(k), reflections.at<T>(i),
-                                   to_int(reflections.ld()), factors.at<T>(i), C.data<T>() + i * m * n, to_int(m),
-                                   space);
+        Factor<T>::ormqr(left ? 'L' : 'R', trans, to_int(m), to_int(n), to_int(k), reflections.at<T>(i),
+                         to_int(reflections.ld()), factors.at<T>(i), C.data<T>() + i * m * n, to_int(m), space);
       }
     });
   });

@@ -1,5 +1,6 @@
 // Solving with triangular matrices.
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
@@ -22,7 +23,6 @@ Tensor transposed(const Tensor& t) {
 void solve(const Tensor& A, const Tensor& X, bool upper, bool transpose, bool left, bool unit, std::string_view op) {
   const int64_t rows = X.size(-2), columns = X.size(-1);
   if (X.is_meta() || X.numel() == 0) return;
-  lapack::require(op);
   const bool flip = is_by_rows(A) && !(A.stride(-2) == 1);
   visit_lapack(X.dtype(), op, [&]<class T>() {
     const Columns a(flip ? transposed(A) : A, batch_sizes(X));
@@ -31,8 +31,8 @@ void solve(const Tensor& A, const Tensor& X, bool upper, bool transpose, bool le
     const auto order = static_cast<double>(A.size(-1));
     for_matrices(X.numel() / (rows * columns), order * rows * columns, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        lapack::Routines<T>::trsm(left ? 'L' : 'R', uplo, trans, unit ? 'U' : 'N', m, n, a.at<T>(i), lda,
-                                  X.data<T>() + i * rows * columns, m);
+        Factor<T>::trsm(left ? 'L' : 'R', uplo, trans, unit ? 'U' : 'N', m, n, a.at<T>(i), lda,
+                        X.data<T>() + i * rows * columns, m);
       }
     });
   });
