@@ -38,7 +38,7 @@ const Reference kReferences[] = {
     {"cosh", std::cosh, nullptr, 3.0, 3.0},        {"tanh", std::tanh, nullptr, 1.5, 1.5},
     {"asinh", std::asinh, nullptr, 4.0, 4.0},      {"acosh", std::acosh, nullptr, 4.0, 4.0},
     {"atanh", std::atanh, nullptr, 4.0, 4.0},      {"erf", std::erf, nullptr, 1.5, 1.5},
-    {"erfc", std::erfc, nullptr, 0.51, 3.0},        {"sqrt", std::sqrt, nullptr, 0.5, 0.501, 0},
+    {"erfc", std::erfc, nullptr, 0.55, 6.0},        {"sqrt", std::sqrt, nullptr, 0.5, 0.501, 0},
     {"floor", std::floor, nullptr, 0, 0, 0},       {"ceil", std::ceil, nullptr, 0, 0, 0},
     {"trunc", std::trunc, nullptr, 0, 0, 0},       {"round", std::nearbyint, nullptr, 0, 0, 0},
     {"atan2", nullptr, std::atan2, 3.2, 3.2, 1.0}, {"pow", nullptr, std::pow, 0.51, 1.2},
