@@ -246,7 +246,7 @@ class Family:
         thunk = "nullptr"
         signature = _signature(op)
         if entry.kind == "leaf" and "boxed" in entry.data["kernel"]:
-            kernels.append((("cpu",), f"SCONCE_BOXED_KERNEL(boxed::{_boxed_name(entry)})"))
+            kernels.append((("cpu", "meta"), f"SCONCE_BOXED_KERNEL(boxed::{_boxed_name(entry)})"))
         else:
             params, result = self._typed(op)
             written = _written(op)
