@@ -49,7 +49,7 @@ Param to_param(const Scalar& s) {
 
 bool is_floating_rule(DTypeRule rule) { return rule == DTypeRule::floating || rule == DTypeRule::wide; }
 
-// A number that takes part in promotion becomes one of the common dtype: -1 beside uint8 is 255.
+// A number beside integers becomes one of their dtype: -1 is 255 for uint8.
 int64_t wrapped(int64_t v, DType common) {
   switch (common) {
     case DType::uint8: return static_cast<uint8_t>(v);
@@ -130,7 +130,7 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   Param params[kMaxLoopParams];
   for (int i = 0; i < loops.params; ++i) {
     params[i] = to_param(numbers[i]);
-    if (rule.promoting_params >> i & 1) params[i].integer = wrapped(params[i].integer, common);
+    params[i].integer = wrapped(params[i].integer, common);
   }
 
   // Sizes
