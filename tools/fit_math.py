@@ -142,6 +142,7 @@ split("ln2_f32", mp.log(2), 2, 11, "float")
 split("ln2_f64", mp.log(2), 2, 40, "double")
 print("// Numbers in twice the precision.")
 split("ln2_twice", mp.log(2), 2, 53, "double")
+split("log10_2_twice", mp.log10(2), 2, 53, "double")
 split("two_log2e_twice", 2 / mp.log(2), 2, 53, "double")
 split("two_thirds_log2e_twice", 2 / (3 * mp.log(2)), 2, 53, "double")
 print("""

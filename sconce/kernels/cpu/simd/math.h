@@ -6,9 +6,9 @@
 //
 // Largest errors in units of the last place (math_test.cpp checks them):
 //   exp, exp2 1.2, expm1 2.5, log 1, log1p 2, tanh 1.5, erf 1.5, sin and cos 2, tan 3.5, asin, acos 2.5, atan,
-//   atan2 3.2, sinh, cosh 3, asinh, acosh, atanh 4, pow, log2 and log10 of float 0.51, pow of double 1.2, erfc of
+//   atan2 3.2, sinh, cosh 3, asinh, acosh, atanh 4, pow, log2 and log10 0.51, pow of double 1.2, erfc of
 //   float 0.55, of double 6, hypot 1.1, fmod and nextafter exact.
-// Through libm, element by element: double log2, log10; double pow and erfc at v2.
+// Through libm, element by element: double log2, log10, pow and erfc at v2.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"
@@ -525,8 +525,8 @@ SCONCE_VEC Twice product(Twice a, Twice b) {
   const F64 p = a.high * b.high;
   return {p, fma(a.high, b.high, -p) + fma(a.high, b.low, a.low * b.high)};
 }
-SCONCE_VEC F64 pow_positive(F64 x, F64 y) {
-  // log2(x) = e + log2(e) 2 atanh(s), s = (m - 1) / (m + 1)
+// log2 of a positive finite number: e + log2(e) 2 atanh(s), s = (m - 1) / (m + 1).
+SCONCE_VEC Twice log2_twice(F64 x) {
   const I64 denormal = x < 0x1p-1022;
   I64 e;
   const F64 f = split_exponent(denormal ? x * 0x1p54 : x, e) - 1;
@@ -544,8 +544,10 @@ SCONCE_VEC F64 pow_positive(F64 x, F64 y) {
   const F64 ef = small_to_float(e);
   const F64 sum = ef + a.high;  // either may be the larger
   const F64 b = sum - ef;
-  const Twice l = sum_ordered(sum, (ef - (sum - b)) + (a.high - b) + a_low);
-  // 2^(y log2(x))
+  return sum_ordered(sum, (ef - (sum - b)) + (a.high - b) + a_low);
+}
+SCONCE_VEC F64 pow_positive(F64 x, F64 y) {  // 2^(y log2(x))
+  const Twice l = log2_twice(x);
   const F64 w = y * l.high;
   const F64 w_low = fma(y, l.high, -w) + y * l.low;
   const I64 inside = abs(w) < 1100;
@@ -625,8 +627,21 @@ SCONCE_VEC V floor_div_(V a, V b) {
   return b == 0 ? a / b : r;
 }
 
+#if SCONCE_ISA == 2
 SCONCE_BY_LIBM_1(log2, F64, log2)
 SCONCE_BY_LIBM_1(log10, F64, log10)
+SCONCE_VEC F64 log2_(F64 x) { return log2_by_libm(x); }
+SCONCE_VEC F64 log10_(F64 x) { return log10_by_libm(x); }
+#else
+SCONCE_VEC F64 log2_(F64 x) {
+  const Twice l = log2_twice(x);
+  return x < infinity<F64>() ? log_special(x, l.high + l.low) : x;
+}
+SCONCE_VEC F64 log10_(F64 x) {  // powers of ten come out whole
+  const Twice l = product(log2_twice(x), {splat<F64>(log10_2_twice[0]), splat<F64>(log10_2_twice[1])});
+  return x < infinity<F64>() ? log_special(x, l.high + l.low) : x;
+}
+#endif
 
 // The neighbour of x in the direction of y: one more or less as an integer.
 template <class V>
@@ -673,9 +688,9 @@ SCONCE_MATH_2(floor_div, floor_div_)
 #undef SCONCE_MATH_2
 
 SCONCE_VEC F32 log2(F32 x) { return log_by_double(x, 1, 0x1.71547652b82fep0); }
-SCONCE_VEC F64 log2(F64 x) { return log2_by_libm(x); }
+SCONCE_VEC F64 log2(F64 x) { return log2_(x); }
 SCONCE_VEC F32 log10(F32 x) { return log_by_double(x, 0x1.34413509f79ffp-2, 0x1.bcb7b1526e50ep-2); }
-SCONCE_VEC F64 log10(F64 x) { return log10_by_libm(x); }
+SCONCE_VEC F64 log10(F64 x) { return log10_(x); }
 SCONCE_VEC F32 pow(F32 x, F32 y) { return pow_(x, y); }
 SCONCE_VEC F64 pow(F64 x, F64 y) { return pow_(x, y); }
 SCONCE_VEC F32 hypot(F32 x, F32 y) {

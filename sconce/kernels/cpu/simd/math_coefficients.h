@@ -149,6 +149,7 @@ constexpr float ln2_f32[] = {0x1.62c0000000000p-1f, 0x1.217f7e0000000p-12f};
 constexpr double ln2_f64[] = {0x1.62e42fefa2000p-1, 0x1.9ef35793c7673p-41};
 // Numbers in twice the precision.
 constexpr double ln2_twice[] = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
+constexpr double log10_2_twice[] = {0x1.34413509f79fep-2, 0x1.e623e2566b02ep-55};
 constexpr double two_log2e_twice[] = {0x1.71547652b82fep+1, 0x1.777d0ffda0d24p-55};
 constexpr double two_thirds_log2e_twice[] = {0x1.ec709dc3a03fdp-1, 0x1.d27f05548af0cp-55};
 

@@ -30,7 +30,7 @@ long double remainder_python(long double a, long double b) {
 const Reference kReferences[] = {
     {"exp", std::exp, nullptr, 1.1, 1.2},          {"exp2", std::exp2, nullptr, 1.1, 1.2},
     {"expm1", std::expm1, nullptr, 2.0, 2.5},      {"log", std::log, nullptr, 1.0, 1.0},
-    {"log2", std::log2, nullptr, 0.51, 1.0},       {"log10", std::log10, nullptr, 0.51, 2.0},
+    {"log2", std::log2, nullptr, 0.51, 0.51},      {"log10", std::log10, nullptr, 0.51, 0.51, 1.5},
     {"log1p", std::log1p, nullptr, 2.0, 2.0},      {"sin", std::sin, nullptr, 2.0, 2.0},
     {"cos", std::cos, nullptr, 2.0, 2.0},          {"tan", std::tan, nullptr, 3.5, 3.5},
     {"asin", std::asin, nullptr, 2.5, 2.5},        {"acos", std::acos, nullptr, 2.5, 2.5},
@@ -38,7 +38,7 @@ const Reference kReferences[] = {
     {"cosh", std::cosh, nullptr, 3.0, 3.0},        {"tanh", std::tanh, nullptr, 1.5, 1.5},
     {"asinh", std::asinh, nullptr, 4.0, 4.0},      {"acosh", std::acosh, nullptr, 4.0, 4.0},
     {"atanh", std::atanh, nullptr, 4.0, 4.0},      {"erf", std::erf, nullptr, 1.5, 1.5},
-    {"erfc", std::erfc, nullptr, 0.55, 6.0},        {"sqrt", std::sqrt, nullptr, 0.5, 0.501, 0},
+    {"erfc", std::erfc, nullptr, 0.55, 6.0},       {"sqrt", std::sqrt, nullptr, 0.5, 0.501, 0},
     {"floor", std::floor, nullptr, 0, 0, 0},       {"ceil", std::ceil, nullptr, 0, 0, 0},
     {"trunc", std::trunc, nullptr, 0, 0, 0},       {"round", std::nearbyint, nullptr, 0, 0, 0},
     {"atan2", nullptr, std::atan2, 3.2, 3.2, 1.0}, {"pow", nullptr, std::pow, 0.51, 1.2},
