@@ -49,9 +49,8 @@ double zeta_positive(double s, double q) {
   return sum;
 }
 
-// By reflection below 0: `sine` is sin(pi x), at the precision of x's type. (Beside a pole that decides: pi x is
-// rounded.)
-double trigamma(double x, double sine) {
+// `sine` is sin(pi x), at the precision of x's type: beside a pole that decides, because pi x is rounded.
+double reflected_trigamma(double x, double sine) {
   if (x > 0) return std::isinf(x) ? 0 : zeta_positive(2, x);
   if (x == 0) return kInfinity;
   return (kPi / sine) * (kPi / sine) - zeta_positive(2, 1 - x);
@@ -95,17 +94,9 @@ double zeta(double s, double q) {
   return zeta_positive(s, q - std::floor(q)) + sign * (zeta_positive(s, std::ceil(q) - q) - zeta_positive(s, 1 - q));
 }
 
-double polygamma(double n, double x) {
-  if (n == 0) return digamma(x);
-  if (n == 1) return trigamma(x, std::sin(kPi * x));
-  const double factorial = n <= 170 ? std::tgamma(n + 1) : kInfinity;
-  return (std::fmod(n, 2) == 0 ? -factorial : factorial) * zeta(n + 1, x);
-}
+double trigamma(double x) { return reflected_trigamma(x, std::sin(kPi * x)); }
+float trigamma(float x) { return static_cast<float>(reflected_trigamma(x, std::sin(static_cast<float>(kPi) * x))); }
 
-float polygamma(float n, float x) {
-  const double wide = x;
-  return static_cast<float>(n == 1 ? trigamma(wide, std::sin(static_cast<float>(kPi) * x))
-                                   : polygamma(double{n}, wide));
-}
+double factorial(double n) { return std::tgamma(n + 1); }
 
 }  // namespace sconce::special

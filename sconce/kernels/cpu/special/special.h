@@ -7,10 +7,11 @@ namespace sconce::special {
 
 // Gamma and its relatives --------------------------------------------------------------------------------------------
 
-double lgamma(double x);               // log |gamma(x)|
-double digamma(double x);              // its derivative; NaN at the negative integers
-double polygamma(double n, double x);  // the n-th derivative of digamma, for whole n >= 0
-float polygamma(float n, float x);
+double lgamma(double x);    // log |gamma(x)|
+double digamma(double x);   // its derivative; NaN at the negative integers
+double trigamma(double x);  // the derivative of digamma
+float trigamma(float x);
+double factorial(double n);
 double zeta(double s, double q);     // Hurwitz: the sum of (q + k)^-s over k >= 0, for s > 1
 double igamma(double a, double x);   // the lower incomplete gamma function, over gamma(a)
 double igammac(double a, double x);  // the upper one: 1 - igamma(a, x), also where that is tiny
