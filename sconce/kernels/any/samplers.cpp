@@ -98,7 +98,7 @@ double draw_gamma(double shape, rng::Draws& draws) {
     scale = std::pow(1 - draws.uniform53(), 1 / shape);
     shape += 1;
   }
-  const double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  const double d = shape - static_cast<double>(1.0f / 3), c = 1 / std::sqrt(9 * d);  // PyTorch's third is a float
   while (true) {
     double x, y;
     do {
