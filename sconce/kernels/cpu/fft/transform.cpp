@@ -12,9 +12,9 @@ namespace sconce {
 namespace {
 
 constexpr int64_t kMostLanes = 16;
-constexpr int64_t kGrain = 16384;              // elements of a task
-constexpr int64_t kMostLaneBytes = 4 << 20;    // of working memory; larger transforms are done one by one
-constexpr int64_t kShortRow = 8;               // times lanes: below, several transforms in lanes beat one over all lanes
+constexpr int64_t kGrain = 16384;            // elements of a task
+constexpr int64_t kMostLaneBytes = 4 << 20;  // of working memory; larger transforms are done one by one
+constexpr int64_t kShortRow = 8;  // times lanes: below, several transforms in lanes beat one over all lanes
 
 // The lines of two tensors along dim, numbered so that neighbours of `in` follow each other.
 class Lines {
@@ -82,7 +82,10 @@ bool in_lanes(const FftPlan& plan, const FftKernels& kernels, const Lines& lines
   if (!plan.runs_in_lanes()) return false;
   const int64_t item = plan.is_double() ? 16 : 8, n = plan.size();
   if (n * kernels.lanes * item > kMostLaneBytes) return false;
-  if (plan.row_fills_lanes()) return !(dense && (n >= kShortRow * kernels.lanes || lines.count < kernels.lanes / 2));
+  if (plan.row_fills_lanes()) {
+    const int64_t long_enough = std::max(kShortRow, kernels.lanes) * kernels.lanes;
+    return !(dense && (n >= long_enough || lines.count < kernels.lanes / 2));
+  }
   return lines.count > kernels.lanes / 4 || n < 2 * kernels.lanes;
 }
 
