@@ -45,19 +45,22 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
                "convolution_backward: expected bias of size [{}], got {}", shape.out_channels, *bias_sizes);
   const MemoryFormat format = conv_format(shape, input, weight);
   const bool meta = input.is_meta();
+  // Both products want channels innermost, except those that are computed in place.
+  const bool rearrange = !meta && output_mask[0] && output_mask[1] && !conv_is_product(shape);
+  const Tensor grad = rearrange ? channels_innermost(grad_output) : grad_output;
   Tensor grad_input, grad_weight, grad_bias;
   if (output_mask[0]) {
     grad_input = make_output({Dims(input.sizes()), input.dtype(), format}, input.device());
     const Tensor w = is_complex(weight.dtype()) ? conj_physical(weight) : weight;
-    if (!meta) run_convolution(reversed(shape), grad_output, w, Tensor(), grad_input);
+    if (!meta) run_convolution(reversed(shape), grad, w, Tensor(), grad_input);
   }
   if (output_mask[1]) {
     grad_weight = make_output({Dims(weight.sizes()), weight.dtype(), format}, weight.device());
     if (!meta && transposed) {
-      run_weight_gradient(reversed(shape), is_complex(input.dtype()) ? conj_physical(grad_output) : grad_output,
+      run_weight_gradient(reversed(shape), is_complex(input.dtype()) ? conj_physical(grad) : grad,
                           is_complex(input.dtype()) ? conj_physical(input) : input, grad_weight);
     } else if (!meta) {
-      run_weight_gradient(shape, input, grad_output, grad_weight);
+      run_weight_gradient(shape, input, grad, grad_weight);
     }
   }
   if (output_mask[2]) {

@@ -188,62 +188,91 @@ int64_t packed_elements(const ConvShape& shape, const MatrixKernels& kernels) {
   return shape.groups * divide_up(shape.out_channels / shape.groups, panel) * panel * panel_rows<T>(shape, taps);
 }
 
+// The weights of one phase as they were given, from which panels are packed.
 template <class T>
-void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t* strides, T* packed,
-          const MatrixKernels& kernels) {
-  const int64_t in_channels = shape.in_channels / shape.groups, out_channels = shape.out_channels / shape.groups;
-  const int64_t in_stride = strides[shape.transposed ? 0 : 1], out_stride = strides[shape.transposed ? 1 : 0];
-  const auto bytes = static_cast<int64_t>(item_size(dtype));
-  const auto* all = static_cast<const char*>(weight);
-  int64_t tap_strides[max_conv_rank] = {};
-  for (int i = 0; i < shape.rank; i++) tap_strides[max_conv_rank - shape.rank + i] = strides[2 + i];
-
-  const Tiles<T> tiles(kernels);
-  std::vector<int64_t> taps;
-  for (const Phase& phase : phases_of(shape)) {
-    taps.clear();
+class PhaseWeights {
+ public:
+  PhaseWeights(const ConvShape& shape, const Phase& phase, DType dtype, const void* weight, const int64_t* strides,
+               const MatrixKernels& kernels)
+      : shape_(shape),
+        tiles_(kernels),
+        dtype_(dtype),
+        weight_(static_cast<const char*>(weight)),
+        in_stride_(strides[shape.transposed ? 0 : 1]),
+        out_stride_(strides[shape.transposed ? 1 : 0]) {
+    int64_t tap_strides[max_conv_rank] = {};
+    for (int i = 0; i < shape.rank; i++) tap_strides[max_conv_rank - shape.rank + i] = strides[2 + i];
     for (int64_t d : phase.axes[0].taps) {
       for (int64_t h : phase.axes[1].taps) {
         for (int64_t w : phase.axes[2].taps) {
-          taps.push_back(d * tap_strides[0] + h * tap_strides[1] + w * tap_strides[2]);
+          taps_.push_back(d * tap_strides[0] + h * tap_strides[1] + w * tap_strides[2]);
         }
       }
     }
-    const auto count = static_cast<int64_t>(taps.size());
-    if (count == 0) continue;  // a phase that no tap reaches
+    panels_ = divide_up(out_channels(), tiles_.panel);
+  }
+
+  int64_t units() const { return taps_.empty() ? 0 : shape_.groups * panels_; }  // panels of all groups
+  int64_t unit_elements() const { return panel_rows<T>(shape_, taps()) * tiles_.panel; }
+  int64_t taps() const { return static_cast<int64_t>(taps_.size()); }
+
+  void pack(int64_t unit, T* to) const {
+    const int64_t group = unit / panels_, column = unit % panels_ * tiles_.panel;
+    const int64_t offset = group * (shape_.transposed ? in_channels() * in_stride_ : out_channels() * out_stride_);
+    const char* w = at(offset + column * out_stride_);
+    const int columns = static_cast<int>(std::min<int64_t>(tiles_.panel, out_channels() - column));
+    if constexpr (sizeof(T) == 2) {
+      Scratch scratch;
+      tiles_.table.pack_taps(reinterpret_cast<const T*>(w), in_stride_, out_stride_, taps_.data(), taps(),
+                             in_channels(), tap_runs(shape_, taps()).count, columns,
+                             scratch.take<T>(taps() * in_channels() * tiles_.panel), to);
+    } else {
+      tiles_.table.pack_taps(storage_of(dtype_), w, in_stride_, out_stride_, taps_.data(), taps(), in_channels(),
+                             columns, to);
+    }
+  }
+
+  // Of a depthwise convolution: [taps][channels].
+  void pack_depthwise(T* to) const {
     if constexpr (sizeof(T) > 2) {
-      if (conv_is_depthwise(shape)) {
-        for (int64_t t = 0; t < count; t++) {
-          tiles.table.copy_rows(storage_of(dtype), all + taps[t] * bytes, 0, shape.transposed ? in_stride : out_stride,
-                                1, shape.in_channels, packed + t * shape.in_channels, 0);
-        }
-        packed += count * shape.in_channels;
-        continue;
+      for (int64_t offset : taps_) {
+        tiles_.table.copy_rows(storage_of(dtype_), at(offset), 0, shape_.transposed ? in_stride_ : out_stride_, 1,
+                               shape_.in_channels, to, 0);
+        to += shape_.in_channels;
       }
     }
-    const int64_t panels = divide_up(out_channels, tiles.panel);
-    const int64_t panel_elements = panel_rows<T>(shape, count) * tiles.panel;
-    const auto pack_unit = [&](int64_t unit) {
-      const int64_t group = unit / panels, column = unit % panels * tiles.panel;
-      const int64_t offset = group * (shape.transposed ? in_channels * in_stride : out_channels * out_stride);
-      const char* w = all + (offset + column * out_stride) * bytes;
-      const int columns = static_cast<int>(std::min<int64_t>(tiles.panel, out_channels - column));
-      T* to = packed + unit * panel_elements;
-      if constexpr (sizeof(T) == 2) {
-        Scratch scratch;
-        tiles.table.pack_taps(reinterpret_cast<const T*>(w), in_stride, out_stride, taps.data(), count, in_channels,
-                              tap_runs(shape, count).count, columns, scratch.take<T>(count * in_channels * tiles.panel),
-                              to);
-      } else {
-        tiles.table.pack_taps(storage_of(dtype), w, in_stride, out_stride, taps.data(), count, in_channels, columns,
-                              to);
-      }
-    };
-    parallel_for(shape.groups * panels, divide_up(work_per_thread / 4, std::max<int64_t>(panel_elements, 1)),
+  }
+
+ private:
+  int64_t in_channels() const { return shape_.in_channels / shape_.groups; }
+  int64_t out_channels() const { return shape_.out_channels / shape_.groups; }
+  const char* at(int64_t offset) const { return weight_ + offset * static_cast<int64_t>(item_size(dtype_)); }
+
+  const ConvShape& shape_;
+  const Tiles<T> tiles_;
+  const DType dtype_;
+  const char* weight_;
+  const int64_t in_stride_, out_stride_;
+  std::vector<int64_t> taps_;  // offsets
+  int64_t panels_;
+};
+
+template <class T>
+void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t* strides, T* packed,
+          const MatrixKernels& kernels) {
+  for (const Phase& phase : phases_of(shape)) {
+    const PhaseWeights<T> weights(shape, phase, dtype, weight, strides, kernels);
+    if (conv_is_depthwise(shape)) {
+      weights.pack_depthwise(packed);
+      packed += weights.taps() * shape.in_channels;
+      continue;
+    }
+    const int64_t elements = weights.unit_elements();
+    parallel_for(weights.units(), divide_up(work_per_thread / 4, std::max<int64_t>(elements, 1)),
                  [&](int64_t begin, int64_t end) {
-                   for (int64_t unit = begin; unit < end; unit++) pack_unit(unit);
+                   for (int64_t unit = begin; unit < end; unit++) weights.pack(unit, packed + unit * elements);
                  });
-    packed += shape.groups * panels * panel_elements;
+    packed += weights.units() * elements;
   }
 }
 
@@ -275,21 +304,26 @@ struct Call {
     return out;
   }
   void post(int64_t pixel, int64_t pixel_step, int64_t pixels, int64_t channel, int64_t channels) const {
+    post_in(y, pixel, pixel_step, pixels, channel, channels);
+  }
+  // The same for results of another type.
+  template <class Stored>
+  void post_in(Stored* results, int64_t pixel, int64_t pixel_step, int64_t pixels, int64_t channel,
+               int64_t channels) const {
     if (!epilogue.post) return;
-    if (pixel_step == 1) {
-      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1,
-                    epilogue.first_row + pixel, channel, pixels, channels);
-      return;
-    }
-    for (int64_t i = 0; i < pixels; i++, pixel += pixel_step) {
-      epilogue.post(epilogue.post_context, y + pixel * shape.out_channels + channel, shape.out_channels, 1,
-                    epilogue.first_row + pixel, channel, 1, channels);
+    const int64_t together = pixel_step == 1 ? pixels : 1;
+    for (int64_t i = 0; i < pixels; i += together, pixel += pixel_step) {
+      epilogue.post(epilogue.post_context, results + pixel * shape.out_channels + channel, shape.out_channels, 1,
+                    epilogue.first_row + pixel, channel, together, channels);
     }
   }
 };
 
-template <class T>
-void run_depthwise(const Call<T>& call, const Phase& phase, const T* packed, const DepthwiseTable<T>& table) {
+// Images are of type Stored: T, or uint16_t for bfloat16.
+template <class T, class Stored>
+void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase& phase, const T* packed,
+                   const DepthwiseTable<T>& table) {
+  constexpr bool narrow = sizeof(Stored) < sizeof(T);
   const ConvShape& shape = call.shape;
   const auto& [depth, height, width] = phase.axes;
   const auto kernel_width = static_cast<int64_t>(width.taps.size());
@@ -310,7 +344,7 @@ void run_depthwise(const Call<T>& call, const Phase& phase, const T* packed, con
           const int64_t from_d = d * depth.in_step + d_offset, from_h = h * height.in_step + h_offset;
           if (from_d >= 0 && from_d < depth.in && from_h >= 0 && from_h < height.in) {
             input_rows[args.kernel_rows] =
-                call.x + ((n * depth.in + from_d) * height.in + from_h) * width.in * channels;
+                reinterpret_cast<const T*>(x + ((n * depth.in + from_d) * height.in + from_h) * width.in * channels);
             weight_rows[args.kernel_rows++] = weights;
           }
           weights += kernel_width * channels;
@@ -330,8 +364,13 @@ void run_depthwise(const Call<T>& call, const Phase& phase, const T* packed, con
           ((depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) * width.out +
           width.start;
       args.output = call.output_at(pixel, 0, width.out_step);
-      table.row(args);
-      call.post(pixel, width.out_step, width.count, 0, channels);
+      args.output.c = reinterpret_cast<T*>(y + pixel * channels);
+      if (call.epilogue.residual) {
+        args.output.residual = reinterpret_cast<const T*>(static_cast<const Stored*>(call.epilogue.residual) +
+                                                          pixel * call.epilogue.residual_stride);
+      }
+      (narrow ? table.row_bf16 : table.row)(args);
+      call.post_in(y, pixel, width.out_step, width.count, 0, channels);
     }
   });
 }
@@ -381,8 +420,10 @@ struct Frame {
 template <class T>
 class DirectConv {
  public:
-  DirectConv(const Call<T>& call, const Phase& phase, const T* packed, const T* zeros, const Frame<T>& frame)
-      : call_(call), phase_(phase), packed_(packed), zeros_(zeros), frame_(frame) {
+  // Weights are packed already, or `packed` is null and each panel is packed when its turn comes.
+  DirectConv(const Call<T>& call, const Phase& phase, const T* packed, const PhaseWeights<T>* weights, const T* zeros,
+             const Frame<T>& frame)
+      : call_(call), phase_(phase), packed_(packed), weights_(weights), zeros_(zeros), frame_(frame) {
     const auto& [depth, height, width] = phase.axes;
     const bool dense = depth.out_step == 1 && height.out_step == 1 && width.out_step == 1;
     const int64_t pixels = call.shape.batch * depth.count * height.count * width.count;
@@ -399,9 +440,10 @@ class DirectConv {
     const int64_t units = panels * call_.shape.groups;
     const int64_t unit_work = std::max<int64_t>(1, phase_.taps() * in_channels() * tile_ * call_.tiles.panel);
     int64_t threads = std::min<int64_t>(num_threads(), tiles_ * units * unit_work / work_per_thread);
-    int64_t by_tiles = 1, by_units = 1, best = tiles_ * units;
+    const int64_t packing = packed_ ? 0 : 2;  // tiles that take as long as packing a panel
+    int64_t by_tiles = 1, by_units = 1, best = (tiles_ + packing) * units;
     for (int64_t t = 1; t <= std::min(threads, tiles_); t++) {
-      const int64_t u = std::min(threads / t, units), cost = divide_up(tiles_, t) * divide_up(units, u);
+      const int64_t u = std::min(threads / t, units), cost = (divide_up(tiles_, t) + packing) * divide_up(units, u);
       if (cost < best || (cost == best && t > by_tiles)) {
         best = cost;
         by_tiles = t;
@@ -428,8 +470,12 @@ class DirectConv {
         1, weight_block_bytes / static_cast<int64_t>(sizeof(T)) / (std::max<int64_t>(depth, 1) * table.panel));
     Scratch scratch;
     const T** rows = scratch.take<const T*>(std::max<int64_t>(taps, 1) * table.tile_rows);
+    T* own = packed_ ? nullptr : scratch.take<T>(std::min(block, unit_end - unit) * depth * table.panel);
     for (; unit < unit_end; unit += block) {
       const int64_t block_end = std::min(unit + block, unit_end);
+      for (int64_t u = unit; own && taps > 0 && u < block_end; u++) {
+        weights_->pack(u, own + (u - unit) * depth * table.panel);
+      }
       const Unit first = unit_at(unit), last = unit_at(block_end - 1);
       for (int64_t tile = tile_begin; tile < tile_end; tile++) {
         const int64_t segment = tile / tiles_per_segment_, offset = tile % tiles_per_segment_ * tile_;
@@ -439,7 +485,7 @@ class DirectConv {
         Unit now = first;
         for (int64_t u = unit; u < block_end; u++) {
           const auto output = call_.output_at(pixel, now.channel, step);
-          const T* b = packed_ + u * depth * table.panel;
+          const T* b = own ? own + (u - unit) * depth * table.panel : packed_ + u * depth * table.panel;
           table.run(size, taps, run, rows, b, now.columns, output);
           if (u + 1 == block_end) break;
           const int64_t group = now.group;
@@ -538,21 +584,29 @@ class DirectConv {
   const Call<T>& call_;
   const Phase& phase_;
   const T* packed_;
+  const PhaseWeights<T>* weights_;
   const T* zeros_;
   const Frame<T>& frame_;
   int64_t segment_ = 0, tile_ = 1, tiles_per_segment_ = 1, tiles_ = 0;
 };
 
-// Everything in T, y and the residual included.
+// Weights as they were given, where they are used once.
+struct GivenWeights {
+  const void* data;
+  const int64_t* strides;
+};
+
+// Everything in T, y and the residual included. `packed` or `given` is null; depthwise weights are packed.
 template <class T>
-void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilogue& epilogue,
+void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights* given, T* y, const Epilogue& epilogue,
          const MatrixKernels& kernels) {
   constexpr DType dtype = sizeof(T) == 2 ? DType::bfloat16 : sizeof(T) == 4 ? DType::float32 : DType::float64;
   if (conv_is_product(shape)) {
-    const int64_t pixels = shape.batch * product(shape.out, shape.rank);
-    gemm_packed(dtype, pixels, shape.out_channels, shape.in_channels, {x, shape.in_channels, 1}, packed,
-                {y, shape.out_channels, 1}, epilogue, kernels);
-    return;
+    const int64_t pixels = shape.batch * product(shape.out, shape.rank), k = shape.in_channels, n = shape.out_channels;
+    if (packed) return gemm_packed(dtype, pixels, n, k, {x, k, 1}, packed, {y, n, 1}, epilogue, kernels);
+    const int64_t in_stride = given->strides[shape.transposed ? 0 : 1],
+                  out_stride = given->strides[shape.transposed ? 1 : 0];
+    return gemm(dtype, pixels, n, k, {x, k, 1}, {given->data, in_stride, out_stride}, {y, n, 1}, epilogue, kernels);
   }
   const Tiles<T> tiles(kernels);
   Call<T> call{shape, tiles, x, y, epilogue};
@@ -566,7 +620,7 @@ void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilog
   } else {
     if (conv_is_depthwise(shape)) {
       for (const Phase& phase : phases_of(shape)) {
-        run_depthwise(call, phase, packed, depthwise_table<T>(kernels));
+        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels));
         packed += phase.taps() * shape.in_channels;
       }
       return;
@@ -578,8 +632,31 @@ void run(const ConvShape& shape, const T* x, const T* packed, T* y, const Epilog
   for (const Phase& phase : phases_of(shape)) {
     Frame<T> frame;
     if (is_framed(shape)) frame.make(call, phase, scratch);
-    DirectConv<T>(call, phase, packed, zeros, frame).run();
-    packed += panels * tiles.panel * panel_rows<T>(shape, phase.taps());
+    if (given) {
+      const PhaseWeights<T> weights(shape, phase, dtype, given->data, given->strides, kernels);
+      DirectConv<T>(call, phase, nullptr, &weights, zeros, frame).run();
+    } else {
+      DirectConv<T>(call, phase, packed, nullptr, zeros, frame).run();
+      packed += panels * tiles.panel * panel_rows<T>(shape, phase.taps());
+    }
+  }
+}
+
+// Depthwise, of bfloat16 images with weights packed as float.
+void run_depthwise_bf16(const ConvShape& shape, const uint16_t* x, const float* packed, uint16_t* y,
+                        const Epilogue& epilogue, const MatrixKernels& kernels) {
+  const Tiles<float> tiles(kernels);
+  Scratch scratch;
+  Epilogue wide = epilogue;
+  if (epilogue.bias) {
+    auto* bias = scratch.take<float>(shape.out_channels);
+    kernels.f32->copy_rows(GemmStorage::bfloat16, epilogue.bias, 0, 1, 1, shape.out_channels, bias, 0);
+    wide.bias = bias;
+  }
+  const Call<float> call{shape, tiles, nullptr, reinterpret_cast<float*>(y), wide};
+  for (const Phase& phase : phases_of(shape)) {
+    run_depthwise(call, x, y, phase, packed, *kernels.depthwise_f32);
+    packed += phase.taps() * shape.in_channels;
   }
 }
 
@@ -670,7 +747,7 @@ class NarrowConv {
                               epilogue_.residual_stride, pixels, channels, scratch);
       wide.residual_stride = channels;
     }
-    sconce::run<float>(part, x, packed_, y, wide, kernels_);
+    sconce::run<float>(part, x, packed_, nullptr, y, wide, kernels_);
     parallel_for(pixels, divide_up(work_per_thread, channels), [&](int64_t begin, int64_t end) {
       uint16_t* to = narrow_y + begin * channels;
       kernels_.f32->store_rows(storage_, y + begin * channels, channels, end - begin, channels, to, channels);
@@ -738,23 +815,59 @@ void conv_pack(const ConvShape& shape, DType dtype, const void* weight, const in
   pack(shape, dtype, weight, strides, static_cast<float*>(packed), kernels);
 }
 
+namespace {
+
+bool has_result(const ConvShape& shape) {
+  return shape.batch * product(shape.out, shape.rank) * shape.out_channels != 0;
+}
+
+// Calls f(T()) with what the convolution is computed in, where that is also how its numbers lie in memory.
+template <class F>
+bool with_element(const ConvShape& shape, DType dtype, const MatrixKernels& kernels, F&& f) {
+  if (dtype == DType::float64) {
+    f(double{});
+  } else if (dtype == DType::float32) {
+    f(float{});
+  } else if (computes_in_bf16(shape, dtype, kernels)) {
+    f(uint16_t{});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y, const Epilogue& epilogue,
               const MatrixKernels& kernels) {
   check(shape, dtype);
-  if (shape.batch * product(shape.out, shape.rank) * shape.out_channels == 0) return;
-  if (dtype == DType::float64) {
-    return run(shape, static_cast<const double*>(x), static_cast<const double*>(packed), static_cast<double*>(y),
-               epilogue, kernels);
-  }
-  if (dtype == DType::float32) {
-    return run(shape, static_cast<const float*>(x), static_cast<const float*>(packed), static_cast<float*>(y), epilogue,
-               kernels);
-  }
-  if (computes_in_bf16(shape, dtype, kernels)) {
-    return run(shape, static_cast<const uint16_t*>(x), static_cast<const uint16_t*>(packed), static_cast<uint16_t*>(y),
-               epilogue, kernels);
+  if (!has_result(shape)) return;
+  const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
+    run(shape, static_cast<const T*>(x), static_cast<const T*>(packed), nullptr, static_cast<T*>(y), epilogue, kernels);
+  });
+  if (done) return;
+  if (dtype == DType::bfloat16 && conv_is_depthwise(shape)) {
+    return run_depthwise_bf16(shape, static_cast<const uint16_t*>(x), static_cast<const float*>(packed),
+                              static_cast<uint16_t*>(y), epilogue, kernels);
   }
   NarrowConv(shape, dtype, x, static_cast<const float*>(packed), y, epilogue, kernels).run();
+}
+
+void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight, const int64_t* strides,
+                   void* y, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  check(shape, dtype);
+  if (!has_result(shape)) return;
+  if (!conv_is_depthwise(shape)) {
+    const GivenWeights given{weight, strides};
+    const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
+      run<T>(shape, static_cast<const T*>(x), nullptr, &given, static_cast<T*>(y), epilogue, kernels);
+    });
+    if (done) return;
+  }
+  Scratch scratch;
+  void* packed = scratch.take_bytes(conv_packed_bytes(shape, dtype, kernels));
+  conv_pack(shape, dtype, weight, strides, packed, kernels);
+  conv_run(shape, dtype, x, packed, y, epilogue, kernels);
 }
 
 }  // namespace sconce

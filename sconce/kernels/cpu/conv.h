@@ -54,4 +54,10 @@ SCONCE_API void conv_pack(const ConvShape& shape, DType dtype, const void* weigh
 SCONCE_API void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y,
                          const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
 
+// Both at once, for weights that are used once: a panel of weights is packed, used and forgotten while it is in the
+// cache.
+SCONCE_API void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight,
+                              const int64_t* strides, void* y, const Epilogue& epilogue = {},
+                              const MatrixKernels& kernels = matrix_kernels());
+
 }  // namespace sconce

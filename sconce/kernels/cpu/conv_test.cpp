@@ -182,6 +182,9 @@ void check(const ConvShape& s, DType dtype, int level, int bits = 0) {
     return y;
   };
   const Data y = compute(1);
+  Data once = before;
+  epilogue.post_context = &once;
+  conv_run_once(s, dtype, x.data(), w.data(), strides, once.data(), epilogue, kernels);
 
   std::vector<double> expected, magnitude;
   reference(s, x, w, expected, magnitude);
@@ -197,8 +200,8 @@ void check(const ConvShape& s, DType dtype, int level, int bits = 0) {
     if (bits & 16) value = std::abs(value);
     const double allowed = (dtype == DType::float64 ? 20 : 4) * unit * (magnitude[i] + 3) +
                            1.01 * result_unit * std::abs(value) + (dtype == DType::float16 ? 1e-7 : 0);
-    const double got = y.get(static_cast<int64_t>(i));
-    if (!(std::abs(got - value) <= allowed) && wrong++ < 3) {
+    const double got = y.get(static_cast<int64_t>(i)), got_once = once.get(static_cast<int64_t>(i));
+    if (!(std::abs(got - value) <= allowed && std::abs(got_once - value) <= allowed) && wrong++ < 3) {
       ADD_FAILURE() << "pixel " << pixel << " channel " << channel << " is " << got << ", expected " << value;
     }
   }

@@ -148,6 +148,15 @@ bool is_channels_innermost(const Tensor& t, const Dims& strides) {
 
 }  // namespace
 
+bool is_planar(const Tensor& t) {
+  int64_t step = 1;
+  for (int64_t d = t.dim() - 1; d >= 2; --d) {
+    if (t.sizes()[d] != 1 && t.strides()[d] != step) return false;
+    step *= t.sizes()[d];
+  }
+  return t.size(1) == 1 || t.strides()[1] == step;
+}
+
 Tensor channels_innermost_like(const Tensor& t, DType dtype) {
   const Dims strides = channels_last_strides(t.sizes());
   return t.dtype() == dtype && is_channels_innermost(t, strides) ? t : empty_strided_tensor(t.sizes(), strides, dtype);
@@ -161,16 +170,6 @@ Tensor channels_innermost(const Tensor& t) {
 
 namespace {
 
-// Channels outermost in every image, pixels dense.
-bool is_planar(const Tensor& t, int64_t pixels) {
-  int64_t step = 1;
-  for (int64_t d = t.dim() - 1; d >= 2; --d) {
-    if (t.sizes()[d] != 1 && t.strides()[d] != step) return false;
-    step *= t.sizes()[d];
-  }
-  return t.size(1) == 1 || t.strides()[1] == pixels;
-}
-
 // A 1 x 1 convolution of planar images is weights times image. Columns are pixels then, and come in panels: the lanes
 // that the last one leaves idle must cost less than rearranging both images would.
 bool is_planar_product(const ConvShape& shape, const Tensor& input, const Tensor& bias, const Tensor& out) {
@@ -178,7 +177,7 @@ bool is_planar_product(const ConvShape& shape, const Tensor& input, const Tensor
     return false;
   int64_t pixels = 1;
   for (int i = 0; i < shape.rank; ++i) pixels *= shape.in[i];
-  if (pixels < 2 || !is_planar(input, pixels) || !is_planar(out, pixels)) return false;
+  if (pixels < 2 || !is_planar(input) || !is_planar(out)) return false;
   const auto in = static_cast<double>(shape.in_channels), channels = static_cast<double>(shape.out_channels);
   const auto idle = static_cast<double>((32 - pixels % 32) % 32) / static_cast<double>(pixels);
   return idle <= 6 * (in + channels) / (in * channels);
@@ -207,11 +206,9 @@ void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, cons
   const void* bias_data = bias.defined() ? dense_bias.data() : nullptr;
   if (!elsewhere ||
       !onednn_convolution(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), bias_data, y.data())) {
-    const Tensor packed = empty_tensor({static_cast<int64_t>(conv_packed_bytes(shape, out.dtype()))}, DType::uint8);
-    conv_pack(shape, out.dtype(), weight.data(), weight.strides().data(), packed.data());
     Epilogue epilogue;
     epilogue.bias = bias_data;
-    conv_run(shape, out.dtype(), x.data(), packed.data(), y.data(), epilogue);
+    conv_run_once(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), y.data(), epilogue);
   }
   if (!y.is_same(out)) copy_tensor(out, y);
 }

@@ -25,6 +25,9 @@ void run_convolution(const ConvShape& shape, const Tensor& input, const Tensor& 
 void run_weight_gradient(const ConvShape& shape, const Tensor& input, const Tensor& grad_output,
                          const Tensor& grad_weight);
 
+// Channels outermost in every image, and pixels dense.
+bool is_planar(const Tensor& t);
+
 // The same values with channels innermost in memory: the tensor itself where it lies so already.
 Tensor channels_innermost(const Tensor& t);
 

@@ -8,8 +8,28 @@
 namespace sconce {
 namespace {
 
+// Of a 1 x 1 convolution of planar images, which are multiplied where they lie, pixel by pixel.
+void planar_weight_gradient(const ConvShape& shape, const Tensor& input, const Tensor& grad_output,
+                            const Tensor& grad_weight) {
+  int64_t pixels = 1;
+  for (int i = 0; i < shape.rank; ++i) pixels *= shape.in[i];
+  const auto bytes = static_cast<int64_t>(item_size(input.dtype()));
+  Epilogue epilogue;
+  for (int64_t n = 0; n < shape.batch; ++n) {
+    epilogue.accumulate = n > 0;
+    gemm(input.dtype(), shape.out_channels, shape.in_channels, pixels,
+         {static_cast<const char*>(grad_output.data()) + n * grad_output.strides()[0] * bytes, pixels, 1},
+         {static_cast<const char*>(input.data()) + n * input.strides()[0] * bytes, 1, pixels},
+         {grad_weight.data(), grad_weight.strides()[0], grad_weight.strides()[1]}, epilogue);
+  }
+}
+
 void real_weight_gradient(const ConvShape& shape, const Tensor& input, const Tensor& grad_output,
                           const Tensor& grad_weight) {
+  const bool rounds_once = input.dtype() == DType::float32 || input.dtype() == DType::float64 || shape.batch == 1;
+  if (conv_is_product(shape) && rounds_once && shape.batch > 0 && is_planar(input) && is_planar(grad_output)) {
+    return planar_weight_gradient(shape, input, grad_output, grad_weight);
+  }
   const DType dtype = grad_weight.dtype() == DType::float64 ? DType::float64 : DType::float32;
   const Tensor x = channels_innermost(to_dtype(input, dtype)), grad = channels_innermost(to_dtype(grad_output, dtype));
   // [out_channels, kernel..., in_channels / groups], seen as [out_channels, in_channels / groups, kernel...]

@@ -1,23 +1,41 @@
 // Depthwise convolution of one channels_last output row: vectors run over channels, a tile is a few neighbouring pixels
-// of one vector of channels, and an input vector is loaded once per kernel row for all pixels that see it.
+// of one vector of channels, and an input vector is loaded once per kernel row for all pixels that see it. Images are
+// of type Stored; weights, bias and sums are of type T.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm_tile.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
 
+// One vector of channels of an image, whole or `count` of it.
+template <class T, class Stored, bool Whole>
+GEMM_INLINE Vec<T> load_channels(const Stored* p, int count) {
+  if constexpr (Whole) return load_wide(p);
+  return load_wide_partial<T>(p, count);
+}
+template <class T, class Stored, bool Whole>
+GEMM_INLINE void store_channels(Stored* p, Vec<T> v, int count) {
+  if constexpr (Whole) {
+    store_narrow(p, v);
+  } else if constexpr (sizeof(T) == sizeof(Stored)) {
+    store_partial(p, v, count);
+  } else {
+    for (int i = 0; i < count; i++) narrow(v[i], p[i]);
+  }
+}
+
 // Loads what is added to, and adds what comes after the sum and stores, one vector of channels of neighbouring pixels.
 // Whole vectors, or `count` channels.
-template <class T, int Pixels, bool Whole>
+template <class T, class Stored, int Pixels, bool Whole>
 GEMM_INLINE void start_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel,
                               int count) {
   GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = Vec<T>{};
   if (!out.accumulate) return;
-  const T* c = out.c + pixel * out.c_stride + channel;
-  GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = load_part<T, 1, Whole>(c + i * out.c_stride, 0, count);
+  const Stored* c = reinterpret_cast<const Stored*>(out.c) + pixel * out.c_stride + channel;
+  GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = load_channels<T, Stored, Whole>(c + i * out.c_stride, count);
 }
 
-template <class T, int Pixels, bool Whole>
+template <class T, class Stored, int Pixels, bool Whole>
 GEMM_INLINE void finish_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel,
                                int count) {
   if (out.bias) {
@@ -25,30 +43,31 @@ GEMM_INLINE void finish_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, 
     GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] += bias;
   }
   if (out.residual) {
-    const T* residual = out.residual + pixel * out.residual_stride + channel;
-    GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] +=
-        load_part<T, 1, Whole>(residual + i * out.residual_stride, 0, count);
+    const Stored* residual = reinterpret_cast<const Stored*>(out.residual) + pixel * out.residual_stride + channel;
+    GEMM_UNROLL for (int i = 0; i < Pixels; i++) {
+      acc[i] += load_channels<T, Stored, Whole>(residual + i * out.residual_stride, count);
+    }
   }
   if (out.clamp) {
     GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = clamp(acc[i], broadcast(out.lo), broadcast(out.hi));
   }
-  T* c = out.c + pixel * out.c_stride + channel;
-  GEMM_UNROLL for (int i = 0; i < Pixels; i++) store_part<T, 1, Whole>(c + i * out.c_stride, 0, count, acc[i]);
+  Stored* c = reinterpret_cast<Stored*>(out.c) + pixel * out.c_stride + channel;
+  GEMM_UNROLL for (int i = 0; i < Pixels; i++) store_channels<T, Stored, Whole>(c + i * out.c_stride, acc[i], count);
 }
 
-template <class T, int Width, int Stride, int Pixels, bool Edge>
+template <class T, class Stored, int Width, int Stride, int Pixels, bool Edge>
 void depthwise_tile(const DepthwiseArgs<T>& args, int64_t channel, int64_t pixel) {
   const int64_t x0 = pixel * Stride - args.padding;
   Vec<T> acc[Pixels];
-  start_pixels<T, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
+  start_pixels<T, Stored, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
   for (int64_t row = 0; row < args.kernel_rows; row++) {
-    const T* input = args.input_rows[row] + x0 * args.channels + channel;
+    const Stored* input = reinterpret_cast<const Stored*>(args.input_rows[row]) + x0 * args.channels + channel;
     const T* weight = args.weight_rows[row] + channel;
     Vec<T> taps[Width];
     GEMM_UNROLL for (int j = 0; j < Width; j++) taps[j] = load(weight + j * args.channels);
     GEMM_UNROLL for (int x = 0; x < (Pixels - 1) * Stride + Width; x++, input += args.channels) {
       if (Edge && static_cast<uint64_t>(x0 + x) >= static_cast<uint64_t>(args.input_width)) continue;
-      Vec<T> v = load(input);
+      Vec<T> v = load_wide(input);
       pin(v);
       GEMM_UNROLL for (int j = 0; j < Width; j++) {
         const int i = (x - j) / Stride;
@@ -56,35 +75,36 @@ void depthwise_tile(const DepthwiseArgs<T>& args, int64_t channel, int64_t pixel
       }
     }
   }
-  finish_pixels<T, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
+  finish_pixels<T, Stored, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
 }
 
 // Any kernel width, stride and dilation, `count` channels of one pixel. Sums in the same order as the tiles above.
-template <class T, bool Whole>
+template <class T, class Stored, bool Whole>
 void depthwise_pixel(const DepthwiseArgs<T>& args, int64_t channel, int count, int64_t pixel) {
   Vec<T> acc[1];
-  start_pixels<T, 1, Whole>(acc, args.output, pixel, channel, count);
+  start_pixels<T, Stored, 1, Whole>(acc, args.output, pixel, channel, count);
   for (int64_t row = 0; row < args.kernel_rows; row++) {
     int64_t x = pixel * args.stride - args.padding;
     for (int64_t j = 0; j < args.kernel_width; j++, x += args.dilation) {
       if (x < 0 || x >= args.input_width) continue;
-      const T* input = args.input_rows[row] + x * args.channels + channel;
+      const Stored* input = reinterpret_cast<const Stored*>(args.input_rows[row]) + x * args.channels + channel;
       const T* weight = args.weight_rows[row] + j * args.channels + channel;
-      acc[0] = multiply_add(load_part<T, 1, Whole>(input, 0, count), load_part<T, 1, Whole>(weight, 0, count), acc[0]);
+      acc[0] =
+          multiply_add(load_channels<T, Stored, Whole>(input, count), load_part<T, 1, Whole>(weight, 0, count), acc[0]);
     }
   }
-  finish_pixels<T, 1, Whole>(acc, args.output, pixel, channel, count);
+  finish_pixels<T, Stored, 1, Whole>(acc, args.output, pixel, channel, count);
 }
 
-template <class T, int Width, int Stride>
+template <class T, class Stored, int Width, int Stride>
 void depthwise_pixels(const DepthwiseArgs<T>& args, int64_t channel) {
   auto run = [&]<int Pixels>(int64_t pixel) {
     const int64_t x0 = pixel * Stride - args.padding;
     const bool edge = x0 < 0 || x0 + (Pixels - 1) * Stride + Width > args.input_width;
     if (edge) {
-      depthwise_tile<T, Width, Stride, Pixels, true>(args, channel, pixel);
+      depthwise_tile<T, Stored, Width, Stride, Pixels, true>(args, channel, pixel);
     } else {
-      depthwise_tile<T, Width, Stride, Pixels, false>(args, channel, pixel);
+      depthwise_tile<T, Stored, Width, Stride, Pixels, false>(args, channel, pixel);
     }
   };
   int64_t pixel = 0;
@@ -93,16 +113,16 @@ void depthwise_pixels(const DepthwiseArgs<T>& args, int64_t channel) {
   for (; pixel < args.output_width; pixel++) run.template operator()<1>(pixel);
 }
 
-template <class T>
+template <class T, class Stored>
 void depthwise_row(const DepthwiseArgs<T>& args) {
   const bool unit = args.dilation == 1;
   auto whole = [&](int64_t channel) {
-    if (unit && args.kernel_width == 3 && args.stride == 1) return depthwise_pixels<T, 3, 1>(args, channel);
-    if (unit && args.kernel_width == 3 && args.stride == 2) return depthwise_pixels<T, 3, 2>(args, channel);
-    if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, 5, 1>(args, channel);
-    if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, 5, 2>(args, channel);
+    if (unit && args.kernel_width == 3 && args.stride == 1) return depthwise_pixels<T, Stored, 3, 1>(args, channel);
+    if (unit && args.kernel_width == 3 && args.stride == 2) return depthwise_pixels<T, Stored, 3, 2>(args, channel);
+    if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, Stored, 5, 1>(args, channel);
+    if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, Stored, 5, 2>(args, channel);
     for (int64_t pixel = 0; pixel < args.output_width; pixel++)
-      depthwise_pixel<T, true>(args, channel, lanes<T>, pixel);
+      depthwise_pixel<T, Stored, true>(args, channel, lanes<T>, pixel);
   };
   int64_t channel = 0;
   for (; channel + lanes<T> <= args.channels; channel += lanes<T>) whole(channel);
@@ -110,7 +130,8 @@ void depthwise_row(const DepthwiseArgs<T>& args) {
   // The last channels: compute some of the ones before them again, unless what is stored was also an input.
   if (args.channels >= lanes<T> && !args.output.accumulate) return whole(args.channels - lanes<T>);
   const int count = static_cast<int>(args.channels - channel);
-  for (int64_t pixel = 0; pixel < args.output_width; pixel++) depthwise_pixel<T, false>(args, channel, count, pixel);
+  for (int64_t pixel = 0; pixel < args.output_width; pixel++)
+    depthwise_pixel<T, Stored, false>(args, channel, count, pixel);
 }
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix

@@ -135,6 +135,8 @@ struct GemmTable {
 template <class T>
 struct DepthwiseTable {
   void (*row)(const DepthwiseArgs<T>& args);
+  // The same with bfloat16 images: input rows, c and residual point to such numbers. Null in the table of double.
+  void (*row_bf16)(const DepthwiseArgs<T>& args);
   void (*weight_gradient)(const DepthwiseGradientArgs<T>& args);
 };
 
