@@ -60,6 +60,7 @@ struct Short {
   friend Short floor(Short a) { return std::floor(a.v); }
   friend Short abs(Short a) { return std::abs(a.v); }
   friend Short fmod(Short a, Short b) { return std::fmod(a.v, b.v); }
+  friend Short trunc(Short a) { return std::trunc(a.v); }
   friend Short nearbyint(Short a) { return std::nearbyint(a.v); }
   friend bool isfinite(Short a) { return std::isfinite(a.v); }
   friend bool isnan(Short a) { return std::isnan(a.v); }
@@ -103,6 +104,7 @@ using std::fmod;
 using std::isfinite;
 using std::isnan;
 using std::nearbyint;
+using std::trunc;
 
 // A place along one dimension, in pixels, and its derivative by the grid's number.
 template <class N>
@@ -139,11 +141,27 @@ Place<N> reflected(Place<N> p, int64_t low, int64_t high) {
   return even ? Place<N>{extra + least, slope} : Place<N>{span - extra + least, -slope};
 }
 
+// The same by the steps of PyTorch's vector code, which round differently far outside.
+template <class N>
+Place<N> mirrored(Place<N> p, int64_t size, bool align_corners) {
+  const N period = align_corners ? N(2 * (size - 1)) : N(2 * size), half = N(0.5);
+  if (period == N(0)) return {N(0), N(0)};
+  const N shifted = align_corners ? p.at : p.at + half;
+  const N x = abs(shifted), extra = x - trunc(x / period) * period, back = period - extra;
+  const bool near = extra < back;
+  const N at = near ? extra : back;
+  return {align_corners ? at : at - half, near == (shifted < N(0)) ? -p.slope : p.slope};
+}
+
 template <class N>
 Place<N> padded(Place<N> p, int64_t size, const GridSampling& how) {
   if (how.padding == GridSampling::Padding::border) return clipped(p, size, how.vector_rules);
   if (how.padding == GridSampling::Padding::reflection) {
-    p = how.align_corners ? reflected(p, 0, 2 * (size - 1)) : reflected(p, -1, 2 * size - 1);
+    if (how.vector_rules) {
+      p = mirrored(p, size, how.align_corners);
+    } else {
+      p = how.align_corners ? reflected(p, int64_t{0}, 2 * (size - 1)) : reflected(p, int64_t{-1}, 2 * size - 1);
+    }
     return clipped(p, size, how.vector_rules);
   }
   return p;

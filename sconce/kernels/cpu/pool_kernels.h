@@ -44,8 +44,9 @@ struct PoolPixels {
 
 struct PoolKernels {
   struct Of {
-    // Cuts n elements into phases of `pitch` elements each, the border being `lowest` or 0.
-    void (*split)(void* out, int64_t pitch, const void* in, int64_t n, int64_t stride, int64_t padding, bool lowest);
+    // Cuts n elements into phases, `pitch` elements apart, of which `used` are written; the border is `lowest` or 0.
+    void (*split)(void* out, int64_t pitch, int64_t used, const void* in, int64_t n, int64_t stride, int64_t padding,
+                  bool lowest);
     void (*max_row)(const PoolRow& row);
     void (*max_pixels)(const PoolPixels& row);
     void (*sum_rows)(void* out, const void* const* rows, int64_t count, int64_t n);

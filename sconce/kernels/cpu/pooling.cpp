@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/accumulate.h"
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/pool_geometry.h"
 #include "sconce/kernels/cpu/pool_kernels.h"
@@ -125,10 +126,11 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   if (out.numel() == 0) return;
   SCONCE_CHECK(p.in_plane() <= INT32_MAX, "pooling of planes with 2^31 or more elements is not supported, got {}",
                self.sizes());
-  const bool pixels = !out.is_contiguous();
-  const MemoryFormat format = !pixels          ? MemoryFormat::contiguous
-                              : out.dim() == 4 ? MemoryFormat::channels_last
-                                               : MemoryFormat::channels_last_3d;
+  // Results of one pixel are dense in both formats: then the input decides.
+  const MemoryFormat last = out.dim() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
+  const bool pixels = !out.is_contiguous() || (out.dim() == p.rank + 2 && out.is_contiguous(last) &&
+                                               self.is_contiguous(last) && !self.is_contiguous());
+  const MemoryFormat format = pixels ? last : MemoryFormat::contiguous;
   SCONCE_ASSERT(out.is_contiguous(format) && (!indices || indices->is_contiguous(format)));
   const Tensor x = contiguous_tensor(self, format);
   const Rows rows(x, out, pixels, p.rank);
@@ -177,8 +179,15 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
     char* narrowed = compute_row(out_row);
     char* sums = compute_row(in_row);
     char* split = phases ? compute_row(columns.pitch * width.stride) : nullptr;
-    for (int64_t r = from; r < to; ++r) {
-      const int64_t image = r / rows_per_image, d = r % rows_per_image / height.out, h = r % height.out;
+    int64_t image = from / rows_per_image, d = from % rows_per_image / height.out, h = from % height.out;
+    const auto next = [&] {
+      if (++h < height.out) return;
+      h = 0;
+      if (++d < depth.out) return;
+      d = 0;
+      ++image;
+    };
+    for (int64_t r = from; r < to; ++r, next()) {
       const RowWindow window = row_window(p, d, h, averaging.count_padding);
       int64_t count = 0;
       for (int64_t i = window.first[0]; i < window.last[0]; i += depth.dilation) {
@@ -193,7 +202,8 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
                   rows.widen(widened, row, in_row);
                   plain = widened;
                 }
-                k.split(memory, columns.pitch, plain, width.in, width.stride, width.padding, true);
+                k.split(memory, columns.pitch, columns.pitch - kSlack, plain, width.in, width.stride, width.padding,
+                        true);
               } else {
                 rows.widen(memory, row, in_row);
               }
@@ -235,7 +245,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
         const void* summed = count == 1 ? pointers[0] : sums;
         if (count != 1) k.sum_rows(sums, pointers, count, in_row);
         if (phases) {
-          k.split(split, columns.pitch, summed, width.in, width.stride, width.padding, false);
+          k.split(split, columns.pitch, columns.pitch - kSlack, summed, width.in, width.stride, width.padding, false);
           const void* one = split;
           row.rows = &one;
           k.average_row(row, columns.divisors.data(), row_divisor);
@@ -246,6 +256,27 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
         }
       }
       if (!rows.same()) rows.narrow(rows.out_at(r * out_row), narrowed, out_row);
+    }
+  });
+}
+
+// Of the 16-bit floats PyTorch adds up volumes in the dtype itself, rounding every time.
+template <class T>
+void average_volumes(const Pool& p, const Tensor& self, const Tensor& out) {
+  const Tensor x = contiguous_tensor(self);
+  const PoolAxis &a = p.axis[0], &b = p.axis[1], &e = p.axis[2];
+  parallel_for(out.numel(), 64, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      const T* volume = x.data<T>() + i / p.out_plane() * p.in_plane();
+      const int64_t d = i / (b.out * e.out) % a.out, h = i / e.out % b.out, w = i % e.out;
+      T sum{};
+      for (int64_t j = a.first(d); j < a.last(d); ++j) {
+        for (int64_t k = b.first(h); k < b.last(h); ++k) {
+          for (int64_t l = e.first(w); l < e.last(w); ++l) sum = add_elements(sum, volume[(j * b.in + k) * e.in + l]);
+        }
+      }
+      const auto divided = [](T v, int64_t n) { return narrowed<T>(to_float(v) / static_cast<float>(n)); };
+      out.data<T>()[i] = divided(divided(divided(sum, a.inside(d)), b.inside(h)), e.inside(w));
     }
   });
 }
@@ -331,7 +362,10 @@ void _adaptive_avg_pool2d(const Tensor& self, IntList output_size, const Tensor&
   run_average(adaptive_pool(self, 2, output_size), self, out, PoolTypes::floats, "adaptive_avg_pool2d");
 }
 void _adaptive_avg_pool3d(const Tensor& self, IntList output_size, const Tensor& out) {
-  run_average(adaptive_pool(self, 3, output_size), self, out, PoolTypes::floats, "adaptive_avg_pool3d_cpu");
+  const Pool p = adaptive_pool(self, 3, output_size);
+  if (self.dtype() == DType::float16) return average_volumes<Half>(p, self, out);
+  if (self.dtype() == DType::bfloat16) return average_volumes<BFloat16>(p, self, out);
+  run_average(p, self, out, PoolTypes::floats, "adaptive_avg_pool3d_cpu");
 }
 
 }  // namespace cpu

@@ -4,28 +4,31 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/accumulate.h"
 #include "sconce/kernels/cpu/image_blocks.h"
 #include "sconce/kernels/cpu/pool_geometry.h"
 
 namespace sconce {
 namespace {
 
-// Runs f<T>(gradients in, gradients out) in float, double or int64_t, both in the layout of grad_input; the 16-bit
-// floats are added up in float.
+// Runs f<T>(gradients in, gradients out), both in the layout of grad_input. 16-bit floats are added up as such,
+// rounding every time: PyTorch's sums.
 template <class F>
 void compute(const Tensor& grad_output, const Tensor& grad_input, const ImageBlocks& images, F&& f) {
-  const DType t = grad_output.dtype();
-  const DType wide = is_reduced_float(t) ? DType::float32 : t;
-  const Tensor g = to_dtype(contiguous_tensor(grad_output, images.format(grad_input)), wide);
-  const Tensor out = wide == t ? grad_input : empty_strided_tensor(grad_input.sizes(), grad_input.strides(), wide);
-  if (wide == DType::float32) {
-    f.template operator()<float>(g.data<float>(), out.data<float>());
-  } else if (wide == DType::float64) {
-    f.template operator()<double>(g.data<double>(), out.data<double>());
-  } else {
-    f.template operator()<int64_t>(g.data<int64_t>(), out.data<int64_t>());
+  const Tensor g = contiguous_tensor(grad_output, images.format(grad_input));
+  const auto call = [&]<class T>() { f.template operator()<T>(g.data<T>(), grad_input.data<T>()); };
+  switch (grad_output.dtype()) {
+    case DType::float16:
+      return call.template operator()<Half>();
+    case DType::bfloat16:
+      return call.template operator()<BFloat16>();
+    case DType::float32:
+      return call.template operator()<float>();
+    case DType::float64:
+      return call.template operator()<double>();
+    default:
+      return call.template operator()<int64_t>();
   }
-  if (!out.is_same(grad_input)) copy_tensor(grad_input, out);
 }
 
 void check_same_dtype(const Tensor& grad_output, const Tensor& self) {
@@ -35,7 +38,7 @@ void check_same_dtype(const Tensor& grad_output, const Tensor& self) {
 
 template <class T>
 void clear(T* out, int64_t places, int64_t channels, int64_t c0, int64_t c1) {
-  for (int64_t i = 0; i < places; ++i) std::fill(out + i * channels + c0, out + i * channels + c1, T(0));
+  for (int64_t i = 0; i < places; ++i) std::fill(out + i * channels + c0, out + i * channels + c1, T{});
 }
 
 void average_backward(const Pool& p, const Tensor& grad_output, const Tensor& grad_input, bool count_padding,
@@ -57,12 +60,15 @@ void average_backward(const Pool& p, const Tensor& grad_output, const Tensor& gr
                                   : count_padding ? a.padded(d) * b.padded(h) * e.padded(w)
                                                   : a.inside(d) * b.inside(h) * e.inside(w);
             T share[ImageBlocks::block];
-            for (int64_t c = c0; c < c1; ++c) share[c - c0] = g[c] / static_cast<T>(count == 0 ? 1 : count);
+            const auto divisor_of_all =
+                widened(narrowed<T>(static_cast<decltype(widened(T{}))>(count == 0 ? 1 : count)));
+            for (int64_t c = c0; c < c1; ++c) share[c - c0] = narrowed<T>(widened(g[c]) / divisor_of_all);
             for (int64_t i = a.first(d); i < a.last(d); ++i) {
               for (int64_t j = b.first(h); j < b.last(h); ++j) {
                 T* row = y + ((i * b.in + j) * e.in) * channels;
                 for (int64_t k = e.first(w); k < e.last(w); ++k) {
-                  for (int64_t c = c0; c < c1; ++c) row[k * channels + c] += share[c - c0];
+                  for (int64_t c = c0; c < c1; ++c)
+                    row[k * channels + c] = add_elements(row[k * channels + c], share[c - c0]);
                 }
               }
             }
@@ -101,7 +107,10 @@ void max_backward(int rank, const Tensor& grad_output, const Tensor& indices, co
       T* y = out + image * in_plane * channels;
       clear(y, in_plane, channels, c0, c1);
       for (int64_t i = 0; i < out_plane; ++i) {
-        for (int64_t c = c0; c < c1; ++c) y[at[i * channels + c] * channels + c] += g[i * channels + c];
+        for (int64_t c = c0; c < c1; ++c) {
+          T& sum = y[at[i * channels + c] * channels + c];
+          sum = add_elements(sum, g[i * channels + c]);
+        }
       }
     });
   });

@@ -66,8 +66,24 @@ ResizeTaps antialias_taps(ResizeMode mode, int64_t in, int64_t out, T ratio) {
 
 }  // namespace
 
+ResizeTaps identity_taps(int64_t n) {
+  ResizeTaps taps{1, n, {}, std::vector<double>(static_cast<size_t>(n), 1.0)};
+  for (int64_t i = 0; i < n; ++i) taps.index.push_back(static_cast<int32_t>(i));
+  return taps;
+}
+
+std::optional<ResizeTaps> whole_steps(int64_t in, int64_t out) {
+  if (out != in && out != 2 * in) return {};
+  ResizeTaps taps = identity_taps(out);
+  if (out != in) {
+    for (int32_t& i : taps.index) i /= 2;
+  }
+  return taps;
+}
+
 template <class T>
 ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corners, std::optional<double> scale) {
+  if (mode == ResizeMode::linear && in == out) return identity_taps(in);  // whatever the scale is
   T ratio;
   if (align_corners) {
     ratio = out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);

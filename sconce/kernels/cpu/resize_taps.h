@@ -22,7 +22,9 @@ struct ResizeTaps {
 template <class T>
 ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corners, std::optional<double> scale);
 
-// A dimension that is not resized and has one element.
-inline ResizeTaps no_taps() { return {1, 1, {0}, {1.0}}; }
+// A dimension of n elements that is not resized.
+ResizeTaps identity_taps(int64_t n);
+// Nearest neighbours where PyTorch does not look at the scale: the same size, and twice the size.
+std::optional<ResizeTaps> whole_steps(int64_t in, int64_t out);
 
 }  // namespace sconce

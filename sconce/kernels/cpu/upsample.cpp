@@ -37,7 +37,7 @@ struct Images {
   bool pixels;  // channels_last
   int64_t images, channels;
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  ResizeTaps taps[3] = {no_taps(), no_taps(), no_taps()};
+  ResizeTaps taps[3] = {identity_taps(1), identity_taps(1), identity_taps(1)};
 
   Images(const Tensor& self, const Tensor& result, int rank, ResizeMode mode, bool align_corners,
          const ResizeScale* scales)
@@ -58,6 +58,13 @@ struct Images {
                    "resizing of rows with 2^31 or more elements is not supported, got {}", self.sizes());
       taps[d] = in_double ? resize_taps<double>(mode, in[d], out[d], align_corners, scales[i])
                           : resize_taps<float>(mode, in[d], out[d], align_corners, scales[i]);
+      const bool antialias = mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias;
+      if (antialias && in[d] == out[d]) taps[d] = identity_taps(in[d]);
+      if (mode != ResizeMode::nearest) continue;
+      // Which of PyTorch's kernels it would be: one for channels_last and small images, or a general one.
+      const bool small = rank == 2 && result.size(2) + result.size(3) <= 128;
+      if (const auto steps = whole_steps(in[d], out[d]); steps && (small || (pixels && (rank == 2 || channels > 3))))
+        taps[d] = *steps;
     }
   }
   int64_t rows() const { return images * out[0] * out[1]; }

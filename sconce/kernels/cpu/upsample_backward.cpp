@@ -34,13 +34,15 @@ OutSpec backward_spec(const Tensor& grad_output, int rank, IntList output_size, 
 template <class T>
 void scatter(const Tensor& grad_output, const Tensor& grad_input, const ImageBlocks& images, int rank, ResizeMode mode,
              bool align_corners, const ResizeScale* scales) {
-  ResizeTaps taps[3] = {no_taps(), no_taps(), no_taps()};
+  ResizeTaps taps[3] = {identity_taps(1), identity_taps(1), identity_taps(1)};
   int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
   for (int i = 0; i < rank; ++i) {
     const int d = 3 - rank + i;
     in[d] = grad_input.size(2 + i);
     out[d] = grad_output.size(2 + i);
     taps[d] = resize_taps<T>(mode, in[d], out[d], align_corners, scales[i]);
+    const auto steps = whole_steps(in[d], out[d]);
+    if (mode == ResizeMode::nearest && steps) taps[d] = *steps;
   }
   const int64_t in_plane = in[0] * in[1] * in[2], out_plane = out[0] * out[1] * out[2];
   images.for_each(in_plane + out_plane, [&](int64_t image, int64_t c0, int64_t c1) {
@@ -83,6 +85,7 @@ void run(const Tensor& grad_output, const Tensor& out, int rank, ResizeMode mode
   SCONCE_CHECK_AS(not_implemented, antialias ? t == DType::float32 || t == DType::float64 : is_floating(t),
                   "\"{}\" not implemented for '{}'", name, dtype_legacy_name(t));
   if (out.numel() == 0) return;
+  if (mode == ResizeMode::cubic && grad_output.sizes() == out.sizes()) return copy_tensor(out, grad_output);
   const ImageBlocks images(out, rank);
   const Tensor g = contiguous_tensor(grad_output, images.format(out));
   if (t == DType::float64) return scatter<double>(g, out, images, rank, mode, align_corners, scales.begin());

@@ -43,22 +43,21 @@ SCONCE_VEC void gather_pairs(const float* p, I32 at, F32& low, F32& high) {
   unzip(pairs[0], pairs[1], low, high);
 }
 
-// The mirrored place in [low / 2, high / 2].
-SCONCE_VEC F32 reflect(F32 x, float low, float high) {
-  if (low == high) return F32{};
-  const float least = low / 2, span = (high - low) / 2;
-  x = abs(x - least);
-  const F32 flips = floor(x / span);
-  const F32 extra = x - flips * span;
-  const F32 odd = flips - floor(flips / 2.0f) * 2.0f;
-  return (odd == 0.0f ? extra : span - extra) + least;
+// The place mirrored at the edges, as often as needed.
+SCONCE_VEC F32 reflect(F32 x, float n, bool align_corners) {
+  const float period = align_corners ? 2 * (n - 1) : 2 * n;
+  if (period == 0) return F32{};
+  x = abs(align_corners ? x : x + 0.5f);
+  const F32 extra = x - trunc(x / period) * period, back = period - extra;
+  const F32 nearer = extra < back ? extra : back;
+  return align_corners ? nearer : nearer - 0.5f;
 }
 
 SCONCE_VEC F32 place(F32 x, int64_t size, const GridRow& row) {
   const float n = static_cast<float>(size);
   x = row.align_corners ? (x + 1.0f) * ((n - 1) / 2) : ((x + 1.0f) * n - 1.0f) / 2.0f;
   if (row.padding == 0) return x;
-  if (row.padding == 2) x = row.align_corners ? reflect(x, 0, 2 * (n - 1)) : reflect(x, -1, 2 * n - 1);
+  if (row.padding == 2) x = reflect(x, n, row.align_corners);
   x = x > 0.0f ? x : F32{};  // NaN too
   return x < n - 1 ? x : splat<F32>(n - 1);
 }

@@ -1,6 +1,6 @@
 #include "sconce/kernels/cpu/pool_kernels.h"
 
-#include "sconce/kernels/cpu/simd/vec.h"
+#include "sconce/kernels/cpu/simd/reduce.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
@@ -51,6 +51,30 @@ SCONCE_VEC void store_places(int64_t* out, I32 p) {
 }
 SCONCE_VEC void store_places(int64_t* out, I64 p) { store(out, p); }
 
+// The first n lanes.
+#if SCONCE_ISA == 4
+SCONCE_VEC void store_first(float* p, F32 v, int64_t n) {
+  __builtin_ia32_storeups512_mask(p, v, static_cast<uint16_t>((1u << n) - 1));
+}
+SCONCE_VEC void store_first(double* p, F64 v, int64_t n) {
+  __builtin_ia32_storeupd512_mask(p, v, static_cast<uint8_t>((1u << n) - 1));
+}
+SCONCE_VEC void store_first(int64_t* p, I64 v, int64_t n) { store_first(reinterpret_cast<double*>(p), (F64)v, n); }
+#else
+template <class V>
+SCONCE_VEC void store_first(typename Lane<V>::T* p, V v, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) p[i] = v[i];
+}
+#endif
+SCONCE_VEC void store_first_places(int64_t* out, I32 p, int64_t n) {
+  I32Half half[2];
+  __builtin_memcpy(half, &p, sizeof p);
+  const int64_t low = n < lanes<I64> ? n : lanes<I64>;
+  store_first(out, __builtin_convertvector(half[0], I64), low);
+  if (n > low) store_first(out + low, __builtin_convertvector(half[1], I64), n - low);
+}
+SCONCE_VEC void store_first_places(int64_t* out, I64 p, int64_t n) { store_first(out, p, n); }
+
 template <class P>
 SCONCE_VEC P counting() {
   P p{};
@@ -87,19 +111,20 @@ void copy_strided(T* out, const T* in, int64_t n, int64_t stride) {
 }
 
 template <class T>
-void split(void* out, int64_t pitch, const void* in, int64_t n, int64_t stride, int64_t padding, bool is_lowest) {
+void split(void* out, int64_t pitch, int64_t used, const void* in, int64_t n, int64_t stride, int64_t padding,
+           bool is_lowest) {
   const T border = is_lowest ? lowest<T>() : T(0);
   const T* x = static_cast<const T*>(in);
   for (int64_t phase = 0; phase < stride; ++phase) {
     T* y = static_cast<T*>(out) + phase * pitch;
     int64_t first = padding > phase ? (padding - phase + stride - 1) / stride : 0;
-    if (first > pitch) first = pitch;
+    if (first > used) first = used;
     const int64_t start = phase + first * stride - padding;
     int64_t count = start < n ? (n - 1 - start) / stride + 1 : 0;
-    if (count > pitch - first) count = pitch - first;
+    if (count > used - first) count = used - first;
     for (int64_t i = 0; i < first; ++i) y[i] = border;
     copy_strided(y + first, x + start, count, stride);
-    for (int64_t i = first + count; i < pitch; ++i) y[i] = border;
+    for (int64_t i = first + count; i < used; ++i) y[i] = border;
   }
 }
 
@@ -133,10 +158,8 @@ void max_row(const PoolRow& row) {
       store(out + i, best);
       store_places(row.indices + i, place);
     } else {
-      for (int64_t k = i; k < row.n; ++k) {
-        out[k] = best[k - i];
-        row.indices[k] = place[k - i];
-      }
+      store_first(out + i, best, row.n - i);
+      store_first_places(row.indices + i, place, row.n - i);
     }
   }
 }
@@ -242,7 +265,7 @@ void average_row(const PoolRow& row, const double* divisors, double row_divisor)
     if (i + lanes<V> <= row.n) {
       store(out + i, sum / divisors_of(divisors + i, row_divisor, V{}));
     } else {
-      for (int64_t k = i; k < row.n; ++k) out[k] = sum[k - i] / static_cast<T>(divisors[k] * row_divisor);
+      store_first(out + i, sum / divisors_of(divisors + i, row_divisor, V{}), row.n - i);
     }
   }
 }
@@ -251,18 +274,18 @@ template <class T, int count>
 SCONCE_VEC void average_pixel(const PoolPixels& row, int64_t pixel, int64_t channel, T divisor) {
   using V = VectorFor<T>;
   V sum[count];
-#pragma GCC unroll 4
+#pragma GCC unroll 16
   for (int k = 0; k < count; ++k) sum[k] = V{};
   const int64_t begin = row.begin[pixel], end = row.end[pixel];
   for (int64_t r = 0; r < row.row_count; ++r) {
     const T* x = static_cast<const T*>(row.rows[r]) + channel;
     for (int64_t w = begin; w < end; ++w) {
-#pragma GCC unroll 4
+#pragma GCC unroll 16
       for (int k = 0; k < count; ++k) sum[k] += load<V>(x + w * row.channels + k * lanes<V>);
     }
   }
   T* out = static_cast<T*>(row.out) + pixel * row.channels + channel;
-#pragma GCC unroll 4
+#pragma GCC unroll 16
   for (int k = 0; k < count; ++k) store(out + k * lanes<V>, sum[k] / splat<V>(divisor));
 }
 
@@ -272,6 +295,9 @@ void average_pixels(const PoolPixels& row) {
   for (int64_t i = 0; i < row.n; ++i) {
     const T divisor = static_cast<T>(row.divisors[i] * row.row_divisor);
     int64_t c = 0;
+    // Long pieces where windows are large: short ones, a power of two apart, would drive each other out of the cache.
+    constexpr int most = SCONCE_ISA == 4 ? 16 : 8;
+    for (; c + most * lanes<V> <= row.channels; c += most * lanes<V>) average_pixel<T, most>(row, i, c, divisor);
     for (; c + 4 * lanes<V> <= row.channels; c += 4 * lanes<V>) average_pixel<T, 4>(row, i, c, divisor);
     for (; c + lanes<V> <= row.channels; c += lanes<V>) average_pixel<T, 1>(row, i, c, divisor);
     if (c < row.channels && row.channels >= lanes<V>) {  // some channels again
@@ -289,14 +315,12 @@ void average_pixels(const PoolPixels& row) {
   }
 }
 
-template <class V, int distance>
+template <class V, int distance = lanes<V> / 2>
 SCONCE_VEC typename Lane<V>::T sum_lanes(V v) {
   if constexpr (distance == 0) {
     return v[0];
   } else {
-    V shifted{};
-    __builtin_memcpy(&shifted, reinterpret_cast<const char*>(&v) + distance * sizeof(v[0]), distance * sizeof(v[0]));
-    return sum_lanes<V, distance / 2>(v + shifted);
+    return sum_lanes<V, distance / 2>(v + reduce_detail::shifted<V, distance>(v));
   }
 }
 
@@ -326,7 +350,7 @@ void mean_planes(void* out, const void* in, int64_t planes, int64_t n) {
     } else {
       for (; i < n; ++i) rest += x[i];
     }
-    y[p] = (sum_lanes<V, lanes<V> / 2>(a + b) + rest) / divisor;
+    y[p] = (sum_lanes(a + b) + rest) / divisor;
   }
 }
 
