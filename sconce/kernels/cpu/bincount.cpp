@@ -1,5 +1,6 @@
 // How often each non-negative integer occurs, or the sum of its weights.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "sconce/base/error.h"
@@ -10,7 +11,46 @@
 namespace sconce {
 namespace {
 
+// One more than the largest of the values, which must not be negative.
+int64_t check_values(const int64_t* x, int64_t n) {
+  if (n == 0) return 0;
+  uint64_t high[4] = {};  // a negative number is a large one here
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (int k = 0; k < 4; ++k) high[k] = std::max(high[k], static_cast<uint64_t>(x[i + k]));
+  }
+  for (; i < n; ++i) high[0] = std::max(high[0], static_cast<uint64_t>(x[i]));
+  const uint64_t top = std::max(std::max(high[0], high[1]), std::max(high[2], high[3]));
+  SCONCE_CHECK(top <= INT64_MAX, "bincount only supports 1-d non-negative integral inputs, got {}",
+               static_cast<int64_t>(top));
+  SCONCE_CHECK(top < INT64_MAX / 32, "bincount: the largest value is {}: there is no memory for that many counts", top);
+  return static_cast<int64_t>(top) + 1;
+}
+
 constexpr int64_t kPart = 32768;  // elements worth a thread, if the table of counts is smaller
+
+// How often each value occurs, by one thread: a block is checked, then counted while it is in the cache. Two tables
+// take turns, so that a count need not wait for the one before to be stored. Nothing when there are many values.
+std::optional<std::vector<int64_t>> count_blocks(const int64_t* x, int64_t n) {
+  constexpr int64_t kBlock = 2048;
+  std::vector<int64_t> table;
+  for (int64_t from = 0; from < n; from += kBlock) {
+    const int64_t to = std::min(n, from + kBlock);
+    const int64_t bins = check_values(x + from, to - from);
+    if (bins > kPart) return std::nullopt;
+    if (2 * bins > static_cast<int64_t>(table.size())) table.resize(static_cast<size_t>(2 * bins));
+    int64_t* pairs = table.data();
+    int64_t i = from;
+    for (; i + 2 <= to; i += 2) {
+      ++pairs[2 * x[i]];
+      ++pairs[2 * x[i + 1] + 1];
+    }
+    if (i < to) ++pairs[2 * x[i]];
+  }
+  for (size_t i = 0; i < table.size() / 2; ++i) table[i] = table[2 * i] + table[2 * i + 1];
+  table.resize(table.size() / 2);
+  return table;
+}
 
 // sums[x[i]] += weights[i]
 template <class Sum, class Weight>
@@ -54,15 +94,16 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
                   "bincount: the result's size depends on values, which a meta tensor does not have");
   const int64_t n = self.numel();
   const Tensor x = contiguous_tensor(to_dtype(self, DType::int64));
-  int64_t low = 0, high = -1;
-  for (int64_t i = 0; i < n; ++i) {
-    low = std::min(low, x.data<int64_t>()[i]);
-    high = std::max(high, x.data<int64_t>()[i]);
+  std::optional<std::vector<int64_t>> counts;
+  if (!weights.defined() && (num_threads() == 1 || n < 2 * kPart)) counts = count_blocks(x.data<int64_t>(), n);
+  if (counts) {
+    const auto found = static_cast<int64_t>(counts->size());
+    Tensor out = empty_tensor({std::max(found, minlength)}, DType::int64);
+    fill_tensor(out, 0);
+    std::copy(counts->begin(), counts->end(), out.data<int64_t>());
+    return out;
   }
-  SCONCE_CHECK(low >= 0, "bincount only supports 1-d non-negative integral inputs, got {}", low);
-  SCONCE_CHECK(high < INT64_MAX, "bincount: maximum value of input overflowed, it should be < {} but got {}", INT64_MAX,
-               high);
-  const int64_t bins = std::max(high + 1, minlength);
+  const int64_t bins = std::max(check_values(x.data<int64_t>(), n), minlength);
   const bool weighted = weights.defined() && n > 0;
   const bool single = weighted && weights.dtype() == DType::float32;
   // Weights of a float add up in double.

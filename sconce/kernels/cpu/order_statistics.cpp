@@ -1,10 +1,9 @@
 // Medians, the k-th smallest element, the most frequent one, of each line along a dim. NaN counts as the largest.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
@@ -22,12 +21,8 @@ bool is_nan(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
   return false;
 }
-template <class T>
-bool before(T a, T b) {
-  return is_nan(b) ? !is_nan(a) : a < b;
-}
-
-constexpr int64_t kShort = 4096;  // lines up to here are partitioned as indices
+constexpr int64_t kShort = 16384;    // lines up to here are partitioned
+constexpr int64_t kShortMode = 256;  // lines up to here are sorted by comparisons
 
 template <class T>
 constexpr DType kDType = std::is_same_v<T, float>    ? DType::float32
@@ -38,33 +33,40 @@ constexpr DType kDType = std::is_same_v<T, float>    ? DType::float32
 // one the first.
 template <class T>
 struct Line {
+  using Bits = typename cpu::Key<T>::Bits;
+  struct Item {
+    Bits key, index;
+  };
   const T* values;
   int64_t n;
-  std::vector<int64_t> order;
+  Scratch scratch;
+  Item* order = nullptr;
 
   void reset() {
-    order.resize(static_cast<size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
+    order = scratch.take<Item>(n);
+    for (int64_t i = 0; i < n; ++i) order[i] = {cpu::Key<T>::of(values[i]), static_cast<Bits>(i)};
   }
+  static bool before(const Item& a, const Item& b) { return a.key < b.key; }
+  int64_t at(int64_t i) const { return static_cast<int64_t>(order[i].index); }
+
   int64_t smallest_of_many(int64_t k) const {
     const auto key = cpu::select_key(values, n, k, false);
-    int64_t at = 0;
-    while (cpu::Key<T>::of(values[at]) != key) ++at;
-    return at;
+    int64_t first = 0;
+    while (cpu::Key<T>::of(values[first]) != key) ++first;
+    return first;
   }
   // Index of the k-th smallest, from 0.
   int64_t smallest(int64_t k) {
     if (n > kShort) return smallest_of_many(k);
     reset();
-    std::nth_element(order.begin(), order.begin() + k, order.end(),
-                     [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
-    return order[static_cast<size_t>(k)];
+    std::nth_element(order, order + k, order + n, [](const Item& a, const Item& b) { return a.key < b.key; });
+    return at(k);
   }
   // The same by quickselect with the median of three as pivot: of equal elements the one that PyTorch's kthvalue finds.
   int64_t smallest_by_partition(int64_t k) {
     if (n > kShort) return smallest_of_many(k);
     reset();
-    const auto greater = [&](int64_t a, int64_t b) { return before(values[order[b]], values[order[a]]); };
+    const auto greater = [&](int64_t a, int64_t b) { return before(order[b], order[a]); };
     const auto exchange = [&](int64_t a, int64_t b) { std::swap(order[a], order[b]); };
     int64_t low = 0, high = n - 1;
     while (high > low) {
@@ -89,9 +91,9 @@ struct Line {
       if (j <= k) low = i;
       if (j >= k) high = j - 1;
     }
-    return order[static_cast<size_t>(k)];
+    return at(k);
   }
-  int64_t median(bool skip_nan) {
+  int64_t median(bool skip_nan, bool any_index = false) {
     int64_t nans = 0;
     for (int64_t i = 0; i < n; ++i) nans += is_nan(values[i]);
     if (nans > 0 && (!skip_nan || nans == n)) {
@@ -99,27 +101,68 @@ struct Line {
       while (!is_nan(values[first])) ++first;
       return first;
     }
-    return smallest((n - nans - 1) / 2);
+    const int64_t k = (n - nans - 1) / 2;
+    return any_index && n > kShortMode ? smallest_of_many(k) : smallest(k);
   }
-  // The last of its run in sorted order.
-  template <class Order>
-  int64_t longest_run(const Order& at) const {
-    int64_t best = at(0), most = 0, run = 0;
+  // The last of its run in the order that `place` says.
+  template <class Place>
+  int64_t longest_run(const Place& place) const {
+    int64_t best = place(0), most = 0, run = 0;
     for (int64_t i = 0; i < n; ++i) {
-      run = i > 0 && values[at(i)] == values[at(i - 1)] ? run + 1 : 1;
-      if (run > most) most = run, best = at(i);
+      run = i > 0 && values[place(i)] == values[place(i - 1)] ? run + 1 : 1;
+      if (run > most) most = run, best = place(i);
     }
     return best;
   }
   int64_t mode() {
-    if (n > kShort) {
-      Scratch scratch;
-      const uint64_t* words = cpu::order_line(values, kDType<T>, n, false, scratch);
-      return longest_run([&](int64_t i) { return static_cast<int64_t>(words[i] & 0xffffffff); });
+    if (n <= kShortMode) {
+      reset();
+      std::sort(order, order + n, [](const Item& a, const Item& b) { return a.key < b.key; });
+      return longest_run([&](int64_t i) { return at(i); });
     }
+    const uint64_t* words = cpu::order_line(values, kDType<T>, n, false, scratch);
+    const int64_t found = longest_run([&](int64_t i) { return static_cast<int64_t>(words[i] & 0xffffffff); });
+    if (is_nan(values[found])) return found;
     reset();
-    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return before(values[a], values[b]); });
-    return longest_run([&](int64_t i) { return order[static_cast<size_t>(i)]; });
+    return last_when_sorted(order, order + n, cpu::Key<T>::of(values[found]),
+                            2 * (std::bit_width(static_cast<uint64_t>(n)) - 1));
+  }
+  // Which of the elements with this key would be the last of them after std::sort, as PyTorch has it: introsort's
+  // partitions, but only of the parts that hold the key. What follows them there, insertion, moves no equal elements
+  // past each other. -1 when there is none.
+  static int64_t last_when_sorted(Item* first, Item* last, Bits key, int depth) {
+    while (last - first > 16) {
+      if (depth-- == 0) {
+        std::partial_sort(first, last, last, before);
+        break;
+      }
+      Item *a = first + 1, *b = first + (last - first) / 2, *c = last - 1;
+      Item* middle = before(*a, *b) ? (before(*b, *c)   ? b
+                                       : before(*a, *c) ? c
+                                                        : a)
+                                    : (before(*a, *c)   ? a
+                                       : before(*b, *c) ? c
+                                                        : b);
+      std::swap(*first, *middle);
+      Item *low = first + 1, *high = last;
+      while (true) {
+        while (before(*low, *first)) ++low;
+        --high;
+        while (before(*first, *high)) --high;
+        if (low >= high) break;
+        std::swap(*low++, *high);
+      }
+      if (first->key <= key) {
+        const int64_t found = last_when_sorted(low, last, key, depth);
+        if (found >= 0) return found;
+      }
+      if (first->key < key) return -1;
+      last = low;
+    }
+    for (Item* item = last; item-- != first;) {
+      if (item->key == key) return static_cast<int64_t>(item->index);
+    }
+    return -1;
   }
 };
 
@@ -139,7 +182,7 @@ void choose(const Tensor& self, int64_t dim, Tensor values, Tensor indices, Choo
     const cpu::LineOperand outs[] = {{values, kDType<T>}, {indices, DType::int64}};
     cpu::for_lines({self, kDType<T>}, dim, {outs, indices.defined() ? 2u : 1u}, 4096,
                    [&](const void* in, void* const* out) {
-                     Line<T> line{static_cast<const T*>(in), n, {}};
+                     Line<T> line{static_cast<const T*>(in), n};
                      const int64_t at = pick(line);
                      *static_cast<T*>(out[0]) = line.values[at];
                      if (out[1]) *static_cast<int64_t*>(out[1]) = at;
@@ -170,7 +213,7 @@ void whole_median(const Tensor& self, const Tensor& out, bool skip_nan) {
   const Tensor dense = contiguous_tensor(self);
   const int64_t numel = self.numel(), one = 1;
   const Tensor flat = make_view(dense, IntList(&numel, 1), IntList(&one, 1), dense.storage_offset());
-  choose(flat, 0, out, {}, [&](auto& line) { return line.median(skip_nan); });
+  choose(flat, 0, out, {}, [&](auto& line) { return line.median(skip_nan, true); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
@@ -16,21 +17,60 @@ namespace {
 
 constexpr int kTogether = 8;  // searches that run side by side, so that their loads overlap
 
-// first[j] = how many elements of the sequence come before x[j] (with `right`: are not behind it), by halving [0, n).
-// Probes are those of the textbook loop, so that a sequence with NaN gives what PyTorch gives.
+// Does an element of the sequence come before `value` (with `right`: is it not behind it)?
+template <bool right, class T>
+bool comes_before(T y, T value) {
+  return right ? !(y > value) : !(y >= value);
+}
+
+// first[j] = how many elements of an ascending sequence come before x[j]. No branch depends on the values.
 template <class T, bool right, bool sorter>
-void search(const T* sequence, const int64_t* order, int64_t n, const T* x, int count, int64_t* first) {
-  int64_t last[kTogether];
-  for (int j = 0; j < count; ++j) first[j] = 0, last[j] = n;
-  for (int64_t width = n; width > 0; width >>= 1) {
-    for (int j = 0; j < count; ++j) {
-      const int64_t middle = first[j] + ((last[j] - first[j]) >> 1), at = middle < n ? middle : n - 1;
-      const T y = sequence[sorter ? order[at] : at], value = x[j];
-      const bool open = first[j] < last[j], up = right ? !(y > value) : !(y >= value);
-      first[j] = open && up ? middle + 1 : first[j];
-      last[j] = open && !up ? middle : last[j];
+void search(const T* sequence, const int64_t* order, int64_t n, const T* x, int64_t* first) {
+  int64_t low[kTogether] = {};
+  int64_t width = n;
+  for (; width > 1; width -= width / 2) {
+    const int64_t half = width / 2;
+#pragma GCC unroll 8
+    for (int j = 0; j < kTogether; ++j) {
+      const int64_t at = low[j] + half - 1;
+      low[j] += -static_cast<int64_t>(comes_before<right>(sequence[sorter ? order[at] : at], x[j])) & half;
     }
   }
+#pragma GCC unroll 8
+  for (int j = 0; j < kTogether; ++j)
+    first[j] = low[j] + comes_before<right>(sequence[sorter ? order[low[j]] : low[j]], x[j]);
+}
+
+// The same by the textbook's halving: with NaN in the sequence, or out of order, the result depends on what is probed.
+template <class T, bool right, bool sorter>
+int64_t search_one(const T* sequence, const int64_t* order, int64_t n, T x) {
+  int64_t first = 0, last = n;
+  while (first < last) {
+    const int64_t middle = first + ((last - first) >> 1);
+    if (comes_before<right>(sequence[sorter ? order[middle] : middle], x)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+template <class T>
+bool ascending(const T* sequence, const int64_t* order, int64_t n) {
+  bool result = true;
+  for (int64_t i = 0; i < n; ++i) {
+    const T y = sequence[order ? order[i] : i], before = sequence[order ? order[i > 0 ? i - 1 : 0] : i > 0 ? i - 1 : 0];
+    result = result & (before <= y);
+  }
+  return result;
+}
+
+template <class T, bool right, bool sorter>
+void search_row(const T* sequence, const int64_t* order, int64_t n, bool sorted, const T* x, int64_t count,
+                int64_t* found) {
+  if (sorted && count == kTogether) return search<T, right, sorter>(sequence, order, n, x, found);
+  for (int64_t j = 0; j < count; ++j) found[j] = search_one<T, right, sorter>(sequence, order, n, x[j]);
 }
 
 template <class T, class Index>
@@ -38,15 +78,21 @@ void search_all(const Tensor& sequence, const Tensor& values, bool right, const 
   const int64_t n = sequence.sizes().back();
   const bool shared = sequence.dim() == 1;
   const int64_t per_row = shared ? values.numel() : values.sizes().back();
-  const auto run = order ? (right ? search<T, true, true> : search<T, false, true>)
-                         : (right ? search<T, true, false> : search<T, false, false>);
+  const auto run = order ? (right ? search_row<T, true, true> : search_row<T, false, true>)
+                         : (right ? search_row<T, true, false> : search_row<T, false, false>);
+  // Looking whether a sequence is sorted pays when many values are looked up.
+  const int64_t rows = values.numel() / per_row;
+  std::vector<char> sorted(static_cast<size_t>(rows));
+  for (int64_t row = 0; row < rows && per_row * 8 >= n; ++row)
+    sorted[static_cast<size_t>(row)] = ascending(sequence.data<T>() + row * n, order ? order + row * n : nullptr, n);
   parallel_for(values.numel(), 2048, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t row = i / per_row;
-      const int count = static_cast<int>(std::min<int64_t>(kTogether, std::min(end, (row + 1) * per_row) - i));
+      const int64_t count = std::min<int64_t>(kTogether, std::min(end, (row + 1) * per_row) - i);
       int64_t found[kTogether];
-      run(sequence.data<T>() + row * n, order ? order + row * n : nullptr, n, values.data<T>() + i, count, found);
-      for (int j = 0; j < count; ++j) out.data<Index>()[i + j] = static_cast<Index>(found[j]);
+      run(sequence.data<T>() + row * n, order ? order + row * n : nullptr, n, sorted[static_cast<size_t>(row)],
+          values.data<T>() + i, count, found);
+      for (int64_t j = 0; j < count; ++j) out.data<Index>()[i + j] = static_cast<Index>(found[j]);
       i += count;
     }
   });

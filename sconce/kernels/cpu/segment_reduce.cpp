@@ -111,10 +111,28 @@ void check_floating(const Tensor& data) {
 }
 DType compute_of(const Tensor& t) { return t.dtype() == DType::float64 ? DType::float64 : DType::float32; }
 
+// One column: eight partial results, so that an addition need not wait for the one before.
+template <class T, class Combine>
+T reduce_column(const T* x, int64_t n, T start, T neutral, Combine combine) {
+  T part[8];
+  std::fill(part, part + 8, neutral);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    for (int k = 0; k < 8; ++k) part[k] = combine(part[k], x[i + k]);
+  }
+  for (; i < n; ++i) part[0] = combine(part[0], x[i]);
+  for (T p : part) start = combine(start, p);
+  return start;
+}
+
 template <class T>
 void reduce_segment(Reduce reduce, const T* x, int64_t length, int64_t inner, T start, bool has_start, T* out) {
   std::fill(out, out + inner, start);
   const auto each = [&](auto combine) {
+    if (inner == 1) {
+      *out = reduce_column(x, length, start, static_cast<T>(start_of(reduce, {})), combine);
+      return;
+    }
     for (int64_t i = 0; i < length; ++i, x += inner) {
       for (int64_t k = 0; k < inner; ++k) out[k] = combine(out[k], x[k]);
     }

@@ -59,6 +59,7 @@ void top_by_heap(const T* x, int64_t n, int64_t k, Pair<T>* heap) {
   for (int64_t i = next(x, k, n, &heap[0].value); i < n; i = next(x, i, n, &heap[0].value)) {
     const int64_t end = std::min(i + 64, n);
     for (; i < end; ++i) {
+      if (largest ? x[i] <= heap[0].value : x[i] >= heap[0].value) continue;
       heap[k] = {x[i], i};
       if (before(heap[k], heap[0])) std::pop_heap(heap, heap + k + 1, before);
     }
@@ -66,12 +67,26 @@ void top_by_heap(const T* x, int64_t n, int64_t k, Pair<T>* heap) {
   std::sort_heap(heap, heap + k, before);
 }
 
+// A key and the place it is from, as small as they can be.
+template <class T>
+struct Keyed {
+  typename Key<T>::Bits key;
+  typename Key<T>::Bits index;
+};
+
 template <class T, bool largest>
-void top_by_partition(const T* x, int64_t n, int64_t k, bool sorted, Pair<T>* pairs) {
-  const Before<T, largest> before;
-  for (int64_t i = 0; i < n; ++i) pairs[i] = {x[i], i};
-  std::nth_element(pairs, pairs + k - 1, pairs + n, before);
-  if (sorted) std::sort(pairs, pairs + k - 1, before);
+void top_by_partition(const T* x, int64_t n, int64_t k, bool sorted, T* values, int64_t* indices) {
+  using Bits = typename Key<T>::Bits;
+  const auto before = [](const Keyed<T>& a, const Keyed<T>& b) { return largest ? a.key > b.key : a.key < b.key; };
+  Scratch scratch;
+  auto* keys = scratch.take<Keyed<T>>(n);
+  for (int64_t i = 0; i < n; ++i) keys[i] = {Key<T>::of(x[i]), static_cast<Bits>(i)};
+  std::nth_element(keys, keys + k - 1, keys + n, before);
+  if (sorted) std::sort(keys, keys + k - 1, before);
+  for (int64_t i = 0; i < k; ++i) {
+    indices[i] = static_cast<int64_t>(keys[i].index);
+    values[i] = x[indices[i]];
+  }
 }
 
 // Long lines: the k-th key first, then all that come before it, and the first of those that equal it.
@@ -102,18 +117,16 @@ void top_by_key(const T* x, int64_t n, int64_t k, bool largest, T* values, int64
 
 template <class T, bool largest>
 void top(const T* x, int64_t n, int64_t k, bool sorted, T* values, int64_t* indices) {
-  const bool few = k * 64 <= n;
-  if (!few && n > kShort) return top_by_key(x, n, k, largest, values, indices);
-  Scratch scratch;
-  auto* pairs = scratch.take<Pair<T>>(few ? k + 1 : n);
-  if (few) {
-    top_by_heap<T, largest>(x, n, k, pairs);
-  } else {
-    top_by_partition<T, largest>(x, n, k, sorted, pairs);
+  if (k * 64 > n) {
+    if (n > kShort) return top_by_key(x, n, k, largest, values, indices);
+    return top_by_partition<T, largest>(x, n, k, sorted, values, indices);
   }
+  Scratch scratch;
+  auto* heap = scratch.take<Pair<T>>(k + 1);
+  top_by_heap<T, largest>(x, n, k, heap);
   for (int64_t i = 0; i < k; ++i) {
-    values[i] = pairs[i].value;
-    indices[i] = pairs[i].index;
+    values[i] = heap[i].value;
+    indices[i] = heap[i].index;
   }
 }
 

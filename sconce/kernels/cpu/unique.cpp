@@ -73,26 +73,33 @@ bool unique_by_table(const T* x, int64_t n, const Tensor& inverse, bool counts, 
 template <class T>
 void unique_by_order(const T* x, int64_t n, const Tensor& inverse, bool counts, Tensor* values, Tensor* counted) {
   Scratch scratch;
-  const uint64_t* words = cpu::order_line(x, values->dtype(), n, false, scratch);
-  const auto at = [&](int64_t i) { return static_cast<int64_t>(words[i] & 0xffffffff); };
-  std::vector<T> found;
-  std::vector<int64_t> starts;
-  T last{};
-  for (int64_t i = 0; i < n; ++i) {
-    const T v = x[at(i)];
-    if (i == 0 || widened(v) != widened(last)) {
-      found.push_back(v);
-      if (counts) starts.push_back(i);
+  T* found = scratch.take<T>(n + 1);
+  int64_t m = 0;
+  if (!inverse.defined() && !counts) {  // the order itself is not needed
+    T* sorted = scratch.take<T>(n);
+    cpu::sort_line(x, values->dtype(), n, false, sorted, nullptr);
+    for (int64_t i = 0; i < n; ++i) {
+      const bool starts = i == 0 || widened(sorted[i]) != widened(sorted[i - 1]);
+      found[m] = sorted[i];
+      m += starts;
     }
-    last = v;
-    if (inverse.defined()) inverse.data<int64_t>()[at(i)] = static_cast<int64_t>(found.size()) - 1;
+  } else {
+    const uint64_t* words = cpu::order_line(x, values->dtype(), n, false, scratch);
+    auto* starts = scratch.take<int64_t>(n + 1);
+    for (int64_t i = 0; i < n; ++i) {
+      const auto at = static_cast<int64_t>(words[i] & 0xffffffff);
+      if (m == 0 || widened(x[at]) != widened(x[words[i - 1] & 0xffffffff])) {
+        starts[m] = i;
+        found[m++] = x[at];
+      }
+      if (inverse.defined()) inverse.data<int64_t>()[at] = m - 1;
+    }
+    starts[m] = n;
+    if (counts) *counted = empty_indices({m});
+    for (int64_t i = 0; i < m && counts; ++i) counted->data<int64_t>()[i] = starts[i + 1] - starts[i];
   }
-  *values = vector_of(found, values->dtype());
-  if (!counts) return;
-  starts.push_back(n);
-  for (size_t i = 0; i + 1 < starts.size(); ++i) starts[i] = starts[i + 1] - starts[i];
-  starts.pop_back();
-  *counted = vector_of(starts, DType::int64);
+  *values = empty_tensor({m}, values->dtype());
+  std::copy(found, found + m, values->data<T>());
 }
 
 Results unique_elements(const Tensor& self, bool return_inverse, bool return_counts) {
@@ -197,16 +204,23 @@ Results unique_runs(const Tensor& self, bool return_inverse, bool return_counts)
   cpu::visit_ordered(self.dtype(), [&]<class T>() {
     const T* data = x.data<T>();
     const auto starts = [&](int64_t i) { return i == 0 || !(widened(data[i]) == widened(data[i - 1])); };
+    values = empty_tensor({n}, self.dtype());
+    T* found = values.data<T>();
     int64_t m = 0;
-    for (int64_t i = 0; i < n; ++i) m += starts(i);
-    values = empty_tensor({m}, self.dtype());
+    for (int64_t i = 0; i < n; ++i) {
+      const bool start = starts(i);
+      found[m] = data[i];  // where the next run will write
+      m += start;
+    }
+    resize_tensor(values, {m});
+    if (!return_inverse && !return_counts) return;
     if (return_counts) {
       counts = empty_indices({m});
       fill_tensor(counts, 0);
     }
     int64_t at = -1;
     for (int64_t i = 0; i < n; ++i) {
-      if (starts(i)) values.data<T>()[++at] = data[i];
+      at += starts(i);
       if (return_inverse) inverse.data<int64_t>()[i] = at;
       if (return_counts) ++counts.data<int64_t>()[at];
     }
