@@ -25,7 +25,8 @@ Dims wrapped(const Tensor& self, IntList dim) {
     out.push_back(wrap_dim(d, self.dim()));
   }
   for (size_t i = 0; i < out.size(); ++i) {
-    SCONCE_CHECK(std::find(out.begin(), out.begin() + static_cast<ptrdiff_t>(i), out[i]) == out.begin() + static_cast<ptrdiff_t>(i),
+    SCONCE_CHECK(std::find(out.begin(), out.begin() + static_cast<ptrdiff_t>(i), out[i]) ==
+                     out.begin() + static_cast<ptrdiff_t>(i),
                  "FFT dims must be unique, got {}", dim);
   }
   return out;
@@ -35,7 +36,8 @@ void sort_by_stride(const Tensor& self, int64_t* first, int64_t* last) {
   std::stable_sort(first, last, [&](int64_t a, int64_t b) { return self.stride(a) > self.stride(b); });
 }
 
-// Dense, with the other dims outside of the transformed ones: those ordered by self's strides, these in the order given.
+// Dense, with the other dims outside of the transformed ones: those ordered by self's strides, these in the order
+// given.
 Tensor empty_result(const Tensor& self, IntList sizes, IntList transformed, DType dtype) {
   Dims order;
   for (int64_t d = 0; d < self.dim(); ++d) {
@@ -73,7 +75,8 @@ void check_lengths(const Tensor& t, IntList dim) {
 
 // All dims, innermost first; from `in` to `out` with the first, then in place.
 void transform_all(const Tensor& out, const Tensor& in, IntList dim, bool inverse, double scale) {
-  for (size_t i = dim.size(); i-- > 0;) fft_complex(out, i + 1 == dim.size() ? in : out, dim[i], inverse, i == 0 ? scale : 1);
+  for (size_t i = dim.size(); i-- > 0;)
+    fft_complex(out, i + 1 == dim.size() ? in : out, dim[i], inverse, i == 0 ? scale : 1);
 }
 
 // The elements beyond the first n / 2 + 1 along the last of `dim`, from the symmetry X[-k] = conj X[k] over all dims.
@@ -110,7 +113,8 @@ Tensor _fft_c2c(const Tensor& self, IntList dim, int64_t normalization, bool for
   check_complex(self);
   Dims dims = wrapped(self, dim);
   if (dims.empty()) {
-    Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
+    Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(),
+                                      self.device());
     copy_tensor(out, self);
     return out;
   }
@@ -178,7 +182,8 @@ std::vector<int64_t> sconce_fft_dims(const Tensor& self, std::optional<IntList> 
     return {dims.begin(), dims.end()};
   }
   const auto count = s ? static_cast<int64_t>(s->size()) : self.dim();
-  SCONCE_CHECK(count <= self.dim(), "Got shape with {} values but input tensor only has {} dimensions.", count, self.dim());
+  SCONCE_CHECK(count <= self.dim(), "Got shape with {} values but input tensor only has {} dimensions.", count,
+               self.dim());
   std::vector<int64_t> dims(static_cast<size_t>(count));
   std::iota(dims.begin(), dims.end(), self.dim() - count);
   return dims;

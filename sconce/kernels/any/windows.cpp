@@ -24,7 +24,8 @@ void fill_by_place(const Tensor& out, const F& f) {
   if (out.is_meta() || out.numel() == 0) return;
   const auto put = [&]<class T>(T*) {
     T* to = static_cast<T*>(out.data());
-    for (int64_t i = 0, stride = out.stride(0); i < out.size(0); ++i) to[i * stride] = narrowed<T>(f(static_cast<double>(i)));
+    for (int64_t i = 0, stride = out.stride(0); i < out.size(0); ++i)
+      to[i * stride] = narrowed<T>(f(static_cast<double>(i)));
   };
   switch (out.dtype()) {
     case DType::float16:
@@ -114,13 +115,13 @@ constexpr double kAlpha = 0.54, kBeta = 0.46, kKaiserBeta = 12;
 }  // namespace
 
 // Each window as a factory and as its out= form. `arguments` and `shape` are of the overload.
-#define SCONCE_WINDOW(function, out_function, title, periodic, shape, ...)                                     \
-  Tensor function(int64_t n __VA_OPT__(, ) __VA_ARGS__, OptDType dtype, OptLayout layout, OptDevice device,    \
-                  OptBool pin_memory) {                                                                        \
-    return make_window(title, n, periodic, shape, dtype, layout, device, pin_memory);                          \
-  }                                                                                                            \
-  void out_function(int64_t n __VA_OPT__(, ) __VA_ARGS__, const Tensor& out) {                                 \
-    window_out(title, n, periodic, shape, out);                                                                \
+#define SCONCE_WINDOW(function, out_function, title, periodic, shape, ...)                                  \
+  Tensor function(int64_t n __VA_OPT__(, ) __VA_ARGS__, OptDType dtype, OptLayout layout, OptDevice device, \
+                  OptBool pin_memory) {                                                                     \
+    return make_window(title, n, periodic, shape, dtype, layout, device, pin_memory);                       \
+  }                                                                                                         \
+  void out_function(int64_t n __VA_OPT__(, ) __VA_ARGS__, const Tensor& out) {                              \
+    window_out(title, n, periodic, shape, out);                                                             \
   }
 
 SCONCE_WINDOW(hann_window, hann_window_out, "hann_window", true, kHann)
@@ -155,7 +156,8 @@ void fill_frequencies(const Tensor& out, int64_t n, double d, bool with_negative
 
 void check_frequencies(const char* name, int64_t size, DType dtype) {
   SCONCE_CHECK(is_floating(dtype) || is_complex(dtype), "{} requires a floating point or complex dtype", name);
-  SCONCE_CHECK_AS(not_implemented, is_floating(dtype), "\"arange_cpu\" not implemented for '{}'", dtype_legacy_name(dtype));
+  SCONCE_CHECK_AS(not_implemented, is_floating(dtype), "\"arange_cpu\" not implemented for '{}'",
+                  dtype_legacy_name(dtype));
   SCONCE_CHECK(size >= 0, "Trying to create tensor with negative dimension {}: [{}]", size, size);
 }
 

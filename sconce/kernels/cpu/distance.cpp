@@ -27,8 +27,8 @@ const DistanceKernels& distance_kernels() {
 
 // 0 for float, 1 for double: the index of a kernel.
 int checked_type(const Tensor& t, const char* name) {
-  SCONCE_CHECK_AS(not_implemented, t.dtype() == DType::float32 || t.dtype() == DType::float64, "\"{}\" not implemented for '{}'",
-                  name, dtype_legacy_name(t.dtype()));
+  SCONCE_CHECK_AS(not_implemented, t.dtype() == DType::float32 || t.dtype() == DType::float64,
+                  "\"{}\" not implemented for '{}'", name, dtype_legacy_name(t.dtype()));
   return t.dtype() == DType::float64;
 }
 
@@ -56,7 +56,8 @@ void sconce_cdist_direct(const Tensor& x1, const Tensor& x2, double p, const Ten
 void sconce_cdist_direct_backward(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p, const Tensor& cdist,
                                   const Tensor& out) {
   const int type = checked_type(x1, "cdist_backward");
-  const Tensor g = contiguous_tensor(grad), a = contiguous_tensor(x1), b = contiguous_tensor(x2), d = contiguous_tensor(cdist);
+  const Tensor g = contiguous_tensor(grad), a = contiguous_tensor(x1), b = contiguous_tensor(x2),
+               d = contiguous_tensor(cdist);
   const int64_t rows = a.size(1), others = b.size(1), n = a.size(2), item = type ? 8 : 4;
   if (out.numel() == 0) return;
   std::memset(out.data(), 0, static_cast<size_t>(out.numel() * item));
@@ -97,9 +98,9 @@ void _pdist_backward(const Tensor& grad, const Tensor& self, double p, const Ten
   std::memset(out.data(), 0, static_cast<size_t>(out.numel() * item));
   for (int64_t i = 0; i + 1 < rows; ++i) {  // rows write to each other: one thread
     const int64_t first = pairs_before(i, rows) * item;
-    distance_kernels().backward[type](bytes_of(out) + i * n * item, bytes_of(out) + (i + 1) * n * item, bytes_of(g) + first,
-                                      bytes_of(x) + i * n * item, bytes_of(x) + (i + 1) * n * item, bytes_of(d) + first,
-                                      rows - 1 - i, n, p);
+    distance_kernels().backward[type](bytes_of(out) + i * n * item, bytes_of(out) + (i + 1) * n * item,
+                                      bytes_of(g) + first, bytes_of(x) + i * n * item, bytes_of(x) + (i + 1) * n * item,
+                                      bytes_of(d) + first, rows - 1 - i, n, p);
   }
 }
 

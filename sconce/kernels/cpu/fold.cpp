@@ -48,14 +48,17 @@ Blocks checked_blocks(IntList kernel_size, IntList dilation, IntList padding, In
   take(b.dilation, dilation, "dilation");
   take(b.padding, padding, "padding");
   take(b.stride, stride, "stride");
-  SCONCE_CHECK(b.kernel[0] > 0 && b.kernel[1] > 0, "kernel size should be greater than zero, but got kernel_height: {} kernel_width: {}",
-               b.kernel[0], b.kernel[1]);
-  SCONCE_CHECK(b.dilation[0] > 0 && b.dilation[1] > 0, "dilation should be greater than zero, but got dilation_height: {} dilation_width: {}",
-               b.dilation[0], b.dilation[1]);
-  SCONCE_CHECK(b.padding[0] >= 0 && b.padding[1] >= 0, "padding should be non-negative, but got pad_height: {} pad_width: {}", b.padding[0],
-               b.padding[1]);
-  SCONCE_CHECK(b.stride[0] > 0 && b.stride[1] > 0, "stride should be greater than zero, but got stride_height: {} stride_width: {}",
-               b.stride[0], b.stride[1]);
+  SCONCE_CHECK(b.kernel[0] > 0 && b.kernel[1] > 0,
+               "kernel size should be greater than zero, but got kernel_height: {} kernel_width: {}", b.kernel[0],
+               b.kernel[1]);
+  SCONCE_CHECK(b.dilation[0] > 0 && b.dilation[1] > 0,
+               "dilation should be greater than zero, but got dilation_height: {} dilation_width: {}", b.dilation[0],
+               b.dilation[1]);
+  SCONCE_CHECK(b.padding[0] >= 0 && b.padding[1] >= 0,
+               "padding should be non-negative, but got pad_height: {} pad_width: {}", b.padding[0], b.padding[1]);
+  SCONCE_CHECK(b.stride[0] > 0 && b.stride[1] > 0,
+               "stride should be greater than zero, but got stride_height: {} stride_width: {}", b.stride[0],
+               b.stride[1]);
   return b;
 }
 
@@ -69,7 +72,8 @@ void set_image(Blocks& b, int64_t height, int64_t width) {
 }
 
 void check_dtype(const Tensor& self, const char* name) {
-  SCONCE_CHECK_AS(not_implemented, is_floating(self.dtype()) || is_complex(self.dtype()) || self.dtype() == DType::bool_,
+  SCONCE_CHECK_AS(not_implemented,
+                  is_floating(self.dtype()) || is_complex(self.dtype()) || self.dtype() == DType::bool_,
                   "\"{}\" not implemented for '{}'", name, dtype_legacy_name(self.dtype()));
 }
 
@@ -78,35 +82,44 @@ Blocks im2col_blocks(const Tensor& self, IntList kernel_size, IntList dilation, 
   const int64_t rank = self.dim();
   const bool batched = rank == 4;
   const bool full = (rank == 3 || rank == 4) && self.size(-1) != 0 && self.size(-2) != 0 && self.size(-3) != 0;
-  SCONCE_CHECK(full, "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}",
+  SCONCE_CHECK(full,
+               "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+               "input, but got: {}",
                self.sizes());
   set_image(b, self.size(batched ? 2 : 1), self.size(batched ? 3 : 2));
   SCONCE_CHECK(b.count[0] >= 1 && b.count[1] >= 1,
-               "Given input with spatial size ({}, {}), kernel_size=({}, {}), dilation=({}, {}), padding=({}, {}), calculated shape of the "
+               "Given input with spatial size ({}, {}), kernel_size=({}, {}), dilation=({}, {}), padding=({}, {}), "
+               "calculated shape of the "
                "array of sliding blocks as ({}, {}), but its components must be at least one.",
-               b.image[0], b.image[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0], b.padding[1], b.count[0],
-               b.count[1]);
+               b.image[0], b.image[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0],
+               b.padding[1], b.count[0], b.count[1]);
   return b;
 }
 
-Blocks col2im_blocks(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
+Blocks col2im_blocks(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding,
+                     IntList stride) {
   int64_t size[2];
   take(size, output_size, "output_size");
   Blocks b = checked_blocks(kernel_size, dilation, padding, stride);
   const int64_t rank = self.dim();
   const bool full = (rank == 2 || rank == 3) && self.size(-1) != 0 && self.size(-2) != 0;
-  SCONCE_CHECK(full, "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {}",
+  SCONCE_CHECK(full,
+               "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+               "input, but got: {}",
                self.sizes());
   SCONCE_CHECK(self.size(-2) % b.size() == 0,
-               "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={} and "
+               "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+               "input.size(1)={} and "
                "kernel_size=({}, {}).",
                self.size(-2), b.kernel[0], b.kernel[1]);
   set_image(b, size[0], size[1]);
-  SCONCE_CHECK(size[0] > 0 && size[1] > 0 && b.count[0] >= 1 && b.count[1] >= 1 && self.size(-1) == b.blocks(),
-               "Given output_size=({}, {}), kernel_size=({}, {}), dilation=({}, {}), padding=({}, {}), stride=({}, {}), expected size of "
-               "input's dimension 2 to match the calculated number of sliding blocks {} * {} = {}, but got input.size(2)={}.",
-               size[0], size[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0], b.padding[1], b.stride[0], b.stride[1],
-               b.count[0], b.count[1], b.blocks(), self.size(-1));
+  SCONCE_CHECK(
+      size[0] > 0 && size[1] > 0 && b.count[0] >= 1 && b.count[1] >= 1 && self.size(-1) == b.blocks(),
+      "Given output_size=({}, {}), kernel_size=({}, {}), dilation=({}, {}), padding=({}, {}), stride=({}, {}), "
+      "expected size of "
+      "input's dimension 2 to match the calculated number of sliding blocks {} * {} = {}, but got input.size(2)={}.",
+      size[0], size[1], b.kernel[0], b.kernel[1], b.dilation[0], b.dilation[1], b.padding[0], b.padding[1], b.stride[0],
+      b.stride[1], b.count[0], b.count[1], b.blocks(), self.size(-1));
   return b;
 }
 
@@ -119,13 +132,15 @@ Dims with_batch(const Tensor& self, int64_t unbatched_rank, std::initializer_lis
 
 // Items of `item` bytes, so that one loop serves all dtypes of that size.
 template <class T>
-void copy_block_rows(T* out, const T* plane, int64_t row_stride, int64_t column_stride, const Blocks& b, int64_t ky, int64_t kx) {
+void copy_block_rows(T* out, const T* plane, int64_t row_stride, int64_t column_stride, const Blocks& b, int64_t ky,
+                     int64_t kx) {
   int64_t top, bottom, left, right;
   b.inside(0, ky, top, bottom);
   b.inside(1, kx, left, right);
   const int64_t wide = b.count[1], step = b.stride[1] * column_stride;
   std::memset(static_cast<void*>(out), 0, static_cast<size_t>(top * wide) * sizeof(T));
-  std::memset(static_cast<void*>(out + bottom * wide), 0, static_cast<size_t>((b.count[0] - bottom) * wide) * sizeof(T));
+  std::memset(static_cast<void*>(out + bottom * wide), 0,
+              static_cast<size_t>((b.count[0] - bottom) * wide) * sizeof(T));
   for (int64_t y = top; y < bottom; ++y) {
     T* to = out + y * wide;
     const T* from = plane + (y * b.stride[0] + ky * b.dilation[0] - b.padding[0]) * row_stride +
@@ -155,8 +170,8 @@ void im2col_items(const Tensor& self, const Tensor& out, const Blocks& b) {
   parallel_for(batch * rows, std::max<int64_t>(1, kGrain / b.blocks()), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / rows, c = i % rows / b.size(), k = i % b.size();
-      copy_block_rows(y + i * b.blocks(), x + n * batch_stride + c * self.stride(-3), self.stride(-2), self.stride(-1), b,
-                      k / b.kernel[1], k % b.kernel[1]);
+      copy_block_rows(y + i * b.blocks(), x + n * batch_stride + c * self.stride(-3), self.stride(-2), self.stride(-1),
+                      b, k / b.kernel[1], k % b.kernel[1]);
     }
   });
 }
@@ -170,7 +185,8 @@ void col2im_planes(const Tensor& self, const Tensor& out, const Blocks& b) {
   parallel_for(planes, std::max<int64_t>(1, kGrain / (b.blocks() * b.size())), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     W* sums = nullptr;
-    if constexpr (!std::is_same_v<T, W>) sums = static_cast<W*>(scratch.take_bytes(static_cast<size_t>(plane) * sizeof(W)));
+    if constexpr (!std::is_same_v<T, W>)
+      sums = static_cast<W*>(scratch.take_bytes(static_cast<size_t>(plane) * sizeof(W)));
     for (int64_t i = begin; i < end; ++i) {
       if constexpr (std::is_same_v<T, W>) sums = y + i * plane;
       std::fill_n(sums, plane, W{});
@@ -181,7 +197,8 @@ void col2im_planes(const Tensor& self, const Tensor& out, const Blocks& b) {
         b.inside(0, ky, top, bottom);
         b.inside(1, kx, left, right);
         for (int64_t r = top; r < bottom; ++r) {
-          W* __restrict to = sums + (r * b.stride[0] + ky * b.dilation[0] - b.padding[0]) * b.image[1] + kx * b.dilation[1] - b.padding[1];
+          W* __restrict to = sums + (r * b.stride[0] + ky * b.dilation[0] - b.padding[0]) * b.image[1] +
+                             kx * b.dilation[1] - b.padding[1];
           const T* __restrict from = column + r * b.count[1];
           const auto add = [&](int64_t at, int64_t q) {
             if constexpr (std::is_same_v<W, bool>)
@@ -213,7 +230,8 @@ OutSpec im2col_spec(const Tensor& self, IntList kernel_size, IntList dilation, I
   return {with_batch(self, 3, {self.size(-3) * b.size(), b.blocks()}), self.dtype()};
 }
 
-OutSpec col2im_spec(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding, IntList stride) {
+OutSpec col2im_spec(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding,
+                    IntList stride) {
   const Blocks b = col2im_blocks(self, output_size, kernel_size, dilation, padding, stride);
   check_dtype(self, "col2im_out_cpu");
   return {with_batch(self, 2, {self.size(-2) / b.size(), b.image[0], b.image[1]}), self.dtype()};
@@ -223,7 +241,8 @@ OutSpec col2im_spec(const Tensor& self, IntList output_size, IntList kernel_size
 
 namespace cpu {
 
-void im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride, const Tensor& out) {
+void im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList padding, IntList stride,
+            const Tensor& out) {
   const Blocks b = im2col_blocks(self, kernel_size, dilation, padding, stride);
   if (out.numel() == 0) return;
   switch (self.item_size()) {
@@ -240,8 +259,8 @@ void im2col(const Tensor& self, IntList kernel_size, IntList dilation, IntList p
   }
 }
 
-void col2im(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding, IntList stride,
-            const Tensor& out) {
+void col2im(const Tensor& self, IntList output_size, IntList kernel_size, IntList dilation, IntList padding,
+            IntList stride, const Tensor& out) {
   const Blocks b = col2im_blocks(self, output_size, kernel_size, dilation, padding, stride);
   if (out.numel() == 0) return;
   const Tensor columns = contiguous_tensor(self);
@@ -274,22 +293,23 @@ void add_windows(const Tensor& grad, const Tensor& out, int64_t dim, int64_t siz
   for (int64_t d = dim + 1; d < out.dim(); ++d) inner *= out.size(d);
   const T* x = static_cast<const T*>(grad.data());
   T* y = static_cast<T*>(out.data());
-  parallel_for(outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, windows * inner * size)), [&](int64_t begin, int64_t end) {
-    std::fill(y + begin * length * inner, y + end * length * inner, T{});
-    for (int64_t o = begin; o < end; ++o) {
-      for (int64_t w = 0; w < windows; ++w) {
-        for (int64_t i = 0; i < inner; ++i) {
-          const T* __restrict from = x + ((o * windows + w) * inner + i) * size;
-          T* __restrict to = y + (o * length + w * step) * inner + i;
-          if (inner == 1) {
-            for (int64_t k = 0; k < size; ++k) to[k] = add_elements(to[k], from[k]);
-          } else {
-            for (int64_t k = 0; k < size; ++k) to[k * inner] = add_elements(to[k * inner], from[k]);
-          }
-        }
-      }
-    }
-  });
+  parallel_for(outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, windows * inner * size)),
+               [&](int64_t begin, int64_t end) {
+                 std::fill(y + begin * length * inner, y + end * length * inner, T{});
+                 for (int64_t o = begin; o < end; ++o) {
+                   for (int64_t w = 0; w < windows; ++w) {
+                     for (int64_t i = 0; i < inner; ++i) {
+                       const T* __restrict from = x + ((o * windows + w) * inner + i) * size;
+                       T* __restrict to = y + (o * length + w * step) * inner + i;
+                       if (inner == 1) {
+                         for (int64_t k = 0; k < size; ++k) to[k] = add_elements(to[k], from[k]);
+                       } else {
+                         for (int64_t k = 0; k < size; ++k) to[k * inner] = add_elements(to[k * inner], from[k]);
+                       }
+                     }
+                   }
+                 }
+               });
 }
 
 }  // namespace

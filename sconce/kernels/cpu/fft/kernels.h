@@ -11,7 +11,8 @@
 namespace sconce {
 
 // One pass of a mixed-radix transform (Stockham's form: the order comes out right without bit reversal):
-// y[q + s (radix p + k)] = w^(p k) sum_j e^(-2 pi i j k / radix) x[q + s (p + m j)], q < s, p < m, w = e^(-2 pi i / (radix m))
+// y[q + s (radix p + k)] = w^(p k) sum_j e^(-2 pi i j k / radix) x[q + s (p + m j)], q < s, p < m, w = e^(-2 pi i /
+// (radix m))
 struct FftPass {
   int64_t radix, m, s;
   const void* twiddles;  // [m][radix - 1] complex: w^(p k) for k = 1 ...; null when m is 1

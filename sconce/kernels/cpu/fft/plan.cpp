@@ -94,7 +94,8 @@ int64_t primitive_root(int64_t prime) {
   }
   if (rest > 1) factors.push_back(rest);
   for (int64_t g = 2;; ++g) {
-    if (std::all_of(factors.begin(), factors.end(), [&](int64_t f) { return power(g, (prime - 1) / f, prime) != 1; })) return g;
+    if (std::all_of(factors.begin(), factors.end(), [&](int64_t f) { return power(g, (prime - 1) / f, prime) != 1; }))
+      return g;
   }
 }
 
@@ -320,7 +321,8 @@ void FftPlan::row_split(void* out, const void* in, bool inverse, double scale) c
   void *work = scratch.take_bytes(bytes), *other = scratch.take_bytes(bytes);
   for (int64_t c = 0; c < n2; c += lanes) {
     const int64_t count = std::min(lanes, n2 - c);
-    const LanePointers from(static_cast<const char*>(in) + c * item, count, item), to(middle + c * n1 * item, count, n1 * item);
+    const LanePointers from(static_cast<const char*>(in) + c * item, count, item),
+        to(middle + c * n1 * item, count, n1 * item);
     kernels_.load(work, from.at, static_cast<int>(count), n1, n2, inverse);
     void* done = kernels_.run(row_, work, other);
     kernels_.twiddle(done, n1, lane_twiddles_, static_cast<const char*>(block_twiddles_) + c / lanes * n1 * item);
@@ -339,8 +341,8 @@ namespace {
 
 // Rader's convolution around the plan of length n - 1.
 template <class T>
-void rader(T* out, const T* in, bool inverse, double scale_by, int64_t n, const FftPlan& plan, const FftKernels& kernels,
-           const int32_t* gather, const int32_t* scatter, const void* spectrum) {
+void rader(T* out, const T* in, bool inverse, double scale_by, int64_t n, const FftPlan& plan,
+           const FftKernels& kernels, const int32_t* gather, const int32_t* scatter, const void* spectrum) {
   Scratch scratch;
   T* a = complex_scratch<T>(scratch, n - 1);
   const T scale = static_cast<T>(scale_by);

@@ -72,11 +72,11 @@ class FftPlan {
   Method method_ = Method::lane;
   std::vector<FftPass> all_passes_, row_passes_, second_passes_;
   FftPasses passes_{}, row_{}, second_{};
-  const void* lane_twiddles_ = nullptr;   // across: [m][2][lanes]; split: [n1][2][lanes]
-  const void* block_twiddles_ = nullptr;  // split: [n2 / lanes][n1]
-  std::unique_ptr<FftPlan> convolution_;  // rader, bluestein: of its length
-  const void* chirp_ = nullptr;           // bluestein: e^(-pi i j^2 / n)
-  const void* spectrum_ = nullptr;        // of the convolution's kernel, divided by its length
+  const void* lane_twiddles_ = nullptr;    // across: [m][2][lanes]; split: [n1][2][lanes]
+  const void* block_twiddles_ = nullptr;   // split: [n2 / lanes][n1]
+  std::unique_ptr<FftPlan> convolution_;   // rader, bluestein: of its length
+  const void* chirp_ = nullptr;            // bluestein: e^(-pi i j^2 / n)
+  const void* spectrum_ = nullptr;         // of the convolution's kernel, divided by its length
   std::vector<int32_t> gather_, scatter_;  // rader: where inputs come from and outputs go to
   std::vector<FftTable> tables_;
   int64_t bytes_ = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMostLanes = 16;
 constexpr int64_t kGrain = 16384;            // elements of a task
 constexpr int64_t kMostLaneBytes = 4 << 20;  // of working memory; larger transforms are done one by one
-constexpr int64_t kShortRow = 8;  // times lanes: below, several transforms in lanes beat one over all lanes
+constexpr int64_t kShortRow = 8;             // times lanes: below, several transforms in lanes beat one over all lanes
 
 // The lines of two tensors along dim, numbered so that neighbours of `in` follow each other.
 class Lines {
@@ -29,9 +29,8 @@ class Lines {
     for (int64_t d = 0; d < in.dim(); ++d) {
       if (d != dim && in.size(d) != 1) order_.push_back(d);
     }
-    std::stable_sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
-      return std::abs(in.stride(a)) < std::abs(in.stride(b));
-    });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](int64_t a, int64_t b) { return std::abs(in.stride(a)) < std::abs(in.stride(b)); });
     for (const int64_t d : order_) {
       sizes_.push_back(in.size(d));
       in_strides_.push_back(in.stride(d) * in_item_);
@@ -123,8 +122,7 @@ struct Work {
   Scratch scratch;
   void *first, *second;
   int64_t bytes;
-  Work(const FftKernels& kernels, int64_t n, int64_t item)
-      : bytes(std::max(n, kernels.lanes) * kernels.lanes * item) {
+  Work(const FftKernels& kernels, int64_t n, int64_t item) : bytes(std::max(n, kernels.lanes) * kernels.lanes * item) {
     first = scratch.take_bytes(static_cast<size_t>(bytes));
     second = scratch.take_bytes(static_cast<size_t>(bytes));
   }

@@ -28,7 +28,8 @@ std::vector<Wide> dft(const std::vector<Wide>& x, int sign) {
   const size_t n = x.size();
   std::vector<Wide> root(n), out(n);
   for (size_t t = 0; t < n; ++t) {
-    const long double angle = sign * 2 * std::numbers::pi_v<long double> * static_cast<long double>(t) / static_cast<long double>(n);
+    const long double angle =
+        sign * 2 * std::numbers::pi_v<long double> * static_cast<long double>(t) / static_cast<long double>(n);
     root[t] = {std::cos(angle), std::sin(angle)};
   }
   for (size_t k = 0; k < n; ++k) {
@@ -61,10 +62,12 @@ void check_length(int64_t n, int64_t lines, bool columns) {
   const double bound = 4 + std::log2(static_cast<double>(n));  // measured: below 1.5 without, 4 with a convolution
   const Dims sizes({lines, n}), strides = columns ? Dims({1, lines}) : Dims({n, 1});
   const int64_t line = strides[0], step = strides[1], m = n / 2 + 1;
-  const Tensor in = empty_strided_tensor(sizes, strides, kComplex<T>), out = empty_strided_tensor(sizes, strides, kComplex<T>);
+  const Tensor in = empty_strided_tensor(sizes, strides, kComplex<T>),
+               out = empty_strided_tensor(sizes, strides, kComplex<T>);
   const Tensor real = empty_strided_tensor(sizes, strides, kReal<T>);
   const Dims half_sizes({lines, m}), half_strides = columns ? Dims({1, lines}) : Dims({m, 1});
-  const Tensor half = empty_strided_tensor(half_sizes, half_strides, kComplex<T>), back = empty_strided_tensor(sizes, strides, kReal<T>);
+  const Tensor half = empty_strided_tensor(half_sizes, half_strides, kComplex<T>),
+               back = empty_strided_tensor(sizes, strides, kReal<T>);
   T *x = static_cast<T*>(in.data()), *r = static_cast<T*>(real.data());
   for (int64_t i = 0; i < 2 * n * lines; ++i) x[i] = static_cast<T>(noise(i));
   for (int64_t i = 0; i < n * lines; ++i) r[i] = static_cast<T>(noise(~i));
@@ -73,8 +76,10 @@ void check_length(int64_t n, int64_t lines, bool columns) {
     {
       const int64_t l = lines - 1;
       std::vector<Wide> values;
-      for (int64_t j = 0; j < n; ++j) values.emplace_back(x[2 * (l * line + j * step)], x[2 * (l * line + j * step) + 1]);
-      EXPECT_LT(error(static_cast<const T*>(out.data()) + 2 * l * line, step, dft(values, inverse ? 1 : -1), false), bound);
+      for (int64_t j = 0; j < n; ++j)
+        values.emplace_back(x[2 * (l * line + j * step)], x[2 * (l * line + j * step) + 1]);
+      EXPECT_LT(error(static_cast<const T*>(out.data()) + 2 * l * line, step, dft(values, inverse ? 1 : -1), false),
+                bound);
     }
   }
   fft_from_real(half, real, 1, 1);
@@ -86,7 +91,8 @@ void check_length(int64_t n, int64_t lines, bool columns) {
     EXPECT_LT(error(static_cast<const T*>(back.data()) + l * line, step, values, true), 2 * bound);
     values = dft(values, -1);
     values.resize(static_cast<size_t>(m));
-    EXPECT_LT(error(static_cast<const T*>(half.data()) + 2 * l * half_strides[0], half_strides[1], values, false), bound);
+    EXPECT_LT(error(static_cast<const T*>(half.data()) + 2 * l * half_strides[0], half_strides[1], values, false),
+              bound);
   }
   // In place.
   fft_complex(in, in, 1, false, 1);
@@ -109,7 +115,8 @@ TEST(Fft, every_short_length_in_rows_and_columns) {
 TEST(Fft, lengths_of_every_method) {
   // Over all lanes; two factors; primes by Rader (p - 1 smooth) and Bluestein (107, 719 have large factors in p - 1);
   // products with a large prime; a radix without a butterfly of its own.
-  for (const int64_t n : {96, 128, 256, 400, 512, 1000, 1024, 97, 101, 107, 719, 1009, 2 * 107, 9 * 59, 17 * 16, 47 * 3, 1331, 900}) {
+  for (const int64_t n :
+       {96, 128, 256, 400, 512, 1000, 1024, 97, 101, 107, 719, 1009, 2 * 107, 9 * 59, 17 * 16, 47 * 3, 1331, 900}) {
     for (const int64_t lines : {1, 33}) {
       check_length<float>(n, lines, false);
       check_length<double>(n, lines, false);
@@ -142,14 +149,16 @@ TEST(Fft, long_transforms_come_back) {
 TEST(Fft, imaginary_parts_of_the_ends_of_a_hermitian_spectrum_do_not_count) {
   for (const int64_t n : {7, 8, 256}) {
     const int64_t m = n / 2 + 1;
-    const Tensor in = empty_tensor(Dims({m}), DType::complex128), out = empty_tensor(Dims({n}), DType::float64), again = empty_tensor(Dims({n}), DType::float64);
+    const Tensor in = empty_tensor(Dims({m}), DType::complex128), out = empty_tensor(Dims({n}), DType::float64),
+                 again = empty_tensor(Dims({n}), DType::float64);
     double* x = static_cast<double*>(in.data());
     for (int64_t i = 0; i < 2 * m; ++i) x[i] = noise(i);
     fft_to_real(out, in, 0, 1);
     x[1] = 0;
     if (n % 2 == 0) x[2 * m - 1] = 0;
     fft_to_real(again, in, 0, 1);
-    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(static_cast<double*>(out.data())[i], static_cast<double*>(again.data())[i]);
+    for (int64_t i = 0; i < n; ++i)
+      EXPECT_EQ(static_cast<double*>(out.data())[i], static_cast<double*>(again.data())[i]);
   }
 }
 

@@ -74,8 +74,8 @@ SCONCE_VEC V slope(V d, V scale, V distance, V p) {
 }
 
 template <Norm kNorm, class V>
-void backward_rows(void* grad_from, void* grad_to, const void* grads, const void* from, const void* to, const void* distances,
-                   int64_t rows, int64_t n, double p_value) {
+void backward_rows(void* grad_from, void* grad_to, const void* grads, const void* from, const void* to,
+                   const void* distances, int64_t rows, int64_t n, double p_value) {
   using T = typename Lane<V>::T;
   const T *x = static_cast<const T*>(from), *y = static_cast<const T*>(to);
   T *gx = static_cast<T*>(grad_from), *gy = static_cast<T*>(grad_to);
@@ -105,8 +105,8 @@ void forward(void* out, const void* x, const void* y, int64_t rows, int64_t n, d
 }
 
 template <class V>
-void backward(void* gx, void* gy, const void* grad, const void* x, const void* y, const void* distance, int64_t rows, int64_t n,
-              double p) {
+void backward(void* gx, void* gy, const void* grad, const void* x, const void* y, const void* distance, int64_t rows,
+              int64_t n, double p) {
   if (p == 0) return;
   if (p == 1) return backward_rows<one, V>(gx, gy, grad, x, y, distance, rows, n, p);
   if (p == 2) return backward_rows<two, V>(gx, gy, grad, x, y, distance, rows, n, p);

@@ -113,13 +113,26 @@ void* run(const FftPasses& passes, void* work, void* other) {
   for (int i = 0; i < passes.count; ++i) {
     const FftPass& p = passes.pass[i];
     switch (p.radix) {
-      case 2: pass<2, V>(p, x, y); break;
-      case 3: pass<3, V>(p, x, y); break;
-      case 4: pass<4, V>(p, x, y); break;
-      case 5: pass<5, V>(p, x, y); break;
-      case 7: pass<7, V>(p, x, y); break;
-      case 8: pass<8, V>(p, x, y); break;
-      default: pass_odd<V>(p, x, y);
+      case 2:
+        pass<2, V>(p, x, y);
+        break;
+      case 3:
+        pass<3, V>(p, x, y);
+        break;
+      case 4:
+        pass<4, V>(p, x, y);
+        break;
+      case 5:
+        pass<5, V>(p, x, y);
+        break;
+      case 7:
+        pass<7, V>(p, x, y);
+        break;
+      case 8:
+        pass<8, V>(p, x, y);
+        break;
+      default:
+        pass_odd<V>(p, x, y);
     }
     T* t = x;
     x = y;
@@ -179,10 +192,18 @@ void load_lanes(void* work, const void* const* lane_pointers, int count, int64_t
       for (int i = 0; i < L; ++i) store(im + (j + i) * 2 * L, b[i]);
     }
   } else {
-    for (int64_t j = 0; j < n; ++j) {
+    T pairs[L][2 * L];  // elements j ... of all lanes, gathered pair by pair
+    for (int64_t j = 0; j < n; j += L) {
+      const int64_t part = n - j < L ? n - j : L;
       for (int i = 0; i < L; ++i) {
-        re[j * 2 * L + i] = lane[i][2 * j * stride];
-        im[j * 2 * L + i] = lane[i][2 * j * stride + 1];
+        const T* from = lane[i] + 2 * j * stride;
+        for (int64_t e = 0; e < part; ++e) __builtin_memcpy(&pairs[e][2 * i], from + 2 * e * stride, 2 * sizeof(T));
+      }
+      for (int64_t e = 0; e < part; ++e) {
+        V first, second;
+        split_pairs(load<V>(pairs[e]), load<V>(pairs[e] + L), first, second);
+        store(re + (j + e) * 2 * L, first);
+        store(im + (j + e) * 2 * L, second);
       }
     }
   }
@@ -253,11 +274,18 @@ void store_lanes(void* const* lane_pointers, int count, const void* work, int64_
       }
     }
   } else {
-    const T factor = static_cast<T>(scale_by);
-    for (int64_t j = 0; j < n; ++j) {
+    T pairs[L][2 * L];
+    for (int64_t j = 0; j < n; j += L) {
+      const int64_t part = n - j < L ? n - j : L;
+      for (int64_t e = 0; e < part; ++e) {
+        V low, high;
+        join_pairs(load<V>(re + (j + e) * 2 * L) * scale, load<V>(im + (j + e) * 2 * L) * scale, low, high);
+        store(pairs[e], low);
+        store(pairs[e] + L, high);
+      }
       for (int i = 0; i < count; ++i) {
-        lane[i][2 * j * stride] = re[j * 2 * L + i] * factor;
-        lane[i][2 * j * stride + 1] = im[j * 2 * L + i] * factor;
+        T* to = lane[i] + 2 * j * stride;
+        for (int64_t e = 0; e < part; ++e) __builtin_memcpy(to + 2 * e * stride, &pairs[e][2 * i], 2 * sizeof(T));
       }
     }
   }
@@ -299,8 +327,8 @@ void store_part(void* const* lane_pointers, int count, const void* work, int par
 
 // --- real transforms in lanes -------------------------------------------------------------------------------------
 
-// With E = (Z[k] + conj Z[h - k]) / 2 and D = Z[k] - conj Z[h - k], X[k] = E + t D and X[h - k] = conj(E - t D), where t
-// is -i e^(-2 pi i k / 2 h) / 2.
+// With E = (Z[k] + conj Z[h - k]) / 2 and D = Z[k] - conj Z[h - k], X[k] = E + t D and X[h - k] = conj(E - t D), where
+// t is -i e^(-2 pi i k / 2 h) / 2.
 template <class V>
 void untangle(void* out, const void* work, int64_t h, const void* twiddles) {
   using T = Element<V>;
@@ -476,11 +504,9 @@ void multiply(void* out, const void* left, const void* right, int64_t n, bool sw
 
 }  // namespace
 
-#define SCONCE_FFT_KERNELS(V)                                                                                         \
-  {                                                                                                                   \
-    lanes<V>, load_lanes<V>, load_part<V>, store_lanes<V>, store_part<V>, run<V>, twiddle<V>, untangle<V>, tangle<V>, \
-        finish<V>, untangle_row<V>, tangle_row<V>, multiply<V>                                                        \
-  }
+#define SCONCE_FFT_KERNELS(V)                                                                        \
+  {lanes<V>,    load_lanes<V>, load_part<V>, store_lanes<V>,  store_part<V>, run<V>,     twiddle<V>, \
+   untangle<V>, tangle<V>,     finish<V>,    untangle_row<V>, tangle_row<V>, multiply<V>}
 const FftKernels fft_kernels[2] = {SCONCE_FFT_KERNELS(F32), SCONCE_FFT_KERNELS(F64)};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE
