@@ -600,6 +600,8 @@ def generate(entries, operators):
     """{relative path: (kind, text)}"""
     schemas_by_name, families_by_function = {}, {}
     for op in operators:
+        if not op.entry.forms:
+            continue  # no function that a body could call
         schemas_by_name.setdefault(op.schema.name, []).append(op.schema)
         for function in (cpp.function_name(op.schema.name), cpp.identifier(op.schema.name) + "_out"):
             families_by_function.setdefault(function, set()).add(op.entry.family)

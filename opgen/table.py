@@ -285,7 +285,8 @@ def operators(entries):
             result.append(Operator(entry, form, parsed, index))
     seen = {}
     for op in result:
-        if op.schema.key in seen:
-            op.entry.fail(f"its form '{op.schema.key}' is defined twice, first at {seen[op.schema.key]}")
-        seen[op.schema.key] = op.entry.origin
+        key = f"{op.schema.namespace}::{op.schema.key}"
+        if key in seen:
+            op.entry.fail(f"its form '{key}' is defined twice, first at {seen[key]}")
+        seen[key] = op.entry.origin
     return result
