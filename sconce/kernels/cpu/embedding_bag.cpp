@@ -3,11 +3,29 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/kernels/cpu/bag_kernels.h"
+#include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/scatter.h"
 #include "sconce/tensor/element.h"
+
+namespace sconce {
+
+const BagKernels& bag_kernels() {
+  switch (cpu_level()) {
+    case 2:
+      return v2::bag_kernels;
+    case 3:
+      return v3::bag_kernels;
+    default:
+      return v4::bag_kernels;
+  }
+}
+
+}  // namespace sconce
 
 namespace sconce::any_device {
 namespace {
@@ -41,19 +59,62 @@ int64_t checked_row(int64_t row, int64_t rows) {
   return row;
 }
 
-// The bag of every index. Offsets must start at 0 and not go down.
-std::vector<int64_t> bags_of(const Tensor& offsets, int64_t count, int64_t bags) {
+// Where every bag ends. Offsets must start at 0 and not go down.
+std::vector<int64_t> ends_of(const Tensor& offsets, int64_t count, int64_t bags) {
   const auto* at = offsets.data<int64_t>();
   SCONCE_CHECK(offsets.numel() == 0 || at[0] == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
                "position 0. However, got {}", offsets.numel() == 0 ? 0 : at[0]);
-  std::vector<int64_t> out(static_cast<size_t>(count), 0);
+  std::vector<int64_t> out(static_cast<size_t>(bags));
   for (int64_t b = 0; b < bags; ++b) {
     const int64_t begin = at[b], end = b + 1 < offsets.numel() ? at[b + 1] : count;
     SCONCE_CHECK(begin <= end && end <= count,
                  "offsets must not decrease and must end within the {} indices, got {} after {}", count, end, begin);
-    std::fill(out.begin() + begin, out.begin() + end, b);
+    out[static_cast<size_t>(b)] = end;
   }
   return out;
+}
+
+// The bag of every index.
+std::vector<int64_t> bags_of(const Tensor& offsets, int64_t count, int64_t bags) {
+  const std::vector<int64_t> ends = ends_of(offsets, count, bags);
+  std::vector<int64_t> out(static_cast<size_t>(count), 0);
+  for (int64_t b = 0; b < bags; ++b)
+    std::fill(out.begin() + offsets.data<int64_t>()[b], out.begin() + ends[static_cast<size_t>(b)], b);
+  return out;
+}
+
+void store_integers(const Tensor& t, const std::vector<int64_t>& values) {
+  if (t.dtype() == DType::int64) {
+    std::copy_n(values.begin(), t.numel(), t.data<int64_t>());
+  } else {
+    for (int64_t i = 0; i < t.numel(); ++i) t.data<int32_t>()[i] = static_cast<int32_t>(values[static_cast<size_t>(i)]);
+  }
+}
+
+// float and double, bag by bag.
+void run_bags(const Tensor& out, const Tensor& table, const int64_t* index, const int64_t* starts,
+              const std::vector<int64_t>& ends, const std::vector<int64_t>& sizes, int64_t mode, const Tensor& weights,
+              int64_t padding_idx, std::vector<int64_t>& best) {
+  const int64_t bags = out.sizes()[0], width = out.sizes()[1], total = bags == 0 ? 0 : ends.back();
+  const bool wide = out.dtype() == DType::float64;
+  const auto item = static_cast<int64_t>(out.item_size());
+  const BagKernels& kernels = bag_kernels();
+  if (mode == kMax) best.assign(static_cast<size_t>(bags * width), 0);
+  const int64_t per_bag = std::max<int64_t>(1, bags == 0 ? 1 : ends.back() / bags) * std::max<int64_t>(width, 1);
+  parallel_for(bags, std::max<int64_t>(1, 16384 / per_bag), [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      const int64_t first = starts[b], count = ends[static_cast<size_t>(b)] - first;
+      for (int64_t i = first; i < first + count; ++i) checked_row(index[i], table.sizes()[0]);
+      char* to = out.data<char>() + b * width * item;
+      if (mode == kMax) {
+        kernels.largest[wide](to, best.data() + b * width, table.data(), width, index + first, count, total - first, padding_idx);
+        continue;
+      }
+      const double scale = mode == kMean ? 1.0 / static_cast<double>(std::max<int64_t>(sizes[static_cast<size_t>(b)], 1)) : 1.0;
+      kernels.sum[wide](to, table.data(), width, index + first, count, total - first,
+                        weights.defined() ? weights.data<char>() + first * item : nullptr, padding_idx, scale);
+    }
+  });
 }
 
 template <class T>
@@ -91,7 +152,8 @@ Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offs
   const bool fast_sum = mode == kSum && weight.dtype() != DType::float64 && weight.strides()[1] == 1 && padding_idx < 0 &&
                         (!weighted || per_sample_weights.strides()[0] == 1);
 
-  Tensor out = zeros_of({bags, width}, weight.dtype(), device);
+  const bool vectors = weight.dtype() == DType::float32 || weight.dtype() == DType::float64;
+  Tensor out = vectors ? empty_tensor({bags, width}, weight.dtype(), device) : zeros_of({bags, width}, weight.dtype(), device);
   Tensor offset2bag = empty_tensor({fast_sum ? 0 : count}, indices.dtype(), device);
   Tensor bag_size = zeros_of({bags}, indices.dtype(), device);
   Tensor max_indices = zeros_of(mode == kMax ? IntList({bags, width}) : IntList({bags}), indices.dtype(), device);
@@ -99,14 +161,19 @@ Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offs
 
   const Tensor table = contiguous_tensor(weight), places = as_int64(indices), starts = as_int64(offsets);
   const Tensor scales = weighted ? contiguous_tensor(per_sample_weights) : Tensor();
-  const std::vector<int64_t> bag = bags_of(starts, count, bags);
+  const std::vector<int64_t> ends = ends_of(starts, count, bags);
   const auto* index = places.data<int64_t>();
-  std::vector<int64_t> sizes(static_cast<size_t>(bags), 0), best;
-  for (int64_t i = 0; i < count && bags > 0; ++i) sizes[bag[i]] += index[i] != padding_idx;
+  std::vector<int64_t> sizes(static_cast<size_t>(bags), 0), best, bag;
+  for (int64_t b = 0; b < bags; ++b) {
+    const int64_t begin = starts.data<int64_t>()[b], end = ends[static_cast<size_t>(b)];
+    sizes[static_cast<size_t>(b)] = end - begin - (padding_idx < 0 ? 0 : std::count(index + begin, index + end, padding_idx));
+  }
+  if (!fast_sum || !vectors) bag = bags_of(starts, count, bags);
+  if (vectors) run_bags(out, table, index, starts.data<int64_t>(), ends, sizes, mode, scales, padding_idx, best);
   for_real(weight.dtype(), "embedding_bag", [&]<class T>() {
     const T* from = table.data<T>();
     T* to = out.data<T>();
-    if (bags == 0) return;
+    if (bags == 0 || vectors) return;
     if (mode == kMax) {
       best.assign(static_cast<size_t>(bags * width), 0);
       std::vector<bool> begun(static_cast<size_t>(bags), false);
@@ -129,14 +196,10 @@ Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offs
       for (int64_t j = 0; j < width; ++j) to[b * width + j] = narrowed<T>(sums[b * width + j] / divisor);
     }
   });
-  const auto store = [&](const Tensor& t, const std::vector<int64_t>& values) {
-    for (int64_t i = 0; i < t.numel(); ++i)
-      store_scalar(t.data<char>() + i * static_cast<int64_t>(t.item_size()), t.dtype(), values[i]);
-  };
-  if (!fast_sum) store(offset2bag, bag);
-  if (mode != kSum) store(bag_size, sizes);
-  if (mode == kMax && bags > 0) store(max_indices, best);
-  if (mode == kMean) store(max_indices, sizes);
+  if (!fast_sum) store_integers(offset2bag, bag);
+  if (mode != kSum) store_integers(bag_size, sizes);
+  if (mode == kMax && bags > 0) store_integers(max_indices, best);
+  if (mode == kMean) store_integers(max_indices, sizes);
   return {out, offset2bag, bag_size, max_indices};
 }
 
