@@ -12,6 +12,7 @@
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/gemm.h"
 #include "sconce/kernels/cpu/scratch.h"
+#include "sconce/kernels/cpu/simd/bf16_table.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/iterate.h"
 
@@ -34,7 +35,10 @@ namespace {
 constexpr int64_t kQueries = 64, kKeys = 256;
 constexpr int64_t kMostQueries = 1024;  // of one task
 
-// bfloat16 keys and values are packed as float32, to meet float32 queries and weights.
+// Causal attention skips blocks that no query sees: small blocks skip more.
+int64_t keys_per_block(bool causal, int64_t keys) { return !causal ? kKeys : keys <= 512 ? 64 : 128; }
+
+// Without products of pairs, bfloat16 keys and values are packed as float32, to meet float32 queries and weights.
 const MatrixKernels& float_kernels() {
   static const MatrixKernels kernels = [] {
     MatrixKernels k = matrix_kernels();
@@ -83,6 +87,39 @@ const T* mask_row(const Tensor& mask, int64_t b, int64_t h, int64_t query, int64
 }
 int64_t mask_pitch(const Tensor& mask) { return mask.defined() ? mask.strides()[2] : 0; }
 
+// Products of bfloat16 numbers in pairs, where the processor has them. Sums stay float32.
+struct Pairs {
+  const Bf16Table& table;
+
+  // b [k, n] in panels
+  static int64_t packed_elements(int64_t k, int64_t n) {
+    return (n + Bf16Table::panel - 1) / Bf16Table::panel * Bf16Table::panel * bf16_padded(k);
+  }
+  void pack(const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int64_t n, uint16_t* packed) const {
+    for (int64_t c = 0; c < n; c += Bf16Table::panel) {
+      table.pack_panel(static_cast<const uint16_t*>(b) + c * column_stride, row_stride, column_stride, k,
+                       static_cast<int>(std::min<int64_t>(Bf16Table::panel, n - c)), packed + c * bf16_padded(k));
+    }
+  }
+  // c = a b, or c += a b
+  void multiply(int64_t m, int64_t n, int64_t k, const uint16_t* a, int64_t a_pitch, const uint16_t* packed, float* c,
+                int64_t c_pitch, bool add) const {
+    const uint16_t* rows[Bf16Table::tile_rows];
+    for (int64_t column = 0; column < n; column += Bf16Table::panel) {
+      const int columns = static_cast<int>(std::min<int64_t>(Bf16Table::panel, n - column));
+      for (int64_t row = 0; row < m; row += Bf16Table::tile_rows) {
+        const int64_t count = std::min<int64_t>(Bf16Table::tile_rows, m - row);
+        for (int64_t i = 0; i < count; ++i) rows[i] = a + (row + i) * a_pitch;
+        Bf16Output output;
+        output.sums_out = c + row * c_pitch + column;
+        output.sums_in = add ? output.sums_out : nullptr;
+        output.sums_stride = c_pitch;
+        table.tiles[columns > 16][count](1, k, rows, packed + column * bf16_padded(k), columns, output);
+      }
+    }
+  }
+};
+
 template <class T>
 struct Forward {
   const AttentionArgs& args;
@@ -99,33 +136,74 @@ struct Forward {
     const DType dtype = args.query.dtype();
     const auto item = static_cast<int64_t>(item_size(dtype));
     Scratch scratch;
-    T* queries = scratch.take<T>(count * width);
     T* values = scratch.take<T>(count * value_width);
     T *largest = scratch.take<T>(count), *sums = scratch.take<T>(count);
     T* scores = scratch.take<T>(std::min(kQueries, count) * kKeys);
-    void* packed_keys = scratch.take_bytes(packed_b_bytes(dtype, width, kKeys, float_kernels()));
-    void* packed_values = scratch.take_bytes(packed_b_bytes(dtype, kKeys, value_width, float_kernels()));
-    load_rows<T>(queries, q, dtype, first, count, width, static_cast<T>(args.scale));
     std::fill(values, values + count * value_width, T(0));
     std::fill(largest, largest + count, -std::numeric_limits<T>::infinity());
     std::fill(sums, sums + count, T(0));
     const auto kernel = attention_kernels().rows[sizeof(T) == 8];
     const int64_t key_end = args.causal ? std::min(keys, first + count) : keys;
-    for (int64_t key = 0; key < key_end; key += kKeys) {
-      const int64_t n = std::min(kKeys, key_end - key);
-      pack_b(dtype, width, n, {k.data + key * k.row * item, k.column, k.row}, packed_keys, float_kernels());
-      pack_b(dtype, n, value_width, {v.data + key * v.row * item, v.row, v.column}, packed_values, float_kernels());
-      for (int64_t row = 0; row < count; row += kQueries) {
-        const int64_t rows = std::min(kQueries, count - row), query = first + row;
-        if (args.causal && query + rows <= key) continue;
-        gemm_packed(compute, rows, n, width, {queries + row * width, width, 1}, packed_keys, {scores, kKeys, 1});
-        kernel(scores, rows, n, kKeys, args.causal, query + 1 - key, mask_row<T>(args.mask, b, h, query, key),
-               mask_pitch(args.mask), largest + row, sums + row, values + row * value_width, value_width);
-        Epilogue add;
-        add.accumulate = true;
-        gemm_packed(compute, rows, value_width, n, {scores, kKeys, 1}, packed_values,
-                    {values + row * value_width, value_width, 1}, add);
+    const int64_t block = keys_per_block(args.causal, keys);
+    // scores(row, rows, n) multiplies queries by a block of keys, add_values(...) the weights by its values.
+    const auto each_block = [&](double scale, auto pack, auto scores_of, auto add_values) {
+      for (int64_t key = 0; key < key_end; key += block) {
+        const int64_t n = std::min(block, key_end - key);
+        pack(k.data + key * k.row * item, v.data + key * v.row * item, n);
+        for (int64_t row = 0; row < count; row += kQueries) {
+          const int64_t rows = std::min(kQueries, count - row), query = first + row;
+          if (args.causal && query + rows <= key) continue;
+          scores_of(row, rows, n);
+          kernel(scores, rows, n, kKeys, scale, args.causal, query + 1 - key, mask_row<T>(args.mask, b, h, query, key),
+                 mask_pitch(args.mask), largest + row, sums + row, values + row * value_width, value_width);
+          add_values(row, rows, n);
+        }
       }
+    };
+    if (const Bf16Table* table = dtype == DType::bfloat16 ? matrix_kernels().bf16 : nullptr; table && sizeof(T) == 4) {
+      const Pairs pairs{*table};
+      auto* queries = scratch.take<uint16_t>(count * width);
+      auto* weights = scratch.take<uint16_t>(std::min(kQueries, count) * kKeys);
+      auto* packed_keys = scratch.take<uint16_t>(Pairs::packed_elements(width, kKeys));
+      auto* packed_values = scratch.take<uint16_t>(Pairs::packed_elements(kKeys, value_width));
+      const int64_t sizes[] = {count, width}, dense[] = {width, 1}, strides[] = {q.row, q.column};
+      run_copy(sizes, {queries, dtype, dense}, {const_cast<char*>(q.data) + first * q.row * item, dtype, strides});
+      each_block(
+          args.scale,
+          [&](const char* key_block, const char* value_block, int64_t n) {
+            pairs.pack(key_block, k.column, k.row, width, n, packed_keys);
+            pairs.pack(value_block, v.row, v.column, n, value_width, packed_values);
+          },
+          [&](int64_t row, int64_t rows, int64_t n) {
+            pairs.multiply(rows, n, width, queries + row * width, width, packed_keys, reinterpret_cast<float*>(scores),
+                           kKeys, false);
+          },
+          [&](int64_t row, int64_t rows, int64_t n) {
+            for (int64_t r = 0; r < rows; ++r)
+              convert(weights + r * kKeys, dtype, scores + r * kKeys, DType::float32, n);
+            pairs.multiply(rows, value_width, n, weights, kKeys, packed_values,
+                           reinterpret_cast<float*>(values + row * value_width), value_width, true);
+          });
+    } else {
+      T* queries = scratch.take<T>(count * width);
+      void* packed_keys = scratch.take_bytes(packed_b_bytes(dtype, width, kKeys, float_kernels()));
+      void* packed_values = scratch.take_bytes(packed_b_bytes(dtype, kKeys, value_width, float_kernels()));
+      load_rows<T>(queries, q, dtype, first, count, width, static_cast<T>(args.scale));
+      Epilogue add;
+      add.accumulate = true;
+      each_block(
+          1.0,
+          [&](const char* key_block, const char* value_block, int64_t n) {
+            pack_b(dtype, width, n, {key_block, k.column, k.row}, packed_keys, float_kernels());
+            pack_b(dtype, n, value_width, {value_block, v.row, v.column}, packed_values, float_kernels());
+          },
+          [&](int64_t row, int64_t rows, int64_t n) {
+            gemm_packed(compute, rows, n, width, {queries + row * width, width, 1}, packed_keys, {scores, kKeys, 1});
+          },
+          [&](int64_t row, int64_t rows, int64_t n) {
+            gemm_packed(compute, rows, value_width, n, {scores, kKeys, 1}, packed_values,
+                        {values + row * value_width, value_width, 1}, add);
+          });
     }
     const IntList lse = logsumexp.strides();
     T* level = logsumexp.data<T>() + b * lse[0] + h * lse[1];

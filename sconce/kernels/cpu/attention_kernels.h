@@ -8,9 +8,9 @@ namespace sconce {
 struct AttentionKernels {
   // One block of n keys for `rows` queries, with what earlier blocks left: the largest score, the sum of exponentials
   // and the weighted sum of values of every row (`width` elements, dense). scores (rows `pitch` apart) become
-  // exp(score + mask - largest); what is summed so far is rescaled. Row r uses the first `valid + r` keys when
+  // exp(score * scale + mask - largest); what is summed so far is rescaled. Row r uses the first `valid + r` keys when
   // `causal`, all otherwise; others get weight 0. mask may be null.
-  using Rows = void (*)(void* scores, int64_t rows, int64_t n, int64_t pitch, bool causal, int64_t valid,
+  using Rows = void (*)(void* scores, int64_t rows, int64_t n, int64_t pitch, double scale, bool causal, int64_t valid,
                         const void* mask, int64_t mask_pitch, void* largest, void* sums, void* values, int64_t width);
   Rows rows[2];
   // scores = exp(scores + mask - level[row]), 0 for keys that causality excludes.

@@ -20,14 +20,15 @@ SCONCE_VEC int64_t used_keys(bool causal, int64_t valid, int64_t row, int64_t n)
 }
 
 template <class V>
-void rows(void* scores, int64_t count, int64_t n, int64_t pitch, bool causal, int64_t valid, const void* mask,
-          int64_t mask_pitch, void* largest_out, void* sums_out, void* values_out, int64_t width) {
+void rows(void* scores, int64_t count, int64_t n, int64_t pitch, double scale, bool causal, int64_t valid,
+          const void* mask, int64_t mask_pitch, void* largest_out, void* sums_out, void* values_out, int64_t width) {
   using T = typename Lane<V>::T;
   constexpr T lowest = static_cast<T>(-__builtin_inf());
   constexpr int wide = lanes<V>, vectors = 4;
   T *s = static_cast<T*>(scores), *largest = static_cast<T*>(largest_out), *sums = static_cast<T*>(sums_out);
   T* values = static_cast<T*>(values_out);
   const T* m = static_cast<const T*>(mask);
+  const V factor = splat<V>(static_cast<T>(scale)), times = m ? splat<V>(1) : factor;  // a mask is added at once
   for (int64_t r = 0; r < count; ++r, s += pitch, values += width) {
     const int64_t used = used_keys(causal, valid, r, n);
     V top[vectors];
@@ -38,18 +39,21 @@ void rows(void* scores, int64_t count, int64_t n, int64_t pitch, bool causal, in
       const T* extra = m + r * mask_pitch;
       each_vector<V>(
           used, SCONCE_LAMBDA {
-            const V v = load_some<V>(s + i, part, splat<V>(lowest)) + load_some<V>(extra + i, part);
+            const V v = fma(load_some<V>(s + i, part), factor, load_some<V>(extra + i, part));
             store_some(s + i, v, part);
-            top[0] = LargerLanes::combine<0>(v, top[0]);
+            const V larger = LargerLanes::combine<0>(v, top[0]);
+            top[0] = part == wide ? larger : (reduce_detail::below<V>(0, part) ? larger : top[0]);
           });
     } else {
       for (; i + vectors * wide <= used; i += vectors * wide) {
 #pragma GCC unroll 4
-        for (int j = 0; j < vectors; ++j) top[j] = LargerLanes::combine<0>(load<V>(s + i + j * wide), top[j]);
+        for (int j = 0; j < vectors; ++j) top[j] = LargerLanes::combine<0>(load<V>(s + i + j * wide) * times, top[j]);
       }
       for (; i < used; i += wide) {
         const int64_t part = used - i < wide ? used - i : wide;
-        top[0] = LargerLanes::combine<0>(load_some<V>(s + i, part, top[0]), top[0]);
+        const V v = load_some<V>(s + i, part) * times;
+        top[0] = part == wide ? LargerLanes::combine<0>(v, top[0])
+                              : (reduce_detail::below<V>(0, part) ? LargerLanes::combine<0>(v, top[0]) : top[0]);
       }
     }
     const T before = largest[r], here = fold<LargerLanes>(top);
@@ -62,14 +66,15 @@ void rows(void* scores, int64_t count, int64_t n, int64_t pitch, bool causal, in
     for (; i + vectors * wide <= used; i += vectors * wide) {
 #pragma GCC unroll 4
       for (int j = 0; j < vectors; ++j) {
-        const V e = exp(load<V>(s + i + j * wide) - level);
+        const V e = exp(fma(load<V>(s + i + j * wide), times, -level));
         store(s + i + j * wide, e);
         total[j] = total[j] + e;
       }
     }
     for (; i < used; i += wide) {
       const int64_t part = used - i < wide ? used - i : wide;
-      const V e = exp(load_some<V>(s + i, part, splat<V>(lowest)) - level);
+      const V all = exp(fma(load_some<V>(s + i, part), times, -level));
+      const V e = part == wide ? all : (reduce_detail::below<V>(0, part) ? all : V{});
       store_some(s + i, e, part);
       total[0] = total[0] + e;
     }
