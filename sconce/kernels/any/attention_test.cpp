@@ -1,0 +1,76 @@
+// Attention: its gradient against finite differences, and what it refuses.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/ops.h"
+
+namespace sconce {
+namespace {
+
+Tensor numbers(IntList sizes) { return sub(rand(sizes, DType::float64), 0.5); }
+
+void check_gradient(int64_t key_heads, bool causal, bool masked) {
+  manual_seed(5);
+  const Tensor q = numbers({2, 2, 70, 3}), k = numbers({2, key_heads, 65, 3}), v = numbers({2, key_heads, 65, 3});
+  const Tensor mask = masked ? numbers({2, 1, 70, 65}) : Tensor(), weights = numbers({2, 2, 70, 3});
+  const auto run = [&] { return _scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, mask, 0.7); };
+  const auto loss = [&] { return item_of(sum(mul(std::get<0>(run()), weights))).to_double(); };
+  const auto [out, logsumexp] = run();
+  const auto [dq, dk, dv] =
+      _scaled_dot_product_flash_attention_for_cpu_backward(weights, q, k, v, out, logsumexp, 0.0, causal, mask, 0.7);
+  const Tensor inputs[] = {q, k, v}, gradients[] = {contiguous(dq), contiguous(dk), contiguous(dv)};
+  for (int t = 0; t < 3; ++t) {
+    for (int64_t i = 0; i < inputs[t].numel(); i += 41) {
+      double& x = inputs[t].data<double>()[i];
+      const double before = x, step = 1e-6;
+      x = before + step;
+      const double above = loss();
+      x = before - step;
+      const double below = loss();
+      x = before;
+      EXPECT_NEAR(gradients[t].data<double>()[i], (above - below) / (2 * step), 1e-7) << t << " at " << i;
+    }
+  }
+}
+
+TEST(Attention, Gradients) {
+  check_gradient(2, false, false);
+  check_gradient(2, true, false);
+  check_gradient(2, false, true);
+  check_gradient(1, true, true);
+}
+
+TEST(Attention, ThreadsDoNotChangeResults) {
+  manual_seed(6);
+  const Tensor q = randn({1, 1, 300, 32}), k = randn({1, 1, 700, 32});
+  const Tensor one = scaled_dot_product_attention(q, k, k);
+  set_num_threads(3);
+  const Tensor three = scaled_dot_product_attention(q, k, k);
+  set_num_threads(1);
+  EXPECT_TRUE(equal(one, three));
+}
+
+TEST(Attention, NotANumberStays) {
+  const Tensor q = randn({1, 1, 4, 8}), k = randn({1, 1, 6, 8});
+  q.data<float>()[0] = NAN;
+  const Tensor out = scaled_dot_product_attention(q, k, k);
+  EXPECT_TRUE(std::isnan(out.data<float>()[0]));
+  EXPECT_FALSE(std::isnan(out.data<float>()[8]));
+}
+
+TEST(Attention, Mistakes) {
+  const Tensor q = zeros({1, 2, 3, 4}), k = zeros({1, 2, 5, 4});
+  EXPECT_THROW(_scaled_dot_product_flash_attention_for_cpu(q, k, k, 0.5), Error);
+  EXPECT_THROW(_scaled_dot_product_flash_attention_for_cpu(q, k, zeros({1, 2, 5, 6})), Error);
+  EXPECT_THROW(_scaled_dot_product_flash_attention_for_cpu(q, k, k, 0.0, false, zeros({3, 4})), Error);
+  EXPECT_THROW(scaled_dot_product_attention(q, k, zeros({1, 2, 5, 4}, DType::float64)), Error);
+  EXPECT_THROW(scaled_dot_product_attention(zeros({4}), k, k), Error);
+  EXPECT_THROW(scaled_dot_product_attention(zeros({1, 3, 3, 4}), k, k, {}, 0.0, false, {}, true), Error);
+  EXPECT_THROW(scaled_dot_product_attention(q, k, k, zeros({3, 5}, DType::int64)), Error);
+}
+
+}  // namespace
+}  // namespace sconce
