@@ -104,4 +104,26 @@ std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data, const Tensor
   return {batch_first ? transpose(padded, 0, 1) : padded, tensor_of(lengths)};
 }
 
+Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value, std::string_view padding_side) {
+  SCONCE_CHECK(!sequences.empty(), "received an empty list of sequences");
+  SCONCE_CHECK(padding_side == "left" || padding_side == "right",
+               "Expected padding_side to be one of left or right, but got {}.", padding_side);
+  int64_t longest = 0;
+  for (const Tensor& t : sequences) {
+    SCONCE_CHECK(t.dim() >= 1, "pad_sequence: expected sequences of at least one dimension");
+    SCONCE_CHECK(t.sizes().slice(1, static_cast<size_t>(t.dim()) - 1) ==
+                     sequences[0].sizes().slice(1, static_cast<size_t>(sequences[0].dim()) - 1),
+                 "pad_sequence: sizes of sequences differ beyond the first: {} and {}", sequences[0].sizes(),
+                 t.sizes());
+    longest = std::max(longest, t.sizes()[0]);
+  }
+  std::vector<Tensor> padded;
+  for (const Tensor& t : sequences) {
+    Dims pad(static_cast<size_t>(2 * t.dim()), 0);
+    pad[static_cast<size_t>(2 * t.dim()) - (padding_side == "left" ? 2 : 1)] = longest - t.sizes()[0];
+    padded.push_back(constant_pad_nd(t, pad, padding_value));
+  }
+  return stack(padded, batch_first ? 0 : 1);
+}
+
 }  // namespace sconce::any_device
