@@ -50,8 +50,9 @@ class PointwiseOp:
 
 
 class _Function:
-    def __init__(self, arity, classes, heavy=False, kind="value", by_element=False):
-        self.arity, self.classes, self.heavy, self.kind, self.by_element = arity, classes, heavy, kind, by_element
+    def __init__(self, arity, classes, heavy=False, kind="value", special=False, by_element=False):
+        self.arity, self.classes, self.heavy, self.kind = arity, classes, heavy, kind
+        self.special, self.by_element = special or by_element, by_element
 
 
 def _functions():
@@ -85,9 +86,10 @@ def _functions():
     add("conj real imag angle sgn", 1, {"int", "float", "complex"})
     table["angle"].heavy = True
     table["sqrt"].heavy = table["rsqrt"].heavy = False
+    # sconce/kernels/cpu/simd/special.h
+    add("digamma erfcx erfinv i0 i0e i1 i1e lgamma trigamma", 1, f, heavy=True, special=True)
     # sconce/kernels/cpu/special/special.h
-    add("airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma erfcx erfinv factorial i0 i0e i1 i1e k0 k0e k1 k1e lgamma "
-        "ndtri trigamma", 1, f, heavy=True, by_element=True)
+    add("airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 factorial k0 k0e k1 k1e ndtri", 1, f, heavy=True, by_element=True)
     add("chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
         "hermite_polynomial_he igamma igammac laguerre_polynomial_l legendre_polynomial_p standard_gamma_grad zeta", 2, f,
         heavy=True, by_element=True)
@@ -142,6 +144,7 @@ class _Translator:
         self.scalar = scalar  # element by element: conditions are bool
         self.vector = "Z" if cls == "complex" else compute.upper()
         self.heavy = False
+        self.special = False  # calls functions of special.h
         self.by_element = scalar  # calls functions of one element, so that no instruction set is faster
         self.narrows = False
         self.divisor_inputs = self.divisor_params = 0
@@ -397,6 +400,7 @@ class _Translator:
         kind = function.kind
         if self.cls == "complex" and kind == "value":
             kind = "real" if name in REAL_OF_COMPLEX or all(a.kind == "real" for a in args) else "value"
+        self.special = self.special or function.special
         values = ", ".join(self.value(a) for a in args)
         if function.by_element:
             self.by_element = True
@@ -559,12 +563,14 @@ _NOTICE = "// Generated from ops/{family}.toml by opgen/loops.py.\n"
 
 def pointwise_source(family, ops):
     cheap, heavy, by_element = [], [], []
+    special = False
     for op in ops:
         for compute, loop in compile_loops(op).items():
+            special = special or loop.translator.special
             (by_element if loop.translator.by_element else heavy if loop.heavy else cheap).append(loop.text)
     includes = ['#include "sconce/kernels/cpu/simd/pointwise.h"']
-    if any("special::" in text for text in by_element):
-        includes.append('#include "sconce/kernels/cpu/special/special.h"')
+    if special:
+        includes.append('#include "sconce/kernels/cpu/simd/special.h"')
     parts = [_NOTICE.format(family=family), "\n".join(includes) + "\n", "namespace sconce::SCONCE_ISA_NAMESPACE {\n", *heavy]
     if cheap:
         parts += ["#if SCONCE_ISA != 4  // without math, 64-byte vectors are no faster than 32-byte ones\n", *cheap,

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of sconce/kernels/cpu/special/ and prints their coefficients.
+"""Fits the polynomials of the special functions and prints their coefficients: those of one element, or of vectors.
 
     python3 tools/fit_special.py > sconce/kernels/cpu/special/coefficients.h && make format
+    python3 tools/fit_special.py vector > sconce/kernels/cpu/simd/special_coefficients.h && make format
 
 Needs mpmath. Each polynomial interpolates its function at the Chebyshev points of an interval, with so many terms that
 the rest is below 1e-17 of the largest; it is written in powers of t, which goes from -1 to 1 over the interval. The
 comment beside each says what t is and how large the first term left out would be.
 """
 
+import sys
 from fractions import Fraction
 
 import mpmath as mp
@@ -43,15 +45,29 @@ def print_array(name, comment, numbers):
     print(f"inline constexpr double {name}[] = {{{', '.join(float(x).hex() for x in numbers)}}};")
 
 
-def emit(name, comment, f, low, high, terms=64):
-    """f as a polynomial in t = (2 v - low - high) / (high - low)."""
-    low, high = mp.mpf(low), mp.mpf(high)
+def fit(name, f, low, high, rest, terms=64):
+    """f as a polynomial in t = (2 v - low - high) / (high - low): powers of t, and the first term left out."""
     c = chebyshev(lambda t: f((t * (high - low) + low + high) / 2), terms)
     largest = max(abs(x) for x in c)
-    keep = max(k for k, x in enumerate(c) if abs(x) > 1e-17 * largest) + 1
+    keep = max(k for k, x in enumerate(c) if abs(x) > rest * largest) + 1
     assert keep < terms, f"{name} needs more than {terms} terms"
-    print_array(name, f"{comment}, over [{mp.nstr(low, 6)}, {mp.nstr(high, 6)}]: {mp.nstr(abs(c[keep]) / largest, 1)}",
-                powers(c[:keep]))
+    return powers(c[:keep]), abs(c[keep]) / largest
+
+
+def emit(name, comment, f, low, high):
+    low, high = mp.mpf(low), mp.mpf(high)
+    numbers, left = fit(name, f, low, high, 1e-17)
+    print_array(name, f"{comment}, over [{mp.nstr(low, 6)}, {mp.nstr(high, 6)}]: {mp.nstr(left, 1)}", numbers)
+
+
+def emit_vector(name, comment, f, low, high):
+    """Twice: for float, with fewer terms, and for double."""
+    low, high = mp.mpf(low), mp.mpf(high)
+    for suffix, kind, rest in (("f32", "float", 3e-9), ("f64", "double", 1e-17)):
+        numbers, left = fit(name, f, low, high, rest)
+        end = "f" if kind == "float" else ""
+        print(f"// {comment}, over [{mp.nstr(low, 6)}, {mp.nstr(high, 6)}]: {mp.nstr(left, 1)}")
+        print(f"constexpr {kind} {name}_{suffix}[] = {{{', '.join(mp.nstr(x, 9 if end else 17) + end for x in numbers)}}};")
 
 
 # Modified Bessel functions -----------------------------------------------------------------------------------------------
@@ -63,13 +79,6 @@ def limited(f, at_zero):
 
 
 def bessel():
-    half_pi = mp.sqrt(1 / (2 * mp.pi))
-    emit("kI0Small", "exp(-x) I0(x)", lambda x: mp.exp(-x) * mp.besseli(0, x), 0, 8)
-    emit("kI1Small", "exp(-x) I1(x) / x", limited(lambda x: mp.exp(-x) * mp.besseli(1, x) / x, mp.mpf(1) / 2), 0, 8)
-    emit("kI0Large", "sqrt(x) exp(-x) I0(x) in 1/x",
-         limited(lambda v: mp.sqrt(1 / v) * mp.exp(-1 / v) * mp.besseli(0, 1 / v), half_pi), 0, mp.mpf(1) / 8)
-    emit("kI1Large", "sqrt(x) exp(-x) I1(x) in 1/x",
-         limited(lambda v: mp.sqrt(1 / v) * mp.exp(-1 / v) * mp.besseli(1, 1 / v), half_pi), 0, mp.mpf(1) / 8)
     emit("kI0Near", "I0(x) in x^2", lambda z: mp.besseli(0, mp.sqrt(z)), 0, 4)
     emit("kI1Near", "I1(x) / x in x^2",
          limited(lambda z: mp.besseli(1, mp.sqrt(z)) / mp.sqrt(z), mp.mpf(1) / 2), 0, 4)
@@ -157,13 +166,6 @@ def normal_quantile(p):
 def errors():
     mp.mp.dps = 60
 
-    def mapped(t):  # t = (x - 3) / (x + 3)
-        if t >= 1:
-            return 2 / mp.sqrt(mp.pi)
-        x = 3 * (1 + t) / (1 - t)
-        return (1 + 2 * x) * erfcx(x)
-    emit("kErfcx", "(1 + 2 x) exp(x^2) erfc(x) in (x - 3) / (x + 3)", mapped, -1, 1)
-
     def central(w):  # w = (p - 1/2)^2
         u = mp.sqrt(w)
         return mp.sqrt(2 * mp.pi) if u == 0 else normal_quantile(mp.mpf(1) / 2 - u) / u
@@ -201,7 +203,7 @@ def incomplete_gamma(rows, columns):
         c = [derivative[i + 1] + pole * inverse[i + 1] for i in range(len(derivative) - 2)]
 
 
-def main():
+def scalars():
     print("// Coefficients of the special functions, lowest power first. Printed by tools/fit_special.py.")
     print("#pragma once\n\nnamespace sconce::special {\n")
     bessel()
@@ -211,4 +213,38 @@ def main():
     print("\n}  // namespace sconce::special")
 
 
-main()
+# Vectors -----------------------------------------------------------------------------------------------------------------
+
+
+def vectors():
+    print("// Coefficients for special.h, lowest power first. Printed by tools/fit_special.py vector.")
+    print("#pragma once\n\nnamespace sconce::SCONCE_ISA_NAMESPACE {\n")
+    emit_vector("lgamma_near", "log(gamma(2 + d)) / d", limited(lambda d: mp.loggamma(2 + d) / d, 1 - mp.euler),
+                mp.mpf(-1) / 2, mp.mpf(1) / 2)
+    root = mp.sqrt(1 / (2 * mp.pi))
+    for order, factor in ((0, lambda x: 1), (1, lambda x: x)):
+        emit_vector(f"i{order}_small", f"exp(-x) I{order}(x)" + (" / x" if order else ""),
+                    limited(lambda x: mp.exp(-x) * mp.besseli(order, x) / factor(x), mp.mpf(1) / (1 + order)), 0, 5)
+        emit_vector(f"i{order}_large", f"sqrt(x) exp(-x) I{order}(x) in 1/x",
+                    limited(lambda v: mp.sqrt(1 / v) * mp.exp(-1 / v) * mp.besseli(order, 1 / v), root), 0, mp.mpf(1) / 5)
+    mp.mp.dps = 60
+
+    def mapped(t):  # t = (x - 3) / (x + 3)
+        if t >= 1:
+            return 2 / mp.sqrt(mp.pi)
+        x = 3 * (1 + t) / (1 - t)
+        return (1 + 2 * x) * erfcx(x)
+    emit_vector("erfcx_mapped", "(1 + 2 x) exp(x^2) erfc(x) in (x - 3) / (x + 3)", mapped, -1, 1)
+
+    def central(w):  # w = u^2
+        u = mp.sqrt(w)
+        return mp.sqrt(2 * mp.pi) if u == 0 else normal_quantile(mp.mpf(1) / 2 - u) / u
+    emit_vector("erfinv_centre", "the normal quantile of 1/2 + u by u in u^2", central, 0, mp.mpf("0.09"))
+    emit_vector("erfinv_tail", "the upper normal quantile of p in r = sqrt(-2 log(p))",
+                lambda r: normal_quantile(mp.exp(-r * r / 2)), mp.mpf("1.75"), 4)
+    emit_vector("erfinv_far", "the upper normal quantile of p in r = sqrt(-2 log(p))",
+                lambda r: normal_quantile(mp.exp(-r * r / 2)), 4, mp.mpf("8.75"))
+    print("\n}  // namespace sconce::SCONCE_ISA_NAMESPACE")
+
+
+vectors() if "vector" in sys.argv else scalars()

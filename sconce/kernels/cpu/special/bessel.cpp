@@ -1,5 +1,5 @@
-// Bessel functions. J and Y come from the C library (but see Note [Released values]), I and K from fits: near 0 one of
-// the scaled function (K without its logarithm), further out one of the asymptotic factor in 1/x.
+// Bessel functions. J and Y come from the C library (but see Note [Released values]), K from fits: near 0 of what is
+// left without its logarithm, further out of the asymptotic factor in 1/x. I is in simd/special.h.
 #include <math.h>  // j0, y0, ...: POSIX has them, <cmath> does not
 
 #include <cmath>
@@ -65,18 +65,6 @@ double bessel_y1(double x) {
   if (!(x > 0)) return x == 0 ? -kInfinity : kNan;
   return std::isinf(x) ? kNan : ::y1(x) + released(kReleased1, x) * std::cos(x - 3 * kPi / 4);
 }
-
-double i0e(double x) {
-  x = std::fabs(x);
-  return x <= 8 ? polynomial(kI0Small, x / 4 - 1) : polynomial(kI0Large, 16 / x - 1) / std::sqrt(x);
-}
-double i1e(double x) {
-  const double a = std::fabs(x);
-  return a <= 8 ? x * polynomial(kI1Small, a / 4 - 1)
-                : std::copysign(polynomial(kI1Large, 16 / a - 1) / std::sqrt(a), x);
-}
-double i0(double x) { return std::exp(std::fabs(x)) * i0e(x); }
-double i1(double x) { return std::exp(std::fabs(x)) * i1e(x); }
 
 double k0(double x) {
   if (!(x > 0)) return x == 0 ? kInfinity : kNan;

@@ -3,44 +3,6 @@
 
 namespace sconce::special {
 
-// exp(-x) I0(x), over [0.0, 8.0]: 2.0e-18
-inline constexpr double kI0Small[] = {
-    0x1.a7f09f8eedf5ap-3,  -0x1.cedda0048620cp-4,  0x1.8322d1d8a3bbbp-4,  -0x1.6cb8d0c91587ap-4,
-    0x1.65c235bfeaa82p-4,  -0x1.5c028fe647b97p-4,  0x1.44b6196a77ed5p-4,  -0x1.1cd73a8e68ccdp-4,
-    0x1.d11e10f610496p-5,  -0x1.602411e311459p-5,  0x1.ee6f564cd103cp-6,  -0x1.427b098c73974p-6,
-    0x1.87e867bbf0eb2p-7,  -0x1.bd258f50f2bbbp-8,  0x1.da1a9f9b65960p-9,  -0x1.daf9aa1897dd3p-10,
-    0x1.c0f4b0cdb7ca3p-11, -0x1.91807fa4d8274p-12, 0x1.5496bf2fd4a74p-13, -0x1.12c356acb216ep-14,
-    0x1.a6d32be1ae42dp-16, -0x1.366f54c213419p-17, 0x1.b16f3ef89dc93p-19, -0x1.24261d26d0826p-20,
-    0x1.8ab0cd0db916ap-22, -0x1.e8f1aa095cd03p-24, 0x1.c33c49ed0dbc5p-26, -0x1.095d0ee259a0fp-27,
-    0x1.33362977da589p-28, -0x1.45cb72134d0efp-30};
-// exp(-x) I1(x) / x, over [0.0, 8.0]: 2.0e-18
-inline constexpr double kI1Small[] = {
-    0x1.6e14eb8e5d319p-5,  -0x1.f4bb071a7752ap-5,  0x1.16c390ddb08ecp-4,  -0x1.1881379ffb628p-4,
-    0x1.0530f817ffa4bp-4,  -0x1.c4daa5133fb3fp-5,  0x1.6df95e8bdfc56p-5,  -0x1.13d5f358cd371p-5,
-    0x1.84125b0d2e47fp-6,  -0x1.fe3d9bfab9da9p-7,  0x1.3a0c1a00727d6p-7,  -0x1.6ab6a3e71c882p-8,
-    0x1.89f8a695c14a5p-9,  -0x1.93681faa90800p-10, 0x1.8656c15e753d1p-11, -0x1.65bfbe2e6ecfap-12,
-    0x1.37430c5bd419dp-13, -0x1.01a1176d580bep-14, 0x1.96932d5f66fc6p-16, -0x1.3292508fc4117p-17,
-    0x1.ba19833b81b33p-19, -0x1.300f0d065ff9ap-20, 0x1.93a8b3a01bb0bp-22, -0x1.0ad1d71042856p-23,
-    0x1.46ac85139924fp-25, -0x1.34b3cd71db64bp-27, 0x1.65c830072c746p-29, -0x1.857d0c38a0576p-30,
-    0x1.99f2a0c3c4014p-32};
-// sqrt(x) exp(-x) I0(x) in 1/x, over [0.0, 0.125]: 2.0e-18
-inline constexpr double kI0Large[] = {
-    0x1.9bd428ad249a5p-2,   0x1.b87969bb93b86p-9,  0x1.1daa72b5e2bd7p-13,  0x1.75e5ee7193c9bp-17,
-    0x1.8e513a708989ep-20,  0x1.3f49a7d62b2a7p-22, 0x1.7d0f1670e44e2p-24,  0x1.51ce71adfb8dcp-25,
-    0x1.7232c4c122295p-26,  0x1.0393c5c549066p-27, -0x1.cfb20ddb53edep-28, -0x1.ccba1604bc157p-27,
-    -0x1.7369bf37c026dp-28, 0x1.03813921d363bp-27, 0x1.fe9e1dd494c83p-28,  -0x1.e1db3b1fc3ea5p-29,
-    -0x1.99204d1a8bb2ep-28, 0x1.a1d63d6d82361p-30, 0x1.f3ff264907755p-29,  -0x1.3a3b59d669597p-31,
-    -0x1.bd05a336c6a55p-30, 0x1.4ffe43b34b0cep-33, 0x1.f741903e631aep-32,  -0x1.646da66119130p-36,
-    -0x1.0adb754ca8b19p-34};
-// sqrt(x) exp(-x) I1(x) in 1/x, over [0.0, 0.125]: 2.0e-18
-inline constexpr double kI1Large[] = {
-    0x1.8ebe783a84030p-2,   -0x1.3f796198ee62dp-7,  -0x1.cbc54df1e92e0p-13, -0x1.f89c230615615p-17,
-    -0x1.ec8e106de0a2fp-20, -0x1.76137f7ae6917p-22, -0x1.ad8d53e613985p-24, -0x1.727a1058f659fp-25,
-    -0x1.918f9f9793789p-26, -0x1.21936a1ea1c23p-27, 0x1.cec9f53b94527p-28,  0x1.e236784650fb0p-27,
-    0x1.9a8f6afc3dd3dp-28,  -0x1.069735b018307p-27, -0x1.0f0aac74a7f0dp-27, 0x1.d6e5e5ac6b3a2p-29,
-    0x1.acff7707fcc46p-28,  -0x1.8b794674af087p-30, -0x1.04c48e6f24f2ep-28, 0x1.23214d692a960p-31,
-    0x1.cf243016f9c2cp-30,  -0x1.341e6ffaf59fap-33, -0x1.059e6bcc892fbp-31, 0x1.45b8aea87b950p-36,
-    0x1.1556db352e8e6p-34};
 // I0(x) in x^2, over [0.0, 4.0]: 9.0e-20
 inline constexpr double kI0Near[] = {
     0x1.90eacf96209cbp+0,  0x1.458fab1e6aadcp-1,  0x1.2d6c91ded7bbbp-4,  0x1.017662a61f6aap-8,  0x1.f6907b53670efp-14,
@@ -112,15 +74,6 @@ inline constexpr double kAirySin[] = {
     -0x1.81d60de786530p-26, -0x1.848871fc4c1e2p-26, 0x1.d1ac2b0abc068p-26, 0x1.582384fcf3a2bp-26,
     -0x1.87b7fe38dc91dp-26, -0x1.955a55e8075a7p-27, 0x1.b7b6d55fd0972p-27, 0x1.1cf96700608a4p-28,
     -0x1.27e21bd47adcdp-28, -0x1.6fcee43acf11fp-31, 0x1.6d920f54153d9p-31};
-// (1 + 2 x) exp(x^2) erfc(x) in (x - 3) / (x + 3), over [-1.0, 1.0]: 2.0e-18
-inline constexpr double kErfcx[] = {
-    0x1.40c522d7e4987p+0,  -0x1.15c084bb9e8f2p-3,  -0x1.85a15c58aa4f5p-5,  0x1.098366a5b4640p-3,
-    -0x1.e88b803a4a881p-4, 0x1.17ca2877f2e0ap-4,   -0x1.8574c40b69c6ap-6,  0x1.4b884e411d2b0p-9,
-    0x1.ef1bdd0e61218p-10, -0x1.98db50c1995dap-11, -0x1.b912639d3c363p-14, 0x1.065a32b51fa50p-13,
-    0x1.4c228d0f252afp-18, -0x1.513b2bf2e7a13p-16, -0x1.885c4173e8118p-21, 0x1.d20dc1d6f2168p-19,
-    0x1.7dfecd6d595a4p-22, -0x1.4b09042715313p-21, -0x1.2dabcbdb3b408p-23, 0x1.b56217b9146ccp-24,
-    0x1.60bcb894e79d1p-25, -0x1.c96dae03284b5p-27, -0x1.1a5abb05ab718p-27, 0x1.0f1968e597de2p-30,
-    0x1.cd7350f20ad1ap-31};
 // the normal quantile of p by p - 1/2 in (p - 1/2)^2, over [0.0, 0.09]: 2.0e-18
 inline constexpr double kQuantileCentre[] = {
     0x1.51ad06a79dc3bp+1,  0x1.2c7d89b6787c2p-3,  0x1.1e788bbcff9c6p-6,  0x1.53248309f98eep-9,  0x1.bd42520434431p-12,

@@ -1,8 +1,7 @@
-// The error function scaled, and the inverses of erf and of the normal distribution. The quantiles are one fit in the
+// The inverse of the normal distribution. The quantiles are one fit in the
 // middle and four in the tails, in r = sqrt(-2 log p), which the quantile itself approaches.
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "sconce/kernels/cpu/special/coefficients.h"
 #include "sconce/kernels/cpu/special/polynomial.h"
@@ -13,12 +12,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// exp(x^2): the square's rounding error would be multiplied by it.
-double exp_square(double x) {
-  const auto high = static_cast<double>(static_cast<float>(x));
-  return std::exp(high * high) * std::exp((x - high) * (x + high));
-}
 
 // The quantile of 1/2 + u, |u| <= 0.3.
 double quantile_centre(double u) { return u * polynomial(kQuantileCentre, u * u / 0.045 - 1); }
@@ -33,20 +26,6 @@ double quantile_tail(double p) {
 }
 
 }  // namespace
-
-double erfcx(double x) {
-  const double a = std::fabs(x);
-  if (x < -27) return kInfinity;
-  const double right = a < 1e9 ? polynomial(kErfcx, (a - 3) / (a + 3)) / (1 + 2 * a) : std::numbers::inv_sqrtpi / a;
-  return x < 0 ? 2 * exp_square(a) - right : right;
-}
-
-double erfinv(double y) {
-  const double a = std::fabs(y);
-  if (!(a < 1)) return a == 1 ? std::copysign(kInfinity, y) : kNan;
-  const double x = a <= 0.6 ? quantile_centre(a / 2) : quantile_tail((1 - a) / 2);
-  return std::copysign(x * (std::numbers::sqrt2 / 2), y);
-}
 
 double ndtri(double p) {
   if (!(p > 0 && p < 1)) return p == 0 ? -kInfinity : p == 1 ? kInfinity : kNan;

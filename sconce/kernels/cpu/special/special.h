@@ -1,6 +1,7 @@
-// Special functions of one number or two, for the loops of ops/special.toml. Those that are only declared for double
-// are called with float too. Outside of its domain a function is NaN, at a pole an infinity; none throws or sets errno.
-// Errors are some units in the last place, except beside the zeros of the oscillating ones.
+// Special functions of one number or two, for the loops of ops/special.toml and for the arguments that the vector
+// functions (simd/special.h) leave out. Those that are only declared for double are called with float too. Outside of
+// its domain a function is NaN, at a pole an infinity; none throws or sets errno. Errors are some units in the last
+// place, except beside the zeros of the oscillating ones.
 #pragma once
 
 namespace sconce::special {
@@ -25,9 +26,7 @@ double dirichlet_grad(double x, double a, double total);
 
 // The normal distribution --------------------------------------------------------------------------------------------
 
-double erfcx(double x);   // exp(x^2) erfc(x)
-double erfinv(double y);  // x with erf(x) = y
-double ndtri(double p);   // x with P(X < x) = p
+double ndtri(double p);  // x with P(X < x) = p
 
 // Bessel's and Airy's functions --------------------------------------------------------------------------------------
 
@@ -35,10 +34,6 @@ double bessel_j0(double x);
 double bessel_j1(double x);
 double bessel_y0(double x);
 double bessel_y1(double x);
-double i0(double x);
-double i1(double x);
-double i0e(double x);  // exp(-|x|) i0(x)
-double i1e(double x);
 double k0(double x);
 double k1(double x);
 double k0e(double x);  // exp(x) k0(x)

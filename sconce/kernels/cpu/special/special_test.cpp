@@ -27,29 +27,10 @@ TEST(Special, ValuesOfOneNumber) {
       {special::digamma, 7.0, 1.8727843350984671},
       {special::digamma, 123.0, 4.8081138065732548},
       {special::digamma, -2.3, 3.3173231575618227},
-      {special::erfcx, -5.0, 144009798674.66104},
-      {special::erfcx, 0.0, 1.0},
-      {special::erfcx, 0.3, 0.73459933456765515},
-      {special::erfcx, 4.0, 0.13699945762506139},
-      {special::erfcx, 30.0, 0.018795888861416751},
-      {special::erfinv, 1e-09, 8.8622692545275807e-10},
-      {special::erfinv, 0.4, 0.37080715859355795},
-      {special::erfinv, -0.7, -0.73286907795921678},
-      {special::erfinv, 0.999999, 3.4589107372754988},
       {special::ndtri, 1e-30, -11.464024688443377},
       {special::ndtri, 0.01, -2.3263478740408411},
       {special::ndtri, 0.3, -0.52440051270804082},
       {special::ndtri, 0.9, 1.2815515655446006},
-      {special::i0, 0.1, 1.0025015629340956},
-      {special::i0, -5.0, 27.239871823604447},
-      {special::i0, 30.0, 781672297823.97749},
-      {special::i1, 0.1, 0.050062526047092695},
-      {special::i1, -5.0, -24.335642142450527},
-      {special::i1, 30.0, 768532038938.957},
-      {special::i0e, 7.0, 0.15373774467288125},
-      {special::i0e, 1000.0, 0.012617240455891257},
-      {special::i1e, 7.0, 0.14228923470959867},
-      {special::i1e, 1000.0, 0.012610930256928629},
       {special::k0, 1e-06, 13.931442073626419},
       {special::k0, 1.5, 0.21380556264752574},
       {special::k0, 20.0, 5.7412378153365243e-10},
@@ -147,12 +128,8 @@ TEST(Special, EndsOfDomains) {
   EXPECT_EQ(special::zeta(1, 2), kInfinity);
   EXPECT_TRUE(std::isnan(special::zeta(0.5, 2)));
   EXPECT_EQ(special::zeta(3, -2), kInfinity);
-  EXPECT_EQ(special::erfinv(1), kInfinity);
-  EXPECT_TRUE(std::isnan(special::erfinv(1.5)));
   EXPECT_EQ(special::ndtri(0), -kInfinity);
   EXPECT_EQ(special::ndtri(1), kInfinity);
-  EXPECT_EQ(special::erfcx(-30), kInfinity);
-  EXPECT_EQ(special::erfcx(kInfinity), 0);
   EXPECT_EQ(special::k0(0), kInfinity);
   EXPECT_TRUE(std::isnan(special::k1(-1)));
   EXPECT_EQ(special::bessel_y0(0), -kInfinity);
@@ -163,8 +140,7 @@ TEST(Special, EndsOfDomains) {
   EXPECT_EQ(special::igamma(kInfinity, 3), 0);
   EXPECT_TRUE(std::isnan(special::igamma(-1, 3)));
   EXPECT_EQ(special::igamma(1e300, 1e300), 0.5);
-  for (double (*f)(double) :
-       {special::digamma, special::erfcx, special::erfinv, special::i0, special::k0, special::airy_ai}) {
+  for (double (*f)(double) : {special::digamma, special::ndtri, special::k0, special::airy_ai}) {
     EXPECT_TRUE(std::isnan(f(kNan)));
   }
 }
