@@ -31,62 +31,60 @@ namespace {
 
 constexpr int64_t kShort = 4096;  // lines up to here are partitioned as pairs
 
-template <class T>
-struct Pair {
-  T value;
-  int64_t index;
-};
-
-// Does a come before b? NaN is the largest.
-template <class T, bool largest>
-struct Before {
-  bool operator()(const Pair<T>& a, const Pair<T>& b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      const bool nan_a = a.value != a.value, nan_b = b.value != b.value;
-      if (nan_a || nan_b) return largest ? nan_a && !nan_b : !nan_a && nan_b;
-    }
-    return largest ? a.value > b.value : a.value < b.value;
-  }
-};
-
-template <class T, bool largest>
-void top_by_heap(const T* x, int64_t n, int64_t k, Pair<T>* heap) {
-  const Before<T, largest> before;
-  const int kind = std::is_same_v<T, float> ? 0 : std::is_same_v<T, double> ? 1 : 2;
-  const ThresholdKernels::Next next = largest ? threshold_kernels().above[kind] : threshold_kernels().below[kind];
-  for (int64_t i = 0; i < k; ++i) heap[i] = {x[i], i};
-  std::make_heap(heap, heap + k, before);
-  for (int64_t i = next(x, k, n, &heap[0].value); i < n; i = next(x, i, n, &heap[0].value)) {
-    const int64_t end = std::min(i + 64, n);
-    for (; i < end; ++i) {
-      if (largest ? x[i] <= heap[0].value : x[i] >= heap[0].value) continue;
-      heap[k] = {x[i], i};
-      if (before(heap[k], heap[0])) std::pop_heap(heap, heap + k + 1, before);
-    }
-  }
-  std::sort_heap(heap, heap + k, before);
-}
-
 // A key and the place it is from, as small as they can be.
 template <class T>
 struct Keyed {
   typename Key<T>::Bits key;
   typename Key<T>::Bits index;
 };
+template <class T, bool largest>
+bool before(const Keyed<T>& a, const Keyed<T>& b) {
+  return largest ? a.key > b.key : a.key < b.key;
+}
+
+template <class T>
+void write(const T* x, const Keyed<T>* chosen, int64_t k, T* values, int64_t* indices) {
+  for (int64_t i = 0; i < k; ++i) {
+    indices[i] = static_cast<int64_t>(chosen[i].index);
+    values[i] = x[indices[i]];
+  }
+}
+
+template <class T, bool largest>
+void top_by_heap(const T* x, int64_t n, int64_t k, T* values, int64_t* indices) {
+  using Bits = typename Key<T>::Bits;
+  const auto less = [](const Keyed<T>& a, const Keyed<T>& b) { return before<T, largest>(a, b); };
+  const int kind = std::is_same_v<T, float> ? 0 : std::is_same_v<T, double> ? 1 : 2;
+  const ThresholdKernels::Next next = largest ? threshold_kernels().above[kind] : threshold_kernels().below[kind];
+  Scratch scratch;
+  auto* heap = scratch.take<Keyed<T>>(k + 1);
+  for (int64_t i = 0; i < k; ++i) heap[i] = {Key<T>::of(x[i]), static_cast<Bits>(i)};
+  std::make_heap(heap, heap + k, less);
+  T limit = x[heap[0].index];  // the one that leaves next
+  for (int64_t i = next(x, k, n, &limit); i < n; i = next(x, i, n, &limit)) {
+    const int64_t end = std::min(i + 64, n);
+    for (; i < end; ++i) {
+      if (largest ? x[i] <= limit : x[i] >= limit) continue;
+      heap[k] = {Key<T>::of(x[i]), static_cast<Bits>(i)};
+      if (!less(heap[k], heap[0])) continue;
+      std::pop_heap(heap, heap + k + 1, less);
+      limit = x[heap[0].index];
+    }
+  }
+  std::sort_heap(heap, heap + k, less);
+  write(x, heap, k, values, indices);
+}
 
 template <class T, bool largest>
 void top_by_partition(const T* x, int64_t n, int64_t k, bool sorted, T* values, int64_t* indices) {
   using Bits = typename Key<T>::Bits;
-  const auto before = [](const Keyed<T>& a, const Keyed<T>& b) { return largest ? a.key > b.key : a.key < b.key; };
+  const auto less = [](const Keyed<T>& a, const Keyed<T>& b) { return before<T, largest>(a, b); };
   Scratch scratch;
   auto* keys = scratch.take<Keyed<T>>(n);
   for (int64_t i = 0; i < n; ++i) keys[i] = {Key<T>::of(x[i]), static_cast<Bits>(i)};
-  std::nth_element(keys, keys + k - 1, keys + n, before);
-  if (sorted) std::sort(keys, keys + k - 1, before);
-  for (int64_t i = 0; i < k; ++i) {
-    indices[i] = static_cast<int64_t>(keys[i].index);
-    values[i] = x[indices[i]];
-  }
+  std::nth_element(keys, keys + k - 1, keys + n, less);
+  if (sorted) std::sort(keys, keys + k - 1, less);
+  write(x, keys, k, values, indices);
 }
 
 // Long lines: the k-th key first, then all that come before it, and the first of those that equal it.
@@ -121,13 +119,7 @@ void top(const T* x, int64_t n, int64_t k, bool sorted, T* values, int64_t* indi
     if (n > kShort) return top_by_key(x, n, k, largest, values, indices);
     return top_by_partition<T, largest>(x, n, k, sorted, values, indices);
   }
-  Scratch scratch;
-  auto* heap = scratch.take<Pair<T>>(k + 1);
-  top_by_heap<T, largest>(x, n, k, heap);
-  for (int64_t i = 0; i < k; ++i) {
-    values[i] = heap[i].value;
-    indices[i] = heap[i].index;
-  }
+  top_by_heap<T, largest>(x, n, k, values, indices);
 }
 
 }  // namespace
@@ -142,6 +134,7 @@ void topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted,
   }
   dim = wrap_dim(dim, self.dim());
   const int64_t n = self.sizes()[static_cast<size_t>(dim)];
+  SCONCE_CHECK(n <= kMaxLine, "topk: lines of more than 2^32 elements are not supported, got {}", n);
   const auto run = [&]<class T>(DType compute) {
     const LineOperand outs[] = {{values, compute}, {indices, DType::int64}};
     for_lines({self, compute}, dim, outs, 8192, [&](const void* in, void* const* out) {

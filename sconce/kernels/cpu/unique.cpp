@@ -126,16 +126,25 @@ Results unique_elements(const Tensor& self, bool return_inverse, bool return_cou
   return {values, inverse.defined() ? inverse : empty_indices({0}), counts};
 }
 
-// Rows that differ from the one before, in the order `rows`.
-Results gather_rows(const Tensor& flat, const std::vector<int64_t>& rows, const Tensor& moved, int64_t dim) {
+// Calls f with the type that slices are compared in: int64, float or double.
+template <class F>
+void visit_compared(DType t, F&& f) {
+  if (t == DType::float64) return f.template operator()<double>();
+  if (t == DType::float32) return f.template operator()<float>();
+  f.template operator()<int64_t>();
+}
+
+// Rows that differ from the one before, in the order `rows`. `compared` are the rows in the type they are compared in.
+Results gather_rows(const Tensor& flat, const Tensor& compared, const std::vector<int64_t>& rows, const Tensor& moved,
+                    int64_t dim) {
   const int64_t n = flat.sizes()[0], width = flat.sizes()[1];
   const Tensor inverse = empty_indices({n});
   std::vector<int64_t> first, counts;
-  cpu::visit_ordered(flat.dtype(), [&]<class T>() {
-    const T* data = flat.data<T>();
+  visit_compared(compared.dtype(), [&]<class T>() {
+    const T* data = compared.data<T>();
     const auto equal = [&](int64_t a, int64_t b) {
       for (int64_t k = 0; k < width; ++k) {
-        if (!(widened(data[a * width + k]) == widened(data[b * width + k]))) return false;
+        if (!(data[a * width + k] == data[b * width + k])) return false;
       }
       return true;
     };
@@ -177,14 +186,18 @@ Results unique_slices(const Tensor& self, int64_t dim, bool consecutive) {
   const Tensor moved = contiguous_tensor(any_device::permute(self, front));
   const int64_t width = moved.numel() / n;
   const Tensor flat = any_device::view(moved, {n, width});
+  const DType compute = self.dtype() == DType::float64 ? DType::float64
+                        : is_floating(self.dtype())    ? DType::float32
+                                                       : DType::int64;
+  const Tensor compared = to_dtype(flat, compute);
   std::vector<int64_t> rows(static_cast<size_t>(n));
   std::iota(rows.begin(), rows.end(), 0);
   if (!consecutive) {
-    cpu::visit_ordered(self.dtype(), [&]<class T>() {
-      const T* data = flat.data<T>();
+    visit_compared(compared.dtype(), [&]<class T>() {
+      const T* data = compared.data<T>();
       std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
         for (int64_t k = 0; k < width; ++k) {
-          const auto x = widened(data[a * width + k]), y = widened(data[b * width + k]);
+          const T x = data[a * width + k], y = data[b * width + k];
           if (x < y) return true;
           if (x > y) return false;
         }
@@ -192,7 +205,7 @@ Results unique_slices(const Tensor& self, int64_t dim, bool consecutive) {
       });
     });
   }
-  return gather_rows(flat, rows, moved, dim);
+  return gather_rows(flat, compared, rows, moved, dim);
 }
 
 Results unique_runs(const Tensor& self, bool return_inverse, bool return_counts) {
