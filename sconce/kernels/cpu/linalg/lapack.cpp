@@ -110,18 +110,36 @@ constexpr int kLetter = std::is_same_v<T, float>                 ? 0
 template <class T>
 constexpr bool kComplex = !std::is_same_v<T, Real<T>>;
 
-// Calls a routine whose last argument but for hidden string lengths is info. Numbers and characters are passed by
-// address.
+// The address of a routine. Throws Error when the library lacks it.
+void* symbol_of(Routine routine, int letter) {
+  const Library& lib = library();
+  void* symbol = lib.symbols[routine][letter];
+  SCONCE_CHECK_AS(not_implemented, symbol != nullptr, "{} has no routine {}{}",
+                  lib.handle != nullptr ? lib.name : "LAPACK", std::string_view(&kLetters[letter], 1),
+                  kNames[routine][letter / 2]);
+  return symbol;
+}
+
+// Keeps other threads out where the library cannot do that itself.
+class Turn {
+ public:
+  Turn();
+  ~Turn();
+  Turn(const Turn&) = delete;
+};
+Turn::Turn() {
+  if (library().locked) library().mutex.lock();
+}
+Turn::~Turn() {
+  if (library().locked) library().mutex.unlock();
+}
+
+// Numbers and characters are passed by address; the lengths of characters follow info.
 template <class T, class... Args>
 void call(Routine routine, Args... args) {
-  Library& lib = library();
-  void* symbol = lib.symbols[routine][kLetter<T>];
-  SCONCE_CHECK_AS(not_implemented, symbol != nullptr, "{} has no routine {}{}",
-                  lib.handle != nullptr ? lib.name : "LAPACK", std::string(1, kLetters[kLetter<T>]),
-                  kNames[routine][kComplex<T>]);
-  std::unique_lock<std::mutex> lock(lib.mutex, std::defer_lock);
-  if (lib.locked) lock.lock();
-  reinterpret_cast<void (*)(Args...)>(symbol)(args...);
+  const auto function = reinterpret_cast<void (*)(Args...)>(symbol_of(routine, kLetter<T>));
+  const Turn turn;
+  function(args...);
 }
 
 constexpr size_t kOne = 1;  // the length of a character
