@@ -10,7 +10,7 @@ std::string reason(std::string_view op, Int info) {
   const auto text = [&](std::string_view format) { return format_message(format, {info, info}); };
   if (names("svd") && info == -4)
     return "The algorithm failed to converge because the input matrix contained non-finite values.";
-  if (info < 0) return format_message("Argument {} has an illegal value", {-info});
+  if (info < 0) return format_message("Argument {} has an illegal value", {-int64_t{info}});
   if (names("inv"))
     return text(
         "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.");

@@ -83,7 +83,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> _linalg_slogdet(const Tensor& A) {
         const T d = diagonal[k * (n + 1)];
         const R size = std::abs(d);
         sum += std::log(size);
-        phase *= size == 0 ? T(0) : d / size;
+        if constexpr (std::is_floating_point_v<T>)
+          phase *= static_cast<T>((d > 0) - (d < 0));  // 0 for NaN, as in PyTorch
+        else
+          phase *= size == 0 ? T(0) : d / size;
       }
       sign.data<T>()[i] = phase;
       logabsdet.data<R>()[i] = sum;
