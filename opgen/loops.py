@@ -66,6 +66,7 @@ def _functions():
     add("exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh", 1, fc, heavy=True)
     add("sqrt rsqrt sigmoid log2 log10 log1p expm1 exp2", 1, fc, heavy=True)
     add("erf erfc", 1, f, heavy=True)
+    add("normal_cdf gelu_slope", 1, f, heavy=True)
     add("atan2 hypot nextafter", 2, f, heavy=True)
     add("floor ceil trunc round", 1, {"float", "int"})
     add("narrow", 1, {"float", "int", "complex"})
@@ -98,6 +99,8 @@ def _functions():
 
 
 FUNCTIONS = _functions()
+# Functions that pointwise.h does not have: their header, so that few families are compiled again when it changes.
+HEADERS = {"normal_cdf": "normal.h", "gelu_slope": "normal.h"}
 REAL_OF_COMPLEX = {"abs", "real", "imag", "angle"}
 # What complex loops compute with vectors; anything else makes them go element by element.
 VECTOR_COMPLEX = {"fma", "conj", "real", "imag", "complex", "isnan", "isinf", "isfinite", "narrow", "where"}
@@ -578,6 +581,9 @@ def pointwise_source(family, ops):
     if by_element:
         parts += ["#if SCONCE_ISA == 2  // element by element: no level is faster\n", *by_element, "#endif\n"]
     parts.append("}  // namespace sconce::SCONCE_ISA_NAMESPACE\n")
+    text = "\n".join(parts[2:])
+    for header in sorted({h for name, h in HEADERS.items() if f"{name}(" in text}):
+        parts.insert(1, f'#include "sconce/kernels/cpu/simd/{header}"')
     return "\n".join(parts)
 
 

@@ -2,12 +2,14 @@
 """Fits the polynomials of sconce/kernels/cpu/simd/math.h and prints math_coefficients.h.
 
     python3 tools/fit_math.py > sconce/kernels/cpu/simd/math_coefficients.h && make format
+    python3 tools/fit_math.py normal    # the coefficients inside normal.h
 
 Needs mpmath. Each polynomial has the least possible largest relative error (Remez's exchange over a dense grid, 200
 bits). The comment beside each says what is left of it before the coefficients are rounded.
 """
 
 import struct
+import sys
 
 import mpmath as mp
 
@@ -69,6 +71,15 @@ def emit(name, formula, f, weight, low, high, degree32, degree64, var=lambda x: 
 def square(x):
     return x * x
 
+
+def above(a):  # P(X > a) of a standard normal X
+    return mp.erfc(a / mp.sqrt(2)) / 2
+
+
+if sys.argv[1:] == ["normal"]:  # weighed between absolute and relative error of 2^p
+    emit("normal_tail", "log2(P(X > a)), 0 <= a < 6.5", lambda a: mp.log(above(a), 2),
+         lambda a: mp.sqrt(above(a)) * mp.log(2), 0, "6.5", 10, None)
+    sys.exit()
 
 half_ln2 = mp.log(2) / 2 * mp.mpf("1.01")
 tiny = mp.mpf("1e-6")

@@ -129,6 +129,19 @@ TEST(Rrelu, KeepsItsSlopes) {
   EXPECT_TRUE(says([&] { rrelu_with_noise(x, zeros({3}), 0.1, 0.3, true); }, "noise tensor shape must match"));
 }
 
+TEST(Gelu, FloatFollowsDouble) {
+  const Tensor x = linspace(-12, 12, 10001, DType::float64), single = to(x, DType::float32), one = ones_like(single);
+  const Numbers value = values(gelu(single)), slope = values(gelu_backward(one, single));
+  const Numbers exact = values(gelu(to(single, DType::float64)));
+  const Numbers exact_slope = values(gelu_backward(to(one, DType::float64), to(single, DType::float64)));
+  for (size_t i = 0; i < value.size(); ++i) {
+    EXPECT_NEAR(value[i], exact[i], 2e-7 + 2e-7 * std::fabs(exact[i]));
+    EXPECT_NEAR(slope[i], exact_slope[i], 4e-7);
+  }
+  EXPECT_EQ(values(gelu(tensor({-20, 20, 0}))), (Numbers{0, 20, 0}));
+  EXPECT_TRUE(std::isnan(values(gelu(tensor({nan})))[0]));
+}
+
 TEST(Glu, NeedsAnEvenSize) {
   EXPECT_TRUE(says([] { glu(zeros({3})); }, "dimension 0 is size 3"));
   EXPECT_TRUE(says([] { glu(zeros({})); }, "does not support scalars"));
