@@ -77,6 +77,26 @@ Two _grid_sampler_2d_cpu_fallback_backward(const Tensor& grad_output, const Tens
   return backward(grad_output, input, grid, 2, mode, padding, align_corners, true, true, true);
 }
 
+std::tuple<Tensor, Tensor, Tensor> sconce_grid_sampler_double_backward(const Tensor& for_input, const Tensor& for_grid,
+                                                                       const Tensor& grad_output, const Tensor& input,
+                                                                       const Tensor& grid, int64_t mode,
+                                                                       int64_t padding, bool align_corners) {
+  const int rank = static_cast<int>(input.dim()) - 2;
+  const OutSpec expected = sampled_spec(input, grid, rank, mode, padding, align_corners);
+  SCONCE_CHECK(grad_output.sizes() == IntList(expected.sizes) &&
+                   (!for_input.defined() || for_input.sizes() == input.sizes()) &&
+                   (!for_grid.defined() || for_grid.sizes() == grid.sizes()),
+               "grid_sampler double backward: gradients do not have the shapes of what they are for");
+  const auto like = [](const Tensor& t) { return empty_tensor(t.sizes(), t.dtype(), t.device()); };
+  const Tensor by_output = like(grad_output), by_input = like(input), by_grid = like(grid);
+  if (!input.is_meta()) {
+    sample_grid_double_backward(for_input, for_grid, grad_output, input, grid,
+                                grid_sampling(input, grid, rank, mode, padding, align_corners), by_output, by_input,
+                                by_grid);
+  }
+  return {by_output, by_input, by_grid};
+}
+
 }  // namespace any_device
 
 namespace cpu {

@@ -26,4 +26,9 @@ void sample_grid(const Tensor& input, const Tensor& grid, const GridSampling& ho
 void sample_grid_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, const GridSampling& how,
                           const Tensor& grad_input, const Tensor& grad_grid);
 
+// The gradient of that: for_input and for_grid, either may be undefined, are the gradients for its two results.
+void sample_grid_double_backward(const Tensor& for_input, const Tensor& for_grid, const Tensor& grad_output,
+                                 const Tensor& input, const Tensor& grid, const GridSampling& how,
+                                 const Tensor& by_output, const Tensor& by_input, const Tensor& by_grid);
+
 }  // namespace sconce

@@ -1,0 +1,118 @@
+// What recorded cases do not show of pooling, resizing and sampling: refusals, threads, and both layouts agreeing.
+#include <gtest/gtest.h>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/ops.h"
+
+namespace sconce {
+namespace {
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+#define EXPECT_REFUSED(reason, call) \
+  EXPECT_NE(error_of([&] { call; }).find(reason), std::string::npos) << error_of([&] { call; })
+
+Tensor filled(IntList sizes, int seed = 0) {
+  Tensor t = empty_tensor(sizes, DType::float32);
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    t.data<float>()[i] = static_cast<float>((i * 7919 + seed * 104729) % 2003) / 1000.0f - 1.0f;
+  }
+  return t;
+}
+Tensor places(IntList sizes, int64_t value) {
+  Tensor t = empty_tensor(sizes, DType::int64);
+  std::fill_n(t.data<int64_t>(), t.numel(), value);
+  return t;
+}
+
+void expect_same(const Tensor& a, const Tensor& b, const char* what) {
+  ASSERT_EQ(a.sizes(), b.sizes()) << what;
+  EXPECT_TRUE(equal(a, b)) << what;
+}
+
+TEST(Pooling, refuses_what_does_not_fit) {
+  const Tensor x = filled({1, 2, 6, 6});
+  EXPECT_REFUSED("pad should be at most half", max_pool2d(x, {2, 2}, {2, 2}, {2, 2}));
+  EXPECT_REFUSED("stride should be greater than zero", max_pool2d(x, {2, 2}, {0, 2}));
+  EXPECT_REFUSED("calculated output size is too small", avg_pool2d(x, {7, 7}, {1, 1}));
+  EXPECT_REFUSED("divisor must be not zero", avg_pool2d(x, {2, 2}, {2, 2}, {0, 0}, false, true, 0));
+  EXPECT_REFUSED("not implemented for 'Bool'", max_pool2d(empty_tensor({1, 1, 4, 4}, DType::bool_), {2, 2}));
+  EXPECT_REFUSED("not implemented for 'Int'", avg_pool2d(empty_tensor({1, 1, 4, 4}, DType::int32), {2, 2}));
+  EXPECT_REFUSED("greater than or equal to 0", _adaptive_avg_pool2d(x, {-1, 2}));
+  EXPECT_REFUSED("invalid max index 36",
+                 max_pool2d_with_indices_backward(filled({1, 2, 3, 3}), x, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false,
+                                                  places({1, 2, 3, 3}, 36)));
+  EXPECT_REFUSED("expected grad_output of shape [1, 2, 3, 3]",
+                 max_pool2d_with_indices_backward(filled({1, 2, 2, 3}), x, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false,
+                                                  places({1, 2, 2, 3}, 0)));
+  EXPECT_REFUSED("Found an invalid max index: -1",
+                 max_unpool2d(filled({1, 2, 2, 2}), places({1, 2, 2, 2}, -1), {4, 4}));
+  EXPECT_REFUSED("pool height 4 too large", fractional_max_pool2d(x, {4, 2}, {4, 2}, filled({1, 2, 2})));
+}
+
+TEST(Resizing, refuses_what_does_not_fit) {
+  const Tensor x = filled({1, 2, 6, 6});
+  EXPECT_REFUSED("should be greater than 0", upsample_bilinear2d(x, {0, 3}, false));
+  EXPECT_REFUSED("not implemented for 'Int'", upsample_nearest2d(empty_tensor({1, 1, 4, 4}, DType::int32), {2, 2}));
+  EXPECT_REFUSED("output.size(2) = 5 but got grad_output.size(2) = 6",
+                 upsample_nearest2d_backward(x, {5, 6}, {1, 2, 3, 3}));
+}
+
+TEST(GridSampler, refuses_what_does_not_fit) {
+  const Tensor x = filled({1, 2, 6, 6}), grid = filled({1, 3, 3, 2});
+  EXPECT_REFUSED("interpolation_mode must be 0, 1 or 2, got 5", grid_sampler_2d(x, grid, 5, 0, false));
+  EXPECT_REFUSED("same batch size", grid_sampler_2d(x, filled({2, 3, 3, 2}), 0, 0, false));
+  EXPECT_REFUSED("size 2 in last dimension", grid_sampler_2d(x, filled({1, 3, 3, 3}), 0, 0, false));
+  EXPECT_REFUSED("bicubic interpolation only supports 4D",
+                 grid_sampler_3d(filled({1, 1, 2, 2, 2}), filled({1, 2, 2, 2, 3}), 2, 0, false));
+}
+
+// Every result is the same with two threads, and from channels_last memory.
+TEST(Pooling, agrees_across_threads_and_layouts) {
+  struct Call {
+    const char* name;
+    Tensor (*run)(const Tensor&);
+  };
+  const Call calls[] = {
+      {"max 3x3", [](const Tensor& x) { return max_pool2d(x, {3, 3}, {2, 2}, {1, 1}); }},
+      {"max 2x3 dilated", [](const Tensor& x) { return max_pool2d(x, {2, 3}, {1, 3}, {1, 1}, {2, 1}, true); }},
+      {"adaptive max", [](const Tensor& x) { return std::get<0>(adaptive_max_pool2d(x, {5, 4})); }},
+      {"nearest", [](const Tensor& x) { return upsample_nearest2d(x, {50, 71}); }},
+      {"grid", [](const Tensor& x) { return grid_sampler_2d(x, filled({2, 40, 50, 2}, 3), 0, 1, false); }},
+  };
+  const Tensor x = filled({2, 35, 29, 37}), last = contiguous(x, MemoryFormat::channels_last);
+  for (const Call& call : calls) {
+    const Tensor one = call.run(x);
+    set_num_threads(2);
+    const Tensor two = call.run(x), other = call.run(last);
+    set_num_threads(1);
+    expect_same(one, two, call.name);
+    expect_same(one, other, call.name);
+  }
+  // Sums may be taken in another order.
+  const auto close = [](const Tensor& a, const Tensor& b) { return allclose(a, b, 1e-5, 1e-6); };
+  EXPECT_TRUE(close(avg_pool2d(x, {3, 3}, {2, 2}, {1, 1}), avg_pool2d(last, {3, 3}, {2, 2}, {1, 1})));
+  EXPECT_TRUE(close(_adaptive_avg_pool2d(x, {1, 1}), _adaptive_avg_pool2d(last, {1, 1})));
+  EXPECT_TRUE(close(upsample_bilinear2d(x, {11, 90}, true), upsample_bilinear2d(last, {11, 90}, true)));
+  EXPECT_TRUE(close(upsample_bicubic2d(x, {60, 20}, false), upsample_bicubic2d(last, {60, 20}, false)));
+}
+
+// max_unpool2d puts back what max_pool2d took out.
+TEST(Pooling, unpools_to_the_same_places) {
+  const Tensor x = filled({2, 3, 8, 10});
+  const auto [values, indices] = max_pool2d_with_indices(x, {2, 2});
+  const Tensor back = max_unpool2d(values, indices, {8, 10});
+  expect_same(std::get<0>(max_pool2d_with_indices(back, {2, 2})), where(gt(values, 0), values, zeros_like(values)),
+              "unpooled");
+}
+
+}  // namespace
+}  // namespace sconce
