@@ -40,8 +40,9 @@ std::array<OutSpec, 2> specs(const Tensor& self, int rank, IntList kernel, IntLi
     const char* dimension = rank == 2 ? kDimensions2[i] : kDimensions3[i];
     SCONCE_CHECK(pool > 0 && out >= 0, "{}(): kernel_size must be positive and output_size not negative, got {} and {}",
                  name, kernel, output_size);
-    SCONCE_CHECK(pool <= in && out <= in - pool + 1, "{}(): pool {} {} too large relative to input {} {}", name,
-                 dimension, pool, dimension, in);
+    // In 3-d PyTorch wants one element more.
+    SCONCE_CHECK(pool <= in && out <= in - pool + (rank == 2 ? 1 : 0),
+                 "{}(): pool {} {} too large relative to input {} {}", name, dimension, pool, dimension, in);
     values.sizes[static_cast<size_t>(self.dim() - rank + i)] = out;
   }
   OutSpec indices = values;

@@ -106,10 +106,11 @@ ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corn
       taps.weight[at] = w;
     };
     const T x = static_cast<T>(o);
-    if (mode == ResizeMode::nearest) {
-      add(static_cast<int64_t>(std::floor(x * ratio)), 1);
+    if (mode == ResizeMode::nearest) {  // the product is a float in the end, whatever it is computed in
+      add(static_cast<int64_t>(std::floor(static_cast<float>(x * ratio))), 1);
     } else if (mode == ResizeMode::nearest_exact) {
-      add(static_cast<int64_t>(std::floor((x + T(0.5)) * ratio)), 1);
+      const double place = (static_cast<double>(o) + 0.5) * static_cast<double>(ratio);
+      add(static_cast<int64_t>(std::floor(static_cast<float>(place))), 1);
     } else if (mode == ResizeMode::linear) {
       const T source = align_corners ? ratio * x : std::max(ratio * (x + T(0.5)) - T(0.5), T(0));
       const int64_t first = std::min(static_cast<int64_t>(source), in - 1);

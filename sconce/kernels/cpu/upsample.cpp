@@ -47,9 +47,12 @@ struct Images {
                                             : MemoryFormat::channels_last_3d);
     images = self.size(0) * (pixels ? 1 : self.size(1));
     channels = pixels ? self.size(1) : 1;
-    const bool in_double =
-        self.dtype() == DType::float64 ||
-        (self.dtype() == DType::uint8 && mode != ResizeMode::nearest && mode != ResizeMode::nearest_exact);
+    const bool nearest = mode == ResizeMode::nearest || mode == ResizeMode::nearest_exact;
+    const bool antialias = mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias;
+    // PyTorch finds nearest neighbours with one kernel for channels_last and small images, in float, or a general one.
+    const bool small = rank == 2 && result.size(2) + result.size(3) <= 128;
+    const bool special = nearest && (small || (pixels && (rank == 2 || channels > 3)));
+    const bool in_double = !special && (self.dtype() == DType::float64 || (!nearest && self.dtype() == DType::uint8));
     for (int i = 0; i < rank; ++i) {
       const int d = 3 - rank + i;
       in[d] = self.size(2 + i);
@@ -58,13 +61,10 @@ struct Images {
                    "resizing of rows with 2^31 or more elements is not supported, got {}", self.sizes());
       taps[d] = in_double ? resize_taps<double>(mode, in[d], out[d], align_corners, scales[i])
                           : resize_taps<float>(mode, in[d], out[d], align_corners, scales[i]);
-      const bool antialias = mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias;
-      if (antialias && in[d] == out[d]) taps[d] = identity_taps(in[d]);
-      if (mode != ResizeMode::nearest) continue;
-      // Which of PyTorch's kernels it would be: one for channels_last and small images, or a general one.
-      const bool small = rank == 2 && result.size(2) + result.size(3) <= 128;
-      if (const auto steps = whole_steps(in[d], out[d]); steps && (small || (pixels && (rank == 2 || channels > 3))))
-        taps[d] = *steps;
+      const bool separate = antialias || (self.dtype() == DType::uint8 && !nearest);  // one dimension after the other
+      if (separate && in[d] == out[d]) taps[d] = identity_taps(in[d]);
+      if (mode != ResizeMode::nearest || !special) continue;
+      if (const auto steps = whole_steps(in[d], out[d])) taps[d] = *steps;
     }
   }
   int64_t rows() const { return images * out[0] * out[1]; }

@@ -40,7 +40,9 @@ void scatter(const Tensor& grad_output, const Tensor& grad_input, const ImageBlo
     const int d = 3 - rank + i;
     in[d] = grad_input.size(2 + i);
     out[d] = grad_output.size(2 + i);
-    taps[d] = resize_taps<T>(mode, in[d], out[d], align_corners, scales[i]);
+    const bool nearest = mode == ResizeMode::nearest || mode == ResizeMode::nearest_exact;  // always found in float
+    taps[d] = nearest ? resize_taps<float>(mode, in[d], out[d], align_corners, scales[i])
+                      : resize_taps<T>(mode, in[d], out[d], align_corners, scales[i]);
     const auto steps = whole_steps(in[d], out[d]);
     if (mode == ResizeMode::nearest && steps) taps[d] = *steps;
   }
