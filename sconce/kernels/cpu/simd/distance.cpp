@@ -30,32 +30,41 @@ SCONCE_VEC V gathered(V acc, V d, V p) {
 }
 
 template <Norm kNorm, class V>
-void forward_rows(void* out, const void* from, const void* to, int64_t rows, int64_t n, double p_value) {
+SCONCE_VEC V finished(V acc, V p) {
+  if constexpr (kNorm == two) return sqrt(acc);
+  if constexpr (kNorm == any_p) return power<V>(acc, 1 / p);
+  return acc;
+}
+
+template <Norm kNorm, class V>
+void forward_rows(void* out, const void* from, int64_t x_stride, const void* to, int64_t ld, int64_t rows, int64_t n,
+                  double p_value) {
   using T = typename Lane<V>::T;
+  constexpr int L = lanes<V>;
   const T *x = static_cast<const T*>(from), *y = static_cast<const T*>(to);
+  T* distance = static_cast<T*>(out);
   const V p = splat<V>(static_cast<T>(p_value));
-  for (int64_t j = 0; j < rows; ++j, y += n) {
-    V acc{}, other{};
-    int64_t c = 0;
-    for (; c + 2 * lanes<V> <= n; c += 2 * lanes<V>) {
-      acc = gathered<kNorm>(acc, load<V>(x + c) - load<V>(y + c), p);
-      other = gathered<kNorm>(other, load<V>(x + c + lanes<V>) - load<V>(y + c + lanes<V>), p);
+  int64_t j = 0;
+  for (; j + 4 * L <= rows; j += 4 * L) {
+    V a{}, b{}, c{}, d{};
+    const T* at = y + j;
+    for (int64_t e = 0; e < n; ++e, at += ld) {
+      const V v = splat<V>(x[e * x_stride]);
+      a = gathered<kNorm>(a, v - load<V>(at), p);
+      b = gathered<kNorm>(b, v - load<V>(at + L), p);
+      c = gathered<kNorm>(c, v - load<V>(at + 2 * L), p);
+      d = gathered<kNorm>(d, v - load<V>(at + 3 * L), p);
     }
-    for (; c < n; c += lanes<V>) {
-      const int64_t part = n - c < lanes<V> ? n - c : lanes<V>;
-      acc = gathered<kNorm>(acc, load_some<V>(x + c, part) - load_some<V>(y + c, part), p);
-    }
-    T result;
-    if constexpr (kNorm == largest) {
-      acc = maximum(acc, other);
-      result = acc[0];
-      for (int i = 1; i < lanes<V>; ++i) result = result != result || acc[i] < result ? result : acc[i];
-    } else {
-      result = fold_from<AddLanes, V, lanes<V> / 2>(acc + other);
-      if constexpr (kNorm == two) result = sqrt(splat<V>(result))[0];
-      if constexpr (kNorm == any_p) result = power<V>(splat<V>(result), splat<V>(1) / p)[0];
-    }
-    static_cast<T*>(out)[j] = result;
+    store(distance + j, finished<kNorm>(a, p));
+    store(distance + j + L, finished<kNorm>(b, p));
+    store(distance + j + 2 * L, finished<kNorm>(c, p));
+    store(distance + j + 3 * L, finished<kNorm>(d, p));
+  }
+  for (; j < rows; j += L) {
+    V a{};
+    const T* at = y + j;
+    for (int64_t e = 0; e < n; ++e, at += ld) a = gathered<kNorm>(a, splat<V>(x[e * x_stride]) - load<V>(at), p);
+    store_some(distance + j, finished<kNorm>(a, p), rows - j < L ? rows - j : L);
   }
 }
 
@@ -74,48 +83,59 @@ SCONCE_VEC V slope(V d, V scale, V distance, V p) {
 }
 
 template <Norm kNorm, class V>
-void backward_rows(void* grad_from, void* grad_to, const void* grads, const void* from, const void* to,
-                   const void* distances, int64_t rows, int64_t n, double p_value) {
+void backward_rows(void* grad_from, void* grad_to, const void* grads, const void* from, int64_t x_stride,
+                   const void* to, int64_t ld, const void* distances, int64_t rows, int64_t n, double p_value,
+                   void* scratch) {
   using T = typename Lane<V>::T;
+  constexpr int L = lanes<V>;
   const T *x = static_cast<const T*>(from), *y = static_cast<const T*>(to);
-  T *gx = static_cast<T*>(grad_from), *gy = static_cast<T*>(grad_to);
+  T *gx = static_cast<T*>(grad_from), *gy = static_cast<T*>(grad_to), *scales = static_cast<T*>(scratch);
+  T* far = scales + rows + L;
   const V p = splat<V>(static_cast<T>(p_value));
-  for (int64_t j = 0; j < rows; ++j, y += n) {
-    const T grad = static_cast<const T*>(grads)[j];
-    const V distance = splat<V>(static_cast<const T*>(distances)[j]);
-    V scale = splat<V>(grad);
+  for (int64_t j = 0; j < rows; j += L) {
+    const int64_t part = rows - j < L ? rows - j : L;
+    const V distance = load_some<V>(static_cast<const T*>(distances) + j, part);
+    V scale = load_some<V>(static_cast<const T*>(grads) + j, part);
     if constexpr (kNorm == two) scale = distance == 0 ? V{} : scale / distance;
     if constexpr (kNorm == any_p) scale = distance == 0 ? V{} : scale / power<V>(distance, p - 1);
-    for (int64_t c = 0; c < n; c += lanes<V>) {
-      const int64_t part = n - c < lanes<V> ? n - c : lanes<V>;
-      const V r = slope<kNorm>(load_some<V>(x + c, part) - load_some<V>(y + c, part), scale, distance, p);
-      store_some(gx + c, load_some<V>(gx + c, part) + r, part);
-      if (gy) store_some(gy + j * n + c, load_some<V>(gy + j * n + c, part) - r, part);
+    store(scales + j, scale);  // 0 beyond the last row, so that nothing comes from there
+    store(far + j, distance);
+  }
+  for (int64_t e = 0; e < n; ++e, y += ld, gy += gy ? ld : 0) {
+    const V v = splat<V>(x[e * x_stride]);
+    V sum{};
+    for (int64_t j = 0; j < rows; j += L) {
+      const V r = slope<kNorm>(v - load<V>(y + j), load<V>(scales + j), load<V>(far + j), p);
+      sum += r;
+      if (gy) store(gy + j, load<V>(gy + j) - r);
     }
+    gx[e * x_stride] += fold_from<AddLanes, V, L / 2>(sum);
   }
 }
 
 template <class V>
-void forward(void* out, const void* x, const void* y, int64_t rows, int64_t n, double p) {
-  if (p == 0) return forward_rows<zero, V>(out, x, y, rows, n, p);
-  if (p == 1) return forward_rows<one, V>(out, x, y, rows, n, p);
-  if (p == 2) return forward_rows<two, V>(out, x, y, rows, n, p);
-  if (p == __builtin_inf()) return forward_rows<largest, V>(out, x, y, rows, n, p);
-  forward_rows<any_p, V>(out, x, y, rows, n, p);
+void forward(void* out, const void* x, int64_t x_stride, const void* y, int64_t ld, int64_t rows, int64_t n, double p) {
+  if (p == 0) return forward_rows<zero, V>(out, x, x_stride, y, ld, rows, n, p);
+  if (p == 1) return forward_rows<one, V>(out, x, x_stride, y, ld, rows, n, p);
+  if (p == 2) return forward_rows<two, V>(out, x, x_stride, y, ld, rows, n, p);
+  if (p == __builtin_inf()) return forward_rows<largest, V>(out, x, x_stride, y, ld, rows, n, p);
+  forward_rows<any_p, V>(out, x, x_stride, y, ld, rows, n, p);
 }
 
 template <class V>
-void backward(void* gx, void* gy, const void* grad, const void* x, const void* y, const void* distance, int64_t rows,
-              int64_t n, double p) {
+void backward(void* gx, void* gy, const void* grad, const void* x, int64_t x_stride, const void* y, int64_t ld,
+              const void* distance, int64_t rows, int64_t n, double p, void* scratch) {
   if (p == 0) return;
-  if (p == 1) return backward_rows<one, V>(gx, gy, grad, x, y, distance, rows, n, p);
-  if (p == 2) return backward_rows<two, V>(gx, gy, grad, x, y, distance, rows, n, p);
-  if (p == __builtin_inf()) return backward_rows<largest, V>(gx, gy, grad, x, y, distance, rows, n, p);
-  backward_rows<any_p, V>(gx, gy, grad, x, y, distance, rows, n, p);
+  if (p == 1) return backward_rows<one, V>(gx, gy, grad, x, x_stride, y, ld, distance, rows, n, p, scratch);
+  if (p == 2) return backward_rows<two, V>(gx, gy, grad, x, x_stride, y, ld, distance, rows, n, p, scratch);
+  if (p == __builtin_inf())
+    return backward_rows<largest, V>(gx, gy, grad, x, x_stride, y, ld, distance, rows, n, p, scratch);
+  backward_rows<any_p, V>(gx, gy, grad, x, x_stride, y, ld, distance, rows, n, p, scratch);
 }
 
 }  // namespace
 
-const DistanceKernels distance_kernels = {{forward<F32>, forward<F64>}, {backward<F32>, backward<F64>}};
+const DistanceKernels distance_kernels = {
+    {lanes<F32>, lanes<F64>}, {forward<F32>, forward<F64>}, {backward<F32>, backward<F64>}};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE
