@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/fft/roots.h"
 #include "sconce/kernels/cpu/scratch.h"
@@ -41,6 +42,7 @@ void FftTable::set(int64_t i, double x) {
 
 namespace {
 
+constexpr int64_t kGrain = 16384;          // complex numbers of a task
 constexpr int64_t kLargestAcross = 65536;  // complex numbers; beyond, passes over all of them leave the caches
 
 int64_t largest_prime_factor(int64_t n) {
@@ -315,26 +317,32 @@ void FftPlan::row_across(void* out, const void* in, bool inverse, double scale) 
 
 void FftPlan::row_split(void* out, const void* in, bool inverse, double scale) const {
   const int64_t lanes = kernels_.lanes, item = is_double_ ? 16 : 8, n1 = row_.n, n2 = second_.n;
-  Scratch scratch;
-  const auto bytes = static_cast<size_t>(std::max(n1, n2) * lanes * item);
-  char* middle = scratch.take<char>(n_ * item);
-  void *work = scratch.take_bytes(bytes), *other = scratch.take_bytes(bytes);
-  for (int64_t c = 0; c < n2; c += lanes) {
-    const int64_t count = std::min(lanes, n2 - c);
-    const LanePointers from(static_cast<const char*>(in) + c * item, count, item),
-        to(middle + c * n1 * item, count, n1 * item);
+  Scratch outer;
+  char* middle = outer.take<char>(n_ * item);
+  // body(first column, how many) for blocks of as many columns as there are lanes, over threads.
+  const auto for_blocks = [&](int64_t columns, int64_t length, auto body) {
+    const int64_t blocks = (columns + lanes - 1) / lanes;
+    parallel_for(blocks, std::max<int64_t>(1, kGrain / (length * lanes)), [&](int64_t begin, int64_t end) {
+      Scratch scratch;
+      const auto bytes = static_cast<size_t>(length * lanes * item);
+      void *work = scratch.take_bytes(bytes), *other = scratch.take_bytes(bytes);
+      for (int64_t b = begin; b < end; ++b) body(b * lanes, std::min(lanes, columns - b * lanes), work, other);
+    });
+  };
+  for_blocks(n2, n1, [&](int64_t c, int64_t count, void* work, void* other) {
+    const LanePointers from(static_cast<const char*>(in) + c * item, count, item);
+    const LanePointers to(middle + c * n1 * item, count, n1 * item);
     kernels_.load(work, from.at, static_cast<int>(count), n1, n2, inverse);
     void* done = kernels_.run(row_, work, other);
     kernels_.twiddle(done, n1, lane_twiddles_, static_cast<const char*>(block_twiddles_) + c / lanes * n1 * item);
     kernels_.store(to.at, static_cast<int>(count), done, n1, 1, false, 1);
-  }
-  for (int64_t c = 0; c < n1; c += lanes) {
-    const int64_t count = std::min(lanes, n1 - c);
+  });
+  for_blocks(n1, n2, [&](int64_t c, int64_t count, void* work, void* other) {
     const LanePointers from(middle + c * item, count, item), to(static_cast<char*>(out) + c * item, count, item);
     kernels_.load(work, from.at, static_cast<int>(count), n2, n1, false);
     const void* done = kernels_.run(second_, work, other);
     kernels_.store(to.at, static_cast<int>(count), done, n2, n1, inverse, scale);
-  }
+  });
 }
 
 namespace {
