@@ -430,6 +430,13 @@ class DirectConv {
     segment_ = dense ? pixels : width.count;
     if (pixels == 0) return;
     tile_ = divide_up(segment_, divide_up(segment_, call.tiles.tile_rows));
+    // Tiles that end with the rows of a small image see whole rows of the kernel outside of it, and skip them.
+    for (int64_t t = call.tiles.tile_rows; t >= call.tiles.tile_rows - 1 && t > 2 && height.taps.size() > 1; t--) {
+      if (width.count % t == 0 && width.count <= 64) {
+        tile_ = t;
+        break;
+      }
+    }
     tiles_per_segment_ = divide_up(segment_, tile_);
     tiles_ = pixels / segment_ * tiles_per_segment_;
   }
@@ -482,11 +489,13 @@ class DirectConv {
         const int size = static_cast<int>(std::min(tile_, segment_ - offset));
         const int64_t pixel = load_tile(segment * segment_ + offset, size, first.group, rows);
         const int64_t step = phase_.axes[2].out_step;
+        const TapRange seen = taps_inside(rows, taps, size, first.group);
         Unit now = first;
         for (int64_t u = unit; u < block_end; u++) {
           const auto output = call_.output_at(pixel, now.channel, step);
           const T* b = own ? own + (u - unit) * depth * table.panel : packed_ + u * depth * table.panel;
-          table.run(size, taps, run, rows, b, now.columns, output);
+          table.run(size, seen.end - seen.begin, run, rows + seen.begin * size,
+                    b + seen.begin * Tiles<T>::padded(run) * table.panel, now.columns, output);
           if (u + 1 == block_end) break;
           const int64_t group = now.group;
           now = next(now);
@@ -496,6 +505,25 @@ class DirectConv {
         call_.post(pixel, step, size, first.channel, last.channel + last.columns - first.channel);
       }
     }
+  }
+
+  // The taps of a tile without those at the beginning and the end that are outside of the image for all its pixels.
+  struct TapRange {
+    int64_t begin, end;
+  };
+  TapRange taps_inside(const T* const* rows, int64_t taps, int size, int64_t group) const {
+    if (frame_.data) return {0, taps};
+    const T* zeros = zeros_ + group * in_channels();
+    const auto outside = [&](int64_t tap) {
+      for (int i = 0; i < size; i++) {
+        if (rows[tap * size + i] != zeros) return false;
+      }
+      return true;
+    };
+    int64_t begin = 0, end = taps;
+    while (begin < end && outside(begin)) begin++;
+    while (end > begin && outside(end - 1)) end--;
+    return {begin, end};
   }
 
   // One panel of output channels of one group.

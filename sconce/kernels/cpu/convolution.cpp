@@ -2,6 +2,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/kernels/cpu/conv_layout.h"
 #include "sconce/kernels/cpu/onednn.h"
 #include "sconce/kernels/cpu/provider.h"
 #include "sconce/tensor/iterate.h"
@@ -164,7 +165,13 @@ Tensor channels_innermost_like(const Tensor& t, DType dtype) {
 
 Tensor channels_innermost(const Tensor& t) {
   Tensor out = channels_innermost_like(t, t.dtype());
-  if (!out.is_same(t)) copy_tensor(out, t);
+  if (out.is_same(t) || t.numel() == 0) return out;
+  if (rearranges(t.dtype()) && is_planar(t)) {
+    planar_to_innermost(t.dtype(), t.size(0), t.size(1), t.numel() / t.size(0) / t.size(1), t.data(), t.strides()[0],
+                        out.data());
+  } else {
+    copy_tensor(out, t);
+  }
   return out;
 }
 
@@ -195,7 +202,30 @@ void run_planar_product(const ConvShape& shape, const Tensor& input, const Tenso
                {input.data(), pixels, 1}, {out.data(), pixels, 1}, {0, input.strides()[0], out.strides()[0]}, epilogue);
 }
 
+// A 1 x 1 convolution with strides reads some pixels only: those are an image of their own, which need not be
+// rearranged with the others. Whether `shape` is one; then it and the input are changed.
+bool take_seen_pixels(ConvShape& shape, Tensor& input) {
+  if (shape.transposed) return false;
+  bool skips = false;
+  for (int i = 0; i < shape.rank; ++i) {
+    if (shape.kernel[i] != 1 || shape.padding[i] != 0) return false;
+    skips |= shape.stride[i] > 1;
+  }
+  if (!skips || !is_planar(input)) return false;
+  Dims sizes(input.sizes()), strides(input.strides());
+  for (int i = 0; i < shape.rank; ++i) {
+    sizes[2 + i] = shape.in[i] = shape.out[i];
+    strides[2 + i] *= shape.stride[i];
+    shape.stride[i] = 1;
+  }
+  input = make_tensor(Ref<Storage>::share(input.storage()), input.dtype(), sizes, strides, input.storage_offset());
+  return true;
+}
+
 void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
+  ConvShape dense = shape;
+  Tensor seen = input;
+  if (take_seen_pixels(dense, seen)) return run(dense, seen, weight, bias, out);
   const bool elsewhere = uses_onednn();
   if (!elsewhere && is_planar_product(shape, input, bias, out)) {
     return run_planar_product(shape, input, weight, bias, out);
@@ -210,7 +240,13 @@ void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, cons
     epilogue.bias = bias_data;
     conv_run_once(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), y.data(), epilogue);
   }
-  if (!y.is_same(out)) copy_tensor(out, y);
+  if (y.is_same(out)) return;
+  if (rearranges(out.dtype()) && is_planar(out)) {
+    innermost_to_planar(out.dtype(), out.size(0), out.size(1), out.numel() / out.size(0) / out.size(1), y.data(),
+                        out.data(), out.strides()[0]);
+  } else {
+    copy_tensor(out, y);
+  }
 }
 
 }  // namespace
