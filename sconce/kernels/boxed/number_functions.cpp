@@ -65,10 +65,7 @@ SCONCE_REALS(copysign, std::copysign(x, y))
 SCONCE_REALS(mathremainder, std::remainder(x, y))
 
 SCONCE_NUMBER(number_angle) {
-  returns[0] = args[0].is_complex()        ? std::arg(args[0].to_complex())
-               : real(args[0]) < 0         ? kPi
-               : std::isnan(real(args[0])) ? real(args[0])
-                                           : 0.0;
+  returns[0] = args[0].is_complex() ? std::arg(args[0].to_complex()) : real(args[0]) < 0 ? kPi : 0.0;
 }
 SCONCE_NUMBER(number_polar) {
   const double r = real(args[0]), angle = real(args[1]);

@@ -49,4 +49,18 @@ void constrain_range_for_size(const Op&, KeySet, Value* args, Value*) {
   check_range(args);
 }
 
+// The functional forms return a copy of their token.
+void functional_assert_scalar(const Op& op, KeySet keys, Value* args, Value* returns) {
+  assert_scalar(op, keys, args, returns);
+  returns[0] = call_op("aten::clone", {args[2]})[0];
+}
+void functional_constrain_range(const Op&, KeySet, Value* args, Value* returns) {
+  check_range(args);
+  returns[0] = call_op("aten::clone", {args[3]})[0];
+}
+void functional_constrain_range_for_size(const Op& op, KeySet keys, Value* args, Value* returns) {
+  constrain_range_for_size(op, keys, args, returns);
+  returns[0] = call_op("aten::clone", {args[3]})[0];
+}
+
 }  // namespace sconce::boxed
