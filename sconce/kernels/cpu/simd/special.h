@@ -156,4 +156,59 @@ SCONCE_VEC V i1(V x) {
   return exp(abs(x)) * i1e(x);
 }
 
+// J and Y: up to 5 polynomials in x^2 (and Y's logarithm), further out P and Q times the waves. With s = sin(x) and
+// c = cos(x) the waves of order 0 are cos(x - pi/4) = (c + s) / sqrt(2), sin(x - pi/4) = (s - c) / sqrt(2); those of
+// order 1 follow a quarter later. (tools/fit_special.py, Note [Released values], says why Q is not quite Q.)
+template <class V>
+SCONCE_VEC V bessel_j0(V x) {
+  const V a = abs(x);
+  const auto near = a <= 5;
+  V r = SCONCE_POLYNOMIAL(V, a * a * splat<V>(0.08) - 1, j0_near);
+  if (any(~near)) {
+    const V s = sin(a), c = cos(a), z = 1 / a, t = z * z * 50 - 1;
+    const V far = SCONCE_POLYNOMIAL(V, t, p0_far) * (c + s) - SCONCE_POLYNOMIAL(V, t, q0_far) * z * (s - c);
+    r = near ? r : far * sqrt(z * splat<V>(0.31830988618379067154));
+  }
+  return r;
+}
+template <class V>
+SCONCE_VEC V bessel_j1(V x) {
+  const V a = abs(x);
+  const auto near = a <= 5;
+  V r = a * SCONCE_POLYNOMIAL(V, a * a * splat<V>(0.08) - 1, j1_near);
+  if (any(~near)) {
+    const V s = sin(a), c = cos(a), z = 1 / a, t = z * z * 50 - 1;
+    const V far = SCONCE_POLYNOMIAL(V, t, p1_far) * (s - c) + SCONCE_POLYNOMIAL(V, t, q1_far) * z * (s + c);
+    r = near ? r : far * sqrt(z * splat<V>(0.31830988618379067154));
+  }
+  return x < 0 ? -r : r;
+}
+template <class V>
+SCONCE_VEC V bessel_y0(V x) {
+  const auto near = x <= 5;
+  const V w = x * x * splat<V>(0.08) - 1;
+  const V l = log(x) * splat<V>(0.63661977236758134308);  // NaN below 0, -inf at 0
+  V r = fma(l, SCONCE_POLYNOMIAL(V, w, j0_near), SCONCE_POLYNOMIAL(V, w, y0_near));
+  if (any(~near)) {
+    const V s = sin(x), c = cos(x), z = 1 / x, t = z * z * 50 - 1;
+    const V far = SCONCE_POLYNOMIAL(V, t, p0_far) * (s - c) + SCONCE_POLYNOMIAL(V, t, q0_far) * z * (c + s);
+    r = near ? r : far * sqrt(z * splat<V>(0.31830988618379067154));
+  }
+  return r;
+}
+template <class V>
+SCONCE_VEC V bessel_y1(V x) {
+  const auto near = x <= 5;
+  const V w = x * x * splat<V>(0.08) - 1;
+  const V l = log(x) * splat<V>(0.63661977236758134308);
+  V r = l * (x * SCONCE_POLYNOMIAL(V, w, j1_near)) + SCONCE_POLYNOMIAL(V, w, y1_near) / x;
+  r = x == 0 ? -infinity<V>() : r;
+  if (any(~near)) {
+    const V s = sin(x), c = cos(x), z = 1 / x, t = z * z * 50 - 1;
+    const V far = SCONCE_POLYNOMIAL(V, t, q1_far) * z * (s - c) - SCONCE_POLYNOMIAL(V, t, p1_far) * (s + c);
+    r = near ? r : far * sqrt(z * splat<V>(0.31830988618379067154));
+  }
+  return r;
+}
+
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

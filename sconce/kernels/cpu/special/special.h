@@ -30,10 +30,6 @@ double ndtri(double p);  // x with P(X < x) = p
 
 // Bessel's and Airy's functions --------------------------------------------------------------------------------------
 
-double bessel_j0(double x);
-double bessel_j1(double x);
-double bessel_y0(double x);
-double bessel_y1(double x);
 double k0(double x);
 double k1(double x);
 double k0e(double x);  // exp(x) k0(x)

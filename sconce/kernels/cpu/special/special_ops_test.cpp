@@ -65,6 +65,22 @@ TEST(SpecialOps, Values) {
       {special_i0e, 1000.0, 0.012617240455891257},
       {special_i1e, 3.0, 0.19682671329730085},
       {special_i1e, 1000.0, 0.012610930256928629},
+      {special_bessel_j0, 0.0, 1.0},
+      {special_bessel_j0, -1.0, 0.76519768655796655},
+      {special_bessel_j0, 4.5, -0.32054250898512142},
+      {special_bessel_j0, 40.0, 0.0073668905842372896},
+      {special_bessel_j1, 0.125, 0.062378009134494681},
+      {special_bessel_j1, -1.0, -0.44005058574493352},
+      {special_bessel_j1, 4.5, -0.23106043192337063},
+      {special_bessel_j1, 40.0, 0.126038318037585},
+      {special_bessel_y0, 0.125, -1.3896806251438405},
+      {special_bessel_y0, 1.0, 0.088256964215676958},
+      {special_bessel_y0, 4.5, -0.19470500862950453},
+      {special_bessel_y0, 40.0, 0.12593641705826093},
+      {special_bessel_y1, 0.125, -5.199936112534775},
+      {special_bessel_y1, 1.0, -0.78121282130028872},
+      {special_bessel_y1, 4.5, 0.30099732306965462},
+      {special_bessel_y1, 40.0, -0.0057935058215496329},
   };
   for (const Row& row : rows) {
     const double size = std::fabs(row.value);
@@ -90,9 +106,22 @@ TEST(SpecialOps, EndsOfDomains) {
   EXPECT_EQ(value(digamma, -0.0), kInfinity);
   EXPECT_TRUE(std::isnan(value(digamma, -2)));
   EXPECT_EQ(value(special_i0e, kInfinity), 0);
+  EXPECT_EQ(value(special_bessel_y0, 0), -kInfinity);
+  EXPECT_EQ(value(special_bessel_y1, 0), -kInfinity);
+  EXPECT_TRUE(std::isnan(value(special_bessel_y1, -1)));
+  EXPECT_TRUE(std::isnan(value(special_bessel_j0, kInfinity)));
   for (auto* f : {&lgamma, &digamma, &erfinv, &special_erfcx, &i0, &special_i1e}) {
     EXPECT_TRUE(std::isnan(value(f, std::numeric_limits<double>::quiet_NaN())));
   }
+}
+
+// Note [Released values] in tools/fit_special.py
+TEST(SpecialOps, ValuesThatPyTorchGives) {
+  const auto value = [](Tensor (*f)(const Tensor&), double x) { return at<double>(f, DType::float64, x); };
+  EXPECT_NEAR(value(special_bessel_j0, 5.25), -0.09308124510790798, 1e-10);
+  EXPECT_NEAR(value(special_bessel_j1, -5.25), 0.34501412621579314, 1e-10);
+  EXPECT_NEAR(value(special_bessel_y0, 5.25), -0.3347771705249751, 1e-10);
+  EXPECT_NEAR(value(special_bessel_y1, 5.25), 0.061860417324009744, 1e-10);
 }
 
 }  // namespace
