@@ -49,6 +49,13 @@ class Lines {
       from += at[d] * in_strides_[d];
       to += at[d] * out_strides_[d];
     }
+    if (rank > 0 && at[0] + n <= sizes_[0]) {  // neighbours along one dimension
+      for (int64_t i = 0; i < n; ++i) {
+        in[i] = in_ + from + i * in_strides_[0];
+        out[i] = out_ + to + i * out_strides_[0];
+      }
+      return;
+    }
     for (int64_t i = 0; i < n; ++i) {
       in[i] = in_ + from;
       out[i] = out_ + to;
@@ -88,17 +95,19 @@ bool in_lanes(const FftPlan& plan, const FftKernels& kernels, const Lines& lines
   return lines.count > kernels.lanes / 4 || n < 2 * kernels.lanes;
 }
 
-// body(in pointers, out pointers, how many) for groups of at most `group` lines, over threads.
-template <class Body>
-void for_groups(const Lines& lines, int64_t group, int64_t n, Body body) {
+// body(work, in pointers, out pointers, how many) for groups of at most `group` lines, over threads; each has a `work`
+// from make_work().
+template <class MakeWork, class Body>
+void for_groups(const Lines& lines, int64_t group, int64_t n, const MakeWork& make_work, const Body& body) {
   const int64_t groups = (lines.count + group - 1) / group;
   parallel_for(groups, std::max<int64_t>(1, kGrain / (n * group)), [&](int64_t begin, int64_t end) {
+    auto work = make_work();
     for (int64_t g = begin; g < end; ++g) {
       const void* in[kMostLanes];
       void* out[kMostLanes];
       const int64_t count = std::min(group, lines.count - g * group);
       lines.pointers(g * group, count, in, out);
-      body(in, out, static_cast<int>(count));
+      body(work, in, out, static_cast<int>(count));
     }
   });
 }
@@ -139,15 +148,16 @@ void fft_complex(const Tensor& out, const Tensor& in, int64_t dim, bool inverse,
   const int64_t from = lines.in_stride, to = lines.out_stride;
   const bool dense = from == 1 && to == 1;
   if (in_lanes(*plan, kernels, lines, dense)) {
-    for_groups(lines, kernels.lanes, n, [&](const void** x, void** y, int count) {
-      Work work(kernels, n, item);
+    const auto make_work = [&] { return Work(kernels, n, item); };
+    for_groups(lines, kernels.lanes, n, make_work, [&](Work& work, const void** x, void** y, int count) {
       kernels.load(work.first, x, count, n, from, inverse);
       const void* done = kernels.run(plan->passes(), work.first, work.second);
       kernels.store(y, count, done, n, to, inverse, scale);
     });
     return;
   }
-  for_groups(lines, 1, n, [&](const void** x, void** y, int) {
+  const auto no_work = [] { return 0; };
+  for_groups(lines, 1, n, no_work, [&](int, const void** x, void** y, int) {
     if (dense) return plan->row(y[0], x[0], inverse, scale);
     Scratch scratch;
     char* line = scratch.take<char>(n * item);
@@ -168,8 +178,8 @@ void fft_from_real(const Tensor& out, const Tensor& in, int64_t dim, double scal
   const int64_t from = lines.in_stride, to = lines.out_stride;
   const bool even = n % 2 == 0, dense = even && from == 1 && to == 1;
   if (in_lanes(plan, kernels, lines, dense)) {
-    for_groups(lines, kernels.lanes, n, [&](const void** x, void** y, int count) {
-      Work work(kernels, std::max(plan.size(), m), item);
+    const auto make_work = [&] { return Work(kernels, std::max(plan.size(), m), item); };
+    for_groups(lines, kernels.lanes, n, make_work, [&](Work& work, const void** x, void** y, int count) {
       if (!even) {
         std::fill_n(static_cast<char*>(work.first), work.bytes, char{0});
         kernels.load_part(work.first, 0, x, count, n, from);
@@ -191,7 +201,8 @@ void fft_from_real(const Tensor& out, const Tensor& in, int64_t dim, double scal
     });
     return;
   }
-  for_groups(lines, 1, n, [&](const void** x, void** y, int) {
+  const auto no_work = [] { return 0; };
+  for_groups(lines, 1, n, no_work, [&](int, const void** x, void** y, int) {
     Scratch scratch;
     if (!even) {
       char* line = scratch.take<char>(n * item);
@@ -247,8 +258,8 @@ void fft_to_real(const Tensor& out, const Tensor& in, int64_t dim, double scale)
   const int64_t from = lines.in_stride, to = lines.out_stride;
   const bool even = n % 2 == 0, dense = even && from == 1 && to == 1;
   if (in_lanes(plan, kernels, lines, dense)) {
-    for_groups(lines, kernels.lanes, n, [&](const void** x, void** y, int count) {
-      Work work(kernels, std::max(plan.size(), m), item);
+    const auto make_work = [&] { return Work(kernels, std::max(plan.size(), m), item); };
+    for_groups(lines, kernels.lanes, n, make_work, [&](Work& work, const void** x, void** y, int count) {
       kernels.load(work.first, x, count, m, from, !even);
       if (!even) {
         if (wide) {
@@ -269,7 +280,8 @@ void fft_to_real(const Tensor& out, const Tensor& in, int64_t dim, double scale)
     });
     return;
   }
-  for_groups(lines, 1, n, [&](const void** x, void** y, int) {
+  const auto no_work = [] { return 0; };
+  for_groups(lines, 1, n, no_work, [&](int, const void** x, void** y, int) {
     Scratch scratch;
     char* line = scratch.take<char>(std::max(n, m) * item);
     if (!even) {

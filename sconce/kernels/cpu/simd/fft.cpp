@@ -195,9 +195,10 @@ void load_lanes(void* work, const void* const* lane_pointers, int count, int64_t
     T pairs[L][2 * L];  // elements j ... of all lanes, gathered pair by pair
     for (int64_t j = 0; j < n; j += L) {
       const int64_t part = n - j < L ? n - j : L;
-      for (int i = 0; i < L; ++i) {
-        const T* from = lane[i] + 2 * j * stride;
-        for (int64_t e = 0; e < part; ++e) __builtin_memcpy(&pairs[e][2 * i], from + 2 * e * stride, 2 * sizeof(T));
+      for (int64_t e = 0; e < part; ++e) {
+        const int64_t at = 2 * (j + e) * stride;
+#pragma GCC unroll 16
+        for (int i = 0; i < L; ++i) __builtin_memcpy(&pairs[e][2 * i], lane[i] + at, 2 * sizeof(T));
       }
       for (int64_t e = 0; e < part; ++e) {
         V first, second;
