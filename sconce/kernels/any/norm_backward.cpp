@@ -22,6 +22,17 @@ Tensor along_channels(const Tensor& t, int64_t rank) {
   return reshape(t, sizes);
 }
 
+// Dense, in the compute dtype of `like`.
+Tensor prepared(const Tensor& t, const Tensor& like) {
+  return t.defined() ? contiguous_tensor(to_dtype(t, compute_dtype(like))) : t;
+}
+
+// In channels_last a plane is not one run of memory.
+bool has_planes(const Tensor& input) {
+  return input.device().type == DeviceType::cpu && is_floating(input.dtype()) && input.is_contiguous() &&
+         input.numel() > 0;
+}
+
 Dims all_but(int64_t rank, int64_t kept) {
   Dims dims;
   for (int64_t d = 0; d < rank; ++d) {
@@ -39,11 +50,25 @@ Three native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, In
                output_mask.size());
   int64_t n = 1;
   for (const int64_t s : normalized_shape) n *= s;
+  SCONCE_CHECK(normalized_shape.size() <= static_cast<size_t>(input.dim()) && grad_out.numel() == input.numel() &&
+                   mean.numel() * n == input.numel() && rstd.numel() == mean.numel() &&
+                   (!weight.defined() || weight.numel() == n),
+               "native_layer_norm_backward: sizes of grad_out {}, mean {} or rstd {} do not fit input {}",
+               grad_out.sizes(), mean.sizes(), rstd.sizes(), input.sizes());
   const auto rows = static_cast<size_t>(input.dim()) - normalized_shape.size();
   Tensor grad_input, grad_weight, grad_bias;
   if (output_mask[0]) {
     grad_input = empty_tensor(input.sizes(), input.dtype(), input.device());
     if (!input.is_meta()) layer_norm_backward_rows(grad_input, grad_out, input, weight, mean, rstd, n);
+  }
+  if ((output_mask[1] || output_mask[2]) && input.device().type == DeviceType::cpu && is_floating(input.dtype())) {
+    const DType compute = compute_dtype(input), kept = weight.defined() ? weight.dtype() : input.dtype();
+    const Tensor of_weight = empty_tensor(normalized_shape, compute), of_bias = empty_tensor(normalized_shape, compute);
+    layer_norm_backward_parameters(of_weight, of_bias, prepared(grad_out, input), prepared(input, input),
+                                   prepared(mean, input), prepared(rstd, input), n);
+    if (output_mask[1]) grad_weight = to_dtype(of_weight, kept);
+    if (output_mask[2]) grad_bias = to_dtype(of_bias, kept);
+    return {grad_input, grad_weight, grad_bias};
   }
   Dims outer;
   for (size_t d = 0; d < rows; ++d) outer.push_back(static_cast<int64_t>(d));
@@ -63,9 +88,27 @@ Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, co
                                  const Tensor& save_invstd, bool train, double eps, ListRef<bool> output_mask) {
   SCONCE_CHECK(output_mask.size() == 3, "native_batch_norm_backward: output_mask has {} entries, expected 3",
                output_mask.size());
+  SCONCE_CHECK(input.dim() >= 2, "native_batch_norm_backward: expected at least 2 dims, got input of size {}",
+               input.sizes());
   const int64_t rank = input.dim(), channels = input.sizes()[1];
+  const auto fits = [&](const Tensor& t) { return t.defined() && t.numel() == channels; };
+  SCONCE_CHECK((!weight.defined() || fits(weight)) && fits(train ? save_mean : running_mean) &&
+                   fits(train ? save_invstd : running_var),
+               "native_batch_norm_backward: weight and statistics must have {} elements", channels);
   const Dims others = all_but(rank, 1);
   const DType kept = weight.defined() ? weight.dtype() : input.dtype();
+  if (has_planes(input) && grad_out.sizes() == input.sizes()) {
+    const DType compute = compute_dtype(input);
+    const Tensor of_weight = empty_tensor({channels}, compute), of_bias = empty_tensor({channels}, compute);
+    const Tensor out = output_mask[0] ? empty_tensor(input.sizes(), compute) : Tensor();
+    const Tensor scale =
+        train ? prepared(save_invstd, input) : contiguous_tensor(rsqrt(add(prepared(running_var, input), eps)));
+    batch_norm_backward_planes(out, of_weight, of_bias, prepared(grad_out, input), prepared(input, input),
+                               prepared(weight, input), prepared(train ? save_mean : running_mean, input), scale,
+                               train);
+    return {output_mask[0] ? to_dtype(out, input.dtype()) : Tensor(),
+            output_mask[1] ? to_dtype(of_weight, kept) : Tensor(), output_mask[2] ? to_dtype(of_bias, kept) : Tensor()};
+  }
   const Tensor g = computed(grad_out);
   const Tensor mean = along_channels(computed(train ? save_mean : running_mean), rank);
   const Tensor invstd = along_channels(train ? computed(save_invstd) : rsqrt(add(computed(running_var), eps)), rank);
@@ -99,8 +142,21 @@ Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, co
                                  ListRef<bool> output_mask) {
   SCONCE_CHECK(output_mask.size() == 3, "native_group_norm_backward: output_mask has {} entries, expected 3",
                output_mask.size());
+  SCONCE_CHECK(group > 0 && C % group == 0 && input.numel() == N * C * HxW && grad_out.numel() == input.numel() &&
+                   mean.numel() == N * group && rstd.numel() == N * group && (!weight.defined() || weight.numel() == C),
+               "native_group_norm_backward: sizes of grad_out {}, mean {} or rstd {} do not fit input {}",
+               grad_out.sizes(), mean.sizes(), rstd.sizes(), input.sizes());
   const int64_t inside = C / group;
   const DType kept = weight.defined() ? weight.dtype() : input.dtype();
+  if (has_planes(input) && grad_out.numel() == input.numel() && input.numel() == N * C * HxW) {
+    const DType compute = compute_dtype(input);
+    const Tensor of_weight = empty_tensor({C}, compute), of_bias = empty_tensor({C}, compute);
+    const Tensor out = output_mask[0] ? empty_tensor(input.sizes(), compute) : Tensor();
+    group_norm_backward_planes(out, of_weight, of_bias, prepared(grad_out, input), prepared(input, input),
+                               prepared(weight, input), prepared(mean, input), prepared(rstd, input), N, C, HxW, group);
+    return {output_mask[0] ? to_dtype(out, input.dtype()) : Tensor(),
+            output_mask[1] ? to_dtype(of_weight, kept) : Tensor(), output_mask[2] ? to_dtype(of_bias, kept) : Tensor()};
+  }
   const Tensor g = reshape(computed(grad_out), {N, group, inside, HxW});
   const Tensor r = reshape(computed(rstd), {N, group, 1, 1});
   const Tensor x =

@@ -9,4 +9,15 @@ namespace sconce {
 void layer_norm_backward_rows(const Tensor& out, const Tensor& grad, const Tensor& input, const Tensor& weight,
                               const Tensor& mean, const Tensor& rstd, int64_t n);
 
+// The others (kernels/cpu/norm_backward.cpp) take dense tensors of one dtype, float32 or float64. of_weight and of_bias
+// are always written; `out` and `weight` may be undefined.
+void layer_norm_backward_parameters(const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
+                                    const Tensor& input, const Tensor& mean, const Tensor& rstd, int64_t n);
+void batch_norm_backward_planes(const Tensor& out, const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
+                                const Tensor& input, const Tensor& weight, const Tensor& mean, const Tensor& invstd,
+                                bool train);
+void group_norm_backward_planes(const Tensor& out, const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
+                                const Tensor& input, const Tensor& weight, const Tensor& mean, const Tensor& rstd,
+                                int64_t samples, int64_t channels, int64_t places, int64_t groups);
+
 }  // namespace sconce

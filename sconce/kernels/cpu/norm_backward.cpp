@@ -1,0 +1,141 @@
+// Gradients of normalisation over dense planes: [samples, channels, places].
+#include <algorithm>
+#include <vector>
+
+#include "sconce/base/parallel.h"
+#include "sconce/kernels/any/norm_backward.h"
+#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/norm_backward_kernels.h"
+#include "sconce/kernels/cpu/scratch.h"
+#include "sconce/tensor/element.h"
+
+namespace sconce {
+
+const NormBackwardKernels& norm_backward_kernels() {
+  switch (cpu_level()) {
+    case 2:
+      return v2::norm_backward_kernels;
+    case 3:
+      return v3::norm_backward_kernels;
+    default:
+      return v4::norm_backward_kernels;
+  }
+}
+
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements
+
+int64_t per_task(int64_t elements) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1)); }
+
+template <class T>
+double value(const Tensor& t, int64_t i, double otherwise) {
+  return t.defined() ? static_cast<double>(t.data<T>()[i]) : otherwise;
+}
+
+}  // namespace
+
+void layer_norm_backward_parameters(const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
+                                    const Tensor& input, const Tensor& mean, const Tensor& rstd, int64_t n) {
+  for_float(grad.dtype(), [&]<class T>() {
+    const int64_t rows = mean.numel();
+    // Fixed cuts: results do not depend on the number of threads.
+    const int64_t cut = std::max<int64_t>(64, (rows + 63) / 64), parts = (rows + cut - 1) / cut;
+    std::vector<T> partial(static_cast<size_t>(2 * parts * n));
+    const auto kernel = norm_backward_kernels().columns[sizeof(T) == 8];
+    parallel_for(parts, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, cut * n)), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t first = p * cut, count = std::min(cut, rows - first);
+        T* to = partial.data() + 2 * p * n;
+        kernel(to, to + n, grad.data<T>() + first * n, input.data<T>() + first * n, count, n, mean.data<T>() + first,
+               rstd.data<T>() + first);
+      }
+    });
+    for (int64_t j = 0; j < n; ++j) {
+      double weight = 0, bias = 0;
+      for (int64_t p = 0; p < parts; ++p) {
+        weight += static_cast<double>(partial[static_cast<size_t>(2 * p * n + j)]);
+        bias += static_cast<double>(partial[static_cast<size_t>((2 * p + 1) * n + j)]);
+      }
+      of_weight.data<T>()[j] = static_cast<T>(weight);
+      of_bias.data<T>()[j] = static_cast<T>(bias);
+    }
+  });
+}
+
+void batch_norm_backward_planes(const Tensor& out, const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
+                                const Tensor& input, const Tensor& weight, const Tensor& mean, const Tensor& invstd,
+                                bool train) {
+  for_float(grad.dtype(), [&]<class T>() {
+    const int64_t samples = input.sizes()[0], channels = input.sizes()[1],
+                  places = input.numel() / std::max<int64_t>(1, samples * channels);
+    const auto& kernels = norm_backward_kernels();
+    const bool wide = sizeof(T) == 8;
+    parallel_for(channels, per_task(samples * places), [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        const double m = value<T>(mean, c, 0), s = value<T>(invstd, c, 0);
+        double total = 0, product = 0;
+        for (int64_t i = 0; i < samples; ++i) {
+          const int64_t at = (i * channels + c) * places;
+          double part, part_product;
+          kernels.sums[wide](grad.data<T>() + at, input.data<T>() + at, places, m, &part, &part_product);
+          total += part;
+          product += part_product;
+        }
+        of_weight.data<T>()[c] = static_cast<T>(product * s);
+        of_bias.data<T>()[c] = static_cast<T>(total);
+        if (!out.defined()) continue;
+        const double n = static_cast<double>(samples * places), a = value<T>(weight, c, 1) * s;
+        const double b = train ? -a * s * s * product / n : 0, shift = train ? -a * total / n : 0;
+        for (int64_t i = 0; i < samples; ++i) {
+          const int64_t at = (i * channels + c) * places;
+          kernels.combine[wide](out.data<T>() + at, grad.data<T>() + at, input.data<T>() + at, places, a, b, m, shift);
+        }
+      }
+    });
+  });
+}
+
+void group_norm_backward_planes(const Tensor& out, const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
+                                const Tensor& input, const Tensor& weight, const Tensor& mean, const Tensor& rstd,
+                                int64_t samples, int64_t channels, int64_t places, int64_t groups) {
+  for_float(grad.dtype(), [&]<class T>() {
+    const auto& kernels = norm_backward_kernels();
+    const bool wide = sizeof(T) == 8;
+    const int64_t inside = channels / groups;
+    std::vector<double> totals(static_cast<size_t>(samples * channels)), products(totals.size());
+    parallel_for(samples * groups, per_task(inside * places), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double m = value<T>(mean, i, 0), s = value<T>(rstd, i, 0);
+        const int64_t first = i * inside, channel = i % groups * inside;
+        double total = 0, product = 0;
+        for (int64_t c = 0; c < inside; ++c) {
+          const int64_t at = (first + c) * places;
+          double &one = totals[static_cast<size_t>(first + c)], &two = products[static_cast<size_t>(first + c)];
+          kernels.sums[wide](grad.data<T>() + at, input.data<T>() + at, places, m, &one, &two);
+          const double w = value<T>(weight, channel + c, 1);
+          total += w * one;
+          product += w * two;
+        }
+        if (!out.defined()) continue;
+        const double n = static_cast<double>(inside * places), b = -s * s * s * product / n, shift = -s * total / n;
+        for (int64_t c = 0; c < inside; ++c) {
+          const int64_t at = (first + c) * places;
+          kernels.combine[wide](out.data<T>() + at, grad.data<T>() + at, input.data<T>() + at, places,
+                                s * value<T>(weight, channel + c, 1), b, m, shift);
+        }
+      }
+    });
+    for (int64_t c = 0; c < channels; ++c) {
+      double total = 0, product = 0;
+      for (int64_t i = 0; i < samples; ++i) {
+        total += totals[static_cast<size_t>(i * channels + c)];
+        product += products[static_cast<size_t>(i * channels + c)] * value<T>(rstd, i * groups + c / inside, 0);
+      }
+      of_weight.data<T>()[c] = static_cast<T>(product);
+      of_bias.data<T>()[c] = static_cast<T>(total);
+    }
+  });
+}
+
+}  // namespace sconce
