@@ -76,7 +76,7 @@ Tensor by_length(const Tensor& like, DType dtype) {
 }  // namespace
 
 int64_t _fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
-                          double dropout_p, bool is_causal, std::optional<double>, bool enable_gqa) {
+                          double dropout_p, bool, std::optional<double>, bool enable_gqa) {
   const bool blocks =
       dropout_p == 0 && is_floating(query.dtype()) && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
       query.sizes()[0] == key.sizes()[0] && query.sizes()[0] == value.sizes()[0] &&
@@ -84,7 +84,7 @@ int64_t _fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& 
       (query.sizes()[1] == key.sizes()[1] || (enable_gqa && divides(key.sizes()[1], query.sizes()[1]))) &&
       query.sizes()[3] == key.sizes()[3] && query.sizes()[3] == value.sizes()[3] &&
       key.sizes()[2] == value.sizes()[2] && query.numel() > 0 && key.numel() > 0 &&
-      (!attn_mask.defined() || (fits(attn_mask, query, key) && !attn_mask.requires_grad() && !is_causal));
+      (!attn_mask.defined() || (fits(attn_mask, query, key) && !attn_mask.requires_grad()));
   return blocks ? 1 : 0;
 }
 

@@ -254,44 +254,51 @@ void backward_head(const AttentionArgs& args, const Tensor& grad_out, const Tens
   load_rows<T>(v, head_of(args.value, b, key_head), dtype, 0, keys, width, T(1));
   std::fill(dk, dk + keys * width, T(0));
   std::fill(dv, dv + keys * width, T(0));
-  T *q = scratch.take<T>(kQueries * width), *g = scratch.take<T>(kQueries * width),
-    *o = scratch.take<T>(kQueries * width);
-  T *dq = scratch.take<T>(kQueries * width), *level = scratch.take<T>(kQueries), *shift = scratch.take<T>(kQueries);
+  T *q = scratch.take<T>(length * width), *g = scratch.take<T>(length * width), *dq = scratch.take<T>(length * width);
+  T *level = scratch.take<T>(length), *shift = scratch.take<T>(length), *o = scratch.take<T>(kQueries * width);
   T *weights = scratch.take<T>(kQueries * kKeys), *slopes = scratch.take<T>(kQueries * kKeys);
+  void* packed_keys = scratch.take_bytes(packed_b_bytes(compute, width, kKeys));
+  void* packed_values = scratch.take_bytes(packed_b_bytes(compute, width, kKeys));
   const auto& kernels = attention_kernels();
   Epilogue add;
   add.accumulate = true;
   for (int64_t h = key_head * share; h < (key_head + 1) * share; ++h) {
     const IntList lse = logsumexp.strides();
     const T* levels = logsumexp.data<T>() + b * lse[0] + h * lse[1];
+    load_rows<T>(q, head_of(args.query, b, h), dtype, 0, length, width, T(1));
+    load_rows<T>(g, head_of(grad_out, b, h), grad_out.dtype(), 0, length, width, T(1));
     for (int64_t first = 0; first < length; first += kQueries) {
       const int64_t rows = std::min(kQueries, length - first);
-      load_rows<T>(q, head_of(args.query, b, h), dtype, first, rows, width, T(1));
-      load_rows<T>(g, head_of(grad_out, b, h), grad_out.dtype(), first, rows, width, T(1));
       load_rows<T>(o, head_of(out, b, h), out.dtype(), first, rows, width, T(1));
       for (int64_t r = 0; r < rows; ++r) {
         T sum = 0;
-        for (int64_t j = 0; j < width; ++j) sum += g[r * width + j] * o[r * width + j];
-        shift[r] = sum;
-        level[r] = levels[(first + r) * lse[2]];
+        for (int64_t j = 0; j < width; ++j) sum += g[(first + r) * width + j] * o[r * width + j];
+        shift[first + r] = sum;
+        level[first + r] = levels[(first + r) * lse[2]];
       }
-      std::fill(dq, dq + rows * width, T(0));
-      const int64_t key_end = args.causal ? std::min(keys, first + rows) : keys;
-      for (int64_t key = 0; key < key_end; key += kKeys) {
-        const int64_t n = std::min(kKeys, key_end - key);
-        const T *k_block = k + key * width, *v_block = v + key * width;
-        gemm(compute, rows, n, width, {q, width, 1}, {k_block, 1, width}, {weights, kKeys, 1});
-        for (int64_t i = 0; i < rows * kKeys; ++i) weights[i] *= static_cast<T>(args.scale);
-        kernels.weights[sizeof(T) == 8](weights, rows, n, kKeys, args.causal, first + 1 - key,
-                                        mask_row<T>(args.mask, b, h, first, key), mask_pitch(args.mask), level);
-        gemm(compute, n, width, rows, {weights, 1, kKeys}, {g, width, 1}, {dv + key * width, width, 1}, add);
-        gemm(compute, rows, n, width, {g, width, 1}, {v_block, 1, width}, {slopes, kKeys, 1});
-        kernels.slopes[sizeof(T) == 8](slopes, weights, rows, n, kKeys, shift, args.scale);
-        gemm(compute, rows, width, n, {slopes, kKeys, 1}, {k_block, width, 1}, {dq, width, 1}, add);
-        gemm(compute, n, width, rows, {slopes, 1, kKeys}, {q, width, 1}, {dk + key * width, width, 1}, add);
-      }
-      store_rows<T>(dq, head_of(grad_query, b, h), dtype, first, rows, width);
     }
+    std::fill(dq, dq + length * width, T(0));
+    const int64_t block = keys_per_block(args.causal, keys);
+    for (int64_t key = 0; key < keys; key += block) {
+      const int64_t n = std::min(block, keys - key);
+      const T *k_block = k + key * width, *v_block = v + key * width;
+      pack_b(compute, width, n, {k_block, 1, width}, packed_keys);
+      pack_b(compute, width, n, {v_block, 1, width}, packed_values);
+      for (int64_t first = 0; first < length; first += kQueries) {
+        const int64_t rows = std::min(kQueries, length - first);
+        if (args.causal && first + rows <= key) continue;
+        const T *q_block = q + first * width, *g_block = g + first * width;
+        gemm_packed(compute, rows, n, width, {q_block, width, 1}, packed_keys, {weights, kKeys, 1});
+        kernels.weights[sizeof(T) == 8](weights, rows, n, kKeys, args.scale, args.causal, first + 1 - key,
+                                        mask_row<T>(args.mask, b, h, first, key), mask_pitch(args.mask), level + first);
+        gemm(compute, n, width, rows, {weights, 1, kKeys}, {g_block, width, 1}, {dv + key * width, width, 1}, add);
+        gemm_packed(compute, rows, n, width, {g_block, width, 1}, packed_values, {slopes, kKeys, 1});
+        kernels.slopes[sizeof(T) == 8](slopes, weights, rows, n, kKeys, shift + first, args.scale);
+        gemm(compute, rows, width, n, {slopes, kKeys, 1}, {k_block, width, 1}, {dq + first * width, width, 1}, add);
+        gemm(compute, n, width, rows, {slopes, 1, kKeys}, {q_block, width, 1}, {dk + key * width, width, 1}, add);
+      }
+    }
+    store_rows<T>(dq, head_of(grad_query, b, h), dtype, 0, length, width);
   }
   store_rows<T>(dk, head_of(grad_key, b, key_head), dtype, 0, keys, width);
   store_rows<T>(dv, head_of(grad_value, b, key_head), dtype, 0, keys, width);

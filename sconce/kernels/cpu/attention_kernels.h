@@ -13,9 +13,9 @@ struct AttentionKernels {
   using Rows = void (*)(void* scores, int64_t rows, int64_t n, int64_t pitch, double scale, bool causal, int64_t valid,
                         const void* mask, int64_t mask_pitch, void* largest, void* sums, void* values, int64_t width);
   Rows rows[2];
-  // scores = exp(scores + mask - level[row]), 0 for keys that causality excludes.
-  using Weights = void (*)(void* scores, int64_t rows, int64_t n, int64_t pitch, bool causal, int64_t valid,
-                           const void* mask, int64_t mask_pitch, const void* level);
+  // scores = exp(scores * scale + mask - level[row]), 0 for keys that causality excludes.
+  using Weights = void (*)(void* scores, int64_t rows, int64_t n, int64_t pitch, double scale, bool causal,
+                           int64_t valid, const void* mask, int64_t mask_pitch, const void* level);
   Weights weights[2];
   // slopes = weights * (slopes - shift[row]) * scale
   using Slopes = void (*)(void* slopes, const void* weights, int64_t rows, int64_t n, int64_t pitch, const void* shift,

@@ -91,17 +91,18 @@ void rows(void* scores, int64_t count, int64_t n, int64_t pitch, double scale, b
 }
 
 template <class V>
-void weights(void* scores, int64_t count, int64_t n, int64_t pitch, bool causal, int64_t valid, const void* mask,
-             int64_t mask_pitch, const void* level_in) {
+void weights(void* scores, int64_t count, int64_t n, int64_t pitch, double scale, bool causal, int64_t valid,
+             const void* mask, int64_t mask_pitch, const void* level_in) {
   using T = typename Lane<V>::T;
   T* s = static_cast<T*>(scores);
   const T *m = static_cast<const T*>(mask), *level = static_cast<const T*>(level_in);
+  const V times = splat<V>(static_cast<T>(scale));
   for (int64_t r = 0; r < count; ++r, s += pitch) {
     const int64_t used = used_keys(causal, valid, r, n);
     const V shift = splat<V>(level[r]);
     each_vector<V>(
         used, SCONCE_LAMBDA {
-          V v = load_some<V>(s + i, part);
+          V v = load_some<V>(s + i, part) * times;
           if (m) v = v + load_some<V>(m + r * mask_pitch + i, part);
           store_some(s + i, exp(v - shift), part);
         });
