@@ -87,6 +87,7 @@ std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data, const Tensor
                "sequence length being {}",
                total_length, longest);
   const int64_t steps = std::max(longest, total_length), batch = sizes[0];
+  SCONCE_CHECK(batch >= 0, "batch_sizes must not be negative, got {}", IntList(sizes));
   int64_t total = 0;
   std::vector<int64_t> lengths(static_cast<size_t>(batch), 0);
   for (const int64_t n : sizes) {
