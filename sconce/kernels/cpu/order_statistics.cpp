@@ -21,7 +21,8 @@ bool is_nan(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
   return false;
 }
-constexpr int64_t kShort = 16384;    // lines up to here are partitioned
+constexpr int64_t kFew = 400;        // lines up to here are partitioned for a median
+constexpr int64_t kShort = 16384;    // ... for kthvalue
 constexpr int64_t kShortMode = 256;  // lines up to here are sorted by comparisons
 
 template <class T>
@@ -29,8 +30,7 @@ constexpr DType kDType = std::is_same_v<T, float>    ? DType::float32
                          : std::is_same_v<T, double> ? DType::float64
                                                      : DType::int64;
 
-// A line and the working memory to order it. Of equal elements, a short line gives the one that PyTorch finds, a long
-// one the first.
+// A line and the working memory to order it. Of equal elements it gives the one that PyTorch finds.
 template <class T>
 struct Line {
   using Bits = typename cpu::Key<T>::Bits;
@@ -39,7 +39,7 @@ struct Line {
   };
   const T* values;
   int64_t n;
-  Scratch scratch;
+  Scratch scratch{};
   Item* order = nullptr;
 
   void reset() {
@@ -49,22 +49,28 @@ struct Line {
   static bool before(const Item& a, const Item& b) { return a.key < b.key; }
   int64_t at(int64_t i) const { return static_cast<int64_t>(order[i].index); }
 
-  int64_t smallest_of_many(int64_t k) const {
-    const auto key = cpu::select_key(values, n, k, false);
-    int64_t first = 0;
-    while (cpu::Key<T>::of(values[first]) != key) ++first;
-    return first;
-  }
-  // Index of the k-th smallest, from 0.
+  // Index of the k-th smallest, from 0, where equal elements keep their order.
   int64_t smallest(int64_t k) {
-    if (n > kShort) return smallest_of_many(k);
-    reset();
-    std::nth_element(order, order + k, order + n, [](const Item& a, const Item& b) { return a.key < b.key; });
-    return at(k);
+    if (n <= kFew) {
+      reset();
+      std::nth_element(order, order + k, order + n, [](const Item& a, const Item& b) {
+        return a.key < b.key || (a.key == b.key && a.index < b.index);
+      });
+      return at(k);
+    }
+    int64_t below = 0;
+    const auto key = cpu::select_key(values, n, k, false, &below);
+    int64_t place = -1;
+    for (int64_t left = k - below; left >= 0; --left) {
+      do ++place;
+      while (cpu::Key<T>::of(values[place]) != key);
+    }
+    return place;
   }
-  // The same by quickselect with the median of three as pivot: of equal elements the one that PyTorch's kthvalue finds.
+  // The same by quickselect with the median of three as pivot: of equal elements the one that PyTorch's kthvalue finds,
+  // where the line is short.
   int64_t smallest_by_partition(int64_t k) {
-    if (n > kShort) return smallest_of_many(k);
+    if (n > kShort) return smallest(k);
     reset();
     const auto greater = [&](int64_t a, int64_t b) { return before(order[b], order[a]); };
     const auto exchange = [&](int64_t a, int64_t b) { std::swap(order[a], order[b]); };
@@ -93,7 +99,7 @@ struct Line {
     }
     return at(k);
   }
-  int64_t median(bool skip_nan, bool any_index = false) {
+  int64_t median(bool skip_nan) {
     int64_t nans = 0;
     for (int64_t i = 0; i < n; ++i) nans += is_nan(values[i]);
     if (nans > 0 && (!skip_nan || nans == n)) {
@@ -101,8 +107,7 @@ struct Line {
       while (!is_nan(values[first])) ++first;
       return first;
     }
-    const int64_t k = (n - nans - 1) / 2;
-    return any_index && n > kShortMode ? smallest_of_many(k) : smallest(k);
+    return smallest((n - nans - 1) / 2);
   }
   // The last of its run in the order that `place` says.
   template <class Place>
@@ -115,6 +120,11 @@ struct Line {
     return best;
   }
   int64_t mode() {
+    if (n <= 16) {  // by insertion, NaN being neither less nor greater, as PyTorch has it
+      reset();
+      std::sort(order, order + n, [&](const Item& a, const Item& b) { return values[a.index] < values[b.index]; });
+      return longest_run([&](int64_t i) { return at(i); });
+    }
     if (n <= kShortMode) {
       reset();
       std::sort(order, order + n, [](const Item& a, const Item& b) { return a.key < b.key; });
@@ -213,7 +223,7 @@ void whole_median(const Tensor& self, const Tensor& out, bool skip_nan) {
   const Tensor dense = contiguous_tensor(self);
   const int64_t numel = self.numel(), one = 1;
   const Tensor flat = make_view(dense, IntList(&numel, 1), IntList(&one, 1), dense.storage_offset());
-  choose(flat, 0, out, {}, [&](auto& line) { return line.median(skip_nan, true); });
+  choose(flat, 0, out, {}, [&](auto& line) { return line.median(skip_nan); });
 }
 
 }  // namespace
