@@ -127,7 +127,7 @@ class Family:
                 if other is op:
                     before = False
                     continue
-                if other.form != op.form or other.schema.name != op.schema.name:
+                if other.form != op.form or other.schema.name != op.schema.name or _takes_out(other) != _takes_out(op):
                     continue
                 signature = self._public_signature(other)
                 if signature is None:
