@@ -29,7 +29,7 @@ const ThresholdKernels& threshold_kernels() {
 namespace cpu {
 namespace {
 
-constexpr int64_t kShort = 4096;  // lines up to here are partitioned as pairs
+constexpr int64_t kShort = 16384;  // lines up to here are partitioned as pairs
 
 // A key and the place it is from, as small as they can be.
 template <class T>
