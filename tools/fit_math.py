@@ -108,9 +108,42 @@ emit("pow_exp", "(exp(r) - 1 - r) / r^2, |r| < ln(2)/2", lambda r: (mp.expm1(r) 
 emit("tanh_small", "(tanh(x) - x) / x^3 in x^2, x < 0.6", lambda x: (mp.tanh(x) - x) / x**3,
      lambda x: x**3 / mp.tanh(x), tiny, "0.6", 5, 11, square)
 emit("erf_small", "erf(x) / x - 1 in x^2, x < 0.93", lambda x: mp.erf(x) / x - 1,
-     lambda x: x / mp.erf(x), tiny, "0.93", 5, 11, square)
-emit("erf_large", "log2(erfc(x)), 0.92 < x < 4", lambda x: mp.log(mp.erfc(x), 2),
-     lambda x: mp.erfc(x) / mp.erf(x) * mp.log(2), "0.92", "4", 8, None)
+     lambda x: x / mp.erf(x), tiny, "0.93", None, 11, square)
+
+
+def least_squares(f, weight, low, high, first, degree, var):
+    """Coefficients of var, after the given first one, with least squares of the weighted error at Chebyshev's points."""
+    xs = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (2 * k + 1) / 240) for k in range(120)]
+    a, b = mp.matrix(degree, degree), mp.matrix(degree, 1)
+    for x in xs:
+        terms = [weight(x) * var(x)**(i + 1) for i in range(degree)]
+        for i in range(degree):
+            b[i] += terms[i] * weight(x) * (f(x) - first)
+            for j in range(degree):
+                a[i, j] += terms[i] * terms[j]
+    return [first] + list(mp.lu_solve(a, b))
+
+
+def erf_pieces(step, degree):
+    """erf around the multiples of step: one row for each power, one column for each piece, twice (16 lanes). The constant
+    is rounded first, so that the other coefficients make up for it. The first piece gives erf(x) - x."""
+    pieces = []
+    for k in range(8):
+        low, high = max(tiny, (k - mp.mpf("0.5")) * step), (k + mp.mpf("0.5")) * step
+        first = mp.mpf(struct.unpack("f", struct.pack("f", float(mp.erf(k * step))))[0])
+        c = least_squares(mp.erf, lambda x: 1 / mp.erf(x), low, high, first, degree, lambda x: x - k * step)
+        if k == 0:
+            c[1] -= 1
+        pieces.append([struct.unpack("f", struct.pack("f", float(x)))[0].hex() + "f" for x in c])
+    print(f"// erf(x) in x - {step} k, k = 0 ... 7 (without x for k = 0), by power; twice")
+    print(f"constexpr float erf_step = {float(step)}f;")
+    print(f"alignas(64) constexpr float erf_pieces[{degree + 1}][16] = {{")
+    for row in zip(*pieces):
+        print("    {" + ", ".join(row + row) + "},")
+    print("};", flush=True)
+
+
+erf_pieces(mp.mpf("0.5625"), 7)
 # Only for 1 - 2^w, so the error counts a quarter
 emit("erf_exp2", "2^r, |r| < 1/2", lambda r: mp.mpf(2)**r, lambda r: mp.mpf(2)**-r, "-0.5", "0.5", 5, None)
 emit("erf_large", "log(erfc(x)), 0.92 < x < 6", lambda x: mp.log(mp.erfc(x)),

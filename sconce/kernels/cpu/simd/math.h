@@ -265,17 +265,29 @@ SCONCE_VEC V tanh_(V x) {
   const V large = 1 - 2 / (exp_(b + b) + 1);
   return copysign(a < static_cast<typename Lane<V>::T>(0.575) ? small : large, x);
 }
-// Up to 0.925 a polynomial, then 1 - erfc with a polynomial for the logarithm of erfc.
+// table[bits & 7], lane by lane; the table has its 8 numbers twice.
+SCONCE_VEC F32 look_up(const float (&table)[16], I32 bits) {
+#if defined(__clang__) || SCONCE_ISA == 2
+  F32 r{};
+  for (int i = 0; i < lanes<F32>; ++i) r[i] = table[bits[i] & 7];
+  return r;
+#else
+  return __builtin_shuffle(load<F32>(table), bits);
+#endif
+}
+// Eight pieces: a polynomial around the nearest multiple of erf_step, whose coefficients are looked up. 1 from 4.2 on.
 SCONCE_VEC F32 erf_(F32 x) {
   const F32 a = abs(x);
-  const F32 small = fma(a, polynomial(a * a, erf_small_f32), a);
-  const F32 b = a > 4 ? splat<F32>(4) : a;
-  const F32 w = polynomial(b, erf_large_f32);
-  const F32 z = w + 0x1.8p23f;
-  const F32 p = polynomial(w - (z - 0x1.8p23f), erf_exp2_f32);
-  const F32 large = 1 - as_float(as_bits(p) + (as_bits(z) << 23));  // the low bits of z are the integer: p 2^n
-  return copysign(a >= 0.925f ? large : small, x);                  // NaN is small
+  const F32 b = a > 4.2f ? splat<F32>(4.2f) : a;
+  const F32 z = fma(b, splat<F32>(1 / erf_step), splat<F32>(0x1.8p23f));  // the low bits of z are the piece
+  const F32 k = z - 0x1.8p23f;
+  const F32 t = fma(k, splat<F32>(-erf_step), b);
+  F32 r = look_up(erf_pieces[7], as_bits(z));
+#pragma GCC unroll 8
+  for (int i = 6; i > 0; --i) r = fma(r, t, look_up(erf_pieces[i], as_bits(z)));
+  return copysign(fma(r, t, k == 0 ? t : look_up(erf_pieces[0], as_bits(z))), x);
 }
+// Up to 0.925 a polynomial, then 1 - erfc with a polynomial for the logarithm of erfc.
 SCONCE_VEC F64 erf_(F64 x) {
   const F64 a = abs(x);
   const F64 small = fma(a, polynomial(a * a, erf_small_f64), a);
