@@ -59,7 +59,7 @@ double error(const T* got, int64_t got_stride, const std::vector<Wide>& want, bo
 template <class T>
 void check_length(int64_t n, int64_t lines, bool columns) {
   SCOPED_TRACE(testing::Message() << n << " elements, " << lines << " lines" << (columns ? ", columns" : ""));
-  const double bound = 4 + std::log2(static_cast<double>(n));  // measured: below 1.5 without, 4 with a convolution
+  const double bound = 3;  // measured: 1.1 at most, 2.2 for transforms by convolution
   const Dims sizes({lines, n}), strides = columns ? Dims({1, lines}) : Dims({n, 1});
   const int64_t line = strides[0], step = strides[1], m = n / 2 + 1;
   const Tensor in = empty_strided_tensor(sizes, strides, kComplex<T>),
