@@ -79,34 +79,6 @@ void transform_all(const Tensor& out, const Tensor& in, IntList dim, bool invers
     fft_complex(out, i + 1 == dim.size() ? in : out, dim[i], inverse, i == 0 ? scale : 1);
 }
 
-// The elements beyond the first n / 2 + 1 along the last of `dim`, from the symmetry X[-k] = conj X[k] over all dims.
-template <class T>
-void mirror(const Tensor& out, IntList dim) {
-  const int64_t last = dim[dim.size() - 1], n = out.size(last), stride = out.stride(last), rank = out.dim();
-  Dims at(static_cast<size_t>(rank));
-  T* data = static_cast<T*>(out.data());
-  for (int64_t line = 0, lines = out.numel() / n; line < lines; ++line) {
-    int64_t to = 0, from = 0;
-    for (int64_t d = 0; d < rank; ++d) {
-      const int64_t i = at[static_cast<size_t>(d)], size = out.size(d);
-      const bool turned = std::find(dim.begin(), dim.end(), d) != dim.end();
-      to += i * out.stride(d);
-      from += (turned && i > 0 ? size - i : i) * out.stride(d);
-    }
-    for (int64_t k = n / 2 + 1; k < n; ++k) {
-      const T* x = data + 2 * (from + (n - k) * stride);
-      T* y = data + 2 * (to + k * stride);
-      y[0] = x[0];
-      y[1] = -x[1];
-    }
-    for (int64_t d = rank - 1; d >= 0; --d) {
-      if (d == last) continue;
-      if (++at[static_cast<size_t>(d)] < out.size(d)) break;
-      at[static_cast<size_t>(d)] = 0;
-    }
-  }
-}
-
 }  // namespace
 
 Tensor _fft_c2c(const Tensor& self, IntList dim, int64_t normalization, bool forward) {
@@ -144,7 +116,7 @@ Tensor _fft_r2c(const Tensor& self, IntList dim, int64_t normalization, bool one
   const Tensor half = onesided ? out : make_view(out, sizes, out.strides(), out.storage_offset());
   fft_from_real(half, self, last, dims.size() == 1 ? scale : 1);
   if (dims.size() > 1) transform_all(half, half, IntList(dims).slice(0, dims.size() - 1), false, scale);
-  if (!onesided) dtype == DType::complex128 ? mirror<double>(out, dims) : mirror<float>(out, dims);
+  if (!onesided) fft_mirror(out, dims);
   return out;
 }
 

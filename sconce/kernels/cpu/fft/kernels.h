@@ -60,6 +60,8 @@ struct FftKernels {
   // out = a * b, element by element; with swap, real and imaginary parts of a are exchanged before, with swap_out those
   // of the product after. out may be a.
   void (*multiply)(void* out, const void* a, const void* b, int64_t n, bool swap, bool swap_out, double scale);
+  // out[i] = conj(in[n - 1 - i]); the two do not overlap.
+  void (*reverse_conjugate)(void* out, const void* in, int64_t n);
 };
 
 namespace v2 {

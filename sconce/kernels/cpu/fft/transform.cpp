@@ -302,4 +302,37 @@ void fft_to_real(const Tensor& out, const Tensor& in, int64_t dim, double scale)
   });
 }
 
+void fft_mirror(const Tensor& spectrum, IntList dim) {
+  const bool wide = is_double(spectrum);
+  const int64_t last = dim[dim.size() - 1], n = spectrum.size(last), stride = spectrum.stride(last),
+                item = wide ? 16 : 8;
+  const int64_t rank = spectrum.dim(), kept = n / 2 + 1, missing = n - kept;
+  if (missing == 0) return;
+  char* data = static_cast<char*>(spectrum.data());
+  const FftKernels& kernels = fft_kernels_for(wide);
+  parallel_for(spectrum.numel() / n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+    Scratch scratch;
+    char* line = stride == 1 ? nullptr : scratch.take<char>(2 * missing * item);
+    for (int64_t l = begin; l < end; ++l) {
+      int64_t to = 0, from = 0, rest = l;  // where the line and its mirror image begin
+      for (int64_t d = rank - 1; d >= 0; --d) {
+        if (d == last) continue;
+        const int64_t size = spectrum.size(d), i = rest % size;
+        rest /= size;
+        const bool turned = std::find(dim.begin(), dim.end(), d) != dim.end();
+        to += i * spectrum.stride(d);
+        from += (turned && i > 0 ? size - i : i) * spectrum.stride(d);
+      }
+      char *target = data + (to + kept * stride) * item, *source = data + (from + stride) * item;
+      if (line == nullptr) {
+        kernels.reverse_conjugate(target, source, missing);
+      } else {
+        copy_line(line, 1, source, stride, missing, item);
+        kernels.reverse_conjugate(line + missing * item, line, missing);
+        copy_line(target, stride, line + missing * item, 1, missing, item);
+      }
+    }
+  });
+}
+
 }  // namespace sconce

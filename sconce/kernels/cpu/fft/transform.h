@@ -15,5 +15,8 @@ void fft_from_real(const Tensor& out, const Tensor& in, int64_t dim, double scal
 // The first n / 2 + 1 elements of a Hermitian spectrum to n real numbers, n being out's size. Elements of `in` beyond
 // them are not read, and imaginary parts of the first and (n even) the last one count as 0.
 void fft_to_real(const Tensor& out, const Tensor& in, int64_t dim, double scale);
+// Elements n / 2 + 1 ... n - 1 along the last of `dim`, n being the size, from the symmetry X[-k] = conj X[k] over all
+// of `dim` that spectra of real numbers have. In place.
+void fft_mirror(const Tensor& spectrum, IntList dim);
 
 }  // namespace sconce

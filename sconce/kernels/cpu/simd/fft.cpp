@@ -503,11 +503,27 @@ void multiply(void* out, const void* left, const void* right, int64_t n, bool sw
   }
 }
 
+template <class V>
+void reverse_conjugate(void* out, const void* in, int64_t n) {
+  using T = Element<V>;
+  constexpr AllLanes<V> all{};
+  constexpr int64_t P = lanes<V> / 2;
+  const T* x = static_cast<const T*>(in);
+  T* y = static_cast<T*>(out);
+  const V conjugate = pair_signs<V>(1, -1);
+  int64_t i = 0;
+  for (; i + P <= n; i += P) store(y + 2 * i, reverse_pairs(load<V>(x + 2 * (n - i - P)), all) * conjugate);
+  for (; i < n; ++i) {
+    y[2 * i] = x[2 * (n - 1 - i)];
+    y[2 * i + 1] = -x[2 * (n - 1 - i) + 1];
+  }
+}
+
 }  // namespace
 
-#define SCONCE_FFT_KERNELS(V)                                                                        \
-  {lanes<V>,    load_lanes<V>, load_part<V>, store_lanes<V>,  store_part<V>, run<V>,     twiddle<V>, \
-   untangle<V>, tangle<V>,     finish<V>,    untangle_row<V>, tangle_row<V>, multiply<V>}
+#define SCONCE_FFT_KERNELS(V)                                                                         \
+  {lanes<V>,    load_lanes<V>, load_part<V>, store_lanes<V>,  store_part<V>, run<V>,      twiddle<V>, \
+   untangle<V>, tangle<V>,     finish<V>,    untangle_row<V>, tangle_row<V>, multiply<V>, reverse_conjugate<V>}
 const FftKernels fft_kernels[2] = {SCONCE_FFT_KERNELS(F32), SCONCE_FFT_KERNELS(F64)};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE
