@@ -88,10 +88,10 @@ def _functions():
     table["angle"].heavy = True
     table["sqrt"].heavy = table["rsqrt"].heavy = False
     # sconce/kernels/cpu/simd/special.h
-    add("bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma erfcx erfinv i0 i0e i1 i1e lgamma trigamma", 1, f, heavy=True,
-        special=True)
+    add("bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma erfcx erfinv i0 i0e i1 i1e lgamma ndtri trigamma", 1, f,
+        heavy=True, special=True)
     # sconce/kernels/cpu/special/special.h
-    add("airy_ai factorial k0 k0e k1 k1e ndtri", 1, f, heavy=True, by_element=True)
+    add("airy_ai factorial k0 k0e k1 k1e", 1, f, heavy=True, by_element=True)
     add("chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
         "hermite_polynomial_he igamma igammac laguerre_polynomial_l legendre_polynomial_p standard_gamma_grad zeta", 2, f,
         heavy=True, by_element=True)

@@ -163,19 +163,6 @@ def normal_quantile(p):
     return x
 
 
-def errors():
-    mp.mp.dps = 60
-
-    def central(w):  # w = (p - 1/2)^2
-        u = mp.sqrt(w)
-        return mp.sqrt(2 * mp.pi) if u == 0 else normal_quantile(mp.mpf(1) / 2 - u) / u
-    emit("kQuantileCentre", "the normal quantile of p by p - 1/2 in (p - 1/2)^2", central, 0, mp.mpf("0.09"))
-    for i, (low, high) in enumerate(((mp.mpf("1.75"), 3), (3, 6), (6, 13), (13, 39))):
-        emit(f"kQuantileTail{i}", "the upper normal quantile of p in r = sqrt(-2 log(p))",
-             lambda r: normal_quantile(mp.exp(-r * r / 2)), low, high)
-    mp.mp.dps = 50
-
-
 # The incomplete gamma function -------------------------------------------------------------------------------------------
 
 
@@ -208,7 +195,6 @@ def scalars():
     print("#pragma once\n\nnamespace sconce::special {\n")
     bessel()
     airy()
-    errors()
     incomplete_gamma(10, 20)
     print("\n}  // namespace sconce::special")
 
@@ -282,11 +268,14 @@ def vectors():
     def central(w):  # w = u^2
         u = mp.sqrt(w)
         return mp.sqrt(2 * mp.pi) if u == 0 else normal_quantile(mp.mpf(1) / 2 - u) / u
-    emit_vector("erfinv_centre", "the normal quantile of 1/2 + u by u in u^2", central, 0, mp.mpf("0.09"))
-    emit_vector("erfinv_tail", "the upper normal quantile of p in r = sqrt(-2 log(p))",
+    emit_vector("quantile_centre", "the normal quantile of 1/2 + u by u in u^2", central, 0, mp.mpf("0.09"))
+    emit_vector("quantile_tail0", "the upper normal quantile of p in r = sqrt(-2 log(p))",
                 lambda r: normal_quantile(mp.exp(-r * r / 2)), mp.mpf("1.75"), 4)
-    emit_vector("erfinv_far", "the upper normal quantile of p in r = sqrt(-2 log(p))",
+    emit_vector("quantile_tail1", "the upper normal quantile of p in r = sqrt(-2 log(p))",
                 lambda r: normal_quantile(mp.exp(-r * r / 2)), 4, mp.mpf("8.75"))
+    for name, low, high in (("quantile_tail2", mp.mpf("8.75"), 18), ("quantile_tail3", 18, 39)):
+        emit_vector(name, "the upper normal quantile of p in r = sqrt(-2 log(p))",
+                    lambda r: normal_quantile(mp.exp(-r * r / 2)), low, high)
     print("\n}  // namespace sconce::SCONCE_ISA_NAMESPACE")
 
 

@@ -93,25 +93,48 @@ SCONCE_VEC V trigamma(V x) {
   return any(~main) ? trigamma_by_element(given, r, main) : r;
 }
 
-// The quantiles of the normal distribution at (1 + y) / 2, over sqrt(2): in the middle in y, further out in
-// r = sqrt(-2 log((1 - |y|) / 2)), which they approach.
+// Quantiles of the normal distribution. At 1/2 + u, |u| <= 0.3; and x with P(X > x) = p, p <= 0.2, in r = sqrt(-2
+// log(p)), which x approaches.
+template <class V>
+SCONCE_VEC V quantile_centre(V u) {
+  return u * SCONCE_POLYNOMIAL(V, u * u * splat<V>(1 / 0.045) - 1, quantile_centre);
+}
+template <class V>
+SCONCE_VEC V quantile_tail(V p) {
+  const V r = sqrt(-2 * log(p));
+  V x = SCONCE_POLYNOMIAL(V, (r - splat<V>(2.875f)) * splat<V>(1 / 1.125), quantile_tail0);
+  if (any(r > 4)) {
+    x = r > 4 ? SCONCE_POLYNOMIAL(V, (r - splat<V>(6.375f)) * splat<V>(1 / 2.375), quantile_tail1) : x;
+    if (any(r > splat<V>(8.75f))) {
+      const V further = SCONCE_POLYNOMIAL(V, (r - splat<V>(13.375f)) * splat<V>(1 / 4.625), quantile_tail2);
+      const V last = SCONCE_POLYNOMIAL(V, (r - splat<V>(28.5f)) * splat<V>(1 / 10.5), quantile_tail3);
+      x = r > 18 ? last : (r > splat<V>(8.75f) ? further : x);
+      x = p == 0 ? infinity<V>() : x;
+    }
+  }
+  return x;
+}
+
 template <class V>
 SCONCE_VEC V erfinv(V y) {
   const V a = abs(y), u = a * splat<V>(0.5f);
-  V x = u * SCONCE_POLYNOMIAL(V, u * u * splat<V>(1 / 0.045) - 1, erfinv_centre);
+  V x = quantile_centre(u);
   const auto outside = ~(a <= splat<V>(0.6f));
-  if (any(outside)) {
-    const V r = sqrt(-2 * log(splat<V>(0.5f) - u));
-    V tail = SCONCE_POLYNOMIAL(V, (r - splat<V>(2.875f)) * splat<V>(1 / 1.125), erfinv_tail);
-    const auto far = r > 4;
-    if (any(far)) {
-      const V further = SCONCE_POLYNOMIAL(V, (r - splat<V>(6.375f)) * splat<V>(1 / 2.375), erfinv_far);
-      tail = far ? further : tail;
-    }
-    tail = a == 1 ? infinity<V>() : tail;
-    x = outside ? tail : x;
-  }
+  if (any(outside)) x = outside ? quantile_tail(splat<V>(0.5f) - u) : x;
   return copysign(x * splat<V>(0.70710678118654752440), y);
+}
+
+template <class V>
+SCONCE_VEC V ndtri(V p) {
+  const auto left = p < splat<V>(0.5f);
+  const V nearer = left ? p : 1 - p;
+  V x = quantile_centre(p - splat<V>(0.5f));
+  const auto outside = ~(nearer >= splat<V>(0.2));
+  if (any(outside)) {
+    const V tail = quantile_tail(nearer);
+    x = outside ? (left ? -tail : tail) : x;
+  }
+  return x;
 }
 
 // exp(x^2) erfc(x). The square is split, because its rounding error would be multiplied by itself.

@@ -24,10 +24,6 @@ double standard_gamma_grad(double a, double x);
 // d x / d a / (1 - x) of a beta draw x with the parameters a and total - a: a part of a Dirichlet draw.
 double dirichlet_grad(double x, double a, double total);
 
-// The normal distribution --------------------------------------------------------------------------------------------
-
-double ndtri(double p);  // x with P(X < x) = p
-
 // Bessel's and Airy's functions --------------------------------------------------------------------------------------
 
 double k0(double x);

@@ -50,6 +50,11 @@ TEST(SpecialOps, Values) {
       {erfinv, 0.5, 0.47693627620446987},
       {erfinv, -0.75, -0.81341984759761854},
       {erfinv, 0.9990234375, 2.3314677736219477},
+      {special_ndtri, 7.888609052210118e-31, -11.484540434973038},
+      {special_ndtri, 9.313225746154785e-10, -6.0093535655307439},
+      {special_ndtri, 0.015625, -2.1538746940614562},
+      {special_ndtri, 0.3125, -0.4887764111146695},
+      {special_ndtri, 0.875, 1.1503493803760082},
       {special_erfcx, -4.5, 1245928884.2744062},
       {special_erfcx, 0.0, 1.0},
       {special_erfcx, 0.25, 0.77034654773099674},
@@ -96,6 +101,10 @@ TEST(SpecialOps, EndsOfDomains) {
   EXPECT_EQ(value(erfinv, 1), kInfinity);
   EXPECT_EQ(value(erfinv, -1), -kInfinity);
   EXPECT_TRUE(std::isnan(value(erfinv, 1.5)));
+  EXPECT_EQ(value(special_ndtri, 0), -kInfinity);
+  EXPECT_EQ(value(special_ndtri, 1), kInfinity);
+  EXPECT_TRUE(std::isnan(value(special_ndtri, -0.5)));
+  EXPECT_NEAR(value(special_ndtri, 5e-324), -38.467405617144346, 1e-12);
   EXPECT_EQ(value(special_erfcx, -30), kInfinity);
   EXPECT_EQ(value(special_erfcx, kInfinity), 0);
   EXPECT_EQ(value(lgamma, 0), kInfinity);

@@ -27,10 +27,6 @@ TEST(Special, ValuesOfOneNumber) {
       {special::digamma, 7.0, 1.8727843350984671},
       {special::digamma, 123.0, 4.8081138065732548},
       {special::digamma, -2.3, 3.3173231575618227},
-      {special::ndtri, 1e-30, -11.464024688443377},
-      {special::ndtri, 0.01, -2.3263478740408411},
-      {special::ndtri, 0.3, -0.52440051270804082},
-      {special::ndtri, 0.9, 1.2815515655446006},
       {special::k0, 1e-06, 13.931442073626419},
       {special::k0, 1.5, 0.21380556264752574},
       {special::k0, 20.0, 5.7412378153365243e-10},
@@ -114,8 +110,6 @@ TEST(Special, EndsOfDomains) {
   EXPECT_EQ(special::zeta(1, 2), kInfinity);
   EXPECT_TRUE(std::isnan(special::zeta(0.5, 2)));
   EXPECT_EQ(special::zeta(3, -2), kInfinity);
-  EXPECT_EQ(special::ndtri(0), -kInfinity);
-  EXPECT_EQ(special::ndtri(1), kInfinity);
   EXPECT_EQ(special::k0(0), kInfinity);
   EXPECT_TRUE(std::isnan(special::k1(-1)));
   EXPECT_EQ(special::igamma(2, 0), 0);
@@ -124,7 +118,7 @@ TEST(Special, EndsOfDomains) {
   EXPECT_EQ(special::igamma(kInfinity, 3), 0);
   EXPECT_TRUE(std::isnan(special::igamma(-1, 3)));
   EXPECT_EQ(special::igamma(1e300, 1e300), 0.5);
-  for (double (*f)(double) : {special::digamma, special::ndtri, special::k0, special::airy_ai}) {
+  for (double (*f)(double) : {special::digamma, special::k0, special::airy_ai}) {
     EXPECT_TRUE(std::isnan(f(kNan)));
   }
 }
