@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/gemm_bf16.h"
 #include "sconce/kernels/cpu/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
 
@@ -35,16 +36,19 @@ struct Geometry {
         dilation(s.dilation, s.rank, 1) {}
 };
 
-template <class T>
+// T: float, double, or bfloat16 as bits, whose gradients are Sum = float.
+template <class T, class Sum>
 class WeightGradient {
  public:
-  WeightGradient(const ConvShape& shape, const T* x, const T* grad, T* grad_weight, const MatrixKernels& kernels)
+  WeightGradient(const ConvShape& shape, const T* x, const T* grad, Sum* grad_weight, const MatrixKernels& kernels)
       : shape_(shape), geometry_(shape), x_(x), grad_(grad), out_(grad_weight), kernels_(kernels) {}
 
   void run() {
     if (is_pointwise())
       return multiply(x_, shape_.in_channels, in_channels(), shape_.batch * geometry_.out.product(), 0);
-    if (shape_.groups > 1 && in_channels() == 1 && out_channels() == 1) return run_depthwise();
+    if constexpr (sizeof(T) > 2) {
+      if (conv_is_depthwise(shape_)) return run_depthwise();
+    }
     const int64_t pixels = shape_.batch * geometry_.out.product(), window = geometry_.kernel.product() * in_channels();
     const int64_t row = window * shape_.groups;
     int64_t block = std::max<int64_t>(least_pixels, window_bytes / (row * static_cast<int64_t>(sizeof(T))));
@@ -79,6 +83,12 @@ class WeightGradient {
     epilogue.accumulate = first > 0;
     for (int64_t group = 0; group < shape_.groups; group++) {
       const int64_t out = group * out_channels();
+      if constexpr (sizeof(T) == 2) {
+        gemm_bf16_to_f32(out_channels(), width, count,
+                         {grad_ + first * shape_.out_channels + out, 1, shape_.out_channels},
+                         {b + group * width, row, 1}, out_ + out * width, width, first > 0, kernels_);
+        continue;
+      }
       gemm(dtype, out_channels(), width, count, {grad_ + first * shape_.out_channels + out, 1, shape_.out_channels},
            {b + group * width, row, 1}, {out_ + out * width, width, 1}, epilogue, kernels_);
     }
@@ -120,7 +130,7 @@ class WeightGradient {
   // Vectors run over channels: a thread has some channels of all pixels. Sums are [taps][channels] first.
   void run_depthwise() {
     const auto& [in, out, kernel, stride, padding, dilation] = geometry_;
-    const DepthwiseTable<T>& table = depthwise();
+    const DepthwiseTable<Sum>& table = depthwise();
     const int64_t channels = shape_.in_channels, taps = kernel.product(), unit = gemm_lanes();
     Scratch scratch;
     T* sums = scratch.take<T>(taps * channels);
@@ -159,8 +169,8 @@ class WeightGradient {
     }
   }
 
-  const DepthwiseTable<T>& depthwise() const {
-    if constexpr (sizeof(T) == sizeof(float)) {
+  const DepthwiseTable<Sum>& depthwise() const {
+    if constexpr (sizeof(Sum) == sizeof(float)) {
       return *kernels_.depthwise_f32;
     } else {
       return *kernels_.depthwise_f64;
@@ -172,7 +182,7 @@ class WeightGradient {
   Geometry geometry_;
   const T* x_;
   const T* grad_;
-  T* out_;
+  Sum* out_;
   const MatrixKernels& kernels_;
 };
 
@@ -180,22 +190,24 @@ class WeightGradient {
 
 void conv_weight_gradient(const ConvShape& shape, DType dtype, const void* x, const void* grad, void* grad_weight,
                           const MatrixKernels& kernels) {
-  SCONCE_CHECK(dtype == DType::float32 || dtype == DType::float64,
-               "convolution: weight gradients are computed in float32 or float64, got {}", dtype_name(dtype));
+  const bool in_pairs = dtype == DType::bfloat16 && kernels.bf16 && !conv_is_depthwise(shape);
+  SCONCE_CHECK(dtype == DType::float32 || dtype == DType::float64 || in_pairs,
+               "convolution: weight gradients are not computed in {} here", dtype_name(dtype));
   SCONCE_ASSERT(!shape.transposed);
   const Geometry geometry(shape);
   const int64_t pixels = shape.batch * geometry.out.product();
   const int64_t elements = shape.out_channels * geometry.kernel.product() * (shape.in_channels / shape.groups);
-  auto run = [&]<class T>(T) {
-    auto* out = static_cast<T*>(grad_weight);
+  auto run = [&]<class T, class Sum>(T, Sum) {
+    auto* out = static_cast<Sum*>(grad_weight);
     if (pixels == 0 || elements == 0) {
-      std::fill_n(out, elements, T(0));
+      std::fill_n(out, elements, Sum(0));
     } else {
-      WeightGradient<T>(shape, static_cast<const T*>(x), static_cast<const T*>(grad), out, kernels).run();
+      WeightGradient<T, Sum>(shape, static_cast<const T*>(x), static_cast<const T*>(grad), out, kernels).run();
     }
   };
-  if (dtype == DType::float32) return run(float{});
-  run(double{});
+  if (in_pairs) return run(uint16_t{}, float{});
+  if (dtype == DType::float32) return run(float{}, float{});
+  run(double{}, double{});
 }
 
 }  // namespace sconce

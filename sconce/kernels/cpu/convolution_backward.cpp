@@ -31,10 +31,12 @@ void real_weight_gradient(const ConvShape& shape, const Tensor& input, const Ten
     return planar_weight_gradient(shape, input, grad_output, grad_weight);
   }
   const DType dtype = grad_weight.dtype() == DType::float64 ? DType::float64 : DType::float32;
-  const Tensor x = channels_innermost(to_dtype(input, dtype)), grad = channels_innermost(to_dtype(grad_output, dtype));
+  const bool in_pairs = input.dtype() == DType::bfloat16 && matrix_kernels().bf16 && !conv_is_depthwise(shape);
+  const DType read = in_pairs ? DType::bfloat16 : dtype;
+  const Tensor x = channels_innermost(to_dtype(input, read)), grad = channels_innermost(to_dtype(grad_output, read));
   // [out_channels, kernel..., in_channels / groups], seen as [out_channels, in_channels / groups, kernel...]
   const Tensor sums = channels_innermost_like(grad_weight, dtype);
-  conv_weight_gradient(shape, dtype, x.data(), grad.data(), sums.data());
+  conv_weight_gradient(shape, read, x.data(), grad.data(), sums.data());
   if (!sums.is_same(grad_weight)) copy_tensor(grad_weight, sums);
 }
 

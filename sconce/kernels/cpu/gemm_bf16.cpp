@@ -53,6 +53,14 @@ class Product {
     dots_ = !packed && m <= few_rows && b.row_stride == 1 && k >= 32;
   }
 
+  // The result goes to floats instead: sums as they are, without an epilogue.
+  void to_floats(float* c, int64_t row_stride, bool accumulate) {
+    floats_ = c;
+    floats_stride_ = row_stride;
+    adds_ = accumulate;
+    dots_ = false;
+  }
+
   void run() const {
     const int64_t tiles = dots_ ? 1 : divide_up(m_, tile_), units = divide_up(n_, panel);
     int64_t threads = std::min<int64_t>(num_threads(), m_ * n_ * k_ / work_per_thread), by_rows = 1, by_columns = 1;
@@ -131,7 +139,7 @@ class Product {
     const int64_t column_block =
         std::min(divide_up(columns.size(), panel) * panel,
                  std::max<int64_t>(panel, b_block_elements / std::max<int64_t>(padded_block, 1) / panel * panel));
-    const bool cut = k_block_ < k_;
+    const bool cut = k_block_ < k_ && !floats_;
     const int64_t row_block = cut ? divide_up(sum_rows, tile_) * tile_ : rows.size();
     const int64_t group = copy_a_ ? std::max<int64_t>(1, 32 / tile_) * tile_ : tile_;
     const int64_t copy_stride = k_block_ + 32;
@@ -172,7 +180,12 @@ class Product {
                 const Item* b = b_block ? b_block + (column - c0) * bf16_padded(depth)
                                         : packed_ + column * bf16_padded(k_) + k0 * panel;
                 Bf16Output out;
-                if (cut) {
+                if (floats_) {
+                  float* at = floats_ + row * floats_stride_ + column;
+                  out.sums_stride = floats_stride_;
+                  if (k0 > 0 || adds_) out.sums_in = at;
+                  out.sums_out = at;
+                } else if (cut) {
                   float* at = sums + (row - r0) * column_block + column - c0;
                   out.sums_stride = column_block;
                   if (k0 > 0) out.sums_in = at;
@@ -209,6 +222,9 @@ class Product {
   const GemmTable<float>& wide_;
   int64_t tile_, k_block_;
   bool copy_a_, dots_;
+  float* floats_ = nullptr;
+  int64_t floats_stride_ = 0;
+  bool adds_ = false;
 };
 
 // The product of a packed b into a c whose columns are apart: into dense rows first.
@@ -262,6 +278,14 @@ void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, Co
   parallel_for(batch, divide_up(work_per_thread, std::max<int64_t>(1, m * n * k)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) run(i);
   });
+}
+
+void gemm_bf16_to_f32(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, float* c, int64_t c_row,
+                      bool accumulate, const MatrixKernels& kernels) {
+  const Epilogue none;
+  Product product(m, n, k, a, b, {nullptr, 0, 1}, nullptr, none, nullptr, 0, kernels);
+  product.to_floats(c, c_row, accumulate);
+  product.run();
 }
 
 size_t bf16_packed_bytes(int64_t k, int64_t n) {

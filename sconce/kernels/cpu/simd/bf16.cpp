@@ -341,10 +341,26 @@ void pack_taps(const uint16_t* w, int64_t in_stride, int64_t out_stride, const i
                 work + t * in_channels * width + j0, width);
     }
   }
-  for (int64_t i = 0; i < in_channels; i++) {
-    for (int j = j0; j < columns; j++) {
-      const uint16_t* from = w + i * in_stride + j * out_stride;
-      for (int64_t t = 0; t < taps; t++) work[(t * in_channels + i) * width + j] = from[tap_offsets[t]];
+  if (out_stride == 1 && j0 == 0) {
+    for (int64_t t = 0; t < taps; t++) {
+      copy_rows(w + tap_offsets[t], in_stride, 1, in_channels, columns, work + t * in_channels * width, width);
+    }
+    j0 = columns;
+  }
+  // As for floats (gemm_pack.h): some taps of one input channel are collected before they are stored.
+  constexpr int together = 16;
+  for (int64_t t0 = 0; t0 < taps && j0 < columns; t0 += together) {
+    const int64_t some = taps - t0 < together ? taps - t0 : together;
+    for (int64_t i = 0; i < in_channels; i++) {
+      uint16_t rows[together * width];
+      for (int j = j0; j < columns; j++) {
+        const uint16_t* from = w + i * in_stride + j * out_stride;
+        for (int64_t t = 0; t < some; t++) rows[t * width + j] = from[tap_offsets[t0 + t]];
+      }
+      for (int64_t t = 0; t < some; t++) {
+        uint16_t* to = work + ((t0 + t) * in_channels + i) * width;
+        for (int j = j0; j < columns; j++) to[j] = rows[t * width + j];
+      }
     }
   }
   const int64_t run = taps / runs * in_channels;

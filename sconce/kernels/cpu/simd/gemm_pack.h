@@ -68,7 +68,7 @@ void pack_taps_of(const Stored* w, int64_t in_stride, int64_t out_stride, const 
   constexpr int width = panel<T>, n = lanes<T>;
   bool dense = in_stride == taps && taps > 1;  // all weights of an output channel, one after the other
   for (int64_t t = 0; t < taps; t++) dense &= tap_offsets[t] == t;
-  if (in_stride == 1 || taps == 1) {
+  if (in_stride == 1 || out_stride == 1 || taps == 1) {
     for (int64_t t = 0; t < taps; t++) {
       pack_panel_of<T>(w + tap_offsets[t], in_stride, out_stride, in_channels, columns, out + t * in_channels * width);
     }
@@ -105,11 +105,20 @@ void pack_taps_of(const Stored* w, int64_t in_stride, int64_t out_stride, const 
       for (int r = 0; r < n; r++) row[r] = static_cast<T>(widen(from[r * out_stride + s]));
     }
   }
-  for (int64_t i = 0; i < in_channels; i++) {
-    for (int j = j0; j < columns; j++) {
-      const Stored* from = w + i * in_stride + j * out_stride;
-      for (int64_t t = 0; t < taps; t++) {
-        out[(t * in_channels + i) * width + j] = static_cast<T>(widen(from[tap_offsets[t]]));
+  // Rows of out lie a power of two apart more often than not, and then share a set of the cache: some taps of one input
+  // channel are collected before they are stored.
+  constexpr int together = 16;
+  for (int64_t t0 = 0; t0 < taps && j0 < columns; t0 += together) {
+    const int64_t some = taps - t0 < together ? taps - t0 : together;
+    for (int64_t i = 0; i < in_channels; i++) {
+      T rows[together * width];
+      for (int j = j0; j < columns; j++) {
+        const Stored* from = w + i * in_stride + j * out_stride;
+        for (int64_t t = 0; t < some; t++) rows[t * width + j] = static_cast<T>(widen(from[tap_offsets[t0 + t]]));
+      }
+      for (int64_t t = 0; t < some; t++) {
+        T* to = out + ((t0 + t) * in_channels + i) * width;
+        for (int j = j0; j < columns; j++) to[j] = rows[t * width + j];
       }
     }
   }
