@@ -27,7 +27,7 @@ double log_gap(double m) {
 // x^a e^-x / gamma(a + 1)
 double weight(double a, double x) {
   if (a < kLargeA) {
-    if (x < 200) return std::pow(x, a) * std::exp(-x) / std::tgamma(a + 1);
+    if (x < 200) return std::pow(x, a) * std::exp(-x - lgamma(a + 1));
     return std::exp(a * std::log(x) - x - lgamma(a + 1));
   }
   const double m = (x - a) / a;
@@ -48,11 +48,13 @@ double lgamma_1p(double a) {
   return a * (a * polynomial(kSeries, a) - std::numbers::egamma);
 }
 
+// Two terms for each division.
 double lower_by_series(double a, double x) {
   double sum = 1, term = 1;
-  for (int n = 1; n < kMostTerms; ++n) {
-    term *= x / (a + n);
-    sum += term;
+  for (int n = 1; n < kMostTerms; n += 2) {
+    const double both = term * x / ((a + n) * (a + n + 1));
+    term = both * x;
+    sum += both * (a + n + 1) + term;
     if (!(term > kEpsilon * sum)) break;
   }
   return weight(a, x) * sum;
