@@ -232,6 +232,10 @@ void sample_backward(const Tensor& grad_output, const Tensor& input, const Tenso
         N slope[3] = {N(0), N(0), N(0)};
         if (how.mode == GridSampling::Mode::bilinear) {
           const Corners<N> corners(g, places);
+          N derivative[3][8];  // of the corners' weights
+          for (int d = 3 - g.rank; d < 3; ++d) {
+            for (int k = 0; k < corners.count; ++k) derivative[d][k] = corners.slope(k, d, g.rank);
+          }
           for (int64_t c = 0; c < g.channels; ++c) {
             const N v = read(go[c * g.out_plane]);
             for (int k = 0; k < corners.count; ++k) {
@@ -239,7 +243,8 @@ void sample_backward(const Tensor& grad_output, const Tensor& input, const Tenso
               const int64_t at = c * g.in_plane + corners.offset[k];
               if (gx) add(gx[at], corners.weight[k] * v);
               if (!grad_grid.defined()) continue;
-              for (int d = 3 - g.rank; d < 3; ++d) slope[d] += read(x[at]) * corners.slope(k, d, g.rank) * v;
+              const N pull = read(x[at]) * v;
+              for (int d = 3 - g.rank; d < 3; ++d) slope[d] += derivative[d][k] * pull;
             }
           }
         } else if (how.mode == GridSampling::Mode::nearest) {

@@ -7,6 +7,7 @@
 #include "sconce/kernels/cpu/accumulate.h"
 #include "sconce/kernels/cpu/image_blocks.h"
 #include "sconce/kernels/cpu/pool_geometry.h"
+#include "sconce/kernels/cpu/resize_blend.h"
 
 namespace sconce {
 namespace {
@@ -38,13 +39,48 @@ void check_same_dtype(const Tensor& grad_output, const Tensor& self) {
 
 template <class T>
 void clear(T* out, int64_t places, int64_t channels, int64_t c0, int64_t c1) {
+  if (channels == 1) {
+    std::fill_n(out, places, T{});
+    return;
+  }
   for (int64_t i = 0; i < places; ++i) std::fill(out + i * channels + c0, out + i * channels + c1, T{});
+}
+
+// A view with a batch dimension.
+Tensor batched(const Tensor& t, int rank) {
+  if (t.dim() == rank + 2) return t;
+  Dims sizes{1}, strides{t.numel()};
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    sizes.push_back(t.size(d));
+    strides.push_back(t.stride(d));
+  }
+  return make_view(t, sizes, strides, t.storage_offset());
+}
+
+// Which outputs each element of a dimension is part of, with the share it gets.
+ResizeTaps shares(const PoolAxis& a, bool count_padding, std::optional<int64_t> divisor) {
+  TapLists lists(static_cast<size_t>(a.in));
+  for (int64_t i = 0; i < a.out; ++i) {
+    const int64_t count = divisor ? *divisor : count_padding ? a.padded(i) : a.inside(i);
+    for (int64_t k = a.first(i); k < a.last(i); ++k) {
+      lists[static_cast<size_t>(k)].emplace_back(static_cast<int32_t>(i), 1.0 / static_cast<double>(count));
+    }
+  }
+  return taps_of(lists);
 }
 
 void average_backward(const Pool& p, const Tensor& grad_output, const Tensor& grad_input, bool count_padding,
                       std::optional<int64_t> divisor) {
   if (grad_input.numel() == 0) return;
   const ImageBlocks images(grad_input, p.rank);
+  if (grad_output.dtype() == DType::float32 || grad_output.dtype() == DType::float64) {
+    // The whole divisor goes with the width.
+    const std::optional<int64_t> none = divisor ? std::optional<int64_t>(1) : std::nullopt;
+    const ResizeTaps taps[3] = {shares(p.axis[0], count_padding, none), shares(p.axis[1], count_padding, none),
+                                shares(p.axis[2], count_padding, divisor)};
+    const Tensor g = contiguous_tensor(grad_output, images.format(grad_input));
+    return blend_images(batched(g, p.rank), batched(grad_input, p.rank), p.rank, taps);
+  }
   const int64_t in_plane = p.in_plane(), out_plane = p.out_plane();
   compute(grad_output, grad_input, images, [&]<class T>(const T* gradients, T* out) {
     images.for_each(in_plane, [&](int64_t image, int64_t c0, int64_t c1) {
@@ -95,10 +131,13 @@ void max_backward(int rank, const Tensor& grad_output, const Tensor& indices, co
   }
   const Tensor places = contiguous_tensor(indices, images.format(grad_input));
   const auto* place = places.data<int64_t>();
-  for (int64_t i = 0; i < places.numel(); ++i) {
-    SCONCE_CHECK(place[i] >= 0 && place[i] < in_plane, "{}: found an invalid max index {} (planes have {} elements)",
-                 name, place[i], in_plane);
-  }
+  parallel_for(places.numel(), 65536, [&](int64_t from, int64_t to) {
+    bool outside = false;
+    for (int64_t i = from; i < to; ++i) outside |= static_cast<uint64_t>(place[i]) >= static_cast<uint64_t>(in_plane);
+    if (!outside) return;
+    const auto* found = std::find_if(place + from, place + to, [&](int64_t at) { return at < 0 || at >= in_plane; });
+    fail("{}: found an invalid max index {} (planes have {} elements)", name, *found, in_plane);
+  });
   compute(grad_output, grad_input, images, [&]<class T>(const T* gradients, T* out) {
     images.for_each(in_plane, [&](int64_t image, int64_t c0, int64_t c1) {
       const int64_t channels = images.channels;
@@ -106,6 +145,10 @@ void max_backward(int rank, const Tensor& grad_output, const Tensor& indices, co
       const int64_t* at = place + image * out_plane * channels;
       T* y = out + image * in_plane * channels;
       clear(y, in_plane, channels, c0, c1);
+      if (channels == 1) {
+        for (int64_t i = 0; i < out_plane; ++i) y[at[i]] = add_elements(y[at[i]], g[i]);
+        return;
+      }
       for (int64_t i = 0; i < out_plane; ++i) {
         for (int64_t c = c0; c < c1; ++c) {
           T& sum = y[at[i * channels + c] * channels + c];

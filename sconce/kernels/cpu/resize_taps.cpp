@@ -66,8 +66,47 @@ ResizeTaps antialias_taps(ResizeMode mode, int64_t in, int64_t out, T ratio) {
 
 }  // namespace
 
+ResizeTaps taps_of(const TapLists& lists) {
+  ResizeTaps taps;
+  taps.out = static_cast<int64_t>(lists.size());
+  for (const auto& list : lists) taps.count = std::max(taps.count, static_cast<int64_t>(list.size()));
+  taps.index.resize(static_cast<size_t>(taps.count * taps.out));
+  taps.weight.resize(static_cast<size_t>(taps.count * taps.out));
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const auto& list = lists[i];
+    if (list.empty()) taps.none.push_back(static_cast<int32_t>(i));
+    for (size_t j = 0; j < static_cast<size_t>(taps.count) && !list.empty(); ++j) {
+      // Where there are fewer, the last one is taken in halves: a weight of 0 would make NaN of infinity.
+      const size_t last = list.size() - 1;
+      const double part = j < last                                   ? 1.0
+                          : j + 1 == static_cast<size_t>(taps.count) ? std::ldexp(1.0, -static_cast<int>(j - last))
+                                                                     : std::ldexp(0.5, -static_cast<int>(j - last));
+      const size_t at = j * lists.size() + i;
+      taps.index[at] = list[std::min(j, last)].first;
+      taps.weight[at] = list[std::min(j, last)].second * part;
+    }
+  }
+  return taps;
+}
+
+ResizeTaps transposed(const ResizeTaps& taps, int64_t in) {
+  TapLists lists(static_cast<size_t>(in));
+  for (int64_t i = 0; i < taps.out; ++i) {
+    for (int64_t j = 0; j < taps.count; ++j) {
+      const auto at = static_cast<size_t>(j * taps.out + i);
+      auto& list = lists[static_cast<size_t>(taps.index[at])];
+      if (!list.empty() && list.back().first == i) {  // two taps that the border moved together
+        list.back().second += taps.weight[at];
+      } else {
+        list.emplace_back(static_cast<int32_t>(i), taps.weight[at]);
+      }
+    }
+  }
+  return taps_of(lists);
+}
+
 ResizeTaps identity_taps(int64_t n) {
-  ResizeTaps taps{1, n, {}, std::vector<double>(static_cast<size_t>(n), 1.0)};
+  ResizeTaps taps{1, n, {}, std::vector<double>(static_cast<size_t>(n), 1.0), {}};
   for (int64_t i = 0; i < n; ++i) taps.index.push_back(static_cast<int32_t>(i));
   return taps;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace sconce {
@@ -15,7 +16,14 @@ struct ResizeTaps {
   int64_t out = 1;             // output elements
   std::vector<int32_t> index;  // tap j of output i at [j * out + i]; clamped to the input
   std::vector<double> weight;  // the same; 0 where an output has fewer taps
+  std::vector<int32_t> none;   // outputs without taps, where the sum is 0 whatever the input is
 };
+
+// Taps of each output, as pairs of input element and weight.
+using TapLists = std::vector<std::vector<std::pair<int32_t, double>>>;
+ResizeTaps taps_of(const TapLists& lists);
+// The gradient's taps: what of `taps`, which read from `in` elements, each input element is part of.
+ResizeTaps transposed(const ResizeTaps& taps, int64_t in);
 
 // T is the type that positions and weights are computed in (float or double), as PyTorch does. `scale` is the factor
 // that the user gave, if any.

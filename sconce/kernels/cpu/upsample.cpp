@@ -1,35 +1,18 @@
-// Resizing of 1 to 3 spatial dimensions, an output row at a time. Rows are blended first where the image shrinks; where
-// it grows, columns are, because the rows made so serve several output rows.
+// Resizing of 1 to 3 spatial dimensions, an output row at a time.
 #include "sconce/kernels/cpu/upsample.h"
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
-#include "sconce/kernels/cpu/cpu_level.h"
-#include "sconce/kernels/cpu/resize_kernels.h"
-#include "sconce/kernels/cpu/row_cache.h"
-#include "sconce/tensor/tile.h"
+#include "sconce/kernels/cpu/resize_blend.h"
+#include "sconce/kernels/cpu/scratch.h"
 
 namespace sconce {
 
-const ResizeKernels& resize_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::resize_kernels;
-    case 3:
-      return v3::resize_kernels;
-    default:
-      return v4::resize_kernels;
-  }
-}
-
 namespace {
-
-constexpr int64_t kSlack = 64;  // elements that a vector may reach past a row
 
 // Input and output of one layout, and the taps of each dimension.
 struct Images {
@@ -72,85 +55,19 @@ struct Images {
   int64_t out_row() const { return out[2] * channels; }
 };
 
-// The arrays behind ResizeColumns. With `flat`, outputs are the channels of pixels.
-struct Columns {
-  std::vector<int32_t> index, base, relative;
-  std::vector<uint8_t> vectors;
-  std::vector<float> floats;
-  std::vector<double> doubles;
-  ResizeColumns columns;
-
-  // `width` is how many elements of a row may be read.
-  Columns(const ResizeTaps& taps, int64_t channels, bool flat, bool in_float, int64_t width) {
-    const int64_t step = flat ? channels : 1, n = taps.out * step, pitch = n + kSlack;
-    const auto size = static_cast<size_t>(taps.count * pitch);
-    index.resize(size);
-    if (in_float) {
-      floats.resize(size);
-    } else {
-      doubles.resize(size);
-    }
-    for (int64_t j = 0; j < taps.count; ++j) {
-      for (int64_t i = 0; i < pitch; ++i) {
-        const int64_t k = std::min(i, n - 1);  // behind the end, the last output again
-        const auto from = static_cast<size_t>(j * taps.out + k / step), to = static_cast<size_t>(j * pitch + i);
-        index[to] = static_cast<int32_t>(taps.index[from] * step + k % step);
-        if (in_float) {
-          floats[to] = static_cast<float>(taps.weight[from]);
-        } else {
-          doubles[to] = taps.weight[from];
-        }
-      }
-    }
-    columns = {
-        n,       taps.count, pitch,  index.data(), in_float ? static_cast<const void*>(floats.data()) : doubles.data(),
-        nullptr, nullptr,    nullptr};
-    if (!in_float) return;
-    const int64_t lanes = resize_kernels().lanes;
-    relative.resize(size);
-    for (int64_t i = 0; i < n; i += lanes) {
-      int32_t low = std::numeric_limits<int32_t>::max(), high = 0;
-      for (int64_t j = 0; j < taps.count; ++j) {
-        for (int64_t k = i; k < i + lanes; ++k) {
-          low = std::min(low, index[static_cast<size_t>(j * pitch + k)]);
-          high = std::max(high, index[static_cast<size_t>(j * pitch + k)]);
-        }
-      }
-      int64_t first = low, count = 0;
-      for (int64_t v = 1; v <= 2 && count == 0; ++v) {
-        first = std::max<int64_t>(0, std::min<int64_t>(low, width - v * lanes));
-        if (high < first + v * lanes) count = v;
-      }
-      base.push_back(static_cast<int32_t>(first));
-      vectors.push_back(static_cast<uint8_t>(count));
-      for (int64_t j = 0; j < taps.count && count > 0; ++j) {
-        for (int64_t k = i; k < i + lanes; ++k) {
-          const auto at = static_cast<size_t>(j * pitch + k);
-          relative[at] = index[at] - static_cast<int32_t>(first);
-        }
-      }
-    }
-    columns.base = base.data();
-    columns.vectors = vectors.data();
-    columns.relative = relative.data();
-  }
-};
-
-int64_t grain_of(int64_t cost_per_row) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, cost_per_row)); }
-
 void pick_nearest(const Images& m, const Tensor& result) {
   const ResizeKernels& k = resize_kernels();
   const auto item = static_cast<int64_t>(result.item_size());
   const int64_t in_row = m.in_row(), out_row = m.out_row();
   const bool whole = m.pixels && m.channels * item >= 64;  // a pixel is worth a memcpy
-  const Columns columns(m.taps[2], m.channels, !whole, item == 4, in_row);
+  const ResizeColumnArrays columns(m.taps[2], m.channels, !whole, item == 4, in_row);
   const auto pick = k.pick[item == 1 ? 0 : item == 2 ? 1 : item == 4 ? 2 : 3];
   const char* x = m.x.data<char>();
   char* y = result.data<char>();
   const bool padded = in_row < 2 * k.lanes;  // a vector would reach past the row
-  parallel_for(m.rows(), grain_of(out_row), [&](int64_t from, int64_t to) {
+  parallel_for(m.rows(), resize_grain(out_row), [&](int64_t from, int64_t to) {
     Scratch scratch;
-    char* copy = scratch.take<char>(padded ? (2 * k.lanes + kSlack) * item : 1);
+    char* copy = scratch.take<char>(padded ? (2 * k.lanes + kResizeSlack) * item : 1);
     int64_t before = -1;
     for (int64_t r = from; r < to; ++r) {
       const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
@@ -176,89 +93,6 @@ void pick_nearest(const Images& m, const Tensor& result) {
         row = copy;
       }
       pick(target, row, columns.columns);
-    }
-  });
-}
-
-void blend(const Images& m, const Tensor& result, bool columns_first) {
-  const DType dtype = result.dtype();
-  const DType compute = dtype == DType::float64 ? DType::float64 : DType::float32;
-  const bool same = dtype == compute, in_float = compute == DType::float32;
-  const ResizeKernels& table = resize_kernels();
-  const ResizeKernels::Of& k = table.of[in_float ? 0 : 1];
-  const auto item = static_cast<int64_t>(result.item_size()), wide = static_cast<int64_t>(sconce::item_size(compute));
-  const int64_t in_row = m.in_row(), out_row = m.out_row();
-  const bool by_pixels = m.pixels && m.channels >= (in_float ? table.lanes : 2);
-  const int64_t readable =
-      std::max<int64_t>(in_row, 2 * table.lanes);  // elements of a row, those behind its end included
-  const Columns columns(m.taps[2], m.channels, !by_pixels, in_float, readable);
-  const bool padded = readable != in_row && !by_pixels;
-  const auto widen = tile_kernels().convert[static_cast<int>(dtype)][static_cast<int>(compute)];
-  const auto narrow = tile_kernels().convert[static_cast<int>(compute)][static_cast<int>(dtype)];
-  const char* x = m.x.data<char>();
-  char* y = result.data<char>();
-  const int64_t depth_taps = m.taps[0].count, height_taps = m.taps[1].count, row_taps = depth_taps * height_taps;
-  parallel_for(m.rows(), grain_of(out_row * (row_taps + m.taps[2].count)), [&](int64_t from, int64_t to) {
-    Scratch scratch;
-    // Rows that were widened, or resized along.
-    const bool cached = columns_first || !same;
-    RowCache cache(scratch, cached ? wide * ((columns_first ? out_row : readable) + kSlack) : 0, depth_taps,
-                   height_taps);
-    char* plain = scratch.take<char>(wide * (readable + kSlack));
-    char* blended = scratch.take<char>(wide * (readable + kSlack));
-    char* narrowed = scratch.take<char>(wide * (out_row + kSlack));
-    const void** rows = scratch.take<const void*>(row_taps);
-    auto* weights = scratch.take<double>(row_taps);
-    const auto along = [&](void* target, const void* row) {
-      if (by_pixels) {
-        k.blend_pixels(target, row, columns.columns, m.channels);
-      } else {
-        k.blend_columns(target, row, columns.columns);
-      }
-    };
-    for (int64_t r = from; r < to; ++r) {
-      const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
-      int64_t count = 0;
-      for (int64_t a = 0; a < depth_taps; ++a) {
-        for (int64_t b = 0; b < height_taps; ++b) {
-          const auto at_depth = static_cast<size_t>(a * m.out[0] + d),
-                     at_height = static_cast<size_t>(b * m.out[1] + h);
-          const int64_t i = m.taps[0].index[at_depth], j = m.taps[1].index[at_height];
-          const int64_t tag = (image * m.in[0] + i) * m.in[1] + j;
-          const void* row = x + tag * in_row * item;
-          if (cached) {
-            row = cache.get(tag, i, j, [&](char* memory) {
-              if (!columns_first) return widen(memory, row, in_row);
-              const void* source = row;
-              if (!same) {
-                widen(plain, row, in_row);
-                source = plain;
-              } else if (padded) {
-                std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
-                source = plain;
-              }
-              along(memory, source);
-            });
-          }
-          rows[count] = row;
-          weights[count++] = m.taps[0].weight[at_depth] * m.taps[1].weight[at_height];
-        }
-      }
-      char* target = same ? y + r * out_row * item : narrowed;
-      if (columns_first) {
-        k.blend_rows(target, rows, weights, count, out_row);
-      } else {
-        const void* row = rows[0];
-        if (count > 1) {
-          k.blend_rows(blended, rows, weights, count, in_row);
-          row = blended;
-        } else if (padded && same) {
-          std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
-          row = plain;
-        }
-        along(target, row);
-      }
-      if (!same) narrow(y + r * out_row * item, narrowed, out_row);
     }
   });
 }
@@ -337,7 +171,7 @@ void run(const Tensor& self, const Tensor& out, int rank, ResizeMode mode, bool 
   const Images m(self, out, rank, mode, align_corners, scales.begin());
   if (nearest) return pick_nearest(m, out);
   if (bytes) return blend_bytes(m, out);
-  blend(m, out, antialias || m.out[0] * m.out[1] > m.in[0] * m.in[1]);
+  blend_images(m.x, out, rank, m.taps, antialias);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
-#include "sconce/kernels/cpu/image_blocks.h"
+#include "sconce/kernels/cpu/resize_blend.h"
 #include "sconce/kernels/cpu/upsample.h"
 
 namespace sconce {
@@ -31,53 +31,19 @@ OutSpec backward_spec(const Tensor& grad_output, int rank, IntList output_size, 
   return {Dims(input_size), grad_output.dtype(), follow ? suggested_format(grad_output) : MemoryFormat::contiguous};
 }
 
-template <class T>
-void scatter(const Tensor& grad_output, const Tensor& grad_input, const ImageBlocks& images, int rank, ResizeMode mode,
-             bool align_corners, const ResizeScale* scales) {
-  ResizeTaps taps[3] = {identity_taps(1), identity_taps(1), identity_taps(1)};
-  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
-  for (int i = 0; i < rank; ++i) {
-    const int d = 3 - rank + i;
-    in[d] = grad_input.size(2 + i);
-    out[d] = grad_output.size(2 + i);
-    const bool nearest = mode == ResizeMode::nearest || mode == ResizeMode::nearest_exact;  // always found in float
-    taps[d] = nearest ? resize_taps<float>(mode, in[d], out[d], align_corners, scales[i])
-                      : resize_taps<T>(mode, in[d], out[d], align_corners, scales[i]);
-    const auto steps = whole_steps(in[d], out[d]);
-    if (mode == ResizeMode::nearest && steps) taps[d] = *steps;
+// The taps of dimension i of a tensor that was resized from input_size, turned around.
+ResizeTaps backward_taps(const Tensor& grad_output, const Tensor& grad_input, int i, ResizeMode mode,
+                         bool align_corners, ResizeScale scale) {
+  const int64_t in = grad_input.size(2 + i), out = grad_output.size(2 + i);
+  const bool nearest = mode == ResizeMode::nearest || mode == ResizeMode::nearest_exact;
+  if (mode == ResizeMode::nearest) {
+    if (const auto steps = whole_steps(in, out)) return transposed(*steps, in);
   }
-  const int64_t in_plane = in[0] * in[1] * in[2], out_plane = out[0] * out[1] * out[2];
-  images.for_each(in_plane + out_plane, [&](int64_t image, int64_t c0, int64_t c1) {
-    const int64_t channels = images.channels, width = c1 - c0;
-    const T* g = grad_output.data<T>() + image * out_plane * channels + c0;
-    T* y = grad_input.data<T>() + image * in_plane * channels + c0;
-    for (int64_t i = 0; i < in_plane; ++i) std::fill_n(y + i * channels, width, T(0));
-    std::vector<T> row(static_cast<size_t>(in[2] * width));  // the gradient of one blended row
-    for (int64_t r = 0; r < out[0] * out[1]; ++r) {
-      const int64_t d = r / out[1], h = r % out[1];
-      std::fill(row.begin(), row.end(), T(0));
-      for (int64_t j = 0; j < taps[2].count; ++j) {
-        for (int64_t w = 0; w < out[2]; ++w) {
-          const auto at = static_cast<size_t>(j * out[2] + w);
-          const T weight = static_cast<T>(taps[2].weight[at]);
-          T* to = row.data() + taps[2].index[at] * width;
-          const T* from = g + (r * out[2] + w) * channels;
-          for (int64_t c = 0; c < width; ++c) to[c] += weight * from[c];
-        }
-      }
-      for (int64_t a = 0; a < taps[0].count; ++a) {
-        for (int64_t b = 0; b < taps[1].count; ++b) {
-          const auto at_depth = static_cast<size_t>(a * out[0] + d), at_height = static_cast<size_t>(b * out[1] + h);
-          const T weight = static_cast<T>(taps[0].weight[at_depth] * taps[1].weight[at_height]);
-          T* to = y + (taps[0].index[at_depth] * in[1] + taps[1].index[at_height]) * in[2] * channels;
-          for (int64_t w = 0; w < in[2]; ++w) {
-            for (int64_t c = 0; c < width; ++c)
-              to[w * channels + c] += weight * row[static_cast<size_t>(w * width + c)];
-          }
-        }
-      }
-    }
-  });
+  // Nearest neighbours are always found in float.
+  return transposed(grad_output.dtype() == DType::float64 && !nearest
+                        ? resize_taps<double>(mode, in, out, align_corners, scale)
+                        : resize_taps<float>(mode, in, out, align_corners, scale),
+                    in);
 }
 
 void run(const Tensor& grad_output, const Tensor& out, int rank, ResizeMode mode, bool align_corners,
@@ -88,13 +54,14 @@ void run(const Tensor& grad_output, const Tensor& out, int rank, ResizeMode mode
                   "\"{}\" not implemented for '{}'", name, dtype_legacy_name(t));
   if (out.numel() == 0) return;
   if (mode == ResizeMode::cubic && grad_output.sizes() == out.sizes()) return copy_tensor(out, grad_output);
-  const ImageBlocks images(out, rank);
-  const Tensor g = contiguous_tensor(grad_output, images.format(out));
-  if (t == DType::float64) return scatter<double>(g, out, images, rank, mode, align_corners, scales.begin());
-  if (t == DType::float32) return scatter<float>(g, out, images, rank, mode, align_corners, scales.begin());
-  const Tensor wide = empty_strided_tensor(out.sizes(), out.strides(), DType::float32);
-  scatter<float>(to_dtype(g, DType::float32), wide, images, rank, mode, align_corners, scales.begin());
-  copy_tensor(out, wide);
+  const MemoryFormat format = out.is_contiguous() ? MemoryFormat::contiguous
+                              : rank == 2         ? MemoryFormat::channels_last
+                                                  : MemoryFormat::channels_last_3d;
+  ResizeTaps taps[3] = {identity_taps(1), identity_taps(1), identity_taps(1)};
+  for (int i = 0; i < rank; ++i) {
+    taps[3 - rank + i] = backward_taps(grad_output, out, i, mode, align_corners, scales.begin()[i]);
+  }
+  blend_images(contiguous_tensor(grad_output, format), out, rank, taps);
 }
 
 }  // namespace
