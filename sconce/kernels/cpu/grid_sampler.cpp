@@ -290,6 +290,50 @@ void sample_backward(const Tensor& grad_output, const Tensor& input, const Tenso
   });
 }
 
+// The same for the usual case, 2-d and bilinear in float or double.
+template <class T>
+void bilinear_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, const GridSampling& how,
+                       const Tensor& grad_input, const Tensor& grad_grid) {
+  const Geometry g(input, grid);
+  const int64_t width = g.in[2];
+  const T *all_go = grad_output.data<T>(), *all_x = input.data<T>();
+  T* all_gx = grad_input.defined() ? grad_input.data<T>() : nullptr;
+  parallel_for(g.batch, 1, [&, all_go, all_x, all_gx](int64_t from, int64_t to) {
+    for (int64_t i = from * g.out_plane; i < to * g.out_plane; ++i) {
+      const int64_t n = i / g.out_plane;
+      Place<T> places[3];
+      read_places<T>(grid.data<T>() + i * 2, g, how, places);
+      const T x0 = std::floor(places[2].at), y0 = std::floor(places[1].at);
+      const T right = places[2].at - x0, left = 1 - right, bottom = places[1].at - y0, top = 1 - bottom;
+      const int64_t column = whole(x0), row = whole(y0);
+      const bool in_left = column >= 0 && column < width, in_right = column >= -1 && column < width - 1;
+      const bool in_top = row >= 0 && row < g.in[1], in_bottom = row >= -1 && row < g.in[1] - 1;
+      const bool inside[4] = {in_left && in_top, in_right && in_top, in_left && in_bottom, in_right && in_bottom};
+      const T weight[4] = {left * top, right * top, left * bottom, right * bottom};
+      const T by_x[4] = {-top, top, -bottom, bottom}, by_y[4] = {-left, -right, left, right};
+      const int64_t first = row * width + column, step[4] = {0, 1, width, width + 1};
+      const T* go = all_go + n * g.channels * g.out_plane + i % g.out_plane;
+      const bool all = inside[0] && inside[3];
+      T slope_x = 0, slope_y = 0;
+      for (int64_t c = 0; c < g.channels; ++c) {
+        const T v = go[c * g.out_plane];
+        const int64_t at = (n * g.channels + c) * g.in_plane + first;
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+          if (!all && !inside[k]) continue;
+          if (all_gx) all_gx[at + step[k]] += weight[k] * v;
+          const T pull = all_x[at + step[k]] * v;
+          slope_x += by_x[k] * pull;
+          slope_y += by_y[k] * pull;
+        }
+      }
+      if (!grad_grid.defined()) continue;
+      grad_grid.data<T>()[2 * i] = places[2].slope * slope_x;
+      grad_grid.data<T>()[2 * i + 1] = places[1].slope * slope_y;
+    }
+  });
+}
+
 template <class F>
 void for_dtype(DType t, const char* name, F&& f) {
   switch (t) {
@@ -374,6 +418,11 @@ void sample_grid_backward(const Tensor& grad_output, const Tensor& input, const 
             [&]<class T>() {
               if (grad_input.defined())
                 std::memset(grad_input.data(), 0, static_cast<size_t>(grad_input.numel()) * sizeof(T));
+              if constexpr (std::is_floating_point_v<T>) {
+                if (input.dim() == 4 && how.mode == GridSampling::Mode::bilinear) {
+                  return bilinear_backward<T>(go, x, places, how, grad_input, grad_grid);
+                }
+              }
               sample_backward<T>(go, x, places, how, grad_input, grad_grid);
             });
 }

@@ -57,6 +57,8 @@ struct PoolKernels {
     void (*mean_planes)(void* out, const void* in, int64_t planes, int64_t n);
   };
   Of of[3];  // float, double, int64_t
+  // Are n numbers all in [0, limit)?
+  bool (*all_inside)(const int64_t* numbers, int64_t n, int64_t limit);
 };
 
 namespace v2 {

@@ -7,6 +7,7 @@
 #include "sconce/kernels/cpu/accumulate.h"
 #include "sconce/kernels/cpu/image_blocks.h"
 #include "sconce/kernels/cpu/pool_geometry.h"
+#include "sconce/kernels/cpu/pool_kernels.h"
 #include "sconce/kernels/cpu/resize_blend.h"
 
 namespace sconce {
@@ -69,11 +70,30 @@ ResizeTaps shares(const PoolAxis& a, bool count_padding, std::optional<int64_t> 
   return taps_of(lists);
 }
 
+// One gradient for each plane: all elements get the same share.
+void spread_planes(const Tensor& grad_output, const Tensor& grad_input) {
+  const int64_t planes = grad_output.numel(), n = grad_input.numel() / planes;
+  const Tensor g = contiguous_tensor(grad_output);
+  const auto spread = [&]<class T>() {
+    parallel_for(planes, std::max<int64_t>(1, 16384 / n), [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        std::fill_n(grad_input.data<T>() + i * n, n, g.data<T>()[i] / static_cast<T>(n));
+      }
+    });
+  };
+  if (grad_input.dtype() == DType::float32) {
+    spread.template operator()<float>();
+  } else {
+    spread.template operator()<double>();
+  }
+}
+
 void average_backward(const Pool& p, const Tensor& grad_output, const Tensor& grad_input, bool count_padding,
                       std::optional<int64_t> divisor) {
   if (grad_input.numel() == 0) return;
   const ImageBlocks images(grad_input, p.rank);
   if (grad_output.dtype() == DType::float32 || grad_output.dtype() == DType::float64) {
+    if (p.out_plane() == 1 && p.axis[2].adaptive && !images.pixels) return spread_planes(grad_output, grad_input);
     // The whole divisor goes with the width.
     const std::optional<int64_t> none = divisor ? std::optional<int64_t>(1) : std::nullopt;
     const ResizeTaps taps[3] = {shares(p.axis[0], count_padding, none), shares(p.axis[1], count_padding, none),
@@ -132,9 +152,7 @@ void max_backward(int rank, const Tensor& grad_output, const Tensor& indices, co
   const Tensor places = contiguous_tensor(indices, images.format(grad_input));
   const auto* place = places.data<int64_t>();
   parallel_for(places.numel(), 65536, [&](int64_t from, int64_t to) {
-    bool outside = false;
-    for (int64_t i = from; i < to; ++i) outside |= static_cast<uint64_t>(place[i]) >= static_cast<uint64_t>(in_plane);
-    if (!outside) return;
+    if (pool_kernels().all_inside(place + from, to - from, in_plane)) return;
     const auto* found = std::find_if(place + from, place + to, [&](int64_t at) { return at < 0 || at >= in_plane; });
     fail("{}: found an invalid max index {} (planes have {} elements)", name, *found, in_plane);
   });

@@ -354,6 +354,18 @@ void mean_planes(void* out, const void* in, int64_t planes, int64_t n) {
   }
 }
 
+bool all_inside(const int64_t* numbers, int64_t n, int64_t limit) {
+  I64 bad{};  // the sign bit: a number is negative, or more than limit - 1
+  int64_t i = 0;
+  for (; i + lanes<I64> <= n; i += lanes<I64>) {
+    const I64 v = load<I64>(numbers + i);
+    bad |= v | (limit - 1 - v);
+  }
+  bool inside = !any(bad < 0);
+  for (; i < n; ++i) inside = inside && numbers[i] >= 0 && numbers[i] < limit;
+  return inside;
+}
+
 template <class T>
 constexpr PoolKernels::Of kernels_of() {
   return {&split<T>, &max_row<T>, &max_pixels<T>, &sum_rows<T>, &average_row<T>, &average_pixels<T>, &mean_planes<T>};
@@ -362,6 +374,6 @@ constexpr PoolKernels::Of kernels_of() {
 }  // namespace
 
 extern const PoolKernels pool_kernels;
-const PoolKernels pool_kernels = {{kernels_of<float>(), kernels_of<double>(), kernels_of<int64_t>()}};
+const PoolKernels pool_kernels = {{kernels_of<float>(), kernels_of<double>(), kernels_of<int64_t>()}, &all_inside};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE
