@@ -268,7 +268,12 @@ Four _embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& o
 
 Four _embedding_bag_forward_only(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool,
                                  const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
-  return bag_forward(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
+  Four results = bag_forward(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
+  if (mode == kSum) {  // which needs neither; PyTorch gives zeros for every offset
+    std::get<2>(results) = zeros_of(offsets.sizes(), indices.dtype(), weight.device());
+    std::get<3>(results) = zeros_of(offsets.sizes(), indices.dtype(), weight.device());
+  }
+  return results;
 }
 
 Tensor _embedding_bag_backward(const Tensor& grad, const Tensor& indices, const Tensor& offsets, const Tensor& offset2bag,
