@@ -42,8 +42,9 @@ void FftTable::set(int64_t i, double x) {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;          // complex numbers of a task
-constexpr int64_t kLargestAcross = 65536;  // complex numbers; beyond, passes over all of them leave the caches
+constexpr int64_t kGrain = 16384;            // complex numbers of a task
+constexpr int64_t kMostLaneBytes = 4 << 20;  // of working memory for transforms in lanes
+constexpr int64_t kLargestAcross = 65536;    // complex numbers; beyond, passes over all of them leave the caches
 
 int64_t largest_prime_factor(int64_t n) {
   int64_t largest = 1;
@@ -166,8 +167,7 @@ FftPasses FftPlan::make_passes(int64_t n, std::vector<FftPass>& list) {
 
 FftPlan::FftPlan(int64_t n, bool is_double) : n_(n), is_double_(is_double), kernels_(fft_kernels_for(is_double)) {
   const int64_t largest = largest_prime_factor(n);
-  smooth_ = largest <= kFftLargestRadix;
-  if (!smooth_) {
+  if (largest > kFftLargestRadix) {
     if (largest == n && is_smooth(n - 1) && n < (int64_t{1} << 30)) {
       plan_rader();
     } else {
@@ -175,7 +175,8 @@ FftPlan::FftPlan(int64_t n, bool is_double) : n_(n), is_double_(is_double), kern
     }
     return;
   }
-  passes_ = make_passes(n, all_passes_);
+  runs_in_lanes_ = n * kernels_.lanes * (is_double ? 16 : 8) <= kMostLaneBytes;
+  if (runs_in_lanes_) passes_ = make_passes(n, all_passes_);
   if (n % kernels_.lanes == 0 && n <= kLargestAcross) {
     plan_across();
   } else if (const int64_t first = best_split(n, kernels_.lanes); first > 1 && n > 2 * kernels_.lanes) {

@@ -37,8 +37,9 @@ class FftPlan {
 
   int64_t size() const { return n_; }
   bool is_double() const { return is_double_; }
-  // Whether transforms can run in lanes: n has no prime factor above kFftLargestRadix.
-  bool runs_in_lanes() const { return smooth_; }
+  // Whether transforms can run in lanes: n has no prime factor above kFftLargestRadix, and as many of them as there are
+  // lanes fit into the caches.
+  bool runs_in_lanes() const { return runs_in_lanes_; }
   // Whether one transform uses all lanes, so that grouping several gains little.
   bool row_fills_lanes() const { return method_ == Method::across; }
   // The passes for lanes; runs_in_lanes() only.
@@ -68,7 +69,7 @@ class FftPlan {
   const int64_t n_;
   const bool is_double_;
   const FftKernels& kernels_;
-  bool smooth_ = false;
+  bool runs_in_lanes_ = false;
   Method method_ = Method::lane;
   std::vector<FftPass> all_passes_, row_passes_, second_passes_;
   FftPasses passes_{}, row_{}, second_{};

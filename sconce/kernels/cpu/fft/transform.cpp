@@ -12,9 +12,8 @@ namespace sconce {
 namespace {
 
 constexpr int64_t kMostLanes = 16;
-constexpr int64_t kGrain = 16384;            // elements of a task
-constexpr int64_t kMostLaneBytes = 4 << 20;  // of working memory; larger transforms are done one by one
-constexpr int64_t kShortRow = 8;             // times lanes: below, several transforms in lanes beat one over all lanes
+constexpr int64_t kGrain = 16384;  // elements of a task
+constexpr int64_t kShortRow = 8;   // times lanes: below, several transforms in lanes beat one over all lanes
 
 // The lines of two tensors along dim, numbered so that neighbours of `in` follow each other.
 class Lines {
@@ -86,8 +85,7 @@ bool is_double(const Tensor& t) { return t.dtype() == DType::float64 || t.dtype(
 // One by one (with all lanes on each where the length allows), or as many at a time as there are lanes?
 bool in_lanes(const FftPlan& plan, const FftKernels& kernels, const Lines& lines, bool dense) {
   if (!plan.runs_in_lanes()) return false;
-  const int64_t item = plan.is_double() ? 16 : 8, n = plan.size();
-  if (n * kernels.lanes * item > kMostLaneBytes) return false;
+  const int64_t n = plan.size();
   if (plan.row_fills_lanes()) {
     const int64_t long_enough = std::max(kShortRow, kernels.lanes) * kernels.lanes;
     return !(dense && (n >= long_enough || lines.count < kernels.lanes / 2));
