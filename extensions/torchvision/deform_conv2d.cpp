@@ -116,16 +116,23 @@ template <class T>
 void fill_columns(const Shape& s, const T* image, const T* offset, const T* mask, T* columns) {
   const int64_t per_group = s.channels / s.offset_groups, places = s.places();
   parallel_for(s.offset_groups * s.taps(), 1, [&](int64_t from, int64_t to) {
+    std::vector<Moved<T>> moved;
     for (int64_t i = from; i < to; ++i) {
       const int64_t g = i / s.taps(), k = i % s.taps();
-      for (int64_t p = 0; p < places; ++p) {
-        const Moved<T> moved = moved_tap(s, offset, g, k, p);
-        const T factor = s.use_mask ? mask[i * places + p] : T(1);
+      // A few hundred places at a time, so that what was computed for all channels stays near.
+      for (int64_t start = 0; start < places; start += 256) {
+        const int64_t end = std::min(start + 256, places);
+        moved.clear();
+        for (int64_t p = start; p < end; ++p) moved.push_back(moved_tap(s, offset, g, k, p));
         for (int64_t c = g * per_group; c < (g + 1) * per_group; ++c) {
           const T* plane = image + c * s.height * s.width;
-          T sum = 0;
-          for (int q = 0; q < moved.count; ++q) sum += moved.weight[q] * plane[moved.at[q]];
-          columns[(c * s.taps() + k) * places + p] = factor * sum;
+          T* row = columns + (c * s.taps() + k) * places;
+          for (int64_t p = start; p < end; ++p) {
+            const Moved<T>& m = moved[static_cast<size_t>(p - start)];
+            T sum = 0;
+            for (int q = 0; q < m.count; ++q) sum += m.weight[q] * plane[m.at[q]];
+            row[p] = s.use_mask ? mask[i * places + p] * sum : sum;
+          }
         }
       }
     }

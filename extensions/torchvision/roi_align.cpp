@@ -45,6 +45,23 @@ struct Bins {
 template <class T>
 constexpr T kNoLeast = T(-1e30);
 
+// The samples of all bins of a region, bin after bin: computed once for all channels.
+template <class T>
+struct Samples {
+  std::vector<Neighbours<T>> list;
+  std::vector<size_t> first;  // of each bin, and the end
+
+  void fill(const Bins<T>& b, int64_t pooled_height, int64_t pooled_width, int64_t height, int64_t width) {
+    list.clear();
+    first.assign(1, 0);
+    for (int64_t bin = 0; bin < pooled_height * pooled_width; ++bin) {
+      b.for_each(bin / pooled_width, bin % pooled_width, height, width,
+                 [&](const Neighbours<T>& n) { list.push_back(n); });
+      first.push_back(list.size());
+    }
+  }
+};
+
 void check_backward(const Tensor& grad, const Tensor& rois, int64_t pooled_height, int64_t pooled_width,
                     int64_t grad_channels, const char* name) {
   check_rois(rois, name);
@@ -86,23 +103,25 @@ Tensor roi_align_cpu(const Tensor& input, const Tensor& rois, double spatial_sca
     if (out.numel() == 0) return;
     check_images<T>(r, input.size(0), "roi_align");
     parallel_for(rois.size(0), 1, [&](int64_t from, int64_t to) {
+      Samples<T> samples;
       for (int64_t k = from; k < to; ++k) {
         const Bins<T> b(r.data<T>() + k * 5, static_cast<T>(spatial_scale), aligned ? T(0.5) : T(0),
                         aligned ? kNoLeast<T> : T(1), pooled_height, pooled_width, sampling_ratio);
         const T* image = x.data<T>() + b.image * channels * height * width;
         T* y = out.data<T>() + k * channels * bins;
         const T count = static_cast<T>(std::max<int64_t>(b.samples_h * b.samples_w, 1));
-        std::fill_n(y, channels * bins, T(0));
-        for (int64_t bin = 0; bin < bins; ++bin) {
-          b.for_each(bin / pooled_width, bin % pooled_width, height, width, [&](const Neighbours<T>& n) {
-            for (int64_t c = 0; c < channels; ++c) {
-              const T* plane = image + c * height * width;
-              T sum = 0;
+        samples.fill(b, pooled_height, pooled_width, height, width);
+        for (int64_t c = 0; c < channels; ++c) {
+          const T* plane = image + c * height * width;
+          for (int64_t bin = 0; bin < bins; ++bin) {
+            T sum = 0;
+            for (size_t i = samples.first[static_cast<size_t>(bin)]; i < samples.first[static_cast<size_t>(bin) + 1];
+                 ++i) {
+              const Neighbours<T>& n = samples.list[i];
               for (int q = 0; q < 4; ++q) sum += n.weight[q] * plane[n.at[q]];
-              y[c * bins + bin] += sum;
             }
-          });
-          for (int64_t c = 0; c < channels; ++c) y[c * bins + bin] /= count;
+            y[c * bins + bin] = sum / count;
+          }
         }
       }
     });
@@ -130,18 +149,22 @@ Tensor roi_align_backward_cpu(const Tensor& grad, const Tensor& rois, double spa
     check_images<T>(r, batch_size, "_roi_align_backward");
     const int64_t bins = pooled_height * pooled_width;
     parallel_for(channels, 8, [&](int64_t from, int64_t to) {  // regions may overlap, channels do not
+      Samples<T> samples;
       for (int64_t k = 0; k < rois.size(0); ++k) {
         const Bins<T> b(r.data<T>() + k * 5, static_cast<T>(spatial_scale), aligned ? T(0.5) : T(0),
                         aligned ? kNoLeast<T> : T(1), pooled_height, pooled_width, sampling_ratio);
         const T count = static_cast<T>(std::max<int64_t>(b.samples_h * b.samples_w, 1));
-        for (int64_t bin = 0; bin < bins; ++bin) {
-          b.for_each(bin / pooled_width, bin % pooled_width, height, width, [&](const Neighbours<T>& n) {
-            for (int64_t c = from; c < to; ++c) {
-              const T share = g.data<T>()[(k * channels + c) * bins + bin] / count;
-              T* plane = out.data<T>() + (b.image * channels + c) * height * width;
+        samples.fill(b, pooled_height, pooled_width, height, width);
+        for (int64_t c = from; c < to; ++c) {
+          T* plane = out.data<T>() + (b.image * channels + c) * height * width;
+          for (int64_t bin = 0; bin < bins; ++bin) {
+            const T share = g.data<T>()[(k * channels + c) * bins + bin] / count;
+            for (size_t i = samples.first[static_cast<size_t>(bin)]; i < samples.first[static_cast<size_t>(bin) + 1];
+                 ++i) {
+              const Neighbours<T>& n = samples.list[i];
               for (int q = 0; q < 4; ++q) plane[n.at[q]] += n.weight[q] * share;
             }
-          });
+          }
         }
       }
     });
