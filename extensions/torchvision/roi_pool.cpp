@@ -42,6 +42,17 @@ struct Region {
   }
 };
 
+// The bins of region k, computed once for all channels.
+template <class T>
+std::vector<Box> boxes_of(const Region<T>& region, int64_t pooled_height, int64_t pooled_width, int64_t height,
+                          int64_t width) {
+  std::vector<Box> boxes;
+  for (int64_t bin = 0; bin < pooled_height * pooled_width; ++bin) {
+    boxes.push_back(region.bin(bin / pooled_width, bin % pooled_width, height, width));
+  }
+  return boxes;
+}
+
 Tensor finished(const Tensor& t, DType dtype) { return t.dtype() == dtype ? t : t.to(dtype); }
 
 void check_backward(const Tensor& grad, const Tensor& rois, const Tensor& places, int64_t pooled_height,
@@ -85,23 +96,26 @@ Two roi_pool_cpu(const Tensor& input, const Tensor& rois, double spatial_scale, 
     if (out.numel() == 0) return;
     check_images<T>(r, input.size(0), "roi_pool");
     parallel_for(rois.size(0), 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = from * channels * bins; i < to * channels * bins; ++i) {
-        const int64_t k = i / bins / channels, c = i / bins % channels, bin = i % bins;
+      for (int64_t k = from; k < to; ++k) {
         const Region<T> region(r.data<T>() + k * 5, static_cast<T>(spatial_scale), true, pooled_height, pooled_width);
-        const Box box = region.bin(bin / pooled_width, bin % pooled_width, height, width);
-        const T* plane = x.data<T>() + (region.image * channels + c) * height * width;
-        T best = box.empty() ? T(0) : static_cast<T>(-std::numeric_limits<float>::max());
-        int64_t place = -1;
-        for (int64_t h = box.top; h < box.bottom; ++h) {
-          for (int64_t w = box.left; w < box.right; ++w) {
-            if (plane[h * width + w] > best) {
-              best = plane[h * width + w];
-              place = h * width + w;
+        const std::vector<Box> boxes = boxes_of(region, pooled_height, pooled_width, height, width);
+        for (int64_t c = 0; c < channels * bins; ++c) {
+          const int64_t i = k * channels * bins + c;
+          const Box& box = boxes[static_cast<size_t>(c % bins)];
+          const T* plane = x.data<T>() + (region.image * channels + c / bins) * height * width;
+          T best = box.empty() ? T(0) : static_cast<T>(-std::numeric_limits<float>::max());
+          int64_t place = -1;
+          for (int64_t h = box.top; h < box.bottom; ++h) {
+            for (int64_t w = box.left; w < box.right; ++w) {
+              if (plane[h * width + w] > best) {
+                best = plane[h * width + w];
+                place = h * width + w;
+              }
             }
           }
+          out.data<T>()[i] = best;
+          places[i] = static_cast<int32_t>(place);
         }
-        out.data<T>()[i] = best;
-        places[i] = static_cast<int32_t>(place);
       }
     });
   });
@@ -159,18 +173,21 @@ Two ps_roi_pool_cpu(const Tensor& input, const Tensor& rois, double spatial_scal
     if (out.numel() == 0) return;
     check_images<T>(r, input.size(0), "ps_roi_pool");
     parallel_for(rois.size(0), 1, [&](int64_t from, int64_t to) {
-      for (int64_t i = from * channels * bins; i < to * channels * bins; ++i) {
-        const int64_t k = i / bins / channels, bin = i % bins, channel = i / bins % channels * bins + bin;
+      for (int64_t k = from; k < to; ++k) {
         const Region<T> region(r.data<T>() + k * 5, static_cast<T>(spatial_scale), false, pooled_height, pooled_width);
         // torchvision leaves out the last row and column of the image
-        const Box box = region.bin(bin / pooled_width, bin % pooled_width, height - 1, width - 1);
-        const T* plane = x.data<T>() + (region.image * input.size(1) + channel) * height * width;
-        T sum = 0;
-        for (int64_t h = box.top; h < box.bottom; ++h) {
-          for (int64_t w = box.left; w < box.right; ++w) sum += plane[h * width + w];
+        const std::vector<Box> boxes = boxes_of(region, pooled_height, pooled_width, height - 1, width - 1);
+        for (int64_t channel = 0; channel < channels * bins; ++channel) {
+          const int64_t i = k * channels * bins + channel;
+          const Box& box = boxes[static_cast<size_t>(channel % bins)];
+          const T* plane = x.data<T>() + (region.image * input.size(1) + channel) * height * width;
+          T sum = 0;
+          for (int64_t h = box.top; h < box.bottom; ++h) {
+            for (int64_t w = box.left; w < box.right; ++w) sum += plane[h * width + w];
+          }
+          out.data<T>()[i] = box.empty() ? T(0) : sum / static_cast<T>((box.bottom - box.top) * (box.right - box.left));
+          from_channel[i] = static_cast<int32_t>(channel);
         }
-        out.data<T>()[i] = box.empty() ? T(0) : sum / static_cast<T>((box.bottom - box.top) * (box.right - box.left));
-        from_channel[i] = static_cast<int32_t>(channel);
       }
     });
   });
