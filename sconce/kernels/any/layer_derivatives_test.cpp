@@ -2,6 +2,7 @@
 // backward operators are second derivatives.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -153,8 +154,59 @@ TEST(LayerDerivatives, Layers) {
   check({"aten::_weight_norm_interface", {numbers({4, 3}), numbers({4, 1}, 0.5, 1), 0}});
 }
 
+// Backward operators whose statistics are functions of the input: `arguments` makes them anew for each input.
+void check_second(const Tensor& x, const std::string& name,
+                  const std::function<std::vector<Value>(const Tensor&)>& arguments) {
+  SCOPED_TRACE(name);
+  const Op* op = find_op(name);
+  ASSERT_NE(op, nullptr);
+  const auto made = [&](const Tensor& in) {
+    manual_seed(21);
+    return arguments(in);
+  };
+  const std::vector<Value> args = made(x);
+  std::vector<Tensor> weights;
+  for (const Value& r : run(*op, args)) weights.push_back(numbers(r.to_tensor().sizes()));
+  const auto loss = [&](const std::vector<Value>& with) {
+    const std::vector<Value> results = run(*op, with);
+    double total = 0;
+    for (size_t i = 0; i < weights.size(); ++i)
+      total += item_of(sum(mul(results[i].to_tensor(), weights[i]))).to_double();
+    return total;
+  };
+  std::vector<std::string> kept{"grads"};
+  std::vector<Value> values{Value(TensorList(weights))};
+  size_t input = 0;
+  for (size_t i = 0; i < op->schema().arguments.size(); ++i) {
+    kept.push_back(op->schema().arguments[i].name);
+    values.push_back(args[i]);
+    if (kept.back() == "input") input = i;
+  }
+  const std::vector<std::string_view> names(kept.begin(), kept.end());
+  for (const Derivative& d : split_derivatives(op->info.derivatives)) {
+    SCOPED_TRACE(d.argument);
+    size_t at = 0;
+    while (op->schema().arguments[at].name != d.argument) ++at;
+    const Tensor argument = args[at].to_tensor();
+    const Tensor got =
+        contiguous(sum_to_size(Body(d.body, "sconce").run(names, values.data()).to_tensor(), argument.sizes()));
+    for (int64_t i = 0; i < argument.numel(); ++i) {
+      const auto moved = [&](double step) {
+        const Tensor other = clone(argument);
+        other.data<double>()[i] += step;
+        std::vector<Value> with = at == input ? made(other) : args;
+        with[at] = other;
+        return loss(with);
+      };
+      EXPECT_NEAR(got.data<double>()[i], (moved(1e-6) - moved(-1e-6)) / 2e-6, 5e-6) << "at " << i;
+    }
+  }
+}
+
 TEST(LayerDerivatives, Normalisation) {
   manual_seed(16);
+  const bool yes[] = {true, true, true};
+  const Value all{ListRef<bool>(yes, 3)}, both{ListRef<bool>(yes, 2)};
   const Tensor x = numbers({2, 4, 3}), w = numbers({4}), b = numbers({4}), mean = numbers({4}),
                var = numbers({4}, 0.5, 1);
   check({"aten::native_layer_norm", {x, IntList({4, 3}), numbers({4, 3}), numbers({4, 3}), 1e-5}});
@@ -162,6 +214,25 @@ TEST(LayerDerivatives, Normalisation) {
   check({"aten::native_batch_norm", {x, w, b, Value(), Value(), true, 0.1, 1e-5}});
   check({"aten::native_batch_norm", {x, w, b, mean, var, false, 0.1, 1e-5}});
   check({"aten::_fused_rms_norm", {x, IntList({3}), numbers({3}), 1e-5}});
+  check_second(x, "aten::native_layer_norm_backward", [&](const Tensor& in) {
+    const auto [y, mean_of, rstd] = native_layer_norm(in, {4, 3}, {}, {}, 1e-5);
+    return std::vector<Value>{numbers({2, 4, 3}), in, IntList({4, 3}), mean_of, rstd, numbers({4, 3}),
+                              numbers({4, 3}),    all};
+  });
+  check_second(x, "aten::native_group_norm_backward", [&](const Tensor& in) {
+    const auto [y, mean_of, rstd] = native_group_norm(in, {}, {}, 2, 4, 3, 2, 1e-5);
+    return std::vector<Value>{numbers({2, 4, 3}), in, mean_of, rstd, w, 2, 4, 3, 2, all};
+  });
+  for (const bool train : {true, false}) {
+    check_second(x, "aten::native_batch_norm_backward", [&](const Tensor& in) {
+      const auto [y, mean_of, invstd] = native_batch_norm(in, {}, {}, {}, {}, true, 0.1, 1e-5);
+      return std::vector<Value>{numbers({2, 4, 3}), in, w, mean, var, mean_of, invstd, train, 1e-5, all};
+    });
+  }
+  check_second(x, "aten::_fused_rms_norm_backward", [&](const Tensor& in) {
+    const auto [y, rstd] = _fused_rms_norm(in, {3}, {}, 1e-5);
+    return std::vector<Value>{numbers({2, 4, 3}), in, IntList({3}), rstd, numbers({3}), both};
+  });
   check({"aten::_softmax", {x, 1, false}});
   check({"aten::_log_softmax", {x, 1, false}});
   const Tensor out = softmax(x, 1);
