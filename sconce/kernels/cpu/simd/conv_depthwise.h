@@ -96,6 +96,41 @@ void depthwise_pixel(const DepthwiseArgs<T>& args, int64_t channel, int count, i
   finish_pixels<T, Stored, 1, Whole>(acc, args.output, pixel, channel, count);
 }
 
+// The same for several neighbouring pixels whose taps are all inside of the image.
+template <class T, class Stored, int Pixels>
+void depthwise_inside(const DepthwiseArgs<T>& args, int64_t channel, int64_t pixel) {
+  const int64_t step = args.stride * args.channels, tap_step = args.dilation * args.channels;
+  Vec<T> acc[Pixels];
+  start_pixels<T, Stored, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
+  for (int64_t row = 0; row < args.kernel_rows; row++) {
+    const Stored* input = reinterpret_cast<const Stored*>(args.input_rows[row]) +
+                          (pixel * args.stride - args.padding) * args.channels + channel;
+    const T* weight = args.weight_rows[row] + channel;
+    for (int64_t j = 0; j < args.kernel_width; j++, input += tap_step, weight += args.channels) {
+      Vec<T> tap = load(weight);
+      pin(tap);
+      GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = multiply_add(load_wide(input + i * step), tap, acc[i]);
+    }
+  }
+  finish_pixels<T, Stored, Pixels, true>(acc, args.output, pixel, channel, lanes<T>);
+}
+
+// One vector of channels of an output row, for any kernel width, stride and dilation.
+template <class T, class Stored>
+void depthwise_any(const DepthwiseArgs<T>& args, int64_t channel) {
+  constexpr int pixels = 7;
+  const int64_t reach = (pixels - 1) * args.stride + (args.kernel_width - 1) * args.dilation;
+  for (int64_t pixel = 0; pixel < args.output_width;) {
+    const int64_t x0 = pixel * args.stride - args.padding;
+    if (x0 >= 0 && x0 + reach < args.input_width && pixel + pixels <= args.output_width) {
+      depthwise_inside<T, Stored, pixels>(args, channel, pixel);
+      pixel += pixels;
+    } else {
+      depthwise_pixel<T, Stored, true>(args, channel, lanes<T>, pixel++);
+    }
+  }
+}
+
 template <class T, class Stored, int Width, int Stride>
 void depthwise_pixels(const DepthwiseArgs<T>& args, int64_t channel) {
   auto run = [&]<int Pixels>(int64_t pixel) {
@@ -121,8 +156,7 @@ void depthwise_row(const DepthwiseArgs<T>& args) {
     if (unit && args.kernel_width == 3 && args.stride == 2) return depthwise_pixels<T, Stored, 3, 2>(args, channel);
     if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, Stored, 5, 1>(args, channel);
     if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, Stored, 5, 2>(args, channel);
-    for (int64_t pixel = 0; pixel < args.output_width; pixel++)
-      depthwise_pixel<T, Stored, true>(args, channel, lanes<T>, pixel);
+    depthwise_any<T, Stored>(args, channel);
   };
   int64_t channel = 0;
   for (; channel + lanes<T> <= args.channels; channel += lanes<T>) whole(channel);
