@@ -53,12 +53,15 @@ TEST(Attention, ThreadsDoNotChangeResults) {
   EXPECT_TRUE(equal(one, three));
 }
 
-TEST(Attention, NotANumberStays) {
-  const Tensor q = randn({1, 1, 4, 8}), k = randn({1, 1, 6, 8});
-  q.data<float>()[0] = NAN;
-  const Tensor out = scaled_dot_product_attention(q, k, k);
-  EXPECT_TRUE(std::isnan(out.data<float>()[0]));
-  EXPECT_FALSE(std::isnan(out.data<float>()[8]));
+TEST(Attention, NotANumber) {
+  const Tensor q = randn({1, 1, 4, 8}), k = randn({1, 1, 6, 8}), v = randn({1, 1, 6, 8});
+  k.data<float>()[0] = NAN;
+  const Tensor spread = scaled_dot_product_attention(q, k, v);
+  for (int64_t i = 0; i < 32; ++i) EXPECT_TRUE(std::isnan(spread.data<float>()[i]));
+  q.data<float>()[0] = NAN;  // a query without any score: zeros, as in PyTorch
+  const Tensor none = scaled_dot_product_attention(q, v, v);
+  EXPECT_EQ(none.data<float>()[0], 0);
+  EXPECT_FALSE(std::isnan(none.data<float>()[8]));
 }
 
 TEST(Attention, Mistakes) {

@@ -58,7 +58,11 @@ void rows(void* scores, int64_t count, int64_t n, int64_t pitch, double scale, b
     }
     const T before = largest[r], here = fold<LargerLanes>(top);
     const T now = here > before ? here : before;
-    const V level = splat<V>(now == lowest ? T(0) : now);
+    if (now == lowest) {  // nothing takes part, or there is no number among the scores: as in PyTorch, no weight
+      for (i = 0; i < n; ++i) s[i] = 0;
+      continue;
+    }
+    const V level = splat<V>(now);
     V total[vectors];
 #pragma GCC unroll 4
     for (int j = 0; j < vectors; ++j) total[j] = V{};
