@@ -42,8 +42,8 @@ Tensor ctc_loss_IntList(const Tensor& log_probs, const Tensor& targets, IntList 
   Tensor loss = raw;
   if (zero_infinity) loss = where(eq(loss, std::numeric_limits<double>::infinity()), zeros_like(loss), loss);
   if (reduction == 1) {
-    const Tensor count = empty_tensor({static_cast<int64_t>(target_lengths.size())}, DType::int64);
-    for (size_t i = 0; i < target_lengths.size(); ++i)
+    const Tensor count = empty_tensor({static_cast<int64_t>(target_lengths.size())}, DType::int64, loss.device());
+    for (size_t i = 0; i < target_lengths.size() && !count.is_meta(); ++i)
       count.data<int64_t>()[i] = std::max<int64_t>(target_lengths[i], 1);
     return mean(div(loss, to_dtype(count, loss.dtype())));
   }
