@@ -137,6 +137,15 @@ TEST(LayerDerivatives, Sequences) {
   check({"aten::_pack_padded_sequence", {numbers({2, 3, 4}), lengths, true}});
 }
 
+TEST(LayerDerivatives, Embedding) {
+  manual_seed(17);
+  const Tensor indices = integers({0, 2, 2, 1}, {2, 2});
+  check({"aten::embedding", {numbers({3, 4}), indices, -1, false, false}});
+  check({"aten::embedding_dense_backward", {numbers({2, 2, 4}), indices, 3, 1, false}});
+  check({"aten::_embedding_bag",
+         {numbers({3, 4}), reshape(indices, {4}), integers({0, 3}, {2}), false, 0, false, numbers({4}), false, -1}});
+}
+
 TEST(LayerDerivatives, Attention) {
   manual_seed(14);
   const Tensor q = numbers({1, 2, 3, 4}), k = numbers({1, 2, 5, 4}), v = numbers({1, 2, 5, 4});

@@ -2,7 +2,6 @@
 #include "sconce/kernels/cpu/resize_blend.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -100,8 +99,7 @@ struct Shape {
 
 }  // namespace
 
-void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const ResizeTaps* taps, bool columns_first,
-                  const ByteShifts* shifts) {
+void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const ResizeTaps* taps, bool columns_first) {
   const Shape m(x_tensor, result, rank);
   const DType dtype = result.dtype();
   const DType compute = dtype == DType::float64 ? DType::float64 : DType::float32;
@@ -118,86 +116,81 @@ void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const 
   const bool padded = readable != in_row && !by_pixels;
   const auto widen = tile_kernels().convert[static_cast<int>(dtype)][static_cast<int>(compute)];
   const auto narrow = tile_kernels().convert[static_cast<int>(compute)][static_cast<int>(dtype)];
-  const auto round_bytes = [&](void* row, int shift) {
-    const float half = shift > 0 ? std::ldexp(0.5f, shift) : 0;
-    table.round_bytes(static_cast<float*>(row), out_row, half, std::ldexp(1.0f, -shift));
-  };
   const char* x = x_tensor.data<char>();
   char* y = result.data<char>();
   const int64_t depth_taps = taps[0].count, height_taps = taps[1].count, row_taps = depth_taps * height_taps;
-  const int64_t all_rows = m.images * m.out[0] * m.out[1];
-  parallel_for(all_rows, resize_grain(out_row * (row_taps + taps[2].count)), [&](int64_t from, int64_t to) {
-    Scratch scratch;
-    // Rows that were widened, or resized along.
-    const bool cached = columns_first || !same;
-    RowCache cache(scratch, cached ? wide * ((columns_first ? out_row : readable) + kResizeSlack) : 0, depth_taps,
-                   height_taps);
-    char* plain = scratch.take<char>(wide * (readable + kResizeSlack));
-    char* blended = scratch.take<char>(wide * (readable + kResizeSlack));
-    char* narrowed = scratch.take<char>(wide * (out_row + kResizeSlack));
-    const void** rows = scratch.take<const void*>(row_taps);
-    auto* weights = scratch.take<double>(row_taps);
-    const auto along = [&](void* target, const void* row) {
-      if (by_pixels) {
-        k.blend_pixels(target, row, columns.columns, m.channels);
-      } else {
-        k.blend_columns(target, row, columns.columns);
-      }
-      for (const int32_t i : taps[2].none) {
-        std::memset(static_cast<char*>(target) + i * m.channels * wide, 0, static_cast<size_t>(m.channels * wide));
-      }
-    };
-    for (int64_t r = from; r < to; ++r) {
-      const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
-      int64_t count = 0;
-      for (int64_t a = 0; a < depth_taps; ++a) {
-        for (int64_t b = 0; b < height_taps; ++b) {
-          const auto at_depth = static_cast<size_t>(a * m.out[0] + d),
-                     at_height = static_cast<size_t>(b * m.out[1] + h);
-          const int64_t i = taps[0].index[at_depth], j = taps[1].index[at_height];
-          const int64_t tag = (image * m.in[0] + i) * m.in[1] + j;
-          const void* row = x + tag * in_row * item;
-          if (cached) {
-            row = cache.get(tag, i, j, [&](char* memory) {
-              if (!columns_first) return widen(memory, row, in_row);
-              const void* source = row;
-              if (!same) {
-                widen(plain, row, in_row);
-                source = plain;
-              } else if (padded) {
-                std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
-                source = plain;
-              }
-              along(memory, source);
-              if (shifts) round_bytes(memory, shifts->width);
-            });
-          }
-          rows[count] = row;
-          weights[count++] = taps[0].weight[at_depth] * taps[1].weight[at_height];
-        }
-      }
-      char* target = same ? y + r * out_row * item : narrowed;
-      if (std::all_of(weights, weights + count, [](double w) { return w == 0; })) {  // nothing comes here
-        std::memset(y + r * out_row * item, 0, static_cast<size_t>(out_row * item));
-        continue;
-      }
-      if (columns_first) {
-        k.blend_rows(target, rows, weights, count, out_row);
-        if (shifts) round_bytes(target, shifts->height);
-      } else {
-        const void* row = rows[0];
-        if (count > 1 || weights[0] != 1) {
-          k.blend_rows(blended, rows, weights, count, in_row);
-          row = blended;
-        } else if (padded && same) {
-          std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
-          row = plain;
-        }
-        along(target, row);
-      }
-      if (!same) narrow(y + r * out_row * item, narrowed, out_row);
-    }
-  });
+  parallel_for(m.images * m.out[0] * m.out[1], resize_grain(out_row * (row_taps + taps[2].count)),
+               [&](int64_t from, int64_t to) {
+                 Scratch scratch;
+                 // Rows that were widened, or resized along.
+                 const bool cached = columns_first || !same;
+                 RowCache cache(scratch, cached ? wide * ((columns_first ? out_row : readable) + kResizeSlack) : 0,
+                                depth_taps, height_taps);
+                 char* plain = scratch.take<char>(wide * (readable + kResizeSlack));
+                 char* blended = scratch.take<char>(wide * (readable + kResizeSlack));
+                 char* narrowed = scratch.take<char>(wide * (out_row + kResizeSlack));
+                 const void** rows = scratch.take<const void*>(row_taps);
+                 auto* weights = scratch.take<double>(row_taps);
+                 const auto along = [&](void* target, const void* row) {
+                   if (by_pixels) {
+                     k.blend_pixels(target, row, columns.columns, m.channels);
+                   } else {
+                     k.blend_columns(target, row, columns.columns);
+                   }
+                   for (const int32_t i : taps[2].none) {
+                     std::memset(static_cast<char*>(target) + i * m.channels * wide, 0,
+                                 static_cast<size_t>(m.channels * wide));
+                   }
+                 };
+                 for (int64_t r = from; r < to; ++r) {
+                   const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
+                   int64_t count = 0;
+                   for (int64_t a = 0; a < depth_taps; ++a) {
+                     for (int64_t b = 0; b < height_taps; ++b) {
+                       const auto at_depth = static_cast<size_t>(a * m.out[0] + d),
+                                  at_height = static_cast<size_t>(b * m.out[1] + h);
+                       const int64_t i = taps[0].index[at_depth], j = taps[1].index[at_height];
+                       const int64_t tag = (image * m.in[0] + i) * m.in[1] + j;
+                       const void* row = x + tag * in_row * item;
+                       if (cached) {
+                         row = cache.get(tag, i, j, [&](char* memory) {
+                           if (!columns_first) return widen(memory, row, in_row);
+                           const void* source = row;
+                           if (!same) {
+                             widen(plain, row, in_row);
+                             source = plain;
+                           } else if (padded) {
+                             std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
+                             source = plain;
+                           }
+                           along(memory, source);
+                         });
+                       }
+                       rows[count] = row;
+                       weights[count++] = taps[0].weight[at_depth] * taps[1].weight[at_height];
+                     }
+                   }
+                   char* target = same ? y + r * out_row * item : narrowed;
+                   if (std::all_of(weights, weights + count, [](double w) { return w == 0; })) {  // nothing comes here
+                     std::memset(y + r * out_row * item, 0, static_cast<size_t>(out_row * item));
+                     continue;
+                   }
+                   if (columns_first) {
+                     k.blend_rows(target, rows, weights, count, out_row);
+                   } else {
+                     const void* row = rows[0];
+                     if (count > 1 || weights[0] != 1) {
+                       k.blend_rows(blended, rows, weights, count, in_row);
+                       row = blended;
+                     } else if (padded && same) {
+                       std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
+                       row = plain;
+                     }
+                     along(target, row);
+                   }
+                   if (!same) narrow(y + r * out_row * item, narrowed, out_row);
+                 }
+               });
 }
 
 }  // namespace sconce

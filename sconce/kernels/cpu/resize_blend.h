@@ -26,14 +26,7 @@ struct ResizeColumnArrays {
 // result = x resized, in float or double. Both have one layout, contiguous or else channels_last, and `rank` spatial
 // dimensions after two others; taps[3 - rank ...] are theirs. Rows are blended first where the image shrinks; where it
 // grows, or with `columns_first`, columns are, because the rows made so serve several output rows.
-//
-// Images of bytes have weights that are integers, multiples of 2^-shift, and are rounded after each dimension; columns
-// must be first then.
-struct ByteShifts {
-  int height, width;
-};
-void blend_images(const Tensor& x, const Tensor& result, int rank, const ResizeTaps* taps, bool columns_first = false,
-                  const ByteShifts* shifts = nullptr);
+void blend_images(const Tensor& x, const Tensor& result, int rank, const ResizeTaps* taps, bool columns_first = false);
 
 // Output rows that a thread should at least have.
 int64_t resize_grain(int64_t cost_per_row);

@@ -30,8 +30,6 @@ struct ResizeKernels {
     void (*blend_pixels)(void* out, const void* row, const ResizeColumns& columns, int64_t channels);
   };
   Of of[2];  // float, double
-  // row[i] = floor((row[i] + half) * factor), at least 0 and at most 255
-  void (*round_bytes)(float* row, int64_t n, float half, float factor);
   // out[i] = row[index[i]] for elements of 1, 2, 4 and 8 bytes; `columns` has one tap.
   void (*pick[4])(void* out, const void* row, const ResizeColumns& columns);
 };

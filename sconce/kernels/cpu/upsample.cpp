@@ -2,7 +2,6 @@
 #include "sconce/kernels/cpu/upsample.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -99,43 +98,44 @@ void pick_nearest(const Images& m, const Tensor& result) {
 }
 
 // Images of bytes: PyTorch rounds the weights of a dimension to multiples of a power of two that fit 16 bits, and the
-// result of each dimension to a byte, width first. Makes the weights integers, of which 2^shift is 1; returns shift.
-int round_weights(ResizeTaps& taps) {
-  for (int64_t i = 0; i < taps.out; ++i) {  // taps that the border moved to one element weigh as one
-    for (int64_t j = 1; j < taps.count; ++j) {
-      const auto before = static_cast<size_t>((j - 1) * taps.out + i), at = static_cast<size_t>(j * taps.out + i);
-      if (taps.index[at] != taps.index[before]) continue;
-      taps.weight[at] += taps.weight[before];
-      taps.weight[before] = 0;
+// result of each dimension to a byte, width first.
+struct ByteTaps {
+  int64_t count;
+  int shift = 0;
+  std::vector<int32_t> index, weight;  // per output element
+
+  explicit ByteTaps(const ResizeTaps& taps) : count(taps.count) {
+    std::vector<double> exact;
+    for (int64_t i = 0; i < taps.out; ++i) {
+      for (int64_t j = 0; j < count; ++j) {
+        const auto at = static_cast<size_t>(j * taps.out + i);
+        index.push_back(taps.index[at]);
+        exact.push_back(taps.weight[at]);
+        // Taps that the border moved to one element weigh as one.
+        if (j > 0 && taps.index[at] == index[index.size() - 2]) {
+          exact.back() += exact[exact.size() - 2];
+          exact[exact.size() - 2] = 0;
+        }
+      }
+    }
+    const double largest = exact.empty() ? 0 : *std::max_element(exact.begin(), exact.end());
+    while (shift < 22 && 0.5 + largest * static_cast<double>(int64_t{1} << (shift + 1)) < 32768) ++shift;
+    for (const double w : exact) {
+      weight.push_back(static_cast<int32_t>(w * static_cast<double>(int64_t{1} << shift) + (w < 0 ? -0.5 : 0.5)));
     }
   }
-  const double largest = *std::max_element(taps.weight.begin(), taps.weight.end());
-  int shift = 0;
-  while (shift < 22 && 0.5 + largest * static_cast<double>(int64_t{1} << (shift + 1)) < 32768) ++shift;
-  for (double& w : taps.weight) w = std::trunc(std::ldexp(w, shift) + (w < 0 ? -0.5 : 0.5));
-  return shift;
-}
-
-// The weighted sum of elements that stand `step` apart.
-uint8_t blend_byte(const ResizeTaps& taps, int shift, const uint8_t* in, int64_t step, int64_t i) {
-  int64_t sum = shift > 0 ? int64_t{1} << (shift - 1) : 0;
-  for (int64_t j = 0; j < taps.count; ++j) {
-    const auto at = static_cast<size_t>(j * taps.out + i);
-    sum += static_cast<int64_t>(taps.weight[at]) * in[taps.index[at] * step];
+  // The weighted sum of elements that stand `step` apart.
+  uint8_t blend(const uint8_t* in, int64_t step, int64_t i) const {
+    int64_t sum = shift > 0 ? int64_t{1} << (shift - 1) : 0;
+    for (int64_t j = i * count; j < (i + 1) * count; ++j) {
+      sum += int64_t{weight[static_cast<size_t>(j)]} * in[index[static_cast<size_t>(j)] * step];
+    }
+    return static_cast<uint8_t>(std::clamp<int64_t>(sum >> shift, 0, 255));
   }
-  return static_cast<uint8_t>(std::clamp<int64_t>(sum >> shift, 0, 255));
-}
+};
 
-void blend_bytes(Images& m, const Tensor& result) {
-  const ByteShifts shifts{round_weights(m.taps[1]), round_weights(m.taps[2])};
-  // Float holds the sums exactly up to 2^24: 255 times weights that add up to 2^shift, and to less than twice as much
-  // where some are negative.
-  const auto fits = [](const ResizeTaps& taps, int shift) {
-    return shift <= (*std::min_element(taps.weight.begin(), taps.weight.end()) < 0 ? 15 : 16);
-  };
-  if (fits(m.taps[1], shifts.height) && fits(m.taps[2], shifts.width)) {
-    return blend_images(m.x, result, 2, m.taps, true, &shifts);
-  }
+void blend_bytes(const Images& m, const Tensor& result) {
+  const ByteTaps height(m.taps[1]), width(m.taps[2]);
   const int64_t in_row = m.in_row(), out_row = m.out_row(), c = m.channels;
   parallel_for(m.images, 1, [&](int64_t from, int64_t to) {
     std::vector<uint8_t> middle(static_cast<size_t>(m.in[1] * out_row));
@@ -144,14 +144,11 @@ void blend_bytes(Images& m, const Tensor& result) {
       uint8_t* y = result.data<uint8_t>() + image * m.out[1] * out_row;
       for (int64_t h = 0; h < m.in[1]; ++h) {
         for (int64_t i = 0; i < out_row; ++i) {
-          middle[static_cast<size_t>(h * out_row + i)] =
-              blend_byte(m.taps[2], shifts.width, x + h * in_row + i % c, c, i / c);
+          middle[static_cast<size_t>(h * out_row + i)] = width.blend(x + h * in_row + i % c, c, i / c);
         }
       }
       for (int64_t h = 0; h < m.out[1]; ++h) {
-        for (int64_t i = 0; i < out_row; ++i) {
-          y[h * out_row + i] = blend_byte(m.taps[1], shifts.height, middle.data() + i, out_row, h);
-        }
+        for (int64_t i = 0; i < out_row; ++i) y[h * out_row + i] = height.blend(middle.data() + i, out_row, h);
       }
     }
   });
@@ -171,7 +168,7 @@ void run(const Tensor& self, const Tensor& out, int rank, ResizeMode mode, bool 
                                               : "compute_indices_weights_linear",
                   dtype_legacy_name(t));
   if (out.numel() == 0) return;
-  Images m(self, out, rank, mode, align_corners, scales.begin());
+  const Images m(self, out, rank, mode, align_corners, scales.begin());
   if (nearest) return pick_nearest(m, out);
   if (bytes) return blend_bytes(m, out);
   blend_images(m.x, out, rank, m.taps, antialias);

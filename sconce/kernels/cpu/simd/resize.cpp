@@ -139,17 +139,6 @@ void blend_pixels(void* out, const void* row, const ResizeColumns& c, int64_t ch
   }
 }
 
-void round_bytes(float* row, int64_t n, float half, float factor) {
-  const auto rounded = [&](F32 v) __attribute__((always_inline)) {
-    v = floor((v + half) * factor);
-    v = v > 0.0f ? v : F32{};
-    return v < 255.0f ? v : splat<F32>(255.0f);
-  };
-  int64_t i = 0;
-  for (; i + lanes<F32> <= n; i += lanes<F32>) store(row + i, rounded(load<F32>(row + i)));
-  for (; i < n; ++i) row[i] = rounded(splat<F32>(row[i]))[0];
-}
-
 template <class T>
 void pick(void* out, const void* row, const ResizeColumns& c) {
   const T* x = static_cast<const T*>(row);
@@ -183,7 +172,6 @@ constexpr ResizeKernels::Of kernels_of() {
 extern const ResizeKernels resize_kernels;
 const ResizeKernels resize_kernels = {lanes<F32>,
                                       {kernels_of<float>(), kernels_of<double>()},
-                                      &round_bytes,
                                       {&pick<uint8_t>, &pick<uint16_t>, &pick_words, &pick<uint64_t>}};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE
