@@ -68,9 +68,12 @@ std::tuple<Tensor, Tensor> _pack_padded_sequence(const Tensor& input, const Tens
 Tensor _pack_padded_sequence_backward(const Tensor& grad, IntList input_size, const Tensor& batch_sizes,
                                       bool batch_first) {
   SCONCE_CHECK(input_size.size() >= 2, "Expected input of at least 2 dimensions, got {}", input_size);
-  if (grad.is_meta()) return empty_tensor(input_size, grad.dtype(), grad.device());
   Dims by_step(input_size);
   if (batch_first) std::swap(by_step[0], by_step[1]);
+  if (grad.is_meta()) {
+    const Tensor shape = empty_tensor(by_step, grad.dtype(), grad.device());
+    return batch_first ? transpose(shape, 0, 1) : shape;
+  }
   const Tensor empty = zeros(with_rows(by_step[0] * by_step[1], by_step, 2), grad.dtype(), std::nullopt, grad.device());
   const Tensor filled =
       reshape(index_copy(empty, 0, places(numbers(batch_sizes, "batch_sizes"), by_step[1]), grad), by_step);
