@@ -290,46 +290,80 @@ void sample_backward(const Tensor& grad_output, const Tensor& input, const Tenso
   });
 }
 
-// The same for the usual case, 2-d and bilinear in float or double.
+// The same for the usual case, 2-d and bilinear in float or double. Places are worked out for a block of outputs, then
+// used channel by channel: planes are often a power of two apart, and accesses that far apart wait for each other.
+template <class T>
+struct BilinearBlock {
+  static constexpr int64_t size = 64;
+  struct Output {
+    int64_t first;                  // pixel above left
+    bool left, right, top, bottom;  // inside
+    T x, y;                         // distance from that pixel
+    T slope_x, slope_y, sum_x, sum_y;
+  };
+  Output outputs[size];
+
+  void fill(const T* places, int64_t count, const Geometry& g, const GridSampling& how) {
+    for (int64_t i = 0; i < count; ++i) {
+      Place<T> p[3];
+      read_places<T>(places + i * 2, g, how, p);
+      const T x0 = std::floor(p[2].at), y0 = std::floor(p[1].at);
+      const int64_t column = whole(x0), row = whole(y0);
+      outputs[i] = {row * g.in[2] + column,
+                    column >= 0 && column < g.in[2],
+                    column >= -1 && column < g.in[2] - 1,
+                    row >= 0 && row < g.in[1],
+                    row >= -1 && row < g.in[1] - 1,
+                    p[2].at - x0,
+                    p[1].at - y0,
+                    p[2].slope,
+                    p[1].slope,
+                    0,
+                    0};
+    }
+  }
+  // One channel; `gradient` may be null.
+  void add(const T* go, int64_t count, const T* plane, T* gradient, int64_t width) {
+    for (int64_t i = 0; i < count; ++i) {
+      Output& o = outputs[i];
+      const T v = go[i], left = 1 - o.x, top = 1 - o.y;
+      T nw = 0, ne = 0, sw = 0, se = 0;
+      const auto visit = [&](bool inside, int64_t offset, T weight, T& pixel) {
+        if (!inside) return;
+        pixel = plane[o.first + offset];
+        if (gradient) gradient[o.first + offset] += weight * v;
+      };
+      visit(o.left && o.top, 0, left * top, nw);
+      visit(o.right && o.top, 1, o.x * top, ne);
+      visit(o.left && o.bottom, width, left * o.y, sw);
+      visit(o.right && o.bottom, width + 1, o.x * o.y, se);
+      o.sum_x += v * (top * (ne - nw) + o.y * (se - sw));
+      o.sum_y += v * (left * (sw - nw) + o.x * (se - ne));
+    }
+  }
+};
+
 template <class T>
 void bilinear_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, const GridSampling& how,
                        const Tensor& grad_input, const Tensor& grad_grid) {
   const Geometry g(input, grid);
-  const int64_t width = g.in[2];
-  const T *all_go = grad_output.data<T>(), *all_x = input.data<T>();
-  T* all_gx = grad_input.defined() ? grad_input.data<T>() : nullptr;
-  parallel_for(g.batch, 1, [&, all_go, all_x, all_gx](int64_t from, int64_t to) {
-    for (int64_t i = from * g.out_plane; i < to * g.out_plane; ++i) {
-      const int64_t n = i / g.out_plane;
-      Place<T> places[3];
-      read_places<T>(grid.data<T>() + i * 2, g, how, places);
-      const T x0 = std::floor(places[2].at), y0 = std::floor(places[1].at);
-      const T right = places[2].at - x0, left = 1 - right, bottom = places[1].at - y0, top = 1 - bottom;
-      const int64_t column = whole(x0), row = whole(y0);
-      const bool in_left = column >= 0 && column < width, in_right = column >= -1 && column < width - 1;
-      const bool in_top = row >= 0 && row < g.in[1], in_bottom = row >= -1 && row < g.in[1] - 1;
-      const bool inside[4] = {in_left && in_top, in_right && in_top, in_left && in_bottom, in_right && in_bottom};
-      const T weight[4] = {left * top, right * top, left * bottom, right * bottom};
-      const T by_x[4] = {-top, top, -bottom, bottom}, by_y[4] = {-left, -right, left, right};
-      const int64_t first = row * width + column, step[4] = {0, 1, width, width + 1};
-      const T* go = all_go + n * g.channels * g.out_plane + i % g.out_plane;
-      const bool all = inside[0] && inside[3];
-      T slope_x = 0, slope_y = 0;
-      for (int64_t c = 0; c < g.channels; ++c) {
-        const T v = go[c * g.out_plane];
-        const int64_t at = (n * g.channels + c) * g.in_plane + first;
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-          if (!all && !inside[k]) continue;
-          if (all_gx) all_gx[at + step[k]] += weight[k] * v;
-          const T pull = all_x[at + step[k]] * v;
-          slope_x += by_x[k] * pull;
-          slope_y += by_y[k] * pull;
+  parallel_for(g.batch, 1, [&](int64_t from, int64_t to) {
+    BilinearBlock<T> block;
+    for (int64_t n = from; n < to; ++n) {
+      for (int64_t i = 0; i < g.out_plane; i += block.size) {
+        const int64_t count = std::min(block.size, g.out_plane - i);
+        block.fill(grid.data<T>() + (n * g.out_plane + i) * 2, count, g, how);
+        for (int64_t c = n * g.channels; c < (n + 1) * g.channels; ++c) {
+          block.add(grad_output.data<T>() + c * g.out_plane + i, count, input.data<T>() + c * g.in_plane,
+                    grad_input.defined() ? grad_input.data<T>() + c * g.in_plane : nullptr, g.in[2]);
+        }
+        if (!grad_grid.defined()) continue;
+        T* to_grid = grad_grid.data<T>() + (n * g.out_plane + i) * 2;
+        for (int64_t k = 0; k < count; ++k) {
+          to_grid[2 * k] = block.outputs[k].slope_x * block.outputs[k].sum_x;
+          to_grid[2 * k + 1] = block.outputs[k].slope_y * block.outputs[k].sum_y;
         }
       }
-      if (!grad_grid.defined()) continue;
-      grad_grid.data<T>()[2 * i] = places[2].slope * slope_x;
-      grad_grid.data<T>()[2 * i + 1] = places[1].slope * slope_y;
     }
   });
 }
