@@ -388,8 +388,39 @@ TEST(Gemm, IntegersWrapAndComplexNumbersMultiply) {
   }
 }
 
+// Small integers, so that sums are exact whatever their order.
+TEST(Gemm, BiasOfRowsOnEveryPath) {
+  for (int level = 2; level <= cpu_level(); level++) {
+    for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                           {3, 70, 300},
+                           {40, 3, 40},
+                           {20, 50, 9},
+                           {70, 300, 700},
+                           {16, 16, 16},
+                           {5, 33, 64}}) {
+      for (bool by_columns : {false, true}) {
+        std::vector<float> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(k * n)), bias(static_cast<size_t>(m));
+        for (size_t i = 0; i < a.size(); i++) a[i] = static_cast<float>(i % 5) - 2;
+        for (size_t i = 0; i < b.size(); i++) b[i] = static_cast<float>(i % 7) - 3;
+        for (size_t i = 0; i < bias.size(); i++) bias[i] = static_cast<float>(i);
+        const ConstMatrix right{b.data(), by_columns ? 1 : n, by_columns ? k : 1};
+        std::vector<float> plain(static_cast<size_t>(m * n)), biased(plain.size());
+        const MatrixKernels& kernels = matrix_kernels(level);
+        gemm(DType::float32, m, n, k, {a.data(), k, 1}, right, {plain.data(), n, 1}, {}, kernels);
+        Epilogue epilogue;
+        epilogue.row_bias = bias.data();
+        gemm(DType::float32, m, n, k, {a.data(), k, 1}, right, {biased.data(), n, 1}, epilogue, kernels);
+        for (size_t i = 0; i < plain.size(); i++) plain[i] += bias[i / static_cast<size_t>(n)];
+        EXPECT_EQ(biased, plain) << "level " << level << ", " << m << " x " << n << " x " << k << ", b by columns "
+                                 << by_columns;
+      }
+    }
+  }
+}
+
 TEST(Gemm, RefusesWhatItCannotDo) {
   float x[4] = {};
+  EXPECT_THROW(gemm(DType::int32, 1, 1, 1, {x, 1, 1}, {x, 1, 1}, {x, 1, 1}, {.row_bias = x}), Error);
   EXPECT_THROW(gemm(DType::bool_, 1, 1, 1, {x, 1, 1}, {x, 1, 1}, {x, 1, 1}), Error);
   EXPECT_THROW(gemm(DType::float32, -1, 1, 1, {x, 1, 1}, {x, 1, 1}, {x, 1, 1}), Error);
   EXPECT_THROW(gemm(DType::int32, 1, 1, 1, {x, 1, 1}, {x, 1, 1}, {x, 1, 1}, {.lo = 0}), Error);
