@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/conv_winograd.h"
+#include "sconce/kernels/cpu/onednn.h"
+#include "sconce/kernels/cpu/scratch.h"
 
 namespace sconce {
 namespace {
@@ -33,15 +36,68 @@ ConvAlgorithm best_algorithm(const ConvShape& shape, DType dtype, Numerics numer
   return plain_algorithm(shape);
 }
 
+// Copies [out_channels, in_channels / groups, kernel...] with any strides to contiguous memory.
+void copy_weights(const ConvShape& shape, int64_t bytes, const void* weight, const int64_t* strides, char* to) {
+  int64_t sizes[max_conv_rank + 2] = {shape.out_channels, shape.in_channels / shape.groups}, count = 1;
+  const int rank = shape.rank + 2;
+  for (int i = 0; i < shape.rank; i++) sizes[2 + i] = shape.kernel[i];
+  for (int i = 0; i < rank; i++) count *= sizes[i];
+  for (int64_t n = 0; n < count; n++, to += bytes) {
+    int64_t left = n, offset = 0;
+    for (int i = rank - 1; i >= 0; left /= sizes[i--]) offset += left % sizes[i] * strides[i];
+    std::copy_n(static_cast<const char*>(weight) + offset * bytes, bytes, to);
+  }
+}
+
+void run_onednn(const ConvPlan& plan, const void* x, const void* packed, void* y, const Epilogue& epilogue) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const ConvShape& shape = plan.shape;
+  const bool clamps = epilogue.lo > -infinity || epilogue.hi < infinity;
+  SCONCE_CHECK(
+      !epilogue.post && !epilogue.accumulate && (plan.dtype == DType::float32 || (!epilogue.residual && !clamps)),
+      "convolution: a plan of oneDNN takes a bias, and for float32 a residual and a clamp, nothing else");
+  Scratch scratch;
+  const void* bias = epilogue.bias;
+  if (!bias) {
+    const int64_t bytes = shape.out_channels * static_cast<int64_t>(item_size(plan.dtype));
+    auto* zeros = scratch.take<char>(bytes);
+    std::fill_n(zeros, bytes, char{0});
+    bias = zeros;
+  }
+  onednn_run(*plan.onednn, shape, plan.dtype, x, packed, bias, y);
+  if (!epilogue.residual && !clamps) return;
+  int64_t pixels = shape.batch;
+  for (int i = 0; i < shape.rank; i++) pixels *= shape.out[i];
+  const auto lo = static_cast<float>(epilogue.lo), hi = static_cast<float>(epilogue.hi);
+  parallel_for(pixels, 16 * 1024 / shape.out_channels + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; p++) {
+      float* row = static_cast<float*>(y) + p * shape.out_channels;
+      const auto* residual = static_cast<const float*>(epilogue.residual);
+      for (int64_t c = 0; c < shape.out_channels; c++) {
+        float value = row[c] + (residual ? residual[p * epilogue.residual_stride + c] : 0.f);
+        if (clamps) value = value < lo ? lo : value > hi ? hi : value;
+        row[c] = value;
+      }
+    }
+  });
+}
+
 }  // namespace
 
 const char* algorithm_name(ConvAlgorithm algorithm) {
-  constexpr const char* names[] = {"product", "direct", "depthwise", "Winograd F(2,3)", "Winograd F(4,3)"};
+  constexpr const char* names[] = {"product", "direct", "depthwise", "Winograd F(2,3)", "Winograd F(4,3)", "oneDNN"};
   return names[static_cast<int>(algorithm)];
 }
 
 ConvPlan plan_conv(const ConvShape& shape, DType dtype, ConvAlgorithm algorithm, const MatrixKernels& kernels) {
   ConvPlan plan{shape, dtype, algorithm, conv_packed_bytes(shape, dtype, kernels), &kernels};
+  if (algorithm == ConvAlgorithm::onednn) {
+    load_onednn();
+    plan.onednn = onednn_plan(shape, dtype);
+    SCONCE_CHECK(plan.onednn, "convolution: oneDNN does not serve this shape in {}", dtype_name(dtype));
+    plan.packed_bytes = onednn_packed_bytes(*plan.onednn);
+    return plan;
+  }
   if (is_winograd(algorithm)) {
     SCONCE_CHECK(winograd_serves(shape, dtype, kernels),
                  "convolution: {} needs a float32 3 x 3 kernel with stride 1, no groups, and channels in whole vectors",
@@ -60,6 +116,15 @@ ConvPlan plan_conv(const ConvShape& shape, DType dtype, Numerics numerics, size_
 }
 
 void ConvPlan::pack(const void* weight, const int64_t* strides, void* packed) const {
+  if (onednn) {
+    const auto bytes = static_cast<int64_t>(item_size(dtype));
+    int64_t count = shape.out_channels * (shape.in_channels / shape.groups);
+    for (int i = 0; i < shape.rank; i++) count *= shape.kernel[i];
+    Scratch scratch;
+    auto* dense = scratch.take<char>(count * bytes);
+    copy_weights(shape, bytes, weight, strides, dense);
+    return onednn_pack(*onednn, dense, packed);
+  }
   if (is_winograd(algorithm)) {
     return winograd_pack(shape, tile_of(algorithm), static_cast<const float*>(weight), strides,
                          static_cast<float*>(packed), *kernels);
@@ -68,6 +133,7 @@ void ConvPlan::pack(const void* weight, const int64_t* strides, void* packed) co
 }
 
 void ConvPlan::run(const void* x, const void* packed, void* y, const Epilogue& epilogue) const {
+  if (onednn) return run_onednn(*this, x, packed, y, epilogue);
   if (is_winograd(algorithm)) {
     if (shape.batch == 0) return;
     return winograd_run(shape, tile_of(algorithm), static_cast<const float*>(x), static_cast<const float*>(packed),
@@ -77,7 +143,7 @@ void ConvPlan::run(const void* x, const void* packed, void* y, const Epilogue& e
 }
 
 void ConvPlan::run_rows(const void* x, const void* packed, void* y, const Epilogue& epilogue, ConvRows rows) const {
-  SCONCE_CHECK(!shape.transposed, "convolution: a transposed one is not cut into rows");
+  SCONCE_CHECK(!shape.transposed && !onednn, "convolution: a transposed one, or oneDNN's, is not cut into rows");
   int64_t in_pixels = 1, out_pixels = 1;
   for (int i = 0; i < shape.rank; i++) {
     in_pixels *= shape.in[i];

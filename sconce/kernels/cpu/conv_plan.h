@@ -5,6 +5,8 @@
 
 namespace sconce {
 
+struct OnednnConv;
+
 // Which algorithms a plan may use.
 enum class Numerics : uint8_t {
   exact,     // sums of products: a NaN or an infinity reaches the pixels that see it. What eager calls use.
@@ -12,7 +14,9 @@ enum class Numerics : uint8_t {
   fast,      // also Winograd F(4,3): errors about five times larger
 };
 
-enum class ConvAlgorithm : uint8_t { product, direct, depthwise, winograd2, winograd4 };
+// onednn is the library's (see provider.h): plan_conv chooses it only when it is told to. It takes no epilogue but a
+// bias and, for float32, a residual and a clamp.
+enum class ConvAlgorithm : uint8_t { product, direct, depthwise, winograd2, winograd4, onednn };
 SCONCE_API const char* algorithm_name(ConvAlgorithm algorithm);
 
 // A thread's share of the work: rows of the output (the first spatial dimension), numbered through the batch. Of a
@@ -29,6 +33,7 @@ struct ConvPlan {
   ConvAlgorithm algorithm = ConvAlgorithm::direct;
   size_t packed_bytes = 0;
   const MatrixKernels* kernels = nullptr;
+  const OnednnConv* onednn = nullptr;  // not owned; lives as long as the program
 
   // Weights and strides as for conv_pack; `packed` has packed_bytes, aligned to 64.
   SCONCE_API void pack(const void* weight, const int64_t* strides, void* packed) const;
@@ -47,7 +52,7 @@ struct ConvPlan {
 SCONCE_API ConvPlan plan_conv(const ConvShape& shape, DType dtype, Numerics numerics = Numerics::exact,
                               size_t weight_budget = SIZE_MAX, const MatrixKernels& kernels = matrix_kernels());
 
-// The plan of a given algorithm. Throws Error when it does not serve the shape.
+// The plan of a given algorithm. Throws Error when it does not serve the shape, or when its library does not load.
 SCONCE_API ConvPlan plan_conv(const ConvShape& shape, DType dtype, ConvAlgorithm algorithm,
                               const MatrixKernels& kernels = matrix_kernels());
 

@@ -176,9 +176,11 @@ class OneOmpThread {
   int threads_;
 };
 
+}  // namespace
+
 // A primitive, and a reorder of weights to the format that it wants where that is another. Both live as long as the
 // program.
-struct Primitive {
+struct OnednnConv {
   Handle primitive = nullptr, description = nullptr, reorder = nullptr;
   Description src, weights, bias, dst;
   const void* wanted_weights = nullptr;  // the format that it wants
@@ -204,6 +206,10 @@ struct Primitive {
     serves = library->dnnl_primitive_create(&reorder, reorder_description) == success;
   }
 };
+
+namespace {
+
+using Primitive = OnednnConv;
 
 // Primitives by what they compute. Never emptied: programs have few different problems.
 class Cache {
@@ -346,46 +352,91 @@ void load_onednn() {
   std::call_once(once, [] { library = open_library(); });
 }
 
-bool onednn_convolution(const ConvShape& shape, DType dtype, const void* x, const void* weight,
-                        const int64_t* weight_strides, const void* bias, void* y) {
-  if (shape.transposed || (dtype != DType::float32 && dtype != DType::bfloat16)) return false;
+namespace {
+
+const Primitive& find_convolution(const ConvShape& shape, DType dtype, const int64_t* weight_strides, bool with_bias) {
   std::vector<int64_t> key = {
-      0, static_cast<int64_t>(dtype), bias != nullptr, shape.in_channels, shape.out_channels, shape.groups, shape.rank};
-  int64_t in_pixels = 1, out_pixels = 1, weights = shape.out_channels * (shape.in_channels / shape.groups);
+      0, static_cast<int64_t>(dtype), with_bias, shape.in_channels, shape.out_channels, shape.groups, shape.rank};
   for (int i = 0; i < shape.rank; i++) {
     for (int64_t v : {shape.in[i], shape.out[i], shape.kernel[i], shape.stride[i], shape.padding[i], shape.dilation[i]})
       key.push_back(v);
-    in_pixels *= shape.in[i];
-    out_pixels *= shape.out[i];
-    weights *= shape.kernel[i];
   }
-  if (in_pixels * out_pixels * weights == 0) return false;
   for (int i = 0; i < shape.rank + 2; i++) key.push_back(weight_strides[i]);
-  const Primitive& p = cache().get(
-      std::move(key), [&](Primitive& made) { make_convolution(shape, dtype, weight_strides, bias != nullptr, made); });
-  if (!p.serves) return false;
-  Scratch scratch;
-  void* packed = scratch.take_bytes(p.weight_bytes);
-  {
-    Run run;
-    run.add(arg_src, p.weights.get(), weight);
-    run.add(arg_dst, p.wanted_weights, packed);
-    run.execute(p.reorder);
-  }
+  return cache().get(std::move(key),
+                     [&](Primitive& made) { make_convolution(shape, dtype, weight_strides, with_bias, made); });
+}
+
+int64_t product(const int64_t* sizes, int rank) {
+  int64_t result = 1;
+  for (int i = 0; i < rank; i++) result *= sizes[i];
+  return result;
+}
+
+bool may_serve(const ConvShape& shape, DType dtype) {
+  return !shape.transposed && (dtype == DType::float32 || dtype == DType::bfloat16) &&
+         product(shape.in, shape.rank) * product(shape.out, shape.rank) * shape.in_channels * shape.out_channels != 0;
+}
+
+void pack_weights(const Primitive& p, const void* weight, void* packed) {
+  Run run;
+  run.add(arg_src, p.weights.get(), weight);
+  run.add(arg_dst, p.wanted_weights, packed);
+  run.execute(p.reorder);
+}
+
+void run_images(const Primitive& p, const ConvShape& shape, DType dtype, const void* x, const void* packed,
+                const void* bias, void* y) {
   const auto bytes = static_cast<int64_t>(item_size(dtype));
+  const int64_t in = product(shape.in, shape.rank) * shape.in_channels * bytes;
+  const int64_t out = product(shape.out, shape.rank) * shape.out_channels * bytes;
   parallel_for(shape.batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; n++) {
       Scratch own;
       Run run;
-      run.add(arg_src, p.src.get(), static_cast<const char*>(x) + n * in_pixels * shape.in_channels * bytes);
+      run.add(arg_src, p.src.get(), static_cast<const char*>(x) + n * in);
       run.add(arg_weights, p.wanted_weights, packed);
       if (bias) run.add(arg_bias, p.bias.get(), bias);
-      run.add(arg_dst, p.dst.get(), static_cast<char*>(y) + n * out_pixels * shape.out_channels * bytes);
+      run.add(arg_dst, p.dst.get(), static_cast<char*>(y) + n * out);
       if (p.scratch_bytes) run.add(arg_scratchpad, p.scratch, own.take_bytes(p.scratch_bytes));
       run.execute(p.primitive);
     }
   });
+}
+
+}  // namespace
+
+bool onednn_convolution(const ConvShape& shape, DType dtype, const void* x, const void* weight,
+                        const int64_t* weight_strides, const void* bias, void* y) {
+  if (!may_serve(shape, dtype)) return false;
+  const Primitive& p = find_convolution(shape, dtype, weight_strides, bias != nullptr);
+  if (!p.serves) return false;
+  Scratch scratch;
+  void* packed = scratch.take_bytes(p.weight_bytes);
+  pack_weights(p, weight, packed);
+  run_images(p, shape, dtype, x, packed, bias, y);
   return true;
+}
+
+const OnednnConv* onednn_plan(const ConvShape& shape, DType dtype) {
+  if (!may_serve(shape, dtype)) return nullptr;
+  int64_t strides[max_conv_rank + 2], running = 1;
+  for (int i = shape.rank - 1; i >= 0; i--) {
+    strides[2 + i] = running;
+    running *= shape.kernel[i];
+  }
+  strides[1] = running;
+  strides[0] = running * (shape.in_channels / shape.groups);
+  const Primitive& p = find_convolution(shape, dtype, strides, true);
+  return p.serves ? &p : nullptr;
+}
+
+size_t onednn_packed_bytes(const OnednnConv& plan) { return plan.weight_bytes; }
+
+void onednn_pack(const OnednnConv& plan, const void* weight, void* packed) { pack_weights(plan, weight, packed); }
+
+void onednn_run(const OnednnConv& plan, const ConvShape& shape, DType dtype, const void* x, const void* packed,
+                const void* bias, void* y) {
+  run_images(plan, shape, dtype, x, packed, bias, y);
 }
 
 bool onednn_gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
