@@ -306,11 +306,24 @@ SCONCE_VEC V select(typename Lane<V>::Mask m, V a, V b) {
 }
 
 // NaN on either side wins, as in torch.maximum; of two equal ones (0 and -0) the second is taken.
+#if SCONCE_ISA == 4 && !defined(__clang__)
+// The instruction gives its second operand where either is NaN; where the first is, it is left alone.
+#define SCONCE_MIN_MAX(V, name, instruction, type)                                           \
+  SCONCE_VEC V name(V a, V b) {                                                              \
+    const auto is_number = __builtin_ia32_cmp##type##512_mask(a, a, /*ordered*/ 7, -1, 4);   \
+    return __builtin_ia32_##instruction##type##512_mask(a, b, a, is_number, /*rounding*/ 4); \
+  }
+SCONCE_MIN_MAX(F32, maximum, max, ps)
+SCONCE_MIN_MAX(F32, minimum, min, ps)
+SCONCE_MIN_MAX(F64, maximum, max, pd)
+SCONCE_MIN_MAX(F64, minimum, min, pd)
+#else
 #define SCONCE_MIN_MAX(V)                                                 \
   SCONCE_VEC V maximum(V a, V b) { return ((a > b) | (a != a)) ? a : b; } \
   SCONCE_VEC V minimum(V a, V b) { return ((a < b) | (a != a)) ? a : b; }
 SCONCE_MIN_MAX(F32)
 SCONCE_MIN_MAX(F64)
+#endif
 #undef SCONCE_MIN_MAX
 #define SCONCE_MIN_MAX(V)                                  \
   SCONCE_VEC V maximum(V a, V b) { return a > b ? a : b; } \
