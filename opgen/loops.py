@@ -22,6 +22,7 @@ computed once, before the loop. Note [Groups] in sconce/tensor/loop.h says what 
 
 import ast
 import math
+import re
 from dataclasses import dataclass, field
 
 CLASSES = ("bool", "int", "float", "complex")
@@ -511,6 +512,10 @@ def _complex_loop(op, compute):
 
 def _loop(op, cls, compute):
     t, lines = _complex_loop(op, compute) if cls == "complex" else _real_loop(op, cls, compute)
+    # The expression of one class or case need not use every number.
+    lines = lines[:1] * (cls == "complex") + [
+        line for i, line in enumerate(lines[cls == "complex":])
+        if i >= len(op.params) or re.search(rf"\b{_identifier(op.params[i])}\b", "\n".join(lines[len(op.params):]))]
     function = f"{op.name}_{compute}"
     source = "; ".join(s.strip() for s in op.expression(cls).strip().splitlines() if s.strip())
     text = "\n".join([f"// {op.origin}: {op.title or op.name}: {source}",
