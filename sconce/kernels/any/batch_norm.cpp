@@ -119,9 +119,9 @@ void update(const Tensor& running, const std::vector<double>& batch, double mome
   const auto count = static_cast<int64_t>(batch.size());
   std::vector<double> values = doubles(running, count, 0);
   for (size_t c = 0; c < batch.size(); ++c) values[c] = momentum * batch[c] + (1 - momentum) * values[c];
-  const int64_t stride = 1;
-  run_copy({&count, 1}, {running.data(), running.dtype(), running.strides().data()},
-           {values.data(), DType::float64, &stride});
+  const Tensor updated = empty_tensor(running.sizes(), DType::float64);  // which may have other dims than one
+  std::copy(values.begin(), values.end(), updated.data<double>());
+  copy_tensor(running, updated);
   running.bump_version();
 }
 
