@@ -624,6 +624,35 @@ bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epil
   return true;
 }
 
+// One tile of rows times a packed b, too little for a second thread: panel by panel. Whether this was one.
+template <class T>
+bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
+  if (p.m > table.tile_rows || p.batch != 1 || p.m * p.n * p.k >= 2 * work_per_thread) return false;
+  if (p.a.column_stride != 1 || p.c.column_stride != 1 || epilogue.post || (p.m > 4 && p.k > 512)) return false;
+  const auto rows = static_cast<int>(p.m);
+  const T* pointers[8];
+  for (int i = 0; i < rows; i++) pointers[i] = static_cast<const T*>(p.a.data) + i * p.a.row_stride;
+  const auto* bias = static_cast<const T*>(epilogue.bias);
+  const auto* residual = static_cast<const T*>(epilogue.residual);
+  TileOutput<T> out{};
+  out.c_stride = p.c.row_stride;
+  out.row_bias = static_cast<const T*>(epilogue.row_bias);
+  out.residual_stride = epilogue.residual_stride;
+  out.lo = static_cast<T>(epilogue.lo);
+  out.hi = static_cast<T>(epilogue.hi);
+  out.clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
+  out.accumulate = epilogue.accumulate;
+  for (int64_t column = 0; column < p.n; column += table.panel) {
+    const int width = static_cast<int>(std::min<int64_t>(table.panel, p.n - column));
+    out.c = static_cast<T*>(p.c.data) + column;
+    out.bias = bias ? bias + column : nullptr;
+    out.residual = residual ? residual + column : nullptr;
+    tile_kernel(table, rows, width)(1, p.k, pointers, static_cast<const T*>(p.packed) + column * p.k, table.panel,
+                                    width, out);
+  }
+  return true;
+}
+
 void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
   if (problem.dtype == DType::float64) return run(*kernels.f64, problem, epilogue);
   if (problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0 &&
@@ -650,6 +679,8 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
     if (is_complex(dtype) && complex_product_pays(m, n, k)) return run_complex(problem, epilogue, kernels);
     return run_generic(problem, epilogue);
   }
+  if (packed && dtype == DType::float32 && run_one_tile(*kernels.f32, problem, epilogue)) return;
+  if (packed && dtype == DType::float64 && run_one_tile(*kernels.f64, problem, epilogue)) return;
   if (dtype == DType::float32 && run_small(*kernels.f32, problem, epilogue)) return;
   if (dtype == DType::float64 && run_small(*kernels.f64, problem, epilogue)) return;
   if (uses_onednn() && batch == 1 && !packed && onednn_gemm(dtype, m, n, k, a, b, c, epilogue)) return;
