@@ -632,6 +632,7 @@ void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights
   if (conv_is_product(shape)) {
     const int64_t pixels = shape.batch * product(shape.out, shape.rank), k = shape.in_channels, n = shape.out_channels;
     if (packed) return gemm_packed(dtype, pixels, n, k, {x, k, 1}, packed, {y, n, 1}, epilogue, kernels);
+    SCONCE_ASSERT(given);
     const int64_t in_stride = given->strides[shape.transposed ? 0 : 1],
                   out_stride = given->strides[shape.transposed ? 1 : 0];
     return gemm(dtype, pixels, n, k, {x, k, 1}, {given->data, in_stride, out_stride}, {y, n, 1}, epilogue, kernels);

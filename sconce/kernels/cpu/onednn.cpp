@@ -192,7 +192,7 @@ struct OnednnConv {
   void finish(bool made) {
     if (!made) return;
     const char* name = nullptr;
-    library->dnnl_primitive_desc_query(description, query_implementation, 0, &name);
+    library->dnnl_primitive_desc_query(description, query_implementation, 0, static_cast<void*>(&name));
     if (!name || std::string_view(name).starts_with("ref")) return;
     if (library->dnnl_primitive_create(&primitive, description) != success) return;
     wanted_weights = library->dnnl_primitive_desc_query_md(description, query_weights, 0);
