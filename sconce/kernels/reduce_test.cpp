@@ -218,7 +218,7 @@ TEST(Reduce, SameBitsAtEveryLevel) {
         char* out[] = {result};
         const Param correction = Param::from_int(0);
         const ReduceKernels& kernels = *loops->kernels[level - 2][static_cast<int>(Compute::f32)];
-        kernels.rows(t.data<char>(), 0, n, 1, 0, 0, &correction, state);
+        kernels.rows(t.data<char>(), 0, n, 1, 0, &correction, state);
         kernels.finish(out, state, 1, n, &correction);
         double value;
         std::memcpy(&value, result, sizeof value);

@@ -13,15 +13,13 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t kGrain = 32768;           // elements; fewer are not worth waking a thread
-constexpr int64_t kCachedBytes = 16 << 20;  // larger inputs come from memory
-constexpr int64_t kPrefetchBytes = 8192;    // two pages, because the processor's own prefetching ends with the page
-constexpr int64_t kBatch = 256;             // outputs that are finished and stored together
-constexpr int64_t kBlockRows = 4096;        // rows of a block of columns that become one slot
-constexpr int64_t kShortRow = 32;           // rows up to here are transposed and reduced as columns
-constexpr int64_t kShortRowOutputs = 128;   // that many at a time
-constexpr int64_t kTileColumns = 128;       // of a block of columns that must be converted
-constexpr int64_t kDirectColumns = 1024;    // of one that is used in place
+constexpr int64_t kGrain = 32768;          // elements; fewer are not worth waking a thread
+constexpr int64_t kBatch = 256;            // outputs that are finished and stored together
+constexpr int64_t kBlockRows = 4096;       // rows of a block of columns that become one slot
+constexpr int64_t kShortRow = 32;          // rows up to here are transposed and reduced as columns
+constexpr int64_t kShortRowOutputs = 128;  // that many at a time
+constexpr int64_t kTileColumns = 128;      // of a block of columns that must be converted
+constexpr int64_t kDirectColumns = 1024;   // of one that is used in place
 constexpr int kMaxDims = 64;
 
 constexpr DType kComputeDType[kComputeTypes] = {DType::float32, DType::float64,   DType::int32,     DType::int64,
@@ -191,7 +189,6 @@ class Reduction {
     kept_.merge();
     if (!loops.ordered) reduced_.sort();
     reduced_.merge();
-    if (reduced_.numel * kept_.numel * item_ > kCachedBytes) ahead_ = kPrefetchBytes;
   }
 
   void run() {
@@ -341,7 +338,7 @@ class Reduction {
             fetch(tile, base, first, n, buffer);
             from = tile;
           }
-          kernels_.rows(from, 0, n, 1, first, dense ? ahead_ : 0, params_, slots.from(leaf).at);
+          kernels_.rows(from, 0, n, 1, first, params_, slots.from(leaf).at);
         }
       });
       merge_slots(slots, leaves, 1, 1);
@@ -418,8 +415,7 @@ class Reduction {
           }
           transpose(tile, kLeaf * compute_item_, from, columns * compute_item_, columns, n);
           for (int64_t c = 0; c < columns; ++c)
-            kernels_.rows(tile + c * kLeaf * compute_item_, 0, n, 1, first, 0, params_,
-                          slots.from(c * leaves + leaf).at);
+            kernels_.rows(tile + c * kLeaf * compute_item_, 0, n, 1, first, params_, slots.from(c * leaves + leaf).at);
         }
       });
       for (int64_t c = 0; c < columns; ++c) {
@@ -452,7 +448,7 @@ class Reduction {
         int64_t m;
         if (dense) {
           m = std::min(batch_end - i, walk.run());
-          kernels_.rows(in_ + walk.in(), kept_.rank == 0 ? 0 : kept_.inner().in, count, m, 0, ahead_, params_,
+          kernels_.rows(in_ + walk.in(), kept_.rank == 0 ? 0 : kept_.inner().in, count, m, 0, params_,
                         states.from(i - batch).at);
           walk.advance(m);
         } else {
@@ -461,7 +457,7 @@ class Reduction {
             fetch(tile + r * count * compute_item_, in_ + walk.in(), 0, count, buffer);
             walk.advance(1);
           }
-          kernels_.rows(tile, count * compute_item_, count, m, 0, 0, params_, states.from(i - batch).at);
+          kernels_.rows(tile, count * compute_item_, count, m, 0, params_, states.from(i - batch).at);
         }
         i += m;
       }
@@ -583,7 +579,6 @@ class Reduction {
   std::span<const Operand> out_;
   DType wide_;
   int64_t item_, compute_item_, wide_item_, common_item_, per_group_;
-  int64_t ahead_ = 0;
   bool direct_;  // elements are stored in the compute type, no conversion
   TileKernels::Convert to_common_ = nullptr, to_compute_ = nullptr;
   Axes kept_, reduced_;
@@ -610,7 +605,7 @@ bool run_reduce_dense(const ReduceLoops& loops, DType dtype, const void* in, int
   alignas(64) char memory[kMaxStates + 1][64];
   char* states[kMaxStates] = {memory[0], memory[1], memory[2], memory[3]};
   char* result[1] = {memory[kMaxStates]};
-  kernels->rows(static_cast<const char*>(in), 0, n, 1, 0, 0, params, states);
+  kernels->rows(static_cast<const char*>(in), 0, n, 1, 0, params, states);
   kernels->finish(result, states, 1, n, params);
   const DType wide = wide_dtype(compute);
   if (wide == out_dtype) {

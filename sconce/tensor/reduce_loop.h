@@ -26,10 +26,9 @@ inline constexpr int kMaxReduceResults = 2;
 
 struct ReduceKernels {
   // `rows` leaves of n > 0 adjacent elements, row_stride bytes apart; `first` is the index of a row's first element
-  // within its reduction. One state per row. `ahead`: how many bytes ahead to prefetch, 0 where the caches hold the
-  // input.
-  void (*rows)(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, int64_t ahead,
-               const Param* params, char* const* state);
+  // within its reduction. One state per row.
+  void (*rows)(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, const Param* params,
+               char* const* state);
   // count <= kLeafRows rows of `groups` * 64 bytes: one state per column. `scratch` has room for one such row per
   // state.
   void (*columns)(const char* const* rows, int64_t count, int64_t groups, int64_t first, const Param* params,

@@ -59,13 +59,15 @@ OutSpec cat_spec(TensorList tensors, int64_t dim) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     if (is_skipped(t)) continue;
-    SCONCE_CHECK(t.dim() == first->dim(), "Tensors must have same number of dimensions: got {} and {}: shapes {} and {}",
-                 first->dim(), t.dim(), first->sizes(), t.sizes());
+    SCONCE_CHECK(t.dim() == first->dim(),
+                 "Tensors must have same number of dimensions: got {} and {}: shapes {} and {}", first->dim(), t.dim(),
+                 first->sizes(), t.sizes());
     for (int64_t e = 0; e < t.dim(); ++e) {
-      SCONCE_CHECK(e == d || t.sizes()[e] == sizes[e],
-                   "Sizes of tensors must match except in dimension {}. Expected size {} but got size {} for tensor number {} "
-                   "in the list: shapes {} and {}",
-                   d, sizes[e], t.sizes()[e], i, first->sizes(), t.sizes());
+      SCONCE_CHECK(
+          e == d || t.sizes()[e] == sizes[e],
+          "Sizes of tensors must match except in dimension {}. Expected size {} but got size {} for tensor number {} "
+          "in the list: shapes {} and {}",
+          d, sizes[e], t.sizes()[e], i, first->sizes(), t.sizes());
     }
     sizes[d] += t.sizes()[d];
   }
@@ -98,15 +100,16 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
   for (int64_t e = d + 1; e < out.dim(); ++e) inner *= out.sizes()[e];
   const int64_t row = out.sizes()[d] * inner;
   if (outer == 1) {
-    char* to = out.data<char>();
-    for (const Tensor& t : tensors) {
-      const int64_t bytes = t.numel() == 0 ? 0 : t.sizes()[d] * inner;
-      const char* from = t.data<char>();
-      parallel_for(bytes, kParallelBytes, [&](int64_t begin, int64_t end) {
-        std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-      });
-      to += bytes;
-    }
+    parallel_for(row, kParallelBytes, [&](int64_t begin, int64_t end) {
+      int64_t at = 0;  // where a tensor's bytes stand in the result
+      for (const Tensor& t : tensors) {
+        const int64_t bytes = t.numel() == 0 ? 0 : t.sizes()[d] * inner;
+        const int64_t first = std::max(begin, at), last = std::min(end, at + bytes);
+        if (first < last)
+          std::memcpy(out.data<char>() + first, t.data<char>() + first - at, static_cast<size_t>(last - first));
+        at += bytes;
+      }
+    });
     return;
   }
   parallel_for(outer, std::max<int64_t>(1, kParallelBytes / row), [&](int64_t begin, int64_t end) {
@@ -121,10 +124,17 @@ void cat(TensorList tensors, int64_t dim, const Tensor& out) {
         for (int64_t i = begin; i < end; ++i, from += block, to += row) std::memcpy(to, from, bytes);
       };
       switch (block) {
-        case 4: copy_all.operator()<4>(); break;
-        case 8: copy_all.operator()<8>(); break;
-        case 16: copy_all.operator()<16>(); break;
-        default: copy_all.operator()<0>();
+        case 4:
+          copy_all.operator()<4>();
+          break;
+        case 8:
+          copy_all.operator()<8>();
+          break;
+        case 16:
+          copy_all.operator()<16>();
+          break;
+        default:
+          copy_all.operator()<0>();
       }
       at += block;
     }

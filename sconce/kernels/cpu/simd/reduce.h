@@ -138,8 +138,7 @@ SCONCE_VEC V fold_lanes(V v) {
 
 // One accumulator over one leaf.
 template <class Op, int k>
-SCONCE_VEC typename Op::V pass(const char* in, int64_t n, int64_t ahead, const typename Op::V* found,
-                               const typename Op::V* p) {
+SCONCE_VEC typename Op::V pass(const char* in, int64_t n, const typename Op::V* found, const typename Op::V* p) {
   using V = typename Op::V;
   constexpr int width = lanes<V>;
   constexpr int logical = logical_lanes<V>;
@@ -150,11 +149,6 @@ SCONCE_VEC typename Op::V pass(const char* in, int64_t n, int64_t ahead, const t
   for (int j = 0; j < vectors; ++j) acc[j] = Op::template identity<k>();
   int64_t left = n;
   for (; left >= logical; left -= logical, in += vectors * sizeof(V)) {
-    if (k == 0 && ahead != 0) {
-#pragma GCC unroll 8
-      for (int line = 0; line < static_cast<int>(vectors * sizeof(V)); line += 64)
-        __builtin_prefetch(in + ahead + line);
-    }
 #pragma GCC unroll 16
     for (int j = 0; j < vectors; ++j) {
       acc[j] = Op::template combine<k>(acc[j], Op::template map<k>(load<V>(in + j * sizeof(V)), found, count, p));
@@ -177,10 +171,10 @@ SCONCE_VEC typename Op::V pass(const char* in, int64_t n, int64_t ahead, const t
 }
 
 template <class Op, int k>
-SCONCE_VEC void passes(const char* in, int64_t n, int64_t ahead, typename Op::V* found, const typename Op::V* p) {
+SCONCE_VEC void passes(const char* in, int64_t n, typename Op::V* found, const typename Op::V* p) {
   using V = typename Op::V;
-  found[k] = repeat<V>(first_lane(pass<Op, k>(in, n, ahead, found, p)));
-  if constexpr (k + 1 < Op::accumulators) passes<Op, k + 1>(in, n, ahead, found, p);
+  found[k] = repeat<V>(first_lane(pass<Op, k>(in, n, found, p)));
+  if constexpr (k + 1 < Op::accumulators) passes<Op, k + 1>(in, n, found, p);
 }
 
 template <class W, class T>
@@ -191,15 +185,15 @@ SCONCE_VEC void put_state(char* at, int64_t i, T value) {
 }
 
 template <class Op>
-static void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t, int64_t ahead,
-                 const Param* params, char* const* state) {
+static void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t, const Param* params,
+                 char* const* state) {
   using V = typename Op::V;
   using W = typename Op::W;
   V p[Op::params + 1];
   for (int i = 0; i < Op::params; ++i) p[i] = param_of<V>(params[i]);
   for (int64_t row = 0; row < rows; ++row, in += row_stride) {
     V found[Op::accumulators];
-    passes<Op, 0>(in, n, ahead, found, p);
+    passes<Op, 0>(in, n, found, p);
 #pragma GCC unroll 4
     for (int k = 0; k < Op::accumulators; ++k) put_state<W>(state[k], row, first_lane(found[k]));
     if constexpr (Op::counted) put_state<W>(state[Op::accumulators], row, n);

@@ -85,7 +85,7 @@ SCONCE_VEC int64_t find(const char* in, int64_t n, typename Lane<V>::T x) {
 }
 
 template <class Op>
-void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, int64_t, const Param*,
+void rows(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, const Param*,
           char* const* state) {
   using V = typename Op::V;
   for (int64_t row = 0; row < rows; ++row, in += row_stride) {
