@@ -27,15 +27,22 @@ set(testing_sources ${sources})
 list(FILTER testing_sources INCLUDE REGEX "/sconce/testing/")
 list(FILTER sources EXCLUDE REGEX "/sconce/testing/")
 
-add_library(sconce_objects OBJECT ${sources} ${SCONCE_GENERATED_SOURCES})
-target_link_libraries(sconce_objects PRIVATE sconce_common)
-target_include_directories(sconce_objects SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")
-target_compile_definitions(sconce_objects PRIVATE SCONCE_BUILDING)
-# The library's calls of its own exported functions are direct, and may be inlined: nobody replaces them at run time.
-target_compile_options(sconce_objects PRIVATE -ftls-model=initial-exec -fno-semantic-interposition)
-target_precompile_headers(sconce_objects PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
-add_dependencies(sconce_objects sconce_generated)
-set(object_libraries sconce_objects)
+# The generated operators are many and only lead to kernels: they are optimised for size.
+add_library(sconce_objects OBJECT ${sources})
+add_library(sconce_operators OBJECT ${SCONCE_GENERATED_SOURCES})
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  target_compile_options(sconce_operators PRIVATE -Os)
+endif()
+set(object_libraries sconce_objects sconce_operators)
+foreach(target IN LISTS object_libraries)
+  target_link_libraries(${target} PRIVATE sconce_common)
+  target_include_directories(${target} SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")
+  target_compile_definitions(${target} PRIVATE SCONCE_BUILDING)
+  # The library's calls of its own exported functions are direct, and may be inlined: nobody replaces them at run time.
+  target_compile_options(${target} PRIVATE -ftls-model=initial-exec -fno-semantic-interposition)
+  target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>")
+  add_dependencies(${target} sconce_generated)
+endforeach()
 
 # Vector loops: the same sources once per instruction-set level, each in a namespace of its own (v2, v3, v4), chosen at
 # run time. They hold no inline functions of the standard library: the linker keeps one copy of such a function for the

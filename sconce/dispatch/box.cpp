@@ -2,6 +2,14 @@
 
 namespace sconce {
 
+std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys, const Put* put,
+                                   const void* const* arguments, size_t count) {
+  std::vector<Value> boxed(count + 1), returns(op.schema().returns.size() + 1);
+  for (size_t i = 0; i < count; ++i) put[i](boxed[i], arguments[i]);
+  boxed_kernel(kernel)(op, keys, boxed.data(), returns.data());
+  return returns;
+}
+
 void fail_undefined_tensor() { fail_as(ErrorKind::type, "expected a Tensor as argument, got None"); }
 
 void call_failed(Error& error, const Op& op, std::initializer_list<const Tensor*> tensors) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "sconce/dispatch/op.h"
 
@@ -154,13 +155,20 @@ struct Thunk<R(A...), kOptional, kAliased...> {
   }
 };
 
-// Typed call onto a boxed kernel. `aliased` results are dropped: the caller has the arguments.
-template <class R, class... A>
-SCONCE_COLD R call_through_values(const Op& op, const char* kernel, KeySet keys, A... args) {
-  Value boxed[sizeof...(A) + 1] = {Value(args)...};
-  const size_t count = op.schema().returns.size();
-  std::vector<Value> returns(count + 1);
-  boxed_kernel(kernel)(op, keys, boxed, returns.data());
+// Typed call onto a boxed kernel, which is rare: code that all signatures share does the work. Argument i becomes a Value by
+// put[i]. `aliased` results are dropped: the caller has the arguments.
+using Put = void (*)(Value& to, const void* argument);
+template <class T>
+SCONCE_COLD void put_value(Value& to, const void* argument) {
+  to = Value(*static_cast<const T*>(argument));
+}
+SCONCE_API SCONCE_COLD std::vector<Value> call_boxed(const Op& op, const char* kernel, KeySet keys, const Put* put,
+                                                     const void* const* arguments, size_t count);
+
+template <class R>
+SCONCE_COLD R call_boxed_for(const Op& op, const char* kernel, KeySet keys, const Put* put, const void* const* arguments,
+                             size_t count) {
+  std::vector<Value> returns = call_boxed(op, kernel, keys, put, arguments, count);
   if constexpr (std::is_void_v<R>) {
     return;
   } else if constexpr (requires { std::tuple_size<R>::value; }) {
@@ -170,6 +178,13 @@ SCONCE_COLD R call_through_values(const Op& op, const char* kernel, KeySet keys,
   } else {
     return unbox_return<R>(returns[0]);
   }
+}
+
+template <class R, class... A>
+SCONCE_COLD R call_through_values(const Op& op, const char* kernel, KeySet keys, A... args) {
+  static constexpr Put put[] = {put_value<std::remove_cvref_t<A>>..., nullptr};
+  const void* const arguments[] = {&args..., nullptr};
+  return call_boxed_for<R>(op, kernel, keys, put, arguments, sizeof...(A));
 }
 
 }  // namespace box
@@ -196,12 +211,12 @@ SCONCE_INLINE R typed_call(const Op& op, KeySet tensors, A... args) {
 
 // Keys of arguments. An undefined tensor where one is needed is an error, an absent optional one has none.
 [[noreturn]] SCONCE_API SCONCE_COLD void fail_undefined_tensor();
-inline KeySet keys_of(const Tensor& t) {
+SCONCE_INLINE KeySet keys_of(const Tensor& t) {
   if (!t.defined()) [[unlikely]]
     fail_undefined_tensor();
   return t.keys();
 }
-inline KeySet keys_of_optional(const Tensor& t) { return t.defined() ? t.keys() : KeySet(); }
+SCONCE_INLINE KeySet keys_of_optional(const Tensor& t) { return t.defined() ? t.keys() : KeySet(); }
 inline KeySet keys_of(TensorList list) {
   KeySet keys;
   for (const Tensor& t : list) keys |= keys_of_optional(t);

@@ -83,7 +83,7 @@ struct Op {
 // How kernels are stored in Op::kernels: a boxed one has bit 62 set, which no address has. (The low bit would not do:
 // functions may start at odd addresses.) An address plus a constant is still data that the linker fills in.
 inline constexpr intptr_t kBoxedMark = intptr_t{1} << 62;
-inline bool is_boxed(const char* kernel) { return reinterpret_cast<intptr_t>(kernel) & kBoxedMark; }
+SCONCE_INLINE bool is_boxed(const char* kernel) { return reinterpret_cast<intptr_t>(kernel) & kBoxedMark; }
 inline BoxedKernel boxed_kernel(const char* kernel) {
   return reinterpret_cast<BoxedKernel>(reinterpret_cast<intptr_t>(kernel) - kBoxedMark);
 }
@@ -92,10 +92,10 @@ inline BoxedKernel boxed_kernel(const char* kernel) {
   reinterpret_cast<const char*>(reinterpret_cast<intptr_t>(static_cast<::sconce::BoxedKernel>(fn)) + ::sconce::kBoxedMark)
 
 // The keys of a call after the thread's modes, and the kernel that they choose.
-inline KeySet active_keys(KeySet tensors) {
+SCONCE_INLINE KeySet active_keys(KeySet tensors) {
   return KeySet(static_cast<uint16_t>((tensors.bits() | thread_modes.include) & ~thread_modes.exclude));
 }
-inline const char* kernel_for(const Op& op, KeySet keys) {
+SCONCE_INLINE const char* kernel_for(const Op& op, KeySet keys) {
   const int slot = (keys & KeySet(__atomic_load_n(&op.mask, __ATOMIC_RELAXED))).highest();
   if (slot < 0) [[unlikely]]
     op.no_kernel(keys);
