@@ -15,10 +15,10 @@ void show(const Tensor& self, Ref<Storage> storage, IntList size, IntList stride
 }
 
 void check_dtype(const Tensor& self, const Tensor& source) {
-  SCONCE_CHECK(self.dtype() == source.dtype(), "Could not set tensor of type {} to a tensor of type {}", dtype_name(source.dtype()),
-               dtype_name(self.dtype()));
-  SCONCE_CHECK(self.device() == source.device(), "Could not set tensor on {} to a tensor on {}", to_string(source.device()),
-               to_string(self.device()));
+  SCONCE_CHECK(self.dtype() == source.dtype(), "Could not set tensor of type {} to a tensor of type {}",
+               dtype_name(source.dtype()), dtype_name(self.dtype()));
+  SCONCE_CHECK(self.device() == source.device(), "Could not set tensor on {} to a tensor on {}",
+               to_string(source.device()), to_string(self.device()));
 }
 
 }  // namespace
@@ -29,12 +29,24 @@ void set__source_Tensor(const Tensor& self, const Tensor& source) {
   show(self, Ref<Storage>::share(source.storage()), source.sizes(), source.strides(), source.storage_offset());
 }
 
-void set__source_Tensor_storage_offset(const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size, IntList stride) {
+void set__source_Tensor_storage_offset(const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size,
+                                       IntList stride) {
   check_dtype(self, source);
   const Dims strides = stride.empty() ? dense_strides(size) : Dims(stride);
   show(self, Ref<Storage>::share(source.storage()), Dims(size), strides, storage_offset);
 }
 
 void set_(const Tensor& self) { show(self, make_storage(0, self.device()), {0}, {1}, 0); }
+
+void set_data(const Tensor& self, const Tensor& new_data) {
+  if (self.is_same(new_data)) return;
+  SCONCE_CHECK(
+      self.is_meta() == new_data.is_meta(),
+      "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
+  uint64_t& meta = self.impl()->meta;
+  const auto dtype = static_cast<uint64_t>(static_cast<uint8_t>(new_data.dtype()));
+  meta = (meta & ~(uint64_t{0xff} << TensorImpl::kDTypeAt)) | dtype << TensorImpl::kDTypeAt;
+  show(self, Ref<Storage>::share(new_data.storage()), new_data.sizes(), new_data.strides(), new_data.storage_offset());
+}
 
 }  // namespace sconce::any_device
