@@ -89,19 +89,6 @@ void string_to_float(const Op&, KeySet, Value* args, Value* returns) {
   returns[0] = v;
 }
 
-void string_index(const Op&, KeySet, Value* args, Value* returns) {
-  const std::string& s = args[0].to_string_ref();
-  const auto n = static_cast<int64_t>(s.size());
-  int64_t from = args[2].to_int(), to = args[3].to_int();
-  if (from < 0) from = std::max<int64_t>(from + n, 0);
-  if (to < 0) to = std::max<int64_t>(to + n + 1, 0);  // the default of -1 means: to the end
-  to = std::min(to, n);
-  const std::string_view part = from < to ? std::string_view(s).substr(from, to - from) : std::string_view();
-  const size_t at = part.find(args[1].to_string_ref());
-  SCONCE_CHECK_AS(value, at != std::string_view::npos && from <= to, "substring not found");
-  returns[0] = from + static_cast<int64_t>(at);
-}
-
 void warn(const Op&, KeySet, Value* args, Value*) { std::fprintf(stderr, "Warning: %s\n", args[0].to_string_ref().c_str()); }
 
 }  // namespace sconce::boxed

@@ -1,5 +1,5 @@
 // Python's methods of strings, as TorchScript has them: on bytes, with ASCII's classes of characters. An `end` of -1 is
-// the end of the string.
+// the end of the string. Where TorchScript differs from Python, its answers count.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -38,24 +38,34 @@ bool only(const std::string& s, F wanted, G other) {
   return std::any_of(s.begin(), s.end(), wanted) && std::none_of(s.begin(), s.end(), other);
 }
 
-// The part [start, end) that a search looks at. `valid` is false when start is behind it.
-struct Part {
-  std::string_view text;
-  int64_t from;
-  bool valid;
+// The bounds of a search, from the front.
+struct Bounds {
+  int64_t start, end;
 };
-Part part_of(const Value* args) {
-  const std::string& s = text(args[0]);
-  const auto n = static_cast<int64_t>(s.size());
-  int64_t from = args[2].to_int(), to = args[3].to_int();
-  if (from < 0) from = std::max<int64_t>(from + n, 0);
-  if (to < 0) to = std::max<int64_t>(to + n + 1, 0);
-  to = std::min(to, n);
-  if (from > to) return {{}, from, false};
-  return {std::string_view(s).substr(static_cast<size_t>(from), static_cast<size_t>(to - from)), from, true};
+Bounds bounds_of(const Value* args) {
+  const auto n = static_cast<int64_t>(text(args[0]).size());
+  const int64_t start = args[2].to_int(), end = args[3].to_int();
+  return {start < 0 ? std::max<int64_t>(start + n, 0) : start, end < 0 ? std::max<int64_t>(end + n + 1, 0) : end};
 }
-int64_t place(const Part& part, size_t found) {
-  return !part.valid || found == std::string_view::npos ? -1 : part.from + static_cast<int64_t>(found);
+// From `start`, `count` characters or as many as there are.
+std::string_view part_of(std::string_view s, int64_t start, size_t count) {
+  SCONCE_CHECK_AS(index, start <= static_cast<int64_t>(s.size()), "string index {} out of range for {} characters",
+                  start, s.size());
+  return s.substr(static_cast<size_t>(start), count);
+}
+// Bounds that hold nothing find only the empty string, at start.
+int64_t place(const Value* args, bool last) {
+  const auto [start, end] = bounds_of(args);
+  const std::string& what = text(args[1]);
+  if (end <= start) return what.empty() ? start : -1;
+  const std::string_view part = part_of(text(args[0]), start, static_cast<size_t>(end - start));
+  const size_t found = last ? part.rfind(what) : part.find(what);
+  return found == std::string_view::npos ? -1 : start + static_cast<int64_t>(found);
+}
+// What startswith and endswith look at: an end before start counts as none.
+std::string_view bounded(const Value* args) {
+  const auto [start, end] = bounds_of(args);
+  return part_of(text(args[0]), start, end < start ? std::string_view::npos : static_cast<size_t>(end - start));
 }
 
 std::string_view stripped(std::string_view s, std::string_view chars, bool left, bool right) {
@@ -67,23 +77,16 @@ std::string_view stripped(std::string_view s, std::string_view chars, bool left,
 
 Ref<List> strings() { return make_ref<List>(string_type()); }
 
-// Words between runs of white space; after `max` of them, the rest is one.
-Ref<List> split_words(std::string_view s, int64_t max) {
+// Words between runs of white space.
+Ref<List> split_words(std::string_view s) {
   auto out = strings();
-  size_t i = 0;
-  while (true) {
-    while (i < s.size() && is_space(s[i])) ++i;
-    if (i == s.size()) return out;
-    if (max >= 0 && static_cast<int64_t>(out->size()) == max) {
-      size_t to = s.size();
-      while (is_space(s[to - 1])) --to;
-      out->append(s.substr(i, to - i));
-      return out;
-    }
+  for (size_t i = 0; i < s.size();) {
     const size_t from = i;
     while (i < s.size() && !is_space(s[i])) ++i;
-    out->append(s.substr(from, i - from));
+    if (i > from) out->append(s.substr(from, i - from));
+    while (i < s.size() && is_space(s[i])) ++i;
   }
+  return out;
 }
 
 void check_separator(std::string_view separator) { SCONCE_CHECK_AS(value, !separator.empty(), "empty separator"); }
@@ -209,43 +212,38 @@ SCONCE_STRING(string_isprintable) {
 }
 SCONCE_STRING(string_isidentifier) {
   const std::string& s = text(args[0]);
-  returns[0] = all_of(s, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; }) && !is_digit(s[0]);
+  // No underscores: TorchScript has the rule of an early Python.
+  returns[0] = all_of(s, [](char c) { return is_letter(c) || is_digit(c); }) && !is_digit(s[0]);
 }
 
 SCONCE_STRING(string_strip) { returns[0] = stripped(text(args[0]), text(args[1]), true, true); }
 SCONCE_STRING(string_lstrip) { returns[0] = stripped(text(args[0]), text(args[1]), true, false); }
 SCONCE_STRING(string_rstrip) { returns[0] = stripped(text(args[0]), text(args[1]), false, true); }
 
-SCONCE_STRING(string_find) {
-  const Part part = part_of(args);
-  returns[0] = place(part, part.text.find(text(args[1])));
-}
-SCONCE_STRING(string_rfind) {
-  const Part part = part_of(args);
-  returns[0] = place(part, part.text.rfind(text(args[1])));
-}
-SCONCE_STRING(string_rindex) {
-  const Part part = part_of(args);
-  const int64_t at = place(part, part.text.rfind(text(args[1])));
+SCONCE_STRING(string_find) { returns[0] = place(args, false); }
+SCONCE_STRING(string_rfind) { returns[0] = place(args, true); }
+SCONCE_STRING(string_index) {
+  const int64_t at = place(args, false);
   SCONCE_CHECK_AS(value, at >= 0, "ValueError: substring not found");
   returns[0] = at;
 }
-SCONCE_STRING(string_startswith) {
-  const Part part = part_of(args);
-  returns[0] = part.valid && part.text.starts_with(text(args[1]));
+SCONCE_STRING(string_rindex) {
+  const int64_t at = place(args, true);
+  SCONCE_CHECK_AS(value, at >= 0, "ValueError: substring not found");
+  returns[0] = at;
 }
-SCONCE_STRING(string_endswith) {
-  const Part part = part_of(args);
-  returns[0] = part.valid && part.text.ends_with(text(args[1]));
-}
+SCONCE_STRING(string_startswith) { returns[0] = bounded(args).starts_with(text(args[1])); }
+SCONCE_STRING(string_endswith) { returns[0] = bounded(args).ends_with(text(args[1])); }
+// Those that begin within the bounds, even where they end behind them.
 SCONCE_STRING(string_count) {
-  const Part part = part_of(args);
-  const std::string& what = text(args[1]);
+  const auto [start, end] = bounds_of(args);
+  const std::string &s = text(args[0]), &what = text(args[1]);
   int64_t count = 0;
   if (what.empty()) {
-    count = part.valid ? static_cast<int64_t>(part.text.size()) + 1 : 0;
+    count = std::max<int64_t>(0, std::min(end, static_cast<int64_t>(s.size())) - start + 1);
   } else {
-    for (size_t at = 0; (at = part.text.find(what, at)) != std::string_view::npos; at += what.size()) ++count;
+    size_t at = static_cast<size_t>(start);
+    for (; (at = s.find(what, at)) != std::string::npos && static_cast<int64_t>(at) < end; at += what.size()) ++count;
   }
   returns[0] = count;
 }
@@ -279,11 +277,11 @@ SCONCE_STRING(string_join) {
 
 SCONCE_STRING(string_split) {
   const std::string& s = text(args[0]);
-  const int64_t max = args[2].to_int();
-  if (args[1].is_none()) {
-    returns[0] = split_words(s, max);
+  if (args[1].is_none()) {  // TorchScript ignores max here
+    returns[0] = split_words(s);
     return;
   }
+  const int64_t max = args[2].to_int();
   const std::string& separator = text(args[1]);
   check_separator(separator);
   auto out = strings();
@@ -311,16 +309,15 @@ SCONCE_STRING(string_rsplit) {
   out->reverse();
   returns[0] = std::move(out);
 }
+// Every separator ends a line, both of "\r\n" too; those that are kept are items of their own.
 SCONCE_STRING(string_splitlines) {
   const std::string& s = text(args[0]);
   auto out = strings();
   for (size_t from = 0; from < s.size();) {
-    size_t to = s.find_first_of("\n\r\v\f\x1c\x1d\x1e", from);
-    if (to == std::string::npos) to = s.size();
-    size_t next = std::min(to + 1, s.size());
-    if (to < s.size() && s[to] == '\r' && next < s.size() && s[next] == '\n') ++next;
-    out->append(std::string_view(s).substr(from, (args[1].to_bool() ? next : to) - from));
-    from = next;
+    const size_t to = std::min(s.find_first_of("\n\r\v\f\x1c\x1d\x1e", from), s.size());
+    out->append(std::string_view(s).substr(from, to - from));
+    if (to < s.size() && args[1].to_bool()) out->append(std::string_view(s).substr(to, 1));
+    from = to + 1;
   }
   returns[0] = std::move(out);
 }
@@ -350,11 +347,7 @@ SCONCE_STRING(string_center) {
   const int64_t spaces = missing(args), left = spaces / 2 + (spaces & args[1].to_int() & 1);
   returns[0] = padded(text(args[0]), left, spaces - left, fill_of(args[2]));
 }
-SCONCE_STRING(string_zfill) {
-  const std::string& s = text(args[0]);
-  const bool sign = !s.empty() && (s[0] == '-' || s[0] == '+');
-  returns[0] = (sign ? s.substr(0, 1) : std::string()) + padded(s.substr(sign), missing(args), 0, '0');
-}
+SCONCE_STRING(string_zfill) { returns[0] = padded(text(args[0]), missing(args), 0, '0'); }  // before a sign, too
 SCONCE_STRING(string_expandtabs) {
   const int64_t size = args[1].to_int();
   int64_t column = 0;

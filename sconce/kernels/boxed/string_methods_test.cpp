@@ -1,4 +1,4 @@
-// Strings, lists and numbers as Python has them.
+// Strings, lists and numbers as TorchScript has them.
 #include <gtest/gtest.h>
 
 #include "sconce/base/error.h"
@@ -18,11 +18,11 @@ Value strings(std::initializer_list<std::string_view> items) {
 
 TEST(Strings, SplitAndJoin) {
   EXPECT_EQ(text("aten::split.str", {" a  b c "}), "['a', 'b', 'c']");
-  EXPECT_EQ(text("aten::split.str", {" a  b c ", Value(), 1}), "['a', 'b c']");
+  EXPECT_EQ(text("aten::split.str", {" a  b c ", Value(), 1}), "['a', 'b', 'c']");
   EXPECT_EQ(text("aten::split.str", {"a,b,,c", ","}), "['a', 'b', '', 'c']");
   EXPECT_EQ(text("aten::rsplit", {"a,b,c", ",", 1}), "['a,b', 'c']");
-  EXPECT_EQ(text("aten::splitlines", {"a\r\nb\n\nc"}), "['a', 'b', '', 'c']");
-  EXPECT_EQ(text("aten::splitlines", {"a\r\nb\n", true}), "['a\\r\\n', 'b\\n']");
+  EXPECT_EQ(text("aten::splitlines", {"a\r\nb\n\nc"}), "['a', '', 'b', '', 'c']");
+  EXPECT_EQ(text("aten::splitlines", {"a\nb\n", true}), "['a', '\\n', 'b', '\\n']");
   EXPECT_EQ(text("aten::join", {"-", strings({"a", "b"})}), "'a-b'");
   EXPECT_THROW(one("aten::split.str", {"a", ""}), Error);
 }
@@ -31,10 +31,16 @@ TEST(Strings, SearchWithinBounds) {
   EXPECT_EQ(one("aten::find", {"abcabc", "c"}).to_int(), 2);
   EXPECT_EQ(one("aten::find", {"abcabc", "c", 3}).to_int(), 5);
   EXPECT_EQ(one("aten::find", {"abcabc", "c", 9}).to_int(), -1);
+  EXPECT_THROW(one("aten::find", {"abcabc", "c", 9, 10}), Error);
+  EXPECT_EQ(one("aten::index.str", {"abcabc", "", 4, 3}).to_int(), 4);
   EXPECT_EQ(one("aten::rfind", {"abcabc", "c"}).to_int(), 5);
   EXPECT_EQ(one("aten::count", {"aaaa", "aa"}).to_int(), 2);
   EXPECT_EQ(one("aten::count", {"abc", ""}).to_int(), 4);
-  EXPECT_FALSE(one("aten::startswith", {"abc", "", 5}).to_bool());
+  EXPECT_EQ(one("aten::count", {"abcd", "bc", 1, 2}).to_int(), 1);
+  EXPECT_EQ(one("aten::count", {"abcd", "d", 0, 3}).to_int(), 0);
+  EXPECT_THROW(one("aten::startswith", {"abc", "", 5}), Error);
+  EXPECT_TRUE(one("aten::startswith", {"abcd", "b", 1, 0}).to_bool());
+  EXPECT_TRUE(one("aten::endswith", {"abcd", "bcd", 1, 0}).to_bool());
   EXPECT_THROW(one("aten::rindex", {"abc", "x"}), Error);
 }
 
@@ -42,7 +48,7 @@ TEST(Strings, ChangeTheirShape) {
   EXPECT_EQ(text("aten::replace", {"aXbX", "X", "--", 1}), "'a--bX'");
   EXPECT_EQ(text("aten::replace", {"ab", "", "-"}), "'-a-b-'");
   EXPECT_EQ(text("aten::center", {"ab", 5, "*"}), "'**ab*'");
-  EXPECT_EQ(text("aten::zfill", {"-42", 6}), "'-00042'");
+  EXPECT_EQ(text("aten::zfill", {"-42", 6}), "'000-42'");
   EXPECT_EQ(text("aten::expandtabs", {"a\tb", 4}), "'a   b'");
   EXPECT_EQ(text("aten::title", {"it's a b2b"}), "\"It'S A B2B\"");
   EXPECT_EQ(text("aten::hex", {-255}), "'-0xff'");
