@@ -33,20 +33,9 @@ int64_t mod(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-double mod(double a, double b) {
-  check_divisor(b == 0);
-  const double rest = std::fmod(a, b);
-  if (rest == 0) return std::copysign(0.0, b);
-  return (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
-// Exact where a quotient that is nearly whole would be rounded up.
-double floordiv(double a, double b) {
-  const double rest = mod(a, b);
-  const double quotient = (a - rest) / b;
-  const double whole = std::floor(quotient);
-  return quotient - whole > 0.5 ? whole + 1 : whole;
-}
+// Floats divide by zero, as in TorchScript.
+double mod(double a, double b) { return std::fmod(b + std::fmod(a, b), b); }
+double floordiv(double a, double b) { return std::floor(a / b); }
 
 Value int_power(int64_t base, int64_t exponent) {
   if (exponent < 0) {
@@ -77,7 +66,6 @@ Value int_binary(Operator op, const Value& x, const Value& y) {
     case Operator::mul:
       return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
     case Operator::div:
-      check_divisor(b == 0);
       return static_cast<double>(a) / static_cast<double>(b);
     case Operator::floordiv:
       return floordiv(a, b);
@@ -109,10 +97,8 @@ Value real_binary(Operator op, const Value& x, const Value& y) {
     case Operator::mul:
       return a * b;
     case Operator::div:
-      check_divisor(b == 0);
       return a / b;
     case Operator::floordiv:
-      check_divisor(b == 0);
       return floordiv(a, b);
     case Operator::mod:
       return mod(a, b);

@@ -36,7 +36,8 @@ Complex to_complex(A a) {
     return a;
 }
 
-// Arithmetic of Python numbers: ints wrap as int64, / gives a float, // and % round to minus infinity.
+// Arithmetic of numbers as TorchScript has it: ints wrap as int64, / gives a float, // and % round to minus infinity. Floats
+// divide by zero; ints do not.
 inline int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
 inline int64_t sub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
 inline int64_t mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
@@ -50,10 +51,7 @@ template <Real A, Real B>
   requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
 double mul(A a, B b) { return static_cast<double>(a) * static_cast<double>(b); }
 template <Real A, Real B>
-double div(A a, B b) {
-  SCONCE_CHECK_AS(zero_division, b != 0, "division by zero");
-  return static_cast<double>(a) / static_cast<double>(b);
-}
+double div(A a, B b) { return static_cast<double>(a) / static_cast<double>(b); }
 template <class A, class B>
   requires EitherComplex<A, B>
 Complex add(A a, B b) { return to_complex(a) + to_complex(b); }
@@ -80,21 +78,17 @@ inline int64_t mod(int64_t a, int64_t b) {
   const int64_t r = a % b;
   return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
 }
-inline double floordiv(double a, double b) {
-  SCONCE_CHECK_AS(zero_division, b != 0, "float floor division by zero");
-  return std::floor(a / b);
-}
-inline double mod(double a, double b) {
-  SCONCE_CHECK_AS(zero_division, b != 0, "float modulo");
-  const double r = std::fmod(a, b);
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
-}
+inline double floordiv(double a, double b) { return std::floor(a / b); }
+inline double mod(double a, double b) { return std::fmod(b + std::fmod(a, b), b); }
 inline double floordiv(double a, int64_t b) { return floordiv(a, static_cast<double>(b)); }
 inline double floordiv(int64_t a, double b) { return floordiv(static_cast<double>(a), b); }
 inline double mod(double a, int64_t b) { return mod(a, static_cast<double>(b)); }
 inline double mod(int64_t a, double b) { return mod(static_cast<double>(a), b); }
 template <Real A, Real B>
-double pow(A a, B b) { return std::pow(static_cast<double>(a), static_cast<double>(b)); }
+double pow(A a, B b) {
+  SCONCE_CHECK_AS(zero_division, a != 0 || !(b < 0), "0.0 cannot be raised to a negative power");
+  return std::pow(static_cast<double>(a), static_cast<double>(b));
+}
 int64_t int_pow(int64_t a, int64_t b);
 template <Number A>
 A neg(A a) {

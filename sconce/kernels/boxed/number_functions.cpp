@@ -1,5 +1,6 @@
 // Functions of Python's math and cmath on ints, floats, complex numbers and numbers of any type: one kernel for all
-// overloads. A real argument outside of the domain gives NaN, as in TorchScript.
+// overloads. As in TorchScript, a real argument outside of the domain gives NaN, and the overloads for numbers of any
+// type (Scalar) round a real result to float32.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,6 +15,11 @@ namespace {
 using Complex = std::complex<double>;
 double real(const Value& v) { return (v.is_tensor() ? item_of(v.to_tensor()) : v.to_scalar()).to_double(); }
 
+// What an overload returns for a real result.
+double result(const Op& op, double value) {
+  return op.schema().overload == "Scalar" ? static_cast<double>(static_cast<float>(value)) : value;
+}
+
 constexpr double kPi = 3.14159265358979323846;
 
 // Rounds halves to even, as Python.
@@ -21,18 +27,18 @@ double round_number(double x) { return std::nearbyint(x); }
 
 }  // namespace
 
-#define SCONCE_NUMBER(name) void name(const Op&, KeySet, Value* args, Value* returns)
-#define SCONCE_REAL(name, expression)             \
-  SCONCE_NUMBER(number_##name) {                  \
-    const double x = real(args[0]);               \
-    returns[0] = static_cast<double>(expression); \
+#define SCONCE_NUMBER(name) void name([[maybe_unused]] const Op& op, KeySet, Value* args, Value* returns)
+#define SCONCE_REAL(name, expression)    \
+  SCONCE_NUMBER(number_##name) {         \
+    const double x = real(args[0]);      \
+    returns[0] = result(op, expression); \
   }
-#define SCONCE_REAL_OR_COMPLEX(name)                \
-  SCONCE_NUMBER(number_##name) {                    \
-    if (args[0].is_complex())                       \
-      returns[0] = std::name(args[0].to_complex()); \
-    else                                            \
-      returns[0] = std::name(real(args[0]));        \
+#define SCONCE_REAL_OR_COMPLEX(name)                     \
+  SCONCE_NUMBER(number_##name) {                         \
+    if (args[0].is_complex())                            \
+      returns[0] = std::name(args[0].to_complex());      \
+    else                                                 \
+      returns[0] = result(op, std::name(real(args[0]))); \
   }
 #define SCONCE_REALS(name, expression)                 \
   SCONCE_NUMBER(number_##name) {                       \
@@ -50,6 +56,12 @@ SCONCE_REAL(log1p, std::log1p(x))
 SCONCE_REAL(expm1, std::expm1(x))
 SCONCE_REAL(erf, std::erf(x))
 SCONCE_REAL(erfc, std::erfc(x))
+SCONCE_REAL_OR_COMPLEX(exp)
+SCONCE_REAL_OR_COMPLEX(log)
+SCONCE_REAL_OR_COMPLEX(sqrt)
+SCONCE_REAL_OR_COMPLEX(sin)
+SCONCE_REAL_OR_COMPLEX(cos)
+SCONCE_REAL_OR_COMPLEX(tanh)
 SCONCE_REAL_OR_COMPLEX(acos)
 SCONCE_REAL_OR_COMPLEX(asin)
 SCONCE_REAL_OR_COMPLEX(atan)
@@ -65,7 +77,15 @@ SCONCE_REALS(copysign, std::copysign(x, y))
 SCONCE_REALS(mathremainder, std::remainder(x, y))
 
 SCONCE_NUMBER(number_angle) {
-  returns[0] = args[0].is_complex() ? std::arg(args[0].to_complex()) : real(args[0]) < 0 ? kPi : 0.0;
+  returns[0] = result(op, args[0].is_complex() ? std::arg(args[0].to_complex()) : real(args[0]) < 0 ? kPi : 0.0);
+}
+SCONCE_NUMBER(number_neg) {
+  if (args[0].is_complex())
+    returns[0] = -args[0].to_complex();
+  else if (args[0].is_double())
+    returns[0] = result(op, -args[0].to_double());
+  else
+    returns[0] = static_cast<int64_t>(0 - static_cast<uint64_t>(args[0].to_scalar().to_int()));
 }
 SCONCE_NUMBER(number_polar) {
   const double r = real(args[0]), angle = real(args[1]);
