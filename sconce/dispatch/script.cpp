@@ -55,6 +55,6 @@ Scalar mod(const Scalar& a, const Scalar& b) {
                  [](double x, double y) { return Scalar(mod(x, y)); }, [](Complex, Complex) -> Scalar { no_complex("%"); });
 }
 double div(const Scalar& a, const Scalar& b) { return div(a.to_double(), b.to_double()); }
-double pow(const Scalar& a, const Scalar& b) { return pow(a.to_double(), b.to_double()); }
+double pow(const Scalar& a, const Scalar& b) { return std::pow(a.to_double(), b.to_double()); }
 
 }  // namespace sconce::script

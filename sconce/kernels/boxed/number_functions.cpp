@@ -77,7 +77,7 @@ SCONCE_REALS(copysign, std::copysign(x, y))
 SCONCE_REALS(mathremainder, std::remainder(x, y))
 
 SCONCE_NUMBER(number_angle) {
-  returns[0] = result(op, args[0].is_complex() ? std::arg(args[0].to_complex()) : real(args[0]) < 0 ? kPi : 0.0);
+  returns[0] = result(op, args[0].is_complex() ? std::arg(args[0].to_complex()) : std::arg(real(args[0])));
 }
 SCONCE_NUMBER(number_neg) {
   if (args[0].is_complex())

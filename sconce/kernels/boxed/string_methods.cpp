@@ -77,8 +77,9 @@ std::string_view stripped(std::string_view s, std::string_view chars, bool left,
 
 Ref<List> strings() { return make_ref<List>(string_type()); }
 
-// Words between runs of white space.
+// Words between runs of white space, of which Python's separators of records are part here.
 Ref<List> split_words(std::string_view s) {
+  const auto is_space = [](char c) { return boxed::is_space(c) || (c >= 0x1c && c <= 0x1e); };
   auto out = strings();
   for (size_t i = 0; i < s.size();) {
     const size_t from = i;
