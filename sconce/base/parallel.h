@@ -25,6 +25,14 @@ SCONCE_API void set_num_threads(int count);
 // ranges not begun are skipped then. n <= 0 does nothing; a grain below 1 counts as 1.
 SCONCE_API void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body);
 
+// Elements of light work, such as a copy, that are worth a thread; fewer cost less than waking one.
+inline constexpr int64_t kParallelGrain = 32768;
+
+// The grain for items that each cost as much as copying `work_per_item` elements.
+constexpr int64_t grain_for(int64_t work_per_item) {
+  return work_per_item <= 1 ? kParallelGrain : work_per_item >= kParallelGrain ? 1 : kParallelGrain / work_per_item;
+}
+
 // True inside a body that runs as one of several ranges: a parallel_for there runs inline.
 SCONCE_API bool in_parallel_region() noexcept;
 

@@ -53,7 +53,7 @@ void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand&
     tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);
   }
   const TileGrid grid(g, tile_rows, tile_columns);
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / (tile_rows * tile_columns));
+  const int64_t grain = grain_for(tile_rows * tile_columns);
   const int log2 = size_log2(to.size);
   parallel_for(grid.count(), grain, [&](int64_t begin, int64_t end) {
     alignas(64) char gathered[kTileBytes];

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "sconce/base/parallel.h"
 #include "sconce/tensor/iterate.h"
 #include "sconce/tensor/tile.h"
 
@@ -14,7 +15,6 @@ namespace sconce {
 
 inline constexpr int64_t kTile = 512;              // elements of a tile, except where an operand is transposed
 inline constexpr int64_t kTileBytes = kTile * 16;  // room for any dtype
-inline constexpr int64_t kParallelGrain = 32768;   // elements; fewer are not worth waking a thread
 inline constexpr int kMaxDims = 64;
 inline constexpr int kMaxOperands = kMaxLoopInputs + 1;  // the output first
 

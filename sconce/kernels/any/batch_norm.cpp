@@ -18,7 +18,6 @@ namespace sconce::any_device {
 namespace {
 
 constexpr int64_t kChunk = 4096;                     // elements
-constexpr int64_t kGrain = 32768;                    // elements
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
 
 DType compute_dtype(const Tensor& input) {
@@ -86,7 +85,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
     convert(a.data(), compute, scale.data(), DType::float64, channels);
     convert(b.data(), compute, shift.data(), DType::float64, channels);
     const int64_t rows = numel / channels, together = std::max<int64_t>(1, kChunk / channels);
-    parallel_for(rows, std::max<int64_t>(1, kGrain / channels), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, grain_for(channels), [&](int64_t begin, int64_t end) {
       Scratch scratch;
       char* buffer = scratch.take<char>(together * channels * item);
       for (int64_t r = begin; r < end; r += together) {
@@ -100,7 +99,7 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
     return;
   }
   const int64_t plane = numel / (in.sizes()[0] * channels), planes = in.sizes()[0] * channels;
-  parallel_for(planes, std::max<int64_t>(1, kGrain / plane), [&](int64_t begin, int64_t end) {
+  parallel_for(planes, grain_for(plane), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     char* buffer = scratch.take<char>(kChunk * item);
     for (int64_t p = begin; p < end; ++p) {
@@ -259,7 +258,7 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
   const NormKernels& kernels = norm_kernels();
   const Tensor y = out.dtype() == compute && out.is_contiguous() ? out : empty_tensor(input.sizes(), compute);
   const std::vector<double> w = doubles(weight, C, 1), b = doubles(bias, C, 0);
-  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, grain_for(n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       const char* from = x.data<char>() + r * n * item;
       kernels.moments[twice](from, 1, n, eps, m.data<char>() + r * item, s.data<char>() + r * item);

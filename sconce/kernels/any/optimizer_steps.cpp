@@ -11,8 +11,6 @@
 namespace sconce::any_device {
 namespace {
 
-constexpr int64_t kGrain = 16384;
-
 double number(const Tensor& t) { return item_of(t).to_double(); }
 
 struct Scaling {
@@ -53,7 +51,7 @@ void for_elements(std::initializer_list<Tensor> tensors, Body body) {
               dtype_legacy_name(dense[0].dtype()));
     } else {
       using W = decltype(widened(T{}));
-      parallel_for(dense[0].numel(), kGrain, [&](int64_t begin, int64_t end) {
+      parallel_for(dense[0].numel(), grain_for(2), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           W values[5] = {};
           for (size_t k = 0; k < count; ++k) values[k] = widened(dense[k].data<T>()[i]);

@@ -19,8 +19,6 @@ using OptLayout = std::optional<Layout>;
 using OptDevice = std::optional<Device>;
 using OptBool = std::optional<bool>;
 
-constexpr int64_t kGrain = 1 << 15;
-
 bool is_integer(const Scalar& s) { return s.is_integral() || s.is_bool(); }
 
 // Calls f<T>() with the type of an element, where ranges exist.
@@ -62,12 +60,12 @@ void fill_steps(const Tensor& out, const Scalar& start, const Scalar& step) {
     if constexpr (std::is_integral_v<T>) {
       const auto a = static_cast<uint64_t>(is_integer(start) ? start.to_int() : static_cast<int64_t>(start.to_double()));
       const auto s = static_cast<uint64_t>(is_integer(step) ? step.to_int() : static_cast<int64_t>(step.to_double()));
-      parallel_for(out.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      parallel_for(out.numel(), kParallelGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(a + s * static_cast<uint64_t>(i));
       });
     } else {
       const double a = start.to_double(), s = step.to_double();
-      parallel_for(out.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      parallel_for(out.numel(), kParallelGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) to[i] = narrowed<T>(a + s * static_cast<double>(i));
       });
     }
@@ -115,7 +113,7 @@ void fill_between(const Tensor& out, const Scalar& start, const Scalar& end, con
     const auto b = static_cast<W>(std::is_integral_v<T> ? std::trunc(last) : last);
     const W step = n > 1 ? (b - a) / static_cast<W>(n - 1) : W(0);
     T* to = out.data<T>();
-    parallel_for(n, kGrain, [&](int64_t begin, int64_t finish) {
+    parallel_for(n, kParallelGrain, [&](int64_t begin, int64_t finish) {
       for (int64_t i = begin; i < finish; ++i) {
         const W v = i < n / 2 || n == 1 ? a + step * static_cast<W>(i) : b - step * static_cast<W>(n - 1 - i);
         to[i] = narrowed<T>(map(v));

@@ -23,7 +23,7 @@ void copy_triangle(const Tensor& self, int64_t diagonal, bool lower, const Tenso
   diagonal = std::clamp(diagonal, -rows - 1, columns + 1);
   const bool inplace = from.data() == out.data();
   visit_item_size(out.dtype(), [&]<class T>() {
-    parallel_for(out.numel() / columns, std::max<int64_t>(1, (1 << 15) / columns), [&](int64_t begin, int64_t end) {
+    parallel_for(out.numel() / columns, grain_for(columns), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* source = from.data<T>() + i * columns;
         T* to = out.data<T>() + i * columns;
@@ -104,7 +104,7 @@ Tensor flip(const Tensor& self, IntList dims) {
   if (self.is_contiguous() && self.dim() > 0 && seen[last] && dims.size() == 1) {
     const int64_t width = self.sizes()[last];
     visit_item_size(self.dtype(), [&]<class T>() {
-      parallel_for(self.numel() / width, std::max<int64_t>(1, (1 << 15) / width), [&](int64_t begin, int64_t end) {
+      parallel_for(self.numel() / width, grain_for(width), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) reverse_row(out.data<T>() + i * width, self.data<T>() + i * width, width);
       });
     });

@@ -17,8 +17,6 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t kParallelElements = 1 << 14;
-
 std::string shapes_text(const std::vector<Tensor>& tensors) {
   std::string text;
   for (const Tensor& t : tensors) {
@@ -266,7 +264,7 @@ void gather_index(const AdvancedIndex& plan, const Tensor& result) {
   const auto* from = plan.self.data<char>();
   auto* to = result.data<char>();
   visit_item_size(result.dtype(), [&]<class T>() {
-    parallel_for(walk.positions(), std::max<int64_t>(1, kParallelElements / std::max<int64_t>(walk.elements_per_position(), 1)),
+    parallel_for(walk.positions(), grain_for(2 * walk.elements_per_position()),
                  [&](int64_t begin, int64_t end) { copy_positions<T, true>(walk, from, to, begin, end); });
   });
 }

@@ -13,7 +13,6 @@
 namespace sconce::cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;                    // elements
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
 constexpr int64_t kBlock = 65536;                    // elements of a block of columns
 constexpr int kMaxInputs = 3;
@@ -119,22 +118,20 @@ void along_dim(const AlongDim& kernel, DType compute, std::span<const Tensor* co
   }
   for (int64_t d = 0; d < rank; ++d) (d < dim ? job.outer : d == dim ? job.n : job.inner) *= out.sizes()[d];
   if (job.inner == 1) {
-    parallel_for(job.outer, std::max<int64_t>(1, kGrain / job.n),
-                 [&](int64_t begin, int64_t end) { job.rows(begin, end); });
+    parallel_for(job.outer, grain_for(2 * job.n), [&](int64_t begin, int64_t end) { job.rows(begin, end); });
     return;
   }
   const int64_t width = std::clamp<int64_t>(rounded_up(kBlock / job.n, 64), 64, 256);
   const int64_t per_group = 64 / static_cast<int64_t>(item_size(compute));
   const int64_t whole = job.inner / per_group * per_group;  // what is left goes through a block of its own
   const int64_t chunks = (whole + width - 1) / width + (whole < job.inner);
-  parallel_for(job.outer * chunks, std::max<int64_t>(1, kGrain / (job.n * std::min(width, job.inner))),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t t = begin; t < end; ++t) {
-                   const int64_t first = std::min(t % chunks * width, whole);
-                   const int64_t last = first == whole ? job.inner : std::min(first + width, whole);
-                   job.columns(t / chunks, first, last - first);
-                 }
-               });
+  parallel_for(job.outer * chunks, grain_for(2 * job.n * std::min(width, job.inner)), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const int64_t first = std::min(t % chunks * width, whole);
+      const int64_t last = first == whole ? job.inner : std::min(first + width, whole);
+      job.columns(t / chunks, first, last - first);
+    }
+  });
 }
 
 }  // namespace sconce::cpu

@@ -23,13 +23,6 @@ const LossKernels& loss_kernels() {
 }
 
 namespace cpu {
-namespace {
-
-constexpr int64_t kGrain = 8192;  // elements
-
-int64_t rows_per_task(int64_t classes) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(classes, 1)); }
-
-}  // namespace
 
 void sconce_cross_entropy_rows(const Tensor& self, const Tensor& target, int64_t ignore_index, const Tensor& loss,
                                const Tensor& logsumexp) {
@@ -44,7 +37,7 @@ void sconce_cross_entropy_rows(const Tensor& self, const Tensor& target, int64_t
   }
   for_float(self.dtype(), [&]<class T>() {
     const auto kernel = loss_kernels().exp_sum[sizeof(T) == 8];
-    parallel_for(rows, rows_per_task(classes), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, grain_for(4 * classes), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* row = x.data<T>() + r * classes;
         double top, total;
@@ -70,7 +63,7 @@ void sconce_cross_entropy_rows_backward(const Tensor& grad, const Tensor& self, 
   const auto* index = places.data<int64_t>();
   for_float(self.dtype(), [&]<class T>() {
     const auto kernel = loss_kernels().scaled_exp[sizeof(T) == 8];
-    parallel_for(rows, rows_per_task(classes), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, grain_for(4 * classes), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         T* row = out.data<T>() + r * classes;
         if (index[r] == ignore_index || index[r] < 0 || index[r] >= classes) {

@@ -1,5 +1,4 @@
 // Distances between all pairs of rows, and their gradients.
-#include <algorithm>
 #include <cstring>
 
 #include "sconce/base/error.h"
@@ -12,8 +11,6 @@
 
 namespace sconce {
 namespace {
-
-constexpr int64_t kGrain = 16384;  // elements
 
 const DistanceKernels& distance_kernels() {
   switch (cpu_level()) {
@@ -34,8 +31,6 @@ int checked_type(const Tensor& t, const char* name) {
 }
 
 char* bytes_of(const Tensor& t) { return static_cast<char*>(t.data()); }
-
-int64_t grain_for(int64_t work) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work)); }
 
 // [batch, rows, columns] as [batch, columns, rows and some more].
 Tensor transposed(const Tensor& t, int type) {
@@ -66,7 +61,7 @@ void sconce_cdist_direct(const Tensor& x1, const Tensor& x2, double p, const Ten
   if (out.numel() == 0) return;
   const Tensor a = contiguous_tensor(x1), b = transposed(x2, type);
   const int64_t rows = a.size(1), others = x2.size(1), n = a.size(2), ld = b.size(2), item = type ? 8 : 4;
-  parallel_for(a.size(0) * rows, grain_for(others * n), [&](int64_t begin, int64_t end) {
+  parallel_for(a.size(0) * rows, grain_for(2 * others * n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       distance_kernels().forward[type](bytes_of(out) + i * others * item, bytes_of(a) + i * n * item, 1,
                                        bytes_of(b) + i / rows * ld * n * item, ld, others, n, p);
@@ -82,7 +77,7 @@ void sconce_cdist_direct_backward(const Tensor& grad, const Tensor& x1, const Te
                d = contiguous_tensor(cdist);
   const int64_t rows = a.size(1), others = x2.size(1), n = a.size(2), ld = b.size(2), item = type ? 8 : 4;
   std::memset(out.data(), 0, static_cast<size_t>(out.numel() * item));
-  parallel_for(a.size(0) * rows, grain_for(others * n), [&](int64_t begin, int64_t end) {
+  parallel_for(a.size(0) * rows, grain_for(2 * others * n), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     void* space = scratch.take_bytes(static_cast<size_t>(2 * ld * item));
     for (int64_t i = begin; i < end; ++i) {
@@ -99,7 +94,7 @@ void _pdist_forward(const Tensor& self, double p, const Tensor& out) {
   const int64_t rows = self.size(0), n = self.numel() / rows, item = type ? 8 : 4;
   const Tensor x = transposed(with_batch(self, n), type);
   const int64_t ld = x.size(2);
-  parallel_for(rows - 1, grain_for(rows * n / 2), [&](int64_t begin, int64_t end) {
+  parallel_for(rows - 1, grain_for(rows * n), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       distance_kernels().forward[type](bytes_of(out) + pairs_before(i, rows) * item, bytes_of(x) + i * item, ld,
                                        bytes_of(x) + (i + 1) * item, ld, rows - 1 - i, n, p);

@@ -101,7 +101,7 @@ void run_bags(const Tensor& out, const Tensor& table, const int64_t* index, cons
   const BagKernels& kernels = bag_kernels();
   if (mode == kMax) best.assign(static_cast<size_t>(bags * width), 0);
   const int64_t per_bag = std::max<int64_t>(1, bags == 0 ? 1 : ends.back() / bags) * std::max<int64_t>(width, 1);
-  parallel_for(bags, std::max<int64_t>(1, 16384 / per_bag), [&](int64_t begin, int64_t end) {
+  parallel_for(bags, grain_for(2 * per_bag), [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t first = starts[b], count = ends[static_cast<size_t>(b)] - first;
       for (int64_t i = first; i < first + count; ++i) checked_row(index[i], table.sizes()[0]);

@@ -16,8 +16,6 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements
-
 // Blocks of kernel[0] x kernel[1] elements, `dilation` apart, at steps of `stride` in an image with a border of zeros.
 struct Blocks {
   int64_t kernel[2], dilation[2], padding[2], stride[2];
@@ -167,7 +165,7 @@ void im2col_items(const Tensor& self, const Tensor& out, const Blocks& b) {
   const T* x = static_cast<const T*>(self.data());
   T* y = static_cast<T*>(out.data());
   const int64_t rows = channels * b.size();
-  parallel_for(batch * rows, std::max<int64_t>(1, kGrain / b.blocks()), [&](int64_t begin, int64_t end) {
+  parallel_for(batch * rows, grain_for(2 * b.blocks()), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / rows, c = i % rows / b.size(), k = i % b.size();
       copy_block_rows(y + i * b.blocks(), x + n * batch_stride + c * self.stride(-3), self.stride(-2), self.stride(-1),
@@ -182,7 +180,7 @@ void col2im_planes(const Tensor& self, const Tensor& out, const Blocks& b) {
   const int64_t plane = b.image[0] * b.image[1], planes = out.numel() / std::max<int64_t>(plane, 1);
   const T* x = static_cast<const T*>(self.data());
   T* y = static_cast<T*>(out.data());
-  parallel_for(planes, std::max<int64_t>(1, kGrain / (b.blocks() * b.size())), [&](int64_t begin, int64_t end) {
+  parallel_for(planes, grain_for(2 * b.blocks() * b.size()), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     W* sums = nullptr;
     if constexpr (!std::is_same_v<T, W>)
@@ -293,23 +291,22 @@ void add_windows(const Tensor& grad, const Tensor& out, int64_t dim, int64_t siz
   for (int64_t d = dim + 1; d < out.dim(); ++d) inner *= out.size(d);
   const T* x = static_cast<const T*>(grad.data());
   T* y = static_cast<T*>(out.data());
-  parallel_for(outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, windows * inner * size)),
-               [&](int64_t begin, int64_t end) {
-                 std::fill(y + begin * length * inner, y + end * length * inner, T{});
-                 for (int64_t o = begin; o < end; ++o) {
-                   for (int64_t w = 0; w < windows; ++w) {
-                     for (int64_t i = 0; i < inner; ++i) {
-                       const T* __restrict from = x + ((o * windows + w) * inner + i) * size;
-                       T* __restrict to = y + (o * length + w * step) * inner + i;
-                       if (inner == 1) {
-                         for (int64_t k = 0; k < size; ++k) to[k] = add_elements(to[k], from[k]);
-                       } else {
-                         for (int64_t k = 0; k < size; ++k) to[k * inner] = add_elements(to[k * inner], from[k]);
-                       }
-                     }
-                   }
-                 }
-               });
+  parallel_for(outer, grain_for(2 * windows * inner * size), [&](int64_t begin, int64_t end) {
+    std::fill(y + begin * length * inner, y + end * length * inner, T{});
+    for (int64_t o = begin; o < end; ++o) {
+      for (int64_t w = 0; w < windows; ++w) {
+        for (int64_t i = 0; i < inner; ++i) {
+          const T* __restrict from = x + ((o * windows + w) * inner + i) * size;
+          T* __restrict to = y + (o * length + w * step) * inner + i;
+          if (inner == 1) {
+            for (int64_t k = 0; k < size; ++k) to[k] = add_elements(to[k], from[k]);
+          } else {
+            for (int64_t k = 0; k < size; ++k) to[k * inner] = add_elements(to[k * inner], from[k]);
+          }
+        }
+      }
+    }
+  });
 }
 
 }  // namespace

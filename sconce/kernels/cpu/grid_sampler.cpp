@@ -158,61 +158,59 @@ void sample(const Tensor& input, const Tensor& grid, const GridSampling& how, co
   using N = typename NumberOf<T>::type;
   const Geometry g(input, grid);
   const bool plain_nan = how.vector_rules && how.mode == GridSampling::Mode::bilinear;
-  parallel_for(g.batch * g.out_plane, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, g.channels)),
-               [&](int64_t from, int64_t to) {
-                 for (int64_t i = from; i < to; ++i) {
-                   const int64_t n = i / g.out_plane;
-                   const T* x = input.data<T>() + n * g.channels * g.in_plane;
-                   T* y = out.data<T>() + n * g.channels * g.out_plane + i % g.out_plane;
-                   Place<N> places[3];
-                   read_places<N>(grid.data<T>() + i * g.rank, g, how, places);
-                   if (how.mode == GridSampling::Mode::bilinear) {
-                     const Corners<N> corners(g, places);
-                     for (int64_t c = 0; c < g.channels; ++c) {
-                       N sum = N(0);
-                       for (int k = 0; k < corners.count; ++k) {
-                         if (corners.inside[k]) {
-                           sum += read(x[c * g.in_plane + corners.offset[k]]) * corners.weight[k];
-                         } else if (plain_nan) {
-                           sum += N(0) * corners.weight[k];  // a place that is no number gives none
-                         }
-                       }
-                       y[c * g.out_plane] = written<T>(sum);
-                     }
-                   } else if (how.mode == GridSampling::Mode::nearest) {
-                     int64_t offset = 0;
-                     bool inside = true;
-                     for (int d = 3 - g.rank; d < 3; ++d) {
-                       const int64_t at = whole(nearbyint(places[d].at));
-                       inside = inside && at >= 0 && at < g.in[d];
-                       offset = offset * g.in[d] + at;
-                     }
-                     for (int64_t c = 0; c < g.channels; ++c)
-                       y[c * g.out_plane] = inside ? x[c * g.in_plane + offset] : T{};
-                   } else {
-                     N weight[2][4];
-                     int64_t at[2][4];
-                     for (int d = 0; d < 2; ++d) {
-                       const N f = floor(places[1 + d].at);
-                       cubic_weights<N>(places[1 + d].at - f, weight[d]);
-                       for (int k = 0; k < 4; ++k) at[d][k] = bounded<N>(f + N(k - 1), g.in[1 + d], how);
-                     }
-                     for (int64_t c = 0; c < g.channels; ++c) {
-                       N sum = N(0);
-                       for (int a = 0; a < 4; ++a) {
-                         N row = N(0);
-                         for (int b = 0; b < 4; ++b) {
-                           const bool inside = at[0][a] >= 0 && at[1][b] >= 0;
-                           const N v = inside ? N(read(x[c * g.in_plane + at[0][a] * g.in[2] + at[1][b]])) : N(0);
-                           row += v * weight[1][b];
-                         }
-                         sum += row * weight[0][a];
-                       }
-                       y[c * g.out_plane] = written<T>(sum);
-                     }
-                   }
-                 }
-               });
+  parallel_for(g.batch * g.out_plane, grain_for(8 * g.channels), [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t n = i / g.out_plane;
+      const T* x = input.data<T>() + n * g.channels * g.in_plane;
+      T* y = out.data<T>() + n * g.channels * g.out_plane + i % g.out_plane;
+      Place<N> places[3];
+      read_places<N>(grid.data<T>() + i * g.rank, g, how, places);
+      if (how.mode == GridSampling::Mode::bilinear) {
+        const Corners<N> corners(g, places);
+        for (int64_t c = 0; c < g.channels; ++c) {
+          N sum = N(0);
+          for (int k = 0; k < corners.count; ++k) {
+            if (corners.inside[k]) {
+              sum += read(x[c * g.in_plane + corners.offset[k]]) * corners.weight[k];
+            } else if (plain_nan) {
+              sum += N(0) * corners.weight[k];  // a place that is no number gives none
+            }
+          }
+          y[c * g.out_plane] = written<T>(sum);
+        }
+      } else if (how.mode == GridSampling::Mode::nearest) {
+        int64_t offset = 0;
+        bool inside = true;
+        for (int d = 3 - g.rank; d < 3; ++d) {
+          const int64_t at = whole(nearbyint(places[d].at));
+          inside = inside && at >= 0 && at < g.in[d];
+          offset = offset * g.in[d] + at;
+        }
+        for (int64_t c = 0; c < g.channels; ++c) y[c * g.out_plane] = inside ? x[c * g.in_plane + offset] : T{};
+      } else {
+        N weight[2][4];
+        int64_t at[2][4];
+        for (int d = 0; d < 2; ++d) {
+          const N f = floor(places[1 + d].at);
+          cubic_weights<N>(places[1 + d].at - f, weight[d]);
+          for (int k = 0; k < 4; ++k) at[d][k] = bounded<N>(f + N(k - 1), g.in[1 + d], how);
+        }
+        for (int64_t c = 0; c < g.channels; ++c) {
+          N sum = N(0);
+          for (int a = 0; a < 4; ++a) {
+            N row = N(0);
+            for (int b = 0; b < 4; ++b) {
+              const bool inside = at[0][a] >= 0 && at[1][b] >= 0;
+              const N v = inside ? N(read(x[c * g.in_plane + at[0][a] * g.in[2] + at[1][b]])) : N(0);
+              row += v * weight[1][b];
+            }
+            sum += row * weight[0][a];
+          }
+          y[c * g.out_plane] = written<T>(sum);
+        }
+      }
+    }
+  });
 }
 
 template <class T>

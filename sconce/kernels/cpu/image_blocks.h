@@ -32,7 +32,7 @@ struct ImageBlocks {
   template <class F>
   void for_each(int64_t places, F&& f) const {
     const int64_t blocks = (channels + block - 1) / block;
-    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, places * std::min(block, channels)));
+    const int64_t grain = grain_for(2 * places * std::min(block, channels));
     parallel_for(images * blocks, grain, [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         const int64_t c = i % blocks * block;

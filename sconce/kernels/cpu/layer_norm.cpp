@@ -1,5 +1,4 @@
 // Layer and RMS normalisation: over the last dims, taken as rows.
-#include <algorithm>
 #include <array>
 
 #include "sconce/base/error.h"
@@ -28,7 +27,6 @@ const NormKernels& norm_kernels() {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;                    // elements
 constexpr int64_t kStreamBytes = int64_t{16} << 20;  // outputs from here on bypass the caches
 
 DType compute_dtype(const Tensor& input, const char* name) {
@@ -51,7 +49,7 @@ void for_rows(const Tensor& out, const Tensor& in, DType compute, int64_t rows, 
   const bool stream = direct_out && rows * n * item >= kStreamBytes && n * item >= 256 && n <= 65536;
   const char* x = static_cast<const char*>(in.data());
   char* y = static_cast<char*>(out.data());
-  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, grain_for(2 * n), [&](int64_t begin, int64_t end) {
     if (direct && direct_out && !stream) return body(y + begin * n * item, x + begin * n * item, begin, end - begin);
     Scratch scratch;
     char* from = direct ? nullptr : scratch.take<char>(n * item);
@@ -176,7 +174,7 @@ void layer_norm_backward_rows(const Tensor& out, const Tensor& grad, const Tenso
   const Tensor y = out.dtype() == compute ? out : empty_tensor(out.sizes(), compute);
   const auto item = static_cast<int64_t>(item_size(compute));
   const auto kernel = norm_kernels().layer_norm_backward[compute == DType::float64];
-  parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, grain_for(2 * n), [&](int64_t begin, int64_t end) {
     const int64_t at = begin * n * item;
     kernel(y.data<char>() + at, g.data<char>() + at, x.data<char>() + at, data_of(w), end - begin, n,
            m.data<char>() + begin * item, s.data<char>() + begin * item);

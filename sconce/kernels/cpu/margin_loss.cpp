@@ -115,7 +115,7 @@ void multi_margin_loss(const Tensor& self, const Tensor& target, const Scalar& p
     const bool squared = p.to_double() == 2;
     const T least = static_cast<T>(margin.to_double());
     std::vector<double> results(static_cast<size_t>(rows));
-    parallel_for(rows, std::max<int64_t>(1, 4096 / classes), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, grain_for(8 * classes), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* row = x.data<T>() + r * classes;
         double total = 0;
@@ -175,7 +175,7 @@ void multilabel_margin_loss_forward(const Tensor& self, const Tensor& target, in
     SCONCE_CHECK(-1 <= index[i] && index[i] < classes, "argument #2 'target' is out of range");
   for_float(compute, [&]<class T>() {
     std::vector<double> results(static_cast<size_t>(rows));
-    parallel_for(rows, std::max<int64_t>(1, 1024 / classes), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, grain_for(32 * classes), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const T* row = x.data<T>() + r * classes;
         T* mark = is.data<T>() + r * classes;

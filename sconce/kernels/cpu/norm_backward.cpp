@@ -24,10 +24,6 @@ const NormBackwardKernels& norm_backward_kernels() {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements
-
-int64_t per_task(int64_t elements) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(elements, 1)); }
-
 template <class T>
 double value(const Tensor& t, int64_t i, double otherwise) {
   return t.defined() ? static_cast<double>(t.data<T>()[i]) : otherwise;
@@ -43,7 +39,7 @@ void layer_norm_backward_parameters(const Tensor& of_weight, const Tensor& of_bi
     const int64_t cut = std::max<int64_t>(64, (rows + 63) / 64), parts = (rows + cut - 1) / cut;
     std::vector<T> partial(static_cast<size_t>(2 * parts * n));
     const auto kernel = norm_backward_kernels().columns[sizeof(T) == 8];
-    parallel_for(parts, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, cut * n)), [&](int64_t begin, int64_t end) {
+    parallel_for(parts, grain_for(2 * cut * n), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         const int64_t first = p * cut, count = std::min(cut, rows - first);
         T* to = partial.data() + 2 * p * n;
@@ -71,7 +67,7 @@ void batch_norm_backward_planes(const Tensor& out, const Tensor& of_weight, cons
                   places = input.numel() / std::max<int64_t>(1, samples * channels);
     const auto& kernels = norm_backward_kernels();
     const bool wide = sizeof(T) == 8;
-    parallel_for(channels, per_task(samples * places), [&](int64_t begin, int64_t end) {
+    parallel_for(channels, grain_for(2 * samples * places), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
         const double m = value<T>(mean, c, 0), s = value<T>(invstd, c, 0);
         double total = 0, product = 0;
@@ -104,7 +100,7 @@ void group_norm_backward_planes(const Tensor& out, const Tensor& of_weight, cons
     const bool wide = sizeof(T) == 8;
     const int64_t inside = channels / groups;
     std::vector<double> totals(static_cast<size_t>(samples * channels)), products(totals.size());
-    parallel_for(samples * groups, per_task(inside * places), [&](int64_t begin, int64_t end) {
+    parallel_for(samples * groups, grain_for(2 * inside * places), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double m = value<T>(mean, i, 0), s = value<T>(rstd, i, 0);
         const int64_t first = i * inside, channel = i % groups * inside;

@@ -17,8 +17,6 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t kParallelElements = 1 << 15;
-
 enum class Border { reflect, replicate };
 
 struct Map {
@@ -105,15 +103,14 @@ struct Extent {
 template <class Body>
 void each_row(const Extent& in, const Extent& out, const std::array<Map, 3>& maps, const Body& body) {
   const int64_t rows = out.d * out.h;
-  parallel_for(out.planes, std::max<int64_t>(1, kParallelElements / std::max<int64_t>(rows * out.w, 1)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t p = begin; p < end; ++p) {
-                   for (int64_t z = 0; z < out.d; ++z) {
-                     for (int64_t y = 0; y < out.h; ++y)
-                       body((p * out.d + z) * out.h + y, (p * in.d + maps[0].from[z]) * in.h + maps[1].from[y]);
-                   }
-                 }
-               });
+  parallel_for(out.planes, grain_for(rows * out.w), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      for (int64_t z = 0; z < out.d; ++z) {
+        for (int64_t y = 0; y < out.h; ++y)
+          body((p * out.d + z) * out.h + y, (p * in.d + maps[0].from[z]) * in.h + maps[1].from[y]);
+      }
+    }
+  });
 }
 
 void pad_mapped(const Tensor& self, IntList padding, Border border, const Tensor& out) {
@@ -123,7 +120,7 @@ void pad_mapped(const Tensor& self, IntList padding, Border border, const Tensor
     const Tensor from = contiguous_tensor(self, MemoryFormat::channels_last);
     const int64_t n = out.sizes()[0], c = out.sizes()[1], h = out.sizes()[2], w = out.sizes()[3];
     const auto bytes = static_cast<size_t>(c) * out.item_size();
-    parallel_for(n * h, std::max<int64_t>(1, kParallelElements / (w * c)), [&](int64_t begin, int64_t end) {
+    parallel_for(n * h, grain_for(w * c), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t in_row = row / h * self.sizes()[2] + maps[1].from[row % h];
         char* to = out.data<char>() + static_cast<size_t>(row * w) * bytes;
@@ -199,7 +196,7 @@ void pad_dense(const Tensor& self, IntList pad, const Tensor& value, const Tenso
   const int64_t to = std::clamp<int64_t>(row.left + row.in, from, row.out);
   visit_item_size(out.dtype(), [&]<class T>() {
     const T border = *value.data<T>();
-    const int64_t grain = std::max<int64_t>(1, kParallelElements / row.out);
+    const int64_t grain = grain_for(row.out);
     parallel_for(out.numel() / row.out, grain, [&](int64_t begin, int64_t end) {
       SmallVector<int64_t, 8> index(axes.size(), 0);  // of the row, in the result
       for (int64_t d = static_cast<int64_t>(axes.size()) - 1, left = begin; d >= 0; left /= axes[d--].out) {

@@ -141,7 +141,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
 
   if (!maximum && !pixels && p.out_plane() == 1 && width.adaptive) {  // the mean of whole planes
     const int64_t n = p.in_plane();
-    parallel_for(rows.images, std::max<int64_t>(1, 16384 / n), [&](int64_t from, int64_t to) {
+    parallel_for(rows.images, grain_for(2 * n), [&](int64_t from, int64_t to) {
       if (rows.same()) return k.mean_planes(rows.out_at(from), rows.in_at(from * n), to - from, n);
       Scratch scratch;
       auto* plane = scratch.take<char>(static_cast<int64_t>(rows.compute_size) * n);
@@ -165,7 +165,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   const int64_t cost =
       std::max<int64_t>(1, out_row * row_span * (width.adaptive ? width.in / width.out + 1 : width.kernel));
   const int64_t rows_per_image = depth.out * height.out;
-  parallel_for(rows.images * rows_per_image, std::max<int64_t>(1, 32768 / cost), [&](int64_t from, int64_t to) {
+  parallel_for(rows.images * rows_per_image, grain_for(cost), [&](int64_t from, int64_t to) {
     Scratch scratch;
     const bool cached = !rows.same() || (phases && maximum);
     RowCache cache(scratch, cached ? static_cast<int64_t>(rows.compute_size) * prepared : 0,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/accumulate.h"
 #include "sconce/kernels/cpu/image_blocks.h"
 #include "sconce/kernels/cpu/pool_geometry.h"
@@ -75,7 +76,7 @@ void spread_planes(const Tensor& grad_output, const Tensor& grad_input) {
   const int64_t planes = grad_output.numel(), n = grad_input.numel() / planes;
   const Tensor g = contiguous_tensor(grad_output);
   const auto spread = [&]<class T>() {
-    parallel_for(planes, std::max<int64_t>(1, 16384 / n), [&](int64_t from, int64_t to) {
+    parallel_for(planes, grain_for(2 * n), [&](int64_t from, int64_t to) {
       for (int64_t i = from; i < to; ++i) {
         std::fill_n(grad_input.data<T>() + i * n, n, g.data<T>()[i] / static_cast<T>(n));
       }

@@ -23,8 +23,6 @@ const ResizeKernels& resize_kernels() {
   }
 }
 
-int64_t resize_grain(int64_t cost_per_row) { return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, cost_per_row)); }
-
 ResizeColumnArrays::ResizeColumnArrays(const ResizeTaps& taps, int64_t channels, bool flat, bool in_float,
                                        int64_t width) {
   const int64_t step = flat ? channels : 1, n = taps.out * step, pitch = n + kResizeSlack;
@@ -119,78 +117,77 @@ void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const 
   const char* x = x_tensor.data<char>();
   char* y = result.data<char>();
   const int64_t depth_taps = taps[0].count, height_taps = taps[1].count, row_taps = depth_taps * height_taps;
-  parallel_for(m.images * m.out[0] * m.out[1], resize_grain(out_row * (row_taps + taps[2].count)),
-               [&](int64_t from, int64_t to) {
-                 Scratch scratch;
-                 // Rows that were widened, or resized along.
-                 const bool cached = columns_first || !same;
-                 RowCache cache(scratch, cached ? wide * ((columns_first ? out_row : readable) + kResizeSlack) : 0,
-                                depth_taps, height_taps);
-                 char* plain = scratch.take<char>(wide * (readable + kResizeSlack));
-                 char* blended = scratch.take<char>(wide * (readable + kResizeSlack));
-                 char* narrowed = scratch.take<char>(wide * (out_row + kResizeSlack));
-                 const void** rows = scratch.take<const void*>(row_taps);
-                 auto* weights = scratch.take<double>(row_taps);
-                 const auto along = [&](void* target, const void* row) {
-                   if (by_pixels) {
-                     k.blend_pixels(target, row, columns.columns, m.channels);
-                   } else {
-                     k.blend_columns(target, row, columns.columns);
-                   }
-                   for (const int32_t i : taps[2].none) {
-                     std::memset(static_cast<char*>(target) + i * m.channels * wide, 0,
-                                 static_cast<size_t>(m.channels * wide));
-                   }
-                 };
-                 for (int64_t r = from; r < to; ++r) {
-                   const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
-                   int64_t count = 0;
-                   for (int64_t a = 0; a < depth_taps; ++a) {
-                     for (int64_t b = 0; b < height_taps; ++b) {
-                       const auto at_depth = static_cast<size_t>(a * m.out[0] + d),
-                                  at_height = static_cast<size_t>(b * m.out[1] + h);
-                       const int64_t i = taps[0].index[at_depth], j = taps[1].index[at_height];
-                       const int64_t tag = (image * m.in[0] + i) * m.in[1] + j;
-                       const void* row = x + tag * in_row * item;
-                       if (cached) {
-                         row = cache.get(tag, i, j, [&](char* memory) {
-                           if (!columns_first) return widen(memory, row, in_row);
-                           const void* source = row;
-                           if (!same) {
-                             widen(plain, row, in_row);
-                             source = plain;
-                           } else if (padded) {
-                             std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
-                             source = plain;
-                           }
-                           along(memory, source);
-                         });
-                       }
-                       rows[count] = row;
-                       weights[count++] = taps[0].weight[at_depth] * taps[1].weight[at_height];
-                     }
-                   }
-                   char* target = same ? y + r * out_row * item : narrowed;
-                   if (std::all_of(weights, weights + count, [](double w) { return w == 0; })) {  // nothing comes here
-                     std::memset(y + r * out_row * item, 0, static_cast<size_t>(out_row * item));
-                     continue;
-                   }
-                   if (columns_first) {
-                     k.blend_rows(target, rows, weights, count, out_row);
-                   } else {
-                     const void* row = rows[0];
-                     if (count > 1 || weights[0] != 1) {
-                       k.blend_rows(blended, rows, weights, count, in_row);
-                       row = blended;
-                     } else if (padded && same) {
-                       std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
-                       row = plain;
-                     }
-                     along(target, row);
-                   }
-                   if (!same) narrow(y + r * out_row * item, narrowed, out_row);
-                 }
-               });
+  parallel_for(
+      m.images * m.out[0] * m.out[1], grain_for(out_row * (row_taps + taps[2].count)), [&](int64_t from, int64_t to) {
+        Scratch scratch;
+        // Rows that were widened, or resized along.
+        const bool cached = columns_first || !same;
+        RowCache cache(scratch, cached ? wide * ((columns_first ? out_row : readable) + kResizeSlack) : 0, depth_taps,
+                       height_taps);
+        char* plain = scratch.take<char>(wide * (readable + kResizeSlack));
+        char* blended = scratch.take<char>(wide * (readable + kResizeSlack));
+        char* narrowed = scratch.take<char>(wide * (out_row + kResizeSlack));
+        const void** rows = scratch.take<const void*>(row_taps);
+        auto* weights = scratch.take<double>(row_taps);
+        const auto along = [&](void* target, const void* row) {
+          if (by_pixels) {
+            k.blend_pixels(target, row, columns.columns, m.channels);
+          } else {
+            k.blend_columns(target, row, columns.columns);
+          }
+          for (const int32_t i : taps[2].none) {
+            std::memset(static_cast<char*>(target) + i * m.channels * wide, 0, static_cast<size_t>(m.channels * wide));
+          }
+        };
+        for (int64_t r = from; r < to; ++r) {
+          const int64_t image = r / (m.out[0] * m.out[1]), d = r / m.out[1] % m.out[0], h = r % m.out[1];
+          int64_t count = 0;
+          for (int64_t a = 0; a < depth_taps; ++a) {
+            for (int64_t b = 0; b < height_taps; ++b) {
+              const auto at_depth = static_cast<size_t>(a * m.out[0] + d),
+                         at_height = static_cast<size_t>(b * m.out[1] + h);
+              const int64_t i = taps[0].index[at_depth], j = taps[1].index[at_height];
+              const int64_t tag = (image * m.in[0] + i) * m.in[1] + j;
+              const void* row = x + tag * in_row * item;
+              if (cached) {
+                row = cache.get(tag, i, j, [&](char* memory) {
+                  if (!columns_first) return widen(memory, row, in_row);
+                  const void* source = row;
+                  if (!same) {
+                    widen(plain, row, in_row);
+                    source = plain;
+                  } else if (padded) {
+                    std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
+                    source = plain;
+                  }
+                  along(memory, source);
+                });
+              }
+              rows[count] = row;
+              weights[count++] = taps[0].weight[at_depth] * taps[1].weight[at_height];
+            }
+          }
+          char* target = same ? y + r * out_row * item : narrowed;
+          if (std::all_of(weights, weights + count, [](double w) { return w == 0; })) {  // nothing comes here
+            std::memset(y + r * out_row * item, 0, static_cast<size_t>(out_row * item));
+            continue;
+          }
+          if (columns_first) {
+            k.blend_rows(target, rows, weights, count, out_row);
+          } else {
+            const void* row = rows[0];
+            if (count > 1 || weights[0] != 1) {
+              k.blend_rows(blended, rows, weights, count, in_row);
+              row = blended;
+            } else if (padded && same) {
+              std::memcpy(plain, row, static_cast<size_t>(in_row * wide));
+              row = plain;
+            }
+            along(target, row);
+          }
+          if (!same) narrow(y + r * out_row * item, narrowed, out_row);
+        }
+      });
 }
 
 }  // namespace sconce

@@ -28,7 +28,4 @@ struct ResizeColumnArrays {
 // grows, or with `columns_first`, columns are, because the rows made so serve several output rows.
 void blend_images(const Tensor& x, const Tensor& result, int rank, const ResizeTaps* taps, bool columns_first = false);
 
-// Output rows that a thread should at least have.
-int64_t resize_grain(int64_t cost_per_row);
-
 }  // namespace sconce

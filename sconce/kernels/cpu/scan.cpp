@@ -194,7 +194,7 @@ void scan_extreme(const Tensor& self, int64_t dim, const Tensor& values, const T
   int64_t outer = 1, n = 1, inner = 1;
   for (int64_t d = 0; d < self.dim(); ++d) (d < dim ? outer : d == dim ? n : inner) *= self.sizes()[d];
   const auto run = [&]<class T>() {
-    parallel_for(outer * inner, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
+    parallel_for(outer * inner, grain_for(2 * n), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
         const int64_t at = t / inner * n * inner + t % inner;
         extremes<T, largest>(x.data<T>() + at, y.data<T>() + at, indices.data<int64_t>() + at, n, inner);

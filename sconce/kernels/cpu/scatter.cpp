@@ -1,6 +1,5 @@
 #include "sconce/kernels/cpu/scatter.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "sconce/base/error.h"
@@ -13,8 +12,6 @@
 
 namespace sconce {
 namespace {
-
-constexpr int64_t kParallelElements = 1 << 14;
 
 // Rows of the index along its last dimension, with the offsets (in elements) at which each of them starts in the indexed
 // tensor, in the index and in the other tensor.
@@ -107,7 +104,7 @@ void scatter_rows(const Rows& rows, T* self, const int64_t* index, const T* src,
   };
   // Rows write to different places only when each has its own part of self.
   if (rows.along_rows)
-    parallel_for(rows.count, std::max<int64_t>(1, kParallelElements / std::max<int64_t>(rows.length, 1)), run);
+    parallel_for(rows.count, grain_for(2 * rows.length), run);
   else
     run(0, rows.count);
 }
@@ -144,7 +141,7 @@ void gather_along(const Tensor& self, int64_t dim, const Tensor& given, const Te
     const T* from = self.data<T>();
     const auto* places = index.data<int64_t>();
     T* to = out.data<T>();
-    parallel_for(rows.count, std::max<int64_t>(1, kParallelElements / rows.length), [&](int64_t begin, int64_t end) {
+    parallel_for(rows.count, grain_for(2 * rows.length), [&](int64_t begin, int64_t end) {
       rows.each(begin, end, [&](int64_t a, int64_t b, int64_t c) {
         const T* row = from + a;
         const int64_t* i = places + b;

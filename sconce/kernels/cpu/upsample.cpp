@@ -65,7 +65,7 @@ void pick_nearest(const Images& m, const Tensor& result) {
   const char* x = m.x.data<char>();
   char* y = result.data<char>();
   const bool padded = in_row < 2 * k.lanes;  // a vector would reach past the row
-  parallel_for(m.rows(), resize_grain(out_row), [&](int64_t from, int64_t to) {
+  parallel_for(m.rows(), grain_for(out_row), [&](int64_t from, int64_t to) {
     Scratch scratch;
     char* copy = scratch.take<char>(padded ? (2 * k.lanes + kResizeSlack) * item : 1);
     int64_t before = -1;

@@ -42,7 +42,6 @@ void FftTable::set(int64_t i, double x) {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;            // complex numbers of a task
 constexpr int64_t kMostLaneBytes = 4 << 20;  // of working memory for transforms in lanes
 constexpr int64_t kLargestAcross = 65536;    // complex numbers; beyond, passes over all of them leave the caches
 
@@ -323,7 +322,7 @@ void FftPlan::row_split(void* out, const void* in, bool inverse, double scale) c
   // body(first column, how many) for blocks of as many columns as there are lanes, over threads.
   const auto for_blocks = [&](int64_t columns, int64_t length, auto body) {
     const int64_t blocks = (columns + lanes - 1) / lanes;
-    parallel_for(blocks, std::max<int64_t>(1, kGrain / (length * lanes)), [&](int64_t begin, int64_t end) {
+    parallel_for(blocks, grain_for(2 * length * lanes), [&](int64_t begin, int64_t end) {
       Scratch scratch;
       const auto bytes = static_cast<size_t>(length * lanes * item);
       void *work = scratch.take_bytes(bytes), *other = scratch.take_bytes(bytes);

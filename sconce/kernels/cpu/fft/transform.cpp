@@ -12,8 +12,7 @@ namespace sconce {
 namespace {
 
 constexpr int64_t kMostLanes = 16;
-constexpr int64_t kGrain = 16384;  // elements of a task
-constexpr int64_t kShortRow = 8;   // times lanes: below, several transforms in lanes beat one over all lanes
+constexpr int64_t kShortRow = 8;  // times lanes: below, several transforms in lanes beat one over all lanes
 
 // The lines of two tensors along dim, numbered so that neighbours of `in` follow each other.
 class Lines {
@@ -98,7 +97,7 @@ bool in_lanes(const FftPlan& plan, const FftKernels& kernels, const Lines& lines
 template <class MakeWork, class Body>
 void for_groups(const Lines& lines, int64_t group, int64_t n, const MakeWork& make_work, const Body& body) {
   const int64_t groups = (lines.count + group - 1) / group;
-  parallel_for(groups, std::max<int64_t>(1, kGrain / (n * group)), [&](int64_t begin, int64_t end) {
+  parallel_for(groups, grain_for(2 * n * group), [&](int64_t begin, int64_t end) {
     auto work = make_work();
     for (int64_t g = begin; g < end; ++g) {
       const void* in[kMostLanes];
@@ -308,7 +307,7 @@ void fft_mirror(const Tensor& spectrum, IntList dim) {
   if (missing == 0) return;
   char* data = static_cast<char*>(spectrum.data());
   const FftKernels& kernels = fft_kernels_for(wide);
-  parallel_for(spectrum.numel() / n, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+  parallel_for(spectrum.numel() / n, grain_for(2 * n), [&](int64_t begin, int64_t end) {
     Scratch scratch;
     char* line = stride == 1 ? nullptr : scratch.take<char>(2 * missing * item);
     for (int64_t l = begin; l < end; ++l) {
