@@ -24,13 +24,17 @@ void Error::set_op(std::string_view op, std::string_view arguments) {
 
 void ErrorArg::print(std::string& out) const {
   switch (tag_) {
-    case Tag::integer: out += std::to_string(integer_); return;
+    case Tag::integer:
+      out += std::to_string(integer_);
+      return;
     case Tag::real: {
       char text[40];
       out.append(text, std::to_chars(text, text + sizeof text, real_).ptr);
       return;
     }
-    case Tag::text: out += text_; return;
+    case Tag::text:
+      out += text_;
+      return;
     case Tag::list:
       out += '[';
       for (size_t i = 0; i < list_.size(); ++i) {

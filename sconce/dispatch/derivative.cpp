@@ -16,7 +16,8 @@ bool is_known(const Schema& schema, const std::string& name) {
   for (size_t i = 0; i < schema.returns.size(); ++i) {
     if (name == "result" + std::to_string(i) || name == schema.returns[i].name) return true;
   }
-  const bool several = schema.returns.size() > 1 || (schema.returns.size() == 1 && schema.returns[0].type->is(TypeKind::list));
+  const bool several =
+      schema.returns.size() > 1 || (schema.returns.size() == 1 && schema.returns[0].type->is(TypeKind::list));
   return name == "grads" && several;  // the gradients of all results, or of all elements of a list
 }
 

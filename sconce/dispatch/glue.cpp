@@ -33,9 +33,10 @@ Tensor make_output(const OutSpec& spec, Device device) {
 void check_no_internal_overlap(const Tensor& out) {
   if (out.is_dense()) return;
   for (int64_t d = 0; d < out.dim(); ++d) {
-    SCONCE_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,
-                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                 "Please clone() the tensor before performing the operation");
+    SCONCE_CHECK(
+        out.strides()[d] != 0 || out.sizes()[d] <= 1,
+        "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+        "Please clone() the tensor before performing the operation");
   }
 }
 
@@ -45,13 +46,14 @@ void check_no_partial_overlap(const Tensor& out, const Tensor& in) {
   const Range a = range_of(out), b = range_of(in);
   bool partial = a.begin < b.end && b.begin < a.end;
   if (a.begin == b.begin && a.end == b.end) partial = !(out.strides() == in.strides());
-  SCONCE_CHECK(!partial,
-               "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-               "location. Please clone() the tensor before performing the operation");
+  SCONCE_CHECK(
+      !partial,
+      "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+      "location. Please clone() the tensor before performing the operation");
 }
 
-Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs, bool inplace,
-                      TensorList more_inputs) {
+Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs,
+                      bool inplace, TensorList more_inputs) {
   check_castable(spec.dtype, given);
   if (!(given.sizes() == IntList(spec.sizes))) {
     SCONCE_CHECK(!inplace, "output with shape {} doesn't match the result's shape {}", given.sizes(), spec.sizes);

@@ -15,9 +15,9 @@ Tensor call(const char* name, Value a, Value b) {
 
 }  // namespace
 
-#define SCONCE_SCRIPT_BINARY(name, op, swapped)                                                  \
-  Tensor name(const Tensor& a, const Tensor& b) { return call("aten::" op, a, b); }              \
-  Tensor name(const Tensor& a, const Scalar& b) { return call("aten::" op, a, b); }              \
+#define SCONCE_SCRIPT_BINARY(name, op, swapped)                                     \
+  Tensor name(const Tensor& a, const Tensor& b) { return call("aten::" op, a, b); } \
+  Tensor name(const Tensor& a, const Scalar& b) { return call("aten::" op, a, b); } \
   Tensor name(const Scalar& a, const Tensor& b) { return swapped; }
 SCONCE_SCRIPT_BINARY(add, "add", call("aten::add", b, a))
 SCONCE_SCRIPT_BINARY(sub, "sub", call("aten::rsub", b, a))

@@ -15,9 +15,9 @@ namespace {
 
 // Size classes: 0..15 hold 64 * (c + 1) bytes; from 16 on, four steps per power of two, starting at 1 KiB.
 constexpr int kSmallClasses = 16;
-constexpr int kMediumClasses = 40;                                // up to 1 MiB
-constexpr int kListed = kSmallClasses + kMediumClasses;           // kept in thread lists
-constexpr int kClasses = kListed + 4 * 26;                        // up to 64 TiB
+constexpr int kMediumClasses = 40;                       // up to 1 MiB
+constexpr int kListed = kSmallClasses + kMediumClasses;  // kept in thread lists
+constexpr int kClasses = kListed + 4 * 26;               // up to 64 TiB
 constexpr size_t kSlabBytes = 64 * 1024;
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -29,7 +29,7 @@ constexpr size_t class_bytes(int c) {
 
 int class_of(size_t bytes) {
   if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
-  const int log2 = std::bit_width(bytes - 1) - 1;                 // 2^log2 < bytes <= 2^(log2+1)
+  const int log2 = std::bit_width(bytes - 1) - 1;  // 2^log2 < bytes <= 2^(log2+1)
   const size_t quarter = size_t{1} << (log2 - 2);
   const int step = static_cast<int>((bytes - 1 - (size_t{1} << log2)) / quarter);
   return kSmallClasses + (log2 - 10) * 4 + step;

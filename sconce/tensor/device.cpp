@@ -34,10 +34,14 @@ Device parse_device(std::string_view text) {
 
 std::string_view memory_format_name(MemoryFormat f) {
   switch (f) {
-    case MemoryFormat::contiguous: return "contiguous_format";
-    case MemoryFormat::preserve: return "preserve_format";
-    case MemoryFormat::channels_last: return "channels_last";
-    case MemoryFormat::channels_last_3d: return "channels_last_3d";
+    case MemoryFormat::contiguous:
+      return "contiguous_format";
+    case MemoryFormat::preserve:
+      return "preserve_format";
+    case MemoryFormat::channels_last:
+      return "channels_last";
+    case MemoryFormat::channels_last_3d:
+      return "channels_last_3d";
   }
   return "unknown";
 }

@@ -10,11 +10,22 @@ namespace {
 struct Names {
   std::string_view name, legacy;
 };
-constexpr Names kNames[kDTypeSlots] = {
-    {"uint8", "Byte"},  {"int8", "Char"},     {"int16", "Short"},     {"int32", "Int"},
-    {"int64", "Long"},  {"float16", "Half"},  {"float32", "Float"},   {"float64", "Double"},
-    {"complex32", "ComplexHalf"}, {"complex64", "ComplexFloat"}, {"complex128", "ComplexDouble"}, {"bool", "Bool"},
-    {"", ""},           {"", ""},             {"", ""},               {"bfloat16", "BFloat16"}};
+constexpr Names kNames[kDTypeSlots] = {{"uint8", "Byte"},
+                                       {"int8", "Char"},
+                                       {"int16", "Short"},
+                                       {"int32", "Int"},
+                                       {"int64", "Long"},
+                                       {"float16", "Half"},
+                                       {"float32", "Float"},
+                                       {"float64", "Double"},
+                                       {"complex32", "ComplexHalf"},
+                                       {"complex64", "ComplexFloat"},
+                                       {"complex128", "ComplexDouble"},
+                                       {"bool", "Bool"},
+                                       {"", ""},
+                                       {"", ""},
+                                       {"", ""},
+                                       {"bfloat16", "BFloat16"}};
 
 std::atomic<DType> default_float{DType::float32};
 

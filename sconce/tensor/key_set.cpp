@@ -6,16 +6,26 @@ thread_local constinit ThreadModes thread_modes;
 
 std::string_view key_name(Key k) {
   switch (k) {
-    case Key::cpu: return "CPU";
-    case Key::cuda: return "CUDA";
-    case Key::meta: return "Meta";
-    case Key::python: return "Python";
-    case Key::functionalize: return "Functionalize";
-    case Key::view: return "View";
-    case Key::autograd: return "Autograd";
-    case Key::autocast: return "Autocast";
-    case Key::tracer: return "Tracer";
-    case Key::observe: return "Observe";
+    case Key::cpu:
+      return "CPU";
+    case Key::cuda:
+      return "CUDA";
+    case Key::meta:
+      return "Meta";
+    case Key::python:
+      return "Python";
+    case Key::functionalize:
+      return "Functionalize";
+    case Key::view:
+      return "View";
+    case Key::autograd:
+      return "Autograd";
+    case Key::autocast:
+      return "Autocast";
+    case Key::tracer:
+      return "Tracer";
+    case Key::observe:
+      return "Observe";
   }
   return "unknown";
 }

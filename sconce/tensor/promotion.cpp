@@ -7,7 +7,8 @@ DType promote_types(DType a, DType b) {
   if (category(a) < category(b)) std::swap(a, b);
   // a has the higher category, or the same
   switch (category(a)) {
-    case Category::boolean: return a;
+    case Category::boolean:
+      return a;
     case Category::integral:
       if (category(b) == Category::boolean) return a;
       if ((a == DType::uint8 && b == DType::int8) || (a == DType::int8 && b == DType::uint8)) return DType::int16;

@@ -25,10 +25,14 @@ std::string number(double v) {
 
 DType Scalar::dtype() const {
   switch (tag_) {
-    case Tag::boolean: return DType::bool_;
-    case Tag::integer: return DType::int64;
-    case Tag::real: return default_dtype();
-    case Tag::complex: return complex_dtype(default_dtype());
+    case Tag::boolean:
+      return DType::bool_;
+    case Tag::integer:
+      return DType::int64;
+    case Tag::real:
+      return default_dtype();
+    case Tag::complex:
+      return complex_dtype(default_dtype());
   }
   fail("unknown scalar tag");
 }
@@ -36,11 +40,13 @@ DType Scalar::dtype() const {
 int64_t Scalar::to_int() const {
   switch (tag_) {
     case Tag::boolean:
-    case Tag::integer: return integer_;
+    case Tag::integer:
+      return integer_;
     case Tag::real:
     case Tag::complex: {
       const double d = to_double();
-      SCONCE_CHECK(d >= -0x1p63 && d < 0x1p63, "value {} cannot be converted to type int64 without overflow", to_string());
+      SCONCE_CHECK(d >= -0x1p63 && d < 0x1p63, "value {} cannot be converted to type int64 without overflow",
+                   to_string());
       return static_cast<int64_t>(d);
     }
   }
@@ -50,11 +56,13 @@ int64_t Scalar::to_int() const {
 double Scalar::to_double() const {
   switch (tag_) {
     case Tag::boolean:
-    case Tag::integer: return static_cast<double>(integer_);
-    case Tag::real: return real_;
+    case Tag::integer:
+      return static_cast<double>(integer_);
+    case Tag::real:
+      return real_;
     case Tag::complex:
-      SCONCE_CHECK(complex_.imag() == 0, "value {} cannot be converted to a real number without losing its imaginary part",
-                   to_string());
+      SCONCE_CHECK(complex_.imag() == 0,
+                   "value {} cannot be converted to a real number without losing its imaginary part", to_string());
       return complex_.real();
   }
   fail("unknown scalar tag");
@@ -63,9 +71,12 @@ double Scalar::to_double() const {
 bool Scalar::to_bool() const {
   switch (tag_) {
     case Tag::boolean:
-    case Tag::integer: return integer_ != 0;
-    case Tag::real: return real_ != 0;
-    case Tag::complex: return complex_ != std::complex<double>();
+    case Tag::integer:
+      return integer_ != 0;
+    case Tag::real:
+      return real_ != 0;
+    case Tag::complex:
+      return complex_ != std::complex<double>();
   }
   fail("unknown scalar tag");
 }
@@ -77,19 +88,27 @@ bool Scalar::equals(double v) const { return tag_ == Tag::complex ? complex_ == 
 Scalar Scalar::operator-() const {
   switch (tag_) {
     case Tag::boolean:
-    case Tag::integer: return Scalar(static_cast<int64_t>(-static_cast<uint64_t>(integer_)));
-    case Tag::real: return Scalar(-real_);
-    case Tag::complex: return Scalar(-complex_);
+    case Tag::integer:
+      return Scalar(static_cast<int64_t>(-static_cast<uint64_t>(integer_)));
+    case Tag::real:
+      return Scalar(-real_);
+    case Tag::complex:
+      return Scalar(-complex_);
   }
   fail("unknown scalar tag");
 }
 
 std::string Scalar::to_string() const {
   switch (tag_) {
-    case Tag::boolean: return integer_ ? "True" : "False";
-    case Tag::integer: return std::to_string(integer_);
-    case Tag::real: return number(real_);
-    case Tag::complex: return "(" + number(complex_.real()) + (std::signbit(complex_.imag()) ? "" : "+") + number(complex_.imag()) + "j)";
+    case Tag::boolean:
+      return integer_ ? "True" : "False";
+    case Tag::integer:
+      return std::to_string(integer_);
+    case Tag::real:
+      return number(real_);
+    case Tag::complex:
+      return "(" + number(complex_.real()) + (std::signbit(complex_.imag()) ? "" : "+") + number(complex_.imag()) +
+             "j)";
   }
   fail("unknown scalar tag");
 }

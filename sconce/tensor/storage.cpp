@@ -21,7 +21,8 @@ Storage* make_header() {
 Ref<Storage> make_storage(size_t nbytes, Device device) { return new_storage(nbytes, device); }
 
 Ref<Storage> make_large_storage(size_t nbytes, Device device) {
-  SCONCE_CHECK(device.type != DeviceType::cuda, "cannot allocate on device {}: this build has no CUDA", to_string(device));
+  SCONCE_CHECK(device.type != DeviceType::cuda, "cannot allocate on device {}: this build has no CUDA",
+               to_string(device));
   if (device.type == DeviceType::meta) {
     Storage* s = make_header();
     s->kind = Storage::Kind::none;
@@ -80,8 +81,8 @@ void resize_storage(Storage& s, size_t nbytes) {
     s.nbytes = nbytes;
     return;
   }
-  SCONCE_CHECK(s.kind != Storage::Kind::foreign, "cannot grow memory that Sconce does not own ({} to {} bytes)", s.nbytes,
-               nbytes);
+  SCONCE_CHECK(s.kind != Storage::Kind::foreign, "cannot grow memory that Sconce does not own ({} to {} bytes)",
+               s.nbytes, nbytes);
   const Block block = allocate_block(nbytes);
   if (s.nbytes != 0) std::memcpy(block.data, s.data, s.nbytes);
   if (s.kind == Storage::Kind::pooled) {

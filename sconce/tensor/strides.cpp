@@ -48,8 +48,8 @@ Dims dense_strides(IntList sizes, MemoryFormat format) {
     int64_t step = 1;
     for (int64_t d : order) {
       strides[d] = step;
-      SCONCE_CHECK(d == 0 || !__builtin_mul_overflow(step, sizes[d], &step), "the strides of {} do not fit into 64 bits",
-                   sizes);
+      SCONCE_CHECK(d == 0 || !__builtin_mul_overflow(step, sizes[d], &step),
+                   "the strides of {} do not fit into 64 bits", sizes);
     }
     return strides;
   }
@@ -127,7 +127,8 @@ StrideFacts stride_facts(IntList sizes, IntList strides) {
   facts.contiguous = empty || row_major(sizes, strides);
   facts.channels_last = sizes.size() == 4 && follows(sizes, strides, IntList(kOrder4, 4));
   facts.channels_last_3d = sizes.size() == 5 && follows(sizes, strides, IntList(kOrder5, 5));
-  facts.dense = facts.contiguous || facts.channels_last || facts.channels_last_3d || dense_in_some_order(sizes, strides);
+  facts.dense =
+      facts.contiguous || facts.channels_last || facts.channels_last_3d || dense_in_some_order(sizes, strides);
   return facts;
 }
 
@@ -167,10 +168,11 @@ Dims broadcast_sizes(IntList a, IntList b) {
   for (size_t i = 0; i < rank; ++i) {  // from the right
     const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
     const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
-    SCONCE_CHECK(x == y || x == 1 || y == 1,
-                 "the size of one tensor ({}) must match the size of the other ({}) at dimension {}: shapes {} and {} do not "
-                 "broadcast",
-                 x, y, rank - 1 - i, a, b);
+    SCONCE_CHECK(
+        x == y || x == 1 || y == 1,
+        "the size of one tensor ({}) must match the size of the other ({}) at dimension {}: shapes {} and {} do not "
+        "broadcast",
+        x, y, rank - 1 - i, a, b);
     out[rank - 1 - i] = x == 1 ? y : x;
   }
   return out;
@@ -209,17 +211,18 @@ Dims infer_size(IntList sizes, int64_t numel) {
       open = i;
     } else {
       SCONCE_CHECK(out[i] >= 0, "invalid shape dimension {} in {}", out[i], sizes);
-      SCONCE_CHECK(!__builtin_mul_overflow(known, out[i], &known), "the number of elements of {} does not fit into 64 bits",
-                   sizes);
+      SCONCE_CHECK(!__builtin_mul_overflow(known, out[i], &known),
+                   "the number of elements of {} does not fit into 64 bits", sizes);
     }
   }
   if (!open) {
     SCONCE_CHECK(known == numel, "shape '{}' is invalid for input of size {}", sizes, numel);
     return out;
   }
-  SCONCE_CHECK(known != 0 || numel != 0,
-               "cannot reshape tensor of 0 elements into shape {} because the unspecified dimension size -1 can be any value",
-               sizes);
+  SCONCE_CHECK(
+      known != 0 || numel != 0,
+      "cannot reshape tensor of 0 elements into shape {} because the unspecified dimension size -1 can be any value",
+      sizes);
   SCONCE_CHECK(known != 0 && numel % known == 0, "shape '{}' is invalid for input of size {}", sizes, numel);
   out[*open] = numel / known;
   return out;

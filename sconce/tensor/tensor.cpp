@@ -16,9 +16,12 @@ constexpr int kMaxRank = 64;
 
 KeySet backend_key(Device device) {
   switch (device.type) {
-    case DeviceType::cpu: return Key::cpu;
-    case DeviceType::cuda: return Key::cuda;
-    case DeviceType::meta: return Key::meta;
+    case DeviceType::cpu:
+      return Key::cpu;
+    case DeviceType::cuda:
+      return Key::cuda;
+    case DeviceType::meta:
+      return Key::meta;
   }
   fail("unknown device type {}", static_cast<int>(device.type));
 }
@@ -29,7 +32,8 @@ Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (allocate_small(k
 
 uint64_t base_meta(DType dtype, Device device) {
   SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
-  return static_cast<uint64_t>(backend_key(device).bits()) | static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
+  return static_cast<uint64_t>(backend_key(device).bits()) |
+         static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.type)) << TensorImpl::kDeviceAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt;
 }
@@ -83,8 +87,8 @@ void check_bounds(DType dtype, IntList sizes, IntList strides, int64_t offset, s
   overflow |= __builtin_add_overflow(last, 1, &last);
   overflow |= __builtin_mul_overflow(last, static_cast<int64_t>(item_size(dtype)), &bytes);
   SCONCE_CHECK(!overflow && static_cast<uint64_t>(bytes) <= nbytes,
-               "sizes {}, strides {}, storage offset {} and item size {} are out of bounds for storage of size {}", sizes,
-               strides, offset, item_size(dtype), nbytes);
+               "sizes {}, strides {}, storage offset {} and item size {} are out of bounds for storage of size {}",
+               sizes, strides, offset, item_size(dtype), nbytes);
 }
 
 size_t bytes_for(int64_t numel, DType dtype) {
@@ -115,14 +119,17 @@ int64_t Tensor::stride(int64_t d) const {
 
 uint32_t Tensor::version() const {
   SCONCE_CHECK(!(impl_->meta & TensorImpl::inference), "inference tensors do not track a version counter");
-  return impl_->extra && impl_->extra->version_storage ? impl_->extra->version_storage->version : impl_->storage->version;
+  return impl_->extra && impl_->extra->version_storage ? impl_->extra->version_storage->version
+                                                       : impl_->storage->version;
 }
 
 Tensor make_tensor_unchecked(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset) {
-  const uint64_t meta = base_meta(dtype, storage->device);  // may throw, so before the impl, which starts without values
+  const uint64_t meta =
+      base_meta(dtype, storage->device);  // may throw, so before the impl, which starts without values
   Ref<TensorImpl> t = new_impl();
   t->meta = meta;
-  t->data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(storage->data) + offset * static_cast<int64_t>(item_size(dtype)));
+  t->data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(storage->data) +
+                                    offset * static_cast<int64_t>(item_size(dtype)));
   t->storage = storage.leak();
   t->autograd = nullptr;
   t->python = nullptr;
@@ -151,8 +158,8 @@ namespace {
 
 // What a view takes over from its base: dtype, device and backend; keys of modes and marks of the base do not pass on.
 uint64_t view_meta(const TensorImpl& base) {
-  constexpr uint64_t kKept = 0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt |
-                             TensorImpl::inference;
+  constexpr uint64_t kKept = 0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt |
+                             0xffull << TensorImpl::kIndexAt | TensorImpl::inference;
   return (base.meta & (kKept | kBackendKeys.bits())) | TensorImpl::is_view;
 }
 
@@ -243,7 +250,8 @@ Tensor empty_same_shape(const Tensor& like, DType dtype) {
   const auto rank = static_cast<size_t>(like.dim());
   if (!is_plain_rank(rank) || t.numel == 0) return empty_tensor(like.sizes(), dtype, like.device());
   constexpr uint64_t kDevice = 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
-  const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) | static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt;
+  const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) | static_cast<uint64_t>(static_cast<uint8_t>(dtype))
+                                                                         << TensorImpl::kDTypeAt;
   return new_contiguous(t.dims, rank, t.numel, meta, new_storage(bytes_for(t.numel, dtype), like.device()));
 }
 
@@ -258,8 +266,10 @@ Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device 
     overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach);
     overflow |= __builtin_add_overflow(last, reach, &last);
   }
-  SCONCE_CHECK(numel == 0 || (!overflow && last < INT64_MAX), "sizes {} with strides {} do not fit into memory", sizes, strides);
-  return make_tensor_unchecked(make_storage(numel == 0 ? 0 : bytes_for(last + 1, dtype), device), dtype, sizes, strides, 0);
+  SCONCE_CHECK(numel == 0 || (!overflow && last < INT64_MAX), "sizes {} with strides {} do not fit into memory", sizes,
+               strides);
+  return make_tensor_unchecked(make_storage(numel == 0 ? 0 : bytes_for(last + 1, dtype), device), dtype, sizes, strides,
+                               0);
 }
 
 Tensor scalar_tensor_of(const Scalar& value, DType dtype, Device device) {
@@ -286,7 +296,8 @@ void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t 
   const Dims kept_sizes(sizes), kept_strides(strides);  // they may point into the tensor itself
   TensorImpl& t = *tensor.impl();
   write_geometry(t, kept_sizes, kept_strides, plain_numel(kept_sizes), fact_bits(kept_sizes, kept_strides));
-  t.data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(t.storage->data) + offset * static_cast<int64_t>(tensor.item_size()));
+  t.data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(t.storage->data) +
+                                   offset * static_cast<int64_t>(tensor.item_size()));
 }
 
 void resize_tensor(const Tensor& tensor, IntList sizes, MemoryFormat format) {

@@ -5,8 +5,8 @@
 
 namespace sconce::testing {
 
-// `rule` is one of svd to determinant; outputs have the dtypes and sizes of the expected ones. Batches are compared matrix by
-// matrix, with 1e-4 (float64: 1e-7) of the largest value as tolerance.
+// `rule` is one of svd to determinant; outputs have the dtypes and sizes of the expected ones. Batches are compared
+// matrix by matrix, with 1e-4 (float64: 1e-7) of the largest value as tolerance.
 Difference compare_decomposition(Rule rule, const std::vector<Value>& args, const std::vector<Value>& got,
                                  const std::vector<Value>& expected);
 

@@ -33,14 +33,16 @@ Tensor to(const Tensor& self, std::optional<DType> dtype, std::optional<Device> 
 }  // namespace
 
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
-  SCONCE_CHECK(memory_format != MemoryFormat::preserve, "preserve memory format is unsupported by the contiguous operator");
+  SCONCE_CHECK(memory_format != MemoryFormat::preserve,
+               "preserve memory format is unsupported by the contiguous operator");
   return contiguous_tensor(self, memory_format);
 }
 
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::preserve);
   Tensor out = format == MemoryFormat::preserve
-                   ? empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device())
+                   ? empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(),
+                                          self.device())
                    : empty_tensor(self.sizes(), self.dtype(), self.device(), format);
   copy_tensor(out, self);
   return out;
@@ -60,13 +62,15 @@ void copy_(const Tensor& self, const Tensor& src, bool) {
 }
 
 Tensor copy(const Tensor& self, const Tensor& src, bool) {
-  Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
+  Tensor out =
+      empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
   copy_tensor(out, src);
   return out;
 }
 
-Tensor _to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-                std::optional<bool> pin_memory, bool, std::optional<MemoryFormat> memory_format) {
+Tensor _to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
+                std::optional<Device> device, std::optional<bool> pin_memory, bool,
+                std::optional<MemoryFormat> memory_format) {
   check_options(layout, pin_memory);
   return to(self, dtype, device, true, memory_format);
 }
@@ -82,7 +86,8 @@ Tensor to_dtype(const Tensor& self, DType dtype, bool, bool copy, std::optional<
   return to(self, dtype, {}, copy, memory_format);
 }
 
-Tensor to_device(const Tensor& self, Device device, DType dtype, bool, bool copy, std::optional<MemoryFormat> memory_format) {
+Tensor to_device(const Tensor& self, Device device, DType dtype, bool, bool copy,
+                 std::optional<MemoryFormat> memory_format) {
   return to(self, dtype, device, copy, memory_format);
 }
 
@@ -111,7 +116,9 @@ Tensor data(const Tensor& self) {
   return out;
 }
 
-Tensor as_tensor(const Tensor& data, std::optional<DType> dtype, std::optional<Device> device) { return to(data, dtype, device, false, {}); }
+Tensor as_tensor(const Tensor& data, std::optional<DType> dtype, std::optional<Device> device) {
+  return to(data, dtype, device, false, {});
+}
 Tensor cpu(const Tensor& self) { return to(self, {}, Device(), false, {}); }
 Tensor cuda(const Tensor& self) { return to(self, {}, Device(DeviceType::cuda), false, {}); }
 

@@ -27,7 +27,8 @@ void fill_out(IntList size, const Scalar& value, const Tensor& out) {
 DType dtype_for(const Scalar& value, OptDType dtype) { return dtype.value_or(value.dtype()); }
 
 // Sizes and format of another tensor.
-Tensor empty_as(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory, OptFormat format) {
+Tensor empty_as(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
+                OptFormat format) {
   check_options(layout, pin_memory);
   const DType to_dtype = dtype.value_or(self.dtype());
   const Device to_device = device.value_or(self.device());
@@ -37,12 +38,14 @@ Tensor empty_as(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice 
   return empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), to_dtype, to_device);
 }
 
-Tensor empty_of(IntList size, DType dtype, OptLayout layout, OptDevice device, OptBool pin_memory, OptFormat format = {}) {
+Tensor empty_of(IntList size, DType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
+                OptFormat format = {}) {
   check_options(layout, pin_memory);
   return empty_tensor(size, dtype, device.value_or(Device()), format.value_or(MemoryFormat::contiguous));
 }
 
-Tensor empty_beside(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor empty_beside(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device,
+                    OptBool pin_memory) {
   return empty_of(size, dtype.value_or(self.dtype()), layout, device.value_or(self.device()), pin_memory);
 }
 
@@ -63,7 +66,8 @@ Tensor zeros(IntList size, OptDType dtype, OptLayout layout, OptDevice device, O
 Tensor ones(IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
   return filled(empty_of(size, dtype.value_or(default_dtype()), layout, device, pin_memory), 1);
 }
-Tensor full(IntList size, const Scalar& fill_value, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor full(IntList size, const Scalar& fill_value, OptDType dtype, OptLayout layout, OptDevice device,
+            OptBool pin_memory) {
   return filled(empty_of(size, dtype_for(fill_value, dtype), layout, device, pin_memory), fill_value);
 }
 Tensor _efficientzerotensor(IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
@@ -95,13 +99,16 @@ Tensor full_like(const Tensor& self, const Scalar& fill_value, OptDType dtype, O
   return filled(empty_as(self, dtype, layout, device, pin_memory, memory_format), fill_value);
 }
 
-Tensor new_empty(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor new_empty(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device,
+                 OptBool pin_memory) {
   return empty_beside(self, size, dtype, layout, device, pin_memory);
 }
-Tensor new_zeros(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor new_zeros(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device,
+                 OptBool pin_memory) {
   return filled(empty_beside(self, size, dtype, layout, device, pin_memory), 0);
 }
-Tensor new_ones(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor new_ones(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device,
+                OptBool pin_memory) {
   return filled(empty_beside(self, size, dtype, layout, device, pin_memory), 1);
 }
 Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, OptDType dtype, OptLayout layout,
@@ -109,12 +116,13 @@ Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, OptD
   return filled(empty_beside(self, size, dtype, layout, device, pin_memory), fill_value);
 }
 
-Tensor empty_strided(IntList size, IntList stride, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor empty_strided(IntList size, IntList stride, OptDType dtype, OptLayout layout, OptDevice device,
+                     OptBool pin_memory) {
   check_options(layout, pin_memory);
   return empty_strided_tensor(size, stride, dtype.value_or(default_dtype()), device.value_or(Device()));
 }
-Tensor new_empty_strided(const Tensor& self, IntList size, IntList stride, OptDType dtype, OptLayout layout, OptDevice device,
-                         OptBool pin_memory) {
+Tensor new_empty_strided(const Tensor& self, IntList size, IntList stride, OptDType dtype, OptLayout layout,
+                         OptDevice device, OptBool pin_memory) {
   check_options(layout, pin_memory);
   return empty_strided_tensor(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
 }
@@ -122,17 +130,18 @@ Tensor new_empty_strided(const Tensor& self, IntList size, IntList stride, OptDT
 Tensor empty_permuted(IntList size, IntList physical_layout, OptDType dtype, OptLayout layout, OptDevice device,
                       OptBool pin_memory) {
   check_options(layout, pin_memory);
-  SCONCE_CHECK(physical_layout.size() == size.size(),
-               "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {} is not "
-               "equal to len(physical_layout) = {}",
-               size.size(), physical_layout.size());
+  SCONCE_CHECK(
+      physical_layout.size() == size.size(),
+      "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {} is not "
+      "equal to len(physical_layout) = {}",
+      size.size(), physical_layout.size());
   const auto rank = static_cast<int64_t>(size.size());
   SmallVector<bool, 16> seen(size.size(), false);
   Dims order;
   for (int64_t i = rank - 1; i >= 0; --i) {
     const int64_t d = physical_layout[i];
-    SCONCE_CHECK(0 <= d && d < rank, "Dimension out of range (expected to be between 0 and {}, but got {} at index {})", rank - 1,
-                 d, i);
+    SCONCE_CHECK(0 <= d && d < rank, "Dimension out of range (expected to be between 0 and {}, but got {} at index {})",
+                 rank - 1, d, i);
     SCONCE_CHECK(!seen[d], "Duplicate dim not allowed, got {}", physical_layout);
     seen[d] = true;
     order.push_back(d);
@@ -144,7 +153,8 @@ Tensor empty_permuted(IntList size, IntList physical_layout, OptDType dtype, Opt
 void resize_(const Tensor& self, IntList size, OptFormat memory_format) {
   SCONCE_CHECK(memory_format.value_or(MemoryFormat::contiguous) != MemoryFormat::preserve,
                "Unsupported memory format preserve");
-  if (!(self.sizes() == size) || memory_format) resize_tensor(self, size, memory_format.value_or(MemoryFormat::contiguous));
+  if (!(self.sizes() == size) || memory_format)
+    resize_tensor(self, size, memory_format.value_or(MemoryFormat::contiguous));
   self.bump_version();
 }
 

@@ -10,7 +10,8 @@ namespace sconce::any_device {
 bool equal(const Tensor& self, const Tensor& other) {
   SCONCE_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: {} and {}",
                to_string(self.device()), to_string(other.device()));
-  SCONCE_CHECK(self.dtype() == other.dtype(), "Expected object of data type {} but got data type {} for argument 'other' in call to equal",
+  SCONCE_CHECK(self.dtype() == other.dtype(),
+               "Expected object of data type {} but got data type {} for argument 'other' in call to equal",
                dtype_name(self.dtype()), dtype_name(other.dtype()));
   if (!(self.sizes() == other.sizes())) return false;
   SCONCE_CHECK_AS(not_implemented, !self.is_meta(), "a meta tensor has no values to compare");

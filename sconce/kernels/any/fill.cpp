@@ -18,31 +18,40 @@ template <class T>
 bool fits_integer(const Scalar& value) {
   if (value.is_real() || value.is_complex()) {
     const double v = value.is_real() ? value.to_double() : value.to_complex().real();
-    return v >= static_cast<double>(std::numeric_limits<T>::lowest()) && v <= static_cast<double>(std::numeric_limits<T>::max());
+    return v >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+           v <= static_cast<double>(std::numeric_limits<T>::max());
   }
   const int64_t v = value.to_int();
   if (std::is_unsigned_v<T> && v < 0)  // wraps, as C does it, when the magnitude fits
     return v >= -static_cast<int64_t>(std::numeric_limits<T>::max());
-  return v >= static_cast<int64_t>(std::numeric_limits<T>::lowest()) && v <= static_cast<int64_t>(std::numeric_limits<T>::max());
+  return v >= static_cast<int64_t>(std::numeric_limits<T>::lowest()) &&
+         v <= static_cast<int64_t>(std::numeric_limits<T>::max());
 }
 
 bool fits(const Scalar& value, DType dtype) {
   switch (dtype) {
-    case DType::uint8: return fits_integer<uint8_t>(value);
-    case DType::int8: return fits_integer<int8_t>(value);
-    case DType::int16: return fits_integer<int16_t>(value);
-    case DType::int32: return fits_integer<int32_t>(value);
-    case DType::int64: return fits_integer<int64_t>(value);
+    case DType::uint8:
+      return fits_integer<uint8_t>(value);
+    case DType::int8:
+      return fits_integer<int8_t>(value);
+    case DType::int16:
+      return fits_integer<int16_t>(value);
+    case DType::int32:
+      return fits_integer<int32_t>(value);
+    case DType::int64:
+      return fits_integer<int64_t>(value);
     case DType::float16: {
       const double v = value.is_complex() ? value.to_complex().real() : value.to_double();
-      return !(v > 65504 && v < std::numeric_limits<double>::infinity()) && !(v < -65504 && v > -std::numeric_limits<double>::infinity());
+      return !(v > 65504 && v < std::numeric_limits<double>::infinity()) &&
+             !(v < -65504 && v > -std::numeric_limits<double>::infinity());
     }
     case DType::float32: {
       const double v = value.is_complex() ? value.to_complex().real() : value.to_double();
       const double limit = std::numeric_limits<float>::max(), infinite = std::numeric_limits<double>::infinity();
       return !(v > limit && v < infinite) && !(v < -limit && v > -infinite);
     }
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -90,7 +99,8 @@ void fill__Scalar(const Tensor& self, const Scalar& value) {
 }
 
 void fill__Tensor(const Tensor& self, const Tensor& value) {
-  SCONCE_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions", value.dim());
+  SCONCE_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions",
+               value.dim());
   check_no_internal_overlap(self);
   if (self.storage() == value.storage() && !self.is_meta()) {
     fill_tensor(self, item_of(value));

@@ -11,9 +11,10 @@ namespace sconce::any_device {
 namespace {
 
 void put(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
-  SCONCE_CHECK(self.dtype() == values.dtype(),
-               "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source",
-               dtype_legacy_name(self.dtype()), dtype_legacy_name(values.dtype()));
+  SCONCE_CHECK(
+      self.dtype() == values.dtype(),
+      "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source",
+      dtype_legacy_name(self.dtype()), dtype_legacy_name(values.dtype()));
   if (self.is_meta()) {  // how many places a mask names is not known, so the values cannot be checked against it
     for (const Tensor& index : indices) {
       if (index.defined() && (index.dtype() == DType::bool_ || index.dtype() == DType::uint8)) return;
@@ -21,16 +22,16 @@ void put(const Tensor& self, TensorList indices, const Tensor& values, bool accu
   }
   const AdvancedIndex plan = plan_index(self, indices);
   SCONCE_CHECK(values.dim() <= static_cast<int64_t>(plan.result_sizes.size()) || values.numel() == 1,
-               "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}", values.sizes(),
-               plan.result_sizes);
+               "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+               values.sizes(), plan.result_sizes);
   Tensor given = values;
   const auto extra = values.dim() - static_cast<int64_t>(plan.result_sizes.size());
   if (extra > 0) given = view(values, {});
   for (int64_t i = 1; i <= given.dim(); ++i) {
     const int64_t have = given.sizes()[given.dim() - i], want = plan.result_sizes[plan.result_sizes.size() - i];
     SCONCE_CHECK(have == want || have == 1,
-                 "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}", values.sizes(),
-                 plan.result_sizes);
+                 "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+                 values.sizes(), plan.result_sizes);
   }
   if (self.is_meta()) return;
   if (values.storage() == self.storage()) {
@@ -42,7 +43,8 @@ void put(const Tensor& self, TensorList indices, const Tensor& values, bool accu
 }
 
 Tensor copy_of(const Tensor& self) {
-  Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
+  Tensor out =
+      empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
   copy_tensor(out, self);
   return out;
 }
@@ -55,8 +57,8 @@ std::vector<Tensor> clamped(const Tensor& self, TensorList indices) {
       out.push_back(indices[i]);
       continue;
     }
-    SCONCE_CHECK_AS(index, static_cast<int64_t>(i) < self.dim(), "too many indices for tensor of dimension {} (got {})", self.dim(),
-                    indices.size());
+    SCONCE_CHECK_AS(index, static_cast<int64_t>(i) < self.dim(), "too many indices for tensor of dimension {} (got {})",
+                    self.dim(), indices.size());
     const Tensor index = sconce::to_dtype(indices[i], DType::int64);
     Tensor copy = empty_tensor(index.sizes(), DType::int64, index.device());
     copy_tensor(copy, index);
@@ -99,9 +101,8 @@ Tensor _unsafe_index_put(const Tensor& self, TensorList indices, const Tensor& v
 }
 
 Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorList indices, const Scalar& fill) {
-  const Tensor found = self.numel() == 0 && !self.is_meta()
-                           ? empty_tensor(mask.sizes(), self.dtype(), self.device())
-                           : index_Tensor(self, clamped(self, indices));
+  const Tensor found = self.numel() == 0 && !self.is_meta() ? empty_tensor(mask.sizes(), self.dtype(), self.device())
+                                                            : index_Tensor(self, clamped(self, indices));
   Tensor out = empty_tensor(broadcast_sizes(found.sizes(), mask.sizes()), self.dtype(), self.device());
   copy_tensor(out, found);
   if (self.is_meta()) return out;
@@ -121,7 +122,8 @@ Tensor _unsafe_masked_index(const Tensor& self, const Tensor& mask, TensorList i
   return out;
 }
 
-Tensor _unsafe_masked_index_put_accumulate(const Tensor& self, const Tensor& mask, TensorList indices, const Tensor& values) {
+Tensor _unsafe_masked_index_put_accumulate(const Tensor& self, const Tensor& mask, TensorList indices,
+                                           const Tensor& values) {
   const Tensor out = copy_of(self);
   if (self.is_meta() || self.numel() == 0) return out;
   const Tensor shown = contiguous_tensor(expand(mask, broadcast_sizes(mask.sizes(), values.sizes()), false));

@@ -26,7 +26,8 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const Dims sizes = broadcast_sizes(self.sizes(), mask.sizes());
   SCONCE_CHECK_AS(not_implemented, !self.is_meta() && !mask.is_meta(),
                   "masked_select: the result's size depends on values, which a meta tensor does not have");
-  const Tensor from = contiguous_tensor(expand(self, sizes, false)), shown = contiguous_tensor(expand(mask, sizes, false));
+  const Tensor from = contiguous_tensor(expand(self, sizes, false)),
+               shown = contiguous_tensor(expand(mask, sizes, false));
   const bool* m = shown.data<bool>();
   const int64_t n = shown.numel();
   Tensor out = empty_tensor({count_true(m, n)}, self.dtype(), self.device());
@@ -44,7 +45,8 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
 
 void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
   check_mask(mask, "masked_scatter_");
-  SCONCE_CHECK(self.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got {} and {}",
+  SCONCE_CHECK(self.dtype() == source.dtype(),
+               "masked_scatter: expected self and source to have same dtypes but got {} and {}",
                dtype_legacy_name(self.dtype()), dtype_legacy_name(source.dtype()));
   check_no_internal_overlap(self);
   const Tensor wide = expand(mask, self.sizes(), false);
@@ -57,8 +59,10 @@ void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sourc
     }
     const bool* m = shown.data<bool>();
     const int64_t count = count_true(m, shown.numel());
-    SCONCE_CHECK(count <= from.numel(), "masked_scatter: expected number of elements in source ({}) to be at least the number of "
-                 "ones in the mask ({})", from.numel(), count);
+    SCONCE_CHECK(count <= from.numel(),
+                 "masked_scatter: expected number of elements in source ({}) to be at least the number of "
+                 "ones in the mask ({})",
+                 from.numel(), count);
     visit_item_size(self.dtype(), [&]<class T>() {
       const T* next = from.data<T>();
       T* target = to.data<T>();
@@ -76,8 +80,8 @@ Tensor masked_scatter_backward(const Tensor& grad_output, const Tensor& mask, In
   fill_tensor(out, 0);
   if (grad_output.is_meta()) return out;
   const Tensor picked = masked_select(grad_output, mask);
-  SCONCE_CHECK(picked.numel() <= out.numel(), "masked_scatter_backward: {} elements were taken from a source of {}", picked.numel(),
-               out.numel());
+  SCONCE_CHECK(picked.numel() <= out.numel(), "masked_scatter_backward: {} elements were taken from a source of {}",
+               picked.numel(), out.numel());
   const int64_t n = picked.numel();
   if (n > 0) copy_tensor(make_view(view(out, {-1}), {n}, {1}, 0), picked);
   return out;

@@ -7,7 +7,8 @@
 namespace sconce::any_device {
 namespace {
 
-Tensor number_tensor(const Scalar& value, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad = false) {
+Tensor number_tensor(const Scalar& value, std::optional<DType> dtype, std::optional<Device> device,
+                     bool requires_grad = false) {
   SCONCE_CHECK_AS(not_implemented, !requires_grad, "requires_grad=True is not supported here");
   const DType type = dtype.value_or(value.dtype());
   check_fits(value, type);
@@ -32,12 +33,19 @@ Tensor tensor_int(int64_t t, std::optional<DType> dtype, std::optional<Device> d
 Tensor tensor_bool(bool t, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
   return number_tensor(t, dtype, device, requires_grad);
 }
-Tensor tensor_complex(std::complex<double> t, std::optional<DType> dtype, std::optional<Device> device, bool requires_grad) {
+Tensor tensor_complex(std::complex<double> t, std::optional<DType> dtype, std::optional<Device> device,
+                      bool requires_grad) {
   return number_tensor(t, dtype, device, requires_grad);
 }
-Tensor as_tensor_float(double t, std::optional<DType> dtype, std::optional<Device> device) { return number_tensor(t, dtype, device); }
-Tensor as_tensor_int(int64_t t, std::optional<DType> dtype, std::optional<Device> device) { return number_tensor(t, dtype, device); }
-Tensor as_tensor_bool(bool t, std::optional<DType> dtype, std::optional<Device> device) { return number_tensor(t, dtype, device); }
+Tensor as_tensor_float(double t, std::optional<DType> dtype, std::optional<Device> device) {
+  return number_tensor(t, dtype, device);
+}
+Tensor as_tensor_int(int64_t t, std::optional<DType> dtype, std::optional<Device> device) {
+  return number_tensor(t, dtype, device);
+}
+Tensor as_tensor_bool(bool t, std::optional<DType> dtype, std::optional<Device> device) {
+  return number_tensor(t, dtype, device);
+}
 Tensor as_tensor_complex(std::complex<double> t, std::optional<DType> dtype, std::optional<Device> device) {
   return number_tensor(t, dtype, device);
 }
@@ -45,7 +53,8 @@ Tensor as_tensor_complex(std::complex<double> t, std::optional<DType> dtype, std
 Scalar ScalarImplicit(const Tensor& a) { return implicit_number(a); }
 int64_t IntImplicit(const Tensor& a) {
   const Scalar value = implicit_number(a);
-  SCONCE_CHECK(category(a.dtype()) <= Category::integral, "Cannot input a tensor of type {} as an integral argument", dtype_legacy_name(a.dtype()));
+  SCONCE_CHECK(category(a.dtype()) <= Category::integral, "Cannot input a tensor of type {} as an integral argument",
+               dtype_legacy_name(a.dtype()));
   return value.to_int();
 }
 double FloatImplicit(const Tensor& a) {

@@ -27,7 +27,8 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   if (self.is_meta()) return out;
   for (int64_t i = 0; i < n; ++i) {
     SCONCE_CHECK(values[i] >= 0, "Class values must be non-negative, got {}", values[i]);
-    SCONCE_CHECK(values[i] < num_classes, "Class values must be smaller than num_classes, got {} of {}", values[i], num_classes);
+    SCONCE_CHECK(values[i] < num_classes, "Class values must be smaller than num_classes, got {} of {}", values[i],
+                 num_classes);
     out.data<int64_t>()[i * num_classes + values[i]] = 1;
   }
   return out;

@@ -9,8 +9,10 @@
 namespace sconce {
 
 inline void check_options(std::optional<Layout> layout, std::optional<bool> pin_memory) {
-  SCONCE_CHECK_AS(not_implemented, layout.value_or(Layout::strided) == Layout::strided, "only the strided layout is supported");
-  SCONCE_CHECK_AS(not_implemented, !pin_memory.value_or(false), "pinned memory is not supported: there is no accelerator");
+  SCONCE_CHECK_AS(not_implemented, layout.value_or(Layout::strided) == Layout::strided,
+                  "only the strided layout is supported");
+  SCONCE_CHECK_AS(not_implemented, !pin_memory.value_or(false),
+                  "pinned memory is not supported: there is no accelerator");
 }
 
 }  // namespace sconce

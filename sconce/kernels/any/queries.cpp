@@ -48,7 +48,9 @@ int64_t _version(const Tensor& self) { return self.version(); }
 
 DType result_type_Tensor(const Tensor& tensor, const Tensor& other) { return sconce::result_type(tensor, other); }
 DType result_type_Scalar(const Tensor& tensor, const Scalar& other) { return sconce::result_type(tensor, other); }
-DType result_type_Scalar_Tensor(const Scalar& scalar, const Tensor& tensor) { return sconce::result_type(tensor, scalar); }
+DType result_type_Scalar_Tensor(const Scalar& scalar, const Tensor& tensor) {
+  return sconce::result_type(tensor, scalar);
+}
 DType result_type_Scalar_Scalar(const Scalar& scalar1, const Scalar& scalar2) {
   ResultType type;
   type.add(scalar1);

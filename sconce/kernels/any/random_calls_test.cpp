@@ -1,5 +1,5 @@
-// Operators that move memory, called with random and extreme arguments: each call gives a result or an Error. The sanitizer
-// builds see every byte that is read or written.
+// Operators that move memory, called with random and extreme arguments: each call gives a result or an Error. The
+// sanitizer builds see every byte that is read or written.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -87,16 +87,24 @@ const Call kCalls[] = {
     [](Random& r, const Tensor& a) { clone(as_strided(a, r.numbers(3), r.numbers(3), r.number())); },
     [](Random& r, const Tensor& a) { clone(unfold(a, r.number(), r.number(), r.number())); },
     [](Random& r, const Tensor& a) { clone(diagonal(a, r.number(), r.number(), r.number())); },
-    [](Random& r, const Tensor& a) { for (const Tensor& t : split(a, r.number(), r.number())) clone(t); },
-    [](Random& r, const Tensor& a) { for (const Tensor& t : split_with_sizes(a, r.numbers(3), r.number())) clone(t); },
-    [](Random& r, const Tensor& a) { for (const Tensor& t : tensor_split(a, r.numbers(3), r.number())) clone(t); },
+    [](Random& r, const Tensor& a) {
+      for (const Tensor& t : split(a, r.number(), r.number())) clone(t);
+    },
+    [](Random& r, const Tensor& a) {
+      for (const Tensor& t : split_with_sizes(a, r.numbers(3), r.number())) clone(t);
+    },
+    [](Random& r, const Tensor& a) {
+      for (const Tensor& t : tensor_split(a, r.numbers(3), r.number())) clone(t);
+    },
     [](Random& r, const Tensor& a) { clone(unflatten(a, r.number(), r.numbers(3))); },
     [](Random& r, const Tensor& a) { clone(movedim(a, r.numbers(2), r.numbers(2))); },
     [](Random& r, const Tensor& a) { index(a, r.indices()); },
     [](Random& r, const Tensor& a) { index_put(a, r.indices(), like(r, a), r.one_in(2)); },
     [](Random& r, const Tensor& a) { gather(a, r.number(), r.index()); },
     [](Random& r, const Tensor& a) { scatter(a, r.number(), r.index(), like(r, a)); },
-    [](Random& r, const Tensor& a) { scatter_reduce(a, r.number(), r.index(), like(r, a), r.reduction(), r.one_in(2)); },
+    [](Random& r, const Tensor& a) {
+      scatter_reduce(a, r.number(), r.index(), like(r, a), r.reduction(), r.one_in(2));
+    },
     [](Random& r, const Tensor& a) { index_select(a, r.number(), r.index(1)); },
     [](Random& r, const Tensor& a) { index_add(a, r.number(), r.index(1), like(r, a)); },
     [](Random& r, const Tensor& a) { index_copy(a, r.number(), r.index(1), like(r, a)); },
@@ -117,7 +125,9 @@ const Call kCalls[] = {
     [](Random& r, const Tensor& a) { tril(a, r.number()); },
     [](Random& r, const Tensor& a) { diag_embed(a, r.in(-4, 4), r.number(), r.number()); },
     [](Random& r, const Tensor&) { embedding(r.tensor(DType::float32, 2), r.index()); },
-    [](Random& r, const Tensor&) { _embedding_bag(r.tensor(DType::float32, 2), r.index(1), r.index(1), false, r.in(0, 2)); },
+    [](Random& r, const Tensor&) {
+      _embedding_bag(r.tensor(DType::float32, 2), r.index(1), r.index(1), false, r.in(0, 2));
+    },
     [](Random& r, const Tensor& a) { embedding_dense_backward(a, r.index(), r.in(-1, 4), r.number(), r.one_in(2)); },
     [](Random& r, const Tensor& a) { unfold_backward(a, r.small(4), r.number(), r.in(-1, 4), r.in(-1, 3)); },
     [](Random& r, const Tensor& a) { as_strided_scatter(a, like(r, a), r.numbers(3), r.numbers(3), r.number()); },

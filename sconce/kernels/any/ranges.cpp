@@ -58,7 +58,8 @@ void fill_steps(const Tensor& out, const Scalar& start, const Scalar& step) {
   for_range_type(out.dtype(), "arange", [&]<class T>() {
     T* to = out.data<T>();
     if constexpr (std::is_integral_v<T>) {
-      const auto a = static_cast<uint64_t>(is_integer(start) ? start.to_int() : static_cast<int64_t>(start.to_double()));
+      const auto a =
+          static_cast<uint64_t>(is_integer(start) ? start.to_int() : static_cast<int64_t>(start.to_double()));
       const auto s = static_cast<uint64_t>(is_integer(step) ? step.to_int() : static_cast<int64_t>(step.to_double()));
       parallel_for(out.numel(), kParallelGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) to[i] = static_cast<T>(a + s * static_cast<uint64_t>(i));
@@ -99,7 +100,8 @@ void fill_between(const Tensor& out, const Scalar& start, const Scalar& end, con
     const std::complex<double> step = n > 1 ? (b - a) / static_cast<double>(n - 1) : 0;
     const auto run = [&]<class T>() {
       for (int64_t i = 0; i < n; ++i) {
-        const std::complex<double> v = i < n / 2 || n == 1 ? a + step * static_cast<double>(i) : b - step * static_cast<double>(n - 1 - i);
+        const std::complex<double> v =
+            i < n / 2 || n == 1 ? a + step * static_cast<double>(i) : b - step * static_cast<double>(n - 1 - i);
         out.data<std::complex<T>>()[i] = std::complex<T>(map(v));
       }
     };
@@ -132,19 +134,22 @@ auto power_of(double base) {
   };
 }
 
-Tensor empty_steps(int64_t steps, const Scalar& start, const Scalar& end, OptDType dtype, OptLayout layout, OptDevice device,
-                   OptBool pin_memory) {
+Tensor empty_steps(int64_t steps, const Scalar& start, const Scalar& end, OptDType dtype, OptLayout layout,
+                   OptDevice device, OptBool pin_memory) {
   check_options(layout, pin_memory);
   SCONCE_CHECK(steps >= 0, "number of steps must be non-negative, got {}", steps);
   DType type = default_dtype();
   if (start.is_complex() || end.is_complex()) type = complex_dtype(type);
   SCONCE_CHECK(!is_complex(type) || !dtype || is_complex(*dtype),
-               "linspace(): inferred dtype {} can't be safely cast to passed dtype {}", dtype_name(type), dtype_name(dtype.value_or(type)));
+               "linspace(): inferred dtype {} can't be safely cast to passed dtype {}", dtype_name(type),
+               dtype_name(dtype.value_or(type)));
   return empty_tensor({steps}, dtype.value_or(type), device.value_or(Device()));
 }
 
 Scalar number_in(const Tensor& t, const char* op) {
-  SCONCE_CHECK(t.dim() == 0, "{} only supports 0-dimensional start and end tensors, but got a tensor with {} dimension(s)", op, t.dim());
+  SCONCE_CHECK(t.dim() == 0,
+               "{} only supports 0-dimensional start and end tensors, but got a tensor with {} dimension(s)", op,
+               t.dim());
   return t.is_meta() ? Scalar(0.0) : item_of(t);
 }
 
@@ -154,7 +159,8 @@ void resize_steps(const Tensor& out, int64_t steps) {
 }
 
 template <class F>
-void fill_between_out(const Tensor& out, const Scalar& start, const Scalar& end, int64_t steps, const char* op, const F& map) {
+void fill_between_out(const Tensor& out, const Scalar& start, const Scalar& end, int64_t steps, const char* op,
+                      const F& map) {
   resize_steps(out, steps);
   const Tensor dense = out.is_contiguous() ? out : empty_tensor(out.sizes(), out.dtype(), out.device());
   fill_between(dense, start, end, op, map);
@@ -172,7 +178,8 @@ Tensor arange_start_step(const Scalar& start, const Scalar& end, const Scalar& s
   fill_steps(out, start, step);
   return out;
 }
-Tensor arange_start(const Scalar& start, const Scalar& end, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor arange_start(const Scalar& start, const Scalar& end, OptDType dtype, OptLayout layout, OptDevice device,
+                    OptBool pin_memory) {
   return arange_start_step(start, end, 1, dtype, layout, device, pin_memory);
 }
 Tensor arange(const Scalar& end, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
@@ -183,30 +190,33 @@ void arange_start_out(const Scalar& start, const Scalar& end, const Scalar& step
 }
 void arange_out(const Scalar& end, const Tensor& out) { arange_into(out, 0, end, 1); }
 
-Tensor range_step(const Scalar& start, const Scalar& end, const Scalar& step, OptDType dtype, OptLayout layout, OptDevice device,
-                  OptBool pin_memory) {
+Tensor range_step(const Scalar& start, const Scalar& end, const Scalar& step, OptDType dtype, OptLayout layout,
+                  OptDevice device, OptBool pin_memory) {
   check_options(layout, pin_memory);
   const double a = start.to_double(), b = end.to_double(), s = step.to_double();
   SCONCE_CHECK(s != 0, "step must be nonzero");
   SCONCE_CHECK(std::isfinite(a) && std::isfinite(b), "unsupported range: {} -> {}", a, b);
   SCONCE_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), "upper bound and larger bound inconsistent with step sign");
-  Tensor out = empty_tensor({static_cast<int64_t>((b - a) / s + 1)}, dtype.value_or(default_dtype()), device.value_or(Device()));
+  Tensor out =
+      empty_tensor({static_cast<int64_t>((b - a) / s + 1)}, dtype.value_or(default_dtype()), device.value_or(Device()));
   fill_steps(out, start, step);
   return out;
 }
-Tensor range(const Scalar& start, const Scalar& end, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor range(const Scalar& start, const Scalar& end, OptDType dtype, OptLayout layout, OptDevice device,
+             OptBool pin_memory) {
   return range_step(start, end, 1, dtype, layout, device, pin_memory);
 }
 
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, OptDType dtype, OptLayout layout, OptDevice device,
-                OptBool pin_memory) {
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, OptDType dtype, OptLayout layout,
+                OptDevice device, OptBool pin_memory) {
   Tensor out = empty_steps(steps, start, end, dtype, layout, device, pin_memory);
   fill_between(out, start, end, "linspace", kSame);
   return out;
 }
 Tensor linspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps, OptDType dtype, OptLayout layout,
                               OptDevice device, OptBool pin_memory) {
-  return linspace(number_in(start, "linspace"), number_in(end, "linspace"), steps, dtype, layout, device.value_or(start.device()), pin_memory);
+  return linspace(number_in(start, "linspace"), number_in(end, "linspace"), steps, dtype, layout,
+                  device.value_or(start.device()), pin_memory);
 }
 Tensor linspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps, OptDType dtype, OptLayout layout,
                               OptDevice device, OptBool pin_memory) {
@@ -228,15 +238,18 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
 }
 Tensor logspace_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps, double base, OptDType dtype,
                               OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return logspace(number_in(start, "logspace"), number_in(end, "logspace"), steps, base, dtype, layout, device.value_or(start.device()), pin_memory);
+  return logspace(number_in(start, "logspace"), number_in(end, "logspace"), steps, base, dtype, layout,
+                  device.value_or(start.device()), pin_memory);
 }
 Tensor logspace_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps, double base, OptDType dtype,
                               OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return logspace(number_in(start, "logspace"), end, steps, base, dtype, layout, device.value_or(start.device()), pin_memory);
+  return logspace(number_in(start, "logspace"), end, steps, base, dtype, layout, device.value_or(start.device()),
+                  pin_memory);
 }
 Tensor logspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps, double base, OptDType dtype,
                               OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return logspace(start, number_in(end, "logspace"), steps, base, dtype, layout, device.value_or(end.device()), pin_memory);
+  return logspace(start, number_in(end, "logspace"), steps, base, dtype, layout, device.value_or(end.device()),
+                  pin_memory);
 }
 void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, const Tensor& out) {
   fill_between_out(out, start, end, steps, "logspace", power_of(base));
@@ -265,7 +278,8 @@ namespace {
 Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, bool lower, DType dtype, Device device) {
   SCONCE_CHECK(row >= 0, "row must be non-negative, got {}", row);
   SCONCE_CHECK(col >= 0, "col must be non-negative, got {}", col);
-  SCONCE_CHECK(dtype == DType::int32 || dtype == DType::int64, "indices must be int32 or int64, got {}", dtype_name(dtype));
+  SCONCE_CHECK(dtype == DType::int32 || dtype == DType::int64, "indices must be int32 or int64, got {}",
+               dtype_name(dtype));
   checked_numel({row, col});
   // Columns [begin, end) of a row; an offset past the matrix is the same as one at its edge.
   const int64_t shift = std::clamp(offset, -row - 1, col + 1);
@@ -291,11 +305,13 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, bool lower, DT
 
 }  // namespace
 
-Tensor tril_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout layout, OptDevice device,
+                    OptBool pin_memory) {
   check_options(layout, pin_memory);
   return triangle_indices(row, col, offset, true, dtype.value_or(DType::int64), device.value_or(Device()));
 }
-Tensor triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout layout, OptDevice device,
+                    OptBool pin_memory) {
   check_options(layout, pin_memory);
   return triangle_indices(row, col, offset, false, dtype.value_or(DType::int64), device.value_or(Device()));
 }

@@ -87,7 +87,8 @@ void tril_(const Tensor& self, int64_t diagonal) { triangle_inplace(self, diagon
 void triu_(const Tensor& self, int64_t diagonal) { triangle_inplace(self, diagonal, false); }
 
 Tensor flip(const Tensor& self, IntList dims) {
-  Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
+  Tensor out =
+      empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(), self.device());
   SmallVector<bool, 16> seen(static_cast<size_t>(std::max<int64_t>(self.dim(), 1)), false);
   Dims strides(self.strides());
   int64_t offset = 0;
@@ -120,7 +121,8 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   SCONCE_CHECK(a != b, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
   SCONCE_CHECK(self.dim() > 0, "diag_embed: self must have at least one dimension");
   int64_t side;
-  const bool overflow = offset == INT64_MIN || __builtin_add_overflow(self.sizes().back(), offset < 0 ? -offset : offset, &side);
+  const bool overflow =
+      offset == INT64_MIN || __builtin_add_overflow(self.sizes().back(), offset < 0 ? -offset : offset, &side);
   SCONCE_CHECK(!overflow, "diag_embed: offset {} is out of range", offset);
   Dims sizes(self.sizes());
   sizes.pop_back();
@@ -134,10 +136,11 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
 
 Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
   SCONCE_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat, got {}", repeats.sizes());
-  SCONCE_CHECK(repeats.dtype() == DType::int64 || repeats.dtype() == DType::int32, "repeats has to be Long or Int tensor, got {}",
-               dtype_name(repeats.dtype()));
+  SCONCE_CHECK(repeats.dtype() == DType::int64 || repeats.dtype() == DType::int32,
+               "repeats has to be Long or Int tensor, got {}", dtype_name(repeats.dtype()));
   if (repeats.is_meta()) {
-    SCONCE_CHECK_AS(not_implemented, output_size, "the result's size depends on values, which a meta tensor does not have");
+    SCONCE_CHECK_AS(not_implemented, output_size,
+                    "the result's size depends on values, which a meta tensor does not have");
     return empty_tensor({*output_size}, repeats.dtype(), repeats.device());
   }
   const Tensor counts = contiguous_tensor(sconce::to_dtype(repeats, DType::int64));
@@ -147,7 +150,8 @@ Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> ou
     SCONCE_CHECK(n[i] >= 0, "repeats can not be negative, got {}", n[i]);
     SCONCE_CHECK(!__builtin_add_overflow(total, n[i], &total), "repeats are too large");
   }
-  SCONCE_CHECK(!output_size || *output_size == total, "allocated size does not match required size: {} and {}", output_size.value_or(0), total);
+  SCONCE_CHECK(!output_size || *output_size == total, "allocated size does not match required size: {} and {}",
+               output_size.value_or(0), total);
   Tensor out = empty_tensor({total}, repeats.dtype(), repeats.device());
   const auto fill = [&]<class T>() {
     T* to = out.data<T>();

@@ -20,12 +20,13 @@ void check_gather(const Tensor& self, int64_t dim, const Tensor& index) {
   if (index.numel() == 0) return;
   check_index_dtype(index, "gather");
   SCONCE_CHECK(rank_of(self) == rank_of(index),
-               "Index tensor must have the same number of dimensions as input tensor: index is {}, input is {}", index.sizes(),
-               self.sizes());
+               "Index tensor must have the same number of dimensions as input tensor: index is {}, input is {}",
+               index.sizes(), self.sizes());
   for (int64_t d = 0; d < rank_of(self); ++d) {
-    SCONCE_CHECK(d == dim || size_of(index, d) <= size_of(self, d),
-                 "Size does not match at dimension {} expected index {} to be no larger than self {} apart from dimension {}", d,
-                 index.sizes(), self.sizes(), dim);
+    SCONCE_CHECK(
+        d == dim || size_of(index, d) <= size_of(self, d),
+        "Size does not match at dimension {} expected index {} to be no larger than self {} apart from dimension {}", d,
+        index.sizes(), self.sizes(), dim);
   }
 }
 
@@ -36,15 +37,19 @@ void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const T
     SCONCE_CHECK(self.dtype() == src.dtype(), "scatter(): Expected self.dtype to be equal to src.dtype, got {} and {}",
                  dtype_name(self.dtype()), dtype_name(src.dtype()));
   if (index.numel() == 0) return;
-  SCONCE_CHECK(rank_of(self) == rank_of(index), "Index tensor must have the same number of dimensions as self tensor: {} and {}",
-               index.sizes(), self.sizes());
+  SCONCE_CHECK(rank_of(self) == rank_of(index),
+               "Index tensor must have the same number of dimensions as self tensor: {} and {}", index.sizes(),
+               self.sizes());
   SCONCE_CHECK(!src.defined() || rank_of(src) == rank_of(index),
                "Index tensor must have the same number of dimensions as src tensor: {} and {}", index.sizes(),
                src.defined() ? src.sizes() : IntList());
   for (int64_t d = 0; d < rank_of(self); ++d) {
-    const bool fits = (d == dim || size_of(index, d) <= size_of(self, d)) && (!src.defined() || size_of(index, d) <= size_of(src, d));
-    SCONCE_CHECK(fits, "Expected index {} to be no larger than self {} apart from dimension {} and to be no larger size than src {}",
-                 index.sizes(), self.sizes(), dim, src.defined() ? src.sizes() : IntList());
+    const bool fits =
+        (d == dim || size_of(index, d) <= size_of(self, d)) && (!src.defined() || size_of(index, d) <= size_of(src, d));
+    SCONCE_CHECK(
+        fits,
+        "Expected index {} to be no larger than self {} apart from dimension {} and to be no larger size than src {}",
+        index.sizes(), self.sizes(), dim, src.defined() ? src.sizes() : IntList());
   }
 }
 
@@ -86,19 +91,27 @@ Scalar start_of(std::string_view reduce, DType dtype) {
     return low ? -infinity : infinity;
   }
   switch (dtype) {
-    case DType::bool_: return low ? 0 : 1;
-    case DType::uint8: return low ? 0 : 255;
-    case DType::int8: return low ? -128 : 127;
-    case DType::int16: return low ? -32768 : 32767;
-    case DType::int32: return low ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max();
-    default: return low ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+    case DType::bool_:
+      return low ? 0 : 1;
+    case DType::uint8:
+      return low ? 0 : 255;
+    case DType::int8:
+      return low ? -128 : 127;
+    case DType::int16:
+      return low ? -32768 : 32767;
+    case DType::int32:
+      return low ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max();
+    default:
+      return low ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
   }
 }
 
-void reduce_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce, bool include_self) {
+void reduce_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                 bool include_self) {
   const bool mean = reduce == "mean";
   const Combine combine = mean ? Combine::add : combine_from_name(reduce);
-  if (!include_self) scatter_along(self, dim, index, scalar_tensor_of(start_of(reduce, self.dtype()), self.dtype()), Combine::assign);
+  if (!include_self)
+    scatter_along(self, dim, index, scalar_tensor_of(start_of(reduce, self.dtype()), self.dtype()), Combine::assign);
   scatter_along(self, dim, index, src, combine);
   if (!mean || index.numel() == 0) return;
   // Divide by how many there were; places that nothing went to stay as they are.
@@ -115,24 +128,29 @@ void reduce_into(const Tensor& self, int64_t dim, const Tensor& index, const Ten
 
 // Checks of the index_* operators; the index is a vector along `dim`.
 void check_index_vector(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const char* op) {
-  SCONCE_CHECK_AS(index, index.dim() <= 1, "{}(): Index is supposed to be a vector, but got dim: {} with type: {} and size: {}", op,
-                  index.dim(), dtype_name(index.dtype()), index.sizes());
+  SCONCE_CHECK_AS(index, index.dim() <= 1,
+                  "{}(): Index is supposed to be a vector, but got dim: {} with type: {} and size: {}", op, index.dim(),
+                  dtype_name(index.dtype()), index.sizes());
   check_index_dtype(index, op);
   if (!source.defined()) return;
-  SCONCE_CHECK(self.dtype() == source.dtype(), "{}(): self and source expected to have the same dtype, but got (self) {} and (source) {}",
-               op, dtype_legacy_name(self.dtype()), dtype_legacy_name(source.dtype()));
-  SCONCE_CHECK(source.dim() == 0 || dim < source.dim(), "{}(): Indexing dim {} is out of bounds of the source tensor with dim {}", op, dim,
-               source.dim());
-  SCONCE_CHECK(rank_of(self) == rank_of(source), "{}(): self {} and source {} must have the same number of dimensions", op, self.sizes(),
-               source.sizes());
+  SCONCE_CHECK(self.dtype() == source.dtype(),
+               "{}(): self and source expected to have the same dtype, but got (self) {} and (source) {}", op,
+               dtype_legacy_name(self.dtype()), dtype_legacy_name(source.dtype()));
+  SCONCE_CHECK(source.dim() == 0 || dim < source.dim(),
+               "{}(): Indexing dim {} is out of bounds of the source tensor with dim {}", op, dim, source.dim());
+  SCONCE_CHECK(rank_of(self) == rank_of(source), "{}(): self {} and source {} must have the same number of dimensions",
+               op, self.sizes(), source.sizes());
   SCONCE_CHECK(index.numel() == size_of(source, dim),
                "{}(): Number of indices ({}) should be equal to source.size(dim): ({}), for dim: {}", op, index.numel(),
                size_of(source, dim), dim);
   if (self.dim() == 0 || source.dim() == 0) return;
   bool same = self.dim() == source.dim();
   for (int64_t d = 0; same && d < self.dim(); ++d) same = d == dim || self.sizes()[d] == source.sizes()[d];
-  SCONCE_CHECK(same, "{}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} "
-               "source.shape = {}", op, self.sizes(), source.sizes());
+  SCONCE_CHECK(
+      same,
+      "{}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} "
+      "source.shape = {}",
+      op, self.sizes(), source.sizes());
 }
 
 Tensor flat(const Tensor& t) { return t.dim() == 0 ? make_view(t, {1}, {1}, t.storage_offset()) : t; }
@@ -161,7 +179,8 @@ OutSpec index_select_spec(const Tensor& self, int64_t dim, const Tensor& index) 
   SCONCE_CHECK_AS(index, index.dim() <= 1, "index_select(): Index is supposed to be a vector, got {}", index.sizes());
   check_index_dtype(index, "index_select");
   if (self.dim() == 0) {
-    SCONCE_CHECK(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got {} value(s)", index.numel());
+    SCONCE_CHECK(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got {} value(s)",
+                 index.numel());
     return {{}, self.dtype()};
   }
   Dims sizes(self.sizes());
@@ -176,25 +195,30 @@ void scatter__value(const Tensor& self, int64_t dim, const Tensor& index, const 
   scatter(self, dim, index, value, Combine::assign);
 }
 void scatter__reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) {
-  SCONCE_CHECK(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply, got {}", reduce);
+  SCONCE_CHECK(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply, got {}",
+               reduce);
   scatter(self, dim, index, src, combine_from_name(reduce));
 }
-void scatter__value_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, std::string_view reduce) {
-  SCONCE_CHECK(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply, got {}", reduce);
+void scatter__value_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
+                           std::string_view reduce) {
+  SCONCE_CHECK(reduce == "add" || reduce == "multiply", "reduce argument must be either add or multiply, got {}",
+               reduce);
   scatter(self, dim, index, value, combine_from_name(reduce));
 }
 void scatter_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   scatter(self, dim, index, src, Combine::add);
 }
 
-void scatter_reduce__two(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
-                         bool include_self) {
+void scatter_reduce__two(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                         std::string_view reduce, bool include_self) {
   const int64_t d = wrap_dim(dim, self.dim());
   if (reduce != "mean") combine_from_name(reduce);
-  SCONCE_CHECK(reduce != "add" && reduce != "multiply", "reduce argument must be either sum, prod, mean, amax or amin, got {}", reduce);
+  SCONCE_CHECK(reduce != "add" && reduce != "multiply",
+               "reduce argument must be either sum, prod, mean, amax or amin, got {}", reduce);
   check_scatter(self, d, index, src);
   check_no_internal_overlap(self);
-  if (!self.is_meta()) reduce_into(flat(self), d, flat(unshared(index, self)), flat(unshared(src, self)), reduce, include_self);
+  if (!self.is_meta())
+    reduce_into(flat(self), d, flat(unshared(index, self)), flat(unshared(src, self)), reduce, include_self);
   self.bump_version();
 }
 
@@ -208,7 +232,8 @@ void index_copy_(const Tensor& self, int64_t dim, const Tensor& index, const Ten
   const int64_t d = wrap_dim(dim, self.dim());
   check_index_vector(self, d, index, source, "index_copy");
   SCONCE_CHECK(self.dim() == 0 || source.dim() == 0 || self.dim() == source.dim(),
-               "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+               "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+               "dimensionality "
                "({}), destination dimensionality ({})",
                source.dim(), self.dim());
   index_into(self, d, index, source, Combine::assign);
@@ -237,7 +262,8 @@ void index_fill__int_Scalar(const Tensor& self, int64_t dim, const Tensor& index
 
 void index_fill__int_Tensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   SCONCE_CHECK(value.dim() == 0,
-               "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s)", value.dim());
+               "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s)",
+               value.dim());
   if (self.is_meta() || value.is_meta()) {
     check_index_vector(self, wrap_dim(dim, self.dim()), index, {}, "index_fill_");
     return;

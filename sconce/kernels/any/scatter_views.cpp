@@ -13,7 +13,8 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntList size, I
   copy_tensor(out, self);
   const Tensor part = make_view(base, size, stride, storage_offset.value_or(self.storage_offset()));
   SCONCE_CHECK(part.sizes() == src.sizes(),
-               "expected src to have a size equal to the slice of self. src size = {}, slice size = {}", src.sizes(), part.sizes());
+               "expected src to have a size equal to the slice of self. src size = {}, slice size = {}", src.sizes(),
+               part.sizes());
   copy_tensor(part, src);
   return out;
 }

@@ -63,8 +63,8 @@ Tensors split_Tensor(const Tensor& self, int64_t split_size, int64_t dim) {
   SCONCE_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size={}", split_size);
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t length = self.sizes()[d];
-  SCONCE_CHECK(split_size > 0 || length == 0, "split_size can only be 0 if dimension size is 0, but got dimension size of {}",
-               length);
+  SCONCE_CHECK(split_size > 0 || length == 0,
+               "split_size can only be 0 if dimension size is 0, but got dimension size of {}", length);
   const int64_t count = split_size == 0 ? 1 : std::max<int64_t>(length / split_size + (length % split_size != 0), 1);
   return parts(self, split_size, count, d);
 }
@@ -76,15 +76,17 @@ Tensors split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) {
   int64_t left = length;
   bool fits = true;
   for (int64_t size : split_sizes) {
-    SCONCE_CHECK(size >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={}",
+    SCONCE_CHECK(size >= 0,
+                 "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={}",
                  split_sizes);
     fits &= size <= left;
     left -= fits ? size : 0;
   }
-  SCONCE_CHECK(fits && left == 0,
-               "split_with_sizes expects split_sizes to sum exactly to {} (input tensor's size at dimension {}), but got "
-               "split_sizes={}",
-               length, dim, split_sizes);
+  SCONCE_CHECK(
+      fits && left == 0,
+      "split_with_sizes expects split_sizes to sum exactly to {} (input tensor's size at dimension {}), but got "
+      "split_sizes={}",
+      length, dim, split_sizes);
   return parts(self, split_sizes, d);
 }
 
@@ -99,7 +101,8 @@ Tensors chunk(const Tensor& self, int64_t chunks, int64_t dim) {
 }
 
 Tensors tensor_split_sections(const Tensor& self, int64_t sections, int64_t dim) {
-  SCONCE_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with {} dims", self.dim());
+  SCONCE_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with {} dims",
+               self.dim());
   const int64_t d = wrap_dim(dim, self.dim());
   SCONCE_CHECK(sections > 0, "number of sections must be larger than 0, got {}", sections);
   const int64_t length = self.sizes()[d], size = length / sections, larger = length % sections;
@@ -114,7 +117,8 @@ Tensors tensor_split_sections(const Tensor& self, int64_t sections, int64_t dim)
 }
 
 Tensors tensor_split_indices(const Tensor& self, IntList indices, int64_t dim) {
-  SCONCE_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with {} dims", self.dim());
+  SCONCE_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with {} dims",
+               self.dim());
   const int64_t d = wrap_dim(dim, self.dim());
   Tensors out;
   int64_t start = 0;
@@ -126,17 +130,22 @@ Tensors tensor_split_indices(const Tensor& self, IntList indices, int64_t dim) {
   return out;
 }
 
-Tensors tensor_split_tensor_indices_or_sections(const Tensor& self, const Tensor& tensor_indices_or_sections, int64_t dim) {
+Tensors tensor_split_tensor_indices_or_sections(const Tensor& self, const Tensor& tensor_indices_or_sections,
+                                                int64_t dim) {
   const Tensor& given = tensor_indices_or_sections;
-  SCONCE_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with {} dims", self.dim());
+  SCONCE_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with {} dims",
+               self.dim());
   SCONCE_CHECK(given.device().type == DeviceType::cpu,
-               "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {}", to_string(given.device()));
+               "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {}",
+               to_string(given.device()));
   SCONCE_CHECK(given.dtype() == DType::int64,
-               "tensor_split expected tensor_indices_or_sections to have dtype of long, but got {}", dtype_name(given.dtype()));
-  SCONCE_CHECK(given.dim() <= 1,
-               "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
-               "tensor with {} dims",
-               given.dim());
+               "tensor_split expected tensor_indices_or_sections to have dtype of long, but got {}",
+               dtype_name(given.dtype()));
+  SCONCE_CHECK(
+      given.dim() <= 1,
+      "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
+      "tensor with {} dims",
+      given.dim());
   if (given.dim() == 0) return tensor_split_sections(self, *given.data<int64_t>(), dim);
   const Tensor dense = contiguous_tensor(given);
   return tensor_split_indices(self, IntList(dense.data<int64_t>(), static_cast<size_t>(dense.numel())), dim);
@@ -151,12 +160,15 @@ Tensors unbind_int(const Tensor& self, int64_t dim) {
   strides.erase(static_cast<size_t>(d));
   Tensors out;
   out.reserve(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) out.push_back(make_view_unchecked(self, sizes, strides, self.storage_offset() + i * step));
+  for (int64_t i = 0; i < count; ++i)
+    out.push_back(make_view_unchecked(self, sizes, strides, self.storage_offset() + i * step));
   return out;
 }
 
 Tensors unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) { return chunk(self, chunks, dim); }
-Tensors unsafe_split_Tensor(const Tensor& self, int64_t split_size, int64_t dim) { return split_Tensor(self, split_size, dim); }
+Tensors unsafe_split_Tensor(const Tensor& self, int64_t split_size, int64_t dim) {
+  return split_Tensor(self, split_size, dim);
+}
 Tensors unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) {
   return split_with_sizes(self, split_sizes, dim);
 }

@@ -18,8 +18,8 @@ Tensor stack(TensorList tensors, int64_t dim) {
   std::vector<Tensor> parts;
   for (size_t i = 0; i < tensors.size(); ++i) {
     SCONCE_CHECK(tensors[i].sizes() == tensors[0].sizes(),
-                 "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}", tensors[0].sizes(),
-                 tensors[i].sizes(), i);
+                 "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}",
+                 tensors[0].sizes(), tensors[i].sizes(), i);
     parts.push_back(unsqueeze(tensors[i], d));
   }
   return joined(parts, d);
@@ -34,7 +34,8 @@ Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
     SCONCE_CHECK(t.dtype() == tensors[0].dtype() && t.device() == tensors[0].device(),
                  "_chunk_cat expects all tensors to have the same dtype and device");
     SCONCE_CHECK(t.dim() > d && t.sizes().slice(0, d) == tensors[0].sizes().slice(0, d),
-                 "_chunk_cat expects same sizes of 0,...,dim-1 dimensions, got {} and {}", tensors[0].sizes(), t.sizes());
+                 "_chunk_cat expects same sizes of 0,...,dim-1 dimensions, got {} and {}", tensors[0].sizes(),
+                 t.sizes());
     // Padded with zeros to a multiple of num_chunks, then [..., num_chunks, rest].
     const int64_t length = (t.sizes()[d] + num_chunks - 1) / num_chunks * num_chunks;
     Dims sizes(t.sizes());

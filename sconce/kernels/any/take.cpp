@@ -35,16 +35,19 @@ void take(const Tensor& self, const Tensor& index, const Tensor& out) {
 namespace any_device {
 
 void put_(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  SCONCE_CHECK(index.dtype() == DType::int64, "put_(): Expected a long tensor for index, but got {}", dtype_legacy_name(index.dtype()));
+  SCONCE_CHECK(index.dtype() == DType::int64, "put_(): Expected a long tensor for index, but got {}",
+               dtype_legacy_name(index.dtype()));
   SCONCE_CHECK(self.dtype() == source.dtype(),
                "put_(): self and source expected to have the same dtype, but got self.dtype = {} and source.dtype = {}",
                dtype_legacy_name(self.dtype()), dtype_legacy_name(source.dtype()));
   SCONCE_CHECK(index.numel() == source.numel(),
-               "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, index.numel() = {}",
+               "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, "
+               "index.numel() = {}",
                source.numel(), index.numel());
   check_no_internal_overlap(self);
   SCONCE_CHECK(self.storage() != source.storage() || source.numel() == 0,
-               "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+               "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+               "memory location. "
                "Please clone() the tensor before performing the operation");
   SCONCE_CHECK_AS(index, self.numel() > 0 || index.numel() == 0, "put_(): Tried to put elements into an empty tensor");
   if (!self.is_meta() && index.numel() > 0) {

@@ -1,4 +1,5 @@
-// Sizes, strides and offset of the views that only rearrange dimensions. Used by the view itself and by its in-place form.
+// Sizes, strides and offset of the views that only rearrange dimensions. Used by the view itself and by its in-place
+// form.
 #pragma once
 
 #include <optional>
@@ -21,7 +22,9 @@ ViewGeometry transposed(const Tensor& t, int64_t dim0, int64_t dim1);
 ViewGeometry matrix_transposed(const Tensor& t);  // t(): at most two dimensions
 
 // A view with a geometry that was made from t's own and lies inside of it.
-inline Tensor view_of(const Tensor& t, const ViewGeometry& g) { return make_view_unchecked(t, g.sizes, g.strides, g.offset); }
+inline Tensor view_of(const Tensor& t, const ViewGeometry& g) {
+  return make_view_unchecked(t, g.sizes, g.strides, g.offset);
+}
 // A view with another dtype: sizes, strides and offset count its elements. Checked against the storage.
 Tensor view_of(const Tensor& t, DType dtype, const ViewGeometry& g);
 // New geometry for the tensor itself, as an in-place operation.

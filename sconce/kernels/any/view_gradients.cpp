@@ -18,15 +18,16 @@ std::vector<Tensor> sconce_cat_backward(const Tensor& grad, TensorList tensors, 
   for (const Tensor& t : tensors) {
     const bool skipped = t.dim() == 1 && t.numel() == 0;
     const int64_t length = skipped ? 0 : t.sizes()[d];
-    const Tensor part = skipped ? empty_tensor({0}, grad.dtype(), grad.device()) : slice_Tensor(grad, d, at, at + length, 1);
+    const Tensor part =
+        skipped ? empty_tensor({0}, grad.dtype(), grad.device()) : slice_Tensor(grad, d, at, at + length, 1);
     out.push_back(sconce::to_dtype(part, t.dtype()));
     at += length;
   }
   return out;
 }
 
-// Both geometries count elements of one storage: grad is added up there and read where self stands. Where elements of self
-// share memory each gets its part.
+// Both geometries count elements of one storage: grad is added up there and read where self stands. Where elements of
+// self share memory each gets its part.
 Tensor sconce_as_strided_backward(const Tensor& grad, const Tensor& self, IntList size, IntList stride,
                                   std::optional<int64_t> storage_offset) {
   const auto elements = static_cast<int64_t>(self.storage()->nbytes / self.item_size());

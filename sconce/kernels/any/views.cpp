@@ -31,10 +31,11 @@ Tensor view(const Tensor& self, IntList size) {
   const Dims sizes = infer_size(size, self.numel());
   if (self.is_contiguous() && self.numel() > 0) return make_contiguous_view(self, sizes);
   const std::optional<Dims> strides = view_strides(self.sizes(), self.strides(), sizes);
-  SCONCE_CHECK(strides,
-               "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-               "contiguous subspaces). Use .reshape(...) instead: {} with strides {} is no view of {}",
-               sizes, self.strides(), self.sizes());
+  SCONCE_CHECK(
+      strides,
+      "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+      "contiguous subspaces). Use .reshape(...) instead: {} with strides {} is no view of {}",
+      sizes, self.strides(), self.sizes());
   return make_view_unchecked(self, sizes, *strides, self.storage_offset());
 }
 
@@ -44,8 +45,9 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
   if (from == to) return view_of(self, dtype, g);
   const std::string_view old_name = dtype_legacy_name(self.dtype()), new_name = dtype_legacy_name(dtype);
   SCONCE_CHECK(self.dim() > 0, "self.dim() cannot be 0 to view {} as {} (different element sizes)", old_name, new_name);
-  SCONCE_CHECK(self.strides().back() == 1, "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}",
-               old_name, new_name, self.strides().back());
+  SCONCE_CHECK(self.strides().back() == 1,
+               "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}", old_name, new_name,
+               self.strides().back());
   const size_t last = g.sizes.size() - 1;
   if (from > to) {
     const int64_t ratio = from / to;
@@ -56,15 +58,15 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
   }
   const int64_t ratio = to / from;
   SCONCE_CHECK(g.sizes[last] % ratio == 0,
-               "self.size(-1) must be divisible by {} to view {} as {} (different element sizes), but got {}", ratio, old_name,
-               new_name, g.sizes[last]);
+               "self.size(-1) must be divisible by {} to view {} as {} (different element sizes), but got {}", ratio,
+               old_name, new_name, g.sizes[last]);
   SCONCE_CHECK(g.offset % ratio == 0,
-               "self.storage_offset() must be divisible by {} to view {} as {} (different element sizes), but got {}", ratio,
-               old_name, new_name, g.offset);
+               "self.storage_offset() must be divisible by {} to view {} as {} (different element sizes), but got {}",
+               ratio, old_name, new_name, g.offset);
   for (size_t d = 0; d < last; ++d) {
     SCONCE_CHECK(g.strides[d] % ratio == 0,
-                 "self.stride({}) must be divisible by {} to view {} as {} (different element sizes), but got {}", d, ratio,
-                 old_name, new_name, g.strides[d]);
+                 "self.stride({}) must be divisible by {} to view {} as {} (different element sizes), but got {}", d,
+                 ratio, old_name, new_name, g.strides[d]);
     g.strides[d] /= ratio;
   }
   g.sizes[last] /= ratio;
@@ -73,7 +75,8 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
 }
 
 Tensor view_as_real(const Tensor& self) {
-  SCONCE_CHECK(is_complex(self.dtype()), "view_as_real is only supported for complex tensors, got {}", dtype_name(self.dtype()));
+  SCONCE_CHECK(is_complex(self.dtype()), "view_as_real is only supported for complex tensors, got {}",
+               dtype_name(self.dtype()));
   ViewGeometry g = geometry_of(self);
   for (auto& s : g.strides) s *= 2;
   g.offset *= 2;
@@ -89,11 +92,13 @@ Tensor view_as_complex(const Tensor& self) {
   SCONCE_CHECK(self.dim() != 0, "Input tensor must have one or more dimensions");
   SCONCE_CHECK(self.sizes().back() == 2, "Tensor must have a last dimension of size 2, got {}", self.sizes());
   ViewGeometry g = geometry_of(self);
-  SCONCE_CHECK(g.strides.back() == 1, "Tensor must have a last dimension with stride 1, got strides {}", self.strides());
+  SCONCE_CHECK(g.strides.back() == 1, "Tensor must have a last dimension with stride 1, got strides {}",
+               self.strides());
   g.sizes.pop_back();
   g.strides.pop_back();
   for (auto& s : g.strides) {
-    SCONCE_CHECK(s % 2 == 0, "Tensor must have a stride divisible by 2 for all but last dimension, got {}", self.strides());
+    SCONCE_CHECK(s % 2 == 0, "Tensor must have a stride divisible by 2 for all but last dimension, got {}",
+                 self.strides());
     s /= 2;
   }
   SCONCE_CHECK(g.offset % 2 == 0, "Tensor must have a storage_offset divisible by 2, got {}", g.offset);
@@ -114,7 +119,8 @@ Tensor _reshape_alias(const Tensor& self, IntList size, IntList stride) {
   return make_view(self, size, stride, self.storage_offset());
 }
 
-Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                    int64_t step) {
   SCONCE_CHECK(self.dim() > 0, "slice() cannot be applied to a 0-dim tensor");
   SCONCE_CHECK(step > 0, "slice step must be positive, got {}", step);
   const int64_t d = wrap_dim(dim, self.dim());
@@ -149,7 +155,9 @@ Tensor unsqueeze(const Tensor& self, int64_t dim) { return view_of(self, unsquee
 Tensor squeeze(const Tensor& self) { return view_of(self, squeezed(self)); }
 Tensor squeeze_dim(const Tensor& self, int64_t dim) { return view_of(self, squeezed(self, {dim})); }
 Tensor squeeze_dims(const Tensor& self, IntList dim) { return view_of(self, squeezed(self, dim)); }
-Tensor transpose_int(const Tensor& self, int64_t dim0, int64_t dim1) { return view_of(self, transposed(self, dim0, dim1)); }
+Tensor transpose_int(const Tensor& self, int64_t dim0, int64_t dim1) {
+  return view_of(self, transposed(self, dim0, dim1));
+}
 Tensor t(const Tensor& self) { return view_of(self, matrix_transposed(self)); }
 
 void unsqueeze_(const Tensor& self, int64_t dim) { set_in_place(self, unsqueezed(self, dim)); }
@@ -161,8 +169,8 @@ void t_(const Tensor& self) { set_in_place(self, matrix_transposed(self)); }
 
 Tensor permute(const Tensor& self, IntList dims) {
   SCONCE_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
-               "permute(dims): input.dim() = {} is not equal to len(dims) = {}: self is {}, dims are {}", self.dim(), dims.size(),
-               self.sizes(), dims);
+               "permute(dims): input.dim() = {} is not equal to len(dims) = {}: self is {}, dims are {}", self.dim(),
+               dims.size(), self.sizes(), dims);
   ViewGeometry g{{}, {}, self.storage_offset()};
   SmallVector<bool, 16> seen(dims.size(), false);
   for (int64_t dim : dims) {
@@ -176,10 +184,11 @@ Tensor permute(const Tensor& self, IntList dims) {
 }
 
 Tensor movedim_intlist(const Tensor& self, IntList source, IntList destination) {
-  SCONCE_CHECK(source.size() == destination.size(),
-               "movedim: Invalid source or destination dims: source ({} dims) should contain the same number of dims as "
-               "destination ({} dims)",
-               source, destination);
+  SCONCE_CHECK(
+      source.size() == destination.size(),
+      "movedim: Invalid source or destination dims: source ({} dims) should contain the same number of dims as "
+      "destination ({} dims)",
+      source, destination);
   const int64_t rank = self.dim();
   if (rank == 0) {
     for (size_t i = 0; i < source.size(); ++i) wrap_dim(source[i], 0), wrap_dim(destination[i], 0);
@@ -221,21 +230,24 @@ Tensor unflatten_int(const Tensor& self, int64_t dim, IntList sizes) {
       known = -1;
   }
   SCONCE_CHECK(open == 0 ? known == length : known != 0 && length % known == 0,
-               "unflatten: Provided sizes {} don't multiply up to the size of dim {} ({}) in the input tensor", sizes, d, length);
+               "unflatten: Provided sizes {} don't multiply up to the size of dim {} ({}) in the input tensor", sizes,
+               d, length);
   const Dims inner = infer_size(sizes, length);
   Dims out;
   if (self.dim() > 0) out.append(self.sizes().slice(0, static_cast<size_t>(d)));
   out.append(inner);
-  if (self.dim() > 0) out.append(self.sizes().slice(static_cast<size_t>(d + 1), static_cast<size_t>(self.dim() - d - 1)));
+  if (self.dim() > 0)
+    out.append(self.sizes().slice(static_cast<size_t>(d + 1), static_cast<size_t>(self.dim() - d - 1)));
   return view(self, out);
 }
 
 Tensor expand(const Tensor& self, IntList size, bool) {
   const auto rank = static_cast<int64_t>(size.size());
-  SCONCE_CHECK(rank >= self.dim(),
-               "expand: the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor "
-               "({}): {} does not expand to {}",
-               rank, self.dim(), self.sizes(), size);
+  SCONCE_CHECK(
+      rank >= self.dim(),
+      "expand: the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor "
+      "({}): {} does not expand to {}",
+      rank, self.dim(), self.sizes(), size);
   ViewGeometry g{Dims(size.size()), Dims(size.size()), self.storage_offset()};
   for (int64_t i = rank - 1; i >= 0; --i) {
     const int64_t d = i - (rank - self.dim());
@@ -243,15 +255,18 @@ Tensor expand(const Tensor& self, IntList size, bool) {
     int64_t stride = d >= 0 ? self.strides()[d] : (i == rank - 1 ? 1 : g.sizes[i + 1] * g.strides[i + 1]);
     int64_t wanted = size[i];
     if (wanted == -1) {
-      SCONCE_CHECK(d >= 0, "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {}: {} "
-                   "does not expand to {}", i, self.sizes(), size);
+      SCONCE_CHECK(d >= 0,
+                   "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {}: {} "
+                   "does not expand to {}",
+                   i, self.sizes(), size);
       wanted = old_size;
     }
     if (wanted != old_size) {
-      SCONCE_CHECK(old_size == 1 && wanted >= 0,
-                   "The expanded size of the tensor ({}) must match the existing size ({}) at non-singleton dimension {}. "
-                   "Target sizes: {}. Tensor sizes: {}",
-                   wanted, old_size, i, size, self.sizes());
+      SCONCE_CHECK(
+          old_size == 1 && wanted >= 0,
+          "The expanded size of the tensor ({}) must match the existing size ({}) at non-singleton dimension {}. "
+          "Target sizes: {}. Tensor sizes: {}",
+          wanted, old_size, i, size, self.sizes());
       stride = 0;
     }
     g.sizes[i] = wanted;

@@ -1,5 +1,5 @@
-// Views as plain functions, for kernels that build on them. Each shares storage and version with its argument, touches no
-// data (so Meta tensors work) and throws Error when the arguments do not fit the shape.
+// Views as plain functions, for kernels that build on them. Each shares storage and version with its argument, touches
+// no data (so Meta tensors work) and throws Error when the arguments do not fit the shape.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@ Tensor alias(const Tensor& self);
 Tensor view(const Tensor& self, IntList size);
 Tensor view_dtype(const Tensor& self, DType dtype);
 Tensor reshape(const Tensor& self, IntList shape);
-Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
+Tensor slice_Tensor(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                    int64_t step);
 Tensor select_int(const Tensor& self, int64_t dim, int64_t index);
 Tensor unsqueeze(const Tensor& self, int64_t dim);
 Tensor transpose_int(const Tensor& self, int64_t dim0, int64_t dim1);

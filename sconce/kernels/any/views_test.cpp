@@ -16,10 +16,10 @@ std::string message_of(const std::function<void()>& f) {
   return "no error";
 }
 
-#define EXPECT_MESSAGE(expression, part)                                     \
-  do {                                                                       \
-    const std::string text = message_of([&] { (void)(expression); });        \
-    EXPECT_NE(text.find(part), std::string::npos) << "got: " << text;        \
+#define EXPECT_MESSAGE(expression, part)                              \
+  do {                                                                \
+    const std::string text = message_of([&] { (void)(expression); }); \
+    EXPECT_NE(text.find(part), std::string::npos) << "got: " << text; \
   } while (false)
 
 std::vector<double> values(const Tensor& t) {

@@ -14,7 +14,9 @@ Value pair_of(const Value& key, const Value& value) { return make_ref<Tuple>(std
 
 }  // namespace
 
-void dict_empty(const Op&, KeySet, Value*, Value* returns) { returns[0] = make_ref<Dict>(string_type(), tensor_type()); }
+void dict_empty(const Op&, KeySet, Value*, Value* returns) {
+  returns[0] = make_ref<Dict>(string_type(), tensor_type());
+}
 
 void dict_from_pairs(const Op& op, KeySet, Value* args, Value* returns) {
   const List& pairs = args[0].to_list();
@@ -32,10 +34,16 @@ void dict_from_pairs(const Op& op, KeySet, Value* args, Value* returns) {
 }
 
 void dict_copy(const Op&, KeySet, Value* args, Value* returns) { returns[0] = args[0].to_dict().copy(); }
-void dict_len(const Op&, KeySet, Value* args, Value* returns) { returns[0] = static_cast<int64_t>(args[0].to_dict().size()); }
+void dict_len(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = static_cast<int64_t>(args[0].to_dict().size());
+}
 void dict_get_item(const Op&, KeySet, Value* args, Value* returns) { returns[0] = at(args[0].to_dict(), args[1]); }
-void dict_contains(const Op&, KeySet, Value* args, Value* returns) { returns[0] = args[0].to_dict().find(args[1]) != nullptr; }
-void dict_set_item(const Op&, KeySet, Value* args, Value*) { args[0].to_dict().set(std::move(args[1]), std::move(args[2])); }
+void dict_contains(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = args[0].to_dict().find(args[1]) != nullptr;
+}
+void dict_set_item(const Op&, KeySet, Value* args, Value*) {
+  args[0].to_dict().set(std::move(args[1]), std::move(args[2]));
+}
 
 void dict_keys(const Op&, KeySet, Value* args, Value* returns) {
   const Dict& dict = args[0].to_dict();

@@ -43,7 +43,9 @@ Value repeated(const List& list, int64_t times) {
 
 }  // namespace
 
-void list_len(const Op&, KeySet, Value* args, Value* returns) { returns[0] = static_cast<int64_t>(args[0].to_list().size()); }
+void list_len(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = static_cast<int64_t>(args[0].to_list().size());
+}
 
 void list_get(const Op&, KeySet, Value* args, Value* returns) {
   const List& list = args[0].to_list();
@@ -116,14 +118,22 @@ void list_slice(const Op&, KeySet, Value* args, Value* returns) {
   returns[0] = std::move(out);
 }
 
-void list_repeat(const Op&, KeySet, Value* args, Value* returns) { returns[0] = repeated(args[0].to_list(), args[1].to_int()); }
+void list_repeat(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = repeated(args[0].to_list(), args[1].to_int());
+}
 void list_repeat_right(const Op&, KeySet, Value* args, Value* returns) {
   returns[0] = repeated(args[1].to_list(), args[0].to_int());
 }
 
-void list_eq(const Op&, KeySet, Value* args, Value* returns) { returns[0] = lists_equal(args[0].to_list(), args[1].to_list()); }
-void list_ne(const Op&, KeySet, Value* args, Value* returns) { returns[0] = !lists_equal(args[0].to_list(), args[1].to_list()); }
-void list_contains(const Op&, KeySet, Value* args, Value* returns) { returns[0] = find(args[0].to_list(), args[1]) >= 0; }
+void list_eq(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = lists_equal(args[0].to_list(), args[1].to_list());
+}
+void list_ne(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = !lists_equal(args[0].to_list(), args[1].to_list());
+}
+void list_contains(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = find(args[0].to_list(), args[1]) >= 0;
+}
 
 void list_index(const Op&, KeySet, Value* args, Value* returns) {
   const int64_t at = find(args[0].to_list(), args[1]);

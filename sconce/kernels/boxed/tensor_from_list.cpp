@@ -24,18 +24,23 @@ TypePtr number_type_of(const List& list) {
 
 DType dtype_of(TypePtr type) {
   switch (type->kind()) {
-    case TypeKind::int_: return DType::int64;
+    case TypeKind::int_:
+      return DType::int64;
     case TypeKind::float_:
-    case TypeKind::tensor: return default_dtype();  // what an empty list without annotation holds
-    case TypeKind::bool_: return DType::bool_;
-    case TypeKind::complex: return complex_dtype(default_dtype());
-    default: fail_as(ErrorKind::type, "Input must be of ints, floats, or bools, got {}", type->to_string());
+    case TypeKind::tensor:
+      return default_dtype();  // what an empty list without annotation holds
+    case TypeKind::bool_:
+      return DType::bool_;
+    case TypeKind::complex:
+      return complex_dtype(default_dtype());
+    default:
+      fail_as(ErrorKind::type, "Input must be of ints, floats, or bools, got {}", type->to_string());
   }
 }
 
 void store(const List& list, size_t depth, const Dims& sizes, const Tensor& out, int64_t& at) {
-  SCONCE_CHECK_AS(value, static_cast<int64_t>(list.size()) == sizes[depth], "Expected sequence of length {} at dim {} (got {})", sizes[depth],
-                  depth, list.size());
+  SCONCE_CHECK_AS(value, static_cast<int64_t>(list.size()) == sizes[depth],
+                  "Expected sequence of length {} at dim {} (got {})", sizes[depth], depth, list.size());
   for (size_t i = 0; i < list.size(); ++i) {
     const Value item = list.get(i);
     if (depth + 1 < sizes.size()) {
@@ -53,7 +58,8 @@ void store(const List& list, size_t depth, const Dims& sizes, const Tensor& out,
 
 // (t[] data, *, ScalarType? dtype, Device? device) and, for torch.tensor, bool requires_grad
 void tensor_from_list(const Op& op, KeySet, Value* args, Value* returns) {
-  SCONCE_CHECK_AS(not_implemented, op.schema().arguments.size() < 4 || !args[3].to_bool(), "requires_grad=True is not supported here");
+  SCONCE_CHECK_AS(not_implemented, op.schema().arguments.size() < 4 || !args[3].to_bool(),
+                  "requires_grad=True is not supported here");
   const List& list = args[0].to_list();
   Dims sizes;
   measure(list, sizes);

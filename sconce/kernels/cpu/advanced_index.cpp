@@ -37,15 +37,17 @@ std::vector<Tensor> without_masks(const Tensor& self, TensorList indices) {
     }
     if (index.dtype() != DType::bool_ && index.dtype() != DType::uint8) {
       SCONCE_CHECK_AS(index, index.dtype() == DType::int64 || index.dtype() == DType::int32,
-                      "tensors used as indices must be long, int, byte or bool tensors, got {}", dtype_name(index.dtype()));
+                      "tensors used as indices must be long, int, byte or bool tensors, got {}",
+                      dtype_name(index.dtype()));
       out.push_back(index);
       continue;
     }
     for (int64_t j = 0; j < index.dim(); ++j) {
       const auto d = static_cast<int64_t>(out.size()) + j;
-      SCONCE_CHECK_AS(index, d < self.dim() && index.sizes()[j] == self.sizes()[d],
-                      "The shape of the mask {} at index {} does not match the shape of the indexed tensor {} at index {}",
-                      index.sizes(), j, self.sizes(), d);
+      SCONCE_CHECK_AS(
+          index, d < self.dim() && index.sizes()[j] == self.sizes()[d],
+          "The shape of the mask {} at index {} does not match the shape of the indexed tensor {} at index {}",
+          index.sizes(), j, self.sizes(), d);
     }
     const Tensor positions = nonzero_positions(index);
     for (int64_t j = 0; j < index.dim(); ++j) out.push_back(any_device::select_int(positions, 1, j));
@@ -105,7 +107,8 @@ class Walk {
       --left;
     }
     self_after = offsets_of(self.sizes().slice(behind, left), self.strides().slice(behind, left), item_);
-    other_after = offsets_of(other.sizes().slice(first + shaped, left), other.strides().slice(first + shaped, left), item_);
+    other_after =
+        offsets_of(other.sizes().slice(first + shaped, left), other.strides().slice(first + shaped, left), item_);
   }
 
   int64_t positions() const { return positions_; }
@@ -121,8 +124,10 @@ class Walk {
     for (int64_t at = begin; at < end; at += kChunk) {
       const int64_t n = std::min(kChunk, end - at);
       offsets(at, n, self_offsets);
-      for (int64_t i = 0; i < n; ++i) other_offsets[i] = other_index_.empty() ? (at + i) * other_step_ : other_index_[at + i];
-      for (size_t b = 0; b < self_before_.size(); ++b) body(self_offsets, other_offsets, n, self_before_[b], other_before_[b]);
+      for (int64_t i = 0; i < n; ++i)
+        other_offsets[i] = other_index_.empty() ? (at + i) * other_step_ : other_index_[at + i];
+      for (size_t b = 0; b < self_before_.size(); ++b)
+        body(self_offsets, other_offsets, n, self_before_[b], other_before_[b]);
     }
   }
 
@@ -139,7 +144,8 @@ class Walk {
       const int64_t* values = indices_[k].data<int64_t>() + at;
       for (int64_t i = 0; i < n; ++i) {
         const int64_t v = values[i];
-        SCONCE_CHECK_AS(index, -d.size <= v && v < d.size, "index {} is out of bounds for dimension {} with size {}", v, d.dim, d.size);
+        SCONCE_CHECK_AS(index, -d.size <= v && v < d.size, "index {} is out of bounds for dimension {} with size {}", v,
+                        d.dim, d.size);
         out[i] += (v < 0 ? v + d.size : v) * d.step;
       }
     }
@@ -157,27 +163,29 @@ void copy_positions(const Walk& walk, const char* from, char* to, int64_t begin,
   const auto bytes = static_cast<size_t>(walk.run) * sizeof(T);
   const std::vector<int64_t>& source_after = kFromSelf ? walk.self_after : walk.other_after;
   const std::vector<int64_t>& target_after = kFromSelf ? walk.other_after : walk.self_after;
-  walk.each(begin, end, [&](const int64_t* self_offsets, const int64_t* other_offsets, int64_t n, int64_t self_base, int64_t other_base) {
-    const char* source = from + (kFromSelf ? self_base : other_base);
-    char* target = to + (kFromSelf ? other_base : self_base);
-    const int64_t* source_offsets = kFromSelf ? self_offsets : other_offsets;
-    const int64_t* target_offsets = kFromSelf ? other_offsets : self_offsets;
-    if (walk.single()) {
-      for (int64_t i = 0; i < n; ++i)
-        *reinterpret_cast<T*>(target + target_offsets[i]) = *reinterpret_cast<const T*>(source + source_offsets[i]);
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i) {
-      for (size_t k = 0; k < source_after.size(); ++k) {
-        char* t = target + target_offsets[i] + target_after[k];
-        const char* s = source + source_offsets[i] + source_after[k];
-        if (walk.run == 1)
-          *reinterpret_cast<T*>(t) = *reinterpret_cast<const T*>(s);
-        else
-          std::memcpy(t, s, bytes);
-      }
-    }
-  });
+  walk.each(
+      begin, end,
+      [&](const int64_t* self_offsets, const int64_t* other_offsets, int64_t n, int64_t self_base, int64_t other_base) {
+        const char* source = from + (kFromSelf ? self_base : other_base);
+        char* target = to + (kFromSelf ? other_base : self_base);
+        const int64_t* source_offsets = kFromSelf ? self_offsets : other_offsets;
+        const int64_t* target_offsets = kFromSelf ? other_offsets : self_offsets;
+        if (walk.single()) {
+          for (int64_t i = 0; i < n; ++i)
+            *reinterpret_cast<T*>(target + target_offsets[i]) = *reinterpret_cast<const T*>(source + source_offsets[i]);
+          return;
+        }
+        for (int64_t i = 0; i < n; ++i) {
+          for (size_t k = 0; k < source_after.size(); ++k) {
+            char* t = target + target_offsets[i] + target_after[k];
+            const char* s = source + source_offsets[i] + source_after[k];
+            if (walk.run == 1)
+              *reinterpret_cast<T*>(t) = *reinterpret_cast<const T*>(s);
+            else
+              std::memcpy(t, s, bytes);
+          }
+        }
+      });
 }
 
 }  // namespace
@@ -197,7 +205,8 @@ AdvancedIndex plan_index(const Tensor& self, TensorList given) {
       const int64_t a = i < plan.shape.size() ? plan.shape[plan.shape.size() - 1 - i] : 1;
       const int64_t b = i < index.sizes().size() ? index.sizes()[index.sizes().size() - 1 - i] : 1;
       SCONCE_CHECK_AS(index, a == b || a == 1 || b == 1,
-                      "shape mismatch: indexing tensors could not be broadcast together with shapes {}", shapes_text(indices));
+                      "shape mismatch: indexing tensors could not be broadcast together with shapes {}",
+                      shapes_text(indices));
       merged[rank - 1 - i] = a == 1 ? b : a;
     }
     plan.shape = merged;
@@ -230,7 +239,8 @@ AdvancedIndex plan_index(const Tensor& self, TensorList given) {
     const Tensor wide = to_dtype(index, DType::int64);
     plan.indices.push_back(any_device::expand(wide, plan.shape, false));
   }
-  for (size_t k = 0; k < plan.indices.size(); ++k) empty_dim |= plan.self.sizes()[plan.first + static_cast<int64_t>(k)] == 0;
+  for (size_t k = 0; k < plan.indices.size(); ++k)
+    empty_dim |= plan.self.sizes()[plan.first + static_cast<int64_t>(k)] == 0;
   if (empty_dim) {
     bool none = false;
     for (int64_t s : plan.shape) none |= s == 0;
@@ -278,16 +288,18 @@ void put_index(const AdvancedIndex& plan, const Tensor& values, bool accumulate)
     return;
   }
   visit_dtype(values.dtype(), [&]<class T>() {
-    walk.each(0, walk.positions(), [&](const int64_t* self_offsets, const int64_t* other_offsets, int64_t n, int64_t self_base,
-                                       int64_t other_base) {
-      for (int64_t i = 0; i < n; ++i) {
-        for (size_t k = 0; k < walk.self_after.size(); ++k) {
-          auto* target = reinterpret_cast<T*>(to + self_base + self_offsets[i] + walk.self_after[k]);
-          const auto* source = reinterpret_cast<const T*>(from + other_base + other_offsets[i] + walk.other_after[k]);
-          for (int64_t j = 0; j < walk.run; ++j) target[j] = add_elements(target[j], source[j]);
-        }
-      }
-    });
+    walk.each(0, walk.positions(),
+              [&](const int64_t* self_offsets, const int64_t* other_offsets, int64_t n, int64_t self_base,
+                  int64_t other_base) {
+                for (int64_t i = 0; i < n; ++i) {
+                  for (size_t k = 0; k < walk.self_after.size(); ++k) {
+                    auto* target = reinterpret_cast<T*>(to + self_base + self_offsets[i] + walk.self_after[k]);
+                    const auto* source =
+                        reinterpret_cast<const T*>(from + other_base + other_offsets[i] + walk.other_after[k]);
+                    for (int64_t j = 0; j < walk.run; ++j) target[j] = add_elements(target[j], source[j]);
+                  }
+                }
+              });
   });
 }
 

@@ -22,12 +22,12 @@ struct AdvancedIndex {
   Dims result_strides;  // what PyTorch gives a fresh result: dense, in the order of dimensions of self
 };
 
-// Throws Error (index) for masks that do not fit, shapes that do not broadcast, dtypes that are no indices, and too many
-// indices. Values of indices are not looked at (but those of masks: on Meta they throw).
+// Throws Error (index) for masks that do not fit, shapes that do not broadcast, dtypes that are no indices, and too
+// many indices. Values of indices are not looked at (but those of masks: on Meta they throw).
 AdvancedIndex plan_index(const Tensor& self, TensorList indices);
 
-// result = self[...]: `result` has plan.result_sizes, any strides and self's dtype. CPU. Throws Error (index) for an index
-// that is out of bounds; the result is then partly written.
+// result = self[...]: `result` has plan.result_sizes, any strides and self's dtype. CPU. Throws Error (index) for an
+// index that is out of bounds; the result is then partly written.
 void gather_index(const AdvancedIndex& plan, const Tensor& result);
 
 // self[...] = values, or += when accumulating: `values` has plan.result_sizes (expanded: any strides) and self's dtype.

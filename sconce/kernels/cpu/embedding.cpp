@@ -20,13 +20,14 @@ constexpr int64_t kParallelBytes = 1 << 16;
 
 template <class I>
 void copy_rows(const char* table, int64_t rows, int64_t bytes, const I* indices, int64_t count, char* out) {
-  parallel_for(count, std::max<int64_t>(1, kParallelBytes / std::max<int64_t>(bytes, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = indices[i];
-      SCONCE_CHECK_AS(index, 0 <= row && row < rows, "index out of range in self: {} of {} rows", row, rows);
-      std::memcpy(out + i * bytes, table + row * bytes, static_cast<size_t>(bytes));
-    }
-  });
+  parallel_for(
+      count, std::max<int64_t>(1, kParallelBytes / std::max<int64_t>(bytes, 1)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t row = indices[i];
+          SCONCE_CHECK_AS(index, 0 <= row && row < rows, "index out of range in self: {} of {} rows", row, rows);
+          std::memcpy(out + i * bytes, table + row * bytes, static_cast<size_t>(bytes));
+        }
+      });
 }
 
 }  // namespace
@@ -43,11 +44,12 @@ void embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool,
     run.operator()<int32_t>();
 }
 
-void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
-                              bool scale_grad_by_freq, const Tensor& out) {
+void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, int64_t num_weights,
+                              int64_t padding_idx, bool scale_grad_by_freq, const Tensor& out) {
   check_index_dtype(indices, "embedding_dense_backward");
   SCONCE_CHECK(grad_output.numel() == indices.numel() * out.sizes()[1],
-               "embedding_dense_backward: grad_output must have one row per index, got {} for indices {}", grad_output.sizes(), indices.sizes());
+               "embedding_dense_backward: grad_output must have one row per index, got {} for indices {}",
+               grad_output.sizes(), indices.sizes());
   fill_tensor(out, 0);
   const int64_t width = out.sizes()[1], count = indices.numel();
   if (count == 0 || width == 0) return;
@@ -56,12 +58,14 @@ void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, 
   const auto* index = places.data<int64_t>();
   std::vector<int64_t> times(scale_grad_by_freq ? static_cast<size_t>(num_weights) : 0, 0);
   for (int64_t i = 0; i < count; ++i) {
-    SCONCE_CHECK_AS(index, 0 <= index[i] && index[i] < num_weights, "index out of range in self: {} of {} rows", index[i], num_weights);
+    SCONCE_CHECK_AS(index, 0 <= index[i] && index[i] < num_weights, "index out of range in self: {} of {} rows",
+                    index[i], num_weights);
     if (scale_grad_by_freq) ++times[index[i]];
   }
   visit_dtype(out.dtype(), [&]<class T>() {
     if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T> || kIsComplex<T>) {
-      fail_as(ErrorKind::not_implemented, "\"embedding_backward\" not implemented for '{}'", dtype_legacy_name(out.dtype()));
+      fail_as(ErrorKind::not_implemented, "\"embedding_backward\" not implemented for '{}'",
+              dtype_legacy_name(out.dtype()));
     } else {
       for (int64_t i = 0; i < count; ++i) {
         if (index[i] == padding_idx) continue;
@@ -109,7 +113,8 @@ void embedding_renorm_(const Tensor& self, const Tensor& indices, double max_nor
     std::vector<bool> done(static_cast<size_t>(rows), false);
     visit_dtype(self.dtype(), [&]<class T>() {
       if constexpr (std::is_integral_v<T> || kIsComplex<T>) {
-        fail_as(ErrorKind::not_implemented, "\"embedding_renorm_\" not implemented for '{}'", dtype_legacy_name(self.dtype()));
+        fail_as(ErrorKind::not_implemented, "\"embedding_renorm_\" not implemented for '{}'",
+                dtype_legacy_name(self.dtype()));
       } else {
         for (int64_t i = 0; i < places.numel(); ++i) {
           const int64_t row = places.data<int64_t>()[i];

@@ -54,16 +54,18 @@ void for_real(DType dtype, const char* op, const F& f) {
 }
 
 int64_t checked_row(int64_t row, int64_t rows) {
-  SCONCE_CHECK_AS(index, 0 <= row && row < rows, "embedding_bag: Expected idx >= 0 && idx < num_embeddings, but found idx to be {} of {}", row,
-                  rows);
+  SCONCE_CHECK_AS(index, 0 <= row && row < rows,
+                  "embedding_bag: Expected idx >= 0 && idx < num_embeddings, but found idx to be {} of {}", row, rows);
   return row;
 }
 
 // Where every bag ends. Offsets must start at 0 and not go down.
 std::vector<int64_t> ends_of(const Tensor& offsets, int64_t count, int64_t bags) {
   const auto* at = offsets.data<int64_t>();
-  SCONCE_CHECK(offsets.numel() == 0 || at[0] == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-               "position 0. However, got {}", offsets.numel() == 0 ? 0 : at[0]);
+  SCONCE_CHECK(offsets.numel() == 0 || at[0] == 0,
+               "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+               "position 0. However, got {}",
+               offsets.numel() == 0 ? 0 : at[0]);
   std::vector<int64_t> out(static_cast<size_t>(bags));
   for (int64_t b = 0; b < bags; ++b) {
     const int64_t begin = at[b], end = b + 1 < offsets.numel() ? at[b + 1] : count;
@@ -107,10 +109,12 @@ void run_bags(const Tensor& out, const Tensor& table, const int64_t* index, cons
       for (int64_t i = first; i < first + count; ++i) checked_row(index[i], table.sizes()[0]);
       char* to = out.data<char>() + b * width * item;
       if (mode == kMax) {
-        kernels.largest[wide](to, best.data() + b * width, table.data(), width, index + first, count, total - first, padding_idx);
+        kernels.largest[wide](to, best.data() + b * width, table.data(), width, index + first, count, total - first,
+                              padding_idx);
         continue;
       }
-      const double scale = mode == kMean ? 1.0 / static_cast<double>(std::max<int64_t>(sizes[static_cast<size_t>(b)], 1)) : 1.0;
+      const double scale =
+          mode == kMean ? 1.0 / static_cast<double>(std::max<int64_t>(sizes[static_cast<size_t>(b)], 1)) : 1.0;
       kernels.sum[wide](to, table.data(), width, index + first, count, total - first,
                         weights.defined() ? weights.data<char>() + first * item : nullptr, padding_idx, scale);
     }
@@ -118,8 +122,8 @@ void run_bags(const Tensor& out, const Tensor& table, const int64_t* index, cons
 }
 
 template <class T>
-void add_bags(const T* table, int64_t width, const int64_t* index, const std::vector<int64_t>& bag, const T* weights, int64_t rows,
-              int64_t padding, std::vector<double>& sums) {
+void add_bags(const T* table, int64_t width, const int64_t* index, const std::vector<int64_t>& bag, const T* weights,
+              int64_t rows, int64_t padding, std::vector<double>& sums) {
   for (size_t i = 0; i < bag.size(); ++i) {
     const int64_t row = checked_row(index[i], rows);
     if (row == padding) continue;
@@ -130,30 +134,36 @@ void add_bags(const T* table, int64_t width, const int64_t* index, const std::ve
   }
 }
 
-Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offsets, int64_t mode, const Tensor& per_sample_weights,
-                 bool include_last_offset, int64_t padding_idx) {
-  SCONCE_CHECK(weight.dim() == 2, "embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {}", weight.dim());
-  SCONCE_CHECK(indices.dim() == 1, "embedding_bag: input has to be a 1D Tensor, but got Tensor of dimension {}", indices.dim());
-  SCONCE_CHECK(offsets.dim() == 1, "embedding_bag: offsets has to be a 1D Tensor, but got Tensor of dimension {}", offsets.dim());
+Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offsets, int64_t mode,
+                 const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
+  SCONCE_CHECK(weight.dim() == 2, "embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {}",
+               weight.dim());
+  SCONCE_CHECK(indices.dim() == 1, "embedding_bag: input has to be a 1D Tensor, but got Tensor of dimension {}",
+               indices.dim());
+  SCONCE_CHECK(offsets.dim() == 1, "embedding_bag: offsets has to be a 1D Tensor, but got Tensor of dimension {}",
+               offsets.dim());
   SCONCE_CHECK(mode >= kSum && mode <= kMax, "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {}", mode);
   check_index_dtype(indices, "embedding_bag");
   check_index_dtype(offsets, "embedding_bag");
   const bool weighted = per_sample_weights.defined();
-  SCONCE_CHECK(!weighted || mode == kSum, "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum'");
+  SCONCE_CHECK(!weighted || mode == kSum,
+               "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum'");
   SCONCE_CHECK(!weighted || (per_sample_weights.dtype() == weight.dtype() && per_sample_weights.dim() == 1 &&
                              per_sample_weights.numel() == indices.numel()),
                "embedding_bag: per_sample_weights must have the dtype of weight and one value per index, got {} of {}",
                weighted ? per_sample_weights.numel() : 0, indices.numel());
   const int64_t rows = weight.sizes()[0], width = weight.sizes()[1], count = indices.numel();
   SCONCE_CHECK(padding_idx < rows, "padding_idx must be within the number of embeddings");
-  SCONCE_CHECK(!include_last_offset || offsets.numel() >= 1, "include_last_offset: number of offset should be at least 1");
+  SCONCE_CHECK(!include_last_offset || offsets.numel() >= 1,
+               "include_last_offset: number of offset should be at least 1");
   const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
   const Device device = weight.device();
-  const bool fast_sum = mode == kSum && weight.dtype() != DType::float64 && weight.strides()[1] == 1 && padding_idx < 0 &&
-                        (!weighted || per_sample_weights.strides()[0] == 1);
+  const bool fast_sum = mode == kSum && weight.dtype() != DType::float64 && weight.strides()[1] == 1 &&
+                        padding_idx < 0 && (!weighted || per_sample_weights.strides()[0] == 1);
 
   const bool vectors = weight.dtype() == DType::float32 || weight.dtype() == DType::float64;
-  Tensor out = vectors ? empty_tensor({bags, width}, weight.dtype(), device) : zeros_of({bags, width}, weight.dtype(), device);
+  Tensor out =
+      vectors ? empty_tensor({bags, width}, weight.dtype(), device) : zeros_of({bags, width}, weight.dtype(), device);
   Tensor offset2bag = empty_tensor({fast_sum ? 0 : count}, indices.dtype(), device);
   Tensor bag_size = zeros_of({bags}, indices.dtype(), device);
   Tensor max_indices = zeros_of(mode == kMax ? IntList({bags, width}) : IntList({bags}), indices.dtype(), device);
@@ -166,7 +176,8 @@ Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offs
   std::vector<int64_t> sizes(static_cast<size_t>(bags), 0), best, bag;
   for (int64_t b = 0; b < bags; ++b) {
     const int64_t begin = starts.data<int64_t>()[b], end = ends[static_cast<size_t>(b)];
-    sizes[static_cast<size_t>(b)] = end - begin - (padding_idx < 0 ? 0 : std::count(index + begin, index + end, padding_idx));
+    sizes[static_cast<size_t>(b)] =
+        end - begin - (padding_idx < 0 ? 0 : std::count(index + begin, index + end, padding_idx));
   }
   if (!fast_sum || !vectors) bag = bags_of(starts, count, bags);
   if (vectors) run_bags(out, table, index, starts.data<int64_t>(), ends, sizes, mode, scales, padding_idx, best);
@@ -219,7 +230,8 @@ Tensor bag_backward(const Tensor& grad, const Tensor& indices, const std::vector
     const T* from = g.data<T>();
     if (mode == kMax) {
       const Tensor best = as_int64(maximum_indices);
-      SCONCE_CHECK(best.numel() == bags * width, "maximum_indices must be [{}, {}], got {}", bags, width, maximum_indices.sizes());
+      SCONCE_CHECK(best.numel() == bags * width, "maximum_indices must be [{}, {}], got {}", bags, width,
+                   maximum_indices.sizes());
       for (int64_t b = 0; b < bags; ++b) {
         if (b < sizes.numel() && sizes.data<int64_t>()[b] == 0) continue;
         for (int64_t j = 0; j < width; ++j) {
@@ -249,14 +261,16 @@ Tensor bag_backward(const Tensor& grad, const Tensor& indices, const std::vector
 
 std::vector<int64_t> bags_from(const Tensor& offset2bag, const Tensor& offsets, int64_t count) {
   if (offset2bag.numel() == 0 && offsets.defined()) return bags_of(as_int64(offsets), count, offsets.numel());
-  SCONCE_CHECK(offset2bag.numel() == count, "offset2bag must have one bag per index ({}), got {}", count, offset2bag.numel());
+  SCONCE_CHECK(offset2bag.numel() == count, "offset2bag must have one bag per index ({}), got {}", count,
+               offset2bag.numel());
   const Tensor bags = as_int64(offset2bag);
   return {bags.data<int64_t>(), bags.data<int64_t>() + count};
 }
 
 void check_backward(const Tensor& grad, const Tensor& bag_size, int64_t num_weights, int64_t mode) {
   SCONCE_CHECK(grad.dim() == 2 && num_weights >= 0, "grad must be a matrix, got {}", grad.sizes());
-  SCONCE_CHECK(mode != kMean || bag_size.numel() >= grad.sizes()[0], "bag_size must have one value per bag, got {}", bag_size.sizes());
+  SCONCE_CHECK(mode != kMean || bag_size.numel() >= grad.sizes()[0], "bag_size must have one value per bag, got {}",
+               bag_size.sizes());
 }
 
 }  // namespace
@@ -266,8 +280,9 @@ Four _embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& o
   return bag_forward(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
 }
 
-Four _embedding_bag_forward_only(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode, bool,
-                                 const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
+Four _embedding_bag_forward_only(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool, int64_t mode,
+                                 bool, const Tensor& per_sample_weights, bool include_last_offset,
+                                 int64_t padding_idx) {
   Four results = bag_forward(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
   if (mode == kSum) {  // which needs neither; PyTorch gives zeros for every offset
     std::get<2>(results) = zeros_of(offsets.sizes(), indices.dtype(), weight.device());
@@ -276,30 +291,34 @@ Four _embedding_bag_forward_only(const Tensor& weight, const Tensor& indices, co
   return results;
 }
 
-Tensor _embedding_bag_backward(const Tensor& grad, const Tensor& indices, const Tensor& offsets, const Tensor& offset2bag,
-                               const Tensor& bag_size, const Tensor& maximum_indices, int64_t num_weights, bool scale_grad_by_freq,
-                               int64_t mode, bool sparse, const Tensor& per_sample_weights, int64_t padding_idx) {
+Tensor _embedding_bag_backward(const Tensor& grad, const Tensor& indices, const Tensor& offsets,
+                               const Tensor& offset2bag, const Tensor& bag_size, const Tensor& maximum_indices,
+                               int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
+                               const Tensor& per_sample_weights, int64_t padding_idx) {
   SCONCE_CHECK_AS(not_implemented, !sparse, "sparse gradients are not supported");
   check_backward(grad, bag_size, num_weights, mode);
   if (grad.is_meta()) return empty_tensor({num_weights, grad.sizes()[1]}, grad.dtype(), grad.device());
-  return bag_backward(grad, indices, bags_from(offset2bag, offsets, indices.numel()), bag_size, maximum_indices, num_weights,
-                      scale_grad_by_freq, mode, per_sample_weights, padding_idx);
+  return bag_backward(grad, indices, bags_from(offset2bag, offsets, indices.numel()), bag_size, maximum_indices,
+                      num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx);
 }
 
-Tensor _embedding_bag_dense_backward(const Tensor& grad, const Tensor& indices, const Tensor& offset2bag, const Tensor& bag_size,
-                                     const Tensor& maximum_indices, int64_t num_weights, bool scale_grad_by_freq, int64_t mode,
-                                     const Tensor& per_sample_weights, int64_t padding_idx) {
+Tensor _embedding_bag_dense_backward(const Tensor& grad, const Tensor& indices, const Tensor& offset2bag,
+                                     const Tensor& bag_size, const Tensor& maximum_indices, int64_t num_weights,
+                                     bool scale_grad_by_freq, int64_t mode, const Tensor& per_sample_weights,
+                                     int64_t padding_idx) {
   check_backward(grad, bag_size, num_weights, mode);
   if (grad.is_meta()) return empty_tensor({num_weights, grad.sizes()[1]}, grad.dtype(), grad.device());
   return bag_backward(grad, indices, bags_from(offset2bag, {}, indices.numel()), bag_size, maximum_indices, num_weights,
                       scale_grad_by_freq, mode, per_sample_weights, padding_idx);
 }
 
-Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
-                                                  const Tensor& offset2bag, int64_t mode, int64_t padding_idx) {
+Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tensor& weight, const Tensor& indices,
+                                                  const Tensor& offsets, const Tensor& offset2bag, int64_t mode,
+                                                  int64_t padding_idx) {
   SCONCE_CHECK(mode == kSum, "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
-  SCONCE_CHECK(grad.dim() == 2 && weight.dim() == 2 && grad.sizes()[1] == weight.sizes()[1] && grad.dtype() == weight.dtype(),
-               "grad {} and weight {} must be matrices of the same width and dtype", grad.sizes(), weight.sizes());
+  SCONCE_CHECK(
+      grad.dim() == 2 && weight.dim() == 2 && grad.sizes()[1] == weight.sizes()[1] && grad.dtype() == weight.dtype(),
+      "grad {} and weight {} must be matrices of the same width and dtype", grad.sizes(), weight.sizes());
   Tensor out = zeros_of({indices.numel()}, grad.dtype(), grad.device());
   if (grad.is_meta()) return out;
   const std::vector<int64_t> bag = bags_from(offset2bag, offsets, indices.numel());
@@ -312,7 +331,8 @@ Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tens
       if (row == padding_idx) continue;
       double sum = 0;
       for (int64_t j = 0; j < width; ++j)
-        sum += static_cast<double>(widened(g.data<T>()[bag[i] * width + j])) * static_cast<double>(widened(table.data<T>()[row * width + j]));
+        sum += static_cast<double>(widened(g.data<T>()[bag[i] * width + j])) *
+               static_cast<double>(widened(table.data<T>()[row * width + j]));
       out.data<T>()[i] = narrowed<T>(sum);
     }
   });

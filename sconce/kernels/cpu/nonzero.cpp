@@ -21,7 +21,8 @@ void each_nonzero(const T* data, int64_t n, const Body& body) {
     for (; i + 8 <= n; i += 8) {
       uint64_t word;
       std::memcpy(&word, data + i, 8);
-      for (; word != 0; word &= ~(uint64_t{0xff} << (std::countr_zero(word) & ~7))) body(i + (std::countr_zero(word) >> 3));
+      for (; word != 0; word &= ~(uint64_t{0xff} << (std::countr_zero(word) & ~7)))
+        body(i + (std::countr_zero(word) >> 3));
     }
   }
   for (; i < n; ++i) {
@@ -32,7 +33,8 @@ void each_nonzero(const T* data, int64_t n, const Body& body) {
 }  // namespace
 
 Tensor nonzero_positions(const Tensor& t) {
-  SCONCE_CHECK_AS(not_implemented, !t.is_meta(), "the result's size depends on values, which a meta tensor does not have");
+  SCONCE_CHECK_AS(not_implemented, !t.is_meta(),
+                  "the result's size depends on values, which a meta tensor does not have");
   const Tensor dense = contiguous_tensor(t);
   return visit_dtype(t.dtype(), [&]<class T>() {
     const T* data = dense.data<T>();
@@ -88,7 +90,8 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   if (self.is_meta()) return out;
   const Tensor found = nonzero_positions(self);
   const int64_t rows = std::min(size, found.sizes()[0]);
-  copy_tensor(make_view(out, {rows, self.dim()}, out.strides(), 0), make_view(found, {rows, self.dim()}, found.strides(), 0));
+  copy_tensor(make_view(out, {rows, self.dim()}, out.strides(), 0),
+              make_view(found, {rows, self.dim()}, found.strides(), 0));
   return out;
 }
 

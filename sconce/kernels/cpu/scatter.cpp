@@ -13,8 +13,8 @@
 namespace sconce {
 namespace {
 
-// Rows of the index along its last dimension, with the offsets (in elements) at which each of them starts in the indexed
-// tensor, in the index and in the other tensor.
+// Rows of the index along its last dimension, with the offsets (in elements) at which each of them starts in the
+// indexed tensor, in the index and in the other tensor.
 struct Rows {
   Dims sizes, indexed, index, other;  // strides of the outer dimensions; 0 for `dim` of the indexed tensor
   int64_t length = 1, indexed_step = 0, index_step = 0, other_step = 0;
@@ -47,7 +47,8 @@ struct Rows {
   }
 
   int64_t checked(int64_t v) const {
-    SCONCE_CHECK_AS(index, 0 <= v && v < dim_size, "index {} is out of bounds for dimension {} with size {}", v, dim, dim_size);
+    SCONCE_CHECK_AS(index, 0 <= v && v < dim_size, "index {} is out of bounds for dimension {} with size {}", v, dim,
+                    dim_size);
     return v * dim_stride;
   }
 
@@ -122,8 +123,8 @@ Combine combine_from_name(std::string_view name) {
 }
 
 void check_index_dtype(const Tensor& index, const char* op) {
-  SCONCE_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32, "{}(): Expected dtype int32/int64 for index, got {}",
-               op, dtype_name(index.dtype()));
+  SCONCE_CHECK(index.dtype() == DType::int64 || index.dtype() == DType::int32,
+               "{}(): Expected dtype int32/int64 for index, got {}", op, dtype_name(index.dtype()));
 }
 
 Tensor expanded_index(const Tensor& index, int64_t dim, IntList sizes) {
@@ -175,17 +176,23 @@ void scatter_along(const Tensor& self, int64_t dim, const Tensor& given, const T
   const Rows rows(self, dim, index, src);
   const auto* places = index.data<int64_t>();
   if (combine == Combine::assign) {
-    visit_item_size(self.dtype(),
-                    [&]<class T>() { scatter_rows(rows, self.data<T>(), places, src.data<T>(), [](T, T b) { return b; }); });
+    visit_item_size(self.dtype(), [&]<class T>() {
+      scatter_rows(rows, self.data<T>(), places, src.data<T>(), [](T, T b) { return b; });
+    });
     return;
   }
   visit_dtype(self.dtype(), [&]<class T>() {
     T* to = self.data<T>();
     const T* from = src.data<T>();
     switch (combine) {
-      case Combine::add: scatter_rows(rows, to, places, from, [](T a, T b) { return add_elements(a, b); }); return;
-      case Combine::multiply: scatter_rows(rows, to, places, from, [](T a, T b) { return multiply_elements(a, b); }); return;
-      default: break;
+      case Combine::add:
+        scatter_rows(rows, to, places, from, [](T a, T b) { return add_elements(a, b); });
+        return;
+      case Combine::multiply:
+        scatter_rows(rows, to, places, from, [](T a, T b) { return multiply_elements(a, b); });
+        return;
+      default:
+        break;
     }
     if constexpr (kIsComplex<T>) {
       fail_as(ErrorKind::not_implemented, "maximum and minimum are not implemented for complex numbers");
