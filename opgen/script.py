@@ -33,6 +33,12 @@ _ATTRIBUTES = {"shape": "{}.sizes()", "dtype": "{}.dtype()", "device": "{}.devic
 _QUERIES = {"dim", "numel", "is_contiguous"}  # methods of Tensor itself
 
 
+def _is_namespace(node):
+    """Whether node is `torch.ops.<namespace>`, of which functions are called, and no expression that begins so."""
+    return (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "ops"
+            and isinstance(node.value.value, ast.Name) and node.value.value.id == "torch")
+
+
 class ScriptError(Exception):
     def __init__(self, line, message):
         super().__init__(message)
@@ -460,7 +466,7 @@ class Translator:
             name = node.func.attr
             if isinstance(node.func.value, ast.Name) and node.func.value.id == "torch":
                 return self._operator(name, node.args, node)
-            if ast.unparse(node.func.value).startswith("torch.ops."):  # torch.ops.sconce.f(x)
+            if _is_namespace(node.func.value):  # torch.ops.sconce.f(x)
                 return self._operator(name, node.args, node)
             if name == "append":
                 return f"script::append({self.expr(node.func.value)}, {self.expr(node.args[0])})"

@@ -2,7 +2,8 @@
 
 import unittest
 
-from opgen.script import only_call
+from opgen.schema import parse
+from opgen.script import only_call, translate_expression
 
 
 class OnlyCalls(unittest.TestCase):
@@ -15,6 +16,19 @@ class OnlyCalls(unittest.TestCase):
     def test_other_bodies(self):
         for body in ("return self", "return self.abs()", "x = abs(self)\nreturn abs(x)", "return abs(self) + 1"):
             self.assertIsNone(only_call(body), body)
+
+
+class Calls(unittest.TestCase):
+    SCHEMAS = {"abs": [parse("abs(Tensor self) -> Tensor")], "f": [parse("sconce::f(Tensor self) -> Tensor")]}
+
+    def translated(self, text):
+        return translate_expression(text, self.SCHEMAS["abs"][0].arguments, self.SCHEMAS)[0]
+
+    def test_methods_of_results_in_another_namespace(self):
+        f = self.translated("torch.ops.sconce.f(self)")
+        self.assertEqual(self.translated("torch.ops.sconce.f(self).abs()"), f"sconce::abs({f})")
+        self.assertEqual(self.translated("torch.ops.sconce.f(self).dim()"), f + ".dim()")
+        self.assertEqual(self.translated("(torch.ops.sconce.f(self) + self).abs()"), f"sconce::abs(script::add({f}, self))")
 
 
 if __name__ == "__main__":
