@@ -3,19 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 // Registers a block as a library would when it is loaded.
 void enter(const char* space, void (*block)(Library&), bool fragment = false) {

@@ -6,19 +6,12 @@
 
 #include "sconce/dispatch/box.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 // Kernels that say who they are.
 template <int kAnswer>

@@ -2,18 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "sconce/testing/error_of.h"
+
 namespace sconce {
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 void one(const Op&, KeySet, Value*, Value* returns) { returns[0] = 1; }
 void two(const Op&, KeySet, Value*, Value* returns) { returns[0] = 2; }

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <functional>
 
-#include "sconce/base/error.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 namespace {
@@ -26,14 +26,7 @@ Numbers values(const Tensor& t) {
   return {dense.data<double>(), dense.data<double>() + dense.numel()};
 }
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return std::string(e.message());
-  }
-  return "";
-}
+using testing::error_of;
 
 bool says(const std::function<void()>& f, const char* text) { return error_of(f).find(text) != std::string::npos; }
 

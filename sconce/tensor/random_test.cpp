@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
+#include "sconce/testing/error_of.h"
 #include "sconce/testing/safetensors.h"
 #include "sconce/testing/source_tree.h"
 
@@ -31,15 +31,7 @@ std::vector<int64_t> integers(const Tensor& t) {
   return out;
 }
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 // "normal_(17, float16, 1, 2)" -> name and arguments.
 struct Call {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sconce/base/error.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 
@@ -13,15 +14,7 @@ namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 62;
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 TEST(Strides, Numel) {
   EXPECT_EQ(checked_numel({}), 1);

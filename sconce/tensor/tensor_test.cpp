@@ -7,21 +7,14 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 62;
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 TEST(Tensor, IsAPointerAndThreeCacheLines) {
   EXPECT_EQ(sizeof(Tensor), sizeof(void*));

@@ -4,18 +4,12 @@
 
 #include <thread>
 
+#include "sconce/testing/error_of.h"
+
 namespace sconce {
 namespace {
 
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 Tensor number_tensor(double v) { return scalar_tensor_of(v, DType::float64); }
 

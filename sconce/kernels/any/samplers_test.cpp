@@ -1,9 +1,9 @@
 // Draws with tensors of parameters: PyTorch's values for the same seed, and what is refused.
 #include <gtest/gtest.h>
 
-#include "sconce/base/error.h"
 #include "sconce/generated/random.h"
 #include "sconce/tensor/generator.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 namespace {
@@ -20,15 +20,7 @@ void expect_values(const Tensor& t, const std::vector<double>& expected) {
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(t.data<double>()[i], expected[i], 1e-12) << i;
 }
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using testing::error_of;
 
 TEST(Samplers, RepeatPyTorchsDraws) {
   manual_seed(11);

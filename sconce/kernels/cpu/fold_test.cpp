@@ -1,28 +1,11 @@
 // Folding is the adjoint of unfolding, and refuses sizes that do not fit.
 #include <gtest/gtest.h>
 
-#include <functional>
-
-#include "sconce/base/error.h"
 #include "sconce/ops.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 namespace {
-
-std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-#define EXPECT_MESSAGE(expression, part)                              \
-  do {                                                                \
-    const std::string text = message_of([&] { (void)(expression); }); \
-    EXPECT_NE(text.find(part), std::string::npos) << "got: " << text; \
-  } while (false)
 
 Tensor noise(IntList sizes) { return randn(sizes, DType::float64); }
 double inner_product(const Tensor& a, const Tensor& b) { return item(sum(mul(a, b))).to_double(); }
@@ -40,17 +23,17 @@ TEST(Fold, is_the_adjoint_of_unfolding) {
 TEST(Fold, refuses_what_does_not_fit) {
   const Tensor x = noise(Dims({2, 3, 5, 6}));
   const Dims one({1, 1}), two({2, 2}), zero({0, 0}), nine({9, 9});
-  EXPECT_MESSAGE(im2col(x, zero, one, zero, one), "kernel size should be greater than zero");
-  EXPECT_MESSAGE(im2col(x, two, zero, zero, one), "dilation should be greater than zero");
-  EXPECT_MESSAGE(im2col(x, two, one, zero, zero), "stride should be greater than zero");
-  EXPECT_MESSAGE(im2col(x, nine, one, zero, one), "its components must be at least one");
-  EXPECT_MESSAGE(im2col(select(x, 0, 0), Dims({2}), one, zero, one), "expected kernel_size equals to 2");
-  EXPECT_MESSAGE(im2col(to(x, DType::int64), two, one, zero, one), "not implemented for 'Long'");
-  EXPECT_MESSAGE(col2im(noise(Dims({2, 5, 20})), Dims({5, 6}), two, one, zero, one),
-                 "divisible by the product of kernel_size");
-  EXPECT_MESSAGE(col2im(noise(Dims({2, 4, 21})), Dims({5, 6}), two, one, zero, one),
-                 "number of sliding blocks 4 * 5 = 20");
-  EXPECT_MESSAGE(unfold_backward(noise(Dims({3, 4})), Dims({7}), 0, 4, 2), "no unfolding of [7]");
+  EXPECT_ERROR(im2col(x, zero, one, zero, one), "kernel size should be greater than zero");
+  EXPECT_ERROR(im2col(x, two, zero, zero, one), "dilation should be greater than zero");
+  EXPECT_ERROR(im2col(x, two, one, zero, zero), "stride should be greater than zero");
+  EXPECT_ERROR(im2col(x, nine, one, zero, one), "its components must be at least one");
+  EXPECT_ERROR(im2col(select(x, 0, 0), Dims({2}), one, zero, one), "expected kernel_size equals to 2");
+  EXPECT_ERROR(im2col(to(x, DType::int64), two, one, zero, one), "not implemented for 'Long'");
+  EXPECT_ERROR(col2im(noise(Dims({2, 5, 20})), Dims({5, 6}), two, one, zero, one),
+               "divisible by the product of kernel_size");
+  EXPECT_ERROR(col2im(noise(Dims({2, 4, 21})), Dims({5, 6}), two, one, zero, one),
+               "number of sliding blocks 4 * 5 = 20");
+  EXPECT_ERROR(unfold_backward(noise(Dims({3, 4})), Dims({7}), 0, 4, 2), "no unfolding of [7]");
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/ops.h"
+#include "sconce/testing/error_of.h"
 
 namespace sconce {
 namespace {
@@ -24,21 +24,7 @@ double distance(const Tensor& a, const Tensor& b) {
   return item_of(to(amax(abs(sub(a, b))), DType::float64)).to_double();
 }
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-#define EXPECT_ERROR(expression, part)                                \
-  do {                                                                \
-    const std::string text = message_of([&] { (void)(expression); }); \
-    EXPECT_NE(text.find(part), std::string::npos) << text;            \
-  } while (false)
+using testing::error_of;
 
 // Two matrices, of which the second is all zeros.
 Tensor second_is_zero() { return stack(std::vector<Tensor>{eye(3), zeros({3, 3})}); }
@@ -172,7 +158,7 @@ TEST(LinalgDeathTest, WithoutLapackTheErrorSaysWhatToInstall) {
     linalg_vander(ones({3}));
     linalg_matrix_exp(a);
     linalg_svd(ones({0, 3, 3}));
-    const std::string text = message_of([&] { linalg_svd(a); }) + message_of([&] { linalg_eigvalsh(a); });
+    const std::string text = error_of([&] { linalg_svd(a); }) + error_of([&] { linalg_eigvalsh(a); });
     std::fputs(text.c_str(), stderr);
     std::exit(worst_of_own_loops() < 1e-10 ? 0 : 1);
   };
