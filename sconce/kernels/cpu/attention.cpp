@@ -19,14 +19,7 @@
 namespace sconce {
 
 const AttentionKernels& attention_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::attention_kernels;
-    case 3:
-      return v3::attention_kernels;
-    default:
-      return v4::attention_kernels;
-  }
+  return at_cpu_level(v2::attention_kernels, v3::attention_kernels, v4::attention_kernels);
 }
 
 namespace {

@@ -17,4 +17,11 @@ inline int cpu_level() {
   return level != 0 ? level : detail::find_cpu_level();
 }
 
+// Of the tables of kernels that are compiled for each level, the one for this machine.
+template <class Table>
+const Table& at_cpu_level(const Table& v2, const Table& v3, const Table& v4) {
+  const int level = cpu_level();
+  return level == 2 ? v2 : level == 3 ? v3 : v4;
+}
+
 }  // namespace sconce

@@ -11,16 +11,7 @@
 
 namespace sconce {
 
-const LossKernels& loss_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::loss_kernels;
-    case 3:
-      return v3::loss_kernels;
-    default:
-      return v4::loss_kernels;
-  }
-}
+const LossKernels& loss_kernels() { return at_cpu_level(v2::loss_kernels, v3::loss_kernels, v4::loss_kernels); }
 
 namespace cpu {
 

@@ -13,14 +13,7 @@ namespace sconce {
 namespace {
 
 const DistanceKernels& distance_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::distance_kernels;
-    case 3:
-      return v3::distance_kernels;
-    default:
-      return v4::distance_kernels;
-  }
+  return at_cpu_level(v2::distance_kernels, v3::distance_kernels, v4::distance_kernels);
 }
 
 // 0 for float, 1 for double: the index of a kernel.

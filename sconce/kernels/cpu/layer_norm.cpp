@@ -14,16 +14,7 @@
 
 namespace sconce {
 
-const NormKernels& norm_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::norm_kernels;
-    case 3:
-      return v3::norm_kernels;
-    default:
-      return v4::norm_kernels;
-  }
-}
+const NormKernels& norm_kernels() { return at_cpu_level(v2::norm_kernels, v3::norm_kernels, v4::norm_kernels); }
 
 namespace {
 

@@ -12,14 +12,7 @@
 namespace sconce {
 
 const NormBackwardKernels& norm_backward_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::norm_backward_kernels;
-    case 3:
-      return v3::norm_backward_kernels;
-    default:
-      return v4::norm_backward_kernels;
-  }
+  return at_cpu_level(v2::norm_backward_kernels, v3::norm_backward_kernels, v4::norm_backward_kernels);
 }
 
 namespace {

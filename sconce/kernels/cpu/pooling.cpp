@@ -14,16 +14,7 @@
 
 namespace sconce {
 
-const PoolKernels& pool_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::pool_kernels;
-    case 3:
-      return v3::pool_kernels;
-    default:
-      return v4::pool_kernels;
-  }
-}
+const PoolKernels& pool_kernels() { return at_cpu_level(v2::pool_kernels, v3::pool_kernels, v4::pool_kernels); }
 
 namespace {
 

@@ -13,14 +13,7 @@
 namespace sconce {
 
 const ResizeKernels& resize_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::resize_kernels;
-    case 3:
-      return v3::resize_kernels;
-    default:
-      return v4::resize_kernels;
-  }
+  return at_cpu_level(v2::resize_kernels, v3::resize_kernels, v4::resize_kernels);
 }
 
 ResizeColumnArrays::ResizeColumnArrays(const ResizeTaps& taps, int64_t channels, bool flat, bool in_float,

@@ -16,16 +16,7 @@
 
 namespace sconce {
 
-const RnnKernels& rnn_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::rnn_kernels;
-    case 3:
-      return v3::rnn_kernels;
-    default:
-      return v4::rnn_kernels;
-  }
-}
+const RnnKernels& rnn_kernels() { return at_cpu_level(v2::rnn_kernels, v3::rnn_kernels, v4::rnn_kernels); }
 
 namespace {
 

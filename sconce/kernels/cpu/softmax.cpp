@@ -9,14 +9,7 @@
 namespace sconce {
 
 const SoftmaxKernels& softmax_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::softmax_kernels;
-    case 3:
-      return v3::softmax_kernels;
-    default:
-      return v4::softmax_kernels;
-  }
+  return at_cpu_level(v2::softmax_kernels, v3::softmax_kernels, v4::softmax_kernels);
 }
 
 namespace cpu {

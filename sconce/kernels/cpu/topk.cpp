@@ -16,14 +16,7 @@
 namespace sconce {
 
 const ThresholdKernels& threshold_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::threshold_kernels;
-    case 3:
-      return v3::threshold_kernels;
-    default:
-      return v4::threshold_kernels;
-  }
+  return at_cpu_level(v2::threshold_kernels, v3::threshold_kernels, v4::threshold_kernels);
 }
 
 namespace cpu {

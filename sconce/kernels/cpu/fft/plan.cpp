@@ -15,14 +15,7 @@
 namespace sconce {
 
 const FftKernels& fft_kernels_for(bool is_double) {
-  switch (cpu_level()) {
-    case 2:
-      return v2::fft_kernels[is_double];
-    case 3:
-      return v3::fft_kernels[is_double];
-    default:
-      return v4::fft_kernels[is_double];
-  }
+  return at_cpu_level(v2::fft_kernels[is_double], v3::fft_kernels[is_double], v4::fft_kernels[is_double]);
 }
 
 FftTable::FftTable(bool is_double, int64_t count)
