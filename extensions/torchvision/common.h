@@ -32,6 +32,8 @@ inline Tensor prepared(const Tensor& t) {
   const Tensor dense = t.contiguous();
   return dense.dtype() == DType::float16 ? dense.to(DType::float32) : dense;
 }
+// A result of `compute` in the dtype of its operator.
+inline Tensor finished(const Tensor& t, DType dtype) { return t.dtype() == dtype ? t : t.to(dtype); }
 inline DType computed_dtype(DType t) { return t == DType::float16 ? DType::float32 : t; }
 
 // Regions of interest: [count, 5], a row being the number of an image and x1, y1, x2, y2.
@@ -66,6 +68,24 @@ inline void check_grad(const Tensor& grad, int64_t count, int64_t channels, int6
   const int64_t expected[4] = {count, channels, height, width};
   SCONCE_CHECK(grad.sizes() == IntList(expected, 4), "{}: expected grad of shape {}, got {}", name,
                IntList(expected, 4), grad.sizes());
+}
+// The gradient and the regions of a backward operator.
+inline void check_backward(const Tensor& grad, const Tensor& rois, int64_t pooled_height, int64_t pooled_width,
+                           int64_t grad_channels, const char* name) {
+  check_rois(rois, name);
+  check_pooled(pooled_height, pooled_width, name);
+  SCONCE_CHECK(grad.dtype() == rois.dtype(), "{}: grad and rois must have one dtype, got {} and {}", name,
+               dtype_name(grad.dtype()), dtype_name(rois.dtype()));
+  check_grad(grad, rois.size(0), grad_channels, pooled_height, pooled_width, name);
+}
+
+// For pooling with channels of its own for every bin.
+inline int64_t channels_per_bin(int64_t channels, int64_t pooled_height, int64_t pooled_width, const char* name) {
+  check_pooled(pooled_height, pooled_width, name);
+  SCONCE_CHECK(channels % (pooled_height * pooled_width) == 0,
+               "{}: input channels must be a multiple of pooling height * pooling width, got {} for {} x {}", name,
+               channels, pooled_height, pooled_width);
+  return channels / (pooled_height * pooled_width);
 }
 
 // Results of pooling: of input's dtype, and int32 numbers beside them.

@@ -143,8 +143,6 @@ Tensor grouped(const Tensor& weight, const Shape& s) {
   return weight.contiguous().view({s.groups, s.out_channels / s.groups, s.rows() / s.groups});
 }
 
-Tensor finished(const Tensor& t, DType dtype) { return t.dtype() == dtype ? t : t.to(dtype); }
-
 }  // namespace
 
 Tensor deform_conv2d_meta(const Tensor& input, const Tensor& weight, const Tensor& offset, const Tensor& mask,

@@ -62,25 +62,6 @@ struct Samples {
   }
 };
 
-void check_backward(const Tensor& grad, const Tensor& rois, int64_t pooled_height, int64_t pooled_width,
-                    int64_t grad_channels, const char* name) {
-  check_rois(rois, name);
-  check_pooled(pooled_height, pooled_width, name);
-  SCONCE_CHECK(grad.dtype() == rois.dtype(), "{}: grad and rois must have one dtype, got {} and {}", name,
-               dtype_name(grad.dtype()), dtype_name(rois.dtype()));
-  check_grad(grad, rois.size(0), grad_channels, pooled_height, pooled_width, name);
-}
-
-Tensor finished(const Tensor& t, DType dtype) { return t.dtype() == dtype ? t : t.to(dtype); }
-
-int64_t channels_per_bin(int64_t channels, int64_t pooled_height, int64_t pooled_width, const char* name) {
-  check_pooled(pooled_height, pooled_width, name);
-  SCONCE_CHECK(channels % (pooled_height * pooled_width) == 0,
-               "{}: input channels must be a multiple of pooling height * pooling width, got {} for {} x {}", name,
-               channels, pooled_height, pooled_width);
-  return channels / (pooled_height * pooled_width);
-}
-
 }  // namespace
 
 Tensor roi_align_meta(const Tensor& input, const Tensor& rois, double, int64_t pooled_height, int64_t pooled_width,

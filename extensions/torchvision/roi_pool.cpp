@@ -53,26 +53,12 @@ std::vector<Box> boxes_of(const Region<T>& region, int64_t pooled_height, int64_
   return boxes;
 }
 
-Tensor finished(const Tensor& t, DType dtype) { return t.dtype() == dtype ? t : t.to(dtype); }
-
 void check_backward(const Tensor& grad, const Tensor& rois, const Tensor& places, int64_t pooled_height,
                     int64_t pooled_width, int64_t grad_channels, const char* name) {
-  check_rois(rois, name);
-  check_pooled(pooled_height, pooled_width, name);
-  SCONCE_CHECK(grad.dtype() == rois.dtype(), "{}: grad and rois must have one dtype, got {} and {}", name,
-               dtype_name(grad.dtype()), dtype_name(rois.dtype()));
-  check_grad(grad, rois.size(0), grad_channels, pooled_height, pooled_width, name);
+  torchvision::check_backward(grad, rois, pooled_height, pooled_width, grad_channels, name);
   SCONCE_CHECK(places.dtype() == DType::int32 && places.sizes() == grad.sizes(),
                "{}: expected int32 of shape {}, got {} {}", name, grad.sizes(), dtype_name(places.dtype()),
                places.sizes());
-}
-
-int64_t channels_per_bin(int64_t channels, int64_t pooled_height, int64_t pooled_width, const char* name) {
-  check_pooled(pooled_height, pooled_width, name);
-  SCONCE_CHECK(channels % (pooled_height * pooled_width) == 0,
-               "{}: input channels must be a multiple of pooling height * pooling width, got {} for {} x {}", name,
-               channels, pooled_height, pooled_width);
-  return channels / (pooled_height * pooled_width);
 }
 
 }  // namespace
