@@ -7,10 +7,6 @@
 namespace sconce::any_device {
 namespace {
 
-using OptDType = std::optional<DType>;
-using OptLayout = std::optional<Layout>;
-using OptDevice = std::optional<Device>;
-using OptBool = std::optional<bool>;
 using OptFormat = std::optional<MemoryFormat>;
 
 Tensor filled(Tensor out, const Scalar& value) {

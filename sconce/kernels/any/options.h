@@ -8,6 +8,11 @@
 
 namespace sconce {
 
+using OptDType = std::optional<DType>;
+using OptLayout = std::optional<Layout>;
+using OptDevice = std::optional<Device>;
+using OptBool = std::optional<bool>;
+
 inline void check_options(std::optional<Layout> layout, std::optional<bool> pin_memory) {
   SCONCE_CHECK_AS(not_implemented, layout.value_or(Layout::strided) == Layout::strided,
                   "only the strided layout is supported");

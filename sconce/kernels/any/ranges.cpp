@@ -14,11 +14,6 @@
 namespace sconce::any_device {
 namespace {
 
-using OptDType = std::optional<DType>;
-using OptLayout = std::optional<Layout>;
-using OptDevice = std::optional<Device>;
-using OptBool = std::optional<bool>;
-
 bool is_integer(const Scalar& s) { return s.is_integral() || s.is_bool(); }
 
 // Calls f<T>() with the type of an element, where ranges exist.

@@ -13,11 +13,6 @@
 namespace sconce::any_device {
 namespace {
 
-using OptDType = std::optional<DType>;
-using OptLayout = std::optional<Layout>;
-using OptDevice = std::optional<Device>;
-using OptBool = std::optional<bool>;
-
 // out[i] = f(i)
 template <class F>
 void fill_by_place(const Tensor& out, const F& f) {

@@ -10,20 +10,12 @@
 #include "sconce/kernels/cpu/bag_kernels.h"
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/scatter.h"
+#include "sconce/kernels/cpu/visit_floats.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {
 
-const BagKernels& bag_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::bag_kernels;
-    case 3:
-      return v3::bag_kernels;
-    default:
-      return v4::bag_kernels;
-  }
-}
+const BagKernels& bag_kernels() { return at_cpu_level(v2::bag_kernels, v3::bag_kernels, v4::bag_kernels); }
 
 }  // namespace sconce
 
@@ -41,17 +33,6 @@ Tensor zeros_of(IntList sizes, DType dtype, Device device) {
 }
 
 Tensor as_int64(const Tensor& t) { return contiguous_tensor(sconce::to_dtype(t, DType::int64)); }
-
-// Calls f<T>() for the dtypes that have arithmetic here.
-template <class F>
-void for_real(DType dtype, const char* op, const F& f) {
-  visit_dtype(dtype, [&]<class T>() {
-    if constexpr (std::is_integral_v<T> || kIsComplex<T>)
-      fail_as(ErrorKind::not_implemented, "\"{}\" not implemented for '{}'", op, dtype_legacy_name(dtype));
-    else
-      f.template operator()<T>();
-  });
-}
 
 int64_t checked_row(int64_t row, int64_t rows) {
   SCONCE_CHECK_AS(index, 0 <= row && row < rows,
@@ -181,7 +162,7 @@ Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offs
   }
   if (!fast_sum || !vectors) bag = bags_of(starts, count, bags);
   if (vectors) run_bags(out, table, index, starts.data<int64_t>(), ends, sizes, mode, scales, padding_idx, best);
-  for_real(weight.dtype(), "embedding_bag", [&]<class T>() {
+  visit_floats(weight.dtype(), "embedding_bag", [&]<class T>() {
     const T* from = table.data<T>();
     T* to = out.data<T>();
     if (bags == 0 || vectors) return;
@@ -225,7 +206,7 @@ Tensor bag_backward(const Tensor& grad, const Tensor& indices, const std::vector
     checked_row(index[i], num_weights);
     SCONCE_CHECK_AS(index, bag[i] >= 0 && bag[i] < bags, "bag {} of {}", bag[i], bags);
   }
-  for_real(grad.dtype(), "embedding_bag_backward", [&]<class T>() {
+  visit_floats(grad.dtype(), "embedding_bag_backward", [&]<class T>() {
     T* to = out.data<T>();
     const T* from = g.data<T>();
     if (mode == kMax) {
@@ -324,7 +305,7 @@ Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tens
   const std::vector<int64_t> bag = bags_from(offset2bag, offsets, indices.numel());
   const Tensor g = contiguous_tensor(grad), table = contiguous_tensor(weight), places = as_int64(indices);
   const int64_t width = grad.sizes()[1];
-  for_real(grad.dtype(), "embedding_bag_per_sample_weights_backward", [&]<class T>() {
+  visit_floats(grad.dtype(), "embedding_bag_per_sample_weights_backward", [&]<class T>() {
     for (int64_t i = 0; i < indices.numel(); ++i) {
       const int64_t row = checked_row(places.data<int64_t>()[i], weight.sizes()[0]);
       SCONCE_CHECK_AS(index, bag[i] >= 0 && bag[i] < grad.sizes()[0], "bag {} of {}", bag[i], grad.sizes()[0]);

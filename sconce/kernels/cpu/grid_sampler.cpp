@@ -10,20 +10,12 @@
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/grid_kernels.h"
 #include "sconce/kernels/cpu/grid_places.h"
+#include "sconce/kernels/cpu/visit_floats.h"
 #include "sconce/tensor/half.h"
 
 namespace sconce {
 
-const GridKernels& grid_kernels() {
-  switch (cpu_level()) {
-    case 2:
-      return v2::grid_kernels;
-    case 3:
-      return v3::grid_kernels;
-    default:
-      return v4::grid_kernels;
-  }
-}
+const GridKernels& grid_kernels() { return at_cpu_level(v2::grid_kernels, v3::grid_kernels, v4::grid_kernels); }
 
 namespace {
 
@@ -366,22 +358,6 @@ void bilinear_backward(const Tensor& grad_output, const Tensor& input, const Ten
   });
 }
 
-template <class F>
-void for_dtype(DType t, const char* name, F&& f) {
-  switch (t) {
-    case DType::float16:
-      return f.template operator()<Half>();
-    case DType::bfloat16:
-      return f.template operator()<BFloat16>();
-    case DType::float32:
-      return f.template operator()<float>();
-    case DType::float64:
-      return f.template operator()<double>();
-    default:
-      fail_as(ErrorKind::not_implemented, "\"{}\" not implemented for '{}'", name, dtype_legacy_name(t));
-  }
-}
-
 bool is_fast(const Tensor& input, const GridSampling& how) {
   return input.dim() == 4 && input.dtype() == DType::float32 && how.mode == GridSampling::Mode::bilinear &&
          how.vector_rules && input.size(3) >= 2 && input.size(2) * input.size(3) < INT32_MAX;
@@ -435,28 +411,29 @@ GridSampling grid_sampling(const Tensor& input, const Tensor& grid, int rank, in
 
 void sample_grid(const Tensor& input, const Tensor& grid, const GridSampling& how, const Tensor& out) {
   const Tensor x = contiguous_tensor(input), places = contiguous_tensor(grid);
-  for_dtype(input.dtype(), input.dim() == 4 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu", [&]<class T>() {
-    if (out.numel() == 0) return;
-    if (is_fast(x, how)) return sample_fast(x, places, how, out);
-    sample<T>(x, places, how, out);
-  });
+  visit_floats(input.dtype(), input.dim() == 4 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu",
+               [&]<class T>() {
+                 if (out.numel() == 0) return;
+                 if (is_fast(x, how)) return sample_fast(x, places, how, out);
+                 sample<T>(x, places, how, out);
+               });
 }
 
 void sample_grid_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, const GridSampling& how,
                           const Tensor& grad_input, const Tensor& grad_grid) {
   const Tensor go = contiguous_tensor(grad_output), x = contiguous_tensor(input), places = contiguous_tensor(grid);
-  for_dtype(input.dtype(),
-            input.dim() == 4 ? "grid_sampler_2d_backward_cpu_kernel_impl" : "grid_sampler_3d_backward_cpu",
-            [&]<class T>() {
-              if (grad_input.defined())
-                std::memset(grad_input.data(), 0, static_cast<size_t>(grad_input.numel()) * sizeof(T));
-              if constexpr (std::is_floating_point_v<T>) {
-                if (input.dim() == 4 && how.mode == GridSampling::Mode::bilinear) {
-                  return bilinear_backward<T>(go, x, places, how, grad_input, grad_grid);
-                }
-              }
-              sample_backward<T>(go, x, places, how, grad_input, grad_grid);
-            });
+  visit_floats(input.dtype(),
+               input.dim() == 4 ? "grid_sampler_2d_backward_cpu_kernel_impl" : "grid_sampler_3d_backward_cpu",
+               [&]<class T>() {
+                 if (grad_input.defined())
+                   std::memset(grad_input.data(), 0, static_cast<size_t>(grad_input.numel()) * sizeof(T));
+                 if constexpr (std::is_floating_point_v<T>) {
+                   if (input.dim() == 4 && how.mode == GridSampling::Mode::bilinear) {
+                     return bilinear_backward<T>(go, x, places, how, grad_input, grad_grid);
+                   }
+                 }
+                 sample_backward<T>(go, x, places, how, grad_input, grad_grid);
+               });
 }
 
 }  // namespace sconce

@@ -8,6 +8,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/kernels/cpu/visit_floats.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {
@@ -69,17 +70,6 @@ void check_classes(const Tensor& classes, int64_t count, int64_t ignore_index) {
   }
 }
 
-template <class F>
-void for_floats(DType t, const char* name, F f) {
-  visit_dtype(t, [&]<class T>() {
-    if constexpr (std::is_integral_v<T> || kIsComplex<T>) {
-      fail_as(ErrorKind::not_implemented, "\"{}\" not implemented for '{}'", name, dtype_legacy_name(t));
-    } else {
-      f.template operator()<T>();
-    }
-  });
-}
-
 void forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index,
              const Tensor& out, const Tensor& total_weight) {
   const auto [batch, classes, places] = geometry(self);
@@ -87,7 +77,7 @@ void forward(const Tensor& self, const Tensor& target, const Tensor& weight, int
   check_classes(wanted, classes, ignore_index);
   const Tensor w = weight.defined() ? contiguous_tensor(weight) : weight;
   const auto* index = wanted.data<int64_t>();
-  for_floats(self.dtype(), "nll_loss_out_frame", [&]<class T>() {
+  visit_floats(self.dtype(), "nll_loss_out_frame", [&]<class T>() {
     const auto value = [&](int64_t i, double* of_weight) -> double {
       const int64_t c = index[i];
       if (c == ignore_index) return *of_weight = 0;
@@ -124,7 +114,7 @@ void backward(const Tensor& grad_output, const Tensor& self, const Tensor& targe
   const Tensor w = weight.defined() ? contiguous_tensor(weight) : weight;
   const auto* index = wanted.data<int64_t>();
   fill_tensor(out, 0);
-  for_floats(self.dtype(), "nll_loss_backward_out_frame", [&]<class T>() {
+  visit_floats(self.dtype(), "nll_loss_backward_out_frame", [&]<class T>() {
     const bool each = reduction == Reduction::none && self.dim() != 1;
     double share = 1;
     if (reduction == Reduction::mean) share = 1 / item_of(total_weight).to_double();

@@ -151,6 +151,14 @@ Vectors::Vectors(const Tensor& t, IntList batch) : length_(t.size(-1)) {
   }
 }
 
+Tensor transposed(const Tensor& t) {
+  Dims sizes(t.sizes()), strides(t.strides());
+  const auto rank = sizes.size();
+  std::swap(sizes[rank - 1], sizes[rank - 2]);
+  std::swap(strides[rank - 1], strides[rank - 2]);
+  return make_view(t, sizes, strides, t.storage_offset());
+}
+
 void for_matrices(int64_t count, double work, FunctionRef<void(int64_t, int64_t)> body) {
   constexpr double kWorth = 50'000;  // operations that outweigh waking a thread
   parallel_for(count, static_cast<int64_t>(std::max(1.0, kWorth / std::max(work, 1.0))), body);

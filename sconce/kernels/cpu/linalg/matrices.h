@@ -68,6 +68,9 @@ class Vectors {
   int64_t length_;
 };
 
+// A view with rows as columns.
+Tensor transposed(const Tensor& t);
+
 // body(begin, end) over the matrices of a batch, on several threads where `work` (operations for one) makes that pay.
 void for_matrices(int64_t count, double work, FunctionRef<void(int64_t, int64_t)> body);
 

@@ -10,14 +10,6 @@ namespace sconce::any_device {
 using namespace linalg;
 namespace {
 
-Tensor transposed(const Tensor& t) {
-  Dims sizes(t.sizes()), strides(t.strides());
-  const auto rank = sizes.size();
-  std::swap(sizes[rank - 1], sizes[rank - 2]);
-  std::swap(strides[rank - 1], strides[rank - 2]);
-  return make_view(t, sizes, strides, t.storage_offset());
-}
-
 // For determinants: a real matrix stored by rows is, read by columns, its transpose, and has the same determinant.
 std::tuple<Tensor, Tensor, Tensor> factor_either(const Tensor& A) {
   return linalg_lu_factor_ex(A.is_contiguous() && !is_complex(A.dtype()) ? transposed(A) : A, true, false);

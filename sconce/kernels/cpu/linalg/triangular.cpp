@@ -11,14 +11,6 @@ namespace {
 // Stored by rows, each of them densely: the transpose is stored by columns.
 bool is_by_rows(const Tensor& t) { return t.stride(-1) == 1 && t.stride(-2) >= std::max<int64_t>(t.size(-1), 1); }
 
-Tensor transposed(const Tensor& t) {
-  Dims sizes(t.sizes()), strides(t.strides());
-  const auto rank = sizes.size();
-  std::swap(sizes[rank - 1], sizes[rank - 2]);
-  std::swap(strides[rank - 1], strides[rank - 2]);
-  return make_view(t, sizes, strides, t.storage_offset());
-}
-
 // X := op(A)^-1 X or X op(A)^-1 for every matrix of X, which are stored by columns.
 void solve(const Tensor& A, const Tensor& X, bool upper, bool transpose, bool left, bool unit, std::string_view op) {
   const int64_t rows = X.size(-2), columns = X.size(-1);

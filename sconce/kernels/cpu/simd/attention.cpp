@@ -1,17 +1,9 @@
 #include "sconce/kernels/cpu/attention_kernels.h"
 
-#include "sconce/kernels/cpu/simd/row.h"
+#include "sconce/kernels/cpu/simd/row_vectors.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
-
-template <class V, class F>
-SCONCE_VEC void each_vector(int64_t n, F f) {
-  int64_t i = 0;
-  for (; i + lanes<V> <= n; i += lanes<V>) f(i, lanes<V>);
-  if (i < n) f(i, n - i);
-}
-#define SCONCE_LAMBDA [&](int64_t i, int64_t part) __attribute__((always_inline))
 
 SCONCE_VEC int64_t used_keys(bool causal, int64_t valid, int64_t row, int64_t n) {
   if (!causal) return n;

@@ -1,6 +1,6 @@
 #include "sconce/kernels/cpu/loss_kernels.h"
 
-#include "sconce/kernels/cpu/simd/row.h"
+#include "sconce/kernels/cpu/simd/row_vectors.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
@@ -11,24 +11,6 @@ double sum(const void* in, int64_t n) {
   const T* x = static_cast<const T*>(in);
   return sum_over<V>(n,
                      [&](int64_t i, int64_t part) __attribute__((always_inline)) { return load_some<V>(x + i, part); });
-}
-
-template <class V>
-SCONCE_VEC typename Lane<V>::T largest(const typename Lane<V>::T* in, int64_t n) {
-  constexpr int width = lanes<V>, vectors = 32 / width;
-  V acc[vectors];
-#pragma GCC unroll 16
-  for (int j = 0; j < vectors; ++j) acc[j] = -infinity<V>();
-  int64_t i = 0;
-  for (; i + 32 <= n; i += 32) {
-#pragma GCC unroll 16
-    for (int j = 0; j < vectors; ++j) acc[j] = LargerLanes::combine<0>(load<V>(in + i + j * width), acc[j]);
-  }
-  for (; i < n; i += width) {
-    const int64_t part = n - i < width ? n - i : width;
-    acc[0] = LargerLanes::combine<0>(load_some<V>(in + i, part, acc[0]), acc[0]);
-  }
-  return fold<LargerLanes>(acc);
 }
 
 // Block by block, so that the exponentials find their block in the first-level cache. A sum so far is rescaled when a

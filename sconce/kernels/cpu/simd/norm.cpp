@@ -1,18 +1,9 @@
 #include "sconce/kernels/cpu/norm_kernels.h"
 
-#include "sconce/kernels/cpu/simd/row.h"
+#include "sconce/kernels/cpu/simd/row_vectors.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
-
-// f(first element, lanes) for every vector of a row.
-template <class V, class F>
-SCONCE_VEC void each_vector(int64_t n, F f) {
-  int64_t i = 0;
-  for (; i + lanes<V> <= n; i += lanes<V>) f(i, lanes<V>);
-  if (i < n) f(i, n - i);
-}
-#define SCONCE_LAMBDA [&](int64_t i, int64_t part) __attribute__((always_inline))
 
 template <class V>
 SCONCE_VEC void row_moments(const typename Lane<V>::T* x, int64_t n, double eps, typename Lane<V>::T& mean,

@@ -1,26 +1,10 @@
 #include "sconce/kernels/cpu/pool_kernels.h"
 
 #include "sconce/kernels/cpu/simd/reduce.h"
+#include "sconce/kernels/cpu/simd/vector_for.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
-
-template <class T>
-struct VectorOf;
-template <>
-struct VectorOf<float> {
-  using V = F32;
-};
-template <>
-struct VectorOf<double> {
-  using V = F64;
-};
-template <>
-struct VectorOf<int64_t> {
-  using V = I64;
-};
-template <class T>
-using VectorFor = typename VectorOf<T>::V;
 
 template <class T>
 constexpr T lowest() {

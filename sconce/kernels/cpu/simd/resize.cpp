@@ -1,22 +1,10 @@
 #include "sconce/kernels/cpu/resize_kernels.h"
 
 #include "sconce/kernels/cpu/simd/gather.h"
+#include "sconce/kernels/cpu/simd/vector_for.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
-
-template <class T>
-struct VectorOf;
-template <>
-struct VectorOf<float> {
-  using V = F32;
-};
-template <>
-struct VectorOf<double> {
-  using V = F64;
-};
-template <class T>
-using VectorFor = typename VectorOf<T>::V;
 
 template <class T, int count>
 void blend_few_rows(T* y, const void* const* rows, const double* weights, int64_t n) {

@@ -1,27 +1,9 @@
 #include "sconce/kernels/cpu/softmax_kernels.h"
 
-#include "sconce/kernels/cpu/simd/row.h"
+#include "sconce/kernels/cpu/simd/row_vectors.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
-
-template <class V>
-SCONCE_VEC typename Lane<V>::T largest(const typename Lane<V>::T* in, int64_t n) {
-  constexpr int width = lanes<V>, vectors = 32 / width;
-  V acc[vectors];
-#pragma GCC unroll 16
-  for (int j = 0; j < vectors; ++j) acc[j] = -infinity<V>();
-  int64_t i = 0;
-  for (; i + 32 <= n; i += 32) {
-#pragma GCC unroll 16
-    for (int j = 0; j < vectors; ++j) acc[j] = LargerLanes::combine<0>(load<V>(in + i + j * width), acc[j]);
-  }
-  for (; i < n; i += width) {
-    const int64_t part = n - i < width ? n - i : width;
-    acc[0] = LargerLanes::combine<0>(load_some<V>(in + i, part, acc[0]), acc[0]);
-  }
-  return fold<LargerLanes>(acc);
-}
 
 template <class V>
 void softmax_rows(void* out, const void* const* in, int64_t rows, int64_t n) {
