@@ -257,10 +257,7 @@ class Family:
             text.append(f"{result} {op.cpp_name}({', '.join(['KeySet'] + [unused + _declare([p]) for p in params])}) {{")
             text += getattr(self, "_" + entry.kind)(op, params, written)
             text.append("}\n")
-            keys = ("cpu", "meta")
-            if entry.kind == "leaf" and "any" not in entry.data["kernel"] and "cpu" not in entry.data["kernel"]:
-                keys = ("meta",)
-            kernels.append((keys, f"SCONCE_TYPED_KERNEL({self.name}_kernels::{op.cpp_name})"))
+            kernels.append((("cpu", "meta"), f"SCONCE_TYPED_KERNEL({self.name}_kernels::{op.cpp_name})"))
             optional = sum(1 << i for i, (_, a) in enumerate(params) if a.type == "Tensor?")
             aliased = "".join(f", {i}" for i in written) if written else ""
             sig = f"{result}({_declare(params, named=False)})"
@@ -396,8 +393,6 @@ class Family:
             device = f"device_of({lists[0]})"
         else:
             device = "device.value_or(Device())"
-        if "cpu" not in kernel:
-            entry.fail("only CPU kernels are generated so far", "kernel")
         if op.form == "function":
             for i, o in enumerate(outs):
                 out.append(f"  const Tensor {o}_ = make_output(spec{i}, {device});")

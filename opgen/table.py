@@ -15,7 +15,7 @@ from . import cpp, schema as schemas
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
 TRAITS = ("view", "random", "idempotent", "core", "data_dependent", "commutative")
-DEVICES = ("cpu", "cuda", "any", "boxed")
+DEVICES = ("cpu", "any", "boxed")
 CLASSES = ("bool", "int", "float", "complex")
 
 # key -> (type, which kinds may have it)
@@ -184,7 +184,7 @@ def _check_entry(entry, names):
     if entry.kind == "leaf":
         for device in data["kernel"]:
             if device not in DEVICES:
-                entry.fail(f"unknown device '{device}', expected one of {', '.join(DEVICES)}", "kernel")
+                entry.fail(f"unknown kernel '{device}', expected one of {', '.join(DEVICES)}", "kernel")
         if "shape" not in data and "any" not in data["kernel"] and "boxed" not in data["kernel"]:
             entry.fail("a leaf operator needs 'shape', or a kernel for 'any' or 'boxed' that makes its own result")
     if "types" in data:
