@@ -114,10 +114,24 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
   });
 }
 
-void update(const Tensor& running, const std::vector<double>& batch, double momentum) {
+void round_to_bfloat16(std::vector<double>& values) {
+  const auto count = static_cast<int64_t>(values.size());
+  std::vector<uint16_t> rounded(values.size());
+  convert(rounded.data(), DType::bfloat16, values.data(), DType::float64, count);
+  convert(values.data(), DType::float64, rounded.data(), DType::bfloat16, count);
+}
+
+// In bfloat16 every step is rounded, as PyTorch has it.
+void update(const Tensor& running, std::vector<double> batch, double momentum) {
   const auto count = static_cast<int64_t>(batch.size());
-  std::vector<double> values = doubles(running, count, 0);
-  for (size_t c = 0; c < batch.size(); ++c) values[c] = momentum * batch[c] + (1 - momentum) * values[c];
+  const bool narrow = running.dtype() == DType::bfloat16;
+  std::vector<double> values = doubles(running, count, 0), shares = {momentum, 0};
+  if (narrow) round_to_bfloat16(batch), round_to_bfloat16(shares);
+  shares[1] = 1 - shares[0];
+  if (narrow) round_to_bfloat16(shares);
+  for (size_t c = 0; c < batch.size(); ++c) batch[c] *= shares[0], values[c] *= shares[1];
+  if (narrow) round_to_bfloat16(batch), round_to_bfloat16(values);
+  for (size_t c = 0; c < batch.size(); ++c) values[c] += batch[c];
   const Tensor updated = empty_tensor(running.sizes(), DType::float64);  // which may have other dims than one
   std::copy(values.begin(), values.end(), updated.data<double>());
   copy_tensor(running, updated);
@@ -163,7 +177,9 @@ Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     if (running_mean.defined()) update(running_mean, mean, momentum);
     if (running_var.defined()) {
       std::vector<double> unbiased = var;
-      for (double& v : unbiased) v *= static_cast<double>(n) / static_cast<double>(n - 1);
+      for (double& v : unbiased) v *= static_cast<double>(n);
+      if (running_var.dtype() == DType::bfloat16) round_to_bfloat16(unbiased);
+      for (double& v : unbiased) v /= static_cast<double>(n - 1);
       update(running_var, unbiased, momentum);
     }
   } else {

@@ -36,6 +36,7 @@ Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
     SCONCE_CHECK(t.dim() > d && t.sizes().slice(0, d) == tensors[0].sizes().slice(0, d),
                  "_chunk_cat expects same sizes of 0,...,dim-1 dimensions, got {} and {}", tensors[0].sizes(),
                  t.sizes());
+    SCONCE_CHECK(t.numel() > 0, "_chunk_cat expects non-empty tensor");
     // Padded with zeros to a multiple of num_chunks, then [..., num_chunks, rest].
     const int64_t length = (t.sizes()[d] + num_chunks - 1) / num_chunks * num_chunks;
     Dims sizes(t.sizes());

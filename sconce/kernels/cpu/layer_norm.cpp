@@ -129,7 +129,7 @@ void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tens
   const auto item = static_cast<int64_t>(item_size(compute));
   const auto kernel = norm_kernels().layer_norm[compute == DType::float64];
   for_rows(out, x, compute, rows, n, [&](char* to, const char* from, int64_t first, int64_t count) {
-    kernel(to, from, data_of(w), data_of(b), count, n, eps, m.data<char>() + first * item,
+    kernel(to, from, data_of(w), data_of(b), count, n, eps, x.dtype() != compute, m.data<char>() + first * item,
            s.data<char>() + first * item);
   });
   if (!same) {

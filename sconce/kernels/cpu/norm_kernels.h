@@ -10,9 +10,10 @@ struct NormKernels {
   // Mean and 1 / sqrt(variance + eps) of each row of n elements.
   using Moments = void (*)(const void* in, int64_t rows, int64_t n, double eps, void* mean, void* rstd);
   Moments moments[2];
-  // moments, then out = (in - mean) * rstd * weight + bias with weight and bias along the row. out may be in.
+  // moments, then out = (in - mean) * rstd * weight + bias with weight and bias along the row. out may be in. folded:
+  // in * rstd - mean * rstd instead, the last product rounded, which is what PyTorch has for 16-bit floats.
   using LayerNorm = void (*)(void* out, const void* in, const void* weight, const void* bias, int64_t rows, int64_t n,
-                             double eps, void* mean, void* rstd);
+                             double eps, bool folded, void* mean, void* rstd);
   LayerNorm layer_norm[2];
   // rstd = 1 / sqrt(mean of squares + eps), out = in * rstd * weight.
   using RmsNorm = void (*)(void* out, const void* in, const void* weight, int64_t rows, int64_t n, double eps,

@@ -102,7 +102,12 @@ struct Line {
   int64_t median(bool skip_nan) {
     int64_t nans = 0;
     for (int64_t i = 0; i < n; ++i) nans += is_nan(values[i]);
-    if (nans > 0 && (!skip_nan || nans == n)) {
+    if (nans > 0 && nans == n && skip_nan) {  // the first after a partition of what is all alike, as PyTorch has it
+      reset();
+      std::nth_element(order, order, order + n, [](const Item&, const Item&) { return false; });
+      return at(0);
+    }
+    if (nans > 0 && !skip_nan) {
       int64_t first = 0;
       while (!is_nan(values[first])) ++first;
       return first;

@@ -256,6 +256,10 @@ OutSpec cumsum_spec(const Tensor& self, int64_t dim, std::optional<DType> dtype)
   return {Dims(self.sizes()),
           dtype.value_or(category(self.dtype()) < Category::floating ? DType::int64 : self.dtype())};
 }
+OutSpec logcumsumexp_spec(const Tensor& self, int64_t dim) {
+  wrap_dim(dim, self.dim());
+  return {Dims(self.sizes()), self.dtype()};
+}
 OutSpec cumprod_spec(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   return cumsum_spec(self, dim, dtype);
 }

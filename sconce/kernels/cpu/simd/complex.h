@@ -7,6 +7,8 @@
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 
+// The C library's own type for complex numbers, which its functions take.
+__extension__ typedef __complex__ float LibmComplex;
 namespace libm {
 extern "C" {
 double sin(double) noexcept;
@@ -22,6 +24,7 @@ double atan2(double, double) noexcept;
 double hypot(double, double) noexcept;
 float hypotf(float, float) noexcept;
 float atan2f(float, float) noexcept;
+LibmComplex cpowf(LibmComplex, LibmComplex) noexcept;
 }
 }  // namespace libm
 
@@ -383,8 +386,15 @@ SCONCE_COMPLEX_FUNCTION(atanh)
 }
 [[maybe_unused]] static C128 pow(C128 a, C128 b) { return complex128::pow(a, b); }
 [[maybe_unused]] static C64 pow(C64 a, C64 b) {
-  const C128 r = complex128::pow(C128(a.re, a.im), C128(b.re, b.im));
-  return {static_cast<float>(r.re), static_cast<float>(r.im)};
+  if ((a.re == 0 && a.im == 0) || (b.re == 0 && b.im == 0)) {
+    const C128 r = complex128::pow(C128(a.re, a.im), C128(b.re, b.im));
+    return {static_cast<float>(r.re), static_cast<float>(r.im)};
+  }
+  // In float throughout, as PyTorch has it: a large exponent multiplies the logarithm's rounding.
+  LibmComplex base, exponent;
+  __real__ base = a.re, __imag__ base = a.im, __real__ exponent = b.re, __imag__ exponent = b.im;
+  const LibmComplex r = libm::cpowf(base, exponent);
+  return {__real__ r, __imag__ r};
 }
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -17,7 +17,7 @@ SCONCE_VEC void row_moments(const typename Lane<V>::T* x, int64_t n, double eps,
         return d * d;
       });
   mean = static_cast<T>(average);
-  rstd = static_cast<T>(1 / __builtin_sqrt(squares / static_cast<double>(n) + eps));
+  rstd = static_cast<T>(1 / __builtin_sqrt(squares / static_cast<double>(n) + static_cast<T>(eps)));
 }
 
 template <class V>
@@ -30,7 +30,7 @@ void moments(const void* in, int64_t rows, int64_t n, double eps, void* mean, vo
 
 template <class V>
 void layer_norm(void* out, const void* in, const void* weight, const void* bias, int64_t rows, int64_t n, double eps,
-                void* mean, void* rstd) {
+                bool folded, void* mean, void* rstd) {
   using T = typename Lane<V>::T;
   const T *x = static_cast<const T*>(in), *w = static_cast<const T*>(weight), *b = static_cast<const T*>(bias);
   T* y = static_cast<T*>(out);
@@ -39,22 +39,30 @@ void layer_norm(void* out, const void* in, const void* weight, const void* bias,
     row_moments<V>(x, n, eps, m, s);
     static_cast<T*>(mean)[r] = m;
     static_cast<T*>(rstd)[r] = s;
+    const V scale = splat<V>(s), centre = splat<V>(folded ? T{} : m), shift = splat<V>(folded ? -m * s : T{});
     if (w && b) {
       each_vector<V>(
           n, SCONCE_LAMBDA {
-            const V v = (load_some<V>(x + i, part) - m) * s;
+            const V v = fma(load_some<V>(x + i, part) - centre, scale, shift);
             store_some(y + i, fma(v, load_some<V>(w + i, part), load_some<V>(b + i, part)), part);
           });
     } else if (w) {
       each_vector<V>(
           n,
-          SCONCE_LAMBDA { store_some(y + i, (load_some<V>(x + i, part) - m) * s * load_some<V>(w + i, part), part); });
+          SCONCE_LAMBDA {
+            const V v = fma(load_some<V>(x + i, part) - centre, scale, shift);
+            store_some(y + i, v * load_some<V>(w + i, part), part);
+          });
     } else if (b) {
       each_vector<V>(
           n,
-          SCONCE_LAMBDA { store_some(y + i, (load_some<V>(x + i, part) - m) * s + load_some<V>(b + i, part), part); });
+          SCONCE_LAMBDA {
+            const V v = fma(load_some<V>(x + i, part) - centre, scale, shift);
+            store_some(y + i, v + load_some<V>(b + i, part), part);
+          });
     } else {
-      each_vector<V>(n, SCONCE_LAMBDA { store_some(y + i, (load_some<V>(x + i, part) - m) * s, part); });
+      each_vector<V>(
+          n, SCONCE_LAMBDA { store_some(y + i, fma(load_some<V>(x + i, part) - centre, scale, shift), part); });
     }
   }
 }
