@@ -114,11 +114,12 @@ void scale_channels(const Tensor& out, const Tensor& in, int64_t channels, bool 
   });
 }
 
-void round_to_bfloat16(std::vector<double>& values) {
+// dtype: one of 16 bits.
+void round_to(DType dtype, std::vector<double>& values) {
   const auto count = static_cast<int64_t>(values.size());
   std::vector<uint16_t> rounded(values.size());
-  convert(rounded.data(), DType::bfloat16, values.data(), DType::float64, count);
-  convert(values.data(), DType::float64, rounded.data(), DType::bfloat16, count);
+  convert(rounded.data(), dtype, values.data(), DType::float64, count);
+  convert(values.data(), DType::float64, rounded.data(), dtype, count);
 }
 
 // In bfloat16 every step is rounded, as PyTorch has it.
@@ -126,11 +127,11 @@ void update(const Tensor& running, std::vector<double> batch, double momentum) {
   const auto count = static_cast<int64_t>(batch.size());
   const bool narrow = running.dtype() == DType::bfloat16;
   std::vector<double> values = doubles(running, count, 0), shares = {momentum, 0};
-  if (narrow) round_to_bfloat16(batch), round_to_bfloat16(shares);
+  if (narrow) round_to(DType::bfloat16, batch), round_to(DType::bfloat16, shares);
   shares[1] = 1 - shares[0];
-  if (narrow) round_to_bfloat16(shares);
+  if (narrow) round_to(DType::bfloat16, shares);
   for (size_t c = 0; c < batch.size(); ++c) batch[c] *= shares[0], values[c] *= shares[1];
-  if (narrow) round_to_bfloat16(batch), round_to_bfloat16(values);
+  if (narrow) round_to(DType::bfloat16, batch), round_to(DType::bfloat16, values);
   for (size_t c = 0; c < batch.size(); ++c) values[c] += batch[c];
   const Tensor updated = empty_tensor(running.sizes(), DType::float64);  // which may have other dims than one
   std::copy(values.begin(), values.end(), updated.data<double>());
@@ -178,7 +179,7 @@ Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
     if (running_var.defined()) {
       std::vector<double> unbiased = var;
       for (double& v : unbiased) v *= static_cast<double>(n);
-      if (running_var.dtype() == DType::bfloat16) round_to_bfloat16(unbiased);
+      if (running_var.dtype() == DType::bfloat16) round_to(DType::bfloat16, unbiased);
       for (double& v : unbiased) v /= static_cast<double>(n - 1);
       update(running_var, unbiased, momentum);
     }
@@ -189,6 +190,12 @@ Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   std::vector<double> scale = doubles(weight, channels, 1), shift = doubles(bias, channels, 0), invstd(count);
   for (size_t c = 0; c < count; ++c) {
     invstd[c] = 1 / std::sqrt(var[c] + eps);
+  }
+  if (training && item_size(kept) == 2) {  // PyTorch normalises with the statistics as it keeps them
+    round_to(kept, mean);
+    round_to(kept, invstd);
+  }
+  for (size_t c = 0; c < count; ++c) {
     scale[c] *= invstd[c];
     shift[c] -= mean[c] * scale[c];
   }

@@ -30,9 +30,7 @@ void for_range_type(DType dtype, const char* op, const F& f) {
 int64_t steps_between(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype) {
   const auto fits = [](const Scalar& x) { return is_integer(x) || std::abs(x.to_double()) < 9.2e18; };
   if (dtype == DType::int64 && fits(start) && fits(end) && fits(step)) {
-    const auto whole = [](const Scalar& x) {
-      return is_integer(x) ? x.to_int() : static_cast<int64_t>(x.to_double());
-    };
+    const auto whole = [](const Scalar& x) { return is_integer(x) ? x.to_int() : static_cast<int64_t>(x.to_double()); };
     const int64_t a = whole(start), b = whole(end), s = whole(step);
     SCONCE_CHECK(s != 0, "step must be nonzero");
     SCONCE_CHECK((s > 0 && b >= a) || (s < 0 && b <= a), "upper bound and lower bound inconsistent with step sign");

@@ -106,13 +106,23 @@ Scalar start_of(std::string_view reduce, DType dtype) {
   }
 }
 
+// stepwise: one slice of src after the other, each sum rounded to the dtype of self.
 void reduce_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
-                 bool include_self) {
+                 bool include_self, bool stepwise = false) {
   const bool mean = reduce == "mean";
   const Combine combine = mean ? Combine::add : combine_from_name(reduce);
   if (!include_self)
     scatter_along(self, dim, index, scalar_tensor_of(start_of(reduce, self.dtype()), self.dtype()), Combine::assign);
-  scatter_along(self, dim, index, src, combine);
+  if (stepwise) {
+    const auto slice = [&](const Tensor& t, int64_t i) {
+      Dims sizes(t.sizes());
+      sizes[dim] = 1;
+      return make_view(t, sizes, t.strides(), t.storage_offset() + i * t.strides()[dim]);
+    };
+    for (int64_t i = 0; i < index.sizes()[dim]; ++i) scatter_along(self, dim, slice(index, i), slice(src, i), combine);
+  } else {
+    scatter_along(self, dim, index, src, combine);
+  }
   if (!mean || index.numel() == 0) return;
   // Divide by how many there were; places that nothing went to stay as they are.
   Tensor count = empty_tensor(self.sizes(), DType::int64);
@@ -280,7 +290,8 @@ void index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const T
   check_no_internal_overlap(self);
   if (!self.is_meta()) {
     const Tensor from = flat(unshared(source, self)), places = unshared(index, self);
-    reduce_into(flat(self), d, expanded_index(places, d, from.sizes()), from, reduce, include_self);
+    const bool stepwise = self.item_size() == 2 && is_floating(self.dtype());  // as PyTorch rounds
+    reduce_into(flat(self), d, expanded_index(places, d, from.sizes()), from, reduce, include_self, stepwise);
   }
   self.bump_version();
 }

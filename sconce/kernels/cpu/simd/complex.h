@@ -349,7 +349,6 @@ static C128 sigmoid(C128 a) { return C128(1) / (C128(1) + exp(-a)); }
     return {static_cast<float>(r.re), static_cast<float>(r.im)};            \
   }
 SCONCE_COMPLEX_FUNCTION(exp)
-SCONCE_COMPLEX_FUNCTION(exp2)
 SCONCE_COMPLEX_FUNCTION(expm1)
 SCONCE_COMPLEX_FUNCTION(log)
 SCONCE_COMPLEX_FUNCTION(log2)
@@ -371,9 +370,12 @@ SCONCE_COMPLEX_FUNCTION(asinh)
 SCONCE_COMPLEX_FUNCTION(acosh)
 SCONCE_COMPLEX_FUNCTION(atanh)
 #undef SCONCE_COMPLEX_FUNCTION
+[[maybe_unused]] static C128 exp2(C128 a) { return complex128::exp2(a); }
+// The product is rounded to float, as PyTorch has it.
+[[maybe_unused]] static C64 exp2(C64 a) { return exp(C64(a.re * 0x1.62e43p-1f, a.im * 0x1.62e43p-1f)); }
 // log(exp(a) + exp(b)) from the one with the larger real part.
 [[maybe_unused]] static C128 logaddexp(C128 a, C128 b) {
-  const C128 large = a.re > b.re ? a : b, small = a.re > b.re ? b : a;
+  const C128 large = a.re >= b.re ? a : b, small = a.re >= b.re ? b : a;
   if (a.re != a.re || b.re != b.re) return {__builtin_nan(""), __builtin_nan("")};
   if (large.re == small.re && !__builtin_isfinite(large.re)) {
     return large.re < 0 ? small : complex128::log(complex128::exp(small) + complex128::exp(large));

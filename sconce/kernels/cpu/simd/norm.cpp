@@ -48,15 +48,13 @@ void layer_norm(void* out, const void* in, const void* weight, const void* bias,
           });
     } else if (w) {
       each_vector<V>(
-          n,
-          SCONCE_LAMBDA {
+          n, SCONCE_LAMBDA {
             const V v = fma(load_some<V>(x + i, part) - centre, scale, shift);
             store_some(y + i, v * load_some<V>(w + i, part), part);
           });
     } else if (b) {
       each_vector<V>(
-          n,
-          SCONCE_LAMBDA {
+          n, SCONCE_LAMBDA {
             const V v = fma(load_some<V>(x + i, part) - centre, scale, shift);
             store_some(y + i, v + load_some<V>(b + i, part), part);
           });

@@ -137,20 +137,22 @@ SCONCE_VEC V ndtri(V p) {
   return x;
 }
 
-// exp(x^2) erfc(x). The square is split, because its rounding error would be multiplied by itself.
+// exp(x^2) erfc(x). In double the square is split, because its rounding error would be multiplied by itself; in float
+// PyTorch has that error.
 template <class V>
 SCONCE_VEC V erfcx(V x) {
   const V a = abs(x);
   const V mapped = SCONCE_POLYNOMIAL(V, (a - 3) / (a + 3), erfcx_mapped) / fma(a, splat<V>(2), splat<V>(1));
   const V right = a < splat<V>(1e9f) ? mapped : splat<V>(0.56418958354775628695) / a;
   if (!any(x < 0)) return right;
-  V high;
+  V power;
   if constexpr (is_f32<V>) {
-    high = as_float(as_bits(a) & ~0xfff);
+    power = exp(a * a);
   } else {
-    high = as_float(as_bits(a) & ~0x7ffffffLL);
+    const V high = as_float(as_bits(a) & ~0x7ffffffLL);
+    power = exp(high * high) * exp((a - high) * (a + high));
   }
-  const V left = 2 * exp(high * high) * exp((a - high) * (a + high)) - right;
+  const V left = 2 * power - right;
   return x < -27 ? infinity<V>() : (x < 0 ? left : right);
 }
 
