@@ -139,6 +139,12 @@ void fill_columns(const Shape& s, const T* image, const T* offset, const T* mask
   });
 }
 
+void check_backward(const Tensor& grad, const Tensor& input, const Shape& s) {
+  check_grad(grad, s.batch, s.out_channels, s.out_h, s.out_w, "_deform_conv2d_backward");
+  SCONCE_CHECK(grad.dtype() == input.dtype(), "_deform_conv2d_backward: expected grad of dtype {}, got {}",
+               dtype_name(input.dtype()), dtype_name(grad.dtype()));
+}
+
 Tensor grouped(const Tensor& weight, const Shape& s) {
   return weight.contiguous().view({s.groups, s.out_channels / s.groups, s.rows() / s.groups});
 }
@@ -188,9 +194,7 @@ Five deform_conv2d_backward_meta(const Tensor& grad, const Tensor& input, const 
                                  int64_t offset_groups, bool use_mask) {
   const Shape s = shape_of(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
                            groups, offset_groups, use_mask);
-  check_grad(grad, s.batch, s.out_channels, s.out_h, s.out_w, "_deform_conv2d_backward");
-  SCONCE_CHECK(grad.dtype() == input.dtype(), "_deform_conv2d_backward: expected grad of dtype {}, got {}",
-               dtype_name(input.dtype()), dtype_name(grad.dtype()));
+  check_backward(grad, input, s);
   const auto like = [](const Tensor& t) { return empty_tensor(t.sizes(), t.dtype(), t.device()); };
   return {like(input), like(weight), like(offset), like(mask), like(bias)};
 }
@@ -201,9 +205,7 @@ Five deform_conv2d_backward_cpu(const Tensor& grad, const Tensor& input, const T
                                 int64_t offset_groups, bool use_mask) {
   const Shape s = shape_of(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
                            groups, offset_groups, use_mask);
-  check_grad(grad, s.batch, s.out_channels, s.out_h, s.out_w, "_deform_conv2d_backward");
-  SCONCE_CHECK(grad.dtype() == input.dtype(), "_deform_conv2d_backward: expected grad of dtype {}, got {}",
-               dtype_name(input.dtype()), dtype_name(grad.dtype()));
+  check_backward(grad, input, s);
   Five result;
   compute(input.dtype(), "deformable_col2im", [&]<class T>() {
     const Tensor g = prepared(grad), x = prepared(input), w = grouped(prepared(weight), s), o = prepared(offset);

@@ -1,5 +1,7 @@
 #include "sconce/dispatch/box.h"
 
+#include "sconce/dispatch/tensor_text.h"
+
 namespace sconce {
 
 std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys, const Put* put,
@@ -26,12 +28,7 @@ void call_failed(Error& error, const Op& op, std::initializer_list<const Tensor*
     }
     if (!shapes.empty()) shapes += ", ";
     if (next < schema.arguments.size()) shapes += schema.arguments[next++].name + ": ";
-    if (!t->defined()) {
-      shapes += "None";
-    } else {
-      shapes += dtype_name(t->dtype());
-      ErrorArg(t->sizes()).print(shapes);
-    }
+    append_tensor_text(shapes, *t);
   }
   error.set_op(op.qualified_name(), shapes);
   throw;

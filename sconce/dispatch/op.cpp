@@ -1,6 +1,7 @@
 #include "sconce/dispatch/op.h"
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/dispatch/tensor_text.h"
 
 namespace sconce {
 namespace {
@@ -37,15 +38,6 @@ KeySet argument_keys(const Value* args, size_t count) {
   return device ? backend_of(device->to_device()) : KeySet(Key::cpu);
 }
 
-void print_tensor(std::string& out, const Tensor& t) {
-  if (!t.defined()) {
-    out += "None";
-    return;
-  }
-  out += dtype_name(t.dtype());
-  ErrorArg(t.sizes()).print(out);
-}
-
 // "self: float32[3, 4], other: int64[5], alpha=1". A kernel may have moved arguments away: those are left out.
 std::string describe(const Schema& schema, const Value* args) {
   std::string out;
@@ -57,12 +49,12 @@ std::string describe(const Schema& schema, const Value* args) {
     out += argument.name;
     if (v.is_tensor()) {
       out += ": ";
-      print_tensor(out, v.to_tensor());
+      append_tensor_text(out, v.to_tensor());
     } else if (v.is_list() && v.to_list().is_tensors()) {
       out += ": [";
       for (const Tensor& t : v.to_list().tensors()) {
         if (out.back() != '[') out += ", ";
-        print_tensor(out, t);
+        append_tensor_text(out, t);
       }
       out += "]";
     } else {
