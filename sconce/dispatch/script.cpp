@@ -10,7 +10,9 @@ Scalar by_type(const Scalar& a, const Scalar& b, OnInt on_int, OnReal on_real, O
   return on_int(a.to_int(), b.to_int());
 }
 
-[[noreturn]] void no_complex(const char* what) { fail_as(ErrorKind::type, "{} is not defined for complex numbers", what); }
+[[noreturn]] void no_complex(const char* what) {
+  fail_as(ErrorKind::type, "{} is not defined for complex numbers", what);
+}
 
 }  // namespace
 
@@ -34,25 +36,29 @@ int64_t range_length(int64_t lo, int64_t hi, int64_t step) {
 }
 
 Scalar add(const Scalar& a, const Scalar& b) {
-  return by_type(a, b, [](int64_t x, int64_t y) { return Scalar(add(x, y)); }, [](double x, double y) { return Scalar(x + y); },
-                 [](Complex x, Complex y) { return Scalar(x + y); });
+  return by_type(
+      a, b, [](int64_t x, int64_t y) { return Scalar(add(x, y)); }, [](double x, double y) { return Scalar(x + y); },
+      [](Complex x, Complex y) { return Scalar(x + y); });
 }
 Scalar sub(const Scalar& a, const Scalar& b) {
-  return by_type(a, b, [](int64_t x, int64_t y) { return Scalar(sub(x, y)); }, [](double x, double y) { return Scalar(x - y); },
-                 [](Complex x, Complex y) { return Scalar(x - y); });
+  return by_type(
+      a, b, [](int64_t x, int64_t y) { return Scalar(sub(x, y)); }, [](double x, double y) { return Scalar(x - y); },
+      [](Complex x, Complex y) { return Scalar(x - y); });
 }
 Scalar mul(const Scalar& a, const Scalar& b) {
-  return by_type(a, b, [](int64_t x, int64_t y) { return Scalar(mul(x, y)); }, [](double x, double y) { return Scalar(x * y); },
-                 [](Complex x, Complex y) { return Scalar(x * y); });
+  return by_type(
+      a, b, [](int64_t x, int64_t y) { return Scalar(mul(x, y)); }, [](double x, double y) { return Scalar(x * y); },
+      [](Complex x, Complex y) { return Scalar(x * y); });
 }
 Scalar floordiv(const Scalar& a, const Scalar& b) {
-  return by_type(a, b, [](int64_t x, int64_t y) { return Scalar(floordiv(x, y)); },
-                 [](double x, double y) { return Scalar(floordiv(x, y)); },
-                 [](Complex, Complex) -> Scalar { no_complex("//"); });
+  return by_type(
+      a, b, [](int64_t x, int64_t y) { return Scalar(floordiv(x, y)); },
+      [](double x, double y) { return Scalar(floordiv(x, y)); }, [](Complex, Complex) -> Scalar { no_complex("//"); });
 }
 Scalar mod(const Scalar& a, const Scalar& b) {
-  return by_type(a, b, [](int64_t x, int64_t y) { return Scalar(mod(x, y)); },
-                 [](double x, double y) { return Scalar(mod(x, y)); }, [](Complex, Complex) -> Scalar { no_complex("%"); });
+  return by_type(
+      a, b, [](int64_t x, int64_t y) { return Scalar(mod(x, y)); },
+      [](double x, double y) { return Scalar(mod(x, y)); }, [](Complex, Complex) -> Scalar { no_complex("%"); });
 }
 double div(const Scalar& a, const Scalar& b) { return div(a.to_double(), b.to_double()); }
 double pow(const Scalar& a, const Scalar& b) { return std::pow(a.to_double(), b.to_double()); }

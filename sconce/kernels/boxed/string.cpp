@@ -56,13 +56,13 @@ void string_format(const Op&, KeySet, Value* args, Value* returns) {
   std::string out;
   size_t next = 0, from = 0;
   for (size_t at; (at = format.find("{}", from)) != std::string::npos; from = at + 2) {
-    SCONCE_CHECK_AS(index, next < values.items.size(), "too few arguments for format string: {} for '{}'", values.items.size(),
-                    format);
+    SCONCE_CHECK_AS(index, next < values.items.size(), "too few arguments for format string: {} for '{}'",
+                    values.items.size(), format);
     out.append(format, from, at - from);
     out += text_of(values.items[next++]);
   }
-  SCONCE_CHECK_AS(value, next == values.items.size(), "too many arguments for format string: {} for '{}'", values.items.size(),
-                  format);
+  SCONCE_CHECK_AS(value, next == values.items.size(), "too many arguments for format string: {} for '{}'",
+                  values.items.size(), format);
   out.append(format, from);
   returns[0] = out;
 }
@@ -74,8 +74,8 @@ void string_to_int(const Op&, KeySet, Value* args, Value* returns) {
   if (s.size() > 1 && s[0] == '+' && s[1] != '-') s.remove_prefix(1);
   int64_t v = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  SCONCE_CHECK_AS(value, error == std::errc() && end == s.data() + s.size(), "invalid literal for int() with base 10: {}",
-                  args[0].repr());
+  SCONCE_CHECK_AS(value, error == std::errc() && end == s.data() + s.size(),
+                  "invalid literal for int() with base 10: {}", args[0].repr());
   returns[0] = v;
 }
 
@@ -89,6 +89,8 @@ void string_to_float(const Op&, KeySet, Value* args, Value* returns) {
   returns[0] = v;
 }
 
-void warn(const Op&, KeySet, Value* args, Value*) { std::fprintf(stderr, "Warning: %s\n", args[0].to_string_ref().c_str()); }
+void warn(const Op&, KeySet, Value* args, Value*) {
+  std::fprintf(stderr, "Warning: %s\n", args[0].to_string_ref().c_str());
+}
 
 }  // namespace sconce::boxed
