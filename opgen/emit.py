@@ -332,7 +332,8 @@ class Family:
             bits = sum(1 << i for i, n in enumerate(tensors) if n in promote)
             param_bits = sum(1 << i for i, n in enumerate(loop.params) if n in promote)
             integral = sum(1 << i for i, n in enumerate(loop.params) if n in case.get("integral", []))
-            rule = {"promote": "promote", "float": "floating", "wide": "wide", "self": "self"}.get(case.get("dtype", "promote"))
+            rules = {"promote": "promote", "float": "floating", "wide": "wide", "self": "self"}
+            rule = rules.get(case.get("dtype", "promote"))
             if rule is None:
                 entry.fail(f"unknown dtype rule '{case.get('dtype')}', expected promote, float, wide or self", "dtype")
             out.append(f"{indent}static constexpr PointwiseRule rule{{&cpu::loops_{loop.name}, DTypeRule::{rule}, {bits}, "
@@ -572,16 +573,19 @@ def _pointwise_loops(entry):
             entry.fail("a case needs 'scalar'", "case")
         if cases and "when" not in case:
             entry.fail("a case needs 'when'", "case")
-        expr, overrides = (text, {}) if isinstance(text, str) else (text.get("default", ""), {k: v for k, v in text.items() if k != "default"})
+        by_class = {"default": text} if isinstance(text, str) else text
+        expr, overrides = by_class.get("default", ""), {k: v for k, v in by_class.items() if k != "default"}
         masks = data.get("masks", [])
         texts = " ".join([expr] + list(overrides.values()))
         # An optional tensor is an operand of the cases that read it.
         inputs = [(a.name, "bool" if a.name in masks else "common") for a in entry.schema.arguments
                   if a.type == "Tensor" or (a.type == "Tensor?" and _mentions(texts, a.name))]
         params = [a.name for a in entry.schema.arguments
-                  if a.type.rstrip("?") in ("Scalar", "float", "int", "bool") and (_mentions(texts, a.name) or a.name in data.get("promote", []))]
+                  if a.type.rstrip("?") in ("Scalar", "float", "int", "bool")
+                  and (_mentions(texts, a.name) or a.name in data.get("promote", []))]
         name = entry.cpp_name + (f"_{number}" if cases else "")
-        types = tuple(data.get("types", "float" if data.get("dtype") in ("float", "wide") else "bool int float complex").split())
+        every = "float" if data.get("dtype") in ("float", "wide") else "bool int float complex"
+        types = tuple(data.get("types", every).split())
         result.append(loops.PointwiseOp(name=name, origin=entry.origin, inputs=inputs, params=params, expr=expr,
                                         overrides=overrides, types=types, result=data.get("result", "common"), title=entry.key))
     return result
@@ -628,7 +632,9 @@ def generate(entries, operators):
     includes = "".join(f'#include "sconce/generated/{n}.h"\n' for n in names)
     files["sconce/ops.h"] = ("header", "// Every operator as a typed function.\n" + "#pragma once\n\n" + includes)
     files["sconce/generated/methods.cpp"] = ("source", _BANNER.format("ops/*.toml") +
-        "// The face of Tensor that programs see: see tensor.h.\n#undef SCONCE_BUILDING\n" '#include "sconce/ops.h"\n\nnamespace sconce {\n\n' + "".join(m[1] + "\n" for m in methods) + "\n}  // namespace sconce\n")
+        "// The face of Tensor that programs see: see tensor.h.\n#undef SCONCE_BUILDING\n"
+        '#include "sconce/ops.h"\n\nnamespace sconce {\n\n' + "".join(m[1] + "\n" for m in methods) +
+        "\n}  // namespace sconce\n")
     declare = "".join(f"std::span<Op> {n}_operators();\n" for n in names)
     call = "".join(f"  add_ops({n}_operators());\n" for n in names)
     files["sconce/generated/register.cpp"] = ("source", _BANNER.format("ops/*.toml") +

@@ -297,10 +297,14 @@ class Translator:
         self.names[s.target.id] = name
         if isinstance(s.iter, ast.Call) and isinstance(s.iter.func, ast.Name) and s.iter.func.id == "range":
             args = [self.expr(a) for a in s.iter.args]
-            start, stop, step = ("0", args[0], "1") if len(args) == 1 else (args[0], args[1], args[2] if len(args) > 2 else "1")
+            start, stop = ("0", args[0]) if len(args) == 1 else args[:2]
+            step = args[2] if len(args) > 2 else "1"
             end, by = f"{name}_end", f"{name}_step"  # evaluated once, as in Python
-            self._emit(f"for (int64_t {name} = {start}, {end} = {stop}, {by} = {step}; {by} > 0 ? {name} < {end} : {name} > {end}; {name} += {by}) {{"
-                       if step != "1" else f"for (int64_t {name} = {start}, {end} = {stop}; {name} < {end}; ++{name}) {{")
+            if step == "1":
+                self._emit(f"for (int64_t {name} = {start}, {end} = {stop}; {name} < {end}; ++{name}) {{")
+            else:
+                self._emit(f"for (int64_t {name} = {start}, {end} = {stop}, {by} = {step}; "
+                           f"{by} > 0 ? {name} < {end} : {name} > {end}; {name} += {by}) {{")
         else:
             self._emit(f"for (const auto& {name} : {self.expr(s.iter)}) {{")
         self._inner(s.body)
@@ -357,7 +361,7 @@ class Translator:
         if isinstance(v, bool):
             return "true" if v else "false"
         if isinstance(v, int):
-            return f"int64_t{{{v}}}" if v >= 0 else f"int64_t{{{v}}}"
+            return f"int64_t{{{v}}}"
         if isinstance(v, float):
             return repr(v) if v == v and abs(v) != float("inf") else "std::numeric_limits<double>::infinity()"
         if isinstance(v, str):
@@ -508,7 +512,8 @@ class Translator:
             for a in schema.arguments[len(args): last + 1]:
                 if a.name in keywords:
                     value = self._argument(keywords[a.name])
-                    if a.type == "Scalar?" and not (isinstance(keywords[a.name], ast.Name) and keywords[a.name].id in self.optional):
+                    given = keywords[a.name]
+                    if a.type == "Scalar?" and not (isinstance(given, ast.Name) and given.id in self.optional):
                         value = f"std::optional<Scalar>({value})"  # a number alone might fit a bool of another overload
                     filled.append(value)
                 elif a.default is not None:

@@ -28,7 +28,8 @@ class Calls(unittest.TestCase):
         f = self.translated("torch.ops.sconce.f(self)")
         self.assertEqual(self.translated("torch.ops.sconce.f(self).abs()"), f"sconce::abs({f})")
         self.assertEqual(self.translated("torch.ops.sconce.f(self).dim()"), f + ".dim()")
-        self.assertEqual(self.translated("(torch.ops.sconce.f(self) + self).abs()"), f"sconce::abs(script::add({f}, self))")
+        self.assertEqual(self.translated("(torch.ops.sconce.f(self) + self).abs()"),
+                         f"sconce::abs(script::add({f}, self))")
 
 
 if __name__ == "__main__":
