@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
@@ -145,6 +146,18 @@ void read_places(const T* grid, const Geometry& g, const GridSampling& how, Plac
   }
 }
 
+// The element of a plane that is nearest to the places, if it is inside.
+template <class N>
+std::optional<int64_t> nearest_offset(const Geometry& g, const Place<N>* places) {
+  int64_t offset = 0;
+  for (int d = 3 - g.rank; d < 3; ++d) {
+    const int64_t at = whole(nearbyint(places[d].at));
+    if (at < 0 || at >= g.in[d]) return std::nullopt;
+    offset = offset * g.in[d] + at;
+  }
+  return offset;
+}
+
 template <class T>
 void sample(const Tensor& input, const Tensor& grid, const GridSampling& how, const Tensor& out) {
   using N = typename NumberOf<T>::type;
@@ -171,14 +184,8 @@ void sample(const Tensor& input, const Tensor& grid, const GridSampling& how, co
           y[c * g.out_plane] = written<T>(sum);
         }
       } else if (how.mode == GridSampling::Mode::nearest) {
-        int64_t offset = 0;
-        bool inside = true;
-        for (int d = 3 - g.rank; d < 3; ++d) {
-          const int64_t at = whole(nearbyint(places[d].at));
-          inside = inside && at >= 0 && at < g.in[d];
-          offset = offset * g.in[d] + at;
-        }
-        for (int64_t c = 0; c < g.channels; ++c) y[c * g.out_plane] = inside ? x[c * g.in_plane + offset] : T{};
+        const std::optional<int64_t> offset = nearest_offset(g, places);
+        for (int64_t c = 0; c < g.channels; ++c) y[c * g.out_plane] = offset ? x[c * g.in_plane + *offset] : T{};
       } else {
         N weight[2][4];
         int64_t at[2][4];
@@ -238,15 +245,9 @@ void sample_backward(const Tensor& grad_output, const Tensor& input, const Tenso
             }
           }
         } else if (how.mode == GridSampling::Mode::nearest) {
-          int64_t offset = 0;
-          bool inside = true;
-          for (int d = 3 - g.rank; d < 3; ++d) {
-            const int64_t at = whole(nearbyint(places[d].at));
-            inside = inside && at >= 0 && at < g.in[d];
-            offset = offset * g.in[d] + at;
-          }
-          for (int64_t c = 0; c < g.channels && inside && gx; ++c)
-            add(gx[c * g.in_plane + offset], read(go[c * g.out_plane]));
+          const std::optional<int64_t> offset = nearest_offset(g, places);
+          for (int64_t c = 0; c < g.channels && offset && gx; ++c)
+            add(gx[c * g.in_plane + *offset], read(go[c * g.out_plane]));
         } else {
           N weight[2][4], derivative[2][4];
           int64_t at[2][4];
