@@ -1,7 +1,7 @@
 // The cross product of vectors of three elements along a dimension.
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/accumulate.h"
 #include "sconce/tensor/element.h"
-#include "sconce/tensor/half.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
@@ -11,12 +11,9 @@ namespace {
 // a * b - c * d. Integers wrap; halves round every product, as PyTorch does.
 template <class T>
 T difference(T a, T b, T c, T d) {
-  if constexpr (std::is_same_v<T, Half>) {
-    const auto product = [](T x, T y) { return to_float(to_half(to_float(x) * to_float(y))); };
-    return to_half(product(a, b) - product(c, d));
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    const auto product = [](T x, T y) { return to_float(to_bfloat16(to_float(x) * to_float(y))); };
-    return to_bfloat16(product(a, b) - product(c, d));
+  if constexpr (kIsHalf<T>) {
+    const auto product = [](T x, T y) { return widened(multiply_elements(x, y)); };
+    return narrowed<T>(product(a, b) - product(c, d));
   } else if constexpr (std::is_integral_v<T>) {
     using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
     return static_cast<T>(static_cast<U>(a) * static_cast<U>(b) - static_cast<U>(c) * static_cast<U>(d));
