@@ -57,7 +57,7 @@ void triangle_inplace(const Tensor& self, int64_t diagonal, bool lower) {
   self.bump_version();
 }
 
-// out[i] = in[n - 1 - i], a vector of 16 bytes at a time.
+// out[n - 1 - i] = in[i], a vector of 16 bytes at a time: what is read ascends from row to row.
 template <class T>
 void reverse_row(T* out, const T* in, int64_t n) {
   int64_t i = 0;
@@ -69,12 +69,12 @@ void reverse_row(T* out, const T* in, int64_t n) {
     };
     for (; i + kLanes <= n; i += kLanes) {
       Vector v;
-      std::memcpy(&v, in + n - i - kLanes, 16);
+      std::memcpy(&v, in + i, 16);
       v = reversed(v, std::make_integer_sequence<int, kLanes>());
-      std::memcpy(out + i, &v, 16);
+      std::memcpy(out + n - i - kLanes, &v, 16);
     }
   }
-  for (; i < n; ++i) out[i] = in[n - 1 - i];
+  for (; i < n; ++i) out[n - 1 - i] = in[i];
 }
 
 }  // namespace

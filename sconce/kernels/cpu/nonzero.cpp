@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/accumulate.h"
@@ -12,6 +14,8 @@
 
 namespace sconce {
 namespace {
+
+constexpr int64_t kPartElements = 1 << 15;  // that are worth a thread
 
 // Calls body(flat position) for every non-zero element. Mostly empty runs of bytes are skipped a word at a time.
 template <class T, class Body>
@@ -30,6 +34,34 @@ void each_nonzero(const T* data, int64_t n, const Body& body) {
   }
 }
 
+// The positions of the non-zero elements among [first, last), from `place` on: dimension d at place[d * count].
+template <class T>
+void write_positions(IntList sizes, const T* data, int64_t first, int64_t last, int64_t count, int64_t* place) {
+  const auto rank = static_cast<int64_t>(sizes.size());
+  if (rank == 1) {
+    each_nonzero(data + first, last - first, [&](int64_t at) { *place++ = first + at; });
+    return;
+  }
+  const int64_t width = sizes[rank - 1];
+  Dims row(static_cast<size_t>(rank), 0);
+  int64_t begin = 0;  // flat position at which `row` starts
+  each_nonzero(data + first, last - first, [&](int64_t offset) {
+    const int64_t at = first + offset;
+    if (at - begin >= width) {
+      int64_t rows = (at - begin) / width;
+      begin += rows * width;
+      for (int64_t d = rank - 2; d >= 0 && rows > 0; --d) {
+        rows += row[d];
+        row[d] = rows % sizes[d];
+        rows /= sizes[d];
+      }
+    }
+    for (int64_t d = 0; d < rank - 1; ++d) place[d * count] = row[d];
+    place[(rank - 1) * count] = at - begin;
+    ++place;
+  });
+}
+
 }  // namespace
 
 Tensor nonzero_positions(const Tensor& t) {
@@ -38,33 +70,28 @@ Tensor nonzero_positions(const Tensor& t) {
   const Tensor dense = contiguous_tensor(t);
   return visit_dtype(t.dtype(), [&]<class T>() {
     const T* data = dense.data<T>();
-    int64_t count = 0;
-    each_nonzero(data, t.numel(), [&](int64_t) { ++count; });
-    const int64_t rank = t.dim();
+    const int64_t n = t.numel(), rank = t.dim();
+    // Parts of the elements: counted first, so that each knows where its positions go.
+    const int64_t parts = std::clamp<int64_t>(n / kPartElements, 1, num_threads());
+    const auto part_begin = [&](int64_t part) { return part == parts ? n : n / parts * part; };
+    std::vector<int64_t> starts(static_cast<size_t>(parts) + 1, 0);
+    parallel_for(parts, 1, [&](int64_t first, int64_t last) {
+      for (int64_t part = first; part < last; ++part) {
+        int64_t found = 0;
+        each_nonzero(data + part_begin(part), part_begin(part + 1) - part_begin(part), [&](int64_t) { ++found; });
+        starts[static_cast<size_t>(part) + 1] = found;
+      }
+    });
+    for (size_t part = 0; part < static_cast<size_t>(parts); ++part) starts[part + 1] += starts[part];
+    const int64_t count = starts.back();
     if (count == 0 || rank == 0) return empty_tensor({count, rank}, DType::int64, t.device());
     // Column by column: who asks for positions mostly uses one dimension at a time.
     Tensor out = empty_strided_tensor({count, rank}, {1, count}, DType::int64, t.device());
-    auto* place = out.data<int64_t>();
-    if (rank == 1) {
-      each_nonzero(data, t.numel(), [&](int64_t at) { *place++ = at; });
-      return out;
-    }
-    const int64_t width = t.sizes()[rank - 1];
-    Dims row(static_cast<size_t>(rank), 0);
-    int64_t begin = 0;  // flat position at which `row` starts
-    each_nonzero(data, t.numel(), [&](int64_t at) {
-      if (at - begin >= width) {
-        int64_t rows = (at - begin) / width;
-        begin += rows * width;
-        for (int64_t d = rank - 2; d >= 0 && rows > 0; --d) {
-          rows += row[d];
-          row[d] = rows % t.sizes()[d];
-          rows /= t.sizes()[d];
-        }
+    parallel_for(parts, 1, [&](int64_t first, int64_t last) {
+      for (int64_t part = first; part < last; ++part) {
+        write_positions(t.sizes(), data, part_begin(part), part_begin(part + 1), count,
+                        out.data<int64_t>() + starts[static_cast<size_t>(part)]);
       }
-      for (int64_t d = 0; d < rank - 1; ++d) place[d * count] = row[d];
-      place[(rank - 1) * count] = at - begin;
-      ++place;
     });
     return out;
   });

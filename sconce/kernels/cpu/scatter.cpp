@@ -80,34 +80,58 @@ struct Rows {
   }
 };
 
+// Of dense rows: the indices of a block are checked together, then used.
+template <class T>
+void gather_row(const Rows& rows, const T* row, const int64_t* index, T* to) {
+  constexpr int64_t block = 32;
+  const auto size = static_cast<uint64_t>(rows.dim_size);
+  int64_t j = 0;
+  for (; j + block <= rows.length; j += block) {
+    bool outside = false;
+    for (int64_t k = 0; k < block; ++k) outside |= static_cast<uint64_t>(index[j + k]) >= size;
+    if (outside) break;
+    for (int64_t k = 0; k < block; ++k) to[j + k] = row[index[j + k]];
+  }
+  for (; j < rows.length; ++j) to[j] = row[rows.checked(index[j])];
+}
+
 template <class T, class F>
 void scatter_rows(const Rows& rows, T* self, const int64_t* index, const T* src, const F& combine) {
-  const auto run = [&](int64_t begin, int64_t end) {
+  // Rows [begin, end), of which elements [first, last).
+  const auto run = [&](int64_t begin, int64_t end, int64_t first, int64_t last) {
     rows.each(begin, end, [&](int64_t a, int64_t b, int64_t c) {
-      T* to = self + a;
-      const int64_t* i = index + b;
-      const T* from = src + c;
+      T* to = self + a + first * rows.indexed_step;
+      const int64_t* i = index + b + first * rows.index_step;
+      const T* from = src + c + first * rows.other_step;
+      const int64_t length = last - first;
       if (rows.index_step == 0 && !rows.along_rows) {
         to += rows.checked(*i);
         if (rows.indexed_step == 1 && rows.other_step == 1) {
-          for (int64_t j = 0; j < rows.length; ++j) to[j] = combine(to[j], from[j]);
+          for (int64_t j = 0; j < length; ++j) to[j] = combine(to[j], from[j]);
         } else {
-          for (int64_t j = 0; j < rows.length; ++j)
+          for (int64_t j = 0; j < length; ++j)
             to[j * rows.indexed_step] = combine(to[j * rows.indexed_step], from[j * rows.other_step]);
         }
         return;
       }
-      for (int64_t j = 0; j < rows.length; ++j) {
+      for (int64_t j = 0; j < length; ++j) {
         T& element = to[j * rows.indexed_step + rows.checked(i[j * rows.index_step])];
         element = combine(element, from[j * rows.other_step]);
       }
     });
   };
-  // Rows write to different places only when each has its own part of self.
-  if (rows.along_rows)
-    parallel_for(rows.count, grain_for(2 * rows.length), run);
-  else
-    run(0, rows.count);
+  // Threads must write to different places: rows do when each has its own part of self, else the elements of a row do
+  // (in ranges of whole cache lines).
+  if (rows.along_rows) {
+    parallel_for(rows.count, grain_for(2 * rows.length),
+                 [&](int64_t begin, int64_t end) { run(begin, end, 0, rows.length); });
+    return;
+  }
+  constexpr int64_t line = std::max<int64_t>(1, 64 / static_cast<int64_t>(sizeof(T)));
+  const int64_t lines = rows.indexed_step == 0 ? 1 : (rows.length + line - 1) / line;
+  parallel_for(lines, grain_for(2 * rows.count * line), [&](int64_t begin, int64_t end) {
+    run(0, rows.count, begin * line, end == lines ? rows.length : end * line);
+  });
 }
 
 Tensor as_int64(const Tensor& index) { return to_dtype(index, DType::int64); }
@@ -155,6 +179,9 @@ void gather_along(const Tensor& self, int64_t dim, const Tensor& given, const Te
             for (int64_t j = 0; j < rows.length; ++j) target[j * rows.other_step] = row[j * rows.indexed_step];
           }
           return;
+        }
+        if (rows.along_rows && rows.dim_stride == 1 && rows.index_step == 1 && rows.other_step == 1) {
+          return gather_row(rows, row, i, target);
         }
         for (int64_t j = 0; j < rows.length; ++j)
           target[j * rows.other_step] = row[j * rows.indexed_step + rows.checked(i[j * rows.index_step])];
