@@ -317,19 +317,31 @@ struct BilinearBlock {
   void add(const T* go, int64_t count, const T* plane, T* gradient, int64_t width) {
     for (int64_t i = 0; i < count; ++i) {
       Output& o = outputs[i];
-      const T v = go[i], left = 1 - o.x, top = 1 - o.y;
+      const T v = go[i], x = o.x, y = o.y, left = 1 - x, top = 1 - y;
+      const T* const at = plane + o.first;
+      T* const to = gradient ? gradient + o.first : nullptr;
       T nw = 0, ne = 0, sw = 0, se = 0;
-      const auto visit = [&](bool inside, int64_t offset, T weight, T& pixel) {
-        if (!inside) return;
-        pixel = plane[o.first + offset];
-        if (gradient) gradient[o.first + offset] += weight * v;
-      };
-      visit(o.left && o.top, 0, left * top, nw);
-      visit(o.right && o.top, 1, o.x * top, ne);
-      visit(o.left && o.bottom, width, left * o.y, sw);
-      visit(o.right && o.bottom, width + 1, o.x * o.y, se);
-      o.sum_x += v * (top * (ne - nw) + o.y * (se - sw));
-      o.sum_y += v * (left * (sw - nw) + o.x * (se - ne));
+      if (o.left && o.right && o.top && o.bottom) {
+        nw = at[0], ne = at[1], sw = at[width], se = at[width + 1];
+        if (to) {
+          const T upper = top * v, lower = y * v;
+          const T sums[4] = {to[0] + left * upper, to[1] + x * upper, to[width] + left * lower,
+                             to[width + 1] + x * lower};
+          to[0] = sums[0], to[1] = sums[1], to[width] = sums[2], to[width + 1] = sums[3];
+        }
+      } else {
+        const auto visit = [&](bool inside, int64_t offset, T weight, T& pixel) {
+          if (!inside) return;
+          pixel = at[offset];
+          if (to) to[offset] += weight * v;
+        };
+        visit(o.left && o.top, 0, left * top, nw);
+        visit(o.right && o.top, 1, x * top, ne);
+        visit(o.left && o.bottom, width, left * y, sw);
+        visit(o.right && o.bottom, width + 1, x * y, se);
+      }
+      o.sum_x += v * (top * (ne - nw) + y * (se - sw));
+      o.sum_y += v * (left * (sw - nw) + x * (se - ne));
     }
   }
 };
