@@ -10,8 +10,8 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t block_pixels = 64;               // of all channels at a time: four blocks of a transpose
-constexpr int64_t copies_per_thread = 128 * 1024;  // elements
+constexpr int64_t block_pixels = 64;              // of all channels at a time: four blocks of a transpose
+constexpr int64_t copies_per_thread = 32 * 1024;  // elements
 
 // to[r * to_stride + c] = from[r + c * from_stride] for r < rows, c < columns
 void transpose(DType dtype, const void* from, int64_t from_stride, int64_t rows, int64_t columns, void* to,
@@ -27,6 +27,15 @@ void transpose(DType dtype, const void* from, int64_t from_stride, int64_t rows,
     SCONCE_ASSERT(rearranges(dtype));
     kernels.bf16->copy_rows(static_cast<const uint16_t*>(from), 1, from_stride, rows, columns,
                             static_cast<uint16_t*>(to), to_stride);
+  }
+}
+
+// Three planes, `stride` apart, side by side.
+void interleave_colours(const float* from, int64_t stride, int64_t pixels, float* to) {
+  for (int64_t i = 0; i < pixels; i++) {
+    to[3 * i] = from[i];
+    to[3 * i + 1] = from[stride + i];
+    to[3 * i + 2] = from[2 * stride + i];
   }
 }
 
@@ -54,8 +63,12 @@ void planar_to_innermost(DType dtype, int64_t batch, int64_t channels, int64_t p
                          int64_t planar_stride, void* innermost) {
   const auto bytes = static_cast<int64_t>(item_size(dtype));
   for_each_block(batch, channels, pixels, [&](int64_t image, int64_t first, int64_t count) {
-    transpose(dtype, static_cast<const char*>(planar) + (image * planar_stride + first) * bytes, pixels, count,
-              channels, static_cast<char*>(innermost) + (image * pixels + first) * channels * bytes, channels);
+    const char* from = static_cast<const char*>(planar) + (image * planar_stride + first) * bytes;
+    char* to = static_cast<char*>(innermost) + (image * pixels + first) * channels * bytes;
+    if (channels == 3 && dtype == DType::float32) {
+      return interleave_colours(reinterpret_cast<const float*>(from), pixels, count, reinterpret_cast<float*>(to));
+    }
+    transpose(dtype, from, pixels, count, channels, to, channels);
   });
 }
 
@@ -63,9 +76,21 @@ void innermost_to_planar(DType dtype, int64_t batch, int64_t channels, int64_t p
                          void* planar, int64_t planar_stride) {
   const auto bytes = static_cast<int64_t>(item_size(dtype));
   for_each_block(batch, channels, pixels, [&](int64_t image, int64_t first, int64_t count) {
-    transpose(dtype, static_cast<const char*>(innermost) + (image * pixels + first) * channels * bytes, channels,
-              channels, count, static_cast<char*>(planar) + (image * planar_stride + first) * bytes, pixels);
+    pixels_to_planar(dtype, channels, count,
+                     static_cast<const char*>(innermost) + (image * pixels + first) * channels * bytes,
+                     static_cast<char*>(planar) + (image * planar_stride + first) * bytes, pixels);
   });
+}
+
+// A few channels of all pixels, then the next: each channel's results are written one after the other.
+void pixels_to_planar(DType dtype, int64_t channels, int64_t pixels, const void* innermost, void* planar,
+                      int64_t channel_stride) {
+  const auto bytes = static_cast<int64_t>(item_size(dtype));
+  const int64_t together = 64 / bytes;
+  for (int64_t c = 0; c < channels; c += together) {
+    transpose(dtype, static_cast<const char*>(innermost) + c * bytes, channels, std::min(together, channels - c),
+              pixels, static_cast<char*>(planar) + c * channel_stride * bytes, channel_stride);
+  }
 }
 
 }  // namespace sconce

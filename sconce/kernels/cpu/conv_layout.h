@@ -15,4 +15,8 @@ void planar_to_innermost(DType dtype, int64_t batch, int64_t channels, int64_t p
 void innermost_to_planar(DType dtype, int64_t batch, int64_t channels, int64_t pixels, const void* innermost,
                          void* planar, int64_t planar_stride);
 
+// Some neighbouring pixels of one image, on this thread: channel c goes to planar + c * channel_stride.
+void pixels_to_planar(DType dtype, int64_t channels, int64_t pixels, const void* innermost, void* planar,
+                      int64_t channel_stride);
+
 }  // namespace sconce

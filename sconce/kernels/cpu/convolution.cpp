@@ -1,10 +1,14 @@
 #include "sconce/kernels/cpu/convolution.h"
 
+#include <algorithm>
+
 #include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/cpu/conv_layout.h"
 #include "sconce/kernels/cpu/onednn.h"
 #include "sconce/kernels/cpu/provider.h"
+#include "sconce/kernels/cpu/scratch.h"
 #include "sconce/tensor/iterate.h"
 
 namespace sconce {
@@ -222,6 +226,48 @@ bool take_seen_pixels(ConvShape& shape, Tensor& input) {
   return true;
 }
 
+constexpr size_t kWeightBytes = 640 * 1024;    // packed weights that stay in the second-level cache
+constexpr int64_t kBlockElements = 32 * 1024;  // of results that stay there before they are rearranged
+
+// Planar results are rearranged a few rows of the image at a time, while they are in the cache, by the thread that
+// computed them. Whether that is possible, and better than all at once; then it was done. x has channels innermost.
+bool run_by_rows(const ConvShape& shape, const Tensor& x, const Tensor& weight, const void* bias, const Tensor& out) {
+  const DType dtype = out.dtype();
+  if (shape.transposed || shape.rank < 2 || dtype != DType::float32 || !is_planar(out) || conv_is_product(shape))
+    return false;
+  const size_t packed_bytes = conv_packed_bytes(shape, dtype);
+  if (packed_bytes > kWeightBytes) return false;
+  int64_t in_image = shape.in_channels, out_row = 1;
+  for (int i = 0; i < shape.rank; ++i) in_image *= shape.in[i];
+  for (int i = 1; i < shape.rank; ++i) out_row *= shape.out[i];
+  const int64_t height = shape.out[0], channels = shape.out_channels, threads = num_threads();
+  int64_t blocks = (height * out_row * channels + kBlockElements - 1) / kBlockElements;
+  if (blocks * shape.batch < 2 || height * shape.batch < 2 * threads) return false;
+  if (shape.batch % threads != 0) blocks = (blocks + threads - 1) / threads * threads;
+  blocks = std::min(blocks, height);
+  Scratch scratch;
+  void* packed = scratch.take_bytes(packed_bytes);
+  conv_pack(shape, dtype, weight.data(), weight.strides().data(), packed);
+  parallel_for(shape.batch * blocks, 1, [&](int64_t begin, int64_t end) {
+    Scratch own;
+    auto* results = own.take<float>((height / blocks + 1) * out_row * channels);
+    Epilogue epilogue;
+    epilogue.bias = bias;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t image = i / blocks, first = height * (i % blocks) / blocks,
+                    last = height * (i % blocks + 1) / blocks;
+      ConvShape part = shape;
+      part.batch = 1;
+      part.out[0] = last - first;
+      part.padding[0] -= first * shape.stride[0];
+      conv_run(part, dtype, x.data<float>() + image * in_image, packed, results, epilogue);
+      pixels_to_planar(dtype, channels, (last - first) * out_row, results,
+                       out.data<float>() + image * out.strides()[0] + first * out_row, height * out_row);
+    }
+  });
+  return true;
+}
+
 void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
   ConvShape dense = shape;
   Tensor seen = input;
@@ -231,9 +277,10 @@ void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, cons
     return run_planar_product(shape, input, weight, bias, out);
   }
   const Tensor x = channels_innermost(input);
-  const Tensor y = channels_innermost_like(out, out.dtype());
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
   const void* bias_data = bias.defined() ? dense_bias.data() : nullptr;
+  if (!elsewhere && run_by_rows(shape, x, weight, bias_data, out)) return;
+  const Tensor y = channels_innermost_like(out, out.dtype());
   if (!elsewhere ||
       !onednn_convolution(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), bias_data, y.data())) {
     Epilogue epilogue;
