@@ -77,6 +77,16 @@ bool computes_in_bf16(const ConvShape& shape, DType dtype, const MatrixKernels& 
   return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_depthwise(shape);
 }
 
+// The group of conv_small_group, where the kernels for such groups know the rest of the shape too; else 0.
+template <class T>
+int64_t group_in_vector(const ConvShape& shape, const MatrixKernels& kernels) {
+  const int last = shape.rank - 1;
+  if (!std::is_same_v<T, float> || shape.kernel[last] != 3 || shape.dilation[last] != 1 ||
+      shape.stride[last] > (shape.transposed ? 1 : 2))
+    return 0;
+  return conv_small_group(shape, kernels);
+}
+
 // An input with few channels is copied into a frame of zeros. There a row of the kernel sees one run of memory,
 // whatever the pixel: all its taps together are one long tap.
 bool is_framed(const ConvShape& shape) {
@@ -179,11 +189,12 @@ int64_t panel_rows(const ConvShape& shape, int64_t taps) {
 }
 
 // Packed weights: for every phase, for every group, panels [out channels / panel][panel_rows][panel]. Depthwise: for
-// every phase [taps][channels].
+// every phase [taps][channels]. Small groups: for every phase [taps][channels of a group][channels].
 template <class T>
 int64_t packed_elements(const ConvShape& shape, const MatrixKernels& kernels) {
   const int64_t taps = product(shape.kernel, shape.rank);
   if (conv_is_depthwise(shape)) return taps * shape.in_channels;
+  if (const int64_t group = group_in_vector<T>(shape, kernels)) return taps * group * shape.in_channels;
   const int64_t panel = Tiles<T>(kernels).panel;
   return shape.groups * divide_up(shape.out_channels / shape.groups, panel) * panel * panel_rows<T>(shape, taps);
 }
@@ -243,6 +254,22 @@ class PhaseWeights {
     }
   }
 
+  // Of small groups: [taps][channels of a group][channels].
+  void pack_small_groups(T* to) const {
+    if constexpr (sizeof(T) > 2) {
+      const int64_t group = in_channels(), groups = shape_.groups;
+      const int64_t group_stride = group * (shape_.transposed ? in_stride_ : out_stride_);
+      parallel_for(taps() * group, divide_up(work_per_thread / 16, shape_.out_channels),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; row++) {
+                       const int64_t offset = taps_[static_cast<size_t>(row / group)] + row % group * in_stride_;
+                       tiles_.table.copy_rows(storage_of(dtype_), at(offset), group_stride, out_stride_, groups, group,
+                                              to + row * shape_.out_channels, group);
+                     }
+                   });
+    }
+  }
+
  private:
   int64_t in_channels() const { return shape_.in_channels / shape_.groups; }
   int64_t out_channels() const { return shape_.out_channels / shape_.groups; }
@@ -265,6 +292,11 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
     if (conv_is_depthwise(shape)) {
       weights.pack_depthwise(packed);
       packed += weights.taps() * shape.in_channels;
+      continue;
+    }
+    if (const int64_t group = group_in_vector<T>(shape, kernels)) {
+      weights.pack_small_groups(packed);
+      packed += weights.taps() * group * shape.in_channels;
       continue;
     }
     const int64_t elements = weights.unit_elements();
@@ -319,10 +351,10 @@ struct Call {
   }
 };
 
-// Images are of type Stored: T, or uint16_t for bfloat16.
+// Images are of type Stored: T, or uint16_t for bfloat16. `group` is 1, or the channels of a small group.
 template <class T, class Stored>
 void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase& phase, const T* packed,
-                   const DepthwiseTable<T>& table) {
+                   const DepthwiseTable<T>& table, int64_t group = 1) {
   constexpr bool narrow = sizeof(Stored) < sizeof(T);
   const ConvShape& shape = call.shape;
   const auto& [depth, height, width] = phase.axes;
@@ -347,10 +379,11 @@ void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase&
                 reinterpret_cast<const T*>(x + ((n * depth.in + from_d) * height.in + from_h) * width.in * channels);
             weight_rows[args.kernel_rows++] = weights;
           }
-          weights += kernel_width * channels;
+          weights += kernel_width * group * channels;
         }
       }
       args.channels = channels;
+      args.group = group;
       args.kernel_width = kernel_width;
       args.stride = width.in_step;
       args.dilation = kernel_width > 1 ? width.offsets[1] - width.offsets[0] : 1;
@@ -369,7 +402,7 @@ void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase&
         args.output.residual = reinterpret_cast<const T*>(static_cast<const Stored*>(call.epilogue.residual) +
                                                           pixel * call.epilogue.residual_stride);
       }
-      (narrow ? table.row_bf16 : table.row)(args);
+      (narrow ? table.row_bf16 : group > 1 ? table.grouped_row : table.row)(args);
       call.post_in(y, pixel, width.out_step, width.count, 0, channels);
     }
   });
@@ -597,13 +630,13 @@ class DirectConv {
   void point_into_frame(int64_t n, int64_t d, int64_t h, int64_t w, const T** rows, int size) const {
     const auto& [depth, height, width] = phase_.axes;
     const int64_t channels = call_.shape.in_channels;
+    const int64_t line = frame_.width * channels;
+    const T* first = frame_.data + ((n * frame_.depth + d * depth.in_step) * frame_.height + h * height.in_step) * line +
+                     w * width.in_step * channels;
     for (int64_t d_offset : depth.offsets) {
-      const int64_t frame_d = d * depth.in_step + d_offset - depth.offsets.front();
+      const T* plane = first + (d_offset - depth.offsets.front()) * frame_.height * line;
       for (int64_t h_offset : height.offsets) {
-        const int64_t frame_h = h * height.in_step + h_offset - height.offsets.front();
-        *rows =
-            frame_.data +
-            (((n * frame_.depth + frame_d) * frame_.height + frame_h) * frame_.width + w * width.in_step) * channels;
+        *rows = plane + (h_offset - height.offsets.front()) * line;
         rows += size;
       }
     }
@@ -624,7 +657,8 @@ struct GivenWeights {
   const int64_t* strides;
 };
 
-// Everything in T, y and the residual included. `packed` or `given` is null; depthwise weights are packed.
+// Everything in T, y and the residual included. `packed` or `given` is null; weights of depthwise
+// convolutions and of small groups are packed.
 template <class T>
 void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights* given, T* y, const Epilogue& epilogue,
          const MatrixKernels& kernels) {
@@ -651,6 +685,13 @@ void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights
       for (const Phase& phase : phases_of(shape)) {
         run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels));
         packed += phase.taps() * shape.in_channels;
+      }
+      return;
+    }
+    if (const int64_t group = group_in_vector<T>(shape, kernels)) {
+      for (const Phase& phase : phases_of(shape)) {
+        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels), group);
+        packed += phase.taps() * group * shape.in_channels;
       }
       return;
     }
@@ -818,6 +859,12 @@ bool conv_is_depthwise(const ConvShape& shape) {
   return shape.groups == shape.in_channels && shape.groups == shape.out_channels && shape.groups > 1;
 }
 
+int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels) {
+  const int64_t group = shape.in_channels / shape.groups, lanes = kernels.f32->lanes;
+  const bool fits = (group == 2 || group == 4 || group == 8) && group < lanes && shape.in_channels % lanes == 0;
+  return fits && shape.in_channels == shape.out_channels ? group : 0;
+}
+
 bool conv_is_product(const ConvShape& shape) {
   if (shape.groups != 1) return false;
   for (int i = 0; i < shape.rank; i++) {
@@ -886,7 +933,8 @@ void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const voi
                    void* y, const Epilogue& epilogue, const MatrixKernels& kernels) {
   check(shape, dtype);
   if (!has_result(shape)) return;
-  if (!conv_is_depthwise(shape)) {
+  const bool small_groups = dtype == DType::float32 && group_in_vector<float>(shape, kernels);
+  if (!conv_is_depthwise(shape) && !small_groups) {
     const GivenWeights given{weight, strides};
     const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
       run<T>(shape, static_cast<const T*>(x), nullptr, &given, static_cast<T*>(y), epilogue, kernels);

@@ -36,6 +36,9 @@ struct ConvShape {
 
 // One input channel for every output channel, and several of them.
 bool conv_is_depthwise(const ConvShape& shape);
+// Channels of a group, where several groups fit into a vector of float and make as many channels as they have: 2, 4 or
+// 8, else 0.
+int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels);
 // A matrix product of all pixels.
 bool conv_is_product(const ConvShape& shape);
 

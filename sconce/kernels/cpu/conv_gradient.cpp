@@ -47,7 +47,10 @@ class WeightGradient {
     if (is_pointwise())
       return multiply(x_, shape_.in_channels, in_channels(), shape_.batch * geometry_.out.product(), 0);
     if constexpr (sizeof(T) > 2) {
-      if (conv_is_depthwise(shape_)) return run_depthwise();
+      if (conv_is_depthwise(shape_)) return run_depthwise(1);
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (const int64_t group = conv_small_group(shape_, kernels_)) return run_depthwise(group);
     }
     const int64_t pixels = shape_.batch * geometry_.out.product(), window = geometry_.kernel.product() * in_channels();
     const int64_t row = window * shape_.groups;
@@ -127,20 +130,22 @@ class WeightGradient {
     }
   }
 
-  // Vectors run over channels: a thread has some channels of all pixels. Sums are [taps][channels] first.
-  void run_depthwise() {
+  // Vectors run over channels: a thread has some channels of all pixels. Sums are [taps][group][channels] first, the
+  // group being 1 or that of conv_small_group.
+  void run_depthwise(int64_t group) {
     const auto& [in, out, kernel, stride, padding, dilation] = geometry_;
     const DepthwiseTable<Sum>& table = depthwise();
     const int64_t channels = shape_.in_channels, taps = kernel.product(), unit = gemm_lanes();
     Scratch scratch;
-    T* sums = scratch.take<T>(taps * channels);
-    std::fill_n(sums, taps * channels, T(0));
-    const int64_t work = shape_.batch * out.product() * taps * unit;
+    T* sums = scratch.take<T>(taps * group * channels);
+    std::fill_n(sums, taps * group * channels, T(0));
+    const int64_t work = shape_.batch * out.product() * taps * group * unit;
     parallel_for(divide_up(channels, unit), divide_up(copies_per_thread, std::max<int64_t>(work, 1)),
                  [&, &in = in, &out = out, &kernel = kernel, &stride = stride, &padding = padding,
                   &dilation = dilation](int64_t begin, int64_t end) {
                    DepthwiseGradientArgs<T> args{};
                    args.channels = channels;
+                   args.group = group;
                    args.first_channel = begin * unit;
                    args.last_channel = std::min(channels, end * unit);
                    args.kernel_width = kernel.w;
@@ -158,14 +163,14 @@ class WeightGradient {
                          const int64_t from_h = h * stride.h - padding.h + kh * dilation.h;
                          if (from_d < 0 || from_d >= in.d || from_h < 0 || from_h >= in.h) continue;
                          args.input_row = x_ + ((n * in.d + from_d) * in.h + from_h) * in.w * channels;
-                         args.sums = sums + (kd * kernel.h + kh) * kernel.w * channels;
-                         table.weight_gradient(args);
+                         args.sums = sums + (kd * kernel.h + kh) * kernel.w * group * channels;
+                         (group > 1 ? table.grouped_gradient : table.weight_gradient)(args);
                        }
                      }
                    }
                  });
     for (int64_t c = 0; c < channels; c++) {
-      for (int64_t t = 0; t < taps; t++) out_[c * taps + t] = sums[t * channels + c];
+      for (int64_t t = 0; t < taps * group; t++) out_[c * taps * group + t] = sums[t * channels + c];
     }
   }
 

@@ -262,6 +262,22 @@ std::vector<ConvShape> depthwise_shapes() {
   };
 }
 
+// Groups of which several fit into a vector.
+std::vector<ConvShape> small_group_shapes() {
+  return {
+      make(2, 32, 32, 8, {9, 15}, {3, 3}, {1, 1}, {1, 1}, {1, 1}),
+      make(1, 32, 32, 4, {9, 23}, {3, 3}, {2, 2}, {1, 1}, {1, 1}),
+      make(1, 16, 16, 8, {7, 4}, {5, 3}, {1, 1}, {2, 0}, {2, 1}),
+      make(1, 64, 64, 8, {12, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1}),
+      make(1, 16, 16, 4, {5, 6, 9}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {1, 1, 1}),
+      make(1, 24, 24, 6, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}),
+      make(1, 32, 32, 4, {2, 3}, {3, 3}, {1, 1}, {1, 1}, {1, 1}),
+      make(1, 32, 32, 8, {8, 9}, {3, 3}, {2, 1}, {1, 1}, {1, 1}, true),
+      make(1, 16, 16, 2, {8, 9}, {3, 3}, {1, 1}, {0, 1}, {1, 1}, true),
+      make(1, 32, 32, 4, {6, 7}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true, {1, 1}),
+  };
+}
+
 std::vector<ConvShape> transposed_shapes() {
   return {
       make(1, 3, 4, 1, {5}, {3}, {1}, {0}, {1}, true),
@@ -297,6 +313,7 @@ void check_all(const std::vector<ConvShape>& list) {
 
 TEST(Conv, Direct) { check_all(shapes()); }
 TEST(Conv, Depthwise) { check_all(depthwise_shapes()); }
+TEST(Conv, SmallGroups) { check_all(small_group_shapes()); }
 TEST(Conv, Transposed) { check_all(transposed_shapes()); }
 
 TEST(Conv, LargeEnoughForThreads) {

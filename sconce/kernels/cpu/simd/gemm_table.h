@@ -82,6 +82,7 @@ struct SmallArgs {
 template <class T>
 struct DepthwiseArgs {
   int64_t channels;
+  int64_t group;  // of grouped_row: channels of a group
   int64_t kernel_width, stride, dilation;
   int64_t kernel_rows;          // rows of the kernel that meet the image
   const T* const* input_rows;   // kernel_rows pointers to the start of an input row, [input_width][channels]
@@ -98,6 +99,7 @@ struct DepthwiseArgs {
 template <class T>
 struct DepthwiseGradientArgs {
   int64_t channels, first_channel, last_channel;
+  int64_t group;  // of grouped_gradient: channels of a group
   int64_t kernel_width, stride, dilation, padding;
   int64_t input_width, output_width;
   const T* grad_row;   // [output_width][channels]
@@ -138,6 +140,12 @@ struct DepthwiseTable {
   // The same with bfloat16 images: input rows, c and residual point to such numbers. Null in the table of double.
   void (*row_bf16)(const DepthwiseArgs<T>& args);
   void (*weight_gradient)(const DepthwiseGradientArgs<T>& args);
+  // Groups of 2, 4 or 8 channels that make as many channels each, several of them in a vector. Weight rows are
+  // [kernel_width][group][channels]: the inputs of each output channel, by their place in the group. Channels are a
+  // multiple of the lanes, the kernel is 3 wide, the stride 1 or 2, the dilation 1. Null in the table of double.
+  void (*grouped_row)(const DepthwiseArgs<T>& args);
+  // As weight_gradient, any kernel: sums are [kernel_width][group][channels]. Null in the table of double.
+  void (*grouped_gradient)(const DepthwiseGradientArgs<T>& args);
 };
 
 // Rows [first_row, last_row) of a product of integers, as gemm_generic. `work` has integer_work_bytes.
