@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/tensor/prefetch.h"
 #include "sconce/tensor/tile.h"
 #include "sconce/tensor/tile_grid.h"
 
@@ -209,6 +210,7 @@ struct StridedCall {
   TileOperand in[kMaxLoopInputs];
   int64_t mask_step;
   bool stream;
+  bool prefetch;
 };
 
 void run_tiles(const StridedCall& s, const TileGrid& grid, int64_t begin, int64_t end) {
@@ -250,6 +252,7 @@ void run_tiles(const StridedCall& s, const TileGrid& grid, int64_t begin, int64_
       if (loaded[k] == data && loaded_rows[k] == rows && loaded_columns[k] == columns) continue;
       loaded[k] = data, loaded_rows[k] = rows, loaded_columns[k] = columns;
       if (dense) {
+        if (s.prefetch) prefetch_after(data, n * t.size);
         t.conversion.run(buffer, data, n, buffers.between);
       } else if (t.conversion.none()) {
         gather_tile(tiles, buffer, data, t, rows, columns);
@@ -436,6 +439,7 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
     int64_t numel = 1;
     for (int d = 0; d < g.dims; ++d) numel *= g.size[d];
     s.stream = !loops.math && numel * s.out.size >= kStreamBytes;
+    s.prefetch = numel * s.out.size >= kPrefetchBytes;
     for (int k = 0; k < loops.inputs; ++k) s.stream &= s.in[k].data != s.out.data;
     const TileGrid grid = choose_grid(s);
     if (numel <= kParallelGrain) {

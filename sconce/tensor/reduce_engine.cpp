@@ -8,6 +8,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/kernels/cpu/scratch.h"
+#include "sconce/tensor/prefetch.h"
 #include "sconce/tensor/tile.h"
 
 namespace sconce {
@@ -20,6 +21,7 @@ constexpr int64_t kShortRow = 32;          // rows up to here are transposed and
 constexpr int64_t kShortRowOutputs = 128;  // that many at a time
 constexpr int64_t kTileColumns = 128;      // of a block of columns that must be converted
 constexpr int64_t kDirectColumns = 1024;   // of one that is used in place
+constexpr int64_t kPiece = 512;            // elements that are converted at a time where memory is slow
 constexpr int kMaxDims = 64;
 
 constexpr DType kComputeDType[kComputeTypes] = {DType::float32, DType::float64,   DType::int32,     DType::int64,
@@ -189,6 +191,7 @@ class Reduction {
     kept_.merge();
     if (!loops.ordered) reduced_.sort();
     reduced_.merge();
+    prefetch_ = kept_.numel * reduced_.numel * item_ >= kPrefetchBytes;
   }
 
   void run() {
@@ -220,7 +223,13 @@ class Reduction {
       to_common_(between, from, n);
       to_compute_(to, between, n);
     } else if (to_common_ || to_compute_) {
-      (to_common_ ? to_common_ : to_compute_)(to, from, n);
+      const auto convert = to_common_ ? to_common_ : to_compute_;
+      if (!prefetch_ || n <= kPiece || from == buffer) return convert(to, from, n);
+      for (int64_t at = 0; at < n; at += kPiece) {
+        const int64_t m = std::min(kPiece, n - at);
+        prefetch_after(from + at * item_, m * item_);
+        convert(to + at * compute_item_, from + at * item_, m);
+      }
     } else {
       std::memcpy(to, from, static_cast<size_t>(n * item_));
     }
@@ -579,7 +588,8 @@ class Reduction {
   std::span<const Operand> out_;
   DType wide_;
   int64_t item_, compute_item_, wide_item_, common_item_, per_group_;
-  bool direct_;  // elements are stored in the compute type, no conversion
+  bool direct_;            // elements are stored in the compute type, no conversion
+  bool prefetch_ = false;  // too large for the caches
   TileKernels::Convert to_common_ = nullptr, to_compute_ = nullptr;
   Axes kept_, reduced_;
 };

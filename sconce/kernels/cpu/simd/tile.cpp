@@ -104,12 +104,58 @@ void convert_dense(void* __restrict out, const void* __restrict in, int64_t n) {
   for (int64_t i = 0; i < n; ++i) d[i] = cast<D>(s[i]);
 }
 
+#if SCONCE_ISA == 4 && !defined(__clang__)
+typedef SCONCE_VECTOR_OF(short, 64) Words32;
+// The rounded bfloat16 is the upper half of each result.
+SCONCE_VEC U32 rounded(U32 u) { return u + 0x7fff + (u >> 16 & 1); }
+SCONCE_VEC U32 rounded_or_nan(U32 u) { return (F32)u != (F32)u ? 0x7fc00000 - U32{} : rounded(u); }
+SCONCE_VEC Words32 upper_halves(U32 a, U32 b) {
+  return __builtin_shufflevector((Words32)a, (Words32)b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33,
+                                 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63);
+}
+SCONCE_VEC uint16_t any_nan(U32 a, U32 b) { return __builtin_ia32_cmpps512_mask((F32)a, (F32)b, 3, 0xffff, 4); }
+
+// A block without a NaN, as almost all are, needs no selection. One comparison finds the NaNs of two vectors.
+template <>
+void convert_dense<BFloat16, float>(void* __restrict out, const void* __restrict in, int64_t n) {
+  BFloat16* d = static_cast<BFloat16*>(out);
+  const float* s = static_cast<const float*>(in);
+  for (; n >= block; n -= block, d += block, s += block) {
+    const U32 u0 = load<U32>(s), u1 = load<U32>(s + 16), u2 = load<U32>(s + 32), u3 = load<U32>(s + 48);
+    if (__builtin_expect((any_nan(u0, u1) | any_nan(u2, u3)) != 0, 0)) {
+      store(d, upper_halves(rounded_or_nan(u0), rounded_or_nan(u1)));
+      store(d + 32, upper_halves(rounded_or_nan(u2), rounded_or_nan(u3)));
+    } else {
+      store(d, upper_halves(rounded(u0), rounded(u1)));
+      store(d + 32, upper_halves(rounded(u2), rounded(u3)));
+    }
+  }
+  for (; n > 0; n -= 32, d += 32, s += 32) {
+    const uint32_t there = n >= 32 ? ~0u : (1u << n) - 1;
+    const F32 low = __builtin_ia32_loadups512_mask(s, F32{}, static_cast<uint16_t>(there));
+    const F32 high = __builtin_ia32_loadups512_mask(s + 16, F32{}, static_cast<uint16_t>(there >> 16));
+    __builtin_ia32_storedquhi512_mask(reinterpret_cast<short*>(d),
+                                      upper_halves(rounded_or_nan((U32)low), rounded_or_nan((U32)high)), there);
+  }
+}
+#endif
+
 #if SCONCE_ISA == 2 || defined(__clang__)
 SCONCE_VEC void float16_block(float* d, const Float16* s) {
   for (int i = 0; i < block; ++i) d[i] = from_float16(s[i]);
 }
 SCONCE_VEC void float16_block(Float16* d, const float* s) {
   for (int i = 0; i < block; ++i) d[i] = to_float16(s[i]);
+}
+#elif SCONCE_ISA == 4
+typedef SCONCE_VECTOR_OF(short, 32) Word16;
+SCONCE_VEC void float16_block(float* d, const Float16* s) {
+  for (int i = 0; i < block; i += 16)
+    store(d + i, __builtin_ia32_vcvtph2ps512_mask(load<Word16>(s + i), F32{}, 0xffff, 4));
+}
+SCONCE_VEC void float16_block(Float16* d, const float* s) {
+  for (int i = 0; i < block; i += 16)
+    store(d + i, __builtin_ia32_vcvtps2ph512_mask(load<F32>(s + i), 0, Word16{}, 0xffff));
 }
 #else
 typedef SCONCE_VECTOR_OF(short, 16) Word8;
