@@ -84,12 +84,15 @@ struct Rows {
 template <class T>
 void gather_row(const Rows& rows, const T* row, const int64_t* index, T* to) {
   constexpr int64_t block = 32;
-  const auto size = static_cast<uint64_t>(rows.dim_size);
+  const auto last = static_cast<uint64_t>(rows.dim_size) - 1;
   int64_t j = 0;
   for (; j + block <= rows.length; j += block) {
-    bool outside = false;
-    for (int64_t k = 0; k < block; ++k) outside |= static_cast<uint64_t>(index[j + k]) >= size;
-    if (outside) break;
+    uint64_t signs = 0;  // an index below 0 or above the last one has a sign, or its distance to the last one does
+    for (int64_t k = 0; k < block; ++k) {
+      const auto v = static_cast<uint64_t>(index[j + k]);
+      signs |= v | (last - v);
+    }
+    if (static_cast<int64_t>(signs) < 0) break;
     for (int64_t k = 0; k < block; ++k) to[j + k] = row[index[j + k]];
   }
   for (; j < rows.length; ++j) to[j] = row[rows.checked(index[j])];
