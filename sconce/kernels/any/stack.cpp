@@ -15,13 +15,18 @@ Tensor joined(const std::vector<Tensor>& parts, int64_t dim) { return sconce::ca
 Tensor stack(TensorList tensors, int64_t dim) {
   SCONCE_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
   const int64_t d = wrap_dim(dim, tensors[0].dim() + 1);
-  std::vector<Tensor> parts;
   for (size_t i = 0; i < tensors.size(); ++i) {
     SCONCE_CHECK(tensors[i].sizes() == tensors[0].sizes(),
                  "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {}",
                  tensors[0].sizes(), tensors[i].sizes(), i);
-    parts.push_back(unsqueeze(tensors[i], d));
   }
+  if (d < tensors[0].dim() && tensors[0].numel() > 0) {  // one after the other; the format of images is kept
+    Dims sizes(tensors[0].sizes());
+    sizes.insert(static_cast<size_t>(d), static_cast<int64_t>(tensors.size()));
+    return view(sconce::cat(tensors, d), sizes);
+  }
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) parts.push_back(unsqueeze(t, d));
   return joined(parts, d);
 }
 
