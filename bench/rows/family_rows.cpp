@@ -25,7 +25,9 @@ const SafetensorsFile& no_tensors() {
 Tensor finished(Tensor tensor, const Json& json) {
   if (json.contains("transpose")) tensor = tensor.transpose(json["transpose"][0], json["transpose"][1]);
   if (json.value("format", "") == "channels_last") tensor = tensor.contiguous(MemoryFormat::channels_last);
-  if (json.value("dtype", "") == "bfloat16") tensor = tensor.to(DType::bfloat16);
+  const std::string dtype = json.value("dtype", "float32");
+  SCONCE_CHECK(dtype == "float32" || dtype == "bfloat16" || dtype == "float16", "no rows of {}", dtype);
+  if (dtype != "float32") tensor = tensor.to(dtype == "bfloat16" ? DType::bfloat16 : DType::float16);
   return tensor;
 }
 
