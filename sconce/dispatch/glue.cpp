@@ -57,7 +57,7 @@ Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer
   check_castable(spec.dtype, given);
   if (!(given.sizes() == IntList(spec.sizes))) {
     SCONCE_CHECK(!inplace, "output with shape {} doesn't match the result's shape {}", given.sizes(), spec.sizes);
-    resize_tensor(given, spec.sizes);
+    resize_tensor(given, spec.sizes, spec.format);
   }
   check_no_internal_overlap(given);
   bool direct = given.dtype() == spec.dtype && given.is_contiguous(spec.format);
