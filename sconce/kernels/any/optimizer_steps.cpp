@@ -5,7 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/kernels/cpu/visit_floats.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce::any_device {
@@ -39,27 +39,23 @@ void check_lists(const char* name, TensorList self, std::initializer_list<Tensor
   }
 }
 
-// body(values...) for every element of tensors that have one dtype and size; each is read and written.
+// body(values...) for every element of tensors that have one dtype and size; each is read and written. `kernel` is what
+// PyTorch calls it in errors.
 template <class Body>
-void for_elements(std::initializer_list<Tensor> tensors, Body body) {
+void for_elements(const char* kernel, std::initializer_list<Tensor> tensors, Body body) {
   Tensor dense[5];
   size_t count = 0;
   for (const Tensor& t : tensors) dense[count++] = contiguous_tensor(t);
-  visit_dtype(dense[0].dtype(), [&]<class T>() {
-    if constexpr (std::is_integral_v<T> || kIsComplex<T>) {
-      fail_as(ErrorKind::not_implemented, "optimisers are not implemented for '{}'",
-              dtype_legacy_name(dense[0].dtype()));
-    } else {
-      using W = decltype(widened(T{}));
-      parallel_for(dense[0].numel(), grain_for(2), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          W values[5] = {};
-          for (size_t k = 0; k < count; ++k) values[k] = widened(dense[k].data<T>()[i]);
-          body(values);
-          for (size_t k = 0; k < count; ++k) dense[k].data<T>()[i] = narrowed<T>(values[k]);
-        }
-      });
-    }
+  visit_floats(dense[0].dtype(), kernel, [&]<class T>() {
+    using W = decltype(widened(T{}));
+    parallel_for(dense[0].numel(), grain_for(2), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        W values[5] = {};
+        for (size_t k = 0; k < count; ++k) values[k] = widened(dense[k].data<T>()[i]);
+        body(values);
+        for (size_t k = 0; k < count; ++k) dense[k].data<T>()[i] = narrowed<T>(values[k]);
+      }
+    });
   });
   count = 0;
   for (const Tensor& t : tensors) {
@@ -91,9 +87,9 @@ void sgd(TensorList self, TensorList grads, TensorList buffers, const Sgd& o, co
       v[0] -= static_cast<W>(o.lr) * g;
     };
     if (buffers.empty()) {
-      for_elements({self[i], grads[i]}, step);
+      for_elements("fused_sgd_kernel", {self[i], grads[i]}, step);
     } else {
-      for_elements({self[i], grads[i], buffers[i]}, step);
+      for_elements("fused_sgd_kernel", {self[i], grads[i], buffers[i]}, step);
     }
   }
 }
@@ -130,9 +126,9 @@ void adam(TensorList self, TensorList grads, TensorList averages, TensorList squ
       v[0] -= static_cast<W>(size) * v[2] / (std::sqrt(square) / static_cast<W>(second) + static_cast<W>(o.eps));
     };
     if (o.amsgrad) {
-      for_elements({self[i], grads[i], averages[i], squares[i], largest[i]}, step);
+      for_elements("fused_adam_kernel", {self[i], grads[i], averages[i], squares[i], largest[i]}, step);
     } else {
-      for_elements({self[i], grads[i], averages[i], squares[i]}, step);
+      for_elements("fused_adam_kernel", {self[i], grads[i], averages[i], squares[i]}, step);
     }
   }
 }
@@ -145,7 +141,7 @@ void adagrad(TensorList self, TensorList grads, TensorList sums, TensorList step
   for (size_t i = 0; i < self.size(); ++i) {
     if (self[i].is_meta()) continue;
     const double rate = lr / (1 + (number(steps[i]) - 1) * lr_decay);
-    for_elements({self[i], grads[i], sums[i]}, [&]<class W>(W* v) {
+    for_elements("fused_adagrad_kernel", {self[i], grads[i], sums[i]}, [&]<class W>(W* v) {
       if (s.scaled) v[1] /= static_cast<W>(s.divisor);
       W g = maximize ? -v[1] : v[1];
       if (weight_decay != 0) g += v[0] * static_cast<W>(weight_decay);

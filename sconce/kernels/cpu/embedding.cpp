@@ -63,16 +63,15 @@ void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, 
     if (scale_grad_by_freq) ++times[index[i]];
   }
   visit_dtype(out.dtype(), [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool> || std::is_integral_v<T> || kIsComplex<T>) {
-      fail_as(ErrorKind::not_implemented, "\"embedding_backward\" not implemented for '{}'",
-              dtype_legacy_name(out.dtype()));
-    } else {
-      for (int64_t i = 0; i < count; ++i) {
-        if (index[i] == padding_idx) continue;
-        T* to = out.data<T>() + index[i] * width;
-        const T* from = grad.data<T>() + i * width;
-        const double scale = scale_grad_by_freq ? 1.0 / static_cast<double>(times[index[i]]) : 1.0;
-        for (int64_t j = 0; j < width; ++j) {
+    for (int64_t i = 0; i < count; ++i) {
+      if (index[i] == padding_idx) continue;
+      T* to = out.data<T>() + index[i] * width;
+      const T* from = grad.data<T>() + i * width;
+      const double scale = scale_grad_by_freq ? 1.0 / static_cast<double>(times[index[i]]) : 1.0;
+      for (int64_t j = 0; j < width; ++j) {
+        if constexpr (std::is_integral_v<T>) {  // the scale is an integer, too, as in PyTorch
+          to[j] = add_elements(to[j], multiply_elements(from[j], static_cast<T>(scale)));
+        } else {
           using W = decltype(widened(T{}));
           to[j] = narrowed<T>(widened(to[j]) + widened(from[j]) * static_cast<W>(scale));
         }
@@ -92,13 +91,18 @@ void limit_norm(T* row, int64_t width, double max_norm, double norm_type) {
   const bool largest = norm_type == std::numeric_limits<double>::infinity();
   double sum = 0;
   for (int64_t j = 0; j < width; ++j) {
-    const double a = std::abs(static_cast<double>(widened(row[j])));
+    const double a = static_cast<double>(std::abs(widened(row[j])));
     sum = largest ? std::max(sum, a) : sum + std::pow(a, norm_type);
   }
   const double norm = largest ? sum : std::pow(sum, 1 / norm_type);
   if (norm <= max_norm) return;
   const double scale = max_norm / (norm + 1e-7);
-  for (int64_t j = 0; j < width; ++j) row[j] = narrowed<T>(static_cast<double>(widened(row[j])) * scale);
+  for (int64_t j = 0; j < width; ++j) {
+    if constexpr (kIsComplex<T>)
+      row[j] *= static_cast<typename T::value_type>(scale);
+    else
+      row[j] = narrowed<T>(static_cast<double>(widened(row[j])) * scale);
+  }
 }
 
 }  // namespace
@@ -106,16 +110,16 @@ void limit_norm(T* row, int64_t width, double max_norm, double norm_type) {
 void embedding_renorm_(const Tensor& self, const Tensor& indices, double max_norm, double norm_type) {
   SCONCE_CHECK(self.dim() == 2, "embedding_renorm_: self must be a matrix, got {}", self.sizes());
   check_index_dtype(indices, "embedding_renorm_");
+  SCONCE_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()),
+               "norm(): input dtype should be either floating point or complex. Got {} instead.",
+               dtype_legacy_name(self.dtype()));
   if (!self.is_meta()) {
     const Tensor places = contiguous_tensor(sconce::to_dtype(indices, DType::int64));
     const Tensor table = contiguous_tensor(self);
     const int64_t rows = self.sizes()[0], width = self.sizes()[1];
     std::vector<bool> done(static_cast<size_t>(rows), false);
     visit_dtype(self.dtype(), [&]<class T>() {
-      if constexpr (std::is_integral_v<T> || kIsComplex<T>) {
-        fail_as(ErrorKind::not_implemented, "\"embedding_renorm_\" not implemented for '{}'",
-                dtype_legacy_name(self.dtype()));
-      } else {
+      if constexpr (!std::is_integral_v<T>) {
         for (int64_t i = 0; i < places.numel(); ++i) {
           const int64_t row = places.data<int64_t>()[i];
           SCONCE_CHECK_AS(index, 0 <= row && row < rows, "index out of range in self: {} of {} rows", row, rows);
