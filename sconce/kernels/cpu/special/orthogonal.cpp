@@ -86,6 +86,18 @@ T w_of(T x, T order) {
   return chebyshev(x, x + x + 1, n);
 }
 
+// Number n >= 1 of a sequence that begins 1, `now` and goes on by next(k, number k, number k - 1); ends early at NaN.
+template <class T, class Next>
+T climb(int64_t n, T now, Next next) {
+  T before = 1;
+  for (int64_t k = 1; k < n && !std::isnan(now); ++k) {
+    const T after = next(static_cast<T>(k), now, before);
+    before = now;
+    now = after;
+  }
+  return now;
+}
+
 template <class T>
 constexpr int64_t kLargestHermite = sizeof(T) == 4 ? 128 : 512;
 
@@ -95,13 +107,7 @@ T h_of(T x, T order) {
   if (n < 0) return 0;
   if (n == 0) return 1;
   if (n > kLargestHermite<T>) return std::numeric_limits<T>::quiet_NaN();
-  T before = 1, now = x + x;
-  for (int64_t k = 1; k < n; ++k) {
-    const T next = std::fma(x + x, now, -(static_cast<T>(k + k) * before));
-    before = now;
-    now = next;
-  }
-  return now;
+  return climb(n, x + x, [x](T k, T now, T before) { return std::fma(x + x, now, -((k + k) * before)); });
 }
 
 template <class T>
@@ -110,13 +116,7 @@ T he_of(T x, T order) {
   if (n < 0) return 0;
   if (n == 0) return 1;
   if (n > kLargestHermite<T>) return std::numeric_limits<T>::quiet_NaN();
-  T before = 1, now = x;
-  for (int64_t k = 1; k < n; ++k) {
-    const T next = std::fma(x, now, -(static_cast<T>(k) * before));
-    before = now;
-    now = next;
-  }
-  return now;
+  return climb(n, x, [x](T k, T now, T before) { return std::fma(x, now, -(k * before)); });
 }
 
 template <class T>
@@ -124,14 +124,7 @@ T l_of(T x, T order) {
   const int64_t n = degree(order);
   if (n < 0) return 0;
   if (n == 0 || x == T(0)) return 1;
-  T before = 1, now = 1 - x;
-  for (int64_t k = 1; k < n && !std::isnan(now); ++k) {
-    const T next =
-        std::fma(static_cast<T>(k + k) + (1 - x), now, -(static_cast<T>(k) * before)) / static_cast<T>(k + 1);
-    before = now;
-    now = next;
-  }
-  return now;
+  return climb(n, 1 - x, [x](T k, T now, T before) { return std::fma(k + k + (1 - x), now, -(k * before)) / (k + 1); });
 }
 
 template <class T>
@@ -140,13 +133,7 @@ T p_of(T x, T order) {
   if (n < 0) return 0;
   if (std::fabs(x) == T(1)) return x > 0 || is_even(n) ? 1 : -1;
   if (n == 0) return 1;
-  T before = 1, now = x;
-  for (int64_t k = 1; k < n && !std::isnan(now); ++k) {
-    const T next = std::fma(static_cast<T>(k + k + 1) * x, now, -(static_cast<T>(k) * before)) / static_cast<T>(k + 1);
-    before = now;
-    now = next;
-  }
-  return now;
+  return climb(n, x, [x](T k, T now, T before) { return std::fma((k + k + 1) * x, now, -(k * before)) / (k + 1); });
 }
 
 }  // namespace
