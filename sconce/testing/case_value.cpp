@@ -204,7 +204,7 @@ Value read_enum(const Json& json) {
   const Json& parts = json["enum"];
   SCONCE_CHECK(parts.is_array() && parts.size() == 2, "{} needs type and member", brief(json));
   const std::string& member = text_of(parts[1], json);
-  return make_ref<EnumValue>(enum_type(text_of(parts[0], json), string_type()), member, Value(member));
+  return make_ref<EnumValue>(make_enum_type(text_of(parts[0], json), string_type()), member, Value(member));
 }
 
 Value read_object(const Json& json, const SafetensorsFile& tensors, TypePtr wanted) {

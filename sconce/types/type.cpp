@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "sconce/base/error.h"
+#include "sconce/types/class_info.h"
+#include "sconce/types/tensor_facts.h"
 
 namespace sconce {
 namespace {
@@ -58,6 +60,8 @@ std::string joined(ListRef<TypePtr> types, std::string (Type::*print)() const) {
 
 }  // namespace
 
+std::string facts_text(const TensorFacts& facts);  // tensor_facts.cpp
+
 // Owns every type. Keys spell the kind, the addresses of the parameters and the names, so equal keys are equal types.
 class TypeTable {
  public:
@@ -84,29 +88,34 @@ class TypeTable {
     return &type;
   }
 
-  // A type that its qualified name identifies.
-  TypePtr nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained, ListRef<std::string> fields = {}) {
+  // A type that is equal to itself alone.
+  TypePtr nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained = {}) {
     const std::lock_guard lock(mutex_);
-    if (auto found = by_name_.find(std::string(name)); found != by_name_.end()) {
-      const Type& type = *found->second;
-      SCONCE_CHECK_AS(
-          type, type.kind() == kind && type.contained() == contained && ListRef<std::string>(type.fields()) == fields,
-          "type '{}' already exists and is something else: {}", name, type.to_string());
-      return &type;
+    return &add_nominal(kind, name, contained);
+  }
+
+  TypePtr refined(const TensorFacts& facts) {
+    const std::lock_guard lock(mutex_);
+    for (TypePtr type : refined_) {
+      if (*type->tensor_facts() == facts) return type;
     }
-    Type& type = add(kind);
-    type.contained_ = contained.vec();
-    type.name_ = name;
-    type.fields_ = fields.vec();
-    if (kind == TypeKind::class_) type.class_info_ = std::make_unique<ClassInfo>();
-    by_name_.emplace(name, &type);
+    Type& type = add(TypeKind::tensor);
+    type.tensor_facts_ = std::make_unique<TensorFacts>(facts);
+    refined_.push_back(&type);
     return &type;
   }
 
-  TypePtr find(std::string_view name) {
+  // The class of this name that the process has once.
+  TypePtr shared_class(std::string_view name) {
     const std::lock_guard lock(mutex_);
-    const auto found = by_name_.find(std::string(name));
-    return found == by_name_.end() ? nullptr : found->second;
+    TypePtr& type = classes_[std::string(name)];
+    if (!type) type = &add_nominal(TypeKind::class_, name, {});
+    return type;
+  }
+  TypePtr find_class(std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = classes_.find(std::string(name));
+    return found == classes_.end() ? nullptr : found->second;
   }
 
   // Lists and optionals are asked for all the time: their parameter remembers them.
@@ -131,21 +140,25 @@ class TypeTable {
     return *types_.back();
   }
 
+  Type& add_nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained) {
+    Type& type = add(kind);
+    type.contained_ = contained.vec();
+    type.name_ = name;
+    if (kind == TypeKind::class_) type.class_info_ = std::make_unique<ClassInfo>();
+    if (kind == TypeKind::interface) type.interface_info_ = std::make_unique<InterfaceInfo>();
+    if (kind == TypeKind::enum_) type.enum_info_ = std::make_unique<EnumInfo>();
+    return type;
+  }
+
   std::mutex mutex_;
   std::deque<std::unique_ptr<Type>> types_;
   TypePtr simple_[kSimpleKinds];
   std::unordered_map<std::string, TypePtr> by_key_;
-  std::unordered_map<std::string, TypePtr> by_name_;
+  std::unordered_map<std::string, TypePtr> classes_;
+  std::vector<TypePtr> refined_;
 };
 
 Type::~Type() = default;
-
-int ClassInfo::find(std::string_view name) const {
-  for (size_t i = 0; i < attributes.size(); ++i) {
-    if (attributes[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
 
 TypePtr simple_type(TypeKind kind) {
   SCONCE_ASSERT(kind < TypeKind::list);
@@ -211,16 +224,20 @@ TypePtr union_type(ListRef<TypePtr> members) {
 TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields) {
   SCONCE_CHECK_AS(type, elements.size() == fields.size(), "named tuple '{}' has {} fields but {} types", name,
                   fields.size(), elements.size());
-  if (name.empty()) return TypeTable::get().intern(TypeKind::tuple, elements, name, fields);
-  return TypeTable::get().nominal(TypeKind::tuple, name, elements, fields);
+  return TypeTable::get().intern(TypeKind::tuple, elements, name, fields);
 }
 
-TypePtr class_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::class_, name, {}); }
-TypePtr interface_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::interface, name, {}); }
-TypePtr enum_type(std::string_view name, TypePtr value) {
+TypePtr refined_tensor_type(const TensorFacts& facts) {
+  return facts == TensorFacts() ? tensor_type() : TypeTable::get().refined(facts);
+}
+
+TypePtr make_class_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::class_, name); }
+TypePtr make_interface_type(std::string_view name) { return TypeTable::get().nominal(TypeKind::interface, name); }
+TypePtr make_enum_type(std::string_view name, TypePtr value) {
   return TypeTable::get().nominal(TypeKind::enum_, name, {value});
 }
-TypePtr find_named_type(std::string_view name) { return TypeTable::get().find(name); }
+TypePtr class_type(std::string_view name) { return TypeTable::get().shared_class(name); }
+TypePtr find_class_type(std::string_view name) { return TypeTable::get().find_class(name); }
 
 TypePtr plain_type(TypePtr type) {
   switch (type->kind()) {
@@ -254,6 +271,21 @@ TypePtr plain_type(TypePtr type) {
   }
 }
 
+namespace {
+
+// Everything that `b` says, `a` says too.
+bool is_subtype_of_facts(const TensorFacts* a, const TensorFacts* b) {
+  if (!b) return true;
+  TensorFacts wanted = *b;
+  wanted.inferred = false;
+  if (wanted == TensorFacts()) return true;
+  if (!a) return false;
+  TensorFacts common = common_facts(*a, wanted);
+  return common == wanted;
+}
+
+}  // namespace
+
 bool is_subtype(TypePtr a, TypePtr b) {
   if (a == b || b->is(TypeKind::any)) return true;
   if (a->is(TypeKind::optional)) return is_subtype(none_type(), b) && is_subtype(a->element(), b);
@@ -281,6 +313,10 @@ bool is_subtype(TypePtr a, TypePtr b) {
       return a->is(TypeKind::class_);
     case TypeKind::any_enum:
       return a->is(TypeKind::enum_);
+    case TypeKind::tensor:
+      return a->is(TypeKind::tensor) && is_subtype_of_facts(a->tensor_facts(), b->tensor_facts());
+    case TypeKind::list:  // invariant, but what is known of the elements may be forgotten
+      return a->is(TypeKind::list) && a->element()->is(TypeKind::tensor) && b->element() == tensor_type();
     case TypeKind::tuple:
       return a->is(TypeKind::tuple) && b->fields().empty() && all_elements();
     case TypeKind::future:
@@ -313,7 +349,7 @@ std::string Type::to_string() const {
     case TypeKind::union_:
       return wrap("Union");
     case TypeKind::future:
-      return wrap("Future");
+      return "Future[" + element()->to_string() + "]";
     case TypeKind::rref:
       return wrap("RRef");
     case TypeKind::await:
@@ -326,6 +362,8 @@ std::string Type::to_string() const {
     case TypeKind::interface:
     case TypeKind::variable:
       return name_;
+    case TypeKind::tensor:
+      return tensor_facts_ ? facts_text(*tensor_facts_) : "Tensor";
     default:
       return kSimpleNames[static_cast<int>(kind_)].ir;
   }
@@ -357,6 +395,8 @@ std::string Type::annotation() const {
     case TypeKind::interface:
     case TypeKind::variable:
       return name_;
+    case TypeKind::tensor:
+      return tensor_facts_ && tensor_facts_->inferred ? "Tensor (inferred)" : "Tensor";
     default:
       return kSimpleNames[static_cast<int>(kind_)].python;
   }

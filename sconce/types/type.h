@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,8 +32,12 @@ enum class TypeKind : uint8_t {
 class Type;
 using TypePtr = const Type*;
 
-// A class of a program (or a custom C++ class): its attributes, in slot order. Methods are added by the compiler.
+// What a class, interface or enum is made of: class_info.h.
 struct ClassInfo;
+struct InterfaceInfo;
+struct EnumInfo;
+// What is known of a tensor: tensor_facts.h.
+struct TensorFacts;
 
 class SCONCE_API Type {
  public:
@@ -45,8 +50,12 @@ class SCONCE_API Type {
   const std::string& name() const { return name_; }
   // Field names of a named tuple; otherwise empty.
   const std::vector<std::string>& fields() const { return fields_; }
-  // The class's attributes; null unless kind is class_.
+  // The class's attributes and methods; null unless kind is class_. Likewise of an interface and an enum.
   ClassInfo* class_info() const { return class_info_.get(); }
+  InterfaceInfo* interface_info() const { return interface_info_.get(); }
+  EnumInfo* enum_info() const { return enum_info_.get(); }
+  // Of a refined tensor type; null for Tensor itself and all other kinds.
+  const TensorFacts* tensor_facts() const { return tensor_facts_.get(); }
 
   std::string to_string() const;   // as IR text
   std::string annotation() const;  // as Python source
@@ -63,20 +72,12 @@ class SCONCE_API Type {
   std::string name_;
   std::vector<std::string> fields_;
   std::unique_ptr<ClassInfo> class_info_;
+  std::unique_ptr<InterfaceInfo> interface_info_;
+  std::unique_ptr<EnumInfo> enum_info_;
+  std::unique_ptr<TensorFacts> tensor_facts_;
   // List[this] and Optional[this], once someone asked for them.
   mutable std::atomic<TypePtr> list_{nullptr};
   mutable std::atomic<TypePtr> optional_{nullptr};
-};
-
-struct SCONCE_API ClassInfo {
-  struct Attribute {
-    std::string name;
-    TypePtr type;
-  };
-  std::vector<Attribute> attributes;
-  bool is_module = false;
-  // Slot of an attribute, or -1.
-  int find(std::string_view name) const;
 };
 
 // Types without parameters.
@@ -104,17 +105,19 @@ SCONCE_API TypePtr await_type(TypePtr element);
 // Flattened, without duplicates and subtypes of other members; one member is that member, T with None is Optional[T].
 SCONCE_API TypePtr union_type(ListRef<TypePtr> members);
 SCONCE_API TypePtr variable_type(std::string_view name);  // `t` in aten::append.t
-// Throws Error when there are not as many fields as elements.
+// Equal name, elements and fields are the same type. Throws Error when there are not as many fields as elements.
 SCONCE_API TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields);
-// Classes, interfaces and enums are what their qualified name says: made once, found again by name. Throws Error when the
-// name is taken by another kind of type.
-SCONCE_API TypePtr class_type(std::string_view name);
-SCONCE_API TypePtr interface_type(std::string_view name);
-SCONCE_API TypePtr enum_type(std::string_view name, TypePtr value);
 SCONCE_API TypePtr function_type(std::string_view name);
 
-// The class, interface, enum or named tuple of this qualified name; null when there is none.
-SCONCE_API TypePtr find_named_type(std::string_view name);
+// Classes, interfaces and enums of a program are nominal: each call makes a new type, which is equal to itself alone. Two
+// programs may each have a class of one name; a program finds its own through its CompilationUnit.
+SCONCE_API TypePtr make_class_type(std::string_view name);
+SCONCE_API TypePtr make_interface_type(std::string_view name);
+SCONCE_API TypePtr make_enum_type(std::string_view name, TypePtr value);
+// A class that the process has once (custom C++ classes): made on first use, found again by name.
+SCONCE_API TypePtr class_type(std::string_view name);
+SCONCE_API TypePtr find_class_type(std::string_view name);  // null when there is none
+
 // The type behind the words that only schemas use: SymInt[] is int[], ScalarType? is int?, Dimname is str.
 SCONCE_API TypePtr plain_type(TypePtr type);
 // The type without parameters that a schema or IR text calls so ("int", "Scalar", "MemoryFormat"); null when there is none.
@@ -126,7 +129,9 @@ SCONCE_API TypePtr simple_type_by_name(std::string_view name);
 SCONCE_API bool is_subtype(TypePtr a, TypePtr b);
 
 // Reads Python annotations ("List[int]", "Optional[Tensor]", "Tuple[int, str]") and IR text ("int[]", "Dict(str, Tensor)").
+// `find` knows the classes, interfaces, enums and named tuples of a program by their qualified names (null: unknown).
 // Throws Error with the text and the place.
-SCONCE_API TypePtr parse_type(std::string_view text);
+using FindType = std::function<TypePtr(std::string_view name)>;
+SCONCE_API TypePtr parse_type(std::string_view text, const FindType& find = {});
 
 }  // namespace sconce

@@ -9,7 +9,7 @@ constexpr int kMaxDepth = 64;
 
 class TypeParser {
  public:
-  explicit TypeParser(std::string_view text) : text_(text) {}
+  TypeParser(std::string_view text, const FindType& find) : text_(text), find_(find) {}
 
   TypePtr parse() {
     const TypePtr type = parse_one();
@@ -124,14 +124,14 @@ class TypeParser {
       expect('<');
       const std::string_view enum_name = word();
       expect('>');
-      const TypePtr type = find_named_type(enum_name);
+      const TypePtr type = find_ ? find_(enum_name) : nullptr;
       SCONCE_CHECK_AS(value, type && type->is(TypeKind::enum_), "type '{}': there is no enum '{}'", text_, enum_name);
       return type;
     }
     if (TypePtr simple = simple_type_by_name(name)) return simple;
     if (name == "device") return device_type();
     if (name == "dtype" || name == "layout" || name == "memory_format" || name == "qscheme") return int_type();
-    if (TypePtr type = find_named_type(name)) return type;
+    if (TypePtr type = find_ ? find_(name) : nullptr) return type;
     if (name.starts_with("__torch__.")) return class_type(name);
     fail_as(ErrorKind::value, "type '{}': column {}: unknown type '{}'", text_, from + 1, name);
   }
@@ -150,12 +150,13 @@ class TypeParser {
   }
 
   std::string_view text_;
+  const FindType& find_;
   size_t at_ = 0;
   int depth_ = 0;
 };
 
 }  // namespace
 
-TypePtr parse_type(std::string_view text) { return TypeParser(text).parse(); }
+TypePtr parse_type(std::string_view text, const FindType& find) { return TypeParser(text, find).parse(); }
 
 }  // namespace sconce

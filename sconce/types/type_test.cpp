@@ -33,7 +33,8 @@ TEST(Type, is_interned_by_many_threads_at_once) {
 }
 
 TEST(Type, prints_and_parses_both_spellings) {
-  enum_type("__torch__.Color", int_type());
+  const TypePtr color = make_enum_type("__torch__.Color", int_type());
+  const FindType find = [&](std::string_view name) { return name == color->name() ? color : nullptr; };
   struct Case {
     const char* ir;
     const char* python;
@@ -50,7 +51,7 @@ TEST(Type, prints_and_parses_both_spellings) {
       {"(int, str[])[]", "List[Tuple[int, List[str]]]"},
       {"NoneType", "NoneType"},
       {"Scalar", "number"},
-      {"Future(int)", "Future[int]"},
+      {"Future[int]", "Future[int]"},
       {"RRef(Tensor)", "RRef[Tensor]"},
       {"Await(int)", "Await[int]"},
       {"Union(int, str)", "Union[int, str]"},
@@ -63,10 +64,10 @@ TEST(Type, prints_and_parses_both_spellings) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.ir);
-    const TypePtr type = parse_type(c.ir);
+    const TypePtr type = parse_type(c.ir, find);
     EXPECT_EQ(type->to_string(), c.ir);
     EXPECT_EQ(type->annotation(), c.python);
-    EXPECT_EQ(parse_type(c.python), type);
+    EXPECT_EQ(parse_type(c.python, find), type);
   }
 }
 
@@ -137,15 +138,21 @@ TEST(Type, unions_are_flat_and_hold_no_subtypes) {
             "Union(int, str, float, NoneType)");
 }
 
-TEST(Type, names_belong_to_one_kind) {
-  class_type("__torch__.Taken");
-  EXPECT_THROW(interface_type("__torch__.Taken"), Error);
-  EXPECT_THROW(enum_type("__torch__.Taken", int_type()), Error);
-  EXPECT_EQ(find_named_type("__torch__.Taken"), class_type("__torch__.Taken"));
-  EXPECT_EQ(find_named_type("__torch__.Free"), nullptr);
+TEST(Type, classes_of_programs_are_equal_to_themselves_alone) {
+  const TypePtr a = make_class_type("__torch__.Net"), b = make_class_type("__torch__.Net");
+  EXPECT_NE(a, b);
+  EXPECT_FALSE(is_subtype(a, b));
+  EXPECT_EQ(parse_type("List[__torch__.Net]", [&](std::string_view) { return b; }), list_type(b));
+  EXPECT_EQ(class_type("__torch__.Shared"), class_type("__torch__.Shared"));
+  EXPECT_EQ(find_class_type("__torch__.Shared"), class_type("__torch__.Shared"));
+  EXPECT_EQ(find_class_type("__torch__.Free"), nullptr);
   EXPECT_EQ(parse_type("__torch__.Point"), class_type("__torch__.Point"));
-  named_tuple_type("__torch__.Pair", {int_type(), int_type()}, {"x", "y"});
-  EXPECT_EQ(parse_type("__torch__.Pair")->fields()[1], "y");
+}
+
+TEST(Type, equal_named_tuples_are_one_type) {
+  const TypePtr pair = named_tuple_type("__torch__.Pair", {int_type(), int_type()}, {"x", "y"});
+  EXPECT_EQ(pair, named_tuple_type("__torch__.Pair", {int_type(), int_type()}, {"x", "y"}));
+  EXPECT_NE(pair, named_tuple_type("__torch__.Pair", {int_type(), int_type()}, {"x", "z"}));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "sconce/types/value.h"
 
+#include "sconce/types/class_info.h"
+
 #include <cmath>
 #include <functional>
 

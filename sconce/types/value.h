@@ -200,6 +200,7 @@ class Value {
   // Python's hash rules for dict keys: int, float, bool, str, tensor (identity), device, enum, tuples of these.
   SCONCE_API size_t hash() const;
 
+  uint64_t bits() const { return bits_; }  // the payload
   Counted* counted() const { return reinterpret_cast<Counted*>(bits_); }  // for tags > tensor
 
  private:
@@ -234,7 +235,8 @@ static_assert(sizeof(Value) == 16);
 class StringBox final : public Counted {
  public:
   explicit StringBox(std::string_view v) : text(v) {}
-  const std::string text;  // strings are immutable
+  // Strings are immutable: only a sole owner who lets go of the old value may change the text in place.
+  std::string text;
 };
 
 class ComplexBox final : public Counted {
@@ -273,6 +275,12 @@ class SCONCE_API List final : public Counted {
   ListRef<bool> bools() const;
   TensorList tensors() const;
   std::vector<Value> values() const;  // boxed copies
+  // The vector itself, for the interpreter and kernels that change it in place; null when it holds something else.
+  std::vector<int64_t>* int_items() { return std::get_if<0>(&items_); }
+  std::vector<double>* double_items() { return std::get_if<1>(&items_); }
+  std::vector<uint8_t>* bool_items() { return std::get_if<2>(&items_); }
+  std::vector<Tensor>* tensor_items() { return std::get_if<3>(&items_); }
+  std::vector<Value>* value_items() { return std::get_if<4>(&items_); }
 
  private:
   void check(size_t i) const;
@@ -318,7 +326,7 @@ class SCONCE_API Dict final : public Counted {
 class SCONCE_API Tuple final : public Counted {
  public:
   explicit Tuple(std::vector<Value> items, TypePtr named = nullptr) : items(std::move(items)), named_type(named) {}
-  const std::vector<Value> items;
+  std::vector<Value> items;  // immutable, except that a sole owner may move them out
   const TypePtr named_type;  // a named tuple's type, or null
 };
 
@@ -329,6 +337,7 @@ class SCONCE_API Object final : public Counted {
   TypePtr type() const { return type_; }
   const Value& slot(size_t i) const { return slots_[i]; }
   void set_slot(size_t i, Value v);
+  Value* slots() { return slots_.data(); }  // for the interpreter, which knows that they exist
   const Value& attr(std::string_view name) const;  // throws Error naming class and attribute
   void set_attr(std::string_view name, Value v);
 

@@ -1,5 +1,7 @@
 #include "sconce/types/value.h"
 
+#include "sconce/types/class_info.h"
+
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -85,7 +87,7 @@ TEST(Value, prints_as_python) {
   dict->clear();  // or the cycle keeps it alive
   const TypePtr pair = named_tuple_type("__torch__.m.ReprPair", {int_type(), int_type()}, {"x", "y"});
   EXPECT_EQ(Value(make_ref<Tuple>(std::vector<Value>{1, 2}, pair)).repr(), "ReprPair(x=1, y=2)");
-  const TypePtr color = enum_type("__torch__.m.ReprColor", int_type());
+  const TypePtr color = make_enum_type("__torch__.m.ReprColor", int_type());
   EXPECT_EQ(Value(make_ref<EnumValue>(color, "RED", 3)).repr(), "<ReprColor.RED: 3>");
 }
 

@@ -1,0 +1,33 @@
+// Names and annotations: what `torch.nn.functional.relu`, `math.pi`, `print` or `List[int]` mean to a function that is
+// being compiled.
+#pragma once
+
+#include "sconce/frontend/script/sugared_value.h"
+
+namespace sconce::script {
+
+// Where a function looks names up that are not its own variables: first `find` of the program around it (functions,
+// classes, constants, captured values), then the language's own.
+class Resolver {
+ public:
+  virtual ~Resolver();
+  // Null when unknown.
+  virtual SugaredPtr find_value(Emitter& e, const Range& at, const std::string& name) = 0;
+  virtual TypePtr find_type(const std::string& name) = 0;
+  // Names that exist, for spelling suggestions.
+  virtual std::vector<std::string> known_names() const { return {}; }
+};
+
+// The language's own: torch, math, cmath, F, nn, warnings, int, len, print, range, enumerate, ... Null when unknown.
+SugaredPtr find_builtin_name(Emitter& e, const Range& at, const std::string& name);
+
+// The type that an annotation means: `Tensor`, `List[int]`, `Optional[Tuple[int, str]]`, `torch.device`, `"quoted"`, class
+// names through the resolver, BroadcastingList2[int]. Throws "Unknown type name 'Foo'".
+TypePtr resolve_annotation(syntax::ExprPtr annotation, Resolver& resolver);
+// The 2 of BroadcastingList2[int] (and of int[2] in archives); else nothing.
+std::optional<int32_t> broadcasting_size(syntax::ExprPtr annotation);
+
+// "did you mean 'softmax'?" candidates among `known`, nearest first, at most three.
+std::vector<std::string> suggestions(std::string_view wrong, ListRef<std::string> known);
+
+}  // namespace sconce::script

@@ -1,0 +1,42 @@
+// Program: a source text compiled. Functions become ir::Functions of a unit, classes become types; modules (classes that
+// derive from torch.nn.Module) become types when an instance is built from them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sconce/frontend/script/emitter.h"
+#include "sconce/syntax/parser.h"
+
+namespace sconce::script {
+
+struct ProgramOptions {
+  std::string name = "<string>";  // of the source, in messages
+  int first_line = 1;
+  syntax::Dialect dialect = syntax::Dialect::python;
+  std::string prefix = "__torch__";  // of qualified names
+  bool compile_all = true;           // at once, so that every error is found; else functions are compiled when needed
+};
+
+class SCONCE_API Program {
+ public:
+  Program(std::string_view source, ProgramOptions options = {});
+  ~Program();
+  ir::CompilationUnit& unit() const;
+  std::shared_ptr<ir::CompilationUnit> shared_unit() const;
+  // A function of the text by its own name; null when there is none.
+  ir::Function* find_function(std::string_view name) const;
+  TypePtr find_class(std::string_view name) const;
+  // More text that sees the names of what was defined before.
+  void define(std::string_view source, ProgramOptions options = {});
+  // Builds an instance of a module class: runs its __init__ with these arguments, gives it a type (shared with equal
+  // instances) and compiles forward and the exported methods. An Object value.
+  sconce::Value build_module(std::string_view class_name, std::vector<sconce::Value> args = {},
+                             std::vector<std::pair<std::string, sconce::Value>> kwargs = {});
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sconce::script

@@ -1,0 +1,43 @@
+// Runs functions. See bytecode.h for the code and docs/runtime.md for how it works.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "sconce/ir/function.h"
+
+namespace sconce::runtime {
+
+// Limits and hooks of one run; all optional.
+struct RunOptions {
+  int64_t step_budget = -1;                     // loop iterations and calls; Error when used up; -1: no limit
+  const std::atomic<bool>* cancel = nullptr;    // polled at every loop end and call; Error "cancelled"
+  size_t max_depth = 10'000;                    // of calls
+};
+
+// Calls `function` with one Value per schema argument (defaults filled in by the caller, see bind_call) and returns its
+// result; several returns are a tuple. The arguments are moved from. Throws ScriptError. Safe from many threads.
+SCONCE_API Value run(ir::Function& function, std::span<Value> args, const RunOptions& options = {});
+
+// Positional and keyword arguments as the function's schema wants them, converted as PyTorch does at its Python boundary
+// (bool and int taken for float, lists copied, ...). Throws Error: "f() expected at most 1 argument(s) but received 2 ...".
+SCONCE_API std::vector<Value> bind_call(ir::Function& function, std::vector<Value> args,
+                                        std::vector<std::pair<std::string, Value>> kwargs = {});
+
+// A run-time error: what() has the traceback of script frames, the failing line underlined, and the reason.
+class SCONCE_API ScriptError : public Error {
+ public:
+  ScriptError(ErrorKind kind, std::string what, std::string reason, std::string exception_class, Range at);
+  ~ScriptError() override;
+  const std::string& reason() const { return reason_; }                    // "negative: -1"
+  const std::string& exception_class() const { return exception_class_; }  // "builtins.ValueError", or empty
+  const Range& at() const { return at_; }
+
+ private:
+  std::string reason_, exception_class_;
+  Range at_;
+};
+
+}  // namespace sconce::runtime
