@@ -409,6 +409,8 @@ std::string print_type(TypePtr type, const std::optional<int32_t>& fixed_size, c
     return print_type(type->element(), {}, inner) + "[" + (fixed_size ? std::to_string(*fixed_size) : "") + "]" +
            print_alias(alias);
   }
+  // The one word that IR text spells in another way.
+  if (type->is(TypeKind::future)) return "Future(" + type->element()->to_string() + ")" + print_alias(alias);
   return type->to_string() + print_alias(alias);
 }
 

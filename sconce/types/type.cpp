@@ -316,7 +316,8 @@ bool is_subtype(TypePtr a, TypePtr b) {
     case TypeKind::tensor:
       return a->is(TypeKind::tensor) && is_subtype_of_facts(a->tensor_facts(), b->tensor_facts());
     case TypeKind::list:  // invariant, but what is known of the elements may be forgotten
-      return a->is(TypeKind::list) && a->element()->is(TypeKind::tensor) && b->element() == tensor_type();
+      if (a->is(TypeKind::list) && a->element()->is(TypeKind::tensor) && b->element() == tensor_type()) return true;
+      return plain_type(a) == b;
     case TypeKind::tuple:
       return a->is(TypeKind::tuple) && b->fields().empty() && all_elements();
     case TypeKind::future:
