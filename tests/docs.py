@@ -1,0 +1,49 @@
+"""What docs/*.md show is what happens. Usage: docs.py BIN FILE...
+
+A fenced block of python or text whose first line is a comment with a file name ("# model.py") becomes that file. In a block
+of kind `console`, each line that begins with "$ " is run, in that folder and with BIN in front of PATH; the lines after it
+are what it prints, standard error included. A last line "[exit status N]" says that it ends with N.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def run(command: str, folder: str, bin_dir: str) -> str:
+    env = dict(os.environ, PATH=bin_dir + os.pathsep + os.environ["PATH"])
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=120, check=False)
+    return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")
+
+
+def check(path: pathlib.Path, bin_dir: str) -> tuple[int, int]:
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, text in re.findall(r"^```(\w+)\n(.*?)^```", path.read_text(), re.S | re.M):
+            if name := re.match(r"# (\S+\.(?:py|txt|ir))\n", text):
+                (pathlib.Path(folder) / name[1]).write_text(text[name.end():])
+            if kind != "console":
+                continue
+            for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):
+                printed = run(command, folder, bin_dir)
+                if printed == expected:
+                    passed += 1
+                else:
+                    failed += 1
+                    print(f"{path.name}: `{command}` is said to print\n{expected}but it prints\n{printed}")
+    return passed, failed
+
+
+def main() -> None:
+    bin_dir = str(pathlib.Path(sys.argv[1]).resolve())
+    results = [check(pathlib.Path(name), bin_dir) for name in sys.argv[2:]]
+    passed, failed = (sum(column) for column in zip(*results))
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed != 0)
+
+
+main()
