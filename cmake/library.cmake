@@ -28,7 +28,7 @@ list(FILTER testing_sources INCLUDE REGEX "/sconce/testing/")
 list(FILTER sources EXCLUDE REGEX "/sconce/testing/")
 
 # The generated operators are many and only lead to kernels: they are optimised for size.
-add_library(sconce_objects OBJECT ${sources})
+add_library(sconce_objects OBJECT ${sources} ${SCONCE_SCRIPT_SOURCES})
 add_library(sconce_operators OBJECT ${SCONCE_GENERATED_SOURCES})
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(sconce_operators PRIVATE -Os)

@@ -1,0 +1,9 @@
+# The script library: every script/**/*.py, embedded into libsconce as text (see sconce/frontend/script/library.h).
+# Sets SCONCE_SCRIPT_SOURCES to the generated source.
+file(GLOB_RECURSE script_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/script/*.py")
+set(SCONCE_SCRIPT_SOURCES "${SCONCE_GENERATED_DIR}/script_library.cpp")
+add_custom_command(OUTPUT ${SCONCE_SCRIPT_SOURCES}
+                   COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/embed_scripts.py"
+                           "${PROJECT_SOURCE_DIR}/script" ${SCONCE_SCRIPT_SOURCES}
+                   DEPENDS ${script_files} "${PROJECT_SOURCE_DIR}/cmake/embed_scripts.py"
+                   COMMENT "Embedding the script library" VERBATIM)
