@@ -37,6 +37,12 @@ Value* Value::set_name(std::string_view name) {
   return this;
 }
 
+void Value::set_id(uint32_t id) {
+  id_ = id;
+  uint32_t& next = node_->graph()->next_id_;
+  next = std::max(next, id + 1);
+}
+
 void Value::replace_all_uses_with(Value* other) {
   if (other == this) return;
   for (const Use& use : uses_) {
@@ -285,7 +291,10 @@ void Block::copy_from(const Block& other, ValueMap& map) {
 
 // ---- graphs ----
 
-Graph::Graph() : block_(make_block(nullptr)), insert_before_(block_->return_node()) {}
+Graph::Graph() {
+  block_ = make_block(nullptr);
+  insert_before_ = block_->return_node();
+}
 
 Graph::~Graph() {
   for (Node* n : nodes_) delete n;

@@ -68,6 +68,8 @@ class SCONCE_API Value {
   // Takes the name, or name.1, name.3, ... when it is taken in the graph. Digits alone are refused; empty takes it away.
   Value* set_name(std::string_view name);
   uint32_t id() const { return id_; }
+  // For readers of text: another number, which no other value of the graph may have.
+  void set_id(uint32_t id);
 
   // Every use becomes a use of `other`.
   void replace_all_uses_with(Value* other);

@@ -3,25 +3,6 @@
 namespace sconce {
 namespace {
 
-// The names of dtypes in IR text.
-const char* ir_name(DType dtype) {
-  switch (dtype) {
-    case DType::uint8: return "Byte";
-    case DType::int8: return "Char";
-    case DType::int16: return "Short";
-    case DType::int32: return "Int";
-    case DType::int64: return "Long";
-    case DType::float16: return "Half";
-    case DType::float32: return "Float";
-    case DType::float64: return "Double";
-    case DType::complex64: return "ComplexFloat";
-    case DType::complex128: return "ComplexDouble";
-    case DType::bool_: return "Bool";
-    case DType::bfloat16: return "BFloat16";
-    default: return "Tensor";
-  }
-}
-
 std::string size_text(int64_t n) {
   if (n >= 0) return std::to_string(n);
   return n == TensorFacts::kUnknown ? "*" : "SS(" + std::to_string(n) + ")";
@@ -35,16 +16,18 @@ std::string facts_text(const TensorFacts& facts) {
   if (facts.sizes) {
     for (int64_t n : *facts.sizes) add(size_text(n));
   }
-  if (facts.strides) {
+  if (facts.strides && !facts.strides->empty()) {
     std::string list;
     for (int64_t n : *facts.strides) list += (list.empty() ? "" : ", ") + size_text(n);
     add("strides=[" + list + "]");
   }
   if (facts.requires_grad) add(std::string("requires_grad=") + (*facts.requires_grad ? "1" : "0"));
   if (facts.device) add("device=" + to_string(*facts.device));
-  const std::string name = facts.dtype ? ir_name(*facts.dtype) : "Tensor";
-  if (facts.undefined) return name + "[Undefined]";
-  return inside.empty() && !facts.sizes ? name : name + "(" + inside + ")";
+  // Float(2, 3) with a rank, FloatTensor without.
+  std::string text(facts.dtype ? dtype_legacy_name(*facts.dtype) : "");
+  if (!facts.sizes || !facts.dtype) text += "Tensor";
+  if (facts.sizes || !inside.empty()) text += "(" + inside + ")";
+  return facts.undefined ? text + "[Undefined]" : text;
 }
 
 TensorFacts facts_of(const Tensor& t) {

@@ -359,8 +359,9 @@ std::string Type::to_string() const {
       return "Enum<" + name_ + ">";
     case TypeKind::function:
       return "Function";
-    case TypeKind::class_:
     case TypeKind::interface:
+      return "InterfaceType<" + name_.substr(name_.rfind('.') + 1) + ">";
+    case TypeKind::class_:
     case TypeKind::variable:
       return name_;
     case TypeKind::tensor:

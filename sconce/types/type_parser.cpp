@@ -1,5 +1,8 @@
 // parse_type: one recursive parser for both spellings, since they never contradict each other.
+#include <charconv>
+
 #include "sconce/base/error.h"
+#include "sconce/types/tensor_facts.h"
 #include "sconce/types/type.h"
 
 namespace sconce {
@@ -128,12 +131,99 @@ class TypeParser {
       SCONCE_CHECK_AS(value, type && type->is(TypeKind::enum_), "type '{}': there is no enum '{}'", text_, enum_name);
       return type;
     }
+    if (name == "InterfaceType") {
+      expect('<');
+      const std::string_view interface_name = word();
+      expect('>');
+      const TypePtr type = find_ ? find_(interface_name) : nullptr;
+      SCONCE_CHECK_AS(value, type && type->is(TypeKind::interface), "type '{}': there is no interface '{}'", text_,
+                      interface_name);
+      return type;
+    }
+    if (name == "Function") return function_type("");
+    if (TypePtr tensor = parse_tensor(name)) return tensor;
     if (TypePtr simple = simple_type_by_name(name)) return simple;
     if (name == "device") return device_type();
     if (name == "dtype" || name == "layout" || name == "memory_format" || name == "qscheme") return int_type();
     if (TypePtr type = find_ ? find_(name) : nullptr) return type;
     if (name.starts_with("__torch__.")) return class_type(name);
     fail_as(ErrorKind::value, "type '{}': column {}: unknown type '{}'", text_, from + 1, name);
+  }
+
+  // Float(2, *, strides=[3, 1], requires_grad=0, device=cpu), Tensor(requires_grad=1), FloatTensor; null for other
+  // names and for Tensor alone.
+  TypePtr parse_tensor(std::string_view name) {
+    TensorFacts facts;
+    const bool ranked = !name.ends_with("Tensor");
+    if (!ranked) name.remove_suffix(6);
+    for (const DType t : kAllDTypes) {
+      if (dtype_legacy_name(t) == name) facts.dtype = t;
+    }
+    if (!facts.dtype && (ranked || !name.empty())) return nullptr;
+    if (accept('(')) {
+      if (ranked) facts.sizes.emplace();
+      if (!accept(')')) {
+        do {
+          parse_fact(facts);
+        } while (accept(','));
+        expect(')');
+      }
+    } else if (ranked) {
+      return nullptr;
+    }
+    if (accept('[')) {
+      if (!accept(']')) {
+        if (word() != "Undefined") wrong("'Undefined'");
+        expect(']');
+        facts.undefined = true;
+      } else {
+        return list_type(refined_tensor_type(facts));
+      }
+    }
+    return refined_tensor_type(facts);
+  }
+
+  void parse_fact(TensorFacts& facts) {
+    skip_spaces();
+    const char c = at_ < text_.size() ? text_[at_] : '\0';
+    if (c == '*' || c == '-' || (c >= '0' && c <= '9') || text_.substr(at_).starts_with("SS(")) {
+      if (!facts.sizes) facts.sizes.emplace();
+      facts.sizes->push_back(parse_size());
+      return;
+    }
+    const std::string_view key = word();
+    expect('=');
+    if (key == "strides") {
+      facts.strides.emplace();
+      expect('[');
+      if (accept(']')) return;
+      do {
+        facts.strides->push_back(parse_size());
+      } while (accept(','));
+      expect(']');
+    } else if (key == "requires_grad") {
+      facts.requires_grad = parse_size() != 0;
+    } else if (key == "device") {
+      skip_spaces();
+      const size_t from = at_;
+      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ')') ++at_;
+      facts.device = parse_device(text_.substr(from, at_ - from));
+    } else {
+      fail_as(ErrorKind::value, "type '{}': a tensor type has no '{}'", text_, key);
+    }
+  }
+
+  int64_t parse_size() {
+    if (accept('*')) return TensorFacts::kUnknown;
+    skip_spaces();
+    const bool symbol = text_.substr(at_).starts_with("SS(");
+    if (symbol) at_ += 3;
+    int64_t n = 0;
+    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), n);
+    if (error != std::errc() || (symbol ? n >= TensorFacts::kUnknown : n < 0)) wrong("a size");
+    at_ = static_cast<size_t>(end - text_.data());
+    if (symbol) expect(')');
+    return n;
   }
 
   TypePtr parse_named_tuple() {

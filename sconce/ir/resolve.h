@@ -1,0 +1,29 @@
+// Which overload a node calls: by the schema that takes the types of its inputs (PyTorch's IR does not name overloads).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sconce/dispatch/schema.h"
+#include "sconce/ir/symbol.h"
+
+namespace sconce {
+struct Op;
+}
+
+namespace sconce::ir {
+
+// Do inputs of these types, one per argument, fit the schema? With "..." any number more. Type variables stand for one
+// type throughout. Gives the types of the results (one per return of the schema, type variables filled in), or nothing.
+// `exact`, when given, gets the number of inputs whose type is the argument's own.
+SCONCE_API std::optional<std::vector<TypePtr>> match_types(const Schema& schema, ListRef<TypePtr> inputs,
+                                                           size_t* exact = nullptr);
+
+struct ResolvedOp {
+  const Op* op = nullptr;  // null when none fits
+  std::vector<TypePtr> returns;
+};
+// The overload of `kind` with the most exact inputs, the first of equals.
+SCONCE_API ResolvedOp resolve_types(Symbol kind, ListRef<TypePtr> inputs);
+
+}  // namespace sconce::ir
