@@ -231,7 +231,7 @@ def check(module, name):
             return 0, f"signature {inspect.signature(ours)}, theirs {inspect.signature(theirs)}"
     n, first = 0, None
     for args, kwargs in [*samples_of(name), *more_samples(name)]:
-        position = dispatched["arg_index"] if dispatched else len(args)
+        position = dispatched["index"] if dispatched else len(args)
         if dispatched and position < len(args):
             flags = (args[position],)
         else:
@@ -243,8 +243,10 @@ def check(module, name):
                 ours_kwargs.pop("return_indices", None)
             n += 1
             mine, real = call(functions[flag], args, ours_kwargs), call(theirs, args, theirs_kwargs)
-            if mine[0] == "error" and real[0] == "ok" and not dispatched and not overloaded:
-                real = call(torch.jit.script(theirs), args, theirs_kwargs)  # scripts take fewer types than Python does
+            if mine[0] == "error" and real[0] == "ok" and not overloaded:  # scripts take fewer types than Python does
+                scripted = torch._jit_internal.boolean_dispatched[theirs]["if_true" if flag else "if_false"] \
+                    if dispatched else theirs
+                real = call(compiled(scripted), args, ours_kwargs)
             difference = same(mine, real)
             if difference and first is None:
                 shapes = [list(a.shape) if isinstance(a, torch.Tensor) else a for a in args]
