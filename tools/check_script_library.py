@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks script/functional against torch.nn.functional: every function of ours is compiled by PyTorch's own compiler and
+"""Checks script/torch/nn/functional against torch.nn.functional: every function of ours is compiled by PyTorch's own compiler and
 called with the samples that PyTorch's operator tests use; results, refusals and random draws must be the same.
 
     build/bench-venv/bin/python tools/check_script_library.py [NAME ...]
@@ -256,7 +256,7 @@ def check(module, name):
 
 def main():
     warnings.simplefilter("ignore")
-    module = load(ROOT / "script" / "functional")
+    module = load(ROOT / "script/torch/nn/functional")
     names = sys.argv[1:] or sorted(n for n, f in vars(module).items() if callable(f) and not n.startswith("_")
                                    and getattr(F, n, None) is not None and n not in ("boolean_dispatch", "Optional"))
     failed = 0

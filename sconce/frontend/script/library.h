@@ -2,10 +2,18 @@
 // embedded as text and compiled when first used, once for the process.
 //
 //   script/builtins.py          overloads tried after the operators of a name (`2 - x`), compiled into their callers
-//   script/torch/nn/functional.py   torch.nn.functional.*, called as functions
+//   script/torch/functional.py      torch.* that are no operators
+//   script/torch/nn/functional/     torch.nn.functional.*, called as functions: all files of the folder are one namespace
+//   script/torch/nn/modules/        torch.nn.*: module classes
+//   script/torch/nn/init.py         torch.nn.init.*
 //
-// A file's functions have qualified names after its path: __torch__.torch.nn.functional.relu. Functions may be defined
-// several times: they are overloads, tried in order.
+// Functions have qualified names after the path: __torch__.torch.nn.functional.relu. Functions may be defined several
+// times: they are overloads, tried in order; or as PyTorch writes them, `@torch.jit._overload` declarations without a body
+// followed by the definition, which is compiled for each of them. Besides `def` and `class` a file may have
+//   name = boolean_dispatch(arg_name="return_indices", arg_index=6, default=False, if_true=f, if_false=g, ...)
+//                                        f or g, by the constant that a call passes for that argument
+//   name = torch._C._nn.log_sigmoid      another name of an operator
+// and imports, which say nothing new: files see the language's names and those of their own namespace.
 #pragma once
 
 #include <string_view>
@@ -24,12 +32,13 @@ struct LibrarySource {
 // All embedded files (the list is generated).
 SCONCE_API ListRef<LibrarySource> library_sources();
 
-// The functions called `name` in the file, in order of definition; empty when there is none, or no such file. They are
+// `path` names a file ("torch/functional.py") or a folder that is one namespace ("torch/nn/functional").
+// The functions called `name` there, in order of definition; empty when there is none, or no such file. They are
 // compiled when first called. Thread-safe. Throws Error when the file itself does not parse (a defect of ours).
 SCONCE_API std::vector<ir::Function*> library_functions(std::string_view path, std::string_view name);
-// The class called `name` in the file; null when there is none.
+// The class called `name` there; null when there is none.
 SCONCE_API TypePtr library_class(std::string_view path, std::string_view name);
-// The names of all functions and classes of the file, for suggestions.
+// The names of all functions and classes there, for suggestions.
 SCONCE_API std::vector<std::string> library_names(std::string_view path);
 // Is this a function of builtins.py, whose body replaces the call?
 bool is_inlined_into_callers(const ir::Function& function);
