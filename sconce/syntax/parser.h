@@ -13,11 +13,12 @@ namespace sconce::syntax {
 enum class Dialect : uint8_t { python, archive };
 
 // Limits against hostile text; each has a clear error and a test.
-inline constexpr int kMaxNesting = 200;               // of expressions and blocks
+inline constexpr int kMaxNesting = 200;               // of brackets, operands and blocks
+inline constexpr int kMaxDepth = 500;                 // of an expression's tree: a + b + c + ... is one level per term
 inline constexpr size_t kMaxSourceBytes = 64u << 20;  // of one text
 
-// A whole file: functions, classes, imports, constants. Text that is indented as a whole (cut out of a class) is taken as
-// it is. Throws CompileError.
+// A whole file: functions, classes, imports, constants. Text that is indented as a whole (cut out of a class) is taken
+// as it is. Throws CompileError.
 SCONCE_API TreePtr parse(SourcePtr source, Dialect dialect = Dialect::python);
 // One expression; `source` holds nothing else. The tree is kept alive by the caller.
 struct ParsedExpr {

@@ -39,23 +39,36 @@ std::string Range::to_string() const {
 std::string Range::highlight(std::string_view function) const {
   if (!source) return {};
   constexpr int kContext = 2;
+  const std::string& text = source->text();
+  const auto line_start = [&](int i) {
+    return static_cast<size_t>(source->line_text(static_cast<size_t>(i)).data() - text.data());
+  };
   const int first = line() - source->first_line();
-  // An empty range, or one that ends with a newline, ends on the line before.
-  const size_t last_byte = end > begin ? end - 1 : begin;
-  const int last = source->line_of(last_byte) - source->first_line();
+  const int last = source->line_of(end) - source->first_line();
+  // The part [from, to) of a line that is underlined; empty where nothing but blanks stands.
+  const auto underlined = [&](int i, size_t& from, size_t& to) {
+    const size_t start = line_start(i);
+    const size_t size = source->line_text(static_cast<size_t>(i)).size();
+    to = std::min<size_t>(size, end - std::min<size_t>(start, end));
+    from = i == first ? begin - start : 0;
+    while (from < to && text[start + from] == ' ') ++from;
+    return from < to;
+  };
+  size_t from = 0, to = 0;
+  int last_underlined = -1;
+  for (int i = first; i <= last; ++i) {
+    if (underlined(i, from, to)) last_underlined = i;
+  }
   std::string out = "  File \"" + source->name() + "\", line " + std::to_string(line());
   if (!function.empty()) (out += ", in ") += function;
   out += '\n';
   const int total = static_cast<int>(source->line_count());
   for (int i = std::max(0, first - kContext); i < std::min(total, last + kContext + 1); ++i) {
-    const std::string_view text = source->line_text(static_cast<size_t>(i));
-    (out += text) += '\n';
-    if (i < first || i > last) continue;
-    const size_t from = i == first ? static_cast<size_t>(column()) : text.find_first_not_of(" \t");
-    const size_t to = i == last ? static_cast<size_t>(source->column_of(last_byte)) + 1 : text.size();
-    if (from != text.npos && from < to) (out += std::string(from, ' ')) += std::string(to - from, '~');
-    if (i == last) out += " <--- HERE";
-    out += '\n';
+    const std::string_view shown = source->line_text(static_cast<size_t>(i));
+    if (i + 1 < total || !shown.empty()) (out += shown) += '\n';
+    if (i < first || i > last || !underlined(i, from, to)) continue;
+    (out += std::string(from, ' ')) += std::string(to - from, '~');
+    out += i == last_underlined ? " <--- HERE\n" : "\n";
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// Source and Range: program text, and a stretch of it. Every tree node, IR node and error message carries a Range, so that
-// whatever goes wrong can be shown where it was written:
+// Source and Range: program text, and a stretch of it. Every tree node, IR node and error message carries a Range, so
+// that whatever goes wrong can be shown where it was written:
 //
 //     File "model.py", line 2
 //   def g(x: int):
@@ -17,7 +17,8 @@
 
 namespace sconce {
 
-// A piece of program text. `first_line` is the number of its first line (a function cut out of a file keeps the file's).
+// A piece of program text. `first_line` is the number of its first line (a function cut out of a file keeps the
+// file's).
 class SCONCE_API Source {
  public:
   Source(std::string name, std::string text, int first_line = 1);

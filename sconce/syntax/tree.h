@@ -15,21 +15,64 @@
 namespace sconce::syntax {
 
 enum class Operator : uint8_t {
-  add, sub, mul, div, floordiv, mod, pow, matmul, bit_and, bit_or, bit_xor, shift_left, shift_right,  // binary
-  neg, plus, invert, not_,                                                                            // unary
-  eq, ne, lt, le, gt, ge, is, is_not, in, not_in,                                                     // comparisons
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  mod,
+  pow,
+  matmul,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shift_left,
+  shift_right,  // binary
+  neg,
+  plus,
+  invert,
+  not_,  // unary
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  is,
+  is_not,
+  in,
+  not_in,  // comparisons
 };
 SCONCE_API std::string_view operator_text(Operator op);  // "+", "//", "is not"
 
 // ---- expressions ----
 
 enum class ExprKind : uint8_t {
-  name, constant, binary, unary, bool_op, compare, if_exp, call, attribute, subscript, slice, starred, list, tuple, dict,
-  list_comp, dict_comp, format,
+  name,
+  constant,
+  binary,
+  unary,
+  bool_op,
+  compare,
+  if_exp,
+  call,
+  attribute,
+  subscript,
+  slice,
+  starred,
+  list,
+  tuple,
+  dict,
+  list_comp,
+  dict_comp,
+  format,
 };
 
+// Ranges are those that PyTorch's messages underline: a node's operator or first token together with its operands, so
+// `f(x` for f(x), `x + y` for (x + y), `["a"` for ["a"], the `}` for {}.
 struct Expr {
   ExprKind kind;
+  uint16_t depth = 1;  // of the tree from here, 1 for a leaf; at most kMaxDepth, so whoever reads it may recurse
   Range range;
 };
 using ExprPtr = const Expr*;
@@ -123,7 +166,7 @@ struct DictComp : Expr {
   static constexpr ExprKind kKind = ExprKind::dict_comp;
   ExprPtr key, value, target, iter;
 };
-// An f-string: `text` with "{}" for each of `values`.
+// An f-string: `text` with "{}" for each of `values`; other braces stand for themselves.
 struct Format : Expr {
   static constexpr ExprKind kKind = ExprKind::format;
   std::string text;
@@ -133,13 +176,29 @@ struct Format : Expr {
 // ---- statements ----
 
 enum class StmtKind : uint8_t {
-  expr, assign, aug_assign, return_, if_, while_, for_, break_, continue_, pass, assert_, raise, delete_, with, global,
-  function_def, class_def, import_,
+  expr,
+  assign,
+  aug_assign,
+  return_,
+  if_,
+  while_,
+  for_,
+  break_,
+  continue_,
+  pass,
+  assert_,
+  raise,
+  delete_,
+  with,
+  global,
+  function_def,
+  class_def,
+  import_,
 };
 
 struct Stmt {
   StmtKind kind;
-  Range range;  // a compound statement's covers its body
+  Range range;  // a compound statement's covers its body; that of a function or class starts at its name
 };
 using StmtPtr = const Stmt*;
 using Body = std::vector<StmtPtr>;
