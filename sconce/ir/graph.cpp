@@ -174,10 +174,12 @@ Graph& Node::graph_attribute(std::string_view name) const {
 
 // Note [Positions]
 // Nodes of a block have increasing positions, with gaps, so that "which comes first" is one comparison. A node that is
-// squeezed in takes the middle; where there is no room left, the block is numbered anew.
+// squeezed in takes a small step, since the next one mostly comes behind it, or the middle; where there is no room left,
+// the block is numbered anew.
 namespace {
-constexpr int64_t kGap = int64_t{1} << 20;
-}
+constexpr int64_t kGap = int64_t{1} << 32;
+constexpr int64_t kStep = int64_t{1} << 16;
+}  // namespace
 
 Node* Node::insert_after(Node* other) {
   SCONCE_ASSERT(!block_ && other->block_ && other != other->block_->return_node());
@@ -191,7 +193,7 @@ Node* Node::insert_after(Node* other) {
     position_ = low + kGap;
     next_->position_ = position_ + kGap;
   } else if (high - low > 1) {
-    position_ = low + (high - low) / 2;
+    position_ = low + std::min(kStep, (high - low) / 2);
   } else {
     int64_t position = 0;
     for (Node* n = block_->param_; n; n = n->next_) n->position_ = position += kGap;
