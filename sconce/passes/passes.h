@@ -1,5 +1,6 @@
-// Passes: functions from graph to "did it change". passes.def lists them in pipeline order: one line declares a pass and
-// names it for dumps, timing, switching off and bisecting. Each has a file of its name, and a golden test beside it.
+// Passes: functions from graph to "did it change". passes.def lists them in pipeline order: one line declares a pass
+// and names it for dumps, timing, switching off and bisecting. Each has a file of its name, and a golden test beside
+// it.
 #pragma once
 
 #include <string>

@@ -1,0 +1,104 @@
+// passes/inline_calls.cpp
+//   %y : Tensor = prim::CallMethod[name="forward"](%linear, %x)
+//   =>
+//   %w : Tensor = prim::GetAttr[name="weight"](%linear)
+//   %b : Tensor = prim::GetAttr[name="bias"](%linear)
+//   %y : Tensor = aten::linear(%x, %w, %b)
+// for functions and methods that are known, and in what they call. Each node remembers the calls that led to it
+// (Node::inlined), so that errors show the same frames as without inlining.
+#include "sconce/ir/function.h"
+#include "sconce/passes/passes.h"
+#include "sconce/passes/rewrite.h"
+
+namespace sconce::passes {
+namespace {
+
+// Deeper calls, and what would make the graph larger, stay calls.
+constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxNodes = 100'000;
+
+using Chain = std::shared_ptr<const ir::InlinedCall>;
+
+ir::Function* callee_of(const ir::Node& node) {
+  if (node.is(ir::kind::CallFunction)) return node.callee();
+  if (!node.is(ir::kind::CallMethod)) return nullptr;
+  if (node.callee()) return node.callee();
+  return ir::find_method(node.input()->type(), node.string_attribute("name"));  // an interface that became a class
+}
+
+// The callee's own chain (it may have been inlined before), continued by `outer`.
+Chain join_chains(const Chain& inner, const Chain& outer) {
+  if (!inner) return outer;
+  return std::make_shared<ir::InlinedCall>(
+      ir::InlinedCall{inner->function, inner->call, join_chains(inner->outer, outer)});
+}
+
+void add_chain(ir::Node& node, const Chain& chain) {
+  node.set_inlined(join_chains(node.inlined(), chain));
+  for (const ir::Block* block : node.blocks()) {
+    for (ir::Node* inner : block->nodes()) add_chain(*inner, chain);
+  }
+}
+
+class Inliner {
+ public:
+  bool changed = false;
+
+  // Nodes from `first` up to, not including, `end`.
+  void run(ir::Node* first, const ir::Node* end, size_t depth) {
+    for (ir::Node *node = first, *next; node != end; node = next) {
+      next = node->next();
+      for (const ir::Block* block : node->blocks()) run(block->first(), block->return_node(), depth);
+      ir::Function* callee = callee_of(*node);
+      if (!callee || depth >= kMaxDepth || !fits(*node, *callee)) continue;
+      ir::Node* before = node->prev();
+      splice(*node, *callee);
+      run(before->next(), next, depth + 1);
+    }
+  }
+
+ private:
+  static size_t first_argument(const ir::Node& call) { return call.is(ir::kind::CallFunction) ? 1 : 0; }
+
+  bool fits(const ir::Node& call, ir::Function& callee) {
+    const std::shared_ptr<ir::Graph>& body = callee.graph();
+    if (!body || body->inputs().size() != call.inputs().size() - first_argument(call)) return false;
+    if (body->outputs().size() != call.outputs().size()) return false;
+    nodes_ += count_nodes(*body->block());
+    return nodes_ <= kMaxNodes;
+  }
+
+  void splice(ir::Node& call, ir::Function& callee) {
+    const ir::Graph& body = *callee.graph();
+    const Chain chain = std::make_shared<ir::InlinedCall>(ir::InlinedCall{callee.name(), call.range(), call.inlined()});
+    ir::Block::ValueMap map;
+    for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]] = call.input(i + first_argument(call));
+    for (const ir::Node* node : body.nodes()) {
+      ir::Node* copy = call.graph()->create_copy(*node, map)->insert_before(&call);
+      add_chain(*copy, chain);
+    }
+    for (size_t i = 0; i < body.outputs().size(); ++i) {
+      ir::Value *out = call.output(i), *result = map.at(body.outputs()[i]);
+      out->replace_all_uses_with(result);
+      // The caller's name says more.
+      if (!out->has_name() || body.outputs()[i]->node()->is(ir::kind::Param)) continue;
+      const std::string name = out->name();
+      out->set_name("");
+      result->set_name(name);
+    }
+    call.destroy();
+    changed = true;
+  }
+
+  size_t nodes_ = 0;
+};
+
+}  // namespace
+
+bool inline_calls(ir::Graph& graph) {
+  Inliner inliner;
+  inliner.run(graph.block()->first(), graph.block()->return_node(), 0);
+  return inliner.changed;
+}
+
+}  // namespace sconce::passes

@@ -1,0 +1,117 @@
+#include "sconce/passes/passes.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "sconce/ir/verifier.h"
+
+namespace sconce::passes {
+
+const std::vector<PassInfo>& all_passes() {
+  static const std::vector<PassInfo> passes{
+#define SCONCE_PASS(name, in_pipeline, summary) {#name, in_pipeline, summary, &name},
+#include "sconce/passes/passes.def"
+#undef SCONCE_PASS
+  };
+  return passes;
+}
+
+const PassInfo* find_pass(std::string_view name) {
+  for (const PassInfo& pass : all_passes()) {
+    if (pass.name == name) return &pass;
+  }
+  return nullptr;
+}
+
+namespace {
+
+// Calls f for each part of "a,b,c".
+template <class F>
+void each_word(std::string_view text, F&& f) {
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    if (comma > 0) f(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+}
+
+bool logs_passes() {
+  bool logs = false;
+  if (const char* text = std::getenv("SCONCE_LOGS")) {
+    each_word(text, [&](std::string_view word) { logs |= word == "passes"; });
+  }
+  return logs;
+}
+
+class Runner {
+ public:
+  Runner(const PipelineOptions& options, std::vector<PassTime>* times)
+      : times_(times), limit_(options.limit), verify_(options.verify), logs_(logs_passes()) {
+    for (const PassInfo& pass : all_passes()) {
+      if (pass.in_pipeline) wanted_.push_back(&pass);
+    }
+    for (const std::string& name : options.disabled) switch_off(name);
+    if (const char* text = std::getenv("SCONCE_PASSES")) {
+      each_word(text, [&](std::string_view word) {
+        SCONCE_CHECK(word.front() == '-', "SCONCE_PASSES: '{}' should be '-' and the name of a pass", word);
+        switch_off(word.substr(1));
+      });
+    }
+    if (const char* text = std::getenv("SCONCE_PASS_LIMIT"); text && limit_ < 0) {
+      char* end = nullptr;
+      limit_ = std::strtoll(text, &end, 10);
+      SCONCE_CHECK(end != text && !*end && limit_ >= 0, "SCONCE_PASS_LIMIT: '{}' is not a number of passes", text);
+    }
+  }
+
+  void run(ir::Graph& graph) {
+    for (const PassInfo* pass : wanted_) {
+      if (limit_ == 0) return;
+      if (limit_ > 0) --limit_;
+      run(*pass, graph);
+    }
+    run_subgraphs(*graph.block());
+  }
+
+ private:
+  void switch_off(std::string_view name) {
+    SCONCE_CHECK(find_pass(name), "there is no pass '{}'", name);
+    std::erase_if(wanted_, [&](const PassInfo* pass) { return pass->name == name; });
+  }
+
+  void run(const PassInfo& pass, ir::Graph& graph) {
+    const auto start = std::chrono::steady_clock::now();
+    const bool changed = pass.run(graph);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    if (times_) times_->push_back({pass.name, time.count(), changed});
+    if (logs_) {
+      std::fprintf(stderr, "pass %s: %s, %.1f us\n", pass.name, changed ? "changed" : "no change", time.count() * 1e6);
+      if (changed) std::fputs(graph.to_string(false).c_str(), stderr);
+    }
+    if (verify_) ir::verify(graph);
+  }
+
+  // The bodies of forks and closures are graphs of their own.
+  void run_subgraphs(const ir::Block& block) {
+    for (const ir::Node* node : block.nodes()) {
+      for (const auto& [name, v] : node->attributes()) {
+        if (const auto* graph = std::get_if<std::shared_ptr<ir::Graph>>(&v)) run(**graph);
+      }
+      for (const ir::Block* inner : node->blocks()) run_subgraphs(*inner);
+    }
+  }
+
+  std::vector<const PassInfo*> wanted_;
+  std::vector<PassTime>* times_;
+  int64_t limit_;
+  bool verify_, logs_;
+};
+
+}  // namespace
+
+void optimise(ir::Graph& graph, const PipelineOptions& options, std::vector<PassTime>* times) {
+  Runner(options, times).run(graph);
+}
+
+}  // namespace sconce::passes

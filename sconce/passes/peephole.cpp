@@ -1,0 +1,24 @@
+// passes/peephole.cpp: rewrites that look at one node and what its inputs are. What they are is written in
+// peephole_numbers.cpp, peephole_facts.cpp and peephole_blocks.cpp.
+#include "sconce/passes/peephole.h"
+
+#include "sconce/passes/passes.h"
+#include "sconce/passes/rewrite.h"
+
+namespace sconce::passes {
+
+bool peephole(ir::Graph& graph) {
+  bool changed = false;
+  each_node(*graph.block(), [&](ir::Node& node) {
+    if (node.is(ir::kind::If)) {
+      changed |= simplify_if(node);
+    } else if (node.is(ir::kind::Loop)) {
+      changed |= simplify_loop(node);
+    } else if (node.op()) {
+      changed |= simplify_number(node) || simplify_query(node);
+    }
+  });
+  return changed;
+}
+
+}  // namespace sconce::passes

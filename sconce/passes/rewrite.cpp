@@ -1,0 +1,59 @@
+#include "sconce/passes/rewrite.h"
+
+namespace sconce::passes {
+
+void each_node(const ir::Block& block, FunctionRef<void(ir::Node&)> visit) {
+  for (ir::Node* node : block.nodes()) {
+    for (const ir::Block* inner : node->blocks()) each_node(*inner, visit);
+    visit(*node);
+  }
+}
+
+size_t count_nodes(const ir::Block& block) {
+  size_t n = 0;
+  each_node(block, [&](ir::Node&) { ++n; });
+  return n;
+}
+
+void replace_node(ir::Node& node, ir::Value* value) {
+  ir::Value* out = node.output();
+  out->replace_all_uses_with(value);
+  if (out->has_name() && !value->has_name()) {
+    const std::string name = out->name();
+    out->set_name("");
+    value->set_name(name);
+  }
+  node.destroy();
+}
+
+void replace_with_constant(ir::Node& node, sconce::Value value) {
+  ir::Node* constant = node.graph()->create_constant(std::move(value), node.output()->type());
+  constant->set_range(node.range())->set_inlined(node.inlined());
+  constant->insert_before(&node);
+  replace_node(node, constant->output());
+}
+
+ir::Node* create_like(const ir::Node& node, ir::Symbol kind, ListRef<ir::Value*> inputs, TypePtr output) {
+  ir::Node* made = node.graph()->create(kind, inputs);
+  made->set_range(node.range())->set_inlined(node.inlined());
+  made->add_output(output);
+  return made;
+}
+
+std::optional<int64_t> constant_int(const ir::Value* v) {
+  const std::optional<sconce::Value> c = ir::constant_value(v);
+  return c && c->is_int() ? std::optional(c->to_int()) : std::nullopt;
+}
+
+std::optional<bool> constant_bool(const ir::Value* v) {
+  const std::optional<sconce::Value> c = ir::constant_value(v);
+  return c && c->is_bool() ? std::optional(c->to_bool()) : std::nullopt;
+}
+
+ir::Value* named_input(const ir::Node& node, std::string_view argument) {
+  if (!node.op()) return nullptr;
+  const std::optional<size_t> at = node.op()->schema().find_argument(argument);
+  return at && *at < node.inputs().size() ? node.input(*at) : nullptr;
+}
+
+}  // namespace sconce::passes
