@@ -179,62 +179,6 @@ bool contains(const Value& container, const Value& item) {
 
 }  // namespace
 
-std::string_view operator_text(Operator op) {
-  switch (op) {
-    case Operator::add:
-    case Operator::plus:
-      return "+";
-    case Operator::sub:
-    case Operator::neg:
-      return "-";
-    case Operator::mul:
-      return "*";
-    case Operator::div:
-      return "/";
-    case Operator::floordiv:
-      return "//";
-    case Operator::mod:
-      return "%";
-    case Operator::pow:
-      return "**";
-    case Operator::matmul:
-      return "@";
-    case Operator::bit_and:
-      return "&";
-    case Operator::bit_or:
-      return "|";
-    case Operator::bit_xor:
-      return "^";
-    case Operator::shift_left:
-      return "<<";
-    case Operator::shift_right:
-      return ">>";
-    case Operator::invert:
-      return "~";
-    case Operator::eq:
-      return "==";
-    case Operator::ne:
-      return "!=";
-    case Operator::lt:
-      return "<";
-    case Operator::le:
-      return "<=";
-    case Operator::gt:
-      return ">";
-    case Operator::ge:
-      return ">=";
-    case Operator::is:
-      return "is";
-    case Operator::is_not:
-      return "is not";
-    case Operator::in:
-      return "in";
-    case Operator::not_in:
-      return "not in";
-  }
-  return "?";
-}
-
 Value plain_binary(Operator op, const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) {
     if (a.is_complex() || b.is_complex()) return complex_binary(op, a, b);

@@ -5,17 +5,18 @@
 #include <string_view>
 #include <vector>
 
-#include "sconce/dispatch/body_tree.h"
+#include "sconce/syntax/tree.h"
+#include "sconce/types/value.h"
 
 namespace sconce::body {
+
+using syntax::Operator;
 
 // Numbers, strings and lists. Throws Error (type) naming the operator and both types.
 Value plain_binary(Operator op, const Value& a, const Value& b);
 Value plain_unary(Operator op, const Value& a);
 // Of eq, ne, lt, le, gt, ge, in, not_in.
 bool plain_compare(Operator op, const Value& a, const Value& b);
-
-std::string_view operator_text(Operator op);
 
 // bool(v). A tensor needs one element.
 bool truth(const Value& v);

@@ -43,10 +43,10 @@ TEST(Derivative, checks_names_and_syntax) {
   EXPECT_EQ(error_of("other: grad\nslef: grad"), "m::f: derivative for 'slef', which is no argument");
   EXPECT_EQ(error_of("self: grad\nself: grad"), "m::f: two derivatives for 'self'");
   EXPECT_EQ(error_of("other: self\nself: grad *"),
-            "m::f: derivative for 'self': line 2, column 13: expected a value, got ')'");
-  EXPECT_EQ(error_of("self: g = grad"), "m::f: derivative for 'self': line 1, column 9: expected ')', got '='");
+            "m::f: derivative for 'self': line 2, column 13: expected ident but found ')' here");
+  EXPECT_EQ(error_of("self: g = grad"), "m::f: derivative for 'self': line 1, column 9: expected ) but found '=' here");
   EXPECT_EQ(error_of("self:\n  g = grad\n  return g + +"),
-            "m::f: derivative for 'self': line 3, column 15: expected a value, got the end of the line");
+            "m::f: derivative for 'self': line 4, column 1: expected ident but found 'newline' here");
   EXPECT_EQ(error_of("self"), "m::f: 'self' is not 'argument: formula'");
   EXPECT_EQ(error_of(" "), "m::f: the derivative is empty");
 }

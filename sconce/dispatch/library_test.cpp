@@ -156,7 +156,7 @@ TEST(Library, leaves_nothing_behind_when_something_is_wrong) {
   EXPECT_EQ(failure([](Library& m) { m.derivative("aten::abs", "self: grad"); }),
             "a derivative needs an operator that the same library defines, 'aten::abs' is none");
   EXPECT_EQ(failure([](Library& m) { m.compound("c(Tensor a) -> Tensor", "return a +"); }),
-            "library_wrong::c: body: line 1, column 11: expected a value, got the end of the line");
+            "library_wrong::c: body: line 1, column 11: expected ident but found 'newline' here");
   EXPECT_EQ(failure([](Library& m) { m.compound("c(Tensor a) -> Tensor", "return a + b"); }),
             "library_wrong::c: body: 'b' is neither an argument nor set in the body");
   EXPECT_EQ(failure([](Library&) { throw Error(ErrorKind::runtime, "from the block"); }), "from the block");

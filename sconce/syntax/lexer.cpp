@@ -172,9 +172,10 @@ class Lexer {
     }
     return invalid(before, begin);
   }
-  // PyTorch names the character that follows the last token here, a blank perhaps.
+  // PyTorch's parser names the character that follows the last token, a blank perhaps.
   bool invalid(size_t before, size_t begin) {
-    return stop("expected a valid token but found '" + std::string(1, text_[before]) + "' here", begin, begin + 1);
+    const char found = text_[python_ ? begin : before];
+    return stop("expected a valid token but found '" + std::string(1, found) + "' here", begin, begin + 1);
   }
 
   Kind word_kind(std::string_view word) const {

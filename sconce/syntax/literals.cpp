@@ -100,28 +100,40 @@ ExprPtr Parser::parse_strings() {
       return parse_inside(first.begin + 1, first.end - 1, [this] { return parse_expr(); });
     }
   }
-  std::string value;
-  std::vector<ExprPtr> values;
-  bool formats = false;
+  StringParts parts;
   while (is(Kind::string)) {
     const Token token = cur();
-    add_string(token, value, values, formats);
+    add_string(token, parts);
     next();
   }
-  if (!formats) {
+  const auto string = [&](std::string text) {
     auto* node = make<Constant>(range(first));
     node->literal = Constant::Literal::string;
-    node->string = std::move(value);
+    node->string = std::move(text);
     return node;
-  }
+  };
+  if (!parts.formats) return string(std::move(parts.texts[0]));
   auto* node = make<Format>(range(first));
-  node->text = std::move(value);
-  for (ExprPtr v : values) adopt(node, v);
-  node->values = std::move(values);
+  const auto add_value = [&](ExprPtr value) {
+    node->text += "{}";
+    node->values.push_back(value);
+    adopt(node, value);
+  };
+  for (size_t i = 0; i < parts.texts.size(); ++i) {
+    if (i > 0) add_value(parts.values[i - 1]);
+    // "{}" stands for a value, so where it is meant itself it is one.
+    std::string_view text = parts.texts[i];
+    for (size_t mark = text.find("{}"); mark != text.npos; mark = text.find("{}")) {
+      node->text += text.substr(0, mark);
+      add_value(string("{}"));
+      text.remove_prefix(mark + 2);
+    }
+    node->text += text;
+  }
   return node;
 }
 
-void Parser::add_string(const Token& token, std::string& out, std::vector<ExprPtr>& values, bool& formats) {
+void Parser::add_string(const Token& token, StringParts& out) {
   const std::string_view written = text(token);
   const size_t quote = written.find_first_of("'\"");
   const std::string_view prefix = written.substr(0, quote);
@@ -131,29 +143,23 @@ void Parser::add_string(const Token& token, std::string& out, std::vector<ExprPt
   if (has(prefix, 'b', 'B')) refuse(range(token), "bytes literals aren't supported");
   const bool raw = has(prefix, 'r', 'R');
   if (has(prefix, 'f', 'F')) {
-    formats = true;
-    add_format(begin, end, raw, out, values);
+    out.formats = true;
+    add_format(begin, end, raw, out);
   } else if (raw) {
-    out += source_->text().substr(begin, end - begin);
+    out.texts.back() += source_->text().substr(begin, end - begin);
   } else {
-    unescape(begin, end, out);
-  }
-  if (formats) {
-    // "{}" stands for a value in Format::text, so it cannot stand for itself.
-    size_t marks = 0;
-    for (size_t i = out.find("{}"); i != out.npos; i = out.find("{}", i + 2)) ++marks;
-    if (marks != values.size()) refuse(range(token), "an f-string with the text '{}' in it isn't supported", "{}");
+    unescape(begin, end, out.texts.back());
   }
 }
 
-// f"a{b}c{{"  =>  text "a{}c{", values [b]
-void Parser::add_format(uint32_t begin, uint32_t end, bool raw, std::string& out, std::vector<ExprPtr>& values) {
+// f"a{b}c{{"  =>  texts "a", "c{", values b
+void Parser::add_format(uint32_t begin, uint32_t end, bool raw, StringParts& out) {
   const std::string& source = source_->text();
   const auto literal = [&](uint32_t from, uint32_t to) {
     if (raw) {
-      out += source.substr(from, to - from);
+      out.texts.back() += source.substr(from, to - from);
     } else {
-      unescape(from, to, out);
+      unescape(from, to, out.texts.back());
     }
   };
   uint32_t from = begin;
@@ -169,7 +175,7 @@ void Parser::add_format(uint32_t begin, uint32_t end, bool raw, std::string& out
     }
     literal(from, i);
     if (i + 1 < end && source[i + 1] == c) {
-      out += c;
+      out.texts.back() += c;
       i += 2;
     } else if (c == '}') {
       refuse(range(i, i + 1), "f-string: single '}' is not allowed");
@@ -193,8 +199,8 @@ void Parser::add_format(uint32_t begin, uint32_t end, bool raw, std::string& out
         }
       }
       if (close >= end) refuse(range(i, i + 1), "f-string: expecting '}'");
-      values.push_back(parse_format_value(i + 1, close));
-      out += "{}";
+      out.values.push_back(parse_format_value(i + 1, close));
+      out.texts.emplace_back();
       i = close + 1;
     }
     from = i;

@@ -107,8 +107,14 @@ class Parser {
   ExprPtr parse_number();
   ExprPtr fold_minus(const Constant* number);
   ExprPtr parse_strings();
-  void add_string(const Token& token, std::string& text, std::vector<ExprPtr>& values, bool& formats);
-  void add_format(uint32_t begin, uint32_t end, bool raw, std::string& text, std::vector<ExprPtr>& values);
+  // Adjacent strings: texts, with a value between each two.
+  struct StringParts {
+    std::vector<std::string> texts{""};
+    std::vector<ExprPtr> values;
+    bool formats = false;  // is one of them an f-string?
+  };
+  void add_string(const Token& token, StringParts& out);
+  void add_format(uint32_t begin, uint32_t end, bool raw, StringParts& out);
   ExprPtr parse_format_value(uint32_t begin, uint32_t end);
   void unescape(uint32_t begin, uint32_t end, std::string& out) const;
 
