@@ -40,6 +40,7 @@ class SCONCE_API Function {
   // called recursively". Not thread-safe before the unit is finished (CompilationUnit::define_all).
   void ensure_defined();
   bool is_defined() const { return state_ == State::defined; }
+  bool is_compiling() const { return state_ == State::compiling; }
   // A signature may be known before the body is compiled (all annotated, or declared by an interface).
   const Schema& schema();
   void set_schema(Schema schema) { schema_ = std::move(schema), has_schema_ = true; }

@@ -1,6 +1,6 @@
-// Emitter: one function's tree to one graph. Statements and expressions are emitted in order; variables are prim::Load and
-// prim::Store, `return`, `break` and `continue` are nodes of their own, until to_ssa() makes block inputs and outputs of
-// them all (see to_ssa.h).
+// Emitter: one function's tree to one graph. Statements and expressions are emitted in order; variables are prim::Load
+// and prim::Store, `return`, `break` and `continue` are nodes of their own, until to_ssa() makes block inputs and
+// outputs of them all (see to_ssa.h).
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class Environment;  // the variables of a block, see environment.h
 
 // What a function is compiled from.
 struct FunctionSource {
-  syntax::TreePtr tree;              // keeps `def` alive
+  syntax::TreePtr tree;  // keeps `def` alive
   const syntax::FunctionDef* def;
   std::shared_ptr<Resolver> resolver;
   // Of a method: the type of `self` (its first parameter has no annotation then).
@@ -31,8 +31,8 @@ struct FunctionSource {
   std::vector<std::pair<std::string, sconce::Value>> defaults;
 };
 
-// The schema that the `def` declares: annotations, defaults. Parameters without annotation are Tensors. A missing return
-// annotation leaves `returns` empty: it is inferred when the body is compiled. Throws CompileError.
+// The schema that the `def` declares: annotations, defaults. Parameters without annotation are Tensors. A missing
+// return annotation leaves `returns` empty: it is inferred when the body is compiled. Throws CompileError.
 Schema declared_schema(const FunctionSource& source, bool* returns_declared);
 
 // Compiles `source` into the function: graph and schema. Throws CompileError.

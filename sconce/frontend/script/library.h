@@ -1,15 +1,14 @@
 // The script library: functions and classes of ours that are written in the language itself (the folder script/),
 // embedded as text and compiled when first used, once for the process.
 //
-//   script/builtins.py          overloads tried after the operators of a name (`2 - x`), compiled into their callers
-//   script/torch/functional.py      torch.* that are no operators
-//   script/torch/nn/functional/     torch.nn.functional.*, called as functions: all files of the folder are one namespace
-//   script/torch/nn/modules/        torch.nn.*: module classes
-//   script/torch/nn/init.py         torch.nn.init.*
+//   script/builtins/aten.py         overloads tried after the operators of a name (`2 - x`), compiled into their
+//   callers script/torch/functional.py      torch.* that are no operators script/torch/nn/functional/
+//   torch.nn.functional.*, called as functions: all files of the folder are one namespace script/torch/nn/modules/
+//   torch.nn.*: module classes script/torch/nn/init.py         torch.nn.init.*
 //
 // Functions have qualified names after the path: __torch__.torch.nn.functional.relu. Functions may be defined several
-// times: they are overloads, tried in order; or as PyTorch writes them, `@torch.jit._overload` declarations without a body
-// followed by the definition, which is compiled for each of them. Besides `def` and `class` a file may have
+// times: they are overloads, tried in order; or as PyTorch writes them, `@torch.jit._overload` declarations without a
+// body followed by the definition, which is compiled for each of them. Besides `def` and `class` a file may have
 //   name = boolean_dispatch(arg_name="return_indices", arg_index=6, default=False, if_true=f, if_false=g, ...)
 //                                        f or g, by the constant that a call passes for that argument
 //   name = torch._C._nn.log_sigmoid      another name of an operator
@@ -20,7 +19,7 @@
 #include <vector>
 
 #include "sconce/base/list_ref.h"
-#include "sconce/ir/function.h"
+#include "sconce/frontend/script/sugared_value.h"
 
 namespace sconce::script {
 
@@ -32,23 +31,19 @@ struct LibrarySource {
 // All embedded files (the list is generated).
 SCONCE_API ListRef<LibrarySource> library_sources();
 
-// `path` names a file ("torch/functional.py") or a folder that is one namespace ("torch/nn/functional").
-// The functions called `name` there, in order of definition; empty when there is none, or no such file. They are
-// compiled when first called. Thread-safe. Throws Error when the file itself does not parse (a defect of ours).
-SCONCE_API std::vector<ir::Function*> library_functions(std::string_view path, std::string_view name);
-// The class called `name` there; null when there is none.
-SCONCE_API TypePtr library_class(std::string_view path, std::string_view name);
-// The names of all functions and classes there, for suggestions.
-SCONCE_API std::vector<std::string> library_names(std::string_view path);
-// Is this a function of builtins.py, whose body replaces the call?
+// `path` names a file ("torch/functional.py") or a folder that is one namespace ("torch/nn/functional"). All of this is
+// thread-safe and throws Error when a file does not parse (a defect of ours).
+//
+// What `name` means there: a FunctionValue, a class, ...; null when there is none, or no such file.
+SugaredPtr library_value(Emitter& e, const Range& at, std::string_view path, const std::string& name);
+// The functions called `name` there, in order of definition; empty when there is none. They are compiled when first
+// called; their schemas are known where the results are annotated.
+std::vector<ir::Function*> library_functions(std::string_view path, std::string_view name);
+// The names of everything there, for suggestions.
+std::vector<std::string> library_names(std::string_view path);
+// function.ensure_defined(), for functions of the library one thread at a time.
+void ensure_compiled(ir::Function& function);
+// Is this a function of builtins/, whose body replaces the call?
 bool is_inlined_into_callers(const ir::Function& function);
-
-// Held while library functions are declared and compiled.
-class SCONCE_API LibraryLock {
- public:
-  LibraryLock();
-  ~LibraryLock();
-  LibraryLock(const LibraryLock&) = delete;
-};
 
 }  // namespace sconce::script

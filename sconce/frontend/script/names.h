@@ -21,13 +21,25 @@ class Resolver {
 // The language's own: torch, math, cmath, F, nn, warnings, int, len, print, range, enumerate, ... Null when unknown.
 SugaredPtr find_builtin_name(Emitter& e, const Range& at, const std::string& name);
 
-// The type that an annotation means: `Tensor`, `List[int]`, `Optional[Tuple[int, str]]`, `torch.device`, `"quoted"`, class
-// names through the resolver, BroadcastingList2[int]. Throws "Unknown type name 'Foo'".
+// The same by path, "torch.nn.functional.relu" or "torch.nn": what an import binds. Null when unknown.
+SugaredPtr find_path(Emitter& e, const Range& at, std::string_view path);
+// The names behind a path ("torch.fft"), and all names without a dot, for suggestions.
+std::vector<std::string> names_in(std::string_view path);
+std::vector<std::string> builtin_names();
+
+// The type that an annotation means: `Tensor`, `List[int]`, `Optional[Tuple[int, str]]`, `torch.device`, `"quoted"`,
+// class names through the resolver, BroadcastingList2[int]. Throws "Unknown type name 'Foo'".
 TypePtr resolve_annotation(syntax::ExprPtr annotation, Resolver& resolver);
 // The 2 of BroadcastingList2[int] (and of int[2] in archives); else nothing.
 std::optional<int32_t> broadcasting_size(syntax::ExprPtr annotation);
 
+// False for the few overloads that TorchScript never chooses by name, because their types are another's too
+// (aten::view.dtype: a dtype is an int).
+bool chosen_by_name(const Op& op);
+
 // "did you mean 'softmax'?" candidates among `known`, nearest first, at most three.
 std::vector<std::string> suggestions(std::string_view wrong, ListRef<std::string> known);
+// The same as the end of a message: "\nDid you mean 'softmax'?", or nothing.
+std::string did_you_mean(std::string_view wrong, ListRef<std::string> known);
 
 }  // namespace sconce::script

@@ -1,5 +1,5 @@
-// Program: a source text compiled. Functions become ir::Functions of a unit, classes become types; modules (classes that
-// derive from torch.nn.Module) become types when an instance is built from them.
+// Program: a source text compiled. Functions become ir::Functions of a unit, classes become types; modules (classes
+// that derive from torch.nn.Module) become types when an instance is built from them.
 #pragma once
 
 #include <memory>

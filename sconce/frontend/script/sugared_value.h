@@ -1,8 +1,8 @@
 // SugaredValue: what an expression means while a function is compiled. Most are a value of the graph (SimpleValue); the
 // rest exist at compile time only: functions, `torch` and its parts, classes, modules, `range(n)`, ...
 //
-// Each kind says for itself what may be done with it; what it does not override is refused with its kind in the message.
-// Methods emit nodes at the insert point of `e.graph()`. They throw CompileError.
+// Each kind says for itself what may be done with it; what it does not override is refused with its kind in the
+// message. Methods emit nodes at the insert point of `e.graph()`. They throw CompileError.
 #pragma once
 
 #include <memory>
@@ -55,8 +55,8 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
 
   // for i in x: what is iterated over (`self` for most, keys for a dict). Throws "'int' object is not iterable".
   virtual SugaredPtr iterate(Emitter& e, const Range& at);
-  // Of what iterate() gives: the number of items, when it is known while compiling and the loop must be unrolled (tuples,
-  // module containers); else nothing and length() is its value in the graph.
+  // Of what iterate() gives: the number of items, when it is known while compiling and the loop must be unrolled
+  // (tuples, module containers); else nothing and length() is its value in the graph.
   virtual std::optional<size_t> static_length() const { return std::nullopt; }
   virtual ir::Value* length(Emitter& e, const Range& at);
   // Item `index` (an int value of the graph; a constant when unrolled) of what iterate() gives.
@@ -92,7 +92,8 @@ inline SugaredPtr simple(ir::Value* v) { return std::make_shared<SimpleValue>(v)
 // An operator by name (torch.add, math.sqrt, len): overloads are chosen when it is called. `self` is set for x.add.
 class BuiltinFunction : public SugaredValue {
  public:
-  explicit BuiltinFunction(ir::Symbol name, std::optional<CallArgument> self = {}) : name(name), self(std::move(self)) {}
+  explicit BuiltinFunction(ir::Symbol name, std::optional<CallArgument> self = {})
+      : name(name), self(std::move(self)) {}
   std::string kind() const override { return "builtin"; }
   SugaredPtr call(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint) override;
   const ir::Symbol name;

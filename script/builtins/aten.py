@@ -149,23 +149,7 @@ def _quadruple(x: BroadcastingList4[float]) -> List[float]:
     return x
 
 
-# Properties of tensors that are no operators.
-
-
-def ndim(self: Tensor) -> int:
-    return self.dim()
-
-
-def T(self: Tensor) -> Tensor:
-    return self.numpy_T()
-
-
-def H(self: Tensor) -> Tensor:
-    return self.matrix_H()
-
-
-def shape(self: Tensor) -> List[int]:
-    return self.size()
+# A string within a string.
 
 
 def __contains__(self: str, key: str) -> bool:
