@@ -1,5 +1,6 @@
 #include "sconce/dispatch/op.h"
 
+#include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
 
@@ -16,26 +17,6 @@ KeySet backend_of(Device device) {
       return Key::meta;
   }
   fail_as(ErrorKind::internal, "device type without a key");
-}
-
-// The keys of all tensors among the arguments; without any, those of the device that one names, else of the CPU.
-KeySet argument_keys(const Value* args, size_t count) {
-  KeySet keys;
-  const Value* device = nullptr;
-  for (const Value* v = args; v != args + count; ++v) {
-    if (v->is_tensor()) {
-      keys |= v->to_tensor().keys();
-    } else if (v->is_list()) {
-      if (!v->to_list().is_tensors()) continue;
-      for (const Tensor& t : v->to_list().tensors()) {
-        if (t.defined()) keys |= t.keys();
-      }
-    } else if (v->is_device() && !device) {
-      device = v;
-    }
-  }
-  if (!keys.empty()) return keys;
-  return device ? backend_of(device->to_device()) : KeySet(Key::cpu);
 }
 
 // "self: float32[3, 4], other: int64[5], alpha=1". A kernel may have moved arguments away: those are left out.
@@ -68,6 +49,25 @@ std::string describe(const Schema& schema, const Value* args) {
 }
 
 }  // namespace
+
+KeySet argument_keys(const Value* args, size_t count) {
+  KeySet keys;
+  const Value* device = nullptr;
+  for (const Value* v = args; v != args + count; ++v) {
+    if (v->is_tensor()) {
+      keys |= v->to_tensor().keys();
+    } else if (v->is_list()) {
+      if (!v->to_list().is_tensors()) continue;
+      for (const Tensor& t : v->to_list().tensors()) {
+        if (t.defined()) keys |= t.keys();
+      }
+    } else if (v->is_device() && !device) {
+      device = v;
+    }
+  }
+  if (!keys.empty()) return keys;
+  return device ? backend_of(device->to_device()) : KeySet(Key::cpu);
+}
 
 const Schema& Op::schema() const {
   if (const Schema* known = __atomic_load_n(&parsed, __ATOMIC_ACQUIRE)) return *known;

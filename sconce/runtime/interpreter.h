@@ -10,19 +10,31 @@
 
 namespace sconce::runtime {
 
+struct Code;
+
+// Sees every instruction before it runs: for profilers and debuggers. A run without observer does not know that there
+// could be one.
+struct SCONCE_API Observer {
+  virtual ~Observer() = default;
+  virtual void before(const Code& code, size_t instruction) = 0;
+};
+
 // Limits and hooks of one run; all optional.
 struct RunOptions {
-  int64_t step_budget = -1;                     // loop iterations and calls; Error when used up; -1: no limit
-  const std::atomic<bool>* cancel = nullptr;    // polled at every loop end and call; Error "cancelled"
-  size_t max_depth = 10'000;                    // of calls
+  int64_t step_budget = -1;                   // loop iterations and calls; Error when used up; -1: no limit
+  const std::atomic<bool>* cancel = nullptr;  // polled at every loop end and call; Error "cancelled"
+  size_t max_depth = 10'000;                  // of calls
+  Observer* observer = nullptr;
 };
 
 // Calls `function` with one Value per schema argument (defaults filled in by the caller, see bind_call) and returns its
-// result; several returns are a tuple. The arguments are moved from. Throws ScriptError. Safe from many threads.
+// result; several returns are a tuple. The arguments are moved from. Throws ScriptError, and Error for arguments that
+// do not fit. Safe from many threads.
 SCONCE_API Value run(ir::Function& function, std::span<Value> args, const RunOptions& options = {});
 
-// Positional and keyword arguments as the function's schema wants them, converted as PyTorch does at its Python boundary
-// (bool and int taken for float, lists copied, ...). Throws Error: "f() expected at most 1 argument(s) but received 2 ...".
+// Positional and keyword arguments as the function's schema wants them, converted as PyTorch does at its Python
+// boundary (bool and int taken for float, lists copied, ...). Throws Error: "f() expected at most 1 argument(s) but
+// received 2 ...".
 SCONCE_API std::vector<Value> bind_call(ir::Function& function, std::vector<Value> args,
                                         std::vector<std::pair<std::string, Value>> kwargs = {});
 

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "sconce/tensor/key_set.h"
+#include "sconce/types/value.h"
+
+namespace sconce {
+
+// The keys of all tensors among the arguments of a boxed call; without any, those of the device that one names, else of
+// the CPU.
+KeySet argument_keys(const Value* args, size_t count);
+
+}  // namespace sconce

@@ -1,0 +1,168 @@
+// Arguments as a function wants them: PyTorch's rules at its Python boundary.
+#include "sconce/runtime/interpreter.h"
+#include "sconce/runtime/value_ops.h"
+
+namespace sconce::runtime {
+namespace {
+
+bool convert(Value& v, TypePtr type);
+
+bool convert_list(Value& v, TypePtr element) {
+  std::vector<Value> items;
+  if (v.is_list())
+    items = v.to_list().values();
+  else if (v.is_tuple())
+    items = v.to_tuple().items;
+  else
+    return false;
+  auto out = make_ref<List>(element);
+  out->reserve(items.size());
+  for (Value& item : items) {
+    if (!convert(item, element)) return false;
+    out->append(std::move(item));
+  }
+  v = std::move(out);
+  return true;
+}
+
+bool convert_dict(Value& v, TypePtr key, TypePtr value) {
+  if (!v.is_dict()) return false;
+  auto out = make_ref<Dict>(key, value);
+  for (auto& [k, item] : v.to_dict().items()) {
+    if (!convert(k, key) || !convert(item, value)) return false;
+    out->set(std::move(k), std::move(item));
+  }
+  v = std::move(out);
+  return true;
+}
+
+bool convert_tuple(Value& v, TypePtr type) {
+  if (!v.is_tuple()) return false;
+  std::vector<Value> items = v.to_tuple().items;
+  if (items.size() != type->contained().size()) return false;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!convert(items[i], type->contained()[i])) return false;
+  }
+  v = make_ref<Tuple>(std::move(items), type->fields().empty() ? nullptr : type);
+  return true;
+}
+
+bool is_one_number(const Value& v) { return v.is_tensor() && v.to_tensor().numel() == 1; }
+
+// True when `v` has the type now. Lists, dicts and tuples are copied.
+bool convert(Value& v, TypePtr type) {
+  type = plain_type(type);
+  switch (type->kind()) {
+    case TypeKind::int_:
+      if (v.is_bool()) v = static_cast<int64_t>(v.to_bool());
+      if (is_one_number(v)) {
+        const Scalar s = item_of(v.to_tensor());
+        if (s.is_integral() || s.is_bool()) v = s.to_int();
+      }
+      return v.is_int();
+    case TypeKind::float_:
+      if (v.is_bool()) v = static_cast<double>(v.to_bool());
+      if (v.is_int()) v = static_cast<double>(v.to_int());
+      if (is_one_number(v)) v = item_of(v.to_tensor()).to_double();
+      return v.is_double();
+    case TypeKind::complex:
+      if (v.is_bool() || v.is_int() || v.is_double()) v = v.to_complex();
+      return v.is_complex();
+    case TypeKind::number:
+      if (is_one_number(v)) v = Value(item_of(v.to_tensor()));
+      return v.is_number();
+    case TypeKind::device:
+      if (v.is_string()) v = parse_device(v.to_string_ref());
+      return v.is_device();
+    case TypeKind::list:
+      return convert_list(v, type->element());
+    case TypeKind::dict:
+      return convert_dict(v, type->contained()[0], type->contained()[1]);
+    case TypeKind::tuple:
+      return convert_tuple(v, type);
+    case TypeKind::optional:
+      return v.is_none() || convert(v, type->element());
+    case TypeKind::union_:
+      for (TypePtr member : type->contained()) {
+        if (is_instance(v, member)) return true;
+      }
+      for (TypePtr member : type->contained()) {
+        Value copy = v;
+        if (convert(copy, member)) {
+          v = std::move(copy);
+          return true;
+        }
+      }
+      return false;
+    default:
+      return is_instance(v, type);
+  }
+}
+
+std::string declaration(ir::Function& f) {
+  Schema schema = f.schema();
+  schema.name = f.short_name();
+  return schema.to_string();
+}
+
+void bind_one(ir::Function& f, const Argument& a, size_t position, Value& v) {
+  const std::string found = v.type()->annotation();
+  std::string text = v.is_object() ? found : v.repr();
+  if (a.fixed_size && !v.is_list() && !v.is_tuple() && a.type->is(TypeKind::list)) {
+    Value item = std::move(v);
+    auto list = make_ref<List>(a.type->element());
+    const bool fits = convert(item, a.type->element());
+    for (int32_t i = 0; fits && i < *a.fixed_size; ++i) list->append(item);
+    v = fits ? Value(std::move(list)) : std::move(item);
+  }
+  if (convert(v, a.type)) return;
+  fail(
+      "{}() Expected a value of type '{}' for argument '{}' but instead found type '{}'.\nPosition: {}\nValue: {}\n"
+      "Declaration: {}",
+      f.short_name(), a.type->annotation(), a.name, found, position, text, declaration(f));
+}
+
+}  // namespace
+
+std::vector<Value> bind_call(ir::Function& f, std::vector<Value> args,
+                             std::vector<std::pair<std::string, Value>> kwargs) {
+  const Schema& schema = f.schema();
+  const size_t n = schema.arguments.size();
+  SCONCE_CHECK(args.size() <= n, "{}() expected at most {} argument(s) but received {} argument(s). Declaration: {}",
+               f.short_name(), n, args.size() + kwargs.size(), declaration(f));
+  std::vector<Value> bound(n);
+  std::vector<bool> used(kwargs.size());
+  for (size_t i = 0; i < n; ++i) {
+    const Argument& a = schema.arguments[i];
+    if (i < args.size() && !a.keyword_only) {
+      bound[i] = std::move(args[i]);
+      bind_one(f, a, i, bound[i]);
+      continue;
+    }
+    SCONCE_CHECK(i >= args.size(), "{}() takes '{}' as a keyword only. Declaration: {}", f.short_name(), a.name,
+                 declaration(f));
+    const auto given = std::find_if(kwargs.begin(), kwargs.end(), [&](const auto& k) { return k.first == a.name; });
+    if (given != kwargs.end()) {
+      used[static_cast<size_t>(given - kwargs.begin())] = true;
+      bound[i] = std::move(given->second);
+      bind_one(f, a, i, bound[i]);
+    } else {
+      SCONCE_CHECK(a.default_value, "{}() is missing value for argument '{}'. Declaration: {}", f.short_name(), a.name,
+                   declaration(f));
+      bound[i] = *a.default_value;
+      // A default is shared by all calls; a list among them must not be.
+      if (!convert(bound[i], a.type)) bind_one(f, a, i, bound[i]);
+    }
+  }
+  for (size_t k = 0; k < kwargs.size(); ++k) {
+    if (used[k]) continue;
+    const bool exists = schema.find_argument(kwargs[k].first).has_value();
+    SCONCE_CHECK(!exists, "{}() got two values for argument '{}'. Declaration: {}", f.short_name(), kwargs[k].first,
+                 declaration(f));
+    fail("Unknown keyword argument '{}' for operator '{}'. Schema: {}", kwargs[k].first, f.short_name(),
+         declaration(f));
+  }
+  return bound;
+}
+
+}  // namespace sconce::runtime

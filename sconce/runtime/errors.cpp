@@ -1,0 +1,102 @@
+// What a failing script says.
+#include "sconce/runtime/execute.h"
+#include "sconce/runtime/slots.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce::runtime {
+namespace {
+
+struct Reason {
+  ErrorKind kind = ErrorKind::runtime;
+  std::string text;
+  std::string exception_class;
+};
+
+Reason reason_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ScriptError& e) {  // of a fork, or of a script that an operator called
+    return {e.kind(), e.message(), {}};
+  } catch (const RaisedError& e) {
+    return {e.kind(), e.message(), e.exception_class()};
+  } catch (const Error& e) {
+    return {e.kind(), e.kind() == ErrorKind::key ? "KeyError: " + e.message() : e.message(), {}};
+  } catch (const std::exception& e) {
+    return {ErrorKind::runtime, e.what(), {}};
+  } catch (...) {
+    return {ErrorKind::runtime, "an unknown error", {}};
+  }
+}
+
+// The frames of one instruction, outermost first: calls that were inlined, then its own.
+void append_frames(std::string& out, const Code& code, const Instruction* pc, Range& at) {
+  const Site* site = code.site_of(pc);
+  if (!site) return;
+  std::vector<const ir::InlinedCall*> calls;
+  for (const ir::InlinedCall* c = site->inlined.get(); c; c = c->outer.get()) calls.push_back(c);
+  std::string_view function = code.name;
+  for (auto c = calls.rbegin(); c != calls.rend(); ++c) {
+    out += (*c)->call.highlight(function);
+    function = (*c)->function;
+  }
+  out += site->range.highlight(function);
+  at = site->range;
+}
+
+void release_frame(const Code& code, Slot* base) {
+  for (const uint32_t r : code.owned) release_slot(base[r]);
+}
+
+}  // namespace
+
+ScriptError::ScriptError(ErrorKind kind, std::string what, std::string reason, std::string exception_class, Range at)
+    : Error(kind, std::move(what)),
+      reason_(std::move(reason)),
+      exception_class_(std::move(exception_class)),
+      at_(std::move(at)) {}
+ScriptError::~ScriptError() = default;
+
+RaisedError::RaisedError(std::string message, std::string exception_class)
+    : Error(ErrorKind::runtime, std::move(message)), exception_class_(std::move(exception_class)) {}
+RaisedError::~RaisedError() = default;
+
+const Site* Code::site_of(const Instruction* pc) const {
+  const auto index = static_cast<uint32_t>(pc - instructions.data());
+  const auto after =
+      std::upper_bound(sites.begin(), sites.end(), index, [](uint32_t i, const Site& site) { return i < site.first; });
+  return after == sites.begin() ? nullptr : &*(after - 1);
+}
+
+void fail_execution(Execution& ex) {
+  const std::exception_ptr error = std::current_exception();
+  const Reason reason = reason_of(error);
+  std::string text =
+      "The following operation failed in the TorchScript interpreter.\n"
+      "Traceback of TorchScript (most recent call last):\n";
+  Range at;
+  for (const Frame& f : ex.frames) append_frames(text, *f.code, f.pc, at);
+  if (ex.code) append_frames(text, *ex.code, ex.pc, at);
+  text += (reason.exception_class.empty() ? "RuntimeError" : reason.exception_class) + ": " + reason.text;
+  text += '\n';
+
+  while (!ex.entered.empty()) {
+    const Value object = std::move(ex.entered.back().object);
+    ex.entered.pop_back();
+    try {
+      ir::Function* exit = ir::find_method(object.to_object().type(), "__exit__");
+      std::vector<Value> args(exit->schema().arguments.size());
+      args[0] = object;
+      run(*exit, args);
+    } catch (const Error&) {
+      // The first error is the one to tell.
+    }
+  }
+  if (ex.code) release_frame(*ex.code, ex.base);
+  for (const Frame& f : ex.frames) release_frame(*f.code, f.base);
+  ex.frames.clear();
+  ex.code = nullptr;
+  ex.base = nullptr;
+  throw ScriptError(reason.kind, std::move(text), reason.text, reason.exception_class, at);
+}
+
+}  // namespace sconce::runtime

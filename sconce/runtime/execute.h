@@ -1,0 +1,31 @@
+// Inside the interpreter: running code, and what happens when it fails.
+#pragma once
+
+#include <string>
+
+#include "sconce/runtime/frames.h"
+
+namespace sconce::runtime {
+
+// Runs code with its arguments, which are moved from. One result is itself, several are a tuple, none is None.
+Value execute(const Code& code, std::span<Value> args, const RunOptions& options);
+
+// `raise X(message)` in a script.
+class RaisedError : public Error {
+ public:
+  RaisedError(std::string message, std::string exception_class);
+  ~RaisedError() override;
+  const std::string& exception_class() const { return exception_class_; }
+
+ private:
+  std::string exception_class_;
+};
+
+// Called in a handler for the current exception: makes a ScriptError of it, with the traceback of `ex`, calls the
+// __exit__ that are due, releases all registers and throws.
+[[noreturn]] SCONCE_COLD void fail_execution(Execution& ex);
+
+// The code that a call site calls.
+const Code& resolve_call(CallSite& site, const Slot& self);
+
+}  // namespace sconce::runtime

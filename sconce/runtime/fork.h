@@ -1,0 +1,22 @@
+// fork, wait and awaitables. Forked code runs on a pool of threads that starts with the first fork.
+//
+// Note [Waiting]
+// Who waits for a task that nobody has started runs it himself, so a wait never depends on a free thread; for one that
+// runs elsewhere he blocks. Tasks can only wait for futures that were made before, so there are no circles.
+#pragma once
+
+#include "sconce/runtime/code.h"
+
+namespace sconce::runtime {
+
+// A future of site.code with the given arguments. It runs with the modes (grad mode, ...) of the thread that forked it.
+Value start_fork(const BuildSite& site, std::vector<Value> args);
+// The same, started by the first who waits, in his thread.
+Value make_await(const BuildSite& site, std::vector<Value> args);
+// The future's value; rethrows its error.
+Value wait_for(const Value& future);
+
+// Before a program goes: tasks of it that have not begun fail, those that run are waited for.
+void finish_tasks(const ir::CompilationUnit* unit);
+
+}  // namespace sconce::runtime

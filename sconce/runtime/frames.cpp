@@ -1,0 +1,68 @@
+#include "sconce/runtime/frames.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace sconce::runtime {
+namespace {
+
+constexpr size_t kFirstSlots = 1024;            // 16 KiB
+constexpr size_t kMostSlots = size_t{1} << 24;  // 256 MiB
+constexpr size_t kKept = 4;                     // executions that a thread keeps
+
+struct Pool {
+  std::vector<Execution*> free;
+  ~Pool() {
+    for (Execution* e : free) delete e;
+    free.clear();
+  }
+};
+thread_local Pool pool;
+
+}  // namespace
+
+Execution::Execution() {
+  stack = static_cast<Slot*>(std::calloc(kFirstSlots, sizeof(Slot)));
+  if (!stack) throw std::bad_alloc();
+  limit = stack + kFirstSlots;
+}
+
+Execution::~Execution() { std::free(stack); }
+
+Slot* Execution::grow(Slot* at, size_t registers) {
+  const size_t used = static_cast<size_t>(at - stack);
+  size_t slots = static_cast<size_t>(limit - stack);
+  while (slots < used + registers) slots *= 2;
+  SCONCE_CHECK(slots <= kMostSlots, "stack overflow: calls need more than {} registers", kMostSlots);
+  // Values may be moved as bytes; nobody points into the stack while a call is made.
+  const Slot* before = stack;
+  std::vector<ptrdiff_t> bases;
+  for (const Frame& f : frames) bases.push_back(f.base - before);
+  const ptrdiff_t current = base ? base - before : 0;
+  auto* moved = static_cast<Slot*>(std::realloc(stack, slots * sizeof(Slot)));
+  if (!moved) throw std::bad_alloc();
+  for (size_t i = 0; i < frames.size(); ++i) frames[i].base = moved + bases[i];
+  if (base) base = moved + current;
+  stack = moved;
+  limit = moved + slots;
+  return stack + used;
+}
+
+ExecutionLease::ExecutionLease() {
+  if (pool.free.empty()) {
+    execution_ = new Execution;
+  } else {
+    execution_ = pool.free.back();
+    pool.free.pop_back();
+  }
+}
+
+ExecutionLease::~ExecutionLease() {
+  if (pool.free.size() < kKept)
+    pool.free.push_back(execution_);
+  else
+    delete execution_;
+}
+
+}  // namespace sconce::runtime

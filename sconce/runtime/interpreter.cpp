@@ -1,0 +1,732 @@
+// The loop. Note [Registers] and Note [Jumps] in bytecode.h say how code and frames look.
+#include "sconce/runtime/interpreter.h"
+
+#include <cstring>
+
+#include "sconce/runtime/execute.h"
+#include "sconce/runtime/fork.h"
+#include "sconce/runtime/op_calls.h"
+#include "sconce/runtime/slots.h"
+#include "sconce/runtime/value_ops.h"
+
+#pragma GCC diagnostic ignored "-Wpedantic"  // addresses of labels
+
+namespace sconce::runtime {
+namespace {
+
+constinit const std::atomic<bool> never_cancelled{false};
+
+[[noreturn]] SCONCE_COLD void stop_run(const RunOptions& options) {
+  if (options.cancel && options.cancel->load(std::memory_order_relaxed)) fail("the run was cancelled");
+  fail("the step budget of {} is used up", options.step_budget);
+}
+
+SCONCE_INLINE void copy_initial(Slot* base, const Code& code) {
+  std::memcpy(static_cast<void*>(base + code.args), static_cast<const void*>(code.initial.data()),
+              code.initial.size() * sizeof(Slot));
+}
+
+// Python's: rounds toward minus infinity; the remainder has the divisor's sign. The smallest integer divided by -1
+// wraps.
+SCONCE_INLINE int64_t floor_div(int64_t a, int64_t b) {
+  if (b == -1) [[unlikely]]
+    return static_cast<int64_t>(-static_cast<uint64_t>(a));
+  const int64_t q = a / b;
+  return q - ((a % b != 0) & ((a ^ b) < 0));
+}
+SCONCE_INLINE int64_t floor_mod(int64_t a, int64_t b) {
+  if (b == -1) [[unlikely]]
+    return 0;
+  const int64_t r = a % b;
+  return r + ((r != 0) & ((r ^ b) < 0) ? b : 0);
+}
+SCONCE_INLINE int64_t wrap_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+SCONCE_INLINE int64_t wrap_sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+SCONCE_INLINE int64_t wrap_mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+SCONCE_INLINE List& list_in(Slot& s) {
+  if (s.tag != tag_word(Tag::list)) [[unlikely]]
+    (void)value_of(s).to_list();  // throws
+  return *static_cast<List*>(reinterpret_cast<Counted*>(s.bits));
+}
+SCONCE_INLINE Object& object_in(Slot& s) {
+  if (s.tag != tag_word(Tag::object)) [[unlikely]]
+    (void)value_of(s).to_object();  // throws
+  return *static_cast<Object*>(reinterpret_cast<Counted*>(s.bits));
+}
+SCONCE_INLINE size_t list_index(int64_t i, size_t n) {
+  if (static_cast<uint64_t>(i) >= n) [[unlikely]] {
+    i += static_cast<int64_t>(n);
+    if (static_cast<uint64_t>(i) >= n) fail_list_index();
+  }
+  return static_cast<size_t>(i);
+}
+
+std::vector<Value> captured(Slot* base, const BuildSite& site) {
+  std::vector<Value> args;
+  args.reserve(site.registers.size());
+  for (const Operand o : site.registers) args.push_back(take_value(base, o));
+  return args;
+}
+
+// Runs ex.code from its first instruction until the first frame returns. Results are in the first registers of ex.base.
+template <bool kObserved>
+void interpret(Execution& ex, const RunOptions& options) {
+  static const void* const labels[] = {
+#define SCONCE_OPCODE(name, operands, text) &&do_##name,
+      SCONCE_OPCODES(SCONCE_OPCODE)
+#undef SCONCE_OPCODE
+  };
+  const Code* code = ex.code;
+  const Instruction* pc = code->instructions.data();
+  Slot* base = ex.base;
+  int64_t steps = options.step_budget < 0 ? INT64_MAX : options.step_budget;
+  const std::atomic<bool>* cancel = options.cancel ? options.cancel : &never_cancelled;
+  const CallSite* called = nullptr;
+
+#define GO                                                                                                         \
+  do {                                                                                                             \
+    if constexpr (kObserved) options.observer->before(*code, static_cast<size_t>(pc - code->instructions.data())); \
+    goto* labels[static_cast<size_t>(pc->op)];                                                                     \
+  } while (false)
+#define NEXT \
+  do {       \
+    ++pc;    \
+    GO;      \
+  } while (false)
+// Two real branches with a dispatch each: a conditional move would make the next instruction wait for the comparison.
+#define BRANCH(condition) \
+  do {                    \
+    if (condition) {      \
+      asm volatile("");   \
+      pc = pc->target;    \
+      GO;                 \
+    } else {              \
+      ++pc;               \
+      GO;                 \
+    }                     \
+  } while (false)
+#define SAVE ex.pc = pc
+#define A slot_at(base, pc->a)
+#define B slot_at(base, pc->b)
+#define C slot_at(base, pc->c)
+#define INT(slot) (*reinterpret_cast<Word*>(&(slot).bits))
+#define FLOAT(slot) (*reinterpret_cast<Float*>(&(slot).bits))
+#define STEP                                                                   \
+  do {                                                                         \
+    if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]] { \
+      SAVE;                                                                    \
+      stop_run(options);                                                       \
+    }                                                                          \
+  } while (false)
+#define WINDOW (base + code->frame)
+
+  using Word __attribute__((may_alias)) = int64_t;
+  using Float __attribute__((may_alias)) = double;
+
+  GO;
+
+do_move_word:
+  A.bits = B.bits;
+  NEXT;
+do_retag: {
+  const uint64_t bits = B.tag < kFirstCounted ? B.bits : 0;
+  A.bits = bits;
+  A.tag = pc->c;
+  NEXT;
+}
+do_copy_bits:
+  copy_words(A, B);
+  NEXT;
+do_copy:
+  copy_counted(A, B);
+  NEXT;
+do_move:
+  move_slot(A, B);
+  NEXT;
+do_drop:
+  release_slot(A);
+  NEXT;
+do_load_int:
+  INT(A) = pc->integer;
+  NEXT;
+do_load_float:
+  FLOAT(A) = pc->real;
+  NEXT;
+
+do_add_int:
+  INT(A) = wrap_add(INT(B), INT(C));
+  NEXT;
+do_sub_int:
+  INT(A) = wrap_sub(INT(B), INT(C));
+  NEXT;
+do_mul_int:
+  INT(A) = wrap_mul(INT(B), INT(C));
+  NEXT;
+do_floordiv_int: {
+  const int64_t divisor = INT(C);
+  if (divisor == 0) [[unlikely]] {
+    SAVE;
+    fail_division();
+  }
+  INT(A) = floor_div(INT(B), divisor);
+  NEXT;
+}
+do_mod_int: {
+  const int64_t divisor = INT(C);
+  if (divisor == 0) [[unlikely]] {
+    SAVE;
+    fail_division();
+  }
+  INT(A) = floor_mod(INT(B), divisor);
+  NEXT;
+}
+do_and_int:
+  INT(A) = INT(B) & INT(C);
+  NEXT;
+do_or_int:
+  INT(A) = INT(B) | INT(C);
+  NEXT;
+do_xor_int:
+  INT(A) = INT(B) ^ INT(C);
+  NEXT;
+do_add_int_imm:
+  INT(A) = wrap_add(INT(B), pc->integer);
+  NEXT;
+do_mul_int_imm:
+  INT(A) = wrap_mul(INT(B), pc->integer);
+  NEXT;
+do_floordiv_int_imm:
+  INT(A) = floor_div(INT(B), pc->integer);
+  NEXT;
+do_mod_int_imm:
+  INT(A) = floor_mod(INT(B), pc->integer);
+  NEXT;
+do_neg_int:
+  INT(A) = wrap_sub(0, INT(B));
+  NEXT;
+do_not_bool:
+  INT(A) = INT(B) ^ 1;
+  NEXT;
+do_eq_int:
+  INT(A) = INT(B) == INT(C);
+  NEXT;
+do_ne_int:
+  INT(A) = INT(B) != INT(C);
+  NEXT;
+do_lt_int:
+  INT(A) = INT(B) < INT(C);
+  NEXT;
+do_le_int:
+  INT(A) = INT(B) <= INT(C);
+  NEXT;
+do_eq_int_imm:
+  INT(A) = INT(B) == pc->integer;
+  NEXT;
+do_ne_int_imm:
+  INT(A) = INT(B) != pc->integer;
+  NEXT;
+do_lt_int_imm:
+  INT(A) = INT(B) < pc->integer;
+  NEXT;
+do_le_int_imm:
+  INT(A) = INT(B) <= pc->integer;
+  NEXT;
+do_gt_int_imm:
+  INT(A) = INT(B) > pc->integer;
+  NEXT;
+do_ge_int_imm:
+  INT(A) = INT(B) >= pc->integer;
+  NEXT;
+
+do_add_float:
+  FLOAT(A) = FLOAT(B) + FLOAT(C);
+  NEXT;
+do_sub_float:
+  FLOAT(A) = FLOAT(B) - FLOAT(C);
+  NEXT;
+do_mul_float:
+  FLOAT(A) = FLOAT(B) * FLOAT(C);
+  NEXT;
+do_div_float:
+  FLOAT(A) = FLOAT(B) / FLOAT(C);
+  NEXT;
+do_add_float_imm:
+  FLOAT(A) = FLOAT(B) + pc->real;
+  NEXT;
+do_mul_float_imm:
+  FLOAT(A) = FLOAT(B) * pc->real;
+  NEXT;
+do_div_float_imm:
+  FLOAT(A) = FLOAT(B) / pc->real;
+  NEXT;
+do_neg_float:
+  FLOAT(A) = -FLOAT(B);
+  NEXT;
+do_eq_float:
+  INT(A) = FLOAT(B) == FLOAT(C);
+  NEXT;
+do_ne_float:
+  INT(A) = FLOAT(B) != FLOAT(C);
+  NEXT;
+do_lt_float:
+  INT(A) = FLOAT(B) < FLOAT(C);
+  NEXT;
+do_le_float:
+  INT(A) = FLOAT(B) <= FLOAT(C);
+  NEXT;
+do_int_to_float:
+  FLOAT(A) = static_cast<double>(INT(B));
+  NEXT;
+
+do_jump:
+  pc = pc->target;
+  GO;
+do_jump_if:
+  BRANCH(A.bits != 0);
+do_jump_unless:
+  BRANCH(A.bits == 0);
+do_jump_eq_int:
+  BRANCH(INT(A) == INT(B));
+do_jump_ne_int:
+  BRANCH(INT(A) != INT(B));
+do_jump_lt_int:
+  BRANCH(INT(A) < INT(B));
+do_jump_le_int:
+  BRANCH(INT(A) <= INT(B));
+do_jump_eq_int_imm:
+  BRANCH(INT(A) == static_cast<int16_t>(pc->b));
+do_jump_ne_int_imm:
+  BRANCH(INT(A) != static_cast<int16_t>(pc->b));
+do_jump_lt_int_imm:
+  BRANCH(INT(A) < static_cast<int16_t>(pc->b));
+do_jump_le_int_imm:
+  BRANCH(INT(A) <= static_cast<int16_t>(pc->b));
+do_jump_gt_int_imm:
+  BRANCH(INT(A) > static_cast<int16_t>(pc->b));
+do_jump_ge_int_imm:
+  BRANCH(INT(A) >= static_cast<int16_t>(pc->b));
+do_jump_mod_eq:
+  BRANCH(floor_mod(INT(A), static_cast<int16_t>(pc->b)) == static_cast<int16_t>(pc->c));
+do_jump_mod_ne:
+  BRANCH(floor_mod(INT(A), static_cast<int16_t>(pc->b)) != static_cast<int16_t>(pc->c));
+do_jump_eq_float:
+  BRANCH(FLOAT(A) == FLOAT(B));
+do_jump_ne_float:
+  BRANCH(FLOAT(A) != FLOAT(B));
+do_jump_lt_float:
+  BRANCH(FLOAT(A) < FLOAT(B));
+do_jump_le_float:
+  BRANCH(FLOAT(A) <= FLOAT(B));
+do_jump_not_lt_float:
+  BRANCH(!(FLOAT(A) < FLOAT(B)));
+do_jump_not_le_float:
+  BRANCH(!(FLOAT(A) <= FLOAT(B)));
+do_jump_none:
+  BRANCH(A.tag == kNoneTag);
+do_jump_not_none:
+  BRANCH(A.tag != kNoneTag);
+
+do_for_prep:
+  INT(A) = 0;
+  BRANCH(INT(B) <= 0);
+do_for_loop: {
+  STEP;
+  const int64_t next = INT(A) + 1;
+  INT(A) = next;
+  BRANCH(next < INT(B));
+}
+do_step:
+  STEP;
+  NEXT;
+do_count:
+  INT(A) = wrap_add(INT(A), 1);
+  NEXT;
+do_add_int_for: {
+  INT(A) = wrap_add(INT(A), INT(B));
+  STEP;
+  Slot& counter = C;
+  const int64_t next = INT(counter) + 1;
+  INT(counter) = next;
+  BRANCH(next < INT((&counter)[1]));
+}
+do_add_int_imm_for: {
+  INT(A) = wrap_add(INT(A), static_cast<int16_t>(pc->b));
+  STEP;
+  Slot& counter = C;
+  const int64_t next = INT(counter) + 1;
+  INT(counter) = next;
+  BRANCH(next < INT((&counter)[1]));
+}
+
+do_list_len: {
+  SAVE;
+  INT(A) = static_cast<int64_t>(list_in(B).size());
+  NEXT;
+}
+do_list_get_int: {
+  SAVE;
+  List& list = list_in(B);
+  const std::vector<int64_t>* items = list.int_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "int");
+  INT(A) = (*items)[list_index(INT(C), items->size())];
+  NEXT;
+}
+do_list_get_float: {
+  SAVE;
+  List& list = list_in(B);
+  const std::vector<double>* items = list.double_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "float");
+  FLOAT(A) = (*items)[list_index(INT(C), items->size())];
+  NEXT;
+}
+do_list_get_bool: {
+  SAVE;
+  List& list = list_in(B);
+  const std::vector<uint8_t>* items = list.bool_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "bool");
+  INT(A) = (*items)[list_index(INT(C), items->size())];
+  NEXT;
+}
+do_list_get_tensor: {
+  SAVE;
+  List& list = list_in(B);
+  const std::vector<Tensor>* items = list.tensor_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "Tensor");
+  TensorImpl* t = (*items)[list_index(INT(C), items->size())].impl();
+  retain(t);
+  A.bits = reinterpret_cast<uint64_t>(t);
+  A.tag = t ? tag_word(Tag::tensor) : kNoneTag;
+  NEXT;
+}
+do_list_get_value: {
+  SAVE;
+  List& list = list_in(B);
+  Slot& to = A;
+  if (const std::vector<Value>* items = list.value_items()) {
+    copy_counted(to, reinterpret_cast<const Slot&>((*items)[list_index(INT(C), items->size())]));
+  } else {
+    put_value(to, list.get(list_index(INT(C), list.size())), 0);
+  }
+  NEXT;
+}
+do_list_set_int: {
+  SAVE;
+  List& list = list_in(A);
+  std::vector<int64_t>* items = list.int_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "int");
+  (*items)[list_index(INT(B), items->size())] = INT(C);
+  NEXT;
+}
+do_list_set_float: {
+  SAVE;
+  List& list = list_in(A);
+  std::vector<double>* items = list.double_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "float");
+  (*items)[list_index(INT(B), items->size())] = FLOAT(C);
+  NEXT;
+}
+do_list_set_value:
+  SAVE;
+  list_set_value(base, *pc);
+  NEXT;
+do_list_append_int: {
+  SAVE;
+  List& list = list_in(A);
+  std::vector<int64_t>* items = list.int_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "int");
+  items->push_back(INT(B));
+  NEXT;
+}
+do_list_append_float: {
+  SAVE;
+  List& list = list_in(A);
+  std::vector<double>* items = list.double_items();
+  if (!items) [[unlikely]]
+    fail_storage(list, "float");
+  items->push_back(FLOAT(B));
+  NEXT;
+}
+do_list_append_value:
+  SAVE;
+  list_append_value(base, *pc);
+  NEXT;
+
+do_dict_get_word:
+  SAVE;
+  dict_get(base, *pc, true);
+  NEXT;
+do_dict_get:
+  SAVE;
+  dict_get(base, *pc, false);
+  NEXT;
+do_dict_contains:
+  SAVE;
+  INT(A) = value_of(B).to_dict().find(value_of(C)) != nullptr;
+  NEXT;
+do_dict_set:
+  SAVE;
+  dict_set(base, *pc);
+  NEXT;
+do_str_concat:
+  SAVE;
+  str_concat(base, *pc);
+  NEXT;
+do_make_tuple:
+  SAVE;
+  make_tuple(base, *pc);
+  NEXT;
+do_make_list:
+  SAVE;
+  make_list(base, *pc);
+  NEXT;
+do_make_dict:
+  SAVE;
+  make_dict(base, *pc);
+  NEXT;
+do_unpack_tuple:
+  SAVE;
+  unpack_tuple(base, *pc);
+  NEXT;
+do_unpack_list:
+  SAVE;
+  unpack_list(base, *pc);
+  NEXT;
+do_tuple_get:
+  SAVE;
+  tuple_get(base, *pc);
+  NEXT;
+do_is_none:
+  INT(A) = B.tag == kNoneTag;
+  NEXT;
+do_is_not_none:
+  INT(A) = B.tag != kNoneTag;
+  NEXT;
+do_isinstance: {
+  SAVE;
+  bool is = false;
+  for (TypePtr t : pc->build->types) is = is || is_instance(value_of(B), t);
+  INT(A) = is;
+  NEXT;
+}
+
+do_make_object:
+  SAVE;
+  put_value(A, Value(make_ref<Object>(pc->build->type)), 0);
+  NEXT;
+do_get_attr_word:
+  SAVE;
+  A.bits = object_in(B).slots()[pc->integer].bits();
+  NEXT;
+do_get_attr:
+  SAVE;
+  copy_counted(A, reinterpret_cast<Slot&>(object_in(B).slots()[pc->integer]));
+  NEXT;
+do_borrow_attr:
+  SAVE;
+  copy_words(A, reinterpret_cast<Slot&>(object_in(B).slots()[pc->integer]));
+  NEXT;
+do_set_attr_word:
+  SAVE;
+  copy_words(reinterpret_cast<Slot&>(object_in(A).slots()[pc->integer]), B);
+  NEXT;
+do_set_attr: {
+  SAVE;
+  Value& slot = object_in(A).slots()[pc->integer];
+  Value v = take_value(base, pc->b);
+  slot = std::move(v);  // swaps: the old value goes with v
+  NEXT;
+}
+
+do_call_op:
+  SAVE;
+  call_operator(base, *pc->op_call, WINDOW);
+  NEXT;
+do_call_t:
+  SAVE;
+  call_t(base, *pc, WINDOW);
+  NEXT;
+do_call_tt:
+  SAVE;
+  call_tt(base, *pc, WINDOW);
+  NEXT;
+do_call_ts:
+  SAVE;
+  call_ts(base, *pc, WINDOW);
+  NEXT;
+do_call_tts:
+  SAVE;
+  call_tts(base, *pc, WINDOW);
+  NEXT;
+do_call_tss:
+  SAVE;
+  call_tss(base, *pc, WINDOW);
+  NEXT;
+do_call_ttt:
+  SAVE;
+  call_ttt(base, *pc, WINDOW);
+  NEXT;
+
+do_call:
+do_call_method: {
+  SAVE;
+  called = pc->call;
+  Slot* window = &A;
+  const Code* callee = pc->call->code.load(std::memory_order_acquire);
+  // An error from here on finds the arguments in the window, which no frame owns yet.
+  try {
+    if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]]
+      stop_run(options);
+    if (!callee) [[unlikely]]
+      callee = &resolve_call(*pc->call, window[0]);
+    if (ex.frames.size() >= options.max_depth) [[unlikely]]
+      fail("maximum depth of calls reached: {}", options.max_depth);
+    if (window + callee->total > ex.limit) [[unlikely]]
+      window = ex.grow(window, callee->total);
+    ex.frames.push_back({pc, ex.base, code});
+  } catch (...) {
+    window = &slot_at(ex.base, pc->a);
+    for (uint32_t i = called->borrows_self ? 1 : 0; i < called->args; ++i) release_slot(window[i]);
+    throw;
+  }
+  code = callee;
+  base = window;
+  copy_initial(base, *code);
+  ex.code = code;
+  ex.base = base;
+  pc = code->instructions.data();
+  GO;
+}
+do_ret: {
+  if (ex.frames.empty()) return;
+  const Frame& caller = ex.frames.back();
+  pc = caller.pc + 1;
+  base = caller.base;
+  code = caller.code;
+  ex.base = base;
+  ex.code = code;
+  ex.frames.pop_back();
+  GO;
+}
+do_fork: {
+  SAVE;
+  put_value(A, start_fork(*pc->build, captured(base, *pc->build)), 0);
+  NEXT;
+}
+do_make_await: {
+  SAVE;
+  put_value(A, make_await(*pc->build, captured(base, *pc->build)), 0);
+  NEXT;
+}
+do_wait: {
+  SAVE;
+  Value future = take_value(base, pc->b);
+  put_value(A, wait_for(future), static_cast<uint8_t>(pc->c));
+  NEXT;
+}
+do_make_done: {
+  SAVE;
+  auto future = make_ref<Future>(pc->build->type);
+  future->complete(take_value(base, pc->b));
+  put_value(A, Value(std::move(future)), 0);
+  NEXT;
+}
+do_enter:
+  SAVE;
+  ex.entered.push_back({value_of(A), ex.frames.size()});
+  NEXT;
+do_leave:
+  SAVE;
+  if (!ex.entered.empty()) ex.entered.pop_back();
+  NEXT;
+do_raise: {
+  SAVE;
+  const Value& name = value_of(B);
+  throw RaisedError(value_of(A).to_string_ref(), name.is_string() ? name.to_string_ref() : std::string());
+}
+do_warn:
+  SAVE;
+  warn(value_of(A), *pc->build, code->site_of(pc));
+  NEXT;
+
+#undef GO
+#undef NEXT
+#undef BRANCH
+#undef SAVE
+#undef A
+#undef B
+#undef C
+#undef INT
+#undef FLOAT
+#undef STEP
+#undef WINDOW
+}
+
+}  // namespace
+
+Value execute(const Code& code, std::span<Value> args, const RunOptions& options) {
+  const ExecutionLease lease;
+  Execution& ex = *lease;
+  Slot* base = ex.stack;
+  if (base + code.total > ex.limit) base = ex.grow(base, code.total);
+  Value self;
+  for (size_t i = 0; i < args.size(); ++i) {
+    Slot& from = reinterpret_cast<Slot&>(args[i]);
+    if (i == 0 && code.borrows_self) {
+      self = std::move(args[0]);
+      copy_words(base[0], reinterpret_cast<Slot&>(self));
+    } else {
+      move_slot(base[i], from);
+    }
+  }
+  copy_initial(base, code);
+  ex.base = base;
+  ex.code = &code;
+  ex.pc = code.instructions.data();
+  try {
+    if (options.observer) [[unlikely]]
+      interpret<true>(ex, options);
+    else
+      interpret<false>(ex, options);
+  } catch (...) {
+    fail_execution(ex);
+  }
+  base = ex.base;
+  ex.base = nullptr;
+  ex.code = nullptr;
+  if (code.results == 1) return std::move(value_of(base[0]));
+  if (code.results == 0) return {};
+  std::vector<Value> results;
+  for (uint32_t i = 0; i < code.results; ++i) results.push_back(std::move(value_of(base[i])));
+  return make_ref<Tuple>(std::move(results));
+}
+
+Value run(ir::Function& function, std::span<Value> args, const RunOptions& options) {
+  const Code& code = code_of(function);
+  SCONCE_CHECK(args.size() == code.args, "{}() takes {} arguments, got {}", function.short_name(), code.args,
+               args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const uint8_t tag = code.arg_tags[i];
+    const bool fits =
+        tag ? args[i].tag() == static_cast<Tag>(tag) : i != 0 || !code.borrows_self || args[i].is_object();
+    if (!fits) [[unlikely]]
+      fail_as(ErrorKind::type, "{}() Expected a value of type '{}' for argument {} but instead found type '{}'.",
+              function.short_name(), code.arg_types[i]->annotation(), i, args[i].type()->annotation());
+  }
+  return execute(code, args, options);
+}
+
+}  // namespace sconce::runtime

@@ -1,0 +1,93 @@
+#include "sconce/runtime/selection.h"
+
+#include <unordered_map>
+
+#include "sconce/dispatch/box.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/runtime/liveness.h"
+
+namespace sconce::runtime {
+
+std::optional<Arithmetic> arithmetic_of(const Op& op) {
+  using enum Arithmetic;
+  static const std::unordered_map<std::string_view, Arithmetic> by_expression = {
+      {"a + b", add},
+      {"a - b", sub},
+      {"a * b", mul},
+      {"a / b", div},
+      {"a // b", floordiv},
+      {"a % b", mod},
+      {"a & b", bit_and},
+      {"a | b", bit_or},
+      {"a ^ b", bit_xor},
+      {"a == b", eq},
+      {"a != b", ne},
+      {"a < b", lt},
+      {"a <= b", le},
+      {"a > b", gt},
+      {"a >= b", ge},
+      {"-a", neg},
+      {"not self", logical_not},
+      {"float(a)", to_float},
+      {"int(a)", to_int},
+      {"bool(a)", to_bool},
+      {"index + start * step", derive_index}};
+  if (!op.info.scalar) return std::nullopt;
+  const auto found = by_expression.find(op.info.scalar);
+  if (found == by_expression.end()) return std::nullopt;
+  const Schema& schema = op.schema();
+  if (schema.returns.size() != 1 || class_of(schema.returns[0].type) == RegisterClass::value) return std::nullopt;
+  bool floats = false;
+  for (const Argument& a : schema.arguments) {
+    const RegisterClass c = class_of(a.type);
+    if (c == RegisterClass::value) return std::nullopt;
+    floats |= c == RegisterClass::float_;
+  }
+  const Arithmetic a = found->second;
+  // Left to the operator: rounding toward minus infinity, and what int() says of nan.
+  if (floats && (a == floordiv || a == mod || a == to_int)) return std::nullopt;
+  return a;
+}
+
+Container container_of(const Op& op) {
+  using enum Container;
+  static const auto* by_op = [] {
+    auto* table = new std::unordered_map<const Op*, Container>;
+    const auto add = [&](std::string_view name, Container c) {
+      if (const Op* found = find_op(name)) table->emplace(found, c);
+    };
+    add("aten::len.t", list_len);
+    add("aten::__getitem__.t", list_get);
+    add("aten::select.t", list_get);
+    add("aten::_set_item.t", list_set);
+    add("aten::append.t", list_append);
+    add("aten::add.str", str_concat);
+    add("aten::__is__", is);
+    add("aten::__isnot__", is_not);
+    add("aten::wait", wait);
+    add("aten::warn", warn);
+    for (const std::string key : {"str", "int", "bool", "float", "complex", "Tensor"}) {
+      add("aten::__getitem__.Dict_" + key, dict_get);
+      add("aten::_set_item." + key, dict_set);
+      add("aten::__contains__." + key, dict_contains);
+    }
+    return table;
+  }();
+  const auto found = by_op->find(&op);
+  return found == by_op->end() ? none : found->second;
+}
+
+Signature signature_of(const Op& op) {
+  using T = const Tensor&;
+  using S = const Scalar&;
+  using enum Signature;
+  if (op.box == &box_call<Tensor(T), 0>) return t;
+  if (op.box == &box_call<Tensor(T, T), 0>) return tt;
+  if (op.box == &box_call<Tensor(T, S), 0>) return ts;
+  if (op.box == &box_call<Tensor(T, T, S), 0>) return tts;
+  if (op.box == &box_call<Tensor(T, S, S), 0>) return tss;
+  if (op.box == &box_call<Tensor(T, T, T), 4>) return ttt;
+  return other;
+}
+
+}  // namespace sconce::runtime

@@ -1,0 +1,59 @@
+// Which instruction does what an operator does. Arithmetic is read off the operator table's scalar expressions, so that
+// a new overload of the same meaning gets the instruction too; operators on containers are named in one list.
+#pragma once
+
+#include <optional>
+
+#include "sconce/dispatch/op.h"
+
+namespace sconce::runtime {
+
+enum class Arithmetic : uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  mod,
+  bit_and,
+  bit_or,
+  bit_xor,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  neg,
+  logical_not,
+  to_float,
+  to_int,
+  to_bool,
+  derive_index,
+};
+// Of an operator over ints, floats and bools only; empty when there is no instruction for it.
+std::optional<Arithmetic> arithmetic_of(const Op& op);
+inline bool is_comparison(Arithmetic a) { return a >= Arithmetic::eq && a <= Arithmetic::ge; }
+
+enum class Container : uint8_t {
+  none,
+  list_len,
+  list_get,
+  list_set,
+  list_append,
+  dict_get,
+  dict_set,
+  dict_contains,
+  str_concat,
+  is,
+  is_not,
+  wait,
+  warn,
+};
+Container container_of(const Op& op);
+
+// Operators whose kernel has one of the commonest signatures are called without boxing.
+enum class Signature : uint8_t { other, t, tt, ts, tts, tss, ttt };
+Signature signature_of(const Op& op);
+
+}  // namespace sconce::runtime
