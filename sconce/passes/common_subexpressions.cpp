@@ -1,0 +1,102 @@
+// passes/common_subexpressions.cpp: what was computed already is not computed again.
+//   %a : Tensor = aten::relu(%x)
+//   %b : Tensor = aten::relu(%x)          =>  %a
+// also when the first is in a block around the second. Only nodes without effects whose inputs and outputs nobody
+// writes to; two results that can be changed and both leave the graph stay two.
+#include "sconce/ir/alias.h"
+#include "sconce/ir/effects.h"
+#include "sconce/passes/constants.h"
+#include "sconce/passes/passes.h"
+
+namespace sconce::passes {
+namespace {
+
+size_t mix(size_t hash, const void* v) {
+  return (hash ^ reinterpret_cast<size_t>(v)) * 0x9E3779B97F4A7C15u + (hash >> 9);
+}
+
+size_t hash_of(const ir::Node& node) {
+  size_t hash = node.kind().id();
+  for (const ir::Value* v : node.inputs()) hash = mix(hash, v);
+  for (const ir::Value* v : node.outputs()) hash = mix(hash, v->type());
+  return hash;
+}
+
+bool is_same_attribute(const ir::AttributeValue& a, const ir::AttributeValue& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* v = std::get_if<sconce::Value>(&a)) return is_same_value(*v, std::get<sconce::Value>(b));
+  if (const auto* type = std::get_if<TypePtr>(&a)) return *type == std::get<TypePtr>(b);
+  if (const auto* types = std::get_if<std::vector<TypePtr>>(&a)) return *types == std::get<std::vector<TypePtr>>(b);
+  return false;  // graphs
+}
+
+bool is_same(const ir::Node& a, const ir::Node& b) {
+  if (!a.is(b.kind()) || a.op() != b.op() || a.callee() != b.callee() || a.inputs() != b.inputs()) return false;
+  if (a.outputs().size() != b.outputs().size() || a.attributes().size() != b.attributes().size()) return false;
+  for (size_t i = 0; i < a.outputs().size(); ++i) {
+    if (a.output(i)->type() != b.output(i)->type()) return false;
+  }
+  for (const auto& [name, v] : a.attributes()) {
+    const ir::AttributeValue* other = b.attribute(name);
+    if (!other || !is_same_attribute(v, *other)) return false;
+  }
+  return true;
+}
+
+class Search {
+ public:
+  explicit Search(ir::Graph& graph) : facts_(graph) {}
+
+  bool block(const ir::Block& b) {
+    bool changed = false;
+    std::vector<std::unordered_multimap<size_t, ir::Node*>::iterator> here;
+    for (ir::Node* node : b.nodes()) {
+      for (const ir::Block* inner : node->blocks()) changed |= block(*inner);
+      if (!takes_part(*node)) continue;
+      const size_t hash = hash_of(*node);
+      if (ir::Node* known = find(*node, hash)) {
+        for (size_t i = 0; i < node->outputs().size(); ++i) {
+          node->output(i)->replace_all_uses_with(known->output(i));
+        }
+        node->destroy();
+        changed = true;
+      } else {
+        here.push_back(known_.emplace(hash, node));
+      }
+    }
+    // Not visible outside of the block.
+    for (const auto& it : here) known_.erase(it);
+    return changed;
+  }
+
+ private:
+  bool takes_part(const ir::Node& node) const {
+    return node.blocks().empty() && !node.outputs().empty() && !node.is(ir::kind::Uninitialized) &&
+           facts_.is_pure(&node) && !facts_.has_writers(&node);
+  }
+  ir::Node* find(const ir::Node& node, size_t hash) const {
+    const auto [from, to] = known_.equal_range(hash);
+    for (auto it = from; it != to; ++it) {
+      if (is_same(*it->second, node) && !both_leave(*it->second, node)) return it->second;
+    }
+    return nullptr;
+  }
+  bool both_leave(const ir::Node& a, const ir::Node& b) const {
+    for (size_t i = 0; i < a.outputs().size(); ++i) {
+      if (ir::is_mutable(a.output(i)->type()) && !facts_.may_alias(a.output(i), b.output(i)) &&
+          facts_.may_leave(a.output(i)) && facts_.may_leave(b.output(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  ir::AliasFacts facts_;
+  std::unordered_multimap<size_t, ir::Node*> known_;
+};
+
+}  // namespace
+
+bool common_subexpressions(ir::Graph& graph) { return Search(graph).block(*graph.block()); }
+
+}  // namespace sconce::passes

@@ -1,0 +1,164 @@
+// passes/dead_code.cpp: what nobody needs goes.
+//   %a : Tensor = aten::relu(%x)      # never used      =>
+//   %b : int, %c : int = prim::If(%p)                   =>  %b : int = prim::If(%p)      when %c is never used
+// likewise values that a loop carries. Kept: what has side effects (see ir/effects.h), and writes to memory that
+// somebody may look at: what comes from outside, is returned, or is read by something that is kept.
+#include <algorithm>
+
+#include "sconce/ir/alias.h"
+#include "sconce/ir/effects.h"
+#include "sconce/passes/passes.h"
+#include "sconce/passes/rewrite.h"
+
+namespace sconce::passes {
+namespace {
+
+bool is_control_flow(const ir::Node& node) { return node.is(ir::kind::If) || node.is(ir::kind::Loop); }
+
+// Finds what is needed, from the results backwards.
+class Needed {
+ public:
+  explicit Needed(const ir::Graph& graph) : facts_(graph) {
+    for (const ir::Value* v : graph.outputs()) need(v);
+    each_node(*graph.block(), [&](ir::Node& node) {
+      if (is_control_flow(node)) return;  // through what is inside
+      if (ir::has_side_effects(node)) {
+        need(node);
+      } else if (facts_.writes(&node)) {
+        writers_.push_back(&node);
+      }
+    });
+    do {
+      follow();
+    } while (need_writers());
+  }
+
+  bool contains(const ir::Node* n) const { return nodes_.contains(n); }
+  bool contains(const ir::Value* v) const { return values_.contains(v); }
+
+ private:
+  void need(const ir::Value* v) {
+    if (!values_.insert(v).second) return;
+    open_.push_back(v);
+    const ir::PlaceSet& places = facts_.reach(v);
+    ir::PlaceSet both;
+    std::set_union(places_.begin(), places_.end(), places.begin(), places.end(), std::back_inserter(both));
+    places_ = std::move(both);
+  }
+
+  void need(const ir::Node& node) {
+    if (!nodes_.insert(&node).second) return;
+    if (node.is(ir::kind::Loop)) {
+      // Carried values as far as they are needed themselves.
+      need(node.input(0));
+      need(node.input(1));
+      need(node.block_at(0)->outputs()[0]);
+    } else {
+      for (const ir::Value* v : node.inputs()) need(v);
+    }
+    if (const ir::Node* owner = node.block()->owner()) need(*owner);
+  }
+
+  void follow() {
+    while (!open_.empty()) {
+      const ir::Value* v = open_.back();
+      open_.pop_back();
+      const ir::Node& node = *v->node();
+      if (node.is(ir::kind::Param)) {
+        const ir::Node* owner = node.block()->owner();
+        if (!owner) continue;
+        need(*owner);
+        if (owner->is(ir::kind::Loop) && v->offset() > 0) need_carried(*owner, v->offset() - 1);
+        continue;
+      }
+      need(node);
+      if (node.is(ir::kind::If)) {
+        for (const ir::Block* block : node.blocks()) need(block->outputs()[v->offset()]);
+      } else if (node.is(ir::kind::Loop)) {
+        need_carried(node, v->offset());
+      }
+    }
+  }
+  void need_carried(const ir::Node& loop, size_t i) {
+    need(loop.input(i + 2));
+    need(loop.block_at(0)->outputs()[i + 1]);
+    need(loop.block_at(0)->inputs()[i + 1]);
+  }
+
+  // Writes to what is needed, or to what others can see.
+  bool need_writers() {
+    bool found = false;
+    std::erase_if(writers_, [&](const ir::Node* node) {
+      const ir::PlaceSet& written = facts_.written(node);
+      const bool seen =
+          std::any_of(written.begin(), written.end(), [&](ir::Place p) { return facts_.is_outside(p); }) ||
+          facts_.overlap(written, places_);
+      if (seen) need(*node);
+      found |= seen;
+      return seen;
+    });
+    return found;
+  }
+
+  ir::AliasFacts facts_;
+  std::unordered_set<const ir::Node*> nodes_;
+  std::unordered_set<const ir::Value*> values_;
+  ir::PlaceSet places_;
+  std::vector<const ir::Value*> open_;
+  std::vector<const ir::Node*> writers_;
+};
+
+class Sweep {
+ public:
+  explicit Sweep(const Needed& needed) : needed_(needed) {}
+
+  // From the end, so that users go before what they use.
+  bool block(const ir::Block& block) {
+    bool changed = false;
+    for (ir::Node* node = block.last(); node != block.param_node();) {
+      ir::Node* before = node->prev();
+      if (!needed_.contains(node)) {
+        node->destroy();
+        changed = true;
+      } else if (is_control_flow(*node)) {
+        changed |= outputs(*node);
+      }
+      node = before;
+    }
+    return changed;
+  }
+
+ private:
+  bool outputs(ir::Node& node) {
+    const bool is_loop = node.is(ir::kind::Loop);
+    std::vector<size_t> gone;
+    for (size_t i = node.outputs().size(); i-- > 0;) {
+      const bool carried = is_loop && needed_.contains(node.block_at(0)->inputs()[i + 1]);
+      if (!carried && !needed_.contains(node.output(i))) gone.push_back(i);
+    }
+    for (const size_t i : gone) {
+      for (ir::Block* b : node.blocks()) b->remove_output(i + is_loop);
+      node.remove_output(i);
+    }
+    bool changed = !gone.empty();
+    for (const ir::Block* b : node.blocks()) changed |= block(*b);
+    if (is_loop) {
+      for (const size_t i : gone) {
+        node.block_at(0)->remove_input(i + 1);
+        node.remove_input(i + 2);
+      }
+    }
+    return changed;
+  }
+
+  const Needed& needed_;
+};
+
+}  // namespace
+
+bool dead_code(ir::Graph& graph) {
+  const Needed needed(graph);
+  return Sweep(needed).block(*graph.block());
+}
+
+}  // namespace sconce::passes
