@@ -19,6 +19,10 @@ def fold(input: Tensor, output_size: BroadcastingList2[int], kernel_size: Broadc
     return torch._C._nn.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
+def pad(input: Tensor, pad: List[int], mode: str = "constant", value: Optional[float] = None) -> Tensor:
+    return torch._C._nn.pad(input, pad, mode, value)
+
+
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: Optional[bool] = None) -> Tensor:
     if mode == "bilinear":
