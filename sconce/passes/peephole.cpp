@@ -1,5 +1,5 @@
 // passes/peephole.cpp: rewrites that look at one node and what its inputs are. What they are is written in
-// peephole_numbers.cpp, peephole_facts.cpp and peephole_blocks.cpp.
+// peephole_numbers.cpp, peephole_facts.cpp, peephole_tensors.cpp and peephole_blocks.cpp.
 #include "sconce/passes/peephole.h"
 
 #include "sconce/passes/passes.h"
@@ -8,6 +8,7 @@
 namespace sconce::passes {
 
 bool peephole(ir::Graph& graph) {
+  LazyAlias alias(graph);
   bool changed = false;
   each_node(*graph.block(), [&](ir::Node& node) {
     if (node.is(ir::kind::If)) {
@@ -15,7 +16,7 @@ bool peephole(ir::Graph& graph) {
     } else if (node.is(ir::kind::Loop)) {
       changed |= simplify_loop(node);
     } else if (node.op()) {
-      changed |= simplify_number(node) || simplify_query(node);
+      changed |= simplify_number(node) || simplify_query(node) || simplify_tensor(node, alias);
     }
   });
   return changed;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sconce/ir/graph.h"
+#include "sconce/passes/lazy_alias.h"
 
 namespace sconce::passes {
 
@@ -9,6 +10,8 @@ namespace sconce::passes {
 bool simplify_number(ir::Node& node);
 // What a tensor's type answers: peephole_facts.cpp.
 bool simplify_query(ir::Node& node);
+// Tensors that an operator returns as they are: peephole_tensors.cpp.
+bool simplify_tensor(ir::Node& node, LazyAlias& alias);
 // If and Loop: peephole_blocks.cpp.
 bool simplify_if(ir::Node& node);
 bool simplify_loop(ir::Node& node);
