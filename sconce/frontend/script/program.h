@@ -16,12 +16,17 @@ struct ProgramOptions {
   syntax::Dialect dialect = syntax::Dialect::python;
   std::string prefix = "__torch__";  // of qualified names
   bool compile_all = true;           // at once, so that every error is found; else functions are compiled when needed
+  // Of an archive: the text of a qualifier ("__torch__.m"), asked for when a name of it is first met, and the values of
+  // CONSTANTS.c0, c1, ...
+  std::function<std::optional<std::string>(std::string_view qualifier)> load = {};
+  std::vector<sconce::Value> constants = {};
 };
 
 class SCONCE_API Program {
  public:
   Program(std::string_view source, ProgramOptions options = {});
   ~Program();
+  Program(Program&&) noexcept;
   ir::CompilationUnit& unit() const;
   std::shared_ptr<ir::CompilationUnit> shared_unit() const;
   // A function of the text by its own name; null when there is none.

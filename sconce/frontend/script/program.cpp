@@ -1,0 +1,71 @@
+#include "sconce/frontend/script/program.h"
+
+#include "sconce/frontend/script/program_state.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce::script {
+
+struct Program::Impl {
+  std::shared_ptr<ProgramState> state = std::make_shared<ProgramState>();
+  std::string prefix;
+
+  Scope* scope() const { return state->find_scope(prefix); }
+
+  void compile(Definition& d) {
+    if (d.kind == Definition::Kind::function) {
+      for (ir::Function* f : d.scope->functions_of(d)) f->ensure_defined();
+    } else if (d.kind == Definition::Kind::class_) {
+      const TypePtr type = d.scope->type_of(d);
+      if (!type || !type->is(TypeKind::class_)) return;
+      // By index: compiling one may add others.
+      const ClassInfo& info = *type->class_info();
+      for (size_t i = 0; i < info.methods.size(); ++i) info.methods[i].second->ensure_defined();
+      for (size_t i = 0; i < info.statics.size(); ++i) info.statics[i].second->ensure_defined();
+    }
+  }
+};
+
+Program::Program(std::string_view source, ProgramOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->prefix = options.prefix;
+  impl_->state->load = options.load;
+  impl_->state->constants = options.constants;
+  define(source, std::move(options));
+}
+Program::~Program() = default;
+Program::Program(Program&&) noexcept = default;
+
+ir::CompilationUnit& Program::unit() const { return impl_->state->unit; }
+
+std::shared_ptr<ir::CompilationUnit> Program::shared_unit() const { return {impl_->state, &impl_->state->unit}; }
+
+void Program::define(std::string_view source, ProgramOptions options) {
+  const auto text = std::make_shared<Source>(options.name, std::string(source), options.first_line);
+  const syntax::TreePtr tree = syntax::parse(text, options.dialect);
+  Scope* scope = impl_->state->find_scope(options.prefix);
+  if (!scope) scope = &impl_->state->add_scope(options.prefix, options.dialect);
+  const size_t first = scope->definitions().size();
+  scope->add(tree);
+  if (!options.compile_all) return;
+  const auto& all = scope->definitions();
+  // Beside modules stand functions that only their construction calls: those are compiled when a method needs them.
+  bool has_modules = false;
+  for (size_t i = first; i < all.size(); ++i) {
+    has_modules |= all[i]->kind == Definition::Kind::class_ && options.dialect == syntax::Dialect::python &&
+                   scope->kind_of(*all[i]) == ClassKind::module;
+  }
+  for (size_t i = first; i < all.size() && !has_modules; ++i) impl_->compile(*all[i]);
+}
+
+ir::Function* Program::find_function(std::string_view name) const {
+  Scope* scope = impl_->scope();
+  Definition* d = scope->find(name);
+  return d && d->kind == Definition::Kind::function ? scope->functions_of(*d).front() : nullptr;
+}
+
+TypePtr Program::find_class(std::string_view name) const {
+  Scope* scope = impl_->scope();
+  Definition* d = scope->find(name);
+  return d && d->kind == Definition::Kind::class_ ? scope->type_of(*d) : nullptr;
+}
+
+}  // namespace sconce::script
