@@ -31,7 +31,8 @@ SugaredPtr sugared_constant(Scope& scope, const Dynamic& v, Emitter& e, const Ra
   auto value = type ? to_value(v, type, &why) : std::nullopt;
   if (!value) {
     refuse(at,
-           "python value of type '{}' cannot be used as a value. Perhaps it is a closed over global variable? If so, please "
+           "python value of type '{}' cannot be used as a value. Perhaps it is a closed over global variable? If so, "
+           "please "
            "consider passing it in as an argument or use a local variable instead.",
            type_name(v));
   }

@@ -141,7 +141,7 @@ void add_methods(Scope& scope, const TreePtr& tree, TypePtr type, const Body& bo
   for (StmtPtr s : body) {
     const auto* def = as<FunctionDef>(s);
     if (!def) continue;
-    FunctionSource source;
+    FunctionSource source{};
     if (has_decorator(def->decorators, "staticmethod")) {
       info.statics.emplace_back(def->name, &add_method(scope, tree, type, *def, def->name, source));
       continue;
@@ -227,7 +227,7 @@ void declare_interface(Definition& d) {
     });
     if (!empty)
       refuse(method->body.front()->range, "interfaces declarations should only contain a single 'pass' statement.");
-    FunctionSource source;
+    FunctionSource source{};
     source.tree = d.tree;
     source.def = method;
     source.resolver = borrowed(*d.scope);

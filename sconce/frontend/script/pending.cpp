@@ -1,5 +1,4 @@
 // Weak definitions of what other files of the frontend will define; each goes away when the real one arrives.
-#include "sconce/frontend/script/classes.h"
 #include "sconce/frontend/script/emitter.h"
 
 #define SCONCE_PENDING __attribute__((weak))
@@ -16,11 +15,5 @@ SCONCE_PENDING ir::Node* Emitter::node(const Range&, ir::Symbol, ListRef<ir::Val
 SCONCE_PENDING ir::Value* Emitter::tuple(const Range&, ListRef<ir::Value*>, TypePtr) { SCONCE_UNBUILT; }
 SCONCE_PENDING ir::Value* Emitter::list(const Range&, TypePtr, ListRef<ir::Value*>) { SCONCE_UNBUILT; }
 SCONCE_PENDING ir::Value* Emitter::to_bool(const Range&, ir::Value*) { SCONCE_UNBUILT; }
-SCONCE_PENDING SugaredPtr call_magic_method(Emitter&, const Range&, std::string_view, ir::Value*,
-                                            const CallArguments&) {
-  return nullptr;
-}
-SCONCE_PENDING bool implements(TypePtr, TypePtr, std::string*) { return false; }
-SCONCE_PENDING SugaredPtr value_of(Emitter&, ir::Value* v) { return simple(v); }
 }  // namespace script
 }  // namespace sconce

@@ -1,6 +1,7 @@
 #include "sconce/frontend/script/program.h"
 
-#include "sconce/frontend/script/program_state.h"
+#include "sconce/frontend/script/evaluator.h"
+#include "sconce/frontend/script/module_types.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::script {
@@ -66,6 +67,21 @@ TypePtr Program::find_class(std::string_view name) const {
   Scope* scope = impl_->scope();
   Definition* d = scope->find(name);
   return d && d->kind == Definition::Kind::class_ ? scope->type_of(*d) : nullptr;
+}
+
+sconce::Value Program::build_module(std::string_view class_name, std::vector<sconce::Value> args,
+                                    std::vector<std::pair<std::string, sconce::Value>> kwargs) {
+  ProgramState& state = *impl_->state;
+  Definition* d = impl_->scope()->find(class_name);
+  if (!d) d = state.library_definition(class_name);  // "torch.nn.Linear"
+  SCONCE_CHECK(d && d->kind == Definition::Kind::class_ && d->scope->kind_of(*d) == ClassKind::module,
+               "the program has no module class '{}'", class_name);
+  DynamicArguments given;
+  for (const sconce::Value& v : args) given.positional.push_back(from_value(v));
+  for (const auto& [name, v] : kwargs) given.keywords.emplace_back(name, from_value(v));
+  const Range& at = d->class_def->name_range;
+  const Dynamic made = state.evaluator->instantiate(*d, std::move(given), at);
+  return state.modules->build(*made.get<std::shared_ptr<Instance>>(), at);
 }
 
 }  // namespace sconce::script

@@ -25,8 +25,8 @@ class ProgramState {
   // The scope of a qualifier ("__torch__", "__torch__.m"); null when no text has it.
   Scope* find_scope(std::string_view prefix) const;
   Scope& add_scope(const std::string& prefix, syntax::Dialect dialect);
-  // The class or function that a Python path means ("torch.nn.Linear", "torch.nn.modules.linear.Linear"); its file is read on first
-  // use. Null when the library has none.
+  // The class or function that a Python path means ("torch.nn.Linear", "torch.nn.modules.linear.Linear"); its file is
+  // read on first use. Null when the library has none.
   Definition* library_definition(std::string_view path);
   // What an imported name means: a value of the language's own or the library's (null when unknown), a type.
   SugaredPtr imported_value(Emitter& e, const Range& at, const std::string& path);
