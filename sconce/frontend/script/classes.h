@@ -14,6 +14,10 @@ SugaredPtr call_magic_method(Emitter& e, const Range& at, std::string_view metho
 // The same with values: call_magic_method(e, at, "__add__", {a, b}).
 SugaredPtr call_magic_method(Emitter& e, const Range& at, std::string_view method, ListRef<ir::Value*> self_and_args);
 
+// Does a class (or another interface) have every method of the interface, with a schema that fits? `why`, when given, gets
+// the first reason against it.
+bool implements(TypePtr type, TypePtr interface, std::string* why = nullptr);
+
 // What a value of the graph means: a module of this program, whose attributes are known while compiling, a ModuleValue;
 // everything else a SimpleValue. Attributes that hold modules go through this.
 SugaredPtr value_of(Emitter& e, ir::Value* v);
