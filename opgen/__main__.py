@@ -5,7 +5,7 @@ import argparse
 import pathlib
 import sys
 
-from . import emit, table
+from . import emit, order, table
 
 
 def main():
@@ -17,7 +17,8 @@ def main():
     args = parser.parse_args()
     try:
         entries = table.load(args.root)
-        files = emit.generate(entries, table.operators(entries))
+        operators = table.operators(entries)
+        files = emit.generate(entries, operators, order.load(args.root, operators))
     except table.TableError as e:
         sys.exit(f"opgen: {e}")
     for path, (kind, text) in files.items():

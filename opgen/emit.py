@@ -12,7 +12,7 @@ Files, all below sconce/ in the output folder:
 
 import re
 
-from . import cpp, loops, reductions, script
+from . import cpp, loops, order, reductions, script
 from .table import TableError
 
 _BANNER = "// Generated from {} by opgen. Do not edit.\n"
@@ -595,7 +595,7 @@ def _mentions(text, name):
     return re.search(rf"\b{name}\b", text) is not None
 
 
-def generate(entries, operators):
+def generate(entries, operators, orders=()):
     """{relative path: (kind, text)}"""
     schemas_by_name, families_by_function = {}, {}
     for op in operators:
@@ -639,5 +639,5 @@ def generate(entries, operators):
     call = "".join(f"  add_ops({n}_operators());\n" for n in names)
     files["sconce/generated/register.cpp"] = ("source", _BANNER.format("ops/*.toml") +
         '#include "sconce/dispatch/registry.h"\n\nnamespace sconce {\n\n' + declare +
-        "\nvoid register_generated_ops() {\n" + call + "}\n\n}  // namespace sconce\n")
+        "\nvoid register_generated_ops() {\n" + call + order.source(orders) + "}\n\n}  // namespace sconce\n")
     return files

@@ -4,7 +4,8 @@ import pathlib
 import tempfile
 import unittest
 
-from opgen.table import TableError, load
+from opgen import order
+from opgen.table import TableError, load, operators
 
 
 def error_of(text):
@@ -17,6 +18,30 @@ def error_of(text):
         except TableError as e:
             return str(e)
     return "no error"
+
+
+class Order(unittest.TestCase):
+    TABLE = ('[f]\nschema = "f(Tensor self) -> Tensor"\nkind = "leaf"\nkernel = { any = "any/f.cpp" }\n'
+             '["f.int"]\nschema = "f.int(int self) -> int"\nkind = "leaf"\nkernel = { boxed = "boxed/f.cpp" }\n')
+
+    def order_of(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "ops").mkdir()
+            (root / "ops" / "test.toml").write_text(self.TABLE)
+            (root / "ops" / "overload_order.txt").write_text(text)
+            try:
+                return order.load(root, operators(load(root)))
+            except TableError as e:
+                return str(e)
+
+    def test_lines(self):
+        self.assertEqual(self.order_of("# a comment\naten::f: int default\n"), [("aten::f", ["int", ""])])
+        self.assertEqual(self.order_of("aten::g: int\n"), "ops/overload_order.txt:1: no operator 'aten::g'")
+        self.assertEqual(self.order_of("aten::f: float\n"),
+                         "ops/overload_order.txt:1: 'aten::f' has no overload 'float'")
+        self.assertEqual(self.order_of("aten::f: int\naten::f: int\n"),
+                         "ops/overload_order.txt:2: 'aten::f' has a line already")
 
 
 class Entries(unittest.TestCase):

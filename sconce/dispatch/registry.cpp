@@ -1,5 +1,6 @@
 #include "sconce/dispatch/registry.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <shared_mutex>
@@ -86,6 +87,33 @@ void add_ops(std::span<Op> ops) {
   Registry& r = bare_registry();
   const std::unique_lock lock(r.mutex);
   for (Op& op : ops) r.add(op);
+}
+
+void order_overloads(std::span<const OverloadOrder> orders) {
+  Registry& r = bare_registry();
+  const std::unique_lock lock(r.mutex);
+  for (const OverloadOrder& order : orders) {
+    const auto found = r.by_name.find(order.name);
+    if (found == r.by_name.end()) continue;
+    std::vector<Op*> sorted;
+    const auto take = [&](std::string_view overload) {
+      for (Op*& op : found->second) {
+        if (!op || op->info.overload != overload) continue;
+        sorted.push_back(op);
+        op = nullptr;
+      }
+    };
+    for (size_t at = 0; at < order.overloads.size();) {
+      const size_t end = std::min(order.overloads.find(' ', at), order.overloads.size());
+      const std::string_view word = order.overloads.substr(at, end - at);
+      take(word == "default" ? std::string_view() : word);
+      at = end + 1;
+    }
+    for (Op* op : found->second) {
+      if (op) sorted.push_back(op);
+    }
+    found->second = std::move(sorted);
+  }
 }
 
 void add_custom_ops(std::span<std::unique_ptr<CustomOp>> ops) {

@@ -16,15 +16,22 @@ namespace sconce {
 SCONCE_API const Op* find_op(std::string_view name, std::string_view overload);
 // "aten::add.Tensor"; null when there is none.
 SCONCE_API const Op* find_op(std::string_view qualified_name);
-// All overloads of a name, in the order in which the table (or library) defines them.
+// All overloads of a name, in the order in which they are tried: see ops/overload_order.txt; otherwise the order in
+// which the table (or library) defines them.
 SCONCE_API std::vector<const Op*> find_overloads(std::string_view name);
 SCONCE_API std::vector<const Op*> all_ops();
 
-// The generated list: calls add_ops once per family of the operator table. The registry calls it on first use, so it must
-// not look operators up.
+// The generated list: calls add_ops once per family of the operator table. The registry calls it on first use, so it
+// must not look operators up.
 void register_generated_ops();
 // A shard of generated operators.
 void add_ops(std::span<Op> ops);
+// Overloads of a name in the order in which they are tried, separated by spaces, "default" for the one without a name.
+struct OverloadOrder {
+  std::string_view name, overloads;
+};
+// Puts overloads in this order; those that a line does not mention come last.
+void order_overloads(std::span<const OverloadOrder> orders);
 // Makes a new operator. Throws Error when the name and overload exist or the schema is wrong.
 SCONCE_API Op& define_op(std::string_view schema, OpInfo info = {});
 // A boxed kernel for all operators, also later ones, that have none of their own for this key (tracer, functionalize,
@@ -35,17 +42,19 @@ const char* fallback_kernel(Key key);
 
 using NamedValue = std::pair<std::string, Value>;
 
-// Arranges positional and keyword arguments as the schema wants them: defaults filled in, an int repeated for int[2], an int
-// taken for a float, a number for a Scalar, None for an optional, lists retyped. Throws Error naming the operator and the
-// argument that does not fit.
-SCONCE_API std::vector<Value> bind_arguments(const Schema& schema, std::vector<Value> args, std::vector<NamedValue> kwargs);
+// Arranges positional and keyword arguments as the schema wants them: defaults filled in, an int repeated for int[2],
+// an int taken for a float, a number for a Scalar, None for an optional, lists retyped. Throws Error naming the
+// operator and the argument that does not fit.
+SCONCE_API std::vector<Value> bind_arguments(const Schema& schema, std::vector<Value> args,
+                                             std::vector<NamedValue> kwargs);
 
-// The overload that TorchScript would choose for these arguments: the first that fits without implicit conversions, then
-// the first that fits with them. Throws Error listing the overloads and what did not fit.
+// The overload that TorchScript would choose for these arguments: the first that fits without implicit conversions,
+// then the first that fits with them. Throws Error listing the overloads and what did not fit.
 SCONCE_API const Op& resolve_overload(std::string_view name, const std::vector<Value>& args,
                                       const std::vector<NamedValue>& kwargs);
 
 // A call by name ("aten::add" resolves the overload, "aten::add.Tensor" names it). One Value per return.
-SCONCE_API std::vector<Value> call_op(std::string_view name, std::vector<Value> args, std::vector<NamedValue> kwargs = {});
+SCONCE_API std::vector<Value> call_op(std::string_view name, std::vector<Value> args,
+                                      std::vector<NamedValue> kwargs = {});
 
 }  // namespace sconce

@@ -63,4 +63,15 @@ TEST(Registry, fallbacks_serve_operators_without_their_own_kernel) {
 }
 
 }  // namespace
+
+TEST(Registry, OverloadsComeInTheOrderInWhichTheyAreTried) {
+  const auto names = [](std::string_view name) {
+    std::string out;
+    for (const Op* op : find_overloads(name)) out += std::string(out.empty() ? "" : " ") + op->info.overload;
+    return out;
+  };
+  EXPECT_EQ(names("aten::sum"), "dim_IntList  IntList_out out int float complex bool");
+  EXPECT_TRUE(names("aten::add").starts_with("Tensor Scalar out Scalar_out t str int complex float int_complex"));
+}
+
 }  // namespace sconce
