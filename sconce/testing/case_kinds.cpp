@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/testing/case_kind.h"
+#include "sconce/testing/error_cases.h"
 #include "sconce/testing/operator_cases.h"
+#include "sconce/testing/program_cases.h"
 
 namespace sconce::testing {
 namespace {
@@ -42,15 +44,15 @@ const CaseKind* kind_of(const CaseFile& file) {
       {"traced", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "op") && has(c, "inputs"); }},
       {"models", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "how"); }},
       {"fixtures", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "schema"); }},
-      {"programs", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "source"); }},
-      {"errors", [](const CaseFile&, const Json& c) { return has(c, "source") && has(c, "error"); }},
       {"modules", [](const CaseFile&, const Json& c) { return has(c, "module"); }},
       {"optim", [](const CaseFile&, const Json& c) { return has(c, "optimizer") || has(c, "scheduler"); }},
       {"formats", [](const CaseFile&, const Json& c) { return has(c, "state_dict") || has(c, "core_graph"); }},
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
   if (file.size() == 0) return nullptr;
-  if (operator_cases().matches(file)) return &operator_cases();
+  for (const CaseKind* kind : {&operator_cases(), &program_cases(), &jit_suite_cases(), &error_cases()}) {
+    if (kind->matches(file)) return kind;
+  }
   for (const CaseKind& kind : kUnsupported) {
     if (kind.matches(file)) return &kind;
   }

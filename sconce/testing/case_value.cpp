@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
+#include "sconce/types/class_info.h"
 
 namespace sconce::testing {
 namespace {
@@ -167,32 +168,40 @@ Value read_list(const Json& json, const SafetensorsFile& tensors, TypePtr wanted
   return result;
 }
 
-std::vector<Value> read_all(const Json& json, const SafetensorsFile& tensors, const Json& whole) {
+// `wanted` is a tuple type, or anything else: then the values are read as they are.
+std::vector<Value> read_all(const Json& json, const SafetensorsFile& tensors, const Json& whole, TypePtr wanted) {
   SCONCE_CHECK(json.is_array(), "{} needs a list", brief(whole));
+  const bool typed = wanted != nullptr && wanted->is(TypeKind::tuple) && wanted->contained().size() == json.size();
   std::vector<Value> values;
-  for (const Json& item : json) values.push_back(read_value(item, tensors));
+  for (const Json& item : json) {
+    values.push_back(read_value(item, tensors, typed ? wanted->contained()[values.size()] : nullptr));
+  }
   return values;
 }
 
-Value read_dict(const Json& json, const SafetensorsFile& tensors) {
+Value read_dict(const Json& json, const SafetensorsFile& tensors, TypePtr wanted) {
+  const bool typed = wanted != nullptr && wanted->is(TypeKind::dict);
+  const TypePtr key = typed ? wanted->contained()[0] : nullptr, item = typed ? wanted->contained()[1] : nullptr;
   std::vector<Value> keys, values;
   SCONCE_CHECK(json["dict"].is_array(), "{} needs a list of pairs", brief(json));
   for (const Json& pair : json["dict"]) {
     SCONCE_CHECK(pair.is_array() && pair.size() == 2, "{} needs a list of pairs", brief(json));
-    keys.push_back(read_value(pair[0], tensors));
-    values.push_back(read_value(pair[1], tensors));
+    keys.push_back(read_value(pair[0], tensors, key));
+    values.push_back(read_value(pair[1], tensors, item));
   }
-  auto dict = make_ref<Dict>(common_type(keys), common_type(values));
+  auto dict = make_ref<Dict>(typed ? key : common_type(keys), typed ? item : common_type(values));
   for (size_t i = 0; i < keys.size(); ++i) dict->set(std::move(keys[i]), std::move(values[i]));
   return dict;
 }
 
-Value read_named_tuple(const Json& json, const SafetensorsFile& tensors) {
+// Of the program's own type where one is wanted, else of a new one.
+Value read_named_tuple(const Json& json, const SafetensorsFile& tensors, TypePtr wanted) {
   const Json& parts = json["namedtuple"];
   SCONCE_CHECK(parts.is_array() && parts.size() == 3 && parts[0].is_string() && parts[1].is_array(),
                "{} needs type, fields and values", brief(json));
-  std::vector<Value> values = read_all(parts[2], tensors, json);
+  std::vector<Value> values = read_all(parts[2], tensors, json, wanted);
   SCONCE_CHECK(values.size() == parts[1].size(), "{} needs as many fields as values", brief(json));
+  if (wanted != nullptr && !wanted->fields().empty()) return make_ref<Tuple>(std::move(values), wanted);
   std::vector<std::string> fields;
   for (const Json& field : parts[1]) fields.push_back(text_of(field, json));
   std::vector<TypePtr> types;
@@ -200,10 +209,15 @@ Value read_named_tuple(const Json& json, const SafetensorsFile& tensors) {
   return make_ref<Tuple>(std::move(values), named_tuple_type(parts[0].get<std::string>(), types, fields));
 }
 
-Value read_enum(const Json& json) {
+Value read_enum(const Json& json, TypePtr wanted) {
   const Json& parts = json["enum"];
   SCONCE_CHECK(parts.is_array() && parts.size() == 2, "{} needs type and member", brief(json));
   const std::string& member = text_of(parts[1], json);
+  if (wanted != nullptr && wanted->is(TypeKind::enum_)) {
+    const Value* value = wanted->enum_info()->find(member);
+    SCONCE_CHECK(value != nullptr, "{}: {} has no such member", brief(json), wanted->name());
+    return *value;
+  }
   return make_ref<EnumValue>(make_enum_type(text_of(parts[0], json), string_type()), member, Value(member));
 }
 
@@ -215,19 +229,21 @@ Value read_object(const Json& json, const SafetensorsFile& tensors, TypePtr want
   if (json.contains("device")) return parse_device(text_of(json["device"], json));
   if (json.contains("memory_format")) return read_memory_format(json);
   if (json.contains("layout")) return read_layout(json);
-  if (json.contains("dict")) return read_dict(json, tensors);
-  if (json.contains("namedtuple")) return read_named_tuple(json, tensors);
-  if (json.contains("enum")) return read_enum(json);
+  const TypePtr type = without_optional(wanted);
+  if (json.contains("dict")) return read_dict(json, tensors, type);
+  if (json.contains("namedtuple")) return read_named_tuple(json, tensors, type);
+  if (json.contains("enum")) return read_enum(json, type);
   if (json.contains("c")) {
     const Json& parts = json["c"];
     SCONCE_CHECK(parts.is_array() && parts.size() == 2, "{} is no complex number", brief(json));
     return std::complex<double>(part_of_complex(parts[0], json), part_of_complex(parts[1], json));
   }
   if (json.contains("tuple")) {
-    const TypePtr type = without_optional(wanted);
     if (type != nullptr && type->is(TypeKind::list) && json["tuple"].is_array())
       return read_list(json["tuple"], tensors, type);
-    return make_ref<Tuple>(read_all(json["tuple"], tensors, json));
+    std::vector<Value> values = read_all(json["tuple"], tensors, json, type);
+    const bool named = type != nullptr && !type->fields().empty() && type->fields().size() == values.size();
+    return make_ref<Tuple>(std::move(values), named ? type : nullptr);
   }
   if (json.contains("slice")) fail("{}: no operator takes a slice", brief(json));
   fail("{} is no known form of value", brief(json));

@@ -16,8 +16,9 @@
 namespace sconce::testing {
 
 // Reads a value. `wanted` is the type of the schema argument it is for, or null: it decides the element type of a list,
-// whether a tuple is meant as a list, whether a text is a device, and makes a number a tensor where one is wanted.
-// Every tensor is a fresh copy. Throws Error with the JSON when a form is unknown or broken.
+// whether a tuple is meant as a list, whether a text is a device, which type a named tuple or enum has, and makes a
+// number a tensor where one is wanted. Every tensor is a fresh copy. Throws Error with the JSON when a form is unknown
+// or broken.
 Value read_value(const Json& json, const SafetensorsFile& tensors, TypePtr wanted = nullptr);
 
 // All tensors, numbers and texts inside of a value, in order; None stays (an output that is not computed). Dicts give

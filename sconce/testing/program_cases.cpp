@@ -1,0 +1,172 @@
+#include "sconce/testing/program_cases.h"
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sconce/frontend/script/program.h"
+#include "sconce/ir/parser.h"
+#include "sconce/ir/verifier.h"
+#include "sconce/runtime/interpreter.h"
+#include "sconce/testing/script_call.h"
+#include "sconce/testing/source_tree.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce::testing {
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  SCONCE_CHECK(file, "{}: cannot be read", path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The name behind the first `def` or `class` at the start of a line (whatever the indentation of the whole).
+std::string defined_name(std::string_view source, std::string_view keyword) {
+  const std::string head = std::string(keyword) + " ";
+  for (size_t at = source.find(head); at != source.npos; at = source.find(head, at + 1)) {
+    const size_t before = source.substr(0, at).find_last_not_of(' ');
+    if (before != source.npos && source[before] != '\n') continue;
+    const size_t begin = at + head.size();
+    return std::string(source.substr(begin, source.find_first_of("(: \n", begin) - begin));
+  }
+  return "";
+}
+
+// A compiled program, and what its calls are made on.
+struct Compiled {
+  std::unique_ptr<script::Program> program;
+  ir::Function* function = nullptr;
+  std::optional<Value> self;
+};
+
+std::string state_path(const std::string& name) {
+  return source_path(fmt::format("tests/conformance/programs_state/{}.safetensors", name));
+}
+
+// Writes recorded parameters, buffers and `training` flags into a module: "body.0.weight" is a path of attributes.
+void load_state(const Value& module, const SafetensorsFile& state) {
+  for (const auto& [path, entry] : state.entries()) {
+    Value owner = module;
+    std::string_view rest = path;
+    for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
+      owner = owner.to_object().attr(rest.substr(0, dot));
+      rest.remove_prefix(dot + 1);
+    }
+    const Tensor recorded = state.tensor(path);
+    const Value& current = owner.to_object().attr(rest);
+    if (current.is_bool()) {
+      owner.to_object().set_attr(rest, *recorded.data<bool>());
+      continue;
+    }
+    const Tensor& own = current.to_tensor();
+    SCONCE_CHECK(own.dtype() == recorded.dtype() && own.sizes() == recorded.sizes() && own.is_contiguous(),
+                 "the module's {} differs from the recorded one in dtype or shape", path);
+    std::memcpy(own.data(), recorded.data(), static_cast<size_t>(recorded.numel()) * recorded.item_size());
+  }
+}
+
+Compiled compile(const Json& description) {
+  const std::string source = description.at("source").get<std::string>();
+  Compiled result;
+  script::ProgramOptions prelude;
+  prelude.name = "programs_prelude.py";
+  result.program =
+      std::make_unique<script::Program>(read_text(source_path("tests/conformance/programs_prelude.py")), prelude);
+  result.program->define(source);
+  if (const std::string name = defined_name(source, "class"); !name.empty()) {
+    result.self = result.program->build_module(name);
+    result.function = ir::find_method(result.self->to_object().type(), "forward");
+    SCONCE_CHECK(result.function != nullptr, "{} has no forward", name);
+    load_state(*result.self, SafetensorsFile::open(state_path(name)));
+  } else {
+    result.function = result.program->find_function(defined_name(source, "def"));
+    SCONCE_CHECK(result.function != nullptr, "the source defines no function");
+  }
+  return result;
+}
+
+// PyTorch's text is read, verified and printed back as it was.
+Difference check_graph_text(const std::string& text) {
+  const std::shared_ptr<ir::Graph> graph = ir::parse_graph(text);
+  ir::verify(*graph);
+  const std::string printed = graph->to_string();
+  if (printed == text) return {};
+  size_t at = 0, line = 1;
+  while (at < std::min(text.size(), printed.size()) && text[at] == printed[at]) line += text[at++] == '\n';
+  return fmt::format("the recorded graph prints otherwise from line {} on:\n{}", line, printed);
+}
+
+CaseResult compare_graphs(const Json& description) {
+  const std::string text = description.at("graph").get<std::string>();
+  if (Difference d = check_graph_text(text)) return CaseResult::failure(*d);
+  const Compiled compiled = compile(description);
+  ir::verify(*compiled.function->graph());
+  return CaseResult::pass();
+}
+
+class ProgramCases final : public CaseKind {
+ public:
+  std::string_view name() const override { return "programs"; }
+  bool matches(const CaseFile& file) const override {
+    const Json& first = file.at(0);
+    return file.has_program() && first.contains("source") && first.contains("graph") && !first.contains("seed");
+  }
+  bool is_case(const Json&) const override { return true; }
+  std::string subject(const Json&) const override { return ""; }
+
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
+    try {
+      if (index == 0) return compare_graphs(file.at(0));
+      const Compiled compiled = compile(file.at(0));
+      for (size_t i = 1; compiled.self && i < index; ++i) {
+        repeat_script_call(*compiled.function, compiled.self, file, file.at(i));
+      }
+      return run_script_call(*compiled.function, compiled.self, file, file.at(index));
+    } catch (const std::exception& error) {
+      return CaseResult::failure(error.what());
+    }
+  }
+};
+
+class JitSuiteCases final : public CaseKind {
+ public:
+  std::string_view name() const override { return "jit_suite"; }
+  bool matches(const CaseFile& file) const override {
+    const Json& first = file.at(0);
+    return file.has_program() && first.contains("source") && first.contains("graph") && first.contains("seed");
+  }
+  bool is_case(const Json& json) const override { return json.contains("inputs"); }
+  std::string subject(const Json&) const override { return ""; }
+
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
+    const Json& source = file.at(0).at("source");
+    if (!source.is_string()) return CaseResult::skip("no source text: only an archive");
+    try {
+      const std::string text = source.get<std::string>();
+      const script::Program program(text);
+      ir::Function* function = program.find_function(defined_name(text, "def"));
+      SCONCE_CHECK(function != nullptr, "the source defines no function");
+      return run_script_call(*function, {}, file, file.at(index));
+    } catch (const std::exception& error) {
+      return CaseResult::failure(error.what());
+    }
+  }
+};
+
+}  // namespace
+
+const CaseKind& program_cases() {
+  static const ProgramCases kind;
+  return kind;
+}
+
+const CaseKind& jit_suite_cases() {
+  static const JitSuiteCases kind;
+  return kind;
+}
+
+}  // namespace sconce::testing

@@ -1,0 +1,16 @@
+// Cases that are programs: source text, PyTorch's graph, calls.
+//
+//   programs      `source` among the names of tests/conformance/programs_prelude.py; the first case compares graphs,
+//                 the others are calls. A module gets the state in tests/conformance/programs_state, and its calls in
+//                 order.
+//   jit_suite     `source` stands alone; calls only. Files without text are left out.
+#pragma once
+
+#include "sconce/testing/case_kind.h"
+
+namespace sconce::testing {
+
+const CaseKind& program_cases();
+const CaseKind& jit_suite_cases();
+
+}  // namespace sconce::testing
