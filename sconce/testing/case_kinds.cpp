@@ -4,6 +4,7 @@
 
 #include "sconce/testing/case_kind.h"
 #include "sconce/testing/error_cases.h"
+#include "sconce/testing/module_cases.h"
 #include "sconce/testing/operator_cases.h"
 #include "sconce/testing/program_cases.h"
 
@@ -44,13 +45,13 @@ const CaseKind* kind_of(const CaseFile& file) {
       {"traced", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "op") && has(c, "inputs"); }},
       {"models", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "how"); }},
       {"fixtures", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "schema"); }},
-      {"modules", [](const CaseFile&, const Json& c) { return has(c, "module"); }},
       {"optim", [](const CaseFile&, const Json& c) { return has(c, "optimizer") || has(c, "scheduler"); }},
       {"formats", [](const CaseFile&, const Json& c) { return has(c, "state_dict") || has(c, "core_graph"); }},
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
   if (file.size() == 0) return nullptr;
-  for (const CaseKind* kind : {&operator_cases(), &program_cases(), &jit_suite_cases(), &error_cases()}) {
+  for (const CaseKind* kind :
+       {&operator_cases(), &program_cases(), &jit_suite_cases(), &error_cases(), &module_cases()}) {
     if (kind->matches(file)) return kind;
   }
   for (const CaseKind& kind : kUnsupported) {

@@ -1,6 +1,5 @@
 #include "sconce/testing/program_cases.h"
 
-#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -11,6 +10,7 @@
 #include "sconce/ir/parser.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/testing/module_state.h"
 #include "sconce/testing/script_call.h"
 #include "sconce/testing/source_tree.h"
 #include "sconce/types/class_info.h"
@@ -47,26 +47,8 @@ std::string state_path(const std::string& name) {
   return source_path(fmt::format("tests/conformance/programs_state/{}.safetensors", name));
 }
 
-// Writes recorded parameters, buffers and `training` flags into a module: "body.0.weight" is a path of attributes.
 void load_state(const Value& module, const SafetensorsFile& state) {
-  for (const auto& [path, entry] : state.entries()) {
-    Value owner = module;
-    std::string_view rest = path;
-    for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
-      owner = owner.to_object().attr(rest.substr(0, dot));
-      rest.remove_prefix(dot + 1);
-    }
-    const Tensor recorded = state.tensor(path);
-    const Value& current = owner.to_object().attr(rest);
-    if (current.is_bool()) {
-      owner.to_object().set_attr(rest, *recorded.data<bool>());
-      continue;
-    }
-    const Tensor& own = current.to_tensor();
-    SCONCE_CHECK(own.dtype() == recorded.dtype() && own.sizes() == recorded.sizes() && own.is_contiguous(),
-                 "the module's {} differs from the recorded one in dtype or shape", path);
-    std::memcpy(own.data(), recorded.data(), static_cast<size_t>(recorded.numel()) * recorded.item_size());
-  }
+  for (const auto& [path, entry] : state.entries()) write_state(module, path, state.tensor(path));
 }
 
 Compiled compile(const Json& description) {

@@ -1,0 +1,11 @@
+// Cases that build a module of torch.nn: constructor arguments, the parameters that it begins with after manual_seed, and
+// one call of it.
+#pragma once
+
+#include "sconce/testing/case_kind.h"
+
+namespace sconce::testing {
+
+const CaseKind& module_cases();
+
+}  // namespace sconce::testing
