@@ -132,6 +132,7 @@ struct BuildSite;
   X(tuple_get, "rrni", "a = b[x]; c the tag of a word")                                                 \
   X(is_none, "rr--", "a = b is None")                                                                   \
   X(is_not_none, "rr--", "a = b is not None")                                                           \
+  X(tolist, "rrnt", "a = tensor b as nested lists of x's type")                                         \
   X(isinstance, "rr-t", "a = isinstance(b, x's types)")                                                 \
   /* objects; x is the slot */                                                                          \
   X(make_object, "r--t", "a = a new object of x's type")                                                \

@@ -105,6 +105,7 @@ class Codegen {
   void emit_get_attr(const ir::Node* n);
   void emit_set_attr(const ir::Node* n);
   void emit_isinstance(const ir::Node* n);
+  void emit_tolist(const ir::Node* n);
   void emit_cast(const ir::Node* n);
   void emit_uninitialized(const ir::Node* n);
 

@@ -65,6 +65,9 @@ void Codegen::node(const ir::Node* n) {
     case ir::kind::isinstance_id:
       emit_isinstance(n);
       break;
+    case ir::kind::tolist_id:
+      emit_tolist(n);
+      break;
     case ir::kind::unchecked_cast_id:
       emit_cast(n);
       break;

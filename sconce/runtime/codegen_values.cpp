@@ -256,6 +256,15 @@ void Codegen::emit_isinstance(const ir::Node* n) {
   emit_build(Opcode::isinstance, define(n->output()), from, &site);
 }
 
+void Codegen::emit_tolist(const ir::Node* n) {
+  BuildSite& site = code_->build_sites.emplace_back();
+  site.type = plain_type(n->output()->type());
+  const Draft from = operand(n->input(0));
+  const Draft to = define(n->output());
+  emit_build(Opcode::tolist, to, from, &site);
+  drafts_.back().c = tag_of(class_of(site.type));
+}
+
 // Between register classes; a cast within one class is no instruction.
 void Codegen::emit_cast(const ir::Node* n) {
   const Draft from = operand(n->input(0));

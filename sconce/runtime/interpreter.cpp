@@ -515,6 +515,10 @@ do_is_none:
 do_is_not_none:
   INT(A) = B.tag != kNoneTag;
   NEXT;
+do_tolist:
+  SAVE;
+  put_value(A, tensor_to_list(value_of(B).to_tensor(), pc->build->type), static_cast<uint8_t>(pc->c));
+  NEXT;
 do_isinstance: {
   SAVE;
   bool is = false;

@@ -23,6 +23,15 @@ size_t checked_index(int64_t i, size_t size) {
   return static_cast<size_t>(i);
 }
 
+Value nested_list(const Tensor& t, TypePtr type, int64_t offset, size_t dim) {
+  if (!type->is(TypeKind::list)) return Value(item_of(make_view(t, {}, {}, offset)));
+  auto list = make_ref<List>(type->element());
+  const int64_t n = t.sizes()[dim];
+  list->reserve(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) list->append(nested_list(t, type->element(), offset + i * t.strides()[dim], dim + 1));
+  return list;
+}
+
 [[noreturn]] SCONCE_COLD void fail_key(const Value& key) { fail_as(ErrorKind::key, "{}", key.repr()); }
 
 }  // namespace
@@ -74,6 +83,24 @@ bool is_instance(const Value& v, TypePtr type) {
     default:
       return is_subtype(v.type(), type);
   }
+}
+
+Value tensor_to_list(const Tensor& t, TypePtr type) {
+  int64_t depth = 0;
+  TypePtr element = type;
+  for (; element->is(TypeKind::list); element = element->element()) ++depth;
+  SCONCE_CHECK(depth == t.dim(),
+               "Output annotation list dimension and runtime tensor dimension must match for tolist(): {} and {}",
+               depth, t.dim());
+  const bool fits = element->is(TypeKind::int_)      ? is_integral(t.dtype())
+                    : element->is(TypeKind::float_)  ? is_floating(t.dtype())
+                    : element->is(TypeKind::bool_)   ? t.dtype() == DType::bool_
+                    : element->is(TypeKind::complex) ? is_complex(t.dtype())
+                                                     : false;
+  SCONCE_CHECK(fits,
+               "Output annotation element type and runtime tensor element type must match for tolist(): {} and {}",
+               element->to_string(), dtype_name(t.dtype()));
+  return nested_list(t, type, t.storage_offset(), 0);
 }
 
 void make_tuple(Slot* base, const Instruction& i) {

@@ -8,6 +8,9 @@ namespace sconce::runtime {
 // Does a value have a type, judged by what it is at run time? Lists and dicts know their element types.
 bool is_instance(const Value& v, TypePtr type);
 
+// x.tolist() as the type that the program expects: nested lists as deep as the tensor, or a number.
+Value tensor_to_list(const Tensor& t, TypePtr type);
+
 void make_tuple(Slot* base, const Instruction& i);
 void make_list(Slot* base, const Instruction& i);
 void make_dict(Slot* base, const Instruction& i);

@@ -7,6 +7,7 @@
 #include "sconce/dispatch/op.h"
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/types/class_info.h"
 #include "sconce/types/value.h"
 
 namespace sconce::boxed {
@@ -147,6 +148,27 @@ void smallest_item(const Op&, KeySet, Value* args, Value* returns) {
   const std::vector<Value> items = args[0].to_list().values();
   SCONCE_CHECK_AS(value, !items.empty(), "min() arg is an empty sequence");
   returns[0] = *std::min_element(items.begin(), items.end(), less);
+}
+
+// None has a number, too: 0.
+void identity_number(const Op&, KeySet, Value* args, Value* returns) { returns[0] = static_cast<int64_t>(args[0].bits()); }
+
+// Modules in containers are attributes: "0", "1", ... of a list, their keys of a dict.
+void module_at(const Op&, KeySet, Value* args, Value* returns) {
+  const Object& container = args[0].to_object();
+  int64_t n = 0;
+  for (const ClassInfo::Attribute& a : container.type()->class_info()->attributes) {
+    n += a.type->is(TypeKind::class_) && a.type->class_info()->is_module;
+  }
+  const int64_t i = args[1].to_int();
+  SCONCE_CHECK_AS(index, -n <= i && i < n, "Container index {} is out of range", i);
+  returns[0] = container.attr(std::to_string(i < 0 ? i + n : i));
+}
+void module_named(const Op&, KeySet, Value* args, Value* returns) {
+  const Object& container = args[0].to_object();
+  const std::string& name = args[1].to_string_ref();
+  SCONCE_CHECK_AS(key, container.type()->class_info()->find(name) >= 0, "{}", string_repr(name));
+  returns[0] = container.attr(name);
 }
 
 }  // namespace sconce::boxed

@@ -63,4 +63,6 @@ void functional_constrain_range_for_size(const Op& op, KeySet keys, Value* args,
   returns[0] = call_op("aten::clone", {args[3]})[0];
 }
 
+void wait_for_future(const Op&, KeySet, Value* args, Value* returns) { returns[0] = args[0].to_future().value(); }
+
 }  // namespace sconce::boxed

@@ -4,12 +4,10 @@
 
 #include "sconce/dispatch/registry.h"
 #include "sconce/kernels/boxed/slice.h"
+#include "sconce/types/script_text.h"
 
 namespace sconce::boxed {
 namespace {
-
-// Python's str(): a string as it is, anything else as repr shows it.
-std::string text_of(const Value& v) { return v.is_string() ? v.to_string_ref() : v.repr(); }
 
 std::string_view trimmed(std::string_view s) {
   const size_t from = s.find_first_not_of(" \t\n\r\f\v");
@@ -59,7 +57,7 @@ void string_format(const Op&, KeySet, Value* args, Value* returns) {
     SCONCE_CHECK_AS(index, next < values.items.size(), "too few arguments for format string: {} for '{}'",
                     values.items.size(), format);
     out.append(format, from, at - from);
-    out += text_of(values.items[next++]);
+    out += script_text(values.items[next++]);
   }
   SCONCE_CHECK_AS(value, next == values.items.size(), "too many arguments for format string: {} for '{}'",
                   values.items.size(), format);
@@ -67,7 +65,7 @@ void string_format(const Op&, KeySet, Value* args, Value* returns) {
   returns[0] = out;
 }
 
-void to_str(const Op&, KeySet, Value* args, Value* returns) { returns[0] = text_of(args[0]); }
+void to_str(const Op&, KeySet, Value* args, Value* returns) { returns[0] = script_text(args[0]); }
 
 void string_to_int(const Op&, KeySet, Value* args, Value* returns) {
   std::string_view s = trimmed(args[0].to_string_ref());

@@ -384,7 +384,9 @@ SCONCE_STRING(value_hash) { returns[0] = static_cast<int64_t>(args[0].hash()); }
 // The values come as one tuple behind the format: see Note [Variable arguments] in match.cpp.
 SCONCE_STRING(string_percent_format) {
   const std::string& format = text(args[0]);
-  const Tuple& values = args[1].to_tuple();
+  const Tuple& given = args[1].to_tuple();
+  // "%d %d" % (a, b): the tuple's items are the values.
+  const Tuple& values = given.items.size() == 1 && given.items[0].is_tuple() ? given.items[0].to_tuple() : given;
   std::string out;
   size_t next = 0;
   for (size_t i = 0; i < format.size(); ++i) {

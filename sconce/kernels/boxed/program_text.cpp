@@ -1,0 +1,19 @@
+// What programs write.
+#include <cstdio>
+
+#include "sconce/dispatch/op.h"
+#include "sconce/types/script_text.h"
+
+namespace sconce::boxed {
+
+void print_values(const Op&, KeySet, Value* args, Value*) {
+  std::string line;
+  for (const Value& v : args[0].to_tuple().items) {
+    if (!line.empty()) line += ' ';
+    line += script_text(v);
+  }
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stdout);
+}
+
+}  // namespace sconce::boxed

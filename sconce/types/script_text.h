@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "sconce/types/value.h"
+
+namespace sconce {
+
+// What str(), print and format make of a value in TorchScript, which is not Python's: a float without fraction ends in
+// a dot ("2."), others have up to 17 digits; strings have no quotes, not even inside of lists; a tensor is a table of
+// its elements with its type below ("[ CPUFloatType{2} ]").
+SCONCE_API std::string script_text(const Value& v);
+
+}  // namespace sconce
