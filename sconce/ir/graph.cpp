@@ -63,7 +63,9 @@ void Value::replace_uses_after(const Node* node, Value* other) {
 
 void Node::drop_use(size_t offset) {
   std::vector<Use>& uses = inputs_[offset]->uses_;
-  uses.erase(std::find(uses.begin(), uses.end(), Use{this, offset}));
+  // Mostly the last ones go first: nodes are removed from the end.
+  const auto found = std::find(uses.rbegin(), uses.rend(), Use{this, offset});
+  uses.erase(std::next(found).base());
 }
 
 Value* Node::add_input(Value* v) { return insert_input(inputs_.size(), v); }

@@ -221,12 +221,9 @@ TypePtr read_type(TextCursor& in, const FindType& find) {
   int depth = 0;
   while (!in.at_end()) {
     const char c = in.peek();
-    if (depth == 0 && (c == ',' || c == ')' || c == ']' || c == '=' || c == '\n')) {
-      // "int[]" goes on, "[int]" ends.
-      break;
-    }
-    if (c == '(' || c == '[' || c == '<') ++depth;
-    if (c == ')' || c == ']' || c == '>') --depth;
+    if (depth == 0 && (c == ',' || c == ')' || c == ']' || c == '=' || c == '\n')) break;
+    if (c == '(' || c == '[' || c == '<' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '>' || c == '}') --depth;
     in.take();
   }
   std::string_view text = in.text().substr(from, in.at() - from);

@@ -243,12 +243,20 @@ class GraphParser {
     node.set_op(resolved.op);
     for (size_t i = 0; i < outputs.size(); ++i) {
       TypePtr type = outputs[i].type;
+      if (!type && node.is(kind::Constant)) type = constant_type(node);
       if (!type) type = i < resolved.returns.size() ? resolved.returns[i] : tensor_type();
       if (type->is(TypeKind::function) && type->name().empty() && node.attribute("name")) {
         type = function_type(node.string_attribute("name"));
       }
       define(outputs[i], node.add_output(type));
     }
+  }
+
+  static TypePtr constant_type(const Node& node) {
+    if (node.attribute("name")) return function_type("");
+    const AttributeValue* v = node.attribute("value");
+    const auto* value = v ? std::get_if<sconce::Value>(v) : nullptr;
+    return value ? value->type() : none_type();
   }
 
   void parse_attribute(Node& node, TypePtr output) {

@@ -42,7 +42,7 @@ TEST(Parser, reads_nodes_without_outputs_scopes_and_several_outputs) {
   expect_same(R"(graph(%x : Tensor):
   %1 : int = prim::Constant[value=3]()
    = prim::Print(%1, %x), scope: __module.a/__module.a.b # <string>:3:0
-  %a : int, %b : Tensor = prim::TupleUnpack(%x)
+  %a : int, %b : Tensor = prim::ListUnpack(%x)
   return (%a, %b)
 )");
 }
@@ -171,11 +171,13 @@ TEST(Parser, takes_missing_types_from_the_schema) {
   # a comment
   %n = aten::size(%x, %i)   # not a place
   %s = aten::__getitem__(%l, %i)
-  return (%n, %s)
+  %c = prim::Constant[value=2.5]()
+  return (%n, %s, %c)
 )");
   EXPECT_EQ(graph->inputs()[0]->type(), tensor_type());
   EXPECT_EQ(graph->outputs()[0]->type(), int_type());
   EXPECT_EQ(graph->outputs()[1]->type(), string_type());
+  EXPECT_EQ(graph->outputs()[2]->type(), float_type());
   EXPECT_FALSE(graph->outputs()[0]->node()->range());
 }
 

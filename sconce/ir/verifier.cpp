@@ -42,6 +42,21 @@ bool may_flow(TypePtr from, TypePtr to) {
          (from->is(TypeKind::class_) && to->is(TypeKind::interface));
 }
 
+// How many inputs and outputs kinds without a schema have, and the attribute that they need.
+struct Shape {
+  Symbol kind;
+  size_t min_inputs, max_inputs, outputs;
+  const char* name = nullptr;  // a text
+};
+constexpr size_t kAny = ~size_t{0};
+constexpr Shape kShapes[] = {
+    {kind::Uninitialized, 0, 0, 1},   {kind::CreateObject, 0, 0, 1},         {kind::unchecked_cast, 1, 1, 1},
+    {kind::isinstance, 1, 1, 1},      {kind::TupleUnpack, 1, 1, kAny},       {kind::ListUnpack, 1, 1, kAny},
+    {kind::TupleIndex, 2, 2, 1},      {kind::TupleSlice, 1, 1, 1},           {kind::DictConstruct, 0, kAny, 1},
+    {kind::GetAttr, 1, 1, 1, "name"}, {kind::SetAttr, 2, 2, 0, "name"},      {kind::CallMethod, 1, kAny, 1, "name"},
+    {kind::CallFunction, 1, kAny, 1}, {kind::ModuleContainerIndex, 2, 2, 1},
+};
+
 class Verifier {
  public:
   explicit Verifier(const Graph& graph) : graph_(graph) {}
@@ -119,14 +134,66 @@ class Verifier {
         return check_list(node);
       case kind::fork_id:
       case kind::awaitable_id:
-        return Verifier(node.graph_attribute("Subgraph")).run();
+        return check_fork(node);
       default:
+        check_shape(node);
         if (node.op()) {
           check_op(node);
         } else if (node.kind().space() != "prim" && node.kind() != Symbol("aten::wait")) {  // that is the interpreter's
           wrong(node, "no overload of {} takes {}", node.kind().text(), type_list(node));
         }
     }
+  }
+
+  void check_shape(const Node& node) {
+    for (const Shape& shape : kShapes) {
+      if (!node.is(shape.kind)) continue;
+      const size_t inputs = node.inputs().size();
+      if (inputs < shape.min_inputs || inputs > shape.max_inputs) {
+        wrong(node, "{} inputs, expected {}", inputs, inputs < shape.min_inputs ? shape.min_inputs : shape.max_inputs);
+      }
+      if (shape.outputs != kAny) check_count(node, "outputs", node.outputs().size(), shape.outputs);
+      if (shape.name) check_attribute<sconce::Value>(node, shape.name, &sconce::Value::is_string);
+    }
+    if (node.is(kind::isinstance)) check_attribute<std::vector<TypePtr>>(node, "types");
+    if (node.is(kind::TupleSlice)) {
+      check_attribute<sconce::Value>(node, "beg", &sconce::Value::is_int);
+      check_attribute<sconce::Value>(node, "end", &sconce::Value::is_int);
+    }
+    const bool takes_tuple = node.is(kind::TupleUnpack) || node.is(kind::TupleIndex) || node.is(kind::TupleSlice);
+    if (takes_tuple && !node.input()->type()->is(TypeKind::tuple)) wrong(node, "%{} is no tuple", node.input()->name());
+    if (node.is(kind::TupleUnpack)) {
+      check_count(node, "outputs", node.outputs().size(), node.input()->type()->contained().size());
+    }
+    if (node.is(kind::DictConstruct)) check_dict(node);
+  }
+
+  template <class T>
+  void check_attribute(const Node& node, const char* name, bool (T::*is_right)() const = nullptr) {
+    const AttributeValue* v = node.attribute(name);
+    const T* value = v ? std::get_if<T>(v) : nullptr;
+    if (!value || (is_right && !(value->*is_right)())) wrong(node, "it needs an attribute '{}'", name);
+  }
+
+  void check_dict(const Node& node) {
+    const TypePtr type = node.output()->type();
+    if (!type->is(TypeKind::dict)) wrong(node, "it makes no {}", type->to_string());
+    if (node.inputs().size() % 2 != 0) wrong(node, "a key without a value");
+    for (size_t i = 0; i < node.inputs().size(); ++i) {
+      if (!may_flow(node.input(i)->type(), type->contained()[i % 2])) {
+        wrong(node, "%{} must be of type {}", node.input(i)->name(), type->contained()[i % 2]->to_string());
+      }
+    }
+  }
+
+  void check_fork(const Node& node) {
+    check_attribute<std::shared_ptr<Graph>>(node, "Subgraph");
+    const Graph& body = node.graph_attribute("Subgraph");
+    check_count(node, "inputs", node.inputs().size(), body.inputs().size());
+    check_count(node, "outputs", node.outputs().size(), 1);
+    check_count(node, "outputs of its graph", body.outputs().size(), 1);
+    for (size_t i = 0; i < node.inputs().size(); ++i) check_flow(node, node.input(i), body.inputs()[i]);
+    Verifier(body).run();
   }
 
   void check_count(const Node& node, std::string_view what, size_t got, size_t wanted) {

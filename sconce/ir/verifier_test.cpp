@@ -55,6 +55,20 @@ TEST(Verifier, checks_operators_and_constants) {
   EXPECT_EQ(complaint("  %a : int = prim::Load(%n)\n"), "prim::Load is for the frontend only");
 }
 
+TEST(Verifier, checks_kinds_without_a_schema) {
+  EXPECT_EQ(complaint("  %a : int = prim::CallMethod[n=\"f\"](%x)\n"), "it needs an attribute 'name'");
+  EXPECT_EQ(complaint("  %a : int = prim::GetAttr[name=1](%x)\n"), "it needs an attribute 'name'");
+  EXPECT_EQ(complaint("   = prim::SetAttr[name=\"f\"](%x)\n"), "1 inputs, expected 2");
+  EXPECT_EQ(complaint("  %a : int, %b : int = prim::TupleUnpack(%x)\n"), "%x is no tuple");
+  EXPECT_EQ(complaint("  %a : int = prim::TupleUnpack(%t)\n", "%t : (int, int)"), "1 outputs, expected 2");
+  EXPECT_EQ(complaint("  %a : (int) = prim::TupleSlice[beg=1](%t)\n", "%t : (int, int)"),
+            "it needs an attribute 'end'");
+  EXPECT_EQ(complaint("  %a : bool = prim::isinstance(%x)\n"), "it needs an attribute 'types'");
+  EXPECT_EQ(complaint("  %a : Dict(int, int) = prim::DictConstruct(%n)\n"), "a key without a value");
+  EXPECT_EQ(complaint("  %a : Dict(int, int) = prim::DictConstruct(%n, %x)\n"), "%x must be of type int");
+  EXPECT_EQ(complaint("  %a : Future[int] = prim::fork(%n)\n"), "it needs an attribute 'Subgraph'");
+}
+
 TEST(Verifier, checks_scope_and_shows_the_node) {
   const auto graph = parse_graph(R"(graph(%x : Tensor):
   %a : Tensor = aten::relu(%x) # m.py:1:2

@@ -18,6 +18,8 @@
 namespace sconce::passes {
 namespace {
 
+constexpr int kMaxRounds = 8;
+
 class Propagation {
  public:
   Propagation(ir::Graph& graph, bool only_immutable) : graph_(graph), only_immutable_(only_immutable) {}
@@ -158,9 +160,13 @@ class Propagation {
 };
 
 bool propagate(ir::Graph& graph, bool only_immutable) {
-  if (!Propagation(graph, only_immutable).run()) return false;
-  dead_code(graph);
-  return true;
+  // What is gone writes no more, so the next round may know more.
+  bool changed = false;
+  for (int round = 0; round < kMaxRounds && Propagation(graph, only_immutable).run(); ++round) {
+    changed = true;
+    dead_code(graph);
+  }
+  return changed;
 }
 
 }  // namespace

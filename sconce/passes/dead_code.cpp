@@ -40,10 +40,10 @@ class Needed {
   void need(const ir::Value* v) {
     if (!values_.insert(v).second) return;
     open_.push_back(v);
-    const ir::PlaceSet& places = facts_.reach(v);
-    ir::PlaceSet both;
-    std::set_union(places_.begin(), places_.end(), places.begin(), places.end(), std::back_inserter(both));
-    places_ = std::move(both);
+    for (const ir::Place p : facts_.reach(v)) {
+      if (p >= places_.size()) places_.resize(p + 1);
+      places_[p] = true;
+    }
   }
 
   void need(const ir::Node& node) {
@@ -90,9 +90,9 @@ class Needed {
     bool found = false;
     std::erase_if(writers_, [&](const ir::Node* node) {
       const ir::PlaceSet& written = facts_.written(node);
-      const bool seen =
-          std::any_of(written.begin(), written.end(), [&](ir::Place p) { return facts_.is_outside(p); }) ||
-          facts_.overlap(written, places_);
+      const bool seen = std::any_of(written.begin(), written.end(), [&](ir::Place p) {
+        return facts_.is_outside(p) || (p < places_.size() && places_[p]);
+      });
       if (seen) need(*node);
       found |= seen;
       return seen;
@@ -103,7 +103,7 @@ class Needed {
   ir::AliasFacts facts_;
   std::unordered_set<const ir::Node*> nodes_;
   std::unordered_set<const ir::Value*> values_;
-  ir::PlaceSet places_;
+  std::vector<bool> places_;  // that are read
   std::vector<const ir::Value*> open_;
   std::vector<const ir::Node*> writers_;
 };

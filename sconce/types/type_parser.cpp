@@ -226,6 +226,16 @@ class TypeParser {
     return n;
   }
 
+  // IR text shows the defaults of a named tuple's fields; who makes one gives all of them, so the type does not keep them.
+  void skip_default() {
+    for (int depth = 0; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (depth == 0 && (c == ',' || c == ')')) return;
+      depth += c == '(' || c == '[' || c == '{';
+      depth -= c == ')' || c == ']' || c == '}';
+    }
+  }
+
   TypePtr parse_named_tuple() {
     std::vector<TypePtr> types;
     std::vector<std::string> fields;
@@ -234,6 +244,7 @@ class TypeParser {
       fields.emplace_back(word());
       expect(':');
       types.push_back(parse_one());
+      if (accept('=')) skip_default();
     } while (accept(','));
     expect(')');
     return named_tuple_type("", types, fields);
