@@ -76,8 +76,11 @@ class Propagation {
     }
     const std::optional<std::vector<sconce::Value>> results = evaluate(node, std::move(inputs));
     if (!results || results->size() != node.outputs().size()) return;
-    for (const sconce::Value& v : *results) {
-      if (!can_be_constant(v)) return;
+    for (size_t i = 0; i < results->size(); ++i) {
+      const sconce::Value& v = (*results)[i];
+      const TypePtr type = node.output(i)->type();
+      const bool fits = is_subtype(v.type(), type) || (v.is_tensor() && type->is(TypeKind::tensor));
+      if (!fits || !can_be_constant(v)) return;
     }
     for (size_t i = 0; i < results->size(); ++i) {
       const sconce::Value& v = (*results)[i];

@@ -168,6 +168,8 @@ class TypeParser {
         } while (accept(','));
         expect(')');
       }
+      const size_t sizes = facts.sizes ? facts.sizes->size() : 0, strides = facts.strides ? facts.strides->size() : sizes;
+      SCONCE_CHECK_AS(value, sizes == strides, "type '{}': {} sizes and {} strides", text_, sizes, strides);
     } else if (ranked) {
       return nullptr;
     }
