@@ -176,12 +176,27 @@ Graph& Node::graph_attribute(std::string_view name) const {
 
 // Note [Positions]
 // Nodes of a block have increasing positions, with gaps, so that "which comes first" is one comparison. A node that is
-// squeezed in takes a small step, since the next one mostly comes behind it, or the middle; where there is no room left,
-// the block is numbered anew.
+// squeezed in takes the middle; where there is no room left, its neighbours move apart: as many as needed to find a
+// stretch that is not crowded, which in the long run are few.
 namespace {
 constexpr int64_t kGap = int64_t{1} << 32;
-constexpr int64_t kStep = int64_t{1} << 16;
+constexpr int64_t kRoom = int64_t{1} << 12;  // for each node, after neighbours moved apart
 }  // namespace
+
+void Node::spread() {
+  Node *first = prev_, *last = next_;
+  int64_t count = 1;  // nodes between them
+  for (int64_t more = 8;; more *= 2) {
+    for (int64_t i = 0; i < more; ++i) {
+      if (first->prev_) first = first->prev_, ++count;
+      if (last->next_) last = last->next_, ++count;
+    }
+    if (!last->next_) last->position_ = std::max(last->position_, first->position_ + (count + 1) * kGap);
+    if (last->position_ - first->position_ > count * kRoom) break;
+  }
+  const int64_t step = (last->position_ - first->position_) / (count + 1);
+  for (Node* n = first->next_; n != last; n = n->next_) n->position_ = n->prev_->position_ + step;
+}
 
 Node* Node::insert_after(Node* other) {
   SCONCE_ASSERT(!block_ && other->block_ && other != other->block_->return_node());
@@ -195,10 +210,9 @@ Node* Node::insert_after(Node* other) {
     position_ = low + kGap;
     next_->position_ = position_ + kGap;
   } else if (high - low > 1) {
-    position_ = low + std::min(kStep, (high - low) / 2);
+    position_ = low + (high - low) / 2;
   } else {
-    int64_t position = 0;
-    for (Node* n = block_->param_; n; n = n->next_) n->position_ = position += kGap;
+    spread();
   }
   return this;
 }
@@ -313,14 +327,29 @@ std::shared_ptr<Graph> Graph::copy() const {
   return other;
 }
 
+template <class T>
+T* Graph::own(std::vector<T*>& all, T* made) {
+  made->place_ = all.size();
+  all.push_back(made);
+  return made;
+}
+
+template <class T>
+void Graph::disown(std::vector<T*>& all, T* gone) {
+  all[gone->place_] = all.back();
+  all[gone->place_]->place_ = gone->place_;
+  all.pop_back();
+  delete gone;
+}
+
 Value* Graph::make_value(Node* node, size_t offset, TypePtr type) {
-  return *values_.insert(new Value(node, offset, type, next_id_++)).first;
+  return own(values_, new Value(node, offset, type, next_id_++));
 }
 
 Block* Graph::make_block(Node* owner) {
-  Block* b = *blocks_.insert(new Block(this, owner)).first;
-  b->param_ = *nodes_.insert(new Node(this, kind::Param)).first;
-  b->return_ = *nodes_.insert(new Node(this, kind::Return)).first;
+  Block* b = own(blocks_, new Block(this, owner));
+  b->param_ = own(nodes_, new Node(this, kind::Param));
+  b->return_ = own(nodes_, new Node(this, kind::Return));
   b->param_->block_ = b->return_->block_ = b;
   b->param_->next_ = b->return_;
   b->return_->prev_ = b->param_;
@@ -330,16 +359,14 @@ Block* Graph::make_block(Node* owner) {
 
 void Graph::free_value(Value* v) {
   if (!v->name_.empty()) names_.erase(v->name_);
-  values_.erase(v);
-  delete v;
+  disown(values_, v);
 }
 
 void Graph::free_node(Node* n) {
   n->clear_inputs();
   for (Block* b : n->blocks_) free_block(b);
   for (Value* v : n->outputs_) free_value(v);
-  nodes_.erase(n);
-  delete n;
+  disown(nodes_, n);
 }
 
 void Graph::free_block(Block* b) {
@@ -352,12 +379,13 @@ void Graph::free_block(Block* b) {
   }
   free_node(b->return_);
   free_node(b->param_);
-  blocks_.erase(b);
-  delete b;
+  disown(blocks_, b);
 }
 
 Node* Graph::create(Symbol kind, ListRef<Value*> inputs, size_t outputs) {
-  Node* n = *nodes_.insert(new Node(this, kind)).first;
+  Node* n = own(nodes_, new Node(this, kind));
+  n->inputs_.reserve(inputs.size());
+  n->outputs_.reserve(outputs);
   for (Value* v : inputs) n->add_input(v);
   for (size_t i = 0; i < outputs; ++i) n->add_output(tensor_type());
   return n;
@@ -381,6 +409,9 @@ Node* Graph::create_constant(sconce::Value v, TypePtr type) {
 
 Node* Graph::create_copy(const Node& node, Block::ValueMap& map) {
   Node* copy = create(node.kind());
+  copy->inputs_.reserve(node.inputs_.size());
+  copy->outputs_.reserve(node.outputs_.size());
+  copy->attributes_.reserve(node.attributes_.size());
   for (Value* v : node.inputs()) {
     const auto found = map.find(v);
     copy->add_input(found == map.end() ? v : found->second);

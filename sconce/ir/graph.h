@@ -87,6 +87,7 @@ class SCONCE_API Value {
   uint32_t id_;
   std::string name_;
   std::vector<Use> uses_;
+  size_t place_ = 0;  // in the graph's list
 };
 
 // An attribute: a constant ("value", "name"), types (isinstance, casts) or a graph (fork, closures).
@@ -173,6 +174,7 @@ class SCONCE_API Node {
   friend class Value;
   Node(Graph* graph, Symbol kind) : graph_(graph), kind_(kind) {}
   void drop_use(size_t offset);
+  void spread();
   Graph* graph_;
   Block* block_ = nullptr;
   Node* next_ = nullptr;
@@ -187,6 +189,7 @@ class SCONCE_API Node {
   Range range_;
   std::shared_ptr<const InlinedCall> inlined_;
   std::string scope_;
+  size_t place_ = 0;  // in the graph's list
 };
 
 // A range of nodes, safe against destroying the current one.
@@ -250,6 +253,7 @@ class SCONCE_API Block {
   Node* owner_;
   Node* param_ = nullptr;
   Node* return_ = nullptr;
+  size_t place_ = 0;  // in the graph's list
 };
 
 class SCONCE_API Graph {
@@ -288,6 +292,10 @@ class SCONCE_API Graph {
   friend class Node;
   friend class Block;
   friend class Value;
+  template <class T>
+  static T* own(std::vector<T*>& all, T* made);
+  template <class T>
+  static void disown(std::vector<T*>& all, T* gone);
   Value* make_value(Node* node, size_t offset, TypePtr type);
   Block* make_block(Node* owner);
   void free_value(Value* v);
@@ -298,9 +306,10 @@ class SCONCE_API Graph {
   uint32_t next_id_ = 0;
   std::unordered_map<std::string, Value*> names_;
   std::unordered_map<std::string, uint32_t> next_suffix_;
-  std::unordered_set<Node*> nodes_;
-  std::unordered_set<Value*> values_;
-  std::unordered_set<Block*> blocks_;
+  // All that it owns; each knows its place here.
+  std::vector<Node*> nodes_;
+  std::vector<Value*> values_;
+  std::vector<Block*> blocks_;
 };
 
 // Sets the insert point for a scope.
