@@ -5,7 +5,8 @@
 //   %b : Tensor = prim::GetAttr[name="bias"](%linear)
 //   %y : Tensor = aten::linear(%x, %w, %b)
 // for functions and methods that are known, and in what they call. Each node remembers the calls that led to it
-// (Node::inlined), so that errors show the same frames as without inlining.
+// (Node::inlined), so that errors show the same frames as without inlining. Of an If that an argument decides (relu
+// with inplace=False) only the branch that is taken comes along.
 #include "sconce/ir/function.h"
 #include "sconce/passes/passes.h"
 #include "sconce/passes/rewrite.h"
@@ -73,10 +74,7 @@ class Inliner {
     const Chain chain = std::make_shared<ir::InlinedCall>(ir::InlinedCall{callee.name(), call.range(), call.inlined()});
     ir::Block::ValueMap map;
     for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]] = call.input(i + first_argument(call));
-    for (const ir::Node* node : body.nodes()) {
-      ir::Node* copy = call.graph()->create_copy(*node, map)->insert_before(&call);
-      add_chain(*copy, chain);
-    }
+    copy_nodes(*body.block(), call, map, chain);
     for (size_t i = 0; i < body.outputs().size(); ++i) {
       ir::Value *out = call.output(i), *result = map.at(body.outputs()[i]);
       out->replace_all_uses_with(result);
@@ -88,6 +86,22 @@ class Inliner {
     }
     call.destroy();
     changed = true;
+  }
+
+  void copy_nodes(const ir::Block& from, ir::Node& call, ir::Block::ValueMap& map, const Chain& chain) {
+    for (const ir::Node* node : from.nodes()) {
+      if (node->is(ir::kind::If)) {
+        const auto condition = map.find(node->input());
+        if (const std::optional<bool> known = constant_bool(condition->second)) {
+          const ir::Block& taken = *node->block_at(*known ? 0 : 1);
+          copy_nodes(taken, call, map, chain);
+          for (size_t i = 0; i < node->outputs().size(); ++i) map[node->output(i)] = map.at(taken.outputs()[i]);
+          continue;
+        }
+      }
+      ir::Node* copy = call.graph()->create_copy(*node, map)->insert_before(&call);
+      add_chain(*copy, chain);
+    }
   }
 
   size_t nodes_ = 0;

@@ -66,11 +66,7 @@ class Runner {
   }
 
   void run(ir::Graph& graph) {
-    for (const PassInfo* pass : wanted_) {
-      if (limit_ == 0) return;
-      if (limit_ > 0) --limit_;
-      run(*pass, graph);
-    }
+    if (run_all(graph)) run_all(graph);
     run_subgraphs(*graph.block());
   }
 
@@ -80,7 +76,19 @@ class Runner {
     std::erase_if(wanted_, [&](const PassInfo* pass) { return pass->name == name; });
   }
 
-  void run(const PassInfo& pass, ir::Graph& graph) {
+  // One round. True when another may find more: loops became straight code.
+  bool run_all(ir::Graph& graph) {
+    bool unrolled = false;
+    for (const PassInfo* pass : wanted_) {
+      if (limit_ == 0) return false;
+      if (limit_ > 0) --limit_;
+      const bool changed = run(*pass, graph);
+      if (pass->run == &unroll_loops) unrolled = changed;
+    }
+    return unrolled;
+  }
+
+  bool run(const PassInfo& pass, ir::Graph& graph) {
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.run(graph);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
@@ -90,6 +98,7 @@ class Runner {
       if (changed) std::fputs(graph.to_string(false).c_str(), stderr);
     }
     if (verify_) ir::verify(graph);
+    return changed;
   }
 
   // The bodies of forks and closures are graphs of their own.
