@@ -17,7 +17,7 @@ class Environment;  // the variables of a block, see environment.h
 // What a function is compiled from.
 struct FunctionSource {
   syntax::TreePtr tree;  // keeps `def` alive
-  const syntax::FunctionDef* def;
+  const syntax::FunctionDef* def = nullptr;
   std::shared_ptr<Resolver> resolver;
   // Of a method: the type of `self` (its first parameter has no annotation then).
   TypePtr self_type = nullptr;
@@ -27,6 +27,8 @@ struct FunctionSource {
   bool makes_attributes = false;
   // Compiled into its callers rather than called (helpers of the script library).
   bool always_inline = false;
+  // Out of an archive: written by a compiler, which may give lists as defaults.
+  bool from_archive = false;
   // Default values, where they were evaluated already (methods of modules); by parameter name.
   std::vector<std::pair<std::string, sconce::Value>> defaults;
 };

@@ -1,0 +1,14 @@
+#include "sconce/frontend/script/to_ssa.h"
+#include "sconce/passes/passes.h"
+
+namespace sconce::script {
+
+void clean_up(ir::Graph& graph) {
+  passes::lower_simple_tuples(graph);
+  passes::constant_propagation_immutable(graph);
+  passes::dead_code(graph);
+  passes::constant_pooling(graph);
+  passes::canonicalize_outputs(graph);
+}
+
+}  // namespace sconce::script
