@@ -30,12 +30,11 @@ ir::Value* Emitter::Impl::list_comprehension(const Range& at, const std::functio
   };
   for_loop(at, {target}, at, over, emit_body);
   pop();
-  if (!union_hint) return result;
-  if (!fits(result->type(), union_hint)) {
+  if (union_hint && !fits(result->type(), union_hint)) {
     refuse(at, "Union type annotation `{}` can hold no list comprehension of type {}", union_hint->annotation(),
            result->type()->annotation());
   }
-  return unchecked_cast(at, result, union_hint);
+  return result;
 }
 
 ir::Value* Emitter::Impl::list_comprehension(const ListComp& c, TypePtr hint) {
@@ -69,7 +68,7 @@ ir::Value* Emitter::Impl::dict_comprehension(const DictComp& c, TypePtr hint) {
     call_op(e, at, "aten::_set_item", {result, key, value});
   });
   pop();
-  return union_hint ? unchecked_cast(at, result, union_hint) : result;
+  return result;
 }
 
 }  // namespace sconce::script

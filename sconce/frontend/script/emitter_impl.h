@@ -11,6 +11,7 @@
 #include "sconce/frontend/script/emitter.h"
 #include "sconce/frontend/script/environment.h"
 #include "sconce/frontend/script/refinement.h"
+#include "sconce/frontend/script/slice_value.h"
 
 namespace sconce::script {
 
@@ -35,6 +36,7 @@ struct Emitter::Impl {
   std::vector<FunctionState> functions;
   int depth = 0;
   int temporaries = 0;
+  syntax::Tree made;  // nodes that stand for what was not written
 
   // ---- emitter.cpp: functions and variables ----
   void function(const syntax::FunctionDef& def, const Schema& schema, ir::Block* block);
@@ -119,8 +121,9 @@ struct Emitter::Impl {
   };
   Indexed index_tensor(const Range& at, ir::Value* tensor, const std::vector<syntax::ExprPtr>& indices);
   ir::Value* index_list(const Range& at, const std::vector<ir::Value*>& indices);
-  ir::Value* slice(const Range& at, ir::Value* v, std::optional<int64_t> dim, const syntax::Slice& s);
-  SugaredPtr tuple_slice(const Range& at, SugaredPtr tuple, const syntax::Slice& s);
+  ir::Value* slice(const Range& at, ir::Value* v, std::optional<int64_t> dim, const SliceBounds& bounds);
+  SliceBounds slice_bounds(const syntax::Slice& s);
+  SugaredPtr tuple_slice(const Range& at, SugaredPtr tuple, const SliceBounds& bounds);
   // A number as a tensor like `like`; a tensor as it is.
   ir::Value* to_tensor_like(const Range& at, ir::Value* v, ir::Value* like);
 
@@ -145,7 +148,9 @@ struct Emitter::Impl {
   // ---- special_forms.cpp ----
   SugaredPtr special_form(const std::string& form, const syntax::Call& c, TypePtr hint);
   SugaredPtr tolist(const syntax::Call& c, const syntax::Attribute& callee, TypePtr hint);
-  SugaredPtr fork(const syntax::Call& c);
+  SugaredPtr fork(const syntax::Call& c, ir::Symbol kind);
+  // dict(...) with keywords, as pairs or as items that are set one by one
+  SugaredPtr dict_call(const syntax::Call& c, SugaredPtr function, TypePtr hint);
   void expect_arguments(const syntax::Call& c, const char* who, size_t least, size_t most);
 };
 

@@ -263,10 +263,11 @@ SugaredPtr Emitter::Impl::call(const Call& c, TypePtr hint) {
   }
   const SugaredPtr callee = sugared(c.callee, nullptr);
   if (const auto* form = dynamic_cast<SpecialForm*>(callee.get())) return special_form(form->form, c, hint);
+  auto* function = dynamic_cast<LanguageFunction*>(callee.get());
+  if (function && function->kind() == "dict" && !c.keywords.empty()) return dict_call(c, callee, hint);
   const CallArguments args = e.arguments(c);
   // What builds containers is shown with its arguments, every other call by what is called.
-  const bool builds = dynamic_cast<LanguageFunction*>(callee.get()) && hint;
-  return callee->call(e, builds ? c.range : c.callee->range, args, hint);
+  return callee->call(e, function && hint ? c.range : c.callee->range, args, hint);
 }
 
 }  // namespace sconce::script

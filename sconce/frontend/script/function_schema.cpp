@@ -41,6 +41,14 @@ sconce::Value as_default(sconce::Value v, const Argument& a) {
   return v;
 }
 
+// An overload's declaration takes the defaults of the function's body, where they are of its types.
+bool is_borrowed(const FunctionDef& def, size_t i) {
+  const ExprPtr value = def.parameters[i].default_value;
+  if (!value) return false;
+  if (i + 1 < def.parameters.size()) return value->range.begin > def.parameters[i + 1].range.begin;
+  return def.returns && value->range.begin > def.returns->range.begin;
+}
+
 std::string join_types(const std::vector<TypePtr>& types) { return tuple_type(types)->annotation(); }
 
 }  // namespace
@@ -86,6 +94,11 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
       a.default_value = as_default(std::move(*value), a);
       a.default_text = p.default_value ? std::string(p.default_value->range.text()) : a.default_value->repr();
       const TypePtr type = a.default_value->type();
+      if (is_borrowed(def, i) && !fits(type, a.type)) {
+        a.default_value.reset();
+        schema.arguments.push_back(std::move(a));
+        continue;
+      }
       wanted.push_back(a.type);
       found.push_back(type);
       mismatch |= !fits(type, a.type);

@@ -6,6 +6,7 @@
 // at last: x[1:, t] is index(slice(x, 0, 1), [None, t]).
 #include "sconce/frontend/script/classes.h"
 #include "sconce/frontend/script/emitter_impl.h"
+#include "sconce/frontend/script/slice_value.h"
 #include "sconce/frontend/script/tuple_items.h"
 
 namespace sconce::script {
@@ -33,16 +34,19 @@ SugaredPtr Emitter::Impl::subscript(const Subscript& s, TypePtr hint) {
     }
     refuse(s.range, "Only tensors take several indices, found {}", type ? type->annotation() : base->kind());
   }
-  if (const auto* sl = as<Slice>(s.indices[0])) {
+  const SugaredPtr index = as<Slice>(s.indices[0]) ? nullptr : sugared(s.indices[0], nullptr);
+  const auto* slice_object = dynamic_cast<SliceValue*>(index.get());
+  if (!index || slice_object) {
+    const auto bounds = [&] { return index ? slice_object->bounds : slice_bounds(*as<Slice>(s.indices[0])); };
     if (type && (type->is(TypeKind::list) || type->is(TypeKind::string))) {
-      return simple(slice(s.range, base->as_value(e, s.range), std::nullopt, *sl));
+      ir::Value* list = base->as_value(e, s.range);
+      return simple(slice(s.range, list, std::nullopt, bounds()));
     }
     if (type && type->is(TypeKind::class_) && dynamic_cast<SimpleValue*>(base.get())) {
       refuse(s.range, "slices of instances of {} aren't supported", type->annotation());
     }
-    return tuple_slice(s.range, base, *sl);
+    return tuple_slice(s.range, base, bounds());
   }
-  const SugaredPtr index = sugared(s.indices[0], nullptr);
   if (auto* v = dynamic_cast<SimpleValue*>(base.get()); v && type->is(TypeKind::class_)) {
     if (SugaredPtr result =
             call_magic_method(e, s.range, "__getitem__", {v->value, index->as_value(e, s.indices[0]->range)})) {
@@ -59,6 +63,7 @@ Emitter::Impl::Indexed Emitter::Impl::index_tensor(const Range& at, ir::Value* t
     Step step = Step::skip;
     int64_t dim = 0;
     ir::Value* value = nullptr;
+    SugaredPtr bounds;  // of a slice object
   };
   std::vector<Part> parts(indices.size());
   const auto classify = [&](size_t i, int64_t dim, bool behind) {
@@ -69,7 +74,13 @@ Emitter::Impl::Indexed Emitter::Impl::index_tensor(const Range& at, ir::Value* t
       part.step = Step::slice;
       return next;
     }
-    part.value = e.value(indices[i]);
+    const SugaredPtr index = sugared(indices[i], nullptr);
+    if (dynamic_cast<SliceValue*>(index.get())) {
+      part.step = Step::slice;
+      part.bounds = index;
+      return next;
+    }
+    part.value = index->as_value(e, indices[i]->range);
     if (part.value->type()->is(TypeKind::list)) {
       part.value = call_op(e, at, "aten::tensor", {part.value},
                            {{at, "dtype", simple(e.constant(at, sconce::Value(DType::int64)))}});
@@ -109,7 +120,9 @@ Emitter::Impl::Indexed Emitter::Impl::index_tensor(const Range& at, ir::Value* t
       case Step::skip:
         break;
       case Step::slice:
-        result.tensor = slice(at, result.tensor, part.dim, *as<Slice>(indices[i]));
+        result.tensor =
+            slice(at, result.tensor, part.dim,
+                  part.bounds ? static_cast<SliceValue&>(*part.bounds).bounds : slice_bounds(*as<Slice>(indices[i])));
         break;
       case Step::unsqueeze:
         result.tensor = call_op(e, at, "aten::unsqueeze", {result.tensor, dim_value()});
@@ -133,29 +146,39 @@ ir::Value* Emitter::Impl::index_list(const Range& at, const std::vector<ir::Valu
   return e.list(at, optional_type(tensor_type()), indices);
 }
 
-ir::Value* Emitter::Impl::slice(const Range& at, ir::Value* v, std::optional<int64_t> dim, const Slice& s) {
+SliceBounds Emitter::Impl::slice_bounds(const Slice& s) {
+  const auto bound = [&](ExprPtr x) { return x ? e.value(x) : nullptr; };
+  SliceBounds bounds;
+  bounds.start = bound(s.start);
+  bounds.stop = bound(s.stop);
+  bounds.step = bound(s.step);
+  return bounds;
+}
+
+ir::Value* Emitter::Impl::slice(const Range& at, ir::Value* v, std::optional<int64_t> dim, const SliceBounds& bounds) {
   std::vector<ir::Value*> args{v};
   if (dim) args.push_back(e.constant(at, sconce::Value(*dim)));
-  args.push_back(s.start ? e.value(s.start) : e.none(at));
-  args.push_back(s.stop ? e.value(s.stop) : e.none(at));
-  args.push_back(s.step ? e.value(s.step) : e.constant(at, sconce::Value(int64_t{1})));
+  args.push_back(bounds.start ? bounds.start : e.none(at));
+  args.push_back(bounds.stop ? bounds.stop : e.none(at));
+  const bool has_step = bounds.step && !bounds.step->type()->is(TypeKind::none);
+  args.push_back(has_step ? bounds.step : e.constant(at, sconce::Value(int64_t{1})));
   return call_op(e, at, "aten::slice", args);
 }
 
 // t[a:b:s] of a tuple (or of modules): the items are chosen now, so the bounds must be constants.
-SugaredPtr Emitter::Impl::tuple_slice(const Range& at, SugaredPtr tuple, const Slice& s) {
-  const std::vector<SugaredPtr> items = tuple->unpack(e, at, std::nullopt);
-  const auto size = static_cast<int64_t>(items.size());
-  const auto bound = [&](ExprPtr x) -> std::optional<int64_t> {
-    if (!x) return std::nullopt;
-    ir::Value* v = e.value(x);
-    if (v->type()->is(TypeKind::none)) return std::nullopt;
+SugaredPtr Emitter::Impl::tuple_slice(const Range& at, SugaredPtr tuple, const SliceBounds& bounds) {
+  const TypePtr type = dynamic_cast<SimpleValue*>(tuple.get()) ? tuple->type() : nullptr;
+  std::vector<SugaredPtr> items;
+  if (!type || !type->is(TypeKind::tuple)) items = tuple->unpack(e, at, std::nullopt);
+  const auto size = static_cast<int64_t>(type && type->is(TypeKind::tuple) ? type->contained().size() : items.size());
+  const auto bound = [&](ir::Value* v) -> std::optional<int64_t> {
+    if (!v || v->type()->is(TypeKind::none)) return std::nullopt;
     const std::optional<sconce::Value> constant = ir::constant_value(v);
-    if (!constant || !constant->is_int()) refuse(x->range, "tuple slice indices must be integer constants");
+    if (!constant || !constant->is_int()) refuse(at, "tuple slice indices must be integer constants");
     return constant->to_int();
   };
-  const std::optional<int64_t> start = bound(s.start), stop = bound(s.stop);
-  const int64_t step = bound(s.step).value_or(1);
+  const std::optional<int64_t> start = bound(bounds.start), stop = bound(bounds.stop);
+  const int64_t step = bound(bounds.step).value_or(1);
   if (step == 0) refuse(at, "slice step cannot be zero");
   const auto clamp = [&](std::optional<int64_t> i, int64_t otherwise) {
     if (!i) return otherwise;
@@ -168,7 +191,8 @@ SugaredPtr Emitter::Impl::tuple_slice(const Range& at, SugaredPtr tuple, const S
   const int64_t last = clamp(stop, step > 0 ? size : -1);
   std::vector<SugaredPtr> chosen;
   for (int64_t i = first; step > 0 ? i < last : i > last;) {
-    chosen.push_back(items[static_cast<size_t>(i)]);
+    chosen.push_back(items.empty() ? tuple->subscript(e, at, simple(e.constant(at, sconce::Value(i))), nullptr)
+                                   : items[static_cast<size_t>(i)]);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
   return std::make_shared<TupleItems>(std::move(chosen));

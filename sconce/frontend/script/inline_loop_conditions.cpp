@@ -17,7 +17,7 @@ class Conditions {
       } else if (n->is(ir::kind::Loop)) {
         exits(n->block_at(0), n);
       } else {
-        const bool closure = n->is(ir::kind::Closure) || n->is(ir::kind::fork);
+        const bool closure = n->is(ir::kind::Closure) || n->is(ir::kind::fork) || n->is(ir::kind::awaitable);
         for (ir::Block* b : n->blocks()) exits(b, closure ? nullptr : loop);
       }
     }

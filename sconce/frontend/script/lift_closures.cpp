@@ -40,7 +40,8 @@ void lift(ir::Graph& graph, ir::Node* n, ir::Node* closure) {
     }
   }
   body->block()->copy_from(*block, map);
-  ir::Node* fork = graph.create(ir::kind::fork, inputs, 1)->insert_before(n);
+  const ir::Symbol kind = n->is(ir::kind::awaitable) ? ir::kind::awaitable : ir::kind::fork;
+  ir::Node* fork = graph.create(kind, inputs, 1)->insert_before(n);
   fork->set_range(n->range());
   fork->set_attribute("Subgraph", body);
   const std::string name(n->output()->base_name());
@@ -56,7 +57,7 @@ void lift_in(ir::Graph& graph, ir::Block* block) {
     for (ir::Block* b : n->blocks()) lift_in(graph, b);
     if (n->is(fork_closure)) {
       lift(graph, n, n->input()->node());
-    } else if (n->is(ir::kind::fork) && !n->blocks().empty()) {
+    } else if ((n->is(ir::kind::fork) || n->is(ir::kind::awaitable)) && !n->blocks().empty()) {
       lift(graph, n, n);
     }
   }

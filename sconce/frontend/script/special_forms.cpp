@@ -3,6 +3,7 @@
 #include "sconce/frontend/script/closure_value.h"
 #include "sconce/frontend/script/emitter_impl.h"
 #include "sconce/frontend/script/language_values.h"
+#include "sconce/frontend/script/slice_value.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::script {
@@ -63,7 +64,25 @@ SugaredPtr Emitter::Impl::special_form(const std::string& form, const Call& c, T
     if (c.args.size() == 3 && !object->has_attr(e, at, name->string)) return sugared(c.args[2], hint);
     return object->attr(e, at, name->string);
   }
-  if (form == "fork") return fork(c);
+  if (form == "fork") return fork(c, ir::kind::fork);
+  if (form == "awaitable") return fork(c, ir::kind::awaitable);
+  if (form == "awaitable_wait" || form == "awaitable_nowait") {
+    expect_arguments(c, form.c_str(), 1, 1);
+    ir::Value* v = e.value(c.args[0]);
+    if (form == "awaitable_nowait")
+      return simple(node(at, ir::kind::awaitable_nowait, {v}, {await_type(v->type())})->output());
+    if (!v->type()->is(TypeKind::await)) refuse(at, "Expected an Await, found {}", v->type()->annotation());
+    return simple(node(at, ir::kind::awaitable_wait, {v}, {v->type()->element()})->output());
+  }
+  if (form == "slice") {  // slice(stop), slice(start, stop), slice(start, stop, step)
+    expect_arguments(c, "slice", 1, 3);
+    SliceBounds bounds;
+    const bool only_stop = c.args.size() == 1;
+    if (!only_stop) bounds.start = e.value(c.args[0]);
+    bounds.stop = e.value(c.args[only_stop ? 0 : 1]);
+    if (c.args.size() == 3) bounds.step = e.value(c.args[2]);
+    return std::make_shared<SliceValue>(bounds);
+  }
   if (form == "create_object") {  // C.__new__(C), as archives write it
     expect_arguments(c, "__new__", 1, 1);
     const TypePtr type = e.annotation(c.args[0]);
@@ -75,11 +94,12 @@ SugaredPtr Emitter::Impl::special_form(const std::string& form, const Call& c, T
 }
 
 //   fork(f, args...)   =>   prim::fork, with a block that calls f; see lift_closures.cpp
-SugaredPtr Emitter::Impl::fork(const Call& c) {
+SugaredPtr Emitter::Impl::fork(const Call& c, ir::Symbol kind) {
   const Range& at = c.range;
-  if (c.args.empty()) refuse(at, "Expected at least one argument to fork()");
+  const bool is_fork = kind == ir::kind::fork;
+  if (c.args.empty()) refuse(at, "Expected at least one argument to {}()", is_fork ? "fork" : "awaitable");
   const SugaredPtr callee = sugared(c.args[0], nullptr);
-  if (const auto* closure = dynamic_cast<ClosureValue*>(callee.get())) {
+  if (const auto* closure = dynamic_cast<ClosureValue*>(callee.get()); closure && is_fork) {
     if (c.args.size() > 1 || !c.keywords.empty()) refuse(at, "a function defined here is forked without arguments");
     const TypePtr result = closure->closure->node()->block_at(0)->outputs().at(0)->type();
     static const ir::Symbol fork_closure("prim::forkClosure");
@@ -92,7 +112,7 @@ SugaredPtr Emitter::Impl::fork(const Call& c) {
   rest.args.assign(c.args.begin() + 1, c.args.end());
   rest.keywords = c.keywords;
   CallArguments args = e.arguments(rest);
-  ir::Node* n = node(at, ir::kind::fork, {}, {});
+  ir::Node* n = node(at, kind, {}, {});
   ir::Block* block = n->add_block();
   push(block, Environment::Kind::scope);
   ir::Value* result = nullptr;
@@ -102,7 +122,40 @@ SugaredPtr Emitter::Impl::fork(const Call& c) {
     block->add_output(result);
   }
   pop();
-  return simple(n->add_output(future_type(result->type())));
+  return simple(n->add_output(is_fork ? future_type(result->type()) : await_type(result->type())));
+}
+
+//   dict(a=x, b=y)       =>   dict([("a", x), ("b", y)])
+//   dict(mapping, a=x)   =>   d = dict(mapping); d["a"] = x
+SugaredPtr Emitter::Impl::dict_call(const Call& c, SugaredPtr function, TypePtr hint) {
+  const auto key_of = [&](const Keyword& k) {
+    auto* key = made.make<Constant>();
+    key->range = k.range;
+    key->literal = Constant::Literal::string;
+    key->string = k.name;
+    return key;
+  };
+  CallArguments args;
+  if (!c.args.empty()) {
+    Call mapping = c;
+    mapping.keywords.clear();
+    ir::Value* d = function->call(e, c.range, e.arguments(mapping), hint)->as_value(e, c.range);
+    for (const Keyword& k : c.keywords) {
+      ir::Value* key = constant(*key_of(k));
+      call_op(e, c.range, "aten::_set_item", {d, key, e.value(k.value)});
+    }
+    return simple(d);
+  }
+  auto* pairs = made.make<ListExpr>();
+  pairs->range = c.range;
+  for (const Keyword& k : c.keywords) {
+    auto* pair = made.make<TupleExpr>();
+    pair->range = k.range;
+    pair->items = {key_of(k), k.value};
+    pairs->items.push_back(pair);
+  }
+  args.positional.push_back({c.range, {}, simple(list(*pairs, nullptr))});
+  return function->call(e, c.range, args, hint);
 }
 
 // x.tolist(): the context says how deep the lists go and what they hold.

@@ -79,7 +79,7 @@ class ExitTransformer {
   bool is_target(const ir::Block* block) const {
     const ir::Node* owner = block->owner();
     if (kind_ == ir::kind::LoopContinuation) return owner && owner->is(ir::kind::Loop);
-    return !owner || owner->is(ir::kind::Closure) || owner->is(ir::kind::fork);
+    return !owner || owner->is(ir::kind::Closure) || owner->is(ir::kind::fork) || owner->is(ir::kind::awaitable);
   }
 
   Exit block(ir::Block* b) {
