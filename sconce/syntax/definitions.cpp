@@ -44,19 +44,27 @@ StmtPtr Parser::parse_function(std::vector<ExprPtr> decorators, Place place) {
 }
 
 void Parser::parse_parameters(FunctionDef* def) {
-  constexpr std::string_view kVariadic =
-      "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults";
   const Token open = expect(Kind::lparen);
   bool keyword_only = false;
   while (!is(Kind::rparen)) {
-    if (!keyword_only && is(Kind::star)) {
-      const Token star = next();
+    const bool rest = !keyword_only && is(Kind::star), keywords = python() && is(Kind::star2);
+    const Range star = range(cur());
+    if (rest || keywords) next();
+    if (python() && is(Kind::slash)) refuse(range(cur()), "positional-only parameters aren't supported");
+    if (rest && (!python() || is(Kind::comma))) {
       keyword_only = true;
-      if (python() && !is(Kind::comma)) refuse(range(star), "{}", kVariadic);
     } else {
-      if (python() && is(Kind::star2)) refuse(range(cur()), "{}", kVariadic);
-      if (python() && is(Kind::slash)) refuse(range(cur()), "positional-only parameters aren't supported");
-      def->parameters.push_back(parse_parameter(keyword_only));
+      Parameter p = parse_parameter(keyword_only);
+      if (rest || keywords) {
+        p.takes = rest ? Parameter::Takes::rest : Parameter::Takes::rest_of_keywords;
+        p.range = join(star, p.range);
+        keyword_only = true;
+      }
+      def->parameters.push_back(std::move(p));
+      if (keywords) {
+        next_if(Kind::comma);
+        break;
+      }
     }
     if (!next_if(Kind::comma)) break;
   }

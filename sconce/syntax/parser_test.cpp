@@ -233,8 +233,6 @@ TEST(SyntaxParser, names_what_it_refuses) {
       {"def f(): import os", "import statements aren't supported"},
       {"def f():\n  nonlocal x", "nonlocal variables aren't supported"},
       {"def f():\n  x: int", "annotated assignments without assigned value aren't supported"},
-      {"def f(*a): pass",
-       "Compiled functions can't take variable number of arguments or use keyword-only arguments with defaults"},
       {"def f(a, /): pass", "positional-only parameters aren't supported"},
       {"def f(a):\n  # type: (int, int) -> int\n  pass",
        "Number of type annotations (2) did not match the number of function parameters (1)"},

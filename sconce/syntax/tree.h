@@ -284,10 +284,12 @@ struct Import : Stmt {
 };
 
 struct Parameter {
+  enum class Takes : uint8_t { one, rest, rest_of_keywords };  // x, *x, **x
   std::string name;
   ExprPtr annotation = nullptr;
   ExprPtr default_value = nullptr;
   bool keyword_only = false;
+  Takes takes = Takes::one;  // others cannot be compiled, but a module's __init__ may have them
   Range range;
 };
 struct FunctionDef : Stmt {

@@ -35,7 +35,11 @@ std::vector<std::string> reason_lines(std::string_view reason) {
     line = trim(line);
     if (line == ":") continue;
     if (line.ends_with(':')) line.remove_suffix(1);
-    if (!line.empty()) result.emplace_back(line);
+    line = line.substr(0, line.find("; did you mean "));
+    std::string text(line);
+    constexpr std::string_view kInferred = " (inferred)";
+    for (size_t at = text.find(kInferred); at != text.npos; at = text.find(kInferred)) text.erase(at, kInferred.size());
+    if (!text.empty()) result.push_back(std::move(text));
   }
   return result;
 }
@@ -128,9 +132,11 @@ RecordedError parse_run_error(const std::string& message) {
 
 Difference compare_error(const CompileError& got, const RecordedError& expected) {
   if (expected.internal) return {};
-  if (Difference d = compare_reasons(got.reason(), expected.reason)) return d;
-  if (got.at().line() == expected.line) return {};
-  return fmt::format("refused at line {}, expected line {}: {}", got.at().line(), expected.line, got.reason());
+  // A message may show two places (a variable that one branch leaves undefined, and its use): the first counts.
+  const RecordedError ours = parse_compile_error(got.what());
+  if (Difference d = compare_reasons(ours.reason, expected.reason)) return d;
+  if (ours.line == expected.line) return {};
+  return fmt::format("refused at line {}, expected line {}: {}", ours.line, expected.line, got.reason());
 }
 
 Difference compare_error(const runtime::ScriptError& got, const RecordedError& expected) {

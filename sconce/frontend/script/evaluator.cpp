@@ -221,6 +221,19 @@ Dynamic Evaluator::run_function(const DynamicFunction& function, DynamicArgument
   if (function.self) args.positional.insert(args.positional.begin(), Dynamic(function.self));
   size_t positional = 0;
   for (const Parameter& p : def.parameters) {
+    if (p.takes == Parameter::Takes::rest) {
+      const auto rest = args.positional.begin() + static_cast<ptrdiff_t>(positional);
+      frame.variables[p.name] = make_tuple({rest, args.positional.end()});
+      positional = args.positional.size();
+      continue;
+    }
+    if (p.takes == Parameter::Takes::rest_of_keywords) {
+      auto rest = std::make_shared<DynamicDict>();
+      for (auto& [name, value] : args.keywords) rest->set(sconce::Value(name), std::move(value));
+      frame.variables[p.name] = rest;
+      args.keywords.clear();
+      continue;
+    }
     if (!p.keyword_only && positional < args.positional.size()) {
       frame.variables[p.name] = std::move(args.positional[positional++]);
       continue;
