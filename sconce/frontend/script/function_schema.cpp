@@ -61,6 +61,11 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
   bool mismatch = false;
   for (size_t i = 0; i < def.parameters.size(); ++i) {
     const Parameter& p = def.parameters[i];
+    if (p.takes != Parameter::Takes::one) {
+      refuse(p.range,
+             "Compiled functions can't take variable number of arguments or use keyword-only arguments with "
+             "defaults");
+    }
     Argument a;
     a.name = p.name;
     a.keyword_only = p.keyword_only;
