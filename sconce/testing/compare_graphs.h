@@ -1,0 +1,22 @@
+// Do two graphs say the same? For comparing what the frontend makes with the IR that PyTorch recorded.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sconce/ir/graph.h"
+
+namespace sconce::testing {
+
+struct GraphComparison {
+  bool wiring = true;   // inputs are the corresponding values, results too; equal constants correspond
+  bool types = true;    // of inputs and outputs; of a class, the last part of its name counts
+  bool ranges = false;  // file names aside, nodes come from the same line and column
+};
+
+// The first difference, with both lines; nothing when there is none. Nodes must be of the same kinds, in the same order
+// and nesting, with equal attributes. Names of values do not count, nor where constants stand.
+std::optional<std::string> compare_structure(const ir::Graph& ours, const ir::Graph& theirs,
+                                             const GraphComparison& what = {});
+
+}  // namespace sconce::testing
