@@ -10,9 +10,9 @@ namespace sconce::ir {
 
 // The text of an attribute's value. Bools are 1 and 0 at the top and True and False inside containers; a tensor of more
 // than ten elements is "<Tensor>", which cannot be read back, and an object is "<C object>".
-std::string literal_text(const sconce::Value& v);
+SCONCE_API std::string literal_text(const sconce::Value& v);
 // The same without the difference at the top.
-std::string nested_literal_text(const sconce::Value& v);
+SCONCE_API std::string nested_literal_text(const sconce::Value& v);
 // A string in double quotes, with C's escapes.
 std::string quoted(std::string_view text);
 std::string tensor_literal_text(const Tensor& t);

@@ -68,10 +68,10 @@ bool reorder(ir::Node& node) {
   return true;
 }
 
-// A node before its blocks: their values are used by its outputs.
+// From the end, since the order follows from later uses; a node before its blocks, whose values are used by its outputs.
 bool run(const ir::Block& block) {
   bool changed = false;
-  for (ir::Node* node : block.nodes()) {
+  for (ir::Node* node = block.last(); node != block.param_node(); node = node->prev()) {
     if (node->is(ir::kind::If) || node->is(ir::kind::Loop)) changed |= reorder(*node);
     for (const ir::Block* inner : node->blocks()) changed |= run(*inner);
   }

@@ -10,6 +10,7 @@
 #include "sconce/ir/parser.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/testing/compare_graphs.h"
 #include "sconce/testing/module_state.h"
 #include "sconce/testing/script_call.h"
 #include "sconce/testing/source_tree.h"
@@ -86,7 +87,9 @@ CaseResult compare_graphs(const Json& description) {
   const std::string text = description.at("graph").get<std::string>();
   if (Difference d = check_graph_text(text)) return CaseResult::failure(*d);
   const Compiled compiled = compile(description);
-  ir::verify(*compiled.function->graph());
+  const ir::Graph& graph = *compiled.function->graph();
+  ir::verify(graph);
+  if (Difference d = compare_structure(graph, *ir::parse_graph(text))) return CaseResult::failure("graph: " + *d);
   return CaseResult::pass();
 }
 

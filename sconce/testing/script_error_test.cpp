@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sconce/syntax/source.h"
+
 namespace sconce::testing {
 namespace {
 

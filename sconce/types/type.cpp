@@ -194,6 +194,17 @@ TypePtr await_type(TypePtr element) { return TypeTable::get().intern(TypeKind::a
 TypePtr variable_type(std::string_view name) { return TypeTable::get().intern(TypeKind::variable, {}, name); }
 TypePtr function_type(std::string_view name) { return TypeTable::get().intern(TypeKind::function, {}, name); }
 
+// Members of a union have one order, PyTorch's: by kind, then by their text.
+static bool comes_before(TypePtr a, TypePtr b) {
+  using enum TypeKind;
+  static constexpr TypeKind kOrder[] = {any,    enum_,  any_enum, tensor,    storage,   tuple,    list,
+                                        dict,   number, float_,   complex,   future,    await,    rref,
+                                        int_,   none,   string,   generator, bool_,     optional, variable,
+                                        device, stream, function, class_,    py_object, capsule,  interface};
+  const auto place = [](TypePtr t) { return std::find(std::begin(kOrder), std::end(kOrder), t->kind()); };
+  return place(a) != place(b) ? place(a) < place(b) : a->to_string() < b->to_string();
+}
+
 TypePtr union_type(ListRef<TypePtr> members) {
   std::vector<TypePtr> flat;
   for (TypePtr member : members) {
@@ -218,6 +229,7 @@ TypePtr union_type(ListRef<TypePtr> members) {
   if (kept.size() == 1) return kept[0];
   if (kept.size() == 2 && kept[0]->is(TypeKind::none)) return optional_type(kept[1]);
   if (kept.size() == 2 && kept[1]->is(TypeKind::none)) return optional_type(kept[0]);
+  std::stable_sort(kept.begin(), kept.end(), comes_before);
   return TypeTable::get().intern(TypeKind::union_, kept);
 }
 

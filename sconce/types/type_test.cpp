@@ -55,7 +55,7 @@ TEST(Type, prints_and_parses_both_spellings) {
       {"RRef(Tensor)", "RRef[Tensor]"},
       {"Await(int)", "Await[int]"},
       {"Union(int, str)", "Union[int, str]"},
-      {"Union(int, str, NoneType)", "Union[int, str, NoneType]"},
+      {"Union(int, NoneType, str)", "Union[int, NoneType, str]"},
       {"Device", "Device"},
       {"Any", "Any"},
       {"Generator?", "Optional[Generator]"},
@@ -135,7 +135,7 @@ TEST(Type, unions_are_flat_and_hold_no_subtypes) {
   EXPECT_EQ(union_type({int_type(), int_type()}), int_type());
   EXPECT_EQ(union_type({int_type(), number_type(), string_type()})->to_string(), "Union(Scalar, str)");
   EXPECT_EQ(union_type({union_type({int_type(), string_type()}), optional_type(float_type())})->to_string(),
-            "Union(int, str, float, NoneType)");
+            "Union(float, int, NoneType, str)");
 }
 
 TEST(Type, classes_of_programs_are_equal_to_themselves_alone) {
