@@ -16,7 +16,6 @@ def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Ten
 class RNNBase(Module):
     __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
                      "proj_size"]
-    __jit_unused_properties__ = ["all_weights"]
     _flat_weights_names: List[str]
     _all_weights: List[List[str]]
     _flat_weights: List[Tensor]
