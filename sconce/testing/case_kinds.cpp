@@ -51,7 +51,7 @@ const CaseKind* kind_of(const CaseFile& file) {
   };
   if (file.size() == 0) return nullptr;
   for (const CaseKind* kind :
-       {&operator_cases(), &program_cases(), &jit_suite_cases(), &error_cases(), &module_cases()}) {
+       {&operator_cases(), &script_cases(), &program_cases(), &jit_suite_cases(), &error_cases(), &module_cases()}) {
     if (kind->matches(file)) return kind;
   }
   for (const CaseKind& kind : kUnsupported) {

@@ -10,6 +10,7 @@
 #include "sconce/ir/parser.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/tensor/generator.h"
 #include "sconce/testing/compare_graphs.h"
 #include "sconce/testing/module_state.h"
 #include "sconce/testing/script_call.h"
@@ -83,11 +84,9 @@ Difference check_graph_text(const std::string& text) {
   return fmt::format("the recorded graph prints otherwise from line {} on:\n{}", line, printed);
 }
 
-CaseResult compare_graphs(const Json& description) {
-  const std::string text = description.at("graph").get<std::string>();
+CaseResult compare_with_recorded(ir::Function& function, const std::string& text) {
   if (Difference d = check_graph_text(text)) return CaseResult::failure(*d);
-  const Compiled compiled = compile(description);
-  const ir::Graph& graph = *compiled.function->graph();
+  const ir::Graph& graph = *function.graph();
   ir::verify(graph);
   if (Difference d = compare_structure(graph, *ir::parse_graph(text))) return CaseResult::failure("graph: " + *d);
   return CaseResult::pass();
@@ -105,12 +104,42 @@ class ProgramCases final : public CaseKind {
 
   CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
     try {
-      if (index == 0) return compare_graphs(file.at(0));
       const Compiled compiled = compile(file.at(0));
+      if (index == 0) return compare_with_recorded(*compiled.function, file.at(0).at("graph").get<std::string>());
       for (size_t i = 1; compiled.self && i < index; ++i) {
         repeat_script_call(*compiled.function, compiled.self, file, file.at(i));
       }
       return run_script_call(*compiled.function, compiled.self, file, file.at(index));
+    } catch (const std::exception& error) {
+      return CaseResult::failure(error.what());
+    }
+  }
+};
+
+// Programs of our own (tools/record_scripts.py): the text is complete in itself and `program` names what is called.
+class ScriptCases final : public CaseKind {
+ public:
+  std::string_view name() const override { return "scripts"; }
+  bool matches(const CaseFile& file) const override { return file.at(0).contains("program"); }
+  bool is_case(const Json&) const override { return true; }
+  std::string subject(const Json&) const override { return ""; }
+
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
+    const Json& first = file.at(0);
+    try {
+      const std::string name = first.at("program").get<std::string>();
+      script::Program program(first.at("source").get<std::string>());
+      ir::Function* function = program.find_function(name);
+      std::optional<Value> self;
+      if (!function) {
+        manual_seed(first.at("seed").get<uint64_t>());
+        self = program.build_module(name);
+        function = ir::find_method(self->to_object().type(), "forward");
+      }
+      SCONCE_CHECK(function != nullptr, "the source has no '{}' to call", name);
+      if (index == 0) return compare_with_recorded(*function, first.at("graph").get<std::string>());
+      for (size_t i = 1; self && i < index; ++i) repeat_script_call(*function, self, file, file.at(i));
+      return run_script_call(*function, self, file, file.at(index));
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }
@@ -146,6 +175,11 @@ class JitSuiteCases final : public CaseKind {
 
 const CaseKind& program_cases() {
   static const ProgramCases kind;
+  return kind;
+}
+
+const CaseKind& script_cases() {
+  static const ScriptCases kind;
   return kind;
 }
 
