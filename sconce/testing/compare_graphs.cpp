@@ -97,14 +97,20 @@ class Comparison {
     if (!a.is(b.kind())) return differ("other kinds", &a, &b);
     if (a.blocks().size() != b.blocks().size()) return differ("other numbers of blocks", &a, &b);
     if (!values(a.inputs(), b.inputs(), "inputs", &a, &b) || !attributes(a, b)) return false;
-    if (what_.ranges && (a.range().line() != b.range().line() || a.range().column() != b.range().column())) {
-      return differ("other places", &a, &b);
-    }
+    if (what_.ranges && !places(a.range(), b.range())) return differ("other places", &a, &b);
     for (size_t i = 0; i < a.blocks().size(); ++i) {
       if (!blocks(*a.block_at(i), *b.block_at(i), "block " + std::to_string(i) + " of " + a.kind().text()))
         return false;
     }
     return define(a.outputs(), b.outputs(), "outputs", &a, &b);
+  }
+
+  // Where theirs has a place. Lines may be shifted, all of a file by the same number: a function may be cut out of it.
+  bool places(const Range& a, const Range& b) {
+    if (!b) return true;
+    if (!a) return false;
+    const auto [shift, is_new] = shifts_.try_emplace(b.source->name(), a.line() - b.line());
+    return a.line() - b.line() == shift->second && a.column() == b.column();
   }
 
   bool attributes(const ir::Node& a, const ir::Node& b) {
@@ -163,6 +169,7 @@ class Comparison {
 
   const GraphComparison& what_;
   std::unordered_map<const ir::Value*, const ir::Value*> same_;
+  std::unordered_map<std::string, int> shifts_;
   std::optional<std::string> difference_;
 };
 

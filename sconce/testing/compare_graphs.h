@@ -11,7 +11,7 @@ namespace sconce::testing {
 struct GraphComparison {
   bool wiring = true;   // inputs are the corresponding values, results too; equal constants correspond
   bool types = true;    // of inputs and outputs; of a class, the last part of its name counts
-  bool ranges = false;  // file names aside, nodes come from the same line and column
+  bool ranges = false;  // nodes come from the same line and column; file names and a shift of all lines aside
 };
 
 // The first difference, with both lines; nothing when there is none. Nodes must be of the same kinds, in the same order

@@ -18,7 +18,7 @@ const std::string kGraph = R"(graph(%x : Tensor, %n : int, %c : bool):
   %y : Tensor = aten::add(%x, %x, %one) # a.py:1:2
   %z : Tensor = prim::If(%c)
     block0():
-      %u : Tensor = aten::relu(%y)
+      %u : Tensor = aten::relu(%y) # a.py:3:6
       -> (%u)
     block1():
       -> (%x)
@@ -60,6 +60,8 @@ TEST(CompareGraphs, finds_the_first_difference) {
   EXPECT_EQ(difference(kGraph, with(kGraph, "%n : int", "%n : float")), "1 of inputs of the graph: int, not float");
   EXPECT_EQ(difference(kGraph, with(kGraph, "1:2", "1:3")), "none");
   EXPECT_EQ(difference(kGraph, with(kGraph, "1:2", "1:3"), {.ranges = true}), "other places");
+  EXPECT_EQ(difference(kGraph, with(kGraph, "1:2", "2:2"), {.ranges = true}), "other places");
+  EXPECT_EQ(difference(kGraph, with(with(kGraph, "1:2", "b.py:11:2"), "3:6", "13:6"), {.ranges = true}), "none");
   EXPECT_EQ(difference("graph(%a : Any):\n  %b : int = prim::GetAttr[name=\"x\"](%a)\n  return (%b)",
                        "graph(%a : Any):\n  %b : int = prim::GetAttr[name=\"y\"](%a)\n  return (%b)"),
             "the attribute 'name' is \"x\", not \"y\"");

@@ -88,7 +88,8 @@ CaseResult compare_with_recorded(ir::Function& function, const std::string& text
   if (Difference d = check_graph_text(text)) return CaseResult::failure(*d);
   const ir::Graph& graph = *function.graph();
   ir::verify(graph);
-  if (Difference d = compare_structure(graph, *ir::parse_graph(text))) return CaseResult::failure("graph: " + *d);
+  if (Difference d = compare_structure(graph, *ir::parse_graph(text), {.ranges = true}))
+    return CaseResult::failure("graph: " + *d);
   return CaseResult::pass();
 }
 

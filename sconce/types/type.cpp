@@ -226,6 +226,12 @@ TypePtr union_type(ListRef<TypePtr> members) {
     if (!covered) kept.push_back(flat[i]);
   }
   SCONCE_CHECK_AS(type, !kept.empty(), "a union needs at least one type");
+  // All numbers together are Scalar.
+  const auto is_number = [](TypePtr t) { return t == int_type() || t == float_type() || t == complex_type(); };
+  if (std::count_if(kept.begin(), kept.end(), is_number) == 3) {
+    std::erase_if(kept, is_number);
+    kept.push_back(number_type());
+  }
   if (kept.size() == 1) return kept[0];
   if (kept.size() == 2 && kept[0]->is(TypeKind::none)) return optional_type(kept[1]);
   if (kept.size() == 2 && kept[1]->is(TypeKind::none)) return optional_type(kept[0]);

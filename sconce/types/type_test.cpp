@@ -133,6 +133,7 @@ TEST(Type, subtypes) {
 
 TEST(Type, unions_are_flat_and_hold_no_subtypes) {
   EXPECT_EQ(union_type({int_type(), int_type()}), int_type());
+  EXPECT_EQ(union_type({int_type(), complex_type(), float_type()}), number_type());
   EXPECT_EQ(union_type({int_type(), number_type(), string_type()})->to_string(), "Union(Scalar, str)");
   EXPECT_EQ(union_type({union_type({int_type(), string_type()}), optional_type(float_type())})->to_string(),
             "Union(float, int, NoneType, str)");
