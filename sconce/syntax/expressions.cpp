@@ -221,7 +221,8 @@ ExprPtr Parser::parse_attribute(ExprPtr value) {
 }
 
 ExprPtr Parser::parse_call(ExprPtr callee) {
-  auto* node = make<Call>(range(next()));
+  const Token open = next();
+  auto* node = make<Call>(range(open));
   node->callee = callee;
   adopt(node, callee);
   while (!is(Kind::rparen)) {
@@ -240,7 +241,7 @@ ExprPtr Parser::parse_call(ExprPtr callee) {
       if (python() && !node->keywords.empty() && !is(Kind::star))
         refuse(range(cur()), "positional argument follows keyword argument");
       ExprPtr argument = parse_expr();
-      if (is(Kind::for_)) argument = parse_list_comp(argument);
+      if (is(Kind::for_)) argument = parse_list_comp(open, argument);
       adopt(node, argument);
       node->args.push_back(argument);
     }
@@ -335,7 +336,7 @@ ExprPtr Parser::parse_parenthesis() {
   if (is(Kind::rparen)) return make<TupleExpr>(range(open.begin, next().end));
   if (is_word("yield")) refuse_reserved();
   ExprPtr inner = parse_tuple();
-  if (is(Kind::for_)) inner = parse_list_comp(inner);
+  if (is(Kind::for_)) inner = parse_list_comp(open, inner);
   expect(Kind::rparen);
   return inner;
 }
@@ -347,7 +348,7 @@ ExprPtr Parser::parse_list() {
     ExprPtr item = parse_expr();
     if (is(Kind::for_)) {
       if (!node->items.empty()) refuse(node->range, "expected a single list comprehension within '[' , ']'");
-      ExprPtr comp = parse_list_comp(item);
+      ExprPtr comp = parse_list_comp(open, item);
       expect(Kind::rbracket);
       return comp;
     }
@@ -373,7 +374,7 @@ ExprPtr Parser::parse_braces() {
     if (is(Kind::for_) && node->keys.empty()) {
       const Generator generator = parse_generator();
       expect(Kind::rbrace);
-      auto* comp = make<DictComp>(range(generator.keyword));
+      auto* comp = make<DictComp>(range(python() ? open : generator.keyword));
       comp->key = key;
       comp->value = value;
       comp->target = generator.target;
@@ -401,9 +402,9 @@ Parser::Generator Parser::parse_generator() {
   return out;
 }
 
-ExprPtr Parser::parse_list_comp(ExprPtr item) {
+ExprPtr Parser::parse_list_comp(const Token& open, ExprPtr item) {
   const Generator generator = parse_generator();
-  auto* node = make<ListComp>(range(generator.keyword));
+  auto* node = make<ListComp>(range(python() ? open : generator.keyword));
   node->item = item;
   node->target = generator.target;
   node->iter = generator.iter;

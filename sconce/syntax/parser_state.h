@@ -92,7 +92,7 @@ class Parser {
     ExprPtr target, iter;
   };
   Generator parse_generator();
-  ExprPtr parse_list_comp(ExprPtr item);
+  ExprPtr parse_list_comp(const Token& open, ExprPtr item);
   // expr | expr, expr, ...
   ExprPtr parse_tuple(int precedence = 0);
   bool starts_expression() const;
