@@ -1,5 +1,6 @@
 #include "sconce/frontend/script/language_values.h"
 
+#include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/calls.h"
 #include "sconce/frontend/script/classes.h"
 #include "sconce/frontend/script/emitter.h"
@@ -35,7 +36,7 @@ SugaredPtr call_print(Emitter& e, const Range& at, const CallArguments& args, Ty
   if (!args.keywords.empty()) refuse(at, "print doesn't accept any keyword arguments");
   std::vector<ir::Value*> values;
   for (const CallArgument& a : args.positional) values.push_back(a.value->as_value(e, a.at));
-  e.node(at, ir::kind::Print, values, {});
+  e.node(at, ir::kind::Print, values, {})->set_op(find_op("prim::Print"));
   return std::make_shared<NoResult>();
 }
 
