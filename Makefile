@@ -3,7 +3,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
-.PHONY: help demo test build bench size format lint clean bootstrap
+.PHONY: help demo test build bench size fuzz format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,10 @@ bench: build          ## Google Benchmark programs, then the comparison with PyT
 
 size: build           ## how large the libraries and programs are, stripped
 	@tools/size $(BUILD)
+
+fuzz: build           ## run every fuzzer for RUNS inputs (1000000); what fails is left in build/fuzz
+	@tools/bootstrap fuzz
+	@tools/fuzz $(or $(RUNS),1000000) $(JOBS)
 
 format:               ## clang-format on every source
 	@tools/bootstrap lint

@@ -1,9 +1,12 @@
-# sconce-tests: every *_test.cpp beside the code, in one program. ctest knows each case by its name.
+# sconce-tests: every *_test.cpp beside the code, and a replay of what fuzzers found, in one program. ctest knows each
+# case by its name.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
-     "${PROJECT_SOURCE_DIR}/sconce/*_test.cpp" "${PROJECT_SOURCE_DIR}/cli/*_test.cpp")
+     "${PROJECT_SOURCE_DIR}/sconce/*_test.cpp" "${PROJECT_SOURCE_DIR}/cli/*_test.cpp"
+     "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
+list(FILTER test_sources EXCLUDE REGEX "/fuzz/driver\\.cpp$")
 foreach(part IN LISTS separate_parts)
   list(FILTER test_sources EXCLUDE REGEX "/sconce/${part}/")
 endforeach()

@@ -169,7 +169,7 @@ TEST(Body, shows_the_place_of_an_error) {
   EXPECT_EQ(error_of("x = 1\n  y = 2"), "line 2, column 1: expected newline but found 'indent' here");
   EXPECT_EQ(error_of("if a:\n    x = 1\n  y = 2"), "line 3, column 1: invalid indent level 2");
   EXPECT_EQ(error_of("return [i for i in a]"),
-            "line 1, column 9: there are no comprehensions in the body of an operator");
+            "line 1, column 8: there are no comprehensions in the body of an operator");
   EXPECT_EQ(error_of("break"), "line 1, column 1: 'break' outside of a loop");
   EXPECT_EQ(error_of("x = {}"), "line 1, column 6: there are no dicts in the body of an operator");
   EXPECT_EQ(error_of("f(*x)"), "line 1, column 3: there are no starred values in the body of an operator");

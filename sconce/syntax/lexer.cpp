@@ -166,7 +166,8 @@ class Lexer {
       if (kind == Kind::walrus && !python_) continue;
       pos_ += text.size();
       if (kind == Kind::lparen || kind == Kind::lbracket || kind == Kind::lbrace) ++brackets_;
-      if ((kind == Kind::rparen || kind == Kind::rbracket || kind == Kind::rbrace) && brackets_ > 0) --brackets_;
+      if ((kind == Kind::rparen || kind == Kind::rbracket || kind == Kind::rbrace) && brackets_ > (bracketed_ ? 1 : 0))
+        --brackets_;
       add(kind, begin, pos_);
       return true;
     }

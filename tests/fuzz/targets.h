@@ -1,0 +1,25 @@
+// What is fuzzed: each target takes any bytes, and neither crashes nor hangs nor throws. `make fuzz` runs each with
+// libFuzzer; corpus/<target>/ holds texts to start from and every input that was ever found to fail, which the ordinary
+// unit tests replay.
+#pragma once
+
+#include <string_view>
+
+namespace sconce::fuzz {
+
+// Text to tree, in both dialects, as a file, as statements and as an expression.
+void parser(std::string_view bytes);
+
+// Graph text to a graph, to text again, to the same graph.
+void ir(std::string_view bytes);
+
+// Text to graphs: names, types, calls, control flow.
+void compile(std::string_view bytes);
+
+struct Target {
+  std::string_view name;
+  void (*run)(std::string_view bytes);
+};
+inline constexpr Target kTargets[] = {{"parser", parser}, {"ir", ir}, {"compile", compile}};
+
+}  // namespace sconce::fuzz
