@@ -1,0 +1,15 @@
+// Values as JSON: what --json prints.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sconce/types/value.h"
+
+namespace sconce::cli {
+
+// None, bools, ints, floats, strings, lists and tuples as JSON has them; dicts with string keys as objects, others as
+// lists of pairs; floats that JSON cannot write as "nan", "inf", "-inf"; complex numbers as [real, imaginary]; a tensor
+// as {"dtype": "float32", "shape": [2], "data": [1.0, 2.0]}; everything else as its repr.
+nlohmann::ordered_json to_json(const Value& v);
+
+}  // namespace sconce::cli
