@@ -67,6 +67,20 @@ bool is_call(const Node& node) {
   }
 }
 
+bool may_write(const Node& node) {
+  if (any_inside(node, [](const Node& n) { return may_write(n); })) return true;
+  if (node.is(kind::SetAttr) || is_call(node)) return true;
+  if (node.op()) return node.op()->schema().is_mutable();
+  return has_side_effects(node) && node.blocks().empty() && !node.is(kind::Print) && !node.is(kind::RaiseException);
+}
+
+bool may_write(const Block& block) {
+  for (const Node* n : block.nodes()) {
+    if (may_write(*n)) return true;
+  }
+  return false;
+}
+
 bool has_side_effects(const Node& node) {
   switch (node.kind().id()) {
     case kind::Constant_id:

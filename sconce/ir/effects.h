@@ -15,6 +15,9 @@ SCONCE_API bool has_side_effects(const Node& node);
 SCONCE_API bool is_nondeterministic(const Node& node);
 // Calls code that is not in the graph: a function, a method, a fork.
 SCONCE_API bool is_call(const Node& node);
+// Can the node, or one inside it, write to memory that existed before it? Alias facts say to which.
+SCONCE_API bool may_write(const Node& node);
+SCONCE_API bool may_write(const Block& block);
 // Can a value of this type be changed, or lead to one that can: tensors, lists, dicts, objects, tuples of those, ...?
 SCONCE_API bool is_mutable(TypePtr type);
 

@@ -210,6 +210,18 @@ void run_contiguous(const PointwiseLoops& loops, Compute compute, const TensorIm
                                                 groups, params);
 }
 
+// True when the numbers that take part in promotion leave a tensor of this dtype as it is: a float beside floats, an integer
+// beside all but bools.
+bool keeps_dtype(const PointwiseRule& rule, DType dtype, const Scalar* numbers) {
+  for (int i = 0; i < rule.loops->params; ++i) {
+    if (!(rule.promoting_params >> i & 1)) continue;
+    if (numbers[i].is_real() ? !is_floating(dtype) : numbers[i].is_integral() ? dtype == DType::bool_ : !numbers[i].is_bool()) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // The common case without a detour: contiguous operands of one shape and a dtype that has loops of its own. Returns false
 // when something is special; then the general way decides.
 bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Tensor* fresh, const Tensor* given) {
@@ -218,9 +230,8 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
   const DType dtype = in[0]->dtype();
   const uint8_t direct = kDirect[static_cast<size_t>(dtype)];
   const int rank = static_cast<int>(in[0]->dim());
-  if ((rule.promoting_params | loops.mask_inputs) != 0 || loops.result == LoopResult::real || direct == 0 ||
-      rank > TensorImpl::kInlineRank)
-    return false;
+  if (loops.mask_inputs != 0 || direct == 0 || rank > TensorImpl::kInlineRank) return false;
+  if (rule.promoting_params != 0 && !keeps_dtype(rule, dtype, numbers)) return false;
   if (is_floating_rule(rule.dtype) && !is_floating(dtype)) return false;
   const auto compute = static_cast<Compute>(direct - 1);
   if (loops.loops[level][static_cast<int>(compute)] == nullptr) return false;

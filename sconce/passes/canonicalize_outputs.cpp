@@ -68,7 +68,8 @@ bool reorder(ir::Node& node) {
   return true;
 }
 
-// From the end, since the order follows from later uses; a node before its blocks, whose values are used by its outputs.
+// From the end, since the order follows from later uses; a node before its blocks, whose values are used by its
+// outputs.
 bool run(const ir::Block& block) {
   bool changed = false;
   for (ir::Node* node = block.last(); node != block.param_node(); node = node->prev()) {

@@ -3,9 +3,9 @@
 //   %b : Tensor = aten::relu(%x)          =>  %a
 // also when the first is in a block around the second. Only nodes without effects whose inputs and outputs nobody
 // writes to; two results that can be changed and both leave the graph stay two.
-#include "sconce/ir/alias.h"
 #include "sconce/ir/effects.h"
 #include "sconce/passes/constants.h"
+#include "sconce/passes/lazy_alias.h"
 #include "sconce/passes/passes.h"
 
 namespace sconce::passes {
@@ -45,7 +45,7 @@ bool is_same(const ir::Node& a, const ir::Node& b) {
 
 class Search {
  public:
-  explicit Search(ir::Graph& graph) : facts_(graph) {}
+  explicit Search(const ir::Graph& graph) : facts_(graph), writes_(ir::may_write(*graph.block())) {}
 
   bool block(const ir::Block& b) {
     bool changed = false;
@@ -70,28 +70,30 @@ class Search {
   }
 
  private:
-  bool takes_part(const ir::Node& node) const {
-    return node.blocks().empty() && !node.outputs().empty() && !node.is(ir::kind::Uninitialized) &&
-           facts_.is_pure(&node) && !facts_.has_writers(&node);
+  bool takes_part(const ir::Node& node) {
+    if (!node.blocks().empty() || node.outputs().empty() || node.is(ir::kind::Uninitialized)) return false;
+    if (writes_) return facts_->is_pure(&node) && !facts_->has_writers(&node);
+    return !ir::has_side_effects(node) && !ir::is_nondeterministic(node);
   }
-  ir::Node* find(const ir::Node& node, size_t hash) const {
+  ir::Node* find(const ir::Node& node, size_t hash) {
     const auto [from, to] = known_.equal_range(hash);
     for (auto it = from; it != to; ++it) {
       if (is_same(*it->second, node) && !both_leave(*it->second, node)) return it->second;
     }
     return nullptr;
   }
-  bool both_leave(const ir::Node& a, const ir::Node& b) const {
+  bool both_leave(const ir::Node& a, const ir::Node& b) {
     for (size_t i = 0; i < a.outputs().size(); ++i) {
-      if (ir::is_mutable(a.output(i)->type()) && !facts_.may_alias(a.output(i), b.output(i)) &&
-          facts_.may_leave(a.output(i)) && facts_.may_leave(b.output(i))) {
+      if (ir::is_mutable(a.output(i)->type()) && !facts_->may_alias(a.output(i), b.output(i)) &&
+          facts_->may_leave(a.output(i)) && facts_->may_leave(b.output(i))) {
         return true;
       }
     }
     return false;
   }
 
-  ir::AliasFacts facts_;
+  LazyAlias facts_;
+  const bool writes_;  // does anything?
   std::unordered_multimap<size_t, ir::Node*> known_;
 };
 

@@ -18,13 +18,14 @@ bool is_control_flow(const ir::Node& node) { return node.is(ir::kind::If) || nod
 // Finds what is needed, from the results backwards.
 class Needed {
  public:
-  explicit Needed(const ir::Graph& graph) : facts_(graph) {
+  explicit Needed(const ir::Graph& graph) {
+    if (ir::may_write(*graph.block())) facts_.emplace(graph);
     for (const ir::Value* v : graph.outputs()) need(v);
     each_node(*graph.block(), [&](ir::Node& node) {
       if (is_control_flow(node)) return;  // through what is inside
       if (ir::has_side_effects(node)) {
         need(node);
-      } else if (facts_.writes(&node)) {
+      } else if (facts_ && facts_->writes(&node)) {
         writers_.push_back(&node);
       }
     });
@@ -40,7 +41,8 @@ class Needed {
   void need(const ir::Value* v) {
     if (!values_.insert(v).second) return;
     open_.push_back(v);
-    for (const ir::Place p : facts_.reach(v)) {
+    if (!facts_) return;
+    for (const ir::Place p : facts_->reach(v)) {
       if (p >= places_.size()) places_.resize(p + 1);
       places_[p] = true;
     }
@@ -89,9 +91,9 @@ class Needed {
   bool need_writers() {
     bool found = false;
     std::erase_if(writers_, [&](const ir::Node* node) {
-      const ir::PlaceSet& written = facts_.written(node);
+      const ir::PlaceSet& written = facts_->written(node);
       const bool seen = std::any_of(written.begin(), written.end(), [&](ir::Place p) {
-        return facts_.is_outside(p) || (p < places_.size() && places_[p]);
+        return facts_->is_outside(p) || (p < places_.size() && places_[p]);
       });
       if (seen) need(*node);
       found |= seen;
@@ -100,7 +102,7 @@ class Needed {
     return found;
   }
 
-  ir::AliasFacts facts_;
+  std::optional<ir::AliasFacts> facts_;  // when something is written at all
   std::unordered_set<const ir::Node*> nodes_;
   std::unordered_set<const ir::Value*> values_;
   std::vector<bool> places_;  // that are read

@@ -108,7 +108,7 @@ class Freezer {
   }
 
   static void optimise_frozen(ir::Graph& graph) {
-    optimise(graph, {.disabled = {"inline_calls", "unroll_loops"}, .limit = -1, .verify = false});
+    optimise(graph, {.disabled = {"inline_calls", "unroll_loops"}, .enabled = {}, .limit = -1, .verify = false});
   }
 
   // ---- which attribute a node means ----

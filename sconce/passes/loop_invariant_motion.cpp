@@ -67,9 +67,9 @@ class Mover {
       if (is_invariant(*node, loop) && (cannot_fail(*node) || certain) && may_share(*node, loop)) {
         node->move_before(&loop);
         changed = true;
-      } else if (certain) {
-        // Whether this one has effects decides for those behind it.
-        certain = alias_->is_pure(node) && node->blocks().empty();
+      } else {
+        // What stays must neither do anything nor fail before what comes behind it.
+        certain = certain && cannot_fail(*node) && alias_->is_pure(node);
       }
     }
     return changed;

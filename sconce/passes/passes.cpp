@@ -48,14 +48,18 @@ class Runner {
  public:
   Runner(const PipelineOptions& options, std::vector<PassTime>* times)
       : times_(times), limit_(options.limit), verify_(options.verify), logs_(logs_passes()) {
-    for (const PassInfo& pass : all_passes()) {
-      if (pass.in_pipeline) wanted_.push_back(&pass);
-    }
-    for (const std::string& name : options.disabled) switch_off(name);
+    for (const PassInfo& pass : all_passes()) wanted_.push_back(pass.in_pipeline);
+    for (const std::string& name : options.disabled) switch_pass(name, false);
+    for (const std::string& name : options.enabled) switch_pass(name, true);
     if (const char* text = std::getenv("SCONCE_PASSES")) {
       each_word(text, [&](std::string_view word) {
-        SCONCE_CHECK(word.front() == '-', "SCONCE_PASSES: '{}' should be '-' and the name of a pass", word);
-        switch_off(word.substr(1));
+        if (word == "-all") {
+          std::fill(wanted_.begin(), wanted_.end(), false);
+          return;
+        }
+        SCONCE_CHECK(word.front() == '-' || word.front() == '+',
+                     "SCONCE_PASSES: '{}' should be '-' or '+' and the name of a pass", word);
+        switch_pass(word.substr(1), word.front() == '+');
       });
     }
     if (const char* text = std::getenv("SCONCE_PASS_LIMIT"); text && limit_ < 0) {
@@ -71,19 +75,22 @@ class Runner {
   }
 
  private:
-  void switch_off(std::string_view name) {
-    SCONCE_CHECK(find_pass(name), "there is no pass '{}'", name);
-    std::erase_if(wanted_, [&](const PassInfo* pass) { return pass->name == name; });
+  void switch_pass(std::string_view name, bool on) {
+    const PassInfo* pass = find_pass(name);
+    SCONCE_CHECK(pass, "there is no pass '{}'", name);
+    wanted_[static_cast<size_t>(pass - all_passes().data())] = on;
   }
 
   // One round. True when another may find more: loops became straight code.
   bool run_all(ir::Graph& graph) {
     bool unrolled = false;
-    for (const PassInfo* pass : wanted_) {
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      if (!wanted_[i]) continue;
       if (limit_ == 0) return false;
       if (limit_ > 0) --limit_;
-      const bool changed = run(*pass, graph);
-      if (pass->run == &unroll_loops) unrolled = changed;
+      const PassInfo& pass = all_passes()[i];
+      const bool changed = run(pass, graph);
+      if (pass.run == &unroll_loops) unrolled = changed;
     }
     return unrolled;
   }
@@ -111,7 +118,7 @@ class Runner {
     }
   }
 
-  std::vector<const PassInfo*> wanted_;
+  std::vector<bool> wanted_;  // by place in all_passes()
   std::vector<PassTime>* times_;
   int64_t limit_;
   bool verify_, logs_;

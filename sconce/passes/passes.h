@@ -26,10 +26,12 @@ struct PassInfo {
 SCONCE_API const std::vector<PassInfo>& all_passes();
 SCONCE_API const PassInfo* find_pass(std::string_view name);
 
-// What the runner does around each pass. From the environment: SCONCE_PASSES="-cse,-peephole" switches off,
-// SCONCE_PASS_LIMIT=N runs the first N pass executions only (bisecting), SCONCE_LOGS=passes prints each change.
+// What the runner does around each pass. From the environment: SCONCE_PASSES="-peephole,+refine_types" switches passes
+// off and others on ("-all" switches all off), SCONCE_PASS_LIMIT=N runs the first N pass executions only (bisecting),
+// SCONCE_LOGS=passes prints each change.
 struct PipelineOptions {
   std::vector<std::string> disabled;
+  std::vector<std::string> enabled;  // beside those of the pipeline, in the order of passes.def
   int64_t limit = -1;
   bool verify = false;  // after every pass
 };

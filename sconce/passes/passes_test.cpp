@@ -26,29 +26,30 @@ size_t pipeline_size() {
 TEST(Pipeline, TimesEveryPass) {
   const auto graph = ir::parse_graph(kGraph);
   std::vector<PassTime> times;
-  optimise(*graph, {.disabled = {}, .limit = -1, .verify = true}, &times);
+  optimise(*graph, {.disabled = {}, .enabled = {}, .limit = -1, .verify = true}, &times);
   EXPECT_EQ(times.size(), pipeline_size());
 }
 
 TEST(Pipeline, StopsAtTheLimit) {
   const auto graph = ir::parse_graph(kGraph);
   std::vector<PassTime> times;
-  optimise(*graph, {.disabled = {}, .limit = 2, .verify = false}, &times);
+  optimise(*graph, {.disabled = {}, .enabled = {}, .limit = 2, .verify = false}, &times);
   EXPECT_EQ(times.size(), 2u);
 }
 
 TEST(Pipeline, LeavesOutWhatIsSwitchedOff) {
   const auto graph = ir::parse_graph(kGraph);
   std::vector<PassTime> times;
-  optimise(*graph, {.disabled = {"inline_calls"}, .limit = -1, .verify = false}, &times);
+  optimise(*graph, {.disabled = {"inline_calls"}, .enabled = {}, .limit = -1, .verify = false}, &times);
   for (const PassTime& row : times) EXPECT_NE(row.name, "inline_calls");
   EXPECT_LT(times.size(), pipeline_size());
 }
 
 TEST(Pipeline, RefusesUnknownNames) {
   const auto graph = ir::parse_graph(kGraph);
-  EXPECT_EQ(testing::error_of([&] { optimise(*graph, {.disabled = {"tidy"}, .limit = -1, .verify = false}); }),
-            "there is no pass 'tidy'");
+  EXPECT_EQ(
+      testing::error_of([&] { optimise(*graph, {.disabled = {"tidy"}, .enabled = {}, .limit = -1, .verify = false}); }),
+      "there is no pass 'tidy'");
 }
 
 }  // namespace

@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sconce/base/export.h"
+
 namespace sconce::runtime {
 
 struct OpCall;
@@ -114,9 +116,11 @@ struct BuildSite;
   X(list_get_value, "rrr-", "a = b[c]")                                                                 \
   X(list_set_int, "rrr-", "a[b] = c")                                                                   \
   X(list_set_float, "rrr-", "a[b] = c")                                                                 \
+  X(list_set_tensor, "rrm-", "a[b] = c")                                                                \
   X(list_set_value, "rrm-", "a[b] = c")                                                                 \
   X(list_append_int, "rr--", "a.append(b)")                                                             \
   X(list_append_float, "rr--", "a.append(b)")                                                           \
+  X(list_append_tensor, "rm--", "a.append(b)")                                                          \
   X(list_append_value, "rm--", "a.append(b)")                                                           \
   /* dicts, strings, tuples */                                                                          \
   X(dict_get_word, "rrr-", "a = b[c], the value a word")                                                \
@@ -175,7 +179,7 @@ struct OpcodeInfo {
   const char* operands;
   const char* text;
 };
-const OpcodeInfo& opcode_info(Opcode op);
+SCONCE_API const OpcodeInfo& opcode_info(Opcode op);
 
 struct Instruction {
   Opcode op;

@@ -35,6 +35,10 @@ struct OpCall {
   std::vector<Operand> args;         // one per schema argument
   std::vector<Operand> results;      // kNowhere: dropped
   std::vector<uint8_t> result_tags;  // the tag of a word register, 0 for a value register
+  // Numbers among the arguments of call_ts, call_tts and call_tss that are constants: made once, because a copy of what
+  // was just written waits for the store.
+  bool constant_numbers = false;
+  Scalar numbers[2];
 };
 
 // A call of a function or, through an interface, of a method that is known when it happens.

@@ -68,6 +68,13 @@ void Codegen::emit_typed_op(const ir::Node* n, Signature signature) {
   const Draft out = define(n->output());
   call.results.push_back(out);
   call.result_tags.push_back(0);
+  const size_t tensors = signature == Signature::tts ? 2 : 1;
+  call.constant_numbers = signature == Signature::ts || signature == Signature::tts || signature == Signature::tss;
+  for (size_t i = tensors; call.constant_numbers && i < n->inputs().size(); ++i) {
+    const std::optional<Value> number = constant_value(n->input(i));
+    call.constant_numbers = number && (number->is_int() || number->is_double() || number->is_bool());
+    if (call.constant_numbers) call.numbers[i - tensors] = number->to_scalar();
+  }
   Opcode op = Opcode::call_t;
   switch (signature) {
     case Signature::tt:

@@ -72,7 +72,7 @@ bool Codegen::emit_container(const ir::Node* n) {
       if (s == Storage::ints || s == Storage::floats)
         emit(s == Storage::ints ? Opcode::list_set_int : Opcode::list_set_float, list, index, operand(n->input(2)));
       else
-        emit(Opcode::list_set_value, list, index, take_input(2));
+        emit(s == Storage::tensors ? Opcode::list_set_tensor : Opcode::list_set_value, list, index, take_input(2));
       break;
     }
     case Container::list_append: {
@@ -84,7 +84,7 @@ bool Codegen::emit_container(const ir::Node* n) {
       if (s == Storage::ints || s == Storage::floats)
         emit(s == Storage::ints ? Opcode::list_append_int : Opcode::list_append_float, list, operand(n->input(1)));
       else
-        emit(Opcode::list_append_value, list,
+        emit(s == Storage::tensors ? Opcode::list_append_tensor : Opcode::list_append_value, list,
              root(n->input(0)) == root(n->input(1)) ? operand(n->input(1)) : take(n->input(1)));
       break;
     }
@@ -134,9 +134,7 @@ bool Codegen::emit_container(const ir::Node* n) {
       return true;
     }
   }
-  // Operators that return their container, unused here.
-  for (const ir::Value* out : n->outputs()) define(out);
-  return true;
+  return true;  // what these return is their container, unused here
 }
 
 void Codegen::emit_build_node(const ir::Node* n, Opcode op) {

@@ -134,11 +134,12 @@ TEST(ScriptErrors, AnOperatorThatFailsKeepsItsArguments) {
   EXPECT_EQ(y.impl()->count.owners(), 1u);
 }
 
-constexpr const char* kForever = R"(graph(%x : Tensor):
+constexpr const char* kForever = R"(graph(%x : Tensor, %l : int[]):
   %max : int = prim::Constant[value=9223372036854775807]()
   %go : bool = prim::Constant[value=1]()
    = prim::Loop(%max, %go)
     block0(%i : int):
+      %m : int[] = aten::append(%l, %i)
       -> (%go)
   return (%x)
 )";
@@ -147,7 +148,7 @@ TEST(Limits, ABudgetEndsLoops) {
   const Tensor x = scalar_tensor_of(1.0, DType::float32);
   RunOptions options;
   options.step_budget = 1000;
-  EXPECT_ERROR(run_text(kForever, {x}, options), "the step budget of 1000 is used up");
+  EXPECT_ERROR(run_text(kForever, {x, Value(IntList())}, options), "the step budget of 1000 is used up");
   EXPECT_EQ(x.impl()->count.owners(), 1u);
   constexpr const char* ten = R"(graph(%n : int):
   %go : bool = prim::Constant[value=1]()
@@ -167,7 +168,8 @@ TEST(Limits, ACancelledRunEnds) {
   const std::atomic<bool> cancelled{true};
   RunOptions options;
   options.cancel = &cancelled;
-  EXPECT_ERROR(run_text(kForever, {scalar_tensor_of(1.0, DType::float32)}, options), "the run was cancelled");
+  EXPECT_ERROR(run_text(kForever, {scalar_tensor_of(1.0, DType::float32), Value(IntList())}, options),
+               "the run was cancelled");
 }
 
 TEST(Limits, AnObserverSeesEveryInstruction) {

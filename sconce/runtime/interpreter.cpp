@@ -50,16 +50,6 @@ SCONCE_INLINE int64_t wrap_mul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-SCONCE_INLINE List& list_in(Slot& s) {
-  if (s.tag != tag_word(Tag::list)) [[unlikely]]
-    (void)value_of(s).to_list();  // throws
-  return *static_cast<List*>(reinterpret_cast<Counted*>(s.bits));
-}
-SCONCE_INLINE Object& object_in(Slot& s) {
-  if (s.tag != tag_word(Tag::object)) [[unlikely]]
-    (void)value_of(s).to_object();  // throws
-  return *static_cast<Object*>(reinterpret_cast<Counted*>(s.bits));
-}
 SCONCE_INLINE size_t list_index(int64_t i, size_t n) {
   if (static_cast<uint64_t>(i) >= n) [[unlikely]] {
     i += static_cast<int64_t>(n);
@@ -75,7 +65,14 @@ std::vector<Value> captured(Slot* base, const BuildSite& site) {
   return args;
 }
 
+Value done_future(TypePtr type, Value v) {
+  auto future = make_ref<Future>(type);
+  future->complete(std::move(v));
+  return future;
+}
+
 // Runs ex.code from its first instruction until the first frame returns. Results are in the first registers of ex.base.
+// A jump to the next instruction runs no destructors: objects that need one are temporaries of a full expression.
 template <bool kObserved>
 void interpret(Execution& ex, const RunOptions& options) {
   static const void* const labels[] = {
@@ -438,6 +435,18 @@ do_list_set_float: {
   (*items)[list_index(INT(B), items->size())] = FLOAT(C);
   NEXT;
 }
+do_list_set_tensor: {
+  SAVE;
+  List& list = list_in(A);
+  Slot& from = slot_at(base, pc->c & ~kMoves);
+  std::vector<Tensor>* items = list.tensor_items();
+  if (!items || from.tag != tag_word(Tag::tensor)) [[unlikely]] {
+    list_set_value(base, *pc);
+    NEXT;
+  }
+  (*items)[list_index(INT(B), items->size())] = take_tensor(from, pc->c);
+  NEXT;
+}
 do_list_set_value:
   SAVE;
   list_set_value(base, *pc);
@@ -460,6 +469,18 @@ do_list_append_float: {
   items->push_back(FLOAT(B));
   NEXT;
 }
+do_list_append_tensor: {
+  SAVE;
+  List& list = list_in(A);
+  Slot& from = slot_at(base, pc->b & ~kMoves);
+  std::vector<Tensor>* items = list.tensor_items();
+  if (!items || from.tag != tag_word(Tag::tensor)) [[unlikely]] {
+    list_append_value(base, *pc);
+    NEXT;
+  }
+  items->push_back(take_tensor(from, pc->b));
+  NEXT;
+}
 do_list_append_value:
   SAVE;
   list_append_value(base, *pc);
@@ -475,7 +496,7 @@ do_dict_get:
   NEXT;
 do_dict_contains:
   SAVE;
-  INT(A) = value_of(B).to_dict().find(value_of(C)) != nullptr;
+  INT(A) = dict_in(B).find(value_of(C)) != nullptr;
   NEXT;
 do_dict_set:
   SAVE;
@@ -547,13 +568,10 @@ do_set_attr_word:
   SAVE;
   copy_words(reinterpret_cast<Slot&>(object_in(A).slots()[pc->integer]), B);
   NEXT;
-do_set_attr: {
+do_set_attr:
   SAVE;
-  Value& slot = object_in(A).slots()[pc->integer];
-  Value v = take_value(base, pc->b);
-  slot = std::move(v);  // swaps: the old value goes with v
+  object_in(A).slots()[pc->integer] = take_value(base, pc->b);  // swaps: the old value goes with the temporary
   NEXT;
-}
 
 do_call_op:
   SAVE;
@@ -635,19 +653,14 @@ do_make_await: {
   put_value(A, make_await(*pc->build, captured(base, *pc->build)), 0);
   NEXT;
 }
-do_wait: {
+do_wait:
   SAVE;
-  Value future = take_value(base, pc->b);
-  put_value(A, wait_for(future), static_cast<uint8_t>(pc->c));
+  put_value(A, wait_for(take_value(base, pc->b)), static_cast<uint8_t>(pc->c));
   NEXT;
-}
-do_make_done: {
+do_make_done:
   SAVE;
-  auto future = make_ref<Future>(pc->build->type);
-  future->complete(take_value(base, pc->b));
-  put_value(A, Value(std::move(future)), 0);
+  put_value(A, done_future(pc->build->type, take_value(base, pc->b)), 0);
   NEXT;
-}
 do_enter:
   SAVE;
   ex.entered.push_back({value_of(A), ex.frames.size()});

@@ -19,6 +19,8 @@ struct Cleanup {
 
 SCONCE_INLINE const Tensor& tensor_of(const Slot& s) { return value_of(s).to_tensor(); }
 SCONCE_INLINE KeySet keys_of(const Slot& s) { return tensor_of(s).keys(); }
+// Complex numbers, which are counted, take the general way.
+SCONCE_INLINE bool is_number(const Slot& s) { return s.tag < kFirstCounted && s.tag != kNoneTag; }
 SCONCE_INLINE void drop_moved(Slot& s, uint32_t operand) {
   if (operand & kMoves) release_slot(s);
 }
@@ -101,14 +103,16 @@ void call_tt(Slot* base, const Instruction& i, Slot* window) {
 void call_ts(Slot* base, const Instruction& i, Slot* window) {
   Slot& x = slot_at(base, i.b & ~kMoves);
   const Slot& s = slot_at(base, i.c & ~kMoves);
-  if (x.tag != kTensor || s.tag >= kFirstCounted || s.tag == kNoneTag) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
+  const OpCall& call = *i.op_call;
+  if (x.tag != kTensor || !is_number(s)) [[unlikely]]
+    return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x));
-  const char* kernel = kernel_for(*i.op_call->op, keys);
+  const char* kernel = kernel_for(*call.op, keys);
   if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
-  const Scalar scalar = value_of(s).to_scalar();
-  Tensor out = typed<Tensor (*)(KeySet, const Tensor&, const Scalar&)>(kernel)(keys, tensor_of(x), scalar);
+    return call_operator(base, call, window);
+  const auto fn = typed<Tensor (*)(KeySet, const Tensor&, const Scalar&)>(kernel);
+  Tensor out =
+      call.constant_numbers ? fn(keys, tensor_of(x), call.numbers[0]) : fn(keys, tensor_of(x), value_of(s).to_scalar());
   drop_moved(x, i.b);
   put_tensor(slot_at(base, i.a), std::move(out));
 }
@@ -116,16 +120,17 @@ void call_ts(Slot* base, const Instruction& i, Slot* window) {
 void call_tts(Slot* base, const Instruction& i, Slot* window) {
   Slot& x = slot_at(base, i.b & ~kMoves);
   Slot& y = slot_at(base, i.c & ~kMoves);
-  const Slot& s = slot_at(base, i.op_call->args[2] & ~kMoves);
-  if (x.tag != kTensor || y.tag != kTensor || s.tag >= kFirstCounted || s.tag == kNoneTag) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
+  const OpCall& call = *i.op_call;
+  const Slot& s = slot_at(base, call.args[2] & ~kMoves);
+  if (x.tag != kTensor || y.tag != kTensor || !is_number(s)) [[unlikely]]
+    return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x) | keys_of(y));
-  const char* kernel = kernel_for(*i.op_call->op, keys);
+  const char* kernel = kernel_for(*call.op, keys);
   if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
-  const Scalar scalar = value_of(s).to_scalar();
-  Tensor out = typed<Tensor (*)(KeySet, const Tensor&, const Tensor&, const Scalar&)>(kernel)(keys, tensor_of(x),
-                                                                                              tensor_of(y), scalar);
+    return call_operator(base, call, window);
+  const auto fn = typed<Tensor (*)(KeySet, const Tensor&, const Tensor&, const Scalar&)>(kernel);
+  Tensor out = call.constant_numbers ? fn(keys, tensor_of(x), tensor_of(y), call.numbers[0])
+                                     : fn(keys, tensor_of(x), tensor_of(y), value_of(s).to_scalar());
   drop_moved(x, i.b);
   drop_moved(y, i.c);
   put_tensor(slot_at(base, i.a), std::move(out));
@@ -134,17 +139,17 @@ void call_tts(Slot* base, const Instruction& i, Slot* window) {
 void call_tss(Slot* base, const Instruction& i, Slot* window) {
   Slot& x = slot_at(base, i.b & ~kMoves);
   const Slot& s = slot_at(base, i.c & ~kMoves);
-  const Slot& t = slot_at(base, i.op_call->args[2] & ~kMoves);
-  const auto is_plain = [](const Slot& v) { return v.tag < kFirstCounted && v.tag != kNoneTag; };
-  if (x.tag != kTensor || !is_plain(s) || !is_plain(t)) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
+  const OpCall& call = *i.op_call;
+  const Slot& t = slot_at(base, call.args[2] & ~kMoves);
+  if (x.tag != kTensor || !is_number(s) || !is_number(t)) [[unlikely]]
+    return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x));
-  const char* kernel = kernel_for(*i.op_call->op, keys);
+  const char* kernel = kernel_for(*call.op, keys);
   if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
-  const Scalar first = value_of(s).to_scalar(), second = value_of(t).to_scalar();
-  Tensor out =
-      typed<Tensor (*)(KeySet, const Tensor&, const Scalar&, const Scalar&)>(kernel)(keys, tensor_of(x), first, second);
+    return call_operator(base, call, window);
+  const auto fn = typed<Tensor (*)(KeySet, const Tensor&, const Scalar&, const Scalar&)>(kernel);
+  Tensor out = call.constant_numbers ? fn(keys, tensor_of(x), call.numbers[0], call.numbers[1])
+                                     : fn(keys, tensor_of(x), value_of(s).to_scalar(), value_of(t).to_scalar());
   drop_moved(x, i.b);
   put_tensor(slot_at(base, i.a), std::move(out));
 }

@@ -54,6 +54,22 @@ SCONCE_INLINE void move_slot(Slot& to, Slot& from) {
   copy_words(to, from);
   set_none(from);
 }
+// What a register holds; throws Error (type) when it holds something else.
+SCONCE_INLINE List& list_in(Slot& s) {
+  if (s.tag != tag_word(Tag::list)) [[unlikely]]
+    (void)value_of(s).to_list();
+  return *static_cast<List*>(reinterpret_cast<Counted*>(s.bits));
+}
+SCONCE_INLINE Dict& dict_in(Slot& s) {
+  if (s.tag != tag_word(Tag::dict)) [[unlikely]]
+    (void)value_of(s).to_dict();
+  return *static_cast<Dict*>(reinterpret_cast<Counted*>(s.bits));
+}
+SCONCE_INLINE Object& object_in(Slot& s) {
+  if (s.tag != tag_word(Tag::object)) [[unlikely]]
+    (void)value_of(s).to_object();
+  return *static_cast<Object*>(reinterpret_cast<Counted*>(s.bits));
+}
 // The register's value for someone who keeps it: moved when the operand says so, else shared.
 SCONCE_INLINE Value take_value(Slot* base, Operand operand) {
   Slot& s = slot_at(base, operand & ~kMoves);
@@ -64,6 +80,15 @@ SCONCE_INLINE Value take_value(Slot* base, Operand operand) {
     copy_counted(out, s);
   }
   return std::move(value_of(out));
+}
+// The same for a register that holds a tensor.
+SCONCE_INLINE Tensor take_tensor(Slot& s, Operand operand) {
+  auto* p = reinterpret_cast<TensorImpl*>(s.bits);
+  if (operand & kMoves)
+    set_none(s);
+  else
+    retain(p);
+  return Tensor(Ref<TensorImpl>::adopt(p));
 }
 // Writes a result into a free register: payload only when it is a word, whose tag must fit.
 [[noreturn]] SCONCE_COLD void wrong_result(Tag got, Tag wanted);

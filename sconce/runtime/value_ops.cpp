@@ -207,7 +207,7 @@ void str_concat(Slot* base, const Instruction& i) {
 
 void dict_get(Slot* base, const Instruction& i, bool word) {
   const Value& key = value_of(slot_at(base, i.c));
-  const Value* found = value_of(slot_at(base, i.b)).to_dict().find(key);
+  const Value* found = dict_in(slot_at(base, i.b)).find(key);
   if (!found) fail_key(key);
   Slot& to = slot_at(base, i.a);
   if (word) {
@@ -220,9 +220,23 @@ void dict_get(Slot* base, const Instruction& i, bool word) {
 }
 
 void dict_set(Slot* base, const Instruction& i) {
-  Dict& dict = value_of(slot_at(base, i.a)).to_dict();
-  Value key = take_value(base, i.b);
-  dict.set(std::move(key), take_value(base, i.c));
+  Dict& dict = dict_in(slot_at(base, i.a));
+  Slot& key = slot_at(base, i.b & ~kMoves);
+  if (const Value* found = dict.find(value_of(key))) {
+    // The entry is ours to change: only its key is fixed.
+    Slot& entry = reinterpret_cast<Slot&>(const_cast<Value&>(*found));
+    Slot& from = slot_at(base, i.c & ~kMoves);
+    if (from.tag < kFirstCounted && entry.tag < kFirstCounted) {
+      copy_words(entry, from);
+    } else {
+      Value v = take_value(base, i.c);
+      value_of(entry) = std::move(v);  // swaps: the old value goes with v
+    }
+    if (i.b & kMoves) release_slot(key);
+    return;
+  }
+  Value owned = take_value(base, i.b);
+  dict.set(std::move(owned), take_value(base, i.c));
 }
 
 void list_set_value(Slot* base, const Instruction& i) {

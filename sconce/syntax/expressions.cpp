@@ -322,7 +322,9 @@ ExprPtr Parser::parse_atom() {
   }
   const Token word = cur();
   std::string id = parse_ident();
-  if (python() && id.starts_with("__jit"))
+  // Module classes say with these which of their names are not compiled.
+  const bool known = id == "__jit_unused_properties__" || id == "__jit_ignored_attributes__";
+  if (python() && id.starts_with("__jit") && !known)
     refuse(range(word), "names of variables used in JIT-ed functions can't start with __jit");
   auto* node = make<Name>(range(word));
   node->id = std::move(id);

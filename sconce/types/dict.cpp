@@ -1,3 +1,6 @@
+#include <cstring>
+
+#include "sconce/types/hash.h"
 #include "sconce/types/value.h"
 
 namespace sconce {
@@ -21,22 +24,64 @@ bool equal_keys(const Value& a, const Value& b) {
   return a.equals(b);
 }
 
-}  // namespace
+// For values that are strings.
+const std::string& text_of(const Value& v) { return static_cast<const StringBox*>(v.counted())->text; }
 
-size_t Dict::locate(const Value& key, size_t hash) const {
-  if (index_.empty()) {
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].live && entries_[i].hash == hash && equal_keys(entries_[i].key, key)) return i;
+// Eight bytes at a time; the last ones overlap those before.
+size_t hash_text(const std::string& text) {
+  const auto word = [&](size_t at, size_t bytes) {
+    uint64_t w = 0;
+    bytes == 8 ? std::memcpy(&w, text.data() + at, 8) : std::memcpy(&w, text.data() + at, 4);
+    return w;
+  };
+  const size_t n = text.size();
+  size_t h = n * 0xff51afd7ed558ccd;
+  if (n >= 8) {
+    for (size_t at = 0; at + 8 < n; at += 8) h = mix_hash(h ^ word(at, 8));
+    return mix_hash(h ^ word(n - 8, 8));
+  }
+  if (n >= 4) return mix_hash(h ^ (word(0, 4) | word(n - 4, 4) << 32));
+  uint64_t w = 0;
+  for (const char c : text) w = w << 8 | static_cast<unsigned char>(c);
+  return mix_hash(h ^ w);
+}
+
+// Value::hash, the commonest keys without a call; strings have a quicker one of their own here.
+SCONCE_INLINE size_t hash_of(const Value& key) {
+  if (key.is_int()) return mix_hash(key.bits());
+  if (key.is_string()) return hash_text(text_of(key));
+  return key.hash();
+}
+
+// The number of the entry, or kNowhere. Not a member: members of an exported class are not inlined into each other.
+template <class Entries>
+SCONCE_INLINE size_t locate_in(const Entries& entries, const std::vector<uint32_t>& index, uint32_t empty,
+                               const Value& key, size_t hash) {
+  const Tag tag = key.tag();
+  const auto is_equal = [&](const auto& e) {
+    if (e.hash != hash || !e.live) return false;
+    if (tag == Tag::integer && e.key.tag() == Tag::integer) return e.key.bits() == key.bits();
+    if (tag == Tag::string && e.key.tag() == Tag::string) {
+      return e.key.bits() == key.bits() || text_of(e.key) == text_of(key);
+    }
+    return equal_keys(e.key, key);
+  };
+  if (index.empty()) {
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (is_equal(entries[i])) return i;
     }
     return kNowhere;
   }
-  const size_t mask = index_.size() - 1;
-  for (size_t at = hash & mask; index_[at] != kEmpty; at = (at + 1) & mask) {
-    const Entry& e = entries_[index_[at]];
-    if (e.live && e.hash == hash && equal_keys(e.key, key)) return index_[at];
+  const size_t mask = index.size() - 1;
+  for (size_t at = hash & mask; index[at] != empty; at = (at + 1) & mask) {
+    if (is_equal(entries[index[at]])) return index[at];
   }
   return kNowhere;
 }
+
+}  // namespace
+
+size_t Dict::locate(const Value& key, size_t hash) const { return locate_in(entries_, index_, kEmpty, key, hash); }
 
 // Closes the holes and makes an index with room for twice the entries.
 void Dict::rehash() {
@@ -54,12 +99,12 @@ void Dict::rehash() {
 }
 
 const Value* Dict::find(const Value& key) const {
-  const size_t i = locate(key, key.hash());
+  const size_t i = locate_in(entries_, index_, kEmpty, key, hash_of(key));
   return i == kNowhere ? nullptr : &entries_[i].value;
 }
 
 void Dict::set(Value key, Value value) {
-  const size_t hash = key.hash();
+  const size_t hash = hash_of(key);
   if (const size_t i = locate(key, hash); i != kNowhere) {
     entries_[i].value = std::move(value);
     return;
@@ -75,7 +120,7 @@ void Dict::set(Value key, Value value) {
 }
 
 bool Dict::erase(const Value& key) {
-  const size_t i = locate(key, key.hash());
+  const size_t i = locate(key, hash_of(key));
   if (i == kNowhere) return false;
   // The entry stays as a hole, so that probes that pass it still find what is behind; rehash closes it.
   entries_[i].live = false;

@@ -1,6 +1,7 @@
 #include "sconce/types/value.h"
 
 #include "sconce/types/class_info.h"
+#include "sconce/types/hash.h"
 
 #include <cmath>
 #include <functional>
@@ -78,14 +79,9 @@ bool equal_tuples(const Tuple& a, const Tuple& b) {
   return true;
 }
 
-size_t mix(size_t h) {
-  h *= 0x9e3779b97f4a7c15;
-  return h ^ h >> 32;
-}
-
 size_t hash_double(double v) {
-  if (v >= -0x1p63 && v < 0x1p63 && v == std::trunc(v)) return mix(static_cast<size_t>(static_cast<int64_t>(v)));
-  return mix(std::bit_cast<uint64_t>(v));
+  if (v >= -0x1p63 && v < 0x1p63 && v == std::trunc(v)) return mix_hash(static_cast<size_t>(static_cast<int64_t>(v)));
+  return mix_hash(std::bit_cast<uint64_t>(v));
 }
 
 }  // namespace
@@ -298,10 +294,10 @@ bool Value::equals(const Value& other) const {
 size_t Value::hash() const {
   switch (tag_) {
     case Tag::none:
-      return mix(1);
+      return mix_hash(1);
     case Tag::boolean:
     case Tag::integer:
-      return mix(bits_);
+      return mix_hash(bits_);
     case Tag::real:
       return hash_double(to_double());
     case Tag::complex: {
@@ -309,14 +305,14 @@ size_t Value::hash() const {
       return v.imag() == 0 ? hash_double(v.real()) : hash_double(v.real()) + 1000003 * hash_double(v.imag());
     }
     case Tag::device:
-      return mix(bits_ + 0x5000);
+      return mix_hash(bits_ + 0x5000);
     case Tag::string:
       return std::hash<std::string>()(to_string_ref());
     case Tag::enum_:
-      return std::hash<std::string>()(to_enum().name) ^ mix(reinterpret_cast<uintptr_t>(to_enum().type));
+      return std::hash<std::string>()(to_enum().name) ^ mix_hash(reinterpret_cast<uintptr_t>(to_enum().type));
     case Tag::tuple: {
       size_t h = 0x345678;
-      for (const Value& item : to_tuple().items) h = mix(h ^ item.hash()) + 97531;
+      for (const Value& item : to_tuple().items) h = mix_hash(h ^ item.hash()) + 97531;
       return h;
     }
     case Tag::list:
@@ -324,7 +320,7 @@ size_t Value::hash() const {
     case Tag::dict:
       fail_as(ErrorKind::type, "unhashable type: 'dict'");
     default:
-      return mix(bits_ >> 4);  // tensors and objects are what they are
+      return mix_hash(bits_ >> 4);  // tensors and objects are what they are
   }
 }
 

@@ -6,6 +6,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/evaluator.h"
 #include "sconce/frontend/script/module_methods.h"
+#include "sconce/frontend/script/names.h"
 #include "sconce/tensor/generator.h"
 
 namespace sconce::script {
@@ -68,15 +69,6 @@ bool is_type_name(const std::string& n) {
   return std::find(names.begin(), names.end(), n) != names.end();
 }
 
-std::optional<V> math_constant(const std::string& name) {
-  if (name == "pi") return V(M_PI);
-  if (name == "e") return V(M_E);
-  if (name == "tau") return V(2 * M_PI);
-  if (name == "inf") return V(std::numeric_limits<double>::infinity());
-  if (name == "nan") return V(std::numeric_limits<double>::quiet_NaN());
-  return std::nullopt;
-}
-
 Dynamic keyword_or(DynamicArguments& args, size_t place, std::string_view name, Dynamic otherwise) {
   if (place < args.positional.size()) return args.positional[place];
   for (auto& [key, value] : args.keywords) {
@@ -101,23 +93,8 @@ std::optional<Dynamic> Evaluator::path_value(const std::string& path, const Rang
     return std::nullopt;
   }
   const std::string space = path.substr(0, dot), last = path.substr(dot + 1);
-  if (space == "math") {
-    if (auto constant = math_constant(last)) return Dynamic(*constant);
-    return Dynamic(DynamicName{path});
-  }
-  if (space == "torch" || space == "torch.backends" || space.starts_with("torch.")) {
-    DType dtype;
-    if (space == "torch") {
-      if (dtype_from_name(last, &dtype)) return Dynamic(V(dtype));
-      if (last == "strided") return Dynamic(V(Layout::strided));
-      if (last == "contiguous_format") return Dynamic(V(MemoryFormat::contiguous));
-      if (last == "preserve_format") return Dynamic(V(MemoryFormat::preserve));
-      if (last == "channels_last") return Dynamic(V(MemoryFormat::channels_last));
-      if (last == "channels_last_3d") return Dynamic(V(MemoryFormat::channels_last_3d));
-      if (auto constant = math_constant(last)) return Dynamic(*constant);
-    }
-    return Dynamic(DynamicName{path});
-  }
+  if (auto constant = language_constant(path)) return Dynamic(*constant);
+  if (space == "math" || space == "torch" || space.starts_with("torch.")) return Dynamic(DynamicName{path});
   if (is_namespace(space)) return Dynamic(DynamicName{path});
   (void)at;
   return std::nullopt;

@@ -88,7 +88,8 @@ void init_container(Evaluator& e, Instance& self, Container kind, const DynamicA
   if (!args.keywords.empty()) given = args.keywords.front().second;
   if (given.is_none()) return;
   if (kind == Container::module_dict || kind == Container::parameter_dict) return update(e, self, kind, given, at);
-  for (const Dynamic& item : *iterated(e, given, at).items()) append(self, kind, item, at);
+  const Dynamic all = iterated(e, given, at);
+  for (const Dynamic& item : *all.items()) append(self, kind, item, at);
 }
 
 // Modules of the tree, itself first, each once.
@@ -304,7 +305,8 @@ Dynamic call_module_method(Evaluator& e, const InstancePtr& ptr, const std::stri
     return ptr;
   }
   if (name == "extend" && !keyed) {
-    for (const Dynamic& item : *iterated(e, argument(0, "modules"), at).items()) append(self, kind, item, at);
+    const Dynamic all = iterated(e, argument(0, "modules"), at);
+    for (const Dynamic& item : *all.items()) append(self, kind, item, at);
     return ptr;
   }
   if (name == "insert" && !keyed) {

@@ -23,6 +23,7 @@ using Make = std::function<SugaredPtr(Emitter& e, const Range& at)>;
 struct Table {
   std::unordered_map<std::string, Namespace> namespaces;
   std::unordered_map<std::string, Make> names;
+  std::unordered_map<std::string, sconce::Value> constants;
   std::unordered_map<std::string, std::string> aliases;
 
   Table();
@@ -56,8 +57,7 @@ Table::Table() {
   names[path] = [](Emitter&, const Range&) { return std::make_shared<SpecialForm>(form); };
 #define SCONCE_RESULT(path, value) \
   names[path] = [](Emitter&, const Range&) { return std::make_shared<ConstantFunction>(sconce::Value(value)); };
-#define SCONCE_CONSTANT(path, value) \
-  names[path] = [](Emitter& e, const Range& at) { return simple(e.constant(at, sconce::Value(value))); };
+#define SCONCE_CONSTANT(path, value) constants[path] = sconce::Value(value);
 #define SCONCE_ALIAS(path, other) aliases[path] = other;
 #define SCONCE_EXCEPTIONS(list)                                                    \
   add_all("", list, [](std::string_view name) -> Make {                            \
@@ -109,6 +109,8 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
   std::string path(given);
   if (const auto alias = t.aliases.find(path); alias != t.aliases.end()) path = alias->second;
   if (const auto found = t.names.find(path); found != t.names.end()) return found->second(e, at);
+  if (const auto found = t.constants.find(path); found != t.constants.end())
+    return simple(e.constant(at, found->second));
   if (t.namespaces.contains(path)) return std::make_shared<NamespaceValue>(path);
   if (path == "torch.ops" || path == "ops") return std::make_shared<OpsValue>("");
   const size_t dot = path.rfind('.');
@@ -124,6 +126,12 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
   return is_builtin(op) ? std::make_shared<BuiltinFunction>(op) : nullptr;
 }
 
+std::optional<sconce::Value> language_constant(const std::string& path) {
+  const auto& constants = table().constants;
+  const auto found = constants.find(path);
+  return found == constants.end() ? std::nullopt : std::optional(found->second);
+}
+
 SugaredPtr find_builtin_name(Emitter& e, const Range& at, const std::string& name) { return find_path(e, at, name); }
 
 std::vector<std::string> names_in(std::string_view path) {
@@ -135,6 +143,7 @@ std::vector<std::string> names_in(std::string_view path) {
       out.push_back(full.substr(start.size()));
   };
   for (const auto& [full, make] : t.names) add(full);
+  for (const auto& [full, value] : t.constants) add(full);
   for (const auto& [full, space] : t.namespaces) add(full);
   for (const auto& [full, other] : t.aliases) add(full);
   const auto found = t.namespaces.find(std::string(path));
@@ -154,6 +163,9 @@ std::vector<std::string> names_in(std::string_view path) {
 std::vector<std::string> builtin_names() {
   std::vector<std::string> out = {"ops"};
   for (const auto& [path, make] : table().names) {
+    if (path.find('.') == std::string::npos) out.push_back(path);
+  }
+  for (const auto& [path, value] : table().constants) {
     if (path.find('.') == std::string::npos) out.push_back(path);
   }
   for (const auto& [path, space] : table().namespaces) {

@@ -27,6 +27,9 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view path);
 std::vector<std::string> names_in(std::string_view path);
 std::vector<std::string> builtin_names();
 
+// The value of a constant of the language: torch.long, math.pi. Nothing when the path is no constant.
+std::optional<sconce::Value> language_constant(const std::string& path);
+
 // The type that an annotation means: `Tensor`, `List[int]`, `Optional[Tuple[int, str]]`, `torch.device`, `"quoted"`,
 // class names through the resolver, BroadcastingList2[int]. Throws "Unknown type name 'Foo'".
 TypePtr resolve_annotation(syntax::ExprPtr annotation, Resolver& resolver);

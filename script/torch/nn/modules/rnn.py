@@ -147,9 +147,9 @@ class RNN(RNNBase):
                  dropout=0.0, bidirectional=False, device=None, dtype=None):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError("Unknown nonlinearity '{}'. Select from 'tanh' or 'relu'.".format(nonlinearity))
-        self.nonlinearity = nonlinearity
         super().__init__("RNN_TANH" if nonlinearity == "tanh" else "RNN_RELU", input_size, hidden_size, num_layers, bias,
                          batch_first, dropout, bidirectional, 0, device, dtype)
+        self.nonlinearity = nonlinearity
 
     def _run(self, input: Tensor, hidden: Tensor) -> Tuple[Tensor, Tensor]:
         if self.mode == "RNN_TANH":

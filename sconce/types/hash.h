@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+
+namespace sconce {
+
+// Spreads the bits of a key over the whole word.
+inline size_t mix_hash(size_t h) {
+  h *= 0x9e3779b97f4a7c15;
+  return h ^ h >> 32;
+}
+
+}  // namespace sconce
