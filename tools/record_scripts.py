@@ -22,6 +22,7 @@ import re
 import sys
 import struct
 import tempfile
+import types
 import typing
 
 import torch
@@ -79,7 +80,7 @@ class Writer:
 def namespace():
     names = {k: getattr(typing, k) for k in ("Any", "Dict", "List", "NamedTuple", "Optional", "Tuple", "Union", "Final")}
     return names | {"torch": torch, "math": math, "nn": torch.nn, "F": torch.nn.functional, "Tensor": torch.Tensor,
-                    "enum": enum, "Enum": enum.Enum, "typing": typing, "__name__": "recorded"}
+                    "enum": enum, "Enum": enum.Enum, "typing": typing}
 
 
 def programs(text):
@@ -92,7 +93,10 @@ def programs(text):
 def record(name, source, calls, folder, out):
     path = folder / f"{name}.py"
     path.write_text(source)
-    names = namespace()
+    # A module of its own: PyTorch looks the text of classes up there.
+    module = sys.modules[name] = types.ModuleType(name)
+    names = module.__dict__
+    names.update(namespace(), __name__=name, __file__=str(path))
     exec(compile(source, str(path), "exec"), names)
     torch.manual_seed(SEED)
     thing = names[name]
