@@ -33,7 +33,7 @@ std::vector<std::string> reason_lines(std::string_view reason) {
   std::vector<std::string> result;
   for (std::string_view line : lines_of(reason)) {
     line = trim(line);
-    if (line == ":") continue;
+    if (line == ":" || line.starts_with("Did you mean ")) continue;
     if (line.ends_with(':')) line.remove_suffix(1);
     line = line.substr(0, line.find("; did you mean "));
     std::string text(line);

@@ -143,7 +143,7 @@ class Reader {
     const std::string_view name = without_prefix(full);
     const auto one = [&] {
       if (s.indices.size() != 1) {
-        refuse(s.range, "{} type must have exactly one element type", name);
+        refuse(s.range, "{} expected exactly one element type but found {}", name, s.indices.size());
       }
       return read(s.indices[0]);
     };
@@ -157,7 +157,8 @@ class Reader {
     if (name == "Union") return union_type(several(s));
     if (name == "Tuple" || name == "tuple") return read_tuple(s);
     if (name == "Dict" || name == "dict" || name == "OrderedDict") {
-      if (s.indices.size() != 2) refuse(s.range, "Dict type must have exactly two element types, a key and a value");
+      if (s.indices.size() != 2)
+        refuse(s.range, "Dict expected exactly 2 element types but found {}", s.indices.size());
       return dict(s.indices[0]->range, read(s.indices[0]), read(s.indices[1]));
     }
     refuse(s.range, "Unknown type constructor {}", full.empty() ? std::string_view("of this kind") : full);

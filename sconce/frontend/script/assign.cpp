@@ -154,6 +154,7 @@ void Emitter::Impl::assign_subscript(const Range& at, const Subscript& target, c
     refuse(target.range, "Sliced expression not yet supported for subscripted assignment");
   }
   const TypePtr type = container->type();
+  if (type->is(TypeKind::tuple)) refuse(target.range, "{} does not support subscripted assignment", type->annotation());
   ir::Value* index = e.value(target.indices[0]);
   if (call_magic_method(e, at, "__setitem__", {container, index, value})) return;
   // An empty list literal takes the type of the items.

@@ -148,7 +148,7 @@ void Emitter::Impl::set(const Range& at, const std::string& name, SugaredPtr val
   if (const Environment::Variable* outer = environment->find_outer(name)) {
     if (annotation) {
       refuse(at,
-             "Attempting to declare and annotate the type of variable '{}' that is already defined in an outer block",
+             "Attempting to declare and annotate the type of variable '{}' but it is already defined in an outer block",
              name);
     }
     if (!v) {

@@ -181,6 +181,14 @@ ir::Value* Emitter::Impl::binary(const Range& at, Operator op, ir::Value* left, 
   if (op == Operator::mod && left->type()->is(TypeKind::string)) {
     return call_op(e, at, "aten::percentFormat", {left, right});
   }
+  // (a, b) + (c,)
+  if (op == Operator::add && left->type()->is(TypeKind::tuple) && right->type()->is(TypeKind::tuple)) {
+    std::vector<ir::Value*> items;
+    for (ir::Value* tuple : {left, right}) {
+      for (const SugaredPtr& item : simple(tuple)->unpack(e, at, {})) items.push_back(item->as_value(e, at));
+    }
+    return e.tuple(at, items);
+  }
   return call_op(e, at, names.op, {left, right});
 }
 

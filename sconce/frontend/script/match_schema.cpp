@@ -172,7 +172,7 @@ std::optional<MatchedSchema> try_match(Emitter& e, const Range& at, const Schema
   for (size_t k = 0; k < used_keywords.size(); ++k) {
     if (used_keywords[k]) continue;
     const std::string& name = args.keywords[k].name;
-    return fail(schema.find_argument(name) ? fmt::format("Argument {} specified twice in schema.\n", name)
+    return fail(schema.find_argument(name) ? fmt::format("Keyword argument {} specified twice.\n", name)
                                            : fmt::format("Keyword argument {} unknown.\n", name));
   }
   bool all_named = !schema.returns.empty();

@@ -192,7 +192,7 @@ void Emitter::Impl::break_or_continue(const Range& at, bool is_break) {
   if (loop == Loop::unrolled) {
     refuse(
         at,
-        "Because we emit iteration over Modulelists or Tuples as unrolled loops, we do not support break or continue "
+        "Because we emit iteration over modulelists or tuples as unrolled loops, we do not support break or continue "
         "inside the body of these loops");
   }
   node(at, is_break ? ir::kind::BreakStmt : ir::kind::ContinueStmt, {}, {});

@@ -101,13 +101,13 @@ void dict_pop_default(const Op&, KeySet, Value* args, Value* returns) {
   dict.erase(args[1]);
 }
 
-// The last one, as in Python.
+// The first one, as in TorchScript; Python takes the last.
 void dict_popitem(const Op&, KeySet, Value* args, Value* returns) {
   Dict& dict = args[0].to_dict();
   SCONCE_CHECK_AS(key, dict.size() != 0, "popitem(): dictionary is empty");
-  auto last = dict.items().back();
-  returns[0] = pair_of(last.first, last.second);
-  dict.erase(last.first);
+  auto first = dict.items().front();
+  returns[0] = pair_of(first.first, first.second);
+  dict.erase(first.first);
 }
 
 void dict_clear(const Op&, KeySet, Value* args, Value*) { args[0].to_dict().clear(); }

@@ -124,9 +124,6 @@ def f(x):
 # ---- !builtin_args
 def f(x):
     return torch.relu(x, x, x)
-# ---- !method_args
-def f(x):
-    return x.view()
 # ---- !len_int
 def f(x: int):
     return len(x)
@@ -189,12 +186,6 @@ def f(x):
 # ---- !matmul_int
 def f(x: int):
     return x @ 2
-# ---- !bad_type_arity
-def f(x: Dict[str]):
-    return x
-# ---- !bad_type_list
-def f(x: List[int, str]):
-    return x
 # ---- !bad_default
 def f(x: int = "a"):
     return x
@@ -264,9 +255,6 @@ def f(x: Any):
 # ---- !format_str
 def f(n: int):
     return n.format(1)
-# ---- !wait_int
-def f(n: int):
-    return torch.jit.wait(n)
 # ---- !torch_missing
 def f(x):
     return torch.nn.functional.reluu(x)
@@ -309,12 +297,6 @@ def f(x: int):
 # ---- !comp_if
 def f(a: List[int]):
     return [i for i in a if i > 0]
-# ---- !two_for
-def f(a: List[int]):
-    return [i for i in a for j in a]
-# ---- !kwargs_call
-def f(d: Dict[str, int]):
-    return g(**d)
 # ---- !with_int
 def f(x: int):
     with x:
