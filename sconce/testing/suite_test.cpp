@@ -78,20 +78,20 @@ TEST(Suite, SkipsWhatCannotRunAndSaysWhy) {
   const std::string missing = R"({"op": "testing_suite::nowhere.x", "args": [], "kwargs": {}, "out": null})";
   const std::string path = two_tensors().write("[" + missing + "]", "a.safetensors");
   const std::string folder = std::filesystem::path(path).parent_path();
-  std::ofstream(folder + "/b.safetensors") << CaseBuilder().bytes(R"([{"module": "Linear"}])");
+  std::ofstream(folder + "/b.safetensors") << CaseBuilder().bytes(R"([{"optimizer": "SGD"}])");
   std::ofstream(folder + "/c.safetensors") << "junk";
   std::ofstream(folder + "/d.safetensors") << CaseBuilder().bytes(R"([{"color": "red"}])");
   std::ofstream(folder + "/e.safetensors")
-      << CaseBuilder().bytes(R"([{"name": "e", "source": "", "graph": ""}, {"inputs": []}])");
+      << CaseBuilder().bytes(R"([{"name": "e", "how": "", "graph": ""}, {"inputs": []}])");
   std::ofstream(folder + "/e.pt") << "program";
   std::ofstream(folder + "/notes.txt") << "text";
   const std::vector<CaseRecord> records = run_file(folder);
   ASSERT_EQ(records.size(), 6u);
   EXPECT_EQ(records[0].result.reason, "operator missing: testing_suite::nowhere.x");
-  EXPECT_EQ(records[1].result.reason, "kind not supported yet: modules");
+  EXPECT_EQ(records[1].result.reason, "kind not supported yet: optim");
   EXPECT_EQ(records[2].result.status, Status::failed) << "corrupt";
   EXPECT_EQ(records[3].result.reason, "kind not known");
-  EXPECT_EQ(records[4].result.reason, "kind not supported yet: programs");
+  EXPECT_EQ(records[4].result.reason, "kind not supported yet: models");
   EXPECT_EQ(records[4].id, std::filesystem::path(folder).filename().string() + "/e.safetensors#1");
   EXPECT_EQ(records[5].result.reason, "not a case file: notes.txt");
   EXPECT_THROW(find_cases(folder + "/nowhere"), Error);
