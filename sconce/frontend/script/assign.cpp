@@ -146,12 +146,13 @@ void Emitter::Impl::assign_subscript(const Range& at, const Subscript& target, c
     }
     return;
   }
-  if (target.indices.size() != 1) {
-    refuse(target.range, "Sliced expression not yet supported for subscripted assignment: {} has one index",
-           container->type()->annotation());
+  if (container->type()->is(TypeKind::tuple)) {
+    refuse(target.range, "{} does not support subscripted assignment", container->type()->annotation());
   }
-  if (as<Slice>(target.indices[0])) {
-    refuse(target.range, "Sliced expression not yet supported for subscripted assignment");
+  if (target.indices.size() != 1 || as<Slice>(target.indices[0])) {
+    Range brackets = target.range;
+    brackets.begin = target.value->range.end;
+    refuse(brackets, "Sliced expression not yet supported for subscripted assignment. File a bug if you want this");
   }
   const TypePtr type = container->type();
   if (type->is(TypeKind::tuple)) refuse(target.range, "{} does not support subscripted assignment", type->annotation());

@@ -130,6 +130,14 @@ Condition Emitter::Impl::hasattr(const Range& at, ExprPtr object, ExprPtr name) 
     refuse(at, "hasattr's second argument must be a string literal");
   }
   const SugaredPtr x = sugared(object, nullptr);
+  if (const auto* v = dynamic_cast<SimpleValue*>(x.get())) {
+    const TypePtr type = v->type();
+    const bool named = type->is(TypeKind::tuple) && !type->fields().empty();
+    if (!named && !type->is(TypeKind::class_) && !type->is(TypeKind::interface)) {
+      refuse(object->range, "hasattr's first argument must be an object or NamedTuple, got {} instead",
+             type->annotation());
+    }
+  }
   return known_condition(at, x->has_attr(e, at, text->string));
 }
 

@@ -130,6 +130,7 @@ ir::Function& add_method(Scope& scope, const TreePtr& tree, TypePtr type, const 
   source->def = form.def;
   source->resolver = borrowed(scope);
   if (source->defaults.empty()) source->defaults = evaluated_defaults(scope, *form.def);
+  source->from_archive = scope.dialect == Dialect::archive;
   ir::Function& f = scope.state.unit.add_function(type->name() + "." + name,
                                                   [source, tree](ir::Function& f) { compile_function(f, *source); });
   if (source->self_type) f.set_self_type(source->self_type);

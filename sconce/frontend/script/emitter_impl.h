@@ -26,7 +26,7 @@ struct Emitter::Impl {
   ir::Graph& graph;
   std::shared_ptr<Environment> environment;
   enum class Loop : uint8_t { none, loop, unrolled } loop = Loop::none;
-  // Blocks that end in return, raise, break or continue: what follows there is never reached.
+  // Blocks that end in return or raise: what follows there is never reached.
   std::unordered_set<ir::Block*> exited;
   // The function, and the functions nested in it, that are being emitted.
   struct FunctionState {

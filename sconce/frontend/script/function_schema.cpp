@@ -76,6 +76,9 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
       a.fixed_size = broadcasting_size(p.annotation);
     } else {
       a.type = tensor_type();
+      if (p.default_value && source.from_archive) {
+        refuse(p.range, "Keyword arguments with defaults need to be type-hinted (TorchScript C++ frontend)");
+      }
     }
     std::optional<sconce::Value> value;
     for (const auto& [name, v] : source.defaults) {
@@ -87,7 +90,7 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
         refuse(
             p.default_value->range,
             "Mutable default parameters are not supported because Python binds them to the function and they persist "
-            "across function calls.\nAs a workaround, make the default None and instantiate the default parameter "
+            "across function calls.\n As a workaround, make the default None and instantiate the default parameter "
             "within "
             "the body of the function. Found {} on parameter {}",
             as<ListExpr>(p.default_value) ? "<class 'list'>" : "<class 'dict'>", p.name);
@@ -103,6 +106,15 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
         a.default_value.reset();
         schema.arguments.push_back(std::move(a));
         continue;
+      }
+      if (!source.from_archive && !fits(type, a.type)) {
+        std::string text =
+            "Expected a default value of type " + a.type->annotation() + " on parameter \"" + p.name + "\".";
+        if (!p.annotation) {
+          text +=
+              "Because \"" + p.name + "\" was not annotated with an explicit type it is assumed to be type 'Tensor'.";
+        }
+        throw CompileError(text, def.range);
       }
       wanted.push_back(a.type);
       found.push_back(type);

@@ -12,7 +12,15 @@ std::optional<bool> constant_bool(const ir::Value* v) {
   return c && c->is_bool() ? std::optional(c->to_bool()) : std::nullopt;
 }
 
-bool merge_with_next(ir::Graph& graph, ir::Node* first) {
+// The block of `owner` that a node is in, at any depth; null when it is in none.
+const ir::Block* block_of(const ir::Node* owner, const ir::Node* n) {
+  for (const ir::Block* b = n->block(); b && b->owner(); b = b->owner()->block()) {
+    if (b->owner() == owner) return b;
+  }
+  return nullptr;
+}
+
+bool merge_with_next(ir::Node* first) {
   ir::Node* second = first->next();
   if (!first->is(ir::kind::If) || !second->is(ir::kind::If) || second->input()->node() != first) return false;
   const size_t flag = second->input()->offset();
@@ -20,18 +28,19 @@ bool merge_with_next(ir::Graph& graph, ir::Node* first) {
   for (size_t i = 0; i < 2; ++i) known[i] = constant_bool(first->block_at(i)->outputs()[flag]);
   // Equal answers need no merging: the second is decided whatever happens.
   if (!known[0] || !known[1] || *known[0] == *known[1]) return false;
+  const size_t outputs = first->outputs().size();
   for (size_t i = 0; i < 2; ++i) {
     ir::Block* into = first->block_at(i);
-    const ir::Block* from = second->block_at(*known[i] ? 0 : 1);
-    ir::Block::ValueMap map;
-    for (size_t k = 0; k < first->outputs().size(); ++k) map[first->output(k)] = into->outputs()[k];
-    for (ir::Node* n : from->nodes()) {
-      ir::Node* copy = graph.create_copy(*n, map)->insert_before(into->return_node());
-      for (size_t k = 0; k < n->outputs().size(); ++k) map[n->output(k)] = copy->output(k);
-    }
-    for (ir::Value* v : from->outputs()) {
-      const auto it = map.find(v);
-      into->add_output(it == map.end() ? v : it->second);
+    ir::Block* from = second->block_at(*known[i] ? 0 : 1);
+    const std::vector<ir::Value*> results = from->outputs();
+    for (ir::Node* n : from->nodes()) n->move_before(into->return_node());
+    for (ir::Value* v : results) into->add_output(v);
+  }
+  // Inside, the outputs of the first are what its block gives.
+  for (size_t k = 0; k < outputs; ++k) {
+    const std::vector<ir::Use> uses = first->output(k)->uses();
+    for (const ir::Use& use : uses) {
+      if (const ir::Block* b = block_of(first, use.user)) use.user->set_input(use.offset, b->outputs()[k]);
     }
   }
   for (ir::Value* out : second->outputs()) {
@@ -44,18 +53,16 @@ bool merge_with_next(ir::Graph& graph, ir::Node* first) {
   return true;
 }
 
-void merge(ir::Graph& graph, ir::Block* block) {
+void merge(ir::Block* block) {
   for (ir::Node* n = block->first(); n != block->return_node(); n = n->next()) {
-    for (ir::Block* b : n->blocks()) merge(graph, b);
-    while (merge_with_next(graph, n)) {
-      // What came into the blocks may go on there.
-      for (ir::Block* b : n->blocks()) merge(graph, b);
+    while (merge_with_next(n)) {
     }
+    for (ir::Block* b : n->blocks()) merge(b);
   }
 }
 
 }  // namespace
 
-void merge_ifs(ir::Graph& graph) { merge(graph, graph.block()); }
+void merge_ifs(ir::Graph& graph) { merge(graph.block()); }
 
 }  // namespace sconce::script

@@ -188,6 +188,7 @@ const std::vector<ir::Function*>& Scope::functions_of(Definition& d) {
     source->def = form.def;
     source->resolver = borrowed(*this);
     source->defaults = evaluated_defaults(*this, *form.def);
+    source->from_archive = dialect == Dialect::archive;
     // What else keeps the nodes of the definition alive.
     const TreePtr original = d.tree;
     d.compiled.push_back(

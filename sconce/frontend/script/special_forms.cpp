@@ -37,7 +37,10 @@ SugaredPtr Emitter::Impl::special_form(const std::string& form, const Call& c, T
     const TypePtr type = e.annotation(type_argument);
     ir::Value* v = convert(e, at, e.value(value_argument, type), type, true);
     if (!fits(v->type(), type)) {
-      refuse(at, "expected an expression of type {} but found {}", type->annotation(), v->type()->annotation());
+      Range arguments = at;
+      arguments.begin = c.callee->range.end;
+      refuse(arguments, "expected an expression of type {} but found {}\n", type->annotation(),
+             v->type()->annotation());
     }
     // None becomes a value of the Optional type; other values keep what is known of them.
     if (v->type()->is(TypeKind::none) && !type->is(TypeKind::none))

@@ -195,8 +195,8 @@ void Emitter::Impl::break_or_continue(const Range& at, bool is_break) {
         "Because we emit iteration over modulelists or tuples as unrolled loops, we do not support break or continue "
         "inside the body of these loops");
   }
+  // Unlike return and raise, these do not count as the end of a branch: the language wants variables on every path.
   node(at, is_break ? ir::kind::BreakStmt : ir::kind::ContinueStmt, {}, {});
-  exit_block();
 }
 
 // A function inside a function: a block of its own, which sees the variables around it. It can be forked.

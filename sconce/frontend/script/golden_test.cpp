@@ -1,0 +1,150 @@
+// Golden tests of the compiler: the .test files beside this one have cases of a source and the graph of its last
+// function, or the message with which it is refused.
+//
+//   # a comment
+//   -- what the case shows
+//   def f(x: int):
+//       return x + 1
+//   ----
+//   graph(%x : int):
+//     ...
+//
+// SCONCE_ACCEPT=1 rewrites what is expected.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "sconce/frontend/script/program.h"
+#include "sconce/ir/verifier.h"
+#include "sconce/testing/source_tree.h"
+
+namespace sconce::script {
+namespace {
+
+struct Case {
+  std::string comment;  // lines before the title
+  std::string title, source, expected;
+};
+
+std::vector<Case> read_golden(const std::string& path) {
+  std::ifstream in(path);
+  std::vector<Case> cases;
+  std::string comment;
+  std::string* part = nullptr;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("-- ")) {
+      cases.push_back({std::exchange(comment, ""), line.substr(3), "", ""});
+      part = &cases.back().source;
+    } else if (line == "----") {
+      part = &cases.back().expected;
+    } else if (line.starts_with("# ") && (cases.empty() || part == &cases.back().expected)) {
+      comment += line + "\n";
+    } else if (part) {
+      *part += line + "\n";
+    }
+  }
+  for (Case& c : cases) {
+    while (c.expected.ends_with("\n\n")) c.expected.pop_back();
+    if (c.expected == "\n") c.expected.clear();
+  }
+  return cases;
+}
+
+void write_golden(const std::string& path, const std::vector<Case>& cases) {
+  std::ofstream out(path);
+  for (const Case& c : cases) {
+    if (&c != cases.data()) out << "\n";
+    out << c.comment << "-- " << c.title << "\n" << c.source << "----\n" << c.expected;
+  }
+}
+
+std::string last_function(const std::string& source) {
+  const syntax::TreePtr tree = syntax::parse(std::make_shared<Source>("<string>", source), syntax::Dialect::archive);
+  std::string name;
+  for (syntax::StmtPtr s : tree->body) {
+    if (const auto* def = syntax::as<syntax::FunctionDef>(s)) name = def->name;
+  }
+  return name;
+}
+
+std::string compiled(const std::string& source) {
+  try {
+    ProgramOptions options;
+    options.dialect = syntax::Dialect::archive;
+    const Program program(source, options);
+    ir::Function* f = program.find_function(last_function(source));
+    if (!f) return "no function\n";
+    ir::verify(*f->graph());
+    return f->graph()->copy()->to_string(false);  // values numbered by their place
+  } catch (const CompileError& error) {
+    std::string text = error.what();
+    // Blanks at the ends of lines do not survive editors.
+    for (size_t at; (at = text.find(" \n")) != text.npos;) text.erase(at, 1);
+    while (text.ends_with('\n')) text.pop_back();
+    return text + "\n";
+  }
+}
+
+class ScriptGolden : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ScriptGolden, CompilesAsExpected) {
+  const std::string path = testing::source_path("sconce/frontend/script/" + GetParam() + ".test");
+  std::vector<Case> cases = read_golden(path);
+  EXPECT_FALSE(cases.empty());
+  const bool accept = std::getenv("SCONCE_ACCEPT");
+  for (Case& c : cases) {
+    SCOPED_TRACE(c.title);
+    const std::string found = compiled(c.source);
+    if (accept) {
+      c.expected = found;
+    } else {
+      EXPECT_EQ(found, c.expected);
+    }
+  }
+  if (accept) write_golden(path, cases);
+}
+
+std::vector<std::string> golden_files() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(testing::source_path("sconce/frontend/script"))) {
+    if (entry.path().extension() == ".test") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Script, ScriptGolden, ::testing::ValuesIn(golden_files()),
+                         [](const auto& info) { return info.param; });
+
+// ---- limits ----
+
+std::string refusal(const std::string& source) {
+  const std::string text = compiled(source);
+  return text.substr(0, text.find(':'));
+}
+
+// What the parser lets through can be compiled (it refuses deeper trees itself).
+TEST(ScriptLimits, LongChainsCompile) {
+  std::string sum = "def f(x: int):\n    return x";
+  for (int i = 0; i < 450; ++i) sum += " + x";
+  EXPECT_TRUE(compiled(sum + "\n").starts_with("graph("));
+  std::string calls = "def f(x):\n    return x";
+  for (int i = 0; i < 190; ++i) calls += ".relu()";
+  EXPECT_TRUE(compiled(calls + "\n").starts_with("graph("));
+}
+
+TEST(ScriptLimits, ManyExitsCompileUpToALimit) {
+  const auto returns = [](int n) {
+    std::string text = "def f(x: int):\n";
+    for (int i = 0; i < n; ++i) text += "    if x == " + std::to_string(i) + ":\n        return 1\n";
+    return text + "    return -1\n";
+  };
+  EXPECT_TRUE(compiled(returns(900)).starts_with("graph("));
+  EXPECT_EQ(refusal(returns(1100)), "a function may have 1000 statements after which it can be left");
+}
+
+}  // namespace
+}  // namespace sconce::script
