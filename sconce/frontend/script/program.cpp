@@ -63,6 +63,14 @@ ir::Function* Program::find_function(std::string_view name) const {
   return d && d->kind == Definition::Kind::function ? scope->functions_of(*d).front() : nullptr;
 }
 
+std::vector<std::string> Program::function_names() const {
+  std::vector<std::string> names;
+  for (const auto& d : impl_->scope()->definitions()) {
+    if (d->kind == Definition::Kind::function) names.push_back(d->name);
+  }
+  return names;
+}
+
 TypePtr Program::find_class(std::string_view name) const {
   Scope* scope = impl_->scope();
   Definition* d = scope->find(name);

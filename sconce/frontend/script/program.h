@@ -31,6 +31,8 @@ class SCONCE_API Program {
   std::shared_ptr<ir::CompilationUnit> shared_unit() const;
   // A function of the text by its own name; null when there is none.
   ir::Function* find_function(std::string_view name) const;
+  std::vector<std::string> function_names() const;  // in order of definition
+  // A class, named tuple, enum or interface of the text; null when there is none, and for modules.
   TypePtr find_class(std::string_view name) const;
   // More text that sees the names of what was defined before.
   void define(std::string_view source, ProgramOptions options = {});

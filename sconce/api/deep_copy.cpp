@@ -1,0 +1,66 @@
+#include "sconce/api/deep_copy.h"
+
+#include <unordered_map>
+
+#include "sconce/dispatch/registry.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce::jit {
+namespace {
+
+class Copier {
+ public:
+  Value copy(const Value& v, int depth = 0) {
+    SCONCE_CHECK(depth < kMaxDepth, "deep_copy: values are nested deeper than {}", kMaxDepth);
+    if (v.tag() < Tag::tensor || v.is_string() || v.is_complex()) return v;
+    const void* key = v.is_tensor() ? static_cast<const void*>(v.to_tensor().impl()) : v.counted();
+    if (const auto known = copies_.find(key); known != copies_.end()) return known->second;
+    switch (v.tag()) {
+      case Tag::tensor: {
+        Tensor t = call_op("aten::clone", {v})[0].to_tensor();
+        if (v.to_tensor().requires_grad()) t.impl()->meta |= TensorImpl::requires_grad;
+        return copies_[key] = Value(t);
+      }
+      case Tag::list: {
+        const List& from = v.to_list();
+        if (from.is_ints() || from.is_doubles() || from.is_bools()) return copies_[key] = Value(from.copy());
+        auto to = make_ref<List>(from.element_type());
+        copies_[key] = Value(to);
+        to->reserve(from.size());
+        for (size_t i = 0; i < from.size(); ++i) to->append(copy(from.get(i), depth + 1));
+        return Value(to);
+      }
+      case Tag::dict: {
+        auto to = make_ref<Dict>(v.to_dict().key_type(), v.to_dict().value_type());
+        copies_[key] = Value(to);
+        v.to_dict().for_each([&](const Value& k, const Value& x) { to->set(copy(k, depth + 1), copy(x, depth + 1)); });
+        return Value(to);
+      }
+      case Tag::tuple: {
+        std::vector<Value> items;
+        for (const Value& item : v.to_tuple().items) items.push_back(copy(item, depth + 1));
+        return copies_[key] = Value(make_ref<Tuple>(std::move(items), v.to_tuple().named_type));
+      }
+      case Tag::object: {
+        const Object& from = v.to_object();
+        auto to = make_ref<Object>(from.type());
+        copies_[key] = Value(to);
+        for (size_t i = 0; i < from.type()->class_info()->attributes.size(); ++i)
+          to->set_slot(i, copy(from.slot(i), depth + 1));
+        return Value(to);
+      }
+      default:
+        return v;  // enum members, generators, futures: themselves
+    }
+  }
+
+ private:
+  static constexpr int kMaxDepth = 1000;
+  std::unordered_map<const void*, Value> copies_;
+};
+
+}  // namespace
+
+Value deep_copy(const Value& v) { return Copier().copy(v); }
+
+}  // namespace sconce::jit

@@ -1,0 +1,20 @@
+#include "sconce/api/jit.h"
+#include "sconce/runtime/interpreter.h"
+
+namespace sconce::jit {
+
+Function::Function(UnitPtr unit, ir::Function* function, Value self)
+    : unit_(std::move(unit)), function_(function), self_(std::move(self)) {}
+
+std::string Function::name() const { return std::string(function_->short_name()); }
+std::string Function::qualified_name() const { return function_->name(); }
+const Schema& Function::schema() const { return function_->schema(); }
+std::string Function::graph() const { return function_->graph()->to_string(); }
+
+Value Function::call(std::vector<Value> args, NamedValues kwargs) const {
+  if (!self_.is_none()) args.insert(args.begin(), self_);
+  std::vector<Value> bound = runtime::bind_call(*function_, std::move(args), std::move(kwargs));
+  return runtime::run(*function_, bound);
+}
+
+}  // namespace sconce::jit

@@ -1,0 +1,184 @@
+// The C++ interface to scripts: text in, functions and modules out.
+//
+//   auto unit = sconce::jit::compile("def f(x: int) -> int:\n    return x + 1\n");
+//   int64_t y = unit.function("f")(41).to_int();
+//
+//   auto unit = sconce::jit::compile(text_with("class MLP(nn.Module): ..."));
+//   auto mlp = unit.module("MLP", 64);
+//   Tensor y = mlp(x).to_tensor();
+//
+// Handles are cheap to copy and share what they refer to; each keeps its program alive. After compile() a program may
+// be called by many threads. Everything throws Error: CompileError for a refused text, runtime::ScriptError for an
+// exception in a script, both with the place in the source.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sconce/api/convert.h"
+#include "sconce/base/error.h"
+#include "sconce/types/value.h"
+
+namespace sconce {
+struct Schema;
+namespace ir {
+class Function;
+class CompilationUnit;
+}  // namespace ir
+}  // namespace sconce
+
+namespace sconce::jit {
+
+using NamedValues = std::vector<std::pair<std::string, Value>>;
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using UnitPtr = std::shared_ptr<ir::CompilationUnit>;
+
+// A function, or a method together with its object.
+class SCONCE_API Function {
+ public:
+  Function(UnitPtr unit, ir::Function* function, Value self = {});
+
+  std::string name() const;            // "f", "forward"
+  std::string qualified_name() const;  // "__torch__.f", "__torch__.MLP.forward"
+  const Schema& schema() const;        // of a method: with `self`
+  std::string graph() const;           // as text, before optimisation
+
+  // Arguments are converted to the declared types as PyTorch does it. Several results are a tuple.
+  template <class... T>
+  Value operator()(T&&... args) const {
+    return call({to_value(std::forward<T>(args))...});
+  }
+  Value call(std::vector<Value> args, NamedValues kwargs = {}) const;
+
+  ir::Function& function() const { return *function_; }
+
+ private:
+  UnitPtr unit_;
+  ir::Function* function_;
+  Value self_;  // None of a function
+};
+
+// An instance of a class.
+class SCONCE_API Object {
+ public:
+  Object(UnitPtr unit, Value object);
+
+  std::string type_name() const;  // "__torch__.Counter"
+  const Value& value() const { return object_; }
+  bool has_attr(std::string_view name) const;
+  // Attributes and constants. Throws Error naming class and attribute.
+  Value attr(std::string_view name) const;
+  template <class T>
+  T attr(std::string_view name) const {
+    return from_value<T>(attr(name));
+  }
+  // The value must have the attribute's type.
+  void set_attr(std::string_view name, Value v) const;
+  std::vector<std::string> attribute_names() const;
+
+  std::vector<std::string> method_names() const;
+  bool has_method(std::string_view name) const;
+  Function method(std::string_view name) const;  // throws Error when there is none
+  template <class... T>
+  Value call_method(std::string_view name, T&&... args) const {
+    return method(name)(std::forward<T>(args)...);
+  }
+
+ protected:
+  UnitPtr unit_;
+  Value object_;
+};
+
+// A module. Lists of tensors and submodules are in PyTorch's order, with dotted names ("layers.0.weight"); what is
+// shared is listed once.
+class SCONCE_API Module : public Object {
+ public:
+  using Object::Object;
+
+  // Hooks and forward.
+  template <class... T>
+  Value operator()(T&&... args) const {
+    return call({to_value(std::forward<T>(args))...});
+  }
+  Value call(std::vector<Value> args, NamedValues kwargs = {}) const;
+  // forward alone.
+  template <class... T>
+  Value forward(T&&... args) const {
+    return call_forward({to_value(std::forward<T>(args))...}, {});
+  }
+  Function get_method(std::string_view name) const { return method(name); }
+
+  std::vector<Tensor> parameters() const;
+  std::vector<Tensor> buffers() const;
+  NamedTensors named_parameters() const;
+  NamedTensors named_buffers() const;
+  std::vector<std::pair<std::string, Module>> named_children() const;
+  std::vector<std::pair<std::string, Module>> named_modules() const;  // itself first, as ""
+  Module submodule(std::string_view path) const;                      // "layers.0"
+
+  bool is_training() const;
+  const Module& train(bool on = true) const;  // of everything below, too
+  const Module& eval() const { return train(false); }
+  // Converts parameters and buffers that are floating point (dtype), or all of them (device), where they are.
+  const Module& to(DType dtype) const;
+  const Module& to(Device device) const;
+
+  // Parameters and buffers.
+  NamedTensors state_dict() const;
+  // Copies values into the tensors of the same names. With `strict`, names that are missing or unexpected are an Error;
+  // sizes that differ always are.
+  void load_state_dict(const NamedTensors& state, bool strict = true) const;
+
+  // A copy with its own tensors, lists and objects. What is shared within the module is shared within the copy.
+  Module clone() const;
+  Module deepcopy() const { return clone(); }
+
+ private:
+  Value call_forward(std::vector<Value> args, NamedValues kwargs) const;
+};
+
+struct CompileOptions {
+  std::string name = "<string>";  // of the text, in messages
+  int first_line = 1;
+};
+
+class SCONCE_API CompilationUnit {
+ public:
+  explicit CompilationUnit(std::string_view source, const CompileOptions& options = {});
+  CompilationUnit(CompilationUnit&&) noexcept;
+  ~CompilationUnit();
+
+  bool has_function(std::string_view name) const;
+  Function function(std::string_view name) const;  // throws Error when there is none
+  std::vector<std::string> function_names() const;
+  // More text, which sees the names defined before.
+  void define(std::string_view source, const CompileOptions& options = {});
+
+  // A new instance of a module class of the text (or of the library: "torch.nn.Linear"): runs its __init__ and compiles
+  // it.
+  template <class... T>
+  Module module(std::string_view class_name, T&&... args) {
+    return build(class_name, {to_value(std::forward<T>(args))...}, {});
+  }
+  Module build(std::string_view class_name, std::vector<Value> args, NamedValues kwargs = {});
+  // A new instance of a script class.
+  template <class... T>
+  Object object(std::string_view class_name, T&&... args) const {
+    return create(class_name, {to_value(std::forward<T>(args))...});
+  }
+  Object create(std::string_view class_name, std::vector<Value> args, NamedValues kwargs = {}) const;
+  // A member of an enum of the text: enum_member("Color", "RED").
+  Value enum_member(std::string_view class_name, std::string_view member) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Compiles every function and class of a text; classes of modules are compiled when instances are built.
+SCONCE_API CompilationUnit compile(std::string_view source, const CompileOptions& options = {});
+
+}  // namespace sconce::jit

@@ -1,0 +1,245 @@
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sconce/api/deep_copy.h"
+#include "sconce/api/jit.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/ir/function.h"
+#include "sconce/runtime/interpreter.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce::jit {
+namespace {
+
+using Kind = ClassInfo::AttributeKind;
+
+bool is_module(const Value& v) { return v.is_object() && v.to_object().type()->class_info()->is_module; }
+
+std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+
+// Every module below `root` once, parents before children.
+void visit(const Value& root, const std::string& path, std::unordered_set<const void*>& seen,
+           const std::function<void(const std::string& path, sconce::Object& module)>& f) {
+  sconce::Object& module = root.to_object();
+  if (!seen.insert(&module).second) return;
+  f(path, module);
+  const auto& attributes = module.type()->class_info()->attributes;
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    if (is_module(module.slot(i))) visit(module.slot(i), joined(path, attributes[i].name), seen, f);
+  }
+}
+
+void visit(const Value& root, const std::function<void(const std::string& path, sconce::Object& module)>& f) {
+  std::unordered_set<const void*> seen;
+  visit(root, "", seen, f);
+}
+
+NamedTensors named_tensors(const Value& root, std::initializer_list<Kind> kinds, bool once) {
+  NamedTensors found;
+  std::unordered_set<const void*> seen;
+  visit(root, [&](const std::string& path, sconce::Object& module) {
+    const auto& attributes = module.type()->class_info()->attributes;
+    for (const Kind kind : kinds) {
+      for (size_t i = 0; i < attributes.size(); ++i) {
+        if (attributes[i].kind != kind || !module.slot(i).is_tensor()) continue;
+        const Tensor& t = module.slot(i).to_tensor();
+        if (once && !seen.insert(t.impl()).second) continue;
+        found.emplace_back(joined(path, attributes[i].name), t);
+      }
+    }
+  });
+  return found;
+}
+
+std::vector<Tensor> tensors_of(const NamedTensors& named) {
+  std::vector<Tensor> tensors;
+  for (const auto& [name, t] : named) tensors.push_back(t);
+  return tensors;
+}
+
+// Replaces tensors by others wherever an attribute holds them, also inside lists, dicts and tuples.
+Value replaced(const Value& v, const std::unordered_map<const void*, Tensor>& by) {
+  switch (v.tag()) {
+    case Tag::tensor: {
+      const auto found = by.find(v.to_tensor().impl());
+      return found == by.end() ? v : Value(found->second);
+    }
+    case Tag::list: {
+      List& list = v.to_list();
+      if (list.is_ints() || list.is_doubles() || list.is_bools()) return v;
+      for (size_t i = 0; i < list.size(); ++i) list.set(i, replaced(list.get(i), by));
+      return v;
+    }
+    case Tag::dict:
+      for (const auto& [key, value] : v.to_dict().items()) v.to_dict().set(key, replaced(value, by));
+      return v;
+    case Tag::tuple: {
+      std::vector<Value> items;
+      for (const Value& item : v.to_tuple().items) items.push_back(replaced(item, by));
+      return Value(make_ref<Tuple>(std::move(items), v.to_tuple().named_type));
+    }
+    default:
+      return v;
+  }
+}
+
+void convert(const Value& root, const std::function<Tensor(const Tensor&)>& f) {
+  std::unordered_map<const void*, Tensor> converted;
+  const NamedTensors before = named_tensors(root, {Kind::parameter, Kind::buffer}, true);
+  for (const auto& [name, t] : before) {
+    Tensor after = f(t);
+    if (t.requires_grad()) after.impl()->meta |= TensorImpl::requires_grad;
+    converted.emplace(t.impl(), std::move(after));
+  }
+  visit(root, [&](const std::string&, sconce::Object& module) {
+    for (size_t i = 0; i < module.type()->class_info()->attributes.size(); ++i) {
+      if (!is_module(module.slot(i))) module.set_slot(i, replaced(module.slot(i), converted));
+    }
+  });
+}
+
+// What a module's class tries for `forward`: itself, or its overloads.
+std::vector<ir::Function*> forwards(TypePtr type) {
+  const ClassInfo& info = *type->class_info();
+  if (ir::Function* f = info.find_method("forward")) return {f};
+  for (const auto& [name, overloads] : info.overloads) {
+    if (name != "forward") continue;
+    std::vector<ir::Function*> found;
+    for (const std::string& overload : overloads) found.push_back(info.find_method(overload));
+    return found;
+  }
+  fail("'{}' has no method 'forward'", type->annotation());
+}
+
+}  // namespace
+
+Value Module::call_forward(std::vector<Value> args, NamedValues kwargs) const {
+  args.insert(args.begin(), object_);
+  const std::vector<ir::Function*> candidates = forwards(object_.to_object().type());
+  for (size_t i = 0;; ++i) {
+    std::vector<Value> bound;
+    try {
+      bound = runtime::bind_call(*candidates[i], args, kwargs);
+    } catch (const Error&) {
+      if (i + 1 == candidates.size()) throw;
+      continue;
+    }
+    return runtime::run(*candidates[i], bound);
+  }
+}
+
+Value Module::call(std::vector<Value> args, NamedValues kwargs) const {
+  const ClassInfo& info = *object_.to_object().type()->class_info();
+  const bool has_hooks = !info.forward_pre_hooks.empty() || !info.forward_hooks.empty();
+  if (!has_hooks) return call_forward(std::move(args), std::move(kwargs));
+  SCONCE_CHECK(kwargs.empty(), "keyword arguments are not supported for modules with hooks");
+  const auto run_hook = [&](ir::Function* hook, std::vector<Value> given) {
+    std::vector<Value> bound = runtime::bind_call(*hook, std::move(given));
+    return runtime::run(*hook, bound);
+  };
+  Value input(make_ref<Tuple>(args));
+  for (ir::Function* hook : info.forward_pre_hooks) {
+    Value result = run_hook(hook, {object_, input});
+    if (result.is_none()) continue;
+    input = result.is_tuple() ? result : Value(make_ref<Tuple>(std::vector<Value>{result}));
+  }
+  Value output = call_forward(input.to_tuple().items, {});
+  for (ir::Function* hook : info.forward_hooks) {
+    Value result = run_hook(hook, {object_, input, output});
+    if (!result.is_none()) output = std::move(result);
+  }
+  return output;
+}
+
+NamedTensors Module::named_parameters() const { return named_tensors(object_, {Kind::parameter}, true); }
+NamedTensors Module::named_buffers() const { return named_tensors(object_, {Kind::buffer}, true); }
+std::vector<Tensor> Module::parameters() const { return tensors_of(named_parameters()); }
+std::vector<Tensor> Module::buffers() const { return tensors_of(named_buffers()); }
+NamedTensors Module::state_dict() const { return named_tensors(object_, {Kind::parameter, Kind::buffer}, false); }
+
+std::vector<std::pair<std::string, Module>> Module::named_children() const {
+  std::vector<std::pair<std::string, Module>> children;
+  sconce::Object& module = object_.to_object();
+  const auto& attributes = module.type()->class_info()->attributes;
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    if (is_module(module.slot(i))) children.emplace_back(attributes[i].name, Module(unit_, module.slot(i)));
+  }
+  return children;
+}
+
+std::vector<std::pair<std::string, Module>> Module::named_modules() const {
+  std::vector<std::pair<std::string, Module>> modules;
+  visit(object_, [&](const std::string& path, sconce::Object& module) {
+    modules.emplace_back(path, Module(unit_, Value(Ref<sconce::Object>::share(&module))));
+  });
+  return modules;
+}
+
+Module Module::submodule(std::string_view path) const {
+  Value found = object_;
+  while (!path.empty()) {
+    const size_t dot = std::min(path.find('.'), path.size());
+    found = found.to_object().attr(path.substr(0, dot));
+    SCONCE_CHECK(is_module(found), "'{}' is no submodule", path.substr(0, dot));
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return Module(unit_, found);
+}
+
+bool Module::is_training() const { return attr("training").to_bool(); }
+
+const Module& Module::train(bool on) const {
+  visit(object_, [&](const std::string&, sconce::Object& module) {
+    const int slot = module.type()->class_info()->find("training");
+    if (slot >= 0) module.set_slot(static_cast<size_t>(slot), Value(on));
+  });
+  return *this;
+}
+
+const Module& Module::to(DType dtype) const {
+  convert(object_, [&](const Tensor& t) {
+    if (!is_floating(t.dtype()) && !is_complex(t.dtype())) return t;
+    return call_op("aten::to.dtype", {t, dtype})[0].to_tensor();
+  });
+  return *this;
+}
+
+const Module& Module::to(Device device) const {
+  convert(object_, [&](const Tensor& t) { return call_op("aten::to.device", {t, device, t.dtype()})[0].to_tensor(); });
+  return *this;
+}
+
+void Module::load_state_dict(const NamedTensors& state, bool strict) const {
+  const NamedTensors own = state_dict();
+  std::unordered_map<std::string_view, const Tensor*> given;
+  for (const auto& [name, t] : state) given.emplace(name, &t);
+  std::string missing, unexpected, mismatched;
+  std::unordered_set<std::string_view> known;
+  for (const auto& [name, t] : own) {
+    known.insert(name);
+    const auto found = given.find(name);
+    if (found == given.end()) {
+      missing += (missing.empty() ? "\"" : ", \"") + name + "\"";
+    } else if (found->second->sizes() != t.sizes()) {
+      mismatched += format_message("\n\tsize mismatch for {}: the state has {}, the module {}",
+                                   {ErrorArg(name), ErrorArg(found->second->sizes()), ErrorArg(t.sizes())});
+    }
+  }
+  for (const auto& [name, t] : state) {
+    if (!known.contains(name)) unexpected += (unexpected.empty() ? "\"" : ", \"") + name + "\"";
+  }
+  std::string text;
+  if (strict && !missing.empty()) text += "\n\tMissing key(s) in state_dict: " + missing + ".";
+  if (strict && !unexpected.empty()) text += "\n\tUnexpected key(s) in state_dict: " + unexpected + ".";
+  text += mismatched;
+  SCONCE_CHECK(text.empty(), "Error(s) in loading state_dict for {}:{}", type_name(), text);
+  for (const auto& [name, t] : own) {
+    const auto found = given.find(name);
+    if (found != given.end()) call_op("aten::copy_", {t, *found->second});
+  }
+}
+
+Module Module::clone() const { return Module(unit_, deep_copy(object_)); }
+
+}  // namespace sconce::jit
