@@ -1,5 +1,6 @@
 #include "sconce/frontend/script/program.h"
 
+#include "sconce/frontend/script/constants.h"
 #include "sconce/frontend/script/evaluator.h"
 #include "sconce/frontend/script/module_types.h"
 #include "sconce/types/class_info.h"
@@ -75,6 +76,17 @@ TypePtr Program::find_class(std::string_view name) const {
   Scope* scope = impl_->scope();
   Definition* d = scope->find(name);
   return d && d->kind == Definition::Kind::class_ ? scope->type_of(*d) : nullptr;
+}
+
+bool Program::is_module_class(std::string_view name) const {
+  Definition* d = impl_->scope()->find(name);
+  return d && d->kind == Definition::Kind::class_ && d->scope->kind_of(*d) == ClassKind::module;
+}
+
+sconce::Value Program::evaluate(std::string_view expression) const {
+  const auto text = std::make_shared<Source>("<expression>", std::string(expression));
+  const syntax::ParsedExpr parsed = syntax::parse_expression(text);
+  return evaluate_constant(*impl_->scope(), parsed.expr, nullptr);
 }
 
 sconce::Value Program::build_module(std::string_view class_name, std::vector<sconce::Value> args,

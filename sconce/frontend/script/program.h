@@ -34,6 +34,10 @@ class SCONCE_API Program {
   std::vector<std::string> function_names() const;  // in order of definition
   // A class, named tuple, enum or interface of the text; null when there is none, and for modules.
   TypePtr find_class(std::string_view name) const;
+  bool is_module_class(std::string_view name) const;
+  // The value of an expression at the end of the text: `[1.5, N]`, `Color.RED`, `torch.ones(2)`; how arguments of calls
+  // are written on command lines. It is evaluated as construction is. Throws CompileError.
+  sconce::Value evaluate(std::string_view expression) const;
   // More text that sees the names of what was defined before.
   void define(std::string_view source, ProgramOptions options = {});
   // Builds an instance of a module class: runs its __init__ with these arguments, gives it a type (shared with equal
