@@ -19,6 +19,36 @@ void Parser::parse_decorated(Body& out, Place place) {
   }
 }
 
+namespace {
+
+// @torch.jit.ignore, @torch.jit.unused: whatever stands in the body.
+bool never_compiled(const std::vector<ExprPtr>& decorators) {
+  for (ExprPtr d : decorators) {
+    if (const auto* call = as<Call>(d)) d = call->callee;
+    const auto* attribute = as<Attribute>(d);
+    const auto* name = as<Name>(d);
+    const std::string_view last = attribute ? attribute->attr : name ? name->id : std::string_view();
+    if (last == "ignore" || last == "unused") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Parser::skip_body(FunctionDef* def) {
+  def->body.push_back(make<Pass>(range(cur())));
+  if (!next_if(Kind::indent)) {
+    while (!is(Kind::newline) && !is(Kind::eof)) next();
+    expect(Kind::newline);
+    return;
+  }
+  for (int depth = 1; depth > 0 && !is(Kind::eof);) {
+    if (is(Kind::indent)) ++depth;
+    if (is(Kind::dedent)) --depth;
+    next();
+  }
+}
+
 StmtPtr Parser::parse_function(std::vector<ExprPtr> decorators, Place place) {
   next();
   auto* def = make<FunctionDef>(range(cur()));
@@ -32,7 +62,9 @@ StmtPtr Parser::parse_function(std::vector<ExprPtr> decorators, Place place) {
   }
   expect(Kind::colon);
   take_signature_comment(def, place == Place::class_body);
-  if (next_if(Kind::indent)) {
+  if (python() && never_compiled(def->decorators)) {
+    skip_body(def);
+  } else if (next_if(Kind::indent)) {
     parse_indented(def->body, Place::function, def->range);
   } else {
     if (python() && is(Kind::newline)) refuse(range(cur()), "expected an indented block but found 'newline' here");

@@ -381,6 +381,8 @@ ExprPtr Parser::parse_braces() {
       comp->value = value;
       comp->target = generator.target;
       comp->iter = generator.iter;
+      comp->condition = generator.condition;
+      comp->if_range = generator.if_range;
       adopt(comp, {key, value, comp->target, comp->iter});
       return comp;
     }
@@ -399,7 +401,11 @@ Parser::Generator Parser::parse_generator() {
   out.target = parse_tuple(kCompare);
   expect(Kind::in);
   out.iter = parse_expr(python() ? kTernary : 0);
-  if (python() && is(Kind::if_)) refuse(range(cur()), "Comprehension ifs are not supported yet");
+  if (python() && is(Kind::if_)) {
+    out.if_range = range(next());
+    out.condition = parse_expr(kTernary);
+    if (is(Kind::if_)) refuse(range(cur()), "Comprehension ifs are not supported yet");
+  }
   if (is(Kind::for_)) refuse(range(cur()), "Only a single generator is currently supported");
   return out;
 }
@@ -410,6 +416,8 @@ ExprPtr Parser::parse_list_comp(const Token& open, ExprPtr item) {
   node->item = item;
   node->target = generator.target;
   node->iter = generator.iter;
+  node->condition = generator.condition;
+  node->if_range = generator.if_range;
   adopt(node, {node->item, node->target, node->iter});
   return node;
 }

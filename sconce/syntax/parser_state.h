@@ -89,7 +89,8 @@ class Parser {
   // `item for target in iter`, at `for`.
   struct Generator {
     Token keyword;
-    ExprPtr target, iter;
+    ExprPtr target, iter, condition = nullptr;
+    Range if_range;
   };
   Generator parse_generator();
   ExprPtr parse_list_comp(const Token& open, ExprPtr item);
@@ -145,6 +146,8 @@ class Parser {
   StmtPtr parse_from_import();
   std::string parse_dotted_name();
   void parse_parameters(FunctionDef* def);
+  // The body of a function that is never compiled: any Python.
+  void skip_body(FunctionDef* def);
   Parameter parse_parameter(bool keyword_only);
   // Types in comments: of single parameters, of a whole signature, of an assignment.
   void take_parameter_comments(FunctionDef* def, uint32_t begin, uint32_t end);

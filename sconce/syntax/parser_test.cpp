@@ -238,7 +238,7 @@ TEST(SyntaxParser, names_what_it_refuses) {
        "Number of type annotations (2) did not match the number of function parameters (1)"},
       {"for x in y:\n  pass\nelse:\n  pass", "else branches of for loops aren't supported"},
       {"while x:\n  pass\nelse:\n  pass", "else branches of while loops aren't supported"},
-      {"[a for a in b if c]", "Comprehension ifs are not supported yet"},
+      {"[a for a in b if c if d]", "Comprehension ifs are not supported yet"},
       {"[a for a in b for c in d]", "Only a single generator is currently supported"},
       {"x = f'{a!r}'", "Don't support conversion in JoinedStr"},
       {"x = f'{a:3}'", "Don't support formatting in JoinedStr"},

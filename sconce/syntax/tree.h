@@ -161,10 +161,15 @@ struct DictExpr : Expr {
 struct ListComp : Expr {
   static constexpr ExprKind kKind = ExprKind::list_comp;
   ExprPtr item, target, iter;
+  // [item for target in iter if condition], which construction of modules has and the compiler refuses (at `if`).
+  ExprPtr condition = nullptr;
+  Range if_range;
 };
 struct DictComp : Expr {
   static constexpr ExprKind kKind = ExprKind::dict_comp;
   ExprPtr key, value, target, iter;
+  ExprPtr condition = nullptr;  // as for lists
+  Range if_range;
 };
 // An f-string: `text` with "{}" for each of `values`; other braces stand for themselves.
 struct Format : Expr {

@@ -1,4 +1,5 @@
 #include "sconce/testing/script_error.h"
+#include "sconce/syntax/source.h"
 
 #include <gtest/gtest.h>
 

@@ -121,7 +121,7 @@ void Emitter::Impl::assign_attribute(const Range& at, const Attribute& target, T
     ClassInfo& info = *type->class_info();
     if (info.find(target.attr) < 0 && !info.find_property(target.attr)) {
       if (current() != graph.block()) {
-        refuse(at, "First assignment cannot be in a control-flow block. Initialize the field at the top level first.");
+        refuse(at, "First assignment cannot be in a control-flow block. Initialize the field at the top level first");
       }
       if (v->type() == type) {
         refuse(at, "Assignment to attribute '{}' cannot be of a type that contains class '{}'", target.attr,

@@ -38,6 +38,7 @@ ir::Value* Emitter::Impl::list_comprehension(const Range& at, const std::functio
 }
 
 ir::Value* Emitter::Impl::list_comprehension(const ListComp& c, TypePtr hint) {
+  if (c.condition) refuse(c.if_range, "Comprehension ifs are not supported yet");
   return list_comprehension(
       c.range, [&](TypePtr element) { return e.value(c.item, element); }, c.target,
       [&] { return sugared(c.iter, nullptr)->iterate(e, c.range); }, hint);
@@ -45,6 +46,7 @@ ir::Value* Emitter::Impl::list_comprehension(const ListComp& c, TypePtr hint) {
 
 //   {key: value for target in iterable}   =>   dict = {}; for target in iterable: dict[key] = value
 ir::Value* Emitter::Impl::dict_comprehension(const DictComp& c, TypePtr hint) {
+  if (c.condition) refuse(c.if_range, "Comprehension ifs are not supported yet");
   const Range& at = c.range;
   TypePtr dict = nullptr;
   if (hint && hint->is(TypeKind::optional)) hint = hint->element();

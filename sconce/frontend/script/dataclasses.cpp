@@ -22,23 +22,44 @@ bool flag(const Call* options, std::string_view name, bool otherwise) {
   return otherwise;
 }
 
+// The text of an expression. Ranges end before the bracket that closes a call.
+std::string text_of(ExprPtr e) {
+  std::string text(e->range.text());
+  std::string open;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(' || c == '[' || c == '{') {
+      open += c == '(' ? ')' : c == '[' ? ']' : '}';
+    } else if (!open.empty() && c == open.back()) {
+      open.pop_back();
+    }
+  }
+  return text + std::string(open.rbegin(), open.rend());
+}
+
 Field field_of(const Assign& a, const Name& name) {
-  Field f{name.id, std::string(a.annotation->range.text()), {}};
+  Field f{name.id, text_of(a.annotation), {}};
   if (const auto* s = as<Subscript>(a.annotation); s && dotted_name(s->value).ends_with("InitVar")) {
-    f.annotation = s->indices.front()->range.text();
+    f.annotation = text_of(s->indices.front());
     f.init_only = true;
     f.compared = false;
   }
   if (!a.value) return f;
   const auto* call = as<Call>(a.value);
   if (!call || decorator_name(call->callee) != "field") {
-    f.default_text = a.value->range.text();
+    f.default_text = text_of(a.value);
     return f;
   }
   f.in_init = flag(call, "init", true);
   f.compared = flag(call, "compare", true);
   for (const Keyword& k : call->keywords) {
-    if (k.name == "default") f.default_text = k.value->range.text();
+    if (k.name == "default") f.default_text = text_of(k.value);
     if (k.name == "default_factory") {
       refuse(k.range, "Default factory initializers are not supported in TorchScript dataclasses");
     }

@@ -182,6 +182,7 @@ Dynamic Evaluator::expr(Frame& f, ExprPtr e) {
       std::vector<Dynamic> values;
       for (const Dynamic& item : iterate(expr(f, c->iter), c->iter->range)) {
         assign(inner, c->target, item);
+        if (c->condition && !truth(expr(inner, c->condition), c->condition->range)) continue;
         values.push_back(expr(inner, c->item));
       }
       return make_list(std::move(values));
@@ -192,6 +193,7 @@ Dynamic Evaluator::expr(Frame& f, ExprPtr e) {
       auto dict = std::make_shared<DynamicDict>();
       for (const Dynamic& item : iterate(expr(f, c->iter), c->iter->range)) {
         assign(inner, c->target, item);
+        if (c->condition && !truth(expr(inner, c->condition), c->condition->range)) continue;
         dict->set(expr(inner, c->key), expr(inner, c->value));
       }
       return dict;

@@ -198,6 +198,7 @@ void ModuleTypes::add_submodules(Draft& d, Instance& instance, const Range& at, 
       for (const auto& [name, schema] : wanted->interface_info()->methods) find_method(module, name);
       std::string why;
       if (!fits(type, wanted, &why)) {
+        if (why.ends_with('\n')) why.pop_back();
         refuse(annotation.type->range, "the submodule '{}' does not implement {}: {}", a.name, wanted->annotation(),
                why);
       }

@@ -234,7 +234,9 @@ SugaredPtr ModuleValue::subscript(Emitter& e, const Range& at, SugaredPtr index,
       if (!fits(item, hint, &why))
         refuse(at, "Attribute {} is not of annotated type {}: {}", name, hint->annotation(), why);
     }
-    return simple(e.node(at, ir::kind::ModuleContainerIndex, {self, which}, {hint})->output());
+    ir::Value* item = call_op(e, at, "prim::ModuleContainerIndex", {self, which});
+    item->set_type(hint);
+    return simple(item);
   }
   if (keyed) {
     if (!constant || !constant->is_string()) {

@@ -86,7 +86,11 @@ bool Program::is_module_class(std::string_view name) const {
 sconce::Value Program::evaluate(std::string_view expression) const {
   const auto text = std::make_shared<Source>("<expression>", std::string(expression));
   const syntax::ParsedExpr parsed = syntax::parse_expression(text);
-  return evaluate_constant(*impl_->scope(), parsed.expr, nullptr);
+  return evaluate(parsed.expr);
+}
+
+sconce::Value Program::evaluate(syntax::ExprPtr expression) const {
+  return evaluate_constant(*impl_->scope(), expression, nullptr);
 }
 
 sconce::Value Program::build_module(std::string_view class_name, std::vector<sconce::Value> args,

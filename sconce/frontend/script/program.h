@@ -38,6 +38,7 @@ class SCONCE_API Program {
   // The value of an expression at the end of the text: `[1.5, N]`, `Color.RED`, `torch.ones(2)`; how arguments of calls
   // are written on command lines. It is evaluated as construction is. Throws CompileError.
   sconce::Value evaluate(std::string_view expression) const;
+  sconce::Value evaluate(syntax::ExprPtr expression) const;  // the same, parsed already
   // More text that sees the names of what was defined before.
   void define(std::string_view source, ProgramOptions options = {});
   // Builds an instance of a module class: runs its __init__ with these arguments, gives it a type (shared with equal

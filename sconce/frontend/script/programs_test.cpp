@@ -35,7 +35,7 @@ class Caller {
   Value value(ExprPtr e) {
     if (const auto* compare = as<Compare>(e)) return Value(equal(*compare));
     const auto* call = as<Call>(e);
-    if (!call) return program_.evaluate(e->range.text());
+    if (!call) return program_.evaluate(e);
     std::vector<Value> args;
     jit::NamedValues kwargs;
     const auto evaluate_arguments = [&] {
@@ -58,7 +58,7 @@ class Caller {
         made.method("__init__").call(args, kwargs);
         return made.value();
       }
-      return program_.evaluate(e->range.text());
+      return program_.evaluate(e);
     }
     if (const auto* method = as<Attribute>(call->callee); method && as<Call>(method->value)) {
       const jit::Object object(program_.shared_unit(), value(method->value));
@@ -70,7 +70,7 @@ class Caller {
       evaluate_arguments();
       return module.call(args, kwargs);
     }
-    return program_.evaluate(e->range.text());
+    return program_.evaluate(e);
   }
 
  private:

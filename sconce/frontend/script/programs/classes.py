@@ -1,6 +1,6 @@
 # Script classes: attributes, methods, properties, static methods, operators.
 import torch
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 
 def use(x: int) -> Tuple[int, int, float]:
@@ -98,7 +98,7 @@ class Guard:
         self.log.append("enter")
         return 5
 
-    def __exit__(self, t: Optional[int], v: Optional[int], tb: Optional[int]) -> None:
+    def __exit__(self, t: Any, v: Any, tb: Any) -> None:
         self.log.append("exit")
 
 

@@ -13,9 +13,18 @@ class Add(nn.Module):
         return x + self.n
 
 
+class Times(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+
+    def forward(self, x):
+        return x * 10 + self.n
+
+
 class Block(nn.Sequential):
     def __init__(self, a, b):
-        super().__init__(Add(a), Add(b))
+        super().__init__(Times(a), Times(b))
 
 
 class Holder(nn.Module):
@@ -24,7 +33,8 @@ class Holder(nn.Module):
         self.layers = nn.ModuleList([Add(i) for i in range(3)])
         self.layers.append(Add(10))
         self.layers += [Add(20)]
-        self.seq = nn.Sequential(Add(1), Block(2, 3))
+        self.seq = nn.Sequential(Times(1), Block(2, 3))
+        self.pair = nn.Sequential(Add(5), Add(6))
         self.named = nn.ModuleDict({"a": Add(100)})
         self.named["b"] = Add(200)
         self.params = nn.ParameterList([nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(3))])
@@ -37,7 +47,7 @@ class Holder(nn.Module):
         out.append(x)
         for i, layer in enumerate(self.layers):
             out.append(layer(i))
-        for a, b in zip(self.layers, self.seq):
+        for a, b in zip(self.layers, self.pair[::-1]):
             out.append(a(b(x)))
         return out
 
@@ -71,12 +81,12 @@ class Holder(nn.Module):
         return total + float(self.params[1].sum()) * 10
 
     def forward(self, x: int) -> int:
-        return self.seq(x)
+        return int(self.seq(torch.tensor(x)))
 
 #> Holder()(1)
-# 7
+# 1123
 #> Holder().loops(1)
-# [34, 0, 2, 4, 13, 24, 35, 40]
+# [34, 0, 2, 4, 13, 24, 40, 40]
 #> Holder().indices(1)
 # (1, 21, 3, 5)
 #> Holder().keys(1)

@@ -98,9 +98,9 @@ class Child(Net):
 #> Net(2).describe(4)
 # 'n125'
 #> Net(2).numbers()
-# 2242.0
+# 2138.0
 #> Child(3).numbers()
-# 2682.0
+# 2394.0
 #> Net(0)
 # ! AssertionError: n must be positive
 #> Net(2).count()

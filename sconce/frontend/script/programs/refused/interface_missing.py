@@ -1,4 +1,4 @@
-# refused at line 20
+# refused at line 19
 # the submodule 'layer' does not implement __torch__.I: Class '__torch__.M' does not have method 'run' but '__torch__.I' does.
 @torch.jit.interface
 class I(nn.Module):
