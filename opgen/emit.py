@@ -635,6 +635,11 @@ def generate(entries, operators, orders=()):
         "// The face of Tensor that programs see: see tensor.h.\n#undef SCONCE_BUILDING\n"
         '#include "sconce/ops.h"\n\nnamespace sconce {\n\n' + "".join(m[1] + "\n" for m in methods) +
         "\n}  // namespace sconce\n")
+    aliases = {f"{o.schema.namespace}::{o.schema.name}": f"{o.schema.namespace}::{o.alias}" for o in operators if o.alias}
+    rows = "".join(f'      {{"{name}", "{alias}"}},\n' for name, alias in sorted(aliases.items()))
+    files["sconce/generated/op_names.cpp"] = ("source", _BANNER.format("ops/*.toml") +
+        '#include "sconce/dispatch/op_names.h"\n\nnamespace sconce {\n\nstd::span<const OpAlias> op_aliases() {\n'
+        f"  static constexpr OpAlias aliases[] = {{\n{rows}  }};\n  return aliases;\n}}\n\n}}  // namespace sconce\n")
     declare = "".join(f"std::span<Op> {n}_operators();\n" for n in names)
     call = "".join(f"  add_ops({n}_operators());\n" for n in names)
     files["sconce/generated/register.cpp"] = ("source", _BANNER.format("ops/*.toml") +

@@ -34,6 +34,7 @@ KEYS = {
     "out_schema": (str, ALL),
     "inplace_schema": (str, ALL),
     "same_as": (str, ALL),
+    "alias": (str, ALL),
     "each": (list, ALL),
     # pointwise
     "dtype": ((str, list), {"pointwise", "reduce", "leaf"}),
@@ -115,6 +116,12 @@ class Operator:
     @property
     def cpp_name(self):
         return cpp.identifier(self.schema.key.replace(".", "_"))
+
+    @property
+    def alias(self):
+        """The name that this one is another for (in-place forms of an in-place form), or None."""
+        alias = self.entry.data.get("alias")
+        return alias + "_" if alias and self.form == "inplace" else alias
 
 
 def _lines(text):
@@ -232,7 +239,7 @@ def _load_entry(family, file, line, key, value, places, word, entries, names):
         base = next((e for e in entries if e.key == value["same_as"]), None)
         if base is None:
             entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
-        inherited = {k: v for k, v in base.data.items() if k not in ("schema", "out", "out_schema", "inplace_schema")}
+        inherited = {k: v for k, v in base.data.items() if k not in ("schema", "out", "out_schema", "inplace_schema", "alias")}
         entry.data = {**inherited, **value}
         del entry.data["same_as"]
     _check_entry(entry, names)
@@ -266,6 +273,18 @@ def _out_schema(entry):
     return f"{s.name}.{overload}({inner}, {outs}) -> ({rets})"
 
 
+def _check_aliases(operators):
+    """An alias is another name of an operator that has none itself."""
+    names = {(op.schema.namespace, op.schema.name): op.alias for op in operators}
+    for op in operators:
+        if op.alias is None:
+            continue
+        if (op.schema.namespace, op.alias) not in names:
+            op.entry.fail(f"alias names '{op.alias}', which is no operator", "alias")
+        if names[op.schema.namespace, op.alias] is not None:
+            op.entry.fail(f"alias names '{op.alias}', which is an alias itself", "alias")
+
+
 def operators(entries):
     """Every operator of the registry, with its forms, in table order; indices count within a family."""
     result, counts = [], {}
@@ -283,6 +302,7 @@ def operators(entries):
             index = counts.get(entry.family, 0)
             counts[entry.family] = index + 1
             result.append(Operator(entry, form, parsed, index))
+    _check_aliases(result)
     seen = {}
     for op in result:
         key = f"{op.schema.namespace}::{op.schema.key}"

@@ -44,6 +44,26 @@ class Order(unittest.TestCase):
                          "ops/overload_order.txt:2: 'aten::f' has a line already")
 
 
+class Aliases(unittest.TestCase):
+    def error_of(self, alias):
+        text = ('[f]\nschema = "f(Tensor self) -> Tensor"\nforms = ["function", "inplace"]\nkind = "compound"\n'
+                'body = "return self"\n[g]\nschema = "g(Tensor self) -> Tensor"\n'
+                f'forms = ["function", "inplace"]\nkind = "compound"\nbody = "return f(self)"\nalias = "{alias}"\n')
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "ops").mkdir()
+            (root / "ops" / "test.toml").write_text(text)
+            try:
+                return {op.schema.name: op.alias for op in operators(load(root))}
+            except TableError as e:
+                return str(e)
+
+    def test_aliases(self):
+        self.assertEqual(self.error_of("f"), {"f": None, "f_": None, "g": "f", "g_": "f_"})
+        self.assertEqual(self.error_of("h"), "ops/test.toml:11: g: alias names 'h', which is no operator")
+        self.assertEqual(self.error_of("g"), "ops/test.toml:11: g: alias names 'g', which is an alias itself")
+
+
 class Entries(unittest.TestCase):
     LEAF = '[f]\nschema = "f(Tensor self) -> Tensor"\nkind = "leaf"\n'
 

@@ -51,6 +51,8 @@ class Propagation {
       if (!v->node()->is(ir::kind::Constant)) return false;
     }
     if (node.is(ir::kind::unchecked_cast) || ir::is_nondeterministic(node)) return false;
+    // PyTorch's frontend leaves "..." (format) alone, and so do graphs that it shall recognise.
+    if (only_immutable_ && node.op() && node.op()->schema().is_vararg) return false;
     const auto immutable = [](const std::vector<ir::Value*>& values) {
       for (const ir::Value* v : values) {
         if (ir::is_mutable(v->type())) return false;
