@@ -62,7 +62,7 @@ void write_golden(const std::string& path, const std::vector<Case>& cases) {
 }
 
 std::string last_function(const std::string& source) {
-  const syntax::TreePtr tree = syntax::parse(std::make_shared<Source>("<string>", source), syntax::Dialect::archive);
+  const syntax::TreePtr tree = syntax::parse(std::make_shared<Source>("<string>", source));
   std::string name;
   for (syntax::StmtPtr s : tree->body) {
     if (const auto* def = syntax::as<syntax::FunctionDef>(s)) name = def->name;
@@ -72,9 +72,7 @@ std::string last_function(const std::string& source) {
 
 std::string compiled(const std::string& source) {
   try {
-    ProgramOptions options;
-    options.dialect = syntax::Dialect::archive;
-    const Program program(source, options);
+    const Program program(source);
     ir::Function* f = program.find_function(last_function(source));
     if (!f) return "no function\n";
     ir::verify(*f->graph());
