@@ -26,16 +26,22 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The name behind the first `def` or `class` at the start of a line (whatever the indentation of the whole).
+// The name behind the last `def` (or `class`) of the outermost level; the text may be indented as a whole.
 std::string defined_name(std::string_view source, std::string_view keyword) {
-  const std::string head = std::string(keyword) + " ";
-  for (size_t at = source.find(head); at != source.npos; at = source.find(head, at + 1)) {
-    const size_t before = source.substr(0, at).find_last_not_of(' ');
-    if (before != source.npos && source[before] != '\n') continue;
-    const size_t begin = at + head.size();
-    return std::string(source.substr(begin, source.find_first_of("(: \n", begin) - begin));
+  std::string name;
+  size_t outermost = source.size();
+  for (size_t start = 0; start < source.size();) {
+    const size_t end = std::min(source.find('\n', start), source.size());
+    std::string_view line = source.substr(start, end - start);
+    start = end + 1;
+    const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    line.remove_prefix(indent);
+    if (indent > outermost || !line.starts_with(keyword) || !line.substr(keyword.size()).starts_with(' ')) continue;
+    outermost = indent;
+    line.remove_prefix(keyword.size() + 1);
+    name = line.substr(0, line.find_first_of("(: "));
   }
-  return "";
+  return name;
 }
 
 // A compiled program, and what its calls are made on.
@@ -61,7 +67,8 @@ Compiled compile(const Json& description) {
   result.program =
       std::make_unique<script::Program>(read_text(source_path("tests/conformance/programs_prelude.py")), prelude);
   result.program->define(source);
-  if (const std::string name = defined_name(source, "class"); !name.empty()) {
+  if (const std::string name = defined_name(source, "class");
+      !name.empty() && source.find("nn.Module") != source.npos) {
     result.self = result.program->build_module(name);
     result.function = ir::find_method(result.self->to_object().type(), "forward");
     SCONCE_CHECK(result.function != nullptr, "{} has no forward", name);
