@@ -10,40 +10,46 @@ namespace {
 using Kind = TokenKind;
 using Word = std::pair<std::string_view, Kind>;
 
+// Sorted, to be searched.
 constexpr Word kKeywords[] = {
-    {"def", Kind::def},       {"if", Kind::if_},
-    {"elif", Kind::elif},     {"else", Kind::else_},
-    {"while", Kind::while_},  {"for", Kind::for_},
-    {"in", Kind::in},         {"not", Kind::not_},
-    {"and", Kind::and_},      {"or", Kind::or_},
-    {"is", Kind::is},         {"return", Kind::return_},
-    {"raise", Kind::raise},   {"assert", Kind::assert_},
-    {"True", Kind::true_},    {"False", Kind::false_},
-    {"None", Kind::none},     {"NoneType", Kind::none_type},
-    {"break", Kind::break_},  {"continue", Kind::continue_},
-    {"del", Kind::del},       {"pass", Kind::pass},
-    {"class", Kind::class_},  {"import", Kind::import},
-    {"with", Kind::with},     {"as", Kind::as},
-    {"global", Kind::global},
+    {"False", Kind::false_},   {"None", Kind::none},       {"NoneType", Kind::none_type},
+    {"True", Kind::true_},     {"and", Kind::and_},        {"as", Kind::as},
+    {"assert", Kind::assert_}, {"async", Kind::reserved},  {"await", Kind::reserved},
+    {"break", Kind::break_},   {"class", Kind::class_},    {"continue", Kind::continue_},
+    {"def", Kind::def},        {"del", Kind::del},         {"elif", Kind::elif},
+    {"else", Kind::else_},     {"except", Kind::reserved}, {"finally", Kind::reserved},
+    {"for", Kind::for_},       {"from", Kind::reserved},   {"global", Kind::global},
+    {"if", Kind::if_},         {"import", Kind::import},   {"in", Kind::in},
+    {"is", Kind::is},          {"lambda", Kind::reserved}, {"nonlocal", Kind::reserved},
+    {"not", Kind::not_},       {"or", Kind::or_},          {"pass", Kind::pass},
+    {"raise", Kind::raise},    {"return", Kind::return_},  {"try", Kind::reserved},
+    {"while", Kind::while_},   {"with", Kind::with},       {"yield", Kind::reserved},
 };
-constexpr std::string_view kReserved[] = {"lambda", "yield", "try",      "except", "finally",
-                                          "async",  "await", "nonlocal", "from"};
+constexpr size_t kLongestKeyword = 8;
 
-// Longer ones first, so that the first that fits is the longest.
+// By their first character, longer ones first: the first that fits is the longest.
 constexpr Word kPunctuation[] = {
-    {"**=", Kind::star2_eq}, {"//=", Kind::slash2_eq}, {"<<=", Kind::shl_eq},  {">>=", Kind::shr_eq},
-    {"...", Kind::ellipsis}, {"->", Kind::arrow},      {":=", Kind::walrus},   {"**", Kind::star2},
-    {"//", Kind::slash2},    {"<<", Kind::shl},        {">>", Kind::shr},      {"<=", Kind::le},
-    {">=", Kind::ge},        {"==", Kind::eq},         {"!=", Kind::ne},       {"+=", Kind::plus_eq},
-    {"-=", Kind::minus_eq},  {"*=", Kind::star_eq},    {"/=", Kind::slash_eq}, {"%=", Kind::percent_eq},
-    {"@=", Kind::at_eq},     {"&=", Kind::amp_eq},     {"|=", Kind::pipe_eq},  {"^=", Kind::caret_eq},
-    {"(", Kind::lparen},     {")", Kind::rparen},      {"[", Kind::lbracket},  {"]", Kind::rbracket},
-    {"{", Kind::lbrace},     {"}", Kind::rbrace},      {",", Kind::comma},     {":", Kind::colon},
-    {";", Kind::semicolon},  {".", Kind::dot},         {"=", Kind::assign},    {"+", Kind::plus},
-    {"-", Kind::minus},      {"*", Kind::star},        {"/", Kind::slash},     {"%", Kind::percent},
-    {"@", Kind::at},         {"&", Kind::amp},         {"|", Kind::pipe},      {"^", Kind::caret},
-    {"~", Kind::tilde},      {"<", Kind::lt},          {">", Kind::gt},
+    {"!=", Kind::ne},       {"%=", Kind::percent_eq}, {"%", Kind::percent},  {"&=", Kind::amp_eq},
+    {"&", Kind::amp},       {"(", Kind::lparen},      {")", Kind::rparen},   {"**=", Kind::star2_eq},
+    {"**", Kind::star2},    {"*=", Kind::star_eq},    {"*", Kind::star},     {"+=", Kind::plus_eq},
+    {"+", Kind::plus},      {",", Kind::comma},       {"->", Kind::arrow},   {"-=", Kind::minus_eq},
+    {"-", Kind::minus},     {"...", Kind::ellipsis},  {".", Kind::dot},      {"//=", Kind::slash2_eq},
+    {"//", Kind::slash2},   {"/=", Kind::slash_eq},   {"/", Kind::slash},    {":=", Kind::walrus},
+    {":", Kind::colon},     {";", Kind::semicolon},   {"<<=", Kind::shl_eq}, {"<<", Kind::shl},
+    {"<=", Kind::le},       {"<", Kind::lt},          {"==", Kind::eq},      {"=", Kind::assign},
+    {">>=", Kind::shr_eq},  {">>", Kind::shr},        {">=", Kind::ge},      {">", Kind::gt},
+    {"@=", Kind::at_eq},    {"@", Kind::at},          {"[", Kind::lbracket}, {"]", Kind::rbracket},
+    {"^=", Kind::caret_eq}, {"^", Kind::caret},       {"{", Kind::lbrace},   {"|=", Kind::pipe_eq},
+    {"|", Kind::pipe},      {"}", Kind::rbrace},      {"~", Kind::tilde},
 };
+
+// Where in kPunctuation a character's tokens start; the end of the table for one that starts none.
+constexpr auto kFirstPunctuation = [] {
+  std::array<uint8_t, 128> out{};
+  out.fill(std::size(kPunctuation));
+  for (size_t i = std::size(kPunctuation); i-- > 0;) out[static_cast<size_t>(kPunctuation[i].first[0])] = i;
+  return out;
+}();
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -161,7 +167,9 @@ class Lexer {
       add(word_kind(text_.substr(begin, pos_ - begin)), begin, pos_);
       return true;
     }
-    for (const auto& [text, kind] : kPunctuation) {
+    const size_t first = (c & 0x80) ? std::size(kPunctuation) : kFirstPunctuation[static_cast<size_t>(c)];
+    for (size_t i = first; i < std::size(kPunctuation) && kPunctuation[i].first[0] == c; ++i) {
+      const auto& [text, kind] = kPunctuation[i];
       if (!text_.substr(pos_).starts_with(text)) continue;
       if (kind == Kind::walrus && !python_) continue;
       pos_ += text.size();
@@ -180,12 +188,12 @@ class Lexer {
   }
 
   Kind word_kind(std::string_view word) const {
-    for (const auto& [text, kind] : kKeywords) {
-      if (word == text) return kind == Kind::none_type && python_ ? Kind::ident : kind;
-    }
-    if (python_ && std::find(std::begin(kReserved), std::end(kReserved), word) != std::end(kReserved))
-      return Kind::reserved;
-    return Kind::ident;
+    if (word.size() > kLongestKeyword) return Kind::ident;
+    const auto* found = std::lower_bound(std::begin(kKeywords), std::end(kKeywords), word,
+                                         [](const Word& k, std::string_view w) { return k.first < w; });
+    if (found == std::end(kKeywords) || found->first != word) return Kind::ident;
+    if (found->second == (python_ ? Kind::none_type : Kind::reserved)) return Kind::ident;
+    return found->second;
   }
 
   void skip_number() {
