@@ -5,7 +5,8 @@
 //   =>
 //   %y : Tensor = aten::conv2d(%x, %w', %b', ...)
 //   with  s = gamma / sqrt(var + eps),  w' = w * s for each output channel,  b' = (b - mean) * s + beta
-// All of them are constants, and nobody else uses the convolution's result. New weights are computed in double.
+// All of them are constants, and nobody else needs the elements of the convolution's result (its sizes stay as they
+// are). New weights are computed in double.
 #include "sconce/dispatch/registry.h"
 #include "sconce/passes/passes.h"
 #include "sconce/passes/rewrite.h"
@@ -71,7 +72,10 @@ bool fold_into(ir::Node& norm) {
   static const ir::Symbol batch_norm("aten::batch_norm");
   if (!norm.is(batch_norm) || !norm.op() || constant_bool(named_input(norm, "training")) != false) return false;
   ir::Node& conv = *norm.input()->node();
-  if (!is_convolution(conv) || conv.output()->uses().size() != 1) return false;
+  if (!is_convolution(conv)) return false;
+  for (const ir::Use& use : conv.output()->uses()) {
+    if (use.user != &norm && !is_geometry_query(*use.user)) return false;
+  }
   const std::optional<Folded> folded = fold(conv, norm);
   if (!folded) return false;
   const auto replace = [&](const char* argument, const Tensor& t) {

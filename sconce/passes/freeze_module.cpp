@@ -134,13 +134,23 @@ class Freezer {
 
   void find_written(const ir::Graph& graph, bool immutable_only) {
     std::optional<ir::AliasFacts> alias;
-    if (!immutable_only) alias.emplace(graph);
+    // What SetAttr writes is a slot; the others write to memory that slots may hold.
+    std::vector<const ir::Node*> writers;
+    if (!immutable_only) {
+      alias.emplace(graph);
+      each_node(*graph.block(), [&](ir::Node& node) {
+        if (node.blocks().empty() && !node.is(ir::kind::SetAttr) && alias->writes(&node)) writers.push_back(&node);
+      });
+    }
+    const auto is_written = [&](const ir::Value* v) {
+      return std::any_of(writers.begin(), writers.end(), [&](const ir::Node* w) { return alias->writes_to(w, v); });
+    };
     each_node(*graph.block(), [&](ir::Node& node) {
       const std::optional<Slot> slot = slot_of(node, graph);
       if (node.is(ir::kind::SetAttr)) {
         if (slot) kept_.insert(*slot);
         if (!slot) written_names_.insert(node.string_attribute("name"));
-      } else if (slot && alias && !is_module(node.output()->type()) && alias->has_writers(node.output())) {
+      } else if (slot && !is_module(node.output()->type()) && is_written(node.output())) {
         kept_.insert(*slot);
         note_memory(slot->object->slot(static_cast<size_t>(slot->index)));
       }
@@ -197,7 +207,8 @@ class Freezer {
     if (shares_memory(v)) return;
     std::optional<sconce::Value> frozen = frozen_value(v);
     if (!frozen) return;
-    if (frozen->is_none()) node.output()->set_type(none_type());
+    ir::Value* out = node.output();
+    if (out->type()->is(TypeKind::optional)) out->set_type(frozen->is_none() ? none_type() : out->type()->element());
     replace_with_constant(node, std::move(*frozen));
   }
 

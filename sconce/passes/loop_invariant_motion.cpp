@@ -41,14 +41,9 @@ bool cannot_fail(const ir::Node& node) {
       break;
   }
   if (!node.op() || node.outputs().size() != 1) return false;
-  // Attributes of tensors (dtype, device, requires_grad, ...).
-  const Schema& schema = node.op()->schema();
-  if (node.kind().space() == "prim" && schema.arguments.size() == 1 && schema.arguments[0].type == tensor_type() &&
-      !node.output()->type()->is(TypeKind::tensor)) {
-    return true;
-  }
-  static const ir::Symbol is("aten::__is__"), isnot("aten::__isnot__"), dim("aten::dim");
-  return node.is(is) || node.is(isnot) || node.is(dim) || is_safe_arithmetic(node);
+  static const ir::Symbol is("aten::__is__"), isnot("aten::__isnot__");
+  if (is_geometry_query(node)) return node.inputs().size() == 1;  // x.size(3) can fail
+  return node.is(is) || node.is(isnot) || is_safe_arithmetic(node);
 }
 
 bool runs_at_least_once(const ir::Node& loop) {

@@ -56,4 +56,14 @@ ir::Value* named_input(const ir::Node& node, std::string_view argument) {
   return at && *at < node.inputs().size() ? node.input(*at) : nullptr;
 }
 
+bool is_geometry_query(const ir::Node& node) {
+  if (!node.op() || node.outputs().size() != 1) return false;
+  static const ir::Symbol dim("aten::dim"), size("aten::size"), numel("aten::numel");
+  if (node.is(dim) || node.is(size) || node.is(numel)) return true;
+  // Attributes of tensors are operators of prim:: (dtype, device, requires_grad, ...).
+  const Schema& schema = node.op()->schema();
+  return node.kind().space() == "prim" && schema.arguments.size() == 1 && schema.arguments[0].type == tensor_type() &&
+         !node.output()->type()->is(TypeKind::tensor);
+}
+
 }  // namespace sconce::passes

@@ -29,4 +29,7 @@ std::optional<bool> constant_bool(const ir::Value* v);
 // The input for the schema's argument of that name; null when the schema has none.
 ir::Value* named_input(const ir::Node& node, std::string_view argument);
 
+// Does it ask for the sizes, the dtype or the device of a tensor, and for nothing that is in it?
+bool is_geometry_query(const ir::Node& node);
+
 }  // namespace sconce::passes
