@@ -25,7 +25,10 @@ class AliasFacts::Builder {
     for (const Node* n : write_anything_) {
       for (; n; n = n->block()->owner()) merge(facts_.written_[n], {Places::kAnything});
     }
-    for (const auto& [node, places] : facts_.written_) merge(facts_.all_written_, places);
+    PlaceSet& all = facts_.all_written_;
+    for (const auto& [node, places] : facts_.written_) all.insert(all.end(), places.begin(), places.end());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
     for (const Value* v : graph.outputs()) {
       if (const auto from = variable(v)) merge(facts_.returned_, places_.reach(*from));
     }

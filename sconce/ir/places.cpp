@@ -291,10 +291,23 @@ void Places::solve() {
   }
 }
 
-bool Places::overlap(const PlaceSet& a, const PlaceSet& b) const {
+namespace {
+bool have_common(const PlaceSet& a, const PlaceSet& b) {
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     if (a[i] == b[j]) return true;
     a[i] < b[j] ? ++i : ++j;
+  }
+  return false;
+}
+}  // namespace
+
+bool Places::overlap(const PlaceSet& a, const PlaceSet& b) const {
+  if (a.size() > b.size()) return overlap(b, a);
+  if (a.size() * 8 < b.size()) {
+    const auto is_in_b = [&](Place p) { return std::binary_search(b.begin(), b.end(), p); };
+    if (std::any_of(a.begin(), a.end(), is_in_b)) return true;
+  } else if (have_common(a, b)) {
+    return true;
   }
   const auto is_out = [&](Place p) { return places_[p].outside; };
   const bool a_any = !a.empty() && a[0] == kAnything, b_any = !b.empty() && b[0] == kAnything;
