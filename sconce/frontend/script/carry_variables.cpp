@@ -6,17 +6,27 @@
 namespace sconce::script {
 namespace {
 
-// The types of the variables that a block sets.
+struct Variable {
+  TypePtr type;      // of the value
+  TypePtr declared;  // of the variable: the same, or wider
+};
+
+// The variables that a block sets.
 struct Frame {
   const Frame* parent;
-  std::map<std::string, TypePtr> types;
-  TypePtr find(const std::string& name) const {
+  std::map<std::string, Variable> variables;
+  const Variable* find(const std::string& name) const {
     for (const Frame* f = this; f; f = f->parent) {
-      if (const auto it = f->types.find(name); it != f->types.end()) return it->second;
+      if (const auto it = f->variables.find(name); it != f->variables.end()) return &it->second;
     }
     return nullptr;
   }
 };
+
+TypePtr declared_type(const ir::Node* store) {
+  const auto* type = store->attribute("type");
+  return type ? std::get<TypePtr>(*type) : store->input()->type();
+}
 
 class Carrier {
  public:
@@ -27,7 +37,7 @@ class Carrier {
     Frame frame{parent, {}};
     for (ir::Node* n : b->nodes()) {
       if (n->is(ir::kind::Store)) {
-        frame.types[n->string_attribute("name")] = n->input()->type();
+        frame.variables[n->string_attribute("name")] = {n->input()->type(), declared_type(n)};
       } else if (n->is(ir::kind::If)) {
         if_node(n, frame);
       } else if (n->is(ir::kind::Loop)) {
@@ -64,11 +74,13 @@ class Carrier {
     const Frame true_frame = block(t, &frame), false_frame = block(f, &frame);
     std::map<std::string, TypePtr> merged;
     const auto collect = [&](const Frame& set) {
-      for (const auto& [name, type] : set.types) {
-        const TypePtr a = true_frame.find(name), b = false_frame.find(name);
+      for (const auto& [name, variable] : set.variables) {
+        const Variable* a = true_frame.find(name);
+        const Variable* b = false_frame.find(name);
         if (!a || !b) continue;  // not defined on the other side: nobody uses it
-        TypePtr both = unify(a, b);
-        if (!both && frame.find(name)) both = merged_type(a, b);
+        TypePtr both = unify(a->type, b->type);
+        if (!both) both = unify(a->declared, b->declared);
+        if (!both && frame.find(name)) both = merged_type(a->type, b->type);
         if (both) merged[name] = both;
       }
     };
@@ -76,10 +88,10 @@ class Carrier {
     collect(false_frame);
     ir::Node* after = n;
     for (const auto& [name, type] : merged) {
-      t->add_output(load(t->return_node(), name, true_frame.find(name)));
-      f->add_output(load(f->return_node(), name, false_frame.find(name)));
+      t->add_output(load(t->return_node(), name, true_frame.find(name)->type));
+      f->add_output(load(f->return_node(), name, false_frame.find(name)->type));
       after = add_output(n, after, name, type);
-      frame.types[name] = type;
+      frame.variables[name] = {type, type};
     }
   }
 
@@ -91,16 +103,16 @@ class Carrier {
     ir::Node* after = n;
     ir::Node* first = body->param_node();
     std::vector<std::string>& names = carried[n];
-    for (const auto& [name, type] : set.types) {
-      const TypePtr before = frame.find(name);
+    for (const auto& [name, variable] : set.variables) {
+      const Variable* before = frame.find(name);
       if (!before) continue;
-      const TypePtr both = merged_type(before, type);
-      n->add_input(load(n, name, before));
+      const TypePtr both = merged_type(before->type, variable.type);
+      n->add_input(load(n, name, before->type));
       ir::Value* input = body->add_input(both, variable_name(name));
       first = store(name, input)->insert_after(first);
-      body->add_output(load(body->return_node(), name, type));
+      body->add_output(load(body->return_node(), name, variable.type));
       after = add_output(n, after, name, both);
-      frame.types[name] = both;
+      frame.variables[name] = {both, both};
       names.push_back(name);
     }
   }

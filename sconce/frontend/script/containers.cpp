@@ -7,6 +7,9 @@ using namespace syntax;
 
 namespace {
 
+// Optional[T] is a union, too.
+bool is_union(TypePtr type) { return type->is(TypeKind::union_) || type->is(TypeKind::optional); }
+
 // The members of a union (or the one type) that are of this kind.
 std::vector<TypePtr> candidates(TypePtr hint, TypeKind kind) {
   std::vector<TypePtr> out;
@@ -37,7 +40,7 @@ TypePtr unify_all(const std::vector<ir::Value*>& values, TypePtr hint = nullptr)
 ir::Value* Emitter::Impl::list(const ListExpr& l, TypePtr hint) {
   const Range& at = l.range;
   if (hint && hint->is(TypeKind::any)) hint = nullptr;
-  const TypePtr union_hint = hint && hint->is(TypeKind::union_) ? hint : nullptr;
+  const TypePtr union_hint = hint && is_union(hint) ? hint : nullptr;
   TypePtr type = nullptr;
   std::vector<TypePtr> options;
   if (hint) {
@@ -104,7 +107,7 @@ ir::Value* Emitter::Impl::list(const ListExpr& l, TypePtr hint) {
 ir::Value* Emitter::Impl::dict(const DictExpr& d, TypePtr hint) {
   const Range& at = d.range;
   if (hint && hint->is(TypeKind::any)) hint = nullptr;
-  const TypePtr union_hint = hint && hint->is(TypeKind::union_) ? hint : nullptr;
+  const TypePtr union_hint = hint && is_union(hint) ? hint : nullptr;
   TypePtr type = nullptr;
   std::vector<TypePtr> options;
   if (hint) {

@@ -201,6 +201,12 @@ void Emitter::Impl::break_or_continue(const Range& at, bool is_break) {
 
 // A function inside a function: a block of its own, which sees the variables around it. It can be forked.
 void Emitter::Impl::nested_function(const FunctionDef& def) {
+  if (!e.source_.from_archive) {
+    Range at = def.name_range;  // the word "def"
+    const size_t word = at.source->text().rfind("def", at.begin);
+    if (word != std::string::npos) at.begin = static_cast<uint32_t>(word), at.end = at.begin + 3;
+    refuse(at, "function definitions aren't supported");
+  }
   FunctionSource source;
   source.def = &def;
   source.resolver = e.source_.resolver;
