@@ -63,9 +63,18 @@ void Value::replace_uses_after(const Node* node, Value* other) {
 
 void Node::drop_use(size_t offset) {
   std::vector<Use>& uses = inputs_[offset]->uses_;
-  // Mostly the last ones go first: nodes are removed from the end.
-  const auto found = std::find(uses.rbegin(), uses.rend(), Use{this, offset});
-  uses.erase(std::next(found).base());
+  const Use use{this, offset};
+  // From both ends: those that go one after the other are mostly there, and some values have very many uses.
+  size_t at = 0;
+  while (uses[at] != use) {
+    if (uses[uses.size() - 1 - at] == use) {
+      at = uses.size() - 1 - at;
+      break;
+    }
+    ++at;
+  }
+  uses[at] = uses.back();
+  uses.pop_back();
 }
 
 Value* Node::add_input(Value* v) { return insert_input(inputs_.size(), v); }
