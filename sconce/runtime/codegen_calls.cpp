@@ -7,7 +7,8 @@ namespace sconce::runtime {
 // Any operator: one register per schema argument; defaults that the node leaves out are constants; what "..." stands
 // for becomes a tuple (Note [Variable arguments]).
 void Codegen::emit_op(const ir::Node* n) {
-  const Op* op = n->op();
+  // A kind that has an operator only for the general case (prim::TupleIndex) comes without one.
+  const Op* op = n->op() ? n->op() : ir::resolve_op(*n);
   SCONCE_CHECK_AS(not_implemented, op, "there is no operator for {} with these arguments", n->kind().text());
   const Schema& schema = op->schema();
   const size_t fixed = schema.arguments.size();
