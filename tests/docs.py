@@ -1,6 +1,7 @@
 """What docs/*.md show is what happens. Usage: docs.py BIN FILE...
 
-A fenced block of python or text whose first line is a comment with a file name ("# model.py") becomes that file. In a block
+A fenced block of cpp whose first line is a comment with a file of the repository ("// examples/script.cpp") stands in that
+file, line by line. A fenced block of python or text whose first line is a comment with a file name ("# model.py") becomes that file. In a block
 of kind `console`, each line that begins with "$ " is run, in that folder and with BIN in front of PATH; the lines after it
 are what it prints, standard error included. A last line "[exit status N]" says that it ends with N.
 """
@@ -26,6 +27,13 @@ def check(path: pathlib.Path, bin_dir: str) -> tuple[int, int]:
         for kind, text in re.findall(r"^```(\w+)\n(.*?)^```", path.read_text(), re.S | re.M):
             if name := re.match(r"# (\S+\.(?:py|txt|ir))\n", text):
                 (pathlib.Path(folder) / name[1]).write_text(text[name.end():])
+            if source := re.match(r"// (\S+\.(?:cpp|h))\n", text):
+                shown = text[source.end():].strip()
+                if shown and shown in (path.parent.parent / source[1]).read_text():
+                    passed += 1
+                else:
+                    failed += 1
+                    print(f"{path.name}: {source[1]} does not have\n{shown}")
             if kind != "console":
                 continue
             for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M):

@@ -177,12 +177,15 @@ struct FromValue<std::map<K, V>> {
 };
 template <class... T>
 struct FromValue<std::tuple<T...>> {
+  template <size_t... I>
+  static std::tuple<T...> unpack(const std::vector<Value>& items, std::index_sequence<I...>) {
+    return {from_value<T>(items[I])...};
+  }
   static std::tuple<T...> get(const Value& v) {
     const std::vector<Value>& items = v.to_tuple().items;
     SCONCE_CHECK_AS(type, items.size() == sizeof...(T), "expected a tuple of {} items, got {}", sizeof...(T),
                     items.size());
-    size_t i = 0;
-    return std::tuple<T...>{from_value<T>(items[i++])...};
+    return unpack(items, std::index_sequence_for<T...>());
   }
 };
 template <class A, class B>

@@ -126,7 +126,7 @@ class SCONCE_API Module : public Object {
   const Module& to(DType dtype) const;
   const Module& to(Device device) const;
 
-  // Parameters and buffers.
+  // Parameters and buffers under all of their names: what is shared is there more than once.
   NamedTensors state_dict() const;
   // Copies values into the tensors of the same names. With `strict`, names that are missing or unexpected are an Error;
   // sizes that differ always are.

@@ -18,37 +18,44 @@ bool is_module(const Value& v) { return v.is_object() && v.to_object().type()->c
 
 std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
 
-// Every module below `root` once, parents before children.
-void visit(const Value& root, const std::string& path, std::unordered_set<const void*>& seen,
-           const std::function<void(const std::string& path, sconce::Object& module)>& f) {
+constexpr int kMaxDepth = 1000;  // of modules in modules
+
+// Every module below `root`, parents before children; with `seen`, each once.
+void visit(const Value& root, const std::string& path, std::unordered_set<const void*>* seen,
+           const std::function<void(const std::string& path, sconce::Object& module)>& f, int depth = 0) {
+  SCONCE_CHECK(depth < kMaxDepth, "modules are nested deeper than {}", kMaxDepth);
   sconce::Object& module = root.to_object();
-  if (!seen.insert(&module).second) return;
+  if (seen && !seen->insert(&module).second) return;
   f(path, module);
   const auto& attributes = module.type()->class_info()->attributes;
   for (size_t i = 0; i < attributes.size(); ++i) {
-    if (is_module(module.slot(i))) visit(module.slot(i), joined(path, attributes[i].name), seen, f);
+    if (is_module(module.slot(i))) visit(module.slot(i), joined(path, attributes[i].name), seen, f, depth + 1);
   }
 }
 
-void visit(const Value& root, const std::function<void(const std::string& path, sconce::Object& module)>& f) {
+void visit(const Value& root, const std::function<void(const std::string& path, sconce::Object& module)>& f,
+           bool once = true) {
   std::unordered_set<const void*> seen;
-  visit(root, "", seen, f);
+  visit(root, "", once ? &seen : nullptr, f);
 }
 
 NamedTensors named_tensors(const Value& root, std::initializer_list<Kind> kinds, bool once) {
   NamedTensors found;
   std::unordered_set<const void*> seen;
-  visit(root, [&](const std::string& path, sconce::Object& module) {
-    const auto& attributes = module.type()->class_info()->attributes;
-    for (const Kind kind : kinds) {
-      for (size_t i = 0; i < attributes.size(); ++i) {
-        if (attributes[i].kind != kind || !module.slot(i).is_tensor()) continue;
-        const Tensor& t = module.slot(i).to_tensor();
-        if (once && !seen.insert(t.impl()).second) continue;
-        found.emplace_back(joined(path, attributes[i].name), t);
-      }
-    }
-  });
+  visit(
+      root,
+      [&](const std::string& path, sconce::Object& module) {
+        const auto& attributes = module.type()->class_info()->attributes;
+        for (const Kind kind : kinds) {
+          for (size_t i = 0; i < attributes.size(); ++i) {
+            if (attributes[i].kind != kind || !module.slot(i).is_tensor()) continue;
+            const Tensor& t = module.slot(i).to_tensor();
+            if (once && !seen.insert(t.impl()).second) continue;
+            found.emplace_back(joined(path, attributes[i].name), t);
+          }
+        }
+      },
+      once);
   return found;
 }
 

@@ -35,7 +35,9 @@ struct DynamicFunction {
   const syntax::FunctionDef* def;
   Scope* scope;
   Definition* owner = nullptr;  // the class it was found in
-  std::shared_ptr<Instance> self;
+  std::shared_ptr<Instance> self = nullptr;
+  // Of a function inside of a function: the variables around it.
+  std::shared_ptr<std::unordered_map<std::string, Dynamic>> closure = nullptr;
 };
 // A name of the language's own: torch.zeros, math.pi, len, nn.Module.
 struct DynamicName {

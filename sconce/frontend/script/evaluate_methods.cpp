@@ -133,6 +133,9 @@ Dynamic Evaluator::call_method(const Dynamic& self, const std::string& name, Dyn
     a.insert(a.begin(), self);
     return call_operator("aten::" + name, args, at);
   }
+  if (!args.keywords.empty() && name != "update" && name != "sort") {
+    refuse(at, "{}() takes no keyword arguments while modules are built", name);
+  }
   if (const auto* d = self.get<Dynamic::Dict>()) {
     DynamicDict& dict = **d;
     if (name == "keys" || name == "values" || name == "items") {

@@ -1,6 +1,7 @@
 // Names of the language's own while modules are built: torch, math, nn, and Python's builtin functions.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 #include "sconce/dispatch/registry.h"
@@ -149,6 +150,11 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
   const std::string space = dot == path.npos ? "" : path.substr(0, dot),
                     n = path.substr(dot == path.npos ? 0 : dot + 1);
   if (space.empty()) {
+    for (const auto& [key, value] : args.keywords) {
+      const bool known = n == "dict" || n == "OrderedDict" || n == "Parameter" ||
+                         (n == "enumerate" && key == "start") || (n == "sorted" && key == "reverse");
+      if (!known) refuse(at, "{}() takes no keyword argument '{}' while modules are built", n, key);
+    }
     if (n == "len") {
       need(args, 1, 1, n, at);
       if (a[0].string()) return V(static_cast<int64_t>(a[0].string()->size()));
@@ -263,7 +269,12 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
       }
       return V(n == "all");
     }
-    if (n == "print") return {};  // construction is silent
+    if (n == "print") {
+      std::string line;
+      for (size_t i = 0; i < a.size(); ++i) line += (i ? " " : "") + to_text(a[i]);
+      std::puts(line.c_str());
+      return {};
+    }
     if (n == "isinstance") {
       need(args, 2, 2, n, at);
       return V(is_instance(a[0], a[1], at));
@@ -358,7 +369,16 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
     if (n == "is_scripting" || n == "is_tracing") return V(false);
     return {};
   }
-  if (space == "warnings" || path == "torch._assert") return {};
+  if (path == "warnings.warn") {
+    need(args, 1, 4, n, at);
+    std::fprintf(stderr, "%s: UserWarning: %s\n", at.to_string().c_str(), to_text(a[0]).c_str());
+    return {};
+  }
+  if (path == "torch._assert") {
+    need(args, 1, 2, n, at);
+    if (!truth(a[0], at)) refuse(at, "AssertionError: {}", a.size() > 1 ? to_text(a[1]) : std::string());
+    return {};
+  }
   if (space == "copy" && !a.empty()) return deep_copy(*this, a[0], at);
   if (space == "torch.cuda" && n == "is_available") return V(false);
   if (space == "torch.nn.functional" || space == "torch" || space.starts_with("torch._C")) {

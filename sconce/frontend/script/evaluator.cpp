@@ -34,6 +34,7 @@ const FunctionDef* find_method_def(const Definition& cls, std::string_view name)
 }  // namespace
 
 Evaluator::Step::Step(Evaluator& e, const Range& at) : e_(e) {
+  if (e.depth_ == 0) e.steps_left_ = kMaxSteps;  // for everything that one call from outside asks for
   if (--e.steps_left_ < 0) refuse(at, "building the program takes more than {} steps", kMaxSteps);
   if (++e.depth_ > kMaxDepth) {
     --e.depth_;
@@ -168,8 +169,15 @@ Evaluator::Flow Evaluator::run(Frame& f, StmtPtr s) {
     }
     case StmtKind::import_:
       return Flow::next;  // names are known by their paths
+    case StmtKind::function_def: {
+      // Sees the variables as they are now.
+      const auto* def = static_cast<const FunctionDef*>(s);
+      DynamicFunction made{def, f.scope, f.owner, nullptr};
+      made.closure = std::make_shared<std::unordered_map<std::string, Dynamic>>(f.variables);
+      f.variables[def->name] = std::move(made);
+      return Flow::next;
+    }
     case StmtKind::global:
-    case StmtKind::function_def:
     case StmtKind::class_def:
       refuse(s->range, "this statement is not supported while modules are built");
   }
@@ -218,6 +226,7 @@ Dynamic Evaluator::run_function(const DynamicFunction& function, DynamicArgument
   const Step step(*this, at);
   const FunctionDef& def = *function.def;
   Frame frame{.scope = function.scope, .owner = function.owner, .self = function.self, .variables = {}, .result = {}};
+  if (function.closure) frame.variables = *function.closure;
   if (function.self) args.positional.insert(args.positional.begin(), Dynamic(function.self));
   size_t positional = 0;
   for (const Parameter& p : def.parameters) {
@@ -391,7 +400,7 @@ void Evaluator::set_attribute(const Dynamic& v, const std::string& name, Dynamic
   Instance* self = v.instance();
   if (!self) {
     if (v.is_tensor() && name == "requires_grad") {
-      call_operator("aten::requires_grad_", {{v, std::move(value)}, {}}, at);
+      set_requires_grad(v, truth(value, at));
       return;
     }
     if (v.is_tensor() && name == "data") {

@@ -219,6 +219,8 @@ void ensure_compiled(ir::Function& function) {
   function.ensure_defined();
 }
 
+std::unique_lock<std::recursive_mutex> lock_library() { return std::unique_lock(library().mutex); }
+
 bool is_inlined_into_callers(const ir::Function& function) {
   Library& l = library();
   const std::lock_guard lock(l.mutex);

@@ -15,6 +15,7 @@
 // and imports, which say nothing new: files see the language's names and those of their own namespace.
 #pragma once
 
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,12 @@ std::vector<ir::Function*> library_functions(std::string_view path, std::string_
 std::vector<std::string> library_names(std::string_view path);
 // function.ensure_defined(), for functions of the library one thread at a time.
 void ensure_compiled(ir::Function& function);
+// A script class by its Python path ("torch.autograd.grad_mode.no_grad"), compiled; null when there is none. One type for
+// the process.
+SugaredPtr library_class_value(std::string_view path);
+TypePtr library_class(std::string_view path);
+// Held while parts of the library are declared and compiled.
+std::unique_lock<std::recursive_mutex> lock_library();
 // Is this a function of builtins/, whose body replaces the call?
 bool is_inlined_into_callers(const ir::Function& function);
 

@@ -157,6 +157,13 @@ Container container_kind(Definition& cls) {
   return Container::none;
 }
 
+void set_requires_grad(const Dynamic& tensor, bool on) {
+  const Tensor& t = tensor.value()->to_tensor();
+  if (!is_floating(t.dtype()) && !is_complex(t.dtype())) return;
+  uint64_t& meta = t.impl()->meta;
+  meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
+}
+
 bool is_module_method(const std::string& name) {
   return is_one_of(name, {"__init__",
                           "register_buffer",
@@ -265,7 +272,14 @@ Dynamic call_module_method(Evaluator& e, const InstancePtr& ptr, const std::stri
   if (name == "train" || name == "eval" || name == "apply" || name == "requires_grad_") {
     std::vector<std::pair<std::string, InstancePtr>> modules;
     collect_modules(ptr, "", modules);
-    const bool on = name == "train" ? argument(0, "mode", V(true)).value()->to_bool() : false;
+    const bool on =
+        name == "eval"
+            ? false
+            : name == "apply" || argument(0, name == "train" ? "mode" : "requires_grad", V(true)).value()->to_bool();
+    if (name == "requires_grad_") {
+      for (const auto& [path, parameter] : collect_tensors(ptr, Instance::Kind::parameter))
+        set_requires_grad(parameter, on);
+    }
     for (const auto& [path, module] : modules) {
       if (name == "apply") {
         e.call(argument(0, "fn"), {{module}, {}}, at);

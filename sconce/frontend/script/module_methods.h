@@ -12,6 +12,8 @@ ClassInfo::Container container_kind(Definition& cls);
 bool is_module_method(const std::string& name);
 Dynamic call_module_method(Evaluator& e, const std::shared_ptr<Instance>& self, const std::string& name,
                            DynamicArguments args, const Range& at);
+// t.requires_grad = on; does nothing for integers.
+void set_requires_grad(const Dynamic& tensor, bool on);
 // A copy of a value with everything in it: copy.deepcopy.
 Dynamic deep_copy(Evaluator& e, const Dynamic& v, const Range& at);
 

@@ -129,13 +129,14 @@ ModuleType* find_module_type(TypePtr type, ModuleTypes** types) {
 }
 
 sconce::Value ModuleTypes::build(const std::shared_ptr<Instance>& instance, const Range& at) {
-  const size_t first = types_.size();
+  const size_t first = types_.size(), first_function = state_.unit.functions().size();
   const sconce::Value object = build(instance, at, 0);
   for (size_t i = first; i < types_.size(); ++i) declare_methods(*types_[i]);
-  // Compiling may declare more.
-  for (size_t i = first; i < types_.size(); ++i) {
-    const ClassInfo& info = *types_[i]->type->class_info();
-    for (size_t m = 0; m < info.methods.size(); ++m) info.methods[m].second->ensure_defined();
+  // Compiling declares more: methods that are called, also of types that existed before.
+  for (size_t done = first_function;;) {
+    const std::vector<ir::Function*> all = state_.unit.functions();
+    if (done == all.size()) break;
+    for (; done < all.size(); ++done) all[done]->ensure_defined();
   }
   return object;
 }

@@ -121,7 +121,7 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
   if (!space->second.library.empty()) {
     if (SugaredPtr found = library_value(e, at, space->second.library, name)) return found;
   }
-  if (space->second.prefix.empty()) return nullptr;
+  if (space->second.prefix.empty()) return library_class_value(path);
   const ir::Symbol op(std::string(space->second.prefix) + name);
   return is_builtin(op) ? std::make_shared<BuiltinFunction>(op) : nullptr;
 }
