@@ -9,7 +9,8 @@ target_include_directories(sconce_fmt SYSTEM PUBLIC "${FMT_INCLUDE_DIR}")
 # Flags and include folders that everything of ours shares.
 add_library(sconce_common INTERFACE)
 target_include_directories(sconce_common INTERFACE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
-target_link_libraries(sconce_common INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+find_package(ZLIB REQUIRED)
+target_link_libraries(sconce_common INTERFACE Threads::Threads ZLIB::ZLIB ${CMAKE_DL_LIBS})
 add_dependencies(sconce_common sconce_generated)
 
 # Folders that are parts of their own, loaded on use, and not of libsconce.

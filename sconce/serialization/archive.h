@@ -1,0 +1,34 @@
+// TorchScript archives: the .pt files that torch.jit.save writes. A module with its code, constants and tensors.
+//
+//   const Archive a = load_archive("model.pt");
+//   Value out = runtime::run(*ir::find_method(a.module.to_object().type(), "forward"), args);
+//
+// Tensors lie in the mapped file; nothing of it is copied that is not written to. Reading never runs code of the file,
+// but for __setstate__ methods of its classes, which run in our interpreter.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sconce/ir/function.h"
+#include "sconce/serialization/file_bytes.h"
+
+namespace sconce {
+
+// The format versions that can be read.
+inline constexpr int kOldestArchiveVersion = 1, kNewestArchiveVersion = 10;
+
+struct Archive {
+  std::shared_ptr<ir::CompilationUnit> unit;  // the functions and classes; compiled, may be shared by threads
+  Value module;                               // the root object
+  int version = 0;
+  std::vector<std::pair<std::string, std::string>> extra_files;  // name, content
+};
+
+// Throws Error (or CompileError, for the code) with the file's name and what is wrong.
+SCONCE_API Archive load_archive(const std::string& path);
+SCONCE_API Archive load_archive(FileBytesPtr file);
+
+}  // namespace sconce

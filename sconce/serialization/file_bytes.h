@@ -1,0 +1,37 @@
+// FileBytes: the bytes of a file, mapped, or of memory that someone owns. Shared by everything that was read from it:
+// tensors that lie in a file keep it alive.
+//
+// A mapped file is private: who writes to a tensor that lies in it gets pages of his own, and the file stays as it is.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sconce/base/export.h"
+
+namespace sconce {
+
+class SCONCE_API FileBytes {
+ public:
+  // Maps the file. Throws Error with the path and the system's reason.
+  static std::shared_ptr<const FileBytes> map(const std::string& path);
+  // A copy of bytes that are already there; `name` is what errors call them.
+  static std::shared_ptr<const FileBytes> copy(std::span<const std::byte> bytes, std::string name);
+  ~FileBytes();
+  FileBytes(const FileBytes&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  FileBytes() = default;
+  std::string name_;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  bool mapped_ = false;
+};
+using FileBytesPtr = std::shared_ptr<const FileBytes>;
+
+}  // namespace sconce
