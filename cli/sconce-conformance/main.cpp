@@ -48,6 +48,7 @@ void define_options(CLI::App& app, Options& o) {
   app.add_flag("--strided", o.suite.run.strided,
                "Give every argument another memory layout; the values must be the same");
   app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
+  app.add_flag("--archives", o.suite.run.archives, "Run programs from the .pt files beside them, not from their text");
   app.add_option("--json", o.json, "Write every result to this file as JSON")->type_name("FILE");
   app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")
       ->type_name("N")

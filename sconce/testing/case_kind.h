@@ -23,6 +23,7 @@ struct RunOptions {
   bool meta = false;       // on Meta tensors: geometry only
   bool strided = false;    // with every argument column-major and with gaps: the values must be the same
   bool grad_only = false;  // only the gradients of cases that have some
+  bool archives = false;   // programs from the archive beside them rather than from their text
 };
 
 // Reasons of skipped cases begin with one of these where reports count them.
@@ -43,6 +44,6 @@ class CaseKind {
 
 // The kind of a file; kinds that Sconce cannot run yet have one, too, which skips every case with the reason.
 // Null when the cases are of no known kind.
-const CaseKind* kind_of(const CaseFile& file);
+const CaseKind* kind_of(const CaseFile& file, const RunOptions& options = {});
 
 }  // namespace sconce::testing

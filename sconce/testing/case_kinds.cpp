@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sconce/testing/archive_cases.h"
 #include "sconce/testing/case_kind.h"
 #include "sconce/testing/error_cases.h"
 #include "sconce/testing/module_cases.h"
@@ -39,7 +40,7 @@ class UnsupportedKind final : public CaseKind {
 
 }  // namespace
 
-const CaseKind* kind_of(const CaseFile& file) {
+const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
   static const UnsupportedKind kUnsupported[] = {
       {"gradgrad", [](const CaseFile&, const Json& c) { return has(c, "cotangents2"); }},
       {"traced", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "op") && has(c, "inputs"); }},
@@ -50,6 +51,7 @@ const CaseKind* kind_of(const CaseFile& file) {
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
   if (file.size() == 0) return nullptr;
+  if (options.archives && archive_cases().matches(file)) return &archive_cases();
   for (const CaseKind* kind :
        {&operator_cases(), &script_cases(), &program_cases(), &jit_suite_cases(), &error_cases(), &module_cases()}) {
     if (kind->matches(file)) return kind;

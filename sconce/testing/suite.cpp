@@ -39,7 +39,7 @@ class Planner {
   void add_file(const std::string& path) {
     try {
       const CaseFile file = CaseFile::open(path);
-      const CaseKind* kind = kind_of(file);
+      const CaseKind* kind = kind_of(file, options_.run);
       if (kind == nullptr) return add_result(file_name(path), CaseResult::skip("kind not known"));
       add_cases(file, *kind);
     } catch (const Error& error) {
@@ -98,7 +98,7 @@ class CaseRunner {
   CaseResult run_case(const FileJob& job, size_t step) {
     if (!file_ || file_->path() != job.path) {
       file_ = CaseFile::open(job.path);
-      kind_ = kind_of(*file_);
+      kind_ = kind_of(*file_, options_);
     }
     return kind_->run(*file_, job.indices[step], options_);
   }
