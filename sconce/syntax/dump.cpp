@@ -132,7 +132,9 @@ class Dump {
     bool starred = false;
     for (const Parameter& p : f.parameters) {
       if (text.back() != '(') text += ", ";
-      if (p.keyword_only && !std::exchange(starred, true)) text += "*, ";
+      if (p.takes == Parameter::Takes::rest) starred = true;
+      if (p.takes == Parameter::Takes::one && p.keyword_only && !std::exchange(starred, true)) text += "*, ";
+      if (p.takes != Parameter::Takes::one) text += p.takes == Parameter::Takes::rest ? "*" : "**";
       text += p.name;
       if (p.annotation) text += ": " + to_string(p.annotation);
       if (p.default_value) text += " = " + to_string(p.default_value);
@@ -174,8 +176,9 @@ std::string to_string(ExprPtr e) {
       out += (i ? " " : "") + to_string(d->keys[i]) + ":" + to_string(d->values[i]);
     return out + "}";
   }
-  if (auto* l = as<ListComp>(e)) return list("(for", {l->target, l->iter, l->item}, ")");
-  if (auto* d = as<DictComp>(e)) return list("(for", {d->target, d->iter, d->key, d->value}, ")");
+  const auto filter = [](ExprPtr condition) { return condition ? " if " + to_string(condition) + ")" : ")"; };
+  if (auto* l = as<ListComp>(e)) return list("(for", {l->target, l->iter, l->item}, filter(l->condition));
+  if (auto* d = as<DictComp>(e)) return list("(for", {d->target, d->iter, d->key, d->value}, filter(d->condition));
   if (auto* f = as<Format>(e)) return list("(format " + quoted(f->text), f->values, ")");
   return "?";
 }

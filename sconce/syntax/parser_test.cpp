@@ -73,6 +73,7 @@ TEST(SyntaxParser, reads_expressions_as_python) {
       {"{'a': 1, b: [2]}", "{'a':1 b:[2]}"},
       {"[i * j for i, j in x]", "(for (tuple i j) x (* i j))"},
       {"{k: v for k, v in d.items()}", "(for (tuple k v) (call (. d items)) k v)"},
+      {"[i for i in x if i > 0]", "(for i x i if (> i 0))"},
       {"any(x for x in y)", "(call any (for x y x))"},
       {"(a\n + b  # comment\n )", "(+ a b)"},
       {"NoneType", "NoneType"},
@@ -151,6 +152,7 @@ TEST(SyntaxParser, reads_functions) {
   const Case cases[] = {
       {"def f(a, b: int = 1, *, c: str, d=None) -> Tensor: return a",
        "def f(a, b: int = 1, *, c: str, d = None) -> Tensor\n  return a\n"},
+      {"def f(a, *b, c=1, **d): pass", "def f(a, *b, c = 1, **d)\n  pass\n"},
       {"def f(a, b):\n  # type: (int, List[str]) -> Tensor\n  'doc'\n  return a",
        "def f(a: int, b: ([] List str)) -> Tensor\n  return a\n"},
       {"def f(a, b):  # type: (int, str) -> None\n  pass", "def f(a: int, b: str) -> None\n  pass\n"},
@@ -290,6 +292,11 @@ TEST(SyntaxParser, bounds_depth) {
   EXPECT_EQ(refusal("x = a" + repeat("()", 100000)), deep);
   EXPECT_EQ(refusal("x = a" + repeat(" < a", 100000)), deep);
   EXPECT_EQ(parse_expression(source("a" + repeat(" + a", 499))).expr->depth, 500);
+}
+
+TEST(SyntaxParser, bounds_length) {
+  EXPECT_EQ(refusal(std::string(kMaxSourceBytes + 1, ' ')),
+            "the text is too long: it has 67108865 bytes, 67108864 are allowed");
 }
 
 // Every node's place is the one that PyTorch's messages underline.
