@@ -31,6 +31,12 @@ ROWS = [
     for name in ("pointwise chain 16M", "sum 16M", "softmax 16M", "layer_norm 16M", "matmul 64", "matmul 256", "matmul 1024")
     for threads in (1, 2)
 ]
+# Scripts; the functions take 1,000 turns, so that microseconds are nanoseconds of a turn.
+ROWS += [
+    ("script " + name, "script " + name, 1, False)
+    for name in ("int_loop", "float_loop", "add_loop", "list_append", "list_get", "dict_update", "dict_update_str",
+                 "str_concat", "method_call", "of 200 kinds", "MLP-50")
+]
 FAMILIES = json.loads((HERE / "families.json").read_text())
 ROWS += [(family["row"], family["row"], threads, False) for family in FAMILIES for threads in (1, 2)]
 # An uninitialised tensor and random numbers have no result to compare.

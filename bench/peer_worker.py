@@ -14,11 +14,16 @@ import math
 import os
 import pathlib
 import sys
+import tempfile
 import timeit
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))  # scripts.py
 
 
 # The inputs, bit for bit those of rows/inputs.h: a multiplicative hash of the element's number.
@@ -106,7 +111,40 @@ ROWS = {
     "matmul 1024": (MATRIX.format(1024), "torch.mm(a, b)"),
 }
 
-for family in json.loads((pathlib.Path(__file__).parent / "families.json").read_text()):
+# Rows of scripts: rows/script_rows.h describes them.
+SCRIPTS = "import scripts; run = torch.jit.script(scripts.{0}); n = 1000"
+for name in ("int_loop", "float_loop", "list_append", "list_get", "dict_update", "dict_update_str", "str_concat", "method_call"):
+    ROWS["script " + name] = (SCRIPTS.format(name), "run(n)")
+ROWS["script add_loop"] = (SCRIPTS.format("add_loop") + "; x = uniform(8, 1)", "run(x, n)")
+ROWS["script of 200 kinds"] = ("run = many_kinds(); x = [uniform(8, r + 1, 0.125, 0.875) for r in range(5)]", "run(*x)")
+ROWS["script MLP-50"] = ("run = torch.jit.script(filled_mlp()); x = uniform(64, 1000).view(1, 64)", "run(x)")
+
+
+def many_kinds():
+    """l[r] = kind of x_r and the tensor after it, 1,000 times."""
+    kinds = (HERE / "script_kinds.txt").read_text().splitlines()
+    text = "from typing import List\n\nimport torch\nfrom torch import Tensor\n\n\ndef many_kinds(x0: Tensor, x1: Tensor, x2: Tensor, x3: Tensor, x4: Tensor) -> List[Tensor]:\n"
+    text += "".join(f"    x{r} = x{r}.clone()\n" for r in range(5)) + "    l = [x0, x1, x2, x3, x4]\n"
+    for i in range(5 * len(kinds)):
+        r, k = divmod(i * 37 % (5 * len(kinds)), len(kinds))
+        text += f"    l[{r}] = {kinds[k].format(x=f'x{r}', y=f'x{(r + 1) % 5}')}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "many_kinds_text.py").write_text(text + "    l.append(x0)\n    return l\n")
+        sys.path.insert(0, folder)
+        import many_kinds_text
+        return torch.jit.script(many_kinds_text.many_kinds)
+
+
+def filled_mlp():
+    import scripts
+
+    module = scripts.Mlp()
+    for seed, p in enumerate(module.parameters()):
+        p.data = uniform(p.numel(), seed + 1, -0.125, 0.125).view(p.shape)
+    return module
+
+
+for family in json.loads((HERE / "families.json").read_text()):
     ROWS[family["row"]] = family
 
 
@@ -151,6 +189,12 @@ class Work:
         result = eval(self.statement, self.names)
         if isinstance(result, tuple):
             result = result[self.which]
+        if isinstance(result, list):
+            result = result[-1]
+        if isinstance(result, str):
+            result = len(result)
+        if not isinstance(result, torch.Tensor):
+            result = torch.tensor(result)
         if result.is_complex():
             result = torch.view_as_real(result)
         flat = result.float().reshape(-1)

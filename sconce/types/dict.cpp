@@ -79,6 +79,13 @@ SCONCE_INLINE size_t locate_in(const Entries& entries, const std::vector<uint32_
   return kNowhere;
 }
 
+template <class Locate, class Entries>
+__attribute__((noinline)) const Value* find_slowly(const Dict& dict, Locate locate, const Entries& entries,
+                                                   const Value& key, size_t hash) {
+  const size_t i = (dict.*locate)(key, hash);
+  return i == kNowhere ? nullptr : &entries[i].value;
+}
+
 }  // namespace
 
 size_t Dict::locate(const Value& key, size_t hash) const { return locate_in(entries_, index_, kEmpty, key, hash); }
@@ -99,8 +106,31 @@ void Dict::rehash() {
 }
 
 const Value* Dict::find(const Value& key) const {
-  const size_t i = locate_in(entries_, index_, kEmpty, key, hash_of(key));
-  return i == kNowhere ? nullptr : &entries_[i].value;
+  // Integers, and strings that are the same object, without a call; anything else that has the hash is looked at
+  // closely.
+  const bool is_simple = key.is_int() || key.is_string();
+  const size_t hash = hash_of(key);
+  if (is_simple) {
+    const auto look = [&](const Entry& e) {  // 1: it is, 0: it is not, -1: ask locate
+      if (e.hash != hash) return 0;
+      return e.live && e.key.tag() == key.tag() && e.key.bits() == key.bits() ? 1 : -1;
+    };
+    if (index_.empty()) {
+      for (const Entry& e : entries_) {
+        if (const int found = look(e))
+          return found > 0 ? &e.value : find_slowly(*this, &Dict::locate, entries_, key, hash);
+      }
+      return nullptr;
+    }
+    const size_t mask = index_.size() - 1;
+    for (size_t at = hash & mask; index_[at] != kEmpty; at = (at + 1) & mask) {
+      const Entry& e = entries_[index_[at]];
+      if (const int found = look(e))
+        return found > 0 ? &e.value : find_slowly(*this, &Dict::locate, entries_, key, hash);
+    }
+    return nullptr;
+  }
+  return find_slowly(*this, &Dict::locate, entries_, key, hash);
 }
 
 void Dict::set(Value key, Value value) {
