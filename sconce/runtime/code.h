@@ -35,6 +35,8 @@ struct OpCall {
   std::vector<Operand> args;         // one per schema argument
   std::vector<Operand> results;      // kNowhere: dropped
   std::vector<uint8_t> result_tags;  // the tag of a word register, 0 for a value register
+  // Does the same in place: used when argument 0 dies here and its memory is nobody else's (Note [Dying buffers]).
+  const Op* in_place = nullptr;
   // Numbers among the arguments of call_ts, call_tts and call_tss that are constants: made once, because a copy of what
   // was just written waits for the store.
   bool constant_numbers = false;

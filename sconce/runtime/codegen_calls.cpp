@@ -65,6 +65,7 @@ void Codegen::emit_typed_op(const ir::Node* n, Signature signature) {
   OpCall& call = code_->op_calls.emplace_back();
   call.op = n->op();
   for (size_t i = 0; i < n->inputs().size(); ++i) call.args.push_back(take_input(i));
+  if (call.args[0] & kMoves) call.in_place = in_place_twin(*n->op(), signature);
   free_taken();
   const Draft out = define(n->output());
   call.results.push_back(out);

@@ -34,6 +34,28 @@ SCONCE_INLINE Fn typed(const char* kernel) {
   return reinterpret_cast<Fn>(const_cast<char*>(kernel));
 }
 
+// Note [Dying buffers]
+// A pointwise operator may write over an argument whose last use it is, when tensor and memory are owned by that
+// register alone, belong to the allocator (not to a file or to numpy), are dense floats and nothing else is attached:
+// no gradient, no Python object, no other key.
+bool is_ours(const Tensor& x, KeySet keys) {
+  const TensorImpl& t = *x.impl();
+  constexpr uint64_t kPlain =
+      TensorImpl::is_view | TensorImpl::requires_grad | TensorImpl::inference | TensorImpl::wrapped_number;
+  if (keys != KeySet(Key::cpu) || !(t.meta & TensorImpl::contiguous) || (t.meta & kPlain)) return false;
+  if (x.dtype() != DType::float32 && x.dtype() != DType::float64) return false;
+  if (!t.count.unique() || t.autograd || t.python || t.extra) return false;
+  const Storage& s = *t.storage;
+  return s.count.unique() && (s.kind == Storage::Kind::inline_ || s.kind == Storage::Kind::pooled) && !s.read_only &&
+         s.data == t.data && s.nbytes == static_cast<size_t>(t.numel) * x.item_size();
+}
+
+// The same sizes, dtype and order in memory, so that the result is like x.
+bool is_alike(const Tensor& x, const Tensor& y) {
+  constexpr uint64_t kSame = TensorImpl::kSameMask | TensorImpl::contiguous | TensorImpl::wrapped_number;
+  return !((x.impl()->meta ^ y.impl()->meta) & kSame) && x.sizes() == y.sizes();
+}
+
 }  // namespace
 
 void wrong_result(Tag got, Tag wanted) {
@@ -72,15 +94,33 @@ void call_operator(Slot* base, const OpCall& call, Slot* window) {
   }
 }
 
+// The five signatures differ in what the kernel is called with. `in_place` is the twin's kernel over the same
+// arguments.
+#define SCONCE_CALL(result_of, in_place_of)                   \
+  const char* kernel = kernel_for(*call.op, keys);            \
+  if (is_boxed(kernel)) [[unlikely]]                          \
+    return call_operator(base, call, window);                 \
+  if (reuse) {                                                \
+    const char* twin = kernel_for(*call.in_place, keys);      \
+    if (!is_boxed(twin)) {                                    \
+      in_place_of;                                            \
+      tensor_of(x).storage()->version = 0; /* a new tensor */ \
+      Slot kept;                                              \
+      move_slot(kept, x);                                     \
+      return copy_words(slot_at(base, i.a), kept);            \
+    }                                                         \
+  }                                                           \
+  Tensor out = result_of
+
 void call_t(Slot* base, const Instruction& i, Slot* window) {
   Slot& x = slot_at(base, i.b & ~kMoves);
+  const OpCall& call = *i.op_call;
   if (x.tag != kTensor) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
+    return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x));
-  const char* kernel = kernel_for(*i.op_call->op, keys);
-  if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
-  Tensor out = typed<Tensor (*)(KeySet, const Tensor&)>(kernel)(keys, tensor_of(x));
+  const bool reuse = call.in_place && is_ours(tensor_of(x), keys);
+  SCONCE_CALL((typed<Tensor (*)(KeySet, const Tensor&)>(kernel)(keys, tensor_of(x))),
+              (typed<void (*)(KeySet, const Tensor&)>(twin)(keys, tensor_of(x))));
   drop_moved(x, i.b);
   put_tensor(slot_at(base, i.a), std::move(out));
 }
@@ -88,13 +128,15 @@ void call_t(Slot* base, const Instruction& i, Slot* window) {
 void call_tt(Slot* base, const Instruction& i, Slot* window) {
   Slot& x = slot_at(base, i.b & ~kMoves);
   Slot& y = slot_at(base, i.c & ~kMoves);
+  const OpCall& call = *i.op_call;
   if (x.tag != kTensor || y.tag != kTensor) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
+    return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x) | keys_of(y));
-  const char* kernel = kernel_for(*i.op_call->op, keys);
-  if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, *i.op_call, window);
-  Tensor out = typed<Tensor (*)(KeySet, const Tensor&, const Tensor&)>(kernel)(keys, tensor_of(x), tensor_of(y));
+  const bool reuse = call.in_place && is_ours(tensor_of(x), keys) && is_alike(tensor_of(x), tensor_of(y));
+  using Fn = Tensor (*)(KeySet, const Tensor&, const Tensor&);
+  using Twin = void (*)(KeySet, const Tensor&, const Tensor&);
+  SCONCE_CALL(typed<Fn>(kernel)(keys, tensor_of(x), tensor_of(y)),
+              (typed<Twin>(twin)(keys, tensor_of(x), tensor_of(y)), drop_moved(y, i.c)));
   drop_moved(x, i.b);
   drop_moved(y, i.c);
   put_tensor(slot_at(base, i.a), std::move(out));
@@ -107,12 +149,12 @@ void call_ts(Slot* base, const Instruction& i, Slot* window) {
   if (x.tag != kTensor || !is_number(s)) [[unlikely]]
     return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x));
-  const char* kernel = kernel_for(*call.op, keys);
-  if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, call, window);
-  const auto fn = typed<Tensor (*)(KeySet, const Tensor&, const Scalar&)>(kernel);
-  Tensor out =
-      call.constant_numbers ? fn(keys, tensor_of(x), call.numbers[0]) : fn(keys, tensor_of(x), value_of(s).to_scalar());
+  const bool reuse = call.in_place && call.constant_numbers && is_ours(tensor_of(x), keys);
+  using Fn = Tensor (*)(KeySet, const Tensor&, const Scalar&);
+  using Twin = void (*)(KeySet, const Tensor&, const Scalar&);
+  SCONCE_CALL(call.constant_numbers ? typed<Fn>(kernel)(keys, tensor_of(x), call.numbers[0])
+                                    : typed<Fn>(kernel)(keys, tensor_of(x), value_of(s).to_scalar()),
+              typed<Twin>(twin)(keys, tensor_of(x), call.numbers[0]));
   drop_moved(x, i.b);
   put_tensor(slot_at(base, i.a), std::move(out));
 }
@@ -125,12 +167,13 @@ void call_tts(Slot* base, const Instruction& i, Slot* window) {
   if (x.tag != kTensor || y.tag != kTensor || !is_number(s)) [[unlikely]]
     return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x) | keys_of(y));
-  const char* kernel = kernel_for(*call.op, keys);
-  if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, call, window);
-  const auto fn = typed<Tensor (*)(KeySet, const Tensor&, const Tensor&, const Scalar&)>(kernel);
-  Tensor out = call.constant_numbers ? fn(keys, tensor_of(x), tensor_of(y), call.numbers[0])
-                                     : fn(keys, tensor_of(x), tensor_of(y), value_of(s).to_scalar());
+  const bool reuse =
+      call.in_place && call.constant_numbers && is_ours(tensor_of(x), keys) && is_alike(tensor_of(x), tensor_of(y));
+  using Fn = Tensor (*)(KeySet, const Tensor&, const Tensor&, const Scalar&);
+  using Twin = void (*)(KeySet, const Tensor&, const Tensor&, const Scalar&);
+  SCONCE_CALL(call.constant_numbers ? typed<Fn>(kernel)(keys, tensor_of(x), tensor_of(y), call.numbers[0])
+                                    : typed<Fn>(kernel)(keys, tensor_of(x), tensor_of(y), value_of(s).to_scalar()),
+              (typed<Twin>(twin)(keys, tensor_of(x), tensor_of(y), call.numbers[0]), drop_moved(y, i.c)));
   drop_moved(x, i.b);
   drop_moved(y, i.c);
   put_tensor(slot_at(base, i.a), std::move(out));
@@ -144,15 +187,17 @@ void call_tss(Slot* base, const Instruction& i, Slot* window) {
   if (x.tag != kTensor || !is_number(s) || !is_number(t)) [[unlikely]]
     return call_operator(base, call, window);
   const KeySet keys = active_keys(keys_of(x));
-  const char* kernel = kernel_for(*call.op, keys);
-  if (is_boxed(kernel)) [[unlikely]]
-    return call_operator(base, call, window);
-  const auto fn = typed<Tensor (*)(KeySet, const Tensor&, const Scalar&, const Scalar&)>(kernel);
-  Tensor out = call.constant_numbers ? fn(keys, tensor_of(x), call.numbers[0], call.numbers[1])
-                                     : fn(keys, tensor_of(x), value_of(s).to_scalar(), value_of(t).to_scalar());
+  const bool reuse = call.in_place && call.constant_numbers && is_ours(tensor_of(x), keys);
+  using Fn = Tensor (*)(KeySet, const Tensor&, const Scalar&, const Scalar&);
+  using Twin = void (*)(KeySet, const Tensor&, const Scalar&, const Scalar&);
+  SCONCE_CALL(call.constant_numbers
+                  ? typed<Fn>(kernel)(keys, tensor_of(x), call.numbers[0], call.numbers[1])
+                  : typed<Fn>(kernel)(keys, tensor_of(x), value_of(s).to_scalar(), value_of(t).to_scalar()),
+              typed<Twin>(twin)(keys, tensor_of(x), call.numbers[0], call.numbers[1]));
   drop_moved(x, i.b);
   put_tensor(slot_at(base, i.a), std::move(out));
 }
+#undef SCONCE_CALL
 
 void call_ttt(Slot* base, const Instruction& i, Slot* window) {
   Slot& x = slot_at(base, i.b & ~kMoves);

@@ -1,5 +1,6 @@
 #include "sconce/runtime/selection.h"
 
+#include <mutex>
 #include <unordered_map>
 
 #include "sconce/dispatch/box.h"
@@ -88,6 +89,54 @@ Signature signature_of(const Op& op) {
   if (op.box == &box_call<Tensor(T, S, S), 0>) return tss;
   if (op.box == &box_call<Tensor(T, T, T), 4>) return ttt;
   return other;
+}
+
+namespace {
+
+// Asks the operator itself, on Meta tensors: what dtype has the result for float32?
+bool keeps_floats(const Op& op) {
+  std::vector<Value> args;
+  for (const Argument& a : op.schema().arguments) {
+    if (a.default_value)
+      args.push_back(*a.default_value);
+    else if (a.type->is(TypeKind::tensor))
+      args.emplace_back(empty_tensor({2}, DType::float32, Device{DeviceType::meta, -1}));
+    else
+      args.emplace_back(2);
+  }
+  try {
+    Value result;
+    op.call_boxed(args.data(), &result);
+    return result.is_tensor() && result.to_tensor().dtype() == DType::float32;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+const Op* find_twin(const Op& op, Signature signature) {
+  using T = const Tensor&;
+  using S = const Scalar&;
+  if (!op.has(Trait::pointwise) || op.has(Trait::inplace) || op.has(Trait::out)) return nullptr;
+  const Op* twin = find_op(std::string(op.info.name) + "_", op.info.overload);
+  if (!twin || !twin->has(Trait::inplace)) return nullptr;
+  const BoxThunk wanted = signature == Signature::t     ? &box_call<void(T), 0, 0>
+                          : signature == Signature::tt  ? &box_call<void(T, T), 0, 0>
+                          : signature == Signature::ts  ? &box_call<void(T, S), 0, 0>
+                          : signature == Signature::tts ? &box_call<void(T, T, S), 0, 0>
+                          : signature == Signature::tss ? &box_call<void(T, S, S), 0, 0>
+                                                        : nullptr;
+  return wanted && twin->box == wanted && keeps_floats(op) ? twin : nullptr;
+}
+
+}  // namespace
+
+const Op* in_place_twin(const Op& op, Signature signature) {
+  static std::mutex mutex;
+  static auto* known = new std::unordered_map<const Op*, const Op*>;
+  const std::lock_guard lock(mutex);
+  const auto found = known->find(&op);
+  if (found != known->end()) return found->second;
+  return (*known)[&op] = find_twin(op, signature);
 }
 
 }  // namespace sconce::runtime

@@ -55,5 +55,8 @@ Container container_of(const Op& op);
 // Operators whose kernel has one of the commonest signatures are called without boxing.
 enum class Signature : uint8_t { other, t, tt, ts, tts, tss, ttt };
 Signature signature_of(const Op& op);
+// The operator that does the same in place, for pointwise operators that keep the dtype of floats (add has add_, lt has
+// none); null when there is none. It lets a result be written over an argument that dies.
+const Op* in_place_twin(const Op& op, Signature signature);
 
 }  // namespace sconce::runtime

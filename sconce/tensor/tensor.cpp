@@ -229,6 +229,15 @@ inline Tensor new_contiguous(const int64_t* sizes, size_t rank, int64_t numel, u
   return Tensor(std::move(t));
 }
 
+// The strides that empty_tensor gives, exactly.
+bool is_row_major(IntList sizes, IntList strides) {
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (strides[i] != step || sizes[i] <= 0 || __builtin_mul_overflow(step, sizes[i], &step)) return false;
+  }
+  return true;
+}
+
 // Ranks 4 and 5 may also be channels_last, and more than 8 dimensions live elsewhere.
 bool is_plain_rank(size_t rank) { return rank <= TensorImpl::kInlineRank && rank != 4 && rank != 5; }
 
@@ -257,6 +266,7 @@ Tensor empty_same_shape(const Tensor& like, DType dtype) {
 
 Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device) {
   SCONCE_CHECK(sizes.size() == strides.size(), "sizes {} and strides {} must have the same length", sizes, strides);
+  if (is_row_major(sizes, strides)) return empty_tensor(sizes, dtype, device);
   int64_t last = 0;
   bool overflow = false;
   const int64_t numel = checked_numel(sizes);
