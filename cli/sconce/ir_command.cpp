@@ -9,6 +9,7 @@
 #include "sconce/ir/parser.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/passes.h"
+#include "sconce/runtime/code.h"
 
 namespace sconce::cli {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 struct Options {
   std::string file, function, module;
   std::vector<std::string> passes;
-  bool inline_calls = false, optimise = false, time = false, list_passes = false, verify = false;
+  bool inline_calls = false, optimise = false, time = false, list_passes = false, verify = false, code = false;
 };
 
 constexpr const char* kDescription =
@@ -84,7 +85,10 @@ void show_graph(const ir::Graph& original, const Options& o) {
 
 void show(ir::Function& f, const Options& o) {
   fmt::print("# {}\n", f.name());
-  show_graph(*f.graph(), o);
+  if (o.code)
+    fmt::print("{}", runtime::disassemble(f));
+  else
+    show_graph(*f.graph(), o);
 }
 
 int run_ir(const Options& o) {
@@ -100,6 +104,7 @@ int run_ir(const Options& o) {
   if (is_graph_text(text)) {
     if (!o.function.empty() || !o.module.empty())
       throw UsageError("--function and --module need program text, this is one graph");
+    if (o.code) throw UsageError("--code needs program text, this is one graph");
     const std::shared_ptr<ir::Graph> graph = ir::parse_graph(text);
     if (o.verify) ir::verify(*graph);
     show_graph(*graph, o);
@@ -144,6 +149,7 @@ Command add_ir_command(CLI::App& app) {
   command->add_flag("--optimise", o->optimise, "Runs the whole pipeline, before --pass");
   command->add_flag("--verify", o->verify, "Checks the graph after every pass");
   command->add_flag("--time", o->time, "Says on standard error how long each pass took");
+  command->add_flag("--code", o->code, "Prints the bytecode that runs instead: docs/runtime.md explains it");
   command->add_flag("--list-passes", o->list_passes, "Lists the passes");
   return [o] { return run_ir(*o); };
 }

@@ -38,6 +38,7 @@ void append_frames(std::string& out, const Code& code, const Instruction* pc, Ra
   for (auto c = calls.rbegin(); c != calls.rend(); ++c) {
     out += (*c)->call.highlight(function);
     function = (*c)->function;
+    function.remove_prefix(function.rfind('.') + 1);  // as a function's own name is shown
   }
   out += site->range.highlight(function);
   at = site->range;
