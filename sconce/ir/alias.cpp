@@ -228,6 +228,13 @@ class AliasFacts::Builder {
       return;
     }
     if (!is_container(result.type)) return;
+    // A list of new tuples, whose items are the argument's: d.items().
+    const TypePtr element = result.type->is(TypeKind::list) ? result.type->element() : nullptr;
+    if (element != nullptr && element->is(TypeKind::tuple)) {
+      for_inputs(node, [&](Variable from) { places_.add_escape(from); });
+      places_.add_outside(to);
+      return;
+    }
     // A new container. Its elements may be those of the arguments.
     bool from_arguments = false;
     for (size_t i = 0; i < node.inputs().size(); ++i) {

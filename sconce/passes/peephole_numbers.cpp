@@ -103,7 +103,7 @@ bool simplify_number(ir::Node& node) {
   if (node.inputs().size() == 1) return simplify_unary(node, expression);
   if (node.inputs().size() == 2) return simplify_arithmetic(node, expression) || simplify_comparison(node, expression);
   // The numbers of range(0, n, 1).
-  if (expression == "index + start * step" && is_number(node.input(1), 0) && is_number(node.input(2), 1)) {
+  if (expression == "start + index * step" && is_number(node.input(1), 0) && is_number(node.input(2), 1)) {
     replace_node(node, node.input(0));
     return true;
   }

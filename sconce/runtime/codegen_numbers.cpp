@@ -208,7 +208,7 @@ bool Codegen::emit_arithmetic(const ir::Node* n) {
         return true;
     }
   }
-  if (a == derive_index) {  // index + start * step
+  if (a == derive_index) {  // start + index * step
     const Draft index = operand(n->input(0)), start = operand(n->input(1)), step = operand(n->input(2));
     const std::optional<int64_t> known_start = constant_int(n->input(1)), known_step = constant_int(n->input(2));
     const uint32_t t = registers_.take(RegisterClass::int_);

@@ -32,7 +32,7 @@ std::optional<Arithmetic> arithmetic_of(const Op& op) {
       {"float(a)", to_float},
       {"int(a)", to_int},
       {"bool(a)", to_bool},
-      {"index + start * step", derive_index}};
+      {"start + index * step", derive_index}};
   if (!op.info.scalar) return std::nullopt;
   const auto found = by_expression.find(op.info.scalar);
   if (found == by_expression.end()) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include "sconce/runtime/slots.h"
 #include "sconce/types/class_info.h"
+#include "sconce/types/script_text.h"
 
 namespace sconce::runtime {
 namespace {
@@ -32,7 +33,7 @@ Value nested_list(const Tensor& t, TypePtr type, int64_t offset, size_t dim) {
   return list;
 }
 
-[[noreturn]] SCONCE_COLD void fail_key(const Value& key) { fail_as(ErrorKind::key, "{}", key.repr()); }
+[[noreturn]] SCONCE_COLD void fail_key(const Value& key) { fail_as(ErrorKind::key, "{}", script_text(key)); }
 
 }  // namespace
 

@@ -115,10 +115,10 @@ RecordedError parse_run_error(const std::string& message) {
     if (lines[i].starts_with(kPlace)) last = i;
   }
   if (last == lines.size()) {
-    error.reason = without_class(message);
-    return error;
+    last = 0;
+  } else {
+    read_place(lines, last, error);
   }
-  read_place(lines, last, error);
   // The reason begins with the class, in the last line that does so.
   size_t begin = last;
   for (size_t i = last; i < lines.size(); ++i) {
@@ -143,7 +143,7 @@ Difference compare_error(const runtime::ScriptError& got, const RecordedError& e
   if (expected.internal) return {};
   std::string_view line;
   if (got.at()) line = got.at().source->line_text(static_cast<size_t>(got.at().line() - got.at().source->first_line()));
-  if (trim(line) != expected.line_text) {
+  if (!expected.line_text.empty() && trim(line) != expected.line_text) {  // PyTorch does not always know the place
     return fmt::format("fails at \"{}\", expected at \"{}\": {}", trim(line), expected.line_text, got.reason());
   }
   if (!got.op().empty()) return {};

@@ -14,10 +14,8 @@ std::string with_format(const char* format, double v, int width, int precision) 
 }
 
 std::string number_text(double v) {
-  constexpr double kShort = 1e10;  // up to here integers are written out
-  if (std::isfinite(v) && std::abs(v) < kShort && v == std::trunc(v)) {
-    return (std::signbit(v) && v == 0 ? "-" : "") + std::to_string(static_cast<int64_t>(v)) + ".";
-  }
+  constexpr double kLargest = 9223372036854775808.0;  // 2^63: below, integers are written out
+  if (std::abs(v) < kLargest && v == std::trunc(v)) return std::to_string(static_cast<int64_t>(v)) + ".";
   return with_format("%*.*g", v, 0, 17);
 }
 

@@ -1,12 +1,13 @@
 // Dicts as TorchScript programs use them, in insertion order.
 #include "sconce/dispatch/registry.h"
+#include "sconce/types/script_text.h"
 
 namespace sconce::boxed {
 namespace {
 
 const Value& at(const Dict& dict, const Value& key) {
   const Value* found = dict.find(key);
-  SCONCE_CHECK_AS(key, found, "{}", key.repr());
+  SCONCE_CHECK_AS(key, found, "{}", script_text(key));
   return *found;
 }
 
@@ -113,7 +114,7 @@ void dict_popitem(const Op&, KeySet, Value* args, Value* returns) {
 void dict_clear(const Op&, KeySet, Value* args, Value*) { args[0].to_dict().clear(); }
 
 void dict_delete(const Op&, KeySet, Value* args, Value*) {
-  SCONCE_CHECK_AS(key, args[0].to_dict().erase(args[1]), "{}", args[1].repr());
+  SCONCE_CHECK_AS(key, args[0].to_dict().erase(args[1]), "{}", script_text(args[1]));
 }
 
 }  // namespace sconce::boxed
