@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/frontend/script/program.h"
+#include "sconce/passes/freeze_module.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/case_value.h"
@@ -79,6 +80,16 @@ Value call(ir::Function& forward, const Value& module, const Json& json, const S
   return runtime::run(forward, bound);
 }
 
+// A module in eval mode gives the same when it is frozen.
+Difference compare_frozen(script::Program& program, const Value& module, const Value& expected, const Json& json,
+                          const SafetensorsFile& tensors) {
+  if (!ir::find_method(module.to_object().type(), "forward")) return {};
+  const Value frozen = passes::freeze(program.unit(), module);
+  const Value got = call(forward_of(frozen), frozen, json, tensors);
+  if (Difference d = compare_nested(got, expected)) return fmt::format("frozen: {}", *d);
+  return {};
+}
+
 class ModuleCases final : public CaseKind {
  public:
   std::string_view name() const override { return "modules"; }
@@ -97,12 +108,14 @@ class ModuleCases final : public CaseKind {
       for (const Json& entry : json.at("state_dict")) {
         write_state(module, entry.at(0).get<std::string>(), read_value(entry.at(1), file.tensors()).to_tensor());
       }
-      set_training(module, json.at("training").get<bool>());
+      const bool training = json.at("training").get<bool>();
+      set_training(module, training);
       ir::Function& forward = forward_of(module);
       const Value got = call(forward, module, json, file.tensors());
       const Value expected = read_value(json.at("out"), file.tensors(), forward.schema().returns.at(0).type);
-      if (Difference d = compare_nested(got, expected)) return CaseResult::failure(*d);
-      return CaseResult::pass();
+      Difference d = compare_nested(got, expected);
+      if (!d && !training) d = compare_frozen(program, module, expected, json, file.tensors());
+      return d ? CaseResult::failure(*d) : CaseResult::pass();
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }
