@@ -2,7 +2,8 @@
 //   %a : Tensor = aten::relu(%x)
 //   %b : Tensor = aten::relu(%x)          =>  %a
 // also when the first is in a block around the second. Only nodes without effects whose inputs and outputs nobody
-// writes to; two results that can be changed and both leave the graph stay two.
+// writes to; two results that can be changed and both leave the graph stay two. Tensors before and after something that
+// may switch gradients on or off (with torch.no_grad()) are not the same.
 #include "sconce/ir/effects.h"
 #include "sconce/passes/constants.h"
 #include "sconce/passes/lazy_alias.h"
@@ -44,14 +45,23 @@ bool is_same(const ir::Node& a, const ir::Node& b) {
 }
 
 class Search {
+  struct Entry {
+    ir::Node* node;
+    size_t stretch;
+  };
+  using Known = std::unordered_multimap<size_t, Entry>;
+
  public:
   explicit Search(const ir::Graph& graph) : facts_(graph), writes_(ir::may_write(*graph.block())) {}
 
   bool block(const ir::Block& b) {
     bool changed = false;
-    std::vector<std::unordered_multimap<size_t, ir::Node*>::iterator> here;
+    std::vector<Known::iterator> here;
     for (ir::Node* node : b.nodes()) {
+      // What the body switches holds for its next iteration.
+      if (node->is(ir::kind::Loop) && may_switch_gradients(*node)) ++stretch_;
       for (const ir::Block* inner : node->blocks()) changed |= block(*inner);
+      if (may_switch_gradients(*node)) ++stretch_;
       if (!takes_part(*node)) continue;
       const size_t hash = hash_of(*node);
       if (ir::Node* known = find(*node, hash)) {
@@ -61,7 +71,7 @@ class Search {
         node->destroy();
         changed = true;
       } else {
-        here.push_back(known_.emplace(hash, node));
+        here.push_back(known_.emplace(hash, Entry{node, stretch_}));
       }
     }
     // Not visible outside of the block.
@@ -78,9 +88,23 @@ class Search {
   ir::Node* find(const ir::Node& node, size_t hash) {
     const auto [from, to] = known_.equal_range(hash);
     for (auto it = from; it != to; ++it) {
-      if (is_same(*it->second, node) && !both_leave(*it->second, node)) return it->second;
+      const auto [known, stretch] = it->second;
+      if (!is_same(*known, node) || both_leave(*known, node)) continue;
+      if (stretch == stretch_ || !makes_tensors(node)) return known;
     }
     return nullptr;
+  }
+  static bool may_switch_gradients(const ir::Node& node) {
+    for (const ir::Block* block : node.blocks()) {
+      for (const ir::Node* inner : block->nodes()) {
+        if (may_switch_gradients(*inner)) return true;
+      }
+    }
+    return ir::is_call(node) || (node.op() && ir::has_side_effects(node));
+  }
+  static bool makes_tensors(const ir::Node& node) {
+    return node.op() && std::any_of(node.outputs().begin(), node.outputs().end(),
+                                    [](const ir::Value* v) { return ir::is_mutable(v->type()); });
   }
   bool both_leave(const ir::Node& a, const ir::Node& b) {
     for (size_t i = 0; i < a.outputs().size(); ++i) {
@@ -94,7 +118,8 @@ class Search {
 
   LazyAlias facts_;
   const bool writes_;  // does anything?
-  std::unordered_multimap<size_t, ir::Node*> known_;
+  Known known_;
+  size_t stretch_ = 0;  // of nodes between those that may switch gradients
 };
 
 }  // namespace
