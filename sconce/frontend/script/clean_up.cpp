@@ -5,6 +5,7 @@ namespace sconce::script {
 
 void clean_up(ir::Graph& graph) {
   passes::normalize_ops(graph);
+  passes::normalize_ops(graph);
   passes::lower_simple_tuples(graph);
   passes::constant_propagation_immutable(graph);
   passes::dead_code(graph);

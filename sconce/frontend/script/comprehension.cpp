@@ -1,5 +1,6 @@
 // Comprehensions: an empty container, and a loop that fills it. Their variables are seen nowhere else.
 #include "sconce/frontend/script/emitter_impl.h"
+#include "sconce/frontend/script/type_rules.h"
 
 namespace sconce::script {
 
@@ -23,7 +24,7 @@ ir::Value* Emitter::Impl::list_comprehension(const Range& at, const std::functio
   const auto emit_body = [&] {
     ir::Value* v = item(list ? list->element() : nullptr);
     if (!list) {
-      list = list_type(v->type());
+      list = list_type(unshaped(v->type()));
       result->set_type(list);
     }
     call_op(e, at, "aten::append", {result, v});
@@ -64,7 +65,7 @@ ir::Value* Emitter::Impl::dict_comprehension(const DictComp& c, TypePtr hint) {
     ir::Value* key = e.value(c.key, dict ? dict->contained()[0] : nullptr);
     ir::Value* value = e.value(c.value, dict ? dict->contained()[1] : nullptr);
     if (!dict) {
-      dict = dict_type(key->type(), value->type());
+      dict = dict_type(unshaped(key->type()), unshaped(value->type()));
       result->set_type(dict);
     }
     call_op(e, at, "aten::_set_item", {result, key, value});

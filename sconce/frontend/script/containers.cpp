@@ -1,5 +1,6 @@
 // [a, b], {k: v}, (a, b): displays, and the types that annotations and unions give them.
 #include "sconce/frontend/script/emitter_impl.h"
+#include "sconce/frontend/script/type_rules.h"
 
 namespace sconce::script {
 
@@ -32,7 +33,7 @@ TypePtr unify_all(const std::vector<ir::Value*>& values, TypePtr hint = nullptr)
     type = unify(type, v->type(), true, hint);
     if (!type) return nullptr;
   }
-  return type;
+  return type ? unshaped(type) : nullptr;
 }
 
 }  // namespace
@@ -136,7 +137,7 @@ ir::Value* Emitter::Impl::dict(const DictExpr& d, TypePtr hint) {
     type = dict_type(string_type(), tensor_type());
   }
   if (!d.keys.empty()) {
-    const TypePtr key = type ? type->contained()[0] : keys[0]->type();
+    const TypePtr key = type ? type->contained()[0] : unshaped(keys[0]->type());
     for (size_t i = 0; i < keys.size(); ++i) {
       if (type) keys[i] = convert(e, at, keys[i], key, true);
       if (!fits(keys[i]->type(), key)) {

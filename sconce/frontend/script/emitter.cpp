@@ -4,6 +4,8 @@
 #include "sconce/frontend/script/emitter_impl.h"
 #include "sconce/frontend/script/language_values.h"
 #include "sconce/frontend/script/to_ssa.h"
+#include "sconce/frontend/script/type_rules.h"
+#include "sconce/types/tensor_facts.h"
 
 namespace sconce::script {
 
@@ -21,6 +23,26 @@ void compile_function(ir::Function& function, const FunctionSource& source) {
   emitter.run();
 }
 
+namespace {
+
+// The type of a parameter without annotation. It is a Tensor to everyone but messages, and in the end to these, too.
+TypePtr inferred_tensor() {
+  TensorFacts facts;
+  facts.inferred = true;
+  return refined_tensor_type(facts);
+}
+
+void forget_inferred(ir::Block* block) {
+  for (ir::Value* v : block->inputs()) v->set_type(unshaped(v->type()));
+  for (ir::Node* n : block->nodes()) {
+    for (ir::Value* v : n->outputs()) v->set_type(unshaped(v->type()));
+    if (n->is(ir::kind::Store)) n->set_attribute("type", unshaped(std::get<TypePtr>(*n->attribute("type"))));
+    for (ir::Block* b : n->blocks()) forget_inferred(b);
+  }
+}
+
+}  // namespace
+
 void Emitter::run() {
   bool returns_declared = false;
   Schema schema = declared_schema(source_, &returns_declared);
@@ -31,6 +53,7 @@ void Emitter::run() {
   Argument result;
   result.type = impl_->functions.back().merged_return;
   schema.returns = {result};
+  forget_inferred(graph_->block());
   to_ssa(*graph_);
   clean_up(*graph_);
   function_.set_schema(std::move(schema));
@@ -79,7 +102,8 @@ void Emitter::Impl::function(const FunctionDef& def, const Schema& schema, ir::B
     const ir::InsertPoint at(graph, block);
     for (size_t i = 0; i < schema.arguments.size(); ++i) {
       const Argument& a = schema.arguments[i];
-      ir::Value* input = block->add_input(a.type, a.name);
+      const bool annotated = def.parameters[i].annotation || !a.type->is(TypeKind::tensor);
+      ir::Value* input = block->add_input(annotated ? a.type : inferred_tensor(), a.name);
       const bool is_self = i == 0 && e.source_.self_type && functions.size() == 1;
       if (is_self && e.source_.make_self) {
         set(def.name_range, a.name, e.source_.make_self(input));
@@ -163,7 +187,7 @@ void Emitter::Impl::set(const Range& at, const std::string& name, SugaredPtr val
              "first-class values are allowed",
              name, outer->sugared->kind(), name);
     }
-    const TypePtr outer_type = outer->type;
+    const TypePtr outer_type = unshaped(outer->type);
     v = convert(e, at, v, outer_type, true);
     std::string why;
     if (!fits(v->type(), outer_type, &why)) {

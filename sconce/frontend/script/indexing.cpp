@@ -8,6 +8,7 @@
 #include "sconce/frontend/script/emitter_impl.h"
 #include "sconce/frontend/script/slice_value.h"
 #include "sconce/frontend/script/tuple_items.h"
+#include "sconce/types/class_info.h"
 
 namespace sconce::script {
 
@@ -51,6 +52,11 @@ SugaredPtr Emitter::Impl::subscript(const Subscript& s, TypePtr hint) {
     if (SugaredPtr result =
             call_magic_method(e, s.range, "__getitem__", {v->value, index->as_value(e, s.indices[0]->range)})) {
       return result;
+    }
+    // A module among several of one interface: the index need not be known.
+    if (type->class_info()->is_module && hint && hint->is(TypeKind::interface)) {
+      ir::Value* i = index->as_value(e, s.indices[0]->range);
+      return simple(call_op(e, s.range, "prim::ModuleContainerIndex", {v->value, i})->set_type(hint));
     }
   }
   return base->subscript(e, s.range, index, hint);

@@ -86,12 +86,6 @@ SugaredPtr Emitter::Impl::special_form(const std::string& form, const Call& c, T
     if (c.args.size() == 3) bounds.step = e.value(c.args[2]);
     return std::make_shared<SliceValue>(bounds);
   }
-  if (form == "create_object") {  // C.__new__(C), as archives write it
-    expect_arguments(c, "__new__", 1, 1);
-    const TypePtr type = e.annotation(c.args[0]);
-    if (!type->is(TypeKind::class_)) refuse(at, "Argument to create_object() must be a class");
-    return simple(node(at, ir::kind::CreateObject, {}, {type})->output());
-  }
   if (form == "super") return std::make_shared<SpecialForm>("super()");
   refuse(at, "'{}' cannot be called here", form);
 }

@@ -3,6 +3,7 @@
 #include "sconce/frontend/script/closure_value.h"
 #include "sconce/frontend/script/emitter_impl.h"
 #include "sconce/frontend/script/language_values.h"
+#include "sconce/frontend/script/type_rules.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::script {
@@ -88,7 +89,7 @@ void Emitter::Impl::return_(const Range& at, ir::Value* v) {
              state.merged_return->annotation(), v->type()->annotation());
     }
   }
-  state.merged_return = type;
+  state.merged_return = type = unshaped(type);
   // Returns of different types meet as Any.
   if (type->is(TypeKind::any) && !v->type()->is(TypeKind::any)) v = unchecked_cast(at, v, type);
   node(at, ir::kind::ReturnStmt, {v}, {});
