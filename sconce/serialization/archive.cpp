@@ -190,6 +190,7 @@ Archive load_archive(FileBytesPtr file) {
 
   const auto program = std::make_shared<script::ProgramState>();
   archive.unit = std::shared_ptr<ir::CompilationUnit>(program, &program->unit);
+  program->archive_version = archive.version;
   program->load = [records](std::string_view qualifier) -> std::optional<std::string> {
     const ZipReader::Record* record = records->find(code_record(qualifier));
     return record ? std::optional(records->zip().read(*record)) : std::nullopt;

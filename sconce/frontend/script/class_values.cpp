@@ -44,6 +44,10 @@ class ClassValue : public SugaredValue {
     for (const auto& [member, why] : info.unusable) {
       if (member == name) refuse(at, "{}", why);
     }
+    // Hooks of an archive are functions in a file of the class's name.
+    if (Definition* d = definition_.scope->state.find_definition(definition_.type->name() + "." + name)) {
+      return d->scope->find_value(e, at, name);
+    }
     refuse(at, "Tried to lookup unknown attribute on class {}: '{}'", definition_.type->annotation(), name);
   }
 

@@ -1,5 +1,7 @@
 #include "sconce/frontend/script/program_state.h"
 
+#include <algorithm>
+
 #include "sconce/frontend/script/declare_class.h"
 #include "sconce/frontend/script/evaluator.h"
 #include "sconce/frontend/script/module_types.h"
@@ -74,7 +76,9 @@ Definition* ProgramState::find_definition(std::string_view qualified) {
   if (!scope && load) {
     if (const auto text = load(qualifier)) {
       scope = &add_scope(qualifier, syntax::Dialect::archive);
-      scope->add(syntax::parse(std::make_shared<Source>(qualifier, *text), syntax::Dialect::archive));
+      std::string name = "code/" + qualifier + ".py";
+      std::replace(name.begin(), name.end() - 3, '.', '/');
+      scope->add(syntax::parse(std::make_shared<Source>(name, *text), syntax::Dialect::archive));
     }
   }
   return scope ? scope->find(qualified.substr(dot + 1)) : nullptr;

@@ -36,6 +36,7 @@ class ProgramState {
 
   // Text that a qualifier of an archive has, asked for on first use; null: there is no archive.
   std::function<std::optional<std::string>(std::string_view qualifier)> load;
+  std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: there is no archive
   std::vector<sconce::Value> constants;  // CONSTANTS.c0, ... of an archive
   // A named type by its qualified name, loaded when needed; null when there is none.
   TypePtr find_type(std::string_view qualified);

@@ -1,5 +1,6 @@
 #include "sconce/frontend/script/scope.h"
 
+#include "sconce/frontend/script/archive_names.h"
 #include "sconce/frontend/script/constants.h"
 #include "sconce/frontend/script/declare_class.h"
 #include "sconce/frontend/script/program_state.h"
@@ -262,6 +263,9 @@ TypePtr Scope::find_type(const std::string& name) {
 SugaredPtr Scope::find_value(Emitter& e, const Range& at, const std::string& name) {
   if (name == "__torch__" || (name == "CONSTANTS" && dialect == Dialect::archive)) return state.root_value(name);
   Definition* d = find(name);
+  if (!d && dialect == Dialect::archive && state.archive_version) {
+    if (SugaredPtr v = archive_name(name, *state.archive_version)) return v;
+  }
   if (!d) {
     const std::string path = dialect == Dialect::python ? implicit_import(name) : std::string();
     return path.empty() ? nullptr : state.imported_value(e, at, path);

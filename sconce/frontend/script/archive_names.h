@@ -1,0 +1,13 @@
+// Names in the code of archives, which mean less than in programs: `torch` is the operators of aten, `ops` those of other
+// namespaces.
+#pragma once
+
+#include "sconce/frontend/script/sugared_value.h"
+
+namespace sconce::script {
+
+// `torch` or `ops` in an archive of this format version; null for other names. Operators that meant something else in old
+// versions are the functions of script/builtins/upgraders/v<last version>.py, where one takes the arguments.
+SugaredPtr archive_name(const std::string& name, int version);
+
+}  // namespace sconce::script
