@@ -41,6 +41,10 @@ class ClassValue : public SugaredValue {
       if (method == name) return std::make_shared<FunctionValue>(std::vector<ir::Function*>{f});
     }
     if (const Value* constant = info.find_constant(name)) return simple(e.constant(at, *constant));
+    // Hooks of archives stand in a file under the class's name.
+    if (Definition* d = definition_.scope->state.find_definition(definition_.type->name() + "." + name)) {
+      return d->scope->find_value(e, at, name);
+    }
     for (const auto& [member, why] : info.unusable) {
       if (member == name) refuse(at, "{}", why);
     }

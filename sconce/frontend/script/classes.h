@@ -18,6 +18,9 @@ SugaredPtr call_magic_method(Emitter& e, const Range& at, std::string_view metho
 // the first reason against it.
 bool implements(TypePtr type, TypePtr interface, std::string* why = nullptr);
 
+// Module number `index` (or of that name) of a container, as an interface that all of its modules implement.
+SugaredPtr index_modules(Emitter& e, const Range& at, ir::Value* container, ir::Value* index, TypePtr interface);
+
 // What a value of the graph means: a module of this program, whose attributes are known while compiling, a ModuleValue;
 // everything else a SimpleValue. Attributes that hold modules go through this.
 SugaredPtr value_of(Emitter& e, ir::Value* v);

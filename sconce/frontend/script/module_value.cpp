@@ -57,6 +57,20 @@ SugaredPtr value_of(Emitter&, ir::Value* v) {
   return simple(v);
 }
 
+SugaredPtr index_modules(Emitter& e, const Range& at, ir::Value* container, ir::Value* index, TypePtr interface) {
+  for (const ClassInfo::Attribute& a : container->type()->class_info()->attributes) {
+    std::string why;
+    const bool is_module =
+        a.type->is(TypeKind::interface) || (a.type->is(TypeKind::class_) && a.type->class_info()->is_module);
+    if (is_module && !fits(a.type, interface, &why)) {
+      refuse(at, "Attribute {} is not of annotated type {}: {}", a.name, interface->annotation(), why);
+    }
+  }
+  ir::Value* item = call_op(e, at, "prim::ModuleContainerIndex", {container, index});
+  item->set_type(interface);
+  return simple(item);
+}
+
 std::vector<std::string> ModuleValue::held_names() const {
   const bool parameters = info_.container == Container::parameter_list || info_.container == Container::parameter_dict;
   std::vector<std::string> names;
@@ -224,20 +238,7 @@ SugaredPtr ModuleValue::subscript(Emitter& e, const Range& at, SugaredPtr index,
   const std::optional<sconce::Value> constant = ir::constant_value(which);
   const std::vector<std::string> names = held_names();
   const bool keyed = is_keyed(info_.container);
-  if (!constant && hint && hint->is(TypeKind::interface)) {
-    for (const std::string& name : names) {
-      std::string why;
-      const TypePtr item = info_.attributes[static_cast<size_t>(info_.find(name))].type;
-      if (ModuleType* m = find_module_type(item)) {
-        for (const auto& [method, schema] : hint->interface_info()->methods) types_->find_method(*m, method);
-      }
-      if (!fits(item, hint, &why))
-        refuse(at, "Attribute {} is not of annotated type {}: {}", name, hint->annotation(), why);
-    }
-    ir::Value* item = call_op(e, at, "prim::ModuleContainerIndex", {self, which});
-    item->set_type(hint);
-    return simple(item);
-  }
+  if (!constant && hint && hint->is(TypeKind::interface)) return index_modules(e, at, self, which, hint);
   if (keyed) {
     if (!constant || !constant->is_string()) {
       refuse(at,

@@ -78,6 +78,13 @@ TypePtr Program::find_class(std::string_view name) const {
   return d && d->kind == Definition::Kind::class_ ? scope->type_of(*d) : nullptr;
 }
 
+TypePtr Program::find_qualified_type(std::string_view name) const { return impl_->state->find_type(name); }
+
+ir::Function* Program::find_qualified_function(std::string_view name) const {
+  Definition* d = impl_->state->find_definition(name);
+  return d && d->kind == Definition::Kind::function ? d->scope->functions_of(*d).front() : nullptr;
+}
+
 bool Program::is_module_class(std::string_view name) const {
   Definition* d = impl_->scope()->find(name);
   return d && d->kind == Definition::Kind::class_ && d->scope->kind_of(*d) == ClassKind::module;

@@ -34,6 +34,9 @@ class SCONCE_API Program {
   std::vector<std::string> function_names() const;  // in order of definition
   // A class, named tuple, enum or interface of the text; null when there is none, and for modules.
   TypePtr find_class(std::string_view name) const;
+  // By qualified name ("__torch__.m.K"), its text loaded when needed; null when there is none.
+  TypePtr find_qualified_type(std::string_view name) const;
+  ir::Function* find_qualified_function(std::string_view name) const;
   bool is_module_class(std::string_view name) const;
   // The value of an expression at the end of the text: `[1.5, N]`, `Color.RED`, `torch.ones(2)`; how arguments of calls
   // are written on command lines. It is evaluated as construction is. Throws CompileError.

@@ -31,7 +31,7 @@ class ProgramState {
   // What an imported name means: a value of the language's own or the library's (null when unknown), a type.
   SugaredPtr imported_value(Emitter& e, const Range& at, const std::string& path);
   TypePtr imported_type(const std::string& path);
-  // `__torch__` (whose attributes are qualified names) and `CONSTANTS`.
+  // `__torch__` (whose attributes are qualified names), and in archives `CONSTANTS` and `torch`.
   SugaredPtr root_value(const std::string& name);
 
   // Text that a qualifier of an archive has, asked for on first use; null: there is no archive.

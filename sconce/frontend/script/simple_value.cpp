@@ -94,7 +94,7 @@ ir::Value* index_tuple(Emitter& e, const Range& at, ir::Value* tuple, ir::Value*
 
 }  // namespace
 
-SugaredPtr SimpleValue::subscript(Emitter& e, const Range& at, SugaredPtr index, TypePtr) {
+SugaredPtr SimpleValue::subscript(Emitter& e, const Range& at, SugaredPtr index, TypePtr hint) {
   const TypePtr type = value->type();
   switch (type->kind()) {
     case TypeKind::tuple:
@@ -108,6 +108,12 @@ SugaredPtr SimpleValue::subscript(Emitter& e, const Range& at, SugaredPtr index,
       return simple(call_op(e, at, "aten::select", {value, dim, index->as_value(e, at)}));
     }
     case TypeKind::class_:
+      // A container of modules in an archive: x: Interface = self.layers[i]
+      if (type->class_info()->is_module && hint && hint->is(TypeKind::interface) &&
+          !type->class_info()->find_method("__getitem__")) {
+        return index_modules(e, at, value, index->as_value(e, at), hint);
+      }
+      [[fallthrough]];
     case TypeKind::interface:
       return attr(e, at, "__getitem__")->call(e, at, {{{at, {}, index}}, {}}, nullptr);
     default:
