@@ -201,6 +201,9 @@ const std::vector<ir::Function*>& Scope::functions_of(Definition& d) {
 
 TypePtr Scope::type_of(Definition& d) {
   if (!d.type) {
+    if (d.evaluating) refuse(d.class_def->name_range, "class '{}' contains itself", d.name);
+    d.evaluating = true;
+    const std::shared_ptr<void> done(nullptr, [&](void*) { d.evaluating = false; });
     switch (kind_of(d)) {
       case ClassKind::plain:
         declare_script_class(d);
