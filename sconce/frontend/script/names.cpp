@@ -120,6 +120,7 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
   if (space == t.namespaces.end()) return nullptr;
   if (!space->second.library.empty()) {
     if (SugaredPtr found = library_value(e, at, space->second.library, name)) return found;
+    if (SugaredPtr found = library_class(e, at, path)) return found;
   }
   if (space->second.prefix.empty()) return library_class_value(path);
   const ir::Symbol op(std::string(space->second.prefix) + name);
@@ -133,6 +134,13 @@ std::optional<sconce::Value> language_constant(const std::string& path) {
 }
 
 SugaredPtr find_builtin_name(Emitter& e, const Range& at, const std::string& name) { return find_path(e, at, name); }
+
+bool is_torch_name(const std::string& name) {
+  const Table& t = table();
+  const std::string path = "torch." + name;
+  return t.names.contains(path) || t.aliases.contains(path) || t.namespaces.contains(path) ||
+         !library_functions(t.namespaces.at("torch").library, name).empty();
+}
 
 std::vector<std::string> names_in(std::string_view path) {
   const Table& t = table();

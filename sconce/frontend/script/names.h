@@ -23,6 +23,8 @@ SugaredPtr find_builtin_name(Emitter& e, const Range& at, const std::string& nam
 
 // The same by path, "torch.nn.functional.relu" or "torch.nn": what an import binds. Null when unknown.
 SugaredPtr find_path(Emitter& e, const Range& at, std::string_view path);
+// Does torch.name mean something beside an operator?
+bool is_torch_name(const std::string& name);
 // The names behind a path ("torch.fft"), and all names without a dot, for suggestions.
 std::vector<std::string> names_in(std::string_view path);
 std::vector<std::string> builtin_names();

@@ -1,0 +1,25 @@
+// What a program calls and nobody defines, all at once: before an archive is compiled, so that one message names
+// everything that is missing rather than the first call that fails.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/syntax/tree.h"
+
+namespace sconce::script {
+
+struct MissingOperator {
+  std::string name;  // "aten::foo", "custom::bar"
+  Range first_use;
+};
+
+// Operators that the tree calls as torch.foo(...), ops.custom.bar(...) or torch.ops.custom.bar(...) and that do not
+// exist, in order of their first use. Meant for archives, where every operator is written so; a Python text may hold
+// branches that are never compiled.
+SCONCE_API std::vector<MissingOperator> missing_operators(const syntax::Tree& tree);
+
+// Throws CompileError at the first use, naming all of them; does nothing when `missing` is empty.
+SCONCE_API void refuse_missing(const std::vector<MissingOperator>& missing);
+
+}  // namespace sconce::script
