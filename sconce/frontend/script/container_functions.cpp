@@ -98,7 +98,7 @@ SugaredPtr call_tuple(Emitter& e, const Range& at, const CallArguments& args, Ty
 
 SugaredPtr call_dict(Emitter& e, const Range& at, const CallArguments& args, TypePtr given_hint) {
   if (args.positional.size() > 1) refuse(at, "dict expected at most 1 arguments, got {}", args.positional.size());
-  TypePtr hint = dict_of_hint(at, given_hint);
+  const TypePtr hint = dict_of_hint(at, given_hint);
   ir::Value* dict = nullptr;
   const auto new_dict = [&](TypePtr type) {
     return e.node(at, ir::kind::DictConstruct, {}, {type ? type : dict_type(string_type(), tensor_type())})->output();
@@ -113,9 +113,14 @@ SugaredPtr call_dict(Emitter& e, const Range& at, const CallArguments& args, Typ
       const bool nothing = x->type() && x->as_value(e, at)->node()->is(ir::kind::EmptyListLiteral);
       if (!nothing) add_pairs(e, at, dict, hint, iterable);
     }
-    hint = dict->type();
   }
   if (args.keywords.empty()) return simple(dict ? dict : new_dict(hint));
+  if (dict) {
+    for (const CallArgument& a : args.keywords) {
+      call_op(e, at, "aten::_set_item", {dict, e.constant(a.at, sconce::Value(a.name)), a.value->as_value(e, a.at)});
+    }
+    return simple(dict);
+  }
 
   // dict(a=1, b=2): a list of pairs, set one after the other.
   std::vector<ir::Value*> pairs;
@@ -129,7 +134,7 @@ SugaredPtr call_dict(Emitter& e, const Range& at, const CallArguments& args, Typ
       refuse(at, "the values of dict() have different types: {} does not go with the others", type->annotation());
   }
   ir::Value* list = e.list(at, pair_type, pairs);
-  if (!dict) dict = new_dict(hint);
+  dict = new_dict(hint);
   add_pairs(e, at, dict, hint, simple(list));
   return simple(dict);
 }

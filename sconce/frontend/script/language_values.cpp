@@ -45,6 +45,25 @@ SugaredPtr ConstantFunction::call(Emitter& e, const Range& at, const CallArgumen
   return simple(e.constant(at, result_));
 }
 
+SugaredPtr LegacyConstructor::call(Emitter& e, const Range& at, const CallArguments& args, TypePtr) {
+  if (args.positional.size() > 1 || !args.keywords.empty()) {
+    refuse(at, "{} takes one list. Use torch.empty(sizes, dtype=torch.{}) for a tensor of a size", name_,
+           dtype_name(dtype_));
+  }
+  ir::Value* data = args.positional.empty() ? e.list(at, int_type(), {})
+                                            : args.positional[0].value->as_value(e, args.positional[0].at);
+  if (data->type()->is(TypeKind::tuple)) {
+    const ListRef<TypePtr> types = data->type()->contained();
+    if (!types.empty()) data = convert(e, at, data, list_type(types[0]), true);
+  }
+  if (!data->type()->is(TypeKind::list)) {
+    refuse(at, "{} takes a list, found {}. Use torch.empty(sizes, dtype=torch.{}) for a tensor of a size", name_,
+           data->type()->annotation(), dtype_name(dtype_));
+  }
+  const CallArgument dtype{at, "dtype", simple(e.constant(at, sconce::Value(dtype_)))};
+  return simple(call_op(e, at, "aten::tensor", {data}, {dtype}));
+}
+
 SugaredPtr ChosenFunction::call(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint) {
   bool choice = default_;
   const CallArgument* given = index_ < args.positional.size() ? &args.positional[index_] : nullptr;

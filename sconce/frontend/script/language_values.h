@@ -76,6 +76,18 @@ class ConstantFunction : public SugaredValue {
   const sconce::Value result_;
 };
 
+// torch.FloatTensor([1, 2]): aten::tensor with the dtype filled in.
+class LegacyConstructor : public SugaredValue {
+ public:
+  LegacyConstructor(std::string_view name, DType dtype) : name_(name), dtype_(dtype) {}
+  std::string kind() const override { return std::string(name_); }
+  SugaredPtr call(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint) override;
+
+ private:
+  const std::string_view name_;
+  const DType dtype_;
+};
+
 // A function with two bodies, chosen by a bool that must be known while compiling: max_pool2d(...,
 // return_indices=True).
 class ChosenFunction : public SugaredValue {

@@ -87,16 +87,11 @@ class LibrarySpace : public Resolver {
     }
   }
 
-  // The body of `def` under the signature of an overload. Defaults are the definition's, where the overload has one.
+  // The body of `def` under the signature of an overload, which says its own defaults.
   const syntax::FunctionDef* with_signature(const syntax::FunctionDef& def, const syntax::FunctionDef& declaration) {
     syntax::FunctionDef& made = made_.emplace_back(def);
     made.parameters = declaration.parameters;
     made.returns = declaration.returns;
-    for (syntax::Parameter& p : made.parameters) {
-      for (const syntax::Parameter& own : def.parameters) {
-        if (own.name == p.name && p.default_value) p.default_value = own.default_value;
-      }
-    }
     return &made;
   }
 

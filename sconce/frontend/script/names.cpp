@@ -57,6 +57,8 @@ Table::Table() {
   names[path] = [](Emitter&, const Range&) { return std::make_shared<SpecialForm>(form); };
 #define SCONCE_RESULT(path, value) \
   names[path] = [](Emitter&, const Range&) { return std::make_shared<ConstantFunction>(sconce::Value(value)); };
+#define SCONCE_LEGACY(path, dtype) \
+  names[path] = [](Emitter&, const Range&) { return std::make_shared<LegacyConstructor>(path, DType::dtype); };
 #define SCONCE_CONSTANT(path, value) constants[path] = sconce::Value(value);
 #define SCONCE_ALIAS(path, other) aliases[path] = other;
 #define SCONCE_EXCEPTIONS(list)                                                    \
@@ -75,6 +77,7 @@ Table::Table() {
 #undef SCONCE_ITERABLE
 #undef SCONCE_SPECIAL
 #undef SCONCE_RESULT
+#undef SCONCE_LEGACY
 #undef SCONCE_CONSTANT
 #undef SCONCE_ALIAS
 #undef SCONCE_EXCEPTIONS
