@@ -65,7 +65,8 @@ class SpecialForm : public SugaredValue {
   const std::string form;
 };
 
-// A function of no arguments whose result is known while compiling: torch.jit.is_scripting().
+// A function whose result is known while compiling, whatever its arguments: torch.jit.is_scripting(),
+// torch.overrides.has_torch_function(x).
 class ConstantFunction : public SugaredValue {
  public:
   explicit ConstantFunction(sconce::Value result) : result_(std::move(result)) {}

@@ -8,7 +8,6 @@
 #include "sconce/frontend/script/emitter.h"
 #include "sconce/frontend/script/language_values.h"
 #include "sconce/frontend/script/names.h"
-#include "sconce/frontend/script/program_state.h"
 #include "sconce/syntax/parser.h"
 
 namespace sconce::script {
@@ -155,7 +154,6 @@ class LibrarySpace : public Resolver {
 
 struct Library {
   std::recursive_mutex mutex;
-  ProgramState classes;
   std::unordered_map<std::string, std::unique_ptr<LibrarySpace>> spaces;
 
   // Null when there is no such file or folder.
@@ -209,17 +207,10 @@ std::vector<std::string> library_names(std::string_view path) {
   return space ? space->known_names() : std::vector<std::string>();
 }
 
-SugaredPtr library_class(Emitter& e, const Range& at, std::string_view path) {
-  Library& l = library();
-  const std::lock_guard lock(l.mutex);
-  const Definition* d = l.classes.library_definition(path);
-  return d && d->kind == Definition::Kind::class_ ? d->scope->find_value(e, at, d->name) : nullptr;
-}
-
 void ensure_compiled(ir::Function& function) {
   Library& l = library();
   std::unique_lock lock(l.mutex);
-  if (!l.space_of(function) && &function.unit() != &l.classes.unit) lock.unlock();
+  if (!l.space_of(function)) lock.unlock();
   function.ensure_defined();
 }
 

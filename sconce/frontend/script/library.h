@@ -37,8 +37,6 @@ SCONCE_API ListRef<LibrarySource> library_sources();
 //
 // What `name` means there: a FunctionValue, a class, ...; null when there is none, or no such file.
 SugaredPtr library_value(Emitter& e, const Range& at, std::string_view path, const std::string& name);
-// A class of the library by its path ("torch.autograd.grad_mode.no_grad"); null when there is none.
-SugaredPtr library_class(Emitter& e, const Range& at, std::string_view path);
 // The functions called `name` there, in order of definition; empty when there is none. They are compiled when first
 // called; their schemas are known where the results are annotated.
 std::vector<ir::Function*> library_functions(std::string_view path, std::string_view name);

@@ -1,6 +1,8 @@
 // One schema against the arguments of one call.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sconce/frontend/script/calls.h"
 #include "sconce/frontend/script/emitter.h"
 #include "sconce/frontend/script/type_rules.h"
@@ -150,7 +152,11 @@ std::optional<MatchedSchema> try_match(Emitter& e, const Range& at, const Schema
     } else if (const CallArgument* named = keyword()) {
       actual = named;
     } else if (formal.default_value) {
-      default_argument = {{}, {}, simple(e.constant({}, *formal.default_value))};
+      // BroadcastingList2[int] = 0 of a function is repeated where it is called.
+      sconce::Value value = *formal.default_value;
+      if (!is_operator && formal.fixed_size && value.is_list() && !value.to_list().empty())
+        value = value.to_list().get(0);
+      default_argument = {{}, {}, simple(e.constant({}, std::move(value)))};
       actual = &*default_argument;
     } else {
       return fail(fmt::format("Argument {} not provided.\n", formal.name));
@@ -166,8 +172,10 @@ std::optional<MatchedSchema> try_match(Emitter& e, const Range& at, const Schema
     }
   }
   if (used < args.positional.size()) {
+    const auto positional = std::count_if(schema.arguments.begin(), schema.arguments.end(),
+                                          [](const Argument& a) { return !a.keyword_only; });
     return fail(fmt::format("Expected at most {} arguments but found {} positional arguments.\n",
-                            schema.arguments.size() - used_self, args.positional.size()));
+                            static_cast<size_t>(positional) - used_self, args.positional.size()));
   }
   for (size_t k = 0; k < used_keywords.size(); ++k) {
     if (used_keywords[k]) continue;

@@ -123,7 +123,6 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
   if (space == t.namespaces.end()) return nullptr;
   if (!space->second.library.empty()) {
     if (SugaredPtr found = library_value(e, at, space->second.library, name)) return found;
-    if (SugaredPtr found = library_class(e, at, path)) return found;
   }
   if (space->second.prefix.empty()) return library_class_value(path);
   const ir::Symbol op(std::string(space->second.prefix) + name);

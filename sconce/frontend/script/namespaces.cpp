@@ -1,7 +1,5 @@
 #include "sconce/frontend/script/namespaces.h"
 
-#include <fmt/format.h>
-
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/calls.h"
 #include "sconce/frontend/script/names.h"
@@ -48,9 +46,7 @@ SugaredPtr OpsValue::attr(Emitter& e, const Range& at, const std::string& name) 
   if (space_.empty()) return std::make_shared<OpsValue>(name);
   const ir::Symbol symbol(space_ + "::" + name);
   if (!has_attr(e, at, name)) {
-    std::string text = fmt::format("Unknown builtin op: {}.", symbol.text());
-    for (const std::string& near : similar_operators(symbol)) text += fmt::format("\nDid you mean {}?", near);
-    refuse(at, "{}", text);
+    refuse(at, "Unknown builtin op: {}.{}", symbol.text(), did_you_mean(symbol.text(), similar_operators(symbol)));
   }
   return std::make_shared<OpsFunction>(symbol);
 }
