@@ -1,5 +1,6 @@
 #include "sconce/testing/program_cases.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -72,7 +73,10 @@ Compiled compile(const Json& description) {
     result.self = result.program->build_module(name);
     result.function = ir::find_method(result.self->to_object().type(), "forward");
     SCONCE_CHECK(result.function != nullptr, "{} has no forward", name);
-    load_state(*result.self, SafetensorsFile::open(state_path(name)));
+    // Without a recorded state, the module's own constructor is all.
+    if (const std::string path = state_path(name); std::filesystem::exists(path)) {
+      load_state(*result.self, SafetensorsFile::open(path));
+    }
   } else {
     result.function = result.program->find_function(defined_name(source, "def"));
     SCONCE_CHECK(result.function != nullptr, "the source defines no function");
