@@ -171,7 +171,7 @@ class Lexer {
     for (size_t i = first; i < std::size(kPunctuation) && kPunctuation[i].first[0] == c; ++i) {
       const auto& [text, kind] = kPunctuation[i];
       if (!text_.substr(pos_).starts_with(text)) continue;
-      if (kind == Kind::walrus && !python_) continue;
+      if (!python_ && (kind == Kind::walrus || kind == Kind::slash2_eq || kind == Kind::at_eq)) continue;
       pos_ += text.size();
       if (kind == Kind::lparen || kind == Kind::lbracket || kind == Kind::lbrace) ++brackets_;
       if ((kind == Kind::rparen || kind == Kind::rbracket || kind == Kind::rbrace) && brackets_ > (bracketed_ ? 1 : 0))

@@ -107,7 +107,8 @@ class Reader {
  private:
   TypePtr read_constant(const syntax::Constant& c) {
     if (c.literal == syntax::Constant::Literal::none) return none_type();
-    if (c.literal != syntax::Constant::Literal::string) refuse(c.range, "a literal cannot be a type");
+    if (c.literal != syntax::Constant::Literal::string)
+      refuse(c.range, "Expression of type const cannot be used in a type expression");
     // The text of a quoted annotation is a program of its own; errors are shown where it stands.
     try {
       const syntax::ParsedExpr parsed = syntax::parse_expression(std::make_shared<Source>("annotation", c.string));
@@ -143,7 +144,7 @@ class Reader {
     const std::string_view name = without_prefix(full);
     const auto one = [&] {
       if (s.indices.size() != 1) {
-        refuse(s.range, "{} expected exactly one element type but found {}", name, s.indices.size());
+        refuse(s.range, "expected exactly one element type but found {}", s.indices.size());
       }
       return read(s.indices[0]);
     };
@@ -157,8 +158,7 @@ class Reader {
     if (name == "Union") return union_type(several(s));
     if (name == "Tuple" || name == "tuple") return read_tuple(s);
     if (name == "Dict" || name == "dict" || name == "OrderedDict") {
-      if (s.indices.size() != 2)
-        refuse(s.range, "Dict expected exactly 2 element types but found {}", s.indices.size());
+      if (s.indices.size() != 2) refuse(s.range, "expected exactly 2 element types but found {}", s.indices.size());
       return dict(s.indices[0]->range, read(s.indices[0]), read(s.indices[1]));
     }
     refuse(s.range, "Unknown type constructor {}", full.empty() ? std::string_view("of this kind") : full);

@@ -141,6 +141,11 @@ ir::Value* Emitter::Impl::dict(const DictExpr& d, TypePtr hint) {
     for (size_t i = 0; i < keys.size(); ++i) {
       if (type) keys[i] = convert(e, at, keys[i], key, true);
       if (!fits(keys[i]->type(), key)) {
+        if (type) {
+          refuse(join(d.keys[0]->range, d.values.back()->range),
+                 "Type annotation was inferred to be {}but the type of keys given by the dict literal is {}",
+                 type->annotation(), keys[i]->type()->annotation());
+        }
         refuse(d.keys[i]->range, "Dict keys must contain only a single type. Expected: {} but found {} instead",
                key->annotation(), keys[i]->type()->annotation());
       }
@@ -153,6 +158,11 @@ ir::Value* Emitter::Impl::dict(const DictExpr& d, TypePtr hint) {
     if (type) {
       for (size_t i = 0; i < items.size(); ++i) {
         if (!fits(items[i]->type(), type->contained()[1])) {
+          if (!union_hint) {
+            refuse(join(d.keys[0]->range, d.values.back()->range),
+                   "Type annotation was inferred to be `{}`, but the type of values given by the dict literal is {}",
+                   type->annotation(), items[i]->type()->annotation());
+          }
           refuse(at, "Dict type annotation `{}` did not match the type of an actual value type `{}`",
                  type->annotation(), items[i]->type()->annotation());
         }

@@ -58,7 +58,7 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
   Schema schema;
   schema.name = def.name;
   std::vector<TypePtr> wanted, found;
-  bool mismatch = false;
+  bool mismatch = false, has_default = false;
   for (size_t i = 0; i < def.parameters.size(); ++i) {
     const Parameter& p = def.parameters[i];
     if (p.takes != Parameter::Takes::one) {
@@ -98,7 +98,11 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
       value = literal_value(p.default_value);
       if (!value) refuse(p.default_value->range, "the default of parameter '{}' must be a constant", p.name);
     }
+    if (!value && has_default && !p.keyword_only) {
+      refuse(p.range, "Non-default positional argument follows default argument. Parameter {}", p.name);
+    }
     if (value) {
+      has_default = true;
       a.default_value = as_default(std::move(*value), a);
       a.default_text = p.default_value ? std::string(p.default_value->range.text()) : a.default_value->repr();
       const TypePtr type = a.default_value->type();

@@ -91,6 +91,7 @@ struct Matching {
 
   ir::Value* list_of_rest(const Argument& formal, TypePtr element, ListRef<CallArgument> rest) {
     Argument item = formal;
+    item.name = "<varargs>";
     item.type = element;
     std::vector<ir::Value*> items;
     for (const CallArgument& a : rest) {

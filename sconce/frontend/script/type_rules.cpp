@@ -68,7 +68,8 @@ TypePtr TypeVariables::find(const std::string& name) const {
 bool TypeVariables::match(TypePtr formal, TypePtr actual, std::string& why) {
   if (!has_variables(formal)) return true;  // whether the types fit is seen when the value is converted
   const auto refuse_match = [&] {
-    why = fmt::format("Cannot match {} to {}", formal->annotation(), actual->annotation());
+    const std::string wanted = formal->is(TypeKind::future) ? "a future" : formal->annotation();
+    why = fmt::format("Cannot match {} to {}", wanted, actual->annotation());
     return false;
   };
   switch (formal->kind()) {
