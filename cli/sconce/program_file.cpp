@@ -18,7 +18,7 @@ script::ProgramOptions options_for(const std::string& path) {
 }  // namespace
 
 ProgramFile::ProgramFile(const std::string& path) : ProgramFile(path, read_text(path)) {}
-ProgramFile::ProgramFile(const std::string& path, std::string text)
+ProgramFile::ProgramFile(const std::string& path, const std::string& text)
     : path_(path),
       tree_(syntax::parse(std::make_shared<Source>(source_name(path), text))),
       program_(text, options_for(path)) {}

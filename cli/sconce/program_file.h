@@ -18,7 +18,7 @@ class ProgramFile {
  public:
   // Throws UsageError when the file cannot be read, CompileError when the program is refused.
   explicit ProgramFile(const std::string& path);
-  ProgramFile(const std::string& path, std::string text);
+  ProgramFile(const std::string& path, const std::string& text);
 
   script::Program& program() { return program_; }
   // All functions, and the methods of its classes. Beside modules may stand functions that only build them, in more of

@@ -225,7 +225,7 @@ class Run {
       SCONCE_CHECK_AS(type, value.is_list() || value.is_tuple(), "cannot unpack {}", value.type()->to_string());
       const Args items = items_of(value);
       const auto* tuple = as<TupleExpr>(target);
-      const std::vector<ExprPtr>& targets = tuple ? tuple->items : as<ListExpr>(target)->items;
+      const std::vector<ExprPtr>& targets = tuple ? tuple->items : static_cast<const ListExpr*>(target)->items;
       SCONCE_CHECK_AS(value, items.size() == targets.size(), "cannot unpack {} values into {} names", items.size(),
                       targets.size());
       for (size_t i = 0; i < items.size(); ++i) assign(targets[i], items[i]);
@@ -339,7 +339,7 @@ class Run {
 
   Value unary(const Unary& node) {
     if (node.op == Operator::not_) return !test(node.operand);
-    const Value v = evaluate(node.operand);
+    Value v = evaluate(node.operand);
     at_ = node.range;
     if (!v.is_tensor()) return plain_unary(node.op, v);
     if (node.op == Operator::plus) return v;
@@ -375,14 +375,12 @@ class Run {
     if (method) args.push_back(evaluate(method->value));
     for (ExprPtr a : node.args) args.push_back(evaluate(a));
     std::vector<NamedValue> kwargs;
+    kwargs.reserve(node.keywords.size());
     for (const Keyword& k : node.keywords) kwargs.emplace_back(k.name, evaluate(k.value));
     at_ = node.range;
     if (path) return call_path(parts, std::move(args), std::move(kwargs));
-    if (!method) {
-      SCONCE_CHECK_AS(type, !set_[program_.slot(node.callee)], "'{}' is a value: it cannot be called",
-                      as<Name>(node.callee)->id);
-    }
-    const std::string& name = method ? method->attr : as<Name>(node.callee)->id;
+    const std::string& name = method ? method->attr : static_cast<const Name*>(node.callee)->id;
+    if (!method) SCONCE_CHECK_AS(type, !set_[program_.slot(node.callee)], "'{}' is a value: it cannot be called", name);
     if (kwargs.empty()) {
       std::optional<Value> result = method ? call_builtin_method(name, args) : call_builtin(name, args);
       if (result) return *std::move(result);

@@ -47,7 +47,7 @@ constexpr Word kPunctuation[] = {
 constexpr auto kFirstPunctuation = [] {
   std::array<uint8_t, 128> out{};
   out.fill(std::size(kPunctuation));
-  for (size_t i = std::size(kPunctuation); i-- > 0;) out[static_cast<size_t>(kPunctuation[i].first[0])] = i;
+  for (size_t i = std::size(kPunctuation); i-- > 0;) out[static_cast<unsigned char>(kPunctuation[i].first[0])] = i;
   return out;
 }();
 
@@ -167,7 +167,7 @@ class Lexer {
       add(word_kind(text_.substr(begin, pos_ - begin)), begin, pos_);
       return true;
     }
-    const size_t first = (c & 0x80) ? std::size(kPunctuation) : kFirstPunctuation[static_cast<size_t>(c)];
+    const size_t first = (c & 0x80) ? std::size(kPunctuation) : kFirstPunctuation[static_cast<unsigned char>(c)];
     for (size_t i = first; i < std::size(kPunctuation) && kPunctuation[i].first[0] == c; ++i) {
       const auto& [text, kind] = kPunctuation[i];
       if (!text_.substr(pos_).starts_with(text)) continue;
