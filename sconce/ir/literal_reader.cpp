@@ -233,7 +233,8 @@ TypePtr read_type(TextCursor& in, const FindType& find) {
     return parse_type(text, find);
   } catch (const Error& e) {
     in.set_at(from);
-    in.fail("{}", e.message());
+    constexpr size_t kMaxMessage = 1000;  // it repeats the type's text
+    in.fail("{}", e.message().substr(0, kMaxMessage));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "sconce/ir/literal.h"
 #include "sconce/ir/resolve.h"
@@ -10,6 +11,7 @@ namespace sconce::ir {
 namespace {
 
 constexpr uint32_t kMaxId = 1'000'000'000;
+constexpr size_t kMaxName = 4096;  // of an enum or an interface
 
 // Nominal types: those that the caller knows, then those that this text mentions, each made once.
 class TypeNames {
@@ -23,12 +25,12 @@ class TypeNames {
   void note(std::string_view text) {
     for (size_t at = 0; (at = text.find('<', at)) != text.npos; ++at) {
       const std::string_view before = text.substr(0, at), after = text.substr(at + 1);
-      const std::string name(after.substr(0, after.find_first_of(">\n")));
-      if (before.ends_with("Enum")) {
-        if (!find_known(name)) made_.try_emplace(name, make_enum_type(name, any_type()));
-      } else if (before.ends_with("InterfaceType")) {
-        if (!find_known(name)) made_.try_emplace(name, make_interface_type(name));
-      }
+      if (!before.ends_with("Enum") && !before.ends_with("InterfaceType")) continue;
+      const size_t end = after.substr(0, kMaxName).find('>');
+      if (end == after.npos) continue;
+      const std::string name(after.substr(0, end));
+      if (made_.contains(name) || find_known(name)) continue;
+      made_.emplace(name, before.ends_with("Enum") ? make_enum_type(name, any_type()) : make_interface_type(name));
     }
   }
 
@@ -46,18 +48,20 @@ class TypeNames {
 };
 
 // Places, "file:line:col", become ranges of sources that have nothing but that column.
-class Places {
+class Ranges {
  public:
   // Nowhere when the text is some other comment.
   Range parse(TextCursor& in, std::string_view text) {
     while (text.ends_with(' ') || text.ends_with('\r')) text.remove_suffix(1);
     int column = 0, line = 0;
     if (!take_number(text, column) || !take_number(text, line) || text.empty()) return {};
-    if (column > kMaxColumn || (columns_ += static_cast<size_t>(column)) > kMaxColumns)
-      in.fail("the column is too large");
     SourcePtr& source = sources_[{std::string(text), line, column}];
-    if (!source)
+    if (!source) {
+      if (column > kMaxColumn || (columns_ += static_cast<size_t>(column)) > kMaxColumns) {
+        in.fail("the column is too large");
+      }
       source = std::make_shared<Source>(std::string(text), std::string(static_cast<size_t>(column), ' '), line);
+    }
     return {source, static_cast<uint32_t>(column), static_cast<uint32_t>(column)};
   }
 
@@ -78,9 +82,23 @@ class Places {
   size_t columns_ = 0;
 };
 
+// The kinds with numbers whose graphs the text has: prim::fork_0 for a line "with prim::fork_0 = graph(...)".
+using Headers = std::set<std::string_view>;
+
+Headers headers_of(std::string_view text) {
+  static constexpr std::string_view kWith = "\nwith ";
+  Headers all;
+  for (size_t at = 0; (at = text.find(kWith, at)) != text.npos;) {
+    at += kWith.size();
+    all.insert(text.substr(at, std::min(text.find_first_of(" =\n", at), text.size()) - at));
+  }
+  return all;
+}
+
 class GraphParser {
  public:
-  GraphParser(TextCursor& in, const FindType& find, Places& places) : in_(in), find_(find), places_(places) {}
+  GraphParser(TextCursor& in, const FindType& find, Ranges& ranges, const Headers& headers)
+      : in_(in), find_(find), ranges_(ranges), headers_(headers) {}
 
   std::shared_ptr<Graph> parse() {
     const TextCursor::Nest nest(in_);
@@ -100,7 +118,7 @@ class GraphParser {
       in_.expect("with ");
       in_.expect(groups_[i].kind + "_" + std::to_string(i));
       in_.expect('=');
-      groups_[i].node->set_attribute(groups_[i].attribute, GraphParser(in_, find_, places_).parse());
+      groups_[i].node->set_attribute(groups_[i].attribute, GraphParser(in_, find_, ranges_, headers_).parse());
     }
     return graph_;
   }
@@ -219,7 +237,7 @@ class GraphParser {
     }
     if (in_.accept('#')) {
       in_.skip_spaces();
-      node->set_range(places_.parse(in_, in_.line()));
+      node->set_range(ranges_.parse(in_, in_.line()));
     }
     in_.end_of_line();
     block.append(node);
@@ -231,7 +249,7 @@ class GraphParser {
   bool cut_group(std::string_view& kind) const {
     const std::string suffix = "_" + std::to_string(groups_.size());
     if (!kind.starts_with("prim::") || !kind.ends_with(suffix)) return false;
-    if (in_.rest().find("\nwith " + std::string(kind) + " = ") == std::string_view::npos) return false;
+    if (!headers_.contains(kind)) return false;
     kind.remove_suffix(suffix.size());
     return true;
   }
@@ -319,7 +337,8 @@ class GraphParser {
 
   TextCursor& in_;
   const FindType& find_;
-  Places& places_;
+  Ranges& ranges_;
+  const Headers& headers_;
   std::shared_ptr<Graph> graph_;
   std::unordered_map<std::string, Value*> visible_;
   std::vector<Value*> named_;
@@ -337,9 +356,9 @@ std::shared_ptr<Graph> parse_graph(std::string_view text, const FindType& find) 
   TypeNames names(find);
   names.note(text);
   const FindType finder = names.finder();
-  Places places;
+  Ranges ranges;
   in.skip_lines();
-  std::shared_ptr<Graph> graph = GraphParser(in, finder, places).parse();
+  std::shared_ptr<Graph> graph = GraphParser(in, finder, ranges, headers_of(text)).parse();
   in.skip_lines();
   if (!in.at_end()) in.expected("the end of the text");
   return graph;
