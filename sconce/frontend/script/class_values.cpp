@@ -116,14 +116,19 @@ class EnumClass : public SugaredValue {
 // A module class: instances are built before the program is compiled.
 class ModuleClass : public SugaredValue {
  public:
-  explicit ModuleClass(std::string name) : name_(std::move(name)) {}
+  explicit ModuleClass(Definition& d) : definition_(d) {}
   std::string kind() const override { return "module class"; }
   SugaredPtr call(Emitter&, const Range& at, const CallArguments&, TypePtr) override {
-    refuse(at, "Cannot instantiate class '{}' in a script function", name_);
+    refuse(at, "Cannot instantiate class '{}' in a script function", definition_.name);
+  }
+  SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
+    ir::Function* f = static_function(definition_, name);
+    if (f == nullptr) return SugaredValue::attr(e, at, name);
+    return std::make_shared<FunctionValue>(std::vector<ir::Function*>{f});
   }
 
  private:
-  std::string name_;
+  Definition& definition_;
 };
 
 class InterfaceClass : public SugaredValue {
@@ -152,7 +157,7 @@ SugaredPtr class_value(Definition& d) {
       return std::make_shared<InterfaceClass>(d.name);
     case ClassKind::module:
       if (d.type) return std::make_shared<ClassValue>(d);  // of an archive
-      return std::make_shared<ModuleClass>(d.name);
+      return std::make_shared<ModuleClass>(d);
   }
   return nullptr;
 }

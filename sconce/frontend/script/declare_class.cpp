@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sconce/frontend/script/constants.h"
+#include "sconce/frontend/script/dynamic.h"
 #include "sconce/frontend/script/literal.h"
 #include "sconce/frontend/script/program_state.h"
 
@@ -122,8 +123,8 @@ std::vector<ir::Function*> hooks(const ClassDef& def, TypePtr type, std::string_
 
 }  // namespace
 
-ir::Function& add_method(Scope& scope, const TreePtr& tree, TypePtr type, const FunctionDef& def,
-                         const std::string& name, FunctionSource given) {
+static ir::Function& add_function(Scope& scope, const TreePtr& tree, const std::string& qualified,
+                                  const FunctionDef& def, FunctionSource given) {
   const ReplacedFunction form = callable_form(tree, def);
   auto source = std::make_shared<FunctionSource>(std::move(given));
   source->tree = form.tree;
@@ -131,10 +132,29 @@ ir::Function& add_method(Scope& scope, const TreePtr& tree, TypePtr type, const 
   source->resolver = borrowed(scope);
   if (source->defaults.empty()) source->defaults = evaluated_defaults(scope, *form.def);
   source->from_archive = scope.dialect == Dialect::archive;
-  ir::Function& f = scope.state.unit.add_function(type->name() + "." + name,
-                                                  [source, tree](ir::Function& f) { compile_function(f, *source); });
+  ir::Function& f =
+      scope.state.unit.add_function(qualified, [source, tree](ir::Function& f) { compile_function(f, *source); });
   if (source->self_type) f.set_self_type(source->self_type);
   return f;
+}
+
+ir::Function& add_method(Scope& scope, const TreePtr& tree, TypePtr type, const FunctionDef& def,
+                         const std::string& name, FunctionSource given) {
+  return add_function(scope, tree, type->name() + "." + name, def, std::move(given));
+}
+
+ir::Function* static_function(Definition& module_class, const std::string& name) {
+  for (Definition* d : lookup_order(module_class)) {
+    if (!d->class_def) continue;
+    for (StmtPtr s : d->class_def->body) {
+      const auto* def = as<FunctionDef>(s);
+      if (!def || def->name != name || !has_decorator(def->decorators, "staticmethod")) continue;
+      const std::string qualified = d->scope->prefix + "." + d->name + ".__static__." + name;
+      if (ir::Function* known = d->scope->state.unit.find_function(qualified)) return known;
+      return &add_function(*d->scope, d->tree, qualified, *def, {});
+    }
+  }
+  return nullptr;
 }
 
 void add_methods(Scope& scope, const TreePtr& tree, TypePtr type, const Body& body) {
