@@ -32,9 +32,20 @@ struct Annotated {
   ExprPtr type = nullptr;
   Scope* scope = nullptr;
 };
+// Annotations inside of __init__ are never evaluated by Python: what they name may not be a type here.
+bool means_a_type(ExprPtr annotation, Scope& scope) {
+  try {
+    resolve_annotation(annotation, scope);
+    return true;
+  } catch (const CompileError&) {
+    return false;
+  }
+}
 Annotated annotation_of(Instance& instance, std::string_view name) {
   for (auto a = instance.annotations.rbegin(); a != instance.annotations.rend(); ++a) {
-    if (a->name == name) return {a->type, a->scope};
+    if (a->name != name) continue;
+    if (means_a_type(a->type, *a->scope)) return {a->type, a->scope};
+    break;
   }
   for (Definition* d : lookup_order(*instance.cls)) {
     if (!d->class_def) continue;
