@@ -63,7 +63,7 @@ class Carrier {
   // One more output, stored behind the node.
   ir::Node* add_output(ir::Node* n, ir::Node* after, const std::string& name, TypePtr type) {
     ir::Value* out = n->add_output(type);
-    if (const std::string_view v = variable_name(name); !v.empty()) out->set_name(v);
+    out->set_name(variable_name(name));
     return store(name, out)->insert_after(after);
   }
 

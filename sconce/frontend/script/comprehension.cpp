@@ -7,9 +7,8 @@ namespace sconce::script {
 using namespace syntax;
 
 //   [item for target in iterable]   =>   list = []; for target in iterable: list.append(item)
-ir::Value* Emitter::Impl::list_comprehension(const Range& at, const std::function<ir::Value*(TypePtr)>& item,
-                                             ExprPtr target, const std::function<SugaredPtr()>& iterable,
-                                             TypePtr hint) {
+ir::Value* Emitter::Impl::list_comprehension(const ListComp& c, TypePtr hint) {
+  const Range& at = c.range;
   TypePtr list = nullptr;
   const TypePtr union_hint = hint && hint->is(TypeKind::union_) ? hint : nullptr;
   if (hint && hint->is(TypeKind::optional)) hint = hint->element();
@@ -19,30 +18,22 @@ ir::Value* Emitter::Impl::list_comprehension(const Range& at, const std::functio
     refuse(at, "Expected list type annotation for list comprehension, found {}", hint->annotation());
   }
   ir::Value* result = node(at, ir::kind::ListConstruct, {}, {list ? list : list_type(tensor_type())})->output();
-  const SugaredPtr over = iterable();
+  const SugaredPtr iterable = sugared(c.iter, nullptr)->iterate(e, at);
   push(current(), Environment::Kind::scope);
-  const auto emit_body = [&] {
-    ir::Value* v = item(list ? list->element() : nullptr);
+  for_loop(at, c.target, iterable, [&] {
+    ir::Value* v = e.value(c.item, list ? list->element() : nullptr);
     if (!list) {
       list = list_type(unshaped(v->type()));
       result->set_type(list);
     }
     call_op(e, at, "aten::append", {result, v});
-  };
-  for_loop(at, {target}, at, over, emit_body);
+  });
   pop();
   if (union_hint && !fits(result->type(), union_hint)) {
     refuse(at, "Union type annotation `{}` can hold no list comprehension of type {}", union_hint->annotation(),
            result->type()->annotation());
   }
   return result;
-}
-
-ir::Value* Emitter::Impl::list_comprehension(const ListComp& c, TypePtr hint) {
-  if (c.condition) refuse(c.if_range, "Comprehension ifs are not supported yet");
-  return list_comprehension(
-      c.range, [&](TypePtr element) { return e.value(c.item, element); }, c.target,
-      [&] { return sugared(c.iter, nullptr)->iterate(e, c.range); }, hint);
 }
 
 //   {key: value for target in iterable}   =>   dict = {}; for target in iterable: dict[key] = value
@@ -61,7 +52,7 @@ ir::Value* Emitter::Impl::dict_comprehension(const DictComp& c, TypePtr hint) {
       node(at, ir::kind::DictConstruct, {}, {dict ? dict : dict_type(string_type(), tensor_type())})->output();
   const SugaredPtr iterable = sugared(c.iter, nullptr)->iterate(e, at);
   push(current(), Environment::Kind::scope);
-  for_loop(at, {c.target}, at, iterable, [&] {
+  for_loop(at, c.target, iterable, [&] {
     ir::Value* key = e.value(c.key, dict ? dict->contained()[0] : nullptr);
     ir::Value* value = e.value(c.value, dict ? dict->contained()[1] : nullptr);
     if (!dict) {

@@ -69,7 +69,12 @@ ir::Value* Emitter::constant(const Range& at, sconce::Value v, TypePtr type) {
 ir::Node* Emitter::node(const Range& at, ir::Symbol kind, ListRef<ir::Value*> inputs, ListRef<TypePtr> outputs) {
   ir::Node* n = graph_->insert(graph_->create(kind, inputs, outputs.size()));
   n->set_range(at);
-  for (size_t i = 0; i < outputs.size(); ++i) n->output(i)->set_type(outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    n->output(i)->set_type(outputs[i]);
+    if (impl_->type_size(outputs[i]) > kMaxTypeSize) {
+      refuse(at, "the type of this value is made of more than {} others", kMaxTypeSize);
+    }
+  }
   return n;
 }
 
@@ -88,6 +93,14 @@ ir::Value* Emitter::list(const Range& at, TypePtr element, ListRef<ir::Value*> i
 
 ir::Value* Emitter::Impl::unchecked_cast(const Range& at, ir::Value* v, TypePtr type) {
   return node(at, ir::kind::unchecked_cast, {v}, {type})->output();
+}
+
+size_t Emitter::Impl::type_size(TypePtr type) {
+  if (type->contained().empty()) return 1;
+  if (const auto it = type_sizes.find(type); it != type_sizes.end()) return it->second;
+  size_t size = 1;
+  for (TypePtr part : type->contained()) size += type_size(part);
+  return type_sizes[type] = std::min(size, kMaxTypeSize + 1);
 }
 
 // ---- functions ----
@@ -140,10 +153,6 @@ std::shared_ptr<Environment> Emitter::Impl::pop() {
 
 // ---- variables ----
 
-std::string Emitter::Impl::temporary(const char* what) {
-  return "$" + std::string(what) + std::to_string(temporaries++);
-}
-
 void Emitter::Impl::store(const Range& at, const std::string& storage, ir::Value* v, TypePtr type) {
   ir::Node* n = node(at, ir::kind::Store, {v}, {});
   n->set_attribute("name", sconce::Value(storage));
@@ -168,7 +177,7 @@ void Emitter::Impl::set(const Range& at, const std::string& name, ir::Value* val
 void Emitter::Impl::set(const Range& at, const std::string& name, SugaredPtr value, TypePtr annotation) {
   auto* as_simple = dynamic_cast<SimpleValue*>(value.get());
   ir::Value* v = as_simple ? as_simple->value : nullptr;
-  if (v && !v->has_name() && !name.starts_with('$') && v->node()->block() == current()) v->set_name(name);
+  if (v && !v->has_name() && v->node()->block() == current()) v->set_name(name);
   if (const Environment::Variable* outer = environment->find_outer(name)) {
     if (annotation) {
       refuse(at,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace sconce::script {
 // How deep statements and expressions may nest. The parser limits what is written in parentheses and blocks; chains of
 // calls, attributes and `elif` are limited here.
 inline constexpr int kMaxEmitDepth = 400;
+// How often the bodies of unrolled loops may be repeated in a function, and how large a type may get.
+inline constexpr size_t kMaxUnrolledBodies = 20000;
+inline constexpr size_t kMaxTypeSize = 100000;
 
 struct Emitter::Impl {
   Impl(Emitter& e) : e(e), graph(e.graph()) {}
@@ -35,7 +39,8 @@ struct Emitter::Impl {
   };
   std::vector<FunctionState> functions;
   int depth = 0;
-  int temporaries = 0;
+  size_t unrolled_bodies = 0;
+  std::unordered_map<TypePtr, size_t> type_sizes;
   syntax::Tree made;  // nodes that stand for what was not written
 
   // ---- emitter.cpp: functions and variables ----
@@ -49,6 +54,8 @@ struct Emitter::Impl {
     return e.node(at, kind, inputs, outputs);
   }
   ir::Value* unchecked_cast(const Range& at, ir::Value* v, TypePtr type);
+  // The number of types that it is made of; x = (x, x) doubles it.
+  size_t type_size(TypePtr type);
   // Sets a variable; `annotation` is null unless the assignment declares its type.
   void set(const Range& at, const std::string& name, SugaredPtr value, TypePtr annotation = nullptr);
   void set(const Range& at, const std::string& name, ir::Value* value, TypePtr annotation = nullptr);
@@ -56,7 +63,6 @@ struct Emitter::Impl {
   SugaredPtr load(const Range& at, const std::string& name);
   SugaredPtr load_from(Environment& env, const Range& at, const std::string& name);
   void store(const Range& at, const std::string& storage, ir::Value* v, TypePtr type);
-  std::string temporary(const char* what);
 
   // ---- statements.cpp ----
   void body(const syntax::Body& statements);
@@ -99,16 +105,13 @@ struct Emitter::Impl {
                     const std::function<void()>& if_false);
 
   // ---- loops.cpp ----
-  void for_loop(const Range& at, const std::vector<syntax::ExprPtr>& targets, const Range& targets_at,
-                SugaredPtr iterable, const std::function<void()>& emit_body);
-  void unrolled(const Range& at, const std::vector<syntax::ExprPtr>& targets, const Range& targets_at,
-                SugaredPtr iterable, size_t count, const std::function<void()>& emit_body);
+  void for_loop(const Range& at, syntax::ExprPtr target, SugaredPtr iterable, const std::function<void()>& emit_body);
+  void unrolled(const Range& at, syntax::ExprPtr target, SugaredPtr iterable, size_t count,
+                const std::function<void()>& emit_body);
   void while_loop(const syntax::While& s);
   void for_statement(const syntax::For& s);
 
   // ---- comprehension.cpp ----
-  ir::Value* list_comprehension(const Range& at, const std::function<ir::Value*(TypePtr)>& item, syntax::ExprPtr target,
-                                const std::function<SugaredPtr()>& iterable, TypePtr hint);
   ir::Value* list_comprehension(const syntax::ListComp& c, TypePtr hint);
   ir::Value* dict_comprehension(const syntax::DictComp& c, TypePtr hint);
 

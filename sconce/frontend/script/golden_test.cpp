@@ -144,5 +144,16 @@ TEST(ScriptLimits, ManyExitsCompileUpToALimit) {
   EXPECT_EQ(refusal(returns(1100)), "a function may have 1000 statements after which it can be left");
 }
 
+TEST(ScriptLimits, WhatDoublesIsRefused) {
+  std::string loops = "def f(t: Tuple[int, int, int, int, int, int, int, int], n: int):\n";
+  for (int i = 0; i < 10; ++i) loops += std::string(4 + i, ' ') + "for x" + std::to_string(i) + " in t:\n";
+  EXPECT_EQ(refusal(loops + "              n += 1\n    return n\n"),
+            "unrolled loops repeat their bodies more than 20000 times");
+
+  std::string tuples = "def f(x: int):\n    t = (x, x)\n";
+  for (int i = 0; i < 60; ++i) tuples += "    t = (t, t)\n";
+  EXPECT_NE(refusal(tuples + "    return 1\n").find("more than"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sconce::script

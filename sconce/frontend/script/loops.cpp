@@ -35,14 +35,14 @@ void Emitter::Impl::while_loop(const While& s) {
 
 void Emitter::Impl::for_statement(const For& s) {
   const SugaredPtr iterable = sugared(s.iter, nullptr)->iterate(e, s.range);
-  for_loop(s.range, {s.target}, s.range, iterable, [&] { body(s.body); });
+  for_loop(s.range, s.target, iterable, [&] { body(s.body); });
 }
 
-void Emitter::Impl::for_loop(const Range& at, const std::vector<ExprPtr>& targets, const Range& targets_at,
-                             SugaredPtr iterable, const std::function<void()>& emit_body) {
-  check_targets(targets, targets_at);
+void Emitter::Impl::for_loop(const Range& at, ExprPtr target, SugaredPtr iterable,
+                             const std::function<void()>& emit_body) {
+  check_targets({target}, at);
   if (const std::optional<size_t> count = iterable->static_length()) {
-    return unrolled(at, targets, targets_at, iterable, *count, emit_body);
+    return unrolled(at, target, iterable, *count, emit_body);
   }
   ir::Value* trips = iterable->length(e, at);
   ir::Value* go = e.constant(at, sconce::Value(true));
@@ -56,7 +56,7 @@ void Emitter::Impl::for_loop(const Range& at, const std::vector<ExprPtr>& target
   {
     const ir::InsertPoint point(graph, body_block);
     const SugaredPtr item = iterable->item(e, at, index, nullptr);
-    for (ExprPtr target : targets) assign_value(at, target, item);
+    assign_value(at, target, item);
     emit_body();
   }
   pop();
@@ -64,14 +64,17 @@ void Emitter::Impl::for_loop(const Range& at, const std::vector<ExprPtr>& target
 }
 
 // One copy of the body an item, in the block around the loop.
-void Emitter::Impl::unrolled(const Range& at, const std::vector<ExprPtr>& targets, const Range&, SugaredPtr iterable,
-                             size_t count, const std::function<void()>& emit_body) {
+void Emitter::Impl::unrolled(const Range& at, ExprPtr target, SugaredPtr iterable, size_t count,
+                             const std::function<void()>& emit_body) {
   const auto saved = loop;
   loop = Loop::unrolled;
   for (size_t i = 0; i < count && !has_exited(); ++i) {
+    if (++unrolled_bodies > kMaxUnrolledBodies) {
+      refuse(at, "unrolled loops repeat their bodies more than {} times", kMaxUnrolledBodies);
+    }
     ir::Value* index = e.constant(at, sconce::Value(static_cast<int64_t>(i)));
     const SugaredPtr item = iterable->item(e, at, index, nullptr);
-    for (ExprPtr target : targets) assign_value(at, target, item);
+    assign_value(at, target, item);
     emit_body();
   }
   loop = saved;

@@ -86,7 +86,6 @@ SugaredPtr Emitter::Impl::special_form(const std::string& form, const Call& c, T
     if (c.args.size() == 3) bounds.step = e.value(c.args[2]);
     return std::make_shared<SliceValue>(bounds);
   }
-  if (form == "super") return std::make_shared<SpecialForm>("super()");
   refuse(at, "'{}' cannot be called here", form);
 }
 

@@ -11,9 +11,7 @@ TypePtr merged_type(TypePtr a, TypePtr b) {
   return type;
 }
 
-std::string_view variable_name(std::string_view storage) {
-  return storage.starts_with('$') ? std::string_view() : storage.substr(0, storage.find('@'));
-}
+std::string_view variable_name(std::string_view storage) { return storage.substr(0, storage.find('@')); }
 
 ir::Value* insert_op(ir::Graph& graph, ir::Node* before, std::string_view name, ListRef<ir::Value*> inputs) {
   std::vector<TypePtr> types;

@@ -33,7 +33,7 @@ void lift_closures(ir::Graph& graph);
 
 // The type of what is one value or the other.
 TypePtr merged_type(TypePtr a, TypePtr b);
-// "x" of the storage names "x" and "x@3"; empty for what has no name in the program.
+// "x" of the storage names "x" and "x@3".
 std::string_view variable_name(std::string_view storage);
 // A node that calls the operator, in front of `before`.
 ir::Value* insert_op(ir::Graph& graph, ir::Node* before, std::string_view name, ListRef<ir::Value*> inputs);
