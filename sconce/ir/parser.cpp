@@ -167,9 +167,9 @@ class GraphParser {
       in_.set_at(named.at);
       in_.fail(message, named.name);
     };
-    if (!all_names_.insert(named.name).second) wrong("%{} is defined already");
-    visible_[named.name] = v;
-    scopes_.back().push_back(named.name);
+    const auto [at, is_new] = names_.try_emplace(named.name, v);
+    if (!is_new) wrong("%{} is defined already");
+    scopes_.back().push_back(&at->second);
     if (named.name.find_first_not_of("0123456789") != named.name.npos) {
       v->set_name(named.name);
       named_.push_back(v);
@@ -186,10 +186,10 @@ class GraphParser {
     in_.skip_spaces();
     const size_t at = in_.at();
     const std::string name = value_name();
-    const auto found = visible_.find(name);
-    if (found != visible_.end()) return found->second;
+    const auto found = names_.find(name);
+    if (found != names_.end() && found->second) return found->second;
     in_.set_at(at);
-    in_.fail(all_names_.contains(name) ? "%{} is not visible here" : "%{} is not defined", name);
+    in_.fail(found != names_.end() ? "%{} is not visible here" : "%{} is not defined", name);
   }
   std::vector<Value*> uses() {
     std::vector<Value*> values;
@@ -320,7 +320,7 @@ class GraphParser {
     in_.end_of_line();
     while (in_.skip_lines(), !in_.accept("->")) parse_node(block);
     parse_results(block);
-    for (const std::string& name : scopes_.back()) visible_.erase(name);
+    for (Value** v : scopes_.back()) *v = nullptr;
     scopes_.pop_back();
   }
 
@@ -340,10 +340,9 @@ class GraphParser {
   Ranges& ranges_;
   const Headers& headers_;
   std::shared_ptr<Graph> graph_;
-  std::unordered_map<std::string, Value*> visible_;
+  std::unordered_map<std::string, Value*> names_;  // null when its block is over
   std::vector<Value*> named_;
-  std::unordered_set<std::string> all_names_;
-  std::vector<std::vector<std::string>> scopes_{1};
+  std::vector<std::vector<Value**>> scopes_{1};  // what each open block defined, in names_
   std::vector<Group> groups_;
   uint32_t highest_id_ = 0;
 };
