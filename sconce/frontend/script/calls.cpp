@@ -105,9 +105,10 @@ std::pair<size_t, MatchedSchema> choose(Emitter& e, const Range& at, const std::
   refuse(at, "{}\nThe original call is", text);
 }
 
-// One value for what a call returns: itself, a tuple, a named tuple.
+// One value for what a call returns: itself, a tuple, a named tuple; the empty tuple for nothing.
 ir::Value* packed(Emitter& e, const Range& at, const std::vector<ir::Value*>& results, const MatchedSchema& matched) {
   if (results.size() == 1) return results[0];
+  if (results.empty()) return e.constant(at, sconce::Value(make_ref<Tuple>(std::vector<sconce::Value>())));
   TypePtr type = nullptr;
   if (!matched.return_names.empty()) type = named_tuple_type("", matched.return_types, matched.return_names);
   return e.tuple(at, results, type);

@@ -74,8 +74,8 @@ SugaredPtr call_list(Emitter& e, const Range& at, const CallArguments& args, Typ
   if (type && (type->is(TypeKind::list) || type->is(TypeKind::string)))
     return call_builtin(e, at, ir::Symbol("aten::list"), args);
 
-  const SugaredPtr iterable = x->iterate(e, at);
   ir::Value* list = e.list(at, wanted ? wanted : tensor_type(), {});
+  const SugaredPtr iterable = x->iterate(e, at);
   bool typed = wanted != nullptr;
   for_each_item(e, at, iterable, [&](const SugaredPtr& item) {
     ir::Value* v = item->as_value(e, at);

@@ -12,7 +12,9 @@ SugaredPtr CastFunction::call(Emitter& e, const Range& at, const CallArguments& 
     ir::Value* v = args.positional[0].value->as_value(e, args.positional[0].at);
     if (SugaredPtr magic = call_magic_method(e, at, magic_, v)) return magic;
     if (fits(v->type(), to)) return simple(v);
-    if (to == bool_type()) return simple(e.to_bool(at, v));
+    const TypeKind kind = v->type()->kind();
+    const bool has_length = kind == TypeKind::list || kind == TypeKind::dict || kind == TypeKind::string;
+    if (to == bool_type() && has_length) return simple(e.to_bool(at, v));
   }
   return call_builtin(e, at, ir::Symbol(op_), args);
 }

@@ -6,8 +6,8 @@
 
 namespace sconce::script {
 
-// int(x), float(x), complex(x), str(x): a magic method of a class, the value itself when it has the type already, or
-// the operator. bool(x) is what a condition makes of x.
+// int(x), float(x), complex(x), str(x), bool(x): a magic method of a class, the value itself when it has the type
+// already, or the operator. A list, dict or str is true when it holds something.
 class CastFunction : public SugaredValue {
  public:
   CastFunction(TypePtr type, std::string_view magic, std::string_view op) : to(type), magic_(magic), op_(op) {}
