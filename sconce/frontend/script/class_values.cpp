@@ -117,7 +117,7 @@ class EnumClass : public SugaredValue {
 class ModuleClass : public SugaredValue {
  public:
   explicit ModuleClass(Definition& d) : definition_(d) {}
-  std::string kind() const override { return "module class"; }
+  std::string kind() const override { return "python value of type 'type'"; }
   SugaredPtr call(Emitter&, const Range& at, const CallArguments&, TypePtr) override {
     refuse(at, "Cannot instantiate class '{}' in a script function", definition_.name);
   }

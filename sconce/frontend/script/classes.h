@@ -18,6 +18,9 @@ SugaredPtr call_magic_method(Emitter& e, const Range& at, std::string_view metho
 // the first reason against it.
 bool implements(TypePtr type, TypePtr interface, std::string* why = nullptr);
 
+// isinstance(x, nn.Linear), for a value of this type: known while compiling. Nothing when `cls` names no module class.
+std::optional<bool> is_module_instance(Emitter& e, TypePtr type, syntax::ExprPtr cls);
+
 // Module number `index` (or of that name) of a container, as an interface that all of its modules implement.
 SugaredPtr index_modules(Emitter& e, const Range& at, ir::Value* container, ir::Value* index, TypePtr interface);
 

@@ -1,6 +1,7 @@
 // Conditions: if, assert, ternaries, and/or/not, and what they tell about types.
 #include <set>
 
+#include "sconce/frontend/script/classes.h"
 #include "sconce/frontend/script/emitter_impl.h"
 #include "sconce/frontend/script/language_values.h"
 
@@ -103,8 +104,11 @@ Condition Emitter::Impl::is_comparison(const Compare& c) {
 Condition Emitter::Impl::isinstance(ExprPtr object, ExprPtr types) {
   ir::Value* v = e.value(object);
   std::vector<TypePtr> wanted;
+  bool is_module = false;
   const std::function<void(ExprPtr)> gather = [&](ExprPtr t) {
-    if (const auto* tuple = as<TupleExpr>(t)) {
+    if (const std::optional<bool> module = is_module_instance(e, v->type(), t)) {
+      is_module |= *module;
+    } else if (const auto* tuple = as<TupleExpr>(t)) {
       const DepthGuard guard(depth, t->range);
       for (ExprPtr item : tuple->items) gather(item);
     } else {
@@ -112,6 +116,7 @@ Condition Emitter::Impl::isinstance(ExprPtr object, ExprPtr types) {
     }
   };
   gather(types);
+  if (is_module || wanted.empty()) return known_condition(object->range, is_module);
   const InstanceCheck check = check_instance(v->type(), wanted);
   Refinements refinements;
   if (const auto* n = as<Name>(object)) {

@@ -57,6 +57,19 @@ SugaredPtr value_of(Emitter&, ir::Value* v) {
   return simple(v);
 }
 
+std::optional<bool> is_module_instance(Emitter& e, TypePtr type, syntax::ExprPtr cls) {
+  const auto* scope = dynamic_cast<const Scope*>(&e.resolver());
+  const std::string path = scope ? scope->path_of(cls) : std::string();
+  if (path.empty()) return std::nullopt;
+  if (path == "torch.nn.Module") return type->is(TypeKind::class_) && type->class_info()->is_module;
+  Definition* wanted = scope->class_of(cls);
+  if (!wanted || wanted->scope->kind_of(*wanted) != ClassKind::module || wanted->type) return std::nullopt;
+  const ModuleType* module = find_module_type(type);
+  if (!module) return false;
+  const std::vector<Definition*> order = lookup_order(*module->cls);
+  return std::find(order.begin(), order.end(), wanted) != order.end();
+}
+
 SugaredPtr index_modules(Emitter& e, const Range& at, ir::Value* container, ir::Value* index, TypePtr interface) {
   for (const ClassInfo::Attribute& a : container->type()->class_info()->attributes) {
     std::string why;

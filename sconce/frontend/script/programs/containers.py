@@ -74,6 +74,18 @@ class Holder(nn.Module):
         return out
 
     @torch.jit.export
+    def kinds(self) -> List[bool]:
+        out: List[bool] = []
+        for m in self.seq:
+            if isinstance(m, Block):
+                out.append(len(m) == 2)
+            else:
+                out.append(isinstance(m, (nn.Linear, Times)))
+        out.append(isinstance(self.layers, nn.ModuleList) and isinstance(self, nn.Module))
+        out.append(isinstance(self.layers, nn.Sequential))
+        return out
+
+    @torch.jit.export
     def sums(self) -> float:
         total = 0.0
         for p in self.params:
@@ -91,5 +103,7 @@ class Holder(nn.Module):
 # (1, 21, 3, 5)
 #> Holder().keys(1)
 # ['a101', 'b201', 'a', 'b', 'a', 'b', '101', '201', 'TrueFalse2', '205']
+#> Holder().kinds()
+# [True, True, True, False]
 #> Holder().sums()
 # 35.0

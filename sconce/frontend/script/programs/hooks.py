@@ -29,6 +29,24 @@ class Outer(nn.Module):
         return self.inner(x)
 
 
+class Nested(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+
+        def add_one(self, input: Tuple[int]) -> int:
+            return input[0] + 1
+
+        def make(k):
+            return k + n
+
+        self.k = make(2)
+        self.inner = Inner()
+        self.inner.register_forward_pre_hook(add_one)
+
+    def forward(self, x: int) -> int:
+        return self.inner(x) * 100 + self.k
+
+
 class Overloaded(nn.Module):
     @torch.jit._overload_method
     def forward(self, x: int) -> int:
@@ -55,6 +73,8 @@ class UsesOverloads(nn.Module):
 
 #> Outer()(1)
 # 42
+#> Nested(3)(1)
+# 405
 #> UsesOverloads()(1)
 # '2a!'
 #> Overloaded()("b")
