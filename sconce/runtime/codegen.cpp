@@ -34,6 +34,63 @@ bool keeps_attributes(const ir::Block* block) {
   return true;
 }
 
+// Kinds that codegen knows by themselves; the others need an operator.
+bool needs_operator(const ir::Node* n) {
+  switch (n->kind().id()) {
+    case ir::kind::Constant_id:
+    case ir::kind::If_id:
+    case ir::kind::Loop_id:
+    case ir::kind::ListConstruct_id:
+    case ir::kind::DictConstruct_id:
+    case ir::kind::TupleConstruct_id:
+    case ir::kind::CreateObject_id:
+    case ir::kind::TupleUnpack_id:
+    case ir::kind::ListUnpack_id:
+    case ir::kind::TupleIndex_id:
+    case ir::kind::TupleSlice_id:
+    case ir::kind::GetAttr_id:
+    case ir::kind::SetAttr_id:
+    case ir::kind::isinstance_id:
+    case ir::kind::tolist_id:
+    case ir::kind::unchecked_cast_id:
+    case ir::kind::Uninitialized_id:
+    case ir::kind::CallFunction_id:
+    case ir::kind::CallMethod_id:
+    case ir::kind::fork_id:
+    case ir::kind::awaitable_id:
+    case ir::kind::awaitable_wait_id:
+    case ir::kind::awaitable_nowait_id:
+    case ir::kind::Enter_id:
+    case ir::kind::Exit_id:
+    case ir::kind::RaiseException_id:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// What a graph needs and nobody has: "aten::frobnicate(Tensor, int)", each once.
+void find_missing(const ir::Block* block, std::vector<std::string>& missing) {
+  for (const ir::Node* n : block->nodes()) {
+    if (needs_operator(n) && !n->op()) {
+      std::string text = n->kind().text() + "(";
+      for (size_t i = 0; i < n->inputs().size(); ++i) text += (i ? ", " : "") + n->input(i)->type()->to_string();
+      text += ")";
+      if (std::find(missing.begin(), missing.end(), text) == missing.end()) missing.push_back(std::move(text));
+    }
+    for (const ir::Block* b : n->blocks()) find_missing(b, missing);
+  }
+}
+
+void check_operators(const ir::Graph& graph, const std::string& name) {
+  std::vector<std::string> missing;
+  find_missing(graph.block(), missing);
+  if (missing.empty()) return;
+  std::string list;
+  for (const std::string& text : missing) list += (list.empty() ? "" : ", ") + text;
+  fail_as(ErrorKind::not_implemented, "function '{}' needs operators that do not exist: {}", name, list);
+}
+
 // Equal constants share a register. Counted ones other than strings by identity.
 std::string constant_key(const Value& v) {
   if (v.is_string()) return "s" + v.to_string_ref();
@@ -54,6 +111,7 @@ Codegen::Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* 
 }
 
 std::shared_ptr<Code> Codegen::run() {
+  check_operators(graph_, code_->name);
   attributes_are_stable_ = keeps_attributes(graph_.block());
   find_deferred(graph_.block());
   liveness_.emplace(graph_, deferred_);
@@ -67,6 +125,7 @@ std::shared_ptr<Code> Codegen::run() {
   pass_results(graph_.block(), std::move(results));
   code_->results = static_cast<uint32_t>(graph_.outputs().size());
   emit(Opcode::ret, code_->results);
+  fuse_loop_ends();
   lay_out();
   return code_;
 }
@@ -207,27 +266,27 @@ void Codegen::finish(const ir::Node* n) {
 void Codegen::emit(Opcode op, Draft a, Draft b, Draft c, int64_t x) {
   Instruction tail{};
   tail.integer = x;
-  drafts_.push_back({op, a, b, c, tail});
+  drafts_.push_back({op, a, b, c, tail, false});
 }
 void Codegen::emit_float(Opcode op, Draft a, Draft b, double x) {
   Instruction tail{};
   tail.real = x;
-  drafts_.push_back({op, a, b, 0, tail});
+  drafts_.push_back({op, a, b, 0, tail, false});
 }
 void Codegen::emit_op_call(Opcode op, Draft a, Draft b, Draft c, OpCall* call) {
   Instruction tail{};
   tail.op_call = call;
-  drafts_.push_back({op, a, b, c, tail});
+  drafts_.push_back({op, a, b, c, tail, false});
 }
 void Codegen::emit_call(Opcode op, Draft a, CallSite* site) {
   Instruction tail{};
   tail.call = site;
-  drafts_.push_back({op, a, 0, 0, tail});
+  drafts_.push_back({op, a, 0, 0, tail, false});
 }
 void Codegen::emit_build(Opcode op, Draft a, Draft b, BuildSite* site) {
   Instruction tail{};
   tail.build = site;
-  drafts_.push_back({op, a, b, 0, tail});
+  drafts_.push_back({op, a, b, 0, tail, false});
 }
 void Codegen::jump(Opcode op, Label& target, Draft a, Draft b, Draft c) {
   jumps_.emplace_back(drafts_.size(), &target);

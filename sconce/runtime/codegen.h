@@ -42,6 +42,7 @@ class Codegen {
     Opcode op;
     Draft a, b, c;
     Instruction tail;  // x
+    bool deleted = false;
   };
   struct Label {
     int64_t at = -1;
@@ -80,6 +81,10 @@ class Codegen {
   std::optional<double> constant_float(const ir::Value* v) const;
   std::optional<bool> constant_bool(const ir::Value* v) const;
   void lay_out();
+
+  // codegen_peephole.cpp
+  void fuse_loop_ends();
+  void remove_deleted();
 
   // codegen_control.cpp
   void block(const ir::Block* b);

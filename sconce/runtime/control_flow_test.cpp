@@ -40,14 +40,13 @@ TEST(Interpreter, CountsALoop) {
 TEST(Interpreter, IntLoopNeedsFewInstructions) {
   EXPECT_EQ(disassemble_text(kIntLoop), R"(  0 move_word r3 r0
   1 load_int r1 0
-  2 for_prep r2 r3 -> 8
+  2 for_prep r2 r3 -> 7
   3 jump_mod_ne r2 3 0 -> 6
-  4 add_int r1 r1 r2
+  4 add_int_for r1 r2 r2 -> 3
   5 jump -> 7
-  6 add_int_imm r1 r1 -1
-  7 for_loop r2 r3 -> 3
-  8 copy_bits r0 r1
-  9 ret 1
+  6 add_int_imm_for r1 -1 r2 -> 3
+  7 copy_bits r0 r1
+  8 ret 1
 )");
 }
 

@@ -134,6 +134,17 @@ TEST(ScriptErrors, AnOperatorThatFailsKeepsItsArguments) {
   EXPECT_EQ(y.impl()->count.owners(), 1u);
 }
 
+TEST(ScriptErrors, ListAllOperatorsThatDoNotExist) {
+  EXPECT_ERROR(run_text(R"(graph(%x : Tensor, %n : int):
+  %y : Tensor = aten::frobnicate(%x, %n)
+  %z : Tensor = mine::twist(%y)
+  %w : Tensor = mine::twist(%z)
+  return (%w)
+)",
+                        {scalar_tensor_of(1.0, DType::float32), int64_t{1}}),
+               "function 'f' needs operators that do not exist: aten::frobnicate(Tensor, int), mine::twist(Tensor)");
+}
+
 constexpr const char* kForever = R"(graph(%x : Tensor, %l : int[]):
   %max : int = prim::Constant[value=9223372036854775807]()
   %go : bool = prim::Constant[value=1]()
