@@ -9,12 +9,6 @@
 namespace sconce::runtime {
 namespace {
 
-struct CodeExecutable final : ir::Executable {
-  explicit CodeExecutable(std::shared_ptr<Code> code) : code(std::move(code)) {}
-  ~CodeExecutable() override { finish_tasks(code->unit); }
-  std::shared_ptr<Code> code;
-};
-
 // Passes work on a copy: the function's graph stays as the frontend made it.
 std::unique_ptr<ir::Executable> compile(ir::Function& function) {
   const std::shared_ptr<ir::Graph> graph = function.graph()->copy();
@@ -25,31 +19,31 @@ std::unique_ptr<ir::Executable> compile(ir::Function& function) {
 
 }  // namespace
 
-const Code& code_of(ir::Function& function) { return *static_cast<CodeExecutable&>(function.executable(compile)).code; }
+CodeExecutable::CodeExecutable(std::shared_ptr<Code> code) : code(std::move(code)) {}
+CodeExecutable::~CodeExecutable() { finish_tasks(code->unit); }
 
-const Code& resolve_call(CallSite& site, const Slot& self) {
-  if (site.function) {
-    const Code& code = code_of(*site.function);
-    site.code.store(&code, std::memory_order_release);
-    return code;
-  }
+const Code& code_of(ir::Function& function) {
+  static const std::function<std::unique_ptr<ir::Executable>(ir::Function&)> make = compile;
+  return *static_cast<CodeExecutable&>(function.executable(make)).code;
+}
+
+ir::Function& method_of(CallSite& site, const Slot& self) {
   const TypePtr type = value_of(self).to_object().type();
-  if (const CallSite::Known* last = site.last.load(std::memory_order_acquire); last && last->type == type)
-    return *last->code;
-  ir::Function* method = ir::find_method(type, site.method);
-  SCONCE_CHECK(method, "{} has no method '{}'", type->to_string(), site.method);
-  const Code& code = code_of(*method);
-  SCONCE_CHECK(code.args == site.args, "{}() takes {} arguments, got {}", site.method, code.args, site.args);
-  const std::lock_guard lock(site.mutex);
-  for (const CallSite::Known& k : site.known) {
-    if (k.type == type) {
-      site.last.store(&k, std::memory_order_release);
-      return code;
-    }
+  if (const CallSite::Known* last = site.last.load(std::memory_order_acquire); last && last->type == type) {
+    return *last->function;
   }
-  site.known.push_back({type, &code});
-  site.last.store(&site.known.back(), std::memory_order_release);
-  return code;
+  const std::lock_guard lock(site.mutex);
+  auto known = std::find_if(site.known.begin(), site.known.end(), [&](const auto& k) { return k.type == type; });
+  if (known == site.known.end()) {
+    ir::Function* method = ir::find_method(type, site.method);
+    SCONCE_CHECK(method, "{} has no method '{}'", type->to_string(), site.method);
+    const size_t wanted = method->schema().arguments.size();
+    SCONCE_CHECK(wanted == site.args, "{}() takes {} arguments, got {}", site.method, wanted, site.args);
+    site.known.push_back({type, method});
+    known = std::prev(site.known.end());
+  }
+  site.last.store(&*known, std::memory_order_release);
+  return *known->function;
 }
 
 }  // namespace sconce::runtime

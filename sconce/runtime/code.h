@@ -49,11 +49,10 @@ struct CallSite {
   std::string method;  // looked up in the object's class when `function` is null
   uint32_t args = 0;
   bool borrows_self = false;  // argument 0 stays the caller's
-  std::atomic<const Code*> code{nullptr};
   // The methods that were called from here, by class.
   struct Known {
     TypePtr type;
-    const Code* code;
+    ir::Function* function;
   };
   std::atomic<const Known*> last{nullptr};
   std::mutex mutex;
@@ -98,6 +97,13 @@ struct Code {
   std::deque<BuildSite> build_sites;
 
   const Site* site_of(const Instruction* pc) const;  // null when unknown
+};
+
+// What a function keeps: its code. Destroying it waits for tasks of the program that still run.
+struct CodeExecutable final : ir::Executable {
+  explicit CodeExecutable(std::shared_ptr<Code> code);
+  ~CodeExecutable() override;
+  std::shared_ptr<Code> code;
 };
 
 // The code of a function; compiled on the first call, by whoever comes first.

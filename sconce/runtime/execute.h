@@ -25,7 +25,7 @@ class RaisedError : public Error {
 // __exit__ that are due, releases all registers and throws.
 [[noreturn]] SCONCE_COLD void fail_execution(Execution& ex);
 
-// The code that a call site calls.
-const Code& resolve_call(CallSite& site, const Slot& self);
+// The method that a call through an interface means, by the class of the object.
+ir::Function& method_of(CallSite& site, const Slot& self);
 
 }  // namespace sconce::runtime

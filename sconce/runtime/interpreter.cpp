@@ -607,13 +607,12 @@ do_call_method: {
   SAVE;
   called = pc->call;
   Slot* window = &A;
-  const Code* callee = pc->call->code.load(std::memory_order_acquire);
+  const Code* callee = nullptr;
   // An error from here on finds the arguments in the window, which no frame owns yet.
   try {
     if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]]
       stop_run(options);
-    if (!callee) [[unlikely]]
-      callee = &resolve_call(*pc->call, window[0]);
+    callee = &code_of(called->function ? *called->function : method_of(*pc->call, window[0]));
     if (ex.frames.size() >= options.max_depth) [[unlikely]]
       fail("maximum depth of calls reached: {}", options.max_depth);
     if (window + callee->total > ex.limit) [[unlikely]]
@@ -724,6 +723,7 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   base = ex.base;
   ex.base = nullptr;
   ex.code = nullptr;
+  ex.entered.clear();  // of a graph that enters and does not leave
   if (code.results == 1) return std::move(value_of(base[0]));
   if (code.results == 0) return {};
   std::vector<Value> results;
