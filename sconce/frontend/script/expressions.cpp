@@ -71,11 +71,8 @@ SugaredPtr Emitter::Impl::name(const Name& n) {
   if (SugaredPtr v = find_builtin_name(e, n.range, n.id)) return v;
   std::vector<std::string> known = environment->visible();
   for (std::string& other : e.resolver().known_names()) known.push_back(std::move(other));
-  std::string text = "undefined value " + n.id;
-  const std::vector<std::string> near = n.id.size() < 3 ? std::vector<std::string>() : suggestions(n.id, known);
-  for (size_t i = 0; i < near.size(); ++i) text += (i == 0 ? "; did you mean '" : "' or '") + near[i];
-  if (!near.empty()) text += "'?";
-  throw CompileError(text, n.range);
+  // Nearly everything is near to a name of one or two letters.
+  refuse(n.range, "undefined value {}{}", n.id, n.id.size() < 3 ? std::string() : did_you_mean(n.id, known));
 }
 
 SugaredPtr Emitter::Impl::attribute(const Attribute& a) { return sugared(a.value, nullptr)->attr(e, a.range, a.attr); }
