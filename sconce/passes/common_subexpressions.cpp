@@ -66,6 +66,7 @@ class Search {
       const size_t hash = hash_of(*node);
       if (ir::Node* known = find(*node, hash)) {
         for (size_t i = 0; i < node->outputs().size(); ++i) {
+          if (ir::is_mutable(node->output(i)->type())) facts_.note_replaced(node->output(i), known->output(i));
           node->output(i)->replace_all_uses_with(known->output(i));
         }
         node->destroy();
@@ -109,7 +110,7 @@ class Search {
   bool both_leave(const ir::Node& a, const ir::Node& b) {
     for (size_t i = 0; i < a.outputs().size(); ++i) {
       if (ir::is_mutable(a.output(i)->type()) && !facts_->may_alias(a.output(i), b.output(i)) &&
-          facts_->may_leave(a.output(i)) && facts_->may_leave(b.output(i))) {
+          facts_.may_leave(a.output(i)) && facts_.may_leave(b.output(i))) {
         return true;
       }
     }

@@ -3,9 +3,9 @@
 //                else: %b = Constant[2] -> (%b)     =>  %y = prim::If(%c): -> (%a)  else: -> (%a)
 // Each constant that is met goes in front of all others, as in PyTorch. Two that can be changed (lists, tensors) become
 // one only when nobody writes to them and they do not both leave the graph.
-#include "sconce/ir/alias.h"
 #include "sconce/ir/effects.h"
 #include "sconce/passes/constants.h"
+#include "sconce/passes/lazy_alias.h"
 #include "sconce/passes/passes.h"
 #include "sconce/passes/rewrite.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 class Pool {
  public:
-  explicit Pool(ir::Graph& graph) : graph_(graph) {}
+  explicit Pool(ir::Graph& graph) : graph_(graph), facts_(graph) {}
 
   bool run() {
     if (is_done()) return false;
@@ -59,6 +59,7 @@ class Pool {
     for (auto it = from; it != to; ++it) {
       ir::Node& kept = *it->second;
       if (!is_same_constant(kept, node) || !may_merge(kept, node)) continue;
+      if (ir::is_mutable(node.output()->type())) facts_.note_replaced(node.output(), kept.output());
       node.output()->replace_all_uses_with(kept.output());
       node.destroy();
       return;
@@ -72,12 +73,11 @@ class Pool {
     if (!ir::is_mutable(x->type())) return true;
     const std::optional<sconce::Value> u = ir::constant_value(x), v = ir::constant_value(y);
     if (u && v && u->is_same(*v)) return true;
-    if (!facts_) facts_.emplace(graph_);
-    return !facts_->has_writers(x) && !facts_->has_writers(y) && !(facts_->may_leave(x) && facts_->may_leave(y));
+    return !facts_->has_writers(x) && !facts_->has_writers(y) && !(facts_.may_leave(x) && facts_.may_leave(y));
   }
 
   ir::Graph& graph_;
-  std::optional<ir::AliasFacts> facts_;
+  LazyAlias facts_;
   std::unordered_multimap<size_t, ir::Node*> pool_;
 };
 

@@ -129,7 +129,8 @@ bool simplify_tensor(ir::Node& node, LazyAlias& alias) {
   }
   if (!same || alias->has_writers(node.output()) || alias->has_writers(same)) return false;
   // Two new tensors that both leave the graph have to be two.
-  if (!node.op()->has(Trait::view) && alias->may_leave(node.output()) && alias->may_leave(same)) return false;
+  if (!node.op()->has(Trait::view) && alias.may_leave(node.output()) && alias.may_leave(same)) return false;
+  alias.note_replaced(node.output(), same);
   replace_node(node, same);
   return true;
 }
