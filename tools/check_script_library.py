@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks script/torch/nn/functional against torch.nn.functional: every function of ours is compiled by PyTorch's own compiler and
-called with the samples that PyTorch's operator tests use; results, refusals and random draws must be the same.
+"""Checks script/torch/nn/functional against torch.nn.functional: every function of ours is compiled by PyTorch's own compiler
+and called with the samples that PyTorch's operator tests use; results, refusals and random draws must be the same. Then the
+functions of script/torch/functional.py, by the calls below.
 
     build/bench-venv/bin/python tools/check_script_library.py [NAME ...]
 
@@ -254,6 +255,46 @@ def check(module, name):
     return n, first
 
 
+TORCH_CALLS = """norm(x) | norm(x, 1) | norm(x, 2.5, 1) | norm(x, "fro", [0, 1]) | norm(x, "nuc") | norm(x, "fro", 1)
+norm(x, p=2, dim=[1], keepdim=True) | norm(x, "nuc", [0, 1]) | norm(x, 1, dtype=torch.float64) | norm(x, None, 0)
+unique(i) | unique(i, return_inverse=True) | unique(i, return_counts=True) | unique(i, dim=0)
+unique(i, return_inverse=True, return_counts=True) | unique_consecutive(i) | unique_consecutive(i, True, True)
+unique_consecutive(i, return_counts=True) | unique_consecutive(i, return_inverse=True, dim=1)
+lu(s) | lu(s, get_infos=True) | lu(s, True) | cdist(x, x) | cdist(x, x, 1.0)
+cdist(x, x, compute_mode="use_mm_for_euclid_dist") | tensordot(s, s, 1) | tensordot(s, s) | tensordot(s, s, ([1], [0]))
+tensordot(s, s, [[1], [0]]) | tensordot(s, s, torch.tensor([[1], [0]])) | tensordot(s, s, torch.tensor(1))
+stft(x.repeat(1, 10), 8, return_complex=True)
+stft(x.repeat(1, 10)[0], 8, 4, center=False, window=torch.hann_window(8), return_complex=True)"""
+
+
+def check_torch_functions():
+    """Each call compiled by PyTorch with our function, and with its own."""
+    path = ROOT / "script/torch/functional.py"
+    spec = importlib.util.spec_from_file_location("script_torch", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["script_torch"] = module
+    spec.loader.exec_module(module)
+    folder, failed = pathlib.Path(tempfile.mkdtemp()), 0
+    x, s, i = torch.randn(3, 4), torch.randn(4, 4), torch.tensor([[1, 1, 2], [3, 3, 1]])
+    calls = [c.strip() for c in TORCH_CALLS.replace("\n", "|").split("|")]
+    for n, text in enumerate(calls):
+        results = []
+        for origin in ("script_torch", "torch"):
+            file = folder / f"call_{origin}_{n}.py"
+            file.write_text(f"import torch\nfrom {origin} import {text[:text.index('(')]}\n\n\n"
+                            f"def call(x, s, i):\n    return {text}\n")
+            made = importlib.util.spec_from_file_location(file.stem, file)
+            caller = importlib.util.module_from_spec(made)
+            sys.modules[file.stem] = caller
+            made.loader.exec_module(caller)
+            results.append(call(torch.jit.script(caller.call), [x, s, i], {}))
+        if difference := same(*results):
+            failed += 1
+            print(f"torch.{text}\n  DIFFERS {difference}")
+    print(f"{len(calls)} calls of torch functions, {failed} differ")
+    return failed
+
+
 def main():
     warnings.simplefilter("ignore")
     module = load(ROOT / "script/torch/nn/functional")
@@ -261,8 +302,9 @@ def main():
                                    and getattr(F, n, None) is not None and n not in ("boolean_dispatch", "Optional"))
     failed = 0
     for name in names:
-        if inspect.isclass(getattr(module, name)) or name.startswith("Broadcasting"):
-            continue
+        ours = getattr(module, name)
+        if inspect.isclass(ours) or inspect.isbuiltin(ours) or name.startswith("Broadcasting"):
+            continue  # a type, or another name of an operator
         try:
             n, difference = check(module, name)
         except Exception as error:
@@ -270,6 +312,8 @@ def main():
         failed += difference is not None
         print(f"{name}: {n} calls" + (f"\n  DIFFERS {difference}" if difference else "" if n else "  NO SAMPLES"))
     print(f"{len(names)} functions, {failed} differ")
+    if not sys.argv[1:]:
+        failed += check_torch_functions()
     return failed != 0
 
 
