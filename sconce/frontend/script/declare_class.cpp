@@ -23,12 +23,6 @@ TypePtr new_class(Definition& d) {
   return d.type;
 }
 
-bool is_final(ExprPtr annotation) {
-  if (const auto* s = as<Subscript>(annotation)) annotation = s->value;
-  const std::string name = dotted_name(annotation);
-  return name == "Final" || name.ends_with(".Final");
-}
-
 // T of Final[T]; null for a bare Final.
 ExprPtr final_type(ExprPtr annotation) {
   const auto* s = as<Subscript>(annotation);
@@ -136,6 +130,12 @@ static ir::Function& add_function(Scope& scope, const TreePtr& tree, const std::
       scope.state.unit.add_function(qualified, [source, tree](ir::Function& f) { compile_function(f, *source); });
   if (source->self_type) f.set_self_type(source->self_type);
   return f;
+}
+
+bool is_final(ExprPtr annotation) {
+  if (const auto* s = as<Subscript>(annotation)) annotation = s->value;
+  const std::string name = dotted_name(annotation);
+  return name == "Final" || name.ends_with(".Final");
 }
 
 ir::Function& add_method(Scope& scope, const TreePtr& tree, TypePtr type, const FunctionDef& def,

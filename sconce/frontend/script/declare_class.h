@@ -15,6 +15,9 @@ void declare_interface(Definition& d);
 // class M(Module) of an archive: its attributes are written out.
 void declare_archive_module(Definition& d);
 
+// Final, Final[T], typing.Final[T]: a constant.
+bool is_final(syntax::ExprPtr annotation);
+
 // Adds a method to a class, to be compiled when needed. `source.def`, `source.tree` and `source.resolver` are set by
 // this.
 ir::Function& add_method(Scope& scope, const syntax::TreePtr& tree, TypePtr type, const syntax::FunctionDef& def,

@@ -57,12 +57,6 @@ Annotated annotation_of(Instance& instance, std::string_view name) {
   return {};
 }
 
-bool is_final(ExprPtr annotation) {
-  if (const auto* s = as<Subscript>(annotation)) annotation = s->value;
-  const std::string name = dotted_name(annotation);
-  return name == "Final" || name.ends_with(".Final");
-}
-
 // The list of names that a class attribute holds: __constants__, __jit_unused_properties__.
 std::vector<std::string> listed_names(Definition& cls, std::string_view list) {
   for (Definition* d : lookup_order(cls)) {
