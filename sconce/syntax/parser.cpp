@@ -41,6 +41,7 @@ void Parser::fail_expected(std::string_view what) const {
 void Parser::adopt(Expr* node, ExprPtr child) const {
   if (!child) return;
   widen(node->range, child->range);
+  node->doubled = std::max(node->doubled, child->doubled);
   node->depth = std::max<uint16_t>(node->depth, static_cast<uint16_t>(child->depth + 1));
   if (node->depth > kMaxDepth)
     refuse(node->range, "the expression is too deep: more than {} operations in a row", kMaxDepth);

@@ -15,6 +15,7 @@ enum class Dialect : uint8_t { python, archive };
 // Limits against hostile text; each has a clear error and a test.
 inline constexpr int kMaxNesting = 200;               // of brackets, operands and blocks
 inline constexpr int kMaxDepth = 500;                 // of an expression's tree: a + b + c + ... is one level per term
+inline constexpr int kMaxDoubled = 5;                 // of chains a < b < c inside of each other's b
 inline constexpr size_t kMaxSourceBytes = 64u << 20;  // of one text
 
 // A whole file: functions, classes, imports, constants. Text that is indented as a whole (cut out of a class) is taken

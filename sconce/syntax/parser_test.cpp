@@ -292,6 +292,10 @@ TEST(SyntaxParser, bounds_depth) {
   EXPECT_EQ(refusal("x = a" + repeat("()", 100000)), deep);
   EXPECT_EQ(refusal("x = a" + repeat(" < a", 100000)), deep);
   EXPECT_EQ(parse_expression(source("a" + repeat(" + a", 499))).expr->depth, 500);
+  // The middle of a chain is computed twice: 60 levels would be computed 2 ** 60 times.
+  EXPECT_EQ(refusal("x = " + repeat("0 < (", 60) + "1" + repeat(") < 2", 60)),
+            "comparisons are chained inside of chained comparisons more than 5 levels deep");
+  EXPECT_EQ(parse_expression(source(repeat("0 < (", 5) + "1" + repeat(") < 2", 5))).expr->doubled, 5);
 }
 
 TEST(SyntaxParser, bounds_length) {

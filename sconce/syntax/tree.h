@@ -72,7 +72,8 @@ enum class ExprKind : uint8_t {
 // `f(x` for f(x), `x + y` for (x + y), `["a"` for ["a"], the `}` for {}.
 struct Expr {
   ExprKind kind;
-  uint16_t depth = 1;  // of the tree from here, 1 for a leaf; at most kMaxDepth, so whoever reads it may recurse
+  uint8_t doubled = 0;  // how often it stands in the middle of a chain that stands in the middle of a chain ...
+  uint16_t depth = 1;   // of the tree from here, 1 for a leaf; at most kMaxDepth, so whoever reads it may recurse
   Range range;
 };
 using ExprPtr = const Expr*;
