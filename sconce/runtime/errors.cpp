@@ -28,20 +28,37 @@ Reason reason_of(const std::exception_ptr& error) {
   }
 }
 
+struct ShownFrame {
+  std::string_view function;
+  Range at;
+};
+
 // The frames of one instruction, outermost first: calls that were inlined, then its own.
-void append_frames(std::string& out, const Code& code, const Instruction* pc, Range& at) {
+void append_frames(std::vector<ShownFrame>& frames, const Code& code, const Instruction* pc) {
   const Site* site = code.site_of(pc);
   if (!site) return;
   std::vector<const ir::InlinedCall*> calls;
   for (const ir::InlinedCall* c = site->inlined.get(); c; c = c->outer.get()) calls.push_back(c);
   std::string_view function = code.name;
   for (auto c = calls.rbegin(); c != calls.rend(); ++c) {
-    out += (*c)->call.highlight(function);
+    frames.push_back({function, (*c)->call});
     function = (*c)->function;
     function.remove_prefix(function.rfind('.') + 1);  // as a function's own name is shown
   }
-  out += site->range.highlight(function);
-  at = site->range;
+  frames.push_back({function, site->range});
+}
+
+// The code that ran, and, where that is an archive's, the code that people wrote.
+std::string traceback(const std::vector<ShownFrame>& frames) {
+  std::string ran, written;
+  for (const ShownFrame& f : frames) {
+    ran += f.at.highlight(f.function);
+    const Range original = f.at.original();
+    if (original) written += original.highlight(f.function);
+  }
+  if (written.empty()) return "Traceback of TorchScript (most recent call last):\n" + ran;
+  return "Traceback of TorchScript, serialized code (most recent call last):\n" + ran +
+         "\nTraceback of TorchScript, original code (most recent call last):\n" + written;
 }
 
 void release_frame(const Code& code, Slot* base) {
@@ -71,12 +88,12 @@ const Site* Code::site_of(const Instruction* pc) const {
 void fail_execution(Execution& ex) {
   const std::exception_ptr error = std::current_exception();
   const Reason reason = reason_of(error);
-  std::string text =
-      "The following operation failed in the TorchScript interpreter.\n"
-      "Traceback of TorchScript (most recent call last):\n";
-  Range at;
-  for (const Frame& f : ex.frames) append_frames(text, *f.code, f.pc, at);
-  if (ex.code) append_frames(text, *ex.code, ex.pc, at);
+  std::vector<ShownFrame> frames;
+  for (const Frame& f : ex.frames) append_frames(frames, *f.code, f.pc);
+  if (ex.code) append_frames(frames, *ex.code, ex.pc);
+  std::string text = "The following operation failed in the TorchScript interpreter.\n" + traceback(frames);
+  Range at = frames.empty() ? Range() : frames.back().at;
+  if (const Range original = at.original()) at = original;
   text += (reason.exception_class.empty() ? "RuntimeError" : reason.exception_class) + ": " + reason.text;
   text += '\n';
 

@@ -6,6 +6,7 @@
 #include "sconce/frontend/script/program_state.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/pickle_reader.h"
+#include "sconce/serialization/source_map.h"
 #include "sconce/serialization/zip_reader.h"
 #include "sconce/types/class_info.h"
 
@@ -191,9 +192,15 @@ Archive load_archive(FileBytesPtr file) {
   const auto program = std::make_shared<script::ProgramState>();
   archive.unit = std::shared_ptr<ir::CompilationUnit>(program, &program->unit);
   program->archive_version = archive.version;
-  program->load = [records](std::string_view qualifier) -> std::optional<std::string> {
-    const ZipReader::Record* record = records->find(code_record(qualifier));
-    return record ? std::optional(records->zip().read(*record)) : std::nullopt;
+  program->load = [records](std::string_view qualifier) -> SourcePtr {
+    const std::string name = code_record(qualifier);
+    const ZipReader::Record* record = records->find(name);
+    if (!record) return nullptr;
+    std::shared_ptr<const SourceMap> map;
+    if (const ZipReader::Record* ranges = records->find(name + ".debug_pkl")) {
+      map = read_source_map([records, ranges] { return records->zip().read(*ranges); });
+    }
+    return std::make_shared<Source>(name, records->zip().read(*record), 1, std::move(map));
   };
   ArchiveContext constants(*records, *program, "constants/");
   const Value table = read_pickle(records->read("constants.pkl"), records->name() + ": constants.pkl", constants);

@@ -4,8 +4,10 @@
 
 namespace sconce {
 
-Source::Source(std::string name, std::string text, int first_line)
-    : name_(std::move(name)), text_(std::move(text)), first_line_(first_line) {
+SourceMap::~SourceMap() = default;
+
+Source::Source(std::string name, std::string text, int first_line, std::shared_ptr<const SourceMap> map)
+    : name_(std::move(name)), text_(std::move(text)), first_line_(first_line), map_(std::move(map)) {
   line_starts_.push_back(0);
   for (size_t i = 0; i < text_.size(); ++i) {
     if (text_[i] == '\n') line_starts_.push_back(i + 1);
@@ -30,6 +32,8 @@ std::string_view Source::line_text(size_t index) const {
 std::string_view Range::text() const {
   return source ? std::string_view(source->text()).substr(begin, end - begin) : std::string_view();
 }
+
+Range Range::original() const { return source && source->map() ? source->map()->original(*this) : Range(); }
 
 std::string Range::to_string() const {
   if (!source) return {};

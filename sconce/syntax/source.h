@@ -17,14 +17,25 @@
 
 namespace sconce {
 
+struct Range;
+
+// Where text that a program wrote (the code of an archive) comes from. Thread-safe.
+class SCONCE_API SourceMap {
+ public:
+  virtual ~SourceMap();
+  // The place in the text that people wrote; nowhere when it is not known. Throws nothing.
+  virtual Range original(const Range& written) const noexcept = 0;
+};
+
 // A piece of program text. `first_line` is the number of its first line (a function cut out of a file keeps the
 // file's).
 class SCONCE_API Source {
  public:
-  Source(std::string name, std::string text, int first_line = 1);
+  Source(std::string name, std::string text, int first_line = 1, std::shared_ptr<const SourceMap> map = nullptr);
   const std::string& name() const { return name_; }
   const std::string& text() const { return text_; }
   int first_line() const { return first_line_; }
+  const SourceMap* map() const { return map_.get(); }  // null for text that people wrote
   // Line number (as in the file) and column (from 0) of an offset into the text.
   int line_of(size_t offset) const;
   int column_of(size_t offset) const;
@@ -36,6 +47,7 @@ class SCONCE_API Source {
   std::string name_, text_;
   int first_line_;
   std::vector<size_t> line_starts_;
+  std::shared_ptr<const SourceMap> map_;
 };
 using SourcePtr = std::shared_ptr<const Source>;
 
@@ -48,6 +60,8 @@ struct SCONCE_API Range {
   int line() const { return source ? source->line_of(begin) : 0; }
   int column() const { return source ? source->column_of(begin) : 0; }
   std::string_view text() const;
+  // What it comes from, where its source has a map; else nowhere.
+  Range original() const;
   // "model.py:4:8", as IR text prints it behind '#'; empty for nowhere.
   std::string to_string() const;
   // The block shown above: file and line, two lines of context before and after, the range underlined, "<--- HERE".

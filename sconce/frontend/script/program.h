@@ -18,7 +18,7 @@ struct ProgramOptions {
   bool compile_all = true;           // at once, so that every error is found; else functions are compiled when needed
   // Of an archive: the text of a qualifier ("__torch__.m"), asked for when a name of it is first met, and the values of
   // CONSTANTS.c0, c1, ...
-  std::function<std::optional<std::string>(std::string_view qualifier)> load = {};
+  std::function<SourcePtr(std::string_view qualifier)> load = {};
   std::vector<sconce::Value> constants = {};
 };
 

@@ -1,7 +1,5 @@
 #include "sconce/frontend/script/program_state.h"
 
-#include <algorithm>
-
 #include "sconce/frontend/script/declare_class.h"
 #include "sconce/frontend/script/evaluator.h"
 #include "sconce/frontend/script/module_types.h"
@@ -85,11 +83,9 @@ Definition* ProgramState::find_definition(std::string_view qualified) {
   const std::string qualifier(qualified.substr(0, dot));
   Scope* scope = find_scope(qualifier);
   if (!scope && load) {
-    if (const auto text = load(qualifier)) {
+    if (const SourcePtr source = load(qualifier)) {
       scope = &add_scope(qualifier, syntax::Dialect::archive);
-      std::string name = "code/" + qualifier + ".py";
-      std::replace(name.begin(), name.end() - 3, '.', '/');
-      scope->add(syntax::parse(std::make_shared<Source>(name, *text), syntax::Dialect::archive));
+      scope->add(syntax::parse(source, syntax::Dialect::archive));
     }
   }
   return scope ? scope->find(qualified.substr(dot + 1)) : nullptr;

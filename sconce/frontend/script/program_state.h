@@ -34,8 +34,8 @@ class ProgramState {
   // `__torch__` (whose attributes are qualified names), and in archives `CONSTANTS` and `torch`.
   SugaredPtr root_value(const std::string& name);
 
-  // Text that a qualifier of an archive has, asked for on first use; null: there is no archive.
-  std::function<std::optional<std::string>(std::string_view qualifier)> load;
+  // The text that a qualifier of an archive has (null: it has none), asked for on first use; empty: there is no archive.
+  std::function<SourcePtr(std::string_view qualifier)> load;
   std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: there is no archive
   std::vector<sconce::Value> constants;  // CONSTANTS.c0, ... of an archive
   // A named type by its qualified name, loaded when needed; null when there is none.
