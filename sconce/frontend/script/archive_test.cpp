@@ -99,9 +99,10 @@ ProgramOptions from_files() {
   options.dialect = syntax::Dialect::archive;
   options.prefix = "__root__";
   options.constants = {Value("!")};
-  options.load = [](std::string_view qualifier) -> std::optional<std::string> {
+  options.load = [](std::string_view qualifier) -> SourcePtr {
     const auto found = kFiles.find(qualifier);
-    return found == kFiles.end() ? std::nullopt : std::optional(found->second);
+    if (found == kFiles.end()) return nullptr;
+    return std::make_shared<Source>(std::string(qualifier), found->second);
   };
   return options;
 }
