@@ -181,4 +181,8 @@ class SCONCE_API CompilationUnit {
 // Compiles every function and class of a text; classes of modules are compiled when instances are built.
 SCONCE_API CompilationUnit compile(std::string_view source, const CompileOptions& options = {});
 
+// The module in a TorchScript archive (.pt, as torch.jit.save writes it). Its tensors lie in the mapped file. Throws Error
+// with the path and what is wrong.
+SCONCE_API Module load(const std::string& path);
+
 }  // namespace sconce::jit

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "sconce/frontend/script/archive_names.h"
 #include "sconce/frontend/script/program_state.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/pickle_reader.h"

@@ -17,9 +17,6 @@
 
 namespace sconce {
 
-// The format versions that can be read.
-inline constexpr int kOldestArchiveVersion = 1, kNewestArchiveVersion = 10;
-
 struct Archive {
   std::shared_ptr<ir::CompilationUnit> unit;  // the functions and classes; compiled, may be shared by threads
   Value module;                               // the root object

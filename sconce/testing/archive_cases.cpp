@@ -4,7 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sconce/serialization/archive.h"
+#include "sconce/api/jit.h"
+#include "sconce/ir/function.h"
 #include "sconce/testing/script_call.h"
 
 namespace sconce::testing {
@@ -25,13 +26,17 @@ class ArchiveCases final : public CaseKind {
 
   CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
     try {
-      const Archive archive = load_archive(archive_of(file));
-      ir::Function* forward = ir::find_method(archive.module.to_object().type(), "forward");
-      SCONCE_CHECK(forward, "the archive has no forward");
+      const jit::Module module = jit::load(archive_of(file));
+      ir::Function& forward = module.get_method("forward").function();
+      // Calling a module runs its hooks, too.
+      const ScriptCall call = [&](std::vector<Value> args) {
+        args.erase(args.begin());
+        return module.call(std::move(args));
+      };
       for (size_t i = 0; i < index; ++i) {
-        if (is_case(file.at(i))) repeat_script_call(*forward, archive.module, file, file.at(i));
+        if (is_case(file.at(i))) repeat_script_call(forward, module.value(), file, file.at(i), call);
       }
-      return run_script_call(*forward, archive.module, file, file.at(index));
+      return run_script_call(forward, module.value(), file, file.at(index), call);
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }

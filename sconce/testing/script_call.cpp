@@ -23,10 +23,11 @@ std::vector<Value> read_inputs(ir::Function& function, const std::optional<Value
   return args;
 }
 
-Value call(ir::Function& function, const std::optional<Value>& self, const CaseFile& file, const Json& json) {
+Value call(ir::Function& function, const std::optional<Value>& self, const CaseFile& file, const Json& json,
+           const ScriptCall& how) {
   std::vector<Value> args = runtime::bind_call(function, read_inputs(function, self, file, json));
   if (const Json* seed = find_member(file.at(0), "seed")) manual_seed(seed->get<uint64_t>());
-  return runtime::run(function, args);
+  return how ? how(std::move(args)) : runtime::run(function, args);
 }
 
 Difference compare_items(const std::vector<Value>& got, const std::vector<Value>& expected, std::string_view what) {
@@ -64,10 +65,10 @@ Difference compare_nested(const Value& got, const Value& expected) {
 }
 
 CaseResult run_script_call(ir::Function& function, const std::optional<Value>& self, const CaseFile& file,
-                           const Json& json) {
+                           const Json& json, const ScriptCall& how) {
   const Json* error = find_member(json, "error");
   try {
-    const Value got = call(function, self, file, json);
+    const Value got = call(function, self, file, json, how);
     if (error != nullptr) return CaseResult::failure(fmt::format("returns {}, expected an error", got.repr()));
     const TypePtr type = function.schema().returns.empty() ? nullptr : function.schema().returns[0].type;
     const Value expected = read_value(json.at("out"), file.tensors(), type);
@@ -83,9 +84,9 @@ CaseResult run_script_call(ir::Function& function, const std::optional<Value>& s
 }
 
 void repeat_script_call(ir::Function& function, const std::optional<Value>& self, const CaseFile& file,
-                        const Json& json) {
+                        const Json& json, const ScriptCall& how) {
   try {
-    call(function, self, file, json);
+    call(function, self, file, json, how);
   } catch (const runtime::ScriptError&) {
   }
 }

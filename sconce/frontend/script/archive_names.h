@@ -4,6 +4,13 @@
 
 #include "sconce/frontend/script/sugared_value.h"
 
+namespace sconce {
+
+// The format versions of archives that can be read.
+inline constexpr int kOldestArchiveVersion = 1, kNewestArchiveVersion = 10;
+
+}  // namespace sconce
+
 namespace sconce::script {
 
 // `torch` or `ops` in an archive of this format version; null for other names. Operators that meant something else in old

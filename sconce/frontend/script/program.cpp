@@ -1,5 +1,6 @@
 #include "sconce/frontend/script/program.h"
 
+#include "sconce/frontend/script/archive_names.h"
 #include "sconce/frontend/script/constants.h"
 #include "sconce/frontend/script/evaluator.h"
 #include "sconce/frontend/script/module_types.h"
@@ -30,6 +31,7 @@ struct Program::Impl {
 Program::Program(std::string_view source, ProgramOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->prefix = options.prefix;
   impl_->state->load = options.load;
+  if (options.load) impl_->state->archive_version = kNewestArchiveVersion;
   impl_->state->constants = options.constants;
   define(source, std::move(options));
 }

@@ -43,17 +43,6 @@ class ConstantTable : public SugaredValue {
   ProgramState& state_;
 };
 
-// `torch` of an archive: operators, whatever Python has under their names.
-class ArchiveTorch : public SugaredValue {
- public:
-  std::string kind() const override { return "python value of type 'module'"; }
-  SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
-    const ir::Symbol op("aten::" + name);
-    if (is_builtin(op)) return std::make_shared<BuiltinFunction>(op);
-    return find_builtin_name(e, at, "torch")->attr(e, at, name);
-  }
-};
-
 class NoNames : public Resolver {
  public:
   SugaredPtr find_value(Emitter&, const Range&, const std::string&) override { return nullptr; }
@@ -101,7 +90,6 @@ TypePtr ProgramState::find_type(std::string_view qualified) {
 
 SugaredPtr ProgramState::root_value(const std::string& name) {
   if (name == "CONSTANTS") return std::make_shared<ConstantTable>(*this);
-  if (name == "torch") return std::make_shared<ArchiveTorch>();
   return std::make_shared<QualifiedName>(*this, name);
 }
 

@@ -36,7 +36,7 @@ class ProgramState {
 
   // The text that a qualifier of an archive has (null: it has none), asked for on first use; empty: there is no archive.
   std::function<SourcePtr(std::string_view qualifier)> load;
-  std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: there is no archive
+  std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: no archive
   std::vector<sconce::Value> constants;  // CONSTANTS.c0, ... of an archive
   // A named type by its qualified name, loaded when needed; null when there is none.
   TypePtr find_type(std::string_view qualified);

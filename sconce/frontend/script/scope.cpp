@@ -265,9 +265,10 @@ TypePtr Scope::find_type(const std::string& name) {
 
 SugaredPtr Scope::find_value(Emitter& e, const Range& at, const std::string& name) {
   if (name == "__torch__") return state.root_value(name);
-  if (state.load && dialect == Dialect::archive && (name == "CONSTANTS" || name == "torch")) return state.root_value(name);
+  const bool of_archive = dialect == Dialect::archive && state.archive_version;
+  if (of_archive && name == "CONSTANTS") return state.root_value(name);
   Definition* d = find(name);
-  if (!d && dialect == Dialect::archive && state.archive_version) {
+  if (!d && of_archive) {
     if (SugaredPtr v = archive_name(name, *state.archive_version)) return v;
   }
   if (!d) {
