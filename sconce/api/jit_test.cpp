@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/syntax/source.h"
@@ -146,6 +148,42 @@ TEST(Jit, LoadsState) {
   state[0].second = x;  // first.weight
   EXPECT_NE(testing::error_of([&] { other.load_state_dict(state, false); }).find("size mismatch for first.weight"),
             std::string::npos);
+}
+
+// Nothing of the module was called before: compiling its code is part of the race.
+TEST(Jit, ManyThreadsCallOneModule) {
+  CompilationUnit unit = compile(R"(
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+        self.names = ["a", "b"]
+    def forward(self, x: Tensor, k: int) -> Tuple[Tensor, str, int]:
+        seen: Dict[str, int] = {}
+        for layer in self.layers:
+            x = torch.relu(layer(x)) * k
+        for i, name in enumerate(self.names):
+            seen[name] = i * k
+        return x, self.names[k % 2] + "!", seen["b"]
+)");
+  const Module net = unit.module("Net").eval();
+  const Tensor x = ones({2, 8});
+  constexpr int kThreads = 64;
+  std::vector<Value> results(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) results[t] = net(x, t);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t) {
+    const Value alone = net(x, t);
+    const auto& got = results[t].to_tuple().items;
+    EXPECT_TRUE(call_op("aten::equal", {got[0], alone.to_tuple().items[0]})[0].to_bool());
+    EXPECT_EQ(got[1].to_string_ref(), t % 2 ? "b!" : "a!");
+    EXPECT_EQ(got[2].to_int(), t);
+  }
 }
 
 TEST(Jit, SaysWhereATextIsWrong) {
