@@ -65,4 +65,11 @@ std::string_view operator_text(Operator op) {
   return "?";
 }
 
+std::string dotted_name(ExprPtr e) {
+  if (const auto* name = as<Name>(e)) return name->id;
+  const auto* attribute = as<Attribute>(e);
+  const std::string outer = attribute ? dotted_name(attribute->value) : std::string();
+  return outer.empty() ? outer : outer + "." + attribute->attr;
+}
+
 }  // namespace sconce::syntax

@@ -326,6 +326,9 @@ const T* as(StmtPtr s) {
   return s && s->kind == T::kKind ? static_cast<const T*>(s) : nullptr;
 }
 
+// "a.b.c" of a name with attributes; empty for every other expression.
+SCONCE_API std::string dotted_name(ExprPtr e);
+
 // A parsed text and the owner of all of its nodes. Shared by the functions that are compiled from it.
 class SCONCE_API Tree {
  public:

@@ -67,16 +67,6 @@ constexpr std::string_view kPrefixes[] = {"torch.nn.parameter.",
 constexpr std::string_view kConstructors[] = {"List",  "list",   "Dict", "dict",  "Tuple", "tuple",    "Optional",
                                               "Union", "Future", "RRef", "Await", "Final", "ClassVar", "Annotated"};
 
-// "a.b.c" of a dotted name, else empty.
-std::string dotted(syntax::ExprPtr e) {
-  if (const auto* name = as<syntax::Name>(e)) return name->id;
-  if (const auto* attribute = as<syntax::Attribute>(e)) {
-    const std::string before = dotted(attribute->value);
-    return before.empty() ? before : before + "." + attribute->attr;
-  }
-  return {};
-}
-
 std::string_view without_prefix(std::string_view name) {
   for (const std::string_view prefix : kPrefixes) {
     if (name.starts_with(prefix) && name.find('.', prefix.size()) == std::string_view::npos)
@@ -99,7 +89,7 @@ class Reader {
     if (const auto* binary = as<syntax::Binary>(e); binary && binary->op == syntax::Operator::bit_or) {
       return union_type({read(binary->left), read(binary->right)});
     }
-    const std::string name = dotted(e);
+    const std::string name = syntax::dotted_name(e);
     if (name.empty()) refuse(e->range, "Expression of this kind cannot be used in a type annotation");
     return read_name(e->range, name);
   }
@@ -140,7 +130,7 @@ class Reader {
   }
 
   TypePtr read_subscript(const syntax::Subscript& s) {
-    const std::string full = dotted(s.value);
+    const std::string full = syntax::dotted_name(s.value);
     const std::string_view name = without_prefix(full);
     const auto one = [&] {
       if (s.indices.size() != 1) {
@@ -210,7 +200,7 @@ class Reader {
 std::optional<std::pair<syntax::ExprPtr, int32_t>> broadcasting(syntax::ExprPtr e) {
   const auto* s = as<syntax::Subscript>(e);
   if (!s || s->indices.size() != 1) return std::nullopt;
-  const std::string full = dotted(s->value);
+  const std::string full = syntax::dotted_name(s->value);
   std::string_view name = full;
   if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
   constexpr std::string_view kName = "BroadcastingList";
@@ -227,7 +217,7 @@ std::optional<std::pair<syntax::ExprPtr, int32_t>> broadcasting(syntax::ExprPtr 
 // Optional[BroadcastingList2[int]]: what is inside.
 syntax::ExprPtr inside_optional(syntax::ExprPtr e) {
   const auto* s = as<syntax::Subscript>(e);
-  if (!s || s->indices.size() != 1 || without_prefix(dotted(s->value)) != "Optional") return nullptr;
+  if (!s || s->indices.size() != 1 || without_prefix(syntax::dotted_name(s->value)) != "Optional") return nullptr;
   return s->indices[0];
 }
 

@@ -223,4 +223,19 @@ Dynamic from_value(const sconce::Value& v) {
   }
 }
 
+std::string filled(const std::string& text, const std::vector<Dynamic>& values, const Range& at) {
+  std::string out;
+  size_t next = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 2, "{}") != 0) {
+      out += text[i];
+      continue;
+    }
+    if (next == values.size()) refuse(at, "Too few arguments for format string: {}", text);
+    out += to_text(values[next++]);
+    ++i;
+  }
+  return out;
+}
+
 }  // namespace sconce::script

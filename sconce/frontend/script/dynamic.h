@@ -123,6 +123,8 @@ Dynamic make_tuple(std::vector<Dynamic> items);
 std::string type_name(const Dynamic& v);
 // Python's str() and repr().
 std::string to_text(const Dynamic& v);
+// `text` with the next value for each {}, as f-strings and str.format have it. Refuses at `at` when values run out.
+std::string filled(const std::string& text, const std::vector<Dynamic>& values, const Range& at);
 std::string to_repr(const Dynamic& v);
 bool same(const Dynamic& a, const Dynamic& b);    // is
 bool equals(const Dynamic& a, const Dynamic& b);  // ==, by value

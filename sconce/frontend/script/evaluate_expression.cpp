@@ -9,22 +9,6 @@ using namespace syntax;
 
 namespace {
 
-// The text of an f-string: each {} takes the next value.
-std::string formatted(const std::string& text, const std::vector<Dynamic>& values, const Range& at) {
-  std::string out;
-  size_t next = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text.compare(i, 2, "{}") != 0) {
-      out += text[i];
-      continue;
-    }
-    if (next == values.size()) refuse(at, "Too few arguments for format string: {}", text);
-    out += to_text(values[next++]);
-    ++i;
-  }
-  return out;
-}
-
 bool is_generic(const std::string& path) {
   const std::string last = path.substr(path.rfind('.') + 1);
   return last == "List" || last == "Dict" || last == "Tuple" || last == "Optional" || last == "Union" ||
@@ -202,7 +186,7 @@ Dynamic Evaluator::expr(Frame& f, ExprPtr e) {
       const auto* s = static_cast<const Format*>(e);
       std::vector<Dynamic> values;
       for (ExprPtr v : s->values) values.push_back(expr(f, v));
-      return sconce::Value(formatted(s->text, values, e->range));
+      return sconce::Value(filled(s->text, values, e->range));
     }
     case ExprKind::slice:
     case ExprKind::starred:

@@ -26,22 +26,6 @@ std::string joined(const std::string& between, const std::vector<Dynamic>& items
   return out;
 }
 
-// "a{}b{}".format(x, y): the placeholders that TorchScript has.
-std::string format(const std::string& text, const std::vector<Dynamic>& values, const Range& at) {
-  std::string out;
-  size_t next = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text.compare(i, 2, "{}") != 0) {
-      out += text[i];
-      continue;
-    }
-    if (next == values.size()) refuse(at, "Too few arguments for format string: {}", text);
-    out += to_text(values[next++]);
-    ++i;
-  }
-  return out;
-}
-
 }  // namespace
 
 std::optional<Dynamic> Evaluator::value_attribute(const Dynamic& v, const std::string& name, const Range& at) {
@@ -125,7 +109,7 @@ Dynamic Evaluator::call_method(const Dynamic& self, const std::string& name, Dyn
     return call_operator("aten::" + name, args, at);
   }
   if (const std::string* text = self.string()) {
-    if (name == "format") return V(format(*text, a, at));
+    if (name == "format") return V(filled(*text, a, at));
     if (name == "join") {
       need(1, 1);
       return V(joined(*text, iterate(a[0], at), at));

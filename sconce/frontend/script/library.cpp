@@ -15,16 +15,9 @@ namespace {
 
 using syntax::as;
 
-// "a.b.c" of a dotted name, else empty.
-std::string dotted(syntax::ExprPtr e) {
-  if (const auto* name = as<syntax::Name>(e)) return name->id;
-  if (const auto* attribute = as<syntax::Attribute>(e)) return dotted(attribute->value) + "." + attribute->attr;
-  return {};
-}
-
 bool is_overload(const syntax::FunctionDef& def) {
   for (const syntax::ExprPtr d : def.decorators) {
-    if (dotted(d) == "torch.jit._overload") return true;
+    if (syntax::dotted_name(d) == "torch.jit._overload") return true;
   }
   return false;
 }
@@ -115,9 +108,9 @@ class LibrarySpace : public Resolver {
     const auto* target = assign.targets.size() == 1 ? as<syntax::Name>(assign.targets[0]) : nullptr;
     if (!target) refuse(assign.range, "the script library takes functions and names only");
     const auto* call = as<syntax::Call>(assign.value);
-    if (call && dotted(call->callee) == "boolean_dispatch") {
+    if (call && syntax::dotted_name(call->callee) == "boolean_dispatch") {
       choices_[target->id] = call;
-    } else if (const std::string path = dotted(assign.value); !path.empty()) {
+    } else if (const std::string path = syntax::dotted_name(assign.value); !path.empty()) {
       aliases_[target->id] = path;
     } else {
       refuse(assign.range, "the script library takes functions and names only");
@@ -135,8 +128,8 @@ class LibrarySpace : public Resolver {
       if (k.name == "arg_name" && constant) argument = constant->string;
       if (k.name == "arg_index" && constant) index = constant->integer;
       if (k.name == "default" && constant) by_default = constant->literal == syntax::Constant::Literal::true_;
-      if (k.name == "if_true") yes = find_value(e, at, dotted(k.value));
-      if (k.name == "if_false") no = find_value(e, at, dotted(k.value));
+      if (k.name == "if_true") yes = find_value(e, at, syntax::dotted_name(k.value));
+      if (k.name == "if_false") no = find_value(e, at, syntax::dotted_name(k.value));
     }
     if (argument.empty() || !yes || !no) refuse(call.range, "boolean_dispatch needs arg_name, if_true and if_false");
     return std::make_shared<ChosenFunction>(argument, static_cast<size_t>(index), by_default, yes, no);

@@ -37,15 +37,6 @@ std::shared_ptr<Resolver> borrowed(Scope& scope) { return {std::shared_ptr<void>
 
 }  // namespace
 
-std::string dotted_name(ExprPtr e) {
-  if (const auto* n = as<Name>(e)) return n->id;
-  if (const auto* a = as<Attribute>(e)) {
-    const std::string outer = dotted_name(a->value);
-    return outer.empty() ? outer : outer + "." + a->attr;
-  }
-  return {};
-}
-
 std::string decorator_name(ExprPtr decorator) {
   if (const auto* c = as<Call>(decorator)) decorator = c->callee;
   const std::string name = dotted_name(decorator);

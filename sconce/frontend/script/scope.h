@@ -86,7 +86,6 @@ class Scope : public Resolver {
 // The last part of a decorator's name, without arguments: "export" of @torch.jit.export.
 std::string decorator_name(syntax::ExprPtr decorator);
 bool has_decorator(const std::vector<syntax::ExprPtr>& decorators, std::string_view name);
-// "a.b.c" of a dotted name, else empty.
-std::string dotted_name(syntax::ExprPtr e);
+using syntax::dotted_name;
 
 }  // namespace sconce::script
