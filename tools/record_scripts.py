@@ -104,7 +104,11 @@ def record(name, source, calls, folder, out):
         thing = thing()
     scripted = torch.jit.script(thing)
     writer = Writer()
-    cases = [{"name": name, "source": source, "graph": str(scripted.graph), "seed": SEED, "program": name}]
+
+    def clean(text):  # without the folder, which is another one in every run
+        return str(text).replace(f"{folder}/", "")
+
+    cases = [{"name": name, "source": source, "graph": clean(scripted.graph), "seed": SEED, "program": name}]
     for call in calls:
         arguments = list(eval(f"({call},)" if call.strip() else "()", dict(names)))
         case = {"inputs": [writer.value(a) for a in arguments], "seed": SEED}
@@ -112,7 +116,7 @@ def record(name, source, calls, folder, out):
         try:
             case["out"] = writer.value(scripted(*arguments))
         except Exception as error:
-            case["error"] = str(error)
+            case["error"] = clean(error)
         cases.append(case)
     writer.save(out / "scripts" / f"{name}.safetensors", cases)
 

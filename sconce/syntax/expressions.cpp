@@ -342,7 +342,7 @@ ExprPtr Parser::parse_parenthesis() {
   const Token open = next();
   if (is(Kind::rparen)) return make<TupleExpr>(range(open.begin, next().end));
   if (is_word("yield")) refuse_reserved();
-  ExprPtr inner = parse_tuple();
+  ExprPtr inner = parse_tuple(0, &open);
   if (is(Kind::for_)) inner = parse_list_comp(open, inner);
   expect(Kind::rparen);
   return inner;
@@ -427,7 +427,7 @@ ExprPtr Parser::parse_list_comp(const Token& open, ExprPtr item) {
   return node;
 }
 
-ExprPtr Parser::parse_tuple(int precedence) {
+ExprPtr Parser::parse_tuple(int precedence, const Token* open) {
   ExprPtr first = parse_expr(precedence);
   if (!is(Kind::comma)) return first;
   auto* node = make<TupleExpr>(first->range);
@@ -438,6 +438,7 @@ ExprPtr Parser::parse_tuple(int precedence) {
     adopt(node, item);
     node->items.push_back(item);
   }
+  if (open && python() && is(Kind::rparen)) node->range = range(open->begin, cur().end);
   return node;
 }
 

@@ -94,8 +94,8 @@ class Parser {
   };
   Generator parse_generator();
   ExprPtr parse_list_comp(const Token& open, ExprPtr item);
-  // expr | expr, expr, ...
-  ExprPtr parse_tuple(int precedence = 0);
+  // expr | expr, expr, ... `open`: the parenthesis before it, which is a part of a tuple in Python.
+  ExprPtr parse_tuple(int precedence = 0, const Token* open = nullptr);
   bool starts_expression() const;
   ExprPtr parse_annotation();
   std::string parse_ident();

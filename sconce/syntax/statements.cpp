@@ -69,6 +69,7 @@ void Parser::parse_statement(Body& out, Place place) {
     case Kind::def:
       return out.push_back(parse_function({}, place));
     case Kind::class_:
+      if (place == Place::function && ahead().kind != Kind::ident) fail_expected("ident");
       return out.push_back(parse_class({}));
     case Kind::at:
       return parse_decorated(out, place);

@@ -39,12 +39,11 @@ SugaredPtr Emitter::Impl::subscript(const Subscript& s, TypePtr hint) {
   const auto* slice_object = dynamic_cast<SliceValue*>(index.get());
   if (!index || slice_object) {
     const auto bounds = [&] { return index ? slice_object->bounds : slice_bounds(*as<Slice>(s.indices[0])); };
-    if (type && (type->is(TypeKind::list) || type->is(TypeKind::string))) {
-      ir::Value* list = base->as_value(e, s.range);
-      return simple(slice(s.range, list, std::nullopt, bounds()));
-    }
-    if (type && type->is(TypeKind::class_) && dynamic_cast<SimpleValue*>(base.get())) {
-      refuse(s.range, "slices of instances of {} aren't supported", type->annotation());
+    if (dynamic_cast<SimpleValue*>(base.get())) {
+      if (type->is(TypeKind::class_)) refuse(s.range, "slices of instances of {} aren't supported", type->annotation());
+      if (!type->is(TypeKind::tuple)) {  // a list, a str, or nothing that has slices: the operator says so
+        return simple(slice(s.range, base->as_value(e, s.range), std::nullopt, bounds()));
+      }
     }
     return tuple_slice(s.range, base, bounds());
   }
@@ -175,8 +174,8 @@ ir::Value* Emitter::Impl::slice(const Range& at, ir::Value* v, std::optional<int
 SugaredPtr Emitter::Impl::tuple_slice(const Range& at, SugaredPtr tuple, const SliceBounds& bounds) {
   const TypePtr type = dynamic_cast<SimpleValue*>(tuple.get()) ? tuple->type() : nullptr;
   std::vector<SugaredPtr> items;
-  if (!type || !type->is(TypeKind::tuple)) items = tuple->unpack(e, at, std::nullopt);
-  const auto size = static_cast<int64_t>(type && type->is(TypeKind::tuple) ? type->contained().size() : items.size());
+  if (!type) items = tuple->unpack(e, at, std::nullopt);
+  const auto size = static_cast<int64_t>(type ? type->contained().size() : items.size());
   const auto bound = [&](ir::Value* v) -> std::optional<int64_t> {
     if (!v || v->type()->is(TypeKind::none)) return std::nullopt;
     const std::optional<sconce::Value> constant = ir::constant_value(v);
@@ -201,7 +200,9 @@ SugaredPtr Emitter::Impl::tuple_slice(const Range& at, SugaredPtr tuple, const S
                                    : items[static_cast<size_t>(i)]);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
-  return std::make_shared<TupleItems>(std::move(chosen));
+  auto result = std::make_shared<TupleItems>(std::move(chosen));
+  if (type) return simple(result->as_value(e, at));
+  return result;
 }
 
 ir::Value* Emitter::Impl::to_tensor_like(const Range& at, ir::Value* v, ir::Value* like) {

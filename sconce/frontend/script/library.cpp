@@ -95,10 +95,8 @@ class LibrarySpace : public Resolver {
     from.always_inline = inlined;
     std::vector<ir::Function*>& overloads = functions_[def->name];
     if (overloads.empty()) names_.push_back(def->name);
-    std::string qualified = prefix_ + "." + def->name;
-    if (!overloads.empty()) qualified += "__" + std::to_string(overloads.size());
-    ir::Function& f =
-        unit.add_function(std::move(qualified), [&from](ir::Function& made) { compile_function(made, from); });
+    ir::Function& f = unit.add_function(unit.unique_name(prefix_ + "." + def->name),
+                                        [&from](ir::Function& made) { compile_function(made, from); });
     source_of_[&f] = &from;
     overloads.push_back(&f);
   }

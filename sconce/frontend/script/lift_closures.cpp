@@ -32,12 +32,8 @@ void lift(ir::Graph& graph, ir::Node* n, ir::Node* closure) {
   ir::Block::ValueMap map;
   std::vector<ir::Value*> inputs;
   for (ir::Value* v : captured) {
-    if (v->node()->is(ir::kind::Constant)) {
-      map[v] = body->insert(body->create_copy(*v->node(), map))->output();
-    } else {
-      map[v] = body->add_input(v->type(), v->base_name());
-      inputs.push_back(v);
-    }
+    map[v] = body->add_input(v->type(), v->base_name());
+    inputs.push_back(v);
   }
   body->block()->copy_from(*block, map);
   const ir::Symbol kind = n->is(ir::kind::awaitable) ? ir::kind::awaitable : ir::kind::fork;

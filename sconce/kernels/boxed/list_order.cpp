@@ -1,15 +1,18 @@
 // Lists in order, and what is counted or added up over them.
 #include <algorithm>
+#include <atomic>
 #include <complex>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/kernels/boxed/object_order.h"
 #include "sconce/types/value.h"
 
 namespace sconce::boxed {
 namespace {
 
-// Python's <: numbers, strings, tuples and lists element by element, one-element tensors, and objects by __lt__ (which
-// no value here has).
+constinit std::atomic<ObjectLess> object_less{nullptr};
+
+// Python's <: numbers, strings, tuples and lists element by element, one-element tensors, and objects by __lt__.
 bool less(const Value& a, const Value& b) {
   if (a.is_string() && b.is_string()) return a.to_string_ref() < b.to_string_ref();
   if (a.is_int() && b.is_int()) return a.to_int() < b.to_int();
@@ -25,19 +28,33 @@ bool less(const Value& a, const Value& b) {
     }
     return x.size() < y.size();
   }
+  if (const ObjectLess less = object_less.load(); less && a.is_object() && b.is_object()) return less(a, b);
   fail_as(ErrorKind::type, "'<' not supported between instances of '{}' and '{}'", a.type()->annotation(),
           b.type()->annotation());
 }
 
+// Merges sorted runs of growing width; equal items keep their order. std::stable_sort would leave its range when an
+// object's __lt__ contradicts itself.
 void sort_in_place(List& list, bool reverse) {
   std::vector<Value> items = list.values();
-  const auto before = [](const Value& a, const Value& b) { return less(a, b); };
-  if (reverse) {  // equal items keep their order
-    std::stable_sort(items.begin(), items.end(), [&](const Value& a, const Value& b) { return less(b, a); });
-  } else {
-    std::stable_sort(items.begin(), items.end(), before);
+  std::vector<Value> merged(items.size());
+  const size_t n = items.size();
+  for (size_t width = 1; width < n; width *= 2) {
+    for (size_t begin = 0; begin < n; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, n), end = std::min(begin + 2 * width, n);
+      size_t left = begin, right = middle;
+      for (size_t out = begin; out < end; ++out) {
+        const bool take_right =
+            left == middle ||
+            (right < end && (reverse ? less(items[left], items[right]) : less(items[right], items[left])));
+        merged[out] = std::move(items[take_right ? right++ : left++]);
+      }
+    }
+    items.swap(merged);
   }
-  for (size_t i = 0; i < items.size(); ++i) list.set(i, std::move(items[i]));
+  // An object's __lt__ may have changed the list.
+  SCONCE_CHECK_AS(value, list.size() == n, "list modified during sort");
+  for (size_t i = 0; i < n; ++i) list.set(i, std::move(items[i]));
 }
 
 bool same(const Value& a, const Value& b) {
@@ -51,6 +68,8 @@ bool is_true(const Value& v) {
 }
 
 }  // namespace
+
+void set_object_less(ObjectLess less) { object_less = less; }
 
 void list_sort(const Op&, KeySet, Value* args, Value*) { sort_in_place(args[0].to_list(), args[1].to_bool()); }
 

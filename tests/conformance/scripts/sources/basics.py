@@ -2,7 +2,7 @@
 def str_methods(s: str) -> List[str]:
     return [s.capitalize(), s.center(12, "*"), s.expandtabs(4), s.title(), s.swapcase(), s.ljust(10) + "|", s.rjust(10) + "|", s.zfill(8), s.lstrip("h"), s.rstrip("o"), s.upper().lower(), s[1], s[-1], s[1:-1:2], s]
 # >>> "hello\tworld"
-# >>> "x"
+# >>> "xy"
 # ---- str_tests
 def str_tests(s: str) -> List[bool]:
     return [s.isalnum(), s.isalpha(), s.isdecimal(), s.isdigit(), s.isidentifier(), s.islower(), s.isnumeric(), s.isprintable(), s.isspace(), s.istitle(), s.isupper(), "a" in s, "zz" not in s, s == "abc", s < "b", s >= "a"]
@@ -34,10 +34,6 @@ def fstrings(a: int, s: str, x: Tensor) -> str:
 def percent(a: int, b: float, s: str) -> str:
     return "%d %f %s %e %c %%" % (a, b, s, b, 65)
 # >>> 3, 2.5, "x"
-# ---- bad_percent
-def bad_percent(a: int) -> str:
-    return "%d %d" % (a,)
-# >>> 3
 # ---- str_iter
 def str_iter(s: str) -> List[str]:
     out: List[str] = []

@@ -53,6 +53,25 @@ def class_ops(a: float, b: float):
     return w.x, w[1], n.x, len(w), 7.5 in w, w(3.0), str(w), w.norm(), w.norm(p=1), w.total, u == v, u != v, u < v, s[0].x, bool(u)
 # >>> 3.0, 4.0
 # >>> 0.0, -1.0
+# ---- class_order
+class Card:
+    def __init__(self, suit: int, name: str):
+        self.suit = suit
+        self.name = name
+    def __lt__(self, o: "Card") -> bool:
+        if self.suit == 9 or o.suit == 9:
+            raise ValueError("no such suit")
+        return self.suit < o.suit
+def class_order(suits: List[int]):
+    cards = [Card(s, str(i)) for i, s in enumerate(suits)]
+    up = sorted(cards)
+    cards.sort(reverse=True)
+    pairs = [(1, Card(3, "x")), (1, Card(2, "y")), (0, Card(5, "z"))]
+    pairs.sort()
+    return [c.name for c in up], [c.name for c in cards], [c.name for _, c in pairs]
+# >>> [3, 1, 2, 1, 3, 0]
+# >>> [2]
+# >>> [1, 9]
 # ---- class_attrs
 class Counter:
     LIMIT: int
@@ -119,7 +138,7 @@ def ctx(x: Tensor, bad: bool):
         with Ctx(10) as m, c:
             y = y * m
             if bad:
-                y = torch.mm(y, y)
+                raise ValueError("bad " + str(m))
     return y, c.log, c.n
 # >>> torch.ones(2), False
 # >>> torch.ones(2), True
@@ -162,17 +181,31 @@ def str_enum(m: Mode) -> str:
 # ---- ntuple2
 class P2(NamedTuple):
     x: Tensor
-    n: int = 3
-    s: str = "q"
+    n: int
+    s: str
 def ntuple2(x: Tensor, n: int):
-    p = P2(x)
-    q = P2(x=x * 2, n=n)
+    p = P2(x, 3, s="q")
+    q = P2(x=x * 2, s="q", n=n)
     ps = [p, q]
     t = 0
     for e in ps:
         t += e.n
     a, b, c = q
     return p, q, a, b, c, t, p[1], len(p), p.x.sum(), (p.n, q.n)
+# >>> torch.ones(1), 5
+# ---- ntuple_defaults
+class P3(NamedTuple):
+    x: Tensor
+    n: int = 3
+    s: str = "q"
+    f: Optional[float] = None
+    t: Tuple[int, bool] = (1, True)
+def ntuple_defaults(x: Tensor, n: int):
+    p = P3(x)
+    q = P3(x=x * 2, n=n)
+    r = P3(x, 7, f=2.5)
+    a, b, c, d, e = q
+    return p.n, p.s, p.f, q.n, q.s, r.f, r.n, a, b + p[1], c, d, e, r.t
 # >>> torch.ones(1), 5
 # ---- max_named
 def max_named(x: Tensor):
@@ -200,8 +233,33 @@ def forks(x: Tensor):
         out = out + torch.jit.wait(h)
     return out, a, b
 # >>> torch.ones(2)
+# ---- fork_constants
+def scaled(x: Tensor, k: float, name: str = "a", on: Optional[bool] = None) -> Tensor:
+    return x * k if on is None else x
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(2))
+    def forward(self, x: Tensor, k: int = 2) -> Tensor:
+        return x * self.w * k
+class fork_constants(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = Scale()
+    def half(self, x: Tensor, k: float) -> Tensor:
+        return x * k
+    def forward(self, x: Tensor):
+        f = torch.jit.fork(scaled, x, 2.0)
+        g = torch.jit.fork(scaled, x, k=0.5, on=True)
+        h = torch.jit.fork(self.scale, x, 3)
+        i = torch.jit.fork(self.half, x, 0.5)
+        j = torch.jit._fork(self.scale, x)
+        return torch.jit.wait(f), torch.jit.wait(g), torch.jit.wait(h), torch.jit.wait(i), torch.jit.wait(j)
+# >>> torch.ones(2)
 # ---- fork_error
 def boom(x: Tensor) -> Tensor:
+    if x.dim() == 1:
+        raise ValueError("one dimension")
     return torch.mm(x, x)
 def fork_error(x: Tensor) -> Tensor:
     f = torch.jit.fork(boom, x)

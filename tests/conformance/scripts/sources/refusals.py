@@ -308,3 +308,13 @@ def f(x: Tensor):
 # ---- !chained_text
 def f(a: int, b: int, c: int):
     return a < b < c
+# ---- !slice_int
+def f(n: int):
+    return n[1:2]
+# ---- !slice_optional
+def f(n: Optional[List[int]]):
+    return n[1:2]
+# ---- !def_name
+def f(x: int):
+    def = 3
+    return x
