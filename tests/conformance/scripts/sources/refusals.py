@@ -318,3 +318,98 @@ def f(n: Optional[List[int]]):
 def f(x: int):
     def = 3
     return x
+# ---- !list_slice_store
+def f(a: List[int]):
+    a[1:2] = [10, 11]
+    return a
+# ---- !str_times
+def f(s: str, n: int):
+    return s * n
+# ---- !empty_dict_value
+def f(d: Dict[str, Dict[str, int]]):
+    d["a"] = {}
+    return d
+# ---- !nested_list_eq
+def f(a: List[List[int]]):
+    return a == a
+# ---- !union_attribute
+def f(x: Union[List[int], Dict[str, int]]):
+    return x.keys()
+# ---- !with_no_exit
+def f(x: Tensor):
+    with x as y:
+        return y
+# ---- !none_plus
+def f():
+    x = None
+    return x + 1
+# ---- !call_arity
+def g(a: int, b: int) -> int:
+    return a
+def f(x: int):
+    return g(x)
+# ---- !call_too_many
+def g(a: int) -> int:
+    return a
+def f(x: int):
+    return g(x, x)
+# ---- !call_type
+def g(a: List[int]) -> int:
+    return a[0]
+def f(x: List[float]):
+    return g(x)
+# ---- !sorted_key
+def f(x: List[int]):
+    return sorted(x, key=1)
+# ---- !dict_value_type
+def f(d: Dict[str, int]):
+    d["a"] = "b"
+    return d
+# ---- !list_types
+def f():
+    return [1, "a"]
+# ---- !loop_type_change
+def f(n: int):
+    x = 1
+    for i in range(n):
+        x = "a"
+    return x
+# ---- !if_type_change
+def f(c: bool):
+    x = 1
+    if c:
+        x = "a"
+    return x
+# ---- !return_types
+def f(c: bool):
+    if c:
+        return 1
+    return "a"
+# ---- !global_statement
+def f(x: int):
+    global y
+    return x
+# ---- !try_statement
+def f(x: int):
+    try:
+        x = 1
+    except:
+        x = 2
+    return x
+# ---- !lambda_use
+def f(x: int):
+    g = lambda y: y
+    return g(x)
+# ---- !yield_use
+def f(x: int):
+    yield x
+# ---- !starred_call
+def f(a: List[int]):
+    return max(*a)
+# ---- !for_else
+def f(n: int):
+    for i in range(n):
+        pass
+    else:
+        n = 2
+    return n
