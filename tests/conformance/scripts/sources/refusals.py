@@ -413,3 +413,87 @@ def f(n: int):
     else:
         n = 2
     return n
+# ---- !opt_compare
+def f(a: Optional[int]):
+    return a < 3
+# ---- !opt_index
+def f(a: Optional[List[int]]):
+    return a[0]
+# ---- !index_float
+def f(a: List[int]):
+    return a[1.5]
+# ---- !tuple_dynamic_index
+def f(t: Tuple[int, str], i: int):
+    return t[i]
+# ---- !dict_attr
+def f(d: Dict[str, int]):
+    return d.has_key("a")
+# ---- !str_attr
+def f(s: str):
+    return s.length
+# ---- !assign_to_literal
+def f(x: int):
+    1 = x
+    return x
+# ---- !unknown_type
+def f(x: Foo) -> int:
+    return 1
+# ---- !bad_subscript_type
+def f(x: List[int, int]):
+    return x
+# ---- !dict_one_type
+def f(x: Dict[str]):
+    return x
+# ---- !tensor_as_bool_return
+def f(x: Tensor) -> bool:
+    return x > 1
+# ---- !int_as_tensor
+def f(x: int) -> Tensor:
+    return x
+# ---- !join_ints
+def f(xs: List[int]):
+    return ",".join(xs)
+# ---- !cat_ints
+def f(xs: List[int]):
+    return torch.cat(xs)
+# ---- !zip_unpack
+def f(a: List[int], b: List[int]):
+    for x, y, z in zip(a, b):
+        pass
+    return a
+# ---- !enumerate_int
+def f(n: int):
+    for i, x in enumerate(n):
+        pass
+    return n
+# ---- !range_args
+def f(n: int):
+    for i in range(1, 2, 3, 4):
+        pass
+    return n
+# ---- !not_defined_both
+def f(c: bool):
+    if c:
+        y = 1
+    return y
+# ---- !assert_type
+def f(x: str):
+    assert x, "no"
+    return x
+# ---- !is_int
+def f(x: int):
+    return x is 1
+# ---- !in_tuple
+def f(t: Tuple[int, str]):
+    return 1 in t
+# ---- !missing_return
+def f(x: int) -> int:
+    x = x + 1
+# ---- !unclosed_string
+def f():
+    return "abc
+# ---- !tab_mix
+def f(x: int):
+    if x > 1:
+        return 1
+   return 2
