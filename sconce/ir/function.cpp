@@ -5,7 +5,9 @@
 namespace sconce::ir {
 
 Function::Function(CompilationUnit* unit, std::string name, Define define)
-    : unit_(unit), name_(std::move(name)), define_(std::move(define)),
+    : unit_(unit),
+      name_(std::move(name)),
+      define_(std::move(define)),
       state_(define_ ? State::declared : State::defined) {}
 
 Function::~Function() { delete executable_.load(); }

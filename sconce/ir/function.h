@@ -31,9 +31,9 @@ class SCONCE_API Function {
   Function(const Function&) = delete;
 
   CompilationUnit& unit() const { return *unit_; }
-  const std::string& name() const { return name_; }        // "__torch__.m.MLP.forward"
-  std::string_view short_name() const;                     // "forward"
-  TypePtr self_type() const { return self_type_; }         // of a method; null for a function
+  const std::string& name() const { return name_; }  // "__torch__.m.MLP.forward"
+  std::string_view short_name() const;               // "forward"
+  TypePtr self_type() const { return self_type_; }   // of a method; null for a function
   void set_self_type(TypePtr type) { self_type_ = type; }
 
   // Compiles when that has not happened. Throws CompileError; also when it is being compiled already: "function 'f' is

@@ -173,15 +173,11 @@ const T& attribute_as(const Node& node, std::string_view name) {
 const sconce::Value& Node::value_attribute(std::string_view name) const {
   return attribute_as<sconce::Value>(*this, name);
 }
-const std::string& Node::string_attribute(std::string_view name) const {
-  return value_attribute(name).to_string_ref();
-}
+const std::string& Node::string_attribute(std::string_view name) const { return value_attribute(name).to_string_ref(); }
 const std::vector<TypePtr>& Node::types_attribute(std::string_view name) const {
   return attribute_as<std::vector<TypePtr>>(*this, name);
 }
-Graph& Node::graph_attribute(std::string_view name) const {
-  return *attribute_as<std::shared_ptr<Graph>>(*this, name);
-}
+Graph& Node::graph_attribute(std::string_view name) const { return *attribute_as<std::shared_ptr<Graph>>(*this, name); }
 
 // Note [Positions]
 // Nodes of a block have increasing positions, with gaps, so that "which comes first" is one comparison. A node that is

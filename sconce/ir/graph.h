@@ -10,9 +10,9 @@
 //     return (%y)
 //
 // Note [SSA and scope]
-// A value is defined once: by a node, or as an input of a block. It may be used by later nodes of the same block, and in
-// all blocks nested there. prim::If has two blocks without inputs; prim::Loop (max trips, first condition, carried...) has
-// one, with inputs (trip number, carried...) and outputs (next condition, carried...).
+// A value is defined once: by a node, or as an input of a block. It may be used by later nodes of the same block, and
+// in all blocks nested there. prim::If has two blocks without inputs; prim::Loop (max trips, first condition,
+// carried...) has one, with inputs (trip number, carried...) and outputs (next condition, carried...).
 //
 // Ownership: a Graph owns its blocks, nodes and values; pointers stay valid until the node is destroyed. A graph is
 // built and changed by one thread; a finished graph may be read by many.
@@ -65,7 +65,8 @@ class SCONCE_API Value {
   bool has_name() const { return !name_.empty(); }
   // The name without the suffix that keeps it apart: "x" of "x.1".
   std::string_view base_name() const;
-  // Takes the name, or name.1, name.3, ... when it is taken in the graph. Digits alone are refused; empty takes it away.
+  // Takes the name, or name.1, name.3, ... when it is taken in the graph. Digits alone are refused; empty takes it
+  // away.
   Value* set_name(std::string_view name);
   uint32_t id() const { return id_; }
   // For readers of text: another number, which no other value of the graph may have.

@@ -98,8 +98,8 @@ std::string dense_text(const Tensor& t) {
       at /= t.size(d);
     }
     const auto begin = values.begin() + static_cast<ptrdiff_t>(i);
-    out += (i ? " (" : "(") + index +
-           ".,.) = " + matrix_text({begin, begin + static_cast<ptrdiff_t>(size)}, columns, " ");
+    out +=
+        (i ? " (" : "(") + index + ".,.) = " + matrix_text({begin, begin + static_cast<ptrdiff_t>(size)}, columns, " ");
   }
   return out;
 }

@@ -47,8 +47,8 @@ int read_version(const Records& records) {
   SCONCE_CHECK(error == std::errc() && rest.find_first_not_of(" \r\n") == rest.npos,
                "{}: the version '{}' is not a number", records.name(), text);
   SCONCE_CHECK(version >= kOldestArchiveVersion && version <= kNewestArchiveVersion,
-               "{}: has format version {}; versions {} to {} can be read", records.name(), version, kOldestArchiveVersion,
-               kNewestArchiveVersion);
+               "{}: has format version {}; versions {} to {} can be read", records.name(), version,
+               kOldestArchiveVersion, kNewestArchiveVersion);
   return version;
 }
 
@@ -57,7 +57,8 @@ void drop_file(void* file) noexcept { delete static_cast<FileBytesPtr*>(file); }
 
 constexpr size_t kAlignment = 64;
 
-// The storages of one folder ("data/", "constants/"): each is made once, so that tensors which shared memory share it again.
+// The storages of one folder ("data/", "constants/"): each is made once, so that tensors which shared memory share it
+// again.
 class Storages {
  public:
   Storages(const Records& records, std::string folder) : records_(records), folder_(std::move(folder)) {}
@@ -79,11 +80,10 @@ class Storages {
     if (bytes == 0) return make_storage(0, {});
     const ZipReader::Record* record = records_.find(folder_ + key);
     SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
-    SCONCE_CHECK(record->size >= bytes, "{}: record '{}{}' has {} bytes, its tensors need {}", records_.name(), folder_, key,
-                 record->size, bytes);
+    SCONCE_CHECK(record->size >= bytes, "{}: record '{}{}' has {} bytes, its tensors need {}", records_.name(), folder_,
+                 key, record->size, bytes);
     const bool in_place =
-        !record->deflated &&
-        reinterpret_cast<uintptr_t>(records_.zip().in_place(*record).data()) % kAlignment == 0;
+        !record->deflated && reinterpret_cast<uintptr_t>(records_.zip().in_place(*record).data()) % kAlignment == 0;
     if (in_place) {
       return wrap_storage(records_.zip().in_place(*record).data(), bytes, drop_file,
                           new FileBytesPtr(records_.zip().file()));
@@ -124,7 +124,8 @@ class ArchiveContext final : public PickleContext {
       runtime::run(*set_state, args);
       return object;
     }
-    SCONCE_CHECK(state.is_dict(), "{}: an object of class '{}' has no dict of attributes", records_.name(), type->name());
+    SCONCE_CHECK(state.is_dict(), "{}: an object of class '{}' has no dict of attributes", records_.name(),
+                 type->name());
     const std::vector<ClassInfo::Attribute>& attributes = type->class_info()->attributes;
     for (size_t i = 0; i < attributes.size(); ++i) {
       const Value* v = state.to_dict().find(attributes[i].name);
@@ -155,7 +156,8 @@ class ArchiveContext final : public PickleContext {
     }
     if (type->is(TypeKind::dict) && v.is_dict() && v.type() != type) {
       Ref<Dict> dict = make_ref<Dict>(type->contained()[0], type->contained()[1]);
-      v.to_dict().for_each([&](const Value& key, const Value& item) { dict->set(key, retyped(item, type->contained()[1])); });
+      v.to_dict().for_each(
+          [&](const Value& key, const Value& item) { dict->set(key, retyped(item, type->contained()[1])); });
       return dict;
     }
     return v;

@@ -14,7 +14,9 @@ namespace {
 
 using testing::error_of;
 
-std::string program(const std::string& name) { return testing::source_path("tests/conformance/programs/" + name + ".pt"); }
+std::string program(const std::string& name) {
+  return testing::source_path("tests/conformance/programs/" + name + ".pt");
+}
 
 std::string bytes_of(const std::string& path) {
   const FileBytesPtr file = FileBytes::map(path);

@@ -36,7 +36,8 @@ class Reader {
       step(op);
       if (stack_.size() + memo_.size() > kMaxPickleItems) wrong("there are too many items");
     }
-    if (stack_.size() != 1 || !marks_.empty()) wrong("it ends with " + std::to_string(stack_.size()) + " items on the stack");
+    if (stack_.size() != 1 || !marks_.empty())
+      wrong("it ends with " + std::to_string(stack_.size()) + " items on the stack");
     if (used) {
       *used = at_;
     } else if (at_ != bytes_.size()) {
@@ -152,7 +153,8 @@ class Reader {
     check_depth(target);
   }
   void check_depth(const Item& item) {
-    if (item.depth > kMaxPickleDepth) wrong("containers are nested more than " + std::to_string(kMaxPickleDepth) + " deep");
+    if (item.depth > kMaxPickleDepth)
+      wrong("containers are nested more than " + std::to_string(kMaxPickleDepth) + " deep");
   }
 
   // ---- constructors ----

@@ -1,8 +1,8 @@
-// Reads pickles as data: a closed list of opcodes and constructors, and nothing is ever called. What a pickle may refer to
-// outside of itself (classes of a program, storages of tensors) comes from a PickleContext.
+// Reads pickles as data: a closed list of opcodes and constructors, and nothing is ever called. What a pickle may refer
+// to outside of itself (classes of a program, storages of tensors) comes from a PickleContext.
 //
-// Tuples, numbers, texts, None become Values of their own; lists and dicts become List[Any] and Dict[Any, Any] unless the
-// pickle says their types (restore_type_tag, build_intlist, ...).
+// Tuples, numbers, texts, None become Values of their own; lists and dicts become List[Any] and Dict[Any, Any] unless
+// the pickle says their types (restore_type_tag, build_intlist, ...).
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 namespace sconce {
 
 // Limits against hostile files; each has a clear error and a test.
-inline constexpr int kMaxPickleDepth = 1000;          // of containers in containers
-inline constexpr size_t kMaxPickleItems = 1u << 26;   // on the stack and in the memo
+inline constexpr int kMaxPickleDepth = 1000;         // of containers in containers
+inline constexpr size_t kMaxPickleItems = 1u << 26;  // on the stack and in the memo
 
 class SCONCE_API PickleContext {
  public:
   virtual ~PickleContext();
-  // BINPERSID: the storage that ("storage", class, key, location, count) means, as a flat tensor over it. `dtype` is what
-  // the class says; nothing for UntypedStorage, whose bytes are counted.
+  // BINPERSID: the storage that ("storage", class, key, location, count) means, as a flat tensor over it. `dtype` is
+  // what the class says; nothing for UntypedStorage, whose bytes are counted.
   virtual Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) = 0;
   // The class or enum that GLOBAL "__torch__.m", "K" means. Throws Error when there is none.
   virtual TypePtr find_class(const std::string& qualified_name) = 0;
@@ -30,8 +30,8 @@ class SCONCE_API PickleContext {
   virtual Value build(TypePtr class_type, Value state) = 0;
 };
 
-// The value that the pickle in `bytes` is; `name` is what errors call it. With `used`, the pickle may end before the bytes
-// do, and `used` gets its length (legacy files hold several). Throws Error.
+// The value that the pickle in `bytes` is; `name` is what errors call it. With `used`, the pickle may end before the
+// bytes do, and `used` gets its length (legacy files hold several). Throws Error.
 SCONCE_API Value read_pickle(std::string_view bytes, const std::string& name, PickleContext& context,
                              size_t* used = nullptr);
 

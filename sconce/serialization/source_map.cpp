@@ -21,8 +21,9 @@ class NoContext final : public PickleContext {
   [[noreturn]] static void refuse(std::string_view what) { fail("{} has no place in a debug record", what); }
 };
 
-// ("FORMAT_WITH_STRING_TABLE", texts, records): from byte `first` of the code on, the text comes from bytes begin to end of
-// the lines, which begin at line `line` of the file. Each record is (first, ((lines, file, line), begin, end), tag).
+// ("FORMAT_WITH_STRING_TABLE", texts, records): from byte `first` of the code on, the text comes from bytes begin to
+// end of the lines, which begin at line `line` of the file. Each record is (first, ((lines, file, line), begin, end),
+// tag).
 class DebugRanges final : public SourceMap {
  public:
   explicit DebugRanges(std::function<std::string()> read) : read_(std::move(read)) {}

@@ -69,8 +69,8 @@ Directory find_directory(const FileBytes& file) {
     if (end.at() + comment != bytes.size()) continue;  // these bytes only look like an end record
     const bool wide = total == 0xffff || size == 0xffffffff || offset == 0xffffffff;
     if (!wide) {
-      SCONCE_CHECK(disk == 0 && directory_disk == 0 && here == total, "{}: zip files of several parts are not supported",
-                   file.name());
+      SCONCE_CHECK(disk == 0 && directory_disk == 0 && here == total,
+                   "{}: zip files of several parts are not supported", file.name());
       return {offset, size, total};
     }
     SCONCE_CHECK(at >= kLocatorSize, "{}: the zip file has no zip64 locator", file.name());
@@ -141,11 +141,11 @@ uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, Z
   read_wide(entry, extra_length, wide, file.name(), record.name);
   entry.skip(extra_length);
   entry.skip(comment_length);
-  SCONCE_CHECK(name_length <= kMaxRecordName && stays_inside(record.name), "{}: a record has the name '{}'", file.name(),
-               record.name);
+  SCONCE_CHECK(name_length <= kMaxRecordName && stays_inside(record.name), "{}: a record has the name '{}'",
+               file.name(), record.name);
   SCONCE_CHECK(!(flags & kEncrypted), "{}: record '{}' is encrypted", file.name(), record.name);
-  SCONCE_CHECK(method == kStored || method == kDeflated, "{}: record '{}' is compressed by method {}; known are 0 and 8",
-               file.name(), record.name, method);
+  SCONCE_CHECK(method == kStored || method == kDeflated,
+               "{}: record '{}' is compressed by method {}; known are 0 and 8", file.name(), record.name, method);
   record.deflated = method == kDeflated;
 
   Cursor local(file, begin);
@@ -153,7 +153,8 @@ uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, Z
   local.skip(2);
   const auto local_flags = local.take<uint16_t>(), local_method = local.take<uint16_t>();
   local.skip(4);
-  const auto local_crc = local.take<uint32_t>(), local_stored = local.take<uint32_t>(), local_size = local.take<uint32_t>();
+  const auto local_crc = local.take<uint32_t>(), local_stored = local.take<uint32_t>(),
+             local_size = local.take<uint32_t>();
   const auto local_name = local.take<uint16_t>(), local_extra = local.take<uint16_t>();
   SCONCE_CHECK(local.text(local_name) == record.name && local_method == method,
                "{}: the header of record '{}' says something else than the directory", file.name(), record.name);
@@ -161,17 +162,17 @@ uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, Z
   // Sizes follow the content when bit 3 is set; else they must be the same here.
   constexpr uint16_t kSizesFollow = 8;
   const auto same = [](uint32_t here, uint64_t there) { return here == there || here == 0xffffffff; };
-  SCONCE_CHECK((local_flags & kSizesFollow) || (local_crc == record.crc && same(local_stored, record.stored_size) &&
-                                                same(local_size, record.size)),
+  SCONCE_CHECK((local_flags & kSizesFollow) ||
+                   (local_crc == record.crc && same(local_stored, record.stored_size) && same(local_size, record.size)),
                "{}: the header of record '{}' says something else than the directory", file.name(), record.name);
   record.offset = local.at();
   SCONCE_CHECK(record.offset <= directory && record.stored_size <= directory - record.offset,
                "{}: record '{}' lies outside of the file", file.name(), record.name);
   SCONCE_CHECK(record.deflated || record.size == record.stored_size, "{}: record '{}' has two sizes", file.name(),
                record.name);
-  SCONCE_CHECK(!record.deflated || (record.size <= kMaxInflatedBytes &&
-                                    record.size / kMaxInflation <= record.stored_size),
-               "{}: record '{}' claims to inflate to {} bytes", file.name(), record.name, record.size);
+  SCONCE_CHECK(
+      !record.deflated || (record.size <= kMaxInflatedBytes && record.size / kMaxInflation <= record.stored_size),
+      "{}: record '{}' claims to inflate to {} bytes", file.name(), record.name, record.size);
   return begin;
 }
 
@@ -219,12 +220,14 @@ const ZipReader::Record* ZipReader::find(std::string_view name) const {
 }
 
 std::span<std::byte> ZipReader::in_place(const Record& record) const {
-  SCONCE_CHECK(!record.deflated, "{}: record '{}' is compressed and cannot be used in place", file_->name(), record.name);
+  SCONCE_CHECK(!record.deflated, "{}: record '{}' is compressed and cannot be used in place", file_->name(),
+               record.name);
   return file_->bytes().subspan(record.offset, record.size);
 }
 
 void ZipReader::check(const Record& record) const {
-  SCONCE_CHECK(crc_of(in_place(record)) == record.crc, "{}: record '{}' has a wrong checksum", file_->name(), record.name);
+  SCONCE_CHECK(crc_of(in_place(record)) == record.crc, "{}: record '{}' has a wrong checksum", file_->name(),
+               record.name);
 }
 
 std::string ZipReader::read(const Record& record) const {

@@ -1,8 +1,8 @@
-// ZipReader: the records of a zip file. Strict: what the central directory and the local headers say must agree, records
-// must lie inside the file and must not overlap, names must be unique and must not lead out of the archive.
+// ZipReader: the records of a zip file. Strict: what the central directory and the local headers say must agree,
+// records must lie inside the file and must not overlap, names must be unique and must not lead out of the archive.
 //
-// Everything is read from the central directory; stored records are used in place, deflated ones are inflated when asked
-// for and must have the declared size and checksum.
+// Everything is read from the central directory; stored records are used in place, deflated ones are inflated when
+// asked for and must have the declared size and checksum.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 //       return x + y
 //                  ~ <--- HERE
 //
-// Reasons are compared line by line, blank lines and spaces at the ends aside; "Tensor (inferred)" is Tensor, and a line of
-// ours may go on with "; did you mean ...". Exceptions, and why:
+// Reasons are compared line by line, blank lines and spaces at the ends aside; "Tensor (inferred)" is Tensor, and a
+// line of ours may go on with "; did you mean ...". Exceptions, and why:
 // - A list of candidates ("Arguments for call are not valid.") has another order and more candidates here: the first
 // line
 //   must be the same, and one of PyTorch's reasons must be among ours.

@@ -1,5 +1,5 @@
-// What a class, an interface or an enum is made of. Filled by whoever defines it (the compiler, a loader, a custom class)
-// before anyone uses it; read-only afterwards.
+// What a class, an interface or an enum is made of. Filled by whoever defines it (the compiler, a loader, a custom
+// class) before anyone uses it; read-only afterwards.
 #pragma once
 
 #include <memory>
@@ -32,10 +32,10 @@ struct SCONCE_API ClassInfo {
   // Modules that are containers: the compiler unrolls loops over them, indexes them by literals.
   enum class Container : uint8_t { none, sequential, module_list, module_dict, parameter_list, parameter_dict };
 
-  std::vector<Attribute> attributes;                            // in slot order; submodules are attributes too
-  std::vector<std::pair<std::string, Value>> constants;         // known while compiling: Final, __constants__
-  std::vector<std::pair<std::string, ir::Function*>> methods;   // owned by their unit
-  std::vector<std::pair<std::string, ir::Function*>> statics;   // @staticmethod
+  std::vector<Attribute> attributes;                           // in slot order; submodules are attributes too
+  std::vector<std::pair<std::string, Value>> constants;        // known while compiling: Final, __constants__
+  std::vector<std::pair<std::string, ir::Function*>> methods;  // owned by their unit
+  std::vector<std::pair<std::string, ir::Function*>> statics;  // @staticmethod
   std::vector<Property> properties;
   std::vector<ir::Function*> forward_pre_hooks, forward_hooks;
   // Methods that have several bodies (@torch.jit._overload_method): forward is forward__0, forward__1, ...
@@ -45,10 +45,10 @@ struct SCONCE_API ClassInfo {
   Container container = Container::none;
   bool is_module = false;
 
-  int find(std::string_view name) const;                         // slot of an attribute, or -1
-  const Value* find_constant(std::string_view name) const;       // null when there is none
-  ir::Function* find_method(std::string_view name) const;        // null when there is none
-  const Property* find_property(std::string_view name) const;    // null when there is none
+  int find(std::string_view name) const;                       // slot of an attribute, or -1
+  const Value* find_constant(std::string_view name) const;     // null when there is none
+  ir::Function* find_method(std::string_view name) const;      // null when there is none
+  const Property* find_property(std::string_view name) const;  // null when there is none
 };
 
 struct SCONCE_API InterfaceInfo {

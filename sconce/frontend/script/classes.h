@@ -14,8 +14,8 @@ SugaredPtr call_magic_method(Emitter& e, const Range& at, std::string_view metho
 // The same with values: call_magic_method(e, at, "__add__", {a, b}).
 SugaredPtr call_magic_method(Emitter& e, const Range& at, std::string_view method, ListRef<ir::Value*> self_and_args);
 
-// Does a class (or another interface) have every method of the interface, with a schema that fits? `why`, when given, gets
-// the first reason against it.
+// Does a class (or another interface) have every method of the interface, with a schema that fits? `why`, when given,
+// gets the first reason against it.
 bool implements(TypePtr type, TypePtr interface, std::string* why = nullptr);
 
 // isinstance(x, nn.Linear), for a value of this type: known while compiling. Nothing when `cls` names no module class.

@@ -24,8 +24,8 @@ ir::Function& add_method(Scope& scope, const syntax::TreePtr& tree, TypePtr type
                          const std::string& name, FunctionSource source = {});
 // The methods of a class body, by kind: plain ones, properties (as __x_getter, __x_setter), static ones.
 void add_methods(Scope& scope, const syntax::TreePtr& tree, TypePtr type, const syntax::Body& body);
-// The static method of a module class as a function of its own, added on first use; null when there is none. (A module has
-// a type for each kind of instance, the class itself has none.)
+// The static method of a module class as a function of its own, added on first use; null when there is none. (A module
+// has a type for each kind of instance, the class itself has none.)
 ir::Function* static_function(Definition& module_class, const std::string& name);
 
 // A function that cannot run here: the same signature, and a body that raises `message`.

@@ -1,10 +1,14 @@
 // The script library: functions and classes of ours that are written in the language itself (the folder script/),
 // embedded as text and compiled when first used, once for the process.
 //
-//   script/builtins/aten.py         overloads tried after the operators of a name (`2 - x`), compiled into their
-//   callers script/torch/functional.py      torch.* that are no operators script/torch/nn/functional/
-//   torch.nn.functional.*, called as functions: all files of the folder are one namespace script/torch/nn/modules/
-//   torch.nn.*: module classes script/torch/nn/init.py         torch.nn.init.*
+// | file                        | holds                                                                              |
+// | --------------------------- | ---------------------------------------------------------------------------------- |
+// | builtins/aten.py, prim.py   | overloads tried after the operators of a name (`2 - x`); the body replaces the call |
+// | builtins/upgraders/v3.py... | operators as archives of old format versions mean them                             |
+// | torch/functional.py         | torch.* that are no operators                                                      |
+// | torch/nn/functional/        | torch.nn.functional.*: all files of the folder are one namespace                   |
+// | torch/nn/modules/, init.py  | torch.nn.*: module classes; torch.nn.init.*                                        |
+// | torch/autograd/             | torch.no_grad and its like: script classes                                         |
 //
 // Functions have qualified names after the path: __torch__.torch.nn.functional.relu. Functions may be defined several
 // times: they are overloads, tried in order; or as PyTorch writes them, `@torch.jit._overload` declarations without a

@@ -34,7 +34,8 @@ class ProgramState {
   // `__torch__` (whose attributes are qualified names), and in archives `CONSTANTS` and `torch`.
   SugaredPtr root_value(const std::string& name);
 
-  // The text that a qualifier of an archive has (null: it has none), asked for on first use; empty: there is no archive.
+  // The text that a qualifier of an archive has (null: it has none), asked for on first use; empty: there is no
+  // archive.
   std::function<SourcePtr(std::string_view qualifier)> load;
   std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: no archive
   std::vector<sconce::Value> constants;  // CONSTANTS.c0, ... of an archive

@@ -32,7 +32,7 @@ struct Definition {
 
   // Made when first needed.
   std::vector<ir::Function*> compiled;
-  TypePtr type = nullptr;                   // of a class; a module class has one for each kind of instance
+  TypePtr type = nullptr;  // of a class; a module class has one for each kind of instance
   std::vector<std::pair<std::string, std::optional<sconce::Value>>> defaults;  // of a named tuple's fields
   // Methods that no one wrote: of dataclasses.
   std::vector<std::pair<syntax::TreePtr, const syntax::FunctionDef*>> written_methods;
