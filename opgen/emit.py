@@ -640,6 +640,12 @@ def generate(entries, operators, orders=()):
     files["sconce/generated/op_names.cpp"] = ("source", _BANNER.format("ops/*.toml") +
         '#include "sconce/dispatch/op_names.h"\n\nnamespace sconce {\n\nstd::span<const OpAlias> op_aliases() {\n'
         f"  static constexpr OpAlias aliases[] = {{\n{rows}  }};\n  return aliases;\n}}\n\n}}  // namespace sconce\n")
+    rows = "".join(f'      {{"{o.schema.namespace}::{o.schema.key}", "{o.entry.data["instruction"]}"}},\n'
+                   for o in operators if "instruction" in o.entry.data)
+    files["sconce/generated/op_instructions.cpp"] = ("source", _BANNER.format("ops/*.toml") +
+        '#include "sconce/dispatch/op_instructions.h"\n\nnamespace sconce {\n\n'
+        "std::span<const OpInstruction> op_instructions() {\n"
+        f"  static constexpr OpInstruction all[] = {{\n{rows}  }};\n  return all;\n}}\n\n}}  // namespace sconce\n")
     declare = "".join(f"std::span<Op> {n}_operators();\n" for n in names)
     call = "".join(f"  add_ops({n}_operators());\n" for n in names)
     files["sconce/generated/register.cpp"] = ("source", _BANNER.format("ops/*.toml") +

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sconce/dispatch/box.h"
+#include "sconce/dispatch/op_instructions.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/runtime/liveness.h"
 
@@ -51,31 +52,18 @@ std::optional<Arithmetic> arithmetic_of(const Op& op) {
 }
 
 Container container_of(const Op& op) {
-  using enum Container;
   static const auto* by_op = [] {
-    auto* table = new std::unordered_map<const Op*, Container>;
-    const auto add = [&](std::string_view name, Container c) {
-      if (const Op* found = find_op(name)) table->emplace(found, c);
+    const std::unordered_map<std::string_view, Container> by_name = {
+#define SCONCE_CONTAINER(name) {#name, Container::name},
+        SCONCE_CONTAINERS(SCONCE_CONTAINER)
+#undef SCONCE_CONTAINER
     };
-    add("aten::len.t", list_len);
-    add("aten::__getitem__.t", list_get);
-    add("aten::select.t", list_get);
-    add("aten::_set_item.t", list_set);
-    add("aten::append.t", list_append);
-    add("aten::add.str", str_concat);
-    add("aten::__is__", is);
-    add("aten::__isnot__", is_not);
-    add("aten::wait", wait);
-    add("aten::warn", warn);
-    for (const std::string key : {"str", "int", "bool", "float", "complex", "Tensor"}) {
-      add("aten::__getitem__.Dict_" + key, dict_get);
-      add("aten::_set_item." + key, dict_set);
-      add("aten::__contains__." + key, dict_contains);
-    }
+    auto* table = new std::unordered_map<const Op*, Container>;
+    for (const OpInstruction& i : op_instructions()) table->emplace(find_op(i.op), by_name.at(i.instruction));
     return table;
   }();
   const auto found = by_op->find(&op);
-  return found == by_op->end() ? none : found->second;
+  return found == by_op->end() ? Container::none : found->second;
 }
 
 Signature signature_of(const Op& op) {

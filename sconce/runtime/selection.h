@@ -35,20 +35,16 @@ enum class Arithmetic : uint8_t {
 std::optional<Arithmetic> arithmetic_of(const Op& op);
 inline bool is_comparison(Arithmetic a) { return a >= Arithmetic::eq && a <= Arithmetic::ge; }
 
+// Instructions that the operator table names in its column `instruction`.
+#define SCONCE_CONTAINERS(X)                                                                                            \
+  X(list_len) X(list_get) X(list_set) X(list_append) X(dict_get) X(dict_set) X(dict_contains) X(str_concat) X(is) X(is_not) \
+  X(wait) X(warn)
+
 enum class Container : uint8_t {
   none,
-  list_len,
-  list_get,
-  list_set,
-  list_append,
-  dict_get,
-  dict_set,
-  dict_contains,
-  str_concat,
-  is,
-  is_not,
-  wait,
-  warn,
+#define SCONCE_CONTAINER(name) name,
+  SCONCE_CONTAINERS(SCONCE_CONTAINER)
+#undef SCONCE_CONTAINER
 };
 Container container_of(const Op& op);
 

@@ -232,7 +232,7 @@ void Emitter::Impl::if_statement(const Range& at, const Condition& c, const std:
       continue;
     }
     if (!in_true || !in_false) {
-      // The branch that leaves gives nothing; a placeholder stands for it.
+      // The branch that leaves gives nothing; an uninitialised value stands for it.
       Environment& leaving = in_true ? *f : *t;
       const TypePtr type = any->type;
       const std::string storage = environment->define(name, type, nullptr).storage;

@@ -134,7 +134,7 @@ void Emitter::Impl::function(const FunctionDef& def, const Schema& schema, ir::B
     } else if (!state.merged_return) {
       state.merged_return = state.declared_return ? state.declared_return : none_type();
     }
-    // A placeholder, which the returns take the place of (see exits.cpp).
+    // Uninitialised: the returns take its place (see transform_exits.cpp).
     block->add_output(node(def.range, ir::kind::Uninitialized, {}, {functions.back().merged_return})->output());
   }
   loop = saved_loop;

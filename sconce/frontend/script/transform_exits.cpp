@@ -55,7 +55,7 @@ class ExitTransformer {
     }
     return v;
   }
-  std::vector<ir::Value*> placeholders(const std::vector<ir::Value*>& values) {
+  std::vector<ir::Value*> uninitialized_like(const std::vector<ir::Value*>& values) {
     std::vector<ir::Value*> out;
     for (const ir::Value* v : values) out.push_back(uninitialized(v->type()));
     return out;
@@ -130,7 +130,7 @@ class ExitTransformer {
   void drop_from(ir::Block* b, ir::Node* first) {
     if (first == b->return_node()) return;
     const std::vector<ir::Value*> outputs = b->outputs();
-    set_outputs(b, placeholders(outputs));
+    set_outputs(b, uninitialized_like(outputs));
     for (ir::Node* n = b->last();;) {
       ir::Node* prev = n->prev();
       const bool done = n == first;
@@ -154,7 +154,7 @@ class ExitTransformer {
       moved = next;
     }
     const std::vector<ir::Value*> outputs = b->outputs();
-    set_outputs(b, add_outputs(n, placeholders(outputs), outputs));
+    set_outputs(b, add_outputs(n, uninitialized_like(outputs), outputs));
     left->append(graph_.create(kind_, exit.values));
     return if_node(n);
   }
@@ -170,7 +170,7 @@ class ExitTransformer {
     const auto fill = [&](Exit& one, const Exit& other) {
       if (one.status == Status::might || one.status == Status::will) return;
       one.has_left = no();
-      one.values = placeholders(other.values);
+      one.values = uninitialized_like(other.values);
     };
     fill(t, f);
     fill(f, t);

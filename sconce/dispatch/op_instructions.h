@@ -1,0 +1,16 @@
+// Operators that the interpreter has an instruction of its own for. From the column `instruction` of the operator table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace sconce {
+
+struct OpInstruction {
+  std::string_view op, instruction;  // "aten::append.t", "list_append"
+};
+
+// Generated: all of them, in the order of the table.
+std::span<const OpInstruction> op_instructions();
+
+}  // namespace sconce
