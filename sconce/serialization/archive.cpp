@@ -1,103 +1,15 @@
 #include "sconce/serialization/archive.h"
 
-#include <charconv>
-#include <cstring>
-
 #include "sconce/frontend/script/archive_names.h"
 #include "sconce/frontend/script/program_state.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/pickle_reader.h"
+#include "sconce/serialization/records.h"
 #include "sconce/serialization/source_map.h"
-#include "sconce/serialization/zip_reader.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
 namespace {
-
-// The records of an archive, without the folder that they all lie in.
-class Records {
- public:
-  explicit Records(FileBytesPtr file) : zip_(std::move(file)) {
-    SCONCE_CHECK(!zip_.records().empty(), "{}: the zip file is empty", name());
-    const std::string& first = zip_.records().front().name;
-    const size_t slash = first.find('/');
-    SCONCE_CHECK(slash != first.npos, "{}: record '{}' is not in a folder, as in an archive of PyTorch", name(), first);
-    folder_ = first.substr(0, slash + 1);
-  }
-  const std::string& name() const { return zip_.file()->name(); }
-  const ZipReader& zip() const { return zip_; }
-  const std::string& folder() const { return folder_; }
-  const ZipReader::Record* find(const std::string& record) const { return zip_.find(folder_ + record); }
-  std::string read(const std::string& record) const {
-    const ZipReader::Record* found = find(record);
-    SCONCE_CHECK(found, "{}: there is no record '{}'", name(), record);
-    return zip_.read(*found);
-  }
-
- private:
-  ZipReader zip_;
-  std::string folder_;
-};
-
-int read_version(const Records& records) {
-  const std::string text = records.read(records.find(".data/version") ? ".data/version" : "version");
-  int version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
-  SCONCE_CHECK(error == std::errc() && rest.find_first_not_of(" \r\n") == rest.npos,
-               "{}: the version '{}' is not a number", records.name(), text);
-  SCONCE_CHECK(version >= kOldestArchiveVersion && version <= kNewestArchiveVersion,
-               "{}: has format version {}; versions {} to {} can be read", records.name(), version,
-               kOldestArchiveVersion, kNewestArchiveVersion);
-  return version;
-}
-
-// Keeps the file alive as long as a storage lies in it.
-void drop_file(void* file) noexcept { delete static_cast<FileBytesPtr*>(file); }
-
-constexpr size_t kAlignment = 64;
-
-// The storages of one folder ("data/", "constants/"): each is made once, so that tensors which shared memory share it
-// again.
-class Storages {
- public:
-  Storages(const Records& records, std::string folder) : records_(records), folder_(std::move(folder)) {}
-
-  Tensor find(const std::string& key, std::optional<DType> dtype, int64_t count) {
-    const DType type = dtype.value_or(DType::uint8);
-    int64_t bytes = 0;
-    SCONCE_CHECK(!__builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes),
-                 "{}: storage '{}' claims to have {} elements", records_.name(), key, count);
-    Ref<Storage>& storage = storages_[key];
-    if (!storage) storage = make(key, static_cast<size_t>(bytes));
-    SCONCE_CHECK(static_cast<size_t>(bytes) <= storage->nbytes, "{}: storage '{}' has {} bytes, {} elements need more",
-                 records_.name(), key, storage->nbytes, count);
-    return make_tensor(storage, type, {count}, {1}, 0);
-  }
-
- private:
-  Ref<Storage> make(const std::string& key, size_t bytes) const {
-    if (bytes == 0) return make_storage(0, {});
-    const ZipReader::Record* record = records_.find(folder_ + key);
-    SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
-    SCONCE_CHECK(record->size >= bytes, "{}: record '{}{}' has {} bytes, its tensors need {}", records_.name(), folder_,
-                 key, record->size, bytes);
-    const bool in_place =
-        !record->deflated && reinterpret_cast<uintptr_t>(records_.zip().in_place(*record).data()) % kAlignment == 0;
-    if (in_place) {
-      return wrap_storage(records_.zip().in_place(*record).data(), bytes, drop_file,
-                          new FileBytesPtr(records_.zip().file()));
-    }
-    const std::string content = records_.zip().read(*record);
-    Ref<Storage> storage = make_storage(bytes, {});
-    std::memcpy(storage->data, content.data(), bytes);
-    return storage;
-  }
-
-  const Records& records_;
-  std::string folder_;
-  std::unordered_map<std::string, Ref<Storage>> storages_;
-};
 
 // Objects of the archive's classes, tensors of its storages.
 class ArchiveContext final : public PickleContext {
@@ -182,7 +94,7 @@ Archive load_archive(FileBytesPtr file) {
   constexpr std::string_view kExtra = "extra/";
   const auto records = std::make_shared<const Records>(std::move(file));
   Archive archive;
-  archive.version = read_version(*records);
+  archive.version = records->version();
   SCONCE_CHECK(records->find("constants.pkl"), "{}: is no TorchScript archive: it has no record 'constants.pkl'",
                records->name());
   for (const ZipReader::Record& record : records->zip().records()) {

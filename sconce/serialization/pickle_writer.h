@@ -1,0 +1,35 @@
+// Writes Values as pickles of protocol 2, which PyTorch reads: data.pkl, constants.pkl, bytecode.pkl of archives. What
+// is shared in the value is shared in the pickle; storages go to a table, in the order in which they are met.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sconce/types/value.h"
+
+namespace sconce {
+
+// The storages that pickles refer to: "0", "1", ... in the order of their first use; each is written once.
+class SCONCE_API StorageTable {
+ public:
+  explicit StorageTable(std::string suffix = {}) : suffix_(std::move(suffix)) {}  // ".storage" in lite archives
+  std::string key_of(const Tensor& t);  // of the tensor's storage; adds it when it is new
+  const std::vector<std::pair<std::string, Tensor>>& storages() const { return storages_; }  // flat, of bytes
+
+ private:
+  std::string suffix_;
+  std::vector<std::pair<std::string, Tensor>> storages_;
+};
+
+struct PickleOptions {
+  // `torch.save`'s dialect: plain lists and dicts, no type tags; a dict of texts to tensors is an OrderedDict.
+  bool plain = false;
+  // The state of an object (what __getstate__ gave, or nothing: the dict of its attributes).
+  std::function<std::optional<Value>(const Value& object)> state_of;
+};
+
+// Throws Error for what cannot be written (functions, generators, futures, streams) and for values nested too deeply.
+SCONCE_API std::string write_pickle(const Value& v, StorageTable& storages, const PickleOptions& options = {});
+
+}  // namespace sconce

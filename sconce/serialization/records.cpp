@@ -1,0 +1,77 @@
+#include "sconce/serialization/records.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "sconce/base/error.h"
+#include "sconce/frontend/script/archive_names.h"
+
+namespace sconce {
+
+Records::Records(FileBytesPtr file) : zip_(std::move(file)) {
+  SCONCE_CHECK(!zip_.records().empty(), "{}: the zip file is empty", name());
+  const std::string& first = zip_.records().front().name;
+  const size_t slash = first.find('/');
+  SCONCE_CHECK(slash != first.npos, "{}: record '{}' is not in a folder, as in an archive of PyTorch", name(), first);
+  folder_ = first.substr(0, slash + 1);
+}
+
+std::string Records::read(const std::string& record) const {
+  const ZipReader::Record* found = find(record);
+  SCONCE_CHECK(found, "{}: there is no record '{}'", name(), record);
+  return zip_.read(*found);
+}
+
+int Records::version() const {
+  const std::string text = read(find(".data/version") ? ".data/version" : "version");
+  int version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  SCONCE_CHECK(error == std::errc() && rest.find_first_not_of(" \r\n") == rest.npos,
+               "{}: the version '{}' is not a number", name(), text);
+  SCONCE_CHECK(version >= kOldestArchiveVersion && version <= kNewestArchiveVersion,
+               "{}: has format version {}; versions {} to {} can be read", name(), version, kOldestArchiveVersion,
+               kNewestArchiveVersion);
+  return version;
+}
+
+namespace {
+
+// Keeps the file alive as long as a storage lies in it.
+void drop_file(void* file) noexcept { delete static_cast<FileBytesPtr*>(file); }
+
+constexpr size_t kAlignment = 64;
+
+}  // namespace
+
+Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_t count) {
+  const DType type = dtype.value_or(DType::uint8);
+  int64_t bytes = 0;
+  SCONCE_CHECK(count >= 0 && !__builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes),
+               "{}: storage '{}' claims to have {} elements", records_.name(), key, count);
+  Ref<Storage>& storage = storages_[key];
+  if (!storage) storage = make(key, static_cast<size_t>(bytes));
+  SCONCE_CHECK(static_cast<size_t>(bytes) <= storage->nbytes, "{}: storage '{}' has {} bytes, {} elements need more",
+               records_.name(), key, storage->nbytes, count);
+  return make_tensor(storage, type, {count}, {1}, 0);
+}
+
+Ref<Storage> Storages::make(const std::string& key, size_t bytes) const {
+  if (bytes == 0) return make_storage(0, {});
+  const ZipReader::Record* record = records_.find(folder_ + key);
+  SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
+  SCONCE_CHECK(record->size >= bytes, "{}: record '{}{}' has {} bytes, its tensors need {}", records_.name(), folder_,
+               key, record->size, bytes);
+  const bool in_place =
+      !record->deflated && reinterpret_cast<uintptr_t>(records_.zip().in_place(*record).data()) % kAlignment == 0;
+  if (in_place) {
+    return wrap_storage(records_.zip().in_place(*record).data(), bytes, drop_file,
+                        new FileBytesPtr(records_.zip().file()));
+  }
+  const std::string content = records_.zip().read(*record);
+  Ref<Storage> storage = make_storage(bytes, {});
+  std::memcpy(storage->data, content.data(), bytes);
+  return storage;
+}
+
+}  // namespace sconce

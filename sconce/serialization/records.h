@@ -1,0 +1,53 @@
+// Records: what the zip files of PyTorch (.pt, .ptl, .pth, .pt2) have in common: records in one folder, whose name
+// means nothing; a version; storages of tensors as records of their own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "sconce/serialization/zip_reader.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+// The records of an archive, without the folder that they all lie in.
+class SCONCE_API Records {
+ public:
+  // Throws Error: not a zip file, empty, no folder.
+  explicit Records(FileBytesPtr file);
+
+  const std::string& name() const { return zip_.file()->name(); }  // of the file, for messages
+  const ZipReader& zip() const { return zip_; }
+  const std::string& folder() const { return folder_; }  // with its slash
+  const ZipReader::Record* find(const std::string& record) const { return zip_.find(folder_ + record); }
+  // The content of a record, copied. Throws Error when there is none.
+  std::string read(const std::string& record) const;
+  // The number in `.data/version` or `version`. Throws Error when there is none, or none that can be read.
+  int version() const;
+
+ private:
+  ZipReader zip_;
+  std::string folder_;
+};
+
+// The storages of one folder ("data/", "constants/"): each is made once, so that tensors which shared memory share it
+// again. Those that are stored and aligned lie in the mapped file; the others are copied.
+class SCONCE_API Storages {
+ public:
+  // `records` must outlive the storages; tensors need neither.
+  Storages(const Records& records, std::string folder) : records_(records), folder_(std::move(folder)) {}
+
+  // A flat tensor over record `key` of the folder; nothing for dtype: bytes. Throws Error when the record is missing or
+  // too short.
+  Tensor find(const std::string& key, std::optional<DType> dtype, int64_t count);
+
+ private:
+  Ref<Storage> make(const std::string& key, size_t bytes) const;
+
+  const Records& records_;
+  std::string folder_;
+  std::unordered_map<std::string, Ref<Storage>> storages_;
+};
+
+}  // namespace sconce
