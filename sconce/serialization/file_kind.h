@@ -9,11 +9,11 @@ namespace sconce {
 
 enum class FileKind : uint8_t {
   unknown,
-  torchscript,       // .pt, with or without bytecode
-  lite,              // .ptl, with bytecode and without code
-  exported_program,  // .pt2
-  state_dict,        // .pth
-  legacy_state_dict,
+  torchscript,        // .pt, with or without bytecode
+  lite,               // .ptl, with bytecode and without code (torch writes both: that is a TorchScript archive)
+  exported_program,   // .pt2
+  state_dict,         // .pth: torch.save, whatever was saved
+  legacy_state_dict,  // the same, not in a zip file
   safetensors,
   npy,
   npz,
