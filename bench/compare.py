@@ -39,6 +39,13 @@ ROWS += [
 ]
 FAMILIES = json.loads((HERE / "families.json").read_text())
 ROWS += [(family["row"], family["row"], threads, False) for family in FAMILIES for threads in (1, 2)]
+# Program files: loading them, running them. Those that are not here are left out, and the report says so.
+MODELS = json.loads((HERE / "models.json").read_text())
+ABSENT = [model["model"] for model in MODELS if not (HERE.parent / model["file"]).exists()]
+for model in MODELS:
+    if model["model"] not in ABSENT:
+        ROWS += [("load " + model["model"], "load " + model["model"], 1, False)]
+        ROWS += [("model " + model["model"], "model " + model["model"], threads, False) for threads in (1, 2)]
 # An uninitialised tensor and random numbers have no result to compare.
 NO_RESULT = {"empty 8"} | {family["row"] for family in FAMILIES if family.get("random")}
 # Rows in bfloat16: a unit in the last place is 2^-8.
@@ -148,6 +155,8 @@ def report(results, ours, peer):
         slowest = sorted(compared, key=lambda r: r["ratio"])[:5]
         lines.append(f"geometric mean of the {len(compared)} rows without *: {mean:.2f}x; {sum(r['ratio'] < 0.7 for r in compared)} under 0.7x; slowest: "
                      + ", ".join(f"{r['row']} ({r['threads']}) {r['ratio']:.2f}x" for r in slowest))
+    if ABSENT:
+        lines.append(f"left out, their files are not here: {', '.join(ABSENT)}")
     lines.append("* PyTorch's figure includes Python's call of one function; ours is called from C++.")
     return "\n".join(lines)
 

@@ -120,6 +120,14 @@ ROWS["script of 200 kinds"] = ("run = many_kinds(); x = [uniform(8, r + 1, 0.125
 ROWS["script MLP-50"] = ("run = torch.jit.script(filled_mlp()); x = uniform(64, 1000).view(1, 64)", "run(x)")
 
 
+# Rows of program files: rows/model_rows.h describes them.
+MODELS = {model["model"]: model for model in json.loads((HERE / "models.json").read_text())}
+for name, model in MODELS.items():
+    made = f"path = {str(HERE.parent / model['file'])!r}; run = torch.jit.load(path); inputs = Inputs(); x = [inputs.read(a) for a in MODELS[{name!r}]['args']]"
+    ROWS["load " + name] = (made, "torch.jit.load(path)")
+    ROWS["model " + name] = (made, "run(*x)")
+
+
 def many_kinds():
     """l[r] = kind of x_r and the tensor after it, 1,000 times."""
     kinds = (HERE / "script_kinds.txt").read_text().splitlines()
@@ -187,6 +195,10 @@ class Work:
 
     def result(self):
         result = eval(self.statement, self.names)
+        if isinstance(result, torch.jit.ScriptModule):
+            result = eval("run(*x)", self.names)
+        if isinstance(result, dict):
+            result = next(iter(result.values()))
         if isinstance(result, tuple):
             result = result[self.which]
         if isinstance(result, list):

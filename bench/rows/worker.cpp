@@ -115,7 +115,9 @@ int main() {
     try {
       std::puts(worker.answer(line).c_str());
     } catch (const std::exception& error) {
-      std::printf("error %s\n", error.what());
+      std::string reason = error.what();
+      std::replace(reason.begin(), reason.end(), '\n', ' ');
+      std::printf("error %s\n", reason.c_str());
     }
     std::fflush(stdout);
     line.clear();
