@@ -43,17 +43,14 @@ class UnsupportedKind final : public CaseKind {
 const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
   static const UnsupportedKind kUnsupported[] = {
       {"gradgrad", [](const CaseFile&, const Json& c) { return has(c, "cotangents2"); }},
-      {"traced", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "op") && has(c, "inputs"); }},
-      {"models", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "how"); }},
-      {"fixtures", [](const CaseFile& f, const Json& c) { return f.has_program() && has(c, "schema"); }},
       {"optim", [](const CaseFile&, const Json& c) { return has(c, "optimizer") || has(c, "scheduler"); }},
       {"formats", [](const CaseFile&, const Json& c) { return has(c, "state_dict") || has(c, "core_graph"); }},
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
   if (file.size() == 0) return nullptr;
   if (options.archives && archive_cases().matches(file)) return &archive_cases();
-  for (const CaseKind* kind :
-       {&operator_cases(), &script_cases(), &program_cases(), &jit_suite_cases(), &error_cases(), &module_cases()}) {
+  for (const CaseKind* kind : {&operator_cases(), &script_cases(), &program_cases(), &jit_suite_cases(), &error_cases(),
+                               &module_cases(), &archive_cases()}) {
     if (kind->matches(file)) return kind;
   }
   for (const CaseKind& kind : kUnsupported) {

@@ -134,7 +134,7 @@ Difference compare_elements(const Tensor& got, const Tensor& expected, Closeness
   });
 }
 
-Difference compare_distribution(const Tensor& got, const Tensor& expected) {
+Difference compare_distribution(const Tensor& got, const Tensor& expected, Draws draws) {
   const std::vector<double> a = sorted_reals(got), b = sorted_reals(expected);
   const auto n = static_cast<double>(a.size());
   if (a.empty()) return {};
@@ -149,7 +149,9 @@ Difference compare_distribution(const Tensor& got, const Tensor& expected) {
     while (j < b.size() && b[j] <= v) ++j;
     farthest = std::max(farthest, std::abs(static_cast<double>(i) - static_cast<double>(j)) / n);
   }
-  const double limit = 2.3 * std::sqrt(2 / n);  // of two samples of n: larger with probability 2 exp(-2 * 2.3^2) = 5e-5
+  const double samples = draws == Draws::independent ? n : std::sqrt(n);
+  const double limit =
+      2.3 * std::sqrt(2 / samples);  // of two samples of n: larger with probability 2 exp(-2 * 2.3^2) = 5e-5
   if (farthest <= limit) return {};
   return fmt::format("is distributed otherwise: the distribution functions are {:.3g} apart, at most {:.3g} is likely",
                      farthest, limit);

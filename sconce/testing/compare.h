@@ -45,7 +45,10 @@ Difference compare_elements(const Tensor& got, const Tensor& expected, Closeness
 // Could both be samples of one distribution? For draws whose values cannot be repeated: the largest distance between
 // the two empirical distribution functions (Kolmogorov-Smirnov) must be likelier than about 1 in 10,000; where all
 // expected elements are 0 or 1, all must be.
-Difference compare_distribution(const Tensor& got, const Tensor& expected);
+// What was computed from draws (a product of random matrices) has elements that depend on each other: those of n count
+// as sqrt(n) samples.
+enum class Draws : uint8_t { independent, dependent };
+Difference compare_distribution(const Tensor& got, const Tensor& expected, Draws draws = Draws::independent);
 // Anything but tensors: floats with float64's tolerance, the rest exactly.
 Difference compare_plain(const Value& got, const Value& expected);
 

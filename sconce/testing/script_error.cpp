@@ -28,6 +28,12 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
+// `"GeluKernelImpl" not implemented for 'Long'`: what stands in front names PyTorch's own code.
+std::string_view without_kernel(std::string_view line) {
+  const size_t end = line.find("\" not implemented for '");
+  return line.starts_with('"') && end != line.npos ? line.substr(end + 2) : line;
+}
+
 // The lines of a reason as they are compared: a colon in front of the place belongs to the place.
 std::vector<std::string> reason_lines(std::string_view reason) {
   std::vector<std::string> result;
@@ -35,7 +41,7 @@ std::vector<std::string> reason_lines(std::string_view reason) {
     line = trim(line);
     if (line == ":" || line.starts_with("Did you mean ")) continue;
     if (line.ends_with(':')) line.remove_suffix(1);
-    line = line.substr(0, line.find("; did you mean "));
+    line = without_kernel(line.substr(0, line.find("; did you mean ")));
     std::string text(line);
     constexpr std::string_view kInferred = " (inferred)";
     for (size_t at = text.find(kInferred); at != text.npos; at = text.find(kInferred)) text.erase(at, kInferred.size());

@@ -13,6 +13,7 @@
 // - A list of candidates ("Arguments for call are not valid.") has another order and more candidates here: the first
 // line
 //   must be the same, and one of PyTorch's reasons must be among ours.
+// - `"gelu" not implemented for 'Long'`: the name in front is that of a kernel, which is nobody's but ours.
 // - An "INTERNAL ASSERT FAILED" of PyTorch is no reason: any refusal will do.
 // - At run time, what an operator itself refuses ("mat1 and mat2 shapes cannot be multiplied") has Sconce's words: the
 // place

@@ -43,5 +43,14 @@ TEST(ScriptError, OneOfTheCandidatesReasonsIsEnough) {
   EXPECT_TRUE(compare_error(CompileError("undefined value g", at), e));
 }
 
+TEST(ScriptError, NamesOfKernelsAreNoReason) {
+  const Range at{std::make_shared<Source>("<string>", "def f():\n  return g(1)\n"), 18, 22};
+  const RecordedError e = parse_compile_error(
+      "\"GeluKernelImpl\" not implemented for 'Long'\n  File \"<string>\", line 2\ndef f():\n  return g(1)\n"
+      "         ~~~~ <--- HERE\n");
+  EXPECT_FALSE(compare_error(CompileError("\"gelu\" not implemented for 'Long'", at), e));
+  EXPECT_TRUE(compare_error(CompileError("\"gelu\" not implemented for 'Int'", at), e));
+}
+
 }  // namespace
 }  // namespace sconce::testing

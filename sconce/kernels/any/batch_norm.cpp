@@ -152,8 +152,10 @@ Tensor per_channel(const std::vector<double>& values, DType dtype, Device device
 
 Result batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, bool training, double momentum, double eps) {
-  SCONCE_CHECK(input.dim() >= 2, "batch_norm: expected at least 2 dims, got input of size {}", input.sizes());
-  const int64_t channels = input.sizes()[1];
+  const bool empty_vector = input.dim() == 1 && input.numel() == 0;  // PyTorch gives one back
+  SCONCE_CHECK(input.dim() >= 2 || empty_vector, "batch_norm: expected at least 2 dims, got input of size {}",
+               input.sizes());
+  const int64_t channels = empty_vector ? 0 : input.sizes()[1];
   check_channels("weight", weight, channels);
   check_channels("bias", bias, channels);
   check_channels("running_mean", running_mean, channels);
