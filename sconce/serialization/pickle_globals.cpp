@@ -19,11 +19,20 @@ std::vector<int64_t> ints_of(const Value& v) {
   return result;
 }
 
+// The flag that parameters have; it means nothing for numbers that have no derivative.
+Value with_grad(Tensor t, const Value& requires_grad) {
+  if (requires_grad.to_bool() && (is_floating(t.dtype()) || is_complex(t.dtype()))) {
+    t.impl()->meta |= TensorImpl::requires_grad;
+  }
+  return t;
+}
+
 Value rebuild_tensor(const std::vector<Value>& args, PickleContext&) {
   need(args, 4, 7);
   const Tensor& flat = args[0].to_tensor();
-  return make_tensor(Ref<Storage>::share(flat.storage()), flat.dtype(), ints_of(args[2]), ints_of(args[3]),
-                     args[1].to_int());
+  return with_grad(make_tensor(Ref<Storage>::share(flat.storage()), flat.dtype(), ints_of(args[2]), ints_of(args[3]),
+                               args[1].to_int()),
+                   args.size() > 4 ? args[4] : Value(false));
 }
 
 // With the dtype named, over bytes.
@@ -31,12 +40,14 @@ Value rebuild_tensor_v3(const std::vector<Value>& args, PickleContext&) {
   need(args, 7, 8);
   const Tensor& flat = args[0].to_tensor();
   const auto dtype = dtype_from_number(args[6].to_int());
-  return make_tensor(Ref<Storage>::share(flat.storage()), dtype, ints_of(args[2]), ints_of(args[3]), args[1].to_int());
+  return with_grad(
+      make_tensor(Ref<Storage>::share(flat.storage()), dtype, ints_of(args[2]), ints_of(args[3]), args[1].to_int()),
+      args[4]);
 }
 
 Value rebuild_parameter(const std::vector<Value>& args, PickleContext&) {
   need(args, 3, 4);
-  return args[0].to_tensor();
+  return with_grad(args[0].to_tensor(), args[1]);
 }
 
 // A list of `element` from a pickled one.

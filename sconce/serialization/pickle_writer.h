@@ -1,9 +1,13 @@
 // Writes Values as pickles of protocol 2, which PyTorch reads: data.pkl, constants.pkl, bytecode.pkl of archives. What
-// is shared in the value is shared in the pickle; storages go to a table, in the order in which they are met.
+// is shared in the value is shared in the pickle; storages go to a table, in the order in which they are met. The same
+// value gives the same bytes.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sconce/types/value.h"
@@ -20,6 +24,7 @@ class SCONCE_API StorageTable {
  private:
   std::string suffix_;
   std::vector<std::pair<std::string, Tensor>> storages_;
+  std::unordered_map<const Storage*, size_t> by_storage_;
 };
 
 struct PickleOptions {
@@ -27,9 +32,12 @@ struct PickleOptions {
   bool plain = false;
   // The state of an object (what __getstate__ gave, or nothing: the dict of its attributes).
   std::function<std::optional<Value>(const Value& object)> state_of;
+  // What errors call the pickle: the file and the record.
+  std::string name = "pickle";
 };
 
-// Throws Error for what cannot be written (functions, generators, futures, streams) and for values nested too deeply.
+// Throws Error for what cannot be written (functions, generators, futures, streams, what contains itself) and for
+// values nested too deeply, with the place: "model.pt: data.pkl: encoder.rng: a Generator cannot be saved".
 SCONCE_API std::string write_pickle(const Value& v, StorageTable& storages, const PickleOptions& options = {});
 
 }  // namespace sconce

@@ -91,17 +91,6 @@ Directory find_directory(const FileBytes& file) {
   fail("{}: is not a zip file: it has no central directory", file.name());
 }
 
-// Names are relative paths that stay inside.
-bool stays_inside(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.find('\0') != name.npos || name.find('\\') != name.npos) return false;
-  for (size_t at = 0; at <= name.size();) {
-    const size_t slash = std::min(name.find('/', at), name.size());
-    if (name.substr(at, slash - at) == "..") return false;
-    at = slash + 1;
-  }
-  return true;
-}
-
 // The 64-bit numbers that stand in the extra field for those that are all ones in the header, in this order.
 void read_wide(Cursor extra, size_t length, const std::vector<uint64_t*>& wanted, const std::string& file,
                const std::string& name) {
@@ -141,7 +130,7 @@ uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, Z
   read_wide(entry, extra_length, wide, file.name(), record.name);
   entry.skip(extra_length);
   entry.skip(comment_length);
-  SCONCE_CHECK(name_length <= kMaxRecordName && stays_inside(record.name), "{}: a record has the name '{}'",
+  SCONCE_CHECK(name_length <= kMaxRecordName && is_safe_record_name(record.name), "{}: a record has the name '{}'",
                file.name(), record.name);
   SCONCE_CHECK(!(flags & kEncrypted), "{}: record '{}' is encrypted", file.name(), record.name);
   SCONCE_CHECK(method == kStored || method == kDeflated,
@@ -181,6 +170,16 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+bool is_safe_record_name(std::string_view name) {
+  if (name.empty() || name.front() == '/' || name.find('\0') != name.npos || name.find('\\') != name.npos) return false;
+  for (size_t at = 0; at <= name.size();) {
+    const size_t slash = std::min(name.find('/', at), name.size());
+    if (name.substr(at, slash - at) == "..") return false;
+    at = slash + 1;
+  }
+  return true;
+}
 
 bool looks_like_zip(std::span<const std::byte> bytes) {
   uint32_t mark = 0;

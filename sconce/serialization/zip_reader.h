@@ -51,6 +51,8 @@ class SCONCE_API ZipReader {
   std::unordered_map<std::string_view, size_t> by_name_;
 };
 
+// A relative path that stays inside the archive: not empty, no "..", no leading slash, no backslash, no zero byte.
+SCONCE_API bool is_safe_record_name(std::string_view name);
 // Does the file begin as a zip file does?
 SCONCE_API bool looks_like_zip(std::span<const std::byte> bytes);
 

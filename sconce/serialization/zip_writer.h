@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "sconce/serialization/file_writer.h"
@@ -13,21 +14,30 @@ namespace sconce {
 
 class SCONCE_API ZipWriter {
  public:
-  // `folder` is the name of the archive, without a slash. With an empty one records lie at the top (.npz).
+  // Writes to `out`, which must be empty. `folder` is the name of the archive, without a slash. With an empty one
+  // records lie at the top (.npz).
   ZipWriter(FileWriter& out, std::string folder);
-  // Throws Error for a name that is taken, and what the file throws. `deflate`: smaller, and read by copying.
+  ~ZipWriter();
+  ZipWriter(const ZipWriter&) = delete;
+  // Throws Error for a name that is taken or that a reader would refuse, and what the file throws. `deflate`: smaller,
+  // and read by copying; what does not become smaller is stored.
   void add(std::string_view name, std::span<const std::byte> content, bool deflate = false);
   void add(std::string_view name, std::string_view content, bool deflate = false) {
     add(name, std::as_bytes(std::span(content)), deflate);
   }
-  // The directory. Nothing can be added afterwards.
+  // The directory. Nothing can be added afterwards. The file's commit() is the caller's.
   void finish();
 
  private:
   struct Entry;
   FileWriter& out_;
-  std::string folder_;
+  std::string folder_;  // with a slash, or empty
   std::vector<Entry> entries_;
+  std::unordered_set<std::string> names_;
+  bool finished_ = false;
 };
+
+// The folder that PyTorch gives an archive which it writes to `path`: the file's name without its extension.
+SCONCE_API std::string archive_folder(std::string_view path);
 
 }  // namespace sconce

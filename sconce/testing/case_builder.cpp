@@ -1,39 +1,15 @@
 #include "sconce/testing/case_builder.h"
 
-#include <stdlib.h>
-
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "sconce/base/error.h"
+#include "sconce/testing/temporary_folder.h"
 
 namespace sconce::testing {
-namespace {
-
-// Folders that are removed when the process ends.
-class TemporaryFolders {
- public:
-  ~TemporaryFolders() {
-    std::error_code ignored;
-    for (const std::string& path : paths_) std::filesystem::remove_all(path, ignored);
-  }
-  const std::string& make() {
-    std::string path = (std::filesystem::temp_directory_path() / "sconce-cases-XXXXXX").string();
-    SCONCE_CHECK(::mkdtemp(path.data()) != nullptr, "{}: cannot be made", path);
-    return paths_.emplace_back(std::move(path));
-  }
-
- private:
-  std::vector<std::string> paths_;
-};
-
-}  // namespace
-
 CaseBuilder& CaseBuilder::tensor(const std::string& name, IntList sizes, ListRef<float> values) {
   const size_t begin = data_.size();
   data_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
@@ -51,9 +27,9 @@ std::string CaseBuilder::bytes(const std::string& cases) const {
 }
 
 std::string CaseBuilder::write(const std::string& cases, const std::string& file_name) const {
-  static TemporaryFolders folders;
-  const std::string path = folders.make() + "/" + file_name;
-  std::ofstream(path, std::ios::binary) << bytes(cases);
+  static std::vector<std::unique_ptr<TemporaryFolder>> folders;
+  const std::string path = folders.emplace_back(std::make_unique<TemporaryFolder>())->file(file_name);
+  write_file(path, bytes(cases));
   return path;
 }
 
