@@ -208,8 +208,7 @@ void Emitter::Impl::if_statement(const Range& at, const Condition& c, const std:
       if (other_exits || other.find(name)) {
         survivors.insert(name);
       } else {
-        environment->set_problem(name,
-                                 CompileError(name + " is not defined in the " + other_name + " branch", at).message());
+        environment->set_problem(name, name + " is not defined in the " + other_name + " branch", at);
       }
     }
   };
@@ -223,9 +222,8 @@ void Emitter::Impl::if_statement(const Range& at, const Condition& c, const std:
     // What is no value of the graph must be the same on both sides.
     if ((in_true && in_true->sugared) || (in_false && in_false->sugared)) {
       if (in_true && in_false && in_true->sugared != in_false->sugared) {
-        environment->set_problem(
-            name,
-            CompileError("Type mismatch: " + name + " is set to different things in the two branches", at).message());
+        environment->set_problem(name, "Type mismatch: " + name + " is set to different things in the two branches",
+                                 at);
         continue;
       }
       environment->define(name, nullptr, any->sugared);
@@ -246,11 +244,11 @@ void Emitter::Impl::if_statement(const Range& at, const Condition& c, const std:
       type = outer->type;
     }
     if (!type) {
-      CompileError error("Type mismatch: " + name + " is set to type " + in_true->type->annotation() +
-                             " in the true branch and type " + in_false->type->annotation() + " in the false branch",
-                         at);
-      if (outer) throw error;
-      environment->set_problem(name, error.message());
+      const std::string reason = "Type mismatch: " + name + " is set to type " + in_true->type->annotation() +
+                                 " in the true branch and type " + in_false->type->annotation() +
+                                 " in the false branch";
+      if (outer) throw CompileError(reason, at);
+      environment->set_problem(name, reason, at);
       environment->remove(name);
       continue;
     }

@@ -64,7 +64,7 @@ std::vector<std::string> Environment::visible() const {
   return names;
 }
 
-const std::string* Environment::find_problem(const std::string& name) const {
+const Environment::Problem* Environment::find_problem(const std::string& name) const {
   for (const Environment* e = this; e; e = e->parent_.get()) {
     const auto it = e->problems_.find(name);
     if (it != e->problems_.end()) return &it->second;

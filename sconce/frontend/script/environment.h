@@ -44,16 +44,22 @@ class Environment {
   // All names that can be seen.
   std::vector<std::string> visible() const;
 
-  // A name that is not defined, with the reason to give when it is used: a whole message with its place.
-  void set_problem(const std::string& name, std::string text) { problems_[name] = std::move(text); }
-  const std::string* find_problem(const std::string& name) const;
+  // Why a name is not defined, and where that was decided; said when it is used.
+  struct Problem {
+    std::string reason;
+    Range at;
+  };
+  void set_problem(const std::string& name, std::string reason, const Range& at) {
+    problems_[name] = {std::move(reason), at};
+  }
+  const Problem* find_problem(const std::string& name) const;
 
  private:
   ir::Block* block_;
   std::shared_ptr<Environment> parent_;
   Kind kind_;
   std::map<std::string, Variable> variables_;
-  std::map<std::string, std::string> problems_;
+  std::map<std::string, Problem> problems_;
   std::shared_ptr<int> next_scope_;  // shared by all environments of a function: numbers of scopes
   int scope_ = 0;
 };

@@ -64,8 +64,8 @@ SugaredPtr Emitter::Impl::sugared(ExprPtr x, TypePtr hint) {
 
 SugaredPtr Emitter::Impl::name(const Name& n) {
   if (SugaredPtr v = load(n.range, n.id)) return v;
-  if (const std::string* problem = environment->find_problem(n.id)) {
-    throw CompileError(*problem + "and was used here", n.range);
+  if (const Environment::Problem* problem = environment->find_problem(n.id)) {
+    throw CompileError(CompileError(problem->reason, problem->at).message() + "and was used here", n.range);
   }
   if (SugaredPtr v = e.resolver().find_value(e, n.range, n.id)) return v;
   if (SugaredPtr v = find_builtin_name(e, n.range, n.id)) return v;
