@@ -38,6 +38,12 @@ foreach(folder IN LISTS cli_folders)
   endif()
 endforeach()
 
+# What `sconce run` reads pictures with.
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
+target_link_libraries(sconce-program PRIVATE PNG::PNG JPEG::JPEG)
+target_compile_definitions(sconce-program PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
+
 file(GLOB examples CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/examples/*")
 foreach(example IN LISTS examples)
   get_filename_component(name "${example}" NAME_WE)

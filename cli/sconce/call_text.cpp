@@ -56,6 +56,12 @@ std::vector<std::string_view> split_arguments(std::string_view s) {
 
 }  // namespace
 
+std::optional<std::pair<std::string, std::string>> split_keyword(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == text.npos || !is_name(trimmed(text.substr(0, equals))) || text.substr(equals, 2) == "==") return {};
+  return std::pair(std::string(trimmed(text.substr(0, equals))), std::string(trimmed(text.substr(equals + 1))));
+}
+
 CallText split_call(std::string_view text) {
   text = trimmed(text);
   const size_t open = text.find('(');
@@ -65,9 +71,8 @@ CallText split_call(std::string_view text) {
     throw UsageError(fmt::format("expected a call like f(1, [2.0]), got '{}'", text));
   if (open == text.npos) return call;
   for (const std::string_view part : split_arguments(text.substr(open + 1, text.size() - open - 2))) {
-    const size_t equals = part.find('=');
-    if (equals != part.npos && is_name(trimmed(part.substr(0, equals))) && part.substr(equals, 2) != "==") {
-      call.kwargs.emplace_back(trimmed(part.substr(0, equals)), trimmed(part.substr(equals + 1)));
+    if (auto keyword = split_keyword(part)) {
+      call.kwargs.push_back(std::move(*keyword));
     } else {
       call.args.emplace_back(part);
     }

@@ -1,6 +1,7 @@
 // Calls as they are written on the command line: "f(1, [2.0], k='x')".
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,9 @@ struct CallText {
 };
 // "f(1, k=2)"; a name alone is a call without arguments. Throws UsageError.
 CallText split_call(std::string_view text);
+
+// "k=2" is {"k", "2"}; nothing when the text is not a name, one '=' and something.
+std::optional<std::pair<std::string, std::string>> split_keyword(std::string_view text);
 
 // The value of an expression of the language that uses the program's functions and classes. Throws CompileError, or
 // what it fails with.

@@ -1,6 +1,9 @@
-// The commands of `sconce`. Each adds itself to the program's options; `run`, when its command was given, does the work
-// and returns the exit status. Throws Error when the user's program is refused or fails (status 1), UsageError for what
-// the command line asks wrongly (status 2).
+// The commands of `sconce`. Each adds itself to the program's options; what it returns, when its command was given,
+// does the work and returns the exit status: 0; 1 for files that differ or are not valid. Throws Error when a file or a
+// program is refused or fails (status 1), UsageError for what the command line asks wrongly (status 2).
+//
+// A new command is a file of its own, a line here and a line in main.cpp. What commands share: model_file.h (programs),
+// inputs.h (their inputs), table.h, json.h and units.h (what they print).
 #pragma once
 
 #include <functional>

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "sconce/tensor/element.h"
@@ -51,6 +53,8 @@ Json dict(const Dict& d) {
 
 }  // namespace
 
+void add_json_option(CLI::App& command, bool& json) { command.add_flag("--json", json, "Prints JSON"); }
+
 Json to_json(const Value& v) {
   switch (v.tag()) {
     case Tag::none:
@@ -83,5 +87,7 @@ Json to_json(const Value& v) {
       return v.repr();
   }
 }
+
+void print_json(const Json& json) { fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace)); }
 
 }  // namespace sconce::cli

@@ -1,4 +1,7 @@
-// sconce: compiles and runs script programs, and shows their graphs.
+// sconce: the command-line tool. Reads the command line, runs one command, says what went wrong.
+#include <csignal>
+#include <cstring>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -7,42 +10,73 @@
 
 namespace {
 
-constexpr const char* kDescription = "Compiles TorchScript programs from their text, runs them, shows their graphs.";
-constexpr const char* kFooter =
-    "'sconce COMMAND --help' says more about a command.\n"
-    "Exit status: 0, or 1 when a program is refused or fails, or 2 when the command line is wrong.";
+using namespace sconce::cli;
 
-// The command's part of CLI11's message, and status 2 whatever the mistake was; 0 for --help.
-int usage(const CLI::App& app, const CLI::ParseError& e) { return app.exit(e) == 0 ? 0 : 2; }
+// In the order of --help.
+constexpr Command (*kCommands[])(CLI::App&) = {
+    add_script_command,
+    add_ir_command,
+};
+
+constexpr const char* kDescription = "Runs PyTorch programs, and shows, checks and converts their files.";
+constexpr const char* kFooter =
+    "'sconce COMMAND --help' says more about a command, with examples.\n"
+    "Exit status: 0; 1 when a file or a program is refused or fails, or when files differ; 2 when the command line is\n"
+    "wrong.";
+
+// Values like -1 and -.5 are no options: a space in front lets them pass, and means nothing in a value.
+std::vector<std::string> arguments(int argc, char** argv) {
+  std::vector<std::string> out;
+  for (int i = argc - 1; i > 0; --i) {  // CLI11 wants the last one first
+    const std::string_view a = argv[i];
+    const bool number = a.size() > 1 && a[0] == '-' && (std::isdigit(static_cast<unsigned char>(a[1])) || a[1] == '.');
+    out.push_back(fmt::format("{}{}", number ? " " : "", a));
+  }
+  return out;
+}
+
+int say(int status, std::string_view message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "sconce: {}{}", message, message.ends_with('\n') ? "" : "\n");
+  return status;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(kDescription, "sconce");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "sconce " SCONCE_VERSION, "Prints the version");
+  app.failure_message([](const CLI::App*, const CLI::Error& e) {
+    return fmt::format("sconce: {}\nRun with --help for more information.\n", e.what());
+  });
+  std::vector<Command> commands;
+  for (const auto add : kCommands) commands.push_back(add(app));
+  try {
+    app.parse(arguments(argc, argv));
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  const std::vector<CLI::App*> all = app.get_subcommands({});
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (app.got_subcommand(all[i])) return commands[i]();
+  }
+  return 2;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(kDescription, "sconce");
-  app.footer(kFooter);
-  app.require_subcommand(1);
-  app.failure_message([](const CLI::App*, const CLI::Error& e) {
-    return fmt::format("sconce: {}\nRun with --help for more information.\n", e.what());
-  });
-  const sconce::cli::Command script = sconce::cli::add_script_command(app);
-  const sconce::cli::Command ir = sconce::cli::add_ir_command(app);
+  std::signal(SIGPIPE, SIG_DFL);  // `sconce ... | head` ends without a word
+  int status = 1;
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return usage(app, e);
-  }
-  try {
-    return app.got_subcommand("script") ? script() : ir();
-  } catch (const sconce::cli::UsageError& e) {
-    fmt::print(stderr, "sconce: {}\n", e.what());
-    return 2;
-  } catch (const sconce::Error& e) {
-    std::fflush(stdout);
-    fmt::print(stderr, "{}{}", e.what(), e.message().ends_with('\n') ? "" : "\n");
-    return 1;
+    status = run(argc, argv);
+  } catch (const UsageError& e) {
+    return say(2, e.what());
   } catch (const std::bad_alloc&) {
-    std::fflush(stdout);
-    fmt::print(stderr, "sconce: out of memory\n");
-    return 1;
+    return say(1, "out of memory");
+  } catch (const std::exception& e) {
+    return say(1, e.what());
   }
+  if (std::fflush(stdout) != 0) return say(1, fmt::format("cannot write the output: {}", std::strerror(errno)));
+  return status;
 }

@@ -51,7 +51,7 @@ void print_list(const std::vector<NamedFunction>& functions, const std::vector<s
       }
     }
     for (const std::string& name : modules) out.push_back({{"module", name}});
-    fmt::print("{}\n", out.dump());
+    print_json(out);
     return;
   }
   for (const NamedFunction& f : functions) {
@@ -65,7 +65,10 @@ void print_list(const std::vector<NamedFunction>& functions, const std::vector<s
 }
 
 void print_value(const Value& v, bool json) {
-  fmt::print("{}\n", json ? to_json(v).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : v.repr());
+  if (json)
+    print_json(to_json(v));
+  else
+    fmt::print("{}\n", v.repr());
 }
 
 // Methods of an instance: forward(...), and those that are exported.
@@ -114,7 +117,7 @@ Command add_script_command(CLI::App& app) {
       ->add_option("--module", options->module,
                    "Builds this module first, by its name or as a call of its constructor; --call then calls a method")
       ->type_name("CLASS");
-  command->add_flag("--json", options->json, "Prints JSON");
+  add_json_option(*command, options->json);
   command->add_option("--seed", options->seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
   return [options] { return run_script(*options); };
 }

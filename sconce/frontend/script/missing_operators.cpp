@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "sconce/frontend/script/calls.h"
 #include "sconce/frontend/script/names.h"
@@ -28,7 +29,7 @@ std::vector<std::string> parts_of(ExprPtr e) {
 
 class Finder {
  public:
-  std::vector<MissingOperator> missing;
+  std::vector<CalledOperator> called;
 
   void body(const Body& statements) {
     for (const StmtPtr s : statements) statement(s);
@@ -91,20 +92,29 @@ class Finder {
     } else if (parts.size() == 2 && parts[0] == "torch" && !is_torch_name(parts[1])) {
       name = "aten::" + parts[1];
     }
-    if (name.empty() || is_builtin(ir::Symbol(name))) return;
-    for (const MissingOperator& m : missing) {
-      if (m.name == name) return;
-    }
-    missing.push_back({std::move(name), callee->range});
+    if (name.empty()) return;
+    const auto [place, is_new] = places_.emplace(name, called.size());
+    if (is_new) called.push_back({name, callee->range, 0, is_builtin(ir::Symbol(name))});
+    ++called[place->second].count;
   }
+
+  std::unordered_map<std::string, size_t> places_;  // in `called`
 };
 
 }  // namespace
 
-std::vector<MissingOperator> missing_operators(const Tree& tree) {
+std::vector<CalledOperator> called_operators(const Tree& tree) {
   Finder finder;
   finder.body(tree.body);
-  return std::move(finder.missing);
+  return std::move(finder.called);
+}
+
+std::vector<MissingOperator> missing_operators(const Tree& tree) {
+  std::vector<MissingOperator> missing;
+  for (const CalledOperator& call : called_operators(tree)) {
+    if (!call.known) missing.push_back({call.name, call.first_use});
+  }
+  return missing;
 }
 
 void refuse_missing(const std::vector<MissingOperator>& missing) {

@@ -14,6 +14,16 @@ struct MissingOperator {
   Range first_use;
 };
 
+struct CalledOperator {
+  std::string name;  // "aten::relu", "custom::bar"
+  Range first_use;
+  size_t count = 0;
+  bool known = true;  // does it exist?
+};
+
+// All operators that the tree calls as missing_operators finds them, in order of their first use.
+SCONCE_API std::vector<CalledOperator> called_operators(const syntax::Tree& tree);
+
 // Operators that the tree calls as torch.foo(...), ops.custom.bar(...) or torch.ops.custom.bar(...) and that do not
 // exist, in order of their first use. Meant for archives, where every operator is written so; a Python text may hold
 // branches that are never compiled.

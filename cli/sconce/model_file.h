@@ -1,0 +1,65 @@
+// A program that a command loads and calls: a TorchScript archive (.pt), a lite archive (.ptl), an exported program
+// (.pt2), or program text with functions and modules.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sconce/api/jit.h"
+#include "sconce/serialization/file_kind.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sconce::cli {
+
+class ProgramFile;
+
+struct ModelOptions {
+  std::string file;
+  std::string module;                  // of program text: "Net", "Net(4, bias=False)"
+  std::vector<std::string> libraries;  // --ops
+  std::optional<uint64_t> seed;        // before anything is built or read
+};
+// FILE, --module, --ops and --seed; FILE is required.
+void add_model_options(CLI::App& command, ModelOptions& options);
+// --ops alone.
+void add_ops_option(CLI::App& command, std::vector<std::string>& libraries);
+// Loads libraries of custom operators. Throws Error naming the one that cannot be loaded.
+void load_libraries(const std::vector<std::string>& libraries);
+
+class ModelFile {
+ public:
+  // Loads the libraries, then the file. An extension that lies beside the library (sconce_torchvision.so) is loaded
+  // when the program needs operators of its namespace. Throws Error; UsageError when the file holds no program.
+  explicit ModelFile(const ModelOptions& options);
+  ~ModelFile();
+
+  const std::string& file() const { return file_; }
+  FileKind kind() const { return kind_; }
+  // Empty for program text without --module.
+  const std::optional<jit::Module>& module() const { return module_; }
+  // Null unless the file is program text.
+  ProgramFile* program() const { return program_.get(); }
+
+  // What can be called: the module's methods, or the text's functions.
+  std::vector<std::string> method_names() const;
+  // By name; an empty one is forward, or the only function. Throws UsageError when there is none.
+  jit::Function method(const std::string& name) const;
+  // Calls it. Of a module, forward runs the module's hooks, too. Throws what the program throws.
+  Value call(const std::string& name, std::vector<Value> args, jit::NamedValues kwargs) const;
+
+ private:
+  void load(const ModelOptions& options);
+  void load_text(const std::string& text, const ModelOptions& options);
+
+  std::string file_;
+  FileKind kind_ = FileKind::unknown;
+  std::optional<jit::Module> module_;
+  std::unique_ptr<ProgramFile> program_;
+};
+
+}  // namespace sconce::cli

@@ -1,0 +1,57 @@
+#include "operator_uses.h"
+
+#include <map>
+
+#include "sconce/frontend/script/missing_operators.h"
+#include "sconce/serialization/file_kind.h"
+#include "sconce/serialization/records.h"
+#include "sconce/syntax/parser.h"
+
+namespace sconce::cli {
+namespace {
+
+class Counter {
+ public:
+  void add(std::string name, std::string text, syntax::Dialect dialect) {
+    const syntax::TreePtr tree = syntax::parse(std::make_shared<Source>(std::move(name), std::move(text)), dialect);
+    for (const script::CalledOperator& call : script::called_operators(*tree)) {
+      OperatorUse& use = uses_[call.name];
+      use.count += call.count;
+      use.known = call.known;
+    }
+  }
+  std::vector<OperatorUse> uses() const {
+    std::vector<OperatorUse> out;
+    for (const auto& [name, use] : uses_) out.push_back({name, use.count, use.known});
+    return out;
+  }
+
+ private:
+  std::map<std::string, OperatorUse> uses_;
+};
+
+}  // namespace
+
+std::vector<OperatorUse> operators_in_text(const FileBytesPtr& file) {
+  Counter counter;
+  switch (kind_of(file)) {
+    case FileKind::text:
+      counter.add(file->name(), std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()),
+                  syntax::Dialect::python);
+      break;
+    case FileKind::torchscript: {
+      const Records records(file);
+      for (const ZipReader::Record& r : records.zip().records()) {
+        const std::string name = r.name.substr(std::min(records.folder().size(), r.name.size()));
+        if (name.starts_with("code/") && name.ends_with(".py"))
+          counter.add(name, records.zip().read(r), syntax::Dialect::archive);
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  return counter.uses();
+}
+
+}  // namespace sconce::cli

@@ -1,0 +1,21 @@
+// The operators that a program calls, and how often they stand in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/serialization/file_bytes.h"
+
+namespace sconce::cli {
+
+struct OperatorUse {
+  std::string name;  // "aten::add.Tensor"; "aten::add" where only the text is known
+  size_t count = 0;
+  bool known = true;  // is there such an operator?
+};
+
+// From the text of a program, or the code of an archive, without compiling it: calls of torch.f(...) and
+// ops.space.f(...). What is written otherwise (methods, arithmetic of archives' text) is not seen. Sorted by name.
+std::vector<OperatorUse> operators_in_text(const FileBytesPtr& file);
+
+}  // namespace sconce::cli

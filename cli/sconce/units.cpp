@@ -1,0 +1,33 @@
+#include "units.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sconce::cli {
+
+std::string bytes_text(uint64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  for (const char* unit : {"kB", "MB", "GB", "TB", "PB", "EB"}) {
+    value /= 1000;
+    if (value < 999.95) return fmt::format("{:.1f} {}", value, unit);
+  }
+  return fmt::format("{:.0f} EB", value);
+}
+
+std::string count_text(uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} s", seconds);
+}
+
+std::string shape_text(IntList sizes) { return fmt::format("[{}]", fmt::join(sizes.begin(), sizes.end(), ", ")); }
+
+}  // namespace sconce::cli
