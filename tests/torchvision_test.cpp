@@ -284,5 +284,14 @@ TEST_F(Torchvision, refuses_what_does_not_fit) {
             std::string::npos);
 }
 
+TEST(Extensions, AreLoadedWhenTheirOperatorsAreLookedFor) {
+  EXPECT_NE(find_op("torchvision::nms", ""), nullptr);
+  EXPECT_EQ(find_overloads("torchvision::roi_align").size(), 1u);
+  EXPECT_EQ(find_op("torchvision::nowhere", ""), nullptr);
+  EXPECT_EQ(find_op("nowhere::nms", ""), nullptr);
+  EXPECT_EQ(find_op("../lib/sconce_torchvision::nms", ""), nullptr);
+  EXPECT_EQ(find_op("nms", ""), nullptr);
+}
+
 }  // namespace
 }  // namespace sconce

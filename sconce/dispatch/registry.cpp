@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "sconce/dispatch/custom_op.h"
+#include "sconce/dispatch/extensions.h"
 
 namespace sconce {
 namespace {
@@ -54,10 +55,38 @@ Registry& registry() {
   return bare_registry();
 }
 
+// All overloads of a name; none where nobody defined it.
+std::vector<Op*> known_overloads(std::string_view name) {
+  Registry& r = registry();
+  const std::shared_lock lock(r.mutex);
+  const auto found = r.by_name.find(name);
+  return found == r.by_name.end() ? std::vector<Op*>() : found->second;
+}
+
+// Nobody defined the operator: does an extension that ships with Sconce?
+bool extension_defines(std::string_view name) {
+  if (name.starts_with("aten::") || name.starts_with("prim::")) return false;
+  const std::string_view space = name.substr(0, name.find("::") + 2);
+  Registry& r = registry();
+  {
+    const std::shared_lock lock(r.mutex);
+    for (const Op* op : r.ops) {
+      if (std::string_view(op->info.name).starts_with(space)) return false;
+    }
+  }
+  return load_extension_of(name);
+}
+
 }  // namespace
 
 const Op* find_op(std::string_view name, std::string_view overload) {
   Registry& r = registry();
+  {
+    const std::shared_lock lock(r.mutex);
+    if (const Op* op = r.find(name, overload)) return op;
+    if (r.by_name.count(name) != 0) return nullptr;
+  }
+  if (!extension_defines(name)) return nullptr;
   const std::shared_lock lock(r.mutex);
   return r.find(name, overload);
 }
@@ -70,11 +99,9 @@ const Op* find_op(std::string_view qualified_name) {
 }
 
 std::vector<const Op*> find_overloads(std::string_view name) {
-  Registry& r = registry();
-  const std::shared_lock lock(r.mutex);
-  const auto found = r.by_name.find(name);
-  if (found == r.by_name.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  std::vector<Op*> known = known_overloads(name);
+  if (known.empty() && extension_defines(name)) known = known_overloads(name);
+  return {known.begin(), known.end()};
 }
 
 std::vector<const Op*> all_ops() {
