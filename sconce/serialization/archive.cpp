@@ -1,11 +1,16 @@
 #include "sconce/serialization/archive.h"
 
+#include <algorithm>
+
 #include "sconce/frontend/script/archive_names.h"
+#include "sconce/frontend/script/missing_operators.h"
 #include "sconce/frontend/script/program_state.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/serialization/code_record.h"
 #include "sconce/serialization/pickle_reader.h"
 #include "sconce/serialization/records.h"
 #include "sconce/serialization/source_map.h"
+#include "sconce/syntax/parser.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -80,10 +85,36 @@ class ArchiveContext final : public PickleContext {
   Storages storages_;
 };
 
-std::string code_record(std::string_view qualifier) {
-  std::string path = "code/";
-  for (char c : qualifier) path += c == '.' ? '/' : c;
-  return path + ".py";
+void read_objects(const Records& records, script::ProgramState& program, Archive& archive) {
+  ArchiveContext constants(records, program, "constants/");
+  const Value table = read_pickle(records.read("constants.pkl"), records.name() + ": constants.pkl", constants);
+  SCONCE_CHECK(table.is_tuple(), "{}: constants.pkl is not a tuple", records.name());
+  program.constants = table.to_tuple().items;
+
+  ArchiveContext data(records, program, "data/");
+  archive.module = read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", data);
+  SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records.name());
+  program.unit.define_all();
+}
+
+// Names all operators that the archive's code calls and nobody defines; does nothing when there are none.
+void refuse_missing_operators(const Records& records, const script::ProgramState& program) {
+  std::vector<script::MissingOperator> missing;
+  for (const ZipReader::Record& record : records.zip().records()) {
+    const std::string qualifier = code_qualifier(std::string_view(record.name).substr(records.folder().size()));
+    if (qualifier.empty()) continue;
+    try {
+      const auto tree = syntax::parse(program.load(qualifier), syntax::Dialect::archive);
+      for (script::MissingOperator& found : script::missing_operators(*tree)) {
+        const bool is_known =
+            std::any_of(missing.begin(), missing.end(), [&](const auto& m) { return m.name == found.name; });
+        if (!is_known) missing.push_back(std::move(found));
+      }
+    } catch (const CompileError&) {
+      // A file that cannot be read is another problem than the one that is looked for.
+    }
+  }
+  script::refuse_missing(missing, records.name());
 }
 
 }  // namespace
@@ -117,15 +148,13 @@ Archive load_archive(FileBytesPtr file) {
     }
     return std::make_shared<Source>(name, records->zip().read(*record), 1, std::move(map));
   };
-  ArchiveContext constants(*records, *program, "constants/");
-  const Value table = read_pickle(records->read("constants.pkl"), records->name() + ": constants.pkl", constants);
-  SCONCE_CHECK(table.is_tuple(), "{}: constants.pkl is not a tuple", records->name());
-  program->constants = table.to_tuple().items;
-
-  ArchiveContext data(*records, *program, "data/");
-  archive.module = read_pickle(records->read("data.pkl"), records->name() + ": data.pkl", data);
-  SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records->name());
-  program->unit.define_all();
+  try {
+    read_objects(*records, *program, archive);
+  } catch (const CompileError&) {
+    // One message should name everything that is missing, not the first call that failed.
+    refuse_missing_operators(*records, *program);
+    throw;
+  }
   program->load = nullptr;
   return archive;
 }

@@ -5,9 +5,10 @@
 #include "sconce/api/jit.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/pickle_reader.h"
-#include "sconce/serialization/zip_reader.h"
+#include "sconce/serialization/zip_writer.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/source_tree.h"
+#include "sconce/testing/temporary_folder.h"
 
 namespace sconce {
 namespace {
@@ -75,6 +76,28 @@ TEST(Archive, BrokenFilesAreRefused) {
   }
   EXPECT_GT(refused, whole.size() / 13);
   EXPECT_GT(loaded, 0u);  // padding may be anything
+}
+
+TEST(Archive, OneErrorNamesAllMissingOperators) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.file("m.pt");
+  FileWriter out(path);
+  ZipWriter zip(out, "m");
+  using namespace std::string_literals;
+  zip.add("data.pkl", "\x80\2c__torch__.a\nM\n)\x81}(X\x08\0\0\0training\x88ub."s);
+  zip.add("code/__torch__/a.py",
+          "class M(Module):\n  training : bool\n"
+          "  def forward(self: __torch__.a.M, x: Tensor) -> Tensor:\n"
+          "    return __torch__.b.f(ops.custom.first(x), )\n");
+  zip.add("code/__torch__/b.py", "def f(x: Tensor) -> Tensor:\n  return torch.no_such(ops.custom.first(x))\n");
+  zip.add("constants.pkl", "\x80\2)."s);
+  zip.add("version", "3\n");
+  zip.finish();
+  out.commit();
+  const std::string text = error_of([&] { load_archive(path); });
+  EXPECT_TRUE(text.starts_with(path + ": Unknown builtin ops (2):\n  custom::first, code/__torch__/a.py:4:25\n"
+                                      "  aten::no_such, code/__torch__/b.py:2:9:\n"))
+      << text;
 }
 
 // A pickle that may refer to nothing.

@@ -117,14 +117,14 @@ std::vector<MissingOperator> missing_operators(const Tree& tree) {
   return missing;
 }
 
-void refuse_missing(const std::vector<MissingOperator>& missing) {
+void refuse_missing(const std::vector<MissingOperator>& missing, std::string_view file) {
   if (missing.empty()) return;
-  std::string text;
+  std::string text = file.empty() ? "" : fmt::format("{}: ", file);
   if (missing.size() == 1) {
-    text = fmt::format("Unknown builtin op: {}.", missing[0].name);
+    text += fmt::format("Unknown builtin op: {}.", missing[0].name);
   } else {
-    text = fmt::format("Unknown builtin ops ({}):", missing.size());
-    for (const MissingOperator& m : missing) text += fmt::format("\n  {}, line {}", m.name, m.first_use.line());
+    text += fmt::format("Unknown builtin ops ({}):", missing.size());
+    for (const MissingOperator& m : missing) text += fmt::format("\n  {}, {}", m.name, m.first_use.to_string());
   }
   refuse(missing[0].first_use, "{}", text);
 }

@@ -29,7 +29,8 @@ SCONCE_API std::vector<CalledOperator> called_operators(const syntax::Tree& tree
 // branches that are never compiled.
 SCONCE_API std::vector<MissingOperator> missing_operators(const syntax::Tree& tree);
 
-// Throws CompileError at the first use, naming all of them; does nothing when `missing` is empty.
-SCONCE_API void refuse_missing(const std::vector<MissingOperator>& missing);
+// Throws CompileError at the first use, naming all of them and, when given, the file that calls them; does nothing when
+// `missing` is empty.
+SCONCE_API void refuse_missing(const std::vector<MissingOperator>& missing, std::string_view file = {});
 
 }  // namespace sconce::script

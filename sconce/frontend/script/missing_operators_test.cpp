@@ -30,7 +30,7 @@ TEST(MissingOperators, OneMessageNamesThem) {
   EXPECT_NO_THROW(refuse_missing({}));
   EXPECT_EQ(testing::error_of(
                 [] { refuse_missing(missing_in("def f(x: Tensor) -> Tensor:\n  return torch.a(ops.b.c(x))\n")); }),
-            "Unknown builtin ops (2):\n  aten::a, line 2\n  b::c, line 2:\n  File \"model.py\", line 2\n"
+            "Unknown builtin ops (2):\n  aten::a, model.py:2:9\n  b::c, model.py:2:17:\n  File \"model.py\", line 2\n"
             "def f(x: Tensor) -> Tensor:\n  return torch.a(ops.b.c(x))\n         ~~~~~~~ <--- HERE\n");
 }
 
