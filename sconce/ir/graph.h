@@ -99,6 +99,7 @@ struct InlinedCall {
   std::string function;  // the function that was called
   Range call;            // in the caller
   std::shared_ptr<const InlinedCall> outer;
+  std::string object;  // whose method it is, as a path from the graph's own self: "layer1.0"; empty when not known
 };
 
 class SCONCE_API Node {

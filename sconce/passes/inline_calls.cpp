@@ -27,19 +27,46 @@ ir::Function* callee_of(const ir::Node& node) {
   return ir::find_method(node.input()->type(), node.string_attribute("name"));  // an interface that became a class
 }
 
-// The callee's own chain (it may have been inlined before), continued by `outer`.
-Chain join_chains(const Chain& inner, const Chain& outer) {
-  if (!inner) return outer;
-  return std::make_shared<ir::InlinedCall>(
-      ir::InlinedCall{inner->function, inner->call, join_chains(inner->outer, outer)});
+// The attributes that lead from the graph's first input to an object: "layer1.0". Empty when it comes another way.
+std::string path_of(const ir::Value* object) {
+  std::string path;
+  for (; object->node()->is(ir::kind::GetAttr); object = object->node()->input()) {
+    const std::string& name = object->node()->string_attribute("name");
+    path = path.empty() ? name : name + "." + path;
+  }
+  const bool is_self = object->node()->is(ir::kind::Param) && object->offset() == 0;
+  return is_self ? path : std::string();
 }
 
-void add_chain(ir::Node& node, const Chain& chain) {
-  node.set_inlined(join_chains(node.inlined(), chain));
-  for (const ir::Block* block : node.blocks()) {
-    for (ir::Node* inner : block->nodes()) add_chain(*inner, chain);
-  }
+std::string join_paths(const std::string& outer, const std::string& inner) {
+  return outer.empty() || inner.empty() ? outer + inner : outer + "." + inner;
 }
+
+// The chains of one body (it may have been inlined into before), continued by the call that it is inlined for. What
+// shares a chain goes on sharing it: a chain is a call.
+class Chains {
+ public:
+  explicit Chains(Chain call) : call_(std::move(call)) {}
+
+  void add_to(ir::Node& node) {
+    node.set_inlined(joined(node.inlined()));
+    for (const ir::Block* block : node.blocks()) {
+      for (ir::Node* inner : block->nodes()) add_to(*inner);
+    }
+  }
+
+ private:
+  Chain joined(const Chain& inner) {
+    if (!inner) return call_;
+    const auto known = joined_.find(inner.get());
+    if (known != joined_.end()) return known->second;
+    ir::InlinedCall made{inner->function, inner->call, joined(inner->outer), join_paths(call_->object, inner->object)};
+    return joined_[inner.get()] = std::make_shared<ir::InlinedCall>(std::move(made));
+  }
+
+  Chain call_;
+  std::unordered_map<const ir::InlinedCall*, Chain> joined_;
+};
 
 class Inliner {
  public:
@@ -71,10 +98,12 @@ class Inliner {
 
   void splice(ir::Node& call, ir::Function& callee) {
     const ir::Graph& body = *callee.graph();
-    const Chain chain = std::make_shared<ir::InlinedCall>(ir::InlinedCall{callee.name(), call.range(), call.inlined()});
+    std::string object = call.is(ir::kind::CallMethod) ? path_of(call.input()) : std::string();
+    Chains chains(std::make_shared<ir::InlinedCall>(
+        ir::InlinedCall{callee.name(), call.range(), call.inlined(), std::move(object)}));
     ir::Block::ValueMap map;
     for (size_t i = 0; i < body.inputs().size(); ++i) map[body.inputs()[i]] = call.input(i + first_argument(call));
-    copy_nodes(*body.block(), call, map, chain);
+    copy_nodes(*body.block(), call, map, chains);
     for (size_t i = 0; i < body.outputs().size(); ++i) {
       ir::Value *out = call.output(i), *result = map.at(body.outputs()[i]);
       out->replace_all_uses_with(result);
@@ -88,19 +117,19 @@ class Inliner {
     changed = true;
   }
 
-  void copy_nodes(const ir::Block& from, ir::Node& call, ir::Block::ValueMap& map, const Chain& chain) {
+  void copy_nodes(const ir::Block& from, ir::Node& call, ir::Block::ValueMap& map, Chains& chains) {
     for (const ir::Node* node : from.nodes()) {
       if (node->is(ir::kind::If)) {
         const auto condition = map.find(node->input());
         if (const std::optional<bool> known = constant_bool(condition->second)) {
           const ir::Block& taken = *node->block_at(*known ? 0 : 1);
-          copy_nodes(taken, call, map, chain);
+          copy_nodes(taken, call, map, chains);
           for (size_t i = 0; i < node->outputs().size(); ++i) map[node->output(i)] = map.at(taken.outputs()[i]);
           continue;
         }
       }
       ir::Node* copy = call.graph()->create_copy(*node, map)->insert_before(&call);
-      add_chain(*copy, chain);
+      chains.add_to(*copy);
     }
   }
 

@@ -86,6 +86,35 @@ TEST_F(InlineCalls, MethodsOfClasses) {
             "  %y : Tensor = aten::mul(%x, %n)\n  return (%y)\n");
 }
 
+TEST_F(InlineCalls, RemembersWhoseMethodsWereCalled) {
+  const TypePtr scale = make_class_type("__torch__.Scale"), pair = make_class_type("__torch__.Pair");
+  pair->class_info()->attributes.push_back({"a", scale});
+  unit.add_type(scale);
+  unit.add_type(pair);
+  ir::Function& forward = define("__torch__.Scale.forward",
+                                 "graph(%self : __torch__.Scale, %x : Tensor):\n"
+                                 "  %y : Tensor = aten::neg(%x)\n  %z : Tensor = aten::abs(%y)\n  return (%z)\n");
+  scale->class_info()->methods.emplace_back("forward", &forward);
+  ir::Function& both = define("__torch__.Pair.forward",
+                              "graph(%self : __torch__.Pair, %x : Tensor):\n"
+                              "  %a : __torch__.Scale = prim::GetAttr[name=\"a\"](%self)\n"
+                              "  %y : Tensor = prim::CallMethod[name=\"forward\"](%a, %x)\n  return (%y)\n");
+  pair->class_info()->methods.emplace_back("forward", &both);
+  const TypePtr outer = make_class_type("__torch__.Outer");
+  outer->class_info()->attributes.push_back({"pair", pair});
+  unit.add_type(outer);
+  inline_calls(*both.graph());  // inlined into before: paths are joined
+  auto graph = parse(
+      "graph(%self : __torch__.Outer, %x : Tensor):\n"
+      "  %p : __torch__.Pair = prim::GetAttr[name=\"pair\"](%self)\n"
+      "  %y : Tensor = prim::CallMethod[name=\"forward\"](%p, %x)\n  return (%y)\n");
+  EXPECT_TRUE(inline_calls(*graph));
+  const ir::Node* last = graph->outputs()[0]->node();
+  EXPECT_EQ(last->inlined()->object, "pair.a");
+  EXPECT_EQ(last->inlined()->outer->object, "pair");
+  EXPECT_EQ(last->inlined(), last->prev()->inlined());  // one call
+}
+
 TEST_F(InlineCalls, RecursionEnds) {
   ir::Function& f = define("f", "graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)\n");
   f.set_graph(

@@ -99,12 +99,13 @@ std::string constant_key(const Value& v) {
 
 }  // namespace
 
-std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method) {
-  return Codegen(graph, std::move(name), unit, is_method).run();
+std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method,
+                               NodeSites* sites) {
+  return Codegen(graph, std::move(name), unit, is_method, sites).run();
 }
 
-Codegen::Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method)
-    : graph_(graph), unit_(unit), code_(std::make_shared<Code>()) {
+Codegen::Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method, NodeSites* sites)
+    : graph_(graph), unit_(unit), node_sites_(sites), code_(std::make_shared<Code>()) {
   code_->name = std::move(name);
   code_->unit = unit;
   code_->borrows_self = is_method && !graph.inputs().empty();

@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "sconce/runtime/code.h"
+#include "sconce/runtime/graph_code.h"
 #include "sconce/runtime/liveness.h"
 #include "sconce/runtime/registers.h"
 #include "sconce/runtime/selection.h"
@@ -20,12 +21,13 @@
 namespace sconce::runtime {
 
 // The code of a graph. `name` is for tracebacks. Throws Error for graphs that cannot run: unknown kinds, too many
-// registers.
-std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method);
+// registers. `sites`, when given, is told which instructions are which node's.
+std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method,
+                               NodeSites* sites = nullptr);
 
 class Codegen {
  public:
-  Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method);
+  Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method, NodeSites* sites);
   std::shared_ptr<Code> run();
 
  private:
@@ -89,6 +91,8 @@ class Codegen {
   // codegen_control.cpp
   void block(const ir::Block* b);
   void node(const ir::Node* n);
+  void note_site(const ir::Node* n);
+  void note_results(const ir::Node* n);
   void emit_if(const ir::Node* n);
   void emit_loop(const ir::Node* n);
   void branch(const ir::Value* condition, bool when, Label& target);  // jumps when the condition has this value
@@ -129,6 +133,7 @@ class Codegen {
 
   const ir::Graph& graph_;
   ir::CompilationUnit* unit_;
+  NodeSites* node_sites_;  // null when nobody asks
   std::shared_ptr<Code> code_;
   Deferred deferred_;
   std::optional<Liveness> liveness_;

@@ -177,7 +177,8 @@ void Codegen::emit_fork(const ir::Node* n, Opcode op) {
   SCONCE_CHECK(type->is(TypeKind::future) || type->is(TypeKind::await), "{} makes a future, not {}", n->kind().text(),
                type->to_string());
   site.type = type->element();
-  site.code = generate(body, op == Opcode::fork ? "<forked function>" : "<awaitable function>", unit_, false);
+  site.code =
+      generate(body, op == Opcode::fork ? "<forked function>" : "<awaitable function>", unit_, false, node_sites_);
   SCONCE_CHECK(site.code->args == n->inputs().size(), "{} passes {} values, its graph takes {}", n->kind().text(),
                n->inputs().size(), site.code->args);
   for (size_t i = 0; i < n->inputs().size(); ++i) site.registers.push_back(take_input(i));

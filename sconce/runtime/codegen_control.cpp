@@ -8,29 +8,42 @@ void Codegen::block(const ir::Block* b) {
   for (const ir::Node* n : b->nodes()) node(n);
 }
 
+// What comes now is this node's. One before that left no instruction leaves no site.
+void Codegen::note_site(const ir::Node* n) {
+  const auto first = static_cast<uint32_t>(drafts_.size());
+  std::vector<Site>& sites = code_->sites;
+  if (sites.empty() || sites.back().first != first) sites.emplace_back();
+  sites.back() = {first, n->range(), n->inlined()};
+  if (!node_sites_) return;
+  std::vector<NodeSite>& nodes = (*node_sites_)[code_.get()];
+  nodes.resize(sites.size());
+  nodes.back() = {n, first, {}};
+}
+
+void Codegen::note_results(const ir::Node* n) {
+  if (!node_sites_) return;
+  std::vector<NodeSite>& nodes = (*node_sites_)[code_.get()];
+  for (const ir::Value* out : n->outputs()) {
+    const auto place = places_.find(out);
+    nodes.back().results.push_back(place == places_.end() ? std::nullopt : std::optional<size_t>(place->second.r));
+  }
+}
+
 void Codegen::node(const ir::Node* n) {
   if (n->is(ir::kind::Constant) || deferred_.contains(n)) return;
   if (n->is(ir::kind::unchecked_cast) && root(n->output()) != n->output()) return;
   current_ = n;
-  const size_t first = drafts_.size();
-  const auto note_site = [&] {
-    if (code_->sites.empty() || code_->sites.back().first != first) {
-      code_->sites.push_back({static_cast<uint32_t>(first), n->range(), n->inlined()});
-    }
-  };
+  note_site(n);
   switch (n->kind().id()) {
     case ir::kind::If_id:
-      note_site();
       emit_if(n);
       return;
     case ir::kind::Loop_id:
-      note_site();
       emit_loop(n);
       return;
     default:
       break;
   }
-  note_site();
   switch (n->kind().id()) {
     case ir::kind::ListConstruct_id:
       emit_build_node(n, Opcode::make_list);
@@ -102,6 +115,7 @@ void Codegen::node(const ir::Node* n) {
       break;
   }
   finish(n);
+  note_results(n);
 }
 
 // Jumps to `target` when the condition is `when`.

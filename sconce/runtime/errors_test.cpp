@@ -185,7 +185,7 @@ TEST(Limits, ACancelledRunEnds) {
 
 TEST(Limits, AnObserverSeesEveryInstruction) {
   struct Count : Observer {
-    void before(const Code& code, size_t instruction) override {
+    void before(const Code& code, size_t instruction, const Value*) override {
       names.push_back(opcode_info(code.instructions[instruction].op).name);
     }
     std::vector<std::string> names;

@@ -19,6 +19,7 @@ struct Task {
   Ref<Future> future;  // of an awaitable: set when someone waits
   ThreadModes modes;
   bool grad = true;
+  Observer* observer = nullptr;
 };
 using TaskPtr = std::shared_ptr<Task>;
 
@@ -73,7 +74,9 @@ class Pool {
     set_grad_enabled(task->grad);
     const ir::CompilationUnit* unit = task->code->unit;
     try {
-      Value result = execute(*task->code, task->args, {});
+      RunOptions options;
+      options.observer = task->observer;
+      Value result = execute(*task->code, task->args, options);
       task->future->complete(std::move(result));
     } catch (...) {
       task->future->fail(std::current_exception());
@@ -142,12 +145,13 @@ class Pool {
   unsigned workers_ = 0;
 };
 
-TaskPtr make_task(const BuildSite& site, std::vector<Value> args) {
+TaskPtr make_task(const BuildSite& site, std::vector<Value> args, Observer* observer) {
   auto task = std::make_shared<Task>();
   task->code = site.code;
   task->args = std::move(args);
   task->modes = thread_modes;
   task->grad = grad_enabled();
+  task->observer = observer;
   return task;
 }
 
@@ -159,17 +163,17 @@ struct Forgetter {
 
 }  // namespace
 
-Value start_fork(const BuildSite& site, std::vector<Value> args) {
-  TaskPtr task = make_task(site, std::move(args));
+Value start_fork(const BuildSite& site, std::vector<Value> args, Observer* observer) {
+  TaskPtr task = make_task(site, std::move(args), observer);
   task->future = make_ref<Future>(site.type);
   Ref<Future> future = task->future;
   Pool::instance().add(std::move(task));
   return future;
 }
 
-Value make_await(const BuildSite& site, std::vector<Value> args) {
+Value make_await(const BuildSite& site, std::vector<Value> args, Observer* observer) {
   Ref<Future> future = make_ref<Future>(site.type);
-  Pool::instance().add_lazy(future.get(), make_task(site, std::move(args)));
+  Pool::instance().add_lazy(future.get(), make_task(site, std::move(args), observer));
   future->then([held = std::make_shared<Forgetter>(future.get())](Future&) {});
   return future;
 }

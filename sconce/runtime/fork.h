@@ -9,14 +9,17 @@
 
 namespace sconce::runtime {
 
+struct Observer;
+
 // A future of site.code with the given arguments. It runs with the modes (grad mode, ...) of the thread that forked it.
-Value start_fork(const BuildSite& site, std::vector<Value> args);
+// The observer may be null.
+Value start_fork(const BuildSite& site, std::vector<Value> args, Observer* observer);
 // The same, started by the first who waits, in his thread.
-Value make_await(const BuildSite& site, std::vector<Value> args);
+Value make_await(const BuildSite& site, std::vector<Value> args, Observer* observer);
 // The future's value; rethrows its error.
 Value wait_for(const Value& future);
 
-// Before a program goes: tasks of it that have not begun fail, those that run are waited for.
-void finish_tasks(const ir::CompilationUnit* unit);
+// Before a program, or an observer, goes: tasks of it that have not begun fail, those that run are waited for.
+SCONCE_API void finish_tasks(const ir::CompilationUnit* unit);
 
 }  // namespace sconce::runtime

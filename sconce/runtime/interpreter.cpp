@@ -87,10 +87,12 @@ void interpret(Execution& ex, const RunOptions& options) {
   const std::atomic<bool>* cancel = options.cancel ? options.cancel : &never_cancelled;
   const CallSite* called = nullptr;
 
-#define GO                                                                                                         \
-  do {                                                                                                             \
-    if constexpr (kObserved) options.observer->before(*code, static_cast<size_t>(pc - code->instructions.data())); \
-    goto* labels[static_cast<size_t>(pc->op)];                                                                     \
+#define GO                                                                                                    \
+  do {                                                                                                        \
+    if constexpr (kObserved) {                                                                                \
+      options.observer->before(*code, static_cast<size_t>(pc - code->instructions.data()), &value_of(*base)); \
+    }                                                                                                         \
+    goto* labels[static_cast<size_t>(pc->op)];                                                                \
   } while (false)
 #define NEXT \
   do {       \
@@ -629,10 +631,12 @@ do_call_method: {
   ex.code = code;
   ex.base = base;
   pc = code->instructions.data();
+  if constexpr (kObserved) options.observer->enter(*code);
   GO;
 }
 do_ret: {
   if (ex.frames.empty()) return;
+  if constexpr (kObserved) options.observer->leave(*code);
   const Frame& caller = ex.frames.back();
   pc = caller.pc + 1;
   base = caller.base;
@@ -644,12 +648,12 @@ do_ret: {
 }
 do_fork: {
   SAVE;
-  put_value(A, start_fork(*pc->build, captured(base, *pc->build)), 0);
+  put_value(A, start_fork(*pc->build, captured(base, *pc->build), options.observer), 0);
   NEXT;
 }
 do_make_await: {
   SAVE;
-  put_value(A, make_await(*pc->build, captured(base, *pc->build)), 0);
+  put_value(A, make_await(*pc->build, captured(base, *pc->build), options.observer), 0);
   NEXT;
 }
 do_wait:
@@ -691,7 +695,21 @@ do_warn:
 #undef WINDOW
 }
 
+SCONCE_COLD void interpret_observed(Execution& ex, const RunOptions& options) {
+  struct Leave {
+    Observer& observer;
+    const Code& code;
+    ~Leave() { observer.leave(code); }
+  } leave{*options.observer, *ex.code};
+  options.observer->enter(*ex.code);
+  interpret<true>(ex, options);
+}
+
 }  // namespace
+
+Observer::~Observer() = default;
+void Observer::enter(const Code&) {}
+void Observer::leave(const Code&) {}
 
 Value execute(const Code& code, std::span<Value> args, const RunOptions& options) {
   const ExecutionLease lease;
@@ -714,7 +732,7 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   ex.pc = code.instructions.data();
   try {
     if (options.observer) [[unlikely]]
-      interpret<true>(ex, options);
+      interpret_observed(ex, options);
     else
       interpret<false>(ex, options);
   } catch (...) {

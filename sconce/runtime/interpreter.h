@@ -12,11 +12,15 @@ namespace sconce::runtime {
 
 struct Code;
 
-// Sees every instruction before it runs: for profilers and debuggers. A run without observer does not know that there
-// could be one.
+// Sees what runs: for profilers and debuggers. A run without observer does not know that there could be one. It sees
+// forked tasks, too, from their threads and perhaps after run() has returned (see finish_tasks in fork.h).
 struct SCONCE_API Observer {
-  virtual ~Observer() = default;
-  virtual void before(const Code& code, size_t instruction) = 0;
+  virtual ~Observer();
+  // Before every instruction; `registers` is its frame (Note [Registers] in bytecode.h).
+  virtual void before(const Code& code, size_t instruction, const Value* registers) = 0;
+  // A frame begins and ends. An error ends all frames of a run with one leave(), that of the first.
+  virtual void enter(const Code& code);
+  virtual void leave(const Code& code);
 };
 
 // Limits and hooks of one run; all optional.
