@@ -342,6 +342,10 @@ class Writer {
     if (t.device().type != DeviceType::cpu) {
       places_.refuse("a tensor on device " + to_string(t.device()) + " cannot be saved; only those on the CPU can");
     }
+    const auto offset = static_cast<const char*>(t.data()) - static_cast<const char*>(t.storage()->data);
+    if (t.numel() != 0 && offset % static_cast<ptrdiff_t>(t.item_size()) != 0) {
+      places_.refuse("the elements of a tensor lie between those of its memory, which cannot be saved");
+    }
     out_.global("torch._utils", "_rebuild_tensor_v2");
     out_.op('(');
     storage(t);

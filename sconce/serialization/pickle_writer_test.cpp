@@ -215,6 +215,12 @@ TEST(PickleWriter, RefusesWhatCannotBeSaved) {
   read_back(deep);
   EXPECT_NE(why(tuple({deep})).find("nested more than 1000 deep"), std::string::npos);
 
+  const Tensor odd =
+      make_tensor(Ref<Storage>::share(empty_tensor({8}, DType::uint8).storage()), DType::uint8, {8}, {1}, 0);
+  odd.impl()->meta = make_tensor(Ref<Storage>::share(odd.storage()), DType::int16, {3}, {1}, 0).impl()->meta;
+  odd.impl()->data = odd.data<char>() + 1;
+  EXPECT_NE(why(odd).find("lie between those of its memory"), std::string::npos);
+
   options.plain = true;
   const TypePtr type = make_class_type("__torch__.m.Refused");
   type->class_info()->attributes = {};

@@ -57,11 +57,13 @@ Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_
 }
 
 Ref<Storage> Storages::make(const std::string& key, size_t bytes) const {
-  if (bytes == 0) return make_storage(0, {});
   const ZipReader::Record* record = records_.find(folder_ + key);
+  if (bytes == 0 && !record) return make_storage(0, {});
   SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
   SCONCE_CHECK(record->size >= bytes, "{}: record '{}{}' has {} bytes, its tensors need {}", records_.name(), folder_,
                key, record->size, bytes);
+  // The whole record: tensors of other dtypes over it may need more than the first one that asks.
+  bytes = record->size;
   const bool in_place =
       !record->deflated && reinterpret_cast<uintptr_t>(records_.zip().in_place(*record).data()) % kAlignment == 0;
   if (in_place) {
