@@ -12,7 +12,9 @@
 // exception in a script, both with the place in the source.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +36,7 @@ namespace sconce::jit {
 
 using NamedValues = std::vector<std::pair<std::string, Value>>;
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using ExtraFiles = std::vector<std::pair<std::string, std::string>>;  // name, content
 using UnitPtr = std::shared_ptr<ir::CompilationUnit>;
 
 // A function, or a method together with its object.
@@ -181,8 +184,11 @@ class SCONCE_API CompilationUnit {
 // Compiles every function and class of a text; classes of modules are compiled when instances are built.
 SCONCE_API CompilationUnit compile(std::string_view source, const CompileOptions& options = {});
 
-// The module in a TorchScript archive (.pt, as torch.jit.save writes it). Its tensors lie in the mapped file. Throws Error
-// with the path and what is wrong.
-SCONCE_API Module load(const std::string& path);
+// The module in a file that holds a program: a TorchScript archive (.pt, as torch.jit.save writes it), or
+// an exported program (.pt2). Which it is, its content says. Its tensors lie in the mapped file.
+// `extra_files`, when given, gets those of the archive. Throws Error with the path and what is wrong.
+SCONCE_API Module load(const std::string& path, ExtraFiles* extra_files = nullptr);
+// From memory, which is copied.
+SCONCE_API Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files = nullptr);
 
 }  // namespace sconce::jit

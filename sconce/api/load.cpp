@@ -1,11 +1,32 @@
 #include "sconce/api/jit.h"
 #include "sconce/serialization/archive.h"
+#include "sconce/serialization/exported_program.h"
+#include "sconce/serialization/file_kind.h"
 
 namespace sconce::jit {
+namespace {
 
-Module load(const std::string& path) {
-  Archive archive = load_archive(path);
+Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
+  Archive archive;
+  switch (const FileKind kind = kind_of(file)) {
+    case FileKind::torchscript:
+      archive = load_archive(file);
+      break;
+    case FileKind::exported_program:
+      archive = load_exported_program(file);
+      break;
+    default:
+      fail("{}: holds no program ({}); archives (.pt) and exported programs (.pt2) do", file->name(), kind_name(kind));
+  }
+  if (extra_files) *extra_files = std::move(archive.extra_files);
   return Module(std::move(archive.unit), std::move(archive.module));
+}
+
+}  // namespace
+
+Module load(const std::string& path, ExtraFiles* extra_files) { return load_file(FileBytes::map(path), extra_files); }
+Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files) {
+  return load_file(FileBytes::copy(bytes, "<memory>"), extra_files);
 }
 
 }  // namespace sconce::jit

@@ -1,0 +1,62 @@
+#include "sconce/serialization/source_map_writer.h"
+
+#include <unordered_map>
+
+#include "sconce/serialization/pickle_writer.h"
+
+namespace sconce {
+namespace {
+
+Value tuple_of(std::vector<Value> items) { return make_ref<Tuple>(std::move(items)); }
+
+// The texts that places share: lines of sources, names of files. The first is empty.
+class TextTable {
+ public:
+  TextTable() { add(""); }
+  int64_t add(std::string_view text) {
+    const auto [found, added] = index_.emplace(text, static_cast<int64_t>(texts_.size()));
+    if (added) texts_.emplace_back(text);
+    return found->second;
+  }
+  Value take() { return tuple_of(std::move(texts_)); }
+
+ private:
+  std::unordered_map<std::string, int64_t> index_;
+  std::vector<Value> texts_;
+};
+
+// (lines, file, first line)
+Value source_entry(const Source* source, TextTable& texts) {
+  std::vector<int64_t> lines;
+  if (!source) return tuple_of({Value(IntList(lines)), 0, 0});
+  const std::string_view text = source->text();
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    lines.push_back(texts.add(text.substr(at, end - at)));
+    at = end;
+  }
+  return tuple_of({Value(IntList(lines)), texts.add(source->name()), int64_t{source->first_line()}});
+}
+
+}  // namespace
+
+std::string SourceMapWriter::write(const PrintedFile& file) {
+  TextTable texts;
+  std::unordered_map<const Source*, Value> sources;  // shared in the pickle, too
+  std::vector<Value> places;
+  for (const PrintedRange& printed : file.ranges) {
+    const bool is_written = printed.range.source && printed.range.source->map();
+    const Range range = is_written ? printed.range.original() : printed.range;
+    const Source* source = range.source.get();
+    const auto [entry, added] = sources.try_emplace(source);
+    if (added) entry->second = source_entry(source, texts);
+    const int64_t tag =
+        tags_.try_emplace({source, range.begin, range.end}, static_cast<int64_t>(tags_.size())).first->second;
+    places.push_back(tuple_of({static_cast<int64_t>(printed.offset),
+                               tuple_of({entry->second, int64_t{range.begin}, int64_t{range.end}}), tag}));
+  }
+  StorageTable none;
+  return write_pickle(tuple_of({"FORMAT_WITH_STRING_TABLE", texts.take(), tuple_of(std::move(places))}), none);
+}
+
+}  // namespace sconce
