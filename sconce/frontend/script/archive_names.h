@@ -16,5 +16,7 @@ namespace sconce::script {
 // `torch` or `ops` in an archive of this format version; null for other names. Operators that meant something else in
 // old versions are the functions of script/builtins/upgraders/v<last version>.py, where one takes the arguments.
 SugaredPtr archive_name(const std::string& name, int version);
+// The first format version in which the operator means what it means now; kOldestArchiveVersion when it always did.
+int first_version_of(const Op& op);
 
 }  // namespace sconce::script

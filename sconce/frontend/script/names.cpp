@@ -25,6 +25,7 @@ struct Table {
   std::unordered_map<std::string, Make> names;
   std::unordered_map<std::string, sconce::Value> constants;
   std::unordered_map<std::string, std::string> aliases;
+  std::unordered_map<std::string_view, std::string_view> casts;  // names of conversions, by operator
 
   Table();
   void add_all(std::string_view path, std::string_view list, const std::function<Make(std::string_view)>& make) {
@@ -48,8 +49,9 @@ Table::Table() {
 #define SCONCE_OPERATOR(path, op) names[path] = operator_named(op);
 #define SCONCE_MAGIC(path, magic, op) \
   names[path] = [](Emitter&, const Range&) { return std::make_shared<MagicFunction>(magic, op); };
-#define SCONCE_TYPE(path, type, magic, op) \
-  names[path] = [](Emitter&, const Range&) { return std::make_shared<CastFunction>(type(), magic, op); };
+#define SCONCE_TYPE(path, type, magic, op)                                                                \
+  names[path] = [](Emitter&, const Range&) { return std::make_shared<CastFunction>(type(), magic, op); }; \
+  casts[op] = path;
 #define SCONCE_FUNCTION(path, function) \
   names[path] = [](Emitter&, const Range&) { return std::make_shared<LanguageFunction>(path, function); };
 #define SCONCE_ITERABLE(path, function) names[path] = [](Emitter&, const Range&) { return function(); };
@@ -127,6 +129,11 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
   if (space->second.prefix.empty()) return library_class_value(path);
   const ir::Symbol op(std::string(space->second.prefix) + name);
   return is_builtin(op) ? std::make_shared<BuiltinFunction>(op) : nullptr;
+}
+
+std::string_view cast_name(std::string_view op) {
+  const auto found = table().casts.find(op);
+  return found == table().casts.end() ? std::string_view() : found->second;
 }
 
 std::optional<sconce::Value> language_constant(const std::string& path) {

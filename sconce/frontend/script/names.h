@@ -29,6 +29,9 @@ bool is_torch_name(const std::string& name);
 std::vector<std::string> names_in(std::string_view path);
 std::vector<std::string> builtin_names();
 
+// "int" for aten::Int: how a conversion is written; empty for other operators.
+std::string_view cast_name(std::string_view op);
+
 // The value of a constant of the language: torch.long, math.pi. Nothing when the path is no constant.
 std::optional<sconce::Value> language_constant(const std::string& path);
 

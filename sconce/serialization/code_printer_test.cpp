@@ -1,0 +1,79 @@
+// Printed code is compiled again, and prints the same.
+#include "sconce/serialization/code_printer.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "sconce/frontend/script/program_state.h"
+#include "sconce/serialization/archive.h"
+#include "sconce/testing/source_tree.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce {
+namespace {
+
+// The places that printed code comes from, as a file's debug records give them.
+class PrintedMap final : public SourceMap {
+ public:
+  explicit PrintedMap(std::vector<PrintedRange> ranges) : ranges_(std::move(ranges)) {}
+  Range original(const Range& written) const noexcept override {
+    Range found;
+    for (const PrintedRange& r : ranges_) {
+      if (r.offset <= written.begin) found = r.range;
+    }
+    return found;
+  }
+
+ private:
+  const std::vector<PrintedRange> ranges_;
+};
+
+std::shared_ptr<script::ProgramState> compile(const PrintedCode& code) {
+  auto program = std::make_shared<script::ProgramState>();
+  program->archive_version = code.version;
+  program->constants = code.constants;
+  program->load = [&code](std::string_view qualifier) -> SourcePtr {
+    for (const PrintedFile& f : code.files) {
+      if (f.qualifier != qualifier) continue;
+      return std::make_shared<Source>("code/" + f.qualifier, f.text, 1, std::make_shared<PrintedMap>(f.ranges));
+    }
+    return nullptr;
+  };
+  return program;
+}
+
+std::string text_of(const PrintedCode& code) {
+  std::string text = "version " + std::to_string(code.version) + "\n";
+  for (const PrintedFile& f : code.files) {
+    text += "# " + f.qualifier + "\n" + f.text;
+    for (const PrintedRange& r : f.ranges) text += std::to_string(r.offset) + ": " + r.range.to_string() + "\n";
+  }
+  for (const Value& v : code.constants) text += v.type()->annotation() + "\n";
+  return text;
+}
+
+void expect_stable(const std::vector<TypePtr>& classes, const std::string& what) {
+  const PrintedCode first = print_code(classes);
+  const auto program = compile(first);
+  std::vector<TypePtr> again;
+  for (TypePtr type : classes) again.push_back(program->find_type(type->name()));
+  program->unit.define_all();
+  EXPECT_EQ(text_of(first), text_of(print_code(again))) << what;
+}
+
+class CodePrinter : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CodePrinter, PrintsTheSameAfterCompilingIt) {
+  for (const auto& entry : std::filesystem::directory_iterator(testing::source_path(GetParam()))) {
+    if (entry.path().extension() != ".pt") continue;
+    const Archive archive = load_archive(entry.path().string());
+    expect_stable({archive.module.to_object().type()}, entry.path().string());
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Archives, CodePrinter,
+                         ::testing::Values("tests/conformance/programs", "tests/conformance/programs_1_13",
+                                           "tests/conformance/traced"));
+
+}  // namespace
+}  // namespace sconce

@@ -1,0 +1,46 @@
+// What printed code refers to beyond its own text: classes, functions, constants, versions of operators. Filled while
+// the code is printed, in the order in which it is met.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "sconce/ir/function.h"
+
+namespace sconce {
+
+class CodeTables {
+ public:
+  // A class, interface, enum or named tuple, or a function, and its name in the text.
+  struct Definition {
+    std::variant<TypePtr, ir::Function*> what;
+    std::string name;
+  };
+
+  // As an annotation. Throws Error when two types of one name are met: the text could not tell them apart.
+  std::string type(TypePtr type);
+  // The qualified name; functions of one name (of two programs, overloads) are told apart by ___torch_mangle_N.
+  std::string function(ir::Function& function);
+  // A literal, or "CONSTANTS.c0": equal tensors and texts have one entry.
+  std::string value(const Value& v);
+  void note_operator(const Op& op);
+
+  const std::vector<Definition>& definitions() const { return definitions_; }
+  std::vector<Value> take_constants() { return std::move(constants_); }
+  int version() const { return version_; }
+
+ private:
+  void note(TypePtr type);
+  bool is_class(const std::string& name) const;
+  std::string constant(const Value& v);
+  std::vector<Definition> definitions_;
+  std::unordered_map<std::string, size_t> by_name_;
+  std::unordered_map<const ir::Function*, std::string> functions_;
+  std::vector<Value> constants_;
+  std::unordered_map<std::string, std::vector<size_t>> alike_;  // constants that may be equal, by what is seen at once
+  int version_ = 3;
+};
+
+}  // namespace sconce

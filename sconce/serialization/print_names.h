@@ -1,0 +1,29 @@
+// Names of variables in printed code.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace sconce {
+
+// A word that may stand as a name: no keyword, no digit first.
+bool is_identifier(std::string_view name);
+// A name that was made for a value without one: "_", "_12". It says nothing, and is made anew.
+bool is_made_name(std::string_view name);
+
+// Gives out names that nothing else in a function has. Numbers go on through a file: x, x0, x1, ... and _0, _1, ... for
+// what has no name.
+class NameTable {
+ public:
+  void start_function();
+  // `wanted` made a valid name, with a number when it is taken; empty: a made name.
+  std::string unique(std::string_view wanted);
+
+ private:
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, size_t> next_;
+};
+
+}  // namespace sconce
