@@ -22,8 +22,11 @@ struct UsageError : std::runtime_error {
 };
 
 using Command = std::function<int()>;
+Command add_run_command(CLI::App& app);
 Command add_script_command(CLI::App& app);
 Command add_ir_command(CLI::App& app);
+Command add_ops_command(CLI::App& app);
+Command add_completion_command(CLI::App& app);
 
 // The text of a file; "-" is standard input. Throws UsageError when it cannot be read.
 std::string read_text(const std::string& path);

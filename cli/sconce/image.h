@@ -17,4 +17,8 @@ inline constexpr int kMaxJpegScans = 500;           // of a progressive file; en
 Tensor read_png(const FileBytesPtr& file);
 Tensor read_jpeg(const FileBytesPtr& file);
 
+// A tensor [3, H, W], [1, H, W], [H, W] or a batch of one of these: uint8 as it is, floating point from 0 to 1 (values
+// outside are cut). The file is written whole or not at all. Throws Error.
+void write_png(const std::string& path, const Tensor& image);
+
 }  // namespace sconce::cli

@@ -48,7 +48,7 @@ class Reader {
 
   CallValues read() {
     for (const std::string& raw : options_.values) {
-      const std::string text = raw.starts_with(' ') ? raw.substr(1) : raw;  // "-1": see main.cpp
+      const std::string text = raw.starts_with(' ') ? raw.substr(1) : raw;  // "-1", "[2]": see main.cpp
       if (const auto file = as_file(text)) {
         add_file(*file, "");
       } else if (const auto keyword = split_keyword(text)) {
@@ -149,7 +149,7 @@ void add_random_options(CLI::App& command, InputOptions& o) {
 }
 
 void add_input_options(CLI::App& command, InputOptions& o) {
-  command.add_option("INPUT", o.values, "Files and values, see below")->type_name("")->allow_extra_args(false);
+  command.add_option("INPUT", o.values, "Files and values, see below")->type_name("");
   add_random_options(command, o);
 }
 

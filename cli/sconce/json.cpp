@@ -88,6 +88,8 @@ Json to_json(const Value& v) {
   }
 }
 
-void print_json(const Json& json) { fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace)); }
+std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+void print_json(const Json& json) { fmt::print("{}\n", json_text(json)); }
 
 }  // namespace sconce::cli

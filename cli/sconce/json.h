@@ -1,6 +1,8 @@
 // Values as JSON: what --json prints.
 #pragma once
 
+#include <string>
+
 #include <nlohmann/json_fwd.hpp>
 
 #include "sconce/types/value.h"
@@ -19,7 +21,9 @@ void add_json_option(CLI::App& command, bool& json);
 // as {"dtype": "float32", "shape": [2], "data": [1.0, 2.0]}; everything else as its repr.
 nlohmann::ordered_json to_json(const Value& v);
 
-// On one line of standard output. Bytes that are no UTF-8 are replaced.
+// One line. Bytes that are no UTF-8 are replaced.
+std::string json_text(const nlohmann::ordered_json& json);
+// The same, to standard output.
 void print_json(const nlohmann::ordered_json& json);
 
 }  // namespace sconce::cli

@@ -14,8 +14,7 @@ using namespace sconce::cli;
 
 // In the order of --help.
 constexpr Command (*kCommands[])(CLI::App&) = {
-    add_script_command,
-    add_ir_command,
+    add_run_command, add_script_command, add_ir_command, add_ops_command, add_completion_command,
 };
 
 constexpr const char* kDescription = "Runs PyTorch programs, and shows, checks and converts their files.";
@@ -24,13 +23,14 @@ constexpr const char* kFooter =
     "Exit status: 0; 1 when a file or a program is refused or fails, or when files differ; 2 when the command line is\n"
     "wrong.";
 
-// Values like -1 and -.5 are no options: a space in front lets them pass, and means nothing in a value.
+// Values like -1, -.5 and [1, 2] are neither options nor lists of options' values: a space in front lets them pass
+// CLI11, and means nothing in a value.
 std::vector<std::string> arguments(int argc, char** argv) {
   std::vector<std::string> out;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 wants the last one first
     const std::string_view a = argv[i];
     const bool number = a.size() > 1 && a[0] == '-' && (std::isdigit(static_cast<unsigned char>(a[1])) || a[1] == '.');
-    out.push_back(fmt::format("{}{}", number ? " " : "", a));
+    out.push_back(fmt::format("{}{}", number || a.starts_with('[') ? " " : "", a));
   }
   return out;
 }

@@ -7,10 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
-#include "extensions.h"
 #include "program_file.h"
 #include "sconce/dispatch/library.h"
-#include "sconce/syntax/source.h"
 #include "sconce/tensor/generator.h"
 
 namespace sconce::cli {
@@ -37,19 +35,14 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
 void load_libraries(const std::vector<std::string>& libraries) {
   for (const std::string& path : libraries) {
     // A bare name would be looked for in the system's folders; here it is a file of this one.
-    load_library(path.find('/') == path.npos ? "./" + path : path);
+    load_library(path.find('/') == path.npos ? fmt::format("./{}", path) : path);
   }
 }
 
 ModelFile::ModelFile(const ModelOptions& options) : file_(options.file) {
   load_libraries(options.libraries);
   if (options.seed) manual_seed(*options.seed);
-  try {
-    load(options);
-  } catch (const CompileError&) {
-    if (file_ == "-" || !load_missing_extensions(file_)) throw;
-    load(options);
-  }
+  load(options);
 }
 ModelFile::~ModelFile() = default;
 
@@ -78,12 +71,11 @@ void ModelFile::load(const ModelOptions& options) {
 
 void ModelFile::load_text(const std::string& text, const ModelOptions& options) {
   program_ = std::make_unique<ProgramFile>(file_, text);
+  function_names_ = program_->program().function_names();  // now: values of inputs are functions that are added later
   if (!options.module.empty()) module_.emplace(program_->program().shared_unit(), program_->build(options.module));
 }
 
-std::vector<std::string> ModelFile::method_names() const {
-  return module_ ? module_->method_names() : program_->program().function_names();
-}
+std::vector<std::string> ModelFile::method_names() const { return module_ ? module_->method_names() : function_names_; }
 
 jit::Function ModelFile::method(const std::string& name) const {
   const std::vector<std::string> names = method_names();

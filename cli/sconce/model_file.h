@@ -33,8 +33,7 @@ void load_libraries(const std::vector<std::string>& libraries);
 
 class ModelFile {
  public:
-  // Loads the libraries, then the file. An extension that lies beside the library (sconce_torchvision.so) is loaded
-  // when the program needs operators of its namespace. Throws Error; UsageError when the file holds no program.
+  // Loads the libraries, then the file. Throws Error; UsageError when the file holds no program.
   explicit ModelFile(const ModelOptions& options);
   ~ModelFile();
 
@@ -60,6 +59,7 @@ class ModelFile {
   FileKind kind_ = FileKind::unknown;
   std::optional<jit::Module> module_;
   std::unique_ptr<ProgramFile> program_;
+  std::vector<std::string> function_names_;  // of text
 };
 
 }  // namespace sconce::cli

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "sconce/frontend/script/missing_operators.h"
+#include "sconce/ir/function.h"
 #include "sconce/serialization/file_kind.h"
 #include "sconce/serialization/records.h"
 #include "sconce/syntax/parser.h"
@@ -30,7 +31,27 @@ class Counter {
   std::map<std::string, OperatorUse> uses_;
 };
 
+void count_nodes(const ir::Block& block, std::map<std::string, size_t>& counts) {
+  for (const ir::Node* n : block.nodes()) {
+    if (n->op()) ++counts[n->op()->qualified_name()];
+    for (const ir::Block* b : n->blocks()) count_nodes(*b, counts);
+    for (const auto& [name, value] : n->attributes()) {
+      if (const auto* graph = std::get_if<std::shared_ptr<ir::Graph>>(&value)) count_nodes(*(*graph)->block(), counts);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<OperatorUse> operators_in_unit(ir::CompilationUnit& unit) {
+  std::map<std::string, size_t> counts;
+  for (ir::Function* f : unit.functions()) {
+    if (f->is_defined() && f->graph()) count_nodes(*f->graph()->block(), counts);
+  }
+  std::vector<OperatorUse> out;
+  for (const auto& [name, count] : counts) out.push_back({name, count, true});
+  return out;
+}
 
 std::vector<OperatorUse> operators_in_text(const FileBytesPtr& file) {
   Counter counter;

@@ -6,6 +6,10 @@
 
 #include "sconce/serialization/file_bytes.h"
 
+namespace sconce::ir {
+class CompilationUnit;
+}
+
 namespace sconce::cli {
 
 struct OperatorUse {
@@ -17,5 +21,8 @@ struct OperatorUse {
 // From the text of a program, or the code of an archive, without compiling it: calls of torch.f(...) and
 // ops.space.f(...). What is written otherwise (methods, arithmetic of archives' text) is not seen. Sorted by name.
 std::vector<OperatorUse> operators_in_text(const FileBytesPtr& file);
+
+// From the graphs of a compiled program, as they are before optimisation. Sorted by name.
+std::vector<OperatorUse> operators_in_unit(ir::CompilationUnit& unit);
 
 }  // namespace sconce::cli

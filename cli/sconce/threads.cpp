@@ -1,0 +1,37 @@
+#include "threads.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "commands.h"
+#include "sconce/base/parallel.h"
+
+namespace sconce::cli {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+int machine_threads() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  return std::clamp(CPU_COUNT(&allowed), 1, kMaxThreads);
+}
+
+}  // namespace
+
+void add_threads_option(CLI::App& command, int& threads) {
+  command.add_option("--threads", threads, "Threads that operators may use; else all that the machine has")
+      ->type_name("N");
+}
+
+void start_threads(int threads) {
+  if (threads < 0 || threads > kMaxThreads)
+    throw UsageError(fmt::format("--threads takes a number from 1 to {}, got {}", kMaxThreads, threads));
+  set_num_threads(threads == 0 ? machine_threads() : threads);
+}
+
+}  // namespace sconce::cli

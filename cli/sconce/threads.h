@@ -1,0 +1,15 @@
+// --threads: how many threads operators may use.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace sconce::cli {
+
+// 0: as many as the machine has for this process.
+void add_threads_option(CLI::App& command, int& threads);
+// Starts them: right before the work, since a command that fails earlier needs none. Throws UsageError.
+void start_threads(int threads);
+
+}  // namespace sconce::cli
