@@ -234,20 +234,38 @@ std::vector<ir::Value*> NodeBuilder::operator_inputs(const Node& node, const Op&
 
 // ---- calls ----
 
+void NodeBuilder::numbers_to_tensors(const Schema& schema, std::vector<ir::Value*>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TypePtr formal = schema.arguments[i].type, type = inputs[i]->type();
+    const bool is_number = is_subtype(type, number_type()) || type->is(TypeKind::bool_);
+    const bool takes_tensor =
+        formal->is(TypeKind::tensor) || (formal->is(TypeKind::optional) && formal->element()->is(TypeKind::tensor));
+    if (is_number && takes_tensor) inputs[i] = insert_call(graph_, "sconce::number_tensor", {inputs[i]}, range_);
+  }
+}
+
 void NodeBuilder::insert_operator(const Node& node, Names& names) {
   const OpName name = *op_name(node.target);
   const Op* op = find_op(name.name, name.overload);
   SCONCE_CHECK(op, "there is no operator of this name");
-  const std::vector<ir::Value*> inputs = operator_inputs(node, *op, names);
-  std::vector<TypePtr> types;
-  for (const ir::Value* v : inputs) types.push_back(v->type());
-  std::optional<std::vector<TypePtr>> returns = ir::match_types(op->schema(), types);
+  std::vector<ir::Value*> inputs = operator_inputs(node, *op, names);
+  const auto types = [&] {
+    std::vector<TypePtr> all;
+    for (const ir::Value* v : inputs) all.push_back(v->type());
+    return all;
+  };
+  std::optional<std::vector<TypePtr>> returns = ir::match_types(op->schema(), types());
   if (!returns) {
-    // Python takes a number for a tensor: add.Tensor(x, 2) is add.Scalar.
-    ir::ResolvedOp other = ir::resolve_types(ir::Symbol(name.name), types);
-    SCONCE_CHECK(other.op, "is called with {}, the operator is {}", type_list(inputs), op->schema().to_string());
-    op = other.op;
-    returns = std::move(other.returns);
+    // Python takes a number for a tensor: add.Tensor(x, 2) is add.Scalar, sub.Tensor(2, x) makes a tensor of it.
+    ir::ResolvedOp other = ir::resolve_types(ir::Symbol(name.name), types());
+    if (other.op) {
+      op = other.op;
+      returns = std::move(other.returns);
+    } else {
+      numbers_to_tensors(op->schema(), inputs);
+      returns = ir::match_types(op->schema(), types());
+    }
+    SCONCE_CHECK(returns, "is called with {}, the operator is {}", type_list(inputs), op->schema().to_string());
   }
   ir::Node* made = graph_.create(ir::Symbol(name.name), inputs);
   made->set_op(op);

@@ -37,6 +37,7 @@ class NodeBuilder {
   void insert_operator(const Node& node, Names& names);
   void insert_number_function(const Node& node, Names& names);
   std::vector<ir::Value*> operator_inputs(const Node& node, const Op& op, const Names& names);
+  void numbers_to_tensors(const Schema& schema, std::vector<ir::Value*>& inputs);
   void bind_outputs(const Node& node, ListRef<ir::Value*> made, Names& names);
   void bind_output(const Argument& output, ir::Value* made, Names& names);
   void unpack_list(const Argument& output, ir::Value* list, Names& names);

@@ -34,8 +34,8 @@ void check_tensor(const Op&, KeySet, Value* args, Value*) {
   const std::string& name = args[1].to_string_ref();
   const DType dtype = dtype_from_number(args[2].to_int());
   const IntList sizes = args[3].to_list().ints();
-  SCONCE_CHECK(t.dtype() == dtype, "input '{}': is a tensor of {}, the program was exported for {}", name, dtype_name(t.dtype()),
-               dtype_name(dtype));
+  SCONCE_CHECK(t.dtype() == dtype, "input '{}': is a tensor of {}, the program was exported for {}", name,
+               dtype_name(t.dtype()), dtype_name(dtype));
   SCONCE_CHECK(t.sizes().size() == sizes.size(),
                "input '{}': has {} dimensions (sizes {}), the program was exported for {} (sizes {})", name,
                t.sizes().size(), t.sizes(), sizes.size(), sizes_text(sizes));
@@ -86,6 +86,8 @@ void check_keys(const Op&, KeySet, Value* args, Value*) {
                  key.repr(), args[2].repr());
   });
 }
+
+void number_tensor(const Op&, KeySet, Value* args, Value* returns) { returns[0] = wrapped_number(args[0].to_scalar()); }
 
 void check_type(const Op&, KeySet, Value* args, Value*) {
   const TypePtr type = parse_type(args[2].to_string_ref());
