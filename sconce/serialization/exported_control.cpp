@@ -60,6 +60,14 @@ std::vector<ir::Value*> NodeBuilder::inline_graph(const Graph& graph, ListRef<ir
   return outputs;
 }
 
+// Outputs of a graph may be written as one list.
+void NodeBuilder::bind_results(const Node& node, ListRef<ir::Value*> results, Names& names) {
+  const bool listed = node.outputs.size() == 1 && node.outputs[0].kind == Argument::Kind::list;
+  const std::vector<Argument>& outputs = listed ? node.outputs[0].items : node.outputs;
+  SCONCE_CHECK(outputs.size() == results.size(), "has {} outputs, its graph has {}", outputs.size(), results.size());
+  for (size_t i = 0; i < results.size(); ++i) bind_output(outputs[i], results[i], names);
+}
+
 ir::Value* NodeBuilder::condition(ir::Value* v) { return insert_conversion(graph_, v, bool_type(), range_); }
 
 // cond(condition, graph, graph, operands)
@@ -80,7 +88,7 @@ void NodeBuilder::insert_cond(const Node& node, Names& names) {
     const TypePtr type = is_subtype(a, b) ? b : is_subtype(b, a) ? a : union_type({a, b});
     branch->add_output(type);
   }
-  bind_outputs(node, branch->outputs(), names);
+  bind_results(node, branch->outputs(), names);
 }
 
 // while_loop(condition graph, body graph, what is carried, what stays)
@@ -122,7 +130,7 @@ void NodeBuilder::insert_while(const Node& node, Names& names) {
     block->add_output(run_test(next_inputs));
     for (ir::Value* v : next) block->add_output(v);
   }
-  bind_outputs(node, loop->outputs(), names);
+  bind_results(node, loop->outputs(), names);
 }
 
 void NodeBuilder::insert_inlined(const Node& node, size_t graph_at, Names& names, bool detached) {
@@ -132,7 +140,7 @@ void NodeBuilder::insert_inlined(const Node& node, size_t graph_at, Names& names
       if (v->type()->is(TypeKind::tensor)) v = insert_call(graph_, "aten::detach", {v}, range_);
     }
   }
-  bind_outputs(node, results, names);
+  bind_results(node, results, names);
 }
 
 }  // namespace sconce::exported

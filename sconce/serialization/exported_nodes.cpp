@@ -226,8 +226,7 @@ std::vector<ir::Value*> NodeBuilder::operator_inputs(const Node& node, const Op&
     if (inputs[i]) continue;
     const sconce::Argument& formal = schema.arguments[i];
     SCONCE_CHECK(formal.default_value, "has no argument '{}', the operator is {}", formal.name, schema.to_string());
-    inputs[i] = graph_.insert_constant(*formal.default_value, range_,
-                                       formal.default_value->is_none() ? none_type() : plain_type(formal.type));
+    inputs[i] = graph_.insert_constant(*formal.default_value, range_);
   }
   return inputs;
 }
@@ -308,12 +307,6 @@ void NodeBuilder::insert_number_function(const Node& node, Names& names) {
 // ---- results ----
 
 void NodeBuilder::bind_outputs(const Node& node, ListRef<ir::Value*> made, Names& names) {
-  // A subgraph's outputs may be written as one list.
-  if (node.outputs.size() == 1 && node.outputs[0].kind == Kind::list && node.outputs[0].items.size() == made.size() &&
-      (made.empty() || !made[0]->type()->is(TypeKind::list))) {
-    for (size_t i = 0; i < made.size(); ++i) bind_output(node.outputs[0].items[i], made[i], names);
-    return;
-  }
   SCONCE_CHECK(node.outputs.size() == made.size(), "has {} outputs, the operator has {}", node.outputs.size(),
                made.size());
   for (size_t i = 0; i < made.size(); ++i) bind_output(node.outputs[i], made[i], names);

@@ -51,6 +51,7 @@ class NodeBuilder {
   void insert_inlined(const Node& node, size_t graph_at, Names& names, bool detached);
   std::vector<ir::Value*> inline_graph(const Graph& graph, ListRef<ir::Value*> inputs);
   std::vector<ir::Value*> operands(const Node& node, size_t from, const Names& names);
+  void bind_results(const Node& node, ListRef<ir::Value*> results, Names& names);
   const Graph& graph_argument(const Node& node, size_t at);
   ir::Value* condition(ir::Value* v);
 

@@ -15,8 +15,12 @@ constexpr std::string_view kSuffix = ".safetensors";
 
 bool is_case_file(const fs::path& path) { return path.extension() == kSuffix; }
 
-// A program of cases in the same folder: x.pt of x.safetensors, x.ptl of x.ptl.safetensors.
+// A program of cases in the same folder: x.pt of x.safetensors, x.ptl of x.ptl.safetensors, x.core.pt2 of
+// x.pt2.safetensors.
 bool belongs_to_cases(const fs::path& file) {
+  constexpr std::string_view kCore = ".core.pt2";
+  const std::string path = file.string();
+  if (path.ends_with(kCore)) return fs::exists(path.substr(0, path.size() - kCore.size()) + ".pt2.safetensors");
   return fs::exists(file.string() + std::string(kSuffix)) || fs::exists(fs::path(file).replace_extension(kSuffix));
 }
 
