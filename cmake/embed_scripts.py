@@ -1,18 +1,11 @@
 """embed_scripts.py FOLDER OUT.cpp: every .py file under FOLDER as a constant of a C++ source.
 
-Paths are relative to FOLDER with forward slashes, in sorted order. The text is cut into raw string literals of a size that
-every compiler takes."""
+Paths are relative to FOLDER with forward slashes, in sorted order."""
 
 import pathlib
 import sys
 
-PIECE = 12000
-
-
-def literal(text: str) -> str:
-    pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)] or [""]
-    assert ')py"' not in text, "the text holds the mark that ends a C++ literal"
-    return "\n".join(f'R"py({piece})py"' for piece in pieces)
+from cpp_literal import literal
 
 
 def main() -> None:

@@ -44,6 +44,12 @@ ModelFile::ModelFile(const ModelOptions& options) : file_(options.file) {
   if (options.seed) manual_seed(*options.seed);
   load(options);
 }
+ModelFile::ModelFile(const ModelOptions& options, const std::string& text)
+    : file_(options.file), kind_(FileKind::text) {
+  load_libraries(options.libraries);
+  if (options.seed) manual_seed(*options.seed);
+  load_text(text, options);
+}
 ModelFile::~ModelFile() = default;
 
 void ModelFile::load(const ModelOptions& options) {

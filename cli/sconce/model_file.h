@@ -35,6 +35,8 @@ class ModelFile {
  public:
   // Loads the libraries, then the file. Throws Error; UsageError when the file holds no program.
   explicit ModelFile(const ModelOptions& options);
+  // Of program text that was read already.
+  ModelFile(const ModelOptions& options, const std::string& text);
   ~ModelFile();
 
   const std::string& file() const { return file_; }

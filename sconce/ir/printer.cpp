@@ -1,4 +1,6 @@
 // Graph::to_string: the IR as PyTorch prints it, character for character.
+#include "sconce/ir/printer.h"
+
 #include "sconce/ir/graph.h"
 #include "sconce/ir/literal.h"
 
@@ -49,7 +51,7 @@ class Printer {
         groups_.emplace_back(node.kind().text(), graph->get());
       }
     }
-    add_attributes(node);
+    out_ += attributes_text(node);
     out_ += "(";
     add_names(node.inputs());
     out_ += ")";
@@ -57,26 +59,6 @@ class Printer {
     if (with_ranges_ && node.range()) out_ += " # " + node.range().to_string();
     out_ += "\n";
     for (size_t i = 0; i < node.blocks().size(); ++i) add_block(*node.block_at(i), i, level + 1);
-  }
-
-  void add_attributes(const Node& node) {
-    bool first = true;
-    for (const auto& [name, v] : node.attributes()) {
-      if (std::holds_alternative<std::shared_ptr<Graph>>(v)) continue;
-      out_ += (first ? "[" : ", ") + name + "=";
-      first = false;
-      if (const auto* value = std::get_if<sconce::Value>(&v)) {
-        out_ += literal_text(*value);
-      } else if (const auto* type = std::get_if<TypePtr>(&v)) {
-        out_ += (*type)->to_string();
-      } else {
-        const auto& types = std::get<std::vector<TypePtr>>(v);
-        out_ += "[";
-        for (size_t i = 0; i < types.size(); ++i) out_ += (i ? ", " : "") + types[i]->to_string();
-        out_ += "]";
-      }
-    }
-    if (!first) out_ += "]";
   }
 
   void add_block(const Block& block, size_t index, size_t level) {
@@ -97,6 +79,25 @@ class Printer {
 };
 
 }  // namespace
+
+std::string attributes_text(const Node& node) {
+  std::string out;
+  for (const auto& [name, v] : node.attributes()) {
+    if (std::holds_alternative<std::shared_ptr<Graph>>(v)) continue;
+    out += (out.empty() ? "[" : ", ") + name + "=";
+    if (const auto* value = std::get_if<sconce::Value>(&v)) {
+      out += literal_text(*value);
+    } else if (const auto* type = std::get_if<TypePtr>(&v)) {
+      out += (*type)->to_string();
+    } else {
+      const auto& types = std::get<std::vector<TypePtr>>(v);
+      out += "[";
+      for (size_t i = 0; i < types.size(); ++i) out += (i ? ", " : "") + types[i]->to_string();
+      out += "]";
+    }
+  }
+  return out.empty() ? out : out + "]";
+}
 
 std::string Graph::to_string(bool with_ranges) const { return Printer(with_ranges).print(*this); }
 

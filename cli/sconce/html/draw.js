@@ -136,6 +136,7 @@ class View {
       if (label.time) svg("text", { class: "time", x: 12, y: 49 }, g, label.time);
     } else {
       g.setAttribute("class", "op" + (isScalar(this.model.graph, item.node) ? " scalar" : ""));
+      if (this.model.total && !this.model.graph.nodes[item.node].calls) g.classList.add("idle");
       svg("rect", { class: "strip", x: 0, y: 0, width: 5, height: item.h, rx: 2.5, style: `fill: ${this.page.colourOf(item)}` }, g);
       let y = 18;
       svg("text", { x: 14, y }, g, label.first);
@@ -188,7 +189,9 @@ class View {
     const [w, h] = this.size();
     const { root } = this.model;
     this.scale = Math.max(least, Math.min(1.15, w / (root.w + 20), h / (root.h + 20)));
-    this.x = (root.w - w / this.scale) / 2;
+    // What is too wide is shown from where the data comes in.
+    const first = root.children.find((c) => c.role === "input") ?? root.children[0];
+    this.x = (root.w * this.scale > w && first ? first.x : root.w / 2) - w / this.scale / 2;
     this.y = Math.min(0, (root.h - h / this.scale) / 2);
     if (root.h * this.scale > h) this.y = least > 0.01 ? 0 : (root.h - h / this.scale) / 2;
     this.move();
@@ -294,5 +297,5 @@ function shapeOf(value) {
 }
 function isScalar(graph, n) {
   const { outputs } = graph.nodes[n];
-  return outputs.length > 0 && !outputs.some((v) => /Tensor|^[A-Z]\w*\(/.test(graph.values[v].type));
+  return !outputs.some((v) => holdsTensors(graph.values[v].type) && graph.values[v].type !== "NoneType");
 }

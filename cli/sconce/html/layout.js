@@ -186,7 +186,7 @@ function addBends(layers, links) {
   for (const link of links) {
     const { a, b, da, db } = link;
     const span = b.layer - a.layer;
-    const ends = { edges: link.edges, arrow: !b.port, from: a, to: b, da, db, bends: [] };
+    const ends = { edges: link.edges, arrow: !b.port && !link.to.via, from: a, to: b, da, db, bends: [] };
     lines.push(ends);
     if (link.back || span < 1 || span > kLongest) {
       ends.stub = true;
@@ -200,14 +200,14 @@ function addBends(layers, links) {
       if (!chain[at]) {
         const bend = { bend: true, layer: l, order: a.order, x: 0, w: 10, h: 0, up: [], down: [] };
         layers[l].push(bend);
-        if (at === 0) join(a, da, bend, 0, 2);
-        else join(chain[at - 1], 0, bend, 0, 8);
+        if (at === 0) join(a, da, bend, 0, 3);
+        else join(chain[at - 1], 0, bend, 0, 30);
         chain[at] = bend;
       }
       ends.bends.push(chain[at]);
     }
     if (span === 1) join(a, da, b, db, 1);
-    else join(chain[span - 2], 0, b, db, 2);
+    else join(chain[span - 2], 0, b, db, 3);
   }
   return lines;
 }
@@ -260,7 +260,7 @@ function placeLayers(layers) {
     for (let l = 1; l < layers.length; ++l) settle(layers[l], ["up"]);
     for (let l = layers.length - 2; l >= 0; --l) settle(layers[l], ["down"]);
   }
-  for (let i = 0; i < 3; ++i) layers.forEach((layer) => settle(layer, ["up", "down"]));
+  for (let i = 0; i < 8; ++i) layers.forEach((layer) => settle(layer, ["up", "down"]));
 }
 
 // Places with the given order and distances that are nearest to the wishes: neighbours that collide are pooled.
@@ -296,7 +296,7 @@ function finish(layers, lines) {
     const onBorder = layer.length > 0 && layer.every((c) => c.port || c.bend);
     for (const c of layer) {
       c.x -= left;
-      c.y = y + height / 2;
+      c.y = y + c.h / 2;
       c.top = y;
       c.bottom = y + height;
     }

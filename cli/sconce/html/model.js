@@ -4,18 +4,18 @@
 //   item  {id, kind: "op" | "pill" | "group", parent, node, value, title, ...}; groups have children and open
 //   edge  {from, to, value}: between leaves
 
-function buildModel(data, graph) {
+function buildModel(data, graph, withAsides = false) {
   const items = [];
   const edges = [];
   const root = { id: -1, kind: "group", children: [], parent: null, open: true, depth: 0, title: graph.name };
   const producers = new Array(graph.values.length).fill(null);  // value -> the leaf that makes it
   const makers = new Array(graph.values.length).fill(null);     // value -> its node
   const users = graph.values.map(() => []);                     // value -> nodes
-  const blockOf = new Map();                                    // node -> its block
   const leafOf = new Map();                                     // node -> the item that shows it
   const text = foldedTexts(graph, makers);
+  const hidden = withAsides ? new Set() : findAsides(data, graph);
+  const handedOn = new Set(graph.blocks.flatMap((block) => block.outputs));
 
-  graph.blocks.forEach((block) => block.nodes.forEach((n) => blockOf.set(n, block)));
   graph.nodes.forEach((node, n) => {
     node.inputs.forEach((v) => users[v].push(n));
   });
@@ -56,9 +56,17 @@ function buildModel(data, graph) {
   function addBlock(container, block, outerScope) {
     for (const n of block.nodes) {
       const node = graph.nodes[n];
-      if (node.outputs.length === 1 && text[node.outputs[0]] !== null) continue;
+      if (hidden.has(n) || (node.outputs.length === 1 && text[node.outputs[0]] !== null)) continue;
+      if (node.kind === "prim::unchecked_cast") {  // another name
+        producers[node.outputs[0]] = producers[node.inputs[0]];
+        continue;
+      }
       const parent = groupFor(container, node.scope, outerScope);
-      if (node.blocks.length) {
+      if (!withAsides && node.kind === "prim::If" && node.blocks.every((b) => !showsAnything(graph.blocks[b]))) {
+        node.outputs.forEach((v, k) => {  // which of two values
+          producers[v] = node.blocks.map((b) => producers[graph.blocks[b].outputs[k]]).find(Boolean) ?? null;
+        });
+      } else if (node.blocks.length) {
         addControl(parent, node, n);
       } else {
         const op = add(parent, { kind: "op", node: n, title: shortKind(node.kind) });
@@ -67,6 +75,13 @@ function buildModel(data, graph) {
         node.outputs.forEach((v) => (producers[v] = op));
       }
     }
+  }
+
+  function showsAnything(block) {
+    return block.nodes.some((n) => {
+      const node = graph.nodes[n];
+      return !hidden.has(n) && node.kind !== "prim::unchecked_cast" && !(node.outputs.length === 1 && text[node.outputs[0]] !== null);
+    });
   }
 
   function addControl(parent, node, n) {
@@ -88,7 +103,7 @@ function buildModel(data, graph) {
       let inside = group;
       if (isIf) inside = add(group, { kind: "group", role: "branch", node: n, open: true, title: i === 0 ? "then" : "else" });
       block.inputs.forEach((v, k) => {
-        if (!users[v].length && !block.outputs.includes(v)) return;
+        if (!users[v].some((u) => !hidden.has(u)) && !handedOn.has(v)) return;
         const param = pill(inside, "%" + graph.values[v].name, "param", v, n);
         producers[v] = param;
         const outer = isLoop ? (k > 0 ? node.inputs[k + 1] : undefined) : node.inputs[k];
@@ -100,7 +115,7 @@ function buildModel(data, graph) {
       }
     });
     node.outputs.forEach((v, k) => {
-      if (!users[v].length && !graph.outputs.includes(v)) return;
+      if (!users[v].some((u) => !hidden.has(u)) && !handedOn.has(v)) return;
       const result = pill(group, "%" + graph.values[v].name, "result", v, n);
       for (const b of node.blocks) {
         const from = graph.blocks[b].outputs[isLoop ? k + 1 : k];
@@ -112,7 +127,7 @@ function buildModel(data, graph) {
 
   const top = graph.blocks[0];
   for (const v of graph.inputs) {
-    if (text[v] !== null || (!users[v].length && !graph.outputs.includes(v))) continue;
+    if (text[v] !== null || (!users[v].length && !handedOn.has(v))) continue;
     producers[v] = pill(root, "%" + graph.values[v].name, "input", v);
   }
   addBlock(root, top, null);
@@ -122,7 +137,9 @@ function buildModel(data, graph) {
   });
 
   simplify(root);
-  const model = { data, graph, root, items, edges: mergeEdges(edges), text, makers, users, producers, leafOf, blockOf };
+  unwrap(root);
+  shortenTitles(root, "");
+  const model = { data, graph, root, edges: mergeEdges(edges), text, makers, users, leafOf, hidden };
   countInside(model, root);
   openSome(root);
   return model;
@@ -140,6 +157,8 @@ function foldedTexts(graph, makers) {
     const parts = node.inputs.map((v) => text[v]);
     if (node.kind === "prim::Constant") {
       text[out] = node.value ?? "None";
+    } else if (node.kind === "prim::unchecked_cast") {
+      text[out] = parts[0];
     } else if (parts.includes(null)) {
       continue;
     } else if (node.kind === "prim::GetAttr") {
@@ -153,6 +172,46 @@ function foldedTexts(graph, makers) {
   return text;
 }
 
+// Nodes beside the way of the data: conditions that only raise errors, numbers that are computed from sizes, and what only
+// those need. Without them one sees what happens to the tensors; they are a click away.
+function findAsides(data, graph) {
+  const hidden = new Set();  // nodes; "block3" for what a block hands on
+  const users = graph.values.map(() => []);
+  graph.nodes.forEach((node, n) => node.inputs.forEach((v) => users[v].push(n)));
+  graph.blocks.forEach((block, b) => block.outputs.forEach((v) => users[v].push("block" + b)));
+  const isUnused = (node) => node.outputs.every((v) => users[v].every((u) => hidden.has(u)));
+  const isPure = (node) => node.schema === undefined
+      ? /^prim::(Constant|GetAttr|\w+Construct|\w+Unpack|TupleIndex|Uninitialized|unchecked_cast|isinstance)$/.test(node.kind)
+      : !data.schemas[node.schema].text.includes("!");
+  const makesNumbers = (node) => node.kind === "prim::NumToTensor" || node.outputs.every((v) => !holdsTensors(graph.values[v].type));
+  const hide = (n) => {
+    hidden.add(n);
+    for (const b of graph.nodes[n].blocks) {
+      hidden.add("block" + b);
+      graph.blocks[b].nodes.forEach(hide);
+    }
+  };
+  const isQuiet = (b) => graph.blocks[b].nodes.every((i) => hidden.has(i) || isPure(graph.nodes[i]));
+  const raises = (b) => graph.blocks[b].nodes.some((i) => graph.nodes[i].kind === "prim::RaiseException");
+  const isAside = (node) => {
+    if (node.kind === "prim::If") {
+      return (isUnused(node) || makesNumbers(node)) && node.blocks.every((b) => raises(b) || isQuiet(b));
+    }
+    if (node.kind === "prim::Loop") return (isUnused(node) || makesNumbers(node)) && isQuiet(node.blocks[0]);
+    return node.outputs.length > 0 && !node.blocks.length && isPure(node) && (isUnused(node) || makesNumbers(node));
+  };
+  for (let again = true; again;) {  // what is hidden may leave others unused, or quiet
+    const before = hidden.size;
+    for (let n = graph.nodes.length - 1; n >= 0; --n) if (!hidden.has(n) && isAside(graph.nodes[n])) hide(n);
+    again = hidden.size !== before;
+  }
+  return hidden;
+}
+
+function holdsTensors(type) {
+  return /Tensor|^[A-Z]\w*\(|__torch__|^Future|^Any|^NoneType$/.test(type);
+}
+
 function shortKind(kind) {
   return kind.startsWith("aten::") || kind.startsWith("prim::") ? kind.slice(6) : kind;
 }
@@ -162,7 +221,7 @@ function scopeTitle(scope) {
   const names = scope.function.split(".").filter((s) => !s.startsWith("___torch_mangle"));
   const method = names.pop();
   const owner = names.pop() ?? "";
-  if (scope.object) return { title: scope.object, subtitle: method === "forward" ? owner : owner + "." + method };
+  if (scope.object) return { isObject: true, title: scope.object, subtitle: method === "forward" ? owner : owner + "." + method };
   if (/^[A-Z]/.test(owner)) return { title: owner, subtitle: method === "forward" ? "" : method };
   return { title: method, subtitle: "function" };
 }
@@ -178,8 +237,37 @@ function simplify(group) {
     if (only.kind === "op") only.module ??= child.title;
     return only;
   });
-  group.children = group.children.filter((c) => c.kind !== "group" || c.children.length || c.role === "branch");
+  group.children = group.children.filter((c) => c.kind !== "group" || c.children.length);
   for (const child of group.children) child.depth = group.depth + 1;
+}
+
+// One group that holds everything but inputs and outputs says nothing.
+function unwrap(root) {
+  for (;;) {
+    const groups = root.children.filter((c) => c.kind !== "pill");
+    if (groups.length !== 1 || groups[0].role !== "module") return;
+    const at = root.children.indexOf(groups[0]);
+    root.children.splice(at, 1, ...groups[0].children);
+    for (const child of groups[0].children) child.parent = root;
+    const lift = (item, depth) => {
+      item.depth = depth;
+      item.children?.forEach((c) => lift(c, depth + 1));
+    };
+    lift(root, 0);
+  }
+}
+
+// Within layer1, layer1.0 is 0.
+function shortenTitles(group, path) {
+  const within = (title) => (path && title.startsWith(path + ".") ? title.slice(path.length + 1) : title);
+  for (const child of group.children) {
+    if (child.module) child.module = within(child.module);
+    if (child.kind !== "group") continue;
+    const full = child.title;
+    if (child.role === "module") child.title = full === path ? child.subtitle.split(".").pop() : within(full);
+    if (full === path) child.subtitle = "method";
+    shortenTitles(child, child.role === "module" && child.isObject ? full : path);
+  }
 }
 
 function mergeEdges(edges) {
@@ -206,7 +294,7 @@ function countInside(model, item) {
 }
 
 // Opens groups, the outer ones first, while what is seen stays within what one reads at a glance.
-function openSome(root, budget = 70) {
+function openSome(root, budget = 90) {
   let seen = root.children.length;
   const queue = root.children.filter((c) => c.kind === "group");
   for (let at = 0; at < queue.length; ++at) {

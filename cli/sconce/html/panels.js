@@ -246,8 +246,9 @@ class DetailsPanel {
     const { model, data } = this.page;
     const { graph } = model;
     this.clear();
-    html("h2", "", graph.name, this.element);
-    html("p", "", `${graph.nodes.length} nodes, ${model.root.count} of them shown, ${graph.values.length} values` +
+    html("h2", "", plainName(graph.name), this.element);
+    if (model.hidden.size) html("p", "", "Sizes and checks are not drawn.", this.element);
+    html("p", "", `${graph.nodes.length} nodes, ${model.root.count} of them operators that are drawn` +
                   (model.total ? `; the run took ${showTime(model.total)}` : ""), this.element);
     if (data.run) html("p", "", data.run, this.element);
     const table = this.section("Inputs and outputs");

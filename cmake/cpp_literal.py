@@ -1,0 +1,10 @@
+"""Text as C++ literals, for files that are embedded into programs."""
+
+PIECE = 12000  # bytes that every compiler takes as one literal
+
+
+def literal(text: str) -> str:
+    """Raw string literals that follow each other."""
+    assert ')text"' not in text, "the text holds the mark that ends a C++ literal"
+    pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)] or [""]
+    return "\n".join(f'R"text({piece})text"' for piece in pieces)
