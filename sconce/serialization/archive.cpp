@@ -126,6 +126,7 @@ Archive load_archive(FileBytesPtr file) {
   const auto records = std::make_shared<const Records>(std::move(file));
   Archive archive;
   archive.version = records->version();
+  records->check_byte_order();
   SCONCE_CHECK(records->find("constants.pkl"), "{}: is no TorchScript archive: it has no record 'constants.pkl'",
                records->name());
   for (const ZipReader::Record& record : records->zip().records()) {

@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/serialization/legacy_pickled.h"
+#include "sconce/serialization/utf8.h"
 #include "sconce/serialization/zip_reader.h"
 
 namespace sconce {
@@ -39,20 +40,14 @@ FileKind kind_of_zip(const FileBytesPtr& file) {
 
 // UTF-8 without control characters, as far as one looks.
 bool looks_like_text(std::string_view bytes) {
-  constexpr size_t kLook = 4096;
+  constexpr size_t kLook = 4096, kLongestCharacter = 4;
   const std::string_view head = bytes.substr(0, kLook);
-  for (size_t i = 0; i < head.size();) {
-    const auto c = static_cast<uint8_t>(head[i]);
-    if ((c < 0x20 && "\t\n\v\f\r"sv.find(static_cast<char>(c)) == std::string_view::npos) || c == 0x7f) return false;
-    const size_t length = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : c >= 0xe0 && c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    if (length == 0 || (c >= 0x80 && c < 0xc2)) return false;
-    for (size_t k = 1; k < length && i + k < head.size(); ++k) {
-      if ((static_cast<uint8_t>(head[i + k]) & 0xc0) != 0x80) return false;
-    }
-    if (i + length > head.size() && head.size() == bytes.size()) return false;  // cut in the middle of a character
-    i += length;
+  for (const char c : head) {
+    if ((static_cast<uint8_t>(c) < 0x20 && "\t\n\v\f\r"sv.find(c) == std::string_view::npos) || c == 0x7f) return false;
   }
-  return !head.empty();
+  // Where one stops looking, a character may be cut.
+  const size_t valid = valid_utf8(head);
+  return !head.empty() && (valid == head.size() || (head.size() == kLook && kLook - valid < kLongestCharacter));
 }
 
 bool looks_like_safetensors(std::string_view bytes) {

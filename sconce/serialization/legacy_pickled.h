@@ -11,5 +11,7 @@
 namespace sconce {
 
 bool looks_like_legacy_pickled(std::string_view bytes);
+// Throws Error.
+Value read_legacy_pickled(const FileBytesPtr& file);
 
 }  // namespace sconce

@@ -3,22 +3,26 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sconce/serialization/pickle_reader.h"
 
 namespace sconce {
 
-struct PickleGlobal {
-  std::string module, name;
+// One line of the list. Lines live as long as the process.
+struct PickleConstructor {
+  const char* module;
+  const char* name;
+  // REDUCE: what it makes of the arguments. Throws Error. Null for classes that only stand as arguments of others.
+  Value (*make)(const std::vector<Value>& args, PickleContext& context);
 };
 
-bool is_known_global(const PickleGlobal& global);
-// A global that is a value itself: a dtype (an int), the name of a storage class (a text). Else nothing.
-std::optional<Value> global_constant(const PickleGlobal& global);
-// REDUCE: what the constructor makes of the arguments. Throws Error.
-Value call_global(const PickleGlobal& global, const std::vector<Value>& args, PickleContext& context);
-// The dtype of "FloatStorage"; nothing for other names.
+// Null when the name is not on the list. Names of Python 2 ("__builtin__") are those of Python 3.
+const PickleConstructor* find_pickle_constructor(std::string_view module, std::string_view name);
+// A global that is a value itself: a dtype (an int), a scheme of quantisation, the name of a storage class (texts).
+std::optional<Value> pickle_constant(std::string_view module, std::string_view name);
+// The dtype of "FloatStorage", also of those that hold quantised numbers ("QInt8Storage"); nothing for other names.
 std::optional<DType> storage_dtype(std::string_view class_name);
 
 }  // namespace sconce

@@ -1,55 +1,49 @@
 #include "sconce/serialization/pickle_reader.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
-#include <unordered_map>
-#include <variant>
 
-#include "sconce/serialization/pickle_globals.h"
+#include "sconce/serialization/pickle_machine.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
 
 PickleContext::~PickleContext() = default;
 
+Value PickleContext::member(TypePtr type, const Value& value) {
+  SCONCE_CHECK(type->is(TypeKind::enum_), "'{}' cannot be called", type->name());
+  for (const auto& [name, found] : type->enum_info()->members) {
+    const Value& wanted = found.to_enum().value;
+    const bool comparable = wanted.tag() == value.tag() && wanted.tag() < Tag::list && !wanted.is_tensor();
+    if (comparable && wanted.equals(value)) return found;
+  }
+  fail("enum '{}' has no member with that value", type->name());
+}
+
 namespace {
 
-// What stands on the stack: a value, the name of a constructor, or a class whose object waits for its state.
-struct Item {
-  std::variant<Value, PickleGlobal, TypePtr> what;
-  int depth = 0;  // containers inside, at most
-};
-
-bool is_container(const Value& v) { return v.is_tuple() || v.is_list() || v.is_dict() || v.is_object(); }
-
+// Reads opcodes and their operands, and has the machine do what they say.
 class Reader {
  public:
   Reader(std::string_view bytes, const std::string& name, PickleContext& context)
-      : bytes_(bytes), name_(name), context_(context) {}
+      : bytes_(bytes), machine_(name, bytes.size(), at_, context) {}
 
   Value read(size_t* used) {
-    if (take() != '\x80' || take() != '\x02') wrong("only pickle protocol 2 is supported");
-    while (true) {
-      const char op = take();
-      if (op == '.') break;
-      step(op);
-      if (stack_.size() + memo_.size() > kMaxPickleItems) wrong("there are too many items");
-    }
-    if (stack_.size() != 1 || !marks_.empty())
-      wrong("it ends with " + std::to_string(stack_.size()) + " items on the stack");
+    if (take() != '\x80') wrong("it does not begin as pickles of protocol 2 and later do");
+    const int protocol = static_cast<uint8_t>(take());
+    if (protocol < 2 || protocol > 5) wrong("protocol " + std::to_string(protocol) + "; known are 2 to 5");
+    for (char op = take(); op != '.'; op = take()) step(op);
     if (used) {
       *used = at_;
     } else if (at_ != bytes_.size()) {
       wrong("there are bytes after its end");
     }
-    return pop_value();
+    return machine_.result();
   }
 
  private:
-  [[noreturn]] void wrong(const std::string& reason) const { fail("{}: pickle, byte {}: {}", name_, at_, reason); }
+  [[noreturn]] void wrong(const std::string& reason) const { machine_.wrong(reason); }
 
-  // ---- bytes ----
   char take() {
     if (at_ == bytes_.size()) wrong("unexpected end");
     return bytes_[at_++];
@@ -62,7 +56,7 @@ class Reader {
     at_ += sizeof(T);
     return v;
   }
-  std::string_view text(size_t n) {
+  std::string_view text(uint64_t n) {
     if (bytes_.size() - at_ < n) wrong("unexpected end");
     at_ += n;
     return bytes_.substr(at_ - n, n);
@@ -75,290 +69,154 @@ class Reader {
     return found;
   }
 
-  // ---- stack ----
-  void push(Value v, int depth = 0) {
-    if (depth > kMaxPickleDepth) wrong("containers are nested more than " + std::to_string(kMaxPickleDepth) + " deep");
-    stack_.push_back({std::move(v), depth});
-  }
-  Item pop() {
-    if (stack_.empty() || (!marks_.empty() && stack_.size() == marks_.back())) wrong("the stack is empty");
-    Item item = std::move(stack_.back());
-    stack_.pop_back();
-    return item;
-  }
-  Value as_value(Item& item) {
-    if (auto* v = std::get_if<Value>(&item.what)) return std::move(*v);
-    if (const auto* g = std::get_if<PickleGlobal>(&item.what)) {
-      if (const std::optional<Value> constant = global_constant(*g)) return *constant;
-      wrong("'" + g->module + "." + g->name + "' is not a value");
+  // Two's complement of any length. What does not fit into 64 bits becomes a text of its decimal digits.
+  Value long_of(std::string_view digits) {
+    if (digits.size() > kMaxPickleLong) {
+      wrong("an integer has more than " + std::to_string(kMaxPickleLong) + " bytes");
     }
-    wrong("an object has no state");
+    const bool negative = !digits.empty() && (digits.back() & 0x80) != 0;
+    const char fill = negative ? '\xff' : '\0';
+    while (digits.size() > 8 && digits.back() == fill) digits.remove_suffix(1);
+    uint64_t v = 0;
+    for (size_t i = 0; i < 8; ++i) v |= uint64_t{static_cast<uint8_t>(i < digits.size() ? digits[i] : fill)} << 8 * i;
+    if (digits.size() <= 8 && (static_cast<int64_t>(v) < 0) == negative) return static_cast<int64_t>(v);
+    return decimal(digits, negative);
   }
-  Value pop_value() {
-    Item item = pop();
-    return as_value(item);
-  }
-  // The items since the last mark.
-  std::vector<Item> pop_mark() {
-    if (marks_.empty()) wrong("there is no mark");
-    const size_t from = marks_.back();
-    marks_.pop_back();
-    std::vector<Item> items(std::make_move_iterator(stack_.begin() + static_cast<std::ptrdiff_t>(from)),
-                            std::make_move_iterator(stack_.end()));
-    stack_.resize(from);
-    return items;
-  }
-  Item& top() {
-    if (stack_.empty() || (!marks_.empty() && stack_.size() == marks_.back())) wrong("the stack is empty");
-    return stack_.back();
-  }
-  Value& top_value() {
-    auto* v = std::get_if<Value>(&top().what);
-    if (!v) wrong("a value was expected");
-    return *v;
-  }
-
-  // ---- containers ----
-  void make_tuple(std::vector<Item> items) {
-    int depth = 0;
-    std::vector<Value> values;
-    values.reserve(items.size());
-    for (Item& item : items) {
-      depth = std::max(depth, item.depth);
-      values.push_back(as_value(item));
+  // By repeated division by ten.
+  static std::string decimal(std::string_view digits, bool negative) {
+    std::vector<uint8_t> left(digits.begin(), digits.end());  // the magnitude, least significant byte first
+    for (size_t i = 0, carry = 1; negative && i < left.size(); ++i) {
+      carry += static_cast<uint8_t>(~left[i]);
+      left[i] = static_cast<uint8_t>(carry);
+      carry >>= 8;
     }
-    push(make_ref<Tuple>(std::move(values)), depth + 1);
-  }
-  void append(std::vector<Item> items) {
-    Item& target = top();
-    if (!top_value().is_list()) wrong("items are appended to something that is no list");
-    List& list = top_value().to_list();
-    for (Item& item : items) {
-      target.depth = std::max(target.depth, item.depth + 1);
-      list.append(as_value(item));
-    }
-    check_depth(target);
-  }
-  void set_items(std::vector<Item> items) {
-    if (items.size() % 2 != 0) wrong("a key has no value");
-    Item& target = top();
-    if (!top_value().is_dict()) wrong("items are set in something that is no dict");
-    Dict& dict = top_value().to_dict();
-    for (size_t i = 0; i < items.size(); i += 2) {
-      target.depth = std::max(target.depth, items[i + 1].depth + 1);
-      Value key = as_value(items[i]);
-      if (is_container(key) && !key.is_tuple()) wrong("a key of a dict cannot be hashed");
-      dict.set(std::move(key), as_value(items[i + 1]));
-    }
-    check_depth(target);
-  }
-  void check_depth(const Item& item) {
-    if (item.depth > kMaxPickleDepth)
-      wrong("containers are nested more than " + std::to_string(kMaxPickleDepth) + " deep");
-  }
-
-  // ---- constructors ----
-  void reduce() {
-    Item argument = pop();
-    Item callee = pop();
-    const int depth = argument.depth;
-    Value args = as_value(argument);
-    if (const auto* type = std::get_if<TypePtr>(&callee.what)) {
-      if ((*type)->is(TypeKind::enum_)) return push(member_of(*type, args));
-      wrong("'" + (*type)->name() + "' cannot be called");
-    }
-    const auto* global = std::get_if<PickleGlobal>(&callee.what);
-    if (!global) wrong("only known constructors can be called");
-    if (!args.is_tuple()) wrong("'" + global->name + "' needs a tuple of arguments");
-    try {
-      push(call_global(*global, args.to_tuple().items, context_), depth);
-    } catch (const Error& error) {
-      wrong(global->name + ": " + error.message());
-    }
-  }
-  Value member_of(TypePtr type, const Value& value) {
-    for (const auto& [name, member] : type->enum_info()->members) {
-      if (member.to_enum().value.equals(value)) return member;
-    }
-    wrong("enum '" + type->name() + "' has no member with that value");
-  }
-  void build() {
-    Item state = pop();
-    Item object = pop();
-    const auto* type = std::get_if<TypePtr>(&object.what);
-    if (!type) {
-      // An OrderedDict's own attributes (_metadata of a state dict) say nothing that we keep.
-      if (const auto* v = std::get_if<Value>(&object.what); v && v->is_dict()) {
-        stack_.push_back(std::move(object));
-        return;
+    std::string text;
+    while (!left.empty()) {
+      unsigned rest = 0;
+      for (size_t i = left.size(); i-- > 0;) {
+        rest = rest << 8 | left[i];
+        left[i] = static_cast<uint8_t>(rest / 10);
+        rest %= 10;
       }
-      wrong("a state is given to something that is no object");
+      text += static_cast<char>('0' + rest);
+      while (!left.empty() && left.back() == 0) left.pop_back();
     }
-    const int depth = state.depth + 1;
-    push(context_.build(*type, as_value(state)), depth);
+    if (negative) text += '-';
+    return {text.rbegin(), text.rend()};
   }
   void global() {
-    PickleGlobal g{std::string(line()), std::string(line())};
-    if (g.module == "__builtin__") g.module = "builtins";
-    if (g.module.starts_with("__torch__")) {
-      stack_.push_back({context_.find_class(g.module + "." + g.name), 0});
-    } else {
-      if (!is_known_global(g)) wrong("'" + g.module + "." + g.name + "' is not on the list of what a file may name");
-      stack_.push_back({std::move(g), 0});
-    }
+    const std::string_view module = line();
+    machine_.global(module, line());
   }
-  void persistent() {
-    Item item = pop();
-    Value id = as_value(item);
-    if (!id.is_tuple()) wrong("a persistent id must be a tuple");
-    const std::vector<Value>& parts = id.to_tuple().items;
-    if (parts.size() < 5 || !parts[0].is_string() || parts[0].to_string_ref() != "storage" || !parts[2].is_string() ||
-        !parts[4].is_int() || !parts[1].is_string()) {
-      wrong("a persistent id must be ('storage', class, key, location, count)");
-    }
-    if (parts.size() > 5 && !parts[5].is_none()) wrong("views of storages are not supported");
-    const std::string& class_name = parts[1].to_string_ref();
-    const std::optional<DType> dtype = storage_dtype(class_name);
-    if (!dtype && class_name != "UntypedStorage") wrong("storages of class '" + class_name + "' are not supported");
-    if (parts[4].to_int() < 0) wrong("a storage has a negative size");
-    push(context_.storage(parts[2].to_string_ref(), dtype, parts[4].to_int()));
-  }
-
-  void put(uint32_t id) { memo_[id] = top(); }
-  void get(uint32_t id) {
-    const auto found = memo_.find(id);
-    if (found == memo_.end()) wrong("memo " + std::to_string(id) + " is empty");
-    stack_.push_back(found->second);
-  }
-  void tuple_of(size_t n) {
-    std::vector<Item> items(n);
-    for (size_t i = n; i-- > 0;) items[i] = pop();
-    make_tuple(std::move(items));
-  }
-  // Two's complement of any length that an int can hold.
-  void long_of(size_t n) {
-    const std::string_view digits = text(n);
-    uint64_t v = 0;
-    const bool negative = n != 0 && (digits[n - 1] & 0x80) != 0;
-    for (size_t i = 0; i < std::max<size_t>(n, 8); ++i) {
-      const auto byte = static_cast<uint8_t>(i < n ? digits[i] : negative ? 0xff : 0);
-      if (i < 8) {
-        v |= uint64_t{byte} << 8 * i;
-      } else if (byte != (static_cast<int64_t>(v) < 0 ? 0xff : 0)) {
-        // Too large: only the number that opens a legacy file is.
-        return push(std::string(digits));
-      }
-    }
-    push(static_cast<int64_t>(v));
+  void frame() {
+    if (number<uint64_t>() > bytes_.size() - at_) wrong("a frame is longer than the pickle");
   }
 
   void step(char op) {
     switch (op) {
       case '(':
-        return marks_.push_back(stack_.size());
-      case ')':
-        return make_tuple({});
-      case '\x85':
-        return tuple_of(1);
-      case '\x86':
-        return tuple_of(2);
-      case '\x87':
-        return tuple_of(3);
-      case 't':
-        return make_tuple(pop_mark());
-      case ']':
-        return push(make_ref<List>(any_type()), 1);
-      case 'a': {
-        std::vector<Item> one;
-        one.push_back(pop());
-        return append(std::move(one));
-      }
-      case 'e':
-        return append(pop_mark());
-      case 'l': {
-        std::vector<Item> items = pop_mark();
-        push(make_ref<List>(any_type()), 1);
-        return append(std::move(items));
-      }
-      case '}':
-        return push(make_ref<Dict>(any_type(), any_type()), 1);
-      case 's': {
-        std::vector<Item> two(2);
-        two[1] = pop();
-        two[0] = pop();
-        return set_items(std::move(two));
-      }
-      case 'u':
-        return set_items(pop_mark());
-      case 'd': {
-        std::vector<Item> items = pop_mark();
-        push(make_ref<Dict>(any_type(), any_type()), 1);
-        return set_items(std::move(items));
-      }
+        return machine_.mark();
+      case '0':
+        return machine_.pop();
+      case '1':
+        return machine_.drop_to_mark();
+      case '2':
+        return machine_.duplicate();
+      // numbers and texts
       case 'N':
-        return push({});
+        return machine_.push({});
       case '\x88':
-        return push(true);
+        return machine_.push(true);
       case '\x89':
-        return push(false);
+        return machine_.push(false);
       case 'K':
-        return push(int64_t{number<uint8_t>()});
+        return machine_.push(int64_t{number<uint8_t>()});
       case 'M':
-        return push(int64_t{number<uint16_t>()});
+        return machine_.push(int64_t{number<uint16_t>()});
       case 'J':
-        return push(int64_t{number<int32_t>()});
-      case '\x8a':
-        return long_of(number<uint8_t>());
+        return machine_.push(int64_t{number<int32_t>()});
+      case '\x8a':  // LONG1
+        return machine_.push(long_of(text(number<uint8_t>())));
+      case '\x8b':  // LONG4
+        return machine_.push(long_of(text(number<uint32_t>())));
       case 'G':
-        return push(std::bit_cast<double>(__builtin_bswap64(number<uint64_t>())));
-      case 'X':
-        return push(text(number<uint32_t>()));
-      case 'U':
-        return push(text(number<uint8_t>()));
-      case 'T':
-        return push(text(number<uint32_t>()));
+        return machine_.push(std::bit_cast<double>(__builtin_bswap64(number<uint64_t>())));
+      case 'U':     // SHORT_BINSTRING
+      case 'C':     // SHORT_BINBYTES
+      case '\x8c':  // SHORT_BINUNICODE
+        return machine_.push(text(number<uint8_t>()));
+      case 'X':  // BINUNICODE
+      case 'T':  // BINSTRING
+      case 'B':  // BINBYTES
+        return machine_.push(text(number<uint32_t>()));
+      case '\x8d':  // BINUNICODE8
+      case '\x8e':  // BINBYTES8
+      case '\x96':  // BYTEARRAY8
+        return machine_.push(text(number<uint64_t>()));
+      // containers
+      case ')':
+        return machine_.tuple(0);
+      case '\x85':
+        return machine_.tuple(1);
+      case '\x86':
+        return machine_.tuple(2);
+      case '\x87':
+        return machine_.tuple(3);
+      case 't':
+        return machine_.tuple_since_mark();
+      case ']':
+      case '\x8f':  // EMPTY_SET
+        return machine_.push_list();
+      case 'a':
+        return machine_.append_one();
+      case 'e':
+      case '\x90':  // ADDITEMS
+        return machine_.append_since_mark();
+      case 'l':
+      case '\x91':  // FROZENSET
+        return machine_.list_since_mark();
+      case '}':
+        return machine_.push_dict();
+      case 's':
+        return machine_.set_one();
+      case 'u':
+        return machine_.set_since_mark();
+      case 'd':
+        return machine_.dict_since_mark();
+      // the memo
       case 'q':
-        return put(number<uint8_t>());
+        return machine_.put(number<uint8_t>());
       case 'r':
-        return put(number<uint32_t>());
+        return machine_.put(number<uint32_t>());
+      case '\x94':
+        return machine_.memoize();
       case 'h':
-        return get(number<uint8_t>());
+        return machine_.get(number<uint8_t>());
       case 'j':
-        return get(number<uint32_t>());
+        return machine_.get(number<uint32_t>());
+      // constructors
       case 'c':
         return global();
-      case '\x81': {  // NEWOBJ: the class stays, its arguments are always ()
-        const Value args = pop_value();
-        if (!args.is_tuple() || !args.to_tuple().items.empty()) wrong("a new object takes no arguments");
-        if (!std::holds_alternative<TypePtr>(top().what) || std::get<TypePtr>(top().what)->is(TypeKind::enum_)) {
-          wrong("a new object needs a class");
-        }
-        return;
-      }
+      case '\x93':
+        return machine_.stack_global();
+      case '\x81':
+        return machine_.new_object();
       case 'R':
-        return reduce();
+        return machine_.reduce();
       case 'b':
-        return build();
+        return machine_.build();
       case 'Q':
-        return persistent();
-      case '0':
-        pop();
-        return;
-      case '2':
-        stack_.push_back(top());
-        return;
+        return machine_.persistent();
+      case '\x95':
+        return frame();
       default:
         wrong("unknown opcode " + std::to_string(static_cast<uint8_t>(op)));
     }
   }
 
   std::string_view bytes_;
-  const std::string& name_;
-  PickleContext& context_;
   size_t at_ = 0;
-  std::vector<Item> stack_;
-  std::vector<size_t> marks_;
-  std::unordered_map<uint32_t, Item> memo_;
+  PickleMachine machine_;
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 // to outside of itself (classes of a program, storages of tensors) comes from a PickleContext.
 //
 // Tuples, numbers, texts, None become Values of their own; lists and dicts become List[Any] and Dict[Any, Any] unless
-// the pickle says their types (restore_type_tag, build_intlist, ...).
+// the pickle says their types (restore_type_tag, build_intlist, ...); sets become lists, bytes become texts,
+// integers of more than 64 bits texts of their digits.
 #pragma once
 
 #include <string>
@@ -15,6 +16,12 @@ namespace sconce {
 // Limits against hostile files; each has a clear error and a test.
 inline constexpr int kMaxPickleDepth = 1000;         // of containers in containers
 inline constexpr size_t kMaxPickleItems = 1u << 26;  // on the stack and in the memo
+inline constexpr size_t kMaxPickleLong = 255;        // bytes of an integer
+// A pickle may use a value several times, also inside of values that it uses several times. All in all, what was
+// written once may stand for so many values, so that nothing that walks over them takes exponential time:
+inline constexpr uint64_t kMaxPickleSharing = 16;         // for every byte of the pickle, and
+inline constexpr uint64_t kMinPickleSharing = 1'000'000;  // in any case
+inline constexpr uint64_t kMaxPickleKeyParts = 100;       // values in a key of a dict
 
 class SCONCE_API PickleContext {
  public:
@@ -28,6 +35,8 @@ class SCONCE_API PickleContext {
   virtual TypePtr find_type(std::string_view text) = 0;
   // NEWOBJ, then BUILD with `state`: an object of the class.
   virtual Value build(TypePtr class_type, Value state) = 0;
+  // REDUCE of a class: the member of the enum that has the value. Throws Error.
+  virtual Value member(TypePtr enum_type, const Value& value);
 };
 
 // The value that the pickle in `bytes` is; `name` is what errors call it. With `used`, the pickle may end before the

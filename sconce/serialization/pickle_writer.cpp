@@ -5,6 +5,7 @@
 
 #include "sconce/serialization/pickle_bytes.h"
 #include "sconce/serialization/pickle_reader.h"
+#include "sconce/serialization/utf8.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -152,7 +153,7 @@ class Writer {
       case Tag::device:
         return device(v.to_device());
       case Tag::string:
-        return out_.text(v.to_string_ref());
+        return text(v.to_string_ref());
       case Tag::complex:
         return complex(v.to_complex());
       default:
@@ -198,6 +199,22 @@ class Writer {
     if (options_.plain) {
       places_.refuse("an object of class '" + type->name() + "' can be saved only with its code, in an archive");
     }
+  }
+
+  // Texts that are no UTF-8 were bytes, which protocol 2 writes as _codecs.encode(text, "latin1").
+  void text(const std::string& t) {
+    if (!options_.plain || is_utf8(t)) return out_.text(t);
+    std::string characters;
+    for (const char c : t) {
+      const auto byte = static_cast<uint8_t>(c);
+      if (byte >= 0x80) characters += static_cast<char>(0xc0 | byte >> 6);
+      characters += static_cast<char>(byte >= 0x80 ? 0x80 | (byte & 0x3f) : byte);
+    }
+    out_.global("_codecs", "encode");
+    out_.text(characters);
+    out_.text("latin1");
+    out_.op('\x86');
+    out_.op('R');
   }
 
   void complex(std::complex<double> v) {

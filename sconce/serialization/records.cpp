@@ -1,10 +1,10 @@
 #include "sconce/serialization/records.h"
 
 #include <charconv>
-#include <cstring>
 
 #include "sconce/base/error.h"
 #include "sconce/frontend/script/archive_names.h"
+#include "sconce/serialization/file_tensor.h"
 
 namespace sconce {
 
@@ -35,25 +35,27 @@ int Records::version() const {
   return version;
 }
 
-namespace {
-
-// Keeps the file alive as long as a storage lies in it.
-void drop_file(void* file) noexcept { delete static_cast<FileBytesPtr*>(file); }
-
-constexpr size_t kAlignment = 64;
-
-}  // namespace
+void Records::check_byte_order() const {
+  if (!find("byteorder")) return;  // written since PyTorch 2.1
+  const std::string order = read("byteorder");
+  SCONCE_CHECK(order == "little", "{}: the byte order '{}' is not supported, only 'little'", name(), order);
+}
 
 Tensor Storages::find(const std::string& key, std::optional<DType> dtype, int64_t count) {
   const DType type = dtype.value_or(DType::uint8);
   int64_t bytes = 0;
   SCONCE_CHECK(count >= 0 && !__builtin_mul_overflow(count, static_cast<int64_t>(item_size(type)), &bytes),
                "{}: storage '{}' claims to have {} elements", records_.name(), key, count);
-  Ref<Storage>& storage = storages_[key];
-  if (!storage) storage = make(key, static_cast<size_t>(bytes));
-  SCONCE_CHECK(static_cast<size_t>(bytes) <= storage->nbytes, "{}: storage '{}' has {} bytes, {} elements need more",
-               records_.name(), key, storage->nbytes, count);
-  return make_tensor(storage, type, {count}, {1}, 0);
+  Known& known = storages_[key];
+  if (!known.storage) known.storage = make(key, static_cast<size_t>(bytes));
+  SCONCE_CHECK(static_cast<size_t>(bytes) <= known.storage->nbytes,
+               "{}: storage '{}' has {} bytes, {} elements need more", records_.name(), key, known.storage->nbytes,
+               count);
+  if (type == DType::bool_ && !known.sound) {
+    make_bools_sound({static_cast<std::byte*>(known.storage->data), known.storage->nbytes});
+    known.sound = true;
+  }
+  return make_tensor(known.storage, type, {count}, {1}, 0);
 }
 
 Ref<Storage> Storages::make(const std::string& key, size_t bytes) const {
@@ -62,18 +64,15 @@ Ref<Storage> Storages::make(const std::string& key, size_t bytes) const {
   SCONCE_CHECK(record, "{}: there is no record '{}{}'", records_.name(), folder_, key);
   SCONCE_CHECK(record->size >= bytes, "{}: record '{}{}' has {} bytes, its tensors need {}", records_.name(), folder_,
                key, record->size, bytes);
+  if (record->size == 0) return make_storage(0, {});
   // The whole record: tensors of other dtypes over it may need more than the first one that asks.
-  bytes = record->size;
-  const bool in_place =
-      !record->deflated && reinterpret_cast<uintptr_t>(records_.zip().in_place(*record).data()) % kAlignment == 0;
-  if (in_place) {
-    return wrap_storage(records_.zip().in_place(*record).data(), bytes, drop_file,
-                        new FileBytesPtr(records_.zip().file()));
+  if (!record->deflated) {
+    const std::span<std::byte> content = records_.zip().in_place(*record);
+    return is_aligned(content.data(), DType::complex128) ? storage_in_file(records_.zip().file(), content)
+                                                         : storage_of_copy(content);
   }
   const std::string content = records_.zip().read(*record);
-  Ref<Storage> storage = make_storage(bytes, {});
-  std::memcpy(storage->data, content.data(), bytes);
-  return storage;
+  return storage_of_copy(std::as_bytes(std::span(content)));
 }
 
 }  // namespace sconce

@@ -25,6 +25,8 @@ class SCONCE_API Records {
   std::string read(const std::string& record) const;
   // The number in `.data/version` or `version`. Throws Error when there is none, or none that can be read.
   int version() const;
+  // Throws Error when the record `byteorder` says that numbers are big-endian.
+  void check_byte_order() const;
 
  private:
   ZipReader zip_;
@@ -43,11 +45,15 @@ class SCONCE_API Storages {
   Tensor find(const std::string& key, std::optional<DType> dtype, int64_t count);
 
  private:
+  struct Known {
+    Ref<Storage> storage;
+    bool sound = false;  // every byte of it is a bool
+  };
   Ref<Storage> make(const std::string& key, size_t bytes) const;
 
   const Records& records_;
   std::string folder_;
-  std::unordered_map<std::string, Ref<Storage>> storages_;
+  std::unordered_map<std::string, Known> storages_;
 };
 
 }  // namespace sconce

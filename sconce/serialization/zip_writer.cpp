@@ -154,9 +154,11 @@ void ZipWriter::finish() {
   }
   const uint64_t end = out_.position(), size = end - begin, count = entries_.size();
   Bytes tail;
-  // Made by a Unix program for version 3.0, needs 4.5: what PyTorch writes.
-  tail.u32(kEnd64Mark).u64(44).u16(0x031e).u16(0x002d).u32(0).u32(0).u64(count).u64(count).u64(size).u64(begin);
-  tail.u32(kLocatorMark).u32(0).u64(end).u32(1);
+  if (count != 0) {  // an empty file has an end record and nothing else
+    // Made by a Unix program for version 3.0, needs 4.5: what PyTorch writes.
+    tail.u32(kEnd64Mark).u64(44).u16(0x031e).u16(0x002d).u32(0).u32(0).u64(count).u64(count).u64(size).u64(begin);
+    tail.u32(kLocatorMark).u32(0).u64(end).u32(1);
+  }
   const uint64_t short_count = std::min<uint64_t>(count, 0xffff);
   tail.u32(kEndMark).u16(0).u16(0).u16(short_count).u16(short_count).u32(narrow(size)).u32(narrow(begin)).u16(0);
   out_.write(tail.str());

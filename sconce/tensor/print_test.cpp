@@ -8,7 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/tensor.h"
-#include "sconce/testing/safetensors.h"
+#include "sconce/serialization/safetensors.h"
 #include "sconce/testing/source_tree.h"
 
 namespace sconce {

@@ -10,7 +10,7 @@
 
 #include "sconce/tensor/element.h"
 #include "sconce/testing/error_of.h"
-#include "sconce/testing/safetensors.h"
+#include "sconce/serialization/safetensors.h"
 #include "sconce/testing/source_tree.h"
 
 namespace sconce::rng {

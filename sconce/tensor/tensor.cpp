@@ -73,7 +73,7 @@ int64_t plain_numel(IntList sizes) {
 // Throws when an element of the geometry lies outside of nbytes.
 void check_bounds(DType dtype, IntList sizes, IntList strides, int64_t offset, size_t nbytes) {
   SCONCE_CHECK(sizes.size() == strides.size(), "sizes {} and strides {} must have the same length", sizes, strides);
-  SCONCE_CHECK(offset >= 0 && offset <= INT64_MAX / 16, "invalid storage offset {}", offset);
+  SCONCE_CHECK(offset >= 0 && offset <= INT64_MAX / 32, "invalid storage offset {}", offset);
   for (int64_t s : strides) SCONCE_CHECK(s >= 0, "strides must not be negative, got {}", strides);
   if (checked_numel(sizes) == 0) return;
   int64_t last = offset;

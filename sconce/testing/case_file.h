@@ -10,7 +10,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "sconce/testing/safetensors.h"
+#include "sconce/serialization/safetensors.h"
 
 namespace sconce::testing {
 

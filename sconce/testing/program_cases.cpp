@@ -57,7 +57,7 @@ std::string state_path(const std::string& name) {
 }
 
 void load_state(const Value& module, const SafetensorsFile& state) {
-  for (const auto& [path, entry] : state.entries()) write_state(module, path, state.tensor(path));
+  for (const auto& entry : state.entries()) write_state(module, entry.name, state.tensor(entry.name));
 }
 
 Compiled compile(const Json& description) {

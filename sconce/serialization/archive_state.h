@@ -1,0 +1,13 @@
+// The state of a program file without its code: what data.pkl of a .pt or .ptl holds, objects as dicts of their
+// attributes. Classes are neither looked up nor compiled, and __setstate__ is not run.
+#pragma once
+
+#include "sconce/serialization/records.h"
+#include "sconce/types/value.h"
+
+namespace sconce {
+
+// Throws Error.
+Value read_archive_state(const Records& records);
+
+}  // namespace sconce
