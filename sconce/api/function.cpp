@@ -1,5 +1,6 @@
 #include "sconce/api/jit.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/serialization/code_printer.h"
 
 namespace sconce::jit {
 
@@ -10,6 +11,7 @@ std::string Function::name() const { return std::string(function_->short_name())
 std::string Function::qualified_name() const { return function_->name(); }
 const Schema& Function::schema() const { return function_->schema(); }
 std::string Function::graph() const { return function_->graph()->to_string(); }
+std::string Function::code() const { return print_function(*function_); }
 
 Value Function::call(std::vector<Value> args, NamedValues kwargs) const {
   if (!self_.is_none()) args.insert(args.begin(), self_);

@@ -48,6 +48,7 @@ class SCONCE_API Function {
   std::string qualified_name() const;  // "__torch__.f", "__torch__.MLP.forward"
   const Schema& schema() const;        // of a method: with `self`
   std::string graph() const;           // as text, before optimisation
+  std::string code() const;            // as Python, as archives hold it
 
   // Arguments are converted to the declared types as PyTorch does it. Several results are a tuple.
   template <class... T>
@@ -113,6 +114,7 @@ class SCONCE_API Module : public Object {
     return call_forward({to_value(std::forward<T>(args))...}, {});
   }
   Function get_method(std::string_view name) const { return method(name); }
+  std::string code() const { return method("forward").code(); }
 
   std::vector<Tensor> parameters() const;
   std::vector<Tensor> buffers() const;

@@ -15,14 +15,16 @@ size_t count_nodes(const ir::Block& block) {
   return n;
 }
 
+void replace_value(ir::Value* from, ir::Value* to) {
+  from->replace_all_uses_with(to);
+  if (!from->has_name() || to->has_name()) return;
+  const std::string name = from->name();
+  from->set_name("");
+  to->set_name(name);
+}
+
 void replace_node(ir::Node& node, ir::Value* value) {
-  ir::Value* out = node.output();
-  out->replace_all_uses_with(value);
-  if (out->has_name() && !value->has_name()) {
-    const std::string name = out->name();
-    out->set_name("");
-    value->set_name(name);
-  }
+  replace_value(node.output(), value);
   node.destroy();
 }
 

@@ -13,8 +13,9 @@ void each_node(const ir::Block& block, FunctionRef<void(ir::Node&)> visit);
 // Number of nodes in the block, at all depths.
 size_t count_nodes(const ir::Block& block);
 
-// Every use of the node's only output becomes a use of `value`; the node goes. The name goes over to a value without
-// one.
+// Every use of `from` becomes a use of `to`, which takes the name over where it has none.
+void replace_value(ir::Value* from, ir::Value* to);
+// The same for the node's only output; the node goes.
 void replace_node(ir::Node& node, ir::Value* value);
 // The same with a new constant in its place. The type is that of the output.
 void replace_with_constant(ir::Node& node, sconce::Value value);

@@ -21,7 +21,7 @@ bool take_apart(ir::Node& node) {
   const auto size = static_cast<int64_t>(tuple->inputs().size());
   if (node.is(ir::kind::TupleUnpack)) {
     if (node.outputs().size() != tuple->inputs().size()) return false;
-    for (size_t i = 0; i < node.outputs().size(); ++i) node.output(i)->replace_all_uses_with(tuple->input(i));
+    for (size_t i = 0; i < node.outputs().size(); ++i) replace_value(node.output(i), tuple->input(i));
     node.destroy();
     return true;
   }

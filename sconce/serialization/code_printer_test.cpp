@@ -1,12 +1,15 @@
-// Printed code is compiled again, and prints the same.
+// Printed code is compiled again, and prints the same. code_printer.test has programs and their text.
 #include "sconce/serialization/code_printer.h"
 
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "sconce/api/jit.h"
 #include "sconce/frontend/script/program_state.h"
 #include "sconce/serialization/archive.h"
+#include "sconce/testing/error_of.h"
+#include "sconce/testing/golden_file.h"
 #include "sconce/testing/source_tree.h"
 #include "sconce/types/class_info.h"
 
@@ -60,6 +63,49 @@ void expect_stable(const std::vector<TypePtr>& classes, const std::string& what)
   for (TypePtr type : classes) again.push_back(program->find_type(type->name()));
   program->unit.define_all();
   EXPECT_EQ(text_of(first), text_of(print_code(again))) << what;
+}
+
+// The files of the module M of a program.
+std::string printed(const std::string& source) {
+  jit::CompilationUnit unit = jit::compile(source);
+  const TypePtr type = unit.build("M", {}).value().to_object().type();
+  const PrintedCode code = print_code({type});
+  expect_stable({type}, source);
+  std::string text;
+  for (const PrintedFile& f : code.files) text += "# " + f.qualifier + "\n" + f.text;
+  if (code.version != 3) text += "version " + std::to_string(code.version) + "\n";
+  for (size_t i = 0; i < code.constants.size(); ++i) {
+    text += "c" + std::to_string(i) + " = " + code.constants[i].repr() + "\n";
+  }
+  return text;
+}
+
+TEST(CodePrinterGolden, PrintsAsExpected) {
+  testing::check_golden_file(testing::source_path("sconce/serialization/code_printer.test"), printed);
+}
+
+TEST(CodePrinterRanges, StatementsComeFromTheTextThatPeopleWrote) {
+  const std::string source =
+      "class M(nn.Module):\n    def forward(self, x):\n        y = x + 1\n        return y.relu()\n";
+  jit::CompilationUnit unit = jit::compile(source, {.name = "m.py"});
+  const PrintedCode code = print_code({unit.build("M", {}).value().to_object().type()});
+  const PrintedFile& file = code.files.at(0);
+  const PrintedMap map(file.ranges);
+  const auto place = [&](std::string_view text) {
+    Range at;
+    at.begin = static_cast<uint32_t>(file.text.find(text));
+    return map.original(at).to_string();
+  };
+  EXPECT_EQ(place("y = torch.add"), "m.py:3:12");
+  EXPECT_EQ(place("torch.relu"), "m.py:4:15");
+}
+
+TEST(CodePrinterErrors, TwoClassesOfOneName) {
+  jit::CompilationUnit one = jit::compile("class M(nn.Module):\n    def forward(self, x):\n        return x\n");
+  jit::CompilationUnit two = jit::compile("class M(nn.Module):\n    def forward(self, x):\n        return x + 1\n");
+  const TypePtr a = one.build("M", {}).value().to_object().type(), b = two.build("M", {}).value().to_object().type();
+  EXPECT_NE(testing::error_of([&] { print_code({a, b}); }).find("two different definitions are called '__torch__.M'"),
+            std::string::npos);
 }
 
 class CodePrinter : public ::testing::TestWithParam<const char*> {};

@@ -37,8 +37,10 @@ class UpgradedFunction final : public BuiltinFunction {
   UpgradedFunction(ir::Symbol name, std::vector<ir::Function*> upgraders)
       : BuiltinFunction(name), upgraders_(std::move(upgraders)) {}
   SugaredPtr call(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint) override {
-    for (ir::Function* f : upgraders_) {
-      if (try_match(e, at, f->schema(), args, {}, true, nullptr)) return call_function(e, at, {f}, args);
+    for (const bool conversions : {false, true}) {
+      for (ir::Function* f : upgraders_) {
+        if (try_match(e, at, f->schema(), args, {}, conversions, nullptr)) return call_function(e, at, {f}, args);
+      }
     }
     return BuiltinFunction::call(e, at, args, hint);
   }

@@ -13,53 +13,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "sconce/frontend/script/program.h"
 #include "sconce/ir/verifier.h"
+#include "sconce/testing/golden_file.h"
 #include "sconce/testing/source_tree.h"
 
 namespace sconce::script {
 namespace {
-
-struct Case {
-  std::string comment;  // lines before the title
-  std::string title, source, expected;
-};
-
-std::vector<Case> read_golden(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<Case> cases;
-  std::string comment;
-  std::string* part = nullptr;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("-- ")) {
-      cases.push_back({std::exchange(comment, ""), line.substr(3), "", ""});
-      part = &cases.back().source;
-    } else if (line == "----") {
-      part = &cases.back().expected;
-    } else if (line.starts_with("# ") && (cases.empty() || part == &cases.back().expected)) {
-      comment += line + "\n";
-    } else if (part) {
-      *part += line + "\n";
-    }
-  }
-  for (Case& c : cases) {
-    while (c.expected.ends_with("\n\n")) c.expected.pop_back();
-    if (c.expected == "\n") c.expected.clear();
-  }
-  return cases;
-}
-
-void write_golden(const std::string& path, const std::vector<Case>& cases) {
-  std::ofstream out(path);
-  for (const Case& c : cases) {
-    if (&c != cases.data()) out << "\n";
-    out << c.comment << "-- " << c.title << "\n" << c.source << "----\n" << c.expected;
-  }
-}
 
 std::string last_function(const std::string& source) {
   const syntax::TreePtr tree = syntax::parse(std::make_shared<Source>("<string>", source));
@@ -90,19 +52,7 @@ class ScriptGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ScriptGolden, CompilesAsExpected) {
   const std::string path = testing::source_path("sconce/frontend/script/" + GetParam() + ".test");
-  std::vector<Case> cases = read_golden(path);
-  EXPECT_FALSE(cases.empty());
-  const bool accept = std::getenv("SCONCE_ACCEPT");
-  for (Case& c : cases) {
-    SCOPED_TRACE(c.title);
-    const std::string found = compiled(c.source);
-    if (accept) {
-      c.expected = found;
-    } else {
-      EXPECT_EQ(found, c.expected);
-    }
-  }
-  if (accept) write_golden(path, cases);
+  testing::check_golden_file(path, compiled);
 }
 
 std::vector<std::string> golden_files() {

@@ -128,6 +128,8 @@ class ExitTransformer {
 
   // Nodes that are never reached.
   void drop_from(ir::Block* b, ir::Node* first) {
+    // What a call of prim::RaiseException gives: nothing that anyone uses.
+    while (first->is(ir::kind::Constant) && !first->output()->has_uses()) first = first->next();
     if (first == b->return_node()) return;
     const std::vector<ir::Value*> outputs = b->outputs();
     set_outputs(b, uninitialized_like(outputs));

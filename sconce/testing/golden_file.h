@@ -1,0 +1,22 @@
+// Golden files: cases of a source, and the text that is made of it.
+//
+//   # a comment
+//   -- what the case shows
+//   def f(x: int):
+//       return x + 1
+//   ----
+//   graph(%x : int):
+//     ...
+//
+// SCONCE_ACCEPT=1 rewrites what is expected.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace sconce::testing {
+
+// Fails the test that runs for each case whose text is not what is expected, and for a file without cases.
+void check_golden_file(const std::string& path, const std::function<std::string(const std::string& source)>& make);
+
+}  // namespace sconce::testing
