@@ -5,15 +5,15 @@ parameters compared with the recorded ones, then compiled by PyTorch's compiler 
     build/bench-venv/bin/python tools/check_script_modules.py [NAME ...]
 
 The text derives from the real torch.nn.Module here and calls script/torch/nn/functional. Prints what differs."""
-import json
 import pathlib
-import struct
 import sys
 import tempfile
 import warnings
 from typing import Optional, Tuple
 
 import torch
+
+from recorded_cases import read_cases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RENAMED = (("from torch.nn import", "from sconce_nn import"), ("torch.nn.functional", "sconce_nn.functional"),
@@ -46,47 +46,6 @@ def package():
     sys.path.insert(0, str(target.parent))
     import sconce_nn
     return sconce_nn
-
-
-def read_cases(path):
-    raw = path.read_bytes()
-    n = struct.unpack("<Q", raw[:8])[0]
-    header = json.loads(raw[8:8 + n])
-    types = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64, "I32": torch.int32, "BOOL": torch.bool,
-             "F16": torch.float16, "BF16": torch.bfloat16, "U8": torch.uint8, "I16": torch.int16, "I8": torch.int8}
-
-    def tensor(j):
-        e = header[j["t"]]
-        a, b = e["data_offsets"]
-        data = bytearray(raw[8 + n + a:8 + n + b])
-        t = torch.frombuffer(data, dtype=types[e["dtype"]]) if data else torch.empty(0, dtype=types[e["dtype"]])
-        t = t.clone().reshape(e["shape"])
-        if "strides" in j:
-            s = torch.empty_strided(e["shape"], j["strides"], dtype=t.dtype)
-            return t if 0 in j["strides"] else s.copy_(t)
-        return t
-
-    def value(j):
-        if isinstance(j, list):
-            return [value(x) for x in j]
-        if not isinstance(j, dict):
-            return j
-        if "t" in j:
-            return tensor(j)
-        if "tuple" in j:
-            return tuple(value(x) for x in j["tuple"])
-        if "f" in j:
-            return float(j["f"])
-        if "dict" in j:
-            return {value(k): value(v) for k, v in j["dict"]}
-        if "dtype" in j:
-            return getattr(torch, j["dtype"])
-        if "device" in j:
-            return torch.device(j["device"])
-        return j
-    for case in json.loads(header["__metadata__"]["cases"]):
-        yield {k: {n: value(x) for n, x in v.items()} if k in ("kwargs", "input_kwargs") else value(v)
-               for k, v in case.items()}
 
 
 def differ(got, want):

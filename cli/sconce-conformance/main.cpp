@@ -49,6 +49,14 @@ void define_options(CLI::App& app, Options& o) {
                "Give every argument another memory layout; the values must be the same");
   app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
   app.add_flag("--archives", o.suite.run.archives, "Run programs from the .pt files beside them, not from their text");
+  CLI::Option* archives = app.get_option("--archives");
+  app.add_flag("--resave", o.suite.run.resave,
+               "Save those files first and run what was saved; a second save must give the same bytes")
+      ->needs(archives);
+  app.add_option("--saved-to", o.suite.run.saved_to,
+                 "Where what was saved stays, in folders named as those of the cases")
+      ->type_name("DIR")
+      ->needs(archives);
   app.add_option("--json", o.json, "Write every result to this file as JSON")->type_name("FILE");
   app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")
       ->type_name("N")

@@ -141,6 +141,10 @@ class SCONCE_API Module : public Object {
   Module clone() const;
   Module deepcopy() const { return clone(); }
 
+  // Writes a TorchScript archive (.pt) with everything that the module needs, which load() and PyTorch's torch.jit.load
+  // read. The file is written whole or not at all; the same module gives the same bytes. Throws Error with the path.
+  void save(const std::string& path, const ExtraFiles& extra_files = {}) const;
+
  private:
   Value call_forward(std::vector<Value> args, NamedValues kwargs) const;
 };
@@ -186,11 +190,14 @@ class SCONCE_API CompilationUnit {
 // Compiles every function and class of a text; classes of modules are compiled when instances are built.
 SCONCE_API CompilationUnit compile(std::string_view source, const CompileOptions& options = {});
 
-// The module in a file that holds a program: a TorchScript archive (.pt, as torch.jit.save writes it), or
-// an exported program (.pt2). Which it is, its content says. Its tensors lie in the mapped file.
+// The module in a file that holds a program: a TorchScript archive (.pt, as torch.jit.save writes it), one for the lite
+// interpreter (.ptl), an exported program (.pt2). Which it is, its content says. Its tensors lie in the mapped file.
 // `extra_files`, when given, gets those of the archive. Throws Error with the path and what is wrong.
 SCONCE_API Module load(const std::string& path, ExtraFiles* extra_files = nullptr);
 // From memory, which is copied.
 SCONCE_API Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files = nullptr);
+
+// module.save(path)
+SCONCE_API void save(const Module& module, const std::string& path, const ExtraFiles& extra_files = {});
 
 }  // namespace sconce::jit

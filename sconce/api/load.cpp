@@ -2,6 +2,7 @@
 #include "sconce/serialization/archive.h"
 #include "sconce/serialization/exported_program.h"
 #include "sconce/serialization/file_kind.h"
+#include "sconce/serialization/save_archive.h"
 
 namespace sconce::jit {
 namespace {
@@ -16,7 +17,8 @@ Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
       archive = load_exported_program(file);
       break;
     default:
-      fail("{}: holds no program ({}); archives (.pt) and exported programs (.pt2) do", file->name(), kind_name(kind));
+      fail("{}: holds no program ({}); archives (.pt) and exported programs (.pt2) do", file->name(),
+           kind_name(kind));
   }
   if (extra_files) *extra_files = std::move(archive.extra_files);
   return Module(std::move(archive.unit), std::move(archive.module));
@@ -27,6 +29,16 @@ Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
 Module load(const std::string& path, ExtraFiles* extra_files) { return load_file(FileBytes::map(path), extra_files); }
 Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files) {
   return load_file(FileBytes::copy(bytes, "<memory>"), extra_files);
+}
+
+void save(const Module& module, const std::string& path, const ExtraFiles& extra_files) {
+  module.save(path, extra_files);
+}
+
+void Module::save(const std::string& path, const ExtraFiles& extra_files) const {
+  SaveOptions options;
+  options.extra_files = extra_files;
+  save_archive(object_, path, options);
 }
 
 }  // namespace sconce::jit

@@ -40,18 +40,31 @@ Value source_entry(const Source* source, TextTable& texts) {
 
 }  // namespace
 
+int64_t SourceMapWriter::id_of(const Source* source) {
+  if (!source) return 0;
+  const auto next = static_cast<int64_t>(sources_.size()) + 1;
+  return sources_.try_emplace({source->name(), source->first_line(), source->text()}, next).first->second;
+}
+
 std::string SourceMapWriter::write(const PrintedFile& file) {
   TextTable texts;
-  std::unordered_map<const Source*, Value> sources;  // shared in the pickle, too
+  std::unordered_map<const Source*, int64_t> ids;
+  std::unordered_map<int64_t, Value> entries;  // shared in the pickle, too
   std::vector<Value> places;
+  std::tuple<int64_t, uint32_t, uint32_t> last(-1, 0, 0);
   for (const PrintedRange& printed : file.ranges) {
     const bool is_written = printed.range.source && printed.range.source->map();
-    const Range range = is_written ? printed.range.original() : printed.range;
+    Range range = is_written ? printed.range.original() : printed.range;
+    if (!range.source || range.source->text().empty()) range = {};
     const Source* source = range.source.get();
-    const auto [entry, added] = sources.try_emplace(source);
+    const auto [id, is_new] = ids.try_emplace(source);
+    if (is_new) id->second = id_of(source);
+    const std::tuple<int64_t, uint32_t, uint32_t> place(id->second, range.begin, range.end);
+    if (place == last) continue;
+    last = place;
+    const auto [entry, added] = entries.try_emplace(id->second);
     if (added) entry->second = source_entry(source, texts);
-    const int64_t tag =
-        tags_.try_emplace({source, range.begin, range.end}, static_cast<int64_t>(tags_.size())).first->second;
+    const int64_t tag = tags_.try_emplace(place, static_cast<int64_t>(tags_.size())).first->second;
     places.push_back(tuple_of({static_cast<int64_t>(printed.offset),
                                tuple_of({entry->second, int64_t{range.begin}, int64_t{range.end}}), tag}));
   }

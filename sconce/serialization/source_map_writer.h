@@ -16,7 +16,11 @@ class SCONCE_API SourceMapWriter {
   std::string write(const PrintedFile& file);
 
  private:
-  std::map<std::tuple<const Source*, uint32_t, uint32_t>, int64_t> tags_;
+  int64_t id_of(const Source* source);
+
+  // Sources by what they are, so that it does not matter how often they were read: name, first line, text.
+  std::map<std::tuple<std::string, int, std::string>, int64_t> sources_;
+  std::map<std::tuple<int64_t, uint32_t, uint32_t>, int64_t> tags_;
 };
 
 }  // namespace sconce

@@ -1,5 +1,6 @@
 #include "sconce/testing/archive_cases.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/case_value.h"
 #include "sconce/testing/script_call.h"
+#include "sconce/testing/temporary_folder.h"
 
 namespace sconce::testing {
 namespace {
@@ -19,9 +21,30 @@ std::string archive_of(const CaseFile& file) {
   return std::filesystem::exists(stem + ".pt") ? stem + ".pt" : stem;
 }
 
+// The module after it was saved and loaded again. Throws Error when a second save gives other bytes than the first.
+jit::Module resaved(const jit::Module& module, const std::string& archive, const RunOptions& options) {
+  const TemporaryFolder temporary;
+  const std::filesystem::path path = std::filesystem::absolute(archive), name = path.filename();
+  std::filesystem::path folder = temporary.path();
+  if (!options.saved_to.empty()) folder = std::filesystem::path(options.saved_to) / path.parent_path().filename();
+  std::filesystem::create_directories(folder);
+  const std::string first = (folder / name).string();
+  std::filesystem::create_directory(temporary.file("second"));
+  const std::string second = temporary.file("second/" + name.string());
+  const auto save = [&](const jit::Module& m, const std::string& to) { m.save(to); };
+  save(module, first);
+  jit::Module again = jit::load(first);
+  save(again, second);
+  const std::string a = read_file(first), b = read_file(second);
+  SCONCE_CHECK(a == b, "{}: the second save differs from the first, from byte {} of {} on", name.string(),
+               std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin(), a.size());
+  return again;
+}
+
 // Runs the cases of a file up to one, in a module of their own. `result` is what that one returned, if it did.
-CaseResult replay(const CaseKind& kind, const CaseFile& file, size_t index, Value& result) {
-  const jit::Module module = jit::load(archive_of(file));
+CaseResult replay(const CaseKind& kind, const CaseFile& file, size_t index, const RunOptions& options, Value& result) {
+  jit::Module module = jit::load(archive_of(file));
+  if (options.resave) module = resaved(module, archive_of(file), options);
   ir::Function& forward = module.get_method("forward").function();
   // Calling a module runs its hooks, too.
   const ScriptCall call = [&](std::vector<Value> args) {
@@ -36,11 +59,12 @@ CaseResult replay(const CaseKind& kind, const CaseFile& file, size_t index, Valu
 }
 
 // Recorded without a seed, a program that draws random numbers has results like ours, not the same.
-CaseResult compare_random(const CaseKind& kind, const CaseFile& file, size_t index, const CaseResult& before) {
+CaseResult compare_random(const CaseKind& kind, const CaseFile& file, size_t index, const RunOptions& options,
+                          const CaseResult& before) {
   Value results[2];
   for (const uint64_t seed : {1, 2}) {
     manual_seed(seed);
-    replay(kind, file, index, results[seed - 1]);
+    replay(kind, file, index, options, results[seed - 1]);
   }
   if (!compare_nested(results[0], results[1])) return before;
   const Value expected = read_value(file.at(index).at("out"), file.tensors());
@@ -55,13 +79,13 @@ class ArchiveCases final : public CaseKind {
   bool is_case(const Json& json) const override { return json.contains("inputs"); }
   std::string subject(const Json&) const override { return ""; }
 
-  CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
     try {
       Value result;
-      const CaseResult compared = replay(*this, file, index, result);
+      const CaseResult compared = replay(*this, file, index, options, result);
       const bool seeded = find_member(file.at(0), "seed") != nullptr;
       if (compared.status != Status::failed || seeded || result.is_none()) return compared;
-      return compare_random(*this, file, index, compared);
+      return compare_random(*this, file, index, options, compared);
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }
