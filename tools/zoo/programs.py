@@ -122,7 +122,10 @@ class Greedy(nn.Module):
         state, keys = last[0], self.key(memory)
         word = torch.full([source.size(0)], 1, dtype=torch.long)
         done = torch.zeros_like(word, dtype=torch.bool)
-        said: List[List[int]] = [[] for _ in range(source.size(0))]
+        said: List[List[int]] = []
+        for _ in range(source.size(0)):
+            nothing: List[int] = []
+            said.append(nothing)
         seen: List[Tensor] = []
         for i in range(longest):
             scores, state, weights = self.step(word, state, memory, keys)
@@ -170,7 +173,7 @@ class BeamSearch(nn.Module):
                     found.append((-n.score, len(everything)))
                     everything.append(n)
             found.sort()
-            beam = [everything[i] for _, i in found[:self.width]]
+            beam = [everything[place[1]] for place in found[:self.width]]
         return [(h.words, h.score) for h in beam]
 
 
@@ -237,7 +240,11 @@ class CtcDecoder(nn.Module):
         words: List[str] = []
         for b in range(emission.size(0)):
             best = torch.unique_consecutive(torch.argmax(emission[b], dim=-1), dim=-1)
-            words.append("".join([self.labels[int(i)] for i in best if int(i) != 0]))
+            word = ""
+            for i in best:
+                if int(i) != 0:
+                    word += self.labels[int(i)]
+            words.append(word)
         return words
 
 

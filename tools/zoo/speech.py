@@ -33,6 +33,17 @@ def tacotron():
     return [(text, n, torch.randn(2, 80, 30), torch.tensor([30, 22]))]
 
 
+class First(torch.nn.Module):
+    """Only the first result, for tracing: the others may be None."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return self.model(x)[0]
+
+
 class Synthesis(torch.nn.Module):
     """Tacotron's infer: a loop whose end depends on the data."""
 
@@ -88,10 +99,10 @@ MODELS = {
     "wav2vec2": Model(wav2vec2(), sounds, "script"),
     "wav2vec2_layer_norm": Model(wav2vec2(extractor_mode="layer_norm", extractor_conv_bias=True, encoder_layer_norm_first=True),
                                  sounds, "script"),
-    "wav2vec2_traced": Model(wav2vec2(), lambda: [(torch.randn(2, 4000),)], "trace"),
+    "wav2vec2_traced": Model(lambda: First(wav2vec2()()), lambda: [(torch.randn(2, 4000),)], "trace"),
     "hubert": Model(wav2vec2(models.wav2vec2_model, aux_num_out=None), sounds, "script"),
     "wavlm": Model(wav2vec2(models.wavlm_model, encoder_num_buckets=32, encoder_max_distance=64),
-                   lambda: [(torch.randn(2, 4000),)], "script trace"),
+                   lambda: [(torch.randn(2, 4000),)], "script"),
     "conformer": Model(lambda: models.Conformer(32, 4, 64, 2, 7), lengths(2, 20, 32), "script trace freeze"),
     "emformer": Model(lambda: models.Emformer(32, 4, 64, 2, 8, left_context_length=8, right_context_length=2),
                       lambda: [(torch.randn(2, 26, 32), torch.tensor([26, 20]))], "script"),
@@ -103,14 +114,14 @@ MODELS = {
     "tacotron2_infer": Model(Synthesis, lambda: [(torch.randint(0, 40, (2, 12)), torch.tensor([12, 9]))], "script"),
     "wavernn": Model(lambda: models.WaveRNN([2, 2, 3], 16, 12, n_res_block=2, n_rnn=32, n_fc=32, kernel_size=3, n_freq=20,
                                             n_hidden=16, n_output=16),
-                     lambda: [(torch.rand(2, 1, 72), torch.rand(2, 1, 20, 8))], "script trace"),
-    "deepspeech": Model(lambda: models.DeepSpeech(20, 64, 29), normals((2, 1, 15, 20)), "script trace"),
+                     lambda: [(torch.rand(2, 1, 72), torch.rand(2, 1, 20, 8))], "script"),
+    "deepspeech": Model(lambda: models.DeepSpeech(20, 64, 29), normals((2, 1, 15, 20)), "trace"),
     "wav2letter": Model(lambda: models.Wav2Letter(29, "mfcc", 13), normals((2, 13, 60)), "script trace"),
     "conv_tasnet": Model(lambda: models.ConvTasNet(enc_num_feats=32, msk_num_feats=16, msk_num_hidden_feats=32, msk_num_layers=3,
                                                    msk_num_stacks=2), normals((2, 1, 800)), "script trace"),
-    "hdemucs": Model(lambda: models.HDemucs(["drums", "voice"], channels=8, nfft=256, depth=3), wave((1, 2, 8192)), "script"),
+    "hdemucs": Model(lambda: models.HDemucs(["drums", "voice"], channels=8, nfft=256, depth=3), wave((1, 2, 8192)), "trace"),
     "speech_commands": Model(Commands, wave((2, 1, 8000), (1, 1, 8000)), "script trace"),
-    "mel_spectrogram": Model(lambda: transforms.MelSpectrogram(16000, 400, n_mels=40), wave((2, 4000), (3000,)), "script trace"),
+    "mel_spectrogram": Model(lambda: transforms.MelSpectrogram(16000, 400, n_mels=40), wave((2, 4000), (1, 3000)), "script trace"),
     "mfcc": Model(lambda: transforms.MFCC(16000, 13, melkwargs={"n_fft": 400, "n_mels": 23}), wave((1, 4000)), "script trace"),
     "lfcc": Model(lambda: transforms.LFCC(16000, 32, 13), wave((1, 4000)), "script"),
     "spectrogram": Model(lambda: transforms.Spectrogram(256, power=None), wave((2, 2000)), "script"),

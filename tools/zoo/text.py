@@ -83,8 +83,6 @@ MODELS = {
     "opt": encoder("OPTForCausalLM", lambda: t.OPTConfig(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, ffn_dim=37,
                                                          num_attention_heads=4, max_position_embeddings=64, word_embed_proj_dim=32),
                    use_cache=False),
-    "bloom": encoder("BloomForCausalLM", lambda: t.BloomConfig(vocab_size=VOCABULARY, hidden_size=32, n_layer=2, n_head=4), "eager",
-                     use_cache=False),
     "t5": encoder("T5ForConditionalGeneration", lambda: t.T5Config(vocab_size=VOCABULARY, d_model=32, d_kv=8, d_ff=37, num_layers=2,
                                                                    num_heads=4), "eager", translation, both, use_cache=False),
     "bart": encoder("BartForConditionalGeneration", lambda: t.BartConfig(**seq2seq), "sdpa", translation, both, use_cache=False),

@@ -1,6 +1,8 @@
 // What recorded cases do not show of pooling, resizing and sampling: refusals, threads, and both layouts agreeing.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sconce/base/parallel.h"
 #include "sconce/ops.h"
 #include "sconce/testing/error_of.h"
@@ -90,6 +92,21 @@ TEST(Pooling, agrees_across_threads_and_layouts) {
   EXPECT_TRUE(close(_adaptive_avg_pool2d(x, {1, 1}), _adaptive_avg_pool2d(last, {1, 1})));
   EXPECT_TRUE(close(upsample_bilinear2d(x, {11, 90}, true), upsample_bilinear2d(last, {11, 90}, true)));
   EXPECT_TRUE(close(upsample_bicubic2d(x, {60, 20}, false), upsample_bicubic2d(last, {60, 20}, false)));
+}
+
+// Against PyTorch 2.13.
+TEST(Resizing, lanczos_looks_three_pixels_around) {
+  Tensor x = empty_tensor({1, 1, 5, 7}, DType::float32);
+  for (int i = 0; i < 35; ++i) x.data<float>()[i] = std::sin(static_cast<float>(i));
+  const auto expect = [](const Tensor& got, std::initializer_list<float> first) {
+    for (size_t i = 0; i < first.size(); ++i) {
+      EXPECT_NEAR(got.data<float>()[i], first.begin()[i], 1e-5) << i;
+    }
+  };
+  const Tensor small = _upsample_lanczos2d_aa(x, {3, 4}, false);
+  expect(small, {0.6102042f, 0.6720409f, -0.8099375f, -0.4287595f, 0.9024481f, -0.3745852f});
+  expect(_upsample_lanczos2d_aa(x, {7, 9}, true), {-0.1101361f, 0.4341987f, 1.0473297f, 0.8826292f});
+  expect(_upsample_lanczos2d_aa_backward(small, {3, 4}, {1, 1, 5, 7}, false), {0.1300583f, 0.2570571f, 0.2492480f});
 }
 
 // max_unpool2d puts back what max_pool2d took out.

@@ -16,17 +16,26 @@ T cubic_far(T d, T a) {
   return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
+// sin(pi d) / (pi d), and the same stretched to 3 as window.
+template <class T>
+T lanczos(T d) {
+  if (d == 0) return T(1);
+  const T x = d * T(M_PI);
+  return d < 3 ? (std::sin(x) / x) * (std::sin(x / 3) / (x / 3)) : T(0);
+}
+
 template <class T>
 T filter(ResizeMode mode, T d) {
   d = std::abs(d);
   if (mode == ResizeMode::linear_antialias) return d < 1 ? 1 - d : T(0);
+  if (mode == ResizeMode::lanczos_antialias) return lanczos(d);
   constexpr T a = T(-0.5);
   return d < 1 ? cubic_near(d, a) : d < 2 ? cubic_far(d, a) : T(0);
 }
 
 template <class T>
 ResizeTaps antialias_taps(ResizeMode mode, int64_t in, int64_t out, T ratio) {
-  const T reach = mode == ResizeMode::linear_antialias ? T(1) : T(2);
+  const T reach = mode == ResizeMode::linear_antialias ? T(1) : mode == ResizeMode::cubic_antialias ? T(2) : T(3);
   const T support = ratio >= 1 ? reach * ratio : reach;
   const T inverse = ratio >= 1 ? 1 / ratio : T(1);
   ResizeTaps taps;
@@ -129,7 +138,7 @@ ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corn
   } else {
     ratio = scale && *scale > 0 ? static_cast<T>(1.0 / *scale) : static_cast<T>(in) / static_cast<T>(out);
   }
-  if (mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias) {
+  if (is_antialias(mode)) {
     return antialias_taps<T>(mode, in, out, ratio);
   }
   ResizeTaps taps;

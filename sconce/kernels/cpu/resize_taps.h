@@ -9,7 +9,8 @@
 
 namespace sconce {
 
-enum class ResizeMode { nearest, nearest_exact, linear, cubic, linear_antialias, cubic_antialias };
+enum class ResizeMode { nearest, nearest_exact, linear, cubic, linear_antialias, cubic_antialias, lanczos_antialias };
+inline bool is_antialias(ResizeMode mode) { return mode >= ResizeMode::linear_antialias; }
 
 struct ResizeTaps {
   int64_t count = 1;           // taps per output element, the same for all

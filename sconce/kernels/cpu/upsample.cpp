@@ -31,7 +31,7 @@ struct Images {
     images = self.size(0) * (pixels ? 1 : self.size(1));
     channels = pixels ? self.size(1) : 1;
     const bool nearest = mode == ResizeMode::nearest || mode == ResizeMode::nearest_exact;
-    const bool antialias = mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias;
+    const bool antialias = is_antialias(mode);
     // PyTorch finds nearest neighbours with one kernel for channels_last and small images, in float, or a general one.
     const bool small = rank == 2 && result.size(2) + result.size(3) <= 128;
     const bool special = nearest && (small || (pixels && (rank == 2 || channels > 3)));
@@ -158,7 +158,7 @@ void run(const Tensor& self, const Tensor& out, int rank, ResizeMode mode, bool 
          std::initializer_list<ResizeScale> scales) {
   const DType t = self.dtype();
   const bool nearest = mode == ResizeMode::nearest || mode == ResizeMode::nearest_exact;
-  const bool antialias = mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias;
+  const bool antialias = is_antialias(mode);
   const bool bytes = t == DType::uint8 && (nearest || rank == 2);
   SCONCE_CHECK_AS(not_implemented, bytes || (antialias ? t == DType::float32 || t == DType::float64 : is_floating(t)),
                   "\"{}\" not implemented for '{}'",
@@ -228,6 +228,9 @@ OutSpec _upsample_bilinear2d_aa_spec(const Tensor& self, IntList size, bool, Res
 OutSpec _upsample_bicubic2d_aa_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale) {
   return resized_spec(self, 2, size);
 }
+OutSpec _upsample_lanczos2d_aa_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale) {
+  return resized_spec(self, 2, size);
+}
 OutSpec upsample_trilinear3d_spec(const Tensor& self, IntList size, bool, ResizeScale, ResizeScale, ResizeScale) {
   return resized_spec(self, 3, size);
 }
@@ -273,6 +276,10 @@ void _upsample_bilinear2d_aa(const Tensor& self, IntList, bool align_corners, Re
 void _upsample_bicubic2d_aa(const Tensor& self, IntList, bool align_corners, ResizeScale h, ResizeScale w,
                             const Tensor& out) {
   run(self, out, 2, ResizeMode::cubic_antialias, align_corners, {h, w});
+}
+void _upsample_lanczos2d_aa(const Tensor& self, IntList, bool align_corners, ResizeScale h, ResizeScale w,
+                            const Tensor& out) {
+  run(self, out, 2, ResizeMode::lanczos_antialias, align_corners, {h, w});
 }
 void upsample_trilinear3d(const Tensor& self, IntList, bool align_corners, ResizeScale d, ResizeScale h, ResizeScale w,
                           const Tensor& out) {

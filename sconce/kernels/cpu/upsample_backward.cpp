@@ -49,7 +49,7 @@ ResizeTaps backward_taps(const Tensor& grad_output, const Tensor& grad_input, in
 void run(const Tensor& grad_output, const Tensor& out, int rank, ResizeMode mode, bool align_corners,
          std::initializer_list<ResizeScale> scales, const char* name) {
   const DType t = grad_output.dtype();
-  const bool antialias = mode == ResizeMode::linear_antialias || mode == ResizeMode::cubic_antialias;
+  const bool antialias = is_antialias(mode);
   SCONCE_CHECK_AS(not_implemented, antialias ? t == DType::float32 || t == DType::float64 : is_floating(t),
                   "\"{}\" not implemented for '{}'", name, dtype_legacy_name(t));
   if (out.numel() == 0) return;
@@ -115,5 +115,7 @@ SCONCE_LINEAR_BACKWARD(_upsample_bilinear2d_aa_backward, 2, ResizeMode::linear_a
                        "upsample_bilinear2d_aa_backward_cpu", SCONCE_TWO, SCONCE_GIVEN(h, w))
 SCONCE_LINEAR_BACKWARD(_upsample_bicubic2d_aa_backward, 2, ResizeMode::cubic_antialias, false,
                        "upsample_bicubic2d_aa_backward_cpu", SCONCE_TWO, SCONCE_GIVEN(h, w))
+SCONCE_LINEAR_BACKWARD(_upsample_lanczos2d_aa_backward, 2, ResizeMode::lanczos_antialias, false,
+                       "upsample_lanczos2d_aa_backward_cpu", SCONCE_TWO, SCONCE_GIVEN(h, w))
 
 }  // namespace sconce

@@ -144,6 +144,12 @@ def _interpolate(input: Tensor, size: Optional[List[int]], scale_factor: Optiona
             if antialias:
                 return torch._C._nn._upsample_bicubic2d_aa(input, size, align, scale_factor)
             return torch._C._nn.upsample_bicubic2d(input, size, align, scale_factor)
+        if mode == "lanczos":
+            if align:
+                raise ValueError("Lanczos mode does not support align_corners=True")
+            if not antialias:
+                raise ValueError("Lanczos mode requires antialias=True")
+            return torch._C._nn._upsample_lanczos2d_aa(input, size, align, scale_factor)
         if mode == "area":
             assert size is not None
             return torch._C._nn.adaptive_avg_pool2d(input, size)
