@@ -1,6 +1,7 @@
 // Questions that a program asks about a tensor, and initialisation outside of autograd.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/nested.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/strides.h"
 
@@ -24,7 +25,7 @@ bool prim_is_ipu(const Tensor&) { return false; }
 bool prim_is_maia(const Tensor&) { return false; }
 bool prim_is_vulkan(const Tensor&) { return false; }
 bool prim_is_quantized(const Tensor&) { return false; }
-bool prim_is_nested(const Tensor&) { return false; }
+bool prim_is_nested(const Tensor& a) { return nested_lengths(a) != nullptr; }
 bool _is_zerotensor(const Tensor&) { return false; }
 bool is_distributed(const Tensor&) { return false; }
 

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/nested.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {
@@ -106,6 +107,16 @@ Tensor _transformer_encoder_layer_fwd(const Tensor& src, int64_t embed_dim, int6
                                       const Tensor& norm_bias_1, const Tensor& norm_weight_2, const Tensor& norm_bias_2,
                                       const Tensor& ffn_weight_1, const Tensor& ffn_bias_1, const Tensor& ffn_weight_2,
                                       const Tensor& ffn_bias_2, const Tensor& mask, std::optional<int64_t> mask_type) {
+  if (const std::vector<int64_t>* lengths = nested_lengths(src)) {
+    SCONCE_CHECK(!mask.defined(), "a nested tensor of sequences takes no mask, got one of size {}", mask.sizes());
+    const Tensor padded = clone(src);  // the same elements, of an ordinary tensor
+    constexpr int64_t kKeyPadding = 1;
+    return make_nested(sconce::_transformer_encoder_layer_fwd(
+                           padded, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu,
+                           norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1,
+                           ffn_bias_1, ffn_weight_2, ffn_bias_2, padding_of(*lengths, src.size(1)), kKeyPadding),
+                       *lengths);
+  }
   const auto first_norm = [&](const Tensor& t) { return layer_norm(t, {embed_dim}, norm_weight_1, norm_bias_1, eps); };
   const auto second_norm = [&](const Tensor& t) { return layer_norm(t, {embed_dim}, norm_weight_2, norm_bias_2, eps); };
   Tensor x = norm_first ? first_norm(src) : src;
