@@ -284,6 +284,19 @@ TEST_F(Torchvision, refuses_what_does_not_fit) {
             std::string::npos);
 }
 
+TEST(Extensions, RotatedBoxesOverlap) {
+  const auto boxes = [](std::vector<float> v) {
+    Tensor t = empty_tensor({static_cast<int64_t>(v.size() / 5), 5}, DType::float32);
+    std::copy(v.begin(), v.end(), t.data<float>());
+    return Value(t);
+  };
+  const Value a = boxes({10, 10, 6, 4, 30, 0, 0, 2, 2, 0, 5, 5, 4, 8, -45, 10, 10, 0, 4, 0});
+  const Value b = boxes({11, 9, 5, 5, -20, 10, 10, 6, 4, 30, 0.5, 0.5, 2, 2, 45, 5, 6, 8, 2, 10});
+  const Tensor overlap = call_op("torchvision::box_iou_rotated", {a, b})[0].to_tensor();
+  const float expected[16] = {0.50504595f, 1, 0, 0, 0, 0, 0.43220651f, 0, 0, 0, 0, 0.33340582f, 0, 0, 0, 0};
+  for (int i = 0; i < 16; ++i) EXPECT_NEAR(overlap.data<float>()[i], expected[i], 1e-6) << i;
+}
+
 TEST(Extensions, AreLoadedWhenTheirOperatorsAreLookedFor) {
   EXPECT_NE(find_op("torchvision::nms", ""), nullptr);
   EXPECT_EQ(find_overloads("torchvision::roi_align").size(), 1u);

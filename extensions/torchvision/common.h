@@ -132,6 +132,9 @@ struct Neighbours {
 Tensor nms_meta(const Tensor& dets, const Tensor& scores, double iou_threshold);
 Tensor nms_cpu(const Tensor& dets, const Tensor& scores, double iou_threshold);
 
+Tensor box_iou_rotated_meta(const Tensor& boxes1, const Tensor& boxes2);
+Tensor box_iou_rotated_cpu(const Tensor& boxes1, const Tensor& boxes2);
+
 Tensor roi_align_meta(const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height,
                       int64_t pooled_width, int64_t sampling_ratio, bool aligned);
 Tensor roi_align_cpu(const Tensor& input, const Tensor& rois, double spatial_scale, int64_t pooled_height,

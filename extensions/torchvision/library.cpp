@@ -1,5 +1,5 @@
-// torchvision's operators for Sconce: load build/<preset>/lib/sconce_torchvision.so with sconce::load_library and
-// programs that call torchvision::nms, roi_align, deform_conv2d, ... run.
+// torchvision's operators for Sconce; the registry loads them when a program calls torchvision::nms, roi_align,
+// deform_conv2d, ...
 #include "common.h"
 
 SCONCE_LIBRARY(torchvision, m) {
@@ -8,6 +8,12 @@ SCONCE_LIBRARY(torchvision, m) {
         "The boxes that stay, best first, when every box that overlaps a better one by more than iou_threshold goes.");
   m.impl("nms", Key::cpu, &nms_cpu);
   m.meta("nms", &nms_meta);
+  m.def(
+      "box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor",
+      "Intersection over union of each box of the first list, [N, 5] as x, y, width, height, degrees, and each of the "
+      "second.");
+  m.impl("box_iou_rotated", Key::cpu, &box_iou_rotated_cpu);
+  m.meta("box_iou_rotated", &box_iou_rotated_meta);
 
   m.def(
       "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int "
