@@ -46,6 +46,8 @@ const std::map<std::string, std::string, std::less<>> kFiles = {
     sub0 = getattr(self, "0")
     _1, = _0(sub0, (x,), )
     return (sub0).forward(_1, )
+  def painted(self: __torch__.m.M) -> str:
+    return __torch__.paint()
   def other(self: __torch__.m.M) -> int:
     p = __torch__.m.Pt(3, 4.5)
     c = __torch__.m.Counter.__new__(__torch__.m.Counter)
@@ -91,6 +93,8 @@ class Counter:
     {"__torch__", R"(def helper(x: int,
     k: int=3) -> int:
   return torch.mul(x, k)
+def paint(color: __torch__.m.Color=__torch__.m.Color.RED) -> str:
+  return (color).name
 )"},
 };
 
@@ -132,6 +136,7 @@ TEST(Archive, ClassesLoadWhenTheyAreMet) {
   EXPECT_EQ(module.attr<int64_t>("count"), 2);
   EXPECT_EQ(module.call_method("hooked", 1).to_int(), 1010);
   EXPECT_EQ(module.call_method("other").to_int(), 5);
+  EXPECT_EQ(module.call_method("painted").repr(), "'RED'");
   EXPECT_FALSE(program.find_qualified_type("__torch__.m.Nothing"));
 }
 

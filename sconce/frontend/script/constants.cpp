@@ -8,7 +8,21 @@ namespace sconce::script {
 
 using namespace syntax;
 
+namespace {
+
+// In an archive: __torch__.m.Color.RED, which is written with its whole name.
+const sconce::Value* archived_member(Scope& scope, ExprPtr e) {
+  const auto* a = as<Attribute>(e);
+  if (!a || scope.dialect != Dialect::archive) return nullptr;
+  Definition* d = scope.class_of(a->value);
+  if (!d || d->scope->kind_of(*d) != ClassKind::enum_) return nullptr;
+  return d->scope->type_of(*d)->enum_info()->find(a->attr);
+}
+
+}  // namespace
+
 sconce::Value evaluate_constant(Scope& scope, ExprPtr e, TypePtr type) {
+  if (const sconce::Value* member = archived_member(scope, e)) return *member;
   const Dynamic v = scope.state.evaluator->evaluate(scope, e);
   std::string why;
   if (!type) type = infer_type(v, &why);
