@@ -14,19 +14,21 @@ def classifier(name, calls=small, how="script trace", **arguments):
     return Model(lambda: getattr(tv, name)(weights=None, **arguments), calls, how)
 
 
-def spread(module, factor=30.0):
-    """Scores of a random head are nearly equal: apart, their order does not hang on the last bit."""
+LAST_LAYERS = ("cls_logits", "bbox_pred", "cls_score", "bbox_reg", "module_list")
+
+
+def spread(module, factor, layers=LAST_LAYERS):
+    """Random heads give scores that are all alike, or all 1; apart, their order does not hang on the last bit."""
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            if name.endswith("weight") and any(part in name for part in ("cls_logits", "bbox_pred", "cls_score", "bbox_reg",
-                                                                         "objectness", "classification_head", "regression_head")):
+            if name.endswith("weight") and any(layer in name for layer in layers):
                 parameter.mul_(factor)
     return module
 
 
-def detector(name, size=96, dtype=torch.float32, **arguments):
+def detector(name, size=96, dtype=torch.float32, factor=1.0, layers=LAST_LAYERS, **arguments):
     calls = lambda: [([torch.rand(3, size, size), torch.rand(3, size, size + 32)],), ([torch.rand(3, size + 16, size)],)]
-    build = lambda: spread(getattr(detection, name)(weights=None, weights_backbone=None, num_classes=5, **arguments))
+    build = lambda: spread(getattr(detection, name)(weights=None, weights_backbone=None, num_classes=5, **arguments), factor, layers)
     return Model(build, calls, "script", dtype)
 
 
@@ -79,14 +81,14 @@ MODELS = {
     "lraspp_mobilenet_v3_large": segmenter("lraspp_mobilenet_v3_large"),
     "fasterrcnn_resnet50_fpn": detector("fasterrcnn_resnet50_fpn", **near),
     "fasterrcnn_resnet50_fpn_v2": detector("fasterrcnn_resnet50_fpn_v2", **near),
-    "fasterrcnn_mobilenet_v3_large_320_fpn": detector("fasterrcnn_mobilenet_v3_large_320_fpn"),
-    "fasterrcnn_mobilenet_float64": detector("fasterrcnn_mobilenet_v3_large_320_fpn", dtype=torch.float64),
+    "fasterrcnn_mobilenet_v3_large_320_fpn": detector("fasterrcnn_mobilenet_v3_large_320_fpn", factor=1e5, layers=["inner_blocks"]),
+    "fasterrcnn_mobilenet_float64": detector("fasterrcnn_mobilenet_v3_large_320_fpn", factor=1e5, layers=["inner_blocks"], dtype=torch.float64),
     "maskrcnn_resnet50_fpn": detector("maskrcnn_resnet50_fpn", **near),
-    "keypointrcnn_resnet50_fpn": detector("keypointrcnn_resnet50_fpn", **near),
-    "retinanet_resnet50_fpn": detector("retinanet_resnet50_fpn", **near),
-    "ssd300_vgg16": detector("ssd300_vgg16", size=160),
-    "ssdlite320_mobilenet_v3_large": detector("ssdlite320_mobilenet_v3_large", size=160),
-    "fcos_resnet50_fpn": detector("fcos_resnet50_fpn", **near),
+    "keypointrcnn_resnet50_fpn": detector("keypointrcnn_resnet50_fpn", factor=0.3, **near),
+    "retinanet_resnet50_fpn": detector("retinanet_resnet50_fpn", factor=30.0, **near),
+    "ssd300_vgg16": detector("ssd300_vgg16", factor=0.2, size=160),
+    "ssdlite320_mobilenet_v3_large": detector("ssdlite320_mobilenet_v3_large", factor=1e5, size=160),
+    "fcos_resnet50_fpn": detector("fcos_resnet50_fpn", factor=4.0, **near),
     "r3d_18": Model(lambda: video.r3d_18(weights=None), clip, "script"),
     "mc3_18": Model(lambda: video.mc3_18(weights=None), clip, "script"),
     "r2plus1d_18": Model(lambda: video.r2plus1d_18(weights=None), clip),
