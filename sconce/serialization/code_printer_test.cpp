@@ -72,7 +72,7 @@ std::string printed(const std::string& source) {
   const PrintedCode code = print_code({type});
   expect_stable({type}, source);
   std::string text;
-  for (const PrintedFile& f : code.files) text += "# " + f.qualifier + "\n" + f.text;
+  for (const PrintedFile& f : code.files) text += "file " + f.qualifier + "\n" + f.text;
   if (code.version != 3) text += "version " + std::to_string(code.version) + "\n";
   for (size_t i = 0; i < code.constants.size(); ++i) {
     text += "c" + std::to_string(i) + " = " + code.constants[i].repr() + "\n";

@@ -1,10 +1,13 @@
 #include "sconce/serialization/function_printer.h"
 
+#include "sconce/serialization/printable_graph.h"
+
 namespace sconce {
 
 TaggedText FunctionPrinter::print(ir::Function& function, std::string_view name) {
   const Schema& schema = function.schema();
-  const ir::Graph& body = *function.graph();
+  const std::shared_ptr<ir::Graph> printable = printable_graph(*function.graph());
+  const ir::Graph& body = *printable;
   SCONCE_ASSERT(schema.arguments.size() == body.inputs().size());
   names_.start_function();
   std::string head(2 * level_, ' ');

@@ -46,6 +46,7 @@ class FunctionPrinter {
 
   // print_expressions.cpp
   TaggedText expression(const ir::Node& n);
+  static ListRef<ir::Value*> written_inputs(const ir::Node& n);
   TaggedText call_operator(const ir::Node& n, const Range& from);
   TaggedText list(const ir::Node& n, const Range& from);
   TaggedText dict(const ir::Node& n, const Range& from);
@@ -67,6 +68,7 @@ class FunctionPrinter {
   std::unordered_map<const ir::Function*, std::string> callees_;  // what a call writes
   std::vector<ir::Value*> waiting_;  // expressions that no statement has yet, in the order of their nodes
   std::vector<With> open_;
+  std::vector<std::shared_ptr<ir::Graph>> graphs_;  // of closures
 };
 
 }  // namespace sconce

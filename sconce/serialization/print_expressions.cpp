@@ -24,17 +24,7 @@ bool is_constant(const ir::Value* v, const Value& value) {
   return c->equals(value);
 }
 
-// How many arguments must be written: those at the end that have their defaults need not.
-size_t needed_arguments(const Schema& schema, const std::vector<ir::Value*>& inputs) {
-  size_t count = inputs.size();
-  if (schema.is_vararg) return count;
-  while (count > 0) {
-    const std::optional<Value>& otherwise = schema.arguments[count - 1].default_value;
-    if (!otherwise || !is_constant(inputs[count - 1], *otherwise)) break;
-    --count;
-  }
-  return count;
-}
+const Op* operator_of(const ir::Node& n) { return n.op() ? n.op() : ir::resolve_op(n); }
 
 // Do these values together tell that the elements are of this type?
 bool is_told_by(const std::vector<ir::Value*>& values, TypePtr element, size_t first, size_t step) {
@@ -46,6 +36,21 @@ bool is_told_by(const std::vector<ir::Value*>& values, TypePtr element, size_t f
 }
 
 }  // namespace
+
+// Those at the end that have their defaults need not be written.
+ListRef<ir::Value*> FunctionPrinter::written_inputs(const ir::Node& n) {
+  const ListRef<ir::Value*> inputs = n.inputs();
+  size_t count = inputs.size();
+  const Op* op = operator_of(n);
+  if (!op || op->schema().is_vararg) return inputs;
+  const std::vector<Argument>& arguments = op->schema().arguments;
+  while (count > 0 && count <= arguments.size()) {
+    const std::optional<Value>& otherwise = arguments[count - 1].default_value;
+    if (!otherwise || !is_constant(inputs[count - 1], *otherwise)) break;
+    --count;
+  }
+  return inputs.slice(0, count);
+}
 
 const TaggedText& FunctionPrinter::use(const ir::Value* v) const {
   const auto found = texts_.find(v);
@@ -121,7 +126,7 @@ TaggedText FunctionPrinter::call(const ir::Node& n, const Range& from, TaggedTex
 
 // torch.add(x, y, alpha=2), ops.prim.dtype(x), int(x)
 TaggedText FunctionPrinter::call_operator(const ir::Node& n, const Range& from) {
-  const Op* op = n.op() ? n.op() : ir::resolve_op(n);
+  const Op* op = operator_of(n);
   SCONCE_CHECK(op, "{}{}an archive cannot say {}", n.range() ? n.range().to_string() : "", n.range() ? ": " : "",
                n.kind().text());
   tables_.note_operator(*op);
@@ -139,11 +144,11 @@ TaggedText FunctionPrinter::call_operator(const ir::Node& n, const Range& from) 
   TaggedText text;
   text.set_range(from);
   text.add(head + "(");
-  const size_t count = needed_arguments(schema, n.inputs());
-  for (size_t i = 0; i < count; ++i) {
+  const ListRef<ir::Value*> inputs = written_inputs(n);
+  for (size_t i = 0; i < inputs.size(); ++i) {
     if (i != 0) text.add(", ");
     if (i < schema.arguments.size() && schema.arguments[i].keyword_only) text.add(schema.arguments[i].name + "=");
-    text.add(use(n.input(i)));
+    text.add(use(inputs[i]));
   }
   text.add(")");
   return text;

@@ -4,6 +4,7 @@
 #include "sconce/frontend/script/calls.h"
 #include "sconce/serialization/function_printer.h"
 #include "sconce/serialization/inlined_nodes.h"
+#include "sconce/serialization/printable_graph.h"
 
 namespace sconce {
 namespace {
@@ -73,7 +74,7 @@ void FunctionPrinter::assign(ListRef<ir::Value*> targets, const TaggedText& text
 void FunctionPrinter::write_constants(const ir::Block& block) {
   for (const ir::Node* n : block.nodes()) {
     if (n->is(ir::kind::CallFunction)) callee(*n);
-    for (const ir::Value* v : n->inputs()) constant(v);
+    for (const ir::Value* v : written_inputs(*n)) constant(v);
     for (const ir::Block* b : n->blocks()) write_constants(*b);
   }
   for (const ir::Value* v : block.outputs()) constant(v);
@@ -147,13 +148,16 @@ void FunctionPrinter::statement(const ir::Node& n) {
     return;
   }
   const TaggedText text = expression(n);
-  new_line(n.range());
   if (n.is(ir::kind::TupleUnpack) || n.is(ir::kind::ListUnpack)) {
+    // It begins where its value does, to who reads it.
+    const Range& first = text.ranges().at(0).range;
+    new_line(first ? first : n.range());
     for (const ir::Value* v : n.outputs()) out_.add(add_name(v) + ", ");
     if (!n.outputs().empty()) out_.add("= ");
     out_.add(text);
     return end_line();
   }
+  new_line(n.range());
   if (n.is(ir::kind::ModuleContainerIndex)) {
     out_.add(add_name(n.output()) + " : " + tables_.type(n.output()->type()) + " = ");
     out_.add(text);
@@ -264,7 +268,8 @@ void FunctionPrinter::loop(const ir::Node& n) {
 //   f = fork(__forked_function)
 void FunctionPrinter::closure(const ir::Node& n) {
   const bool is_fork = n.is(ir::kind::fork);
-  const ir::Graph& body = n.graph_attribute("Subgraph");
+  graphs_.push_back(printable_graph(n.graph_attribute("Subgraph")));
+  const ir::Graph& body = *graphs_.back();
   for (size_t i = 0; i < n.inputs().size(); ++i) texts_[body.inputs().at(i)] = use(n.input(i));
   const std::string name = names_.unique(is_fork ? "__forked_function" : "__awaitable_function");
   new_line(n.range());

@@ -8,7 +8,7 @@ using namespace syntax;
 
 namespace {
 
-// Optional[T] is a union, too.
+// Optional[T] is a union, too. What is written for one has its type at once, but in archives, which say all casts.
 bool is_union(TypePtr type) { return type->is(TypeKind::union_) || type->is(TypeKind::optional); }
 
 // The members of a union (or the one type) that are of this kind.
@@ -102,7 +102,7 @@ ir::Value* Emitter::Impl::list(const ListExpr& l, TypePtr hint) {
     }
   }
   ir::Value* v = e.list(at, element, items);
-  return union_hint ? unchecked_cast(at, v, union_hint) : v;
+  return union_hint && !e.source_.from_archive ? unchecked_cast(at, v, union_hint) : v;
 }
 
 ir::Value* Emitter::Impl::dict(const DictExpr& d, TypePtr hint) {
@@ -188,7 +188,7 @@ ir::Value* Emitter::Impl::dict(const DictExpr& d, TypePtr hint) {
     inputs.push_back(items[i]);
   }
   ir::Value* v = node(at, ir::kind::DictConstruct, inputs, {type})->output();
-  return union_hint ? unchecked_cast(at, v, union_hint) : v;
+  return union_hint && !e.source_.from_archive ? unchecked_cast(at, v, union_hint) : v;
 }
 
 ir::Value* Emitter::Impl::tuple(const TupleExpr& t, TypePtr hint) {

@@ -54,7 +54,7 @@ void Emitter::run() {
   result.type = impl_->functions.back().merged_return;
   schema.returns = {result};
   forget_inferred(graph_->block());
-  to_ssa(*graph_);
+  to_ssa(*graph_, source_.from_archive);
   clean_up(*graph_);
   function_.set_schema(std::move(schema));
   function_.set_graph(graph_);

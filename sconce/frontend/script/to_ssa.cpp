@@ -42,11 +42,11 @@ void settle_empty_lists(ir::Graph& graph, ir::Block* block) {
 
 }  // namespace
 
-void to_ssa(ir::Graph& graph) {
+void to_ssa(ir::Graph& graph, bool from_archive) {
   const Carried carried = carry_variables(graph);
   inline_loop_conditions(graph, carried);
   resolve_variables(graph);
-  transform_exits(graph);
+  transform_exits(graph, !from_archive);
   canonicalize_loops(graph);
   settle_empty_lists(graph, graph.block());
   lift_closures(graph);

@@ -6,7 +6,8 @@
 
 namespace sconce::script {
 
-void to_ssa(ir::Graph& graph);
+// The code of archives has been through this: it says itself what follows a raise.
+void to_ssa(ir::Graph& graph, bool from_archive);
 
 // What PyTorch does to every compiled function: constants folded and pooled, tuples that are only taken apart again
 // removed, outputs of control flow in a fixed order.

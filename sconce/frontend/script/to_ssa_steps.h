@@ -20,8 +20,9 @@ Carried carry_variables(ir::Graph& graph);
 void inline_loop_conditions(ir::Graph& graph, const Carried& carried);
 // Loads become the values that were stored.
 void resolve_variables(ir::Graph& graph);
-// return, break and continue become flags, and what follows them is guarded by these.
-void transform_exits(ir::Graph& graph);
+// return, break and continue become flags, and what follows them is guarded by these. With `raises_leave`, what follows
+// a raise in its block is dropped.
+void transform_exits(ir::Graph& graph, bool raises_leave);
 // Two Ifs in a row, the second decided by the first, become one.
 void merge_ifs(ir::Graph& graph);
 // A loop with a trip count and a condition becomes one with a condition and a counter of its own.

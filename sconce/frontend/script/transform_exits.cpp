@@ -33,7 +33,8 @@ struct Exit {
 
 class ExitTransformer {
  public:
-  ExitTransformer(ir::Graph& graph, ir::Symbol kind) : graph_(graph), kind_(kind) {}
+  ExitTransformer(ir::Graph& graph, ir::Symbol kind, bool raises_leave)
+      : graph_(graph), kind_(kind), raises_leave_(raises_leave) {}
   void run() { block(graph_.block()); }
 
  private:
@@ -113,7 +114,7 @@ class ExitTransformer {
   }
 
   Exit node(ir::Node* n) {
-    if (n->is(ir::kind::RaiseException)) return {Status::throws, nullptr, {}};
+    if (n->is(ir::kind::RaiseException) && raises_leave_) return {Status::throws, nullptr, {}};
     if (n->is(kind_)) {
       Exit exit{Status::will, yes(), n->inputs()};
       n->destroy();
@@ -128,8 +129,6 @@ class ExitTransformer {
 
   // Nodes that are never reached.
   void drop_from(ir::Block* b, ir::Node* first) {
-    // What a call of prim::RaiseException gives: nothing that anyone uses.
-    while (first->is(ir::kind::Constant) && !first->output()->has_uses()) first = first->next();
     if (first == b->return_node()) return;
     const std::vector<ir::Value*> outputs = b->outputs();
     set_outputs(b, uninitialized_like(outputs));
@@ -206,6 +205,7 @@ class ExitTransformer {
 
   ir::Graph& graph_;
   const ir::Symbol kind_;
+  const bool raises_leave_;
   ir::Value* yes_ = nullptr;
   ir::Value* no_ = nullptr;
   std::map<TypePtr, ir::Value*> uninitialized_;
@@ -276,10 +276,10 @@ void unwrap_withs(ir::Block* block) {
 
 }  // namespace
 
-void transform_exits(ir::Graph& graph) {
+void transform_exits(ir::Graph& graph, bool raises_leave) {
   wrap_withs(graph, graph.block());
-  ExitTransformer(graph, ir::kind::LoopContinuation).run();
-  ExitTransformer(graph, ir::kind::ReturnStmt).run();
+  ExitTransformer(graph, ir::kind::LoopContinuation, raises_leave).run();
+  ExitTransformer(graph, ir::kind::ReturnStmt, raises_leave).run();
   merge_ifs(graph);
   unwrap_withs(graph.block());
 }
