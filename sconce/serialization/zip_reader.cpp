@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "sconce/base/error.h"
 
@@ -11,10 +12,13 @@ namespace sconce {
 namespace {
 
 constexpr uint32_t kLocalMark = 0x04034b50, kEntryMark = 0x02014b50, kEndMark = 0x06054b50, kEnd64Mark = 0x06064b50,
-                   kLocatorMark = 0x07064b50;
+                   kLocatorMark = 0x07064b50, kDescriptorMark = 0x08074b50;
 constexpr size_t kLocalSize = 30, kEntrySize = 46, kEndSize = 22, kLocatorSize = 20, kEnd64Size = 56;
 constexpr size_t kMaxComment = 0xffff;
-constexpr uint16_t kEncrypted = 1, kStored = 0, kDeflated = 8, kZip64Extra = 1;
+// Flags: sizes follow the content; what changes the meaning of a record (encryption, sizes, UTF-8 names, hidden
+// headers).
+constexpr uint16_t kSizesFollow = 8, kMeaning = 1 | 8 | 1 << 6 | 1 << 11 | 1 << 13;
+constexpr uint16_t kEncrypted = 1 | 1 << 6 | 1 << 13, kStored = 0, kDeflated = 8, kZip64Extra = 1;
 
 // Little-endian numbers at places that are checked against the end of the file.
 class Cursor {
@@ -51,7 +55,29 @@ class Cursor {
 
 struct Directory {
   uint64_t offset, size, entries;
+  uint64_t end;  // where what comes after it begins
 };
+
+// What the zip64 records say that stand before the end record at `at`; nothing when there are none.
+std::optional<Directory> find_wide_directory(const FileBytes& file, size_t at) {
+  if (at < kLocatorSize) return std::nullopt;
+  Cursor locator(file, at - kLocatorSize);
+  if (locator.take<uint32_t>() != kLocatorMark) return std::nullopt;
+  const auto disk = locator.take<uint32_t>();
+  const auto place = locator.take<uint64_t>();
+  const auto disks = locator.take<uint32_t>();
+  SCONCE_CHECK(place <= at - kLocatorSize && at - kLocatorSize - place >= kEnd64Size,
+               "{}: the zip64 end record lies outside", file.name());
+  Cursor end(file, place);
+  SCONCE_CHECK(end.take<uint32_t>() == kEnd64Mark, "{}: the zip file has no zip64 end record", file.name());
+  end.skip(8 + 2 + 2);
+  const auto this_disk = end.take<uint32_t>(), directory_disk = end.take<uint32_t>();
+  const auto here = end.take<uint64_t>(), total = end.take<uint64_t>();
+  const auto size = end.take<uint64_t>(), offset = end.take<uint64_t>();
+  SCONCE_CHECK(disk == 0 && disks <= 1 && this_disk == 0 && directory_disk == 0 && here == total,
+               "{}: zip files of several parts are not supported", file.name());
+  return Directory{offset, size, total, place};
+}
 
 // The end record is the last thing of the file, but for a comment.
 Directory find_directory(const FileBytes& file) {
@@ -67,26 +93,16 @@ Directory find_directory(const FileBytes& file) {
     const auto size = end.take<uint32_t>(), offset = end.take<uint32_t>();
     const auto comment = end.take<uint16_t>();
     if (end.at() + comment != bytes.size()) continue;  // these bytes only look like an end record
-    const bool wide = total == 0xffff || size == 0xffffffff || offset == 0xffffffff;
-    if (!wide) {
-      SCONCE_CHECK(disk == 0 && directory_disk == 0 && here == total,
-                   "{}: zip files of several parts are not supported", file.name());
-      return {offset, size, total};
-    }
-    SCONCE_CHECK(at >= kLocatorSize, "{}: the zip file has no zip64 locator", file.name());
-    Cursor locator(file, at - kLocatorSize);
-    SCONCE_CHECK(locator.take<uint32_t>() == kLocatorMark, "{}: the zip file has no zip64 locator", file.name());
-    locator.skip(4);
-    const auto place = locator.take<uint64_t>();
-    SCONCE_CHECK(place <= bytes.size() && bytes.size() - place >= kEnd64Size, "{}: the zip64 end record lies outside",
+    SCONCE_CHECK(disk == 0 && directory_disk == 0 && here == total, "{}: zip files of several parts are not supported",
                  file.name());
-    Cursor wide_end(file, place);
-    SCONCE_CHECK(wide_end.take<uint32_t>() == kEnd64Mark, "{}: the zip file has no zip64 end record", file.name());
-    wide_end.skip(8 + 2 + 2 + 4 + 4);
-    const auto wide_here = wide_end.take<uint64_t>(), wide_total = wide_end.take<uint64_t>();
-    const auto wide_size = wide_end.take<uint64_t>(), wide_offset = wide_end.take<uint64_t>();
-    SCONCE_CHECK(wide_here == wide_total, "{}: zip files of several parts are not supported", file.name());
-    return {wide_offset, wide_size, wide_total};
+    const bool wide = total == 0xffff || size == 0xffffffff || offset == 0xffffffff;
+    const std::optional<Directory> found = find_wide_directory(file, at);
+    SCONCE_CHECK(found || !wide, "{}: the zip file has no zip64 locator", file.name());
+    if (!found) return {offset, size, total, at};
+    const bool agree = (total == 0xffff || total == found->entries) && (size == 0xffffffff || size == found->size) &&
+                       (offset == 0xffffffff || offset == found->offset);
+    SCONCE_CHECK(agree, "{}: the two end records of the zip file say different things", file.name());
+    return *found;
   }
   fail("{}: is not a zip file: it has no central directory", file.name());
 }
@@ -109,8 +125,28 @@ void read_wide(Cursor extra, size_t length, const std::vector<uint64_t*>& wanted
   SCONCE_CHECK(wanted.empty(), "{}: record '{}' lacks its 64-bit sizes", file, name);
 }
 
-// Reads an entry of the directory, and the local header that it leads to. Returns where the record begins.
-uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, ZipReader::Record& record) {
+// The numbers behind the content of a record, with or without a mark, of 32 or 64 bits: those of the directory. Returns
+// where they end.
+uint64_t read_descriptor(const FileBytes& file, uint64_t at, const ZipReader::Record& record) {
+  for (const bool mark : {true, false}) {
+    for (const bool wide : {false, true}) {
+      const size_t length = (mark ? 4 : 0) + 4 + (wide ? 16 : 8);
+      if (file.bytes().size() - at < length) continue;
+      Cursor c(file, at);
+      if (mark && c.take<uint32_t>() != kDescriptorMark) continue;
+      if (c.take<uint32_t>() != record.crc) continue;
+      const uint64_t stored = wide ? c.take<uint64_t>() : c.take<uint32_t>();
+      const uint64_t size = wide ? c.take<uint64_t>() : c.take<uint32_t>();
+      if (stored == record.stored_size && size == record.size) return c.at();
+    }
+  }
+  fail("{}: the sizes behind record '{}' are not those of the directory", file.name(), record.name);
+}
+
+// Reads an entry of the directory, and the local header that it leads to. Returns where the record begins, and in `end`
+// where it ends.
+uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, ZipReader::Record& record,
+                     uint64_t& end) {
   SCONCE_CHECK(entry.take<uint32_t>() == kEntryMark, "{}: the zip directory is broken", file.name());
   entry.skip(4);
   const auto flags = entry.take<uint16_t>(), method = entry.take<uint16_t>();
@@ -148,15 +184,20 @@ uint64_t read_record(const FileBytes& file, Cursor& entry, uint64_t directory, Z
   SCONCE_CHECK(local.text(local_name) == record.name && local_method == method,
                "{}: the header of record '{}' says something else than the directory", file.name(), record.name);
   local.skip(local_extra);
-  // Sizes follow the content when bit 3 is set; else they must be the same here.
-  constexpr uint16_t kSizesFollow = 8;
-  const auto same = [](uint32_t here, uint64_t there) { return here == there || here == 0xffffffff; };
-  SCONCE_CHECK((local_flags & kSizesFollow) ||
-                   (local_crc == record.crc && same(local_stored, record.stored_size) && same(local_size, record.size)),
+  // With kSizesFollow the numbers stand behind the content, and may be left out here.
+  const bool follow = (flags & kSizesFollow) != 0;
+  const auto same = [&](uint32_t here, uint64_t there) {
+    return here == there || here == 0xffffffff || (follow && here == 0);
+  };
+  SCONCE_CHECK((local_flags & kMeaning) == (flags & kMeaning) && same(local_stored, record.stored_size) &&
+                   same(local_size, record.size) && (local_crc == record.crc || (follow && local_crc == 0)),
                "{}: the header of record '{}' says something else than the directory", file.name(), record.name);
   record.offset = local.at();
   SCONCE_CHECK(record.offset <= directory && record.stored_size <= directory - record.offset,
                "{}: record '{}' lies outside of the file", file.name(), record.name);
+  end = record.offset + record.stored_size;
+  if (follow) end = read_descriptor(file, end, record);
+  SCONCE_CHECK(end <= directory, "{}: record '{}' lies outside of the file", file.name(), record.name);
   SCONCE_CHECK(record.deflated || record.size == record.stored_size, "{}: record '{}' has two sizes", file.name(),
                record.name);
   SCONCE_CHECK(
@@ -198,10 +239,13 @@ ZipReader::ZipReader(FileBytesPtr file) : file_(std::move(file)) {
   std::vector<std::pair<uint64_t, uint64_t>> places;
   records_.resize(directory.entries);
   for (Record& record : records_) {
-    const uint64_t begin = read_record(*file_, entry, directory.offset, record);
-    places.emplace_back(begin, record.offset + record.stored_size);
+    uint64_t end = 0;
+    const uint64_t begin = read_record(*file_, entry, directory.offset, record, end);
+    places.emplace_back(begin, end);
   }
   SCONCE_CHECK(entry.at() == directory.offset + directory.size, "{}: the zip directory has another size than it says",
+               file_->name());
+  SCONCE_CHECK(entry.at() == directory.end, "{}: the zip directory does not end where the end record begins",
                file_->name());
   std::sort(places.begin(), places.end());
   for (size_t i = 1; i < places.size(); ++i) {

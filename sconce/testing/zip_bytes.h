@@ -1,0 +1,30 @@
+// Zip files in memory, honest and otherwise: every field of a header can be made to lie. For tests of readers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sconce::testing {
+
+struct ZipPart {
+  std::string name, content;
+  bool deflate = false;
+  // What the headers say instead of the truth.
+  std::optional<std::string> local_name = {};
+  std::optional<uint32_t> crc = {}, local_crc = {};
+  std::optional<uint64_t> size = {}, local_size = {}, stored_size = {}, local_stored_size = {}, offset = {};
+  std::optional<uint16_t> method = {}, flags = {};
+};
+
+struct ZipEnd {
+  std::optional<uint64_t> entries, directory_size, directory_offset;
+  std::string comment, after;
+};
+
+// Stored (or deflated) records with their sizes in the local headers, aligned to 64 bytes as PyTorch's are; a
+// directory; an end record.
+std::string pack_zip(const std::vector<ZipPart>& parts, const ZipEnd& end = {});
+
+}  // namespace sconce::testing
