@@ -19,8 +19,8 @@ namespace {
 // Objects of the archive's classes, tensors of its storages.
 class ArchiveContext final : public PickleContext {
  public:
-  ArchiveContext(const Records& records, script::ProgramState& program, std::string folder)
-      : records_(records), program_(program), storages_(records, std::move(folder)) {}
+  ArchiveContext(const Records& records, script::ProgramState& program, std::string folder, bool run_setstate)
+      : records_(records), program_(program), storages_(records, std::move(folder)), run_setstate_(run_setstate) {}
 
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
     return storages_.find(key, dtype, count);
@@ -37,8 +37,7 @@ class ArchiveContext final : public PickleContext {
   Value build(TypePtr type, Value state) override {
     Ref<Object> object = make_ref<Object>(type);
     if (ir::Function* set_state = ir::find_method(type, "__setstate__")) {
-      Value args[] = {object, std::move(state)};
-      runtime::run(*set_state, args);
+      if (run_setstate_) set_state_of(object, *set_state, std::move(state));
       return object;
     }
     SCONCE_CHECK(state.is_dict(), "{}: an object of class '{}' has no dict of attributes", records_.name(),
@@ -48,52 +47,68 @@ class ArchiveContext final : public PickleContext {
       const Value* v = state.to_dict().find(attributes[i].name);
       SCONCE_CHECK(v, "{}: an object of class '{}' has no attribute '{}'", records_.name(), type->name(),
                    attributes[i].name);
-      object->set_slot(i, retyped(*v, attributes[i].type));
+      set_attribute(*object, i, *v);
     }
     return object;
   }
 
  private:
-  // Old archives do not say the types of containers, and none says those of named tuples: the attribute does.
-  Value retyped(const Value& v, TypePtr type) {
-    if (type->is(TypeKind::optional) && !v.is_none()) return retyped(v, type->element());
-    if (type->is(TypeKind::tuple) && v.is_tuple()) {
-      SCONCE_CHECK(v.to_tuple().items.size() == type->contained().size(), "{}: a tuple has {} items where {} has {}",
-                   records_.name(), v.to_tuple().items.size(), type->annotation(), type->contained().size());
-      std::vector<Value> items;
-      for (size_t i = 0; i < type->contained().size(); ++i) {
-        items.push_back(retyped(v.to_tuple().items[i], type->contained()[i]));
-      }
-      return make_ref<Tuple>(std::move(items), type->fields().empty() ? nullptr : type);
+  // The one thing of a file that runs while it is loaded.
+  void set_state_of(const Ref<Object>& object, ir::Function& set_state, Value state) {
+    const std::vector<Argument>& arguments = set_state.schema().arguments;
+    const TypePtr type = object->type();
+    SCONCE_CHECK(arguments.size() == 2, "{}: __setstate__ of class '{}' takes {} arguments, not 2", records_.name(),
+                 type->name(), arguments.size());
+    Value args[] = {object, fit_for(state, arguments[1].type, type->name() + ".__setstate__")};
+    runtime::RunOptions options;
+    options.step_budget = kMaxLoadSteps;
+    options.max_depth = kMaxLoadDepth;
+    runtime::run(set_state, args, options);
+    for (size_t i = 0; i < type->class_info()->attributes.size(); ++i) set_attribute(*object, i, object->slot(i));
+  }
+  void set_attribute(Object& object, size_t i, const Value& v) {
+    const ClassInfo::Attribute& attribute = object.type()->class_info()->attributes[i];
+    object.set_slot(i, fit_for(v, attribute.type, object.type()->name() + "." + attribute.name));
+  }
+  Value fit_for(const Value& v, TypePtr type, const std::string& what) {
+    try {
+      return fit(v, type);
+    } catch (const Error& error) {
+      fail("{}: {}: {}", records_.name(), what, error.message());
     }
-    if (type->is(TypeKind::list) && v.is_list() && v.to_list().element_type() != type->element()) {
-      Ref<List> list = make_ref<List>(type->element());
-      for (const Value& item : v.to_list().values()) list->append(retyped(item, type->element()));
-      return list;
-    }
-    if (type->is(TypeKind::dict) && v.is_dict() && v.type() != type) {
-      Ref<Dict> dict = make_ref<Dict>(type->contained()[0], type->contained()[1]);
-      v.to_dict().for_each(
-          [&](const Value& key, const Value& item) { dict->set(key, retyped(item, type->contained()[1])); });
-      return dict;
-    }
-    return v;
   }
 
   const Records& records_;
   script::ProgramState& program_;
   Storages storages_;
+  bool run_setstate_;
 };
 
-void read_objects(const Records& records, script::ProgramState& program, Archive& archive) {
-  ArchiveContext constants(records, program, "constants/");
+// Declares every class and function of the code, so that all are compiled.
+void declare_all(const Records& records, script::ProgramState& program) {
+  for (const ZipReader::Record& record : records.zip().records()) {
+    const std::string qualifier = code_qualifier(records.name_in_folder(record));
+    if (qualifier.empty()) continue;
+    program.find_definition(qualifier + ".");  // reads the text
+    script::Scope* scope = program.find_scope(qualifier);
+    for (size_t i = 0; scope && i < scope->definitions().size(); ++i) {
+      script::Definition& d = *scope->definitions()[i];
+      if (d.kind == script::Definition::Kind::class_) scope->type_of(d);
+      if (d.kind == script::Definition::Kind::function) scope->functions_of(d);
+    }
+  }
+}
+
+void read_objects(const Records& records, script::ProgramState& program, const LoadOptions& options, Archive& archive) {
+  ArchiveContext constants(records, program, "constants/", options.run_setstate);
   const Value table = read_pickle(records.read("constants.pkl"), records.name() + ": constants.pkl", constants);
   SCONCE_CHECK(table.is_tuple(), "{}: constants.pkl is not a tuple", records.name());
   program.constants = table.to_tuple().items;
 
-  ArchiveContext data(records, program, "data/");
+  ArchiveContext data(records, program, "data/", options.run_setstate);
   archive.module = read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", data);
   SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records.name());
+  if (options.all_code) declare_all(records, program);
   program.unit.define_all();
 }
 
@@ -101,7 +116,7 @@ void read_objects(const Records& records, script::ProgramState& program, Archive
 void refuse_missing_operators(const Records& records, const script::ProgramState& program) {
   std::vector<script::MissingOperator> missing;
   for (const ZipReader::Record& record : records.zip().records()) {
-    const std::string qualifier = code_qualifier(std::string_view(record.name).substr(records.folder().size()));
+    const std::string qualifier = code_qualifier(records.name_in_folder(record));
     if (qualifier.empty()) continue;
     try {
       const auto tree = syntax::parse(program.load(qualifier), syntax::Dialect::archive);
@@ -121,7 +136,7 @@ void refuse_missing_operators(const Records& records, const script::ProgramState
 
 Archive load_archive(const std::string& path) { return load_archive(FileBytes::map(path)); }
 
-Archive load_archive(FileBytesPtr file) {
+Archive load_archive(FileBytesPtr file, const LoadOptions& options) {
   constexpr std::string_view kExtra = "extra/";
   const auto records = std::make_shared<const Records>(std::move(file));
   Archive archive;
@@ -130,9 +145,9 @@ Archive load_archive(FileBytesPtr file) {
   SCONCE_CHECK(records->find("constants.pkl"), "{}: is no TorchScript archive: it has no record 'constants.pkl'",
                records->name());
   for (const ZipReader::Record& record : records->zip().records()) {
-    if (record.name.starts_with(records->folder() + std::string(kExtra))) {
-      archive.extra_files.emplace_back(record.name.substr(records->folder().size() + kExtra.size()),
-                                       records->zip().read(record));
+    const std::string_view name = records->name_in_folder(record);
+    if (name.starts_with(kExtra)) {
+      archive.extra_files.emplace_back(name.substr(kExtra.size()), records->zip().read(record));
     }
   }
 
@@ -150,7 +165,7 @@ Archive load_archive(FileBytesPtr file) {
     return std::make_shared<Source>(name, records->zip().read(*record), 1, std::move(map));
   };
   try {
-    read_objects(*records, *program, archive);
+    read_objects(*records, *program, options, archive);
   } catch (const CompileError&) {
     // One message should name everything that is missing, not the first call that failed.
     refuse_missing_operators(*records, *program);

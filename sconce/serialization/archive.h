@@ -17,6 +17,10 @@
 
 namespace sconce {
 
+// Limits against hostile files: what the __setstate__ of one object may do; each has a clear error and a test.
+inline constexpr int64_t kMaxLoadSteps = 1'000'000;  // loop iterations and calls
+inline constexpr size_t kMaxLoadDepth = 1'000;       // calls in calls
+
 struct Archive {
   std::shared_ptr<ir::CompilationUnit> unit;  // the functions and classes; compiled, may be shared by threads
   Value module;                               // the root object
@@ -24,8 +28,13 @@ struct Archive {
   std::vector<std::pair<std::string, std::string>> extra_files;  // name, content
 };
 
+struct LoadOptions {
+  bool run_setstate = true;  // without, objects of classes that have a __setstate__ stay empty: only to check a file
+  bool all_code = false;     // compiles also what the module does not need
+};
+
 // Throws Error (or CompileError, for the code) with the file's name and what is wrong.
 SCONCE_API Archive load_archive(const std::string& path);
-SCONCE_API Archive load_archive(FileBytesPtr file);
+SCONCE_API Archive load_archive(FileBytesPtr file, const LoadOptions& options = {});
 
 }  // namespace sconce

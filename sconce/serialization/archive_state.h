@@ -1,5 +1,6 @@
-// The state of a program file without its code: what data.pkl of a .pt or .ptl holds, objects as dicts of their
-// attributes. Classes are neither looked up nor compiled, and __setstate__ is not run.
+// The state of a program file without its code: what data.pkl of a .pt or .ptl holds, objects as dicts of those
+// of their attributes that are tensors or objects (what a __getstate__ gave stays whole). Classes are neither looked up
+// nor compiled, and __setstate__ is not run.
 #pragma once
 
 #include "sconce/serialization/records.h"

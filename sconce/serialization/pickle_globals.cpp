@@ -161,14 +161,13 @@ Value build_list(const Args& args, PickleContext&) {
   return typed_list(args[0], element());
 }
 
+// (container, "Dict[str, List[int]]")
 Value restore_type_tag(const Args& args, PickleContext& context) {
   need(args, 2, 2);
   const TypePtr type = context.find_type(args[1].to_string_ref());
-  if (type->is(TypeKind::list)) return typed_list(args[0], type->element());
-  SCONCE_CHECK(type->is(TypeKind::dict), "tags '{}' where a list or a dict is meant", args[1].to_string_ref());
-  Ref<Dict> dict = make_ref<Dict>(type->contained()[0], type->contained()[1]);
-  args[0].to_dict().for_each([&](const Value& key, const Value& value) { dict->set(key, value); });
-  return dict;
+  SCONCE_CHECK(type->is(TypeKind::list) || type->is(TypeKind::dict), "tags '{}' where a list or a dict is meant",
+               args[1].to_string_ref());
+  return context.fit(args[0], type);
 }
 
 Value ordered_dict(const Args& args, PickleContext&) {

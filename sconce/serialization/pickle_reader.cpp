@@ -4,11 +4,18 @@
 #include <cstring>
 
 #include "sconce/serialization/pickle_machine.h"
+#include "sconce/serialization/value_fit.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
 
+PickleContext::PickleContext() = default;
 PickleContext::~PickleContext() = default;
+
+Value PickleContext::fit(const Value& v, TypePtr type) {
+  if (!fitter_) fitter_ = std::make_unique<ValueFitter>();
+  return fitter_->fit(v, type);
+}
 
 Value PickleContext::member(TypePtr type, const Value& value) {
   SCONCE_CHECK(type->is(TypeKind::enum_), "'{}' cannot be called", type->name());

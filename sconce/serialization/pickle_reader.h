@@ -6,6 +6,7 @@
 // integers of more than 64 bits texts of their digits.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,11 @@ inline constexpr uint64_t kMaxPickleSharing = 16;         // for every byte of t
 inline constexpr uint64_t kMinPickleSharing = 1'000'000;  // in any case
 inline constexpr uint64_t kMaxPickleKeyParts = 100;       // values in a key of a dict
 
+class ValueFitter;
+
 class SCONCE_API PickleContext {
  public:
+  PickleContext();
   virtual ~PickleContext();
   // BINPERSID: the storage that ("storage", class, key, location, count) means, as a flat tensor over it. `dtype` is
   // what the class says; nothing for UntypedStorage, whose bytes are counted.
@@ -33,10 +37,15 @@ class SCONCE_API PickleContext {
   virtual TypePtr find_class(const std::string& qualified_name) = 0;
   // Type tags: "List[__torch__.m.K]".
   virtual TypePtr find_type(std::string_view text) = 0;
+  // `v` as a value of the type, for a tag: see value_fit.h. Throws Error when it is none.
+  virtual Value fit(const Value& v, TypePtr type);
   // NEWOBJ, then BUILD with `state`: an object of the class.
   virtual Value build(TypePtr class_type, Value state) = 0;
   // REDUCE of a class: the member of the enum that has the value. Throws Error.
   virtual Value member(TypePtr enum_type, const Value& value);
+
+ private:
+  std::unique_ptr<ValueFitter> fitter_;
 };
 
 // The value that the pickle in `bytes` is; `name` is what errors call it. With `used`, the pickle may end before the

@@ -21,6 +21,11 @@ class SCONCE_API Records {
   const ZipReader& zip() const { return zip_; }
   const std::string& folder() const { return folder_; }  // with its slash
   const ZipReader::Record* find(const std::string& record) const { return zip_.find(folder_ + record); }
+  // What the record is called in the folder; empty when it lies elsewhere.
+  std::string_view name_in_folder(const ZipReader::Record& record) const {
+    const std::string_view whole = record.name;
+    return whole.starts_with(folder_) ? whole.substr(folder_.size()) : std::string_view();
+  }
   // The content of a record, copied. Throws Error when there is none.
   std::string read(const std::string& record) const;
   // The number in `.data/version` or `version`. Throws Error when there is none, or none that can be read.

@@ -12,6 +12,7 @@ class SavedContext : public PickleContext {
   explicit SavedContext(std::string file) : file_(std::move(file)) {}
   TypePtr find_class(const std::string& name) final { refuse("the class '" + name + "'"); }
   TypePtr find_type(std::string_view text) final { refuse("the type tag '" + std::string(text) + "'"); }
+  Value fit(const Value&, TypePtr) final { refuse("a type tag"); }
   Value build(TypePtr, Value) final { refuse("an object"); }
   const std::string& file() const { return file_; }
 

@@ -4,8 +4,8 @@
 
 #include "sconce/serialization/special_tensors.h"
 #include "sconce/serialization/zip_writer.h"
-#include "sconce/testing/compare.h"
 #include "sconce/testing/error_of.h"
+#include "sconce/testing/source_tree.h"
 #include "sconce/testing/temporary_folder.h"
 
 namespace sconce {
@@ -91,6 +91,40 @@ TEST(TensorFiles, StateDictsKeepTensorsAndWhatTheyShare) {
   EXPECT_EQ(names, (std::vector<std::string>{"base", "layers.row", "layers.7.0", "layers.7.1"}));
   EXPECT_EQ(back.tensors[0].second.storage(), back.tensors[1].second.storage());
   EXPECT_EQ(read_pickled(FileBytes::map(folder.file("a.pth"))).to_dict().find("epoch")->to_int(), 3);
+}
+
+// Dtype, sizes and bytes.
+std::string values(const Tensor& t) {
+  EXPECT_TRUE(t.is_contiguous());
+  return std::string(dtype_name(t.dtype())) + format_message("{}", {ErrorArg(t.sizes())}) +
+         std::string(t.data<const char>(), static_cast<size_t>(t.numel()) * t.item_size());
+}
+
+// State dicts as PyTorch wrote them, in every format that has them.
+TEST(TensorFiles, ReadsWhatPyTorchWrote) {
+  const auto path = [](const std::string& name) { return testing::source_path("tests/conformance/formats/" + name); };
+  for (const std::string module : {"MLP", "ConvNet", "Gated", "Interfaced"}) {
+    std::map<std::string, Tensor> recorded;  // "t0", "t1", ... in the order of the state dict
+    for (const auto& [name, t] : read_tensors(path(module + ".safetensors")).tensors) recorded[name] = t;
+    std::map<std::string, std::string> program;
+    for (const auto& [name, t] : read_tensors(path(module + ".ptl")).tensors) program[name] = values(t);
+    for (const char* suffix : {".pth", ".legacy.pth"}) {
+      const NamedTensors got = read_tensors(path(module + suffix)).tensors;
+      EXPECT_EQ(got.size(), program.size()) << module << suffix;
+      for (size_t i = 0; i < got.size(); ++i) {
+        const auto& [name, t] = got[i];
+        EXPECT_EQ(values(t), values(recorded.at("t" + std::to_string(i)))) << module << suffix << ": " << name;
+        EXPECT_EQ(values(t), program[name]) << module << suffix << ": " << name;
+      }
+    }
+  }
+  const Value mixed = read_pickled(FileBytes::map(path("mixed.pth")));
+  EXPECT_EQ(mixed.to_dict().size(), 14u);
+  EXPECT_EQ(mixed.to_dict().find("list")->repr(), "[1, 2.5, 's', None, True, (1, 2)]");
+  EXPECT_EQ(mixed.to_dict().find("big")->repr(), "'1180591620717411303424'");
+  EXPECT_EQ(mixed.to_dict().find("bytes")->repr(), "'ab'");
+  EXPECT_EQ(mixed.to_dict().find("size")->repr(), "(2, 3)");
+  EXPECT_EQ(flatten_tensors(mixed).size(), 9u);
 }
 
 TEST(TensorFiles, NamesMustBeThereOnce) {

@@ -13,7 +13,7 @@ struct Check {
   std::string detail;  // "12 records", "resnet18/data/3: checksum differs"
   bool passed = true;
 };
-struct Verification {
+struct SCONCE_API Verification {
   FileKind kind = FileKind::unknown;
   std::vector<Check> checks;
   bool passed() const;
@@ -22,5 +22,6 @@ struct Verification {
 // Every check of the loader, the checksum of every record, every pickle, all code compiled, every operator known, the
 // bytecode verified; __setstate__ is not run. Throws Error only when the file cannot be read at all.
 SCONCE_API Verification verify_file(const std::string& path);
+SCONCE_API Verification verify_file(const FileBytesPtr& file);
 
 }  // namespace sconce

@@ -56,7 +56,8 @@ class TypeParser {
   TypePtr parse_one() {
     SCONCE_CHECK_AS(value, ++depth_ <= kMaxDepth, "type '{}': nested more than {} times", text_, kMaxDepth);
     TypePtr type = accept('(') ? tuple_type(list_until(')')) : parse_named();
-    while (true) {
+    for (int suffixes = 0;; ++suffixes) {
+      SCONCE_CHECK_AS(value, suffixes <= kMaxDepth, "type '{}': nested more than {} times", text_, kMaxDepth);
       if (accept('?')) {
         type = optional_type(type);
       } else if (accept('[')) {

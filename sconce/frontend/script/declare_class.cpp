@@ -65,6 +65,7 @@ void declare_attributes(Definition& d) {
     } else if (a->annotation && is_final(a->annotation)) {
       ExprPtr written = final_type(a->annotation);
       const TypePtr type = written ? resolve_annotation(written, scope) : nullptr;
+      if (!a->value) refuse(a->range, "the constant '{}' has no value", name);
       info.constants.emplace_back(name, evaluate_constant(scope, a->value, type));
     } else if (ExprPtr written = in_table ? a->value : a->annotation) {
       info.attributes.push_back({name, resolve_annotation(written, scope), ClassInfo::AttributeKind::plain});

@@ -98,7 +98,13 @@ bool is_auto(ExprPtr e) {
 }
 
 Value member_value(Scope& scope, ExprPtr e, const std::vector<Member>& before) {
-  if (is_auto(e)) return Value(before.empty() ? int64_t{1} : before.back().value.to_int() + 1);
+  if (is_auto(e)) {
+    int64_t next = 1;
+    if (!before.empty() && __builtin_add_overflow(before.back().value.to_int(), 1, &next)) {
+      refuse(e->range, "there is no integer after the value before");
+    }
+    return Value(next);
+  }
   return evaluate_constant(scope, e, nullptr);
 }
 
