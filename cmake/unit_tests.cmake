@@ -6,7 +6,7 @@ include(GoogleTest)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
      "${PROJECT_SOURCE_DIR}/sconce/*_test.cpp" "${PROJECT_SOURCE_DIR}/cli/*_test.cpp"
      "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
-list(FILTER test_sources EXCLUDE REGEX "/fuzz/driver\\.cpp$")
+list(FILTER test_sources EXCLUDE REGEX "/fuzz/(driver|.*_mutator)\\.cpp$")
 foreach(part IN LISTS separate_parts)
   list(FILTER test_sources EXCLUDE REGEX "/sconce/${part}/")
 endforeach()

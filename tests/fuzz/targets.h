@@ -16,10 +16,25 @@ void ir(std::string_view bytes);
 // Text to graphs: names, types, calls, control flow.
 void compile(std::string_view bytes);
 
+// The directory of a zip file, and every record of it.
+void zip(std::string_view bytes);
+
+// A pickle that may name any class.
+void pickle(std::string_view bytes);
+
+// A whole TorchScript archive: loaded, its graphs verified, nothing of it run.
+void archive(std::string_view bytes);
+
+// Files of tensors.
+void safetensors(std::string_view bytes);
+void npy(std::string_view bytes);
+
 struct Target {
   std::string_view name;
   void (*run)(std::string_view bytes);
 };
-inline constexpr Target kTargets[] = {{"parser", parser}, {"ir", ir}, {"compile", compile}};
+inline constexpr Target kTargets[] = {
+    {"parser", parser}, {"ir", ir},           {"compile", compile},         {"zip", zip},
+    {"pickle", pickle}, {"archive", archive}, {"safetensors", safetensors}, {"npy", npy}};
 
 }  // namespace sconce::fuzz
