@@ -23,6 +23,9 @@ struct UsageError : std::runtime_error {
 
 using Command = std::function<int()>;
 Command add_run_command(CLI::App& app);
+Command add_info_command(CLI::App& app);
+Command add_convert_command(CLI::App& app);
+Command add_diff_command(CLI::App& app);
 Command add_script_command(CLI::App& app);
 Command add_ir_command(CLI::App& app);
 Command add_ops_command(CLI::App& app);

@@ -14,7 +14,16 @@ using namespace sconce::cli;
 
 // In the order of --help.
 constexpr Command (*kCommands[])(CLI::App&) = {
-    add_run_command, add_script_command, add_ir_command, add_ops_command, add_completion_command,
+    // clang-format off
+    add_run_command,
+    add_info_command,
+    add_convert_command,
+    add_diff_command,
+    add_ir_command,
+    add_script_command,
+    add_ops_command,
+    add_completion_command,
+    // clang-format on
 };
 
 constexpr const char* kDescription = "Runs PyTorch programs, and shows, checks and converts their files.";

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "program_file.h"
 #include "sconce/dispatch/library.h"
+#include "sconce/serialization/exported_program.h"
 #include "sconce/tensor/generator.h"
 
 namespace sconce::cli {
@@ -30,6 +31,11 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
       ->type_name("CLASS");
   command.add_option("--seed", o.seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
   add_ops_option(command, o.libraries);
+}
+
+Archive load_program(const FileBytesPtr& file, FileKind kind) {
+  SCONCE_CHECK(kind != FileKind::lite, "{}: is a lite archive without code, which cannot be loaded yet", file->name());
+  return kind == FileKind::exported_program ? load_exported_program(file) : load_archive(file);
 }
 
 void load_libraries(const std::vector<std::string>& libraries) {
@@ -68,7 +74,12 @@ void ModelFile::load(const ModelOptions& options) {
     case FileKind::exported_program:
       if (!options.module.empty())
         throw UsageError(fmt::format("--module builds a module of program text; {} is a {}", file_, kind_name(kind_)));
-      module_ = jit::load(file_);
+      {
+        Archive archive = load_program(bytes, kind_);
+        unit_ = std::move(archive.unit);
+        module_.emplace(unit_, std::move(archive.module));
+        extra_files_ = std::move(archive.extra_files);
+      }
       return;
     default:
       throw UsageError(fmt::format("{}: there is no program in a file of this kind ({})", file_, kind_name(kind_)));
@@ -78,7 +89,8 @@ void ModelFile::load(const ModelOptions& options) {
 void ModelFile::load_text(const std::string& text, const ModelOptions& options) {
   program_ = std::make_unique<ProgramFile>(file_, text);
   function_names_ = program_->program().function_names();  // now: values of inputs are functions that are added later
-  if (!options.module.empty()) module_.emplace(program_->program().shared_unit(), program_->build(options.module));
+  unit_ = program_->program().shared_unit();
+  if (!options.module.empty()) module_.emplace(unit_, program_->build(options.module));
 }
 
 std::vector<std::string> ModelFile::method_names() const { return module_ ? module_->method_names() : function_names_; }
@@ -89,7 +101,7 @@ jit::Function ModelFile::method(const std::string& name) const {
   const std::string wanted = !name.empty() ? name : has("forward") ? "forward" : names.size() == 1 ? names[0] : "";
   if (has(wanted)) {
     if (module_) return module_->method(wanted);
-    return jit::Function(program_->program().shared_unit(), &program_->function(wanted));
+    return jit::Function(unit_, &program_->function(wanted));
   }
   const std::string known = names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
   const std::string modules = module_ || program_->modules().empty()

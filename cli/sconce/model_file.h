@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sconce/api/jit.h"
+#include "sconce/serialization/archive.h"
 #include "sconce/serialization/file_kind.h"
 
 namespace CLI {
@@ -31,6 +32,9 @@ void add_ops_option(CLI::App& command, std::vector<std::string>& libraries);
 // Loads libraries of custom operators. Throws Error naming the one that cannot be loaded.
 void load_libraries(const std::vector<std::string>& libraries);
 
+// The module in a .pt or .pt2 file. Throws Error.
+Archive load_program(const FileBytesPtr& file, FileKind kind);
+
 class ModelFile {
  public:
   // Loads the libraries, then the file. Throws Error; UsageError when the file holds no program.
@@ -43,6 +47,8 @@ class ModelFile {
   FileKind kind() const { return kind_; }
   // Empty for program text without --module.
   const std::optional<jit::Module>& module() const { return module_; }
+  const jit::UnitPtr& unit() const { return unit_; }
+  const jit::ExtraFiles& extra_files() const { return extra_files_; }
   // Null unless the file is program text.
   ProgramFile* program() const { return program_.get(); }
 
@@ -59,7 +65,9 @@ class ModelFile {
 
   std::string file_;
   FileKind kind_ = FileKind::unknown;
+  jit::UnitPtr unit_;
   std::optional<jit::Module> module_;
+  jit::ExtraFiles extra_files_;
   std::unique_ptr<ProgramFile> program_;
   std::vector<std::string> function_names_;  // of text
 };

@@ -7,9 +7,25 @@
 #include "image.h"
 #include "json.h"
 #include "sconce/serialization/file_writer.h"
+#include "sconce/serialization/tensor_files.h"
 
 namespace sconce::cli {
 namespace {
+
+NamedTensors tensors_of(const Value& v, const std::string& path) {
+  NamedTensors tensors = flatten_tensors(v);
+  SCONCE_CHECK(!tensors.empty(), "{}: there is no tensor in the result ({})", path, v.type()->annotation());
+  for (auto& [name, tensor] : tensors) {
+    if (name.empty()) name = "output";
+  }
+  return tensors;
+}
+
+Tensor only_tensor(const Value& v, const std::string& path) {
+  const NamedTensors tensors = tensors_of(v, path);
+  SCONCE_CHECK(tensors.size() == 1, "{}: takes one tensor, the result has {}", path, tensors.size());
+  return tensors[0].second;
+}
 
 void write_json(const std::string& path, const Value& v) {
   FileWriter out(path);
@@ -22,8 +38,13 @@ struct Kind {
   void (*write)(const std::string& path, const Value& v);
 };
 const Kind kKinds[] = {
+    {".npy", [](const std::string& path, const Value& v) { write_npy(path, only_tensor(v, path)); }},
+    {".npz", [](const std::string& path, const Value& v) { write_npz(path, tensors_of(v, path)); }},
+    {".safetensors",
+     [](const std::string& path, const Value& v) { write_safetensors(path, {tensors_of(v, path), {}, {}}); }},
+    {".pth", [](const std::string& path, const Value& v) { write_pickled(path, v); }},
     {".json", write_json},
-    {".png", [](const std::string& path, const Value& v) { write_png(path, v.to_tensor()); }},
+    {".png", [](const std::string& path, const Value& v) { write_png(path, only_tensor(v, path)); }},
 };
 
 }  // namespace

@@ -37,8 +37,8 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  sconce run mlp.pt 'torch.ones(2, 4)'\n"
     "  sconce run resnet18.pt cat.jpg --image-size 256 --image-crop 224 --normalize imagenet --top 5\n"
-    "  sconce run model.pt x.npy mask=None --out y.json\n"
-    "  sconce run model.pt --random 1x3x224x224 --repeat 20\n"
+    "  sconce run model.pt x.npy mask=None --out y.npy\n"
+    "  sconce run model.pt --random 1x3x224x224 --repeat 20 --out y.npz\n"
     "  sconce run model.py --method f 3 '[1, 2]'\n"
     "  sconce run model.py --module 'Net(4)' --seed 0 --random 2x4 --json";
 
