@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "sconce/serialization/pickle_bytes.h"
-#include "sconce/serialization/pickle_reader.h"
+#include "sconce/serialization/pickle_parts.h"
 #include "sconce/serialization/utf8.h"
 #include "sconce/types/class_info.h"
 
@@ -22,119 +22,13 @@ std::string StorageTable::key_of(const Tensor& t) {
 
 namespace {
 
-// What a value contains, in the order in which it is written, and where it stands there.
-class Places {
- public:
-  explicit Places(const PickleOptions& options) : options_(options) {}
-  [[noreturn]] void refuse(std::string_view reason) const {
-    std::string place;
-    for (const std::string& part : parts_) place += (place.empty() || part.starts_with('[') ? "" : ".") + part;
-    if (place.empty()) fail("{}: {}", options_.name, reason);
-    fail("{}: {}: {}", options_.name, place, reason);
-  }
-
-  std::optional<Value> state_of(const Value& object) {
-    if (!options_.state_of) return std::nullopt;
-    const auto found = states_.find(object.counted());
-    if (found != states_.end()) return found->second;
-    return states_.emplace(object.counted(), options_.state_of(object)).first->second;
-  }
-
-  // Calls f(part) for everything directly inside.
-  template <class F>
-  void for_each_part(const Value& v, F&& f) {
-    switch (v.tag()) {
-      case Tag::list: {
-        const List& list = v.to_list();
-        if (list.is_ints() || list.is_doubles() || list.is_bools()) return;
-        for (size_t i = 0; i < list.size(); ++i) at("[" + std::to_string(i) + "]", list.get(i), f);
-        return;
-      }
-      case Tag::tuple:
-        for (size_t i = 0; i < v.to_tuple().items.size(); ++i) {
-          at("[" + std::to_string(i) + "]", v.to_tuple().items[i], f);
-        }
-        return;
-      case Tag::dict:
-        v.to_dict().for_each([&](const Value& key, const Value& value) {
-          const std::string part = "[" + (key.is_tensor() ? "Tensor" : key.repr()) + "]";
-          at(part, key, f);
-          at(part, value, f);
-        });
-        return;
-      case Tag::enum_:
-        return at("value", v.to_enum().value, f);
-      case Tag::object: {
-        if (const std::optional<Value> state = state_of(v)) return at("__getstate__()", *state, f);
-        const auto& attributes = v.to_object().type()->class_info()->attributes;
-        for (size_t i = 0; i < attributes.size(); ++i) at(attributes[i].name, v.to_object().slot(i), f);
-        return;
-      }
-      default:
-        return;
-    }
-  }
-
- private:
-  template <class F>
-  void at(std::string part, const Value& v, F& f) {
-    parts_.push_back(std::move(part));
-    f(v);
-    parts_.pop_back();
-  }
-
-  const PickleOptions& options_;
-  std::vector<std::string> parts_;
-  std::unordered_map<const void*, std::optional<Value>> states_;
-};
-
-bool is_counted(const Value& v) { return v.tag() >= Tag::tensor && !v.is_string() && !v.is_complex(); }
-
-const void* identity(const Value& v) {
-  return v.is_tensor() ? static_cast<const void*>(v.to_tensor().impl()) : static_cast<const void*>(v.counted());
-}
-
-// How much deeper a reader's stack of containers is for a value that contains others (kMaxPickleDepth): lists, dicts
-// and objects are containers in a tuple, or with a dict of their own.
-int depth_of(const Value& v) { return v.is_tuple() ? 1 : v.is_tensor() || is_counted(v) ? 2 : 0; }
-
-// Finds what occurs more than once, and refuses what contains itself or is too deep.
-class Sharing {
- public:
-  explicit Sharing(Places& places) : places_(places) {}
-
-  void visit(const Value& v) {
-    if (!is_counted(v)) return;
-    const void* id = identity(v);
-    if (open_.contains(id)) places_.refuse("an object that contains itself cannot be saved");
-    if (!seen_.insert(id).second) {
-      shared_.insert(id);
-      return;
-    }
-    depth_ += depth_of(v);
-    if (depth_ > kMaxPickleDepth) {
-      places_.refuse("containers are nested more than " + std::to_string(kMaxPickleDepth) + " deep");
-    }
-    open_.insert(id);
-    places_.for_each_part(v, [this](const Value& part) { visit(part); });
-    open_.erase(id);
-    depth_ -= depth_of(v);
-  }
-  bool is_shared(const void* id) const { return shared_.contains(id); }
-
- private:
-  Places& places_;
-  std::unordered_set<const void*> seen_, shared_, open_;
-  int depth_ = 0;
-};
-
 class Writer {
  public:
   Writer(StorageTable& storages, const PickleOptions& options)
-      : storages_(storages), options_(options), places_(options), sharing_(places_) {}
+      : storages_(storages), options_(options), parts_(options.state_of, options.name) {}
 
   std::string write(const Value& v) {
-    sharing_.visit(v);
+    shared_ = shared_parts(v, parts_);
     value(v);
     return std::move(out_).finish();
   }
@@ -159,8 +53,8 @@ class Writer {
       default:
         break;
     }
-    const void* id = identity(v);
-    const bool shared = sharing_.is_shared(id);
+    const void* id = pickle_identity(v);
+    const bool shared = shared_.contains(id);
     if (const auto found = memo_.find(id); shared && found != memo_.end()) return out_.get(found->second);
     container(v);
     if (shared) memo_.emplace(id, out_.put());
@@ -177,27 +71,27 @@ class Writer {
       case Tag::tuple: {
         const size_t n = v.to_tuple().items.size();
         out_.begin_tuple(n);
-        parts(v);
+        parts_of(v);
         return out_.end_tuple(n);
       }
       case Tag::enum_:
         refuse_plain(v.to_enum().type);
         out_.global(v.to_enum().type->name());
-        parts(v);
+        parts_of(v);
         return out_.op('R');
       case Tag::object:
         return object(v);
       default:
-        places_.refuse("a value of type " + v.type()->annotation() + " cannot be saved");
+        parts_.refuse("a value of type " + v.type()->annotation() + " cannot be saved");
     }
   }
-  void parts(const Value& v) {
-    places_.for_each_part(v, [this](const Value& part) { value(part); });
+  void parts_of(const Value& v) {
+    parts_.for_each(v, [this](const Value& part) { value(part); });
   }
 
   void refuse_plain(TypePtr type) {
     if (options_.plain) {
-      places_.refuse("an object of class '" + type->name() + "' can be saved only with its code, in an archive");
+      parts_.refuse("an object of class '" + type->name() + "' can be saved only with its code, in an archive");
     }
   }
 
@@ -251,7 +145,7 @@ class Writer {
     if (list.is_ints() || list.is_doubles() || list.is_bools()) {
       for (size_t i = 0; i < list.size(); ++i) value(list.get(i));
     } else {
-      parts(v);
+      parts_of(v);
     }
     out_.op('e');
   }
@@ -288,7 +182,7 @@ class Writer {
     }
     if (!options_.plain || d.size() != 0) {
       out_.op('(');
-      parts(v);
+      parts_of(v);
       out_.op('u');
     }
     if (!options_.plain) tag(v);
@@ -308,20 +202,20 @@ class Writer {
     const TypePtr type = v.to_object().type();
     refuse_plain(type);
     if (!type->name().starts_with("__torch__.") || type->name().starts_with("__torch__.torch.classes.")) {
-      places_.refuse("an object of class '" + type->name() + "' cannot be saved: its class has no code");
+      parts_.refuse("an object of class '" + type->name() + "' cannot be saved: its class has no code");
     }
     out_.global(type->name());
     out_.op(')');
     out_.op('\x81');
-    if (places_.state_of(v)) {
-      parts(v);
+    if (parts_.state_of(v)) {
+      parts_of(v);
       return out_.op('b');
     }
     const auto& attributes = type->class_info()->attributes;
     out_.op('}');
     out_.op('(');
     size_t i = 0;
-    places_.for_each_part(v, [&](const Value& part) {
+    parts_.for_each(v, [&](const Value& part) {
       out_.text(attributes[i++].name);
       value(part);
     });
@@ -337,7 +231,7 @@ class Writer {
       // PyTorch's loader keeps the first type of a storage.
       const auto other = stored_.lower_bound({place.first, DType{}});
       if (other != stored_.end() && other->first.first == place.first) {
-        places_.refuse("two tensors with the same memory have different dtypes, which cannot be saved");
+        parts_.refuse("two tensors with the same memory have different dtypes, which cannot be saved");
       }
     }
     out_.op('(');
@@ -357,11 +251,11 @@ class Writer {
   }
   void tensor(const Tensor& t) {
     if (t.device().type != DeviceType::cpu) {
-      places_.refuse("a tensor on device " + to_string(t.device()) + " cannot be saved; only those on the CPU can");
+      parts_.refuse("a tensor on device " + to_string(t.device()) + " cannot be saved; only those on the CPU can");
     }
     const auto offset = static_cast<const char*>(t.data()) - static_cast<const char*>(t.storage()->data);
     if (t.numel() != 0 && offset % static_cast<ptrdiff_t>(t.item_size()) != 0) {
-      places_.refuse("the elements of a tensor lie between those of its memory, which cannot be saved");
+      parts_.refuse("the elements of a tensor lie between those of its memory, which cannot be saved");
     }
     out_.global("torch._utils", "_rebuild_tensor_v2");
     out_.op('(');
@@ -379,8 +273,8 @@ class Writer {
 
   StorageTable& storages_;
   const PickleOptions& options_;
-  Places places_;
-  Sharing sharing_;
+  PickleParts parts_;
+  std::unordered_set<const void*> shared_;
   PickleBytes out_;
   std::unordered_map<const void*, uint32_t> memo_;
   std::map<std::string, uint32_t> devices_;

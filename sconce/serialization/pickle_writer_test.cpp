@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "sconce/serialization/pickle_reader.h"
 #include "sconce/testing/error_of.h"
@@ -173,6 +174,66 @@ TEST(PickleWriter, EnumsAndObjects) {
   PickleOptions options;
   options.state_of = [](const Value&) { return Value(9); };
   EXPECT_EQ(written(object, options), "\x80\2c__torch__.m\nPickled\nq\0)\x81K\x09\x62."s);
+}
+
+// Values of any shape: what is read is what was written, and written again it gives the same bytes.
+class RandomValues {
+ public:
+  explicit RandomValues(uint32_t seed) : random_(seed) {}
+  Value make(int depth) {
+    const int kind = below(depth > 0 ? 10 : 6);
+    if (kind < 6) return leaf(kind);
+    if (kind < 8 && !made_.empty() && below(3) == 0)
+      return made_[static_cast<size_t>(below(static_cast<int>(made_.size())))];
+    Value v = container(kind, depth);
+    made_.push_back(v);
+    return v;
+  }
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  Value leaf(int kind) {
+    switch (kind) {
+      case 0:
+        return {};
+      case 1:
+        return below(2) == 0;
+      case 2:
+        return static_cast<int64_t>(random_()) << below(33) >> below(33);
+      case 3:
+        return static_cast<double>(random_()) / 3;
+      case 4:
+        return std::string(static_cast<size_t>(below(3)), static_cast<char>('a' + below(3)));
+      default:
+        return Device{};
+    }
+  }
+  Value container(int kind, int depth) {
+    const int n = below(5);
+    if (kind == 6) {
+      std::vector<Value> items;
+      for (int i = 0; i < n; ++i) items.push_back(make(depth - 1));
+      return tuple(std::move(items));
+    }
+    if (kind == 7) {
+      Ref<Dict> dict = make_ref<Dict>(int_type(), any_type());
+      for (int i = 0; i < n; ++i) dict->set(i, make(depth - 1));
+      return dict;
+    }
+    Ref<List> list = make_ref<List>(kind == 8 ? any_type() : int_type());
+    for (int i = 0; i < n; ++i) list->append(kind == 8 ? make(depth - 1) : Value(below(1000)));
+    return list;
+  }
+  std::mt19937 random_;
+  std::vector<Value> made_;
+};
+
+TEST(PickleWriter, ValuesOfAnyShape) {
+  for (uint32_t seed = 0; seed < 500; ++seed) {
+    const Value v = RandomValues(seed).make(6), back = read_back(v);
+    ASSERT_EQ(back.repr(), v.repr()) << seed;
+    ASSERT_EQ(written(back), written(v)) << seed;
+  }
 }
 
 TEST(PickleWriter, PlainFilesHaveNoTypeTags) {
