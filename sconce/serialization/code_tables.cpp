@@ -1,5 +1,6 @@
 #include "sconce/serialization/code_tables.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -27,6 +28,22 @@ std::string without_mangle(const std::string& name) {
 std::string mangled(const std::string& name, size_t number) {
   std::string plain = without_mangle(name);
   return plain.insert(plain.rfind('.'), std::string(kMangle) + std::to_string(number));
+}
+
+bool has_hook(const ClassInfo& info, std::string_view name) {
+  const auto is_it = [&](const ir::Function* f) { return f->short_name() == name; };
+  return std::any_of(info.forward_pre_hooks.begin(), info.forward_pre_hooks.end(), is_it) ||
+         std::any_of(info.forward_hooks.begin(), info.forward_hooks.end(), is_it);
+}
+
+// Behind the name of a class its hooks can be called, and no other function: static ones go without the class.
+std::string function_name(const ir::Function& function) {
+  const std::string plain = without_mangle(function.name());
+  const std::string qualifier = plain.substr(0, plain.rfind('.'));
+  const TypePtr type = function.unit().find_type(qualifier);
+  if (!type || !type->is(TypeKind::class_)) return function.name();
+  if (has_hook(*type->class_info(), function.short_name())) return plain;
+  return qualifier.substr(0, qualifier.rfind('.') + 1) + std::string(function.short_name());
 }
 
 bool is_plain_memory(const Tensor& t) {
@@ -76,21 +93,11 @@ std::string CodeTables::type(TypePtr type) {
   return type->annotation();
 }
 
-bool CodeTables::is_class(const std::string& name) const {
-  const auto found = by_name_.find(name);
-  return found != by_name_.end() && std::holds_alternative<TypePtr>(definitions_[found->second].what);
-}
-
 std::string CodeTables::function(ir::Function& function) {
   std::string& name = functions_[&function];
   if (!name.empty()) return name;
-  name = function.name();
-  // Functions of a class (hooks) stand behind its name, which nothing else may follow.
-  if (const std::string without = without_mangle(name); is_class(without.substr(0, without.rfind('.')))) {
-    name = without;
-    for (size_t number = 0; by_name_.contains(name); ++number) name = without + std::to_string(number);
-  }
-  for (size_t number = 0; by_name_.contains(name); ++number) name = mangled(function.name(), number);
+  name = function_name(function);
+  for (size_t number = 0; by_name_.contains(name); ++number) name = mangled(function_name(function), number);
   by_name_[name] = definitions_.size();
   definitions_.push_back({&function, name});
   return name;

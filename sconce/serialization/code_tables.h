@@ -33,7 +33,6 @@ class CodeTables {
 
  private:
   void note(TypePtr type);
-  bool is_class(const std::string& name) const;
   std::string constant(const Value& v);
   std::vector<Definition> definitions_;
   std::unordered_map<std::string, size_t> by_name_;

@@ -255,6 +255,9 @@ TaggedText FunctionPrinter::expression(const ir::Node& n) {
       text.add(types.size() == 1 ? ", " + names + ")" : ", (" + names + "))");
       return text;
     }
+    case ir::kind::awaitable_wait_id:
+    case ir::kind::awaitable_nowait_id:
+      return display(n.inputs(), n.range(), "ops.prim." + std::string(n.kind().name()) + "(", ")");
     case ir::kind::Print_id:
       return display(n.inputs(), n.range(), "print(", ")");
     case ir::kind::PythonOp_id:

@@ -36,7 +36,8 @@ void lift(ir::Graph& graph, ir::Node* n, ir::Node* closure) {
     inputs.push_back(v);
   }
   body->block()->copy_from(*block, map);
-  const ir::Symbol kind = n->is(ir::kind::awaitable) ? ir::kind::awaitable : ir::kind::fork;
+  const bool waits = n->is(ir::kind::awaitable) || n->is(awaitable_closure());
+  const ir::Symbol kind = waits ? ir::kind::awaitable : ir::kind::fork;
   ir::Node* fork = graph.create(kind, inputs, 1)->insert_before(n);
   fork->set_range(n->range());
   fork->set_attribute("Subgraph", body);
@@ -48,10 +49,9 @@ void lift(ir::Graph& graph, ir::Node* n, ir::Node* closure) {
 }
 
 void lift_in(ir::Graph& graph, ir::Block* block) {
-  static const ir::Symbol fork_closure("prim::forkClosure");
   for (ir::Node* n : block->nodes()) {
     for (ir::Block* b : n->blocks()) lift_in(graph, b);
-    if (n->is(fork_closure)) {
+    if (n->is(fork_closure()) || n->is(awaitable_closure())) {
       lift(graph, n, n->input()->node());
     } else if ((n->is(ir::kind::fork) || n->is(ir::kind::awaitable)) && !n->blocks().empty()) {
       lift(graph, n, n);

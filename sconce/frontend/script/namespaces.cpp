@@ -45,6 +45,7 @@ bool NamespaceValue::has_attr(Emitter& e, const Range& at, const std::string& na
 SugaredPtr OpsValue::attr(Emitter& e, const Range& at, const std::string& name) {
   if (space_.empty()) return std::make_shared<OpsValue>(name);
   const ir::Symbol symbol(space_ + "::" + name);
+  if (SugaredPtr form = find_path(e, at, "ops." + space_ + "." + name)) return form;
   if (!has_attr(e, at, name)) {
     refuse(at, "Unknown builtin op: {}.{}", symbol.text(), did_you_mean(symbol.text(), similar_operators(symbol)));
   }

@@ -4,6 +4,7 @@
 #include "sconce/frontend/script/emitter_impl.h"
 #include "sconce/frontend/script/language_values.h"
 #include "sconce/frontend/script/slice_value.h"
+#include "sconce/frontend/script/to_ssa_steps.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::script {
@@ -95,11 +96,11 @@ SugaredPtr Emitter::Impl::fork(const Call& c, ir::Symbol kind) {
   const bool is_fork = kind == ir::kind::fork;
   if (c.args.empty()) refuse(at, "Expected at least one argument to {}()", is_fork ? "fork" : "awaitable");
   const SugaredPtr callee = sugared(c.args[0], nullptr);
-  if (const auto* closure = dynamic_cast<ClosureValue*>(callee.get()); closure && is_fork) {
+  if (const auto* closure = dynamic_cast<ClosureValue*>(callee.get())) {
     if (c.args.size() > 1 || !c.keywords.empty()) refuse(at, "a function defined here is forked without arguments");
     const TypePtr result = closure->closure->node()->block_at(0)->outputs().at(0)->type();
-    static const ir::Symbol fork_closure("prim::forkClosure");
-    return simple(node(at, fork_closure, {closure->closure}, {future_type(result)})->output());
+    const TypePtr type = is_fork ? future_type(result) : await_type(result);
+    return simple(node(at, is_fork ? fork_closure() : awaitable_closure(), {closure->closure}, {type})->output());
   }
   Call rest;  // the call without the function
   rest.kind = ExprKind::call;

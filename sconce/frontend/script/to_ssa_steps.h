@@ -27,6 +27,15 @@ void transform_exits(ir::Graph& graph, bool raises_leave);
 void merge_ifs(ir::Graph& graph);
 // A loop with a trip count and a condition becomes one with a condition and a counter of its own.
 void canonicalize_loops(ir::Graph& graph);
+// A nested function that is forked, or waited for later: nodes of the emitter, until lift_closures.
+inline ir::Symbol fork_closure() {
+  static const ir::Symbol symbol("prim::forkClosure");
+  return symbol;
+}
+inline ir::Symbol awaitable_closure() {
+  static const ir::Symbol symbol("prim::awaitableClosure");
+  return symbol;
+}
 // Forked blocks and nested functions become graphs of their own.
 void lift_closures(ir::Graph& graph);
 
