@@ -48,7 +48,7 @@ def make(model, how, calls, path):
     made = torch.jit.trace(module, calls[0], check_trace=False) if how == "trace" else torch.jit.script(module)
     if how == "lite":
         made._save_for_lite_interpreter(str(path))
-        return torch.jit.mobile._load_for_lite_interpreter(str(path))
+        return importlib.import_module("torch.jit.mobile")._load_for_lite_interpreter(str(path))
     if how == "freeze":
         made = torch.jit.freeze(made)
     torch.jit.save(made, str(path))

@@ -103,16 +103,17 @@ Value rebuild_quantized(const Args& args, PickleContext&) {
 }
 
 // torch.save: (layout, (indices, values, size[, is_coalesced])), and the same with two index tensors; archives:
-// (1, size, requires_grad, indices, values) and (2, size, requires_grad, crow, col, values).
+// (1, size, requires_grad, indices, values[, hooks]) and (2, size, requires_grad, crow, col, values[, hooks]).
 Value rebuild_sparse(const Args& args, PickleContext&) {
-  need(args, 2, 6);
+  need(args, 2, 7);
   if (args[0].is_int()) {
-    need(args, 5, 6);
     const bool coo = args[0].to_int() == 1;
-    SCONCE_CHECK(coo ? args.size() == 5 : args[0].to_int() == 2 && args.size() == 6, "has an unknown layout");
+    SCONCE_CHECK(coo || args[0].to_int() == 2, "has the unknown layout {}", args[0].to_int());
+    const size_t parts = coo ? 5 : 6;
+    need(args, parts, parts + 1);
     Value indices = args[3].to_tensor();
     if (!coo) indices = std::tuple<Tensor, Tensor>(args[3].to_tensor(), args[4].to_tensor());
-    return make_sparse(coo ? "sparse_coo" : "sparse_csr", args[1], indices, args.back().to_tensor());
+    return make_sparse(coo ? "sparse_coo" : "sparse_csr", args[1], indices, args[parts - 1].to_tensor());
   }
   const std::string& layout = args[0].to_string_ref();
   const Args& parts = args[1].to_tuple().items;
