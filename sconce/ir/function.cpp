@@ -39,6 +39,7 @@ const Schema& Function::schema() {
 
 const std::shared_ptr<Graph>& Function::graph() {
   ensure_defined();
+  SCONCE_CHECK(has_graph(), "function '{}' {} and has no graph", name_, no_graph_);
   return graph_;
 }
 

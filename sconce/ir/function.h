@@ -45,9 +45,12 @@ class SCONCE_API Function {
   const Schema& schema();
   void set_schema(Schema schema) { schema_ = std::move(schema), has_schema_ = true; }
   bool has_schema() const { return has_schema_; }
-  // The graph as the frontend made it; passes for running work on copies.
+  // The graph as the frontend made it; passes for running work on copies. Throws Error when it has none and never will.
   const std::shared_ptr<Graph>& graph();
   void set_graph(std::shared_ptr<Graph> graph) { graph_ = std::move(graph); }
+  // For functions that come as code: why there is no graph ("was loaded from lite bytecode").
+  void set_no_graph(std::string why) { no_graph_ = std::move(why); }
+  bool has_graph() const { return no_graph_.empty(); }
 
   // The runtime's part. `make` runs once, under a lock.
   Executable& executable(const std::function<std::unique_ptr<Executable>(Function&)>& make);
@@ -63,6 +66,7 @@ class SCONCE_API Function {
   bool has_schema_ = false;
   Schema schema_;
   std::shared_ptr<Graph> graph_;
+  std::string no_graph_;
   std::mutex mutex_;
   std::atomic<Executable*> executable_{nullptr};
 };

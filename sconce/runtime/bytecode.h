@@ -36,6 +36,8 @@ struct BuildSite;
   X(copy, "rr--", "a = b, counted")                                                                     \
   X(move, "rr--", "a = b, b is None afterwards")                                                        \
   X(drop, "r---", "a is released and None")                                                             \
+  X(drop_range, "rn--", "number b registers from a on are released and None")                           \
+  X(check_tag, "rn--", "an error unless a has the tag of number b")                                     \
   X(load_int, "r--i", "a = x")                                                                          \
   X(load_float, "r--f", "a = x")                                                                        \
   /* integers; booleans are 0 and 1 */                                                                  \
@@ -137,6 +139,7 @@ struct BuildSite;
   X(is_none, "rr--", "a = b is None")                                                                   \
   X(is_not_none, "rr--", "a = b is not None")                                                           \
   X(tolist, "rrnt", "a = tensor b as nested lists of x's type")                                         \
+  X(tolist_of, "rrr-", "a = tensor a as lists nested b deep of elements of kind number c")              \
   X(isinstance, "rr-t", "a = isinstance(b, x's types)")                                                 \
   /* objects; x is the slot */                                                                          \
   X(make_object, "r--t", "a = a new object of x's type")                                                \
@@ -145,6 +148,8 @@ struct BuildSite;
   X(borrow_attr, "rr-i", "a = slot x of b, not counted")                                                \
   X(set_attr_word, "rr-i", "slot x of a = b, payload only")                                             \
   X(set_attr, "rm-i", "slot x of a = b")                                                                \
+  X(get_slot, "rm-i", "a = slot x of b; an error unless b is an object that has it")                    \
+  X(set_slot, "rm-i", "slot x of a = b; an error unless a is an object that has it")                    \
   X(jump_none, "r--j", "if a is None, go to x")                                                         \
   X(jump_not_none, "r--j", "if a is not None, go to x")                                                 \
   /* operators */                                                                                       \

@@ -152,6 +152,15 @@ do_move:
 do_drop:
   release_slot(A);
   NEXT;
+do_drop_range:
+  for (Slot *s = &A, *end = s + pc->b; s != end; ++s) release_slot(*s);
+  NEXT;
+do_check_tag:
+  if (A.tag != pc->b) [[unlikely]] {
+    SAVE;
+    wrong_tag(value_of(A).tag(), static_cast<Tag>(pc->b));
+  }
+  NEXT;
 do_load_int:
   INT(A) = pc->integer;
   NEXT;
@@ -542,6 +551,10 @@ do_tolist:
   SAVE;
   put_value(A, tensor_to_list(value_of(B).to_tensor(), pc->build->type), static_cast<uint8_t>(pc->c));
   NEXT;
+do_tolist_of:
+  SAVE;
+  tolist_of(base, *pc);
+  NEXT;
 do_isinstance: {
   SAVE;
   bool is = false;
@@ -573,6 +586,14 @@ do_set_attr_word:
 do_set_attr:
   SAVE;
   object_in(A).slots()[pc->integer] = take_value(base, pc->b);  // swaps: the old value goes with the temporary
+  NEXT;
+do_get_slot:
+  SAVE;
+  get_slot(base, *pc);
+  NEXT;
+do_set_slot:
+  SAVE;
+  set_slot(base, *pc);
   NEXT;
 
 do_call_op:

@@ -33,10 +33,22 @@ Value nested_list(const Tensor& t, TypePtr type, int64_t offset, size_t dim) {
   return list;
 }
 
+// Slot `i` of the object in a register.
+Value& checked_slot(Slot& s, int64_t i) {
+  Object& object = object_in(s);
+  const size_t n = object.type()->class_info()->attributes.size();
+  SCONCE_CHECK_AS(index, i >= 0 && static_cast<uint64_t>(i) < n,
+                  "an object of class '{}' has {} attributes, none at {}", object.type()->name(), n, i);
+  return object.slots()[i];
+}
+
 [[noreturn]] SCONCE_COLD void fail_key(const Value& key) { fail_as(ErrorKind::key, "{}", script_text(key)); }
 
 }  // namespace
 
+void wrong_tag(Tag got, Tag wanted) {
+  fail_as(ErrorKind::type, "expected {}, got {}", tag_name(wanted), tag_name(got));
+}
 void fail_list_index() { fail_as(ErrorKind::index, "list index out of range"); }
 void fail_division() { fail_as(ErrorKind::zero_division, "division by 0"); }
 void fail_storage(const List& list, std::string_view wanted) {
@@ -248,6 +260,32 @@ void list_set_value(Slot* base, const Instruction& i) {
 
 void list_append_value(Slot* base, const Instruction& i) {
   value_of(slot_at(base, i.a)).to_list().append(take_value(base, i.b));
+}
+
+void get_slot(Slot* base, const Instruction& i) {
+  Slot& from = slot_at(base, i.b & ~kMoves);
+  Value v = checked_slot(from, i.integer);
+  if (i.b & kMoves) release_slot(from);
+  put_value(slot_at(base, i.a), std::move(v), 0);
+}
+
+void set_slot(Slot* base, const Instruction& i) {
+  checked_slot(slot_at(base, i.a), i.integer) = take_value(base, i.b);  // swaps: the old value goes with the temporary
+}
+
+// Kinds of elements as PyTorch numbers them in bytecode.
+void tolist_of(Slot* base, const Instruction& i) {
+  constexpr int64_t kMostDims = 64;
+  static const TypePtr kinds[] = {int_type(), float_type(), bool_type(), complex_type()};
+  Slot& at = slot_at(base, i.a);
+  const int64_t dims = value_of(slot_at(base, i.b)).to_int(), kind = value_of(slot_at(base, i.c)).to_int();
+  SCONCE_CHECK_AS(value, dims >= 0 && dims <= kMostDims, "tolist(): lists cannot be nested {} deep", dims);
+  SCONCE_CHECK_AS(value, kind >= 0 && kind < 4, "tolist(): there is no kind of elements {}", kind);
+  TypePtr type = kinds[kind];
+  for (int64_t d = 0; d < dims; ++d) type = list_type(type);
+  Value list = tensor_to_list(value_of(at).to_tensor(), type);
+  release_slot(at);
+  put_value(at, std::move(list), 0);
 }
 
 void warn(const Value& message, BuildSite& site, const Site* place) {

@@ -22,8 +22,12 @@ void dict_get(Slot* base, const Instruction& i, bool word);
 void dict_set(Slot* base, const Instruction& i);
 void list_set_value(Slot* base, const Instruction& i);
 void list_append_value(Slot* base, const Instruction& i);
+void get_slot(Slot* base, const Instruction& i);
+void set_slot(Slot* base, const Instruction& i);
+void tolist_of(Slot* base, const Instruction& i);
 void warn(const Value& message, BuildSite& site, const Site* place);
 
+[[noreturn]] SCONCE_COLD void wrong_tag(Tag got, Tag wanted);
 [[noreturn]] SCONCE_COLD void fail_list_index();
 [[noreturn]] SCONCE_COLD void fail_division();
 [[noreturn]] SCONCE_COLD void fail_storage(const List& list, std::string_view wanted);

@@ -137,19 +137,13 @@ void refuse_missing_operators(const Records& records, const script::ProgramState
 Archive load_archive(const std::string& path) { return load_archive(FileBytes::map(path)); }
 
 Archive load_archive(FileBytesPtr file, const LoadOptions& options) {
-  constexpr std::string_view kExtra = "extra/";
   const auto records = std::make_shared<const Records>(std::move(file));
   Archive archive;
   archive.version = records->version();
   records->check_byte_order();
   SCONCE_CHECK(records->find("constants.pkl"), "{}: is no TorchScript archive: it has no record 'constants.pkl'",
                records->name());
-  for (const ZipReader::Record& record : records->zip().records()) {
-    const std::string_view name = records->name_in_folder(record);
-    if (name.starts_with(kExtra)) {
-      archive.extra_files.emplace_back(name.substr(kExtra.size()), records->zip().read(record));
-    }
-  }
+  archive.extra_files = extra_files(*records);
 
   const auto program = std::make_shared<script::ProgramState>();
   archive.unit = std::shared_ptr<ir::CompilationUnit>(program, &program->unit);

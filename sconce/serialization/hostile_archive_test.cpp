@@ -108,7 +108,7 @@ TEST(HostileArchive, RecordsElsewhereAreNotLookedAt) {
 TEST(HostileArchive, DebugRecordsAreChecked) {
   const std::string head = "(" + text("FORMAT_WITH_STRING_TABLE"), zero = "K\0"s;
   const auto check = [](const std::string& body) {
-    return testing::error_of([&] { check_debug_record("\x80\x02" + body + ".", "f"); });
+    return testing::error_of([&] { read_debug_ranges("\x80\x02" + body + ".", "f"); });
   };
   // One record: ((lines, file, first line), begin, end) from byte 0 of the code on.
   const auto record = [&](const std::string& lines, const std::string& table) {

@@ -27,6 +27,11 @@ Value PickleContext::member(TypePtr type, const Value& value) {
   fail("enum '{}' has no member with that value", type->name());
 }
 
+Tensor PlainContext::storage(const std::string&, std::optional<DType>, int64_t) { fail("a tensor has no place here"); }
+TypePtr PlainContext::find_class(const std::string& name) { fail("class '{}' has no place here", name); }
+TypePtr PlainContext::find_type(std::string_view text) { fail("type '{}' has no place here", text); }
+Value PlainContext::build(TypePtr, Value) { fail("an object has no place here"); }
+
 namespace {
 
 // Reads opcodes and their operands, and has the machine do what they say.

@@ -48,6 +48,15 @@ class SCONCE_API PickleContext {
   std::unique_ptr<ValueFitter> fitter_;
 };
 
+// For pickles that are numbers, texts and containers of them: refuses whatever is not.
+class SCONCE_API PlainContext final : public PickleContext {
+ public:
+  Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override;
+  TypePtr find_class(const std::string& qualified_name) override;
+  TypePtr find_type(std::string_view text) override;
+  Value build(TypePtr class_type, Value state) override;
+};
+
 // The value that the pickle in `bytes` is; `name` is what errors call it. With `used`, the pickle may end before the
 // bytes do, and `used` gets its length (legacy files hold several). Throws Error.
 SCONCE_API Value read_pickle(std::string_view bytes, const std::string& name, PickleContext& context,

@@ -75,4 +75,14 @@ Ref<Storage> Storages::make(const std::string& key, size_t bytes) const {
   return storage_of_copy(std::as_bytes(std::span(content)));
 }
 
+std::vector<std::pair<std::string, std::string>> extra_files(const Records& records) {
+  constexpr std::string_view kExtra = "extra/";
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const ZipReader::Record& record : records.zip().records()) {
+    const std::string_view name = records.name_in_folder(record);
+    if (name.starts_with(kExtra)) files.emplace_back(name.substr(kExtra.size()), records.zip().read(record));
+  }
+  return files;
+}
+
 }  // namespace sconce

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "sconce/serialization/zip_reader.h"
 #include "sconce/tensor/tensor.h"
@@ -37,6 +39,9 @@ class SCONCE_API Records {
   ZipReader zip_;
   std::string folder_;
 };
+
+// The files that somebody added: the records in extra/, by their names there.
+SCONCE_API std::vector<std::pair<std::string, std::string>> extra_files(const Records& records);
 
 // The storages of one folder ("data/", "constants/"): each is made once, so that tensors which shared memory share it
 // again. Those that are stored and aligned lie in the mapped file; the others are copied.

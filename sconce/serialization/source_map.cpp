@@ -9,42 +9,25 @@
 namespace sconce {
 namespace {
 
-// Debug records are numbers and texts: they may refer to nothing.
-class NoContext final : public PickleContext {
- public:
-  Tensor storage(const std::string&, std::optional<DType>, int64_t) override { refuse("a tensor"); }
-  TypePtr find_class(const std::string& name) override { refuse(name); }
-  TypePtr find_type(std::string_view text) override { refuse(text); }
-  Value build(TypePtr, Value) override { refuse("an object"); }
-
- private:
-  [[noreturn]] static void refuse(std::string_view what) { fail("{} has no place in a debug record", what); }
-};
-
-struct Place {
-  uint32_t first;
-  Range range;
-};
-
 // ("FORMAT_WITH_STRING_TABLE", texts, records): from byte `first` of the code on, the text comes from bytes begin to
 // end of the lines, which begin at line `line` of the file. Each record is (first, ((lines, file, line), begin, end),
 // tag).
 class RecordReader {
  public:
   RecordReader(const std::string& bytes, const std::string& name) : name_(name), room_(kMaxDebugText * bytes.size()) {
-    NoContext context;
+    PlainContext context;
     whole_ = read_pickle(bytes, name, context);
   }
 
-  std::vector<Place> read() {
+  std::vector<DebugRange> read() {
     const std::vector<Value>& parts = part(whole_, 3);
     SCONCE_CHECK(parts[0].is_string() && parts[0].to_string_ref() == "FORMAT_WITH_STRING_TABLE",
                  "{}: has an unknown format", name_);
-    std::vector<Place> places;
+    std::vector<DebugRange> places;
     for (const Value& record : part(parts[2], 0)) {
       const std::vector<Value>& fields = part(record, 2);
       const std::vector<Value>& range = part(fields[1], 3);
-      Place place{static_cast<uint32_t>(fields[0].to_int()), {}};
+      DebugRange place{static_cast<uint32_t>(fields[0].to_int()), {}, fields.size() > 2 ? fields[2].to_int() : -1};
       if (const SourcePtr source = source_of(part(range[0], 3), part(parts[1], 0))) {
         const auto size = static_cast<int64_t>(source->text().size());
         const int64_t begin = std::clamp<int64_t>(range[1].to_int(), 0, size);
@@ -53,7 +36,8 @@ class RecordReader {
       }
       places.push_back(std::move(place));
     }
-    std::stable_sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.first < b.first; });
+    std::stable_sort(places.begin(), places.end(),
+                     [](const DebugRange& a, const DebugRange& b) { return a.first < b.first; });
     return places;
   }
 
@@ -101,7 +85,7 @@ class DebugRanges final : public SourceMap {
     try {
       std::call_once(once_, [&] { places_ = read_now(); });
       const auto after = std::upper_bound(places_.begin(), places_.end(), written.begin,
-                                          [](uint32_t at, const Place& p) { return at < p.first; });
+                                          [](uint32_t at, const DebugRange& p) { return at < p.first; });
       return after == places_.begin() ? Range() : (after - 1)->range;
     } catch (const std::exception&) {
       return {};
@@ -109,14 +93,14 @@ class DebugRanges final : public SourceMap {
   }
 
  private:
-  std::vector<Place> read_now() const {
+  std::vector<DebugRange> read_now() const {
     static const std::string name = "debug record";
     return RecordReader(read_(), name).read();
   }
 
   const std::function<std::string()> read_;
   mutable std::once_flag once_;
-  mutable std::vector<Place> places_;
+  mutable std::vector<DebugRange> places_;
 };
 
 }  // namespace
@@ -125,6 +109,8 @@ std::shared_ptr<const SourceMap> read_source_map(std::function<std::string()> re
   return std::make_shared<DebugRanges>(std::move(read));
 }
 
-void check_debug_record(const std::string& bytes, const std::string& name) { RecordReader(bytes, name).read(); }
+std::vector<DebugRange> read_debug_ranges(const std::string& bytes, const std::string& name) {
+  return RecordReader(bytes, name).read();
+}
 
 }  // namespace sconce

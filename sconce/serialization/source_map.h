@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sconce/syntax/source.h"
 
@@ -16,7 +17,13 @@ std::shared_ptr<const SourceMap> read_source_map(std::function<std::string()> re
 // Limits against hostile files; each has a clear error and a test.
 inline constexpr size_t kMaxDebugText = 64;  // bytes of original text for each byte of the record
 
-// The same at once: throws Error when `bytes` are no debug record.
-void check_debug_record(const std::string& bytes, const std::string& name);
+// One place of a debug record: from byte `first` of the code on, it comes from `range`, which bytecode calls `tag`.
+struct DebugRange {
+  uint32_t first;
+  Range range;
+  int64_t tag;  // -1: none
+};
+// The same at once, by `first`: throws Error when `bytes` are no debug record.
+std::vector<DebugRange> read_debug_ranges(const std::string& bytes, const std::string& name);
 
 }  // namespace sconce

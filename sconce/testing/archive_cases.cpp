@@ -7,6 +7,7 @@
 
 #include "sconce/api/jit.h"
 #include "sconce/ir/function.h"
+#include "sconce/serialization/lite.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/case_value.h"
 #include "sconce/testing/script_call.h"
@@ -72,6 +73,20 @@ CaseResult compare_random(const CaseKind& kind, const CaseFile& file, size_t ind
   return CaseResult::pass();
 }
 
+// The same by bytecode: of the .ptl file that the case was recorded from, or of one with its name in `folder`.
+CaseResult run_lite(const CaseKind& kind, const CaseFile& file, size_t index, const std::string& folder) {
+  std::string path = archive_of(file);
+  if (!folder.empty()) path = folder + "/" + std::filesystem::path(path).stem().string() + ".ptl";
+  if (!std::filesystem::exists(path)) return CaseResult::skip("there is no " + path);
+  const Archive archive = load_lite_archive(path);
+  ir::Function* forward = ir::find_method(archive.module.to_object().type(), "forward");
+  SCONCE_CHECK(forward, "{}: there is no method 'forward'", path);
+  for (size_t i = 0; i < index; ++i) {
+    if (kind.is_case(file.at(i))) repeat_script_call(*forward, archive.module, file, file.at(i));
+  }
+  return run_script_call(*forward, archive.module, file, file.at(index));
+}
+
 class ArchiveCases final : public CaseKind {
  public:
   std::string_view name() const override { return "archives"; }
@@ -81,6 +96,7 @@ class ArchiveCases final : public CaseKind {
 
   CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
     try {
+      if (options.lite) return run_lite(*this, file, index, options.lite_folder);
       Value result;
       const CaseResult compared = replay(*this, file, index, options, result);
       const bool seeded = find_member(file.at(0), "seed") != nullptr;

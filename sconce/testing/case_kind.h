@@ -20,12 +20,14 @@ struct CaseResult {
 };
 
 struct RunOptions {
-  bool meta = false;       // on Meta tensors: geometry only
-  bool strided = false;    // with every argument column-major and with gaps: the values must be the same
-  bool grad_only = false;  // only the gradients of cases that have some
-  bool archives = false;   // programs from the archive beside them rather than from their text
-  bool resave = false;     // those archives loaded, saved and loaded again; a second save must give the same bytes
-  std::string saved_to;    // what was saved stays here, in a folder of the name that the archive's has
+  bool meta = false;        // on Meta tensors: geometry only
+  bool strided = false;     // with every argument column-major and with gaps: the values must be the same
+  bool grad_only = false;   // only the gradients of cases that have some
+  bool archives = false;    // programs from the archive beside them rather than from their text
+  bool resave = false;      // those archives loaded, saved and loaded again; a second save must give the same bytes
+  std::string saved_to;     // what was saved stays here, in a folder of the name that the archive's has
+  bool lite = false;        // archives as bytecode of the lite interpreter: .ptl files; others are saved so first
+  std::string lite_folder;  // where the .ptl file of a program is, when not beside it
 };
 
 // Reasons of skipped cases begin with one of these where reports count them.

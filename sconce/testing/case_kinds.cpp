@@ -49,7 +49,7 @@ const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
   if (file.size() == 0) return nullptr;
-  if (options.archives && archive_cases().matches(file)) return &archive_cases();
+  if ((options.archives || options.lite) && archive_cases().matches(file)) return &archive_cases();
   for (const CaseKind* kind : {&exported_cases(), &operator_cases(), &script_cases(), &program_cases(),
                                &jit_suite_cases(), &error_cases(), &module_cases(), &archive_cases()}) {
     if (kind->matches(file)) return kind;

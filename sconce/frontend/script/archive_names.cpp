@@ -1,35 +1,11 @@
 #include "sconce/frontend/script/archive_names.h"
 
-#include <algorithm>
-
 #include "sconce/frontend/script/calls.h"
-#include "sconce/frontend/script/library.h"
 #include "sconce/frontend/script/namespaces.h"
+#include "sconce/frontend/script/upgraders.h"
 
 namespace sconce::script {
 namespace {
-
-constexpr std::string_view kUpgraders = "builtins/upgraders/v", kSuffix = ".py";
-
-// The last format versions in which some operator meant something else, the newest first.
-const std::vector<int>& upgraded_versions() {
-  static const std::vector<int> made = [] {
-    std::vector<int> versions;
-    for (const LibrarySource& source : library_sources()) {
-      if (!source.path.starts_with(kUpgraders)) continue;
-      const std::string_view number = source.path.substr(kUpgraders.size());
-      versions.push_back(std::stoi(std::string(number.substr(0, number.size() - kSuffix.size()))));
-    }
-    std::sort(versions.rbegin(), versions.rend());
-    return versions;
-  }();
-  return made;
-}
-
-// The functions that do what the operator did up to that version.
-std::vector<ir::Function*> upgraders_of(int version, std::string_view name) {
-  return library_functions(std::string(kUpgraders) + std::to_string(version) + std::string(kSuffix), name);
-}
 
 // torch.div of an old archive: the function that does what it did, else the operator.
 class UpgradedFunction final : public BuiltinFunction {
@@ -54,11 +30,8 @@ class ArchiveTorch final : public NamespaceValue {
   explicit ArchiveTorch(int version) : NamespaceValue("torch"), version_(version) {}
   SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
     const ir::Symbol op("aten::" + name);
-    for (const int last : upgraded_versions()) {
-      if (version_ > last) continue;
-      std::vector<ir::Function*> upgraders = upgraders_of(last, name);
-      if (!upgraders.empty()) return std::make_shared<UpgradedFunction>(op, std::move(upgraders));
-    }
+    std::vector<ir::Function*> upgraders = find_upgraders(name, version_);
+    if (!upgraders.empty()) return std::make_shared<UpgradedFunction>(op, std::move(upgraders));
     if (is_builtin(op)) return std::make_shared<BuiltinFunction>(op);
     return NamespaceValue::attr(e, at, name);
   }
