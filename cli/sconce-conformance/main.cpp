@@ -57,8 +57,10 @@ void define_options(CLI::App& app, Options& o) {
                  "Where what was saved stays, in folders named as those of the cases")
       ->type_name("DIR")
       ->needs(archives);
-  app.add_flag("--lite", o.suite.run.lite, "Run archives as bytecode of the lite interpreter: .ptl files");
-  app.add_option("--lite-archives", o.suite.run.lite_folder, "With --lite: where the .ptl file of a program is")
+  app.add_flag("--lite", o.suite.run.lite,
+               "Run archives as bytecode of the lite interpreter; .pt files are saved so first");
+  app.add_option("--lite-archives", o.suite.run.lite_folder,
+                 "With --lite: only programs that have a .ptl file in this folder, and that")
       ->type_name("DIR");
   app.add_option("--json", o.json, "Write every result to this file as JSON")->type_name("FILE");
   app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")

@@ -15,8 +15,17 @@ SCONCE_API bool has_bytecode(const Records& records);
 SCONCE_API Archive load_lite_archive(const std::string& path);
 SCONCE_API Archive load_lite_archive(FileBytesPtr file);
 
-// For save_archive: the content of bytecode.pkl for a module's methods; storages of constants go to the table.
+// For save_archive: what a lite archive has beside the records of any archive.
 class StorageTable;
-SCONCE_API std::string write_bytecode(const Value& module, StorageTable& storages);
+class SourceMapWriter;
+struct LiteRecords {
+  std::string bytecode;       // bytecode.pkl
+  std::string debug_handles;  // mobile_debug_handles.pkl: a number for each instruction
+  std::string debug_places;   // callstack_debug_map.pkl: the place that a number means
+  std::string debug_ranges;   // bytecode.debug_pkl: places that no other .debug_pkl has; empty when there are none
+};
+// The methods of a module, with what they call, as bytecode of version 8. Storages of constants go to the table;
+// `ranges` has written the archive's code. Throws Error that names what the lite interpreter cannot do.
+SCONCE_API LiteRecords write_lite_records(const Value& module, StorageTable& storages, SourceMapWriter& ranges);
 
 }  // namespace sconce

@@ -76,15 +76,16 @@ class LastUses {
 
 class Compiler {
  public:
-  Compiler(ir::Function& function, CalledMethods& called)
-      : function_(function), called_(called), graph_(inlined(function)), last_uses_(graph_->block()) {}
+  Compiler(ir::Function& function, Compiled& compiled)
+      : function_(function), compiled_(compiled), graph_(inlined(function)), last_uses_(graph_->block()) {}
 
   Method run() {
     m_.name = function_.name();
     store(graph_->inputs());
     nodes(graph_->block());
     if (graph_->outputs().size() != 1) refuse("it returns " + std::to_string(graph_->outputs().size()) + " values");
-    push_all(graph_->block()->return_node());
+    node_ = graph_->block()->return_node();
+    push_all(node_);
     emit(Opcode::ret);
     m_.registers = registers_.count();
     arguments();
@@ -109,7 +110,17 @@ class Compiler {
   size_t emit(Opcode op, int64_t x = 0, size_t n = 0) {
     if (n > std::numeric_limits<uint16_t>::max()) refuse("an instruction with " + std::to_string(n) + " values");
     m_.instructions.push_back({op, static_cast<int32_t>(x), static_cast<uint16_t>(n)});
+    m_.debug_handles.push_back(handle());
     return m_.instructions.size() - 1;
+  }
+  // Instructions of one node share a handle.
+  int64_t handle() {
+    if (node_ != handled_ || compiled_.places.empty()) {
+      handled_ = node_;
+      if (node_) compiled_.places.push_back({node_->kind().text(), node_->range(), node_->inlined()});
+      if (!node_) compiled_.places.push_back({"prim::Param", {}, {}});
+    }
+    return static_cast<int64_t>(compiled_.places.size()) - 1;
   }
   void land(size_t jump) { m_.instructions[jump].x = static_cast<int32_t>(m_.instructions.size() - jump); }
   int64_t constant(const Value& v) {
@@ -143,6 +154,7 @@ class Compiler {
   // ---- values ----
   void push(const ir::Value* v, bool moves) {
     if (const std::optional<Value> c = constant_value(v)) {
+      if (c->tag() == Tag::enum_) refuse("a constant of type '" + v->type()->annotation() + "'");
       emit(Opcode::loadc, constant(*c));
       return;
     }
@@ -310,7 +322,7 @@ class Compiler {
     push_all(n);
     emit(Opcode::interface_call, constant(Value(name)), n->inputs().size());
     store(n->outputs());
-    called_.push_back(name);
+    compiled_.called.push_back(name);
   }
 
   void if_node(const Node* n) {
@@ -349,7 +361,7 @@ class Compiler {
   // ---- operators ----
   void operator_node(const Node* n) {
     const Op* op = n->op() ? n->op() : ir::resolve_op(*n);
-    if (!op) refuse(n->kind().text() + " has no operator");
+    if (!op) refuse(n->kind().text() + " is not supported there");
     const std::string name = op->qualified_name();
     if (const std::optional<Opcode> own = promoted(name)) {
       return simple(n, *own, *own == Opcode::format ? static_cast<int64_t>(n->inputs().size()) : 0);
@@ -420,11 +432,12 @@ class Compiler {
   }
 
   ir::Function& function_;
-  CalledMethods& called_;
+  Compiled& compiled_;
   std::shared_ptr<ir::Graph> graph_;
   LastUses last_uses_;
   Method m_;
   const Node* node_ = nullptr;
+  const Node* handled_ = reinterpret_cast<const Node*>(-1);
   Registers registers_;
   std::unordered_map<const ir::Value*, int32_t> places_;
   std::map<std::pair<Tag, uint64_t>, int64_t> constants_;
@@ -435,6 +448,6 @@ class Compiler {
 
 }  // namespace
 
-Method compile_method(ir::Function& function, CalledMethods& called) { return Compiler(function, called).run(); }
+Method compile_method(ir::Function& function, Compiled& compiled) { return Compiler(function, compiled).run(); }
 
 }  // namespace sconce::lite

@@ -8,17 +8,28 @@ namespace sconce::lite {
 
 inline constexpr int64_t kWrittenBytecode = 8;
 
-// What methods need beside their own code: methods that they call by name, through an interface.
-using CalledMethods = std::vector<std::string>;
+// Where instructions come from.
+struct WrittenPlace {
+  std::string kind;  // of the node
+  Range range;
+  std::shared_ptr<const ir::InlinedCall> inlined;
+};
 
-// The tables of a method; what it calls is inlined. Adds the names of methods that it calls all the same. Throws Error
-// that names what the lite interpreter cannot do (fork, with, script classes).
-Method compile_method(ir::Function& function, CalledMethods& called);
+// What compiling methods leaves behind beside their tables.
+struct Compiled {
+  std::vector<std::string> called;   // methods that are called by name, through an interface
+  std::vector<WrittenPlace> places;  // debug handles are indices
+};
+
+// The tables of a method; what it calls is inlined. Throws Error that names what the lite interpreter cannot do (fork,
+// with, script classes).
+Method compile_method(ir::Function& function, Compiled& compiled);
 
 // A type as type tables write it.
 std::string type_text(TypePtr type);
 
-// The value that bytecode.pkl is the pickle of.
+// The values that bytecode.pkl and mobile_debug_handles.pkl are the pickles of.
 Value pickle_of(const Tables& tables);
+Value handles_of(const Tables& tables);
 
 }  // namespace sconce::lite

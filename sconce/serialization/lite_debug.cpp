@@ -36,8 +36,11 @@ std::shared_ptr<const ir::InlinedCall> calls_of(const Ranges& ranges, const Valu
   for (size_t depth = 0; !at->is_none(); ++depth) {
     const std::vector<Value>& parts = at->to_tuple().items;
     SCONCE_CHECK(parts.size() == 4 && depth < kMaxInlined, "a call stack has another form");
-    calls = std::make_shared<ir::InlinedCall>(
-        ir::InlinedCall{parts[3].to_string_ref(), range_of(ranges, parts[1]), std::move(calls)});
+    auto call = std::make_shared<ir::InlinedCall>();
+    call->function = parts[3].to_string_ref();
+    call->call = range_of(ranges, parts[1]);
+    call->outer = std::move(calls);
+    calls = std::move(call);
     at = &parts[2];
   }
   return calls;

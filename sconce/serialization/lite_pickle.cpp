@@ -64,4 +64,13 @@ Value pickle_of(const Tables& tables) {
   return tuple(std::move(items));
 }
 
+Value handles_of(const Tables& tables) {
+  std::vector<Value> items{tables.version};
+  for (const Method& m : tables.methods) {
+    const Value handles = tuple({Value(IntList(m.debug_handles))});
+    items.push_back(tuple({m.name, tuple({field("function_debug_handles", handles)})}));
+  }
+  return tuple(std::move(items));
+}
+
 }  // namespace sconce::lite

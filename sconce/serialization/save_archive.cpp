@@ -7,6 +7,7 @@
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/code_printer.h"
 #include "sconce/serialization/code_record.h"
+#include "sconce/serialization/lite.h"
 #include "sconce/serialization/pickle_writer.h"
 #include "sconce/serialization/source_map_writer.h"
 #include "sconce/serialization/zip_writer.h"
@@ -128,8 +129,15 @@ void write_archive(const Value& module, FileWriter& out, const std::string& path
     zip.add(record, file.text, options.deflate && file.text.size() > kSmallestToDeflate);
     zip.add(record + ".debug_pkl", places, options.deflate && places.size() > kSmallestToDeflate);
   }
+  const LiteRecords lite = options.lite ? write_lite_records(module, constants, ranges) : LiteRecords();
   add_storages(zip, "constants/", constants);
   zip.add("constants.pkl", constant_pickle);
+  if (options.lite) {
+    zip.add("bytecode.pkl", lite.bytecode);
+    zip.add("mobile_debug_handles.pkl", lite.debug_handles);
+    zip.add("callstack_debug_map.pkl", lite.debug_places);
+    if (!lite.debug_ranges.empty()) zip.add("bytecode.debug_pkl", lite.debug_ranges);
+  }
   zip.add(code.version >= kDottedVersion ? ".data/version" : "version", std::to_string(code.version) + "\n");
   zip.add("byteorder", "little");
   zip.finish();
@@ -140,7 +148,6 @@ void write_archive(const Value& module, FileWriter& out, const std::string& path
 void save_archive(const Value& module, const std::string& path, const SaveOptions& options) {
   SCONCE_CHECK(module.is_object(), "{}: only modules can be saved in an archive, got a value of type {}", path,
                module.type()->annotation());
-  SCONCE_CHECK(!options.lite, "{}: bytecode cannot be written yet", path);
   // Opened first: what can fail at once should not wait for the code to be printed.
   FileWriter out(path);
   write_archive(module, out, path, options);

@@ -38,6 +38,14 @@ Value source_entry(const Source* source, TextTable& texts) {
   return tuple_of({Value(IntList(lines)), texts.add(source->name()), int64_t{source->first_line()}});
 }
 
+// What people wrote.
+Range written_range(const Range& printed) {
+  const bool is_written = printed.source && printed.source->map();
+  Range range = is_written ? printed.original() : printed;
+  if (!range.source || range.source->text().empty()) range = {};
+  return range;
+}
+
 }  // namespace
 
 int64_t SourceMapWriter::id_of(const Source* source) {
@@ -46,20 +54,24 @@ int64_t SourceMapWriter::id_of(const Source* source) {
   return sources_.try_emplace({source->name(), source->first_line(), source->text()}, next).first->second;
 }
 
+std::optional<int64_t> SourceMapWriter::tag_of(const Range& range) {
+  const Range r = written_range(range);
+  const auto found = tags_.find({id_of(r.source.get()), r.begin, r.end});
+  return found == tags_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::string SourceMapWriter::write(const PrintedFile& file) {
   TextTable texts;
   std::unordered_map<const Source*, int64_t> ids;
   std::unordered_map<int64_t, Value> entries;  // shared in the pickle, too
   std::vector<Value> places;
-  std::tuple<int64_t, uint32_t, uint32_t> last(-1, 0, 0);
+  Place last(-1, 0, 0);
   for (const PrintedRange& printed : file.ranges) {
-    const bool is_written = printed.range.source && printed.range.source->map();
-    Range range = is_written ? printed.range.original() : printed.range;
-    if (!range.source || range.source->text().empty()) range = {};
+    const Range range = written_range(printed.range);
     const Source* source = range.source.get();
     const auto [id, is_new] = ids.try_emplace(source);
     if (is_new) id->second = id_of(source);
-    const std::tuple<int64_t, uint32_t, uint32_t> place(id->second, range.begin, range.end);
+    const Place place(id->second, range.begin, range.end);
     if (place == last) continue;
     last = place;
     const auto [entry, added] = entries.try_emplace(id->second);

@@ -3,6 +3,7 @@
 #include "sconce/serialization/lite.h"
 #include "sconce/serialization/lite_compile.h"
 #include "sconce/serialization/pickle_writer.h"
+#include "sconce/serialization/source_map_writer.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -48,34 +49,83 @@ class Collector {
       add(*ir::find_method(type, "__setstate__"));
       if (ir::Function* get_state = ir::find_method(type, "__getstate__")) add(*get_state);
     }
-    for (size_t i = 0; i < called_.size(); ++i) {  // it grows
-      const std::string name = called_[i];
+    for (size_t i = 0; i < compiled_.called.size(); ++i) {  // it grows
+      const std::string name = compiled_.called[i];
       if (!names_.insert(name).second) continue;
       for (TypePtr type : classes_.all()) {
         if (ir::Function* method = ir::find_method(type, name)) add(*method);
       }
     }
   }
-  lite::Tables tables() && { return std::move(tables_); }
+  const lite::Tables& tables() const { return tables_; }
+  const std::vector<lite::WrittenPlace>& places() const { return compiled_.places; }
 
  private:
   void add(ir::Function& method) {
-    if (added_.insert(&method).second) tables_.methods.push_back(lite::compile_method(method, called_));
+    if (added_.insert(&method).second) tables_.methods.push_back(lite::compile_method(method, compiled_));
   }
 
   Classes classes_;
   lite::Tables tables_;
-  lite::CalledMethods called_;
+  lite::Compiled compiled_;
   std::unordered_set<std::string> names_;
   std::unordered_set<const ir::Function*> added_;
 };
 
+// The numbers of ranges; those that no record has get one of their own.
+class Tags {
+ public:
+  Tags(const std::vector<lite::WrittenPlace>& places, SourceMapWriter& ranges) : ranges_(ranges) {
+    for (const lite::WrittenPlace& p : places) {
+      need(p.range);
+      for (const ir::InlinedCall* c = p.inlined.get(); c; c = c->outer.get()) need(c->call);
+    }
+    if (!missing_.ranges.empty()) record_ = ranges.write(missing_);
+  }
+  const std::string& record() const { return record_; }
+  Value of(const Range& range) { return ranges_.tag_of(range).value_or(0); }
+
+ private:
+  void need(const Range& range) {
+    if (!ranges_.tag_of(range)) missing_.ranges.push_back({missing_.ranges.size(), range});
+  }
+  SourceMapWriter& ranges_;
+  PrintedFile missing_;
+  std::string record_;
+};
+
+Value tuple_of(std::vector<Value> items) { return make_ref<Tuple>(std::move(items)); }
+
+// From the outside in: (class and instance, tag of the call, the call inside of it, function).
+Value stack_of(const ir::InlinedCall* innermost, Tags& tags) {
+  Value inner;
+  for (const ir::InlinedCall* c = innermost; c; c = c->outer.get()) {
+    const std::string_view name = std::string_view(c->function).substr(c->function.rfind('.') + 1);
+    inner = tuple_of({tuple_of({"", ""}), tags.of(c->call), std::move(inner), name});
+  }
+  return inner;
+}
+
+std::string pickled(const Value& v, StorageTable& storages, const char* name) {
+  PickleOptions options;
+  options.name = name;
+  return write_pickle(v, storages, options);
+}
+
 }  // namespace
 
-std::string write_bytecode(const Value& module, StorageTable& storages) {
-  PickleOptions options;
-  options.name = "bytecode.pkl";
-  return write_pickle(lite::pickle_of(Collector(module).tables()), storages, options);
+LiteRecords write_lite_records(const Value& module, StorageTable& storages, SourceMapWriter& ranges) {
+  const Collector methods(module);
+  Tags tags(methods.places(), ranges);
+  std::vector<Value> places;
+  for (const lite::WrittenPlace& p : methods.places()) {
+    places.push_back(
+        tuple_of({static_cast<int64_t>(places.size()), tags.of(p.range), p.kind, stack_of(p.inlined.get(), tags)}));
+  }
+  StorageTable none;
+  return {pickled(lite::pickle_of(methods.tables()), storages, "bytecode.pkl"),
+          pickled(lite::handles_of(methods.tables()), none, "mobile_debug_handles.pkl"),
+          pickled(tuple_of(std::move(places)), none, "callstack_debug_map.pkl"), tags.record()};
 }
 
 }  // namespace sconce

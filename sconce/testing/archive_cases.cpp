@@ -8,6 +8,8 @@
 #include "sconce/api/jit.h"
 #include "sconce/ir/function.h"
 #include "sconce/serialization/lite.h"
+#include "sconce/serialization/records.h"
+#include "sconce/serialization/save_archive.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/case_value.h"
 #include "sconce/testing/script_call.h"
@@ -73,11 +75,27 @@ CaseResult compare_random(const CaseKind& kind, const CaseFile& file, size_t ind
   return CaseResult::pass();
 }
 
-// The same by bytecode: of the .ptl file that the case was recorded from, or of one with its name in `folder`.
-CaseResult run_lite(const CaseKind& kind, const CaseFile& file, size_t index, const std::string& folder) {
+// The same by bytecode: of the .ptl file that the case was recorded from or that has its name in a folder; else the
+// archive is saved as one first.
+CaseResult run_lite(const CaseKind& kind, const CaseFile& file, size_t index, const RunOptions& options) {
+  const TemporaryFolder temporary;
   std::string path = archive_of(file);
-  if (!folder.empty()) path = folder + "/" + std::filesystem::path(path).stem().string() + ".ptl";
-  if (!std::filesystem::exists(path)) return CaseResult::skip("there is no " + path);
+  const std::string name = std::filesystem::path(path).stem().string() + ".ptl";
+  if (!options.lite_folder.empty()) {
+    path = options.lite_folder + "/" + name;
+    if (!std::filesystem::exists(path)) return CaseResult::skip("there is no .ptl file");
+  } else if (!has_bytecode(Records(FileBytes::map(path)))) {
+    const Archive archive = load_archive(path);
+    path = temporary.file(name);
+    SaveOptions save;
+    save.lite = true;
+    try {
+      save_archive(archive.module, path, save);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::not_implemented) throw;
+      return CaseResult::skip("not for the lite interpreter");
+    }
+  }
   const Archive archive = load_lite_archive(path);
   ir::Function* forward = ir::find_method(archive.module.to_object().type(), "forward");
   SCONCE_CHECK(forward, "{}: there is no method 'forward'", path);
@@ -96,7 +114,7 @@ class ArchiveCases final : public CaseKind {
 
   CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
     try {
-      if (options.lite) return run_lite(*this, file, index, options.lite_folder);
+      if (options.lite) return run_lite(*this, file, index, options);
       Value result;
       const CaseResult compared = replay(*this, file, index, options, result);
       const bool seeded = find_member(file.at(0), "seed") != nullptr;
