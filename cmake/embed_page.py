@@ -4,7 +4,7 @@ what stands before and behind the page's data."""
 import pathlib
 import sys
 
-from cpp_literal import literal
+from cpp_literal import literal, write_source
 
 SCRIPTS = ["model.js", "layout.js", "draw.js", "panels.js", "page.js"]  # one after the other, in one scope
 
@@ -16,7 +16,8 @@ def main() -> None:
     assert "</script" not in script.lower(), "a script holds the mark that ends it"
     page = page.replace("/*{{page.css}}*/", (folder / "page.css").read_text()).replace("/*{{page.js}}*/", script)
     before, behind = page.split("{{data}}")
-    text = "\n".join(
+    write_source(
+        out,
         [
             "// Made by cmake/embed_page.py from cli/sconce/html/.",
             '#include "graph_page.h"',
@@ -27,12 +28,8 @@ def main() -> None:
             f"const char* const kPageBehindData =\n{literal(behind)};",
             "",
             "}  // namespace sconce::cli",
-            "",
-        ]
+        ],
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if not out.exists() or out.read_text() != text:
-        out.write_text(text)
 
 
 main()

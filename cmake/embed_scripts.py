@@ -5,14 +5,15 @@ Paths are relative to FOLDER with forward slashes, in sorted order."""
 import pathlib
 import sys
 
-from cpp_literal import literal
+from cpp_literal import literal, write_source
 
 
 def main() -> None:
     folder, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     files = sorted(folder.rglob("*.py"))
     entries = [f'    {{"{f.relative_to(folder).as_posix()}", {literal(f.read_text())}}},' for f in files]
-    text = "\n".join(
+    write_source(
+        out,
         [
             "// Made by cmake/embed_scripts.py from script/.",
             '#include "sconce/frontend/script/library.h"',
@@ -27,12 +28,8 @@ def main() -> None:
             "}",
             "",
             "}  // namespace sconce::script",
-            "",
-        ]
+        ],
     )
-    out.parent.mkdir(parents=True, exist_ok=True)
-    if not out.exists() or out.read_text() != text:
-        out.write_text(text)
 
 
 main()

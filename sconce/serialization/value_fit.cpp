@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sconce/frontend/script/classes.h"
+#include "sconce/runtime/value_ops.h"
 #include "sconce/serialization/special_tensors.h"
 
 namespace sconce {
@@ -14,28 +14,9 @@ namespace {
        type->annotation());
 }
 
-// For types that a value has by itself, without looking inside.
+// For types that a value has by itself, without looking inside. A tensor that is not supported fits Any alone.
 bool has_simple_type(const Value& v, TypePtr type) {
-  switch (type->kind()) {
-    case TypeKind::any:
-      return true;
-    case TypeKind::tensor:
-      return v.is_tensor();
-    case TypeKind::number:
-      return v.is_int() || v.is_double() || v.is_complex();
-    case TypeKind::any_list:
-      return v.is_list();
-    case TypeKind::any_tuple:
-      return v.is_tuple();
-    case TypeKind::any_class:
-      return v.is_object();
-    case TypeKind::any_enum:
-      return v.tag() == Tag::enum_;
-    case TypeKind::interface:
-      return v.is_object() && script::implements(v.to_object().type(), type);
-    default:
-      return v.tag() != Tag::capsule && v.type() == type;
-  }
+  return type->is(TypeKind::any) || (v.tag() != Tag::capsule && runtime::is_instance(v, type));
 }
 
 bool is_same_value(const Value& a, const Value& b) { return a.tag() == b.tag() && a.bits() == b.bits(); }
