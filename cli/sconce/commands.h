@@ -28,6 +28,8 @@ Command add_convert_command(CLI::App& app);
 Command add_diff_command(CLI::App& app);
 Command add_script_command(CLI::App& app);
 Command add_ir_command(CLI::App& app);
+Command add_bench_command(CLI::App& app);
+Command add_profile_command(CLI::App& app);
 Command add_ops_command(CLI::App& app);
 Command add_completion_command(CLI::App& app);
 

@@ -20,6 +20,8 @@ constexpr Command (*kCommands[])(CLI::App&) = {
     add_convert_command,
     add_diff_command,
     add_ir_command,
+    add_bench_command,
+    add_profile_command,
     add_script_command,
     add_ops_command,
     add_completion_command,

@@ -96,7 +96,7 @@ struct Code {
   std::deque<CallSite> call_sites;
   std::deque<BuildSite> build_sites;
 
-  const Site* site_of(const Instruction* pc) const;  // null when unknown
+  SCONCE_API const Site* site_of(const Instruction* pc) const;  // null when unknown
 };
 
 // What a function keeps: its code. Destroying it waits for tasks of the program that still run.

@@ -15,6 +15,7 @@ namespace sconce::runtime {
 namespace {
 
 constinit const std::atomic<bool> never_cancelled{false};
+constinit std::atomic<Observer*> observer_of_all{nullptr};
 
 [[noreturn]] SCONCE_COLD void stop_run(const RunOptions& options) {
   if (options.cancel && options.cancel->load(std::memory_order_relaxed)) fail("the run was cancelled");
@@ -732,6 +733,8 @@ Observer::~Observer() = default;
 void Observer::enter(const Code&) {}
 void Observer::leave(const Code&) {}
 
+void observe_all_runs(Observer* observer) { observer_of_all.store(observer); }
+
 Value execute(const Code& code, std::span<Value> args, const RunOptions& options) {
   const ExecutionLease lease;
   Execution& ex = *lease;
@@ -781,6 +784,11 @@ Value run(ir::Function& function, std::span<Value> args, const RunOptions& optio
     if (!fits) [[unlikely]]
       fail_as(ErrorKind::type, "{}() Expected a value of type '{}' for argument {} but instead found type '{}'.",
               function.short_name(), code.arg_types[i]->annotation(), i, args[i].type()->annotation());
+  }
+  if (Observer* all = observer_of_all.load(std::memory_order_relaxed); all && !options.observer) [[unlikely]] {
+    RunOptions observed = options;
+    observed.observer = all;
+    return execute(code, args, observed);
   }
   return execute(code, args, options);
 }

@@ -23,6 +23,10 @@ struct SCONCE_API Observer {
   virtual void leave(const Code& code);
 };
 
+// From now on sees every run that has no observer of its own, in all threads; null ends that. For tools that profile
+// whole calls (jit::Module's with its hooks), while nothing else runs.
+SCONCE_API void observe_all_runs(Observer* observer);
+
 // Limits and hooks of one run; all optional.
 struct RunOptions {
   int64_t step_budget = -1;                   // loop iterations and calls; Error when used up; -1: no limit

@@ -1,6 +1,7 @@
 #include "sconce/tensor/allocator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "sconce/base/error.h"
+#include "sconce/tensor/allocator_stats.h"
 
 namespace sconce {
 namespace {
@@ -39,17 +41,33 @@ int class_of(size_t bytes) {
   fail("not enough memory: tried to allocate {} bytes", bytes);
 }
 
+constinit std::atomic<size_t> held_bytes{0}, most_bytes{0};
+
+void count_held(size_t bytes) {
+  const size_t held = held_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  size_t most = most_bytes.load(std::memory_order_relaxed);
+  while (held > most && !most_bytes.compare_exchange_weak(most, held, std::memory_order_relaxed)) {
+  }
+}
+
 void* system_allocate(size_t bytes) {
   if (bytes >= kHugePage) {
     // Fresh large blocks are touched at once: with huge pages that costs 1.5x instead of 6x of the arithmetic.
     void* p = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
     if (!p) out_of_memory(bytes);
+    count_held(bytes);
     madvise(p, bytes, MADV_HUGEPAGE);
     return p;
   }
   void* p = std::aligned_alloc(64, bytes);
   if (!p) out_of_memory(bytes);
+  count_held(bytes);
   return p;
+}
+
+void system_free(void* p, size_t bytes) noexcept {
+  held_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  std::free(p);
 }
 
 #ifndef SCONCE_NO_POOLS
@@ -224,8 +242,8 @@ void free_large(void* p, int c) noexcept {
       }
     }
   }
-  for (const auto& block : evicted) std::free(block.data);
-  if (p) std::free(p);
+  for (const auto& block : evicted) system_free(block.data, class_bytes(block.size_class));
+  if (p) system_free(p, bytes);
 }
 
 #endif  // SCONCE_NO_POOLS
@@ -236,12 +254,16 @@ size_t block_capacity(uint8_t size_class) noexcept { return class_bytes(size_cla
 
 #ifdef SCONCE_NO_POOLS
 
-// The exact size, so that a sanitizer sees the first byte past the end.
+// The exact size, so that a sanitizer sees the first byte past the end. What is held is known by classes only.
 Block allocate_block(size_t bytes) {
   if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
-  return {system_allocate((std::max<size_t>(bytes, 1) + 63) / 64 * 64), static_cast<uint8_t>(class_of(bytes))};
+  const int c = class_of(bytes);
+  const size_t exact = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  void* data = system_allocate(exact);
+  count_held(class_bytes(c) - exact);
+  return {data, static_cast<uint8_t>(c)};
 }
-void free_block(void* data, uint8_t) noexcept { std::free(data); }
+void free_block(void* data, uint8_t size_class) noexcept { system_free(data, class_bytes(size_class)); }
 void release_cached_memory() {}
 void set_cache_limit(size_t) {}
 
@@ -268,26 +290,26 @@ void free_block(void* data, uint8_t size_class) noexcept {
 void release_cached_memory() {
   Depot& d = depot();
   std::vector<Depot::Large> large;
-  std::vector<Batch> medium;
+  std::vector<std::pair<int, Batch>> medium;
   {
     std::lock_guard lock(d.mutex);
     large.swap(d.large);
     d.large_bytes = 0;
     for (int c = kSmallClasses; c < kListed; ++c) {
-      medium.insert(medium.end(), d.batches[c].begin(), d.batches[c].end());
+      for (const Batch& batch : d.batches[c]) medium.emplace_back(c, batch);
       d.batches[c].clear();
     }
   }
   for (int c = kSmallClasses; c < kListed; ++c) {
-    medium.push_back({detail::thread_lists.head[c], detail::thread_lists.count[c]});
+    medium.emplace_back(c, Batch{detail::thread_lists.head[c], detail::thread_lists.count[c]});
     detail::thread_lists.head[c] = nullptr;
     detail::thread_lists.count[c] = 0;
   }
-  for (const auto& block : large) std::free(block.data);
-  for (const Batch& batch : medium) {
+  for (const auto& block : large) system_free(block.data, class_bytes(block.size_class));
+  for (const auto& [c, batch] : medium) {
     for (FreeBlock* p = batch.head; p;) {
       FreeBlock* next = p->next;
-      std::free(p);
+      system_free(p, class_bytes(c));
       p = next;
     }
   }
@@ -299,11 +321,16 @@ void set_cache_limit(size_t bytes) {
   d.large_limit = bytes;
   while (d.large_bytes > d.large_limit) {
     d.large_bytes -= class_bytes(d.large.front().size_class);
-    std::free(d.large.front().data);
+    system_free(d.large.front().data, class_bytes(d.large.front().size_class));
     d.large.erase(d.large.begin());
   }
 }
 
 #endif
+
+AllocatorStats allocator_stats() noexcept {
+  return {held_bytes.load(std::memory_order_relaxed), most_bytes.load(std::memory_order_relaxed)};
+}
+void reset_allocator_peak() noexcept { most_bytes.store(held_bytes.load(std::memory_order_relaxed)); }
 
 }  // namespace sconce

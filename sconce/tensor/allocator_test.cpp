@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/tensor/allocator_stats.h"
 
 namespace sconce {
 namespace {
@@ -189,6 +190,21 @@ TEST(Allocator, ManyShortThreads) {
       for (const Block& b : blocks) free_block(b.data, b.size_class);
     }).join();
   }
+}
+
+TEST(Allocator, SaysHowMuchItHeld) {
+  release_cached_memory();
+  reset_allocator_peak();
+  const size_t before = allocator_stats().held;
+  constexpr size_t kBytes = size_t{8} << 20;
+  const Block a = allocate_block(kBytes), b = allocate_block(kBytes);
+  free_block(a.data, a.size_class);
+  free_block(b.data, b.size_class);
+  EXPECT_GE(allocator_stats().peak, before + 2 * kBytes);
+  release_cached_memory();
+  EXPECT_EQ(allocator_stats().held, before);
+  reset_allocator_peak();
+  EXPECT_EQ(allocator_stats().peak, before);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// How much memory the allocator of tensors has taken from the system.
+#pragma once
+
+#include <cstddef>
+
+#include "sconce/base/export.h"
+
+namespace sconce {
+
+struct AllocatorStats {
+  size_t held;  // bytes, in use or kept for reuse; mapped files and memory of others are not counted
+  size_t peak;  // the most that was held, since the start or the last reset
+};
+SCONCE_API AllocatorStats allocator_stats() noexcept;
+SCONCE_API void reset_allocator_peak() noexcept;
+
+}  // namespace sconce
