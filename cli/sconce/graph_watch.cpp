@@ -39,8 +39,10 @@ class Watch final : public InstructionTimer {
       if (!site->results[i]) continue;
       const Value& v = registers[*site->results[i]];
       if (v.is_none()) continue;
+      std::string text = seen_text(v);
+      if (text.empty()) continue;
       const std::lock_guard lock(mutex_);
-      seen_[site->node->output(i)] = seen_text(v);
+      seen_[site->node->output(i)] = std::move(text);
     }
   }
 

@@ -22,9 +22,10 @@ std::string count_text(uint64_t count) {
 }
 
 std::string seconds_text(double seconds) {
-  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
-  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+  // Not quite 1000 of a unit: what would be rounded to 1e+03 is 1 of the next.
+  if (seconds < 999.5e-9) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 999.5e-6) return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 999.5e-3) return fmt::format("{:.3g} ms", seconds * 1e3);
   return fmt::format("{:.3g} s", seconds);
 }
 
