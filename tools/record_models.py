@@ -7,7 +7,7 @@ script, trace or freeze, as the list says, or what is asked for, also export (.p
     record_models.py /tmp/zoo resnet18 'fasterrcnn*'
     sconce-conformance --failures /tmp/zoo
 
-Needs PyTorch 2.13 and, for the fields that they are for, torchvision, torchaudio, transformers. What PyTorch itself cannot
+Needs PyTorch 2.13 and, for the fields that they are for, torchvision, timm, torchaudio, transformers. What PyTorch itself cannot
 script or trace is said and left out.
 """
 
@@ -25,7 +25,7 @@ from case_writer import Writer
 
 SEED = 7
 ENDINGS = {"export": ".pt2", "lite": ".ptl"}
-FIELDS = ["vision", "speech", "text", "programs"]
+FIELDS = ["vision", "timm_models", "speech", "text", "programs"]
 
 
 def convert(value, dtype):

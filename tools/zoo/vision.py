@@ -26,6 +26,7 @@ def spread(module, factor, layers=LAST_LAYERS):
     return module
 
 
+# In float64 where the model is such that results in float32 differ between one thread and two in PyTorch itself.
 def detector(name, size=96, dtype=torch.float32, factor=1.0, layers=LAST_LAYERS, **arguments):
     calls = lambda: [([torch.rand(3, size, size), torch.rand(3, size, size + 32)],), ([torch.rand(3, size + 16, size)],)]
     build = lambda: spread(getattr(detection, name)(weights=None, weights_backbone=None, num_classes=5, **arguments), factor, layers)
@@ -81,11 +82,10 @@ MODELS = {
     "lraspp_mobilenet_v3_large": segmenter("lraspp_mobilenet_v3_large"),
     "fasterrcnn_resnet50_fpn": detector("fasterrcnn_resnet50_fpn", **near),
     "fasterrcnn_resnet50_fpn_v2": detector("fasterrcnn_resnet50_fpn_v2", **near),
-    "fasterrcnn_mobilenet_v3_large_320_fpn": detector("fasterrcnn_mobilenet_v3_large_320_fpn", factor=1e5, layers=["inner_blocks"]),
-    "fasterrcnn_mobilenet_float64": detector("fasterrcnn_mobilenet_v3_large_320_fpn", factor=1e5, layers=["inner_blocks"], dtype=torch.float64),
-    "maskrcnn_resnet50_fpn": detector("maskrcnn_resnet50_fpn", box_detections_per_img=10, **near),
+    "fasterrcnn_mobilenet_v3_large_320_fpn": detector("fasterrcnn_mobilenet_v3_large_320_fpn", factor=1e5, layers=["inner_blocks"], dtype=torch.float64),
+    "maskrcnn_resnet50_fpn": detector("maskrcnn_resnet50_fpn", dtype=torch.float64, box_detections_per_img=10, **near),
     "keypointrcnn_resnet50_fpn": detector("keypointrcnn_resnet50_fpn", factor=0.3, box_detections_per_img=10, **near),
-    "retinanet_resnet50_fpn": detector("retinanet_resnet50_fpn", factor=30.0, **near),
+    "retinanet_resnet50_fpn": detector("retinanet_resnet50_fpn", dtype=torch.float64, factor=30.0, **near),
     "ssd300_vgg16": detector("ssd300_vgg16", factor=0.2, size=160),
     "ssdlite320_mobilenet_v3_large": detector("ssdlite320_mobilenet_v3_large", factor=1e5, size=160),
     "fcos_resnet50_fpn": detector("fcos_resnet50_fpn", factor=4.0, **near),
