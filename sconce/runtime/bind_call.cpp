@@ -106,8 +106,7 @@ std::string declaration(ir::Function& f) {
 }
 
 void bind_one(ir::Function& f, const Argument& a, size_t position, Value& v) {
-  const std::string found = v.type()->annotation();
-  std::string text = v.is_object() ? found : v.repr();
+  const Value given = v;  // convert() may change it; its text is only for the message
   if (a.fixed_size && !v.is_list() && !v.is_tuple() && a.type->is(TypeKind::list)) {
     Value item = std::move(v);
     auto list = make_ref<List>(a.type->element());
@@ -116,10 +115,12 @@ void bind_one(ir::Function& f, const Argument& a, size_t position, Value& v) {
     v = fits ? Value(std::move(list)) : std::move(item);
   }
   if (convert(v, a.type)) return;
+  const std::string found = given.type()->annotation();
   fail(
       "{}() Expected a value of type '{}' for argument '{}' but instead found type '{}'.\nPosition: {}\nValue: {}\n"
       "Declaration: {}",
-      f.short_name(), a.type->annotation(), a.name, found, position, text, declaration(f));
+      f.short_name(), a.type->annotation(), a.name, found, position, given.is_object() ? found : given.repr(),
+      declaration(f));
 }
 
 }  // namespace
