@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "sconce/base/memory_quota.h"
 #include "sconce/runtime/slots.h"
 #include "sconce/types/class_info.h"
 #include "sconce/types/script_text.h"
@@ -201,6 +202,7 @@ void str_concat(Slot* base, const Instruction& i) {
   Slot& left = slot_at(base, i.b & ~kMoves);
   const std::string& right = value_of(slot_at(base, i.c)).to_string_ref();
   const std::string& text = value_of(left).to_string_ref();
+  MemoryQuota::charge(text.size() + right.size());
   auto* box = static_cast<StringBox*>(value_of(left).counted());
   if ((i.b & kMoves) && box->count.unique()) {
     box->text += right;

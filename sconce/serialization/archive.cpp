@@ -1,7 +1,8 @@
 #include "sconce/serialization/archive.h"
 
-#include <algorithm>
+#include <unordered_set>
 
+#include "sconce/base/memory_quota.h"
 #include "sconce/frontend/script/archive_names.h"
 #include "sconce/frontend/script/missing_operators.h"
 #include "sconce/frontend/script/program_state.h"
@@ -60,6 +61,7 @@ class ArchiveContext final : public PickleContext {
     SCONCE_CHECK(arguments.size() == 2, "{}: __setstate__ of class '{}' takes {} arguments, not 2", records_.name(),
                  type->name(), arguments.size());
     Value args[] = {object, fit_for(state, arguments[1].type, type->name() + ".__setstate__")};
+    const MemoryQuota quota(kMaxLoadBytes + kMaxLoadBytesPerByte * records_.zip().file()->bytes().size());
     runtime::RunOptions options;
     options.step_budget = kMaxLoadSteps;
     options.max_depth = kMaxLoadDepth;
@@ -115,15 +117,14 @@ void read_objects(const Records& records, script::ProgramState& program, const L
 // Names all operators that the archive's code calls and nobody defines; does nothing when there are none.
 void refuse_missing_operators(const Records& records, const script::ProgramState& program) {
   std::vector<script::MissingOperator> missing;
+  std::unordered_set<std::string> names;
   for (const ZipReader::Record& record : records.zip().records()) {
     const std::string qualifier = code_qualifier(records.name_in_folder(record));
     if (qualifier.empty()) continue;
     try {
       const auto tree = syntax::parse(program.load(qualifier), syntax::Dialect::archive);
       for (script::MissingOperator& found : script::missing_operators(*tree)) {
-        const bool is_known =
-            std::any_of(missing.begin(), missing.end(), [&](const auto& m) { return m.name == found.name; });
-        if (!is_known) missing.push_back(std::move(found));
+        if (names.insert(found.name).second) missing.push_back(std::move(found));
       }
     } catch (const CompileError&) {
       // A file that cannot be read is another problem than the one that is looked for.

@@ -18,8 +18,10 @@
 namespace sconce {
 
 // Limits against hostile files: what the __setstate__ of one object may do; each has a clear error and a test.
-inline constexpr int64_t kMaxLoadSteps = 1'000'000;  // loop iterations and calls
+inline constexpr int64_t kMaxLoadSteps = 100'000;    // loop iterations and calls
 inline constexpr size_t kMaxLoadDepth = 1'000;       // calls in calls
+inline constexpr uint64_t kMaxLoadBytes = 64 << 20;  // taken for tensors, lists and texts, and
+inline constexpr uint64_t kMaxLoadBytesPerByte = 4;  // for each byte of the file
 
 struct Archive {
   std::shared_ptr<ir::CompilationUnit> unit;  // the functions and classes; compiled, may be shared by threads

@@ -86,6 +86,39 @@ TEST(HostileArchive, SetStateHasAnEnd) {
   EXPECT_SAYS(refusal(code("    self.n = s\n    return None\n"), text("s")), "M.__setstate__: a value of type str");
 }
 
+TEST(HostileArchive, SetStateTakesLittleMemory) {
+  const auto state = [](const std::string& body) {
+    return refusal(
+        "class M(Module):\n  __parameters__ = []\n  n : int\n"
+        "  def __getstate__(self: __torch__.M) -> int:\n    return 1\n"
+        "  def __setstate__(self: __torch__.M, s: int) -> NoneType:\n" +
+            body + "    return None\n",
+        "K\1");
+  };
+  const char* why = "more than it may have while a file is loaded";
+  EXPECT_SAYS(state("    self.n = torch.len(torch.mul([1], 1000000000000))\n"), why);
+  EXPECT_SAYS(state("    x = [1, 2]\n    for i in range(60):\n      x = torch.add(x, x)\n    self.n = torch.len(x)\n"),
+              why);
+  EXPECT_SAYS(state("    x = \"ab\"\n    for i in range(60):\n      x = torch.add(x, x)\n    self.n = torch.len(x)\n"),
+              why);
+  EXPECT_SAYS(state("    self.n = int(torch.sum(torch.ones([100000, 100000])))\n"), why);
+  EXPECT_EQ(state("    self.n = torch.len(torch.mul([1], 1000))\n"), "no error");
+}
+
+TEST(HostileArchive, ChainsOfClassesHaveAnEnd) {
+  const auto chain = [](int n) {
+    std::string code = module_with("a : __torch__.K0");
+    for (int i = 0; i < n; ++i) {
+      code += "class K" + std::to_string(i) + ":\n  a : __torch__.K" + std::to_string(i + 1) + "\n";
+    }
+    return code + "class K" + std::to_string(n) + ":\n  a : int\n";
+  };
+  EXPECT_SAYS(refusal(chain(20000), "}"), "too long a chain of classes");
+  EXPECT_SAYS(refusal(chain(100), "}"), "has no attribute 'a'");
+  EXPECT_SAYS(refusal(module_with("a : __torch__.K") + "class K(NamedTuple):\n  a : __torch__.K\n", "}"),
+              "contains itself");
+}
+
 TEST(HostileArchive, ConstantsHaveValues) {
   EXPECT_SAYS(refusal(module_with("x : Final[int]"), "}"), "the constant 'x' has no value");
   EXPECT_SAYS(refusal(module_with("x : Final[int] = CONSTANTS.c9"), "}"), "f");

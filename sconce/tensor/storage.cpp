@@ -4,6 +4,7 @@
 #include <new>
 
 #include "sconce/base/error.h"
+#include "sconce/base/memory_quota.h"
 #include "sconce/tensor/allocator.h"
 
 namespace sconce {
@@ -31,6 +32,7 @@ Ref<Storage> make_large_storage(size_t nbytes, Device device) {
     s->device = device;
     return Ref<Storage>::adopt(s);
   }
+  MemoryQuota::charge(nbytes);
   const Block block = allocate_block(nbytes);
   Storage* s = make_header();
   s->kind = Storage::Kind::pooled;

@@ -1,4 +1,5 @@
 #include "sconce/frontend/script/calls.h"
+#include "sconce/frontend/script/compile_depth.h"
 
 #include <fmt/format.h>
 
@@ -136,38 +137,17 @@ ir::Value* inlined(Emitter& e, ir::Function& f, const std::vector<ir::Value*>& i
   return found->second;
 }
 
-// A callee is compiled inside its caller, so a long chain of functions needs a deep stack: this is how much of it may
-// be used. What is left is enough for the innermost function, whose nesting the emitter limits.
-constexpr std::ptrdiff_t kMaxStack = 2 << 20;
-
-class CompileDepth {
- public:
-  CompileDepth(const Range& at, const ir::Function& callee) : outermost_(!base_) {
-    const char here = 0;
-    if (outermost_) base_ = &here;
-    if (std::abs(base_ - &here) > kMaxStack) {
-      refuse(at, "function '{}' is called by too long a chain of functions that are not compiled yet",
-             callee.short_name());
-    }
-  }
-  ~CompileDepth() {
-    if (outermost_) base_ = nullptr;
-  }
-  CompileDepth(const CompileDepth&) = delete;
-
- private:
-  static thread_local const char* base_;
-  const bool outermost_;
-};
-thread_local const char* CompileDepth::base_ = nullptr;
-
 // Compiles what is about to be called; an error of its body is told with the chain of calls that led there.
 void compile_callee(Emitter& e, const Range& at, ir::Function& callee) {
   if (callee.is_compiling()) {
     refuse(at, " function '{}' is called recursively. Recursive calls are not supported", callee.short_name());
   }
   if (callee.is_defined()) return;
-  const CompileDepth depth(at, callee);
+  const CompileDepth depth;
+  if (depth.too_deep()) {
+    refuse(at, "function '{}' is called by too long a chain of functions that are not compiled yet",
+           callee.short_name());
+  }
   try {
     ensure_compiled(callee);
   } catch (const CompileError& error) {

@@ -1,6 +1,7 @@
 #include "sconce/frontend/script/scope.h"
 
 #include "sconce/frontend/script/archive_names.h"
+#include "sconce/frontend/script/compile_depth.h"
 #include "sconce/frontend/script/constants.h"
 #include "sconce/frontend/script/declare_class.h"
 #include "sconce/frontend/script/program_state.h"
@@ -193,6 +194,10 @@ const std::vector<ir::Function*>& Scope::functions_of(Definition& d) {
 TypePtr Scope::type_of(Definition& d) {
   if (!d.type) {
     if (d.evaluating) refuse(d.class_def->name_range, "class '{}' contains itself", d.name);
+    const CompileDepth depth;
+    if (depth.too_deep()) {
+      refuse(d.class_def->name_range, "class '{}' is at the end of too long a chain of classes", d.name);
+    }
     d.evaluating = true;
     const std::shared_ptr<void> done(nullptr, [&](void*) { d.evaluating = false; });
     switch (kind_of(d)) {

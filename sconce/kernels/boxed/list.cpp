@@ -1,4 +1,5 @@
 // Lists as TorchScript programs use them. Indices count from the end when negative.
+#include "sconce/base/memory_quota.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/kernels/boxed/slice.h"
 
@@ -35,7 +36,8 @@ int64_t find(const List& list, const Value& item) {
 Value repeated(const List& list, int64_t times) {
   auto out = make_ref<List>(list.element_type());
   const size_t n = list.size();
-  for (int64_t k = 0; k < times; ++k) {
+  if (n != 0 && times > 0) MemoryQuota::charge(static_cast<uint64_t>(times), n * sizeof(Value));
+  for (int64_t k = 0; n != 0 && k < times; ++k) {
     for (size_t i = 0; i < n; ++i) out->append(list.get(i));
   }
   return out;
@@ -74,6 +76,7 @@ void list_insert(const Op&, KeySet, Value* args, Value*) {
 
 void list_extend(const Op&, KeySet, Value* args, Value*) {
   List& list = args[0].to_list();
+  MemoryQuota::charge(2 * args[1].to_list().size(), sizeof(Value));
   const Ref<List> other = args[1].to_list().copy();  // x.extend(x) is allowed
   for (size_t i = 0; i < other->size(); ++i) list.append(other->get(i));
 }
@@ -97,6 +100,7 @@ void list_reverse(const Op&, KeySet, Value* args, Value*) { args[0].to_list().re
 void list_copy(const Op&, KeySet, Value* args, Value* returns) { returns[0] = args[0].to_list().copy(); }
 
 void list_add(const Op&, KeySet, Value* args, Value* returns) {
+  MemoryQuota::charge(args[0].to_list().size() + args[1].to_list().size(), sizeof(Value));
   Ref<List> out = args[0].to_list().copy();
   const List& other = args[1].to_list();
   for (size_t i = 0; i < other.size(); ++i) out->append(other.get(i));
@@ -105,6 +109,7 @@ void list_add(const Op&, KeySet, Value* args, Value* returns) {
 
 void list_add_(const Op&, KeySet, Value* args, Value* returns) {
   List& list = args[0].to_list();
+  MemoryQuota::charge(2 * args[1].to_list().size(), sizeof(Value));
   const Ref<List> other = args[1].to_list().copy();  // x += x is allowed
   for (size_t i = 0; i < other->size(); ++i) list.append(other->get(i));
   returns[0] = std::move(args[0]);
