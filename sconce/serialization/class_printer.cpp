@@ -71,12 +71,22 @@ class ClassPrinter {
   // A value of the class itself: text of any kind is written out, and lists are tuples, since nothing may change them.
   std::string constant_text(const Value& v) {
     if (v.is_string()) return print_string(v.to_string_ref());
-    if (!v.is_list()) return tables_.value(v);
-    return tables_.value(make_ref<Tuple>(v.to_list().values()));
+    if (v.is_list() || (v.is_tuple() && !v.to_tuple().named_type)) {
+      const std::vector<Value> items = v.is_list() ? v.to_list().values() : v.to_tuple().items;
+      std::string text;
+      for (const Value& item : items) text += (text.empty() ? "" : ", ") + constant_text(item);
+      return "(" + text + (items.size() == 1 ? ",)" : ")");
+    }
+    const auto literal = print_literal(v, [this](TypePtr t) { return tables_.type(t); });
+    SCONCE_CHECK(literal, "an archive cannot hold a constant of a class that is a {}", v.type()->annotation());
+    return *literal;
   }
   static TypePtr constant_type(const Value& v) {
-    if (!v.is_list()) return v.type();
-    return Value(make_ref<Tuple>(v.to_list().values())).type();
+    if (!v.is_list() && !(v.is_tuple() && !v.to_tuple().named_type)) return v.type();
+    std::vector<TypePtr> types;
+    for (const Value& item : v.is_list() ? v.to_list().values() : v.to_tuple().items)
+      types.push_back(constant_type(item));
+    return tuple_type(types);
   }
 
   void members(TypePtr type, const ClassInfo& info) {

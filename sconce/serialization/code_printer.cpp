@@ -14,9 +14,10 @@ struct File {
 
 }  // namespace
 
-PrintedCode print_code(const std::vector<TypePtr>& classes) {
+PrintedCode print_code(const std::vector<TypePtr>& classes, const std::vector<ir::Function*>& functions) {
   CodeTables tables;
   for (TypePtr type : classes) tables.type(type);
+  for (ir::Function* f : functions) tables.function(*f);
   std::vector<std::unique_ptr<File>> files;
   std::unordered_map<std::string, File*> by_qualifier;
   // Printing finds more.

@@ -38,9 +38,10 @@ struct PrintedCode {
   int version = 3;                 // the lowest format version in which the operators mean what they mean here
 };
 
-// The classes (modules, script classes, enums, named tuples, interfaces), and everything that they use. Throws Error
-// for what archives cannot say, naming it and its place.
-SCONCE_API PrintedCode print_code(const std::vector<TypePtr>& classes);
+// The classes (modules, script classes, enums, named tuples, interfaces) and functions, and everything that they use.
+// Throws Error for what archives cannot say, naming it and its place.
+SCONCE_API PrintedCode print_code(const std::vector<TypePtr>& classes,
+                                  const std::vector<ir::Function*>& functions = {});
 // One function or method as text, for people (`sconce ir --code-text`, Function::code). Constants by name.
 SCONCE_API std::string print_function(ir::Function& function);
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sconce/api/jit.h"
+#include "sconce/frontend/script/program.h"
 #include "sconce/frontend/script/program_state.h"
 #include "sconce/serialization/archive.h"
 #include "sconce/testing/error_of.h"
@@ -56,13 +57,20 @@ std::string text_of(const PrintedCode& code) {
   return text;
 }
 
-void expect_stable(const std::vector<TypePtr>& classes, const std::string& what) {
-  const PrintedCode first = print_code(classes);
+void expect_stable(const std::vector<TypePtr>& classes, const std::vector<ir::Function*>& functions,
+                   const std::string& what) {
+  const PrintedCode first = print_code(classes, functions);
   const auto program = compile(first);
-  std::vector<TypePtr> again;
-  for (TypePtr type : classes) again.push_back(program->find_type(type->name()));
+  std::vector<TypePtr> classes_again;
+  std::vector<ir::Function*> functions_again;
+  for (TypePtr type : classes) classes_again.push_back(program->find_type(type->name()));
+  for (ir::Function* f : functions) {
+    script::Definition* definition = program->find_definition(f->name());
+    ASSERT_TRUE(definition) << what;
+    functions_again.push_back(definition->scope->functions_of(*definition).at(0));
+  }
   program->unit.define_all();
-  EXPECT_EQ(text_of(first), text_of(print_code(again))) << what;
+  EXPECT_EQ(text_of(first), text_of(print_code(classes_again, functions_again))) << what;
 }
 
 // The files of the module M of a program.
@@ -70,7 +78,7 @@ std::string printed(const std::string& source) {
   jit::CompilationUnit unit = jit::compile(source);
   const TypePtr type = unit.build("M", {}).value().to_object().type();
   const PrintedCode code = print_code({type});
-  expect_stable({type}, source);
+  expect_stable({type}, {}, source);
   std::string text;
   for (const PrintedFile& f : code.files) text += "file " + f.qualifier + "\n" + f.text;
   if (code.version != 3) text += "version " + std::to_string(code.version) + "\n";
@@ -82,6 +90,31 @@ std::string printed(const std::string& source) {
 
 TEST(CodePrinterGolden, PrintsAsExpected) {
   testing::check_golden_file(testing::source_path("sconce/serialization/code_printer.test"), printed);
+}
+
+// Every program of the compiler's own golden files.
+TEST(CodePrinterPrograms, PrintTheSameAfterCompilingIt) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(testing::source_path("sconce/frontend/script"))) {
+    if (entry.path().extension() != ".test") continue;
+    for (const auto& [title, source] : testing::golden_sources(entry.path().string())) {
+      std::optional<script::Program> program;
+      try {
+        program.emplace(source);
+      } catch (const CompileError&) {
+        continue;  // a case of what is refused
+      }
+      const std::vector<TypePtr>& types = program->unit().types();
+      std::vector<ir::Function*> functions;
+      for (ir::Function* f : program->unit().functions()) {
+        const std::string qualifier = f->name().substr(0, f->name().rfind('.'));
+        if (!program->unit().find_type(qualifier)) functions.push_back(f);
+      }
+      expect_stable(types, functions, entry.path().string() + ": " + title);
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 100u);
 }
 
 TEST(CodePrinterRanges, StatementsComeFromTheTextThatPeopleWrote) {
@@ -100,6 +133,13 @@ TEST(CodePrinterRanges, StatementsComeFromTheTextThatPeopleWrote) {
   EXPECT_EQ(place("torch.relu"), "m.py:4:15");
 }
 
+TEST(CodePrinterErrors, OverloadsThatNoNameMeans) {
+  jit::CompilationUnit unit = jit::compile("def f(x):\n    return torch.ops.aten.view.dtype(x, torch.int32)\n");
+  EXPECT_NE(
+      testing::error_of([&] { unit.function("f").code(); }).find("__torch__.f: an archive cannot say aten::view.dtype"),
+      std::string::npos);
+}
+
 TEST(CodePrinterErrors, TwoClassesOfOneName) {
   jit::CompilationUnit one = jit::compile("class M(nn.Module):\n    def forward(self, x):\n        return x\n");
   jit::CompilationUnit two = jit::compile("class M(nn.Module):\n    def forward(self, x):\n        return x + 1\n");
@@ -114,7 +154,7 @@ TEST_P(CodePrinter, PrintsTheSameAfterCompilingIt) {
   for (const auto& entry : std::filesystem::directory_iterator(testing::source_path(GetParam()))) {
     if (entry.path().extension() != ".pt") continue;
     const Archive archive = load_archive(entry.path().string());
-    expect_stable({archive.module.to_object().type()}, entry.path().string());
+    expect_stable({archive.module.to_object().type()}, {}, entry.path().string());
   }
 }
 INSTANTIATE_TEST_SUITE_P(Archives, CodePrinter,

@@ -24,7 +24,11 @@ TaggedText FunctionPrinter::print(ir::Function& function, std::string_view name)
   head += ") -> " + tables_.type(result) + ":\n";
 
   ++level_;
-  graph(body);
+  try {
+    graph(body);
+  } catch (const Error& error) {
+    fail("{}: {}", function.name(), error.what());
+  }
   --level_;
   // The first line belongs to where the body begins.
   TaggedText whole;

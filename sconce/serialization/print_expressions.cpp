@@ -107,9 +107,17 @@ TaggedText FunctionPrinter::dict(const ir::Node& n, const Range& from) {
 TaggedText FunctionPrinter::tuple(const ir::Node& n, const Range& from) {
   const TypePtr type = n.output()->type();
   if (!type->name().empty()) return display(n.inputs(), from, tables_.type(type) + "(", ")");
+  if (n.inputs().empty()) return display({}, from, "()", "");
   // It begins with its first item, to who reads it.
-  if (!n.inputs().empty()) texts_[n.input()].retag_first(source_place(from));
-  return display(n.inputs(), from, "(", n.inputs().size() == 1 ? ",)" : ")");
+  TaggedText first = use(n.input());
+  first.retag_first(source_place(from));
+  TaggedText text;
+  text.set_range(source_place(from));
+  text.add("(");
+  text.add(first);
+  text.add(n.inputs().size() == 1 ? "," : ", ");
+  text.add(display(ListRef<ir::Value*>(n.inputs()).slice(1, n.inputs().size() - 1), from, "", ")"));
+  return text;
 }
 
 // f(a, b, )
@@ -127,8 +135,9 @@ TaggedText FunctionPrinter::call(const ir::Node& n, const Range& from, TaggedTex
 // torch.add(x, y, alpha=2), ops.prim.dtype(x), int(x)
 TaggedText FunctionPrinter::call_operator(const ir::Node& n, const Range& from) {
   const Op* op = operator_of(n);
-  SCONCE_CHECK(op, "{}{}an archive cannot say {}", n.range() ? n.range().to_string() : "", n.range() ? ": " : "",
-               n.kind().text());
+  SCONCE_CHECK(op, "an archive cannot say {}", n.kind().text());
+  SCONCE_CHECK(script::chosen_by_name(*op), "an archive cannot say {}: its name means another overload",
+               op->qualified_name());
   tables_.note_operator(*op);
   const Schema& schema = op->schema();
   const ir::Symbol name(op->info.name);

@@ -121,7 +121,7 @@ void FunctionPrinter::graph(const ir::Graph& graph) {
 void FunctionPrinter::nodes(const ir::Block& block) {
   const size_t open = open_.size();
   for (const ir::Node* n : block.nodes()) statement(*n);
-  SCONCE_CHECK(open_.size() == open, "a context is entered and not left in the same block");
+  SCONCE_CHECK(open_.size() == open, "an archive cannot say that a context is not left in the block that enters it");
 }
 
 void FunctionPrinter::statement(const ir::Node& n) {
@@ -296,8 +296,8 @@ void FunctionPrinter::enter(const ir::Node& n) {
 }
 
 void FunctionPrinter::exit(const ir::Node& n) {
-  SCONCE_CHECK(!open_.empty() && open_.back().object == n.input() && !n.output()->has_uses(),
-               "a context is left that was not entered last");
+  const bool is_last = !open_.empty() && open_.back().object == n.input();
+  SCONCE_CHECK(is_last, "an archive cannot say that a context is left which was not entered last");
   pass_if_empty(open_.back().body);
   open_.pop_back();
   --level_;

@@ -4,8 +4,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <utility>
-#include <vector>
 
 namespace sconce::testing {
 namespace {
@@ -48,6 +46,12 @@ void write_golden(const std::string& path, const std::vector<Case>& cases) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> golden_sources(const std::string& path) {
+  std::vector<std::pair<std::string, std::string>> sources;
+  for (Case& c : read_golden(path)) sources.emplace_back(std::move(c.title), std::move(c.source));
+  return sources;
+}
 
 void check_golden_file(const std::string& path, const std::function<std::string(const std::string& source)>& make) {
   std::vector<Case> cases = read_golden(path);

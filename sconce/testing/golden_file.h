@@ -13,10 +13,15 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sconce::testing {
 
 // Fails the test that runs for each case whose text is not what is expected, and for a file without cases.
 void check_golden_file(const std::string& path, const std::function<std::string(const std::string& source)>& make);
+
+// The cases' titles and sources.
+std::vector<std::pair<std::string, std::string>> golden_sources(const std::string& path);
 
 }  // namespace sconce::testing
