@@ -5,6 +5,7 @@
 
 #include "sconce/serialization/pickle_bytes.h"
 #include "sconce/serialization/pickle_parts.h"
+#include "sconce/serialization/special_tensors.h"
 #include "sconce/serialization/utf8.h"
 #include "sconce/types/class_info.h"
 
@@ -69,6 +70,7 @@ class Writer {
       case Tag::dict:
         return dict(v);
       case Tag::tuple: {
+        if (is_special_tensor(v)) parts_.refuse("a " + describe_special_tensor(v) + " cannot be saved");
         const size_t n = v.to_tuple().items.size();
         out_.begin_tuple(n);
         parts_of(v);

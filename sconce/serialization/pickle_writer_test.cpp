@@ -8,6 +8,7 @@
 #include <random>
 
 #include "sconce/serialization/pickle_reader.h"
+#include "sconce/serialization/special_tensors.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/types/class_info.h"
 
@@ -276,6 +277,9 @@ TEST(PickleWriter, RefusesWhatCannotBeSaved) {
   read_back(deep);
   EXPECT_NE(why(tuple({deep})).find("nested more than 1000 deep"), std::string::npos);
 
+  EXPECT_EQ(why(tuple({make_quantized(empty_tensor({2}, DType::int8), "per_tensor_affine", 0.5, 10, 0)})),
+            "a.pt: data.pkl: [0]: a quantised tensor of int8 [2] (per_tensor_affine, scale 0.5, zero point 10) "
+            "cannot be saved");
   const Tensor odd =
       make_tensor(Ref<Storage>::share(empty_tensor({8}, DType::uint8).storage()), DType::uint8, {8}, {1}, 0);
   odd.impl()->meta = make_tensor(Ref<Storage>::share(odd.storage()), DType::int16, {3}, {1}, 0).impl()->meta;
