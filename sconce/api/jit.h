@@ -144,6 +144,9 @@ class SCONCE_API Module : public Object {
   // Writes a TorchScript archive (.pt) with everything that the module needs, which load() and PyTorch's torch.jit.load
   // read. The file is written whole or not at all; the same module gives the same bytes. Throws Error with the path.
   void save(const std::string& path, const ExtraFiles& extra_files = {}) const;
+  // The same with bytecode (.ptl), for PyTorch's lite interpreter. Throws Error (not_implemented) for what that one
+  // cannot do.
+  void save_lite(const std::string& path, const ExtraFiles& extra_files = {}) const;
 
  private:
   Value call_forward(std::vector<Value> args, NamedValues kwargs) const;

@@ -2,6 +2,7 @@
 #include "sconce/serialization/archive.h"
 #include "sconce/serialization/exported_program.h"
 #include "sconce/serialization/file_kind.h"
+#include "sconce/serialization/lite.h"
 #include "sconce/serialization/save_archive.h"
 
 namespace sconce::jit {
@@ -13,11 +14,14 @@ Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
     case FileKind::torchscript:
       archive = load_archive(file);
       break;
+    case FileKind::lite:
+      archive = load_lite_archive(file);
+      break;
     case FileKind::exported_program:
       archive = load_exported_program(file);
       break;
     default:
-      fail("{}: holds no program ({}); archives (.pt) and exported programs (.pt2) do", file->name(),
+      fail("{}: holds no program ({}); archives (.pt, .ptl) and exported programs (.pt2) do", file->name(),
            kind_name(kind));
   }
   if (extra_files) *extra_files = std::move(archive.extra_files);
@@ -38,6 +42,13 @@ void save(const Module& module, const std::string& path, const ExtraFiles& extra
 void Module::save(const std::string& path, const ExtraFiles& extra_files) const {
   SaveOptions options;
   options.extra_files = extra_files;
+  save_archive(object_, path, options);
+}
+
+void Module::save_lite(const std::string& path, const ExtraFiles& extra_files) const {
+  SaveOptions options;
+  options.extra_files = extra_files;
+  options.lite = true;
   save_archive(object_, path, options);
 }
 

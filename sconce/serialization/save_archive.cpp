@@ -104,6 +104,16 @@ void add_storages(ZipWriter& zip, const std::string& folder, const StorageTable&
   }
 }
 
+// What f gives; its errors begin with the file's name.
+template <class F>
+auto naming(const std::string& path, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    fail_as(error.kind(), "{}: cannot be saved: {}", path, error.message());
+  }
+}
+
 void write_archive(const Value& module, FileWriter& out, const std::string& path, const SaveOptions& options) {
   States states;
   const auto pickled = [&](const Value& v, StorageTable& storages, const char* record) {
@@ -114,7 +124,7 @@ void write_archive(const Value& module, FileWriter& out, const std::string& path
   };
   UsedTypes types(states);
   types.visit(module);
-  const PrintedCode code = print_code(types.take());
+  const PrintedCode code = naming(path, [&] { return print_code(types.take()); });
   StorageTable data, constants(options.lite ? ".storage" : "");
   const std::string data_pickle = pickled(module, data, "data.pkl");
   const std::string constant_pickle = pickled(make_ref<Tuple>(code.constants), constants, "constants.pkl");
@@ -129,7 +139,8 @@ void write_archive(const Value& module, FileWriter& out, const std::string& path
     zip.add(record, file.text, options.deflate && file.text.size() > kSmallestToDeflate);
     zip.add(record + ".debug_pkl", places, options.deflate && places.size() > kSmallestToDeflate);
   }
-  const LiteRecords lite = options.lite ? write_lite_records(module, constants, ranges) : LiteRecords();
+  LiteRecords lite;
+  if (options.lite) lite = naming(path, [&] { return write_lite_records(module, constants, ranges); });
   add_storages(zip, "constants/", constants);
   zip.add("constants.pkl", constant_pickle);
   if (options.lite) {

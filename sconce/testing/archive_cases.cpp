@@ -9,7 +9,6 @@
 #include "sconce/ir/function.h"
 #include "sconce/serialization/lite.h"
 #include "sconce/serialization/records.h"
-#include "sconce/serialization/save_archive.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/case_value.h"
 #include "sconce/testing/script_call.h"
@@ -24,30 +23,32 @@ std::string archive_of(const CaseFile& file) {
   return std::filesystem::exists(stem + ".pt") ? stem + ".pt" : stem;
 }
 
-// The module after it was saved and loaded again. Throws Error when a second save gives other bytes than the first.
-jit::Module resaved(const jit::Module& module, const std::string& archive, const RunOptions& options) {
-  const TemporaryFolder temporary;
-  const std::filesystem::path path = std::filesystem::absolute(archive), name = path.filename();
-  std::filesystem::path folder = temporary.path();
+// Saves a module under the name of its archive, for the lite interpreter when asked for, and returns the path: in the
+// folder that `options` name, or in the temporary one. Throws Error when the saved module, saved again, gives other
+// bytes.
+std::string saved(const jit::Module& module, const std::string& archive, const RunOptions& options,
+                  const TemporaryFolder& temporary) {
+  const std::filesystem::path path = std::filesystem::absolute(archive);
+  const std::string name = path.stem().string() + (options.lite ? ".ptl" : ".pt");
+  std::filesystem::path folder = temporary.file("first");
   if (!options.saved_to.empty()) folder = std::filesystem::path(options.saved_to) / path.parent_path().filename();
   std::filesystem::create_directories(folder);
-  const std::string first = (folder / name).string();
   std::filesystem::create_directory(temporary.file("second"));
-  const std::string second = temporary.file("second/" + name.string());
-  const auto save = [&](const jit::Module& m, const std::string& to) { m.save(to); };
+  const auto save = [&](const jit::Module& m, const std::string& to) { options.lite ? m.save_lite(to) : m.save(to); };
+  const std::string first = (folder / name).string(), second = temporary.file("second/" + name);
   save(module, first);
-  jit::Module again = jit::load(first);
-  save(again, second);
+  save(jit::load(first), second);
   const std::string a = read_file(first), b = read_file(second);
-  SCONCE_CHECK(a == b, "{}: the second save differs from the first, from byte {} of {} on", name.string(),
+  SCONCE_CHECK(a == b, "{}: the second save differs from the first, from byte {} of {} on", name,
                std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin(), a.size());
-  return again;
+  return first;
 }
 
 // Runs the cases of a file up to one, in a module of their own. `result` is what that one returned, if it did.
 CaseResult replay(const CaseKind& kind, const CaseFile& file, size_t index, const RunOptions& options, Value& result) {
+  const TemporaryFolder temporary;
   jit::Module module = jit::load(archive_of(file));
-  if (options.resave) module = resaved(module, archive_of(file), options);
+  if (options.resave) module = jit::load(saved(module, archive_of(file), options, temporary));
   ir::Function& forward = module.get_method("forward").function();
   // Calling a module runs its hooks, too.
   const ScriptCall call = [&](std::vector<Value> args) {
@@ -85,12 +86,8 @@ CaseResult run_lite(const CaseKind& kind, const CaseFile& file, size_t index, co
     path = options.lite_folder + "/" + name;
     if (!std::filesystem::exists(path)) return CaseResult::skip("there is no .ptl file");
   } else if (!has_bytecode(Records(FileBytes::map(path)))) {
-    const Archive archive = load_archive(path);
-    path = temporary.file(name);
-    SaveOptions save;
-    save.lite = true;
     try {
-      save_archive(archive.module, path, save);
+      path = saved(jit::load(path), path, options, temporary);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::not_implemented) throw;
       return CaseResult::skip("not for the lite interpreter");
