@@ -96,12 +96,19 @@ class Tags {
 
 Value tuple_of(std::vector<Value> items) { return make_ref<Tuple>(std::move(items)); }
 
+// Whose method was called: (class, name of the attribute); None for functions and where it is not known.
+Value instance_of(const ir::InlinedCall& call) {
+  if (call.object.empty()) return {};
+  return tuple_of({std::string_view(call.function).substr(0, call.function.rfind('.')),
+                   std::string_view(call.object).substr(call.object.rfind('.') + 1)});
+}
+
 // From the outside in: (class and instance, tag of the call, the call inside of it, function).
 Value stack_of(const ir::InlinedCall* innermost, Tags& tags) {
   Value inner;
   for (const ir::InlinedCall* c = innermost; c; c = c->outer.get()) {
     const std::string_view name = std::string_view(c->function).substr(c->function.rfind('.') + 1);
-    inner = tuple_of({tuple_of({"", ""}), tags.of(c->call), std::move(inner), name});
+    inner = tuple_of({instance_of(*c), tags.of(c->call), std::move(inner), name});
   }
   return inner;
 }
