@@ -24,6 +24,7 @@ struct UsageError : std::runtime_error {
 using Command = std::function<int()>;
 Command add_run_command(CLI::App& app);
 Command add_info_command(CLI::App& app);
+Command add_verify_command(CLI::App& app);
 Command add_convert_command(CLI::App& app);
 Command add_diff_command(CLI::App& app);
 Command add_script_command(CLI::App& app);

@@ -164,6 +164,10 @@ int run_diff(const Options& o) {
       throw UsageError(fmt::format("{} compares programs; {} is a {}", option, a.model ? b.path : a.path,
                                    kind_name(a.model ? b.kind : a.kind)));
   }
+  // Bytecode alone can only be compared with bytecode.
+  const bool comparable = both_programs && (a.kind == FileKind::lite) == (b.kind == FileKind::lite);
+  if (o.code && !comparable)
+    throw UsageError(fmt::format("--code: {} has bytecode and no code", a.kind == FileKind::lite ? a.path : b.path));
   if (o.weights && !(a.has_tensors && b.has_tensors))
     throw UsageError(
         fmt::format("--weights compares tensors; {} has none without --module", a.has_tensors ? b.path : a.path));
@@ -175,7 +179,7 @@ int run_diff(const Options& o) {
     fmt::print("{}\n", text);
     same = false;
   };
-  if (both_programs && (o.code || !asked)) {
+  if (comparable && (o.code || !asked)) {
     const std::vector<CodeDifference> code = compare_code(a, b);
     json["code"] = Json::array();
     for (const CodeDifference& c : code) json["code"].push_back({{"method", c.name}, {"difference", c.text}});

@@ -10,6 +10,7 @@
 #include "program_file.h"
 #include "sconce/api/jit.h"
 #include "sconce/dispatch/schema.h"
+#include "sconce/serialization/lite.h"
 #include "sconce/serialization/records.h"
 #include "sconce/serialization/tensor_files.h"
 #include "wav.h"
@@ -52,8 +53,10 @@ void add_module(FileInfo& info, const jit::Module& module) {
     if (!schema.arguments.empty()) schema.arguments.erase(schema.arguments.begin());
     info.methods.push_back(schema.to_string());
   }
-  for (const auto& [name, t] : module.named_parameters()) info.tensors.push_back(describe(name, t, "parameter"));
-  for (const auto& [name, t] : module.named_buffers()) info.tensors.push_back(describe(name, t, "buffer"));
+  const bool roles = info.kind != FileKind::lite;  // bytecode does not say which tensors are parameters
+  for (const auto& [name, t] : module.named_parameters())
+    info.tensors.push_back(describe(name, t, roles ? "parameter" : ""));
+  for (const auto& [name, t] : module.named_buffers()) info.tensors.push_back(describe(name, t, roles ? "buffer" : ""));
   const size_t names = module.state_dict().size();
   info.other_names = names > info.tensors.size() ? names - info.tensors.size() : 0;
 }
@@ -148,7 +151,7 @@ FileInfo read_file_info(const std::string& path) {
   add_records(info, file);
   switch (info.kind) {
     case FileKind::torchscript:
-      info.has_bytecode = Records(file).find("bytecode.pkl") != nullptr;
+      info.has_bytecode = has_bytecode(Records(file));
       [[fallthrough]];
     case FileKind::lite:
     case FileKind::exported_program:

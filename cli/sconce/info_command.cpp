@@ -137,12 +137,13 @@ void print_info(const FileInfo& f, const Options& o) {
   if (!f.root.empty())
     facts.add({"class", fmt::format("{}, {} module{}{}", f.root, count_text(f.modules.size()),
                                     f.modules.size() == 1 ? "" : "s", f.training ? ", in training mode" : "")});
-  if (program && f.problem.empty()) {
+  const bool roles = program && f.kind != FileKind::lite && f.problem.empty();
+  if (roles) {
     facts.add({"parameters", sum_text(sum_of(f.tensors, "parameter"))});
     facts.add({"buffers", sum_text(sum_of(f.tensors, "buffer"))});
     if (f.other_names) facts.add({"shared", fmt::format("{} more names for these tensors", f.other_names)});
   }
-  if (!f.tensors.empty() && (!program || !f.problem.empty())) facts.add({"tensors", sum_text(sum_of(f.tensors, ""))});
+  if (!f.tensors.empty() && !roles) facts.add({"tensors", sum_text(sum_of(f.tensors, ""))});
   for (const auto& [key, value] : f.metadata) {
     constexpr size_t kLongest = 80;
     facts.add({key, value.size() > kLongest ? fmt::format("{} bytes of text", value.size()) : value});

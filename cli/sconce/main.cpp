@@ -17,6 +17,7 @@ constexpr Command (*kCommands[])(CLI::App&) = {
     // clang-format off
     add_run_command,
     add_info_command,
+    add_verify_command,
     add_convert_command,
     add_diff_command,
     add_ir_command,

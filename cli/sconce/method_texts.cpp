@@ -27,7 +27,7 @@ std::string without_mangling(std::string text) {
 
 std::string text_of(ir::Function& f) {
   // Methods of lite archives have no graph.
-  return without_mangling(f.graph() ? print_function(f) : runtime::disassemble(f));
+  return without_mangling(f.has_graph() ? print_function(f) : runtime::disassemble(f));
 }
 
 using Functions = std::unordered_set<ir::Function*>;
@@ -36,7 +36,8 @@ using Functions = std::unordered_set<ir::Function*>;
 void add_called(const ir::Block& block, Functions& functions) {
   for (const ir::Node* n : block.nodes()) {
     ir::Function* f = n->callee();
-    if (f && !f->self_type() && functions.insert(f).second && f->graph()) add_called(*f->graph()->block(), functions);
+    if (f && !f->self_type() && functions.insert(f).second && f->has_graph())
+      add_called(*f->graph()->block(), functions);
     for (const ir::Block* b : n->blocks()) add_called(*b, functions);
   }
 }
@@ -57,7 +58,7 @@ std::vector<MethodText> method_texts(const ModelFile& model) {
       ir::Function& f = module.method(name).function();
       if (!seen.insert(&f).second) continue;
       out.push_back({path.empty() ? name : path + "." + name, text_of(f)});
-      if (f.graph()) add_called(*f.graph()->block(), called);
+      if (f.has_graph()) add_called(*f.graph()->block(), called);
     }
   }
   std::vector<MethodText> functions;

@@ -10,6 +10,8 @@
 #include "program_file.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/serialization/exported_program.h"
+#include "sconce/serialization/lite.h"
+#include "sconce/serialization/records.h"
 #include "sconce/tensor/generator.h"
 
 namespace sconce::cli {
@@ -30,11 +32,17 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
                   "Of program text: builds this module, by its name or as a call of its constructor")
       ->type_name("CLASS");
   command.add_option("--seed", o.seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
+  command.add_flag("--lite", o.lite, "Takes the bytecode of an archive that has code, too");
   add_ops_option(command, o.libraries);
 }
 
-Archive load_program(const FileBytesPtr& file, FileKind kind) {
-  SCONCE_CHECK(kind != FileKind::lite, "{}: is a lite archive without code, which cannot be loaded yet", file->name());
+Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
+  if (lite && kind == FileKind::torchscript && !has_bytecode(Records(file)))
+    throw UsageError(fmt::format("{}: --lite: the archive has no bytecode; sconce convert {} FILE.ptl writes some",
+                                 file->name(), file->name()));
+  if (lite && kind == FileKind::exported_program)
+    throw UsageError(fmt::format("{}: --lite: an {} has no bytecode", file->name(), kind_name(kind)));
+  if (lite || kind == FileKind::lite) return load_lite_archive(file);
   return kind == FileKind::exported_program ? load_exported_program(file) : load_archive(file);
 }
 
@@ -75,7 +83,7 @@ void ModelFile::load(const ModelOptions& options) {
       if (!options.module.empty())
         throw UsageError(fmt::format("--module builds a module of program text; {} is a {}", file_, kind_name(kind_)));
       {
-        Archive archive = load_program(bytes, kind_);
+        Archive archive = load_program(bytes, kind_, options.lite);
         unit_ = std::move(archive.unit);
         module_.emplace(unit_, std::move(archive.module));
         extra_files_ = std::move(archive.extra_files);
@@ -87,6 +95,7 @@ void ModelFile::load(const ModelOptions& options) {
 }
 
 void ModelFile::load_text(const std::string& text, const ModelOptions& options) {
+  if (options.lite) throw UsageError(fmt::format("{}: --lite: program text has no bytecode", file_));
   program_ = std::make_unique<ProgramFile>(file_, text);
   function_names_ = program_->program().function_names();  // now: values of inputs are functions that are added later
   unit_ = program_->program().shared_unit();

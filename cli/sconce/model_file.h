@@ -24,16 +24,17 @@ struct ModelOptions {
   std::string module;                  // of program text: "Net", "Net(4, bias=False)"
   std::vector<std::string> libraries;  // --ops
   std::optional<uint64_t> seed;        // before anything is built or read
+  bool lite = false;                   // bytecode rather than code, where an archive has both
 };
-// FILE, --module, --ops and --seed; FILE is required.
+// FILE, --module, --ops, --seed and --lite; FILE is required.
 void add_model_options(CLI::App& command, ModelOptions& options);
 // --ops alone.
 void add_ops_option(CLI::App& command, std::vector<std::string>& libraries);
 // Loads libraries of custom operators. Throws Error naming the one that cannot be loaded.
 void load_libraries(const std::vector<std::string>& libraries);
 
-// The module in a .pt or .pt2 file. Throws Error.
-Archive load_program(const FileBytesPtr& file, FileKind kind);
+// The module in a .pt, .ptl or .pt2 file; `lite` as above. Throws Error.
+Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite = false);
 
 class ModelFile {
  public:

@@ -4,6 +4,7 @@
 
 #include "sconce/frontend/script/missing_operators.h"
 #include "sconce/ir/function.h"
+#include "sconce/runtime/code.h"
 #include "sconce/serialization/file_kind.h"
 #include "sconce/serialization/records.h"
 #include "sconce/syntax/parser.h"
@@ -41,12 +42,22 @@ void count_nodes(const ir::Block& block, std::map<std::string, size_t>& counts) 
   }
 }
 
+// Functions of lite archives have no graph, but the code that they were translated to when they were loaded.
+void count_calls(ir::Function& f, std::map<std::string, size_t>& counts) {
+  const auto& executable = static_cast<runtime::CodeExecutable&>(f.executable({}));
+  for (const runtime::OpCall& call : executable.code->op_calls) ++counts[call.op->qualified_name()];
+}
+
 }  // namespace
 
 std::vector<OperatorUse> operators_in_unit(ir::CompilationUnit& unit) {
   std::map<std::string, size_t> counts;
   for (ir::Function* f : unit.functions()) {
-    if (f->is_defined() && f->graph()) count_nodes(*f->graph()->block(), counts);
+    if (!f->is_defined()) continue;
+    if (f->has_graph())
+      count_nodes(*f->graph()->block(), counts);
+    else
+      count_calls(*f, counts);
   }
   std::vector<OperatorUse> out;
   for (const auto& [name, count] : counts) out.push_back({name, count, true});

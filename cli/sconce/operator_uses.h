@@ -22,7 +22,8 @@ struct OperatorUse {
 // ops.space.f(...). What is written otherwise (methods, arithmetic of archives' text) is not seen. Sorted by name.
 std::vector<OperatorUse> operators_in_text(const FileBytesPtr& file);
 
-// From the graphs of a compiled program, as they are before optimisation. Sorted by name.
+// From the graphs of a compiled program, as they are before optimisation, or from its bytecode where it has no graphs.
+// Sorted by name.
 std::vector<OperatorUse> operators_in_unit(ir::CompilationUnit& unit);
 
 }  // namespace sconce::cli
