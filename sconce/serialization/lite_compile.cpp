@@ -159,7 +159,14 @@ class Compiler {
       return;
     }
     const int32_t r = places_.at(v);
-    emit(moves ? Opcode::move : Opcode::load, r);
+    // What was stored just now and is not needed again stays on the stack.
+    const Instruction* last = m_.instructions.empty() ? nullptr : &m_.instructions.back();
+    if (moves && last && last->op == Opcode::store && last->x == r) {
+      m_.instructions.pop_back();
+      m_.debug_handles.pop_back();
+    } else {
+      emit(moves ? Opcode::move : Opcode::load, r);
+    }
     if (!moves) return;
     registers_.free(r);
     places_.erase(v);

@@ -29,12 +29,16 @@ void archive(std::string_view bytes);
 void safetensors(std::string_view bytes);
 void npy(std::string_view bytes);
 
+// Bytecode of lite archives: verified, and run when it is accepted.
+void bytecode(std::string_view bytes);
+
 struct Target {
   std::string_view name;
   void (*run)(std::string_view bytes);
 };
 inline constexpr Target kTargets[] = {
-    {"parser", parser}, {"ir", ir},           {"compile", compile},         {"zip", zip},
-    {"pickle", pickle}, {"archive", archive}, {"safetensors", safetensors}, {"npy", npy}};
+    {"parser", parser},    {"ir", ir},           {"compile", compile},         {"zip", zip},
+    {"pickle", pickle},    {"archive", archive}, {"safetensors", safetensors}, {"npy", npy},
+    {"bytecode", bytecode}};
 
 }  // namespace sconce::fuzz
