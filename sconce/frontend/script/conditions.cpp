@@ -123,7 +123,10 @@ Condition Emitter::Impl::isinstance(ExprPtr object, ExprPtr types) {
     if (check.if_true) refinements.when_true = {{n->id, check.if_true}};
     if (check.if_false) refinements.when_false = {{n->id, check.if_false}};
   }
-  if (check.known) return known_condition(object->range, *check.known, std::move(refinements));
+  // In archives only those checks are left that the compiler could not decide by what it knew of the variable.
+  if (check.known && !e.source_.from_archive) {
+    return known_condition(object->range, *check.known, std::move(refinements));
+  }
   ir::Node* n = node(object->range, ir::kind::isinstance, {v}, {bool_type()});
   n->set_attribute("types", flat_types(wanted));
   return {n->output(), std::move(refinements), std::nullopt};
