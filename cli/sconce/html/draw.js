@@ -137,7 +137,8 @@ class View {
     } else {
       g.setAttribute("class", "op" + (isScalar(this.model.graph, item.node) ? " scalar" : ""));
       if (this.model.total && !this.model.graph.nodes[item.node].calls) g.classList.add("idle");
-      svg("rect", { class: "strip", x: 0, y: 0, width: 5, height: item.h, rx: 2.5, style: `fill: ${this.page.colourOf(item)}` }, g);
+      g.style.setProperty("--colour", this.page.colourOf(item));
+      svg("rect", { class: "strip", x: 0, y: 0, width: 5, height: item.h, rx: 2.5 }, g);
       let y = 18;
       svg("text", { x: 14, y }, g, label.first);
       for (const [kind, text] of [["soft", label.second], ["soft", label.shape], ["time", label.time]]) {

@@ -171,7 +171,7 @@ class Page {
   scopePath(scope) {
     if (scope === null) return "";
     const { object, function: name } = this.model.graph.scopes[scope];
-    return object ? `${object}  ${name}` : name;
+    return object ? `${object}  ${plainName(name)}` : plainName(name);
   }
 
   // --- searching: operators, values and module paths that contain every word

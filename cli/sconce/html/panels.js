@@ -127,7 +127,7 @@ class DetailsPanel {
       html("code", "v", "%" + value.name, span);
       html("code", "t", " " + value.type, span);
     }
-    if (value.seen) html("span", "", "  " + value.seen, span);
+    if (value.seen && (text[v] === null || holdsTensors(value.type))) html("span", "", "  " + value.seen, span);
     if (withMaker && makers[v] !== null && text[v] === null) {
       span.append("  from ");
       span.append(this.nodeLink(makers[v]));
@@ -210,7 +210,7 @@ class DetailsPanel {
     const table = this.section("Called by");
     for (let s = scope; s !== null; s = graph.scopes[s].outer) {
       const { function: name, call, object } = graph.scopes[s];
-      this.row(table, call?.text ?? "", (object ? object + "  " : "") + name);
+      this.row(table, call?.text ?? "", (object ? object + "  " : "") + plainName(name));
     }
   }
 
