@@ -20,7 +20,7 @@ std::string count(size_t n, const char* what) { return std::to_string(n) + " " +
 
 class Verifier {
  public:
-  explicit Verifier(FileBytesPtr file) : file_(std::move(file)) {}
+  Verifier(FileBytesPtr file, const VerifyProgress& progress) : file_(std::move(file)), progress_(progress) {}
 
   Verification run() {
     const bool is_zip = looks_like_zip(file_->bytes());
@@ -83,8 +83,10 @@ class Verifier {
   }
   std::string check_sums() {
     const ZipReader zip(file_);
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, total = 0;
+    for (const ZipReader::Record& record : zip.records()) total += record.size;
     for (const ZipReader::Record& record : zip.records()) {
+      if (progress_) progress_(bytes, total);
       if (record.deflated) {
         zip.read(record);
       } else {
@@ -151,6 +153,7 @@ class Verifier {
   }
 
   const FileBytesPtr file_;
+  const VerifyProgress& progress_;
   Verification result_;
 };
 
@@ -160,7 +163,11 @@ bool Verification::passed() const {
   return std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.passed; });
 }
 
-Verification verify_file(const std::string& path) { return verify_file(FileBytes::map(path)); }
-Verification verify_file(const FileBytesPtr& file) { return Verifier(file).run(); }
+Verification verify_file(const std::string& path, const VerifyProgress& progress) {
+  return verify_file(FileBytes::map(path), progress);
+}
+Verification verify_file(const FileBytesPtr& file, const VerifyProgress& progress) {
+  return Verifier(file, progress).run();
+}
 
 }  // namespace sconce

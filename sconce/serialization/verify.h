@@ -1,6 +1,7 @@
 // Checks a file and runs nothing of it: what `sconce verify` does.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ struct SCONCE_API Verification {
 
 // Every check of the loader, the checksum of every record, every pickle, all code compiled, every operator known, the
 // bytecode verified; __setstate__ is not run. Throws Error only when the file cannot be read at all.
-SCONCE_API Verification verify_file(const std::string& path);
-SCONCE_API Verification verify_file(const FileBytesPtr& file);
+// `progress`, when given, hears how many bytes of checksums are done, and of how many.
+using VerifyProgress = std::function<void(uint64_t done, uint64_t total)>;
+SCONCE_API Verification verify_file(const std::string& path, const VerifyProgress& progress = {});
+SCONCE_API Verification verify_file(const FileBytesPtr& file, const VerifyProgress& progress = {});
 
 }  // namespace sconce
