@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "json.h"
 #include "model_file.h"
+#include "progress.h"
 #include "sconce/base/error.h"
 #include "sconce/serialization/verify.h"
 #include "table.h"
@@ -48,7 +49,8 @@ int run_verify(const Options& o) {
   for (const std::string& path : o.files) {
     Verification v;
     try {
-      v = verify_file(path);
+      Progress progress(path.substr(path.rfind('/') + 1), 0, !o.json);
+      v = verify_file(path, progress.reporter());
     } catch (const Error& e) {
       v.checks.push_back({"file", e.what(), false});
     }
