@@ -10,9 +10,14 @@ namespace {
 Tensor number_tensor(const Scalar& value, std::optional<DType> dtype, std::optional<Device> device,
                      bool requires_grad = false) {
   SCONCE_CHECK_AS(not_implemented, !requires_grad, "requires_grad=True is not supported here");
+  // As in PyTorch's programs, a float is rounded to the default dtype first, whatever dtype is asked for.
   const DType type = dtype.value_or(value.dtype());
-  check_fits(value, type);
-  return scalar_tensor_of(value, type, device.value_or(Device()));
+  check_fits(value, value.dtype());
+  const Tensor made = scalar_tensor_of(value, value.dtype(), device.value_or(Device()));
+  if (type == value.dtype()) return made;
+  Tensor result = empty_tensor({}, type, made.device());
+  copy_tensor(result, made);
+  return result;
 }
 
 // An argument that stands for a number without a conversion in the program's text.

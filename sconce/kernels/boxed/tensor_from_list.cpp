@@ -1,5 +1,6 @@
 // torch.tensor([[1, 2], [3, 4]]): tensors from nested lists of numbers.
 #include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/tensor/element.h"
@@ -63,13 +64,17 @@ void tensor_from_list(const Op& op, KeySet, Value* args, Value* returns) {
   const List& list = args[0].to_list();
   Dims sizes;
   measure(list, sizes);
-  const DType dtype = args[1].is_none() ? dtype_of(number_type_of(list)) : dtype_from_number(args[1].to_int());
+  // As in PyTorch's programs, floats are rounded to the default dtype first, whatever dtype is asked for.
+  const DType given = dtype_of(number_type_of(list));
+  const DType dtype = args[1].is_none() ? given : dtype_from_number(args[1].to_int());
   const Device device = args[2].is_none() ? Device() : args[2].to_device();
-  const Tensor out = empty_tensor(sizes, dtype, device);
-  if (!out.is_meta()) {
+  const Tensor made = empty_tensor(sizes, given, device);
+  if (!made.is_meta()) {
     int64_t at = 0;
-    if (!list.empty()) store(list, 0, sizes, out, at);
+    if (!list.empty()) store(list, 0, sizes, made, at);
   }
+  const Tensor out = dtype == given ? made : empty_tensor(sizes, dtype, device);
+  if (dtype != given) copy_tensor(out, made);
   returns[0] = out;
 }
 
