@@ -1,6 +1,7 @@
 """The page that `sconce ir --html` writes, as a user meets it: opened in Chromium, looked at, clicked, searched.
-Usage: html_page.py SCONCE FOLDER [PART...]; FOLDER holds recorded programs (tests/conformance/programs). Exit status 77, which ctest calls
-skipped, when there is no browser.
+
+Usage: html_page.py SCONCE FOLDER [TEST...]; FOLDER holds recorded programs (tests/conformance/programs). Exit status 77, which
+ctest calls skipped, when there is no browser.
 """
 
 import json
