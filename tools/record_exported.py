@@ -337,6 +337,12 @@ class Dtypes(nn.Module):
         return h * 2, b.logical_not(), u + u, c * c, h.to(torch.bfloat16), b.to(torch.int32), h.double().sum(), h.to(torch.int16)
 
 
+@program(r(3, 3), calls=[(r(3, 3, seed=5),)])
+class Effects(nn.Module):  # tokens, after decomposition
+    def forward(self, x):
+        return torch.linalg.inv(x @ x.T + torch.eye(3))
+
+
 @program(r(3, 4), calls=[(r(3, 4),)])
 class Map(nn.Module):
     refused_to_load = "graph_module.graph.nodes[0] (torch.ops.higher_order.map_impl): the higher-order operator 'map_impl' is not supported"

@@ -14,6 +14,7 @@ void NodeBuilder::insert_control(const Node& node, Names& names) {
     SCONCE_CHECK(!node.inputs.empty() && node.inputs[0].second.value.is_bool(), "must begin with true or false");
     return insert_inlined(node, 1, names, !node.inputs[0].second.value.to_bool());
   }
+  if (name == "with_effects") return insert_with_effects(node, names);
   if (name == "invoke_subgraph") {  // graph, its name, operands
     SCONCE_CHECK(node.inputs.size() >= 2, "must have a graph and a name");
     Node call = node;
@@ -21,7 +22,7 @@ void NodeBuilder::insert_control(const Node& node, Names& names) {
     return insert_inlined(call, 0, names, false);
   }
   fail(
-      "the higher-order operator '{}' is not supported; cond, while_loop, wrap_with_set_grad_enabled and "
+      "the higher-order operator '{}' is not supported; cond, while_loop, wrap_with_set_grad_enabled, with_effects and "
       "invoke_subgraph are",
       name);
 }

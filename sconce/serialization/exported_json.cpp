@@ -261,10 +261,14 @@ class Reader {
       a.graph = std::move(graph);
       return a;
     }
+    if (is("as_operator")) {
+      a.kind = Kind::op;
+      a.text = fields_.text(j);
+      return a;
+    }
     a.kind = Kind::unsupported;
     a.text = kind;
     if (is("as_custom_obj")) a.text = "object of class '" + fields_.text(j, "class_fqn") + "'";
-    if (is("as_operator")) a.text = "operator '" + fields_.text(j) + "' as an argument";
     if (is("as_string_to_argument")) a.text = "dict of arguments";
     if (a.text == kind) fields_.wrong("is no kind of argument that is known");
     return a;
@@ -385,8 +389,11 @@ class Reader {
         fields_.maybe(j, "persistent", [&](const Json& p) { spec.persistent = fields_.boolean(p); });
       } else if (kind == "tensor_constant") {
         lifted(InputSpec::Kind::tensor_constant, "tensor_constant_name");
+      } else if (kind == "token") {
+        spec.kind = InputSpec::Kind::token;
+        fields_.in(j, "arg", [&](const Json& a) { spec.name = tensor(a).text; });
       } else {
-        fields_.wrong("inputs of this kind are not supported");  // custom_obj, token
+        fields_.wrong("inputs of this kind are not supported");  // custom_obj
       }
     });
     return spec;
@@ -410,8 +417,10 @@ class Reader {
         mutation(OutputSpec::Kind::parameter_mutation, "parameter_name");
       else if (kind == "user_input_mutation")
         mutation(OutputSpec::Kind::input_mutation, "user_input_name");
+      else if (kind == "token")
+        spec.kind = OutputSpec::Kind::token;
       else
-        fields_.wrong("outputs of this kind are not supported");  // gradients, tokens
+        fields_.wrong("outputs of this kind are not supported");  // gradients
     });
     return spec;
   }

@@ -56,7 +56,8 @@ struct Argument {
     memory_format,
     list,         // items
     graph,        // graph; text: its name
-    unsupported,  // custom objects, operators, dicts: text says what
+    op,           // text: "torch.ops.aten.add.Tensor"
+    unsupported,  // custom objects, dicts: text says what
   };
   Kind kind = Kind::none;
   std::string text;
@@ -83,7 +84,7 @@ struct Graph {
 };
 
 struct InputSpec {
-  enum class Kind : uint8_t { user, constant, parameter, buffer, tensor_constant };
+  enum class Kind : uint8_t { user, constant, parameter, buffer, tensor_constant, token };
   Kind kind = Kind::user;
   Argument argument;       // of the user: what the graph's input is; of a constant: the constant
   std::string name;        // the graph's input
@@ -92,7 +93,7 @@ struct InputSpec {
 };
 
 struct OutputSpec {
-  enum class Kind : uint8_t { user, buffer_mutation, parameter_mutation, input_mutation };
+  enum class Kind : uint8_t { user, buffer_mutation, parameter_mutation, input_mutation, token };
   Kind kind = Kind::user;
   Argument argument;
   std::string target;  // the buffer's or parameter's name, the graph's input

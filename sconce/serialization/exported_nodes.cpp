@@ -14,6 +14,7 @@ namespace {
 using Kind = Argument::Kind;
 
 constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
+constexpr std::string_view kWithEffects = "torch.ops.higher_order.with_effects";
 
 struct OpName {
   std::string name, overload;  // "aten::add", "Tensor"
@@ -51,7 +52,8 @@ bool is_number_target(const Node& node) {
 
 void collect_missing(const Graph& graph, std::set<std::string>& missing) {
   for (const Node& node : graph.nodes) {
-    if (const std::optional<OpName> op = op_name(node.target)) {
+    const bool wraps = node.target == kWithEffects && node.inputs.size() > 1;
+    if (const std::optional<OpName> op = op_name(wraps ? node.inputs[1].second.text : node.target)) {
       const bool known = find_op(op->name, op->overload);
       if (!known) missing.insert(op->name + (op->overload.empty() ? "" : "." + op->overload));
     } else if (!node.target.starts_with(kHigherOrder) && !is_number_target(node)) {
@@ -176,6 +178,8 @@ ir::Value* NodeBuilder::value_of(const Argument& argument, const Names& names, T
       return list_of(argument, names, wanted);
     case Kind::graph:
       fail("a graph where a value must be");
+    case Kind::op:
+      fail("the operator '{}' as a value is not supported", argument.text);
     case Kind::unsupported:
       fail("{} is not supported", argument.text);
   }
@@ -302,6 +306,30 @@ void NodeBuilder::insert_number_function(const Node& node, Names& names) {
     result = insert_number_call(graph_, function, inputs, range_);
   }
   bind_outputs(node, {result}, names);
+}
+
+// with_effects(token, operator, arguments...) -> token, results...: tokens say in which order operators run, as nodes
+// of a graph do anyway.
+void NodeBuilder::insert_with_effects(const Node& node, Names& names) {
+  SCONCE_CHECK(node.inputs.size() >= 2 && node.inputs[1].second.kind == Kind::op, "must have a token and an operator");
+  SCONCE_CHECK(!node.outputs.empty(), "must have a token as its first output");
+  Node call;
+  call.target = node.inputs[1].second.text;
+  const std::optional<OpName> name = op_name(call.target);
+  const Op* op = name ? find_op(name->name, name->overload) : nullptr;
+  SCONCE_CHECK(op, "there is no operator '{}'", call.target);
+  for (size_t i = 2; i < node.inputs.size(); ++i) {
+    call.inputs.push_back(node.inputs[i]);
+    if (!call.inputs.back().first.empty()) continue;
+    SCONCE_CHECK(i - 2 < op->schema().arguments.size(), "has {} arguments, the operator is {}", node.inputs.size() - 2,
+                 op->schema().to_string());
+    call.inputs.back().first = op->schema().arguments[i - 2].name;
+  }
+  for (size_t i = 1; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].kind != Kind::none || i <= op->schema().returns.size()) call.outputs.push_back(node.outputs[i]);
+  }
+  insert_operator(call, names);
+  define(names, node.outputs[0].text, graph_.insert_constant(Value(), range_, none_type()));
 }
 
 // ---- results ----

@@ -35,6 +35,7 @@ class NodeBuilder {
  private:
   void insert_node(const Node& node, Names& names);
   void insert_operator(const Node& node, Names& names);
+  void insert_with_effects(const Node& node, Names& names);
   void insert_number_function(const Node& node, Names& names);
   std::vector<ir::Value*> operator_inputs(const Node& node, const Op& op, const Names& names);
   void numbers_to_tensors(const Schema& schema, std::vector<ir::Value*>& inputs);

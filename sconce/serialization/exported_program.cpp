@@ -83,6 +83,9 @@ class ForwardBuilder {
 
   void insert_attributes(ir::Value* self) {
     for (const InputSpec& spec : program_.inputs) {
+      if (spec.kind == InputSpec::Kind::token) {
+        nodes_.define(names_, spec.name, graph_->insert_constant(Value(), {}, none_type()));
+      }
       if (spec.target.empty()) continue;
       ir::Value* v = modules_.insert_get(*graph_, self, spec.target);
       nodes_.define(names_, spec.name, v);
@@ -94,7 +97,7 @@ class ForwardBuilder {
   // What the program computes for a buffer or an input goes there in the end.
   void insert_mutations() {
     for (const OutputSpec& spec : program_.outputs) {
-      if (spec.kind == OutputSpec::Kind::user) continue;
+      if (spec.kind == OutputSpec::Kind::user || spec.kind == OutputSpec::Kind::token) continue;
       const bool is_input = spec.kind == OutputSpec::Kind::input_mutation;
       const auto& places = is_input ? names_ : attributes_;
       const auto place = places.find(spec.target);
