@@ -9,9 +9,11 @@ what comes out, inputs and state after the call where they change. `refused` cal
 
 import collections
 import copy
+import io
 import pathlib
 import re
 import sys
+import zipfile
 
 import torch
 import torch.utils._pytree as pytree
@@ -148,10 +150,21 @@ class Mixed(nn.Module):
         return [items[0] * items[1], 5, None], {"u": table["a"], "v": [table["b"][0], table["b"][1]]}
 
 
-@program(r(4, 3), r(3), kwargs={"z": r(3)}, calls=[((r(4, 3, seed=4), r(3)), {"z": r(3)})])
+@program(r(4, 3), r(4), r(3), dynamic={"x": {0: Dim.AUTO, 1: Dim.AUTO}, "rest": ({0: Dim.AUTO}, {0: Dim.AUTO})},
+         calls=[(r(6, 3, seed=4), r(6), r(3))],
+         refused=[((r(5, 3), r(6), r(3)), "input 'rest_0': dimension 0 is 6, the program was exported for x.size(0) = 5"),
+                  ((r(6, 5), r(6), r(5)), "the program was exported for inputs with rest[1].size(0) + rest[0].size(0) < 10")])
 class Variadic(nn.Module):
-    def forward(self, x, *rest, **named):
-        return x + rest[0] + named["z"]
+    def forward(self, x, *rest):
+        if rest[0].shape[0] + rest[1].shape[0] < 10:
+            return x + rest[0][:, None] + rest[1]
+        return x
+
+
+@program(r(4, 3), kwargs={"z": r(3), "y": r(3)}, calls=[((r(4, 3, seed=4),), {"y": r(3), "z": r(3)})])
+class Keywords(nn.Module):
+    def forward(self, x, **named):
+        return x + named["z"] * named["y"]
 
 
 @program(r(2, 3), calls=[(r(2, 3, seed=7),), (r(2, 3, seed=8),)])
@@ -365,6 +378,30 @@ def clean(ep):
     return ep
 
 
+def repack(name, layout):
+    """The same program as older PyTorch wrote it: at the top of the zip file, or with pickled dicts of tensors."""
+    def saved(value):
+        buffer = io.BytesIO()
+        torch.save(value, buffer)
+        return buffer.getvalue()
+
+    ep = torch.export.load(OUT / f"{name}.pt2")
+    state, constants = saved(dict(ep.state_dict)), saved(dict(ep.constants))
+    to = f"{name}_{layout}"
+    with zipfile.ZipFile(OUT / f"{name}.pt2") as source, zipfile.ZipFile(OUT / f"{to}.pt2", "w") as target:
+        if layout == "flat":
+            records = {"version": "8.2", "serialized_exported_program.json": source.read(f"{name}/models/model.json"),
+                       "serialized_state_dict.pt": state, "serialized_constants.pt": constants,
+                       "serialized_example_inputs.pt": saved(ep.example_inputs)}
+        else:
+            kept = [r for r in source.namelist() if "/data/" not in r]
+            records = {r: source.read(r) for r in kept} | {f"{name}/data/weights/model.pt": state,
+                                                           f"{name}/data/constants/model.pt": constants}
+        for record, content in records.items():
+            target.writestr(record, content)
+    (OUT / f"{to}.pt2.safetensors").write_bytes((OUT / f"{name}.pt2.safetensors").read_bytes())
+
+
 def split(call):
     """(args, kwargs) of a call; without a dict of names at the end, all are args."""
     if len(call) == 2 and isinstance(call[0], tuple) and isinstance(call[1], dict):
@@ -411,6 +448,8 @@ def main():
     for name in sys.argv[1:] or PROGRAMS:
         try:
             record(name)
+            for layout in ("flat", "pickled") if name == "Tied" else ():
+                repack(name, layout)
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {str(error)[:600]}")
 

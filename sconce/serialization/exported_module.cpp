@@ -70,9 +70,8 @@ ModuleTree::ModuleTree(const Program& program, const Weights& weights, ir::Compi
     add(spec.target, tensor->second, kind);
   }
   // What the state dict has and the program does not use.
-  for (const Payload& payload : weights.payloads) {
-    if (added.contains(payload.name)) continue;
-    add(payload.name, weights.tensors.at(payload.name), payload.is_parameter ? Kind::parameter : Kind::buffer);
+  for (const auto& [name, is_parameter] : weights.state) {
+    if (!added.contains(name)) add(name, weights.tensors.at(name), is_parameter ? Kind::parameter : Kind::buffer);
   }
   build(*root_, "", unit);
   object_ = root_->object;

@@ -16,6 +16,7 @@ namespace {
 using namespace exported;
 
 constexpr std::string_view kModels = "models/", kJson = ".json";
+constexpr const char* kOldProgram = "serialized_exported_program.json";
 
 // The model of the archive: "model", as torch.export.save calls it, or the only one.
 std::string model_name(const Records& records) {
@@ -126,45 +127,82 @@ class ForwardBuilder {
   std::vector<ir::Value*> lifted_;
 };
 
+// What the layouts have in common.
+struct ExportedFile {
+  std::string record, json;  // the program
+  Weights weights;
+  int version = 0;
+  std::vector<std::pair<std::string, std::string>> extra_files;
+};
+
+std::vector<std::pair<std::string, std::string>> records_in(const ZipReader& zip, const std::string& folder) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const ZipReader::Record& r : zip.records()) {
+    if (r.name.starts_with(folder)) found.emplace_back(r.name.substr(folder.size()), zip.read(r));
+  }
+  return found;
+}
+
+// PyTorch 2.1 to 2.7: records at the top of the zip file.
+ExportedFile read_old_file(const ZipReader& zip) {
+  const std::string& name = zip.file()->name();
+  const auto read = [&](const char* record) {
+    const ZipReader::Record* found = zip.find(record);
+    SCONCE_CHECK(found, "{}: there is no record '{}'", name, record);
+    return zip.read(*found);
+  };
+  ExportedFile file;
+  file.record = kOldProgram;
+  file.json = read(kOldProgram);
+  file.weights = read_pickled_weights(read("serialized_state_dict.pt"), read("serialized_constants.pt"), name);
+  file.extra_files = records_in(zip, "extra_files/");
+  return file;
+}
+
+Archive build(const ExportedFile& file, const std::string& name) {
+  const Program program = read_program(file.json, name + ": " + file.record);
+  const std::vector<std::string> missing = missing_operators(program.graph);
+  if (!missing.empty()) {
+    std::string all;
+    for (const std::string& op : missing) all += "\n  " + op;
+    fail("{}: the program calls operators that Sconce does not have:{}", name, all);
+  }
+  Archive archive;
+  archive.version = file.version;
+  archive.extra_files = file.extra_files;
+  archive.unit = std::make_shared<ir::CompilationUnit>();
+  ModuleTree modules(program, file.weights, *archive.unit, name);
+  archive.module = modules.root();
+  ir::Function& forward = archive.unit->add_function(modules.type()->name() + ".forward");
+  try {
+    ForwardBuilder(program, modules, *archive.unit, name).build(forward);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal || std::string_view(error.what()).starts_with(name)) throw;
+    fail("{}: {}: {}", name, file.record, error.what());
+  }
+  modules.add_method("forward", forward);
+  return archive;
+}
+
 }  // namespace
 
 Archive load_exported_program(const std::string& path) { return load_exported_program(FileBytes::map(path)); }
 
 Archive load_exported_program(FileBytesPtr file) {
-  const Records records(std::move(file));
+  const std::string& name = file->name();
+  if (ZipReader zip(file); zip.find(kOldProgram)) return build(read_old_file(zip), name);
+  const Records records(file);
+  ExportedFile parts;
   const std::string model = model_name(records);
-  const std::string record = std::string(kModels) + model + std::string(kJson);
+  parts.record = std::string(kModels) + model + std::string(kJson);
   if (records.find("byteorder")) {
-    SCONCE_CHECK(records.read("byteorder") == "little", "{}: its tensors are not little-endian", records.name());
+    SCONCE_CHECK(records.read("byteorder") == "little", "{}: its tensors are not little-endian", name);
   }
-  const Program program = read_program(records.read(record), records.name() + ": " + record);
-  const std::vector<std::string> missing = missing_operators(program.graph);
-  if (!missing.empty()) {
-    std::string all;
-    for (const std::string& name : missing) all += "\n  " + name;
-    fail("{}: the program calls operators that Sconce does not have:{}", records.name(), all);
-  }
-
-  Archive archive;
-  archive.unit = std::make_shared<ir::CompilationUnit>();
-  ModuleTree modules(program, read_weights(records, model), *archive.unit, records.name());
-  archive.module = modules.root();
-  ir::Function& forward = archive.unit->add_function(modules.type()->name() + ".forward", [](ir::Function&) {});
-  try {
-    ForwardBuilder(program, modules, *archive.unit, records.name()).build(forward);
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal || std::string_view(error.what()).starts_with(records.name())) throw;
-    fail("{}: {}: {}", records.name(), record, error.what());
-  }
-  modules.add_method("forward", forward);
-  archive.unit->define_all();
-  if (records.find(".data/version")) archive.version = records.version();
-  constexpr std::string_view kExtra = "extra/";
-  for (const ZipReader::Record& r : records.zip().records()) {
-    if (!r.name.starts_with(records.folder() + std::string(kExtra))) continue;
-    archive.extra_files.emplace_back(r.name.substr(records.folder().size() + kExtra.size()), records.zip().read(r));
-  }
-  return archive;
+  parts.json = records.read(parts.record);
+  parts.weights = read_weights(records, model);
+  if (records.find(".data/version")) parts.version = records.version();
+  parts.extra_files = records_in(records.zip(), records.folder() + "extra/");
+  return build(parts, name);
 }
 
 }  // namespace sconce

@@ -214,6 +214,11 @@ TEST_F(ExportedProgram, TensorsMustLieInTheirRecords) {
   EXPECT_ERROR(load(), "there is no record 'data/weights/../x' for tensor 'inner.w'");
 }
 
+TEST_F(ExportedProgram, PickledTensors) {
+  weights_["config"]["inner.w"]["use_pickle"] = true;  // and the record is none
+  EXPECT_ERROR(load(), "m.pt2: data/weights/weight_0");
+}
+
 TEST_F(ExportedProgram, NamesOfTensorsMakeModules) {
   Json& config = weights_["config"];
   config["inner"] = config["inner.w"];

@@ -50,10 +50,24 @@ bool ShapeChecks::is_bound(const Term& term) const {
 
 ir::Value* ShapeChecks::insert_value(const Term& term) {
   return insert_term(graph_, term, [&](const Term& t) {
-    const auto& values = t.is_symbol() ? symbols_ : inputs_;
-    const auto found = values.find(t.text);
-    return found == values.end() ? nullptr : found->second;
+    if (!t.is_symbol()) return find_input(t.text);
+    const auto found = symbols_.find(t.text);
+    return found == symbols_.end() ? nullptr : found->second;
   });
+}
+
+// Guards call what came in by *args and **kwargs "args[0]" and "kwargs['z']"; here they are arguments "args_0" and "z".
+ir::Value* ShapeChecks::find_input(const std::string& path) const {
+  const auto find = [&](const std::string& name) -> ir::Value* {
+    const auto found = inputs_.find(name);
+    return found == inputs_.end() ? nullptr : found->second;
+  };
+  if (ir::Value* v = find(path)) return v;
+  const size_t open = path.find('['), close = path.find(']');
+  if (open == path.npos || close == path.npos || close < open + 2) return nullptr;
+  const std::string index = path.substr(open + 1, close - open - 1), rest = path.substr(close + 1);
+  const bool quoted = index.size() >= 2 && index.front() == '\'' && index.back() == '\'';
+  return find((quoted ? index.substr(1, index.size() - 2) : path.substr(0, open) + "_" + index) + rest);
 }
 
 std::string ShapeChecks::text_of(const Term& term) const {

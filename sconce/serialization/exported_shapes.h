@@ -41,6 +41,7 @@ class ShapeChecks {
   void bind(const std::string& symbol, ir::Value* v, const std::string& name, const std::string& text);
   void check_range(ir::Value* v, const std::string& text, const Range& range);
   bool is_bound(const Term& term) const;
+  ir::Value* find_input(const std::string& path) const;
   ir::Value* insert_value(const Term& term);
   std::string text_of(const Term& term) const;
 

@@ -1,7 +1,13 @@
 #include "sconce/serialization/exported_weights.h"
 
+#include "sconce/serialization/tensor_files.h"
+
 namespace sconce::exported {
 namespace {
+
+Value read_pickled_text(const std::string& text, const std::string& name) {
+  return read_pickled(FileBytes::copy(std::as_bytes(std::span(text)), name));
+}
 
 class WeightReader {
  public:
@@ -9,8 +15,7 @@ class WeightReader {
       : records_(records), folder_(std::move(folder)), storages_(records, folder_) {}
 
   Tensor read(const Payload& payload) {
-    SCONCE_CHECK(!payload.is_pickled, "{}: tensor '{}' is pickled, which is not supported", records_.name(),
-                 payload.name);
+    if (payload.is_pickled) return unpickled(payload);
     SCONCE_CHECK(payload.meta, "{}: tensor '{}' has no tensor_meta", records_.name(), payload.name);
     const TensorMeta& meta = *payload.meta;
     SCONCE_CHECK(meta.device.type == DeviceType::cpu,
@@ -39,6 +44,16 @@ class WeightReader {
       fail("{}: tensor '{}': {}", records_.name(), payload.name, error.what());
     }
   }
+  // One torch.save file for each record; what it holds is one tensor.
+  Tensor unpickled(const Payload& payload) {
+    Tensor& t = tensors_[payload.file];
+    if (t.defined()) return t;
+    const Value v =
+        read_pickled_text(records_.read(folder_ + payload.file), records_.name() + ": " + folder_ + payload.file);
+    SCONCE_CHECK(v.is_tensor(), "{}: '{}' is no tensor but a {}; custom objects are not supported", records_.name(),
+                 payload.name, v.type()->annotation());
+    return t = v.to_tensor();
+  }
   int64_t number(const Payload& payload, const Size& size) const {
     SCONCE_CHECK(size.number, "{}: tensor '{}' has a size that is no number: '{}'", records_.name(), payload.name,
                  size.expression);
@@ -61,17 +76,52 @@ std::vector<Payload> payloads_of(const Records& records, const std::string& reco
   return read_payloads(records.read(record), records.name() + ": " + record);
 }
 
+// The tensors of a pickled dict.
+std::vector<std::pair<std::string, Tensor>> pickled_tensors(const std::string& text, const std::string& name) {
+  const Value v = read_pickled_text(text, name);
+  SCONCE_CHECK(v.is_dict(), "{}: is no dict of tensors but a {}", name, v.type()->annotation());
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  v.to_dict().for_each([&](const Value& key, const Value& item) {
+    SCONCE_CHECK(key.is_string() && item.is_tensor(), "{}: {} is no tensor; custom objects are not supported", name,
+                 key.repr());
+    tensors.emplace_back(key.to_string_ref(), item.to_tensor());
+  });
+  return tensors;
+}
+
+void add(Weights& weights, const std::string& name, Tensor t, const std::string& file) {
+  SCONCE_CHECK(weights.tensors.emplace(name, std::move(t)).second, "{}: there are two tensors '{}'", file, name);
+}
+
 }  // namespace
 
 Weights read_weights(const Records& records, const std::string& model) {
-  Weights weights;
-  weights.payloads = payloads_of(records, "data/weights/" + model + "_weights_config.json");
-  WeightReader reader(records, "data/weights/"), constants(records, "data/constants/");
-  for (const Payload& p : weights.payloads) weights.tensors.emplace(p.name, reader.read(p));
-  for (const Payload& p : payloads_of(records, "data/constants/" + model + "_constants_config.json")) {
-    SCONCE_CHECK(weights.tensors.emplace(p.name, constants.read(p)).second, "{}: there are two tensors '{}'",
-                 records.name(), p.name);
+  const std::string weights_folder = "data/weights/", constants_folder = "data/constants/";
+  if (records.find(weights_folder + model + ".pt")) {
+    const std::string constants = constants_folder + model + ".pt";
+    return read_pickled_weights(records.read(weights_folder + model + ".pt"),
+                                records.find(constants) ? records.read(constants) : "", records.name());
   }
+  Weights weights;
+  WeightReader reader(records, weights_folder), constants(records, constants_folder);
+  for (const Payload& p : payloads_of(records, weights_folder + model + "_weights_config.json")) {
+    weights.state.emplace_back(p.name, p.is_parameter);
+    add(weights, p.name, reader.read(p), records.name());
+  }
+  for (const Payload& p : payloads_of(records, constants_folder + model + "_constants_config.json")) {
+    add(weights, p.name, constants.read(p), records.name());
+  }
+  return weights;
+}
+
+Weights read_pickled_weights(const std::string& state, const std::string& constants, const std::string& file) {
+  Weights weights;
+  for (auto& [name, t] : pickled_tensors(state, file + ": state dict")) {
+    weights.state.emplace_back(name, false);
+    add(weights, name, std::move(t), file);
+  }
+  if (constants.empty()) return weights;
+  for (auto& [name, t] : pickled_tensors(constants, file + ": constants")) add(weights, name, std::move(t), file);
   return weights;
 }
 
