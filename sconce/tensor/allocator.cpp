@@ -11,6 +11,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/allocator_stats.h"
+#include "sconce/tensor/memory_source.h"
 
 namespace sconce {
 namespace {
@@ -50,7 +51,22 @@ void count_held(size_t bytes) {
   }
 }
 
+// Who embeds the library may bring memory of his own, before the first block is taken.
+constinit std::atomic<bool> has_blocks{false};
+constinit std::atomic<const MemorySource*> memory_source{nullptr};
+std::mutex source_mutex;
+
 void* system_allocate(size_t bytes) {
+  if (!has_blocks.load(std::memory_order_acquire)) [[unlikely]] {
+    std::lock_guard lock(source_mutex);
+    has_blocks.store(true, std::memory_order_release);
+  }
+  if (const MemorySource* source = memory_source.load(std::memory_order_acquire)) {
+    void* p = source->allocate(bytes, 64, source->context);
+    if (!p) out_of_memory(bytes);
+    count_held(bytes);
+    return p;
+  }
   if (bytes >= kHugePage) {
     // Fresh large blocks are touched at once: with huge pages that costs 1.5x instead of 6x of the arithmetic.
     void* p = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
@@ -67,7 +83,10 @@ void* system_allocate(size_t bytes) {
 
 void system_free(void* p, size_t bytes) noexcept {
   held_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  std::free(p);
+  if (const MemorySource* source = memory_source.load(std::memory_order_acquire))
+    source->release(p, source->context);
+  else
+    std::free(p);
 }
 
 #ifndef SCONCE_NO_POOLS
@@ -249,6 +268,14 @@ void free_large(void* p, int c) noexcept {
 #endif  // SCONCE_NO_POOLS
 
 }  // namespace
+
+bool set_memory_source(const MemorySource& source) {
+  std::lock_guard lock(source_mutex);
+  if (has_blocks.load(std::memory_order_acquire)) return false;
+  // Never freed: the last tensor may be freed by a static destructor.
+  memory_source.store(new MemorySource(source), std::memory_order_release);
+  return true;
+}
 
 size_t block_capacity(uint8_t size_class) noexcept { return class_bytes(size_class); }
 

@@ -1,0 +1,21 @@
+// Where the allocator gets its blocks from: the system, or functions of whoever embeds the library.
+#pragma once
+
+#include <cstddef>
+
+#include "sconce/base/export.h"
+
+namespace sconce {
+
+struct MemorySource {
+  // `bytes` bytes at a multiple of `alignment` (a power of two); null when there are none. Any thread may call it.
+  void* (*allocate)(size_t bytes, size_t alignment, void* context) = nullptr;
+  void (*release)(void* memory, void* context) = nullptr;
+  void* context = nullptr;
+};
+
+// Replaces the system. False, and nothing happens, when a block was taken already: it would be given back to another
+// source than it came from.
+SCONCE_API bool set_memory_source(const MemorySource& source);
+
+}  // namespace sconce
