@@ -26,6 +26,7 @@
 
 namespace sconce {
 struct Schema;
+class FileBytes;
 namespace ir {
 class Function;
 class CompilationUnit;
@@ -199,6 +200,7 @@ SCONCE_API CompilationUnit compile(std::string_view source, const CompileOptions
 SCONCE_API Module load(const std::string& path, ExtraFiles* extra_files = nullptr);
 // From memory, which is copied.
 SCONCE_API Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files = nullptr);
+SCONCE_API Module load(std::shared_ptr<const FileBytes> file, ExtraFiles* extra_files = nullptr);
 
 // module.save(path)
 SCONCE_API void save(const Module& module, const std::string& path, const ExtraFiles& extra_files = {});

@@ -31,6 +31,7 @@ Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
 }  // namespace
 
 Module load(const std::string& path, ExtraFiles* extra_files) { return load_file(FileBytes::map(path), extra_files); }
+Module load(std::shared_ptr<const FileBytes> file, ExtraFiles* extra_files) { return load_file(file, extra_files); }
 Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files) {
   return load_file(FileBytes::copy(bytes, "<memory>"), extra_files);
 }

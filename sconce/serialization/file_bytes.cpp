@@ -55,7 +55,18 @@ std::shared_ptr<const FileBytes> FileBytes::copy(std::span<const std::byte> byte
   return result;
 }
 
+std::shared_ptr<const FileBytes> FileBytes::borrow(std::span<std::byte> bytes, std::string name,
+                                                   std::shared_ptr<void> owner) {
+  std::shared_ptr<FileBytes> result(new FileBytes);
+  result->name_ = std::move(name);
+  result->data_ = bytes.data();
+  result->size_ = bytes.size();
+  result->owner_ = std::move(owner);
+  return result;
+}
+
 FileBytes::~FileBytes() {
+  if (owner_) return;
   if (mapped_) {
     ::munmap(data_, size_);
   } else {

@@ -19,6 +19,9 @@ class SCONCE_API FileBytes {
   static std::shared_ptr<const FileBytes> map(const std::string& path);
   // A copy of bytes that are already there; `name` is what errors call them.
   static std::shared_ptr<const FileBytes> copy(std::span<const std::byte> bytes, std::string name);
+  // Memory of someone else, which `owner` keeps; what writes to a tensor that lies in it writes there.
+  static std::shared_ptr<const FileBytes> borrow(std::span<std::byte> bytes, std::string name,
+                                                 std::shared_ptr<void> owner);
   ~FileBytes();
   FileBytes(const FileBytes&) = delete;
 
@@ -31,6 +34,7 @@ class SCONCE_API FileBytes {
   std::byte* data_ = nullptr;
   size_t size_ = 0;
   bool mapped_ = false;
+  std::shared_ptr<void> owner_;  // of borrowed memory
 };
 using FileBytesPtr = std::shared_ptr<const FileBytes>;
 
