@@ -45,6 +45,9 @@ foreach(target IN LISTS object_libraries)
   add_dependencies(${target} sconce_generated)
 endforeach()
 
+set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/api/c_api_process.cpp" PROPERTIES
+  COMPILE_DEFINITIONS "SCONCE_VERSION=\"${PROJECT_VERSION}\"")
+
 # Vector loops: the same sources once per instruction-set level, each in a namespace of its own (v2, v3, v4), chosen at
 # run time. They hold no inline functions of the standard library: the linker keeps one copy of such a function for the
 # whole program, and it might keep the one that needs AVX-512. Hence no precompiled header, and -O2 even when debugging.

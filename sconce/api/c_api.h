@@ -1,0 +1,66 @@
+// What the files of the C interface share: the handles, and the wall that no exception crosses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/api/jit.h"
+#include "sconce/api/sconce.h"
+
+struct sconce_value {
+  sconce::Value v;
+};
+
+struct sconce_module {
+  struct Argument {
+    std::string name, type;
+  };
+  struct Method {
+    std::string name, signature;
+    std::vector<Argument> arguments;
+  };
+  sconce::jit::Module module;
+  std::vector<Method> methods;
+  std::vector<std::string> state;
+};
+
+namespace sconce::c_api {
+
+// A mistake in the use of the interface: SCONCE_INVALID_ARGUMENT.
+struct InvalidArgument {
+  std::string message;
+};
+template <class... Args>
+[[noreturn]] void invalid(std::string_view format, const Args&... args) {
+  throw InvalidArgument{format_message(format, {ErrorArg(args)...})};
+}
+
+// Keeps what the exception that is being handled says for sconce_last_error. Throws nothing.
+sconce_status status_of_exception() noexcept;
+
+// Runs the body of a function of the interface.
+template <class F>
+sconce_status guarded(F&& body) noexcept {
+  try {
+    body();
+    return SCONCE_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+// Refuses null; `name` is the argument's.
+template <class T>
+T& need(T* pointer, const char* name) {
+  if (!pointer) invalid("{} is null", name);
+  return *pointer;
+}
+inline const Value& value_of(const sconce_value* v, const char* name) { return need(v, name).v; }
+// `count` handles; null only when there are none.
+std::vector<Value> values_of(sconce_value* const* items, size_t count, const char* name);
+inline sconce_value* new_value(Value v) { return new sconce_value{std::move(v)}; }
+
+// The type that items have in a list or dict: their own when it is one, else Any.
+TypePtr common_type(const std::vector<Value>& items);
+
+}  // namespace sconce::c_api

@@ -1,0 +1,158 @@
+// The C interface: errors, and what concerns the whole process.
+#include <new>
+
+#include "sconce/api/c_api.h"
+#include "sconce/base/parallel.h"
+#include "sconce/dispatch/library.h"
+#include "sconce/runtime/interpreter.h"
+#include "sconce/syntax/source.h"
+#include "sconce/tensor/allocator.h"
+#include "sconce/tensor/memory_source.h"
+
+namespace sconce::c_api {
+namespace {
+
+struct LastError {
+  std::string message, exception;
+};
+thread_local LastError last_error;
+
+// When even the message cannot be kept, an empty one is.
+sconce_status keep(sconce_status status, std::string_view message, std::string_view exception = {}) noexcept {
+  try {
+    last_error.message = message;
+    last_error.exception = exception;
+  } catch (...) {
+    last_error.message.clear();
+    last_error.exception.clear();
+  }
+  return status;
+}
+
+sconce_status status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::runtime:
+      return SCONCE_RUNTIME_ERROR;
+    case ErrorKind::type:
+      return SCONCE_TYPE_ERROR;
+    case ErrorKind::value:
+      return SCONCE_VALUE_ERROR;
+    case ErrorKind::index:
+      return SCONCE_INDEX_ERROR;
+    case ErrorKind::key:
+      return SCONCE_KEY_ERROR;
+    case ErrorKind::not_implemented:
+      return SCONCE_NOT_IMPLEMENTED;
+    case ErrorKind::zero_division:
+      return SCONCE_ZERO_DIVISION;
+    case ErrorKind::overflow:
+      return SCONCE_OVERFLOW;
+    case ErrorKind::internal:
+      return SCONCE_INTERNAL_ERROR;
+  }
+  return SCONCE_INTERNAL_ERROR;
+}
+
+}  // namespace
+
+sconce_status status_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const InvalidArgument& error) {
+    return keep(SCONCE_INVALID_ARGUMENT, error.message);
+  } catch (const runtime::ScriptError& error) {
+    return keep(SCONCE_SCRIPT_ERROR, error.what(), error.exception_class());
+  } catch (const CompileError& error) {
+    return keep(SCONCE_COMPILE_ERROR, error.what());
+  } catch (const Error& error) {
+    return keep(status_of(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return keep(SCONCE_OUT_OF_MEMORY, "not enough memory");
+  } catch (const std::exception& error) {
+    return keep(SCONCE_INTERNAL_ERROR, error.what());
+  } catch (...) {
+    return keep(SCONCE_INTERNAL_ERROR, "an exception of an unknown type");
+  }
+}
+
+std::vector<Value> values_of(sconce_value* const* items, size_t count, const char* name) {
+  std::vector<Value> values;
+  if (count == 0) return values;
+  need(items, name);
+  for (size_t i = 0; i < count; ++i) {
+    if (!items[i]) invalid("{}[{}] is null", name, i);
+    values.push_back(items[i]->v);
+  }
+  return values;
+}
+
+}  // namespace sconce::c_api
+
+using namespace sconce;
+using namespace sconce::c_api;
+
+const char* sconce_last_error(void) { return last_error.message.c_str(); }
+const char* sconce_last_exception(void) { return last_error.exception.c_str(); }
+
+const char* sconce_status_name(sconce_status status) {
+  switch (status) {
+    case SCONCE_OK:
+      return "SCONCE_OK";
+    case SCONCE_INVALID_ARGUMENT:
+      return "SCONCE_INVALID_ARGUMENT";
+    case SCONCE_OUT_OF_MEMORY:
+      return "SCONCE_OUT_OF_MEMORY";
+    case SCONCE_INTERNAL_ERROR:
+      return "SCONCE_INTERNAL_ERROR";
+    case SCONCE_RUNTIME_ERROR:
+      return "SCONCE_RUNTIME_ERROR";
+    case SCONCE_TYPE_ERROR:
+      return "SCONCE_TYPE_ERROR";
+    case SCONCE_VALUE_ERROR:
+      return "SCONCE_VALUE_ERROR";
+    case SCONCE_INDEX_ERROR:
+      return "SCONCE_INDEX_ERROR";
+    case SCONCE_KEY_ERROR:
+      return "SCONCE_KEY_ERROR";
+    case SCONCE_NOT_IMPLEMENTED:
+      return "SCONCE_NOT_IMPLEMENTED";
+    case SCONCE_ZERO_DIVISION:
+      return "SCONCE_ZERO_DIVISION";
+    case SCONCE_OVERFLOW:
+      return "SCONCE_OVERFLOW";
+    case SCONCE_COMPILE_ERROR:
+      return "SCONCE_COMPILE_ERROR";
+    case SCONCE_SCRIPT_ERROR:
+      return "SCONCE_SCRIPT_ERROR";
+  }
+  return "unknown status";
+}
+
+const char* sconce_version(void) { return SCONCE_VERSION; }
+int sconce_api_version(void) { return SCONCE_API_VERSION; }
+
+sconce_status sconce_set_num_threads(int count) {
+  return guarded([&] { set_num_threads(count); });
+}
+int sconce_num_threads(void) { return num_threads(); }
+
+sconce_status sconce_manual_seed(uint64_t seed) {
+  return guarded([&] { manual_seed(seed); });
+}
+
+sconce_status sconce_load_library(const char* path) {
+  return guarded([&] { load_library(&need(path, "path")); });
+}
+
+sconce_status sconce_set_allocator(sconce_allocate_function allocate, sconce_free_function release, void* context) {
+  return guarded([&] {
+    if (!allocate || !release) invalid("{} is null", allocate ? "release" : "allocate");
+    if (!set_memory_source({allocate, release, context})) {
+      invalid("the allocator must be set before the first tensor is made");
+    }
+  });
+}
+
+void sconce_release_memory(void) {
+  guarded([] { release_cached_memory(); });
+}

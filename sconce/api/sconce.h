@@ -1,0 +1,239 @@
+/* The C interface of Sconce: load a program, call its methods, read what they return. C99; also for C++.
+ *
+ *   sconce_module* model = NULL;
+ *   sconce_value *x = NULL, *y = NULL;
+ *   const int64_t sizes[] = {1, 4};
+ *   float pixels[4] = {1, 2, 3, 4};
+ *   if (sconce_load("model.pt", &model) != SCONCE_OK) puts(sconce_last_error());
+ *   sconce_tensor_over(pixels, SCONCE_FLOAT32, 2, sizes, NULL, NULL, NULL, &x);
+ *   if (sconce_call(model, "forward", &x, 1, &y) != SCONCE_OK) puts(sconce_last_error());
+ *   sconce_value_free(y);
+ *   sconce_value_free(x);
+ *   sconce_module_free(model);
+ *
+ * Rules that hold everywhere:
+ * - A function that can fail returns a sconce_status. When that is not SCONCE_OK, nothing was written to its outputs
+ * and sconce_last_error() says what was wrong. Nothing is thrown, and a null pointer where there must be none is
+ *   SCONCE_INVALID_ARGUMENT.
+ * - What a function puts into a `sconce_value**` or `sconce_module**` belongs to the caller, who frees it. Freeing null
+ *   does nothing. Arguments stay the caller's.
+ * - A pointer to text, sizes or data lives as long as the handle that it came from.
+ * - Handles of one object may be used by one thread at a time, except that a module may be called by many. Tensors
+ * share memory: who writes while another thread reads has a race.
+ *
+ * Versions: functions and constants are only ever added. SCONCE_API_VERSION counts the additions; a program that was
+ * compiled against version n runs with every later library.
+ */
+#ifndef SCONCE_API_SCONCE_H
+#define SCONCE_API_SCONCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SCONCE_API_VERSION 1
+
+#if defined(__GNUC__)
+#define SCONCE_C_API __attribute__((visibility("default")))
+#else
+#define SCONCE_C_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ---- */
+
+typedef enum sconce_status {
+  SCONCE_OK = 0,
+  SCONCE_INVALID_ARGUMENT = 1, /* of this interface: null, out of range */
+  SCONCE_OUT_OF_MEMORY = 2,
+  SCONCE_INTERNAL_ERROR = 3, /* a mistake in Sconce */
+  SCONCE_RUNTIME_ERROR = 4,  /* from here on, what Python would raise */
+  SCONCE_TYPE_ERROR = 5,
+  SCONCE_VALUE_ERROR = 6,
+  SCONCE_INDEX_ERROR = 7,
+  SCONCE_KEY_ERROR = 8,
+  SCONCE_NOT_IMPLEMENTED = 9,
+  SCONCE_ZERO_DIVISION = 10,
+  SCONCE_OVERFLOW = 11,
+  SCONCE_COMPILE_ERROR = 12, /* code of a file that is refused */
+  SCONCE_SCRIPT_ERROR = 13   /* an exception while a program ran: the message has its traceback */
+} sconce_status;
+
+/* What the last call of this thread that failed had to say; "" before. Valid until the next that fails. */
+SCONCE_C_API const char* sconce_last_error(void);
+/* The class of the exception that a program raised, "builtins.ValueError"; "" when it was none of a program. */
+SCONCE_C_API const char* sconce_last_exception(void);
+/* "SCONCE_TYPE_ERROR"; "unknown status" for other numbers. */
+SCONCE_C_API const char* sconce_status_name(sconce_status status);
+
+/* ---- the process ---- */
+
+SCONCE_C_API const char* sconce_version(void); /* of the library: "0.1.0" */
+SCONCE_C_API int sconce_api_version(void);     /* SCONCE_API_VERSION of the library */
+/* Threads that one call may use, the caller's included; 1 at first. */
+SCONCE_C_API sconce_status sconce_set_num_threads(int count);
+SCONCE_C_API int sconce_num_threads(void);
+SCONCE_C_API sconce_status sconce_manual_seed(uint64_t seed);
+/* A shared library of custom operators, which programs may call from then on. */
+SCONCE_C_API sconce_status sconce_load_library(const char* path);
+/* Where the memory of tensors comes from, instead of the system: `allocate` gives `bytes` bytes at a multiple of
+ * `alignment`, or null when there are none. Both are called by any thread. Blocks are kept and reused; see
+ * sconce_release_memory. Only before the first tensor is made: SCONCE_INVALID_ARGUMENT afterwards. Tensors that lie in
+ * a loaded file or in the caller's memory are no blocks. */
+typedef void* (*sconce_allocate_function)(size_t bytes, size_t alignment, void* context);
+typedef void (*sconce_free_function)(void* memory, void* context);
+SCONCE_C_API sconce_status sconce_set_allocator(sconce_allocate_function allocate, sconce_free_function release,
+                                                void* context);
+/* Gives memory that is kept for reuse back. */
+SCONCE_C_API void sconce_release_memory(void);
+
+/* ---- modules ---- */
+
+typedef struct sconce_module sconce_module;
+typedef struct sconce_value sconce_value;
+
+/* Any file with a program: TorchScript (.pt), lite (.ptl), exported (.pt2). Tensors lie in the mapped file. */
+SCONCE_C_API sconce_status sconce_load(const char* path, sconce_module** out);
+/* The content of such a file; copied. */
+SCONCE_C_API sconce_status sconce_load_memory(const void* data, size_t bytes, sconce_module** out);
+/* The same without a copy: tensors lie in `data`, which must stay as it is until `release(context)` is called, after
+ * the module and all tensors from it are gone (release may be null). A program that changes its buffers changes them
+ * there. When it fails, release is not called. */
+SCONCE_C_API sconce_status sconce_load_borrowed(void* data, size_t bytes, void (*release)(void* context), void* context,
+                                                sconce_module** out);
+/* As a TorchScript archive, written whole or not at all. */
+SCONCE_C_API sconce_status sconce_save(const sconce_module* module, const char* path);
+SCONCE_C_API void sconce_module_free(sconce_module* module);
+
+/* Methods are numbered from 0. Texts are null for a number that is too large. */
+SCONCE_C_API size_t sconce_method_count(const sconce_module* module);
+SCONCE_C_API const char* sconce_method_name(const sconce_module* module, size_t method); /* "forward" */
+SCONCE_C_API const char* sconce_method_signature(const sconce_module* module,
+                                                 size_t method); /* "forward(Tensor x) -> Tensor" */
+SCONCE_C_API size_t sconce_argument_count(const sconce_module* module, size_t method); /* without self */
+SCONCE_C_API const char* sconce_argument_name(const sconce_module* module, size_t method, size_t argument);
+SCONCE_C_API const char* sconce_argument_type(const sconce_module* module, size_t method,
+                                              size_t argument); /* "List[int]" */
+
+/* Parameters and buffers, in the order of the state dict. */
+SCONCE_C_API size_t sconce_state_count(const sconce_module* module);
+SCONCE_C_API const char* sconce_state_name(const sconce_module* module, size_t index); /* "layers.0.weight" */
+/* The tensor itself: writing to its data changes the module. */
+SCONCE_C_API sconce_status sconce_state_tensor(const sconce_module* module, const char* name, sconce_value** out);
+SCONCE_C_API sconce_status sconce_set_training(sconce_module* module, int on);
+
+/* Calls a method. Arguments are converted as PyTorch does it (an int for a float, a list for a tuple). A method that
+ * returns nothing gives None. */
+SCONCE_C_API sconce_status sconce_call(const sconce_module* module, const char* method, sconce_value* const* arguments,
+                                       size_t count, sconce_value** out);
+/* With arguments by name after those by place. */
+SCONCE_C_API sconce_status sconce_call_named(const sconce_module* module, const char* method,
+                                             sconce_value* const* arguments, size_t count, const char* const* names,
+                                             sconce_value* const* named, size_t named_count, sconce_value** out);
+
+/* ---- values ---- */
+
+typedef enum sconce_kind {
+  SCONCE_NONE = 0,
+  SCONCE_BOOL = 1,
+  SCONCE_INT = 2,
+  SCONCE_FLOAT = 3,
+  SCONCE_COMPLEX = 4,
+  SCONCE_STRING = 5,
+  SCONCE_TENSOR = 6,
+  SCONCE_LIST = 7,
+  SCONCE_TUPLE = 8,
+  SCONCE_DICT = 9,
+  SCONCE_OTHER = 10 /* an object, a device, ...: only to be passed on */
+} sconce_kind;
+
+SCONCE_C_API sconce_status sconce_none(sconce_value** out);
+SCONCE_C_API sconce_status sconce_bool(int value, sconce_value** out);
+SCONCE_C_API sconce_status sconce_int(int64_t value, sconce_value** out);
+SCONCE_C_API sconce_status sconce_float(double value, sconce_value** out);
+SCONCE_C_API sconce_status sconce_complex(double real, double imaginary, sconce_value** out);
+SCONCE_C_API sconce_status sconce_string(const char* text, size_t bytes, sconce_value** out); /* copied */
+/* The items are shared, not taken. */
+SCONCE_C_API sconce_status sconce_list(sconce_value* const* items, size_t count, sconce_value** out);
+SCONCE_C_API sconce_status sconce_tuple(sconce_value* const* items, size_t count, sconce_value** out);
+SCONCE_C_API sconce_status sconce_dict(sconce_value* const* keys, sconce_value* const* values, size_t count,
+                                       sconce_value** out);
+/* Another handle of the same value. */
+SCONCE_C_API sconce_status sconce_share(const sconce_value* value, sconce_value** out);
+SCONCE_C_API void sconce_value_free(sconce_value* value);
+
+SCONCE_C_API sconce_kind sconce_kind_of(const sconce_value* value); /* SCONCE_NONE for null */
+/* SCONCE_TYPE_ERROR when the value is of another kind (an int is taken for a float). */
+SCONCE_C_API sconce_status sconce_get_bool(const sconce_value* value, int* out);
+SCONCE_C_API sconce_status sconce_get_int(const sconce_value* value, int64_t* out);
+SCONCE_C_API sconce_status sconce_get_float(const sconce_value* value, double* out);
+SCONCE_C_API sconce_status sconce_get_complex(const sconce_value* value, double* real, double* imaginary);
+/* Ends in a 0 byte; `bytes`, which may be null, gets the length without it. */
+SCONCE_C_API sconce_status sconce_get_string(const sconce_value* value, const char** out, size_t* bytes);
+/* Of a list, tuple or dict. */
+SCONCE_C_API sconce_status sconce_get_length(const sconce_value* value, size_t* out);
+SCONCE_C_API sconce_status sconce_get_item(const sconce_value* list_or_tuple, size_t index, sconce_value** out);
+/* Entry `index` of a dict, in the order of insertion; `key` or `value` may be null. */
+SCONCE_C_API sconce_status sconce_get_entry(const sconce_value* dict, size_t index, sconce_value** key,
+                                            sconce_value** value);
+/* The value of a key; SCONCE_KEY_ERROR when there is none. */
+SCONCE_C_API sconce_status sconce_find(const sconce_value* dict, const sconce_value* key, sconce_value** out);
+SCONCE_C_API sconce_status sconce_find_text(const sconce_value* dict, const char* key, sconce_value** out);
+/* As Python would print it, as a string. */
+SCONCE_C_API sconce_status sconce_repr(const sconce_value* value, sconce_value** out);
+
+/* ---- tensors ---- */
+
+typedef enum sconce_dtype { /* numbered as in PyTorch */
+                            SCONCE_UINT8 = 0,
+                            SCONCE_INT8 = 1,
+                            SCONCE_INT16 = 2,
+                            SCONCE_INT32 = 3,
+                            SCONCE_INT64 = 4,
+                            SCONCE_FLOAT16 = 5,
+                            SCONCE_FLOAT32 = 6,
+                            SCONCE_FLOAT64 = 7,
+                            SCONCE_COMPLEX64 = 9,
+                            SCONCE_COMPLEX128 = 10,
+                            SCONCE_BOOL8 = 11, /* one byte, 0 or 1 */
+                            SCONCE_BFLOAT16 = 15
+} sconce_dtype;
+
+#define SCONCE_MAX_DIMENSIONS 64
+
+/* Bytes of one element; 0 for a number that is no dtype. */
+SCONCE_C_API size_t sconce_dtype_size(sconce_dtype dtype);
+
+/* Over the caller's memory: `data` holds the elements at `strides` (in elements, not negative; null: contiguous, the
+ * last dimension fastest). It must stay until `release(context)` is called, when the last tensor over it is gone
+ * (release may be null). A method that writes to its argument writes there. When it fails, release is not called. */
+SCONCE_C_API sconce_status sconce_tensor_over(void* data, sconce_dtype dtype, size_t dimensions, const int64_t* sizes,
+                                              const int64_t* strides, void (*release)(void* context), void* context,
+                                              sconce_value** out);
+/* Contiguous, with a copy of `data` (`bytes` must be what the sizes need). */
+SCONCE_C_API sconce_status sconce_tensor_copy(const void* data, size_t bytes, sconce_dtype dtype, size_t dimensions,
+                                              const int64_t* sizes, sconce_value** out);
+/* Contiguous, all zero; its memory is to be filled through sconce_tensor_data. */
+SCONCE_C_API sconce_status sconce_tensor_zeros(sconce_dtype dtype, size_t dimensions, const int64_t* sizes,
+                                               sconce_value** out);
+
+SCONCE_C_API sconce_status sconce_tensor_dtype(const sconce_value* tensor, sconce_dtype* out);
+SCONCE_C_API sconce_status sconce_tensor_dimensions(const sconce_value* tensor, size_t* out);
+SCONCE_C_API sconce_status sconce_tensor_sizes(const sconce_value* tensor, const int64_t** out);
+SCONCE_C_API sconce_status sconce_tensor_strides(const sconce_value* tensor, const int64_t** out); /* in elements */
+SCONCE_C_API sconce_status sconce_tensor_elements(const sconce_value* tensor, int64_t* out);
+SCONCE_C_API sconce_status sconce_tensor_is_contiguous(const sconce_value* tensor, int* out);
+/* The first element; null when there are none. Others lie at sizes and strides. */
+SCONCE_C_API sconce_status sconce_tensor_data(const sconce_value* tensor, void** out);
+/* The elements in order, whatever the strides, into memory of `bytes` bytes: as many as they are. */
+SCONCE_C_API sconce_status sconce_tensor_read(const sconce_value* tensor, void* to, size_t bytes);
+/* The same tensor when it is contiguous, else a copy that is. */
+SCONCE_C_API sconce_status sconce_tensor_contiguous(const sconce_value* tensor, sconce_value** out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
