@@ -1,0 +1,34 @@
+# `cmake --install <build> --prefix DIR`: the library, the headers that programs include, bin/sconce, the bundled
+# libraries of operators, and what find_package(Sconce) and pkg-config read.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set_target_properties(sconce PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+file(RELATIVE_PATH library_from_bin "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(sconce-program PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_bin}")
+install(TARGETS sconce LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS sconce-program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+foreach(extension IN LISTS extension_libraries)
+  set_target_properties(${extension} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS ${extension} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endforeach()
+
+# Headers: what these include, and no others.
+set(public_headers sconce/api/jit.h sconce/api/sconce.h sconce/ops.h sconce/dispatch/library.h
+    sconce/dispatch/registry.h sconce/runtime/interpreter.h sconce/tensor/generator.h sconce/base/parallel.h)
+install(CODE "
+  execute_process(COMMAND \"${Python3_EXECUTABLE}\" -B \"${PROJECT_SOURCE_DIR}/cmake/install_headers.py\"
+                          \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\"
+                          \"${PROJECT_SOURCE_DIR}\" \"${SCONCE_GENERATED_DIR}\" -- ${public_headers}
+                  COMMAND_ERROR_IS_FATAL ANY)")
+
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Sconce")
+configure_package_config_file(cmake/SconceConfig.cmake.in "${PROJECT_BINARY_DIR}/SconceConfig.cmake"
+  INSTALL_DESTINATION "${package_folder}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/SconceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/SconceConfig.cmake" "${PROJECT_BINARY_DIR}/SconceConfigVersion.cmake"
+        DESTINATION "${package_folder}")
+
+file(RELATIVE_PATH prefix_from_pc "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+configure_file(cmake/sconce.pc.in "${PROJECT_BINARY_DIR}/sconce.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/sconce.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,47 @@
+# Installs a build into a folder of its own, then builds and runs programs that know that folder only.
+# cmake -DBUILD= -DC_COMPILER= -DCXX_COMPILER= -DPKG_CONFIG= -DMODEL= -DSANITIZE= -P run.cmake
+cmake_minimum_required(VERSION 3.25)
+set(work "${BUILD}/install-test")
+set(prefix "${work}/prefix")
+file(REMOVE_RECURSE "${work}")
+file(MAKE_DIRECTORY "${work}")
+
+function(run)
+  cmake_parse_arguments(PARSE_ARGV 0 run "" "EXPECT" "COMMAND")
+  execute_process(COMMAND ${run_COMMAND} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE result)
+  if(NOT result EQUAL 0 OR (run_EXPECT AND NOT output MATCHES "${run_EXPECT}"))
+    list(JOIN run_COMMAND " " command)
+    message(FATAL_ERROR "${command}\nends with ${result}, expected '${run_EXPECT}':\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+set(flags)
+if(SANITIZE)
+  set(flags "-fsanitize=${SANITIZE}")
+endif()
+run(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+run(COMMAND "${prefix}/bin/sconce" --version EXPECT "sconce")
+
+# find_package, from a project in C and C++.
+run(COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${work}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${prefix}"
+    "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_C_FLAGS=${flags}"
+    "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_EXE_LINKER_FLAGS=${flags}")
+run(COMMAND "${CMAKE_COMMAND}" --build "${work}/build")
+run(COMMAND "${work}/build/from_c" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
+run(COMMAND "${work}/build/from_cpp" "${MODEL}" EXPECT "2 rows")
+
+# pkg-config, without CMake.
+if(NOT PKG_CONFIG)
+  message(FATAL_ERROR "pkg-config is not there (tools/packages.txt names its package)")
+endif()
+set(ENV{PKG_CONFIG_PATH} "${prefix}/lib/pkgconfig")
+file(GLOB_RECURSE pc "${prefix}/sconce.pc" "${prefix}/*/sconce.pc")
+get_filename_component(pc_folder "${pc}" DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
+run(COMMAND "${PKG_CONFIG}" --cflags --libs sconce)
+separate_arguments(words UNIX_COMMAND "${output}")
+get_filename_component(library_folder "${pc_folder}" DIRECTORY)
+run(COMMAND "${C_COMPILER}" -std=c99 -pedantic -Wall -Werror ${flags} "${CMAKE_CURRENT_LIST_DIR}/from_c.c" -o
+    "${work}/from_pkg_config" ${words} "-Wl,-rpath,${library_folder}")
+run(COMMAND "${work}/from_pkg_config" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
