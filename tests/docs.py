@@ -30,7 +30,7 @@ def check(path: pathlib.Path, bin_dir: str, accept: bool) -> tuple[int, int]:
         for kind, text in re.findall(r"^```(\w+)\n(.*?)^```", page, re.S | re.M):
             if name := re.match(r"# (\S+\.(?:py|txt|ir))\n", text):
                 (pathlib.Path(folder) / name[1]).write_text(text[name.end():])
-            if source := re.match(r"// (\S+\.(?:cpp|h))\n", text):
+            if source := re.match(r"// (\S+\.(?:cpp|h|c))\n", text):
                 shown = text[source.end():].strip()
                 if shown and shown in (path.parent.parent / source[1]).read_text():
                     passed += 1

@@ -6,6 +6,7 @@
 #include <sconce/api/sconce.h>
 
 static int failed(const char* what) {
+  fflush(stdout);
   fprintf(stderr, "%s: %s\n", what, sconce_last_error());
   return 1;
 }

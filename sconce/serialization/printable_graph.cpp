@@ -4,6 +4,7 @@
 
 #include "sconce/frontend/script/to_ssa.h"
 #include "sconce/frontend/script/to_ssa_steps.h"
+#include "sconce/serialization/portable_checks.h"
 
 namespace sconce {
 namespace {
@@ -60,6 +61,7 @@ void make_constant_lists(ir::Block& block) {
 
 std::shared_ptr<ir::Graph> printable_graph(const ir::Graph& graph) {
   std::shared_ptr<ir::Graph> copy = graph.copy();
+  make_checks_portable(*copy);
   make_constant_lists(*copy->block());
   script::canonicalize_loops(*copy);
   script::clean_up(*copy);
