@@ -35,6 +35,17 @@ constexpr const char* kFooter =
     "Exit status: 0; 1 when a file or a program is refused or fails, or when files differ; 2 when the command line is\n"
     "wrong.";
 
+// In the list of commands, the first sentence of each.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    std::string text = command->get_description();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    const size_t end = text.find(". ");
+    return fmt::format("  {:<11} {}\n", command->get_name(), text.substr(0, end == text.npos ? end : end + 1));
+  }
+};
+
 // Values like -1, -.5 and [1, 2] are neither options nor lists of options' values: a space in front lets them pass
 // CLI11, and means nothing in a value.
 std::vector<std::string> arguments(int argc, char** argv) {
@@ -56,6 +67,7 @@ int say(int status, std::string_view message) {
 int run(int argc, char** argv) {
   CLI::App app(kDescription, "sconce");
   app.footer(kFooter);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", "sconce " SCONCE_VERSION, "Prints the version");
   app.failure_message([](const CLI::App*, const CLI::Error& e) {
