@@ -122,7 +122,9 @@ void refuse_missing_operators(const Records& records, const script::ProgramState
     const std::string qualifier = code_qualifier(records.name_in_folder(record));
     if (qualifier.empty()) continue;
     try {
-      const auto tree = syntax::parse(program.load(qualifier), syntax::Dialect::archive);
+      const SourcePtr source = program.load(qualifier);
+      if (!source) continue;  // "a.b.py" is no record of any qualifier: that of a.b is "a/b.py"
+      const auto tree = syntax::parse(source, syntax::Dialect::archive);
       for (script::MissingOperator& found : script::missing_operators(*tree)) {
         if (names.insert(found.name).second) missing.push_back(std::move(found));
       }

@@ -5,6 +5,7 @@
 #include "sconce/serialization/source_map.h"
 #include "sconce/serialization/verify.h"
 #include "sconce/testing/error_of.h"
+#include "sconce/testing/source_tree.h"
 #include "sconce/testing/zip_bytes.h"
 
 namespace sconce {
@@ -134,7 +135,8 @@ TEST(HostileArchive, RecordsElsewhereAreNotLookedAt) {
         "class M(Module):\n  __parameters__ = []\n  def f(self) -> int:\n    return torch.nothing(1)\n"},
        {"m/constants.pkl", "\x80\x02)."},
        {"m/version", "3\n"},
-       {"x", "elsewhere"}});
+       {"x", "elsewhere"},
+       {"m/code/a.b.py", "not the code of a.b"}});
   EXPECT_ERROR(load_archive(FileBytes::copy(std::as_bytes(std::span(bytes)), "f")), "nothing");
 }
 
@@ -190,6 +192,14 @@ TEST(Verify, FindsWhatIsWrong) {
   const std::string junk = "junk";
   EXPECT_SAYS(failed(FileBytes::copy(std::as_bytes(std::span(junk)), "f")),
               "kind: a file of kind 'text' cannot be verified");
+}
+
+TEST(Verify, ChecksBytecode) {
+  const Verification v = verify_file(testing::source_path("tests/conformance/formats/MLP.ptl"));
+  std::string checks;
+  for (const Check& c : v.checks) checks += c.what + ": " + c.detail + "\n";
+  EXPECT_TRUE(v.passed()) << checks;
+  EXPECT_NE(checks.find("bytecode: "), std::string::npos) << checks;
 }
 
 // Unused code is compiled, too, and __setstate__ is not run.

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "sconce/base/memory_quota.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/lite_debug.h"
 #include "sconce/serialization/lite_load.h"
@@ -19,8 +20,10 @@ namespace {
 // Objects of classes that the file does not define, tensors of its storages.
 class Context final : public PickleContext {
  public:
-  Context(const Records& records, Types& types, std::string folder, bool has_objects)
+  Context(const Records& records, Types& types, std::string folder, bool has_objects, bool run_setstate)
       : has_objects_(has_objects),
+        run_setstate_(run_setstate),
+        memory_(kMaxLoadBytes + kMaxLoadBytesPerByte * records.zip().file()->bytes().size()),
         name_(records.name()),
         types_(types),
         folder_(std::move(folder)),
@@ -68,6 +71,8 @@ class Context final : public PickleContext {
     SCONCE_CHECK(restored_slots_ <= kMaxRestoredSlots, "{}: __setstate__ makes more than {} attributes", name_,
                  kMaxRestoredSlots);
     Ref<Object> object = make_ref<Object>(type);
+    if (!run_setstate_) return object;
+    const MemoryQuota quota(memory_);
     Value args[] = {object, state};
     runtime::RunOptions options;
     options.step_budget = kMaxSetStateSteps;
@@ -77,6 +82,8 @@ class Context final : public PickleContext {
   }
 
   const bool has_objects_;
+  const bool run_setstate_;
+  const uint64_t memory_;  // that __setstate__ of an object may take
   const std::string& name_;
   Types& types_;
   const std::string folder_;
@@ -154,7 +161,7 @@ bool has_bytecode(const Records& records) { return records.find("bytecode.pkl") 
 
 Archive load_lite_archive(const std::string& path) { return load_lite_archive(FileBytes::map(path)); }
 
-Archive load_lite_archive(FileBytesPtr file) {
+Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options) {
   const std::span<const std::byte> bytes = file->bytes();
   SCONCE_CHECK_AS(not_implemented, bytes.size() < 8 || std::memcmp(bytes.data() + 4, "PTMF", 4) != 0,
                   "{}: lite archives in a flatbuffer (PTMF) are not supported; those in a zip file, which "
@@ -167,12 +174,12 @@ Archive load_lite_archive(FileBytesPtr file) {
   archive.extra_files = extra_files(records);
   archive.unit = std::make_shared<ir::CompilationUnit>();
   lite::Types types(*archive.unit, records.name());
-  lite::Context constants(records, types, "bytecode/", false);
+  lite::Context constants(records, types, "bytecode/", false, options.run_setstate);
   lite::Tables tables = lite::read_tables(
       read_pickle(records.read("bytecode.pkl"), records.name() + ": bytecode.pkl", constants), records.name());
   const lite::FindPlace find_place = lite::read_debug_places(records, tables);
   lite::define_methods(tables, archive.version, records.name(), *archive.unit, types, find_place);
-  lite::Context data(records, types, "data/", true);
+  lite::Context data(records, types, "data/", true, options.run_setstate);
   archive.module = read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", data);
   SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records.name());
   return archive;

@@ -13,7 +13,7 @@ class Records;
 SCONCE_API bool has_bytecode(const Records& records);
 // The module with methods from bytecode.pkl; code/ is not looked at. Functions have no graph. Throws Error.
 SCONCE_API Archive load_lite_archive(const std::string& path);
-SCONCE_API Archive load_lite_archive(FileBytesPtr file);
+SCONCE_API Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options = {});
 
 // For save_archive: what a lite archive has beside the records of any archive.
 class StorageTable;

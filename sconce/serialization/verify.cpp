@@ -8,6 +8,7 @@
 #include "sconce/serialization/archive_state.h"
 #include "sconce/serialization/code_record.h"
 #include "sconce/serialization/exported_program.h"
+#include "sconce/serialization/lite.h"
 #include "sconce/serialization/records.h"
 #include "sconce/serialization/source_map.h"
 #include "sconce/serialization/tensor_files.h"
@@ -121,11 +122,17 @@ class Verifier {
       return count(n, "record");
     });
     check("operators", [&] { return check_operators(records); });
+    LoadOptions options;
+    options.run_setstate = false;
+    options.all_code = true;
+    if (has_bytecode(records)) {
+      check("bytecode", [&] {
+        const Archive archive = load_lite_archive(file_, options);
+        return count(archive.unit->functions().size(), "method");
+      });
+    }
     if (result_.kind == FileKind::torchscript) {
       check("code", [&] {
-        LoadOptions options;
-        options.run_setstate = false;
-        options.all_code = true;
         const Archive archive = load_archive(file_, options);
         return count(archive.unit->functions().size(), "function");
       });
