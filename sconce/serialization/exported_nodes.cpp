@@ -78,12 +78,6 @@ TypePtr type_of_name(Kind kind) {
   }
 }
 
-std::string type_list(ListRef<ir::Value*> values) {
-  std::string out;
-  for (const ir::Value* v : values) out += (out.empty() ? "" : ", ") + v->type()->to_string();
-  return "(" + out + ")";
-}
-
 }  // namespace
 
 std::vector<std::string> missing_operators(const Graph& graph) {

@@ -54,13 +54,13 @@ constexpr NumberCall kNumberCalls[] = {
     {"tanh", 1, "aten::tanh"},
 };
 
-std::string type_list(ListRef<ir::Value*> inputs) {
-  std::string out;
-  for (const ir::Value* v : inputs) out += (out.empty() ? "" : ", ") + v->type()->to_string();
-  return out;
-}
-
 }  // namespace
+
+std::string type_list(ListRef<ir::Value*> values) {
+  std::string out;
+  for (const ir::Value* v : values) out += (out.empty() ? "" : ", ") + v->type()->to_string();
+  return "(" + out + ")";
+}
 
 const char* find_number_call(std::string_view function, size_t arguments) {
   const auto* found = std::find_if(std::begin(kNumberCalls), std::end(kNumberCalls), [&](const NumberCall& c) {
@@ -75,7 +75,7 @@ ir::Value* insert_call(ir::Graph& graph, std::string_view name, ListRef<ir::Valu
   for (const ir::Value* v : inputs) types.push_back(v->type());
   const ir::Symbol kind(name);
   const ir::ResolvedOp resolved = ir::resolve_types(kind, types);
-  SCONCE_CHECK(resolved.op, "no overload of {} takes ({})", name, type_list(inputs));
+  SCONCE_CHECK(resolved.op, "no overload of {} takes {}", name, type_list(inputs));
   ir::Node* node = graph.create(kind, inputs);
   node->set_op(resolved.op);
   node->set_range(range);

@@ -11,6 +11,9 @@ namespace sconce::exported {
 // is none.
 const char* find_number_call(std::string_view function, size_t arguments);
 
+// The types of values, for messages: "(Tensor, int)".
+std::string type_list(ListRef<ir::Value*> values);
+
 // Inserts a call of the overload of `name` ("aten::add") that takes these values. Throws Error when there is none.
 ir::Value* insert_call(ir::Graph& graph, std::string_view name, ListRef<ir::Value*> inputs,
                        const sconce::Range& range = {});
