@@ -75,6 +75,9 @@ int run(int argc, char** argv) {
   });
   std::vector<Command> commands;
   for (const auto add : kCommands) commands.push_back(add(app));
+  const auto is_command = [&](const CLI::App* c) { return argc > 1 && c->check_name(argv[1]); };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_command).empty())
+    throw UsageError(fmt::format("there is no command '{}', see sconce --help", argv[1]));
   try {
     app.parse(arguments(argc, argv));
   } catch (const CLI::ParseError& e) {
