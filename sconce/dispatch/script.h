@@ -68,12 +68,12 @@ template <class A, class B>
   requires EitherComplex<A, B>
 Complex pow(A a, B b) { return std::pow(to_complex(a), to_complex(b)); }
 inline int64_t floordiv(int64_t a, int64_t b) {
-  SCONCE_CHECK_AS(zero_division, b != 0, "integer division or modulo by zero");
+  SCONCE_CHECK_AS(zero_division, b != 0, "division by 0");
   if (b == -1) return sub(int64_t{0}, a);
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 inline int64_t mod(int64_t a, int64_t b) {
-  SCONCE_CHECK_AS(zero_division, b != 0, "integer division or modulo by zero");
+  SCONCE_CHECK_AS(zero_division, b != 0, "division by 0");
   if (b == -1) return 0;
   const int64_t r = a % b;
   return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
