@@ -67,7 +67,11 @@ void add_input_rules(FileInfo& info, ir::Function& forward) {
     const ir::AttributeValue* v = n.input(i)->node()->attribute("value");
     return v ? std::get_if<Value>(v) : nullptr;
   };
-  const auto bound = [](const Value* v) { return v && v->is_int() ? std::to_string(v->to_int()) : "any"; };
+  const auto limits = [](const Value* min, const Value* max) {
+    if (!min || !min->is_int()) return fmt::format("at most {}", max && max->is_int() ? max->repr() : "any");
+    return max && max->is_int() ? fmt::format("{} to {}", min->to_int(), max->to_int())
+                                : fmt::format("at least {}", min->to_int());
+  };
   for (const ir::Node* n : forward.graph()->nodes()) {
     const std::string_view kind = n->op() ? n->op()->info.name : "";
     if (!kind.starts_with(kCheckPrefix)) continue;
@@ -78,8 +82,8 @@ void add_input_rules(FileInfo& info, ir::Function& forward) {
       info.input_rules.push_back(fmt::format("{}: {} [{}]", constant(*n, 1)->to_string_ref(),
                                              dtype_name(dtype_from_number(constant(*n, 2)->to_int())), sizes));
     } else if (kind == "sconce::check_range" && constant(*n, 1)) {
-      info.input_rules.push_back(fmt::format("{}: {} to {}", constant(*n, 1)->to_string_ref(), bound(constant(*n, 2)),
-                                             bound(constant(*n, 3))));
+      info.input_rules.push_back(
+          fmt::format("{}: {}", constant(*n, 1)->to_string_ref(), limits(constant(*n, 2), constant(*n, 3))));
     } else if (kind == "sconce::check_size" && constant(*n, 1) && constant(*n, 3)) {
       info.input_rules.push_back(
           fmt::format("{}: {}", constant(*n, 1)->to_string_ref(), constant(*n, 3)->to_string_ref()));

@@ -3,7 +3,7 @@
 //
 // Sizes that the program holds fixed, and the ranges and equalities of those that it does not, are checked at every
 // call:
-//   Error: input 'x': dimension 0 is 1, the program was exported for 2 to 64
+//   Error: input 'x': dimension 0 is 65, the program was exported for 4 to 64
 #pragma once
 
 #include "sconce/serialization/archive.h"

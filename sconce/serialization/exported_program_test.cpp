@@ -113,7 +113,7 @@ TEST_F(ExportedProgram, RunsAndChecksSizes) {
   EXPECT_EQ(y.data<float>()[3], 12);
   EXPECT_EQ(module.state_dict().at(0).first, "inner.w");
   EXPECT_ERROR(module(empty_tensor({9, 2}, DType::float32)),
-               "input 'x': dimension 0 is 9, the program was exported for 2 to 8");
+               "input 'x': dimension 0 is 9, the program was exported for at most 8");
   EXPECT_ERROR(module(Value(3)), "Expected a value of type 'Tensor' for argument 'x'");
 }
 

@@ -77,7 +77,11 @@ std::string ShapeChecks::text_of(const Term& term) const {
   });
 }
 
-void ShapeChecks::check_range(ir::Value* v, const std::string& text, const Range& range) {
+// Export takes every size for at least 2 unless it is told otherwise; like PyTorch, programs take 0 and 1 all the same.
+constexpr int64_t kAssumedMinimum = 2;
+
+void ShapeChecks::check_range(ir::Value* v, const std::string& text, Range range) {
+  if (range.min && *range.min <= kAssumedMinimum) range.min.reset();
   if (!range.min && !range.max) return;
   const auto limit = [&](const std::optional<int64_t>& n) {
     return graph_.insert_constant(Value(n), {}, n ? int_type() : none_type());
@@ -86,19 +90,38 @@ void ShapeChecks::check_range(ir::Value* v, const std::string& text, const Range
               {v, graph_.insert_constant(Value(text)), limit(range.min), limit(range.max)});
 }
 
-void ShapeChecks::bind(const std::string& symbol, ir::Value* v, const std::string& name, const std::string& text) {
+void ShapeChecks::bind(const std::string& symbol, ir::Value* v, const std::string& name) {
   symbols_.emplace(symbol, v);
   symbol_texts_.emplace(symbol, name);
   if (!v->has_name()) v->set_name(symbol);
+}
+
+Range ShapeChecks::range_of(const std::string& symbol) const {
   for (const auto& [expression, range] : program_.ranges) {
-    if (expression == symbol) check_range(v, text, range);
+    if (expression == symbol) return range;
   }
+  return {};
+}
+
+// factor * s + offset; a limit that does not fit into 64 bits is none.
+Range ShapeChecks::range_of(const Linear& linear) const {
+  const auto limit = [&](const std::optional<int64_t>& of_symbol) -> std::optional<int64_t> {
+    int64_t n = 0;
+    if (!of_symbol || __builtin_mul_overflow(*of_symbol, linear.factor, &n) ||
+        __builtin_add_overflow(n, linear.offset, &n)) {
+      return std::nullopt;
+    }
+    return n;
+  };
+  const Range range = range_of(linear.symbol);
+  return linear.factor > 0 ? Range{limit(range.min), limit(range.max)} : Range{limit(range.max), limit(range.min)};
 }
 
 void ShapeChecks::insert() {
   for (Known& known : known_) {
     if (!known.term.is_symbol() || symbols_.contains(known.term.text)) continue;
-    bind(known.term.text, value_of(known), known.name, known.text);
+    bind(known.term.text, value_of(known), known.name);
+    check_range(value_of(known), known.text, range_of(known.term.text));
     known.done = true;
   }
   // y.size(0) is 2*s + 1 and no input has the size s: s is (y.size(0) - 1) // 2, and the check below says whether.
@@ -107,11 +130,13 @@ void ShapeChecks::insert() {
     if (known.done || !linear || symbols_.contains(linear->symbol)) continue;
     ir::Value* v = insert_call(graph_, "aten::sub", {value_of(known), graph_.insert_constant(Value(linear->offset))});
     v = insert_call(graph_, "aten::floordiv", {v, graph_.insert_constant(Value(linear->factor))});
-    bind(linear->symbol, v, linear->symbol, "the size '" + linear->symbol + "'");
+    bind(linear->symbol, v, linear->symbol);
   }
   for (Known& known : known_) {
     // Symbols that are still unknown stand in expressions that no size can be solved for.
     if (known.done || !is_bound(known.term)) continue;
+    const std::optional<Linear> linear = as_linear(known.term);
+    if (linear && !known.term.is_symbol()) check_range(value_of(known), known.text, range_of(*linear));
     ir::Value* expected = insert_value(known.term);
     insert_call(graph_, "sconce::check_size",
                 {value_of(known), graph_.insert_constant(Value(known.text)), expected,

@@ -38,8 +38,10 @@ class ShapeChecks {
     bool done = false;
   };
   ir::Value* value_of(Known& known);
-  void bind(const std::string& symbol, ir::Value* v, const std::string& name, const std::string& text);
-  void check_range(ir::Value* v, const std::string& text, const Range& range);
+  void bind(const std::string& symbol, ir::Value* v, const std::string& name);
+  Range range_of(const std::string& symbol) const;
+  Range range_of(const Linear& linear) const;
+  void check_range(ir::Value* v, const std::string& text, Range range);
   bool is_bound(const Term& term) const;
   ir::Value* find_input(const std::string& path) const;
   ir::Value* insert_value(const Term& term);

@@ -36,7 +36,8 @@ TEST(PortableChecks, TextHasNoOperatorOfOurs) {
 TEST(PortableChecks, ArchivesRefuseWhatTheProgramRefused) {
   const jit::Module ranges = saved_and_loaded("Ranges.pt2");
   EXPECT_EQ(ranges(zeros({3, 4})).to_tensor().size(0), 3);
-  EXPECT_ERROR(ranges(zeros({1, 4})), "input 'x': dimension 0 is 1, the program was exported for 2 to 64");
+  EXPECT_EQ(ranges(zeros({1, 4})).to_tensor().size(0), 1);
+  EXPECT_ERROR(ranges(zeros({65, 4})), "input 'x': dimension 0 is 65, the program was exported for at most 64");
   EXPECT_ERROR(ranges(zeros({3, 5})), "input 'x': dimension 1 is 5, the program was exported for 4");
   EXPECT_ERROR(ranges(zeros({4})), "input 'x': has 1 dimensions, the program was exported for 2");
   const jit::Module derived = saved_and_loaded("Derived.pt2");
