@@ -6,6 +6,7 @@
 #include "sconce/testing/case_kind.h"
 #include "sconce/testing/error_cases.h"
 #include "sconce/testing/exported_cases.h"
+#include "sconce/testing/format_cases.h"
 #include "sconce/testing/module_cases.h"
 #include "sconce/testing/operator_cases.h"
 #include "sconce/testing/program_cases.h"
@@ -45,12 +46,11 @@ const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
   static const UnsupportedKind kUnsupported[] = {
       {"gradgrad", [](const CaseFile&, const Json& c) { return has(c, "cotangents2"); }},
       {"optim", [](const CaseFile&, const Json& c) { return has(c, "optimizer") || has(c, "scheduler"); }},
-      {"formats", [](const CaseFile&, const Json& c) { return has(c, "state_dict"); }},
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
   if (file.size() == 0) return nullptr;
   if ((options.archives || options.lite) && archive_cases().matches(file)) return &archive_cases();
-  for (const CaseKind* kind : {&exported_cases(), &operator_cases(), &script_cases(), &program_cases(),
+  for (const CaseKind* kind : {&exported_cases(), &format_cases(), &operator_cases(), &script_cases(), &program_cases(),
                                &jit_suite_cases(), &error_cases(), &module_cases(), &archive_cases()}) {
     if (kind->matches(file)) return kind;
   }
