@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kLocalMark = 0x04034b50, kEntryMark = 0x02014b50, kEndMark = 0x06054b50, kEnd64Mark = 0x06064b50,
                    kLocatorMark = 0x07064b50, kDescriptorMark = 0x08074b50;
-constexpr size_t kLocalSize = 30, kEntrySize = 46, kEndSize = 22, kLocatorSize = 20, kEnd64Size = 56;
+constexpr size_t kEntrySize = 46, kEndSize = 22, kLocatorSize = 20, kEnd64Size = 56;
 constexpr size_t kMaxComment = 0xffff;
 // Flags: sizes follow the content; what changes the meaning of a record (encryption, sizes, UTF-8 names, hidden
 // headers).
