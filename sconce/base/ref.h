@@ -1,15 +1,17 @@
 // Counted objects and Ref<T>, the owning pointer to them.
 //
 // Note [One count word]
-// The strong count is the low half of one 64-bit word, the weak count its high half. So `word == 1` means: one owner and
-// nobody watching, and the last owner frees without a locked instruction. That is only right because weak handles count
-// in the same word: a weak handle elsewhere could otherwise revive the object between the test and the free.
+// The strong count is the low half of one 64-bit word, the weak count its high half. So `word == 1` means: one owner
+// and nobody watching, and the last owner frees without a locked instruction. That is only right because weak handles
+// count in the same word: a weak handle elsewhere could otherwise revive the object between the test and the free.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+
+#include "sconce/base/export.h"
 
 namespace sconce {
 
@@ -24,6 +26,10 @@ class RefCount {
   }
   bool unique() const noexcept { return word_.load(std::memory_order_acquire) == 1; }
   uint32_t owners() const noexcept { return static_cast<uint32_t>(word_.load(std::memory_order_relaxed)); }
+
+  // Of an object that nobody owns any more, the word is free: it links those that wait to be deleted.
+  void set_next(void* next) noexcept { word_.store(reinterpret_cast<uintptr_t>(next), std::memory_order_relaxed); }
+  void* next() const noexcept { return reinterpret_cast<void*>(word_.load(std::memory_order_relaxed)); }
 
  private:
   std::atomic<uint64_t> word_{1};
@@ -44,8 +50,11 @@ class Counted {
 inline void retain(Counted* p) noexcept {
   if (p) p->count.retain();
 }
+// Deletes what nobody owns. Objects that own objects that own objects ... need no stack frame each: from some depth on
+// they wait until those above them are gone.
+SCONCE_API void destroy(Counted* p) noexcept;
 inline void release(Counted* p) noexcept {
-  if (p && p->count.release()) delete p;
+  if (p && p->count.release()) destroy(p);
 }
 
 // Owning pointer to T, for which retain(T*) and release(T*) exist. Null is allowed.

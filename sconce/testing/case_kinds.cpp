@@ -50,8 +50,9 @@ const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
   };
   if (file.size() == 0) return nullptr;
   if ((options.archives || options.lite) && archive_cases().matches(file)) return &archive_cases();
-  for (const CaseKind* kind : {&exported_cases(), &format_cases(), &operator_cases(), &script_cases(), &program_cases(),
-                               &jit_suite_cases(), &error_cases(), &module_cases(), &archive_cases()}) {
+  for (const CaseKind* kind :
+       {&exported_cases(), &operator_cases(), &script_cases(), &program_cases(), &jit_suite_cases(), &error_cases(),
+        &module_cases(), &format_cases(), &archive_cases()}) {
     if (kind->matches(file)) return kind;
   }
   for (const CaseKind& kind : kUnsupported) {
