@@ -132,7 +132,9 @@ class AsNobody {
     changed_ = true;
   }
   ~AsNobody() {
-    if (changed_) EXPECT_EQ(::seteuid(0), 0);
+    if (changed_) {
+      EXPECT_EQ(::seteuid(0), 0);
+    }
   }
 
  private:

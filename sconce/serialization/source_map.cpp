@@ -53,11 +53,11 @@ class RecordReader {
     return texts[static_cast<size_t>(i)].to_string_ref();
   }
   SourcePtr source_of(const std::vector<Value>& source, const std::vector<Value>& texts) {
-    const std::vector<int64_t> lines = source[0].to_list().ints().vec();
+    const IntList lines = source[0].to_list().ints();
     if (lines.empty()) return nullptr;
     const int64_t first_line = source[2].to_int();
     SCONCE_CHECK(first_line >= 0 && first_line <= INT32_MAX, "{}: there is no line {}", name_, first_line);
-    SourcePtr& found = sources_[{lines, first_line}];
+    SourcePtr& found = sources_[{std::vector<int64_t>(lines.begin(), lines.end()), first_line}];
     if (!found) {
       std::string whole;
       for (int64_t i : lines) {
