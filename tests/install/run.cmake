@@ -1,5 +1,5 @@
 # Installs a build into a folder of its own, then builds and runs programs that know that folder only.
-# cmake -DBUILD= -DC_COMPILER= -DCXX_COMPILER= -DPKG_CONFIG= -DMODEL= -DSANITIZE= -P run.cmake
+# cmake -DBUILD= -DC_COMPILER= -DCXX_COMPILER= -DMODEL= -DSANITIZE= -P run.cmake
 cmake_minimum_required(VERSION 3.25)
 set(work "${BUILD}/install-test")
 set(prefix "${work}/prefix")
@@ -31,7 +31,8 @@ run(COMMAND "${CMAKE_COMMAND}" --build "${work}/build")
 run(COMMAND "${work}/build/from_c" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
 run(COMMAND "${work}/build/from_cpp" "${MODEL}" EXPECT "2 rows")
 
-# pkg-config, without CMake.
+# pkg-config, without CMake. (Looked for now: it may have been installed after the build was configured.)
+find_program(PKG_CONFIG pkg-config)
 if(NOT PKG_CONFIG)
   message(FATAL_ERROR "pkg-config is not there (tools/packages.txt names its package)")
 endif()
