@@ -370,7 +370,7 @@ class Compiler {
     const Op* op = n->op() ? n->op() : ir::resolve_op(*n);
     if (!op) refuse(n->kind().text() + " is not supported there");
     const std::string name = op->qualified_name();
-    if (const std::optional<Opcode> own = promoted(name)) {
+    if (const std::optional<Opcode> own = opcode_by_operator(name)) {
       return simple(n, *own, *own == Opcode::format ? static_cast<int64_t>(n->inputs().size()) : 0);
     }
     if (name == "aten::warn") {
@@ -390,24 +390,6 @@ class Compiler {
     push_inputs(n, n->inputs().size() - out, n->inputs().size());
     emit(Opcode::op, operator_row(*op, static_cast<int64_t>(given + out)));
     store(n->outputs());
-  }
-
-  // Operators with an opcode of their own, since version 8.
-  static std::optional<Opcode> promoted(const std::string& name) {
-    static const std::unordered_map<std::string, Opcode> known = {
-        {"aten::__getitem__.Dict_str", Opcode::dict_index},
-        {"prim::TupleIndex", Opcode::tuple_index},
-        {"aten::dim", Opcode::dim},
-        {"aten::format", Opcode::format},
-        {"aten::__is__", Opcode::is},
-        {"aten::__isnot__", Opcode::is_not},
-        {"aten::__not__", Opcode::not_},
-        {"prim::is_cuda", Opcode::is_cuda},
-        {"prim::dtype", Opcode::dtype},
-        {"prim::device", Opcode::device},
-    };
-    const auto found = known.find(name);
-    return found == known.end() ? std::nullopt : std::optional(found->second);
   }
 
   struct Specified {

@@ -8,10 +8,10 @@ namespace sconce::lite {
 namespace {
 
 struct OpcodeRow {
-  std::string_view name, operands;
+  std::string_view name, operands, op;
 };
 constexpr OpcodeRow kOpcodes[] = {
-#define SCONCE_LITE_OPCODE(name, text, operands) {text, operands},
+#define SCONCE_LITE_OPCODE(name, text, operands, op) {text, operands, op},
     SCONCE_LITE_OPCODES(SCONCE_LITE_OPCODE)
 #undef SCONCE_LITE_OPCODE
 };
@@ -123,12 +123,16 @@ Method read_method(const Value& v, size_t index, const std::string& file, int64_
 std::string_view opcode_name(Opcode op) { return kOpcodes[static_cast<size_t>(op)].name; }
 std::string_view opcode_operands(Opcode op) { return kOpcodes[static_cast<size_t>(op)].operands; }
 
-std::optional<Opcode> opcode_by_name(std::string_view name) {
+std::string_view opcode_operator(Opcode op) { return kOpcodes[static_cast<size_t>(op)].op; }
+
+static std::optional<Opcode> find_opcode(std::string_view OpcodeRow::* column, std::string_view text) {
   const auto* found =
-      std::find_if(std::begin(kOpcodes), std::end(kOpcodes), [&](const OpcodeRow& row) { return row.name == name; });
+      std::find_if(std::begin(kOpcodes), std::end(kOpcodes), [&](const OpcodeRow& row) { return row.*column == text; });
   if (found == std::end(kOpcodes)) return std::nullopt;
   return static_cast<Opcode>(found - std::begin(kOpcodes));
 }
+std::optional<Opcode> opcode_by_name(std::string_view name) { return find_opcode(&OpcodeRow::name, name); }
+std::optional<Opcode> opcode_by_operator(std::string_view name) { return find_opcode(&OpcodeRow::op, name); }
 
 Tables read_tables(const Value& pickle, const std::string& file) {
   const Reader r(file + ": bytecode.pkl");

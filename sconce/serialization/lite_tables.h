@@ -18,58 +18,61 @@ inline constexpr int64_t kOldestBytecode = 4, kNewestBytecode = 9;
 inline constexpr int64_t kMaxRegisters = 20'000;  // of a method
 inline constexpr int64_t kMaxArguments = 1'000;   // of a method
 
-// X(our name, name in the file, operands): what X and N are: r a register, c a constant, o an operator, t a type,
-// j a distance to jump, s a slot of an object, n a count, - nothing. R and T are the first of N.
-#define SCONCE_LITE_OPCODES(X)                            \
-  X(op, "OP", "o-")                                       \
-  X(opn, "OPN", "on")                                     \
-  X(load, "LOAD", "r-")                                   \
-  X(move, "MOVE", "r-")                                   \
-  X(store, "STORE", "r-")                                 \
-  X(storen, "STOREN", "Rn")                               \
-  X(drop, "DROP", "--")                                   \
-  X(dropr, "DROPR", "r-")                                 \
-  X(loadc, "LOADC", "c-")                                 \
-  X(jf, "JF", "j-")                                       \
-  X(jmp, "JMP", "j-")                                     \
-  X(loop, "LOOP", "jn")                                   \
-  X(ret, "RET", "--")                                     \
-  X(get_attr, "GET_ATTR", "s-")                           \
-  X(set_attr, "SET_ATTR", "s-")                           \
-  X(list_construct, "LIST_CONSTRUCT", "tn")               \
-  X(tuple_construct, "TUPLE_CONSTRUCT", "n-")             \
-  X(named_tuple_construct, "NAMED_TUPLE_CONSTRUCT", "tn") \
-  X(dict_construct, "DICT_CONSTRUCT", "tn")               \
-  X(create_object, "CREATE_OBJECT", "t-")                 \
-  X(isinstance, "ISINSTANCE", "Tn")                       \
-  X(tuple_slice, "TUPLE_SLICE", "nn")                     \
-  X(list_unpack, "LIST_UNPACK", "n-")                     \
-  X(warn, "WARN", "--")                                   \
-  X(interface_call, "INTERFACE_CALL", "cn")               \
-  X(raise, "RAISE_EXCEPTION", "--")                       \
-  X(dict_index, "DICT_INDEX", "--")                       \
-  X(tuple_index, "TUPLE_INDEX", "--")                     \
-  X(unchecked_cast, "UNCHECKED_CAST", "--")               \
-  X(uninitialized, "UN_INITIALIZED", "--")                \
-  X(is, "__IS__", "--")                                   \
-  X(is_not, "__ISNOT__", "--")                            \
-  X(not_, "__NOT__", "--")                                \
-  X(format, "FORMAT", "n-")                               \
-  X(device, "DEVICE", "--")                               \
-  X(dtype, "DTYPE", "--")                                 \
-  X(dim, "DIM", "--")                                     \
-  X(is_cuda, "IS_CUDA", "--")                             \
-  X(num_to_tensor, "NUM_TO_TENSOR", "--")                 \
-  X(to_list, "TO_LIST", "--")
+// X(our name, name in the file, operands, operator). Operands: what X and N are: r a register, c a constant, o an
+// operator, t a type, j a distance to jump, s a slot of an object, n a count, - nothing. R and T are the first of N.
+// Since version 8 some operators have an opcode of their own.
+#define SCONCE_LITE_OPCODES(X)                                        \
+  X(op, "OP", "o-", "")                                               \
+  X(opn, "OPN", "on", "")                                             \
+  X(load, "LOAD", "r-", "")                                           \
+  X(move, "MOVE", "r-", "")                                           \
+  X(store, "STORE", "r-", "")                                         \
+  X(storen, "STOREN", "Rn", "")                                       \
+  X(drop, "DROP", "--", "")                                           \
+  X(dropr, "DROPR", "r-", "")                                         \
+  X(loadc, "LOADC", "c-", "")                                         \
+  X(jf, "JF", "j-", "")                                               \
+  X(jmp, "JMP", "j-", "")                                             \
+  X(loop, "LOOP", "jn", "")                                           \
+  X(ret, "RET", "--", "")                                             \
+  X(get_attr, "GET_ATTR", "s-", "")                                   \
+  X(set_attr, "SET_ATTR", "s-", "")                                   \
+  X(list_construct, "LIST_CONSTRUCT", "tn", "")                       \
+  X(tuple_construct, "TUPLE_CONSTRUCT", "n-", "")                     \
+  X(named_tuple_construct, "NAMED_TUPLE_CONSTRUCT", "tn", "")         \
+  X(dict_construct, "DICT_CONSTRUCT", "tn", "")                       \
+  X(create_object, "CREATE_OBJECT", "t-", "")                         \
+  X(isinstance, "ISINSTANCE", "Tn", "")                               \
+  X(tuple_slice, "TUPLE_SLICE", "nn", "")                             \
+  X(list_unpack, "LIST_UNPACK", "n-", "")                             \
+  X(warn, "WARN", "--", "")                                           \
+  X(interface_call, "INTERFACE_CALL", "cn", "")                       \
+  X(raise, "RAISE_EXCEPTION", "--", "")                               \
+  X(dict_index, "DICT_INDEX", "--", "aten::__getitem__.Dict_str")     \
+  X(tuple_index, "TUPLE_INDEX", "--", "prim::TupleIndex")             \
+  X(unchecked_cast, "UNCHECKED_CAST", "--", "")                       \
+  X(uninitialized, "UN_INITIALIZED", "--", "")                        \
+  X(is, "__IS__", "--", "aten::__is__")                               \
+  X(is_not, "__ISNOT__", "--", "aten::__isnot__")                     \
+  X(not_, "__NOT__", "--", "aten::__not__")                           \
+  X(format, "FORMAT", "n-", "aten::format")                           \
+  X(device, "DEVICE", "--", "prim::device")                           \
+  X(dtype, "DTYPE", "--", "prim::dtype")                              \
+  X(dim, "DIM", "--", "aten::dim")                                    \
+  X(is_cuda, "IS_CUDA", "--", "prim::is_cuda")                        \
+  X(num_to_tensor, "NUM_TO_TENSOR", "--", "prim::NumToTensor.Scalar") \
+  X(to_list, "TO_LIST", "--", "")
 
 enum class Opcode : uint8_t {
-#define SCONCE_LITE_OPCODE(name, text, operands) name,
+#define SCONCE_LITE_OPCODE(name, text, operands, op) name,
   SCONCE_LITE_OPCODES(SCONCE_LITE_OPCODE)
 #undef SCONCE_LITE_OPCODE
 };
 std::string_view opcode_name(Opcode op);
 std::string_view opcode_operands(Opcode op);
 std::optional<Opcode> opcode_by_name(std::string_view name);
+std::string_view opcode_operator(Opcode op);  // "aten::dim"; empty when it stands for none
+std::optional<Opcode> opcode_by_operator(std::string_view qualified_name);
 
 struct Instruction {
   Opcode op;

@@ -223,32 +223,7 @@ class Translator {
 
   // Operators that have an opcode of their own.
   void promoted(const Instruction& i) {
-    const auto name = [&]() -> std::string_view {
-      switch (i.op) {
-        case Opcode::tuple_index:
-          return "prim::TupleIndex";
-        case Opcode::is:
-          return "aten::__is__";
-        case Opcode::is_not:
-          return "aten::__isnot__";
-        case Opcode::not_:
-          return "aten::__not__";
-        case Opcode::format:
-          return "aten::format";
-        case Opcode::device:
-          return "prim::device";
-        case Opcode::dtype:
-          return "prim::dtype";
-        case Opcode::dim:
-          return "aten::dim";
-        case Opcode::is_cuda:
-          return "prim::is_cuda";
-        case Opcode::num_to_tensor:
-          return "prim::NumToTensor.Scalar";
-        default:
-          return {};
-      }
-    }();
+    const std::string_view name = opcode_operator(i.op);
     Operator o;
     o.op = find_op(name);
     SCONCE_CHECK(o.op, "there is no operator {}", name);
