@@ -3,6 +3,7 @@
 Files, all below sconce/ in the output folder:
     generated/<family>.h            typed functions (public)
     generated/<family>_ops.cpp      operator records, glue between dispatch and kernels, typed functions
+    generated/<family>_formulas.cpp derivatives
     generated/<family>_loops.cpp    vector loops, compiled once per instruction set level
     generated/<family>_loops_list.{h,cpp}
     generated/tensor_methods.inc    methods of Tensor (public)
@@ -12,7 +13,7 @@ Files, all below sconce/ in the output folder:
 
 import re
 
-from . import cpp, loops, order, reductions, script
+from . import cpp, formulas, loops, order, reductions, script
 from .table import TableError
 
 _BANNER = "// Generated from {} by opgen. Do not edit.\n"
@@ -64,13 +65,14 @@ def _name(a):
 class Family:
     """The operators of one table file."""
 
-    def __init__(self, name, operators, schemas_by_name, families, pointwise_names):
+    def __init__(self, name, operators, schemas_by_name, families, pointwise_names, functional):
         self.name, self.operators, self.schemas, self.families = name, operators, schemas_by_name, families
-        self.pointwise_names = pointwise_names
+        self.pointwise_names, self.functional = pointwise_names, functional
         self.entries = []
         for op in operators:
             if op.entry not in self.entries:
                 self.entries.append(op.entry)
+        self.formulas = [formulas.Formulas(e, schemas_by_name) for e in self.entries if isinstance(e.get("grad"), dict) and e.data["grad"]]
         self.pointwise = [loop for e in self.entries if e.kind == "pointwise" for loop in _pointwise_loops(e)]
         self.reductions = [r for e in self.entries if e.kind == "reduce" for r in reductions.loops_of(e)]
 
@@ -163,6 +165,7 @@ class Family:
 
     def source(self):
         kernels, records = [], []
+        self.symbols = set()  # formulas that the records name
         for op in self.operators:
             text, record = self._operator(op)
             kernels += text
@@ -178,7 +181,10 @@ class Family:
             out.append(f'#include "sconce/generated/{self.name}_loops_list.h"')
         if self.reductions:
             out.append(f'#include "sconce/generated/{self.name}_reductions_list.h"')
-        out += ["\nnamespace sconce {\n"]
+        out += ["\nnamespace sconce {\n", "namespace autograd {",
+                "void record(const Op& op, KeySet keys, Value* args, Value* returns);", "}  // namespace autograd\n"]
+        out += [f"namespace {f} {{\nextern const Formulas {n};\n}}" for f, n in
+                sorted({tuple(s.split("::")) for s in self.symbols})]
         out += self._kernel_declarations()
         out += [f"namespace {self.name}_kernels {{", "namespace {\n"]
         out += kernels + ["}  // namespace", f"}}  // namespace {self.name}_kernels\n"]
@@ -262,22 +268,31 @@ class Family:
             aliased = "".join(f", {i}" for i in written) if written else ""
             sig = f"{result}({_declare(params, named=False)})"
             thunk = f"box_call<{sig}, {optional}{aliased}>"
+        kind, source = formulas.gradient(op, self.functional, _takes_out(op), _written(op))
+        table = "nullptr"
+        if source is not None:
+            symbol = f"{source.family}_formulas::{source.cpp_name}"
+            self.symbols.add(symbol)
+            table = "&" + symbol
+        if kind != "through":
+            kernels.append((("autograd",), "SCONCE_BOXED_KERNEL(autograd::record)"))
         slots = {}
         for keys, kernel in kernels:
             for key in keys:
-                slots[{"cpu": 0, "cuda": 1, "meta": 2}[key]] = kernel
+                slots[{"cpu": 0, "cuda": 1, "meta": 2, "autograd": 7}[key]] = kernel
         mask = sum(1 << s for s in slots)
         listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
         traits = self._traits(op)
         # As derivative.h reads them: a formula of several lines stands indented below its argument.
+        grad = entry.get("grad", {})
         derivatives = "\n".join(f"{k}: {v}" if "\n" not in v.strip() else f"{k}:\n  " + v.strip().replace("\n", "\n  ")
-                                for k, v in entry.get("grad", {}).items()) or None
+                                for k, v in (grad.items() if isinstance(grad, dict) else ())) or None
         scalar = entry.get("scalar") if isinstance(entry.get("scalar"), str) else None
         namespace = op.schema.namespace
         full = op.schema.text if "::" in op.schema.text.split("(")[0] else f"{namespace}::{op.schema.text}"
         info = ", ".join([cpp.string(f"{namespace}::{op.schema.name}"), cpp.string(op.schema.overload), cpp.string(full),
                           cpp.string(entry.origin), cpp.string(scalar), cpp.string(entry.get("body")),
-                          cpp.string(derivatives), cpp.string(entry.get("doc")), traits])
+                          cpp.string(derivatives), cpp.string(entry.get("doc")), traits, f"Gradient::{kind}", table])
         return text, f"{{{{{info}}}, {thunk}, {mask}, {{{listed}}}, nullptr}}"
 
     def _traits(self, op):
@@ -606,16 +621,28 @@ def generate(entries, operators, orders=()):
             families_by_function.setdefault(function, set()).add(op.entry.family)
     pointwise_names = {e.schema.name for e in entries if e.kind == "pointwise"}
     names = list(dict.fromkeys(e.family for e in entries))
+    by_key = {(e.schema.namespace, e.schema.name, e.schema.overload): e for e in entries}
+
+    def functional(op):
+        """The entry of x.overload for the operator x_.overload, where it has the same arguments."""
+        twin = by_key.get((op.schema.namespace, op.schema.name[:-1], op.schema.overload))
+        same = twin is not None and [a.name for a in twin.schema.arguments] == [a.name for a in op.schema.arguments]
+        return twin if same else None
+
     files = {}
     families = []
     try:
         for name in names:
             families.append(Family(name, [o for o in operators if o.entry.family == name], schemas_by_name,
-                                   families_by_function, pointwise_names))
+                                   families_by_function, pointwise_names, functional))
         for family in families:
             base = f"sconce/generated/{family.name}"
             files[base + ".h"] = ("header", family.header())
             files[base + "_ops.cpp"] = ("source", family.source())
+            derivatives = formulas.source(family.name, family.formulas, family._families_called,
+                                          _BANNER.format(f"ops/{family.name}.toml"))
+            if derivatives:
+                files[base + "_formulas.cpp"] = ("source", derivatives)
             if family.pointwise:
                 files[base + "_loops.cpp"] = ("simd", loops.pointwise_source(family.name, family.pointwise))
                 files[base + "_loops_list.cpp"] = ("source", loops.pointwise_registry_source(family.name, family.pointwise))

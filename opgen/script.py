@@ -450,10 +450,11 @@ class Translator:
         return f"script::item_of({value}, {self.expr(node.slice)})"
 
     def _has_several_results(self, node):
-        """Whether node calls an operator, as a function, that returns a tuple."""
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self.schemas):
+        """Whether node calls an operator that returns a tuple."""
+        if not (isinstance(node, ast.Call) and self.schemas):
             return False
-        candidates = self.schemas.get(node.func.id, [])
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        candidates = self.schemas.get(name, [])
         return bool(candidates) and all(len(c.returns) > 1 for c in candidates)
 
     def _attribute(self, node):

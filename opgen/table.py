@@ -10,7 +10,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 
-from . import cpp, schema as schemas
+from . import cpp, formulas, schema as schemas
 
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
@@ -26,7 +26,7 @@ KEYS = {
     "forms": (list, ALL),
     "traits": (list, ALL),
     "doc": (str, ALL),
-    "grad": (dict, ALL),
+    "grad": ((dict, str), ALL),
     "samples": (list, ALL),
     "reference": (str, ALL),
     "check": (dict, {"pointwise", "reduce", "leaf", "compound"}),
@@ -182,7 +182,10 @@ def _check_entry(entry, names):
         for name in data.get(key, []):
             if name not in arguments:
                 entry.fail(f"'{key}' names '{name}', which is no argument", key)
-    for name in data.get("grad", {}):
+    grad = data.get("grad", {})
+    if isinstance(grad, str) and grad not in formulas.WORDS:
+        entry.fail(f"grad is '{grad}', expected formulas or one of {', '.join(formulas.WORDS)}", "grad")
+    for name in (n for key in grad for n in formulas.targets(key)) if isinstance(grad, dict) else ():
         if name not in arguments:
             entry.fail(f"derivative for '{name}', which is no argument", "grad")
     need = {"pointwise": ("scalar", "case"), "reduce": ("map", "loops", "case"), "leaf": ("kernel",), "compound": ("body",),

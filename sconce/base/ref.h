@@ -25,6 +25,16 @@ class RefCount {
     return static_cast<uint32_t>(word_.fetch_sub(1, std::memory_order_acq_rel)) == 1;
   }
   bool unique() const noexcept { return word_.load(std::memory_order_acquire) == 1; }
+  // For objects that are found again through pointers which do not own them: the last owner always releases with a
+  // locked instruction, so that try_retain (which fails once nobody owns the object) cannot revive a dying one.
+  void disable_shortcut() noexcept { word_.fetch_add(uint64_t{1} << 32, std::memory_order_relaxed); }
+  [[nodiscard]] bool try_retain() noexcept {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while (static_cast<uint32_t>(word) != 0) {
+      if (word_.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
   uint32_t owners() const noexcept { return static_cast<uint32_t>(word_.load(std::memory_order_relaxed)); }
 
   // Of an object that nobody owns any more, the word is free: it links those that wait to be deleted.

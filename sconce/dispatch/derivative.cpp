@@ -11,6 +11,19 @@ namespace {
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
+// "weight, bias" -> {"weight", "bias"}
+std::vector<std::string> split_names(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    std::string_view name = text.substr(0, end);
+    name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
+    out.emplace_back(name.substr(0, name.find_last_not_of(" \t") + 1));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 bool is_known(const Schema& schema, const std::string& name) {
   if (schema.find_argument(name) || name == "grad" || name == "result") return true;
   for (size_t i = 0; i < schema.returns.size(); ++i) {
@@ -45,17 +58,21 @@ std::vector<Derivative> split_derivatives(std::string_view text) {
     }
     const size_t colon = line.find(':');
     const std::string argument(line.substr(start, colon == std::string_view::npos ? colon : colon - start));
+    const std::vector<std::string> arguments = split_names(argument);
     SCONCE_CHECK_AS(value, colon != std::string_view::npos, "'{}' is not 'argument: formula'", argument);
     for (const Derivative& other : out) {
-      SCONCE_CHECK_AS(value, other.argument != argument, "two derivatives for '{}'", argument);
+      for (const std::string& name : arguments) {
+        SCONCE_CHECK_AS(value, std::find(other.arguments.begin(), other.arguments.end(), name) == other.arguments.end(),
+                        "two derivatives for '{}'", name);
+      }
     }
     open = is_blank(line.substr(colon + 1));
     if (open) {
-      out.push_back({argument, "", number + 1, 1});
+      out.push_back({argument, arguments, "", number + 1, 1});
     } else {
       // In brackets, or `x = 1` would pass for a formula.
       const std::string before = "return (";
-      out.push_back({argument, before + std::string(line.substr(colon + 1)) + ")", number,
+      out.push_back({argument, arguments, before + std::string(line.substr(colon + 1)) + ")", number,
                      static_cast<int>(colon) + 2 - static_cast<int>(before.size())});
     }
   }
@@ -66,7 +83,9 @@ std::vector<Derivative> split_derivatives(std::string_view text) {
 void check_derivatives(const Schema& schema, std::string_view text) {
   try {
     for (const Derivative& d : split_derivatives(text)) {
-      SCONCE_CHECK_AS(value, schema.find_argument(d.argument), "derivative for '{}', which is no argument", d.argument);
+      for (const std::string& name : d.arguments) {
+        SCONCE_CHECK_AS(value, schema.find_argument(name), "derivative for '{}', which is no argument", name);
+      }
       std::vector<std::string> names;
       try {
         names = Body(d.body, "", d.line, d.column).free_names();
@@ -74,7 +93,7 @@ void check_derivatives(const Schema& schema, std::string_view text) {
         fail_as(e.kind(), "derivative for '{}': {}", d.argument, e.message());
       }
       for (const std::string& name : names) {
-        SCONCE_CHECK_AS(value, is_known(schema, name),
+        SCONCE_CHECK_AS(value, is_known(schema, name) || name == "needs",
                         "derivative for '{}' uses '{}', which is neither an argument nor grad nor result", d.argument,
                         name);
       }

@@ -5,6 +5,9 @@
 //   other:
 //     g = grad * self
 //     return g.sum_to_size(other.shape)
+//
+// Several arguments before the colon (`weight, bias: f(grad, needs)`) have one formula that gives a tuple; `needs` is a
+// list of bools, which of them are wanted.
 #pragma once
 
 #include <string>
@@ -16,7 +19,8 @@
 namespace sconce {
 
 struct Derivative {
-  std::string argument;
+  std::string argument;                // as written: "weight, bias"
+  std::vector<std::string> arguments;  // those that it gives gradients for
   std::string body;  // for Body, with a return
   int line, column;  // where it stands in the text: what Body wants for its errors
 };

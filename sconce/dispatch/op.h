@@ -20,6 +20,7 @@
 namespace sconce {
 
 struct Op;
+struct Formulas;  // see formula.h
 
 // A kernel over Values: reads `args` (one per schema argument, it may move from them), writes one Value per return.
 using BoxedKernel = void (*)(const Op& op, KeySet keys, Value* args, Value* returns);
@@ -41,6 +42,15 @@ enum class Trait : uint32_t {
   commutative = 1 << 10,
 };
 
+// How an operator is differentiated: which kernel it has for Key::autograd (autograd/record.h).
+enum class Gradient : uint8_t {
+  through,   // by the operators that it calls: it has no kernel for autograd
+  formulas,  // by its own formulas
+  none,      // its results are constants for autograd
+  missing,   // it has no derivative: backward through it is an error
+  refused,   // an out= form, which must not be given tensors that require grad
+};
+
 // What the table says of an operator beside its kernels. Texts are null where it has none.
 struct OpInfo {
   const char* name;         // "aten::add"
@@ -52,6 +62,8 @@ struct OpInfo {
   const char* derivatives;  // lines "self: grad * other"
   const char* doc;
   uint32_t traits;
+  Gradient gradient = Gradient::through;
+  const Formulas* formulas = nullptr;  // the derivatives as code, where gradient says so
 };
 
 // Static data: generated for native operators, made on the heap and never freed for custom ones.
@@ -93,7 +105,8 @@ inline BoxedKernel boxed_kernel(const char* kernel) {
 
 // The keys of a call after the thread's modes, and the kernel that they choose.
 SCONCE_INLINE KeySet active_keys(KeySet tensors) {
-  return KeySet(static_cast<uint16_t>((tensors.bits() | thread_modes.include) & ~thread_modes.exclude));
+  const ThreadModes& modes = thread_modes;
+  return KeySet(static_cast<uint16_t>((tensors.bits() | modes.include) & ~(modes.exclude | modes.exclude_grad)));
 }
 SCONCE_INLINE const char* kernel_for(const Op& op, KeySet keys) {
   const int slot = (keys & KeySet(__atomic_load_n(&op.mask, __ATOMIC_RELAXED))).highest();

@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "sconce/runtime/execute.h"
-#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::runtime {
 namespace {
@@ -18,7 +17,6 @@ struct Task {
   std::vector<Value> args;
   Ref<Future> future;  // of an awaitable: set when someone waits
   ThreadModes modes;
-  bool grad = true;
   Observer* observer = nullptr;
 };
 using TaskPtr = std::shared_ptr<Task>;
@@ -69,9 +67,7 @@ class Pool {
 
   void run(const TaskPtr& task) {
     const ThreadModes modes = thread_modes;
-    const bool grad = grad_enabled();
     thread_modes = task->modes;
-    set_grad_enabled(task->grad);
     const ir::CompilationUnit* unit = task->code->unit;
     try {
       RunOptions options;
@@ -84,7 +80,6 @@ class Pool {
     task->args.clear();
     task->code.reset();
     thread_modes = modes;
-    set_grad_enabled(grad);
     const std::lock_guard lock(mutex_);
     if (--unfinished_[unit] == 0) unfinished_.erase(unit);
     finished_.notify_all();
@@ -150,7 +145,6 @@ TaskPtr make_task(const BuildSite& site, std::vector<Value> args, Observer* obse
   task->code = site.code;
   task->args = std::move(args);
   task->modes = thread_modes;
-  task->grad = grad_enabled();
   task->observer = observer;
   return task;
 }

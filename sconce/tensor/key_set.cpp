@@ -30,11 +30,14 @@ std::string_view key_name(Key k) {
   return "unknown";
 }
 
-ModeGuard::ModeGuard(KeySet include, KeySet exclude) : saved_(thread_modes) {
+ModeGuard::ModeGuard(KeySet include, KeySet exclude) : include_(thread_modes.include), exclude_(thread_modes.exclude) {
   thread_modes.include |= include.bits();
   thread_modes.exclude |= exclude.bits();
 }
 
-ModeGuard::~ModeGuard() { thread_modes = saved_; }
+ModeGuard::~ModeGuard() {
+  thread_modes.include = include_;
+  thread_modes.exclude = exclude_;
+}
 
 }  // namespace sconce

@@ -19,8 +19,8 @@ enum class Key : uint8_t {
   // intercepting keys, lowest priority first
   python = 4,
   functionalize = 5,
-  view = 6,  // a view that autograd must watch
-  autograd = 7,
+  view = 6,      // a view of another tensor, whose history may change under it
+  autograd = 7,  // the tensor requires grad
   autocast = 8,
   tracer = 9,
   observe = 10,  // profiler and hooks
@@ -55,14 +55,18 @@ inline constexpr KeySet kBackendKeys{Key::cpu, Key::cuda, Key::meta};
 
 SCONCE_API std::string_view key_name(Key k);
 
-// The current thread's modes: `include` is added to every call's keys, then `exclude` is taken away.
+// The current thread's modes: `include` is added to every call's keys, then `exclude` is taken away, and what no_grad
+// turns off (see grad_mode.h).
 struct ThreadModes {
   uint16_t include = 0;
   uint16_t exclude = 0;
+  uint16_t exclude_grad = 0;
+  bool inference = false;  // new tensors are inference tensors
 };
 extern thread_local constinit ThreadModes thread_modes;
 
-// For the duration of a scope: keys added to or removed from this thread's calls.
+// For the duration of a scope: keys added to or removed from this thread's calls. Grad mode and inference mode stay as
+// they are set inside.
 class SCONCE_API ModeGuard {
  public:
   ModeGuard(KeySet include, KeySet exclude);
@@ -71,7 +75,7 @@ class SCONCE_API ModeGuard {
   ModeGuard& operator=(const ModeGuard&) = delete;
 
  private:
-  ThreadModes saved_;
+  uint16_t include_, exclude_;
 };
 
 }  // namespace sconce

@@ -8,6 +8,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"
+#include "sconce/tensor/view_base.h"
 
 namespace sconce {
 namespace {
@@ -35,7 +36,8 @@ uint64_t base_meta(DType dtype, Device device) {
   return static_cast<uint64_t>(backend_key(device).bits()) |
          static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.type)) << TensorImpl::kDeviceAt |
-         static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt;
+         static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt |
+         (thread_modes.inference ? TensorImpl::inference : 0);
 }
 
 constexpr uint64_t kGeometryBits = 0xffull << TensorImpl::kRankAt | TensorImpl::contiguous | TensorImpl::channels_last |
@@ -102,6 +104,8 @@ size_t bytes_for(int64_t numel, DType dtype) {
 
 void destroy(TensorImpl* impl) noexcept {
   release(impl->storage);
+  if (impl->autograd) [[unlikely]]
+    drop_autograd(*impl);
   delete impl->extra;
   impl->~TensorImpl();
   free_small(impl, kImplClass);
@@ -131,7 +135,7 @@ Tensor make_tensor_unchecked(Ref<Storage> storage, DType dtype, IntList sizes, I
   t->data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(storage->data) +
                                     offset * static_cast<int64_t>(item_size(dtype)));
   t->storage = storage.leak();
-  t->autograd = nullptr;
+  t->autograd = 0;
   t->python = nullptr;
   t->extra = nullptr;
   write_geometry(*t, sizes, strides, plain_numel(sizes), fact_bits(sizes, strides));
@@ -146,46 +150,54 @@ Tensor make_tensor(Ref<Storage> storage, DType dtype, IntList sizes, IntList str
 Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t offset) {
   check_bounds(base.dtype(), sizes, strides, offset, base.storage()->nbytes);
   Tensor view = make_tensor_unchecked(Ref<Storage>::share(base.storage()), base.dtype(), sizes, strides, offset);
-  view.impl()->meta |= TensorImpl::is_view | (base.impl()->meta & TensorImpl::inference);
-  if (base.impl()->extra && base.impl()->extra->version_storage) {
-    if (!view.impl()->extra) view.impl()->extra = new Extra;
-    view.impl()->extra->version_storage = base.impl()->extra->version_storage;
-  }
+  become_view(*view.impl(), *base.impl());
   return view;
 }
 
 namespace {
 
 // What a view takes over from its base: dtype, device and backend; keys of modes and marks of the base do not pass on.
-uint64_t view_meta(const TensorImpl& base) {
+uint64_t kept_meta(const TensorImpl& base) {
   constexpr uint64_t kKept = 0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt |
-                             0xffull << TensorImpl::kIndexAt | TensorImpl::inference;
-  return (base.meta & (kKept | kBackendKeys.bits())) | TensorImpl::is_view;
+                             0xffull << TensorImpl::kIndexAt;
+  return base.meta & (kKept | kBackendKeys.bits());
 }
 
-Ref<TensorImpl> new_view(const TensorImpl& base, void* data) {
+Ref<TensorImpl> new_view(TensorImpl& base, void* data) {
   Ref<TensorImpl> t = new_impl();
-  t->meta = view_meta(base);
+  t->meta = kept_meta(base);
   t->data = data;
   t->storage = base.storage;
   retain(t->storage);
-  t->autograd = nullptr;
+  t->autograd = 0;
   t->python = nullptr;
   t->extra = nullptr;
-  if (base.extra && base.extra->version_storage) [[unlikely]] {
-    t->extra = new Extra;
-    t->extra->version_storage = base.extra->version_storage;
-  }
+  become_view(*t, base);
   return t;
 }
 
 }  // namespace
 
 Tensor make_view_unchecked(const Tensor& base, IntList sizes, IntList strides, int64_t offset) {
-  const TensorImpl& b = *base.impl();
+  TensorImpl& b = *base.impl();
   Ref<TensorImpl> t = new_view(b, reinterpret_cast<void*>(reinterpret_cast<intptr_t>(b.storage->data) +
                                                           offset * static_cast<int64_t>(base.item_size())));
   write_geometry(*t, sizes, strides, plain_numel(sizes), fact_bits(sizes, strides));
+  return Tensor(std::move(t));
+}
+
+Tensor shallow_copy(const Tensor& tensor) {
+  const TensorImpl& from = *tensor.impl();
+  Ref<TensorImpl> t = new_impl();
+  t->meta = from.meta & ~(TensorImpl::is_view | TensorImpl::requires_grad);
+  t->data = from.data;
+  t->numel = from.numel;
+  t->storage = from.storage;
+  retain(t->storage);
+  t->autograd = 0;
+  t->python = nullptr;
+  t->extra = from.extra ? new Extra(*from.extra) : nullptr;
+  std::memcpy(t->dims, from.dims, sizeof t->dims);
   return Tensor(std::move(t));
 }
 
@@ -216,7 +228,7 @@ inline Tensor new_contiguous(const int64_t* sizes, size_t rank, int64_t numel, u
   t->data = storage->data;
   t->numel = numel;
   t->storage = storage.leak();
-  t->autograd = nullptr;
+  t->autograd = 0;
   t->python = nullptr;
   t->extra = nullptr;
   std::memset(t->dims, 0, sizeof t->dims);
@@ -259,8 +271,9 @@ Tensor empty_same_shape(const Tensor& like, DType dtype) {
   const auto rank = static_cast<size_t>(like.dim());
   if (!is_plain_rank(rank) || t.numel == 0) return empty_tensor(like.sizes(), dtype, like.device());
   constexpr uint64_t kDevice = 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
-  const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) | static_cast<uint64_t>(static_cast<uint8_t>(dtype))
-                                                                         << TensorImpl::kDTypeAt;
+  const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) |
+                        static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
+                        (thread_modes.inference ? TensorImpl::inference : 0);
   return new_contiguous(t.dims, rank, t.numel, meta, new_storage(bytes_for(t.numel, dtype), like.device()));
 }
 

@@ -32,7 +32,10 @@
 
 namespace sconce {
 
-struct AutogradMeta;
+// What autograd keeps of a tensor, deleted with it (the rest of it is autograd/meta.h).
+struct AutogradMeta {
+  virtual ~AutogradMeta() = default;
+};
 
 // Rare properties of a tensor.
 struct Extra {
@@ -45,8 +48,9 @@ struct alignas(64) TensorImpl {
   static constexpr int kKeysAt = 0, kDTypeAt = 16, kRankAt = 24, kDeviceAt = 32, kIndexAt = 40;
   static constexpr uint64_t contiguous = 1ull << 48, channels_last = 1ull << 49, channels_last_3d = 1ull << 50;
   static constexpr uint64_t dense = 1ull << 51;  // non-overlapping and dense, in some order of dimensions
-  static constexpr uint64_t wrapped_number = 1ull << 52, requires_grad = 1ull << 53, inference = 1ull << 54;
-  static constexpr uint64_t is_view = 1ull << 55;
+  static constexpr uint64_t wrapped_number = 1ull << 52, inference = 1ull << 54;
+  // Two facts are dispatch keys at once: autograd sees every call with a tensor that requires grad.
+  static constexpr uint64_t requires_grad = KeySet(Key::autograd).bits(), is_view = KeySet(Key::view).bits();
   // Made with its memory, which it fills from begin to end: loops may run over the end, to the next multiple of 64 bytes.
   static constexpr uint64_t whole_block = 1ull << 56;
   static constexpr uint64_t kSameMask = 0x0000'ffff'ffff'0000;  // dtype, rank, device
@@ -57,7 +61,7 @@ struct alignas(64) TensorImpl {
   void* data;  // first element, offset applied; on Meta, which has no memory, the offset in bytes
   int64_t numel;
   Storage* storage;
-  AutogradMeta* autograd;
+  uintptr_t autograd;  // see view_base.h
   void* python;
   Extra* extra;
   int64_t dims[2 * kInlineRank];
@@ -115,7 +119,11 @@ class Tensor {
   bool is_dense() const { return impl_->meta & TensorImpl::dense; }
   bool is_wrapped_number() const { return impl_->meta & TensorImpl::wrapped_number; }
   void set_wrapped_number() const { impl_->meta |= TensorImpl::wrapped_number; }
-  bool requires_grad() const { return impl_->meta & TensorImpl::requires_grad; }
+  // A view requires grad as soon as its base does.
+  bool requires_grad() const {
+    if (impl_->meta & TensorImpl::requires_grad) return true;
+    return (impl_->meta & TensorImpl::is_view) && base_requires_grad();
+  }
   bool is_view() const { return impl_->meta & TensorImpl::is_view; }
 
   void* data() const { return impl_->data; }
@@ -128,6 +136,8 @@ class Tensor {
   // Raised by every in-place operation; base and views share it.
   SCONCE_API uint32_t version() const;
   void bump_version() const {
+    if (impl_->meta & TensorImpl::inference) [[unlikely]]
+      return check_inference_write();
     if (impl_->extra && impl_->extra->version_storage) [[unlikely]]
       impl_->extra->version_storage->bump_version();
     else
@@ -146,6 +156,9 @@ class Tensor {
     return dim() <= TensorImpl::kInlineRank ? impl_->dims : impl_->extra->dims.data();
   }
 
+  SCONCE_API bool base_requires_grad() const;
+  SCONCE_API void check_inference_write() const;
+
   Ref<TensorImpl> impl_;
 };
 
@@ -154,6 +167,8 @@ class Tensor {
 SCONCE_API Tensor make_tensor(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset);
 // The same without the check, for views that are inside by construction.
 Tensor make_tensor_unchecked(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset);
+// The same memory, geometry and version, but no view and without history: what detach() gives.
+SCONCE_API Tensor shallow_copy(const Tensor& tensor);
 // A view of `base` with the given geometry, checked; keeps dtype, shares storage and version.
 SCONCE_API Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t offset);
 

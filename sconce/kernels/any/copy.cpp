@@ -104,13 +104,11 @@ Tensor to_prim_dtype(const Tensor& self, std::optional<int64_t> dtype, bool, boo
 }
 
 Tensor _unsafe_view(const Tensor& self, IntList size) {
-  Tensor out = view(self, size);
-  out.impl()->meta &= ~TensorImpl::is_view;
-  return out;
+  return shallow_copy(view(self, size));
 }
 
 Tensor data(const Tensor& self) {
-  Tensor out = alias(self);
+  Tensor out = shallow_copy(self);
   if (!out.impl()->extra) out.impl()->extra = new Extra;
   out.impl()->extra->version_storage = make_storage(0, Device());
   return out;

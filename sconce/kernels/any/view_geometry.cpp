@@ -2,6 +2,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/strides.h"
+#include "sconce/tensor/view_base.h"
 
 namespace sconce {
 
@@ -59,11 +60,7 @@ ViewGeometry matrix_transposed(const Tensor& t) {
 
 Tensor view_of(const Tensor& t, DType dtype, const ViewGeometry& g) {
   Tensor view = make_tensor(Ref<Storage>::share(t.storage()), dtype, g.sizes, g.strides, g.offset);
-  view.impl()->meta |= TensorImpl::is_view | (t.impl()->meta & TensorImpl::inference);
-  if (t.impl()->extra && t.impl()->extra->version_storage) {
-    if (!view.impl()->extra) view.impl()->extra = new Extra;
-    view.impl()->extra->version_storage = t.impl()->extra->version_storage;
-  }
+  become_view(*view.impl(), *t.impl());
   return view;
 }
 

@@ -1,0 +1,219 @@
+"""Derivatives: how every operator is differentiated (OpInfo::gradient), and C++ for the formulas of the table.
+
+    grad.self         = "grad * other.conj()"
+    grad."input,bias" = "f_backward(grad, input, needs)"      several gradients at once, a tuple; needs: which are wanted
+    grad              = "none"                                 the results are constants
+    grad              = "through"                              kernel code that calls differentiable operators
+
+See sconce/dispatch/formula.h for what a formula's function gets. A tensor that a formula only asks for its sizes or dtype
+need not be kept for it.
+"""
+
+import ast
+
+from . import cpp, script
+from .schema import Argument
+
+WORDS = ("none", "through")
+_FACTS = {"shape", "dtype", "ndim"}
+_FACT_CALLS = {"dim", "size", "numel", "stride"}
+
+
+def targets(key):
+    """The arguments that `grad.<key>` gives gradients for."""
+    return [name.strip() for name in key.split(",")]
+
+
+def gradient(op, functional, takes_out, written):
+    """(kind of Gradient, the entry whose formulas it uses or None). `functional` finds the entry of the functional form of
+    an in-place operator."""
+    entry = op.entry
+    tensors = [a for a in op.schema.arguments if a.type.startswith("Tensor")]
+    if not tensors or entry.kind == "scalar":
+        return "through", None
+    given = entry.get("grad")
+    if op.form == "out" or takes_out:
+        return "refused", None
+    if isinstance(given, str):
+        return given, None
+    if given:
+        return "formulas", entry
+    if op.form == "inplace" and entry.kind == "compound":
+        return "through", None
+    if written and op.schema.name.endswith("_"):
+        twin = functional(op)
+        if twin is not None and isinstance(twin.get("grad"), dict):
+            return "formulas", twin
+        if twin is not None and twin.kind == "compound":
+            return "missing", None
+    if entry.kind == "compound" or "boxed" in entry.get("kernel", {}):
+        return "through", None
+    if not any(r.type.startswith("Tensor") for r in op.schema.returns):
+        return "through", None
+    if entry.kind in ("pointwise", "reduce") and _gives_integers(entry):
+        return "through", None  # loops call no operators, and integers have no gradient
+    return "missing", None
+
+
+def _gives_integers(entry):
+    if entry.get("result") in ("bool", "int64") or entry.get("dtype") == "bool":
+        return True
+    return set(entry.get("types", "float").split()) <= {"bool", "int"}
+
+
+def _pseudo(type_, name):
+    return Argument(f"{type_} {name}", type_, name, None, False, "")
+
+
+class _Uses(ast.NodeVisitor):
+    """Names that a formula reads: whole, or only for facts; and which elements of `grads`."""
+
+    def __init__(self):
+        self.whole, self.facts, self.grads, self.assigned = set(), set(), set(), set()
+
+    def visit_Attribute(self, node):
+        if isinstance(node.value, ast.Name) and node.attr in _FACTS:
+            self.facts.add(node.value.id)
+        else:
+            self.generic_visit(node)
+
+    def visit_Call(self, node):
+        f = node.func
+        if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.attr in _FACT_CALLS:
+            self.facts.add(f.value.id)
+            for a in node.args:
+                self.visit(a)
+            return
+        self.generic_visit(node)
+
+    def visit_Compare(self, node):
+        if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and isinstance(node.left, ast.Name):
+            self.facts.add(node.left.id)
+        else:
+            self.generic_visit(node)
+
+    def visit_Subscript(self, node):
+        if isinstance(node.value, ast.Name) and node.value.id == "grads" and isinstance(node.slice, ast.Constant):
+            self.grads.add(node.slice.value)
+            self.facts.add("grads")
+        else:
+            self.generic_visit(node)
+
+    def visit_Name(self, node):
+        (self.assigned if isinstance(node.ctx, ast.Store) else self.whole).add(node.id)
+
+
+def _parsed(entry, text):
+    try:
+        return ast.parse(text.strip("\n") if "\n" in text.strip() else text.strip())
+    except SyntaxError as e:
+        entry.fail(f"not script: {e.msg}", "grad")
+
+
+class Formulas:
+    """The formulas of one entry, translated."""
+
+    def __init__(self, entry, schemas_by_name):
+        self.entry, self.schemas = entry, schemas_by_name
+        self.arguments = entry.schema.arguments
+        self.returns = entry.schema.returns
+        if len(self.arguments) > 32:
+            entry.fail("formulas are for at most 32 arguments", "grad")
+        self.list_result = len(self.returns) == 1 and self.returns[0].type == "Tensor[]"
+        self.differentiable = 0
+        self.records, self.functions, self.targets = [], [], 0
+        for key, text in entry.data["grad"].items():
+            self._add(key, text)
+
+    def _results(self):
+        """name -> index of the result"""
+        names = {"result": 0}
+        for i, r in enumerate(self.returns):
+            names[f"result{i}"] = i
+            if r.name:
+                names.setdefault(r.name, i)
+        taken = {a.name for a in self.arguments}
+        return {n: i for n, i in names.items() if n not in taken}
+
+    def _add(self, key, text):
+        entry = self.entry
+        names = targets(key)
+        index = {a.name: i for i, a in enumerate(self.arguments)}
+        wanted = sorted(index[n] for n in names)
+        if [self.arguments[i].name for i in wanted] != names:
+            entry.fail(f"'{key}' must name arguments in the order of the schema", "grad")
+        uses = _Uses()
+        uses.visit(_parsed(entry, text))
+        whole, facts = uses.whole, uses.facts - uses.whole
+        results = {name: i for name, i in self._results().items() if name not in uses.assigned}
+        if "grads" in whole:
+            self.differentiable |= (1 << len(self.returns)) - 1
+        if "grad" in whole or "grad" in facts:
+            self.differentiable |= 1
+        for i in uses.grads:
+            self.differentiable |= 1 if self.list_result else 1 << i
+        lines, arguments = [], []
+        for i, a in enumerate(self.arguments):
+            if a.name in whole | facts:
+                optional = "true" if a.type == "Tensor?" else "false"
+                lines.append(f"  decltype(auto) {cpp.identifier(a.name)} = "
+                             f"box::unbox<{cpp.argument_type(a.type)}, {optional}>(call.args[{i}]);")
+                arguments.append(a)
+        for name, i in results.items():
+            if name in whole | facts:
+                unboxed = "to_list().tensors()" if self.returns[i].type == "Tensor[]" else "to_optional_tensor()"
+                lines.append(f"  decltype(auto) {cpp.identifier(name)} = call.results[{i}].{unboxed};")
+                arguments.append(_pseudo(self.returns[i].type, name))
+        if "grad" in whole | facts and "grad" not in index:
+            lines.append("  const Tensor& grad = call.grads[0];")
+            arguments.append(_pseudo("Tensor", "grad"))
+        if "grads" in whole | facts and "grads" not in index:
+            lines.append("  const TensorList grads(call.grads.data(), call.grads.size());")
+            arguments.append(_pseudo("Tensor[]", "grads"))
+        if "needs" in whole:
+            listed = ", ".join(f"(call.needs >> {i} & 1) != 0" for i in wanted)
+            lines.append(f"  const std::array<bool, {len(wanted)}> needs{{{listed}}};")
+            arguments.append(_pseudo(f"bool[{len(wanted)}]", "needs"))
+        types = ["std::vector<Tensor>" if self.arguments[i].type in ("Tensor[]", "Tensor?[]") else "Tensor" for i in wanted]
+        type_ = types[0] if len(types) == 1 else f"std::tuple<{', '.join(types)}>"
+        body = text if "\n" in text.strip() or text.strip().startswith("return ") else f"return {text.strip()}"
+        try:
+            translated = script.translate_body(body, arguments, self.schemas, [])
+        except script.ScriptError as e:
+            entry.fail(f"grad.{key}: {e.message}", "grad")
+        function = f"{entry.cpp_name}_{'_'.join(names)}"
+        self.functions += [f"// {entry.origin}", f"Value {function}([[maybe_unused]] const FormulaCall& call) {{"] + lines
+        self.functions += [f"  return [&]() -> {type_} {{"] + ["  " + x for x in translated] + ["  }();", "}", ""]
+        bits = lambda indices: sum(1 << i for i in set(indices))
+        tensor = lambda a: a.type.startswith("Tensor")
+        args = [i for i, a in enumerate(self.arguments) if a.name in whole or (a.name in facts and not tensor(a))]
+        arg_facts = [i for i, a in enumerate(self.arguments) if a.name in facts and tensor(a)]
+        self.records.append(f"{{{bits(wanted)}, {bits(args)}, {bits(arg_facts)}, "
+                            f"{bits(i for n, i in results.items() if n in whole)}, "
+                            f"{bits(i for n, i in results.items() if n in facts)}, {function}}}")
+        self.targets |= bits(wanted)
+
+    @property
+    def symbol(self):
+        return f"{self.entry.family}_formulas::{self.entry.cpp_name}"
+
+    def definition(self):
+        name = self.entry.cpp_name
+        return [f"static constexpr Formula {name}_all[] = {{"] + [f"    {r}," for r in self.records] + ["};",
+                f"extern const Formulas {name};",
+                f"const Formulas {name}{{{name}_all, {self.targets}, {self.differentiable}}};", ""]
+
+
+def source(family, formulas, includes, banner):
+    """The generated file of a family's formulas; None where it has none."""
+    if not formulas:
+        return None
+    functions = [line for f in formulas for line in f.functions]
+    out = [banner, '#include "sconce/dispatch/box.h"', '#include "sconce/dispatch/formula.h"',
+           '#include "sconce/dispatch/script.h"']
+    out += [f'#include "sconce/generated/{name}.h"' for name in includes(functions)]
+    out += ["", f"namespace sconce::{family}_formulas {{", "namespace {", ""] + functions + ["}  // namespace", ""]
+    for f in formulas:
+        out += f.definition()
+    out.append(f"}}  // namespace sconce::{family}_formulas\n")
+    return "\n".join(out)

@@ -1,0 +1,76 @@
+#include "sconce/autograd/accumulate_grad.h"
+
+#include "sconce/autograd/hook_lists.h"
+#include "sconce/autograd/meta.h"
+#include "sconce/generated/arithmetic.h"
+#include "sconce/generated/copy.h"
+#include "sconce/generated/view.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::autograd {
+namespace {
+
+// May the gradient become the leaf's own, without a copy?
+bool can_take(const Tensor& grad, const Tensor& leaf) {
+  const TensorImpl& g = *grad.impl();
+  return !grad_enabled() && g.count.unique() && g.storage->count.unique() && !g.extra && grad.is_dense() &&
+         grad.strides() == leaf.strides();
+}
+
+Tensor own_copy(const Tensor& grad, const Tensor& leaf) {
+  if (!leaf.is_dense()) return clone(grad, MemoryFormat::contiguous);
+  Tensor out = empty_strided_tensor(leaf.sizes(), leaf.strides(), leaf.dtype(), leaf.device());
+  copy_(out, grad);
+  return out;
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
+  sequence = ~uint64_t{0};
+  add_output(leaf_);
+  count.disable_shortcut();  // the leaf looks it up while another thread may drop it
+}
+
+AccumulateGrad::~AccumulateGrad() {
+  Meta* meta = meta_of(leaf_);
+  const std::lock_guard lock(meta->mutex);
+  if (meta->accumulator == this) meta->accumulator = nullptr;
+}
+
+void AccumulateGrad::apply(const BackwardCall& call) {
+  if (!call.grads[0].defined()) return;
+  Tensor incoming = std::move(call.grads[0]);
+  Meta& meta = *meta_of(leaf_);
+  if (meta.hooks) {
+    for (const TensorHook& hook : meta.hooks->pre.current()) {
+      if (Tensor other = hook(incoming); other.defined()) incoming = std::move(other);
+    }
+  }
+  {
+    const std::lock_guard lock(meta.mutex);
+    if (!meta.grad.defined()) {
+      meta.grad = can_take(incoming, leaf_) ? std::move(incoming)
+                  : grad_enabled()          ? clone(incoming)
+                                            : own_copy(incoming, leaf_);
+    } else if (grad_enabled()) {
+      meta.grad = add(meta.grad, incoming);
+    } else {
+      add_(meta.grad, incoming);
+    }
+  }
+  if (meta.hooks) {
+    for (const PostAccumulateHook& hook : meta.hooks->post_accumulate.current()) hook(leaf_);
+  }
+}
+
+Ref<Node> accumulator_of(const Tensor& leaf) {
+  Meta& meta = make_meta(leaf);
+  const std::lock_guard lock(meta.mutex);
+  if (meta.accumulator && meta.accumulator->count.try_retain()) return Ref<Node>::adopt(meta.accumulator);
+  auto made = make_ref<AccumulateGrad>(leaf);
+  meta.accumulator = made.get();
+  return made;
+}
+
+}  // namespace sconce::autograd

@@ -1,0 +1,36 @@
+// Meta: what autograd keeps beside a tensor that takes part in it (see Note [The autograd slot] in view_base.h). The
+// functions of variable.h are the way to it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "sconce/autograd/node.h"
+#include "sconce/tensor/view_base.h"
+
+namespace sconce::autograd {
+
+class AccumulateGrad;
+struct TensorHooks;
+
+struct Meta final : ViewMeta {
+  Meta();
+  ~Meta() override;
+
+  std::mutex mutex;  // of accumulator and of regenerating grad_fn: threads may use one parameter at once
+  Tensor grad;
+  Ref<Node> grad_fn;  // null for leaves
+  uint32_t output = 0;  // which of grad_fn's outputs this tensor is
+  // Version of a view when its grad_fn was made: when its base (or another view) was written since, it is made anew.
+  uint32_t version = 0;
+  bool retains_grad = false;
+  AccumulateGrad* accumulator = nullptr;  // of a leaf, not owned: the graph owns it, and clears this when it goes
+  std::unique_ptr<TensorHooks> hooks;
+};
+
+// Null where the tensor has none.
+inline Meta* meta_of(const Tensor& t) { return static_cast<Meta*>(view_meta(*t.impl())); }
+// Made where there is none. The caller has the tensor to itself, or the tensor is a leaf being set up.
+Meta& make_meta(const Tensor& t);
+
+}  // namespace sconce::autograd

@@ -1,0 +1,55 @@
+#include "sconce/autograd/node.h"
+
+#include "sconce/autograd/anomaly.h"
+#include "sconce/autograd/hook_lists.h"
+
+namespace sconce::autograd {
+namespace {
+
+constexpr int kMaxDepth = 100;  // of nodes that are being deleted because others were
+
+struct Dying {
+  int depth = 0;
+  Node* waiting = nullptr;
+};
+constinit thread_local Dying dying;
+
+thread_local constinit uint64_t sequence_here = 0;
+
+void delete_one(Node* p) noexcept {
+  ++dying.depth;
+  delete p;
+  --dying.depth;
+}
+
+}  // namespace
+
+uint64_t next_sequence() noexcept { return sequence_here++; }
+
+OutputInfo output_info(const Tensor& t) { return {Dims(t.sizes()), t.dtype(), t.device()}; }
+
+Node::Node() : sequence(next_sequence()) {
+  if (AnomalyMode::enabled()) place = make_place();
+}
+Node::~Node() = default;
+
+size_t Node::add_output(const Tensor& t) {
+  outputs.push_back(output_info(t));
+  return outputs.size() - 1;
+}
+
+void destroy(Node* p) noexcept {
+  if (dying.depth == kMaxDepth) {
+    p->next_dying_ = dying.waiting;
+    dying.waiting = p;
+    return;
+  }
+  delete_one(p);
+  while (dying.depth == 0 && dying.waiting) {
+    Node* next = dying.waiting;
+    dying.waiting = next->next_dying_;
+    delete_one(next);
+  }
+}
+
+}  // namespace sconce::autograd

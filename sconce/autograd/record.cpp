@@ -1,0 +1,119 @@
+#include "sconce/autograd/record.h"
+
+#include "sconce/autograd/op_node.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/generated/copy.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::autograd {
+namespace {
+
+// Stands for an operator without a derivative.
+class MissingNode final : public Node {
+ public:
+  explicit MissingNode(const Op& op) : op_(op) {}
+  std::string name() const override { return backward_name(op_.info.name) + "0"; }
+  void apply(const BackwardCall&) override {
+    fail_as(ErrorKind::not_implemented, "derivative for {} is not implemented", op_.qualified_name());
+  }
+
+ private:
+  const Op& op_;
+};
+
+template <class F>
+void for_each_tensor(const Value& v, F&& f) {
+  if (v.is_tensor()) {
+    f(v.to_tensor());
+  } else if (v.is_list() && v.to_list().is_tensors()) {
+    for (const Tensor& t : v.to_list().tensors()) {
+      if (t.defined()) f(t);
+    }
+  }
+}
+
+bool any_requires_grad(const Value* args, size_t count, uint32_t among = ~0u) {
+  bool any = false;
+  for (size_t i = 0; i < count && !any; ++i) {
+    if (i >= 32 || (among >> i & 1)) for_each_tensor(args[i], [&](const Tensor& t) { any |= t.requires_grad(); });
+  }
+  return any;
+}
+
+// The rest of the stack, in which nothing is recorded.
+void run_below(const Op& op, KeySet keys, Value* args, Value* returns) {
+  const ModeGuard below({}, kGradKeys);
+  op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);
+}
+
+// The tensor that an in-place operator writes, else undefined. Operators that also change running statistics are no
+// in-place operators.
+Tensor written_tensor(const Op& op, const Value* args) {
+  return op.has(Trait::inplace) ? args[0].to_optional_tensor() : Tensor();
+}
+
+void record_missing(const Op& op, KeySet keys, Value* args, Value* returns) {
+  const size_t count = op.schema().arguments.size();
+  std::vector<Edge> edges;
+  for (size_t i = 0; i < count; ++i) {
+    for_each_tensor(args[i], [&](const Tensor& t) {
+      if (t.requires_grad()) edges.push_back(gradient_edge(t));
+    });
+  }
+  const Tensor written = written_tensor(op, args);
+  if (written.defined()) check_inplace(written, !edges.empty());
+  run_below(op, keys, args, returns);
+  if (edges.empty()) return;
+  const auto node = make_ref<MissingNode>(op);
+  node->edges = std::move(edges);
+  for (size_t i = 0; i < op.schema().returns.size(); ++i) {
+    for_each_tensor(returns[i], [&](const Tensor& t) {
+      if (!is_floating(t.dtype()) && !is_complex(t.dtype())) return;
+      const auto slot = static_cast<uint32_t>(node->add_output(t));
+      if (written.defined())
+        rebase_history(t, node);
+      else if (!t.requires_grad())
+        set_history(t, node, slot);
+    });
+  }
+}
+
+void record_formulas(const Op& op, KeySet keys, Value* args, Value* returns) {
+  const size_t count = op.schema().arguments.size();
+  const bool recorded = any_requires_grad(args, count, op.info.formulas->targets);
+  const Tensor written = written_tensor(op, args);
+  if (written.defined()) check_inplace(written, recorded);
+  if (!recorded) return run_below(op, keys, args, returns);
+  Tensor original;
+  if (written.defined() && OpNode::reads_first(op, args)) original = clone(written);
+  const auto node = make_ref<OpNode>(op, args, original);
+  // The kernel may move its arguments away; results are compared with them.
+  std::vector<Value> kept(args, args + count);
+  run_below(op, keys, args, returns);
+  node->set_results(kept.data(), returns, written.defined());
+}
+
+}  // namespace
+
+void record(const Op& op, KeySet keys, Value* args, Value* returns) {
+  switch (op.info.gradient) {
+    case Gradient::formulas:
+      return record_formulas(op, keys, args, returns);
+    case Gradient::missing:
+      return record_missing(op, keys, args, returns);
+    case Gradient::refused: {
+      const std::string_view name = op.info.name;
+      SCONCE_CHECK(!any_requires_grad(args, op.schema().arguments.size()),
+                   "{}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+                   "arguments requires grad.",
+                   name.substr(name.find("::") + 2));
+      return run_below(op, keys, args, returns);
+    }
+    case Gradient::none:
+    case Gradient::through:
+      return run_below(op, keys, args, returns);
+  }
+}
+
+}  // namespace sconce::autograd

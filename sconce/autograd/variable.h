@@ -1,0 +1,42 @@
+// What autograd knows of a tensor, in PyTorch's words. All functions take defined tensors.
+#pragma once
+
+#include <functional>
+
+#include "sconce/autograd/node.h"
+
+namespace sconce::autograd {
+
+// requires_grad_(): throws for integers ("only Tensors of floating point dtype can require gradients"), and for turning
+// it off where the tensor is no leaf.
+SCONCE_API void set_requires_grad(const Tensor& t, bool on);
+// Was made by the user, or does not require grad.
+SCONCE_API bool is_leaf(const Tensor& t);
+// The node that made it; null for leaves. For a view whose base was written since, the history is made anew.
+SCONCE_API Ref<Node> grad_fn(const Tensor& t);
+SCONCE_API uint32_t output_number(const Tensor& t);
+
+// The accumulated gradient of a leaf (or of a tensor with retain_grad); undefined where there is none.
+SCONCE_API Tensor grad(const Tensor& t);
+// Undefined clears it. Throws where shape, dtype or device do not fit.
+SCONCE_API void set_grad(const Tensor& t, Tensor grad);
+SCONCE_API void retain_grad(const Tensor& t);
+SCONCE_API bool retains_grad(const Tensor& t);
+
+// Where the gradient of t goes: (grad_fn, output number), or the accumulator of a leaf that requires grad; nothing where
+// it does not require grad.
+SCONCE_API Edge gradient_edge(const Tensor& t);
+
+// Makes t, which has no history, output `slot` of node: it requires grad from now on.
+SCONCE_API void set_history(const Tensor& t, Ref<Node> node, uint32_t slot);
+// After an in-place operation that `node` (with one output, t's) stands for: t's history is that of node. Where t is a
+// view, its base's history gets a CopySlices node around it, and all views of the base see it.
+SCONCE_API void rebase_history(const Tensor& t, Ref<Node> node);
+// Throws where t must not be written in place by an operation that is recorded (`recorded`: some argument requires grad
+// and grad mode is on): leaves that require grad, views of them, views made under no_grad or by split.
+SCONCE_API void check_inplace(const Tensor& t, bool recorded);
+
+// detach_(): without history, in place. Throws for views.
+SCONCE_API void detach_in_place(const Tensor& t);
+
+}  // namespace sconce::autograd

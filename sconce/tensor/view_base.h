@@ -1,0 +1,58 @@
+// Of which tensor a tensor is a view, and what autograd keeps beside it.
+//
+// Note [The autograd slot]
+// Every view remembers its base (the tensor that is no view itself), because an in-place operation on either must become
+// part of the other's history. Most tensors never meet autograd, so this must cost nearly nothing: TensorImpl::autograd is
+//   0                     nothing: no view, no gradient
+//   a base, marked        a view that autograd has not touched: an owning TensorImpl* with bit 0 set and ViewOrigin in
+//                         bits 1 to 3 (TensorImpl is aligned to 64 bytes)
+//   an AutogradMeta*      the tensor takes part in autograd; a view's base is in there
+// Views made in inference mode remember nothing.
+#pragma once
+
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+// How a view came to be, which decides whether it may be written in place while gradients are recorded.
+enum class ViewOrigin : uint8_t {
+  plain,
+  no_grad,    // made while no gradients were recorded
+  multiple,   // one of several views that one operator returned (split, unbind)
+  inference,  // of a tensor, made in inference mode
+  custom,     // returned by a custom function
+};
+
+// AutogradMeta of a tensor that takes part in autograd. The base is null where the tensor is no view.
+struct ViewMeta : AutogradMeta {
+  Ref<TensorImpl> base;
+  ViewOrigin origin = ViewOrigin::plain;
+};
+
+inline bool holds_base(const TensorImpl& t) { return t.autograd & 1; }
+// Null where the tensor has none yet.
+inline ViewMeta* view_meta(const TensorImpl& t) {
+  return holds_base(t) ? nullptr : reinterpret_cast<ViewMeta*>(t.autograd);
+}
+// Null where the tensor is no view, or one that nobody watches.
+inline TensorImpl* base_of(const TensorImpl& t) {
+  if (holds_base(t)) return reinterpret_cast<TensorImpl*>(t.autograd & ~uintptr_t{63});
+  return t.autograd ? reinterpret_cast<ViewMeta*>(t.autograd)->base.get() : nullptr;
+}
+inline ViewOrigin view_origin(const TensorImpl& t) {
+  if (holds_base(t)) return static_cast<ViewOrigin>(t.autograd >> 1 & 7);
+  return t.autograd ? reinterpret_cast<ViewMeta*>(t.autograd)->origin : ViewOrigin::plain;
+}
+SCONCE_API void set_view_origin(TensorImpl& t, ViewOrigin origin);
+
+// Makes `view`, which has nothing in its slot and lies in base's storage, a view of `base` (or of its base).
+void become_view(TensorImpl& view, TensorImpl& base);
+// The views that one operator returned at once.
+void mark_multiple(TensorList views);
+
+// Puts `meta` into the slot: it takes over base and origin of a view. Owned by the tensor from now on.
+SCONCE_API void attach_meta(TensorImpl& t, ViewMeta* meta);
+// Empties the slot.
+SCONCE_API void drop_autograd(TensorImpl& t) noexcept;
+
+}  // namespace sconce
