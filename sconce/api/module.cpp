@@ -7,6 +7,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/ir/function.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::jit {
@@ -241,6 +242,7 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) const {
   if (strict && !unexpected.empty()) text += "\n\tUnexpected key(s) in state_dict: " + unexpected + ".";
   text += mismatched;
   SCONCE_CHECK(text.empty(), "Error(s) in loading state_dict for {}:{}", type_name(), text);
+  const NoGrad off;
   for (const auto& [name, t] : own) {
     const auto found = given.find(name);
     if (found != given.end()) call_op("aten::copy_", {t, *found->second});

@@ -131,7 +131,7 @@ TEST(PickleWriter, TensorsAndTheirMemory) {
   const Tensor base = empty_tensor({2, 3}, DType::float32);
   for (int i = 0; i < 6; ++i) base.data<float>()[i] = static_cast<float>(i);
   base.impl()->meta |= TensorImpl::requires_grad;
-  const Tensor column = make_view(base, {2}, {3}, 1), empty = empty_tensor({0, 4}, DType::bool_);
+  const Tensor column = shallow_copy(make_view(base, {2}, {3}, 1)), empty = empty_tensor({0, 4}, DType::bool_);
   StorageTable table(".storage");
   const std::string bytes = write_pickle(tuple({base, column, empty, base}), table);
   ASSERT_EQ(table.storages().size(), 2u);
