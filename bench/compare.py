@@ -46,6 +46,9 @@ for model in MODELS:
     if model["model"] not in ABSENT:
         ROWS += [("load " + model["model"], "load " + model["model"], 1, False)]
         ROWS += [("model " + model["model"], "model " + model["model"], threads, False) for threads in (1, 2)]
+# Steps of training: their time, and their memory.
+TRAINING = ["train cnn", "train cnn channels_last"]
+ROWS += [(name, name, threads, False) for name in TRAINING for threads in (1, 2)]
 # An uninitialised tensor and random numbers have no result to compare.
 NO_RESULT = {"empty 8"} | {family["row"] for family in FAMILIES if family.get("random")}
 # Rows in bfloat16: a unit in the last place is 2^-8.
@@ -103,7 +106,7 @@ def measure(ours, peer, rows, rounds, seconds):
         try:
             for turn in range(rounds):
                 for side, worker, row in turns if turn % 2 == 0 else reversed(turns):
-                    figure = float(worker.ask("time", row, threads, seconds))
+                    figure = float(worker.ask("time", row, threads, max(seconds, 0.6) if name in TRAINING else seconds))
                     best[side] = min(best.get(side, math.inf), figure)
                     time.sleep(0.005)  # until the other side's threads no longer wait for work
             if name not in NO_RESULT:
@@ -123,6 +126,30 @@ def measure(ours, peer, rows, rounds, seconds):
             **({"difference": difference} if difference else {}),
         })
     return results
+
+
+def measure_memory(start_ours, start_peer, rows):
+    """Bytes of tensors at their peak, each row in processes of its own."""
+    results = []
+    for name, peer_name, threads, _ in rows:
+        if name not in TRAINING:
+            continue
+        figures = {}
+        for side, start, row in (("ours", start_ours, name), ("peer", start_peer, peer_name)):
+            worker = start()
+            figures[side] = float(worker.ask("memory", row, threads))
+            worker.close()
+        results.append({"row": name, "threads": threads, "ours_bytes": figures["ours"], "peer_bytes": figures["peer"]})
+    return results
+
+
+def memory_report(results):
+    lines = ["", f"{'memory of tensors at peak':28} {'threads':>7} {'Sconce':>10} {'PyTorch':>10} {'Sconce/PyTorch':>14}"]
+    for r in results:
+        lines.append(f"{r['row']:28} {r['threads']:7} {r['ours_bytes'] / 1e6:7.1f} MB {r['peer_bytes'] / 1e6:7.1f} MB "
+                     f"{r['ours_bytes'] / r['peer_bytes']:13.2f}x")
+    lines.append("Sconce: taken from the system by the allocator, in use or kept for reuse. PyTorch: in use, as its profiler counts.")
+    return "\n" + "\n".join(lines) if results else ""
 
 
 def human(ns):
@@ -203,20 +230,22 @@ def main():
     parser.add_argument("--peer-malloc", default=PEER_MALLOC, help="GLIBC_TUNABLES of PyTorch's process; '' for glibc's defaults")
     arguments = parser.parse_args()
 
-    ours = Worker([arguments.ours], {})
-    peer = Worker([sys.executable, str(HERE / "peer_worker.py")],
-                  {"GLIBC_TUNABLES": arguments.peer_malloc} if arguments.peer_malloc else {})
+    start_ours = lambda: Worker([arguments.ours], {})
+    start_peer = lambda: Worker([sys.executable, str(HERE / "peer_worker.py")],
+                                {"GLIBC_TUNABLES": arguments.peer_malloc} if arguments.peer_malloc else {})
+    ours, peer = start_ours(), start_peer()
     rows = [row for row in ROWS if not arguments.row or arguments.row in row[1]]
     configuration = {"ours": json.loads(ours.ask("info")), "peer": json.loads(peer.ask("info"))}
     results = measure(ours, peer, rows, arguments.rounds, arguments.seconds)
     ours.close()
     peer.close()
+    memory = measure_memory(start_ours, start_peer, rows)
 
-    text = report(results, configuration["ours"], configuration["peer"])
+    text = report(results, configuration["ours"], configuration["peer"]) + memory_report(memory)
     print(text)
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "results.txt").write_text(text + "\n")
-    (arguments.out / "results.json").write_text(json.dumps({"machine": ours_machine(), **configuration, "rows": results}, indent=1) + "\n")
+    (arguments.out / "results.json").write_text(json.dumps({"machine": ours_machine(), **configuration, "rows": results, "memory": memory}, indent=1) + "\n")
     plot(results, text.splitlines()[0], arguments.out / "results.png")
     sys.exit(0 if all(r.get("agrees") for r in results) else 1)
 

@@ -4,6 +4,7 @@ Reads one command a line and answers each with one line:
   info                     JSON: version, instruction set, BLAS, allocator settings
   time ROW THREADS SECONDS nanoseconds of one call, the least over batches that together take about SECONDS
   result ROW               JSON: the row's result, at most 256 elements of it, evenly spaced
+  memory ROW THREADS       bytes of tensors at the peak of making the row's inputs and of three calls
 An answer that begins with "error" says why there is none.
 
 Statements are timed as source text by timeit, so that a call costs what it costs a Python program: no wrapper function,
@@ -23,7 +24,8 @@ import torch.nn.functional as F
 
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE))  # scripts.py
+sys.path.insert(0, str(HERE))  # scripts.py, training.py
+import training
 
 
 # The inputs, bit for bit those of rows/inputs.h: a multiplicative hash of the element's number.
@@ -34,6 +36,11 @@ def hashes(numel, seed):
 def uniform(numel, seed, low=-1.0, high=1.0):
     x = (hashes(numel, seed) >> np.uint32(8)).astype(np.float32) / np.float32(1 << 24)
     return torch.from_numpy(x * (np.float32(high) - np.float32(low)) + np.float32(low))
+
+
+def index(sizes, seed, below):
+    numbers = (hashes(math.prod(sizes), seed) >> np.uint32(8)).astype(np.int64) % below
+    return torch.from_numpy(numbers).view(sizes)
 
 
 class Inputs:
@@ -57,8 +64,7 @@ class Inputs:
     @staticmethod
     def tensor(value, seed):
         if "index" in value:
-            numbers = (hashes(math.prod(value["index"]), seed) >> np.uint32(8)).astype(np.int64) % value["below"]
-            return torch.from_numpy(numbers).view(value["index"])
+            return index(value["index"], seed, value["below"])
         if "mask" in value:
             bits = hashes(math.prod(value["mask"]), seed) >> np.uint32(20) & np.uint32(1)
             return torch.from_numpy(bits != 0).view(value["mask"])
@@ -128,6 +134,11 @@ for name, model in MODELS.items():
     ROWS["model " + name] = (made, "run(*x)")
 
 
+# Rows that train: rows/training.h describes them.
+for name in training.MODELS:
+    ROWS[name] = (f"run = training.Training({name!r}, uniform, index)", "run.step()")
+
+
 def many_kinds():
     """l[r] = kind of x_r and the tensor after it, 1,000 times."""
     kinds = (HERE / "script_kinds.txt").read_text().splitlines()
@@ -171,6 +182,7 @@ class Work:
     """One row, with its inputs made. The last one is kept, since making 16 M floats takes longer than using them."""
 
     def __init__(self, row):
+        self.row = row
         self.names = dict(globals())
         if isinstance(ROWS[row], dict):
             made, self.statement = call_of(ROWS[row])
@@ -194,6 +206,8 @@ class Work:
         return least * 1e9
 
     def result(self):
+        if isinstance(self.names.get("run"), training.Training):
+            return training.losses(self.row, uniform, index).tolist()
         result = eval(self.statement, self.names)
         if isinstance(result, torch.jit.ScriptModule):
             result = eval("run(*x)", self.names)
@@ -213,6 +227,13 @@ class Work:
         return flat[:: -(-flat.numel() // 256)].tolist()
 
 
+def three_calls(row):
+    work = Work(row)
+    for _ in range(3):
+        eval(work.statement, work.names)
+    return work
+
+
 def info():
     config = torch.__config__.show()
     lines = [line.strip(" -") for line in config.splitlines()]
@@ -222,7 +243,7 @@ def info():
         "build": [line.partition(" for ")[0].partition(" (")[0] for line in lines if line.startswith(wanted)],
         "blas": next((part.strip() for part in config.split(",") if "BLAS_INFO" in part), "").rpartition("BLAS_INFO=")[2],
         "malloc": os.environ.get("GLIBC_TUNABLES", "glibc's defaults"),
-        "mode": "torch.inference_mode()",
+        "mode": "torch.inference_mode(), but for training",
     }
 
 
@@ -233,6 +254,9 @@ def answer(command, works):
     row = arguments[0]
     if row not in ROWS:
         return "error no such row"
+    if verb == "memory":
+        torch.set_num_threads(int(arguments[1]))
+        return repr(training.peak_bytes(lambda: three_calls(row)))
     if row not in works:
         works.clear()
         works[row] = Work(row)

@@ -13,6 +13,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/cpu_level.h"
 #include "sconce/ops.h"
+#include "sconce/tensor/allocator_stats.h"
 
 namespace sconce::bench {
 namespace {
@@ -79,6 +80,11 @@ class Worker {
     if (words.size() < 2) throw std::runtime_error("no such command");
     select(words[1]);
     if (words[0] == "result") return samples(work_->result());
+    if (words[0] == "memory" && words.size() == 3) {
+      set_num_threads(std::stoi(words[2]));
+      work_->run(3);
+      return std::to_string(allocator_stats().peak);
+    }
     if (words[0] != "time" || words.size() != 4) throw std::runtime_error("no such command");
     set_num_threads(std::stoi(words[2]));
     return number(measure(*work_, std::stod(words[3])) * 1e9);

@@ -1,0 +1,81 @@
+"""The networks of rows/training.h in PyTorch, and one step of training them."""
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class SmallCnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.third = self.block(3, 32, 1), self.block(32, 64, 1), self.block(64, 128, 2)
+        self.linear = nn.Linear(128, 10)
+
+    @staticmethod
+    def block(channels, out, stride):
+        return nn.Sequential(nn.Conv2d(channels, out, 3, stride, padding=1), nn.BatchNorm2d(out), nn.ReLU())
+
+    def forward(self, x):
+        x = self.third(F.max_pool2d(self.second(self.first(x)), 2))
+        return self.linear(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
+def fill(model, uniform):
+    """Parameters as rows/training.cpp makes them: norms stay 1 and 0, biases are 0."""
+    for seed, p in enumerate(model.parameters(), 1):
+        if p.dim() > 1:
+            bound = 1 / math.sqrt(p[0].numel())
+            p.data = uniform(p.numel(), seed, -bound, bound).view(p.shape)
+    for name, p in model.named_parameters():
+        if name.endswith("bias"):
+            p.data.zero_()
+    return model
+
+
+def cnn(uniform, index, memory_format):
+    model = fill(SmallCnn(), uniform).to(memory_format=memory_format)
+    x = uniform(32 * 3 * 32 * 32, 101).view(32, 3, 32, 32).contiguous(memory_format=memory_format)
+    target = index([32], 102, 10)
+    return model, lambda: F.cross_entropy(model(x), target)
+
+
+# Row: (uniform, index) to a network and what computes its loss.
+MODELS = {
+    "train cnn": lambda uniform, index: cnn(uniform, index, torch.contiguous_format),
+    "train cnn channels_last": lambda uniform, index: cnn(uniform, index, torch.channels_last),
+}
+
+
+class Training:
+    @torch.inference_mode(False)
+    def __init__(self, row, uniform, index):
+        self.model, self.loss = MODELS[row](uniform, index)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
+
+    @torch.inference_mode(False)
+    def step(self):
+        self.optimizer.zero_grad()
+        loss = self.loss()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+
+def losses(row, uniform, index):
+    """Of the first steps of a fresh network."""
+    training = Training(row, uniform, index)
+    return torch.stack([training.step() for _ in range(5)])
+
+
+def peak_bytes(work):
+    """The most bytes of tensors that were alive at once while work() ran, as PyTorch's allocator tells its profiler."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        kept = work()
+    events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
+    held = peak = 0
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    del kept
+    return peak
