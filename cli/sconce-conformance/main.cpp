@@ -123,7 +123,6 @@ int run(Options& o) {
   if (o.missing) print_missing(folders);
   if (o.failures) print_failures(folders);
   print_folders(folders);
-  if (!o.suite.run.grad_only && !o.suite.run.meta) print_unchecked_gradients(folders);
   print_totals(folders);
   return count(folders).failed == 0 ? 0 : 1;
 }

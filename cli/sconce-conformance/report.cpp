@@ -74,14 +74,6 @@ void print_missing(const std::vector<FolderRecord>& folders) {
   for (const auto& [name, n] : sorted) fmt::print("{:6} {}\n", n, name);
 }
 
-void print_unchecked_gradients(const std::vector<FolderRecord>& folders) {
-  size_t n = 0;
-  for (const FolderRecord& folder : folders) {
-    for (const CaseRecord& c : folder.cases) n += c.has_grad && c.result.status != Status::skipped;
-  }
-  if (n > 0) fmt::print("gradients of {} cases were not checked: autograd not supported yet\n", n);
-}
-
 void print_totals(const std::vector<FolderRecord>& folders) {
   const Totals totals = count(folders);
   fmt::print("{} passed, {} failed, {} skipped\n", totals.passed, totals.failed, totals.skipped);

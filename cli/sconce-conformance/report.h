@@ -16,8 +16,6 @@ void print_folders(const std::vector<FolderRecord>& folders);
 void print_failures(const std::vector<FolderRecord>& folders);
 // Missing operators, those with the most cases first.
 void print_missing(const std::vector<FolderRecord>& folders);
-// How many gradients were recorded and not looked at.
-void print_unchecked_gradients(const std::vector<FolderRecord>& folders);
 // "N passed, N failed, N skipped"
 void print_totals(const std::vector<FolderRecord>& folders);
 // Everything as JSON. Throws Error when the file cannot be written.

@@ -7,6 +7,7 @@
 #include "sconce/testing/error_cases.h"
 #include "sconce/testing/exported_cases.h"
 #include "sconce/testing/format_cases.h"
+#include "sconce/testing/gradgrad_cases.h"
 #include "sconce/testing/module_cases.h"
 #include "sconce/testing/operator_cases.h"
 #include "sconce/testing/program_cases.h"
@@ -44,7 +45,6 @@ class UnsupportedKind final : public CaseKind {
 
 const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
   static const UnsupportedKind kUnsupported[] = {
-      {"gradgrad", [](const CaseFile&, const Json& c) { return has(c, "cotangents2"); }},
       {"optim", [](const CaseFile&, const Json& c) { return has(c, "optimizer") || has(c, "scheduler"); }},
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
@@ -52,7 +52,7 @@ const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
   if ((options.archives || options.lite) && archive_cases().matches(file)) return &archive_cases();
   for (const CaseKind* kind :
        {&exported_cases(), &operator_cases(), &script_cases(), &program_cases(), &jit_suite_cases(), &error_cases(),
-        &module_cases(), &format_cases(), &archive_cases()}) {
+        &module_cases(), &format_cases(), &gradgrad_cases(), &archive_cases()}) {
     if (kind->matches(file)) return kind;
   }
   for (const CaseKind& kind : kUnsupported) {

@@ -11,57 +11,22 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/case_value.h"
 #include "sconce/testing/compare_rules.h"
+#include "sconce/testing/gradients.h"
+#include "sconce/testing/recorded_call.h"
 
 namespace sconce::testing {
 namespace {
 
-// An operator and its arguments, bound to its schema.
-struct Call {
-  const Op* op = nullptr;
-  std::vector<Value> args;
-};
-
 bool is_well_formed(const Json& json) {
-  const auto has = [&](const char* key, auto is) {
-    const Json* member = find_member(json, key);
-    return member && (member->*is)();
-  };
   const Json* seed = find_member(json, "seed");
   const Json* mutated = find_member(json, "mutated");
-  return has("op", &Json::is_string) && has("args", &Json::is_array) && has("kwargs", &Json::is_object) &&
-         json.contains("out") && (!seed || seed->is_number_unsigned()) && (!mutated || mutated->is_object());
+  const Json* grad = find_member(json, "grad");
+  return is_call(json) && json.contains("out") && (!seed || seed->is_number_unsigned()) &&
+         (!mutated || mutated->is_object()) && (!grad || grad->is_object());
 }
 
-std::vector<Value> bind(const Schema& schema, const Json& json, const SafetensorsFile& tensors) {
-  std::vector<Value> args;
-  std::vector<NamedValue> kwargs;
-  const Json &positional = json.at("args"), &named = json.at("kwargs");
-  for (size_t i = 0; i < positional.size(); ++i) {
-    const TypePtr type = i < schema.arguments.size() ? schema.arguments[i].type : nullptr;
-    args.push_back(read_value(positional[i], tensors, type));
-  }
-  for (const auto& [name, value] : named.items()) {
-    const auto at = schema.find_argument(name);
-    kwargs.emplace_back(name, read_value(value, tensors, at ? schema.arguments[*at].type : nullptr));
-  }
-  return bind_arguments(schema, std::move(args), std::move(kwargs));
-}
-
-// The recording names the overload from the call's arguments, and sometimes guessed another one than PyTorch took (a
-// tensor of indices for tensor_split.indices): when the arguments do not fit it, the overload that fits them is called.
-Call bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors) {
-  try {
-    return {&op, bind(op.schema(), json, tensors)};
-  } catch (const Error& error) {
-    for (const Op* other : find_overloads(op.schema().name)) {
-      if (other == &op) continue;
-      try {
-        return {other, bind(other->schema(), json, tensors)};
-      } catch (const Error&) {
-      }
-    }
-    throw;
-  }
+void seed_for(const Json& json) {
+  if (const Json* seed = find_member(json, "seed")) manual_seed(seed->get<uint64_t>());
 }
 
 bool is_plainly_laid_out(const Tensor& t) {
@@ -108,7 +73,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
          });
 }
 
-Difference compare_written(const Call& call, const std::vector<Value>& before, const Json& json,
+Difference compare_written(const RecordedCall& call, const std::vector<Value>& before, const Json& json,
                            const SafetensorsFile& tensors, Rule rule, bool strides) {
   const Json* mutated = find_member(json, "mutated");
   const Schema& schema = call.op->schema();
@@ -136,7 +101,7 @@ Difference compare_written(const Call& call, const std::vector<Value>& before, c
 }
 
 // A return that is written, as in add_(Tensor(a!) self, ...) -> Tensor(a!), is the argument itself.
-Difference compare_identity(const Call& call, const std::vector<Value>& returns) {
+Difference compare_identity(const RecordedCall& call, const std::vector<Value>& returns) {
   const Schema& schema = call.op->schema();
   for (size_t r = 0; r < schema.returns.size() && r < returns.size(); ++r) {
     const auto& alias = schema.returns[r].alias;
@@ -150,13 +115,6 @@ Difference compare_identity(const Call& call, const std::vector<Value>& returns)
     }
   }
   return {};
-}
-
-std::vector<Value> invoke(const Call& call) {
-  std::vector<Value> args = call.args;  // a kernel may move from them
-  std::vector<Value> returns(call.op->schema().returns.size());
-  call.op->call_boxed(args.data(), returns.data());
-  return returns;
 }
 
 // Whether another layout of the arguments may change the result, or make it an error.
@@ -173,10 +131,10 @@ bool depends_on_strides(const Op& op) {
   return false;
 }
 
-CaseResult run_on_cpu(const Call& call, const CaseFile& file, const Json& json) {
+CaseResult run_on_cpu(const RecordedCall& call, const CaseFile& file, const Json& json) {
   const std::vector<Value> before = snapshot(call.args);
   const bool strides = are_plainly_laid_out(call.args);
-  if (const Json* seed = find_member(json, "seed")) manual_seed(seed->get<uint64_t>());
+  seed_for(json);
   const std::vector<Value> returns = invoke(call);
 
   const Rule rule = rule_for(call.op->schema().name, before);
@@ -189,10 +147,18 @@ CaseResult run_on_cpu(const Call& call, const CaseFile& file, const Json& json) 
   return CaseResult::pass();
 }
 
+// The gradients of a call of its own: arguments that require grad, and what was computed from them, are not compared.
+CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json) {
+  const RecordedCall call = bind_call(op, json, file.tensors());
+  seed_for(json);
+  const Difference d = check_gradients(call, json.at("grad"), file.tensors());
+  return d ? CaseResult::failure(*d) : CaseResult::pass();
+}
+
 // tensor_split takes its places from a tensor on the CPU, whatever the device of the tensor that it splits.
 bool stays_on_cpu(const Argument& argument) { return argument.name == "tensor_indices_or_sections"; }
 
-CaseResult run_on_meta(Call call, const CaseFile& file, const Json& json) {
+CaseResult run_on_meta(RecordedCall call, const CaseFile& file, const Json& json) {
   if (call.op->has(Trait::data_dependent))
     return CaseResult::skip("data-dependent: the size of the result depends on values");
   const bool strides = are_plainly_laid_out(call.args);
@@ -239,19 +205,21 @@ class OperatorCases final : public CaseKind {
   CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
     const Json& json = file.at(index);
     if (!is_well_formed(json)) return CaseResult::failure("the case needs op, args, kwargs and out");
-    if (options.grad_only) return CaseResult::skip("autograd not supported yet");
     const std::string name = subject(json);
     const Op* op = find_op(name);
     if (op == nullptr) return CaseResult::skip(fmt::format("{}: {}", kOperatorMissing, name));
     if (!op->has_kernel(Key::cpu))
       return CaseResult::skip(fmt::format("{}: {} has no CPU kernel", kOperatorMissing, name));
     try {
-      Call call = bind_call(*op, json, file.tensors());
+      RecordedCall call = bind_call(*op, json, file.tensors());
+      if (options.strided && depends_on_strides(*call.op)) return CaseResult::skip("depends on strides");
+      if (options.grad_only) return run_gradients(*op, file, json);
       if (options.strided) {
-        if (depends_on_strides(*call.op)) return CaseResult::skip("depends on strides");
         for (Value& v : call.args) v = to_strided(v);
       }
-      return options.meta ? run_on_meta(call, file, json) : run_on_cpu(call, file, json);
+      const CaseResult result = options.meta ? run_on_meta(call, file, json) : run_on_cpu(call, file, json);
+      const bool gradients = json.contains("grad") && !options.meta && !options.strided;
+      return result.status == Status::passed && gradients ? run_gradients(*op, file, json) : result;
     } catch (const Error& error) {
       // What meta kernels say of calls whose result's size is in the data (a mask as index, one_hot without a number of
       // classes).

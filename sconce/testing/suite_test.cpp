@@ -117,14 +117,15 @@ TEST(Suite, SelectsOperators) {
   EXPECT_FALSE(selects("prims::add", "aten::add.Tensor"));
 }
 
-TEST(Suite, GradientsAreSkippedAlone) {
-  const std::string cases = R"([{"op": "testing_suite::act", "args": [], "kwargs": {}, "out": null, "grad": {}},
+TEST(Suite, GradientsAlone) {
+  const std::string cases = R"([{"op": "testing_suite::act", "args": [], "kwargs": {}, "out": null,
+                                "grad": {"inputs": [0], "outputs": [], "cotangents": [], "grads": []}},
                                {"op": "testing_suite::act", "args": [], "kwargs": {}, "out": null}])";
   SuiteOptions options;
   options.run.grad_only = true;
   const std::vector<CaseRecord> records = run_file(CaseBuilder().write(cases, "g.safetensors"), options);
   ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0].result.reason, "autograd not supported yet");
+  EXPECT_EQ(records[0].result.reason, "there is no tensor 0 among 0 of the arguments");
 }
 
 TEST(IsolatedRun, ManyJobsOnFewWorkers) {
