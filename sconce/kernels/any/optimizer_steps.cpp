@@ -1,12 +1,14 @@
-// One pass over parameter, gradient and state of each tensor; 16-bit floats compute in float.
+// One pass over parameters, gradients and states; 16-bit floats are converted and back.
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/visit_floats.h"
-#include "sconce/tensor/element.h"
+#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/optimizer_kernels.h"
 
 namespace sconce::any_device {
 namespace {
@@ -39,98 +41,104 @@ void check_lists(const char* name, TensorList self, std::initializer_list<Tensor
   }
 }
 
-// body(values...) for every element of tensors that have one dtype and size; each is read and written. `kernel` is what
-// PyTorch calls it in errors.
-template <class Body>
-void for_elements(const char* kernel, std::initializer_list<Tensor> tensors, Body body) {
-  Tensor dense[5];
-  size_t count = 0;
-  for (const Tensor& t : tensors) dense[count++] = contiguous_tensor(t);
-  visit_floats(dense[0].dtype(), kernel, [&]<class T>() {
-    using W = decltype(widened(T{}));
-    parallel_for(dense[0].numel(), grain_for(2), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        W values[5] = {};
-        for (size_t k = 0; k < count; ++k) values[k] = widened(dense[k].data<T>()[i]);
-        body(values);
-        for (size_t k = 0; k < count; ++k) dense[k].data<T>()[i] = narrowed<T>(values[k]);
-      }
-    });
-  });
-  count = 0;
-  for (const Tensor& t : tensors) {
-    if (!dense[count].is_same(t)) copy_tensor(t, dense[count]);
-    t.bump_version();
-    ++count;
-  }
+const OptimizerKernels& optimizer_kernels() {
+  return at_cpu_level(v2::optimizer_kernels, v3::optimizer_kernels, v4::optimizer_kernels);
 }
 
-struct Sgd {
-  double weight_decay, momentum, lr, dampening;
-  bool nesterov, maximize, is_first_step;
+// The tensors of one parameter: it, its gradient, its state. All have one size and dtype.
+class Group {
+ public:
+  // `kernel` is what PyTorch calls it in errors. 16-bit floats are computed in float32.
+  Group(const char* kernel, std::initializer_list<Tensor> tensors) : tensors_(tensors) {
+    const DType dtype = tensors_[0].dtype();
+    SCONCE_CHECK_AS(not_implemented, is_floating(dtype), "\"{}\" not implemented for '{}'", kernel,
+                    dtype_legacy_name(dtype));
+    const DType compute = dtype == DType::float64 ? DType::float64 : DType::float32;
+    for (const Tensor& t : tensors_) {
+      computed_.push_back(t.defined() ? contiguous_tensor(to_dtype(t, compute)) : t);
+    }
+  }
+  int64_t size() const { return computed_[0].numel(); }
+  bool is_double() const { return computed_[0].dtype() == DType::float64; }
+  void* at(size_t tensor, int64_t element) const {
+    const Tensor& t = computed_[tensor];
+    return t.defined() ? t.data<char>() + element * static_cast<int64_t>(t.item_size()) : nullptr;
+  }
+  void finish() const {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (!tensors_[i].defined()) continue;
+      if (!computed_[i].is_same(tensors_[i])) copy_tensor(tensors_[i], computed_[i]);
+      tensors_[i].bump_version();
+    }
+  }
+
+ private:
+  std::vector<Tensor> tensors_, computed_;
 };
 
-void sgd(TensorList self, TensorList grads, TensorList buffers, const Sgd& o, const Scaling& s) {
+// run(group, first element, count) for all elements of all groups, on all threads.
+template <class Run>
+void for_elements(const std::vector<Group>& groups, const Run& run) {
+  constexpr int64_t kChunk = 4096;
+  struct Chunk {
+    size_t group;
+    int64_t first;
+  };
+  std::vector<Chunk> chunks;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (int64_t i = 0; i < groups[g].size(); i += kChunk) chunks.push_back({g, i});
+  }
+  parallel_for(static_cast<int64_t>(chunks.size()), grain_for(2 * kChunk), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const auto [g, first] = chunks[static_cast<size_t>(c)];
+      run(g, first, std::min(kChunk, groups[g].size() - first));
+    }
+  });
+  for (const Group& group : groups) group.finish();
+}
+
+void sgd(TensorList self, TensorList grads, TensorList buffers, SgdStep o, const Scaling& s) {
   check_lists("_fused_sgd_", self, {grads});
   if (!buffers.empty()) check_lists("_fused_sgd_", self, {buffers});
   if (s.skip) return;
+  o.scaled = s.scaled;
+  o.divisor = s.divisor;
+  std::vector<Group> groups;
   for (size_t i = 0; i < self.size(); ++i) {
     if (self[i].is_meta()) continue;
-    const auto step = [&]<class W>(W* v) {  // parameter, gradient, momentum
-      if (s.scaled) v[1] /= static_cast<W>(s.divisor);
-      W g = o.maximize ? -v[1] : v[1];
-      if (o.weight_decay != 0) g += v[0] * static_cast<W>(o.weight_decay);
-      if (!buffers.empty()) {
-        v[2] = o.is_first_step ? g : v[2] * static_cast<W>(o.momentum) + g * static_cast<W>(1 - o.dampening);
-        g = o.nesterov ? g + v[2] * static_cast<W>(o.momentum) : v[2];
-      }
-      v[0] -= static_cast<W>(o.lr) * g;
-    };
-    if (buffers.empty()) {
-      for_elements("fused_sgd_kernel", {self[i], grads[i]}, step);
-    } else {
-      for_elements("fused_sgd_kernel", {self[i], grads[i], buffers[i]}, step);
-    }
+    groups.emplace_back("fused_sgd_kernel",
+                        std::initializer_list<Tensor>{self[i], grads[i], buffers.empty() ? Tensor() : buffers[i]});
   }
+  for_elements(groups, [&](size_t i, int64_t first, int64_t count) {
+    const Group& g = groups[i];
+    optimizer_kernels().sgd[g.is_double()](o, g.at(0, first), g.at(1, first), g.at(2, first), count);
+  });
 }
 
-struct Adam {
-  double lr, beta1, beta2, weight_decay, eps;
-  bool amsgrad, maximize, decoupled;  // decoupled: the decay of adamw
-};
-
 void adam(TensorList self, TensorList grads, TensorList averages, TensorList squares, TensorList largest,
-          TensorList steps, const Adam& o, const Scaling& s) {
+          TensorList steps, AdamStep o, const Scaling& s) {
   check_lists("_fused_adam_", self, {grads, averages, squares});
   if (o.amsgrad) check_lists("_fused_adam_", self, {largest});
   SCONCE_CHECK(steps.size() == self.size(), "_fused_adam_: expected {} steps, got {}", self.size(), steps.size());
   if (s.skip) return;
+  o.scaled = s.scaled;
+  o.divisor = s.divisor;
+  std::vector<Group> groups;
+  std::vector<AdamStep> options;
   for (size_t i = 0; i < self.size(); ++i) {
     if (self[i].is_meta()) continue;
     const double n = number(steps[i]);
-    const double first = 1 - std::pow(o.beta1, n), second = std::sqrt(1 - std::pow(o.beta2, n)), size = o.lr / first;
-    const auto step = [&]<class W>(W* v) {  // parameter, gradient, average, square, largest square
-      if (s.scaled) v[1] /= static_cast<W>(s.divisor);
-      W g = o.maximize ? -v[1] : v[1];
-      if (o.weight_decay != 0) {
-        if (o.decoupled) {
-          v[0] -= static_cast<W>(o.lr * o.weight_decay) * v[0];
-        } else {
-          g += v[0] * static_cast<W>(o.weight_decay);
-        }
-      }
-      v[2] += (g - v[2]) * static_cast<W>(1 - o.beta1);
-      v[3] = v[3] * static_cast<W>(o.beta2) + static_cast<W>(1 - o.beta2) * g * g;
-      W square = v[3];
-      if (o.amsgrad) square = v[4] = v[4] < square ? square : v[4];
-      v[0] -= static_cast<W>(size) * v[2] / (std::sqrt(square) / static_cast<W>(second) + static_cast<W>(o.eps));
-    };
-    if (o.amsgrad) {
-      for_elements("fused_adam_kernel", {self[i], grads[i], averages[i], squares[i], largest[i]}, step);
-    } else {
-      for_elements("fused_adam_kernel", {self[i], grads[i], averages[i], squares[i]}, step);
-    }
+    o.size = o.lr / (1 - std::pow(o.beta1, n));
+    o.root = std::sqrt(1 - std::pow(o.beta2, n));
+    options.push_back(o);
+    groups.emplace_back("fused_adam_kernel", std::initializer_list<Tensor>{self[i], grads[i], averages[i], squares[i],
+                                                                           o.amsgrad ? largest[i] : Tensor()});
   }
+  for_elements(groups, [&](size_t i, int64_t first, int64_t count) {
+    const Group& g = groups[i];
+    optimizer_kernels().adam[g.is_double()](options[i], g.at(0, first), g.at(1, first), g.at(2, first), g.at(3, first),
+                                            g.at(4, first), count);
+  });
 }
 
 void adagrad(TensorList self, TensorList grads, TensorList sums, TensorList steps, double lr, double lr_decay,
@@ -138,17 +146,18 @@ void adagrad(TensorList self, TensorList grads, TensorList sums, TensorList step
   check_lists("_fused_adagrad_", self, {grads, sums});
   SCONCE_CHECK(steps.size() == self.size(), "_fused_adagrad_: expected {} steps, got {}", self.size(), steps.size());
   if (s.skip) return;
+  std::vector<Group> groups;
+  std::vector<double> rates;
   for (size_t i = 0; i < self.size(); ++i) {
     if (self[i].is_meta()) continue;
-    const double rate = lr / (1 + (number(steps[i]) - 1) * lr_decay);
-    for_elements("fused_adagrad_kernel", {self[i], grads[i], sums[i]}, [&]<class W>(W* v) {
-      if (s.scaled) v[1] /= static_cast<W>(s.divisor);
-      W g = maximize ? -v[1] : v[1];
-      if (weight_decay != 0) g += v[0] * static_cast<W>(weight_decay);
-      v[2] += g * g;
-      v[0] -= static_cast<W>(rate) * g / (std::sqrt(v[2]) + static_cast<W>(eps));
-    });
+    rates.push_back(lr / (1 + (number(steps[i]) - 1) * lr_decay));
+    groups.emplace_back("fused_adagrad_kernel", std::initializer_list<Tensor>{self[i], grads[i], sums[i]});
   }
+  for_elements(groups, [&](size_t i, int64_t first, int64_t count) {
+    const Group& g = groups[i];
+    optimizer_kernels().adagrad[g.is_double()]({rates[i], weight_decay, eps, maximize, s.scaled, s.divisor},
+                                               g.at(0, first), g.at(1, first), g.at(2, first), count);
+  });
 }
 
 }  // namespace
@@ -156,31 +165,34 @@ void adagrad(TensorList self, TensorList grads, TensorList sums, TensorList step
 void _fused_sgd_(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
                  double momentum, double lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
                  const Tensor& grad_scale, const Tensor& found_inf) {
-  sgd(self, grads, momentum_buffer_list, {weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step},
+  sgd(self, grads, momentum_buffer_list,
+      {weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, false, 1},
       scaling(grad_scale, found_inf));
 }
 void _fused_sgd__tensor_lr(TensorList self, TensorList grads, TensorList momentum_buffer_list, double weight_decay,
                            double momentum, const Tensor& lr, double dampening, bool nesterov, bool maximize,
                            bool is_first_step, const Tensor& grad_scale, const Tensor& found_inf) {
   sgd(self, grads, momentum_buffer_list,
-      {weight_decay, momentum, number(lr), dampening, nesterov, maximize, is_first_step},
+      {weight_decay, momentum, number(lr), dampening, nesterov, maximize, is_first_step, false, 1},
       scaling(grad_scale, found_inf));
 }
 
-#define SCONCE_ADAM(name, decoupled)                                                                                   \
-  void name(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,                            \
-            TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,                 \
-            double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale,                    \
-            const Tensor& found_inf) {                                                                                 \
-    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,                                             \
-         {lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled}, scaling(grad_scale, found_inf));         \
-  }                                                                                                                    \
-  void name##_tensor_lr(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,                \
-                        TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,            \
-                        double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,                    \
-                        const Tensor& grad_scale, const Tensor& found_inf) {                                           \
-    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,                                             \
-         {number(lr), beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled}, scaling(grad_scale, found_inf)); \
+#define SCONCE_ADAM(name, decoupled)                                                                        \
+  void name(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,                 \
+            TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,      \
+            double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale,         \
+            const Tensor& found_inf) {                                                                      \
+    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,                                  \
+         {lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled, false, 1, 0, 0},               \
+         scaling(grad_scale, found_inf));                                                                   \
+  }                                                                                                         \
+  void name##_tensor_lr(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,     \
+                        TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1, \
+                        double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,         \
+                        const Tensor& grad_scale, const Tensor& found_inf) {                                \
+    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,                                  \
+         {number(lr), beta1, beta2, weight_decay, eps, amsgrad, maximize, decoupled, false, 1, 0, 0},       \
+         scaling(grad_scale, found_inf));                                                                   \
   }
 SCONCE_ADAM(_fused_adam_, false)
 SCONCE_ADAM(_fused_adamw_, true)
