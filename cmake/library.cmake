@@ -92,7 +92,7 @@ target_link_libraries(sconce_static PUBLIC sconce_common sconce_fmt)
 set_target_properties(sconce_static PROPERTIES OUTPUT_NAME sconce LINKER_LANGUAGE CXX)
 
 if(testing_sources)
-  add_library(sconce_testing STATIC ${testing_sources})
+  add_library(sconce_testing STATIC ${testing_sources} ${SCONCE_GENERATED_TESTING})
   target_link_libraries(sconce_testing PUBLIC sconce_common)
   target_compile_definitions(sconce_testing PRIVATE SCONCE_BUILDING)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/testing/source_tree.cpp" PROPERTIES

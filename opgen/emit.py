@@ -8,12 +8,13 @@ Files, all below sconce/ in the output folder:
     generated/<family>_loops_list.{h,cpp}
     generated/tensor_methods.inc    methods of Tensor (public)
     generated/register.cpp          the list of families
+    generated/op_samples.cpp        samples, for tests only
     ops.h                           includes every family (public)
 """
 
 import re
 
-from . import cpp, formulas, loops, order, reductions, script
+from . import cpp, formulas, loops, order, reductions, samples, script
 from .table import TableError
 
 _BANNER = "// Generated from {} by opgen. Do not edit.\n"
@@ -673,6 +674,7 @@ def generate(entries, operators, orders=()):
         '#include "sconce/dispatch/op_instructions.h"\n\nnamespace sconce {\n\n'
         "std::span<const OpInstruction> op_instructions() {\n"
         f"  static constexpr OpInstruction all[] = {{\n{rows}  }};\n  return all;\n}}\n\n}}  // namespace sconce\n")
+    files["sconce/generated/op_samples.cpp"] = ("testing", samples.source(entries, _BANNER.format("ops/*.toml")))
     declare = "".join(f"std::span<Op> {n}_operators();\n" for n in names)
     call = "".join(f"  add_ops({n}_operators());\n" for n in names)
     files["sconce/generated/register.cpp"] = ("source", _BANNER.format("ops/*.toml") +

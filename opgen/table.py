@@ -28,6 +28,7 @@ KEYS = {
     "doc": (str, ALL),
     "grad": ((dict, str), ALL),
     "samples": (list, ALL),
+    "second_order": (str, ALL),
     "reference": (str, ALL),
     "check": (dict, {"pointwise", "reduce", "leaf", "compound"}),
     "out": (str, ALL),

@@ -1,0 +1,76 @@
+"""Samples: arguments for the table's own tests, from `samples` or, where an entry has none, made from its schema.
+
+The notation is read by sconce/testing/sample.cpp and described in docs/operators.md. What is made here suits most operators: a
+matrix of float64 for each tensor, plausible numbers by type and name.
+"""
+
+from . import cpp
+
+# By name, then by type. A value of None means: no sample can be made.
+_BY_NAME = {
+    "dim": "0", "dims": "[0]", "dim0": "0", "dim1": "1", "axis0": "0", "axis1": "1", "index": "i64[2] 0..2",
+    "keepdim": "False", "reduction": "1", "p": "2", "eps": "1e-5", "k": "2", "n": "2",
+}
+_BY_TYPE = {
+    "Tensor": "f64[2,3]", "Tensor[]": "[f64[2,3], f64[2,3]]", "Scalar": "1.5", "float": "0.5", "int": "1", "SymInt": "1",
+    "bool": "False", "ScalarType": "float64",
+}
+
+
+def _made(entry):
+    parts = []
+    for a in entry.schema.arguments:
+        if a.default is not None:
+            continue
+        if a.type.endswith("?") and a.type != "Tensor?":
+            text = "None"
+        elif a.type in ("Tensor", "Tensor[]"):
+            text = _BY_TYPE[a.type]
+        elif a.type == "Tensor?":
+            text = "None"
+        else:
+            text = _BY_NAME.get(a.name, _BY_TYPE.get(a.type)) if "[" not in a.type else None
+        if text is None:
+            return None
+        parts.append(f"{a.name}={text}" if a.keyword_only else text)
+    return ", ".join(parts)
+
+
+def _takes_part(entry):
+    tensor = lambda a: a.type.startswith("Tensor")
+    if entry.kind == "scalar" or "boxed" in entry.get("kernel", {}):
+        return False
+    if any(a.written and a.keyword_only for a in entry.schema.arguments):
+        return False  # an out= form
+    return any(map(tensor, entry.schema.arguments)) and any(map(tensor, entry.schema.returns))
+
+
+def _is_differentiable_text(text):
+    return "f64[" in text or "c128[" in text
+
+
+def of_entry(entry):
+    """(texts, whether the entry states them). An entry whose samples have no float64 gets the made one as well."""
+    stated = entry.get("samples")
+    texts = list(stated or [])
+    if not any(map(_is_differentiable_text, texts)) and stated != []:
+        made = _made(entry)
+        texts += [made] if made is not None else []
+    return texts, stated is not None
+
+
+def source(entries, banner):
+    """The generated file that the test support links."""
+    out = [banner, '#include "sconce/testing/sample.h"\n', "namespace sconce::testing {", "namespace {\n"]
+    rows = []
+    for entry in filter(_takes_part, entries):
+        texts, stated = of_entry(entry)
+        name = f"{entry.schema.namespace}::{entry.schema.key}"
+        listed = "{}"
+        if texts:
+            out.append(f"constexpr const char* {entry.family}_{entry.cpp_name}[] = {{{', '.join(cpp.string(t) for t in texts)}}};")
+            listed = f"{entry.family}_{entry.cpp_name}"
+        rows.append(f"    {{{cpp.string(name)}, {listed}, {'true' if stated else 'false'}, {cpp.string(entry.get('second_order'))}}},")
+    out += ["", "constexpr OpSamples all[] = {"] + rows + ["};\n", "}  // namespace\n"]
+    out += ["std::span<const OpSamples> op_samples() { return all; }\n", "}  // namespace sconce::testing\n"]
+    return "\n".join(out)
