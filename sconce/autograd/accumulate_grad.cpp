@@ -38,15 +38,17 @@ AccumulateGrad::~AccumulateGrad() {
   if (meta->accumulator == this) meta->accumulator = nullptr;
 }
 
+void AccumulateGrad::run_tensor_hooks(std::span<Tensor> grads) {
+  const Meta& meta = *meta_of(leaf_);
+  if (!meta.hooks) return;
+  size_t number = 0;
+  for (const TensorHook& hook : meta.hooks->pre.current()) run_tensor_hook(hook, grads[0], number++);
+}
+
 void AccumulateGrad::apply(const BackwardCall& call) {
   if (!call.grads[0].defined()) return;
   Tensor incoming = std::move(call.grads[0]);
   Meta& meta = *meta_of(leaf_);
-  if (meta.hooks) {
-    for (const TensorHook& hook : meta.hooks->pre.current()) {
-      if (Tensor other = hook(incoming); other.defined()) incoming = std::move(other);
-    }
-  }
   {
     const std::lock_guard lock(meta.mutex);
     if (!meta.grad.defined()) {

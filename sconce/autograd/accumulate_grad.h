@@ -14,6 +14,7 @@ class AccumulateGrad final : public Node {
   // Takes the gradient over as it is where nobody else has it and its strides are the leaf's; adds in place where no
   // gradient of gradients is wanted; else makes a new one. Threads may arrive at once.
   void apply(const BackwardCall& call) override;
+  void run_tensor_hooks(std::span<Tensor> grads) override;
 
   const Tensor& leaf() const { return leaf_; }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "sconce/autograd/node.h"
 
 namespace sconce::autograd {
 
+// For a scope; it counts for all threads.
 class SCONCE_API AnomalyMode {
  public:
   explicit AnomalyMode(bool enabled = true, bool check_nan = true);
@@ -27,11 +29,29 @@ struct Place {
   Ref<Node> parent;
 };
 
-// Says where the current thread is, for Place::text; the interpreter gives the script's source line. Empty where unknown.
+// Says where the current thread is, for Place::text; the interpreter gives the script's source line. Empty where
+// unknown.
 using PlaceSource = std::string (*)();
-void set_place_source(PlaceSource source) noexcept;
+SCONCE_API void set_place_source(PlaceSource source) noexcept;
 std::string current_place();
 // Of a node that is being made now.
 std::unique_ptr<Place> make_place();
+
+// The node that this thread applies, null where none.
+Node* running_node() noexcept;
+class RunningNode {
+ public:
+  explicit RunningNode(Node& node) noexcept;
+  ~RunningNode();
+  RunningNode(const RunningNode&) = delete;
+
+ private:
+  Node* outer_;
+};
+
+// Throws where one of the gradients that a node gave is not a number.
+void check_nan(const Node& node, std::span<const Tensor> gradients);
+// For the end of an error's message: where the node's forward call was, then those that led to it.
+std::string history_of(const Node& node);
 
 }  // namespace sconce::autograd

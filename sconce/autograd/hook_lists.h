@@ -1,13 +1,15 @@
-// Where hooks are kept. A list is shared with the handles that can remove from it; running one copies it first, so that a
-// hook may remove itself.
+// Where hooks are kept. A list is shared with the handles that can remove from it; running one copies it first, so that
+// a hook may remove itself.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "sconce/autograd/hooks.h"
+#include "sconce/autograd/meta.h"
 
 namespace sconce::autograd {
 
@@ -43,13 +45,16 @@ class HookList {
   std::shared_ptr<Items> items_ = std::make_shared<Items>();
 };
 
+// Runs hook `number` of a tensor, which may replace the gradient by one that looks the same.
+void run_tensor_hook(const TensorHook& hook, Tensor& grad, size_t number);
+
 struct TensorHooks {
   HookList<TensorHook> pre;  // of a leaf: run by its AccumulateGrad; of other tensors they live at the node
   HookList<PostAccumulateHook> post_accumulate;
 };
 
 struct NodeHooks {
-  // Of one output of the forward operation: hooks of the tensor, then its retained gradient.
+  // Of one output of the forward operation: hooks of the tensor, then what keeps its gradient (see retain_grad).
   struct Output {
     uint32_t slot;
     TensorHook hook;
@@ -59,5 +64,15 @@ struct NodeHooks {
   HookList<NodePreHook> pre;
   HookList<NodePostHook> post;
 };
+
+// How the node that made a tensor finds it, to leave its gradient there: a tensor owns its node, not the other way.
+struct RetainedGrad {
+  std::mutex mutex;
+  Meta* meta;  // null once the tensor is gone
+  HookHandle hook;
+};
+void forget_tensor(RetainedGrad& retained);
+// After an in-place operation: a tensor with retain_grad keeps the gradient of its new value.
+void follow_history(const Tensor& t);
 
 }  // namespace sconce::autograd

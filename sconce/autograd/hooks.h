@@ -10,7 +10,7 @@
 
 namespace sconce::autograd {
 
-// Gets the gradient of a tensor and returns another one, or undefined to keep it.
+// Gets the gradient of a tensor (undefined where none arrived) and returns another one, or undefined to keep it.
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 using PostAccumulateHook = std::function<void(const Tensor& leaf)>;
 // Gradients of outputs, before apply; may replace them.

@@ -5,7 +5,9 @@
 namespace sconce::autograd {
 
 Meta::Meta() = default;
-Meta::~Meta() = default;
+Meta::~Meta() {
+  if (retained) forget_tensor(*retained);
+}
 
 Meta& make_meta(const Tensor& t) {
   if (Meta* known = meta_of(t)) return *known;

@@ -12,6 +12,7 @@ namespace sconce::autograd {
 
 class AccumulateGrad;
 struct TensorHooks;
+struct RetainedGrad;
 
 struct Meta final : ViewMeta {
   Meta();
@@ -23,7 +24,7 @@ struct Meta final : ViewMeta {
   uint32_t output = 0;  // which of grad_fn's outputs this tensor is
   // Version of a view when its grad_fn was made: when its base (or another view) was written since, it is made anew.
   uint32_t version = 0;
-  bool retains_grad = false;
+  std::shared_ptr<RetainedGrad> retained;  // of a tensor with retain_grad that is no leaf
   AccumulateGrad* accumulator = nullptr;  // of a leaf, not owned: the graph owns it, and clears this when it goes
   std::unique_ptr<TensorHooks> hooks;
 };

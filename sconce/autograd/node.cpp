@@ -25,6 +25,7 @@ void delete_one(Node* p) noexcept {
 }  // namespace
 
 uint64_t next_sequence() noexcept { return sequence_here++; }
+void set_next_sequence(uint64_t next) noexcept { sequence_here = next; }
 
 OutputInfo output_info(const Tensor& t) { return {Dims(t.sizes()), t.dtype(), t.device()}; }
 
@@ -36,6 +37,14 @@ Node::~Node() = default;
 size_t Node::add_output(const Tensor& t) {
   outputs.push_back(output_info(t));
   return outputs.size() - 1;
+}
+
+void Node::run_tensor_hooks(std::span<Tensor> grads) {
+  if (!hooks) [[likely]]
+    return;
+  size_t number = 0;
+  for (const NodeHooks::Output& o : hooks->outputs.current()) run_tensor_hook(o.hook, grads[o.slot], number++);
+  for (const NodeHooks::Output& o : hooks->retained.current()) o.hook(grads[o.slot]);
 }
 
 void destroy(Node* p) noexcept {

@@ -52,6 +52,8 @@ class SCONCE_API Node {
   virtual void apply(const BackwardCall& call) = 0;
   // Frees what was saved for apply, which throws from then on. Called after backward without retain_graph.
   virtual void release_saved() {}
+  // Hooks of the tensors whose gradients these are: they may replace them.
+  virtual void run_tensor_hooks(std::span<Tensor> grads);
 
   size_t add_output(const Tensor& t);  // its slot
 
@@ -78,5 +80,6 @@ inline void release(Node* p) noexcept {
 
 // A number that grows with every node made on this thread.
 uint64_t next_sequence() noexcept;
+void set_next_sequence(uint64_t next) noexcept;
 
 }  // namespace sconce::autograd

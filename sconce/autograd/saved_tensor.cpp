@@ -7,7 +7,7 @@
 namespace sconce::autograd {
 namespace {
 
-thread_local std::vector<std::shared_ptr<const SavedTensorHooks>> hook_stack;
+thread_local SavedTensorHookStack hook_stack;
 
 // ", which is output 0 of MulBackward0"
 std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
@@ -27,6 +27,9 @@ SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks) {
   hook_stack.push_back(std::make_shared<const SavedTensorHooks>(std::move(hooks)));
 }
 SavedTensorHooksGuard::~SavedTensorHooksGuard() { hook_stack.pop_back(); }
+
+SavedTensorHookStack saved_tensor_hooks() { return hook_stack; }
+void set_saved_tensor_hooks(SavedTensorHookStack stack) { hook_stack = std::move(stack); }
 
 SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
   if (!t.defined()) return;

@@ -25,6 +25,11 @@ class SCONCE_API SavedTensorHooksGuard {
   SavedTensorHooksGuard& operator=(const SavedTensorHooksGuard&) = delete;
 };
 
+// All of this thread's hooks, to be carried to another thread.
+using SavedTensorHookStack = std::vector<std::shared_ptr<const SavedTensorHooks>>;
+SavedTensorHookStack saved_tensor_hooks();
+void set_saved_tensor_hooks(SavedTensorHookStack stack);
+
 class SCONCE_API SavedTensor {
  public:
   SavedTensor() = default;

@@ -1,6 +1,7 @@
 #include "sconce/autograd/variable.h"
 
 #include "sconce/autograd/accumulate_grad.h"
+#include "sconce/autograd/hook_lists.h"
 #include "sconce/autograd/meta.h"
 #include "sconce/base/error.h"
 
@@ -21,6 +22,7 @@ void set_requires_grad(const Tensor& t, bool on) {
   SCONCE_CHECK(on || is_leaf(t),
                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  if (on) make_meta(t);  // now, not when threads use the tensor at once
   mark(t, on);
 }
 
@@ -68,6 +70,8 @@ void set_history(const Tensor& t, Ref<Node> node, uint32_t slot) {
   meta.output = slot;
   meta.version = t.version();
   mark(t, true);
+  if (meta.retained) [[unlikely]]
+    follow_history(t);
 }
 
 }  // namespace sconce::autograd
