@@ -12,8 +12,10 @@
 //   Tensor y = Square::apply(x);
 #pragma once
 
+#include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <vector>
 
 #include "sconce/autograd/saved_tensor.h"
@@ -40,6 +42,10 @@ class SCONCE_API Context {
  private:
   friend class CustomNode;
   friend struct CustomCall;
+  friend SCONCE_API std::vector<Tensor> apply_custom(
+      std::string_view name, const std::vector<Tensor>& inputs,
+      const std::function<std::vector<Tensor>(Context&)>& forward,
+      std::function<std::vector<Tensor>(Context&, const std::vector<Tensor>&)> backward);
   struct State;
   std::shared_ptr<State> state_ = make_state();
   static std::shared_ptr<State> make_state();
@@ -47,8 +53,8 @@ class SCONCE_API Context {
 
 using CustomBackward = std::function<std::vector<Tensor>(Context&, const std::vector<Tensor>&)>;
 
-// The untyped call that Function and other languages use. `inputs` are the tensor arguments in order (undefined ones too),
-// `forward` returns the results; it runs without recording.
+// The untyped call that Function and other languages use. `inputs` are the tensor arguments in order (undefined ones
+// too), `forward` returns the results; it runs without recording.
 SCONCE_API std::vector<Tensor> apply_custom(std::string_view name, const std::vector<Tensor>& inputs,
                                             const std::function<std::vector<Tensor>(Context&)>& forward,
                                             CustomBackward backward);

@@ -1,5 +1,7 @@
 #include "sconce/autograd/node.h"
 
+#include <cstring>
+
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/hook_lists.h"
 
@@ -28,6 +30,12 @@ uint64_t next_sequence() noexcept { return sequence_here++; }
 void set_next_sequence(uint64_t next) noexcept { sequence_here = next; }
 
 OutputInfo output_info(const Tensor& t) { return {Dims(t.sizes()), t.dtype(), t.device()}; }
+
+Tensor zeros_for(const OutputInfo& info) {
+  Tensor t = empty_tensor(info.sizes, info.dtype, info.device);
+  if (!t.is_meta()) std::memset(t.data(), 0, static_cast<size_t>(t.numel()) * t.item_size());
+  return t;
+}
 
 Node::Node() : sequence(next_sequence()) {
   if (AnomalyMode::enabled()) place = make_place();

@@ -33,6 +33,7 @@ struct OutputInfo {
   Device device;
 };
 OutputInfo output_info(const Tensor& t);
+Tensor zeros_for(const OutputInfo& info);
 
 // One call of Node::apply.
 struct BackwardCall {

@@ -47,12 +47,6 @@ bool is_argument(const Tensor& t, const Value* args, size_t count) {
   return false;
 }
 
-Tensor zeros_for(const OutputInfo& info) {
-  Tensor t = empty_tensor(info.sizes, info.dtype, info.device);
-  if (!t.is_meta()) std::memset(t.data(), 0, static_cast<size_t>(t.numel()) * t.item_size());
-  return t;
-}
-
 }  // namespace
 
 bool OpNode::reads_first(const Op& op, const Value* args) {
@@ -161,11 +155,7 @@ void OpNode::set_results(const Value* args, Value* results, bool inplace) {
 }
 
 void OpNode::unpack(Value* args, Value* results) {
-  SCONCE_CHECK(!released_,
-               "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-               "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-               "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
-               "if you need to access saved tensors after calling backward.");
+  SCONCE_CHECK(!released_, "{}", kSecondBackward);
   for (const Kept& kept : kept_) {
     Value& to = kept.index & kResult ? results[kept.index & ~kResult] : args[kept.index];
     if (kept.is_list) {

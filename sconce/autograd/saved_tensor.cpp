@@ -9,11 +9,17 @@ namespace {
 
 thread_local SavedTensorHookStack hook_stack;
 
-// ", which is output 0 of MulBackward0"
+// ", which is output 0 of Mul": the operation of the node that made it.
 std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
-  if (slot != ~0u) return ", which is output " + std::to_string(slot) + " of " + owner->name();
-  const Ref<Node> made_by = grad_fn(t);
-  return made_by ? ", which is output " + std::to_string(output_number(t)) + " of " + made_by->name() : "";
+  Ref<Node> made_by;
+  if (slot == ~0u) {
+    made_by = grad_fn(t);
+    owner = made_by.get();
+    slot = output_number(t);
+  }
+  if (!owner) return "";
+  const std::string name = owner->name();
+  return ", which is output " + std::to_string(slot) + " of " + name.substr(0, name.rfind("Backward"));
 }
 
 }  // namespace
@@ -21,6 +27,7 @@ std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
 struct SavedTensor::Packed {
   std::shared_ptr<const SavedTensorHooks> hooks;
   Value value;
+  Edge edge;  // of an input: hooks see a tensor without history, and what they give back gets it again
 };
 
 SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks) {
@@ -38,30 +45,39 @@ SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
                "tensor and use it in autograd.");
   version_ = t.version();
   requires_grad_ = t.requires_grad();
-  // An output that keeps its history would own the node that owns it.
-  Tensor kept = slot == kInput ? t : shallow_copy(t);
   if (hook_stack.empty()) [[likely]] {
-    tensor_ = std::move(kept);
+    // An output that keeps its history would own the node that owns it.
+    tensor_ = slot == kInput ? t : shallow_copy(t);
     return;
   }
   packed_ = std::make_shared<Packed>();
   packed_->hooks = hook_stack.back();
+  if (slot == kInput && requires_grad_) packed_->edge = gradient_edge(t);
   const NoGrad off;
-  packed_->value = packed_->hooks->pack(kept);
+  packed_->value = packed_->hooks->pack(shallow_copy(t));
 }
 
 Tensor SavedTensor::unpack(Node* owner) const {
-  Tensor t = packed_ ? packed_->hooks->unpack(packed_->value) : tensor_;
-  if (!packed_ && t.defined() && t.version() != version_) {
-    fail(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{}Tensor "
-        "{}]{}, is at version {}; expected version {} instead. Hint: enable anomaly detection to find the operation that "
-        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
-        dtype_legacy_name(t.dtype()), t.sizes(), history_text(t, owner, slot_), t.version(), version_);
+  if (!packed_) {
+    if (tensor_.defined() && tensor_.version() != version_) [[unlikely]] {
+      fail(
+          "one of the variables needed for gradient computation has been modified by an inplace operation: "
+          "[torch.{}Tensor {}]{}, is at version {}; expected version {} instead. Hint: enable anomaly detection to "
+          "find "
+          "the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+          "check_nan=False).",
+          dtype_legacy_name(tensor_.dtype()), tensor_.sizes(), history_text(tensor_, owner, slot_), tensor_.version(),
+          version_);
+    }
+    if (!tensor_.defined() || slot_ == kInput || !requires_grad_ || !grad_enabled()) return tensor_;
   }
-  if (!t.defined() || slot_ == kInput || !requires_grad_ || !grad_enabled()) return t;
+  Tensor t = packed_ ? packed_->hooks->unpack(packed_->value) : tensor_;
+  if (!t.defined() || !requires_grad_ || !grad_enabled()) return t;
   Tensor out = shallow_copy(t);
-  set_history(out, Ref<Node>::share(owner), slot_);
+  if (slot_ != kInput)
+    set_history(out, Ref<Node>::share(owner), slot_);
+  else
+    set_history(out, packed_->edge.node, packed_->edge.slot);
   return out;
 }
 

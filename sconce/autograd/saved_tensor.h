@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "sconce/autograd/node.h"
 #include "sconce/types/value.h"
@@ -29,6 +30,13 @@ class SCONCE_API SavedTensorHooksGuard {
 using SavedTensorHookStack = std::vector<std::shared_ptr<const SavedTensorHooks>>;
 SavedTensorHookStack saved_tensor_hooks();
 void set_saved_tensor_hooks(SavedTensorHookStack stack);
+
+// What a node says that was freed.
+inline constexpr std::string_view kSecondBackward =
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward.";
 
 class SCONCE_API SavedTensor {
  public:
