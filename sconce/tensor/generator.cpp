@@ -5,21 +5,15 @@
 #include <numbers>
 
 #include "sconce/base/error.h"
+#include "sconce/tensor/generator_state.h"
 
 namespace sconce {
 namespace {
 
-constexpr int kWords = 624;
+using namespace generator_state;
+
 constexpr int kShift = 397;
 constexpr uint64_t kDefaultSeed = 67280421310721;
-
-// Where things stand in the state that PyTorch writes.
-constexpr size_t kSeedAt = 0, kLeftAt = 8, kSeededAt = 12, kNextAt = 16, kWordsAt = 24;
-constexpr size_t kNormalXAt = kWordsAt + 8 * kWords, kNormalYAt = kNormalXAt + 8, kNormalRhoAt = kNormalXAt + 16;
-constexpr size_t kNormalValidAt = kNormalXAt + 24;
-constexpr size_t kOldStateSize = 5048;
-constexpr size_t kFloatAt = kOldStateSize, kFloatValidAt = kFloatAt + 4;
-constexpr size_t kStateSize = 5056;
 
 template <class T>
 void put(std::vector<uint8_t>& state, size_t at, T value) {

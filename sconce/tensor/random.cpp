@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/export.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/random_bulk.h"
 #include "sconce/tensor/random_fill.h"
 #include "sconce/tensor/strides.h"
 
@@ -262,6 +263,17 @@ void bernoulli_(const Tensor& t, double p, const Generator& generator) {
   SCONCE_CHECK(p >= 0 && p <= 1, "bernoulli_: expects p to be in [0, 1], got p={}", p);
   check_not_complex(t, "bernoulli_");
   check_writable(t, "bernoulli_");
+  const DType dtype = t.dtype();
+  const bool bytes = dtype == DType::bool_ || dtype == DType::uint8;
+  if ((bytes || dtype == DType::float32) && t.is_dense() && !t.is_meta() && t.numel() >= kBulkDraws) {
+    Draws draws(generator);
+    BulkDraws bulk(draws.generator());
+    if (bytes)
+      bulk.bernoulli(p, t.data<uint8_t>(), t.numel());
+    else
+      bulk.bernoulli(p, t.data<float>(), t.numel());
+    return;
+  }
   fill_with(t, generator, [=](Draws& draws) { return draws.uniform53() < p; });
 }
 

@@ -25,6 +25,7 @@ class Draws {
     return static_cast<float>(word() & (range - 1)) / static_cast<float>(range);
   }
   double uniform53() { return static_cast<double>(word64() & ((uint64_t{1} << 53) - 1)) * 0x1p-53; }
+  GeneratorImpl& generator() { return *generator_.impl(); }
   // Standard normal. Made in pairs; the second one waits in the generator, also for later calls.
   double normal();
 

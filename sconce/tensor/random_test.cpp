@@ -349,6 +349,25 @@ TEST(Random, BernoulliTakesTheProbabilitysPrecision) {
   }
 }
 
+TEST(Random, ManyDrawsAreTheSameAsOneByOne) {
+  for (const double p : {0.0, 0.3, 0.5, 1 - 0x1p-53, 1.0}) {
+    const Tensor bits = empty(5003, DType::bool_), reals = empty(5003, DType::float32);
+    const Tensor singles = empty(5003, DType::float64);  // drawn one by one
+    uint32_t after[3];
+    int i = 0;
+    for (const Tensor& t : {bits, reals, singles}) {
+      manual_seed(3);
+      default_generator().impl()->random();  // pairs of words straddle blocks
+      bernoulli_(t, p);
+      after[i++] = default_generator().impl()->random();
+    }
+    EXPECT_EQ(after[0], after[2]);
+    EXPECT_EQ(after[1], after[2]);
+    EXPECT_EQ(integers(bits), integers(singles)) << p;
+    EXPECT_EQ(integers(reals), integers(singles)) << p;
+  }
+}
+
 TEST(Random, BernoulliWalksProbabilitiesInTheOrderOfTheResult) {
   const Tensor p = empty_tensor({4, 3}, DType::float32);
   for (int i = 0; i < 12; ++i) p.data<float>()[i] = static_cast<float>(i) / 11;

@@ -41,6 +41,21 @@ std::vector<Value> run(const Op& op, std::vector<Value> args) {
   return results;
 }
 
+// A gradient with finite differences of the loss.
+void compare(const Tensor& x, const Tensor& gradient, const std::function<double()>& loss) {
+  const Tensor got = contiguous(sum_to_size(gradient, x.sizes()));
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    double& element = x.data<double>()[i];
+    const double before = element, step = 1e-6;
+    element = before + step;
+    const double above = loss();
+    element = before - step;
+    const double below = loss();
+    element = before;
+    EXPECT_NEAR(got.data<double>()[i], (above - below) / (2 * step), 2e-6) << "at " << i;
+  }
+}
+
 void check(const Call& call) {
   SCOPED_TRACE(call.op);
   const Op* op = find_op(call.op);
@@ -65,26 +80,23 @@ void check(const Call& call) {
     kept.push_back("result" + std::to_string(i));
     values.push_back(results[i]);
   }
-  kept.insert(kept.end(), {"grad", "grads", "result"});
+  kept.insert(kept.end(), {"grad", "grads", "result", "needs"});
   values.insert(values.end(), {weights[0], Value(TensorList(weights)), raw[0]});
   const std::vector<std::string_view> names(kept.begin(), kept.end());
 
   for (const Derivative& d : split_derivatives(op->info.derivatives)) {
-    SCOPED_TRACE(d.argument);
-    size_t at = 0;
-    while (op->schema().arguments[at].name != d.argument) ++at;
-    if (call.args[at].is_none()) continue;
-    const Tensor x = call.args[at].to_tensor();
-    const Tensor got = contiguous(sum_to_size(Body(d.body, "sconce").run(names, values.data()).to_tensor(), x.sizes()));
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      double& element = x.data<double>()[i];
-      const double before = element, step = 1e-6;
-      element = before + step;
-      const double above = loss();
-      element = before - step;
-      const double below = loss();
-      element = before;
-      EXPECT_NEAR(got.data<double>()[i], (above - below) / (2 * step), 2e-6) << "at " << i;
+    const size_t count = d.arguments.size();
+    const bool all[8] = {true, true, true, true, true, true, true, true};
+    std::vector<Value> with_needs = values;
+    with_needs.emplace_back(ListRef<bool>(all, count));
+    const Value result = Body(d.body, "sconce").run(names, with_needs.data());
+    for (size_t n = 0; n < count; ++n) {
+      SCOPED_TRACE(d.arguments[n]);
+      size_t at = 0;
+      while (op->schema().arguments[at].name != d.arguments[n]) ++at;
+      if (call.args[at].is_none()) continue;
+      const Value& gradient = count == 1 ? result : result.to_tuple().items[n];
+      compare(call.args[at].to_tensor(), gradient.to_tensor(), loss);
     }
   }
 }
@@ -193,21 +205,24 @@ void check_second(const Tensor& x, const std::string& name,
   }
   const std::vector<std::string_view> names(kept.begin(), kept.end());
   for (const Derivative& d : split_derivatives(op->info.derivatives)) {
-    SCOPED_TRACE(d.argument);
-    size_t at = 0;
-    while (op->schema().arguments[at].name != d.argument) ++at;
-    const Tensor argument = args[at].to_tensor();
-    const Tensor got =
-        contiguous(sum_to_size(Body(d.body, "sconce").run(names, values.data()).to_tensor(), argument.sizes()));
-    for (int64_t i = 0; i < argument.numel(); ++i) {
-      const auto moved = [&](double step) {
-        const Tensor other = clone(argument);
-        other.data<double>()[i] += step;
-        std::vector<Value> with = at == input ? made(other) : args;
-        with[at] = other;
-        return loss(with);
-      };
-      EXPECT_NEAR(got.data<double>()[i], (moved(1e-6) - moved(-1e-6)) / 2e-6, 5e-6) << "at " << i;
+    const Value result = Body(d.body, "sconce").run(names, values.data());
+    for (size_t n = 0; n < d.arguments.size(); ++n) {
+      SCOPED_TRACE(d.arguments[n]);
+      size_t at = 0;
+      while (op->schema().arguments[at].name != d.arguments[n]) ++at;
+      const Tensor argument = args[at].to_tensor();
+      const Value& gradient = d.arguments.size() == 1 ? result : result.to_tuple().items[n];
+      const Tensor got = contiguous(sum_to_size(gradient.to_tensor(), argument.sizes()));
+      for (int64_t i = 0; i < argument.numel(); ++i) {
+        const auto moved = [&](double step) {
+          const Tensor other = clone(argument);
+          other.data<double>()[i] += step;
+          std::vector<Value> with = at == input ? made(other) : args;
+          with[at] = other;
+          return loss(with);
+        };
+        EXPECT_NEAR(got.data<double>()[i], (moved(1e-6) - moved(-1e-6)) / 2e-6, 5e-6) << "at " << i;
+      }
     }
   }
 }

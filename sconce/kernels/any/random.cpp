@@ -5,6 +5,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/creation.h"
+#include "sconce/generated/random.h"
 #include "sconce/generated/reduction.h"
 #include "sconce/tensor/strides.h"
 
@@ -188,6 +189,12 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
     copy_tensor(mask, draws);
   }
   return {sconce::mul(sconce::mul(input, mask), Scalar(p == 1 ? 0.0 : 1 / (1 - p))), mask};
+}
+
+std::tuple<Tensor, Tensor> sconce_dropout_with_mask(const Tensor& input, double p) {
+  const Tensor mask = empty_like(input, DType::bool_);
+  rng::bernoulli_(mask, 1 - p);
+  return {sconce::keep_scaled(input, mask, 1 - p), mask};
 }
 
 void dropout_(const Tensor& self, double p, bool train) {
