@@ -674,7 +674,9 @@ def generate(entries, operators, orders=()):
         '#include "sconce/dispatch/op_instructions.h"\n\nnamespace sconce {\n\n'
         "std::span<const OpInstruction> op_instructions() {\n"
         f"  static constexpr OpInstruction all[] = {{\n{rows}  }};\n  return all;\n}}\n\n}}  // namespace sconce\n")
-    files["sconce/generated/op_samples.cpp"] = ("testing", samples.source(entries, _BANNER.format("ops/*.toml")))
+    files["sconce/generated/op_samples.cpp"] = ("testing", samples.source(
+        entries, {o.entry.key: formulas.gradient(o, functional, _takes_out(o), _written(o))[0] for o in operators
+                  if o.form == "function"}, _BANNER.format("ops/*.toml")))
     declare = "".join(f"std::span<Op> {n}_operators();\n" for n in names)
     call = "".join(f"  add_ops({n}_operators());\n" for n in names)
     files["sconce/generated/register.cpp"] = ("source", _BANNER.format("ops/*.toml") +

@@ -12,7 +12,7 @@ _BY_NAME = {
     "keepdim": "False", "reduction": "1", "p": "2", "eps": "1e-5", "k": "2", "n": "2",
 }
 _BY_TYPE = {
-    "Tensor": "f64[2,3]", "Tensor[]": "[f64[2,3], f64[2,3]]", "Scalar": "1.5", "float": "0.5", "int": "1", "SymInt": "1",
+    "Tensor": "f64[2,3]", "Tensor[]": "[f64[2,3], f64[2,3]]", "Scalar": "1.7", "float": "0.5", "int": "1", "SymInt": "1",
     "bool": "False", "ScalarType": "float64",
 }
 
@@ -36,34 +36,42 @@ def _made(entry):
     return ", ".join(parts)
 
 
-def _takes_part(entry):
+def _takes_part(entry, gradient):
+    """Entries that may be differentiated, and those that have samples. `gradient`: see formulas.gradient."""
     tensor = lambda a: a.type.startswith("Tensor")
-    if entry.kind == "scalar" or "boxed" in entry.get("kernel", {}):
-        return False
     if any(a.written and a.keyword_only for a in entry.schema.arguments):
         return False  # an out= form
-    return any(map(tensor, entry.schema.arguments)) and any(map(tensor, entry.schema.returns))
+    if not (any(map(tensor, entry.schema.arguments)) and any(map(tensor, entry.schema.returns))):
+        return False
+    if "samples" in entry.data:
+        return True
+    if gradient == "through":
+        return entry.kind == "compound" or isinstance(entry.get("grad"), str)  # loops that go through give integers
+    return gradient == "formulas"
 
 
-def _is_differentiable_text(text):
-    return "f64[" in text or "c128[" in text
+def _has(dtypes, texts):
+    return any(dtype in text for text in texts for dtype in dtypes)
 
 
 def of_entry(entry):
-    """(texts, whether the entry states them). An entry whose samples have no float64 gets the made one as well."""
+    """(texts, whether the entry states them). Where loops have floats, but no float64, the made one comes behind."""
     stated = entry.get("samples")
     texts = list(stated or [])
-    if not any(map(_is_differentiable_text, texts)) and stated != []:
+    loops = entry.kind in ("pointwise", "reduce")
+    if stated is None or (loops and _has(("f16[", "f32["), texts) and not _has(("f64[", "c128["), texts)):
         made = _made(entry)
         texts += [made] if made is not None else []
     return texts, stated is not None
 
 
-def source(entries, banner):
-    """The generated file that the test support links."""
+def source(entries, gradients, banner):
+    """The generated file that the test support links. `gradients`: key of an entry -> how it is differentiated."""
     out = [banner, '#include "sconce/testing/sample.h"\n', "namespace sconce::testing {", "namespace {\n"]
     rows = []
-    for entry in filter(_takes_part, entries):
+    for entry in entries:
+        if not _takes_part(entry, gradients[entry.key]):
+            continue
         texts, stated = of_entry(entry)
         name = f"{entry.schema.namespace}::{entry.schema.key}"
         listed = "{}"

@@ -244,7 +244,8 @@ def _load_entry(family, file, line, key, value, places, word, entries, names):
         base = next((e for e in entries if e.key == value["same_as"]), None)
         if base is None:
             entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
-        inherited = {k: v for k, v in base.data.items() if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "instruction")}
+        inherited = {k: v for k, v in base.data.items() 
+                     if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "instruction", "samples", "second_order")}
         entry.data = {**inherited, **value}
         del entry.data["same_as"]
     _check_entry(entry, names)

@@ -1,5 +1,6 @@
 #include "sconce/testing/gradcheck.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sconce/autograd/engine.h"
@@ -74,7 +75,7 @@ Worst compare(const Jacobian& analytical, const Jacobian& numerical, double atol
   for (size_t r = 0; r < analytical.rows; ++r) {
     for (size_t c = 0; c < analytical.columns; ++c) {
       const double a = analytical.at(r, c), n = numerical.at(r, c);
-      if (a == n) continue;
+      if (a == n || (std::isnan(a) && std::isnan(n))) continue;
       double excess = std::abs(a - n) - (atol + rtol * std::abs(n));
       if (std::isnan(excess)) excess = INFINITY;
       if (excess > worst.excess) worst = {excess, r, c};
@@ -83,10 +84,14 @@ Worst compare(const Jacobian& analytical, const Jacobian& numerical, double atol
   return worst;
 }
 
+bool has_nan(const Jacobian& jacobian) {
+  return std::any_of(jacobian.items.begin(), jacobian.items.end(), [](double v) { return std::isnan(v); });
+}
+
 void check_equal(const Jacobian& analytical, const Jacobian& numerical, size_t result, size_t input,
                  const GradcheckOptions& options) {
   const Worst worst = compare(analytical, numerical, options.atol, options.rtol);
-  SCONCE_CHECK(worst.excess == 0,
+  SCONCE_CHECK(worst.excess == 0 && !has_nan(numerical),
                "Jacobian mismatch for output {} with respect to input {},\nnumerical:{}\nanalytical:{}\n"
                "The largest difference is at element {} of the input and {} of the output: numerical {}, analytical {}",
                result, input, numerical.to_string(), analytical.to_string(), worst.row, worst.column,

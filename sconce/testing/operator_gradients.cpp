@@ -21,8 +21,8 @@ namespace {
 // A call of an operator as a function of those of its tensors that require grad.
 class SampleCall {
  public:
-  SampleCall(const Op& op, std::vector<Value> args) : op_(op), args_(std::move(args)) {
-    for (const Value& v : args_) {
+  SampleCall(const Op& op, Sample sample) : op_(op), sample_(std::move(sample)) {
+    for (const Value& v : sample_.args) {
       each_tensor(v, [&](const Tensor& t) {
         if (t.requires_grad()) inputs_.push_back(t);
       });
@@ -36,22 +36,24 @@ class SampleCall {
     std::vector<Value> args;
     size_t next = 0;
     const Schema& schema = op_.schema();
-    for (size_t i = 0; i < args_.size(); ++i) {
+    for (size_t i = 0; i < sample_.args.size(); ++i) {
       const bool writes = schema.arguments[i].is_written() || schema.arguments[i].name.starts_with("running_");
       const auto place = [&](const Tensor& t) {
-        const Tensor& given = t.defined() && t.requires_grad() ? inputs[next++] : t;
+        const bool varied = t.defined() && t.requires_grad();
+        const Tensor given = varied ? projected(inputs[next], sample_.projections[next]) : t;
+        next += varied;
         return writes && given.defined() ? clone(given) : given;
       };
-      if (args_[i].is_tensor()) {
-        args.emplace_back(place(args_[i].to_tensor()));
-      } else if (is_tensor_list(args_[i])) {
+      if (sample_.args[i].is_tensor()) {
+        args.emplace_back(place(sample_.args[i].to_tensor()));
+      } else if (is_tensor_list(sample_.args[i])) {
         std::vector<Tensor> list;
-        for (const Tensor& t : args_[i].to_list().tensors()) list.push_back(place(t));
-        auto typed = make_ref<List>(args_[i].to_list().element_type());
+        for (const Tensor& t : sample_.args[i].to_list().tensors()) list.push_back(place(t));
+        auto typed = make_ref<List>(sample_.args[i].to_list().element_type());
         for (const Tensor& t : list) typed->append(t);
         args.emplace_back(typed);
       } else {
-        args.push_back(args_[i]);
+        args.push_back(sample_.args[i]);
       }
     }
     manual_seed(1);
@@ -59,10 +61,31 @@ class SampleCall {
     op_.call_boxed(args.data(), returns.data());
     std::vector<Tensor> results;
     for (const Value& v : returns) each_tensor(v, [&](const Tensor& t) { results.push_back(t); });
-    return results;
+    if (sample_.results.empty()) return results;
+    std::vector<Tensor> chosen;
+    for (const Sample::Result& r : sample_.results) {
+      SCONCE_CHECK(r.index < results.size(), "there is no result {}", r.index);
+      chosen.push_back(r.absolute ? abs(results[r.index]) : results[r.index]);
+    }
+    return chosen;
   }
 
  private:
+  static Tensor projected(const Tensor& x, Projection projection) {
+    switch (projection) {
+      case Projection::none:
+        return x;
+      case Projection::symmetric:
+        return mul(add(x, conj(transpose(x, -2, -1))), Scalar(0.5));
+      case Projection::lower:
+        return tril(x);
+      case Projection::upper:
+        return triu(x);
+      case Projection::log_probabilities:
+        return log_softmax(x, -1);
+    }
+    return x;
+  }
   static bool is_tensor_list(const Value& v) { return v.is_list() && v.to_list().is_tensors(); }
   template <class F>
   static void each_tensor(const Value& v, F&& f) {
@@ -76,7 +99,7 @@ class SampleCall {
   }
 
   const Op& op_;
-  std::vector<Value> args_;
+  Sample sample_;
   std::vector<Tensor> inputs_;
 };
 
@@ -155,6 +178,7 @@ class Checker {
     if (kind != Gradient::formulas && kind != Gradient::through) return;
     const SampleCall call(op_, read_sample(op_, text));
     if (call.inputs().empty()) return;
+    if (!is_double(call)) return;
     bool differentiable = false;
     if (!guarded("first order", report_.first, [&] {
           for (const Tensor& t : call(call.inputs())) differentiable |= is_differentiable(t);
@@ -170,6 +194,16 @@ class Checker {
   }
 
  private:
+  // Differences of other floats tell little.
+  static bool is_double(const SampleCall& call) {
+    for (const Tensor& t : call(call.inputs())) {
+      if (t.defined() && (is_floating(t.dtype()) || is_complex(t.dtype())) && t.dtype() != DType::float64 &&
+          t.dtype() != DType::complex128)
+        return false;
+    }
+    return true;
+  }
+
   // Runs one check and adds what comes of it to `check`. False where it failed.
   template <class F>
   bool guarded(const char* name, Check& check, F&& f) {
@@ -198,10 +232,10 @@ class Checker {
   // x.clone().f_(...) against f(x, ...)
   Check in_place(const Op& form, const SampleCall& call) {
     const std::vector<Tensor> results = call(call.inputs());
-    const std::vector<Value> args = read_sample(form, text_);
-    const Tensor& self = args[0].to_tensor();
+    const Sample sample = read_sample(form, text_);
+    const Tensor& self = sample.args[0].to_tensor();
     if (results[0].sizes() != self.sizes() || results[0].dtype() != self.dtype()) return Check::absent;
-    const SampleCall inplace(form, args);
+    const SampleCall inplace(form, sample);
     const auto expected = weighted_gradients(results, call.inputs());
     const auto got = weighted_gradients(inplace(inplace.inputs()), inplace.inputs());
     SCONCE_CHECK(are_close(got, expected), "gradients of {} are {}, those of the functional form {}",
@@ -263,7 +297,7 @@ class Checker {
       any |= wide < x.dim();
       leaves.push_back(leaf_of(wide < x.dim() ? narrow(detach(x), wide, 0, 1) : x));
       inputs.push_back(expand(leaves.back(), x.sizes()));
-      copies.push_back(clone(inputs.back(), MemoryFormat::contiguous));
+      copies.push_back(clone(expand(leaves.back(), x.sizes()), MemoryFormat::contiguous));
     }
     if (!any) return Check::absent;
     std::vector<std::vector<double>> expected;

@@ -14,10 +14,9 @@ namespace {
 
 const std::map<std::string_view, DType>& dtype_words() {
   static const std::map<std::string_view, DType> words = {
-      {"bool", DType::bool_},   {"u8", DType::uint8},    {"i8", DType::int8},       {"i16", DType::int16},
-      {"i32", DType::int32},      {"i64", DType::int64},   {"f16", DType::float16},   {"bf16", DType::bfloat16},
-      {"f32", DType::float32},    {"f64", DType::float64}, {"c64", DType::complex64},
-      {"c128", DType::complex128}};
+      {"bool", DType::bool_},  {"u8", DType::uint8},    {"i8", DType::int8},       {"i16", DType::int16},
+      {"i32", DType::int32},   {"i64", DType::int64},   {"f16", DType::float16},   {"bf16", DType::bfloat16},
+      {"f32", DType::float32}, {"f64", DType::float64}, {"c64", DType::complex64}, {"c128", DType::complex128}};
   return words;
 }
 
@@ -25,10 +24,10 @@ class Reader {
  public:
   Reader(const Op& op, std::string_view text) : op_(op), text_(text) {}
 
-  std::vector<Value> arguments() {
+  Sample sample() {
     std::vector<Value> args;
     std::vector<NamedValue> named;
-    while (skip_spaces(), at_ < text_.size()) {
+    while (skip_spaces(), at_ < text_.size() && !text_.substr(at_).starts_with("->")) {
       const size_t start = at_;
       const std::string_view name = word();
       if (!name.empty() && peek() == '=') {
@@ -40,9 +39,11 @@ class Reader {
         args.push_back(value());
       }
       skip_spaces();
-      if (at_ < text_.size()) expect(',');
+      if (at_ < text_.size() && !text_.substr(at_).starts_with("->")) expect(',');
     }
-    return bind_arguments(op_.schema(), std::move(args), std::move(named));
+    sample_.args = bind_arguments(op_.schema(), std::move(args), std::move(named));
+    if (at_ < text_.size()) results();
+    return std::move(sample_);
   }
 
  private:
@@ -69,6 +70,26 @@ class Reader {
     const size_t start = at_;
     while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_') ++at_;
     return text_.substr(start, at_ - start);
+  }
+
+  // -> 0, abs(1)
+  void results() {
+    at_ += 2;
+    do {
+      const bool absolute = word_is("abs");
+      if (absolute) expect('(');
+      const Value index = number();
+      if (!index.is_int()) wrong("the number of a result");
+      sample_.results.push_back({static_cast<size_t>(index.to_int()), absolute});
+      if (absolute) expect(')');
+    } while (accept(','));
+    if (at_ < text_.size()) wrong("the end");
+  }
+  bool word_is(std::string_view wanted) {
+    skip_spaces();
+    if (!text_.substr(at_).starts_with(wanted)) return false;
+    at_ += wanted.size();
+    return true;
   }
 
   Value value() {
@@ -177,6 +198,13 @@ class Reader {
     return out;
   }
 
+  static Projection projection_of(std::string_view kind) {
+    if (kind == "symmetric" || kind == "spd") return Projection::symmetric;
+    if (kind == "lower") return Projection::lower;
+    if (kind == "upper") return Projection::upper;
+    return kind == "logprobs" ? Projection::log_probabilities : Projection::none;
+  }
+
   Value tensor(DType dtype) {
     SampleTensor sample;
     sample.dtype = dtype;
@@ -196,7 +224,8 @@ class Reader {
       sample.transposed = true;
       at_ += 4;
     }
-    while (skip_spaces(), at_ < text_.size() && peek() != ',' && peek() != ']') {
+    while (skip_spaces(),
+           at_ < text_.size() && peek() != ',' && peek() != ']' && !text_.substr(at_).starts_with("->")) {
       if (peek() == '-' || std::isdigit(static_cast<unsigned char>(peek()))) {
         sample.from = number().to_scalar().to_double();
         expect('.');
@@ -213,7 +242,10 @@ class Reader {
         wrong("a range, a kind of values, or 'const'");
     }
     if (!literal) t = make_sample_tensor(sample);
-    if (!constant) autograd::set_requires_grad(t, true);
+    if (!constant) {
+      autograd::set_requires_grad(t, true);
+      sample_.projections.push_back(projection_of(sample.kind));
+    }
     return t;
   }
 
@@ -248,11 +280,12 @@ class Reader {
   const Op& op_;
   std::string_view text_;
   size_t at_ = 0;
+  Sample sample_;
   uint64_t tensors_ = 0;
 };
 
 }  // namespace
 
-std::vector<Value> read_sample(const Op& op, std::string_view text) { return Reader(op, text).arguments(); }
+Sample read_sample(const Op& op, std::string_view text) { return Reader(op, text).sample(); }
 
 }  // namespace sconce::testing

@@ -1,5 +1,5 @@
 // Samples: arguments for operators, as the table's `samples` write them. docs/operators.md describes the notation:
-//   f64[2,3], f64[3] 0..1, [1, 2], reduction='sum', i64{0, 2}, None
+//   f64[2,3], f64[3] 0..1, [1, 2], reduction='sum', i64{0, 2}, None -> 0
 #pragma once
 
 #include <span>
@@ -10,9 +10,30 @@
 
 namespace sconce::testing {
 
-// The arguments of a call of op, bound to its schema. Tensors of float64 and complex128 require grad, unless the sample
-// says `const`. Fresh tensors with the same values at every call. Throws Error naming operator, text and place.
-std::vector<Value> read_sample(const Op& op, std::string_view text);
+// What stands between a tensor that is varied and the argument, where an operator takes only some tensors: an element
+// moved alone would leave them.
+enum class Projection : uint8_t {
+  none,
+  symmetric,          // (x + x^H) / 2
+  lower, upper,       // a triangle
+  log_probabilities,  // log_softmax over the last dimension
+};
+
+struct Sample {
+  // Bound to the schema. Tensors of float64 and complex128 require grad, unless the sample says `const`.
+  std::vector<Value> args;
+  std::vector<Projection> projections;  // one per tensor that requires grad
+  // The results that count: others are no functions of the arguments for autograd, or only up to a factor of length 1,
+  // which `absolute` takes away. All where it is empty.
+  struct Result {
+    size_t index;
+    bool absolute;
+  };
+  std::vector<Result> results;
+};
+
+// Fresh tensors with the same values at every call. Throws Error naming operator, text and place.
+Sample read_sample(const Op& op, std::string_view text);
 
 // What the generator knows of an entry of the table.
 struct OpSamples {

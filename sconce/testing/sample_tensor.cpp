@@ -28,12 +28,15 @@ class Numbers {
   std::mt19937_64 engine_;
 };
 
+// No round number: 0.375 would be a place where 1.5 / x has one.
+constexpr double kOffset = 0.4142;
+
 std::vector<double> default_numbers(size_t n, Numbers& numbers) {
   std::vector<double> out;
   // A place of its own in (0.1, 0.4) behind one of the eight halves from -2 to 1.5.
   for (size_t place : numbers.shuffled(n)) {
     const double half = static_cast<double>(numbers.below(8)) * 0.5 - 2;
-    out.push_back(half + 0.1 + 0.3 * (static_cast<double>(place) + 0.5) / static_cast<double>(n));
+    out.push_back(half + 0.1 + 0.3 * (static_cast<double>(place) + kOffset) / static_cast<double>(n));
   }
   return out;
 }
@@ -42,7 +45,7 @@ std::vector<double> numbers_between(double from, double to, size_t n, Numbers& n
   std::vector<double> out;
   for (size_t place : numbers.shuffled(n)) {
     // A tenth of the range at both ends stays free.
-    out.push_back(from + (to - from) * (0.1 + 0.8 * (static_cast<double>(place) + 0.5) / static_cast<double>(n)));
+    out.push_back(from + (to - from) * (0.1 + 0.8 * (static_cast<double>(place) + kOffset) / static_cast<double>(n)));
   }
   return out;
 }
@@ -72,6 +75,7 @@ Tensor integers(const SampleTensor& sample, Numbers& numbers) {
 Tensor of_kind(const Tensor& t, const std::string& kind) {
   if (kind.empty()) return t;
   if (kind == "sorted") return std::get<0>(sort(t));
+  if (kind == "logprobs") return log_softmax(t, -1);
   if (kind == "unit") return div(t, linalg_norm(t, std::nullopt, IntList{-2}, true));
   const int64_t n = t.size(-1);
   SCONCE_CHECK(t.dim() >= 2 && t.size(-2) == n, "sample: '{}' is for square matrices, got {}", kind, t.sizes());

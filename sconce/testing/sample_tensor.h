@@ -18,7 +18,8 @@ struct SampleTensor {
   // From..to: floats strictly inside, integers from <= i < to. Of complex numbers both parts.
   std::optional<double> from, to;
   // symmetric (hermitian), spd (and positive definite), lower, upper (triangular), regular (far from singular): of
-  // square matrices; unit (columns of length 1), sorted (along the last dimension), permutation (of 0 to n - 1, along
+  // square matrices; unit (columns of length 1), logprobs (logarithms of
+  // probabilities along the last dimension), sorted (along the last dimension), permutation (of 0 to n - 1, along
   // the last).
   std::string kind;
   bool transposed = false;  // the last two dimensions, in memory
