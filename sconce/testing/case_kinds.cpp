@@ -10,6 +10,7 @@
 #include "sconce/testing/gradgrad_cases.h"
 #include "sconce/testing/module_cases.h"
 #include "sconce/testing/operator_cases.h"
+#include "sconce/testing/optim_cases.h"
 #include "sconce/testing/program_cases.h"
 
 namespace sconce::testing {
@@ -45,14 +46,13 @@ class UnsupportedKind final : public CaseKind {
 
 const CaseKind* kind_of(const CaseFile& file, const RunOptions& options) {
   static const UnsupportedKind kUnsupported[] = {
-      {"optim", [](const CaseFile&, const Json& c) { return has(c, "optimizer") || has(c, "scheduler"); }},
       {"facts", [](const CaseFile&, const Json& c) { return has(c, "expr") || has(c, "str"); }},
   };
   if (file.size() == 0) return nullptr;
   if ((options.archives || options.lite) && archive_cases().matches(file)) return &archive_cases();
   for (const CaseKind* kind :
        {&exported_cases(), &operator_cases(), &script_cases(), &program_cases(), &jit_suite_cases(), &error_cases(),
-        &module_cases(), &format_cases(), &gradgrad_cases(), &archive_cases()}) {
+        &module_cases(), &format_cases(), &gradgrad_cases(), &optim_cases(), &archive_cases()}) {
     if (kind->matches(file)) return kind;
   }
   for (const CaseKind& kind : kUnsupported) {

@@ -1,0 +1,17 @@
+// The number of steps that a parameter took, which most optimisers keep in its state: a tensor of one float.
+#pragma once
+
+#include "sconce/optim/optimizer.h"
+
+namespace sconce::optim {
+
+// A tensor of one element, of the dtype that such numbers have.
+Tensor number_tensor(double v);
+// The value of such a tensor, set.
+void set_number(const Tensor& t, double v);
+// One step more; its number.
+double count_step(State& state);
+// Makes steps that are plain numbers, as PyTorch before 1.12 saved them, tensors.
+void fix_step(State& state);
+
+}  // namespace sconce::optim
