@@ -5,6 +5,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+import sequences
+
 
 class SmallCnn(nn.Module):
     def __init__(self):
@@ -40,10 +42,26 @@ def cnn(uniform, index, memory_format):
     return model, lambda: F.cross_entropy(model(x), target)
 
 
+def sequence_model(uniform, index, name, sizes, *arguments):
+    model = fill(getattr(sequences, name)(1000, *arguments), uniform)
+    tokens, target = index(sizes, 101, 1000), index(sizes, 102, 1000)
+    torch.manual_seed(1)  # of dropout
+    return model, lambda: model(tokens, target)
+
+
+def transformer(name, dropout):
+    return lambda uniform, index: sequence_model(uniform, index, name, [32, 64], 64, 128, 4, 512, 4, dropout)
+
+
 # Row: (uniform, index) to a network and what computes its loss.
 MODELS = {
     "train cnn": lambda uniform, index: cnn(uniform, index, torch.contiguous_format),
     "train cnn channels_last": lambda uniform, index: cnn(uniform, index, torch.channels_last),
+    "train transformer": transformer("Transformer", 0.0),
+    "train transformer dropout": transformer("Transformer", 0.1),
+    "train transformer causal": transformer("CausalTransformer", 0.0),
+    "train transformer causal dropout": transformer("CausalTransformer", 0.1),
+    "train lstm": lambda uniform, index: sequence_model(uniform, index, "LstmModel", [35, 20], 256, 2),
 }
 
 
@@ -51,7 +69,10 @@ class Training:
     @torch.inference_mode(False)
     def __init__(self, row, uniform, index):
         self.model, self.loss = MODELS[row](uniform, index)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
+        if "cnn" in row:
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
+        else:
+            self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.01)
 
     @torch.inference_mode(False)
     def step(self):

@@ -99,7 +99,7 @@ std::vector<Row> make_rows() {
   for (int64_t n : {64, 256, 1024}) rows.push_back(matmul_row(n));
   for (Row& row : family_rows(SCONCE_BENCH_DIR "/families.json")) rows.push_back(std::move(row));
   for (Row& row : script_rows(SCONCE_BENCH_DIR)) rows.push_back(std::move(row));
-  for (Row& row : training_rows()) rows.push_back(std::move(row));
+  for (Row& row : training_rows(SCONCE_BENCH_DIR)) rows.push_back(std::move(row));
   for (Row& row : model_rows(SCONCE_BENCH_DIR "/models.json", SCONCE_BENCH_DIR "/..")) rows.push_back(std::move(row));
   return rows;
 }

@@ -1,5 +1,5 @@
-// Rows that train a network: one call is a step (forward, loss, backward, SGD with momentum). training.py has the same
-// networks in PyTorch, with parameters made in the same order.
+// Rows that train a network: one call is a step (forward, loss, backward, SGD with momentum or AdamW). training.py has
+// the same networks in PyTorch, with parameters made in the same order.
 #pragma once
 
 #include "bench/rows/rows.h"
@@ -17,8 +17,11 @@ class TrainingModel {
   // A weight of two and more dimensions: uniform within 1 / sqrt(inputs of an output).
   Tensor weight(IntList sizes, MemoryFormat format = MemoryFormat::contiguous);
   Tensor constant(IntList sizes, double value);  // biases, and weights of normalisations
+  // A parameter that exists: it gets the values that the functions above would give it.
+  void adopt(const Tensor& t, bool is_bias);
 
  private:
+  Tensor values(IntList sizes) const;  // of the next weight
   Tensor add(Tensor t);
   std::vector<Tensor> parameters_;
 };
@@ -26,6 +29,10 @@ class TrainingModel {
 // Channels_last, where asked for, in input and weights.
 std::unique_ptr<TrainingModel> small_cnn(MemoryFormat format);
 
-std::vector<Row> training_rows();
+// Networks over sequences, of the text at `path`.
+std::unique_ptr<TrainingModel> transformer(const std::string& path, bool causal, double dropout);
+std::unique_ptr<TrainingModel> lstm_model(const std::string& path);
+
+std::vector<Row> training_rows(const std::string& folder);  // where sequences.py is
 
 }  // namespace sconce::bench
