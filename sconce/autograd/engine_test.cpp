@@ -144,6 +144,12 @@ TEST(Engine, frees_what_was_saved) {
           .starts_with("Trying to backward through the graph a second time (or directly access saved tensors after "
                        "they have already been freed)."));
   EXPECT_EQ(grad_text(x), "tensor([4., 8.])");
+  // Sizes and numbers are not freed: where nothing else was kept, backward can run again.
+  const Tensor z = leaf({1, 2});
+  const Tensor wide = sum(expand(mul(z, Scalar(3)), {2, 2}));
+  backward({wide});
+  backward({wide});
+  EXPECT_EQ(grad_text(z), "tensor([12., 12.])");
 }
 
 TEST(Engine, names_the_node_that_failed_and_goes_on) {

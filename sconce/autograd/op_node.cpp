@@ -109,6 +109,7 @@ void OpNode::keep(uint32_t index, const Value& v, bool facts, uint32_t slot) {
   } else {
     kept.other = v;
   }
+  kept.has_data = !facts && (v.is_tensor() || is_tensor_list(v));
   kept_.push_back(std::move(kept));
 }
 
@@ -228,8 +229,7 @@ void OpNode::apply(const BackwardCall& call) {
 }
 
 void OpNode::release_saved() {
-  released_ = !kept_.empty();
-  kept_.clear();
+  if (std::erase_if(kept_, [](const Kept& kept) { return kept.has_data; }) > 0) released_ = true;
 }
 
 std::string backward_name(std::string_view op_name) {

@@ -31,6 +31,7 @@ class OpNode final : public Node {
     SavedTensor tensor;
     std::vector<SavedTensor> list;
     Value other;
+    bool has_data = false;  // of a tensor, which backward frees; numbers and facts stay
   };
   static constexpr uint32_t kResult = 1u << 31;
 
