@@ -261,8 +261,10 @@ class Family:
                 result = "void"
             text.append(comment)
             unused = "[[maybe_unused]] " if entry.kind == "compound" else ""  # a body need not use every argument
-            text.append(f"{result} {op.cpp_name}({', '.join(['KeySet'] + [unused + _declare([p]) for p in params])}) {{")
-            text += getattr(self, "_" + entry.kind)(op, params, written)
+            body = getattr(self, "_" + entry.kind)(op, params, written)
+            keys = "KeySet keys" if any("keys.has(" in line for line in body) else "KeySet"
+            text.append(f"{result} {op.cpp_name}({', '.join([keys] + [unused + _declare([p]) for p in params])}) {{")
+            text += body
             text.append("}\n")
             kernels.append((("cpu", "meta"), f"SCONCE_TYPED_KERNEL({self.name}_kernels::{op.cpp_name})"))
             optional = sum(1 << i for i, (_, a) in enumerate(params) if a.type == "Tensor?")
@@ -478,7 +480,14 @@ class Family:
             if direct:
                 return self._checks(op) + [f"  {direct};"]
             plain = [_name(a) for _, a in params if not (op.form == "out" and a.written)]
-            return self._through_copy(op, params, written, f"sconce::{cpp.function_name(entry.schema.name)}({', '.join(plain)})")
+            function = f"sconce::{cpp.function_name(entry.schema.name)}"
+            recorded = []
+            if op.form == "inplace":
+                # The body may keep what it reads for its gradient: it reads a copy.
+                self_ = _name(params[written[0]][1])
+                read = ", ".join(f"sconce::clone({n}, {{}})" if n == self_ else n for n in plain)
+                recorded = [f"  if (keys.has(Key::autograd)) return void(sconce::copy_({self_}, {function}({read}), false));"]
+            return recorded + self._through_copy(op, params, written, f"{function}({', '.join(plain)})")
         lines = self._script(entry, "body", lambda: script.translate_body(
             entry.data["body"], entry.schema.arguments, self.schemas, entry.schema.returns))
         return self._checks(op) + lines
