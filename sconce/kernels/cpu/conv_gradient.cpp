@@ -4,6 +4,10 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/conv_geometry.h"
+#include "sconce/kernels/cpu/conv_gradient_direct.h"
+#include "sconce/kernels/cpu/conv_gradient_winograd.h"
+#include "sconce/kernels/cpu/conv_winograd.h"
 #include "sconce/kernels/cpu/gemm_bf16.h"
 #include "sconce/kernels/cpu/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
@@ -16,25 +20,6 @@ constexpr int64_t window_bytes = 1024 * 1024;           // of the windows that a
 constexpr int64_t least_pixels = 256, step_pixels = 8;  // that are gathered at a time, and a multiple
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// Sizes along three dimensions, missing ones in front.
-struct Sizes {
-  int64_t d, h, w;
-  Sizes(const int64_t* sizes, int rank, int64_t missing)
-      : d(rank > 2 ? sizes[rank - 3] : missing), h(rank > 1 ? sizes[rank - 2] : missing), w(sizes[rank - 1]) {}
-  int64_t product() const { return d * h * w; }
-};
-
-struct Geometry {
-  Sizes in, out, kernel, stride, padding, dilation;
-  explicit Geometry(const ConvShape& s)
-      : in(s.in, s.rank, 1),
-        out(s.out, s.rank, 1),
-        kernel(s.kernel, s.rank, 1),
-        stride(s.stride, s.rank, 1),
-        padding(s.padding, s.rank, 0),
-        dilation(s.dilation, s.rank, 1) {}
-};
 
 // T: float, double, or bfloat16 as bits, whose gradients are Sum = float.
 template <class T, class Sum>
@@ -51,7 +36,25 @@ class WeightGradient {
     }
     if constexpr (std::is_same_v<T, float>) {
       if (const int64_t group = conv_small_group(shape_, kernels_)) return run_depthwise(group);
+      if (winograd_pays() && winograd_weight_gradient(shape_, x_, grad_, out_, kernels_)) return;
     }
+    if constexpr (sizeof(T) > 2)
+      direct_weight_gradient(shape_, x_, grad_, out_, kernels_);
+    else
+      run_gathered();
+  }
+
+ private:
+  static constexpr DType dtype = sizeof(T) == sizeof(float) ? DType::float32 : DType::float64;
+
+  // Its tiles have 2 x 2 pixels, and its sums 16 elements for nine.
+  bool winograd_pays() const {
+    return winograd_serves(shape_, DType::float32, kernels_) && geometry_.out.h >= 4 && geometry_.out.w >= 4 &&
+           shape_.batch * geometry_.out.product() >= 256;
+  }
+
+  // Windows side by side, and a product of them.
+  void run_gathered() {
     const int64_t pixels = shape_.batch * geometry_.out.product(), window = geometry_.kernel.product() * in_channels();
     const int64_t row = window * shape_.groups;
     int64_t block = std::max<int64_t>(least_pixels, window_bytes / (row * static_cast<int64_t>(sizeof(T))));
@@ -66,9 +69,6 @@ class WeightGradient {
       multiply(windows, row, window, count, first);
     }
   }
-
- private:
-  static constexpr DType dtype = sizeof(T) == sizeof(float) ? DType::float32 : DType::float64;
 
   int64_t in_channels() const { return shape_.in_channels / shape_.groups; }
   int64_t out_channels() const { return shape_.out_channels / shape_.groups; }
@@ -184,7 +184,7 @@ class WeightGradient {
   int64_t gemm_lanes() const { return sizeof(T) == sizeof(float) ? kernels_.f32->lanes : kernels_.f64->lanes; }
 
   const ConvShape& shape_;
-  Geometry geometry_;
+  ConvGeometry geometry_;
   const T* x_;
   const T* grad_;
   Sum* out_;
@@ -199,7 +199,7 @@ void conv_weight_gradient(const ConvShape& shape, DType dtype, const void* x, co
   SCONCE_CHECK(dtype == DType::float32 || dtype == DType::float64 || in_pairs,
                "convolution: weight gradients are not computed in {} here", dtype_name(dtype));
   SCONCE_ASSERT(!shape.transposed);
-  const Geometry geometry(shape);
+  const ConvGeometry geometry(shape);
   const int64_t pixels = shape.batch * geometry.out.product();
   const int64_t elements = shape.out_channels * geometry.kernel.product() * (shape.in_channels / shape.groups);
   auto run = [&]<class T, class Sum>(T, Sum) {

@@ -136,8 +136,9 @@ void ConvPlan::run(const void* x, const void* packed, void* y, const Epilogue& e
   if (onednn) return run_onednn(*this, x, packed, y, epilogue);
   if (is_winograd(algorithm)) {
     if (shape.batch == 0) return;
-    return winograd_run(shape, tile_of(algorithm), static_cast<const float*>(x), static_cast<const float*>(packed),
-                        static_cast<float*>(y), epilogue, *kernels);
+    winograd_run(shape, tile_of(algorithm), static_cast<const float*>(x), static_cast<const float*>(packed),
+                 static_cast<float*>(y), epilogue, *kernels);
+    return;
   }
   conv_run(shape, dtype, x, packed, y, epilogue, *kernels);
 }

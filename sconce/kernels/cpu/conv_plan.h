@@ -9,8 +9,9 @@ struct OnednnConv;
 
 // Which algorithms a plan may use.
 enum class Numerics : uint8_t {
-  exact,     // sums of products: a NaN or an infinity reaches the pixels that see it. What eager calls use.
-  standard,  // also Winograd F(2,3), whose errors are smaller than those of direct sums
+  exact,     // sums of products: a NaN or an infinity reaches the pixels that see it
+  standard,  // also Winograd F(2,3), whose errors are smaller than those of direct sums. Eager calls are both: they
+             // fall back to sums of products where a result is not finite.
   fast,      // also Winograd F(4,3): errors about five times larger
 };
 

@@ -1,6 +1,7 @@
 #include "sconce/kernels/cpu/conv_winograd.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/scratch.h"
@@ -13,8 +14,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr int64_t block_elements = 200 * 1024;  // of transformed inputs and sums: they stay in the second-level cache
 constexpr int64_t tiles_per_thread = 4;
 
-// The kernel's transform: rows for the points 0, 1, -1 (, 2, -2), infinity.
-constexpr double kernel_rows_2[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+// The kernel's transform for m = 4: rows for the points 0, 1, -1, 2, -2, infinity.
 constexpr double kernel_rows_4[6][3] = {{1 / 4., 0, 0},
                                         {-1 / 6., -1 / 6., -1 / 6.},
                                         {-1 / 6., 1 / 6., -1 / 6.},
@@ -43,18 +43,19 @@ class Winograd {
     block_ = divide_up(tiles_, divide_up(tiles_, block_));
   }
 
-  void run() const {
+  bool run() const {
     Scratch scratch;
     zeros_ = scratch.take<float>(shape_.in_channels);
     std::fill_n(zeros_, shape_.in_channels, 0.f);
     const int64_t blocks = divide_up(tiles_, block_);
     if (blocks < num_threads()) {
       for (int64_t i = 0; i < blocks; i++) run_block(i);
-      return;
+      return finite_;
     }
     parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) run_block(i);
     });
+    return finite_;
   }
 
  private:
@@ -110,7 +111,7 @@ class Winograd {
         if (residual) out.residual[i * m_ + j] = residual + pixel * epilogue_.residual_stride;
       }
     }
-    kernels_.winograd_f32->output[m_ == 4](sums, step, shape_.out_channels, out);
+    if (!kernels_.winograd_f32->output[m_ == 4](sums, step, shape_.out_channels, out)) finite_ = false;
     if (!epilogue_.post) return;
     for (int64_t i = 0; i < rows; i++) {
       const int64_t pixel = image + (h0 + i) * shape_.out[1] + w0;
@@ -128,6 +129,7 @@ class Winograd {
   const MatrixKernels& kernels_;
   int64_t tile_rows_, tile_columns_, tiles_, block_;
   mutable float* zeros_ = nullptr;  // a pixel outside of the image
+  mutable std::atomic<bool> finite_ = true;
 };
 
 }  // namespace
@@ -146,9 +148,32 @@ size_t winograd_packed_bytes(const ConvShape& shape, int m, const MatrixKernels&
   return static_cast<size_t>((m + 2) * (m + 2) * matrix_elements(shape, kernels)) * sizeof(float);
 }
 
+namespace {
+
+void winograd_pack_2(const ConvShape& shape, const float* weight, const int64_t* strides, float* packed,
+                     const MatrixKernels& kernels) {
+  const int64_t in_channels = shape.in_channels, out_channels = shape.out_channels, panel = kernels.f32->panel;
+  int64_t taps[9];
+  for (int t = 0; t < 9; t++) taps[t] = t / 3 * strides[2] + t % 3 * strides[3];
+  parallel_for(divide_up(out_channels, panel), grain_for(25 * in_channels * panel), [&](int64_t begin, int64_t end) {
+    Scratch scratch;
+    auto* given = scratch.take<float>(9 * in_channels * panel);
+    for (int64_t p = begin; p < end; p++) {
+      const auto columns = static_cast<int>(std::min(panel, out_channels - p * panel));
+      kernels.f32->pack_taps(GemmStorage::native, weight + p * panel * strides[0], strides[1], strides[0], taps, 9,
+                             in_channels, columns, given);
+      kernels.winograd_f32->kernels(given, in_channels * panel, packed + p * in_channels * panel,
+                                    matrix_elements(shape, kernels));
+    }
+  });
+}
+
+}  // namespace
+
 void winograd_pack(const ConvShape& shape, int m, const float* weight, const int64_t* strides, float* packed,
                    const MatrixKernels& kernels) {
-  const int n = m + 2;
+  if (m == 2) return winograd_pack_2(shape, weight, strides, packed, kernels);
+  constexpr int n = 6;
   const int64_t in_channels = shape.in_channels, out_channels = shape.out_channels, panel = kernels.f32->panel;
   const int64_t elements = matrix_elements(shape, kernels);
   parallel_for(divide_up(out_channels, panel), 1, [&](int64_t begin, int64_t end) {
@@ -159,7 +184,7 @@ void winograd_pack(const ConvShape& shape, int m, const float* weight, const int
           const int64_t o = p * panel + column;
           double rows[6][3] = {};  // the transform of the kernel's columns
           for (int r = 0; r < n && o < out_channels; r++) {
-            const double* row = m == 2 ? kernel_rows_2[r] : kernel_rows_4[r];
+            const double* row = kernel_rows_4[r];
             for (int k = 0; k < 3; k++) {
               for (int h = 0; h < 3; h++) {
                 rows[r][k] += row[h] * weight[o * strides[0] + i * strides[1] + h * strides[2] + k * strides[3]];
@@ -168,7 +193,7 @@ void winograd_pack(const ConvShape& shape, int m, const float* weight, const int
           }
           for (int r = 0; r < n; r++) {
             for (int c = 0; c < n; c++) {
-              const double* row = m == 2 ? kernel_rows_2[c] : kernel_rows_4[c];
+              const double* row = kernel_rows_4[c];
               to[(r * n + c) * elements + i * panel + column] =
                   static_cast<float>(row[0] * rows[r][0] + row[1] * rows[r][1] + row[2] * rows[r][2]);
             }
@@ -179,9 +204,9 @@ void winograd_pack(const ConvShape& shape, int m, const float* weight, const int
   });
 }
 
-void winograd_run(const ConvShape& shape, int m, const float* x, const float* packed, float* y,
+bool winograd_run(const ConvShape& shape, int m, const float* x, const float* packed, float* y,
                   const Epilogue& epilogue, const MatrixKernels& kernels) {
-  Winograd(shape, m, x, packed, y, epilogue, kernels).run();
+  return Winograd(shape, m, x, packed, y, epilogue, kernels).run();
 }
 
 }  // namespace sconce

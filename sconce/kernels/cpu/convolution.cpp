@@ -1,11 +1,13 @@
 #include "sconce/kernels/cpu/convolution.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/cpu/conv_layout.h"
+#include "sconce/kernels/cpu/conv_winograd.h"
 #include "sconce/kernels/cpu/onednn.h"
 #include "sconce/kernels/cpu/provider.h"
 #include "sconce/kernels/cpu/scratch.h"
@@ -230,42 +232,93 @@ constexpr size_t kWeightBytes = 640 * 1024;    // packed weights that stay in th
 constexpr int64_t kBlockElements = 32 * 1024;  // of results that stay there before they are rearranged
 
 // Planar results are rearranged a few rows of the image at a time, while they are in the cache, by the thread that
-// computed them. Whether that is possible, and better than all at once; then it was done. x has channels innermost.
+// computed them: conv(part of the shape, its image, results with channels innermost). x has channels innermost.
+template <class F>
+void run_rows(const ConvShape& shape, const float* x, const Tensor& out, F&& conv) {
+  int64_t in_image = shape.in_channels, out_row = 1;
+  for (int i = 0; i < shape.rank; ++i) in_image *= shape.in[i];
+  for (int i = 1; i < shape.rank; ++i) out_row *= shape.out[i];
+  const int64_t height = shape.out[0], channels = shape.out_channels, threads = num_threads();
+  int64_t blocks = (height * out_row * channels + kBlockElements - 1) / kBlockElements;
+  if (shape.batch % threads != 0) blocks = (blocks + threads - 1) / threads * threads;
+  blocks = std::min(blocks, height / 2 + 1);
+  parallel_for(shape.batch * blocks, 1, [&](int64_t begin, int64_t end) {
+    Scratch own;
+    auto* results = own.take<float>((height / blocks + 2) * out_row * channels);
+    for (int64_t i = begin; i < end; ++i) {
+      // Even numbers of rows: tiles of Winograd's have two.
+      const int64_t image = i / blocks, first = height * (i % blocks) / blocks / 2 * 2;
+      const int64_t last = i % blocks + 1 == blocks ? height : height * (i % blocks + 1) / blocks / 2 * 2;
+      if (first == last) continue;
+      ConvShape part = shape;
+      part.batch = 1;
+      part.out[0] = last - first;
+      part.padding[0] -= first * shape.stride[0];
+      conv(part, x + image * in_image, results);
+      pixels_to_planar(DType::float32, channels, (last - first) * out_row, results,
+                       out.data<float>() + image * out.strides()[0] + first * out_row, height * out_row);
+    }
+  });
+}
+
+// Whether that is possible for sums of products, and better than all at once; then it was done.
 bool run_by_rows(const ConvShape& shape, const Tensor& x, const Tensor& weight, const void* bias, const Tensor& out) {
   const DType dtype = out.dtype();
   if (shape.transposed || shape.rank < 2 || dtype != DType::float32 || !is_planar(out) || conv_is_product(shape))
     return false;
   const size_t packed_bytes = conv_packed_bytes(shape, dtype);
   if (packed_bytes > kWeightBytes) return false;
-  int64_t in_image = shape.in_channels, out_row = 1;
-  for (int i = 0; i < shape.rank; ++i) in_image *= shape.in[i];
-  for (int i = 1; i < shape.rank; ++i) out_row *= shape.out[i];
-  const int64_t height = shape.out[0], channels = shape.out_channels, threads = num_threads();
-  int64_t blocks = (height * out_row * channels + kBlockElements - 1) / kBlockElements;
-  if (blocks * shape.batch < 2 || height * shape.batch < 2 * threads) return false;
-  if (shape.batch % threads != 0) blocks = (blocks + threads - 1) / threads * threads;
-  blocks = std::min(blocks, height);
+  const int64_t results = out.numel() / shape.batch;
+  if ((results + kBlockElements - 1) / kBlockElements * shape.batch < 2 ||
+      shape.out[0] * shape.batch < 2 * num_threads())
+    return false;
   Scratch scratch;
   void* packed = scratch.take_bytes(packed_bytes);
   conv_pack(shape, dtype, weight.data(), weight.strides().data(), packed);
-  parallel_for(shape.batch * blocks, 1, [&](int64_t begin, int64_t end) {
-    Scratch own;
-    auto* results = own.take<float>((height / blocks + 1) * out_row * channels);
-    Epilogue epilogue;
-    epilogue.bias = bias;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t image = i / blocks, first = height * (i % blocks) / blocks,
-                    last = height * (i % blocks + 1) / blocks;
-      ConvShape part = shape;
-      part.batch = 1;
-      part.out[0] = last - first;
-      part.padding[0] -= first * shape.stride[0];
-      conv_run(part, dtype, x.data<float>() + image * in_image, packed, results, epilogue);
-      pixels_to_planar(dtype, channels, (last - first) * out_row, results,
-                       out.data<float>() + image * out.strides()[0] + first * out_row, height * out_row);
-    }
+  Epilogue epilogue;
+  epilogue.bias = bias;
+  run_rows(shape, x.data<float>(), out, [&](const ConvShape& part, const float* from, float* to) {
+    conv_run(part, dtype, from, packed, to, epilogue);
   });
   return true;
+}
+
+constexpr int64_t kWinogradPixels = 256;  // that make up for the transform of the weights
+
+// By Winograd's F(2,3), which takes weights as they are given. False where it does not serve the shape or does not pay,
+// and where a result is not finite: then it is computed in another way. x has channels innermost.
+bool run_winograd(const ConvShape& given, const Tensor& x, const Tensor& weight, const void* bias, const Tensor& out) {
+  ConvShape shape = given;
+  Dims strides(weight.strides());
+  const float* w = weight.dtype() == DType::float32 ? weight.data<float>() : nullptr;
+  if (!w || shape.rank != 2) return false;
+  if (shape.transposed) {  // with stride 1: a convolution with the kernel turned around
+    shape.transposed = false;
+    std::swap(strides[0], strides[1]);
+    for (int i = 0; i < 2; ++i) {
+      shape.padding[i] = shape.kernel[i] - 1 - shape.padding[i];
+      w += (shape.kernel[i] - 1) * strides[2 + i];
+      strides[2 + i] = -strides[2 + i];
+    }
+  }
+  const MatrixKernels& kernels = matrix_kernels();
+  if (!winograd_serves(shape, out.dtype(), kernels) || std::min(shape.out[0], shape.out[1]) < 4 ||
+      shape.batch * shape.out[0] * shape.out[1] < kWinogradPixels)
+    return false;
+  Scratch scratch;
+  auto* packed = static_cast<float*>(scratch.take_bytes(winograd_packed_bytes(shape, 2, kernels)));
+  winograd_pack(shape, 2, w, strides.data(), packed, kernels);
+  Epilogue epilogue;
+  epilogue.bias = bias;
+  if (channels_innermost_like(out, out.dtype()).is_same(out)) {
+    return winograd_run(shape, 2, x.data<float>(), packed, out.data<float>(), epilogue, kernels);
+  }
+  if (!is_planar(out)) return false;
+  std::atomic<bool> finite = true;
+  run_rows(shape, x.data<float>(), out, [&](const ConvShape& part, const float* from, float* to) {
+    if (!winograd_run(part, 2, from, packed, to, epilogue, kernels)) finite = false;
+  });
+  return finite;
 }
 
 void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
@@ -279,7 +332,8 @@ void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, cons
   const Tensor x = channels_innermost(input);
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
   const void* bias_data = bias.defined() ? dense_bias.data() : nullptr;
-  if (!elsewhere && run_by_rows(shape, x, weight, bias_data, out)) return;
+  if (!elsewhere && (run_winograd(shape, x, weight, bias_data, out) || run_by_rows(shape, x, weight, bias_data, out)))
+    return;
   const Tensor y = channels_innermost_like(out, out.dtype());
   if (!elsewhere ||
       !onednn_convolution(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), bias_data, y.data())) {

@@ -2,6 +2,7 @@
 // when it is contiguous along columns.
 #pragma once
 
+#include "sconce/kernels/cpu/simd/gemm_outer.h"
 #include "sconce/kernels/cpu/simd/gemm_pack.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
@@ -225,6 +226,8 @@ constexpr GemmTable<T> make_gemm_table() {
   auto fill = [&]<int Rows>(auto& self) {
     table.tiles[0][Rows] = tile<T, Rows, 1>;
     table.tiles[1][Rows] = tile<T, Rows, 2>;
+    table.outer[0][Rows] = outer<T, Rows, 1>;
+    table.outer[1][Rows] = outer<T, Rows, 2>;
     if constexpr (Rows > 1) self.template operator()<Rows - 1>(self);
   };
   fill.template operator()<tile_rows>(fill);

@@ -107,6 +107,22 @@ struct DepthwiseGradientArgs {
   T* sums;             // [kernel_width][channels]
 };
 
+// A product of two matrices that both lie along k, as in the gradients of weights:
+//   c[i][j] (+)= sum over r < runs, p < count of a[r][p * a_step + i] * b[r][p * b_step + j]
+// for j < columns. Nothing is packed.
+template <class T>
+struct OuterArgs {
+  int64_t runs, count;
+  const T* const* a;
+  int64_t a_step;
+  const T* const* b;
+  int64_t b_step;
+  int columns;
+  T* c;
+  int64_t c_stride;
+  bool accumulate;
+};
+
 template <class T>
 struct GemmTable {
   int lanes;      // elements in a vector
@@ -115,6 +131,8 @@ struct GemmTable {
 
   // tiles[v - 1][r]: r rows (1 to tile_rows), v vectors of columns.
   TileKernel<T> tiles[2][9];
+  // The same for outer products.
+  void (*outer[2][9])(const OuterArgs<T>& args);
 
   // Packs b[k][columns] (element strides) into out[k][panel]; columns from `columns` to panel are zero.
   void (*pack_panel)(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k,
@@ -183,10 +201,19 @@ struct WinogradOutput {
 // Transforms for m = 2 ([0]) and m = 4 ([1]). Channels are a multiple of the lanes.
 template <class T>
 struct WinogradTable {
+  // Of kernels, for m = 2: tap i of `count` kernels is read from taps + i * count, transformed ones go to
+  // out + i * out_step. `count` is a multiple of the lanes.
+  void (*kernels)(const T* taps, int64_t count, T* out, int64_t out_step);
   // `pixels` are (m + 2)^2 pointers, row by row; transformed pixel i goes to out + i * out_step.
   void (*input[2])(const T* const* pixels, int64_t channels, T* out, int64_t out_step);
-  // Sum i of the (m + 2)^2 is read from sums + i * step.
-  void (*output[2])(const T* sums, int64_t step, int64_t channels, const WinogradOutput<T>& out);
+  // Sum i of the (m + 2)^2 is read from sums + i * step. Whether all results are finite, but for an overflow of the
+  // epilogue.
+  bool (*output[2])(const T* sums, int64_t step, int64_t channels, const WinogradOutput<T>& out);
+  // The adjoint of output, for m = 2: four pixels, null for those outside of the image, to 16 sums.
+  void (*output_gradient)(const T* const* pixels, int64_t channels, T* out, int64_t out_step);
+  // The adjoint of kernels: 16 sums, `step` apart, of `count` kernels to nine taps, `out_step` apart. Whether all are
+  // finite.
+  bool (*kernels_gradient)(const T* sums, int64_t step, int64_t count, T* out, int64_t out_step);
 };
 
 namespace v2 {

@@ -50,6 +50,13 @@ GEMM_INLINE void transform_output(const V* from, int from_step, V* to, int to_st
   }
 }
 
+// Of zeros, unless something that was multiplied by zero is infinite or NaN.
+GEMM_INLINE bool is_zero(V v) {
+  float total = 0;
+  for (int i = 0; i < lanes<float>; i++) total += v[i];
+  return total == 0;
+}
+
 template <int M>
 void input_tile(const float* const* pixels, int64_t channels, float* out, int64_t out_step) {
   constexpr int n = M + 2;
@@ -63,8 +70,9 @@ void input_tile(const float* const* pixels, int64_t channels, float* out, int64_
 }
 
 template <int M>
-void output_tile(const float* sums, int64_t step, int64_t channels, const WinogradOutput<float>& out) {
+bool output_tile(const float* sums, int64_t step, int64_t channels, const WinogradOutput<float>& out) {
   constexpr int n = M + 2;
+  V zeros{};
   for (int64_t c = 0; c < channels; c += lanes<float>) {
     V s[n * n], half[M * n], y[M * M];
     GEMM_UNROLL for (int i = 0; i < n * n; i++) s[i] = load(sums + i * step + c);
@@ -74,6 +82,7 @@ void output_tile(const float* sums, int64_t step, int64_t channels, const Winogr
     GEMM_UNROLL for (int i = 0; i < M * M; i++) {
       float* pixel = out.pixels[i];
       if (!pixel) continue;
+      zeros = matrix::multiply_add(y[i], V{}, zeros);
       V value = y[i] + bias;
       if (out.accumulate) value += load(pixel + c);
       if (out.residual[i]) value += load(out.residual[i] + c);
@@ -81,10 +90,70 @@ void output_tile(const float* sums, int64_t step, int64_t channels, const Winogr
       store(pixel + c, value);
     }
   }
+  return is_zero(zeros);
+}
+
+// One dimension of the kernel's transform, and of its adjoint.
+GEMM_INLINE void transform_kernel(const V* from, int from_step, V* to, int to_step) {
+  const V outer = 0.5f * (from[0] + from[2 * from_step]), inner = 0.5f * from[from_step];
+  to[0] = from[0];
+  to[to_step] = outer + inner;
+  to[2 * to_step] = outer - inner;
+  to[3 * to_step] = from[2 * from_step];
+}
+GEMM_INLINE void gather_kernel(const V* from, int from_step, V* to, int to_step) {
+  const V both = 0.5f * (from[from_step] + from[2 * from_step]);
+  to[0] = from[0] + both;
+  to[to_step] = 0.5f * (from[from_step] - from[2 * from_step]);
+  to[2 * to_step] = both + from[3 * from_step];
+}
+
+void kernels(const float* taps, int64_t count, float* out, int64_t out_step) {
+  for (int64_t e = 0; e < count; e += lanes<float>) {
+    V w[9], half[12], u[16];
+    GEMM_UNROLL for (int i = 0; i < 9; i++) w[i] = load(taps + i * count + e);
+    GEMM_UNROLL for (int j = 0; j < 3; j++) transform_kernel(w + j, 3, half + j, 3);
+    GEMM_UNROLL for (int i = 0; i < 4; i++) transform_kernel(half + i * 3, 1, u + i * 4, 1);
+    GEMM_UNROLL for (int i = 0; i < 16; i++) store(out + i * out_step + e, u[i]);
+  }
+}
+
+bool kernels_gradient(const float* sums, int64_t step, int64_t count, float* out, int64_t out_step) {
+  V zeros{};
+  for (int64_t e = 0; e < count; e += lanes<float>) {
+    V m[16], half[12], w[9];
+    GEMM_UNROLL for (int i = 0; i < 16; i++) m[i] = load(sums + i * step + e);
+    GEMM_UNROLL for (int j = 0; j < 4; j++) gather_kernel(m + j, 4, half + j, 4);
+    GEMM_UNROLL for (int i = 0; i < 3; i++) gather_kernel(half + i * 4, 1, w + i * 3, 1);
+    GEMM_UNROLL for (int i = 0; i < 9; i++) {
+      zeros = matrix::multiply_add(w[i], V{}, zeros);
+      store(out + i * out_step + e, w[i]);
+    }
+  }
+  return is_zero(zeros);
+}
+
+// One dimension of output_gradient.
+GEMM_INLINE void spread_output(V y0, V y1, V* to, int step) {
+  to[0] = y0;
+  to[step] = y0 + y1;
+  to[2 * step] = y0 - y1;
+  to[3 * step] = -y1;
+}
+
+void output_gradient(const float* const* pixels, int64_t channels, float* out, int64_t out_step) {
+  for (int64_t c = 0; c < channels; c += lanes<float>) {
+    V y[4], half[8], s[16];
+    GEMM_UNROLL for (int i = 0; i < 4; i++) y[i] = pixels[i] ? load(pixels[i] + c) : V{};
+    GEMM_UNROLL for (int j = 0; j < 2; j++) spread_output(y[j], y[2 + j], half + j, 2);
+    GEMM_UNROLL for (int i = 0; i < 4; i++) spread_output(half[2 * i], half[2 * i + 1], s + 4 * i, 1);
+    GEMM_UNROLL for (int i = 0; i < 16; i++) store(out + i * out_step + c, s[i]);
+  }
 }
 
 }  // namespace
 
-constinit const WinogradTable<float> winograd_f32 = {{input_tile<2>, input_tile<4>}, {output_tile<2>, output_tile<4>}};
+constinit const WinogradTable<float> winograd_f32 = {
+    kernels, {input_tile<2>, input_tile<4>}, {output_tile<2>, output_tile<4>}, output_gradient, kernels_gradient};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

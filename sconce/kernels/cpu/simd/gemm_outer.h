@@ -1,0 +1,48 @@
+// Outer products: tiles of a product whose two matrices lie along k (OuterArgs).
+#pragma once
+
+#include "sconce/kernels/cpu/simd/gemm_tile.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
+
+template <class T, int Rows, int Count, bool Full>
+GEMM_INLINE void outer_of(const OuterArgs<T>& args, int last) {
+  Vec<T> acc[Rows][Count];
+  GEMM_UNROLL for (int i = 0; i < Rows; i++) {
+    GEMM_UNROLL for (int j = 0; j < Count; j++) {
+      acc[i][j] = args.accumulate ? load_part<T, Count, Full>(args.c + i * args.c_stride, j, last) : Vec<T>{};
+    }
+  }
+  for (int64_t r = 0; r < args.runs; r++) {
+    const T* a = args.a[r];
+    const T* b = args.b[r];
+    for (int64_t p = 0; p < args.count; p++, a += args.a_step, b += args.b_step) {
+      Vec<T> bs[Count];
+      GEMM_UNROLL for (int j = 0; j < Count; j++) {
+        bs[j] = load_part<T, Count, Full>(b, j, last);
+        pin(bs[j]);
+      }
+      GEMM_UNROLL for (int i = 0; i < Rows; i++) {
+        Vec<T> x = broadcast(a[i]);
+        GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] = multiply_add(x, bs[j], acc[i][j]);
+      }
+    }
+  }
+  GEMM_UNROLL for (int i = 0; i < Rows; i++) {
+    GEMM_UNROLL for (int j = 0; j < Count; j++) {
+      store_part<T, Count, Full>(args.c + i * args.c_stride, j, last, acc[i][j]);
+    }
+  }
+}
+
+template <class T, int Rows, int Count>
+void outer(const OuterArgs<T>& args) {
+  const int last = args.columns - (Count - 1) * lanes<T>;
+  if (last == lanes<T>) {
+    outer_of<T, Rows, Count, true>(args, last);
+  } else {
+    outer_of<T, Rows, Count, false>(args, last);
+  }
+}
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix
