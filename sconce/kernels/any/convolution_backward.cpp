@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/any/norm_backward.h"
 #include "sconce/kernels/cpu/convolution.h"
 #include "sconce/ops.h"
 
@@ -25,6 +26,16 @@ ConvShape reversed(const ConvShape& shape) {
   std::swap(r.in_channels, r.out_channels);
   std::swap(r.in, r.out);
   return r;
+}
+
+Tensor sum_channels(const Tensor& grad, IntList others) {
+  const bool inside = has_channels_innermost(grad);
+  if (grad.is_meta() || grad.numel() == 0 || (grad.dtype() != DType::float32 && grad.dtype() != DType::float64) ||
+      (!inside && !grad.is_contiguous()))
+    return sum(grad, others);
+  const Tensor out = empty_tensor({grad.size(1)}, grad.dtype());
+  channel_sums(out, grad, inside);
+  return out;
 }
 
 }  // namespace
@@ -66,7 +77,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
   if (output_mask[2]) {
     Dims dims = {0};
     for (int64_t d = 2; d < grad_output.dim(); ++d) dims.push_back(d);
-    grad_bias = sum(grad_output, dims);
+    grad_bias = sum_channels(grad, dims);
   }
   return {grad_input, grad_weight, grad_bias};
 }

@@ -23,8 +23,8 @@ Tensor along_channels(const Tensor& t, int64_t rank) {
 }
 
 // Dense, in the compute dtype of `like`.
-Tensor prepared(const Tensor& t, const Tensor& like) {
-  return t.defined() ? contiguous_tensor(to_dtype(t, compute_dtype(like))) : t;
+Tensor prepared(const Tensor& t, const Tensor& like, MemoryFormat format = MemoryFormat::contiguous) {
+  return t.defined() ? contiguous_tensor(to_dtype(t, compute_dtype(like)), format) : t;
 }
 
 // In channels_last a plane is not one run of memory.
@@ -97,15 +97,18 @@ Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, co
                "native_batch_norm_backward: weight and statistics must have {} elements", channels);
   const Dims others = all_but(rank, 1);
   const DType kept = weight.defined() ? weight.dtype() : input.dtype();
-  if (has_planes(input) && grad_out.sizes() == input.sizes()) {
+  const MemoryFormat format = suggested_format(input);
+  if (input.device().type == DeviceType::cpu && is_floating(input.dtype()) && input.numel() > 0 &&
+      grad_out.sizes() == input.sizes()) {
     const DType compute = compute_dtype(input);
     const Tensor of_weight = empty_tensor({channels}, compute), of_bias = empty_tensor({channels}, compute);
-    const Tensor out = output_mask[0] ? empty_tensor(input.sizes(), compute) : Tensor();
+    const Tensor out = output_mask[0] ? empty_tensor(input.sizes(), compute, input.device(), format) : Tensor();
     const Tensor scale =
         train ? prepared(save_invstd, input) : contiguous_tensor(rsqrt(add(prepared(running_var, input), eps)));
-    batch_norm_backward_planes(out, of_weight, of_bias, prepared(grad_out, input), prepared(input, input),
-                               prepared(weight, input), prepared(train ? save_mean : running_mean, input), scale,
-                               train);
+    const bool inside = format != MemoryFormat::contiguous || input.numel() == input.sizes()[0] * channels;
+    (inside ? batch_norm_backward_pixels : batch_norm_backward_planes)(
+        out, of_weight, of_bias, prepared(grad_out, input, format), prepared(input, input, format),
+        prepared(weight, input), prepared(train ? save_mean : running_mean, input), scale, train);
     return {output_mask[0] ? to_dtype(out, input.dtype()) : Tensor(),
             output_mask[1] ? to_dtype(of_weight, kept) : Tensor(), output_mask[2] ? to_dtype(of_bias, kept) : Tensor()};
   }

@@ -11,6 +11,7 @@ namespace sconce {
 namespace {
 
 constexpr int64_t block_bytes = 384 * 1024;      // of images that are read again and again: they stay in the cache
+constexpr int64_t block_pixels = 1024;           // whose products are summed by themselves: errors stay small
 constexpr int64_t work_per_thread = 256 * 1024;  // multiplications that are worth a thread
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -37,7 +38,8 @@ class DirectGradient {
         static_cast<int64_t>(sizeof(T)) *
         (g.out.w * shape.out_channels + g.in.w * std::min(g.stride.h, g.kernel.h) * shape.in_channels);
     rows_ = shape.batch * g.out.d * g.out.h;
-    block_ = std::min(rows_, std::max(block_bytes / std::max<int64_t>(row_bytes, 1), divide_up(64, g.out.w)));
+    const int64_t fitting = std::min(block_bytes / std::max<int64_t>(row_bytes, 1), block_pixels / g.out.w);
+    block_ = std::min(rows_, std::max(fitting, divide_up(64, g.out.w)));
   }
 
   void run() const {

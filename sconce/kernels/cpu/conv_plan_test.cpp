@@ -168,7 +168,8 @@ TEST(ConvGradient, Weights) {
     for (const ConvShape& s :
          {square(2, 3, 17, 33, 7, 2, 3), square(3, 20, 9, 40, 3, 1, 1), square(2, 24, 8, 40, 1, 1, 0),
           square(2, 40, 11, 40, 5, 1, 2, 40), square(2, 19, 11, 19, 3, 2, 1, 19), square(1, 24, 9, 36, 3, 1, 2, 4, 2),
-          square(2, 18, 6, 18, 4, 3, 3, 18, 2), square(2, 17, 3, 17, 5, 1, 4, 17, 1)}) {
+          square(2, 18, 6, 18, 4, 3, 3, 18, 2), square(2, 17, 3, 17, 5, 1, 4, 17, 1), square(3, 32, 13, 48, 3, 1, 1),
+          square(9, 48, 9, 16, 3, 1, 0), square(2, 37, 30, 19, 3, 2, 1), square(1, 5, 60, 12, 4, 1, 3, 1, 2)}) {
       const int64_t in_group = s.in_channels / s.groups, out_group = s.out_channels / s.groups,
                     taps = s.kernel[0] * s.kernel[1];
       const auto x = numbers(s.batch * s.in[0] * s.in[1] * s.in_channels, 1),
@@ -189,6 +190,20 @@ TEST(ConvGradient, Weights) {
         ASSERT_NEAR(got[i], want[i], 1e-4) << "level " << level << " element " << i;
       EXPECT_EQ(got.back(), 77.f);
     }
+  }
+}
+
+// Winograd's tiles would spread them.
+TEST(ConvGradient, InfinitiesReachTheirWeightsOnly) {
+  const ConvShape s = square(2, 16, 16, 16, 3, 1, 1);
+  auto x = numbers(s.batch * s.in[0] * s.in[1] * s.in_channels, 1);
+  const auto grad = numbers(s.batch * s.out[0] * s.out[1] * s.out_channels, 2);
+  x[5] = std::numeric_limits<float>::infinity();  // of the first pixel, which three times three taps do not see
+  std::vector<float> got(static_cast<size_t>(16 * 9 * 16));
+  conv_weight_gradient(s, DType::float32, x.data(), grad.data(), got.data());
+  for (size_t i = 0; i < got.size(); i++) {
+    const bool seen = i % 16 == 5 && i / 16 % 3 < 2 && i / 48 % 3 < 2;
+    EXPECT_EQ(std::isfinite(got[i]), !seen) << "at " << i;
   }
 }
 

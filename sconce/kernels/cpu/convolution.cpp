@@ -164,6 +164,8 @@ bool is_planar(const Tensor& t) {
   return t.size(1) == 1 || t.strides()[1] == step;
 }
 
+bool has_channels_innermost(const Tensor& t) { return is_channels_innermost(t, channels_last_strides(t.sizes())); }
+
 Tensor channels_innermost_like(const Tensor& t, DType dtype) {
   const Dims strides = channels_last_strides(t.sizes());
   return t.dtype() == dtype && is_channels_innermost(t, strides) ? t : empty_strided_tensor(t.sizes(), strides, dtype);
@@ -310,7 +312,7 @@ bool run_winograd(const ConvShape& given, const Tensor& x, const Tensor& weight,
   winograd_pack(shape, 2, w, strides.data(), packed, kernels);
   Epilogue epilogue;
   epilogue.bias = bias;
-  if (channels_innermost_like(out, out.dtype()).is_same(out)) {
+  if (has_channels_innermost(out)) {
     return winograd_run(shape, 2, x.data<float>(), packed, out.data<float>(), epilogue, kernels);
   }
   if (!is_planar(out)) return false;

@@ -28,6 +28,9 @@ void run_weight_gradient(const ConvShape& shape, const Tensor& input, const Tens
 // Channels outermost in every image, and pixels dense.
 bool is_planar(const Tensor& t);
 
+// Channels innermost, and everything dense.
+bool has_channels_innermost(const Tensor& t);
+
 // The same values with channels innermost in memory: the tensor itself where it lies so already.
 Tensor channels_innermost(const Tensor& t);
 

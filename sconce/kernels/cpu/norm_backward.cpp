@@ -85,6 +85,89 @@ void batch_norm_backward_planes(const Tensor& out, const Tensor& of_weight, cons
   });
 }
 
+namespace {
+
+// Sums of grad, and of grad * (input - mean) where there is an input, for each channel of [rows, channels].
+template <class T>
+void pixel_sums(const T* grad, const T* input, int64_t rows, int64_t channels, const T* mean, double* totals,
+                double* products) {
+  // Fixed cuts: results do not depend on the number of threads.
+  const int64_t cut = std::max<int64_t>(64, (rows + 63) / 64), parts = (rows + cut - 1) / cut;
+  Scratch scratch;
+  T* partial = scratch.take<T>(2 * parts * channels);
+  const auto kernel = norm_backward_kernels().column_sums[sizeof(T) == 8];
+  parallel_for(parts, grain_for(2 * cut * channels), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = p * cut, count = std::min(cut, rows - first);
+      T* to = partial + 2 * p * channels;
+      kernel(to, to + channels, grad + first * channels, input ? input + first * channels : nullptr, count, channels,
+             mean);
+    }
+  });
+  for (int64_t c = 0; c < channels; ++c) {
+    totals[c] = 0;
+    if (input) products[c] = 0;
+    for (int64_t p = 0; p < parts; ++p) {
+      totals[c] += static_cast<double>(partial[2 * p * channels + c]);
+      if (input) products[c] += static_cast<double>(partial[(2 * p + 1) * channels + c]);
+    }
+  }
+}
+
+}  // namespace
+
+void batch_norm_backward_pixels(const Tensor& out, const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
+                                const Tensor& input, const Tensor& weight, const Tensor& mean, const Tensor& invstd,
+                                bool train) {
+  for_float(grad.dtype(), [&]<class T>() {
+    const int64_t channels = input.sizes()[1], rows = input.numel() / channels;
+    std::vector<double> totals(static_cast<size_t>(channels)), products(totals);
+    pixel_sums<T>(grad.data<T>(), input.data<T>(), rows, channels, mean.data<T>(), totals.data(), products.data());
+    Scratch scratch;
+    T *a = scratch.take<T>(channels), *b = scratch.take<T>(channels), *shift = scratch.take<T>(channels);
+    for (int64_t c = 0; c < channels; ++c) {
+      const double s = value<T>(invstd, c, 0), total = totals[static_cast<size_t>(c)],
+                   product = products[static_cast<size_t>(c)];
+      of_weight.data<T>()[c] = static_cast<T>(product * s);
+      of_bias.data<T>()[c] = static_cast<T>(total);
+      const double n = static_cast<double>(rows), scale = value<T>(weight, c, 1) * s;
+      a[c] = static_cast<T>(scale);
+      b[c] = static_cast<T>(train ? -scale * s * s * product / n : 0);
+      shift[c] = static_cast<T>(train ? -scale * total / n : 0);
+    }
+    if (!out.defined()) return;
+    constexpr int64_t together = 64;  // rows whose columns are read strip by strip
+    const auto kernel = norm_backward_kernels().combine_rows[sizeof(T) == 8];
+    parallel_for(rows, grain_for(2 * channels), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; r += together) {
+        const int64_t at = r * channels;
+        kernel(out.data<T>() + at, grad.data<T>() + at, input.data<T>() + at, std::min(together, end - r), channels, a,
+               b, mean.data<T>(), shift);
+      }
+    });
+  });
+}
+
+void channel_sums(const Tensor& of_grad, const Tensor& grad, bool channels_inside) {
+  for_float(grad.dtype(), [&]<class T>() {
+    const int64_t samples = grad.sizes()[0], channels = grad.sizes()[1];
+    std::vector<double> totals(static_cast<size_t>(channels));
+    if (channels_inside) {
+      pixel_sums<T>(grad.data<T>(), nullptr, grad.numel() / channels, channels, nullptr, totals.data(), nullptr);
+    } else {
+      const int64_t places = grad.numel() / (samples * channels);
+      const auto kernel = norm_backward_kernels().run_sum[sizeof(T) == 8];
+      parallel_for(channels, grain_for(samples * places), [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+          for (int64_t i = 0; i < samples; ++i)
+            totals[static_cast<size_t>(c)] += kernel(grad.data<T>() + (i * channels + c) * places, places);
+        }
+      });
+    }
+    for (int64_t c = 0; c < channels; ++c) of_grad.data<T>()[c] = static_cast<T>(totals[static_cast<size_t>(c)]);
+  });
+}
+
 void group_norm_backward_planes(const Tensor& out, const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
                                 const Tensor& input, const Tensor& weight, const Tensor& mean, const Tensor& rstd,
                                 int64_t samples, int64_t channels, int64_t places, int64_t groups) {

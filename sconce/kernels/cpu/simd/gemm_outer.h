@@ -8,11 +8,7 @@ namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
 template <class T, int Rows, int Count, bool Full>
 GEMM_INLINE void outer_of(const OuterArgs<T>& args, int last) {
   Vec<T> acc[Rows][Count];
-  GEMM_UNROLL for (int i = 0; i < Rows; i++) {
-    GEMM_UNROLL for (int j = 0; j < Count; j++) {
-      acc[i][j] = args.accumulate ? load_part<T, Count, Full>(args.c + i * args.c_stride, j, last) : Vec<T>{};
-    }
-  }
+  GEMM_UNROLL for (int i = 0; i < Rows; i++) { GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] = Vec<T>{}; }
   for (int64_t r = 0; r < args.runs; r++) {
     const T* a = args.a[r];
     const T* b = args.b[r];
@@ -30,6 +26,7 @@ GEMM_INLINE void outer_of(const OuterArgs<T>& args, int last) {
   }
   GEMM_UNROLL for (int i = 0; i < Rows; i++) {
     GEMM_UNROLL for (int j = 0; j < Count; j++) {
+      if (args.accumulate) acc[i][j] += load_part<T, Count, Full>(args.c + i * args.c_stride, j, last);
       store_part<T, Count, Full>(args.c + i * args.c_stride, j, last, acc[i][j]);
     }
   }
