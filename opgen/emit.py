@@ -631,13 +631,16 @@ def generate(entries, operators, orders=()):
             families_by_function.setdefault(function, set()).add(op.entry.family)
     pointwise_names = {e.schema.name for e in entries if e.kind == "pointwise"}
     names = list(dict.fromkeys(e.family for e in entries))
-    by_key = {(e.schema.namespace, e.schema.name, e.schema.overload): e for e in entries}
+    by_name = {}
+    for e in entries:
+        by_name.setdefault((e.schema.namespace, e.schema.name), []).append(e)
 
     def functional(op):
-        """The entry of x.overload for the operator x_.overload, where it has the same arguments."""
-        twin = by_key.get((op.schema.namespace, op.schema.name[:-1], op.schema.overload))
-        same = twin is not None and [a.name for a in twin.schema.arguments] == [a.name for a in op.schema.arguments]
-        return twin if same else None
+        """The entry of x for the operator x_, with the same arguments; of the same overload where there are several."""
+        arguments = lambda schema: [(a.type, a.name) for a in schema.arguments]
+        twins = [e for e in by_name.get((op.schema.namespace, op.schema.name[:-1]), [])
+                 if arguments(e.schema) == arguments(op.schema)]
+        return min(twins, key=lambda e: e.schema.overload != op.schema.overload, default=None)
 
     files = {}
     families = []

@@ -16,7 +16,7 @@ from .schema import Argument
 
 WORDS = ("none", "through")
 _FACTS = {"shape", "dtype", "ndim"}
-_FACT_CALLS = {"dim", "size", "numel", "stride"}
+_FACT_CALLS = {"dim", "size", "numel", "stride", "storage_offset"}
 
 
 def targets(key):
@@ -48,11 +48,17 @@ def gradient(op, functional, takes_out, written):
             return "missing", None
     if entry.kind == "compound" or "boxed" in entry.get("kernel", {}):
         return "through", None
+    if written and op.schema.name.endswith("_") and _is_constant(entry):
+        return "none", None
     if not any(r.type.startswith("Tensor") for r in op.schema.returns):
         return "through", None
     if entry.kind in ("pointwise", "reduce") and _gives_integers(entry):
         return "through", None  # loops call no operators, and integers have no gradient
     return "missing", None
+
+
+def _is_constant(entry):
+    return "random" in entry.get("traits", []) or (entry.kind in ("pointwise", "reduce") and _gives_integers(entry))
 
 
 def _gives_integers(entry):

@@ -180,7 +180,9 @@ struct CustomCall {
   void finish_dirty(const Tensor& t, uint32_t slot) {
     SCONCE_CHECK(!(t.requires_grad() && is_leaf(t) && !base_of(*t.impl())),
                  "a leaf Variable that requires grad has been used in an in-place operation.");
-    if (!base_of(*t.impl())) return set_history(t, node, slot);
+    const auto self = std::find_if(inputs.begin(), inputs.end(), [&](const Tensor& i) { return i.is_same(t); });
+    const auto edge = static_cast<uint32_t>(self - inputs.begin());
+    if (!base_of(*t.impl())) return rebase_history(t, node, slot, edge);
     check_inplace(t, true);
     SCONCE_CHECK(
         results.size() == 1,
@@ -189,7 +191,7 @@ struct CustomCall {
         "the input is not a view (using .clone() for example) or make your Function only return one Tensor "
         "(potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a "
         "second one that does the other operations).");
-    rebase_history(t, node);
+    rebase_history(t, node, slot, edge);
   }
 
   void save(const std::vector<Tensor>& returned, const std::vector<uint32_t>& slots) {

@@ -4,6 +4,7 @@
 
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/hook_lists.h"
+#include "sconce/base/error.h"
 
 namespace sconce::autograd {
 namespace {
@@ -67,6 +68,16 @@ void destroy(Node* p) noexcept {
     dying.waiting = next->next_dying_;
     delete_one(next);
   }
+}
+
+std::string forward_name(const Node& node) {
+  std::string name = node.name();
+  if (name == "CopySlices") return "torch::autograd::CopySlices";
+  const size_t at = name.rfind("Backward");
+  if (at == std::string::npos) return name;
+  const std::string number = name.substr(at + 8);
+  if (number.find_first_not_of("0123456789") != std::string::npos) return name;
+  return name.substr(0, at) + (number == "0" ? "" : number);
 }
 
 }  // namespace sconce::autograd

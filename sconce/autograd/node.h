@@ -79,6 +79,9 @@ inline void release(Node* p) noexcept {
   if (p && p->count.release()) destroy(p);
 }
 
+// The forward operation as errors call it: "Mul" for MulBackward0, "T1" for TBackward1.
+std::string forward_name(const Node& node);
+
 // A number that grows with every node made on this thread.
 uint64_t next_sequence() noexcept;
 void set_next_sequence(uint64_t next) noexcept;

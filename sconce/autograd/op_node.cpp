@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sconce/autograd/copy_slices.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
@@ -31,7 +32,9 @@ uint32_t wanted_targets(const Formulas& formulas, const Value* args) {
 
 // A tensor that has the facts of another, and no data.
 Tensor facts_of(const Tensor& t) {
-  return t.defined() ? empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), Device(DeviceType::meta)) : t;
+  if (!t.defined()) return t;
+  return make_tensor_unchecked(make_storage(0, Device(DeviceType::meta)), t.dtype(), t.sizes(), t.strides(),
+                               t.storage_offset());
 }
 
 bool has_gradient(const Tensor& t) { return t.defined() && (is_floating(t.dtype()) || is_complex(t.dtype())); }
@@ -145,7 +148,7 @@ void OpNode::set_results(const Value* args, Value* results, bool inplace) {
       recorded_ |= bit(i);
       add_output(t);
       if (inplace)
-        rebase_history(t, self);
+        rebase_history(t, self, next, formulas.targets & 1 ? 0 : kNoEdge);
       else
         set_history(t, self, next);
     }

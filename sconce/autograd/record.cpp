@@ -1,9 +1,12 @@
 #include "sconce/autograd/record.h"
 
+#include "sconce/autograd/copy_slices.h"
 #include "sconce/autograd/op_node.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
+#include "sconce/dispatch/registry.h"
 #include "sconce/generated/copy.h"
+#include "sconce/generated/creation.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::autograd {
@@ -16,6 +19,23 @@ class MissingNode final : public Node {
   std::string name() const override { return backward_name(op_.info.name) + "0"; }
   void apply(const BackwardCall&) override {
     fail_as(ErrorKind::not_implemented, "derivative for {} is not implemented", op_.qualified_name());
+  }
+
+ private:
+  const Op& op_;
+};
+
+// Stands for an in-place operation whose result does not depend on what was there: random numbers, comparisons.
+class ConstantNode final : public Node {
+ public:
+  ConstantNode(const Op& op, const Tensor& written) : op_(op) { edges.push_back(gradient_edge(written)); }
+  std::string name() const override {
+    std::string_view name = op_.info.name;
+    if (name.ends_with('_')) name.remove_suffix(1);
+    return backward_name(name) + "0";
+  }
+  void apply(const BackwardCall& call) override {
+    if (call.grads[0].defined() && call.wanted[0]) call.inputs[0] = zeros_like(call.grads[0]);
   }
 
  private:
@@ -53,6 +73,17 @@ Tensor written_tensor(const Op& op, const Value* args) {
   return op.has(Trait::inplace) ? args[0].to_optional_tensor() : Tensor();
 }
 
+// An in-place form of a view operator (t_, squeeze_) writes nothing. The history of a view follows from its new
+// geometry.
+bool moves_view(const Op& op, const Tensor& written) {
+  if (!written.is_view()) return false;
+  std::string_view name = op.info.name;
+  if (!name.ends_with('_')) return false;
+  name.remove_suffix(1);
+  const Op* functional = find_op(name, op.info.overload);
+  return functional && functional->has(Trait::view);
+}
+
 void record_missing(const Op& op, KeySet keys, Value* args, Value* returns) {
   const size_t count = op.schema().arguments.size();
   std::vector<Edge> edges;
@@ -62,6 +93,7 @@ void record_missing(const Op& op, KeySet keys, Value* args, Value* returns) {
     });
   }
   const Tensor written = written_tensor(op, args);
+  const bool written_before = written.defined() && written.requires_grad();
   if (written.defined()) check_inplace(written, !edges.empty());
   run_below(op, keys, args, returns);
   if (edges.empty()) return;
@@ -72,19 +104,30 @@ void record_missing(const Op& op, KeySet keys, Value* args, Value* returns) {
       if (!is_floating(t.dtype()) && !is_complex(t.dtype())) return;
       const auto slot = static_cast<uint32_t>(node->add_output(t));
       if (written.defined())
-        rebase_history(t, node);
-      else if (!t.requires_grad())
+        rebase_history(t, node, slot, written_before ? 0 : kNoEdge);
+      else if (!t.requires_grad() || t.is_view())
         set_history(t, node, slot);
     });
   }
 }
 
+void record_constants(const Op& op, KeySet keys, Value* args, Value* returns) {
+  const Tensor written = written_tensor(op, args);
+  if (!written.defined() || !written.requires_grad()) return run_below(op, keys, args, returns);
+  check_inplace(written, true);
+  const auto node = make_ref<ConstantNode>(op, written);
+  run_below(op, keys, args, returns);
+  node->add_output(written);
+  rebase_history(written, node);
+}
+
 void record_formulas(const Op& op, KeySet keys, Value* args, Value* returns) {
   const size_t count = op.schema().arguments.size();
-  const bool recorded = any_requires_grad(args, count, op.info.formulas->targets);
   const Tensor written = written_tensor(op, args);
+  const bool recorded =
+      any_requires_grad(args, count, op.info.formulas->targets) || (written.defined() && written.requires_grad());
   if (written.defined()) check_inplace(written, recorded);
-  if (!recorded) return run_below(op, keys, args, returns);
+  if (!recorded || (written.defined() && moves_view(op, written))) return run_below(op, keys, args, returns);
   Tensor original;
   if (written.defined() && OpNode::reads_first(op, args)) original = clone(written);
   const auto node = make_ref<OpNode>(op, args, original);
@@ -111,6 +154,7 @@ void record(const Op& op, KeySet keys, Value* args, Value* returns) {
       return run_below(op, keys, args, returns);
     }
     case Gradient::none:
+      return record_constants(op, keys, args, returns);
     case Gradient::through:
       return run_below(op, keys, args, returns);
   }

@@ -9,17 +9,14 @@ namespace {
 
 thread_local SavedTensorHookStack hook_stack;
 
-// ", which is output 0 of Mul": the operation of the node that made it.
+// ", which is output 0 of Mul,"
 std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
-  Ref<Node> made_by;
-  if (slot == ~0u) {
-    made_by = grad_fn(t);
-    owner = made_by.get();
-    slot = output_number(t);
-  }
-  if (!owner) return "";
-  const std::string name = owner->name();
-  return ", which is output " + std::to_string(slot) + " of " + name.substr(0, name.rfind("Backward"));
+  const auto text = [](uint32_t output, const Node& node) {
+    return ", which is output " + std::to_string(output) + " of " + forward_name(node) + ",";
+  };
+  if (slot != ~0u) return text(slot, *owner);
+  const Ref<Node> made_by = grad_fn(t);
+  return made_by ? text(output_number(t), *made_by) : "";
 }
 
 }  // namespace
@@ -41,8 +38,9 @@ void set_saved_tensor_hooks(SavedTensorHookStack stack) { hook_stack = std::move
 SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
   if (!t.defined()) return;
   SCONCE_CHECK(!(t.impl()->meta & TensorImpl::inference),
-               "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
-               "tensor and use it in autograd.");
+               "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+               "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+               "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
   version_ = t.version();
   requires_grad_ = t.requires_grad();
   if (hook_stack.empty()) [[likely]] {
@@ -62,9 +60,8 @@ Tensor SavedTensor::unpack(Node* owner) const {
     if (tensor_.defined() && tensor_.version() != version_) [[unlikely]] {
       fail(
           "one of the variables needed for gradient computation has been modified by an inplace operation: "
-          "[torch.{}Tensor {}]{}, is at version {}; expected version {} instead. Hint: enable anomaly detection to "
-          "find "
-          "the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+          "[torch.{}Tensor {}]{} is at version {}; expected version {} instead. Hint: enable anomaly detection to "
+          "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
           "check_nan=False).",
           dtype_legacy_name(tensor_.dtype()), tensor_.sizes(), history_text(tensor_, owner, slot_), tensor_.version(),
           version_);

@@ -3,7 +3,9 @@
 #include "sconce/autograd/accumulate_grad.h"
 #include "sconce/autograd/hook_lists.h"
 #include "sconce/autograd/meta.h"
+#include "sconce/autograd/view_history.h"
 #include "sconce/base/error.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::autograd {
 namespace {
@@ -18,10 +20,18 @@ void mark(const Tensor& t, bool on) {
 }  // namespace
 
 void set_requires_grad(const Tensor& t, bool on) {
+  TensorImpl& impl = *t.impl();
   SCONCE_CHECK(!on || can_require_grad(t), "only Tensors of floating point dtype can require gradients");
+  SCONCE_CHECK(!on || !(impl.meta & TensorImpl::inference) || inference_mode_enabled(),
+               "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   SCONCE_CHECK(on || is_leaf(t),
                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  if (const TensorImpl* base = base_of(impl)) {
+    if (on || meta_of(t)) make_meta(t).asked = on;
+    return mark(t, on || (base->meta & TensorImpl::requires_grad));
+  }
+  if (on && !t.requires_grad() && !impl.storage->count.unique()) watch_views();
   if (on) make_meta(t);  // now, not when threads use the tensor at once
   mark(t, on);
 }
@@ -29,7 +39,8 @@ void set_requires_grad(const Tensor& t, bool on) {
 bool is_leaf(const Tensor& t) { return !grad_fn(t); }
 
 Ref<Node> grad_fn(const Tensor& t) {
-  Meta* meta = meta_of(t);
+  if (TensorImpl* base = base_of(*t.impl())) return view_grad_fn(t, *base);
+  const Meta* meta = meta_of(t);
   return meta ? meta->grad_fn : nullptr;
 }
 
@@ -46,10 +57,13 @@ Tensor grad(const Tensor& t) {
 void set_grad(const Tensor& t, Tensor grad) {
   if (grad.defined()) {
     SCONCE_CHECK(grad.dtype() == t.dtype(),
-                 "assigned grad has data of a different type: a gradient of {} must be {}, got {}", dtype_name(t.dtype()),
-                 dtype_name(t.dtype()), dtype_name(grad.dtype()));
-    SCONCE_CHECK(grad.sizes() == t.sizes(), "assigned grad has data of a different size: expected {}, got {}", t.sizes(),
-                 grad.sizes());
+                 "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'",
+                 dtype_name(grad.dtype()), dtype_name(t.dtype()));
+    SCONCE_CHECK(
+        grad.sizes() == t.sizes(),
+        "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure that the gradient "
+        "and the tensor are the same size",
+        grad.sizes(), t.sizes());
     SCONCE_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
     SCONCE_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
   } else if (!meta_of(t)) {
@@ -61,6 +75,11 @@ void set_grad(const Tensor& t, Tensor grad) {
 Edge gradient_edge(const Tensor& t) {
   if (Ref<Node> node = grad_fn(t)) return {std::move(node), output_number(t)};
   if (!t.requires_grad()) return {};
+  // A view that only its base makes require grad, and that has no history, was made while nothing was recorded.
+  if (base_of(*t.impl())) {
+    const Meta* meta = meta_of(t);
+    if (!meta || !meta->asked) return {};
+  }
   return {accumulator_of(t), 0};
 }
 
@@ -68,8 +87,8 @@ void set_history(const Tensor& t, Ref<Node> node, uint32_t slot) {
   Meta& meta = make_meta(t);
   meta.grad_fn = std::move(node);
   meta.output = slot;
-  meta.version = t.version();
   mark(t, true);
+  set_seen_version(meta, *t.impl());
   if (meta.retained) [[unlikely]]
     follow_history(t);
 }

@@ -7,8 +7,8 @@
 
 namespace sconce::autograd {
 
-// requires_grad_(): throws for integers ("only Tensors of floating point dtype can require gradients"), and for turning
-// it off where the tensor is no leaf.
+// requires_grad_(): throws for integers ("only Tensors of floating point dtype can require gradients"), for inference
+// tensors outside of inference mode, and for turning it off where the tensor is no leaf.
 SCONCE_API void set_requires_grad(const Tensor& t, bool on);
 // Was made by the user, or does not require grad.
 SCONCE_API bool is_leaf(const Tensor& t);
@@ -23,15 +23,16 @@ SCONCE_API void set_grad(const Tensor& t, Tensor grad);
 SCONCE_API void retain_grad(const Tensor& t);
 SCONCE_API bool retains_grad(const Tensor& t);
 
-// Where the gradient of t goes: (grad_fn, output number), or the accumulator of a leaf that requires grad; nothing where
-// it does not require grad.
+// Where the gradient of t goes: (grad_fn, output number), or the accumulator of a leaf that requires grad; nothing
+// where it does not require grad.
 SCONCE_API Edge gradient_edge(const Tensor& t);
 
 // Makes t, which has no history, output `slot` of node: it requires grad from now on.
 SCONCE_API void set_history(const Tensor& t, Ref<Node> node, uint32_t slot);
-// After an in-place operation that `node` (with one output, t's) stands for: t's history is that of node. Where t is a
-// view, its base's history gets a CopySlices node around it, and all views of the base see it.
-SCONCE_API void rebase_history(const Tensor& t, Ref<Node> node);
+// After an in-place operation on t: its history is output `slot` of node. Where t is a view, its base's history gets a
+// CopySlices node around node (which has no other output then), and all views of the base see it. `self` is the edge of
+// node that leads to what t was before; kNoEdge (copy_slices.h) where there is none.
+SCONCE_API void rebase_history(const Tensor& t, Ref<Node> node, uint32_t slot = 0, uint32_t self = 0);
 // Throws where t must not be written in place by an operation that is recorded (`recorded`: some argument requires grad
 // and grad mode is on): leaves that require grad, views of them, views made under no_grad or by split.
 SCONCE_API void check_inplace(const Tensor& t, bool recorded);

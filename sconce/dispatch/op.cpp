@@ -122,7 +122,7 @@ void Op::no_kernel(KeySet keys) const {
   std::string present;
   for (int k = 0; k < kKeys; ++k) {
     const Key key = static_cast<Key>(k);
-    if (!has_kernel(key)) continue;
+    if (!has_kernel(key) || key == Key::view) continue;  // views are looked at in every operator, or in none
     if (!present.empty()) present += ", ";
     present += key_name(key);
   }

@@ -36,7 +36,7 @@ class EnableGrad : public GradMode {
 };
 
 // No recording, and tensors made inside have neither version nor history, for good: they cannot take part in autograd
-// later. InferenceMode(false) is the way back inside of another one.
+// later. EnableGrad inside changes nothing; InferenceMode(false) is the way back.
 class SCONCE_API InferenceMode {
  public:
   explicit InferenceMode(bool enabled = true);
@@ -45,6 +45,7 @@ class SCONCE_API InferenceMode {
   InferenceMode& operator=(const InferenceMode&) = delete;
 
  private:
+  uint16_t exclude_;
   bool inference_, grad_;
 };
 

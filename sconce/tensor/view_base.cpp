@@ -1,9 +1,27 @@
 #include "sconce/tensor/view_base.h"
 
+#include <atomic>
+
 #include "sconce/base/error.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce {
+namespace {
+
+constexpr int kVersionAt = 48;
+
+// What counts the writes to a tensor's memory.
+uint32_t version_now(const TensorImpl& t) {
+  const Storage* counter = t.extra && t.extra->version_storage ? t.extra->version_storage.get() : t.storage;
+  return std::atomic_ref(const_cast<uint32_t&>(counter->version)).load(std::memory_order_relaxed);
+}
+
+bool can_require_grad(const TensorImpl& t) {
+  const auto dtype = static_cast<DType>(t.meta >> TensorImpl::kDTypeAt & 0xff);
+  return is_floating(dtype) || is_complex(dtype);
+}
+
+}  // namespace
 
 void set_view_origin(TensorImpl& t, ViewOrigin origin) {
   if (holds_base(t)) {
@@ -11,6 +29,16 @@ void set_view_origin(TensorImpl& t, ViewOrigin origin) {
   } else if (t.autograd) {
     reinterpret_cast<ViewMeta*>(t.autograd)->origin = origin;
   }
+}
+
+bool saw_version(const TensorImpl& t) {
+  const uint32_t now = version_now(t);
+  if (holds_base(t)) return t.autograd >> kVersionAt == (now & 0xffff);
+  return std::atomic_ref(reinterpret_cast<ViewMeta*>(t.autograd)->version).load(std::memory_order_acquire) == now;
+}
+
+void set_seen_version(ViewMeta& meta, const TensorImpl& t) {
+  std::atomic_ref(meta.version).store(version_now(t), std::memory_order_release);
 }
 
 void become_view(TensorImpl& view, TensorImpl& base) {
@@ -23,23 +51,26 @@ void become_view(TensorImpl& view, TensorImpl& base) {
   if (view.meta & TensorImpl::inference) return;
   TensorImpl* root = (base.meta & TensorImpl::is_view) ? base_of(base) : &base;
   if (!root) return;
+  if ((root->meta & TensorImpl::requires_grad) && can_require_grad(view)) view.meta |= TensorImpl::requires_grad;
   ViewOrigin origin = modes.inference      ? ViewOrigin::inference
                       : modes.exclude_grad ? ViewOrigin::no_grad
                                            : ViewOrigin::plain;
-  if (root != &base && view_origin(base) != ViewOrigin::plain) origin = view_origin(base);
+  if (root != &base && origin == ViewOrigin::plain) origin = view_origin(base);
   retain(root);
-  view.autograd = reinterpret_cast<uintptr_t>(root) | 1 | static_cast<uintptr_t>(origin) << 1;
+  view.autograd = reinterpret_cast<uintptr_t>(root) | 1 | static_cast<uintptr_t>(origin) << 1 |
+                  static_cast<uintptr_t>(version_now(view)) << kVersionAt;
 }
 
 void mark_multiple(TensorList views) {
-  for (const Tensor& v : views) {
-    if (view_origin(*v.impl()) == ViewOrigin::plain) set_view_origin(*v.impl(), ViewOrigin::multiple);
-  }
+  if (thread_modes.exclude_grad) return;
+  for (const Tensor& v : views) set_view_origin(*v.impl(), ViewOrigin::multiple);
 }
 
 void attach_meta(TensorImpl& t, ViewMeta* meta) {
   if (holds_base(t)) {
     meta->origin = view_origin(t);
+    const uint32_t now = version_now(t);
+    meta->version = now - static_cast<uint16_t>(now - static_cast<uint32_t>(t.autograd >> kVersionAt));
     meta->base = Ref<TensorImpl>::adopt(base_of(t));
   }
   t.autograd = reinterpret_cast<uintptr_t>(meta);
@@ -48,16 +79,14 @@ void attach_meta(TensorImpl& t, ViewMeta* meta) {
 void drop_autograd(TensorImpl& t) noexcept {
   const uintptr_t held = std::exchange(t.autograd, 0);
   if (held & 1)
-    release(reinterpret_cast<TensorImpl*>(held & ~uintptr_t{63}));
+    release(reinterpret_cast<TensorImpl*>(held & kBaseBits));
   else
     delete reinterpret_cast<AutogradMeta*>(held);
 }
 
 bool Tensor::base_requires_grad() const {
   const TensorImpl* base = base_of(*impl_);
-  if (!base || !(base->meta & TensorImpl::requires_grad)) return false;
-  const ViewOrigin origin = view_origin(*impl_);
-  return origin == ViewOrigin::plain || origin == ViewOrigin::multiple;
+  return base && (base->meta & TensorImpl::requires_grad) && can_require_grad(*impl_);
 }
 
 void Tensor::check_inference_write() const {

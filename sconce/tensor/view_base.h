@@ -1,13 +1,18 @@
 // Of which tensor a tensor is a view, and what autograd keeps beside it.
 //
 // Note [The autograd slot]
-// Every view remembers its base (the tensor that is no view itself), because an in-place operation on either must become
-// part of the other's history. Most tensors never meet autograd, so this must cost nearly nothing: TensorImpl::autograd is
+// Every view remembers its base (the tensor that is no view itself), because an in-place operation on either must
+// become part of the other's history. Most tensors never meet autograd, so this must cost nearly nothing:
+// TensorImpl::autograd is
 //   0                     nothing: no view, no gradient
-//   a base, marked        a view that autograd has not touched: an owning TensorImpl* with bit 0 set and ViewOrigin in
-//                         bits 1 to 3 (TensorImpl is aligned to 64 bytes)
+//   a base, marked        a view that autograd has not touched: an owning TensorImpl* with bit 0 set, ViewOrigin in
+//   bits 1
+//                         to 3 (TensorImpl is aligned to 64 bytes) and the version that the view has seen, modulo
+//                         65536, in bits 48 to 63 (addresses have 48 bits)
 //   an AutogradMeta*      the tensor takes part in autograd; a view's base is in there
-// Views made in inference mode remember nothing.
+// Views of inference tensors remember nothing. A view requires grad where its base does; what its history is, is asked
+// when it is needed (autograd::grad_fn): the one that it was made with, or, where something was written since, a new
+// one.
 #pragma once
 
 #include "sconce/tensor/tensor.h"
@@ -27,7 +32,11 @@ enum class ViewOrigin : uint8_t {
 struct ViewMeta : AutogradMeta {
   Ref<TensorImpl> base;
   ViewOrigin origin = ViewOrigin::plain;
+  // Of a view: the version when its history was made. Read and written by saw_version and set_seen_version.
+  uint32_t version = 0;
 };
+
+inline constexpr uintptr_t kBaseBits = 0x0000'ffff'ffff'ffc0;
 
 inline bool holds_base(const TensorImpl& t) { return t.autograd & 1; }
 // Null where the tensor has none yet.
@@ -36,7 +45,7 @@ inline ViewMeta* view_meta(const TensorImpl& t) {
 }
 // Null where the tensor is no view, or one that nobody watches.
 inline TensorImpl* base_of(const TensorImpl& t) {
-  if (holds_base(t)) return reinterpret_cast<TensorImpl*>(t.autograd & ~uintptr_t{63});
+  if (holds_base(t)) return reinterpret_cast<TensorImpl*>(t.autograd & kBaseBits);
   return t.autograd ? reinterpret_cast<ViewMeta*>(t.autograd)->base.get() : nullptr;
 }
 inline ViewOrigin view_origin(const TensorImpl& t) {
@@ -44,8 +53,13 @@ inline ViewOrigin view_origin(const TensorImpl& t) {
   return t.autograd ? reinterpret_cast<ViewMeta*>(t.autograd)->origin : ViewOrigin::plain;
 }
 SCONCE_API void set_view_origin(TensorImpl& t, ViewOrigin origin);
+// Was nothing written to the memory of this view since its history was made?
+SCONCE_API bool saw_version(const TensorImpl& t);
+// The history in the slot is that of the present version.
+SCONCE_API void set_seen_version(ViewMeta& meta, const TensorImpl& t);
 
-// Makes `view`, which has nothing in its slot and lies in base's storage, a view of `base` (or of its base).
+// Makes `view`, which has nothing in its slot and lies in base's storage, a view of `base` (or of its base). It
+// requires grad where the base does.
 void become_view(TensorImpl& view, TensorImpl& base);
 // The views that one operator returned at once.
 void mark_multiple(TensorList views);

@@ -7,6 +7,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"
+#include "sconce/tensor/view_base.h"
 
 namespace sconce::any_device {
 namespace {
@@ -40,6 +41,12 @@ Tensors parts(const Tensor& self, IntList sizes, int64_t dim) {
   return out;
 }
 
+// Views that must not be written in place while gradients are recorded. (Those of tensor_split may: they are slices.)
+Tensors multiple(Tensors views) {
+  mark_multiple(views);
+  return views;
+}
+
 Tensors copied(const Tensors& views) {
   Tensors out;
   out.reserve(views.size());
@@ -66,7 +73,7 @@ Tensors split_Tensor(const Tensor& self, int64_t split_size, int64_t dim) {
   SCONCE_CHECK(split_size > 0 || length == 0,
                "split_size can only be 0 if dimension size is 0, but got dimension size of {}", length);
   const int64_t count = split_size == 0 ? 1 : std::max<int64_t>(length / split_size + (length % split_size != 0), 1);
-  return parts(self, split_size, count, d);
+  return multiple(parts(self, split_size, count, d));
 }
 
 Tensors split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) {
@@ -87,7 +94,7 @@ Tensors split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) {
       "split_with_sizes expects split_sizes to sum exactly to {} (input tensor's size at dimension {}), but got "
       "split_sizes={}",
       length, dim, split_sizes);
-  return parts(self, split_sizes, d);
+  return multiple(parts(self, split_sizes, d));
 }
 
 Tensors chunk(const Tensor& self, int64_t chunks, int64_t dim) {
@@ -97,7 +104,7 @@ Tensors chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   const int64_t length = self.sizes()[d];
   const int64_t size = length / chunks + (length % chunks != 0);
   if (size > 0) return split_Tensor(self, size, d);
-  return parts(self, 0, chunks, d);  // an empty dimension gives `chunks` empty parts
+  return multiple(parts(self, 0, chunks, d));  // an empty dimension gives `chunks` empty parts
 }
 
 Tensors tensor_split_sections(const Tensor& self, int64_t sections, int64_t dim) {
@@ -162,15 +169,25 @@ Tensors unbind_int(const Tensor& self, int64_t dim) {
   out.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i)
     out.push_back(make_view_unchecked(self, sizes, strides, self.storage_offset() + i * step));
-  return out;
+  return multiple(std::move(out));
 }
 
-Tensors unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) { return chunk(self, chunks, dim); }
+namespace {
+
+// Without the base: autograd takes them for tensors of their own.
+Tensors unrelated(Tensors views) {
+  for (Tensor& view : views) view = shallow_copy(view);
+  return views;
+}
+
+}  // namespace
+
+Tensors unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) { return unrelated(chunk(self, chunks, dim)); }
 Tensors unsafe_split_Tensor(const Tensor& self, int64_t split_size, int64_t dim) {
-  return split_Tensor(self, split_size, dim);
+  return unrelated(split_Tensor(self, split_size, dim));
 }
 Tensors unsafe_split_with_sizes(const Tensor& self, IntList split_sizes, int64_t dim) {
-  return split_with_sizes(self, split_sizes, dim);
+  return unrelated(split_with_sizes(self, split_sizes, dim));
 }
 
 Tensors split_copy_Tensor(const Tensor& self, int64_t split_size, int64_t dim) {

@@ -1,7 +1,10 @@
 // Gradients that are no single operator of PyTorch.
+#include <algorithm>
+
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/copy.h"
 #include "sconce/generated/creation.h"
 #include "sconce/generated/indexing.h"
 #include "sconce/generated/padding.h"
@@ -26,25 +29,58 @@ std::vector<Tensor> sconce_cat_backward(const Tensor& grad, TensorList tensors, 
   return out;
 }
 
-// Both geometries count elements of one storage: grad is added up there and read where self stands. Where elements of
-// self share memory each gets its part.
-Tensor sconce_as_strided_backward(const Tensor& grad, const Tensor& self, IntList size, IntList stride,
-                                  std::optional<int64_t> storage_offset) {
-  const auto elements = static_cast<int64_t>(self.storage()->nbytes / self.item_size());
-  const Tensor sums = zeros({elements}, grad.dtype(), {}, grad.device());
-  const Tensor numbers = arange(elements, DType::int64, {}, grad.device());
-  const Tensor to = reshape(make_view(numbers, size, stride, storage_offset.value_or(self.storage_offset())), {-1});
-  index_add_(sums, 0, to, reshape(grad, {-1}));
-  bool shared = false;
-  for (int64_t d = 0; d < self.dim(); ++d) shared |= self.strides()[d] == 0 && self.sizes()[d] > 1;
-  if (shared || !self.is_dense()) {
-    const Tensor count = zeros({elements}, grad.dtype(), {}, grad.device());
-    const Tensor from = reshape(make_view(numbers, self.sizes(), self.strides(), self.storage_offset()), {-1});
-    index_add_(count, 0, from, ones({from.numel()}, grad.dtype(), {}, grad.device()));
-    return contiguous_tensor(div(make_view(sums, self.sizes(), self.strides(), self.storage_offset()),
-                                 make_view(count, self.sizes(), self.strides(), self.storage_offset())));
+namespace {
+
+// How many elements a geometry reaches over, from its first to its last.
+int64_t reach(IntList sizes, IntList strides) {
+  int64_t last = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    last += (sizes[d] - 1) * strides[d];
   }
-  return make_view(sums, self.sizes(), self.strides(), self.storage_offset());
+  return last + 1;
+}
+
+// Is every element in a place of its own? False also where that is not easy to see.
+bool is_apart(IntList sizes, IntList strides) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1) dims.emplace_back(strides[d], sizes[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t used = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride < used) return false;
+    used += (size - 1) * stride;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Both geometries count elements of one memory: grad is added up there and read where the input stands. Where elements
+// of the input share memory each gets its part.
+Tensor sconce_as_strided_backward(const Tensor& grad_output, IntList input_size, IntList input_stride, IntList size,
+                                  IntList stride, int64_t offset) {
+  const int64_t begin = std::max<int64_t>(-offset, 0);  // of the input
+  const int64_t elements = std::max(begin + reach(input_size, input_stride), begin + offset + reach(size, stride));
+  const Tensor sums = zeros({elements}, grad_output.dtype(), {}, grad_output.device());
+  const bool apart = is_apart(input_size, input_stride);
+  Tensor numbers;
+  if (!apart || !is_apart(size, stride)) numbers = arange(elements, DType::int64, {}, grad_output.device());
+  const auto places = [&](IntList s, IntList by, int64_t from) {
+    return reshape(make_view(numbers, s, by, from), {-1});
+  };
+  if (is_apart(size, stride))
+    copy_(make_view(sums, size, stride, begin + offset), grad_output);
+  else
+    index_add_(sums, 0, places(size, stride, begin + offset), reshape(grad_output, {-1}));
+  const Tensor out = make_view(sums, input_size, input_stride, begin);
+  if (apart) return shallow_copy(out);
+  const Tensor count = zeros({elements}, grad_output.dtype(), {}, grad_output.device());
+  const Tensor from = places(input_size, input_stride, begin);
+  index_add_(count, 0, from, ones({from.numel()}, grad_output.dtype(), {}, grad_output.device()));
+  return contiguous_tensor(div(out, make_view(count, input_size, input_stride, begin)));
 }
 
 Tensor sconce_constant_pad_backward(const Tensor& grad, IntList pad) {
