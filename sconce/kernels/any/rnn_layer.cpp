@@ -3,7 +3,9 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/rnn_layer_steps.h"
 #include "sconce/ops.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::any_device {
 namespace {
@@ -127,20 +129,40 @@ std::vector<Tensor> sconce_rnn_layer_backward(TensorList grads, const Tensor& in
                "rnn_layer_backward: the forward pass saved nothing, as no argument required a gradient");
   const DType dtype = compute_dtype(input);
   const auto dense = [&](const Tensor& t) { return t.defined() ? contiguous_tensor(to_dtype(t, dtype)) : t; };
-  RnnGradients g;
   if (input.is_meta()) {
     const auto like = [](const Tensor& t) { return t.defined() ? empty_tensor(t.sizes(), t.dtype(), t.device()) : t; };
     return {like(input), like(hx), like(cx), like(w_ih), like(w_hh), like(b_ih), like(b_hh), like(w_hr)};
   }
-  const auto flat = [&](const Tensor& t) { return t.defined() ? reshape(dense(t), {shape.rows, shape.state}) : t; };
-  g = rnn_backward(layer_of(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse, shape),
-                   flat(grads[0]), dense(grads[1]), mode == RnnMode::lstm ? dense(grads[2]) : Tensor(),
-                   flat(results[0]), results[3], results[4]);
   const auto as = [](const Tensor& t, const Tensor& like) {
-    return t.defined() && like.defined() ? to_dtype(reshape(t, like.sizes()), like.dtype()) : Tensor();
+    return t.defined() && like.defined() ? to(reshape(t, like.sizes()), like.dtype()) : Tensor();
   };
-  return {as(g.input, input), as(g.hx, hx),     as(g.cx, cx),     as(g.w_ih, w_ih),
-          as(g.w_hh, w_hh),   as(g.b_ih, b_ih), as(g.b_hh, b_hh), as(g.w_hr, w_hr)};
+  const auto fitted = [&](const RnnGradients& g) -> std::vector<Tensor> {
+    return {as(g.input, input), as(g.hx, hx),     as(g.cx, cx),     as(g.w_ih, w_ih),
+            as(g.w_hh, w_hh),   as(g.b_ih, b_ih), as(g.b_hh, b_hh), as(g.w_hr, w_hr)};
+  };
+  // A gradient of this gradient may be asked for: then it is made of operators that are recorded.
+  bool recorded = false;
+  for (size_t i = 0; i < 3; ++i) recorded |= grads[i].requires_grad();
+  for (const Tensor* t : {&input, &hx, &cx, &w_ih, &w_hh, &b_ih, &b_hh, &w_hr})
+    recorded |= t->defined() && t->requires_grad();
+  if (recorded && grad_enabled()) {
+    const RnnLayer layer{mode,
+                         reverse,
+                         rows_of_steps(input, batch_sizes, shape),
+                         reshape(input, {shape.rows, input.sizes().back()}),
+                         hx,
+                         cx,
+                         w_ih,
+                         w_hh,
+                         b_ih,
+                         b_hh,
+                         w_hr};
+    return fitted(rnn_backward_by_steps(layer, reshape(grads[0], {shape.rows, shape.state}), grads[1], grads[2]));
+  }
+  const auto flat = [&](const Tensor& t) { return t.defined() ? reshape(dense(t), {shape.rows, shape.state}) : t; };
+  return fitted(rnn_backward(layer_of(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse, shape),
+                             flat(grads[0]), dense(grads[1]), mode == RnnMode::lstm ? dense(grads[2]) : Tensor(),
+                             flat(results[0]), results[3], results[4]));
 }
 
 }  // namespace sconce::any_device

@@ -1,0 +1,13 @@
+// The gradient of a recurrent layer step by step, over operators: what second derivatives go through. The kernel of
+// cpu/rnn_layer.h gives the same numbers, faster.
+#pragma once
+
+#include "sconce/kernels/cpu/rnn_layer.h"
+
+namespace sconce {
+
+// The layer's tensors may require grad and need not be dense. grad_out is [rows, state].
+RnnGradients rnn_backward_by_steps(const RnnLayer& layer, const Tensor& grad_out, const Tensor& grad_hy,
+                                   const Tensor& grad_cy);
+
+}  // namespace sconce
