@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include "sconce/autograd/engine.h"
+#include "sconce/autograd/variable.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/dispatch/registry.h"
 
@@ -39,6 +41,23 @@ TEST(CustomLibrary, is_loaded_called_and_loaded_again) {
   EXPECT_EQ(call_op("example::squareplus", {meta})[0].to_tensor().dtype(), DType::float64);
   EXPECT_EQ(error_of([] { call_op("example::squareplus", {filled({1}, 0), 0.0}); }),
             "example::squareplus: b must be > 0, got 0 (called with self: float32[1], b=0.0)");
+}
+
+TEST(CustomLibrary, has_operators_that_are_differentiable) {
+  load_library(kLibrary);
+  const Tensor x = filled({2}, 1.5f);
+  autograd::set_requires_grad(x, true);
+  const Tensor y = call_op("example::squareplus", {x})[0].to_tensor();
+  autograd::backward({y}, {filled({2}, 1)}, {.retain_graph = true});
+  EXPECT_FLOAT_EQ(autograd::grad(x).data<float>()[1], 2 / 2.5f);
+  // Its derivative is made of operators, so it has one too: b / sqrt(x^2 + b)^3 / 2.
+  autograd::GradOptions options;
+  options.create_graph = true;
+  const Tensor g = autograd::grad({y}, {x}, {filled({2}, 1)}, options)[0];
+  EXPECT_FLOAT_EQ(autograd::grad({g}, {x}, {filled({2}, 1)})[0].data<float>()[0], 4 / 15.625f / 2);
+  // A body needs no derivative.
+  const Tensor gap = call_op("example::huber_gap", {x, filled({2}, 0)})[0].to_tensor();
+  EXPECT_FLOAT_EQ(autograd::grad({gap}, {x}, {filled({2}, 3)})[0].data<float>()[0], 3);
 }
 
 TEST(CustomLibrary, that_fails_to_register_is_unloaded) {

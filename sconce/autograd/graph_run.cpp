@@ -331,7 +331,7 @@ class GraphRun {
     std::string text = e.message();
     const std::string name = node.name();
     if (text.find(name) == std::string::npos) text += " (in " + name + ")";
-    if (node.place) text += history_of(node);
+    if (node.place || AnomalyMode::enabled()) text += history_of(node);
     throw Error(e.kind(), std::move(text));
   }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sconce/base/inline_vector.h"
 #include "sconce/base/ref.h"
 #include "sconce/base/small_vector.h"
 #include "sconce/tensor/tensor.h"
@@ -60,8 +61,8 @@ class SCONCE_API Node {
 
   RefCount count;
   uint64_t sequence;  // of this thread; later operations run first. AccumulateGrad has the largest
-  std::vector<Edge> edges;
-  std::vector<OutputInfo> outputs;
+  InlineVector<Edge, 2> edges;
+  InlineVector<OutputInfo, 1> outputs;
   std::unique_ptr<NodeHooks> hooks;  // null where there are none
   std::unique_ptr<Place> place;      // where it was made, in anomaly mode
 

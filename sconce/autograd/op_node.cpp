@@ -21,14 +21,21 @@ bool any_requires_grad(const Value& v) {
   return std::any_of(list.begin(), list.end(), [](const Tensor& t) { return t.defined() && t.requires_grad(); });
 }
 
-// Which of the arguments that have gradients want one.
-uint32_t wanted_targets(const Formulas& formulas, const Value* args) {
-  uint32_t wanted = 0;
-  for (size_t i = 0; formulas.targets >> i; ++i) {
-    if ((formulas.targets & bit(i)) && any_requires_grad(args[i])) wanted |= bit(i);
+// Holds a flag for a scope.
+class FlagLock {
+ public:
+  explicit FlagLock(std::atomic_flag& flag) : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire)) flag_.wait(true, std::memory_order_relaxed);
   }
-  return wanted;
-}
+  ~FlagLock() {
+    flag_.clear(std::memory_order_release);
+    flag_.notify_one();
+  }
+  FlagLock(const FlagLock&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
 
 // A tensor that has the facts of another, and no data.
 Tensor facts_of(const Tensor& t) {
@@ -52,16 +59,22 @@ bool is_argument(const Tensor& t, const Value* args, size_t count) {
 
 }  // namespace
 
-bool OpNode::reads_first(const Op& op, const Value* args) {
-  const Formulas& formulas = *op.info.formulas;
-  const uint32_t wanted = wanted_targets(formulas, args);
-  return std::any_of(formulas.all.begin(), formulas.all.end(),
-                     [&](const Formula& f) { return (f.targets & wanted) && (f.args & 1); });
+uint32_t OpNode::wanted_arguments(const Op& op, const Value* args) {
+  const uint32_t targets = op.info.formulas->targets;
+  uint32_t wanted = 0;
+  for (size_t i = 0; targets >> i; ++i) {
+    if ((targets & bit(i)) && any_requires_grad(args[i])) wanted |= bit(i);
+  }
+  return wanted;
 }
 
-OpNode::OpNode(const Op& op, const Value* args, const Tensor& original) : op_(op) {
+bool OpNode::reads_first(const Op& op, uint32_t wanted) {
+  const std::span<const Formula> all = op.info.formulas->all;
+  return std::any_of(all.begin(), all.end(), [&](const Formula& f) { return (f.targets & wanted) && (f.args & 1); });
+}
+
+OpNode::OpNode(const Op& op, const Value* args, uint32_t wanted, const Tensor& original) : op_(op) {
   const Formulas& formulas = *op.info.formulas;
-  const uint32_t wanted = wanted_targets(formulas, args);
   uint32_t whole = 0, facts = 0;
   for (size_t i = 0; i < formulas.all.size(); ++i) {
     const Formula& f = formulas.all[i];
@@ -80,40 +93,41 @@ OpNode::OpNode(const Op& op, const Value* args, const Tensor& original) : op_(op
     }
   }
   first_edge_.push_back(static_cast<uint32_t>(edges.size()));
-  kept_.reserve(static_cast<size_t>(std::popcount(whole | facts)) + 1);
   for (uint32_t i = 0; (whole | facts) >> i; ++i) {
-    if (whole & bit(i))
-      keep(i, i == 0 && original.defined() ? Value(original) : args[i], false, ~0u);
-    else if (facts & bit(i))
-      keep(i, args[i], true, ~0u);
+    if (!((whole | facts) & bit(i))) continue;
+    if (i == 0 && original.defined())
+      keep(i, original, !(whole & bit(i)), ~0u);
+    else if (i > 0 && op.has(Trait::inplace) && args[i].is_tensor() && args[0].is_same(args[i]))
+      keep(i, shallow_copy(args[i].to_tensor()), !(whole & bit(i)), ~0u);  // will be made by this node: no cycle
+    else
+      keep(i, args[i], !(whole & bit(i)), ~0u);
   }
 }
 
 void OpNode::keep(uint32_t index, const Value& v, bool facts, uint32_t slot) {
-  Kept kept{index, false, {}, {}, {}};
+  Kept& kept = kept_.emplace_back();
+  kept.index = index;
+  kept.has_data = !facts && (v.is_tensor() || is_tensor_list(v));
   if (v.is_tensor()) {
     if (facts)
       kept.other = facts_of(v.to_tensor());
     else
       kept.tensor = SavedTensor(v.to_tensor(), slot);
   } else if (is_tensor_list(v)) {
-    kept.is_list = !facts;
-    std::vector<Tensor> meta;
-    uint32_t next = slot;
-    for (const Tensor& t : v.to_list().tensors()) {
-      if (facts)
-        meta.push_back(facts_of(t));
-      else
-        kept.list.emplace_back(t, slot == ~0u ? slot : next++);
+    const TensorList tensors = v.to_list().tensors();
+    if (facts) {
+      std::vector<Tensor> meta;
+      for (const Tensor& t : tensors) meta.push_back(facts_of(t));
+      kept.other = Value(meta);
+    } else {
+      kept.list = std::make_unique<std::vector<SavedTensor>>();
+      for (const Tensor& t : tensors) kept.list->emplace_back(t, slot == ~0u ? slot : slot++);
     }
-    if (facts) kept.other = Value(meta);
   } else if (v.is_list()) {
     kept.other = Value(v.to_list().copy());  // the program may change its own
   } else {
     kept.other = v;
   }
-  kept.has_data = !facts && (v.is_tensor() || is_tensor_list(v));
-  kept_.push_back(std::move(kept));
 }
 
 void OpNode::set_results(const Value* args, Value* results, bool inplace) {
@@ -158,13 +172,17 @@ void OpNode::set_results(const Value* args, Value* results, bool inplace) {
   }
 }
 
-void OpNode::unpack(Value* args, Value* results) {
+void OpNode::unpack(Values& args, Values& results) {
+  const FlagLock lock(busy_);
   SCONCE_CHECK(!released_, "{}", kSecondBackward);
   for (const Kept& kept : kept_) {
-    Value& to = kept.index & kResult ? results[kept.index & ~kResult] : args[kept.index];
-    if (kept.is_list) {
+    Values& values = kept.index & kResult ? results : args;
+    const uint32_t index = kept.index & ~kResult;
+    if (values.size() <= index) values.resize(index + 1);
+    Value& to = values[index];
+    if (kept.list) {
       std::vector<Tensor> list;
-      for (const SavedTensor& t : kept.list) list.push_back(t.unpack(this));
+      for (const SavedTensor& t : *kept.list) list.push_back(t.unpack(this));
       to = Value(list);
     } else if (kept.other.is_none()) {
       to = kept.tensor.unpack(this);
@@ -174,65 +192,67 @@ void OpNode::unpack(Value* args, Value* results) {
   }
 }
 
-std::vector<Tensor> OpNode::result_grads(std::span<Tensor> grads) const {
-  if (std::none_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); })) return {};
-  std::vector<Tensor> out;
-  size_t slot = 0;
-  const size_t count = list_result_ ? outputs.size() : op_.schema().returns.size();
-  for (size_t i = 0; i < count; ++i) {
-    if (!list_result_ && !(recorded_ & bit(i))) {
-      out.emplace_back();
-      continue;
-    }
-    out.push_back(grads[slot].defined() ? std::move(grads[slot]) : zeros_for(outputs[slot]));
-    ++slot;
+std::span<const Tensor> OpNode::result_grads(std::span<Tensor> grads, std::vector<Tensor>& room) const {
+  for (size_t i = 0; i < grads.size(); ++i) {
+    if (!grads[i].defined()) grads[i] = zeros_for(outputs[i]);
   }
-  return out;
+  const size_t count = list_result_ ? grads.size() : op_.schema().returns.size();
+  if (count == grads.size()) return grads;
+  size_t slot = 0;
+  for (size_t i = 0; i < count; ++i) room.push_back(recorded_ & bit(i) ? grads[slot++] : Tensor());
+  return room;
+}
+
+void OpNode::put(const BackwardCall& call, uint32_t argument, const Value& gradient) const {
+  if (gradient.is_none()) return;
+  size_t at = first_edge_[static_cast<size_t>(std::popcount(op_.info.formulas->targets & (bit(argument) - 1)))];
+  if (gradient.is_tensor()) {
+    call.inputs[at] = gradient.to_tensor();
+  } else {
+    for (const Tensor& t : gradient.to_list().tensors()) call.inputs[at++] = t;
+  }
 }
 
 void OpNode::apply(const BackwardCall& call) {
-  const std::vector<Tensor> grads = result_grads(call.grads);
-  if (grads.empty()) return;
-  const Formulas& formulas = *op_.info.formulas;
-  Value args[32], results[32];
+  Values args, results;
   unpack(args, results);
+  if (std::none_of(call.grads.begin(), call.grads.end(), [](const Tensor& g) { return g.defined(); })) return;
+  std::vector<Tensor> room;
+  const std::span<const Tensor> grads = result_grads(call.grads, room);
+  const Formulas& formulas = *op_.info.formulas;
   uint32_t needs = 0;
   size_t target = 0;
-  uint32_t begin[33];
   for (uint32_t i = 0; formulas.targets >> i; ++i) {
     if (!(formulas.targets & bit(i))) continue;
-    begin[i] = first_edge_[target++];
-    for (uint32_t e = begin[i]; e < first_edge_[target]; ++e) {
+    for (uint32_t e = first_edge_[target]; e < first_edge_[target + 1]; ++e) {
       if (call.wanted[e]) needs |= bit(i);
     }
+    ++target;
   }
-  const auto put = [&](uint32_t argument, const Value& v) {
-    if (v.is_none()) return;
-    if (v.is_tensor()) {
-      call.inputs[begin[argument]] = v.to_tensor();
-      return;
-    }
-    size_t at = begin[argument];
-    for (const Tensor& t : v.to_list().tensors()) call.inputs[at++] = t;
-  };
   for (size_t i = 0; i < formulas.all.size(); ++i) {
     const Formula& f = formulas.all[i];
     if (!(active_ & bit(i)) || !(f.targets & needs)) continue;
-    Value result = f.run({&f, args, results, grads, needs});
+    const Value result = f.run({&f, args.data(), results.data(), grads, needs});
     if (std::popcount(f.targets) == 1) {
-      put(static_cast<uint32_t>(std::countr_zero(f.targets)), result);
+      put(call, static_cast<uint32_t>(std::countr_zero(f.targets)), result);
       continue;
     }
     const Tuple& parts = result.to_tuple();
     size_t next = 0;
     for (uint32_t t = 0; f.targets >> t; ++t) {
-      if (f.targets & bit(t)) put(t, parts.items[next++]);
+      if (f.targets & bit(t)) put(call, t, parts.items[next++]);
     }
   }
 }
 
 void OpNode::release_saved() {
-  if (std::erase_if(kept_, [](const Kept& kept) { return kept.has_data; }) > 0) released_ = true;
+  const FlagLock lock(busy_);
+  for (Kept& kept : kept_) {
+    if (!kept.has_data) continue;
+    kept.tensor = SavedTensor();
+    kept.list.reset();
+    released_ = true;
+  }
 }
 
 std::string backward_name(std::string_view op_name) {

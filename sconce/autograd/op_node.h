@@ -1,6 +1,8 @@
 // OpNode: the node of an operator with formulas. It keeps the arguments and results that the formulas in question read.
 #pragma once
 
+#include <atomic>
+
 #include "sconce/autograd/saved_tensor.h"
 #include "sconce/dispatch/formula.h"
 #include "sconce/dispatch/op.h"
@@ -9,12 +11,14 @@ namespace sconce::autograd {
 
 class OpNode final : public Node {
  public:
+  // Which of the arguments that have gradients want one: bit i for argument i.
+  static uint32_t wanted_arguments(const Op& op, const Value* args);
+  // Does a formula that will run read the value of the first argument?
+  static bool reads_first(const Op& op, uint32_t wanted);
+
   // Keeps arguments and makes edges for those that the formulas give gradients for. `original` is, for an in-place
   // operator, the value that its first argument had before, where a formula reads it (see reads_first).
-  OpNode(const Op& op, const Value* args, const Tensor& original);
-
-  // Does a formula that will run read the value of the first argument?
-  static bool reads_first(const Op& op, const Value* args);
+  OpNode(const Op& op, const Value* args, uint32_t wanted, const Tensor& original);
 
   // Keeps results that formulas read and gives those that are differentiable their history. For an in-place operator
   // results[0] is the tensor written.
@@ -26,27 +30,29 @@ class OpNode final : public Node {
 
  private:
   struct Kept {
-    uint32_t index;  // of the argument; of result i, kResult | i
-    bool is_list;
-    SavedTensor tensor;
-    std::vector<SavedTensor> list;
-    Value other;
+    uint32_t index;         // of the argument; of result i, kResult | i
     bool has_data = false;  // of a tensor, which backward frees; numbers and facts stay
+    SavedTensor tensor;
+    std::unique_ptr<std::vector<SavedTensor>> list;
+    Value other;  // instead of tensors
   };
   static constexpr uint32_t kResult = 1u << 31;
+  using Values = InlineVector<Value, 8>;
 
   void keep(uint32_t index, const Value& v, bool facts, uint32_t slot);
-  void unpack(Value* args, Value* results);
-  // Gradients of all results, zeros where there are none; empty where there are none at all.
-  std::vector<Tensor> result_grads(std::span<Tensor> grads) const;
+  void unpack(Values& args, Values& results);
+  // One gradient per result, as formulas want them: zeros where none arrived.
+  std::span<const Tensor> result_grads(std::span<Tensor> grads, std::vector<Tensor>& room) const;
+  void put(const BackwardCall& call, uint32_t argument, const Value& gradient) const;
 
   const Op& op_;
-  uint32_t active_ = 0;            // formulas that run: bit i for the i-th
-  uint32_t recorded_ = 0;          // results that are outputs of this node
+  uint32_t active_ = 0;    // formulas that run: bit i for the i-th
+  uint32_t recorded_ = 0;  // results that are outputs of this node
   bool list_result_ = false;
   bool released_ = false;
-  SmallVector<uint32_t, 8> first_edge_;  // per target argument: where its edges begin; one more for the end
-  std::vector<Kept> kept_;
+  std::atomic_flag busy_;                // kept_ is being read or freed: threads may run one graph at once
+  SmallVector<uint32_t, 4> first_edge_;  // per target argument: where its edges begin; one more for the end
+  InlineVector<Kept, 2> kept_;
 };
 
 // "mul" -> "MulBackward"

@@ -4,6 +4,7 @@
 #include "sconce/autograd/op_node.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
+#include "sconce/dispatch/custom_op.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/creation.h"
@@ -95,8 +96,12 @@ void record_missing(const Op& op, KeySet keys, Value* args, Value* returns) {
   const Tensor written = written_tensor(op, args);
   const bool written_before = written.defined() && written.requires_grad();
   if (written.defined()) check_inplace(written, !edges.empty());
-  run_below(op, keys, args, returns);
-  if (edges.empty()) return;
+  const Ref<Node> before = written.defined() ? grad_fn(written) : nullptr;
+  if (is_custom(op))
+    op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);  // what its kernel calls may be recorded
+  else
+    run_below(op, keys, args, returns);
+  if (edges.empty() || (written.defined() && !(grad_fn(written) == before))) return;
   const auto node = make_ref<MissingNode>(op);
   node->edges = std::move(edges);
   for (size_t i = 0; i < op.schema().returns.size(); ++i) {
@@ -122,17 +127,19 @@ void record_constants(const Op& op, KeySet keys, Value* args, Value* returns) {
 }
 
 void record_formulas(const Op& op, KeySet keys, Value* args, Value* returns) {
-  const size_t count = op.schema().arguments.size();
+  const uint32_t wanted = OpNode::wanted_arguments(op, args);
   const Tensor written = written_tensor(op, args);
-  const bool recorded =
-      any_requires_grad(args, count, op.info.formulas->targets) || (written.defined() && written.requires_grad());
+  const bool recorded = wanted != 0 || (written.defined() && written.requires_grad());
   if (written.defined()) check_inplace(written, recorded);
   if (!recorded || (written.defined() && moves_view(op, written))) return run_below(op, keys, args, returns);
   Tensor original;
-  if (written.defined() && OpNode::reads_first(op, args)) original = clone(written);
-  const auto node = make_ref<OpNode>(op, args, original);
+  if (written.defined() && OpNode::reads_first(op, wanted)) original = clone(written);
+  const auto node = make_ref<OpNode>(op, args, wanted, original);
   // The kernel may move its arguments away; results are compared with them.
-  std::vector<Value> kept(args, args + count);
+  const size_t count = op.schema().arguments.size();
+  InlineVector<Value, 8> kept;
+  kept.reserve(count);
+  for (size_t i = 0; i < count; ++i) kept.push_back(args[i]);
   run_below(op, keys, args, returns);
   node->set_results(kept.data(), returns, written.defined());
 }

@@ -1,12 +1,14 @@
 #include "sconce/dispatch/box.h"
 
+#include "sconce/base/inline_vector.h"
 #include "sconce/dispatch/tensor_text.h"
 
 namespace sconce {
 
 std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys, const Put* put,
                                    const void* const* arguments, size_t count) {
-  std::vector<Value> boxed(count + 1), returns(op.schema().returns.size() + 1);
+  InlineVector<Value, 8> boxed(count);
+  std::vector<Value> returns(op.schema().returns.size() + 1);
   for (size_t i = 0; i < count; ++i) put[i](boxed[i], arguments[i]);
   boxed_kernel(kernel)(op, keys, boxed.data(), returns.data());
   return returns;

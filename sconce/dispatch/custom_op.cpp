@@ -21,6 +21,13 @@ CustomOp::CustomOp(std::string_view text, const OpInfo& given)
                     "schema '{}' has two arguments called '{}'", text, arguments[i].name);
   }
   info.traits = given.traits;
+  if (!arguments.empty() && !own_schema_.returns.empty() && own_schema_.name.ends_with('_')) {
+    // f_(Tensor(a!) self, ...) -> Tensor(a!)
+    const auto& alias = arguments[0].alias;
+    if (alias && alias->write && own_schema_.returns[0].alias == alias) {
+      info.traits |= static_cast<uint32_t>(Trait::inplace);
+    }
+  }
   set_text(&OpInfo::name, own_schema_.name);
   set_text(&OpInfo::overload, own_schema_.overload);
   set_text(&OpInfo::schema, text);

@@ -12,6 +12,7 @@
 #include "sconce/dispatch/body.h"
 #include "sconce/dispatch/custom_op.h"
 #include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/interpreted_formulas.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {
@@ -263,6 +264,7 @@ void commit(std::vector<Library>& libraries) {
   for (const Install& i : installs) {
     if (!i.exists) apply(i);
   }
+  for (const std::unique_ptr<CustomOp>& op : made) make_differentiable(*op);
   add_custom_ops(made);
   // Kernels live for ever: a call may still be in one that was replaced.
   static auto& kept = *new std::vector<std::unique_ptr<LibraryKernel>>;

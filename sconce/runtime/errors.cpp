@@ -1,4 +1,5 @@
 // What a failing script says.
+#include "sconce/autograd/anomaly.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/slots.h"
 #include "sconce/types/class_info.h"
@@ -61,6 +62,26 @@ std::string traceback(const std::vector<ShownFrame>& frames) {
          "\nTraceback of TorchScript, original code (most recent call last):\n" + written;
 }
 
+std::vector<ShownFrame> frames_of(const Execution& ex) {
+  std::vector<ShownFrame> frames;
+  for (const Frame& f : ex.frames) append_frames(frames, *f.code, f.pc);
+  if (ex.code) append_frames(frames, *ex.code, ex.pc);
+  return frames;
+}
+
+// The lines of the script that this thread is in, for autograd's anomaly mode.
+std::string current_lines() {
+  std::string text;
+  if (const Execution* ex = current_execution()) {
+    for (const ShownFrame& f : frames_of(*ex)) {
+      const Range original = f.at.original();
+      text += (original ? original : f.at).highlight(f.function);
+    }
+  }
+  return text;
+}
+[[maybe_unused]] const bool told_autograd = (autograd::set_place_source(&current_lines), true);
+
 void release_frame(const Code& code, Slot* base) {
   for (const uint32_t r : code.owned) release_slot(base[r]);
 }
@@ -88,9 +109,7 @@ const Site* Code::site_of(const Instruction* pc) const {
 void fail_execution(Execution& ex) {
   const std::exception_ptr error = std::current_exception();
   const Reason reason = reason_of(error);
-  std::vector<ShownFrame> frames;
-  for (const Frame& f : ex.frames) append_frames(frames, *f.code, f.pc);
-  if (ex.code) append_frames(frames, *ex.code, ex.pc);
+  const std::vector<ShownFrame> frames = frames_of(ex);
   std::string text = "The following operation failed in the TorchScript interpreter.\n" + traceback(frames);
   Range at = frames.empty() ? Range() : frames.back().at;
   if (const Range original = at.original()) at = original;

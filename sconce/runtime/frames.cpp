@@ -13,6 +13,7 @@ constexpr size_t kKept = 4;                     // executions that a thread keep
 
 struct Pool {
   std::vector<Execution*> free;
+  Execution* running = nullptr;
   ~Pool() {
     for (Execution* e : free) delete e;
     free.clear();
@@ -49,6 +50,8 @@ Slot* Execution::grow(Slot* at, size_t registers) {
   return stack + used;
 }
 
+Execution* current_execution() noexcept { return pool.running; }
+
 ExecutionLease::ExecutionLease() {
   if (pool.free.empty()) {
     execution_ = new Execution;
@@ -56,9 +59,11 @@ ExecutionLease::ExecutionLease() {
     execution_ = pool.free.back();
     pool.free.pop_back();
   }
+  outer_ = std::exchange(pool.running, execution_);
 }
 
 ExecutionLease::~ExecutionLease() {
+  pool.running = outer_;
   if (pool.free.size() < kKept)
     pool.free.push_back(execution_);
   else

@@ -38,6 +38,9 @@ struct Execution {
   Slot* grow(Slot* at, size_t registers);
 };
 
+// The execution that this thread is in, null where none.
+Execution* current_execution() noexcept;
+
 // Takes an execution from the thread's pool for a scope.
 class ExecutionLease {
  public:
@@ -49,6 +52,7 @@ class ExecutionLease {
 
  private:
   Execution* execution_;
+  Execution* outer_;
 };
 
 }  // namespace sconce::runtime
