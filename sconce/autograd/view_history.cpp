@@ -26,7 +26,7 @@ const Op& view_op(const char* name) {
 // Gives `result` the history of a call of a view operator.
 template <size_t N>
 Tensor through(const Op& op, Value (&&args)[N], Tensor result) {
-  const auto node = make_ref<OpNode>(op, args, Tensor());
+  const auto node = make_ref<OpNode>(op, args, OpNode::wanted_arguments(op, args), Tensor());
   Value results[] = {result};
   node->set_results(args, results, false);
   return result;
