@@ -66,14 +66,14 @@ def _name(a):
 class Family:
     """The operators of one table file."""
 
-    def __init__(self, name, operators, schemas_by_name, families, pointwise_names, functional):
+    def __init__(self, name, operators, schemas_by_name, families, pointwise_names, functional, facts):
         self.name, self.operators, self.schemas, self.families = name, operators, schemas_by_name, families
         self.pointwise_names, self.functional = pointwise_names, functional
         self.entries = []
         for op in operators:
             if op.entry not in self.entries:
                 self.entries.append(op.entry)
-        self.formulas = [formulas.Formulas(e, schemas_by_name) for e in self.entries if isinstance(e.get("grad"), dict) and e.data["grad"]]
+        self.formulas = [formulas.Formulas(e, schemas_by_name, facts) for e in self.entries if isinstance(e.get("grad"), dict) and e.data["grad"]]
         self.pointwise = [loop for e in self.entries if e.kind == "pointwise" for loop in _pointwise_loops(e)]
         self.reductions = [r for e in self.entries if e.kind == "reduce" for r in reductions.loops_of(e)]
 
@@ -630,6 +630,8 @@ def generate(entries, operators, orders=()):
         for function in (cpp.function_name(op.schema.name), cpp.identifier(op.schema.name) + "_out"):
             families_by_function.setdefault(function, set()).add(op.entry.family)
     pointwise_names = {e.schema.name for e in entries if e.kind == "pointwise"}
+    facts = {e.schema.name: [i for i, a in enumerate(e.schema.arguments) if a.name in e.get("facts")]
+             for e in entries if e.get("facts")}
     names = list(dict.fromkeys(e.family for e in entries))
     by_name = {}
     for e in entries:
@@ -647,7 +649,7 @@ def generate(entries, operators, orders=()):
     try:
         for name in names:
             families.append(Family(name, [o for o in operators if o.entry.family == name], schemas_by_name,
-                                   families_by_function, pointwise_names, functional))
+                                   families_by_function, pointwise_names, functional, facts))
         for family in families:
             base = f"sconce/generated/{family.name}"
             files[base + ".h"] = ("header", family.header())

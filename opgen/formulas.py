@@ -44,7 +44,7 @@ def gradient(op, functional, takes_out, written):
         twin = functional(op)
         if twin is not None and isinstance(twin.get("grad"), dict):
             return "formulas", twin
-        if twin is not None and twin.kind == "compound":
+        if twin is not None and twin.kind == "compound" and entry.kind != "compound":
             return "missing", None
     if entry.kind == "compound" or "boxed" in entry.get("kernel", {}):
         return "through", None
@@ -72,10 +72,12 @@ def _pseudo(type_, name):
 
 
 class _Uses(ast.NodeVisitor):
-    """Names that a formula reads: whole, or only for facts; and which elements of `grads`."""
+    """Names that a formula reads: whole, or only for facts; and which elements of `grads`. `reads_facts` are the operators
+    that read only facts of some arguments: name -> places (the table's `facts`)."""
 
-    def __init__(self):
+    def __init__(self, reads_facts):
         self.whole, self.facts, self.grads, self.assigned = set(), set(), set(), set()
+        self.reads_facts = reads_facts
 
     def visit_Attribute(self, node):
         if isinstance(node.value, ast.Name) and node.attr in _FACTS:
@@ -90,7 +92,14 @@ class _Uses(ast.NodeVisitor):
             for a in node.args:
                 self.visit(a)
             return
-        self.generic_visit(node)
+        places = self.reads_facts.get(f.attr if isinstance(f, ast.Attribute) else f.id)
+        if places is None:
+            return self.generic_visit(node)
+        for i, a in enumerate(node.args):
+            if i in places and isinstance(a, ast.Name):
+                self.facts.add(a.id)
+            else:
+                self.visit(a)
 
     def visit_Compare(self, node):
         if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and isinstance(node.left, ast.Name):
@@ -119,8 +128,8 @@ def _parsed(entry, text):
 class Formulas:
     """The formulas of one entry, translated."""
 
-    def __init__(self, entry, schemas_by_name):
-        self.entry, self.schemas = entry, schemas_by_name
+    def __init__(self, entry, schemas_by_name, reads_facts):
+        self.entry, self.schemas, self.reads_facts = entry, schemas_by_name, reads_facts
         self.arguments = entry.schema.arguments
         self.returns = entry.schema.returns
         if len(self.arguments) > 32:
@@ -148,7 +157,7 @@ class Formulas:
         wanted = sorted(index[n] for n in names)
         if [self.arguments[i].name for i in wanted] != names:
             entry.fail(f"'{key}' must name arguments in the order of the schema", "grad")
-        uses = _Uses()
+        uses = _Uses(self.reads_facts)
         uses.visit(_parsed(entry, text))
         whole, facts = uses.whole, uses.facts - uses.whole
         results = {name: i for name, i in self._results().items() if name not in uses.assigned}

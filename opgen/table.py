@@ -29,6 +29,7 @@ KEYS = {
     "grad": ((dict, str), ALL),
     "samples": (list, ALL),
     "second_order": (str, ALL),
+    "facts": (list, {"leaf"}),
     "reference": (str, ALL),
     "check": (dict, {"pointwise", "reduce", "leaf", "compound"}),
     "out": (str, ALL),

@@ -9,6 +9,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/testing/case_value.h"
+#include "sconce/testing/phases.h"
 
 namespace sconce::testing {
 namespace {
@@ -88,7 +89,8 @@ Difference compare_gradients(Rule rule, const std::vector<Tensor>& got, const st
   return {};
 }
 
-Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors) {
+Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors,
+                           const std::vector<Value>& expected) {
   const Rule rule = rule_for(call.op->schema().name, call.args);
   const std::vector<Tensor> leaves = require_grads(call, read_places(grad.at("inputs")));
   const std::vector<Tensor> all = tensors_of(invoke(call));
@@ -98,7 +100,13 @@ Difference check_gradients(const RecordedCall& call, const Json& grad, const Saf
     if (!all[at].requires_grad()) return fmt::format("output {} does not require grad", at);
     outputs.push_back(all[at]);
   }
-  const std::vector<Tensor> cotangents = read_tensors(grad.at("cotangents"), tensors);
+  std::vector<Tensor> cotangents = read_tensors(grad.at("cotangents"), tensors);
+  const std::vector<Tensor> recorded = tensors_of(expected);
+  const std::vector<size_t> places = read_places(grad.at("outputs"));
+  for (size_t i = 0; i < outputs.size() && i < cotangents.size(); ++i) {
+    if (places[i] < recorded.size())
+      cotangents[i] = align_cotangent(rule, places[i], cotangents[i], outputs[i], recorded[places[i]]);
+  }
   autograd::GradOptions options;
   options.allow_unused = true;
   const std::vector<Tensor> grads = autograd::grad(outputs, leaves, cotangents, options);

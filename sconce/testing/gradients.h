@@ -24,7 +24,9 @@ Difference compare_gradients(Rule rule, const std::vector<Tensor>& got, const st
 // The member `grad` of a case of an operator:
 //   {"outputs": [0], "cotangents": [...], "inputs": [0, 1], "grads": [..., null]}
 // places among the flattened tensors of the outputs and of the arguments, and the gradients of those outputs for these
-// inputs. `call` is fresh: its tensors become leaves of a graph.
-Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors);
+// inputs. `call` is fresh: its tensors become leaves of a graph. `expected` are the flattened outputs that were
+// recorded.
+Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors,
+                           const std::vector<Value>& expected);
 
 }  // namespace sconce::testing

@@ -147,6 +147,7 @@ Tensor empty_permuted(IntList size, IntList physical_layout, OptDType dtype, Opt
 }
 
 void resize_(const Tensor& self, IntList size, OptFormat memory_format) {
+  SCONCE_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
   SCONCE_CHECK(memory_format.value_or(MemoryFormat::contiguous) != MemoryFormat::preserve,
                "Unsupported memory format preserve");
   if (!(self.sizes() == size) || memory_format)
@@ -155,6 +156,7 @@ void resize_(const Tensor& self, IntList size, OptFormat memory_format) {
 }
 
 void resize_as_(const Tensor& self, const Tensor& the_template, OptFormat memory_format) {
+  SCONCE_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
   MemoryFormat format = memory_format.value_or(MemoryFormat::contiguous);
   if (format == MemoryFormat::preserve) format = suggested_format(the_template);
   if (!(self.sizes() == the_template.sizes()) || memory_format) resize_tensor(self, the_template.sizes(), format);

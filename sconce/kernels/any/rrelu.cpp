@@ -1,5 +1,6 @@
 // leaky_relu with random slopes. While training, one slope per element that is not positive, drawn in order; `noise`
-// keeps them (1 for the others), so that the result is self * noise.
+// keeps them (1 for the others), so that the result is self * noise. The version of noise stays, as in PyTorch: it
+// belongs to this call, whose backward reads it.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/activation.h"
@@ -46,7 +47,6 @@ Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& l
   check_arguments(self, noise, low, high);
   if (!training) return leaky_relu(self, (low + high) / 2);
   draw_noise(self, noise, low, high, generator);
-  noise.bump_version();
   return mul(self, noise);
 }
 
@@ -59,18 +59,12 @@ void rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lo
     return;
   }
   draw_noise(self, noise, low, high, generator);
-  noise.bump_version();
   mul_(self, noise);
 }
 
 void rrelu_with_noise_out(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper,
                           bool training, const Generator& generator, const Tensor& out) {
   copy_to_out(out, any_device::rrelu_with_noise(self, noise, lower, upper, training, generator));
-}
-
-void rrelu_(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training, const Generator& generator) {
-  any_device::rrelu_with_noise_(self, empty_tensor(self.sizes(), self.dtype(), self.device()), lower, upper, training,
-                                generator);
 }
 
 }  // namespace sconce::any_device

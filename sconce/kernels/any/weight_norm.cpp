@@ -33,7 +33,8 @@ std::tuple<Tensor, Tensor> _weight_norm_interface(const Tensor& v, const Tensor&
 std::tuple<Tensor, Tensor> _weight_norm_differentiable_backward(const Tensor& grad_w, const Tensor& saved_v,
                                                                 const Tensor& saved_g, const Tensor& saved_norms,
                                                                 int64_t dim) {
-  const Tensor norms = to_dtype(saved_norms, saved_g.dtype());
+  // The norms that were kept are constants; where v is differentiated again they must depend on it.
+  const Tensor norms = to(saved_v.requires_grad() ? norm_except_dim(saved_v, 2, dim) : saved_norms, saved_g.dtype());
   const Tensor along = sum(mul(grad_w, saved_v), other_dims(saved_v, dim), true);
   const Tensor grad_v = mul(div(saved_g, norms), sub(grad_w, mul(saved_v, div(along, mul(norms, norms)))));
   return {grad_v, div(along, norms)};

@@ -72,12 +72,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, cons
     solution_sizes.pop_back();
     solution_strides.pop_back();
   }
-  const Tensor none = empty_tensor({0}, real, device);
+  const auto none = [&] { return empty_tensor({0}, real, device); };  // each a tensor of its own
   const bool no_values = driver == Driver::gels || driver == Driver::gelsy;
   Tensor rank =
       driver == Driver::gels ? empty_tensor({0}, DType::int64, device) : empty_tensor(batch, DType::int64, device);
-  Tensor singular = no_values ? none : empty_tensor(with_size(batch, k), real, device);
-  Tensor residuals = none;
+  Tensor singular = no_values ? none() : empty_tensor(with_size(batch, k), real, device);
+  Tensor residuals = none();
   const bool may_have_residuals = m > n && driver != Driver::gelsy;
   if (self.is_meta()) {
     if (may_have_residuals) residuals = empty_tensor(with_size(batch, columns), real, device);
