@@ -28,6 +28,15 @@ TEST(Engine, starts_at_several_roots) {
   EXPECT_EQ(grad_text(x), "tensor([20., 28.])");
 }
 
+TEST(Engine, gives_gradients_of_roots_behind_each_other) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2, z = y * y;
+  for (const std::vector<Tensor>& roots : {std::vector{y, z}, std::vector{z, y}}) {
+    const auto grads = grad(roots, {x}, {tensor({1, 1}), tensor({1, 1})}, {{.retain_graph = true}});
+    EXPECT_EQ(text(grads[0]), "tensor([10., 18.])");
+  }
+}
+
 TEST(Engine, takes_a_root_twice) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2;

@@ -213,22 +213,25 @@ class GraphRun {
       }
     }
     std::sort(memory_.captures.begin(), memory_.captures.end());
-    // Nodes behind a node before itself. `queued` says here that a node was met.
-    for (const Edge& root : request_.roots) visit(memory_.table.find(root.node.get()));
-    while (!memory_.stack.empty()) {
-      auto& [number, next] = memory_.stack.back();
-      State& state = memory_.states[number];
-      const auto edges = static_cast<uint32_t>(state.node->edges.size());
-      if (next < edges) {
-        const uint32_t target = memory_.targets[state.edges + next++];
-        if (target != NodeTable::kNone) visit(target);
-        continue;
+    // Nodes behind a node before itself, one root after the other: a root may lead to another. `queued` says here that a
+    // node was met.
+    for (const Edge& root : request_.roots) {
+      visit(memory_.table.find(root.node.get()));
+      while (!memory_.stack.empty()) {
+        auto& [number, next] = memory_.stack.back();
+        State& state = memory_.states[number];
+        const auto edges = static_cast<uint32_t>(state.node->edges.size());
+        if (next < edges) {
+          const uint32_t target = memory_.targets[state.edges + next++];
+          if (target != NodeTable::kNone) visit(target);
+          continue;
+        }
+        for (uint32_t i = 0; i < edges; ++i) {
+          const uint32_t target = memory_.targets[state.edges + i];
+          if (target != NodeTable::kNone && memory_.states[target].needed) state.needed = state.runs = true;
+        }
+        memory_.stack.pop_back();
       }
-      for (uint32_t i = 0; i < edges; ++i) {
-        const uint32_t target = memory_.targets[state.edges + i];
-        if (target != NodeTable::kNone && memory_.states[target].needed) state.needed = state.runs = true;
-      }
-      memory_.stack.pop_back();
     }
     for (State& state : memory_.states) state.queued = false;
   }
