@@ -148,8 +148,8 @@ CaseResult run_on_cpu(const RecordedCall& call, const CaseFile& file, const Json
 }
 
 // The gradients of a call of its own: arguments that require grad, and what was computed from them, are not compared.
-CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json) {
-  const RecordedCall call = bind_call(op, json, file.tensors());
+CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, bool strided) {
+  const RecordedCall call = bind_call(op, json, file.tensors(), strided);
   seed_for(json);
   const std::vector<Value> expected = flatten({read_value(json.at("out"), file.tensors())});
   const Difference d = check_gradients(call, json.at("grad"), file.tensors(), expected);
@@ -212,15 +212,12 @@ class OperatorCases final : public CaseKind {
     if (!op->has_kernel(Key::cpu))
       return CaseResult::skip(fmt::format("{}: {} has no CPU kernel", kOperatorMissing, name));
     try {
-      RecordedCall call = bind_call(*op, json, file.tensors());
+      const RecordedCall call = bind_call(*op, json, file.tensors(), options.strided);
       if (options.strided && depends_on_strides(*call.op)) return CaseResult::skip("depends on strides");
-      if (options.grad_only) return run_gradients(*op, file, json);
-      if (options.strided) {
-        for (Value& v : call.args) v = to_strided(v);
-      }
+      if (options.grad_only) return run_gradients(*op, file, json, options.strided);
       const CaseResult result = options.meta ? run_on_meta(call, file, json) : run_on_cpu(call, file, json);
-      const bool gradients = json.contains("grad") && !options.meta && !options.strided;
-      return result.status == Status::passed && gradients ? run_gradients(*op, file, json) : result;
+      const bool gradients = json.contains("grad") && !options.meta;
+      return result.status == Status::passed && gradients ? run_gradients(*op, file, json, options.strided) : result;
     } catch (const Error& error) {
       // What meta kernels say of calls whose result's size is in the data (a mask as index, one_hot without a number of
       // classes).

@@ -24,10 +24,11 @@ void collect_numbers(const Json& json, std::vector<int64_t>& numbers) {
 // does not keep for named ones.
 class Reader {
  public:
-  explicit Reader(const SafetensorsFile& tensors) : tensors_(tensors) {}
+  Reader(const SafetensorsFile& tensors, bool strided) : tensors_(tensors), strided_(strided) {}
 
   Value read(const Json& json, TypePtr type) {
     Value value = read_value(json, tensors_, type);
+    if (strided_) value = to_strided(value);
     std::vector<int64_t> numbers;
     collect_numbers(json, numbers);
     size_t next = 0;
@@ -46,14 +47,15 @@ class Reader {
 
  private:
   const SafetensorsFile& tensors_;
+  const bool strided_;
   std::vector<std::pair<int64_t, Tensor>> read_;
 };
 
-RecordedCall bind(const Op& op, const Json& json, const SafetensorsFile& tensors) {
+RecordedCall bind(const Op& op, const Json& json, const SafetensorsFile& tensors, bool strided) {
   const Schema& schema = op.schema();
   std::vector<Value> args;
   std::vector<NamedValue> kwargs;
-  Reader reader(tensors);
+  Reader reader(tensors, strided);
   const Json &positional = json.at("args"), &named = json.at("kwargs");
   for (size_t i = 0; i < positional.size(); ++i) {
     args.push_back(reader.read(positional[i], i < schema.arguments.size() ? schema.arguments[i].type : nullptr));
@@ -75,14 +77,14 @@ bool is_call(const Json& json) {
   return has("op", &Json::is_string) && has("args", &Json::is_array) && has("kwargs", &Json::is_object);
 }
 
-RecordedCall bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors) {
+RecordedCall bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors, bool strided) {
   try {
-    return bind(op, json, tensors);
+    return bind(op, json, tensors, strided);
   } catch (const Error&) {
     for (const Op* other : find_overloads(op.schema().name)) {
       if (other == &op) continue;
       try {
-        return bind(*other, json, tensors);
+        return bind(*other, json, tensors, strided);
       } catch (const Error&) {
       }
     }

@@ -10,9 +10,8 @@ namespace sconce::testing {
 
 struct RecordedCall {
   const Op* op = nullptr;
-  std::vector<Value> args;  // one per argument of the schema
-  std::vector<Tensor>
-      tensors;  // of args, in the order in which they were recorded: positional arguments, then named ones
+  std::vector<Value> args;      // one per argument of the schema
+  std::vector<Tensor> tensors;  // of args, as they were recorded: positional arguments, then named ones
 };
 
 // Does the case have op, args and kwargs of the right kinds?
@@ -20,8 +19,9 @@ bool is_call(const Json& json);
 
 // Reads the arguments of a call of `op`; every tensor is a fresh copy. The recording names the overload from the call's
 // arguments, and sometimes guessed another one than PyTorch took (a tensor of indices for tensor_split.indices): when
-// the arguments do not fit it, the overload that fits them is called. Throws Error where none does.
-RecordedCall bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors);
+// the arguments do not fit it, the overload that fits them is called. `strided`: every tensor is column-major and has
+// gaps (to_strided). Throws Error where no overload fits.
+RecordedCall bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors, bool strided = false);
 
 // Calls it; the results as the schema has them.
 std::vector<Value> invoke(const RecordedCall& call);
