@@ -5,14 +5,16 @@
 
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/conv_geometry.h"
+#include "sconce/kernels/cpu/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm_table.h"
 
 namespace sconce {
 namespace {
 
-constexpr int64_t block_bytes = 384 * 1024;      // of images that are read again and again: they stay in the cache
-constexpr int64_t block_pixels = 1024;           // whose products are summed by themselves: errors stay small
-constexpr int64_t work_per_thread = 256 * 1024;  // multiplications that are worth a thread
+constexpr int64_t block_bytes = 384 * 1024;  // of images that are read again and again: they stay in the cache
+constexpr int64_t block_pixels = 1024;       // whose products are summed by themselves: errors stay small
+constexpr int64_t parts_elements = 1024 * 1024, most_parts = 8;  // sums of parts
+constexpr int64_t work_per_thread = 256 * 1024;                  // multiplications that are worth a thread
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -39,18 +41,40 @@ class DirectGradient {
         (g.out.w * shape.out_channels + g.in.w * std::min(g.stride.h, g.kernel.h) * shape.in_channels);
     rows_ = shape.batch * g.out.d * g.out.h;
     const int64_t fitting = std::min(block_bytes / std::max<int64_t>(row_bytes, 1), block_pixels / g.out.w);
+    const int64_t elements = shape.out_channels * g.kernel.product() * in_channels();
+    parts_ = std::clamp<int64_t>(parts_elements / elements, 1, most_parts);
+    parts_ = std::clamp<int64_t>(rows_ * g.out.w / block_pixels, 1, parts_);
     block_ = std::min(rows_, std::max(fitting, divide_up(64, g.out.w)));
   }
 
+  // The rows are cut into parts, at fixed places, whose sums are added up at the end: a thread has whole parts, mostly,
+  // which are the pixels that it had before.
   void run() const {
     const int64_t sets = static_cast<int64_t>(segments_.size());
     const int64_t units = shape_.groups * geometry_.kernel.d * geometry_.kernel.h * sets * strips_ * panels_;
-    const int64_t work = rows_ * geometry_.out.w * table_.tile_rows * table_.panel;
-    parallel_for(units, divide_up(work_per_thread, work), [&](int64_t begin, int64_t end) {
-      std::vector<const T*> a(static_cast<size_t>(block_)), b(a), a_run(a), b_run(a);
-      for (int64_t first = 0; first < rows_; first += block_) {
-        for (int64_t u = begin; u < end; u++) run_unit(u, first, std::min(rows_, first + block_), a, b, a_run, b_run);
-      }
+    const int64_t work = rows_ / parts_ * geometry_.out.w * table_.tile_rows * table_.panel;
+    const int64_t elements = shape_.out_channels * geometry_.kernel.product() * in_channels();
+    Scratch scratch;
+    T* sums = parts_ == 1 ? out_ : scratch.take<T>(parts_ * elements);
+    parallel_for(parts_ * units, divide_up(work_per_thread, std::max<int64_t>(work, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   std::vector<const T*> a(static_cast<size_t>(block_)), b(a), a_run(a), b_run(a);
+                   for (int64_t u = begin; u < end;) {
+                     const int64_t part = u / units, next = std::min(end, (part + 1) * units);
+                     const int64_t from = rows_ * part / parts_, until = rows_ * (part + 1) / parts_;
+                     for (int64_t first = from; first < until; first += block_) {
+                       for (int64_t i = u; i < next; i++) {
+                         run_unit(i % units, first, std::min(until, first + block_), first == from,
+                                  sums + part * elements, a, b, a_run, b_run);
+                       }
+                     }
+                     u = next;
+                   }
+                 });
+    if (parts_ == 1) return;
+    parallel_for(divide_up(elements, table_.panel), grain_for(parts_ * table_.panel), [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * table_.panel, last = std::min(elements, end * table_.panel);
+      table_.add_parts(sums + first, parts_, elements, last - first, out_ + first);
     });
   }
 
@@ -78,8 +102,8 @@ class DirectGradient {
   }
 
   // One tile of the result, for some output rows.
-  void run_unit(int64_t unit, int64_t first, int64_t last, std::vector<const T*>& a, std::vector<const T*>& b,
-                std::vector<const T*>& a_run, std::vector<const T*>& b_run) const {
+  void run_unit(int64_t unit, int64_t first, int64_t last, bool is_first, T* sums, std::vector<const T*>& a,
+                std::vector<const T*>& b, std::vector<const T*>& a_run, std::vector<const T*>& b_run) const {
     const auto& g = geometry_;
     const auto sets = static_cast<int64_t>(segments_.size());
     const int64_t panel = unit % panels_, kh = unit / panels_ % g.kernel.h, set = unit / panels_ / g.kernel.h % sets;
@@ -91,9 +115,9 @@ class DirectGradient {
     const int64_t origin = set * taps_together_ * in_channels();
     const int64_t from = origin + panel * table_.panel,
                   until = std::min<int64_t>(from + table_.panel, origin + taps_together_ * in_channels());
-    T* c = out_ + ((group * out_channels() + out_channel) * g.kernel.d * g.kernel.h + kd * g.kernel.h + kh) * row_width;
+    T* c = sums + ((group * out_channels() + out_channel) * g.kernel.d * g.kernel.h + kd * g.kernel.h + kh) * row_width;
     const int64_t c_stride = g.kernel.product() * in_channels();
-    if (first == 0) {
+    if (is_first) {
       for (int i = 0; i < height; i++) std::fill(c + i * c_stride + from, c + i * c_stride + until, T(0));
     }
     size_t count = 0;
@@ -143,7 +167,7 @@ class DirectGradient {
   int64_t taps_together_;
   std::vector<std::vector<Segment>> segments_;  // per group of taps
   int64_t strips_, panels_;                     // of output channels, and of columns
-  int64_t rows_, block_;                        // output rows of all images, and of a block
+  int64_t rows_, parts_, block_;                // output rows of all images, parts of them, rows of a block
 };
 
 }  // namespace

@@ -52,34 +52,44 @@ void layer_norm_backward_parameters(const Tensor& of_weight, const Tensor& of_bi
   });
 }
 
+// A thread has whole samples in all passes, as it has in other operators.
 void batch_norm_backward_planes(const Tensor& out, const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
                                 const Tensor& input, const Tensor& weight, const Tensor& mean, const Tensor& invstd,
                                 bool train) {
   for_float(grad.dtype(), [&]<class T>() {
-    const int64_t samples = input.sizes()[0], channels = input.sizes()[1],
-                  places = input.numel() / std::max<int64_t>(1, samples * channels);
+    const int64_t samples = input.sizes()[0], channels = input.sizes()[1], planes = samples * channels,
+                  places = input.numel() / planes;
     const auto& kernels = norm_backward_kernels();
     const bool wide = sizeof(T) == 8;
-    parallel_for(channels, grain_for(2 * samples * places), [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        const double m = value<T>(mean, c, 0), s = value<T>(invstd, c, 0);
-        double total = 0, product = 0;
-        for (int64_t i = 0; i < samples; ++i) {
-          const int64_t at = (i * channels + c) * places;
-          double part, part_product;
-          kernels.sums[wide](grad.data<T>() + at, input.data<T>() + at, places, m, &part, &part_product);
-          total += part;
-          product += part_product;
-        }
-        of_weight.data<T>()[c] = static_cast<T>(product * s);
-        of_bias.data<T>()[c] = static_cast<T>(total);
-        if (!out.defined()) continue;
-        const double n = static_cast<double>(samples * places), a = value<T>(weight, c, 1) * s;
-        const double b = train ? -a * s * s * product / n : 0, shift = train ? -a * total / n : 0;
-        for (int64_t i = 0; i < samples; ++i) {
-          const int64_t at = (i * channels + c) * places;
-          kernels.combine[wide](out.data<T>() + at, grad.data<T>() + at, input.data<T>() + at, places, a, b, m, shift);
-        }
+    Scratch scratch;
+    auto *totals = scratch.take<double>(planes), *products = scratch.take<double>(planes);
+    parallel_for(planes, grain_for(2 * places), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        kernels.sums[wide](grad.data<T>() + p * places, input.data<T>() + p * places, places,
+                           value<T>(mean, p % channels, 0), totals + p, products + p);
+      }
+    });
+    auto *scale = scratch.take<double>(channels), *slope = scratch.take<double>(channels),
+         *shift = scratch.take<double>(channels);
+    for (int64_t c = 0; c < channels; ++c) {
+      double total = 0, product = 0;
+      for (int64_t p = c; p < planes; p += channels) {
+        total += totals[p];
+        product += products[p];
+      }
+      const double s = value<T>(invstd, c, 0), n = static_cast<double>(samples * places);
+      of_weight.data<T>()[c] = static_cast<T>(product * s);
+      of_bias.data<T>()[c] = static_cast<T>(total);
+      scale[c] = value<T>(weight, c, 1) * s;
+      slope[c] = train ? -scale[c] * s * s * product / n : 0;
+      shift[c] = train ? -scale[c] * total / n : 0;
+    }
+    if (!out.defined()) return;
+    parallel_for(planes, grain_for(2 * places), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t c = p % channels, at = p * places;
+        kernels.combine[wide](out.data<T>() + at, grad.data<T>() + at, input.data<T>() + at, places, scale[c], slope[c],
+                              value<T>(mean, c, 0), shift[c]);
       }
     });
   });
@@ -157,12 +167,12 @@ void channel_sums(const Tensor& of_grad, const Tensor& grad, bool channels_insid
     } else {
       const int64_t places = grad.numel() / (samples * channels);
       const auto kernel = norm_backward_kernels().run_sum[sizeof(T) == 8];
-      parallel_for(channels, grain_for(samples * places), [&](int64_t begin, int64_t end) {
-        for (int64_t c = begin; c < end; ++c) {
-          for (int64_t i = 0; i < samples; ++i)
-            totals[static_cast<size_t>(c)] += kernel(grad.data<T>() + (i * channels + c) * places, places);
-        }
+      Scratch scratch;
+      auto* sums = scratch.take<double>(samples * channels);
+      parallel_for(samples * channels, grain_for(places), [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) sums[p] = kernel(grad.data<T>() + p * places, places);
       });
+      for (int64_t p = 0; p < samples * channels; ++p) totals[static_cast<size_t>(p % channels)] += sums[p];
     }
     for (int64_t c = 0; c < channels; ++c) of_grad.data<T>()[c] = static_cast<T>(totals[static_cast<size_t>(c)]);
   });

@@ -10,6 +10,9 @@ struct NormKernels {
   // Mean and 1 / sqrt(variance + eps) of each row of n elements.
   using Moments = void (*)(const void* in, int64_t rows, int64_t n, double eps, void* mean, void* rstd);
   Moments moments[2];
+  // Mean of n adjacent elements, and the sum of the squares of their deviations from it.
+  using RunMoments = void (*)(const void* in, int64_t n, double* mean, double* squares);
+  RunMoments run_moments[2];
   // moments, then out = (in - mean) * rstd * weight + bias with weight and bias along the row. out may be in. folded:
   // in * rstd - mean * rstd instead, the last product rounded, which is what PyTorch has for 16-bit floats.
   using LayerNorm = void (*)(void* out, const void* in, const void* weight, const void* bias, int64_t rows, int64_t n,

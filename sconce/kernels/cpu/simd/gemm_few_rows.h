@@ -235,6 +235,7 @@ constexpr GemmTable<T> make_gemm_table() {
   table.pack_taps = pack_taps<T>;
   table.copy_rows = copy_rows<T>;
   table.store_rows = store_rows<T>;
+  table.add_parts = add_parts<T>;
   table.dot = dot<T>;
   table.axpy = axpy<T>;
   if constexpr (masks) table.small = small<T>;

@@ -42,4 +42,19 @@ void outer(const OuterArgs<T>& args) {
   }
 }
 
+template <class T>
+void add_parts(const T* from, int64_t parts, int64_t step, int64_t count, T* out) {
+  for (int64_t i = 0; i < count; i += lanes<T>) {
+    const bool whole = count - i >= lanes<T>;
+    const int last = whole ? lanes<T> : static_cast<int>(count - i);
+    Vec<T> sum{};
+    for (int64_t p = 0; p < parts; p++)
+      sum += whole ? load(from + p * step + i) : load_partial(from + p * step + i, last);
+    if (whole)
+      store(out + i, sum);
+    else
+      store_partial(out + i, sum, last);
+  }
+}
+
 }  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix

@@ -147,6 +147,8 @@ struct GemmTable {
   // Rounds `rows` x `columns` values into storage, both contiguous along columns.
   void (*store_rows)(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
                      int64_t c_stride);
+  // out[i] = sum over p < parts of from[p * step + i], i < count
+  void (*add_parts)(const T* from, int64_t parts, int64_t step, int64_t count, T* out);
   void (*dot)(const DotArgs<T>& args);
   void (*axpy)(const AxpyArgs<T>& args);
   void (*small)(const SmallArgs<T>& args);  // null where vectors have no masks
@@ -211,9 +213,10 @@ struct WinogradTable {
   bool (*output[2])(const T* sums, int64_t step, int64_t channels, const WinogradOutput<T>& out);
   // The adjoint of output, for m = 2: four pixels, null for those outside of the image, to 16 sums.
   void (*output_gradient)(const T* const* pixels, int64_t channels, T* out, int64_t out_step);
-  // The adjoint of kernels: 16 sums, `step` apart, of `count` kernels to nine taps, `out_step` apart. Whether all are
-  // finite.
-  bool (*kernels_gradient)(const T* sums, int64_t step, int64_t count, T* out, int64_t out_step);
+  // The adjoint of kernels: 16 sums, `step` apart, of `count` kernels to nine taps, `out_step` apart. Each sum comes in
+  // `parts`, part_step apart. Whether all results are finite.
+  bool (*kernels_gradient)(const T* sums, int64_t step, int64_t parts, int64_t part_step, int64_t count, T* out,
+                           int64_t out_step);
 };
 
 namespace v2 {

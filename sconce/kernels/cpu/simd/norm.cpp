@@ -5,19 +5,32 @@
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
 
+// The mean, and the sum of the squares of deviations from it.
 template <class V>
-SCONCE_VEC void row_moments(const typename Lane<V>::T* x, int64_t n, double eps, typename Lane<V>::T& mean,
-                            typename Lane<V>::T& rstd) {
+SCONCE_VEC double mean_and_squares(const typename Lane<V>::T* x, int64_t n, double& squares) {
   using T = typename Lane<V>::T;
   const double average = sum_over<V>(n, SCONCE_LAMBDA { return load_some<V>(x + i, part); }) / static_cast<double>(n);
   const V m = splat<V>(static_cast<T>(average));
-  const double squares = sum_over<V>(
+  squares = sum_over<V>(
       n, SCONCE_LAMBDA {
         const V d = load_some<V>(x + i, part) - m;
         return d * d;
       });
-  mean = static_cast<T>(average);
+  return average;
+}
+
+template <class V>
+SCONCE_VEC void row_moments(const typename Lane<V>::T* x, int64_t n, double eps, typename Lane<V>::T& mean,
+                            typename Lane<V>::T& rstd) {
+  using T = typename Lane<V>::T;
+  double squares;
+  mean = static_cast<T>(mean_and_squares<V>(x, n, squares));
   rstd = static_cast<T>(1 / __builtin_sqrt(squares / static_cast<double>(n) + static_cast<T>(eps)));
+}
+
+template <class V>
+void run_moments(const void* in, int64_t n, double* mean, double* squares) {
+  *mean = mean_and_squares<V>(static_cast<const typename Lane<V>::T*>(in), n, *squares);
 }
 
 template <class V>
@@ -145,9 +158,13 @@ void layer_norm_backward(void* out, const void* grad, const void* in, const void
 }  // namespace
 
 extern const NormKernels norm_kernels = {
-    {moments<F32>, moments<F64>},       {layer_norm<F32>, layer_norm<F64>},
-    {rms_norm<F32>, rms_norm<F64>},     {scale_run<F32>, scale_run<F64>},
-    {scale_rows<F32>, scale_rows<F64>}, {layer_norm_backward<F32>, layer_norm_backward<F64>},
+    {moments<F32>, moments<F64>},
+    {run_moments<F32>, run_moments<F64>},
+    {layer_norm<F32>, layer_norm<F64>},
+    {rms_norm<F32>, rms_norm<F64>},
+    {scale_run<F32>, scale_run<F64>},
+    {scale_rows<F32>, scale_rows<F64>},
+    {layer_norm_backward<F32>, layer_norm_backward<F64>},
 };
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

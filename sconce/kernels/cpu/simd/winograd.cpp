@@ -118,11 +118,15 @@ void kernels(const float* taps, int64_t count, float* out, int64_t out_step) {
   }
 }
 
-bool kernels_gradient(const float* sums, int64_t step, int64_t count, float* out, int64_t out_step) {
+bool kernels_gradient(const float* sums, int64_t step, int64_t parts, int64_t part_step, int64_t count, float* out,
+                      int64_t out_step) {
   V zeros{};
   for (int64_t e = 0; e < count; e += lanes<float>) {
     V m[16], half[12], w[9];
     GEMM_UNROLL for (int i = 0; i < 16; i++) m[i] = load(sums + i * step + e);
+    for (int64_t p = 1; p < parts; p++) {
+      GEMM_UNROLL for (int i = 0; i < 16; i++) m[i] += load(sums + p * part_step + i * step + e);
+    }
     GEMM_UNROLL for (int j = 0; j < 4; j++) gather_kernel(m + j, 4, half + j, 4);
     GEMM_UNROLL for (int i = 0; i < 3; i++) gather_kernel(half + i * 4, 1, w + i * 3, 1);
     GEMM_UNROLL for (int i = 0; i < 9; i++) {
