@@ -8,8 +8,10 @@ BUILD := build/$(PRESET)
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: build           ## build, then run a first program
+demo: build           ## build, then run a first program, and train a net to read digits
 	@$(BUILD)/bin/demo
+	@echo
+	@$(BUILD)/bin/train_digits --expect 97 --save $(BUILD)/digits.pt
 
 test: build           ## build, then run every test
 	@tools/bootstrap test || echo "tests that need these packages are skipped"

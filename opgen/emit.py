@@ -670,7 +670,8 @@ def generate(entries, operators, orders=()):
         raise TableError(str(e)) from None
     methods = [m for f in families for m in f.methods()]
     files["sconce/generated/tensor_methods.inc"] = (
-        "header", _BANNER.format("ops/*.toml") + "".join(m[0] + "\n" for m in methods))
+        "header", _BANNER.format("ops/*.toml") + '#include "sconce/autograd/tensor_methods.inc"\n' +
+        "".join(m[0] + "\n" for m in methods))
     includes = "".join(f'#include "sconce/generated/{n}.h"\n' for n in names)
     files["sconce/ops.h"] = ("header", "// Every operator as a typed function.\n" + "#pragma once\n\n" + includes)
     files["sconce/generated/methods.cpp"] = ("source", _BANNER.format("ops/*.toml") +

@@ -56,6 +56,8 @@ T& need(T* pointer, const char* name) {
   return *pointer;
 }
 inline const Value& value_of(const sconce_value* v, const char* name) { return need(v, name).v; }
+// The tensor in a value. Throws Error (type) where it is something else.
+const Tensor& tensor_of(const sconce_value* value);
 // `count` handles; null only when there are none.
 std::vector<Value> values_of(sconce_value* const* items, size_t count, const char* name);
 inline sconce_value* new_value(Value v) { return new sconce_value{std::move(v)}; }

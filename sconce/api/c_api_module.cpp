@@ -3,6 +3,7 @@
 #include "sconce/dispatch/schema.h"
 #include "sconce/ir/function.h"
 #include "sconce/serialization/file_bytes.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::c_api {
 namespace {
@@ -142,6 +143,7 @@ sconce_status sconce_call_named(const sconce_module* module, const char* method,
       if (!names[i]) invalid("names[{}] is null", i);
       kwargs.emplace_back(names[i], std::move(values[i]));
     }
+    const GradMode mode(sconce_grad_enabled() != 0);
     // forward runs the module's hooks.
     *out = new_value(name == "forward" ? m.call(std::move(args), std::move(kwargs))
                                        : m.method(name).call(std::move(args), std::move(kwargs)));

@@ -57,12 +57,6 @@ Tensor new_tensor(DType dtype, IntList sizes) {
 
 size_t data_bytes(const Tensor& t) { return static_cast<size_t>(t.numel()) * t.item_size(); }
 
-const Tensor& tensor_of(const sconce_value* value) {
-  const Value& v = value_of(value, "tensor");
-  if (!v.is_tensor()) fail_as(ErrorKind::type, "the value is a {}, not a Tensor", v.type()->annotation());
-  return v.to_tensor();
-}
-
 Tensor contiguous(const Tensor& t) { return t.is_contiguous() ? t : call_op("aten::contiguous", {t})[0].to_tensor(); }
 
 struct Loan {
@@ -75,6 +69,13 @@ void end_loan(void* loan) noexcept {
 }
 
 }  // namespace
+
+const Tensor& tensor_of(const sconce_value* value) {
+  const Value& v = value_of(value, "tensor");
+  if (!v.is_tensor()) fail_as(ErrorKind::type, "the value is a {}, not a Tensor", v.type()->annotation());
+  return v.to_tensor();
+}
+
 }  // namespace sconce::c_api
 
 using namespace sconce;

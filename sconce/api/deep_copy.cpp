@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::jit {
@@ -17,6 +18,7 @@ class Copier {
     if (const auto known = copies_.find(key); known != copies_.end()) return known->second;
     switch (v.tag()) {
       case Tag::tensor: {
+        const NoGrad quiet;
         Tensor t = call_op("aten::clone", {v})[0].to_tensor();
         if (v.to_tensor().requires_grad()) t.impl()->meta |= TensorImpl::requires_grad;
         return copies_[key] = Value(t);

@@ -117,10 +117,11 @@ class SCONCE_API Module : public Object {
   Function get_method(std::string_view name) const { return method(name); }
   std::string code() const { return method("forward").code(); }
 
-  std::vector<Tensor> parameters() const;
-  std::vector<Tensor> buffers() const;
-  NamedTensors named_parameters() const;
-  NamedTensors named_buffers() const;
+  // Without `recurse`, only the module's own.
+  std::vector<Tensor> parameters(bool recurse = true) const;
+  std::vector<Tensor> buffers(bool recurse = true) const;
+  NamedTensors named_parameters(bool recurse = true) const;
+  NamedTensors named_buffers(bool recurse = true) const;
   std::vector<std::pair<std::string, Module>> named_children() const;
   std::vector<std::pair<std::string, Module>> named_modules() const;  // itself first, as ""
   Module submodule(std::string_view path) const;                      // "layers.0"
@@ -128,7 +129,12 @@ class SCONCE_API Module : public Object {
   bool is_training() const;
   const Module& train(bool on = true) const;  // of everything below, too
   const Module& eval() const { return train(false); }
+  // Parameters of a module that was built from text require grad, as nn.Parameter does; those of a file, as it says.
+  const Module& requires_grad_(bool on = true) const;
+  // Clears the gradients of parameters; without set_to_none they become zeros.
+  void zero_grad(bool set_to_none = true) const;
   // Converts parameters and buffers that are floating point (dtype), or all of them (device), where they are.
+  // Parameters stay the same tensors with other data, unless the device is meta.
   const Module& to(DType dtype) const;
   const Module& to(Device device) const;
 

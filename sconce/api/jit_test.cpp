@@ -7,6 +7,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/syntax/source.h"
+#include "sconce/tensor/grad_mode.h"
 #include "sconce/testing/error_of.h"
 
 namespace sconce::jit {
@@ -114,6 +115,7 @@ TEST(Jit, ClonesWhatModulesHold) {
   EXPECT_EQ(item(net.attr<Tensor>("steps")), 0);
   EXPECT_EQ(item(copy.attr<Tensor>("steps")), 1);
   // Sharing survives: the list of weights holds the copy's own.
+  const NoGrad quiet;
   call_op("aten::fill_.Scalar", {copy.named_parameters()[0].second, 1.0});
   EXPECT_EQ(copy.call_method("total").to_double(), 4.0);
   EXPECT_EQ(copy.named_modules().size(), 5);
@@ -124,6 +126,7 @@ TEST(Jit, ConvertsModules) {
   auto net = unit.module("Net", 2);
   net.to(DType::float64);
   for (const Tensor& p : net.parameters()) EXPECT_EQ(p.dtype(), DType::float64);
+  const NoGrad quiet;
   call_op("aten::fill_.Scalar", {net.named_parameters()[0].second, 2.0});
   EXPECT_EQ(net.call_method("total").to_double(), 8.0);
   net.to(Device(DeviceType::cpu));

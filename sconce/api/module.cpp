@@ -4,6 +4,8 @@
 
 #include "sconce/api/deep_copy.h"
 #include "sconce/api/jit.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/autograd/zero_grad.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/ir/function.h"
 #include "sconce/runtime/interpreter.h"
@@ -40,12 +42,13 @@ void visit(const Value& root, const std::function<void(const std::string& path, 
   visit(root, "", once ? &seen : nullptr, f);
 }
 
-NamedTensors named_tensors(const Value& root, std::initializer_list<Kind> kinds, bool once) {
+NamedTensors named_tensors(const Value& root, std::initializer_list<Kind> kinds, bool once, bool recurse = true) {
   NamedTensors found;
   std::unordered_set<const void*> seen;
   visit(
       root,
       [&](const std::string& path, sconce::Object& module) {
+        if (!recurse && !path.empty()) return;
         const auto& attributes = module.type()->class_info()->attributes;
         for (const Kind kind : kinds) {
           for (size_t i = 0; i < attributes.size(); ++i) {
@@ -92,14 +95,24 @@ Value replaced(const Value& v, const std::unordered_map<const void*, Tensor>& by
   }
 }
 
+// Parameters stay the tensors that they are, with other data, so that an optimiser still has them; buffers are
+// replaced.
 void convert(const Value& root, const std::function<Tensor(const Tensor&)>& f) {
+  const NoGrad quiet;
   std::unordered_map<const void*, Tensor> converted;
-  const NamedTensors before = named_tensors(root, {Kind::parameter, Kind::buffer}, true);
-  for (const auto& [name, t] : before) {
-    Tensor after = f(t);
-    if (t.requires_grad()) after.impl()->meta |= TensorImpl::requires_grad;
-    converted.emplace(t.impl(), std::move(after));
+  for (const auto& [name, t] : named_tensors(root, {Kind::parameter}, true)) {
+    const Tensor grad = autograd::grad(t), after = f(t);
+    if (after.is_same(t)) continue;
+    if (after.is_meta() != t.is_meta()) {
+      if (t.requires_grad()) autograd::set_requires_grad(after, true);
+      converted.emplace(t.impl(), after);
+      continue;
+    }
+    if (grad.defined()) autograd::set_grad(t, {});
+    call_op("aten::set_data", {t, after});
+    if (grad.defined()) autograd::set_grad(t, f(grad));
   }
+  for (const auto& [name, t] : named_tensors(root, {Kind::buffer}, true)) converted.emplace(t.impl(), f(t));
   visit(root, [&](const std::string&, sconce::Object& module) {
     for (size_t i = 0; i < module.type()->class_info()->attributes.size(); ++i) {
       if (!is_module(module.slot(i))) module.set_slot(i, replaced(module.slot(i), converted));
@@ -160,10 +173,12 @@ Value Module::call(std::vector<Value> args, NamedValues kwargs) const {
   return output;
 }
 
-NamedTensors Module::named_parameters() const { return named_tensors(object_, {Kind::parameter}, true); }
-NamedTensors Module::named_buffers() const { return named_tensors(object_, {Kind::buffer}, true); }
-std::vector<Tensor> Module::parameters() const { return tensors_of(named_parameters()); }
-std::vector<Tensor> Module::buffers() const { return tensors_of(named_buffers()); }
+NamedTensors Module::named_parameters(bool recurse) const {
+  return named_tensors(object_, {Kind::parameter}, true, recurse);
+}
+NamedTensors Module::named_buffers(bool recurse) const { return named_tensors(object_, {Kind::buffer}, true, recurse); }
+std::vector<Tensor> Module::parameters(bool recurse) const { return tensors_of(named_parameters(recurse)); }
+std::vector<Tensor> Module::buffers(bool recurse) const { return tensors_of(named_buffers(recurse)); }
 NamedTensors Module::state_dict() const { return named_tensors(object_, {Kind::parameter, Kind::buffer}, false); }
 
 std::vector<std::pair<std::string, Module>> Module::named_children() const {
@@ -203,6 +218,15 @@ const Module& Module::train(bool on) const {
     if (slot >= 0) module.set_slot(static_cast<size_t>(slot), Value(on));
   });
   return *this;
+}
+
+const Module& Module::requires_grad_(bool on) const {
+  for (const Tensor& t : parameters()) autograd::set_requires_grad(t, on);
+  return *this;
+}
+
+void Module::zero_grad(bool set_to_none) const {
+  for (const Tensor& t : parameters()) autograd::zero_grad(t, set_to_none);
 }
 
 const Module& Module::to(DType dtype) const {

@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCONCE_API_VERSION 1
+#define SCONCE_API_VERSION 2
 
 #if defined(__GNUC__)
 #define SCONCE_C_API __attribute__((visibility("default")))
@@ -231,6 +231,57 @@ SCONCE_C_API sconce_status sconce_tensor_data(const sconce_value* tensor, void**
 SCONCE_C_API sconce_status sconce_tensor_read(const sconce_value* tensor, void* to, size_t bytes);
 /* The same tensor when it is contiguous, else a copy that is. */
 SCONCE_C_API sconce_status sconce_tensor_contiguous(const sconce_value* tensor, sconce_value** out);
+
+/* ---- gradients (version 2) ---- */
+
+/* Whether calls of this thread are recorded, so that backward can follow; 0 at first: results of calls keep nothing
+ * then but themselves. */
+SCONCE_C_API void sconce_set_grad_enabled(int on);
+SCONCE_C_API int sconce_grad_enabled(void);
+/* What is computed from tensors that require grad can be differentiated. Only floating-point and complex tensors can
+ * require it; parameters of a loaded module do as the file says. */
+SCONCE_C_API sconce_status sconce_tensor_set_requires_grad(const sconce_value* tensor, int on);
+SCONCE_C_API sconce_status sconce_tensor_requires_grad(const sconce_value* tensor, int* out);
+/* Adds gradients to all leaves that `tensor` depends on. `gradient` is its own; null stands for 1, if it has one
+ * element. With `retain_graph` it can be called again. */
+SCONCE_C_API sconce_status sconce_tensor_backward(const sconce_value* tensor, const sconce_value* gradient,
+                                                  int retain_graph);
+/* The gradient that was added up; a value of SCONCE_NONE where there is none. */
+SCONCE_C_API sconce_status sconce_tensor_grad(const sconce_value* tensor, sconce_value** out);
+/* `gradient` may be null: then there is none from now on. */
+SCONCE_C_API sconce_status sconce_tensor_set_grad(const sconce_value* tensor, const sconce_value* gradient);
+/* The same memory, without history. */
+SCONCE_C_API sconce_status sconce_tensor_detach(const sconce_value* tensor, sconce_value** out);
+
+/* Of all parameters. */
+SCONCE_C_API sconce_status sconce_set_requires_grad(sconce_module* module, int on);
+/* Scales the gradients of all parameters so that their norm is at most max_norm; `norm`, which may be null, gets the
+ * one that they had. */
+SCONCE_C_API sconce_status sconce_clip_grad_norm(sconce_module* module, double max_norm, double* norm);
+
+/* ---- optimisers (version 2) ---- */
+
+typedef struct sconce_optimizer sconce_optimizer;
+
+/* An optimiser of torch.optim by name ("SGD", "AdamW", ...) for the parameters of a module that require grad. Options
+ * by name, as in Python: "lr", "betas" (a tuple), ... */
+SCONCE_C_API sconce_status sconce_optimizer_create(const char* name, sconce_module* module, const char* const* options,
+                                                   sconce_value* const* values, size_t option_count,
+                                                   sconce_optimizer** out);
+/* The same for tensors. */
+SCONCE_C_API sconce_status sconce_optimizer_over(const char* name, sconce_value* const* tensors, size_t count,
+                                                 const char* const* options, sconce_value* const* values,
+                                                 size_t option_count, sconce_optimizer** out);
+/* Changes the parameters by their gradients. (Not LBFGS, which needs a function that evaluates the model.) */
+SCONCE_C_API sconce_status sconce_optimizer_step(sconce_optimizer* optimizer);
+SCONCE_C_API sconce_status sconce_optimizer_zero_grad(sconce_optimizer* optimizer);
+/* Of all groups of parameters. */
+SCONCE_C_API sconce_status sconce_optimizer_set_lr(sconce_optimizer* optimizer, double lr);
+SCONCE_C_API sconce_status sconce_optimizer_lr(const sconce_optimizer* optimizer, double* out);
+/* Its state as a file, as torch.save(optimizer.state_dict()) writes it and torch.load reads it; and back. */
+SCONCE_C_API sconce_status sconce_optimizer_save(const sconce_optimizer* optimizer, const char* path);
+SCONCE_C_API sconce_status sconce_optimizer_load(sconce_optimizer* optimizer, const char* path);
+SCONCE_C_API void sconce_optimizer_free(sconce_optimizer* optimizer);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,7 @@
 #include <unordered_set>
 
 #include "sconce/autograd/variable.h"
-#include "sconce/generated/copy.h"
-#include "sconce/generated/creation.h"
+#include "sconce/autograd/zero_grad.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::optim {
@@ -88,17 +87,7 @@ Tensor Optimizer::step(const Closure& closure) {
 
 void Optimizer::zero_grad(bool set_to_none) {
   for (const ParamGroup& group : groups_) {
-    for (const Tensor& t : group.params) {
-      const Tensor grad = autograd::grad(t);
-      if (!grad.defined()) continue;
-      if (set_to_none) {
-        autograd::set_grad(t, {});
-      } else if (grad.requires_grad()) {
-        autograd::set_grad(t, zeros_like(grad));
-      } else {
-        zero_(grad);
-      }
-    }
+    for (const Tensor& t : group.params) autograd::zero_grad(t, set_to_none);
   }
 }
 
