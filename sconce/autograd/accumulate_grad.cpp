@@ -10,11 +10,19 @@
 namespace sconce::autograd {
 namespace {
 
+// The strides of dimensions that have one element do not count.
+bool same_layout(const Tensor& a, const Tensor& b) {
+  for (size_t i = 0; i < a.sizes().size(); ++i) {
+    if (a.sizes()[i] != 1 && a.strides()[i] != b.strides()[i]) return false;
+  }
+  return true;
+}
+
 // May the gradient become the leaf's own, without a copy?
 bool can_take(const Tensor& grad, const Tensor& leaf) {
   const TensorImpl& g = *grad.impl();
   return !grad_enabled() && g.count.unique() && g.storage->count.unique() && !g.extra && grad.is_dense() &&
-         grad.strides() == leaf.strides();
+         !grad.requires_grad() && same_layout(grad, leaf);
 }
 
 Tensor own_copy(const Tensor& grad, const Tensor& leaf) {
