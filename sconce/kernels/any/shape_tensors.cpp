@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/views.h"
+#include "sconce/ops.h"
 
 namespace sconce::any_device {
 
@@ -14,7 +15,7 @@ Tensor _shape_as_tensor(const Tensor& self) {
 Tensor _reshape_from_tensor(const Tensor& self, const Tensor& shape) {
   SCONCE_CHECK(shape.dim() == 1, "shape tensor must be one-dimensional, got {}", shape.sizes());
   const Tensor sizes = contiguous_tensor(sconce::to_dtype(shape, DType::int64));
-  return reshape(self, IntList(sizes.data<int64_t>(), static_cast<size_t>(sizes.numel())));
+  return sconce::reshape(self, IntList(sizes.data<int64_t>(), static_cast<size_t>(sizes.numel())));
 }
 
 }  // namespace sconce::any_device
