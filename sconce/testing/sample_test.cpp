@@ -67,7 +67,7 @@ TEST(Sample, LiteralsAndResults) {
 TEST(Sample, SaysWhatIsWrong) {
   EXPECT_ERROR(first("f65[2]"), "aten::clone: sample \"f65[2]\": expected a value at \"f65[2]\"");
   EXPECT_ERROR(first("f64"), "expected sizes in brackets, or values in braces");
-  EXPECT_ERROR(first("f64[2] round"), "unknown kind 'round'");
+  EXPECT_ERROR(first("f64[2,2] round"), "unknown kind 'round'");
   EXPECT_ERROR(first("f64[2,3] spd"), "'spd' is for square matrices, got [2, 3]");
   EXPECT_ERROR(first("i64{{1, 2}, {3}}"), "rows of one length");
   EXPECT_ERROR(first("f64[2], 1, 2"), "aten::clone");
