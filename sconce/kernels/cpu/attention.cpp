@@ -53,16 +53,13 @@ Head head_of(const Tensor& t, int64_t b, int64_t h) {
   return {t.data<char>() + (b * s[0] + h * s[1]) * static_cast<int64_t>(t.item_size()), s[2], s[3]};
 }
 
-// `rows` rows of `width` elements to a dense block of T, times scale.
+// `rows` rows of `width` elements to a dense block of T.
 template <class T>
-void load_rows(T* to, const Head& from, DType dtype, int64_t first, int64_t rows, int64_t width, T scale) {
+void load_rows(T* to, const Head& from, DType dtype, int64_t first, int64_t rows, int64_t width) {
   const int64_t sizes[] = {rows, width}, dense[] = {width, 1}, strides[] = {from.row, from.column};
   const auto item = static_cast<int64_t>(item_size(dtype));
   run_copy(sizes, {to, sizeof(T) == 8 ? DType::float64 : DType::float32, dense},
            {const_cast<char*>(from.data) + first * from.row * item, dtype, strides});
-  if (scale != 1) {
-    for (int64_t i = 0; i < rows * width; ++i) to[i] *= scale;
-  }
 }
 template <class T>
 void store_rows(const T* from, const Head& to, DType dtype, int64_t first, int64_t rows, int64_t width) {
@@ -70,6 +67,56 @@ void store_rows(const T* from, const Head& to, DType dtype, int64_t first, int64
   const auto item = static_cast<int64_t>(item_size(dtype));
   run_copy(sizes, {const_cast<char*>(to.data) + first * to.row * item, dtype, strides},
            {const_cast<T*>(from), sizeof(T) == 8 ? DType::float64 : DType::float32, dense});
+}
+
+// Rows of a head as T: where they lie, or a copy.
+template <class T>
+struct Rows {
+  const T* data;
+  int64_t pitch;
+  const T* at(int64_t row) const { return data + row * pitch; }
+};
+template <class T>
+Rows<T> rows_of(const Head& from, DType dtype, int64_t first, int64_t rows, int64_t width, Scratch& scratch) {
+  if (dtype == (sizeof(T) == 8 ? DType::float64 : DType::float32) && from.column == 1) {
+    return {reinterpret_cast<const T*>(from.data) + first * from.row, from.row};
+  }
+  T* copy = scratch.take<T>(rows * width);
+  load_rows<T>(copy, from, dtype, first, rows, width);
+  return {copy, width};
+}
+
+// Rows of a head to be written: where they lie, or a buffer that finish() stores.
+template <class T>
+class Result {
+ public:
+  Result(const Tensor& t, int64_t b, int64_t h, int64_t first, int64_t rows, Scratch& scratch)
+      : head_(head_of(t, b, h)), dtype_(t.dtype()), first_(first), rows_(rows), width_(t.sizes()[3]) {
+    in_place_ = dtype_ == (sizeof(T) == 8 ? DType::float64 : DType::float32) && head_.column == 1;
+    data_ = in_place_ ? reinterpret_cast<T*>(const_cast<char*>(head_.data)) + first * head_.row
+                      : scratch.take<T>(rows * width_);
+  }
+  int64_t pitch() const { return in_place_ ? head_.row : width_; }
+  T* at(int64_t row) const { return data_ + row * pitch(); }
+  Matrix matrix(int64_t row) const { return {at(row), pitch(), 1}; }
+  void zero(int64_t row, int64_t count) const {
+    for (; count > 0; --count, ++row) std::fill_n(at(row), width_, T(0));
+  }
+  void finish() const {
+    if (!in_place_) store_rows<T>(data_, head_, dtype_, first_, rows_, width_);
+  }
+
+ private:
+  Head head_;
+  DType dtype_;
+  int64_t first_, rows_, width_;
+  bool in_place_;
+  T* data_;
+};
+
+const uint8_t* kept_row(const AttentionArgs& args, int64_t b, int64_t h, int64_t query, int64_t key) {
+  const IntList s = args.kept.sizes();
+  return args.kept.data<uint8_t>() + ((b * s[1] + h) * s[2] + query) * s[3] + key;
 }
 
 template <class T>
@@ -139,7 +186,7 @@ struct Forward {
     const int64_t key_end = args.causal ? std::min(keys, first + count) : keys;
     const int64_t block = keys_per_block(args.causal, keys);
     // scores(row, rows, n) multiplies queries by a block of keys, add_values(...) the weights by its values.
-    const auto each_block = [&](double scale, auto pack, auto scores_of, auto add_values) {
+    const auto each_block = [&](auto pack, auto scores_of, auto add_values) {
       for (int64_t key = 0; key < key_end; key += block) {
         const int64_t n = std::min(block, key_end - key);
         pack(k.data + key * k.row * item, v.data + key * v.row * item, n);
@@ -147,8 +194,13 @@ struct Forward {
           const int64_t rows = std::min(kQueries, count - row), query = first + row;
           if (args.causal && query + rows <= key) continue;
           scores_of(row, rows, n);
-          kernel(scores, rows, n, kKeys, scale, args.causal, query + 1 - key, mask_row<T>(args.mask, b, h, query, key),
-                 mask_pitch(args.mask), largest + row, sums + row, values + row * value_width, value_width);
+          kernel(scores, rows, n, kKeys, args.scale, args.causal, query + 1 - key,
+                 mask_row<T>(args.mask, b, h, query, key), mask_pitch(args.mask), largest + row, sums + row,
+                 values + row * value_width, value_width);
+          if (args.kept.defined()) {
+            attention_kernels().keep[sizeof(T) == 8](scores, rows, n, kKeys, kept_row(args, b, h, query, key), keys,
+                                                     args.kept_scale);
+          }
           add_values(row, rows, n);
         }
       }
@@ -162,7 +214,6 @@ struct Forward {
       const int64_t sizes[] = {count, width}, dense[] = {width, 1}, strides[] = {q.row, q.column};
       run_copy(sizes, {queries, dtype, dense}, {const_cast<char*>(q.data) + first * q.row * item, dtype, strides});
       each_block(
-          args.scale,
           [&](const char* key_block, const char* value_block, int64_t n) {
             pairs.pack(key_block, k.column, k.row, width, n, packed_keys);
             pairs.pack(value_block, v.row, v.column, n, value_width, packed_values);
@@ -178,20 +229,18 @@ struct Forward {
                            reinterpret_cast<float*>(values + row * value_width), value_width, true);
           });
     } else {
-      T* queries = scratch.take<T>(count * width);
+      const Rows<T> queries = rows_of<T>(q, dtype, first, count, width, scratch);
       void* packed_keys = scratch.take_bytes(packed_b_bytes(dtype, width, kKeys, float_kernels()));
       void* packed_values = scratch.take_bytes(packed_b_bytes(dtype, kKeys, value_width, float_kernels()));
-      load_rows<T>(queries, q, dtype, first, count, width, static_cast<T>(args.scale));
       Epilogue add;
       add.accumulate = true;
       each_block(
-          1.0,
           [&](const char* key_block, const char* value_block, int64_t n) {
             pack_b(dtype, width, n, {key_block, k.column, k.row}, packed_keys, float_kernels());
             pack_b(dtype, n, value_width, {value_block, v.row, v.column}, packed_values, float_kernels());
           },
           [&](int64_t row, int64_t rows, int64_t n) {
-            gemm_packed(compute, rows, n, width, {queries + row * width, width, 1}, packed_keys, {scores, kKeys, 1});
+            gemm_packed(compute, rows, n, width, {queries.at(row), queries.pitch, 1}, packed_keys, {scores, kKeys, 1});
           },
           [&](int64_t row, int64_t rows, int64_t n) {
             gemm_packed(compute, rows, value_width, n, {scores, kKeys, 1}, packed_values,
@@ -201,12 +250,13 @@ struct Forward {
     const IntList lse = logsumexp.strides();
     T* level = logsumexp.data<T>() + b * lse[0] + h * lse[1];
     for (int64_t i = 0; i < count; ++i) {
-      const T sum = sums[i], scale = sum == 0 ? T(0) : 1 / sum;
-      T* row = values + i * value_width;
-      for (int64_t j = 0; j < value_width; ++j) row[j] *= scale;
+      const T sum = sums[i];
       level[(first + i) * lse[2]] = sum == 0 ? T(0) : largest[i] + std::log(sum);
+      sums[i] = sum == 0 ? T(0) : 1 / sum;
     }
-    store_rows<T>(values, head_of(out, b, h), out.dtype(), first, count, value_width);
+    const Result<T> result(out, b, h, first, count, scratch);
+    attention_kernels().scale[sizeof(T) == 8](result.at(0), result.pitch(), values, count, value_width, sums);
+    result.finish();
   }
 };
 
@@ -240,61 +290,67 @@ void backward_head(const AttentionArgs& args, const Tensor& grad_out, const Tens
   const int64_t length = args.query.sizes()[2], width = args.query.sizes()[3], keys = args.key.sizes()[2];
   const int64_t share = args.query.sizes()[1] / args.key.sizes()[1];
   const DType dtype = args.query.dtype();
+  const bool wide = sizeof(T) == 8;
   Scratch scratch;
-  T *k = scratch.take<T>(keys * width), *v = scratch.take<T>(keys * width);
-  T *dk = scratch.take<T>(keys * width), *dv = scratch.take<T>(keys * width);
-  load_rows<T>(k, head_of(args.key, b, key_head), dtype, 0, keys, width, T(1));
-  load_rows<T>(v, head_of(args.value, b, key_head), dtype, 0, keys, width, T(1));
-  std::fill(dk, dk + keys * width, T(0));
-  std::fill(dv, dv + keys * width, T(0));
-  T *q = scratch.take<T>(length * width), *g = scratch.take<T>(length * width), *dq = scratch.take<T>(length * width);
-  T *level = scratch.take<T>(length), *shift = scratch.take<T>(length), *o = scratch.take<T>(kQueries * width);
-  T *weights = scratch.take<T>(kQueries * kKeys), *slopes = scratch.take<T>(kQueries * kKeys);
-  void* packed_keys = scratch.take_bytes(packed_b_bytes(compute, width, kKeys));
-  void* packed_values = scratch.take_bytes(packed_b_bytes(compute, width, kKeys));
+  const Rows<T> k = rows_of<T>(head_of(args.key, b, key_head), dtype, 0, keys, width, scratch);
+  const Rows<T> v = rows_of<T>(head_of(args.value, b, key_head), dtype, 0, keys, width, scratch);
+  const Result<T> dk(grad_key, b, key_head, 0, keys, scratch), dv(grad_value, b, key_head, 0, keys, scratch);
+  T *level = scratch.take<T>(length), *shift = scratch.take<T>(length);
+  const int64_t block = keys_per_block(args.causal, keys);
+  const int64_t pitch = (std::min(block, keys) + kScoreLanes - 1) / kScoreLanes * kScoreLanes;
+  T *weights = scratch.take<T>(kQueries * pitch), *slopes = scratch.take<T>(kQueries * pitch);
+  T* dropped = args.kept.defined() ? scratch.take<T>(kQueries * pitch) : nullptr;
+  void* packed_keys = scratch.take_bytes(packed_b_bytes(compute, width, pitch));
+  void* packed_values = scratch.take_bytes(packed_b_bytes(compute, width, pitch));
   const auto& kernels = attention_kernels();
-  Epilogue add;
-  add.accumulate = true;
   for (int64_t h = key_head * share; h < (key_head + 1) * share; ++h) {
+    Scratch of_head;
+    const Rows<T> q = rows_of<T>(head_of(args.query, b, h), dtype, 0, length, width, of_head);
+    const Rows<T> g = rows_of<T>(head_of(grad_out, b, h), grad_out.dtype(), 0, length, width, of_head);
+    const Rows<T> o = rows_of<T>(head_of(out, b, h), out.dtype(), 0, length, width, of_head);
+    const Result<T> dq(grad_query, b, h, 0, length, of_head);
     const IntList lse = logsumexp.strides();
     const T* levels = logsumexp.data<T>() + b * lse[0] + h * lse[1];
-    load_rows<T>(q, head_of(args.query, b, h), dtype, 0, length, width, T(1));
-    load_rows<T>(g, head_of(grad_out, b, h), grad_out.dtype(), 0, length, width, T(1));
-    for (int64_t first = 0; first < length; first += kQueries) {
-      const int64_t rows = std::min(kQueries, length - first);
-      load_rows<T>(o, head_of(out, b, h), out.dtype(), first, rows, width, T(1));
-      for (int64_t r = 0; r < rows; ++r) {
-        T sum = 0;
-        for (int64_t j = 0; j < width; ++j) sum += g[(first + r) * width + j] * o[r * width + j];
-        shift[first + r] = sum;
-        level[first + r] = levels[(first + r) * lse[2]];
-      }
-    }
-    std::fill(dq, dq + length * width, T(0));
-    const int64_t block = keys_per_block(args.causal, keys);
+    for (int64_t r = 0; r < length; ++r) level[r] = levels[r * lse[2]];
+    kernels.dots[wide](shift, g.data, g.pitch, o.data, o.pitch, length, width);
     for (int64_t key = 0; key < keys; key += block) {
       const int64_t n = std::min(block, keys - key);
-      const T *k_block = k + key * width, *v_block = v + key * width;
-      pack_b(compute, width, n, {k_block, 1, width}, packed_keys);
-      pack_b(compute, width, n, {v_block, 1, width}, packed_values);
+      pack_b(compute, width, n, {k.at(key), 1, k.pitch}, packed_keys);
+      pack_b(compute, width, n, {v.at(key), 1, v.pitch}, packed_values);
+      Epilogue add_query, add_key;  // what earlier blocks left
+      add_query.accumulate = key > 0;
+      add_key.accumulate = h > key_head * share;
       for (int64_t first = 0; first < length; first += kQueries) {
         const int64_t rows = std::min(kQueries, length - first);
         if (args.causal && first + rows <= key) continue;
-        const T *q_block = q + first * width, *g_block = g + first * width;
-        gemm_packed(compute, rows, n, width, {q_block, width, 1}, packed_keys, {weights, kKeys, 1});
-        kernels.weights[sizeof(T) == 8](weights, rows, n, kKeys, args.scale, args.causal, first + 1 - key,
-                                        mask_row<T>(args.mask, b, h, first, key), mask_pitch(args.mask), level + first);
-        gemm(compute, n, width, rows, {weights, 1, kKeys}, {g_block, width, 1}, {dv + key * width, width, 1}, add);
-        gemm_packed(compute, rows, n, width, {g_block, width, 1}, packed_values, {slopes, kKeys, 1});
-        kernels.slopes[sizeof(T) == 8](slopes, weights, rows, n, kKeys, shift + first, args.scale);
-        gemm(compute, rows, width, n, {slopes, kKeys, 1}, {k_block, width, 1}, {dq + first * width, width, 1}, add);
-        gemm(compute, n, width, rows, {slopes, 1, kKeys}, {q_block, width, 1}, {dk + key * width, width, 1}, add);
+        const ConstMatrix q_block{q.at(first), q.pitch, 1}, g_block{g.at(first), g.pitch, 1};
+        gemm_packed(compute, rows, n, width, q_block, packed_keys, {weights, pitch, 1});
+        kernels.weights[wide](weights, rows, n, pitch, args.scale, args.causal, first + 1 - key,
+                              mask_row<T>(args.mask, b, h, first, key), mask_pitch(args.mask), level + first);
+        gemm_packed(compute, rows, n, width, g_block, packed_values, {slopes, pitch, 1});
+        const T* taken = weights;
+        if (dropped) {
+          const uint8_t* kept = kept_row(args, b, h, first, key);
+          std::copy_n(weights, rows * pitch, dropped);
+          kernels.keep[wide](dropped, rows, n, pitch, kept, keys, args.kept_scale);
+          kernels.keep[wide](slopes, rows, n, pitch, kept, keys, args.kept_scale);
+          taken = dropped;
+        }
+        gemm(compute, n, width, rows, {taken, 1, pitch}, g_block, dv.matrix(key), add_key);
+        kernels.slopes[wide](slopes, weights, rows, n, pitch, shift + first, args.scale);
+        gemm(compute, rows, width, n, {slopes, pitch, 1}, {k.at(key), k.pitch, 1}, dq.matrix(first), add_query);
+        gemm(compute, n, width, rows, {slopes, 1, pitch}, q_block, dk.matrix(key), add_key);
+        add_key.accumulate = true;
+      }
+      if (!add_key.accumulate) {  // causality hides these keys from all queries
+        dk.zero(key, n);
+        dv.zero(key, n);
       }
     }
-    store_rows<T>(dq, head_of(grad_query, b, h), dtype, 0, length, width);
+    dq.finish();
   }
-  store_rows<T>(dk, head_of(grad_key, b, key_head), dtype, 0, keys, width);
-  store_rows<T>(dv, head_of(grad_value, b, key_head), dtype, 0, keys, width);
+  dk.finish();
+  dv.finish();
 }
 
 }  // namespace

@@ -13,6 +13,10 @@ struct AttentionArgs {
   Tensor query, key, value, mask;
   double scale;
   bool causal;
+  // Dropout of the weights: bools, contiguous, [batch, heads, queries, keys], and the factor of what is kept. Undefined
+  // without.
+  Tensor kept;
+  double kept_scale = 1;
 };
 
 void attention_forward(const AttentionArgs& args, const Tensor& out, const Tensor& logsumexp);

@@ -1,9 +1,12 @@
-// Softmax of blocks of attention scores per instruction set level: [0] float, [1] double.
+// Softmax of blocks of attention scores per instruction set level: [0] float, [1] double. Blocks are buffers of the
+// caller whose pitch is a multiple of kScoreLanes: whole vectors are read and written, whatever is behind n.
 #pragma once
 
 #include <cstdint>
 
 namespace sconce {
+
+inline constexpr int64_t kScoreLanes = 16;
 
 struct AttentionKernels {
   // One block of n keys for `rows` queries, with what earlier blocks left: the largest score, the sum of exponentials
@@ -21,6 +24,17 @@ struct AttentionKernels {
   using Slopes = void (*)(void* slopes, const void* weights, int64_t rows, int64_t n, int64_t pitch, const void* shift,
                           double scale);
   Slopes slopes[2];
+  // weights = kept ? weights * scale : 0, from bytes that are 0 or 1
+  using Keep = void (*)(void* weights, int64_t rows, int64_t n, int64_t pitch, const uint8_t* kept, int64_t kept_pitch,
+                        double scale);
+  Keep keep[2];
+  // out = values * factor[row]; values are dense
+  using Scale = void (*)(void* out, int64_t pitch, const void* values, int64_t rows, int64_t width, const void* factor);
+  Scale scale[2];
+  // out[row] = sum(a * b)
+  using Dots = void (*)(void* out, const void* a, int64_t a_pitch, const void* b, int64_t b_pitch, int64_t rows,
+                        int64_t width);
+  Dots dots[2];
 };
 
 namespace v2 {
