@@ -169,17 +169,39 @@ class Checker {
 
   void run(std::string_view text) {
     text_ = text;
-    if (!guarded("sample", report_.runs, [&] {
-          const SampleCall call(op_, read_sample(op_, text));
+    numbers_ = Numbers::stated;
+    if (guarded("sample", report_.runs, [&] {
+          const SampleCall call(op_, read());
           call(call.inputs());
           return Check::passed;
         }))
-      return;
+      check_all();
+    // The same with complex numbers, where the operator takes them.
+    numbers_ = Numbers::complex;
+    if (report_.runs == Check::passed && takes_complex()) check_all();
+  }
+
+ private:
+  Sample read(const Op& op) const { return read_sample(op, text_, numbers_); }
+  Sample read() const { return read(op_); }
+
+  bool takes_complex() const {
+    try {
+      const Sample sample = read();
+      if (!sample.changed) return false;
+      const SampleCall call(op_, sample);
+      call(call.inputs());
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
+  }
+
+  void check_all() {
     const Gradient kind = op_.info.gradient;
     if (kind != Gradient::formulas && kind != Gradient::through) return;
-    const SampleCall call(op_, read_sample(op_, text));
-    if (call.inputs().empty()) return;
-    if (!is_double(call)) return;
+    const SampleCall call(op_, read());
+    if (call.inputs().empty() || !is_double(call)) return;
     bool differentiable = false;
     if (!guarded("first order", report_.first, [&] {
           for (const Tensor& t : call(call.inputs())) differentiable |= is_differentiable(t);
@@ -194,7 +216,6 @@ class Checker {
     guarded("views", report_.views, [&] { return expanded(call); });
   }
 
- private:
   // Differences of other floats tell little.
   static bool is_double(const SampleCall& call) {
     for (const Tensor& t : call(call.inputs())) {
@@ -214,7 +235,8 @@ class Checker {
       return true;
     } catch (const Error& e) {
       check = Check::failed;
-      report_.failures.push_back(fmt::format("{} of \"{}\": {}", name, text_, e.what()));
+      const char* numbers = numbers_ == Numbers::complex ? "complex " : "";
+      report_.failures.push_back(fmt::format("{} of {}\"{}\": {}", name, numbers, text_, e.what()));
       return false;
     }
   }
@@ -233,7 +255,7 @@ class Checker {
   // x.clone().f_(...) against f(x, ...)
   Check in_place(const Op& form, const SampleCall& call) {
     const std::vector<Tensor> results = call(call.inputs());
-    const Sample sample = read_sample(form, text_);
+    const Sample sample = read(form);
     const Tensor& self = sample.args[0].to_tensor();
     if (results[0].sizes() != self.sizes() || results[0].dtype() != self.dtype()) return Check::absent;
     const SampleCall inplace(form, sample);
@@ -321,6 +343,7 @@ class Checker {
   const OpSamples& samples_;
   GradientReport& report_;
   std::string_view text_;
+  Numbers numbers_ = Numbers::stated;
 };
 
 }  // namespace

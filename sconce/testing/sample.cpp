@@ -22,7 +22,7 @@ const std::map<std::string_view, DType>& dtype_words() {
 
 class Reader {
  public:
-  Reader(const Op& op, std::string_view text) : op_(op), text_(text) {}
+  Reader(const Op& op, std::string_view text, Numbers numbers) : op_(op), text_(text), numbers_(numbers) {}
 
   Sample sample() {
     std::vector<Value> args;
@@ -210,7 +210,7 @@ class Reader {
     sample.dtype = dtype;
     sample.seed = tensors_++;
     Tensor t;
-    bool constant = dtype != DType::float64 && dtype != DType::complex128;
+    bool constant = dtype != DType::float64 && dtype != DType::complex128, real = false;
     const bool literal = peek() == '{';
     if (literal) {
       t = tensor_of(dtype);
@@ -236,12 +236,18 @@ class Reader {
       const std::string_view name = word();
       if (name == "const")
         constant = true;
+      else if (name == "real")
+        real = true;
       else if (!name.empty())
         sample.kind = name;
       else
-        wrong("a range, a kind of values, or 'const'");
+        wrong("a range, a kind of values, 'const' or 'real'");
     }
-    if (!literal) t = make_sample_tensor(sample);
+    if (numbers_ == Numbers::complex && dtype == DType::float64 && !real) {
+      sample.dtype = DType::complex128;
+      sample_.changed = true;
+    }
+    t = literal ? to(t, sample.dtype) : make_sample_tensor(sample);
     if (!constant) {
       autograd::set_requires_grad(t, true);
       sample_.projections.push_back(projection_of(sample.kind));
@@ -279,6 +285,7 @@ class Reader {
 
   const Op& op_;
   std::string_view text_;
+  Numbers numbers_;
   size_t at_ = 0;
   Sample sample_;
   uint64_t tensors_ = 0;
@@ -286,6 +293,6 @@ class Reader {
 
 }  // namespace
 
-Sample read_sample(const Op& op, std::string_view text) { return Reader(op, text).sample(); }
+Sample read_sample(const Op& op, std::string_view text, Numbers numbers) { return Reader(op, text, numbers).sample(); }
 
 }  // namespace sconce::testing

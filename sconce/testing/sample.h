@@ -14,8 +14,9 @@ namespace sconce::testing {
 // moved alone would leave them.
 enum class Projection : uint8_t {
   none,
-  symmetric,          // (x + x^H) / 2
-  lower, upper,       // a triangle
+  symmetric,  // (x + x^H) / 2
+  lower,
+  upper,              // a triangle
   log_probabilities,  // log_softmax over the last dimension
 };
 
@@ -30,10 +31,14 @@ struct Sample {
     bool absolute;
   };
   std::vector<Result> results;
+  bool changed = false;  // some tensor is complex because of Numbers::complex
 };
 
+// complex: tensors of float64 are of complex128 instead, except those that the sample calls `real`.
+enum class Numbers : uint8_t { stated, complex };
+
 // Fresh tensors with the same values at every call. Throws Error naming operator, text and place.
-Sample read_sample(const Op& op, std::string_view text);
+Sample read_sample(const Op& op, std::string_view text, Numbers numbers = Numbers::stated);
 
 // What the generator knows of an entry of the table.
 struct OpSamples {
