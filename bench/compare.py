@@ -138,18 +138,19 @@ def measure_memory(start_ours, start_peer, rows):
         figures = {}
         for side, start, row in (("ours", start_ours, name), ("peer", start_peer, peer_name)):
             worker = start()
-            figures[side] = float(worker.ask("memory", row, threads))
+            figures[side] = json.loads(worker.ask("memory", row, threads))
             worker.close()
-        results.append({"row": name, "threads": threads, "ours_bytes": figures["ours"], "peer_bytes": figures["peer"]})
+        results.append({"row": name, "threads": threads, "ours_bytes": figures["ours"][0], "ours_held_bytes": figures["ours"][1],
+                        "peer_bytes": figures["peer"][0]})
     return results
 
 
 def memory_report(results):
-    lines = ["", f"{'memory of tensors at peak':28} {'threads':>7} {'Sconce':>10} {'PyTorch':>10} {'Sconce/PyTorch':>14}"]
+    lines = ["", f"{'memory of tensors at peak':28} {'threads':>7} {'Sconce':>10} {'PyTorch':>10} {'Sconce/PyTorch':>14} {'Sconce, held':>14}"]
     for r in results:
         lines.append(f"{r['row']:28} {r['threads']:7} {r['ours_bytes'] / 1e6:7.1f} MB {r['peer_bytes'] / 1e6:7.1f} MB "
-                     f"{r['ours_bytes'] / r['peer_bytes']:13.2f}x")
-    lines.append("Sconce: taken from the system by the allocator, in use or kept for reuse. PyTorch: in use, as its profiler counts.")
+                     f"{r['ours_bytes'] / r['peer_bytes']:13.2f}x {r['ours_held_bytes'] / 1e6:11.1f} MB")
+    lines.append("In use: Sconce's allocator_stats, PyTorch's profiler. Held: taken from the system, in use or kept for reuse.")
     return "\n" + "\n".join(lines) if results else ""
 
 

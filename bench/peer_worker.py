@@ -4,7 +4,8 @@ Reads one command a line and answers each with one line:
   info                     JSON: version, instruction set, BLAS, allocator settings
   time ROW THREADS SECONDS nanoseconds of one call, the least over batches that together take about SECONDS
   result ROW               JSON: the row's result, at most 256 elements of it, evenly spaced
-  memory ROW THREADS       bytes of tensors at the peak of making the row's inputs and of three calls
+  memory ROW THREADS       JSON: bytes of tensors at the peak of making the row's inputs and of three calls, in use; of ours
+                           also those taken from the system
 An answer that begins with "error" says why there is none.
 
 Statements are timed as source text by timeit, so that a call costs what it costs a Python program: no wrapper function,
@@ -256,7 +257,7 @@ def answer(command, works):
         return "error no such row"
     if verb == "memory":
         torch.set_num_threads(int(arguments[1]))
-        return repr(training.peak_bytes(lambda: three_calls(row)))
+        return json.dumps([training.peak_bytes(lambda: three_calls(row))])
     if row not in works:
         works.clear()
         works[row] = Work(row)

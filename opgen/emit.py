@@ -66,14 +66,14 @@ def _name(a):
 class Family:
     """The operators of one table file."""
 
-    def __init__(self, name, operators, schemas_by_name, families, pointwise_names, functional, facts):
+    def __init__(self, name, operators, schemas_by_name, families, pointwise_names, functional, facts, overwriting):
         self.name, self.operators, self.schemas, self.families = name, operators, schemas_by_name, families
         self.pointwise_names, self.functional = pointwise_names, functional
         self.entries = []
         for op in operators:
             if op.entry not in self.entries:
                 self.entries.append(op.entry)
-        self.formulas = [formulas.Formulas(e, schemas_by_name, facts) for e in self.entries if isinstance(e.get("grad"), dict) and e.data["grad"]]
+        self.formulas = [formulas.Formulas(e, schemas_by_name, facts, overwriting) for e in self.entries if isinstance(e.get("grad"), dict) and e.data["grad"]]
         self.pointwise = [loop for e in self.entries if e.kind == "pointwise" for loop in _pointwise_loops(e)]
         self.reductions = [r for e in self.entries if e.kind == "reduce" for r in reductions.loops_of(e)]
 
@@ -632,6 +632,9 @@ def generate(entries, operators, orders=()):
     pointwise_names = {e.schema.name for e in entries if e.kind == "pointwise"}
     facts = {e.schema.name: [i for i, a in enumerate(e.schema.arguments) if a.name in e.get("facts")]
              for e in entries if e.get("facts")}
+    # Pointwise operators with one overload, whose result may be one of their arguments.
+    overwriting = {name for name in pointwise_names if [e.kind for e in entries if e.schema.name == name] == ["pointwise"]
+                   and len(schemas_by_name.get(name, ())) > 1 and f"{name}_out" in families_by_function}
     names = list(dict.fromkeys(e.family for e in entries))
     by_name = {}
     for e in entries:
@@ -649,7 +652,7 @@ def generate(entries, operators, orders=()):
     try:
         for name in names:
             families.append(Family(name, [o for o in operators if o.entry.family == name], schemas_by_name,
-                                   families_by_function, pointwise_names, functional, facts))
+                                   families_by_function, pointwise_names, functional, facts, overwriting))
         for family in families:
             base = f"sconce/generated/{family.name}"
             files[base + ".h"] = ("header", family.header())

@@ -128,8 +128,8 @@ def _parsed(entry, text):
 class Formulas:
     """The formulas of one entry, translated."""
 
-    def __init__(self, entry, schemas_by_name, reads_facts):
-        self.entry, self.schemas, self.reads_facts = entry, schemas_by_name, reads_facts
+    def __init__(self, entry, schemas_by_name, reads_facts, overwriting):
+        self.entry, self.schemas, self.reads_facts, self.overwriting = entry, schemas_by_name, reads_facts, overwriting
         self.arguments = entry.schema.arguments
         self.returns = entry.schema.returns
         if len(self.arguments) > 32:
@@ -149,6 +149,16 @@ class Formulas:
                 names.setdefault(r.name, i)
         taken = {a.name for a in self.arguments}
         return {n: i for n, i in names.items() if n not in taken}
+
+    def _overwrites_grad(self, text):
+        """The pointwise operator that is the whole formula and reads grad once, so that its result may be written there."""
+        tree = _parsed(self.entry, text).body
+        call = tree[0].value if len(tree) == 1 and isinstance(tree[0], (ast.Expr, ast.Return)) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in self.overwriting:
+            return None
+        reads = [n for n in ast.walk(call) if isinstance(n, ast.Name) and n.id in ("grad", "grads")]
+        direct = [a for a in call.args if isinstance(a, ast.Name) and a.id == "grad"]
+        return call.func.id if len(reads) == 1 and len(direct) == 1 else None
 
     def _add(self, key, text):
         entry = self.entry
@@ -196,6 +206,9 @@ class Formulas:
             translated = script.translate_body(body, arguments, self.schemas, [])
         except script.ScriptError as e:
             entry.fail(f"grad.{key}: {e.message}", "grad")
+        called = self._overwrites_grad(text)
+        if called and len(translated) == 1:
+            translated = [f"  if (call.owns_grad) {translated[0].strip().replace(f'{called}(', f'{called}_out(grad, ', 1)}"] + translated
         function = f"{entry.cpp_name}_{'_'.join(names)}"
         self.functions += [f"// {entry.origin}", f"Value {function}([[maybe_unused]] const FormulaCall& call) {{"] + lines
         self.functions += [f"  return [&]() -> {type_} {{"] + ["  " + x for x in translated] + ["  }();", "}", ""]

@@ -83,7 +83,8 @@ class Worker {
     if (words[0] == "memory" && words.size() == 3) {
       set_num_threads(std::stoi(words[2]));
       work_->run(3);
-      return std::to_string(allocator_stats().peak);
+      const AllocatorStats stats = allocator_stats();
+      return "[" + std::to_string(stats.used_peak) + ", " + std::to_string(stats.peak) + "]";
     }
     if (words[0] != "time" || words.size() != 4) throw std::runtime_error("no such command");
     set_num_threads(std::stoi(words[2]));

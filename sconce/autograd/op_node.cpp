@@ -6,6 +6,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::autograd {
 namespace {
@@ -213,6 +214,19 @@ void OpNode::put(const BackwardCall& call, uint32_t argument, const Value& gradi
   }
 }
 
+// One formula runs, for one gradient that nobody else has, for an argument like the result.
+bool OpNode::may_overwrite(const BackwardCall& call, uint32_t needs) const {
+  if (call.grads.size() != 1 || std::popcount(needs) != 1 || hooks || grad_enabled()) return false;
+  const Tensor& grad = call.grads[0];
+  const TensorImpl& t = *grad.impl();
+  if (!t.count.unique() || !t.storage->count.unique() || t.extra || t.autograd || t.python || !grad.is_dense() ||
+      (t.meta & (TensorImpl::is_view | TensorImpl::requires_grad)))
+    return false;
+  const Edge& edge = edges[first_edge_[static_cast<size_t>(std::popcount(op_.info.formulas->targets & (needs - 1)))]];
+  const OutputInfo& like = edge.node->outputs[edge.slot];
+  return like.dtype == grad.dtype() && IntList(like.sizes) == grad.sizes();
+}
+
 void OpNode::apply(const BackwardCall& call) {
   Values args, results;
   unpack(args, results);
@@ -229,10 +243,11 @@ void OpNode::apply(const BackwardCall& call) {
     }
     ++target;
   }
+  const bool owns_grad = may_overwrite(call, needs);
   for (size_t i = 0; i < formulas.all.size(); ++i) {
     const Formula& f = formulas.all[i];
     if (!(active_ & bit(i)) || !(f.targets & needs)) continue;
-    const Value result = f.run({&f, args.data(), results.data(), grads, needs});
+    const Value result = f.run({&f, args.data(), results.data(), grads, needs, owns_grad});
     if (std::popcount(f.targets) == 1) {
       put(call, static_cast<uint32_t>(std::countr_zero(f.targets)), result);
       continue;

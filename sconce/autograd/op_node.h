@@ -43,6 +43,7 @@ class OpNode final : public Node {
   void unpack(Values& args, Values& results);
   // One gradient per result, as formulas want them: zeros where none arrived.
   std::span<const Tensor> result_grads(std::span<Tensor> grads, std::vector<Tensor>& room) const;
+  bool may_overwrite(const BackwardCall& call, uint32_t needs) const;
   void put(const BackwardCall& call, uint32_t argument, const Value& gradient) const;
 
   const Op& op_;

@@ -20,6 +20,7 @@ struct FormulaCall {
   // count (Formulas::differentiable), which are undefined.
   std::span<const Tensor> grads;
   uint32_t needs;  // bit i: the gradient of argument i is wanted
+  bool owns_grad = false;  // the only gradient may be written over: it is like the result in sizes and dtype
 };
 
 // One formula. The sets have bit i for argument (or result) i of the schema. `facts` are read only for sizes, strides,

@@ -42,14 +42,20 @@ int class_of(size_t bytes) {
   fail("not enough memory: tried to allocate {} bytes", bytes);
 }
 
-constinit std::atomic<size_t> held_bytes{0}, most_bytes{0};
+constinit std::atomic<size_t> held_bytes{0}, most_bytes{0}, used_bytes{0}, most_used{0};
 
-void count_held(size_t bytes) {
-  const size_t held = held_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  size_t most = most_bytes.load(std::memory_order_relaxed);
-  while (held > most && !most_bytes.compare_exchange_weak(most, held, std::memory_order_relaxed)) {
+void count(std::atomic<size_t>& total, std::atomic<size_t>& most, size_t bytes) {
+  const size_t now = total.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  size_t before = most.load(std::memory_order_relaxed);
+  while (now > before && !most.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
   }
 }
+void count_held(size_t bytes) { count(held_bytes, most_bytes, bytes); }
+
+// Smaller blocks count as used while they are held: an atomic sum for each would cost more than it tells.
+[[maybe_unused]] constexpr size_t kCountedBytes = 64 * 1024;
+void count_used(size_t bytes) { count(used_bytes, most_used, bytes); }
+void count_unused(size_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
 
 // Who embeds the library may bring memory of his own, before the first block is taken.
 constinit std::atomic<bool> has_blocks{false};
@@ -188,9 +194,12 @@ SCONCE_COLD void* detail::refill(int c) {
   }
   if (c >= kSmallClasses) {
     lock.unlock();
-    return system_allocate(class_bytes(c));
+    void* p = system_allocate(class_bytes(c));
+    if (class_bytes(c) < kCountedBytes) count_used(class_bytes(c));
+    return p;
   }
   char* slab = static_cast<char*>(system_allocate(kSlabBytes));
+  count_used(kSlabBytes);
   d.slabs.push_back(slab);
   lock.unlock();
   const size_t bytes = class_bytes(c);
@@ -288,9 +297,13 @@ Block allocate_block(size_t bytes) {
   const size_t exact = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
   void* data = system_allocate(exact);
   count_held(class_bytes(c) - exact);
+  count_used(class_bytes(c));
   return {data, static_cast<uint8_t>(c)};
 }
-void free_block(void* data, uint8_t size_class) noexcept { system_free(data, class_bytes(size_class)); }
+void free_block(void* data, uint8_t size_class) noexcept {
+  count_unused(class_bytes(size_class));
+  system_free(data, class_bytes(size_class));
+}
 void release_cached_memory() {}
 void set_cache_limit(size_t) {}
 
@@ -299,12 +312,14 @@ void set_cache_limit(size_t) {}
 Block allocate_block(size_t bytes) {
   if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
   const int c = class_of(bytes);
-  if (c < kListed) return {allocate_small(static_cast<uint8_t>(c)), static_cast<uint8_t>(c)};
-  return {allocate_large(c), static_cast<uint8_t>(c)};
+  void* data = c < kListed ? allocate_small(static_cast<uint8_t>(c)) : allocate_large(c);
+  if (class_bytes(c) >= kCountedBytes) count_used(class_bytes(c));
+  return {data, static_cast<uint8_t>(c)};
 }
 
 void free_block(void* data, uint8_t size_class) noexcept {
   const int c = size_class;
+  if (class_bytes(c) >= kCountedBytes) count_unused(class_bytes(c));
   if (c >= kListed) return free_large(data, c);
   ThreadLists& lists = detail::thread_lists;
   auto* block = static_cast<FreeBlock*>(data);
@@ -336,6 +351,7 @@ void release_cached_memory() {
   for (const auto& [c, batch] : medium) {
     for (FreeBlock* p = batch.head; p;) {
       FreeBlock* next = p->next;
+      if (class_bytes(c) < kCountedBytes) count_unused(class_bytes(c));
       system_free(p, class_bytes(c));
       p = next;
     }
@@ -356,8 +372,12 @@ void set_cache_limit(size_t bytes) {
 #endif
 
 AllocatorStats allocator_stats() noexcept {
-  return {held_bytes.load(std::memory_order_relaxed), most_bytes.load(std::memory_order_relaxed)};
+  return {held_bytes.load(std::memory_order_relaxed), most_bytes.load(std::memory_order_relaxed),
+          used_bytes.load(std::memory_order_relaxed), most_used.load(std::memory_order_relaxed)};
 }
-void reset_allocator_peak() noexcept { most_bytes.store(held_bytes.load(std::memory_order_relaxed)); }
+void reset_allocator_peak() noexcept {
+  most_bytes.store(held_bytes.load(std::memory_order_relaxed));
+  most_used.store(used_bytes.load(std::memory_order_relaxed));
+}
 
 }  // namespace sconce
