@@ -3,7 +3,7 @@
 //   Tensor w = randn({3}).requires_grad_();
 //   sum(w * w).backward();
 //   w.grad();                                               // 2 * w
-//   autograd::grad({y}, {x}, {}, {.create_graph = true});    // without touching leaves
+//   autograd::grad({y}, {x}, {}, {{.create_graph = true}});  // without touching leaves
 //   const NoGrad quiet;                                      // nothing is recorded in this scope
 #pragma once
 

@@ -33,7 +33,7 @@ class SCONCE_API Options {
   bool flag(std::string_view name) const;  // None is false
   // A tuple or list of two numbers ("betas").
   std::pair<double, double> pair(std::string_view name) const;
-  // A list of numbers, or one that stands for all `count`. `owner` is named where there is another number of them.
+  // A list of `count` numbers, one per group, or one number for all. Throws Error (value) for another count.
   std::vector<double> numbers(std::string_view name, size_t count) const;
   const Tensor& tensor(std::string_view name) const;
   // Sets a number; one that is a tensor keeps its identity and is filled.
