@@ -289,12 +289,17 @@ std::string OpNode::name() const {
   // Overloads are numbered in the order of the table; an in-place form is called as the functional one.
   std::string_view name = op_.info.name;
   if (op_.has(Trait::inplace) && name.ends_with('_')) name.remove_suffix(1);
-  size_t number = 0;
-  for (const Op* other : find_overloads(name)) {
-    if (other->info.formulas == op_.info.formulas) break;
-    number += other->info.formulas != nullptr;
-  }
-  return backward_name(name) + std::to_string(number);
+  const auto number_among = [&](const auto& overloads) -> std::optional<size_t> {
+    size_t number = 0;
+    for (const Op* other : overloads) {
+      if (other->info.formulas == op_.info.formulas) return number;
+      number += other->info.formulas != nullptr;
+    }
+    return std::nullopt;
+  };
+  std::optional<size_t> number = number_among(find_overloads(name));
+  if (!number) number = number_among(find_overloads(op_.info.name));  // an in-place form with formulas of its own
+  return backward_name(name) + std::to_string(number.value_or(0));
 }
 
 }  // namespace sconce::autograd

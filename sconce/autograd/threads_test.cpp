@@ -108,6 +108,24 @@ TEST(Threads, use_hooks) {
   EXPECT_EQ(calls, (kThreads - 1) * kRounds);
 }
 
+TEST(Threads, take_views_of_one_leaf) {
+  const Tensor w = leaf({1, 2});
+  at_once([&](int) {
+    for (int i = 0; i < kRounds; ++i) backward({sum(view(w, {2, 1}) * 2) + select(w, 0, 1)});
+  });
+  EXPECT_EQ(text(grad(w)), text(mul(tensor({2, 3}), kThreads * kRounds)));
+}
+
+TEST(Threads, find_the_new_history_of_one_view) {
+  for (int i = 0; i < kRounds; ++i) {
+    const Tensor x = leaf({1, 2});
+    const Tensor base = x * 1, part = select(base, 0, 0);
+    mul_(base, 3);  // part's history is out of date
+    at_once([&](int) { backward({part * 2}, {}, {.retain_graph = true}); });
+    EXPECT_EQ(text(grad(x)), text(mul(tensor({6, 0}), kThreads)));
+  }
+}
+
 TEST(Threads, nest) {
   const Tensor w = leaf({1});
   at_once([&](int) {

@@ -14,6 +14,7 @@ bool can_require_grad(const Tensor& t) { return is_floating(t.dtype()) || is_com
 
 void mark(const Tensor& t, bool on) {
   uint64_t& meta = t.impl()->meta;
+  if (((meta & TensorImpl::requires_grad) != 0) == on) return;  // threads may find a view's new history at once
   meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
 }
 

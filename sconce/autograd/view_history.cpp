@@ -64,11 +64,11 @@ Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base) {
     return meta ? meta->grad_fn : nullptr;
   };
   if (saw_version(impl)) return made();
-  const Meta* meta = meta_of(view);
-  const bool has_history = (meta && meta->grad_fn) || (base.meta & TensorImpl::requires_grad);
-  if (!has_history || !(is_floating(view.dtype()) || is_complex(view.dtype()))) return nullptr;
+  if (!((impl.meta | base.meta) & TensorImpl::requires_grad)) return nullptr;
+  if (!is_floating(view.dtype()) && !is_complex(view.dtype())) return nullptr;
   const std::lock_guard lock(remake_mutex);
   if (!saw_version(impl)) {
+    if (!made() && !(base.meta & TensorImpl::requires_grad)) return nullptr;
     check_view_write(view, true);
     remake(view, Tensor(Ref<TensorImpl>::share(&base)));
   }
