@@ -222,7 +222,9 @@ bool OpNode::may_overwrite(const BackwardCall& call, uint32_t needs) const {
   if (!t.count.unique() || !t.storage->count.unique() || t.extra || t.autograd || t.python || !grad.is_dense() ||
       (t.meta & (TensorImpl::is_view | TensorImpl::requires_grad)))
     return false;
-  const Edge& edge = edges[first_edge_[static_cast<size_t>(std::popcount(op_.info.formulas->targets & (needs - 1)))]];
+  const auto target = static_cast<size_t>(std::popcount(op_.info.formulas->targets & (needs - 1)));
+  if (first_edge_[target + 1] - first_edge_[target] != 1) return false;  // a list
+  const Edge& edge = edges[first_edge_[target]];
   const OutputInfo& like = edge.node->outputs[edge.slot];
   return like.dtype == grad.dtype() && IntList(like.sizes) == grad.sizes();
 }
