@@ -18,22 +18,28 @@ _BY_TYPE = {
 
 
 def _made(entry):
+    """Samples from the schema; none where an argument of it has no plausible value. Loops are also tried with numbers and
+    with sizes that broadcast."""
     parts = []
     for a in entry.schema.arguments:
         if a.default is not None:
             continue
-        if a.type.endswith("?") and a.type != "Tensor?":
-            text = "None"
-        elif a.type in ("Tensor", "Tensor[]"):
+        if a.type in ("Tensor", "Tensor[]"):
             text = _BY_TYPE[a.type]
-        elif a.type == "Tensor?":
+        elif a.type.endswith("?"):
             text = "None"
         else:
             text = _BY_NAME.get(a.name, _BY_TYPE.get(a.type)) if "[" not in a.type else None
         if text is None:
-            return None
+            return []
         parts.append(f"{a.name}={text}" if a.keyword_only else text)
-    return ", ".join(parts)
+    made = [", ".join(parts)]
+    if entry.kind in ("pointwise", "reduce"):
+        made.append(made[0].replace("f64[2,3]", "f64[]"))
+    if entry.kind == "pointwise" and made[0].count("f64[2,3]") > 1:
+        sizes = iter(["f64[2,3]", "f64[3]"] + ["f64[2,1]"] * len(parts))
+        made.append(", ".join(next(sizes) if p == "f64[2,3]" else p for p in parts))
+    return made
 
 
 def _takes_part(entry, gradient):
@@ -60,8 +66,7 @@ def of_entry(entry):
     texts = list(stated or [])
     loops = entry.kind in ("pointwise", "reduce")
     if stated is None or (loops and _has(("f16[", "f32["), texts) and not _has(("f64[", "c128["), texts)):
-        made = _made(entry)
-        texts += [made] if made is not None else []
+        texts += _made(entry)
     return texts, stated is not None
 
 
