@@ -60,7 +60,7 @@ bool expand_bodies(ir::Graph& graph, const Activity& active) {
 }
 
 bool simplify_gradients(ir::Graph& graph) {
-  static const ir::Symbol add("prim::AutogradAdd"), like("sconce::grad_like");
+  static const ir::Symbol add("prim::AutogradAdd"), like("sconce::grad_like"), conj("aten::conj");
   bool changed = false;
   each_node(*graph.block(), [&](ir::Node& node) {
     if (node.is(add)) {
@@ -70,6 +70,13 @@ bool simplify_gradients(ir::Graph& graph) {
         changed = true;
         return;
       }
+      return;
+    }
+    if (node.is(conj)) {
+      const TensorFacts* facts = node.input()->type()->tensor_facts();
+      if (!facts || !facts->dtype || is_complex(*facts->dtype)) return;
+      replace_node(node, node.input());
+      changed = true;
       return;
     }
     if (!node.is(like)) return;

@@ -51,9 +51,9 @@ class SCONCE_API Differentiation {
   // Which results depend on a wanted input.
   const std::vector<bool>& differentiable_outputs() const { return differentiable_outputs_; }
 
-  // df for some of the wanted inputs. Its inputs: the gradient of each differentiable result (Tensor; where there are
-  // several, Optional), for second order the gradient of each differentiable temporary, then all captures. It returns
-  // one gradient (or None) per input of the graph that is wanted here.
+  // df for some of the wanted inputs. Its inputs: the gradient of each differentiable result (Optional where there are
+  // several, or temporaries), for second order the gradient of each differentiable temporary, then all captures. It
+  // returns one gradient (or None) per input of the graph that is wanted here.
   std::shared_ptr<ir::Graph> backward(const std::vector<bool>& wanted, bool second_order);
 
  private:
@@ -72,6 +72,8 @@ class SCONCE_API Differentiation {
   std::map<const ir::Node*, ir::Value*> trips_;            // of loops
 };
 
+// prim::DifferentiableGraph, what create_autodiff_subgraphs makes.
+SCONCE_API ir::Symbol differentiable_graph();
 // How many blocks are around the value, beside the graph's own.
 size_t depth_of(const ir::Value* v);
 // The type of a value of a block as it is captured `levels` blocks further out (Note [Captures]).
@@ -79,7 +81,7 @@ TypePtr captured_type(const ir::Block* block, TypePtr type, size_t levels);
 
 // Operators without formulas become their bodies, where these can be differentiated. True when there were some.
 bool expand_bodies(ir::Graph& graph, const Activity& active);
-// prim::AutogradAdd of None, sconce::grad_like of what fits already.
+// prim::AutogradAdd of None, sconce::grad_like of what fits already, aten::conj of real numbers.
 bool simplify_gradients(ir::Graph& graph);
 
 }  // namespace sconce::passes

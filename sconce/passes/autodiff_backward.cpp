@@ -42,14 +42,15 @@ Backward::Backward(Differentiation& of, const std::vector<bool>& wanted,
 
 std::shared_ptr<ir::Graph> Backward::run() {
   const ir::Graph& graph = *of_.graph_;
-  const auto count = std::count(of_.differentiable_outputs_.begin(), of_.differentiable_outputs_.end(), true);
+  const bool maybe = !temporaries_.empty() ||
+                     std::count(of_.differentiable_outputs_.begin(), of_.differentiable_outputs_.end(), true) > 1;
   Level top(graph.block(), df_->block());
   none_ = df_->insert_constant(sconce::Value());
   top.last_capture = none_->node();
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     if (!of_.differentiable_outputs_[i]) continue;
-    ir::Value* g = df_->add_input(count > 1 ? optional_tensor() : tensor_type());
-    if (active_(graph.outputs()[i])) add_grad(top, graph.outputs()[i], {g, count > 1});
+    ir::Value* g = df_->add_input(maybe ? optional_tensor() : tensor_type());
+    if (active_(graph.outputs()[i])) add_grad(top, graph.outputs()[i], {g, maybe});
   }
   for (auto& [v, input] : own_gradients_) {
     input = df_->add_input(captured_type(v->node()->block(), optional_tensor(), depth_of(v)));
@@ -252,7 +253,8 @@ Backward::Grad Backward::take_grad(Level& level, const ir::Value* v) {
   if (!temporaries_.contains(v)) return g;
   ir::Value* own = materialise(level, {v, 0, true});
   if (!g) return {own, true};
-  return {emit("prim::AutogradAdd", {g.value, own}), true};
+  ir::Value* sum = emit("prim::AutogradAdd", {g.value, own});
+  return {g.maybe ? sum : cast(sum, tensor_type()), g.maybe};
 }
 
 void Backward::add_grad(Level& level, const ir::Value* v, Grad g) {

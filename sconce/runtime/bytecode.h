@@ -168,6 +168,7 @@ struct BuildSite;
   X(make_await, "r--t", "the same, started when somebody waits")                                        \
   X(wait, "rmn-", "a = what future b becomes; c a tag")                                                 \
   X(make_done, "rm-t", "a = a future that is b already")                                                \
+  X(run_region, "---t", "x's results = x's region of x's registers")                                    \
   X(enter, "r---", "a's __exit__ is due")                                                               \
   X(leave, "----", "the newest __exit__ is done")                                                       \
   X(raise, "rr--", "raise message a, class name b")                                                     \

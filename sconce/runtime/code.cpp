@@ -2,9 +2,11 @@
 
 #include "sconce/passes/passes.h"
 #include "sconce/runtime/codegen.h"
+#include "sconce/runtime/differentiable.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
 #include "sconce/runtime/slots.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::runtime {
 namespace {
@@ -24,7 +26,26 @@ CodeExecutable::~CodeExecutable() { finish_tasks(code->unit); }
 
 const Code& code_of(ir::Function& function) {
   static const std::function<std::unique_ptr<ir::Executable>(ir::Function&)> make = compile;
-  return *static_cast<CodeExecutable&>(function.executable(make)).code;
+  auto& executable = static_cast<CodeExecutable&>(function.executable(make));
+  const Code& code = *executable.code;
+  if (code.met_grad.load(std::memory_order_relaxed) && grad_enabled() && autodiff_enabled()) [[unlikely]]
+    return executable.differentiable(function);
+  return code;
+}
+
+const Code& CodeExecutable::differentiable(ir::Function& function) {
+  if (const Code* known = known_.load(std::memory_order_acquire)) return *known;
+  const std::lock_guard lock(mutex_);
+  if (!differentiable_) {
+    const std::shared_ptr<ir::Graph> graph = function.graph()->copy();
+    passes::optimise(*graph);
+    passes::remove_mutation(*graph);
+    differentiable_ = passes::create_autodiff_subgraphs(*graph)
+                          ? generate(*graph, code->name, code->unit, function.self_type() != nullptr)
+                          : code;
+    known_.store(differentiable_.get(), std::memory_order_release);
+  }
+  return *differentiable_;
 }
 
 ir::Function& method_of(CallSite& site, const Slot& self) {

@@ -15,6 +15,7 @@
 namespace sconce::runtime {
 
 struct Code;
+class DifferentiableRegion;
 
 // A Value as two words. Registers are copied and tested word by word: a 16-byte load right after an 8-byte store of one
 // half would wait for the store to leave the processor.
@@ -41,6 +42,7 @@ struct OpCall {
   // was just written waits for the store.
   bool constant_numbers = false;
   Scalar numbers[2];
+  std::atomic<bool>* met_grad = nullptr;  // the code's
 };
 
 // A call of a function or, through an interface, of a method that is known when it happens.
@@ -67,6 +69,9 @@ struct BuildSite {
   std::vector<uint8_t> tags;  // of word registers that are unpacked into
   std::shared_ptr<Code> code;
   std::atomic<bool> warned{false};
+  // Of a region; tags are those of its results.
+  std::shared_ptr<DifferentiableRegion> region;
+  std::vector<Operand> results;  // kNowhere: dropped
 };
 
 // Where instructions come from: [first, the next site's first) belong to one node.
@@ -90,6 +95,8 @@ struct Code {
   std::vector<uint8_t> arg_tags;  // the tag of a word argument, 0 for others
   std::vector<TypePtr> arg_types;
   std::vector<Instruction> instructions;
+  // An operator of it was recorded: from then on its function runs with regions (Note [Regions] in differentiable.h).
+  std::atomic<bool> met_grad{false};
   std::vector<Site> sites;
   // Owned by the code, pointed to by instructions.
   std::deque<OpCall> op_calls;
@@ -103,10 +110,17 @@ struct Code {
 struct CodeExecutable final : ir::Executable {
   explicit CodeExecutable(std::shared_ptr<Code> code);
   ~CodeExecutable() override;
+  // The code with regions, made on first use; the plain one where there are none.
+  const Code& differentiable(ir::Function& function);
   std::shared_ptr<Code> code;
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Code> differentiable_;
+  std::atomic<const Code*> known_{nullptr};
 };
 
-// The code of a function; compiled on the first call, by whoever comes first.
+// The code of a function as it is to be run now; compiled on the first call, by whoever comes first.
 const Code& code_of(ir::Function& function);
 
 // The instructions as text, one a line, registers as r3, constants by value:

@@ -1,5 +1,6 @@
 #include "sconce/runtime/codegen.h"
 
+#include "sconce/passes/autodiff.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::runtime {
@@ -65,7 +66,7 @@ bool needs_operator(const ir::Node* n) {
     case ir::kind::RaiseException_id:
       return false;
     default:
-      return true;
+      return !n->is(passes::differentiable_graph());
   }
 }
 
@@ -352,6 +353,7 @@ void Codegen::lay_out() {
   }
   for (BuildSite& site : code.build_sites) {
     for (Operand& o : site.registers) o = final(o);
+    for (Operand& o : site.results) o = final(o);
   }
   code.instructions.reserve(drafts_.size());
   for (const DraftInstruction& d : drafts_) {

@@ -123,6 +123,7 @@ class Codegen {
   void emit_typed_op(const ir::Node* n, Signature signature);
   void emit_function_call(const ir::Node* n);
   void emit_fork(const ir::Node* n, Opcode op);
+  void emit_region(const ir::Node* n);
   void emit_enter(const ir::Node* n);
   void emit_exit(const ir::Node* n);
   void emit_raise(const ir::Node* n);

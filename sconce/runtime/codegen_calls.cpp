@@ -1,5 +1,6 @@
 // Operators, functions, forks, context managers, exceptions.
 #include "sconce/runtime/codegen.h"
+#include "sconce/runtime/differentiable.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::runtime {
@@ -24,6 +25,7 @@ void Codegen::emit_op(const ir::Node* n) {
   }
   OpCall& call = code_->op_calls.emplace_back();
   call.op = op;
+  call.met_grad = &code_->met_grad;
   for (size_t i = 0; i < fixed; ++i) {
     if (i < n->inputs().size()) {
       call.args.push_back(take_input(i));
@@ -64,6 +66,7 @@ void Codegen::emit_op(const ir::Node* n) {
 void Codegen::emit_typed_op(const ir::Node* n, Signature signature) {
   OpCall& call = code_->op_calls.emplace_back();
   call.op = n->op();
+  call.met_grad = &code_->met_grad;
   for (size_t i = 0; i < n->inputs().size(); ++i) call.args.push_back(take_input(i));
   if (call.args[0] & kMoves) call.in_place = in_place_twin(*n->op(), signature);
   free_taken();
@@ -184,6 +187,19 @@ void Codegen::emit_fork(const ir::Node* n, Opcode op) {
   for (size_t i = 0; i < n->inputs().size(); ++i) site.registers.push_back(take_input(i));
   free_taken();
   emit_build(op, define(n->output()), 0, &site);
+}
+
+void Codegen::emit_region(const ir::Node* n) {
+  BuildSite& site = code_->build_sites.emplace_back();
+  site.region =
+      std::make_shared<DifferentiableRegion>(std::get<std::shared_ptr<ir::Graph>>(*n->attribute("Subgraph")));
+  for (size_t i = 0; i < n->inputs().size(); ++i) site.registers.push_back(take_input(i));
+  free_taken();
+  for (const ir::Value* v : n->outputs()) {
+    site.results.push_back(v->has_uses() ? define(v) : kNowhere);
+    site.tags.push_back(tag_of(class_of(v->type())));
+  }
+  emit_build(Opcode::run_region, 0, 0, &site);
 }
 
 void Codegen::emit_wait(const ir::Node* n) {

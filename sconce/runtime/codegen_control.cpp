@@ -1,4 +1,5 @@
 // Blocks: If, Loop, and what they hand on.
+#include "sconce/passes/autodiff.h"
 #include "sconce/runtime/codegen.h"
 
 namespace sconce::runtime {
@@ -111,6 +112,10 @@ void Codegen::node(const ir::Node* n) {
       emit_raise(n);
       break;
     default:
+      if (n->is(passes::differentiable_graph())) {
+        emit_region(n);
+        break;
+      }
       if (!emit_arithmetic(n) && !emit_container(n)) emit_op(n);
       break;
   }

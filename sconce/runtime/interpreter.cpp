@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "sconce/runtime/differentiable.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
 #include "sconce/runtime/op_calls.h"
@@ -64,6 +65,13 @@ std::vector<Value> captured(Slot* base, const BuildSite& site) {
   args.reserve(site.registers.size());
   for (const Operand o : site.registers) args.push_back(take_value(base, o));
   return args;
+}
+
+void run_region(Slot* base, const BuildSite& site, const RunOptions& options) {
+  std::vector<Value> results = site.region->run(captured(base, site), options);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (site.results[i] != kNowhere) put_value(slot_at(base, site.results[i]), std::move(results[i]), site.tags[i]);
+  }
 }
 
 Value done_future(TypePtr type, Value v) {
@@ -685,6 +693,10 @@ do_wait:
 do_make_done:
   SAVE;
   put_value(A, done_future(pc->build->type, take_value(base, pc->b)), 0);
+  NEXT;
+do_run_region:
+  SAVE;
+  run_region(base, *pc->build, options);
   NEXT;
 do_enter:
   SAVE;

@@ -73,6 +73,8 @@ void call_operator(Slot* base, const OpCall& call, Slot* window) {
   const char* kernel = kernel_for(op, keys);
   const Cleanup results_left{out, out + results};
   if (is_boxed(kernel)) {
+    if (keys.has(Key::autograd) && call.met_grad && !call.met_grad->load(std::memory_order_relaxed)) [[unlikely]]
+      call.met_grad->store(true, std::memory_order_relaxed);
     for (size_t i = 0; i < count; ++i) {
       if (call.args[i] & kMoves)
         set_none(slot_at(base, call.args[i] & ~kMoves));

@@ -1,0 +1,44 @@
+// Running prim::DifferentiableGraph: a region of a graph with a backward of its own.
+//
+// Note [Regions]
+// A function runs as plain code until one of its operators meets a tensor that requires grad (Code::met_grad). From
+// then on, while gradients are recorded, it runs as code with regions. A region that gets a tensor that requires grad
+// runs its f (passes/autodiff.h) without recording, and one node stands for all of it in the backward graph. Plans (f
+// and df) are made for the dtypes, ranks and, for the first few, sizes of the arguments, so that what these decide is
+// decided once. What cannot be planned runs as it is, recorded operator by operator.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "sconce/ir/graph.h"
+#include "sconce/runtime/interpreter.h"
+
+namespace sconce::runtime {
+
+class Plan;
+
+class DifferentiableRegion {
+ public:
+  explicit DifferentiableRegion(std::shared_ptr<ir::Graph> graph);
+  ~DifferentiableRegion();
+  DifferentiableRegion(const DifferentiableRegion&) = delete;
+
+  // One Value per input of the graph, moved from; one per output.
+  std::vector<Value> run(std::vector<Value> args, const RunOptions& options);
+
+ private:
+  std::shared_ptr<Plan> find_plan(const std::vector<Value>& args);
+
+  const std::shared_ptr<ir::Graph> graph_;
+  std::shared_ptr<Code> plain_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Plan>> plans_;
+};
+
+// Whether functions run with regions at all (on when a process starts). For comparisons; not for use while scripts run.
+SCONCE_API void set_autodiff_enabled(bool enabled) noexcept;
+SCONCE_API bool autodiff_enabled() noexcept;
+
+}  // namespace sconce::runtime
