@@ -427,7 +427,12 @@ void Codegen::parallel_move(std::vector<Move> moves) {
     if (progress || pending.empty()) continue;
     const Draft from = pending[0].from;
     const RegisterClass c = registers_.class_at(from / 2);
-    const uint32_t t = registers_.take(c);
+    // Results of the function go to registers that may be free, and written already.
+    const auto is_target = [&](uint32_t r) {
+      return std::any_of(moves.begin(), moves.end(), [&](const Move& m) { return m.to == local(r); });
+    };
+    uint32_t t = registers_.take(c);
+    for (; is_target(t); t = registers_.take(c)) temporaries.push_back(t);
     temporaries.push_back(t);
     emit(c == RegisterClass::value ? Opcode::move : Opcode::move_word, local(t), from);
     for (Pending& p : pending) {
