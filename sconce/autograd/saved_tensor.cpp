@@ -33,6 +33,7 @@ SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks) {
 SavedTensorHooksGuard::~SavedTensorHooksGuard() { hook_stack.pop_back(); }
 
 SavedTensorHookStack saved_tensor_hooks() { return hook_stack; }
+bool has_saved_tensor_hooks() noexcept { return !hook_stack.empty(); }
 void set_saved_tensor_hooks(SavedTensorHookStack stack) { hook_stack = std::move(stack); }
 
 SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {

@@ -29,6 +29,7 @@ class SCONCE_API SavedTensorHooksGuard {
 // All of this thread's hooks, to be carried to another thread.
 using SavedTensorHookStack = std::vector<std::shared_ptr<const SavedTensorHooks>>;
 SavedTensorHookStack saved_tensor_hooks();
+bool has_saved_tensor_hooks() noexcept;
 void set_saved_tensor_hooks(SavedTensorHookStack stack);
 
 // What a node says that was freed.

@@ -38,9 +38,11 @@ bool asks_autograd(const ir::Node& node) {
   return std::any_of(std::begin(kinds), std::end(kinds), [&](ir::Symbol kind) { return node.is(kind); });
 }
 
-// Made in this graph by an operator that returns something new (and written since at most by in-place operators).
+// Made in this graph by an operator that returns something new (and written since at most by in-place operators), or a
+// list without tensors.
 bool is_private(const ir::Value* v) {
   const ir::Node& node = *v->node();
+  if (node.is(ir::kind::ListConstruct)) return !may_hold_tensor(v->type());
   if (!node.op() || node.op()->schema().is_varret) return false;
   const Schema& schema = node.op()->schema();
   if (!schema.returns[v->offset()].alias) return !node.op()->has(Trait::view) && !node.op()->has(Trait::compound);

@@ -14,13 +14,18 @@ namespace sconce::passes {
 namespace {
 
 constexpr int kDeepest = 16;  // bodies within bodies
+constexpr int kRounds = 4;    // sizes make constants, constants make sizes
 
 void clean_up(ir::Graph& graph) {
-  shape_propagation(graph);
-  simplify_gradients(graph);
-  optimise(graph);
-  simplify_gradients(graph);
-  dead_code(graph);
+  for (int i = 0; i < kRounds; ++i) {
+    const bool learned = shape_propagation(graph);
+    const size_t before = count_nodes(*graph.block());
+    simplify_gradients(graph);
+    optimise(graph);
+    simplify_gradients(graph);
+    dead_code(graph);
+    if (!learned && count_nodes(*graph.block()) == before) break;
+  }
 }
 
 void expand(ir::Node& node, const ir::Graph& body) {
@@ -107,6 +112,9 @@ void Differentiation::prepare() {
   for (int i = 0; i < kDeepest && expand_bodies(*graph_, Activity(*graph_, wanted_)); ++i) clean_up(*graph_);
   shape_propagation(*graph_);
   const Activity active(*graph_, wanted_);
+  for (const ir::Node* node : graph_->nodes()) {
+    SCONCE_CHECK(is_differentiable(*node, active), "{} cannot be differentiated in a graph", node->kind().text());
+  }
   for (const ir::Value* v : graph_->outputs()) {
     differentiable_outputs_.push_back(active(v) && v->type()->is(TypeKind::tensor));
   }

@@ -13,6 +13,14 @@ namespace {
 
 TypePtr optional_tensor() { return optional_type(tensor_type()); }
 
+bool is_written(const ir::Value* v) {
+  return std::any_of(v->uses().begin(), v->uses().end(), [](const ir::Use& use) {
+    if (!use.user->op()) return false;
+    const std::vector<Argument>& arguments = use.user->op()->schema().arguments;
+    return use.offset < arguments.size() && arguments[use.offset].is_written();
+  });
+}
+
 }  // namespace
 
 TypePtr captured_type(const ir::Block* block, TypePtr type, size_t levels) {
@@ -49,7 +57,7 @@ std::shared_ptr<ir::Graph> Backward::run() {
   top.last_capture = none_->node();
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     if (!of_.differentiable_outputs_[i]) continue;
-    ir::Value* g = df_->add_input(maybe ? optional_tensor() : tensor_type());
+    ir::Value* g = df_->add_input(maybe ? optional_tensor() : graph.outputs()[i]->type());
     if (active_(graph.outputs()[i])) add_grad(top, graph.outputs()[i], {g, maybe});
   }
   for (auto& [v, input] : own_gradients_) {
@@ -137,7 +145,7 @@ void Backward::visit_if(Level& level, const ir::Node& node) {
       maybe |= !g || g.maybe;
       branch.back->add_output(or_none(g));
     }
-    add_grad(level, v, {made->add_output(maybe ? optional_tensor() : tensor_type()), maybe});
+    add_grad(level, v, {made->add_output(maybe ? optional_tensor() : v->type()), maybe});
   }
   if (outer.empty()) made->destroy();
 }
@@ -229,7 +237,7 @@ void Backward::visit_list_unpack(Level& level, const ir::Node& node) {
       ir::Block *there = choice->add_block(), *missing = choice->add_block();
       {
         const ir::InsertPoint at(*df_, there);
-        there->add_output(cast(grads[i].value, tensor_type()));
+        there->add_output(cast(grads[i].value, node.output(i)->type()));
       }
       {
         const ir::InsertPoint at(*df_, missing);
@@ -254,7 +262,7 @@ Backward::Grad Backward::take_grad(Level& level, const ir::Value* v) {
   ir::Value* own = materialise(level, {v, 0, true});
   if (!g) return {own, true};
   ir::Value* sum = emit("prim::AutogradAdd", {g.value, own});
-  return {g.maybe ? sum : cast(sum, tensor_type()), g.maybe};
+  return {g.maybe ? sum : cast(sum, v->type()), g.maybe};
 }
 
 void Backward::add_grad(Level& level, const ir::Value* v, Grad g) {
@@ -271,7 +279,7 @@ void Backward::add_grad(Level& level, const ir::Value* v, Grad g) {
   } else {
     ir::Value* added = emit("prim::AutogradAdd", {a.value, b.value});
     const bool maybe = a.maybe && b.maybe;
-    sum = {maybe ? added : cast(added, tensor_type()), maybe};
+    sum = {maybe ? added : cast(added, v->type()), maybe};
   }
 }
 
@@ -279,7 +287,7 @@ Backward::Grad Backward::fitted(Level& level, const ir::Value* v, Grad g) {
   if (!g || !g.unfitted) return g;
   ir::Value* size = need(level, ask("aten::size", v));
   ir::Value* dtype = need(level, ask("prim::dtype", v));
-  return {emit("sconce::grad_like", {g.value, size, dtype})};
+  return {emit("sconce::grad_like", {g.value, size, dtype})->set_type(v->type())};
 }
 
 Backward::Grad Backward::zeros(Level& level, const ir::Value* like) {
@@ -329,7 +337,7 @@ ir::Value* Backward::rebuild(Level& level, const ir::Value* v) {
     ir::Block::ValueMap map;
     return level.known[key] = place(level, df_->create_copy(node, map));
   }
-  if (node.is(ir::kind::ListConstruct)) {
+  if (node.is(ir::kind::ListConstruct) && !is_written(v)) {
     std::vector<ir::Value*> items;
     for (const ir::Value* item : node.inputs()) items.push_back(need(level, item));
     ir::Node* list = df_->create(ir::kind::ListConstruct, items);

@@ -50,13 +50,13 @@ void Backward::visit_op(Level& level, const ir::Node& node) {
       } else if (!grads[i].maybe) {
         all.push_back(grads[i].value);
       } else if (known && there == 1) {
-        all.push_back(cast(grads[i].value, tensor_type()));
+        all.push_back(cast(grads[i].value, result->type()));
       } else {
         ir::Node* choice = df_->insert(df_->create(ir::kind::If, {is_there(grads[i].value)}));
         ir::Block *yes = choice->add_block(), *no = choice->add_block();
         {
           const ir::InsertPoint at(*df_, yes);
-          yes->add_output(cast(grads[i].value, tensor_type()));
+          yes->add_output(cast(grads[i].value, result->type()));
         }
         {
           const ir::InsertPoint at(*df_, no);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sconce/ir/effects.h"
 #include "sconce/passes/autodiff.h"
 #include "sconce/passes/passes.h"
 #include "sconce/passes/rewrite.h"
@@ -137,7 +138,7 @@ class Finder {
         node->move_before(run.front());  // objects are not made in regions
         continue;
       }
-      if (!node->is(differentiable_graph()) && is_differentiable(*node, active_)) {
+      if (!node->is(differentiable_graph()) && !ir::may_write(*node) && is_differentiable(*node, active_)) {
         run.push_back(node);
         continue;
       }

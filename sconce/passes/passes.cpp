@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "sconce/ir/verifier.h"
+#include "sconce/passes/autodiff.h"
 
 namespace sconce::passes {
 
@@ -111,6 +112,7 @@ class Runner {
   // The bodies of forks and closures are graphs of their own.
   void run_subgraphs(const ir::Block& block) {
     for (const ir::Node* node : block.nodes()) {
+      if (node->is(differentiable_graph())) continue;  // a part of this graph, which the passes have seen
       for (const auto& [name, v] : node->attributes()) {
         if (const auto* graph = std::get_if<std::shared_ptr<ir::Graph>>(&v)) run(**graph);
       }

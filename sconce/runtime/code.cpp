@@ -6,7 +6,6 @@
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
 #include "sconce/runtime/slots.h"
-#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::runtime {
 namespace {
@@ -28,7 +27,7 @@ const Code& code_of(ir::Function& function) {
   static const std::function<std::unique_ptr<ir::Executable>(ir::Function&)> make = compile;
   auto& executable = static_cast<CodeExecutable&>(function.executable(make));
   const Code& code = *executable.code;
-  if (code.met_grad.load(std::memory_order_relaxed) && grad_enabled() && autodiff_enabled()) [[unlikely]]
+  if (code.met_grad.load(std::memory_order_relaxed) && runs_with_regions()) [[unlikely]]
     return executable.differentiable(function);
   return code;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sconce/autograd/anomaly.h"
 #include "sconce/runtime/codegen.h"
 #include "sconce/runtime/differentiable_plan.h"
 #include "sconce/runtime/execute.h"
@@ -29,7 +30,11 @@ std::vector<Value> results_of(const Code& code, std::span<Value> args, const Run
 }  // namespace
 
 void set_autodiff_enabled(bool on) noexcept { enabled.store(on); }
-bool autodiff_enabled() noexcept { return enabled.load(std::memory_order_relaxed); }
+
+bool runs_with_regions() noexcept {
+  return grad_enabled() && enabled.load(std::memory_order_relaxed) && !autograd::has_saved_tensor_hooks() &&
+         !autograd::AnomalyMode::enabled();
+}
 
 DifferentiableRegion::DifferentiableRegion(std::shared_ptr<ir::Graph> graph)
     : graph_(std::move(graph)), plain_(generate(*graph_, "<region>", nullptr, false)) {}

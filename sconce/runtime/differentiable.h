@@ -5,7 +5,9 @@
 // then on, while gradients are recorded, it runs as code with regions. A region that gets a tensor that requires grad
 // runs its f (passes/autodiff.h) without recording, and one node stands for all of it in the backward graph. Plans (f
 // and df) are made for the dtypes, ranks and, for the first few, sizes of the arguments, so that what these decide is
-// decided once. What cannot be planned runs as it is, recorded operator by operator.
+// decided once. What cannot be planned runs as it is, recorded operator by operator; and so does everything in anomaly
+// mode, which is to name the operator's line, and while there are hooks for saved tensors: checkpoints want to see
+// the same ones in every run.
 #pragma once
 
 #include <memory>
@@ -39,6 +41,7 @@ class DifferentiableRegion {
 
 // Whether functions run with regions at all (on when a process starts). For comparisons; not for use while scripts run.
 SCONCE_API void set_autodiff_enabled(bool enabled) noexcept;
-SCONCE_API bool autodiff_enabled() noexcept;
+// Are functions to run with regions now, in this thread?
+bool runs_with_regions() noexcept;
 
 }  // namespace sconce::runtime

@@ -175,11 +175,7 @@ void ScriptNode::set_results(std::vector<Value>& results, const std::vector<Tens
 
 void ScriptNode::apply(const autograd::BackwardCall& call) {
   if (std::none_of(call.grads.begin(), call.grads.end(), [](const Tensor& g) { return g.defined(); })) return;
-  SCONCE_CHECK(!released_,
-               "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-               "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-               "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
-               "if you need to access saved tensors after calling backward.");
+  SCONCE_CHECK(!released_, "{}", autograd::kSecondBackward);
   const auto& captures = plan_->differentiation().captures();
   std::vector<Value> args;
   for (const uint32_t slot : slots_) args.push_back(slot == kNoSlot ? Value() : Value(call.grads[slot]));
