@@ -89,7 +89,7 @@ void Backward::visit(Level& level, const ir::Node& node) {
     case ir::kind::Loop_id:
       return visit_loop(level, node);
     case ir::kind::ListConstruct_id:
-      return visit_list_construct(level, node);
+      return;  // who takes the list gives gradients to its elements
     case ir::kind::ListUnpack_id:
       return visit_list_unpack(level, node);
     case ir::kind::unchecked_cast_id:
@@ -215,17 +215,6 @@ void Backward::visit_loop(Level& level, const ir::Node& node) {
   for (const ir::Value* v : outer) add_grad(level, v, {made->add_output(optional_tensor()), true});
 }
 
-void Backward::visit_list_construct(Level& level, const ir::Node& node) {
-  const Grad g = take_grad(level, node.output());
-  if (!g) return;
-  ir::Node* unpack = df_->create(ir::kind::ListUnpack, {g.value}, node.inputs().size());
-  df_->insert(unpack)->set_range(range_)->set_inlined(inlined_);
-  for (size_t i = 0; i < node.inputs().size(); ++i) {
-    unpack->output(i)->set_type(tensor_type());
-    if (active_(node.input(i))) add_grad(level, node.input(i), {unpack->output(i), false, true});
-  }
-}
-
 void Backward::visit_list_unpack(Level& level, const ir::Node& node) {
   std::vector<Grad> grads;
   for (const ir::Value* v : node.outputs()) grads.push_back(active_(v) ? take_grad(level, v) : Grad());
@@ -272,7 +261,6 @@ void Backward::add_grad(Level& level, const ir::Value* v, Grad g) {
     sum = g;
     return;
   }
-  if (is_tensor_list(v->type())) fail_as(ErrorKind::internal, "a list of tensors is used twice");
   const Grad a = fitted(level, v, sum), b = fitted(level, v, g);
   if (!a.maybe && !b.maybe) {
     sum = {emit("aten::add.Tensor", {a.value, b.value, df_->insert_constant(int64_t{1})})};

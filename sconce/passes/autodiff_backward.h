@@ -54,7 +54,6 @@ class Backward {
   void visit(Level& level, const ir::Node& node);
   void visit_if(Level& level, const ir::Node& node);
   void visit_loop(Level& level, const ir::Node& node);
-  void visit_list_construct(Level& level, const ir::Node& node);
   void visit_list_unpack(Level& level, const ir::Node& node);
   bool has_temporaries(const ir::Node& node) const;
   ValueSet outer_values(const Level& level) const;
@@ -80,8 +79,9 @@ class Backward {
 
   // autodiff_formula.cpp: operators
   void visit_op(Level& level, const ir::Node& node);
-  std::vector<std::pair<size_t, Grad>> apply_formulas(Level& level, const ir::Node& node,
-                                                      const std::vector<ir::Value*>& grads);
+  // Gradients of what the node takes; of a list, of what that is made of.
+  using ValueGrads = std::vector<std::pair<const ir::Value*, Grad>>;
+  ValueGrads apply_formulas(Level& level, const ir::Node& node, const std::vector<ir::Value*>& grads);
   std::vector<ir::Value*> inline_formula(Level& level, const ir::Node& node, const FormulaGraph& formula,
                                          const std::vector<ir::Value*>& grads);
   const ir::Value* argument(const ir::Node& node, size_t index);

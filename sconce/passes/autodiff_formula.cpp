@@ -69,9 +69,7 @@ void Backward::visit_op(Level& level, const ir::Node& node) {
   };
 
   if (!guarded) {
-    for (auto& [argument, grad] : apply_formulas(level, node, complete(false))) {
-      add_grad(level, node.input(argument), grad);
-    }
+    for (auto& [v, grad] : apply_formulas(level, node, complete(false))) add_grad(level, v, grad);
     return;
   }
   ir::Value* condition = nullptr;
@@ -83,27 +81,24 @@ void Backward::visit_op(Level& level, const ir::Node& node) {
   ir::Node* guard = df_->insert(df_->create(ir::kind::If, {condition}));
   guard->set_range(range_)->set_inlined(inlined_);
   ir::Block *yes = guard->add_block(), *no = guard->add_block();
-  std::vector<std::pair<size_t, Grad>> made;
+  ValueGrads made;
   {
     const ir::InsertPoint at(*df_, yes);
     made = apply_formulas(level, node, complete(true));
-    for (auto& [argument, grad] : made) {
-      grad = fitted(level, node.input(argument), grad);
+    for (auto& [v, grad] : made) {
+      grad = fitted(level, v, grad);
       yes->add_output(grad.value);
     }
   }
-  for (auto& [argument, grad] : made) {
+  for (auto& [v, grad] : made) {
     no->add_output(none());
-    const bool list = is_tensor_list(node.input(argument)->type());
-    ir::Value* out = guard->add_output(optional_type(list ? list_type(tensor_type()) : tensor_type()));
-    SCONCE_CHECK_AS(internal, !list, "the gradient of a list of tensors may be missing");
-    add_grad(level, node.input(argument), {out, true});
+    add_grad(level, v, {guard->add_output(optional_type(tensor_type())), true});
   }
 }
 
-std::vector<std::pair<size_t, Backward::Grad>> Backward::apply_formulas(Level& level, const ir::Node& node,
-                                                                        const std::vector<ir::Value*>& grads) {
-  std::vector<std::pair<size_t, Grad>> out;
+Backward::ValueGrads Backward::apply_formulas(Level& level, const ir::Node& node,
+                                              const std::vector<ir::Value*>& grads) {
+  ValueGrads out;
   for (const FormulaGraph& formula : *op_graphs()->formulas(*node.op())) {
     const auto wants = [&](size_t i) { return i < node.inputs().size() && active_(node.input(i)); };
     if (std::none_of(formula.targets.begin(), formula.targets.end(), wants)) continue;
@@ -111,10 +106,20 @@ std::vector<std::pair<size_t, Backward::Grad>> Backward::apply_formulas(Level& l
     for (size_t i = 0; i < results.size(); ++i) {
       const size_t target = formula.targets[i];
       if (!wants(target) || ir::is_none(results[i])) continue;
-      const bool list = is_tensor_list(node.input(target)->type());
-      const bool maybe = results[i]->type()->is(TypeKind::optional);
-      if (!maybe) {
-        out.push_back({target, {results[i], false, !list && !fits_by_itself(*node.op())}});
+      const ir::Value* to = node.input(target);
+      if (is_tensor_list(to->type())) {
+        // To what the list is made of.
+        const std::vector<ir::Value*>& items = to->node()->inputs();
+        ir::Node* unpack = df_->insert(df_->create(ir::kind::ListUnpack, {results[i]}, items.size()));
+        unpack->set_range(range_)->set_inlined(inlined_);
+        for (size_t k = 0; k < items.size(); ++k) {
+          unpack->output(k)->set_type(tensor_type());
+          if (active_(items[k])) out.push_back({items[k], {unpack->output(k), false, true}});
+        }
+        continue;
+      }
+      if (!results[i]->type()->is(TypeKind::optional)) {
+        out.push_back({to, {results[i], false, !fits_by_itself(*node.op())}});
         continue;
       }
       // Fits when it is there.
@@ -122,10 +127,10 @@ std::vector<std::pair<size_t, Backward::Grad>> Backward::apply_formulas(Level& l
       ir::Block *yes = choice->add_block(), *no = choice->add_block();
       {
         const ir::InsertPoint at(*df_, yes);
-        yes->add_output(fitted(level, node.input(target), {cast(results[i], tensor_type()), false, true}).value);
+        yes->add_output(fitted(level, to, {cast(results[i], tensor_type()), false, true}).value);
       }
       no->add_output(none());
-      out.push_back({target, {choice->add_output(optional_type(tensor_type())), true}});
+      out.push_back({to, {choice->add_output(optional_type(tensor_type())), true}});
     }
   }
   return out;

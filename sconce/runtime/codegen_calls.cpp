@@ -191,8 +191,8 @@ void Codegen::emit_fork(const ir::Node* n, Opcode op) {
 
 void Codegen::emit_region(const ir::Node* n) {
   BuildSite& site = code_->build_sites.emplace_back();
-  site.region =
-      std::make_shared<DifferentiableRegion>(std::get<std::shared_ptr<ir::Graph>>(*n->attribute("Subgraph")));
+  site.region = std::make_shared<DifferentiableRegion>(std::get<std::shared_ptr<ir::Graph>>(*n->attribute("Subgraph")),
+                                                       code_->name);
   for (size_t i = 0; i < n->inputs().size(); ++i) site.registers.push_back(take_input(i));
   free_taken();
   for (const ir::Value* v : n->outputs()) {

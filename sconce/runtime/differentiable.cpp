@@ -36,8 +36,8 @@ bool runs_with_regions() noexcept {
          !autograd::AnomalyMode::enabled();
 }
 
-DifferentiableRegion::DifferentiableRegion(std::shared_ptr<ir::Graph> graph)
-    : graph_(std::move(graph)), plain_(generate(*graph_, "<region>", nullptr, false)) {}
+DifferentiableRegion::DifferentiableRegion(std::shared_ptr<ir::Graph> graph, std::string name)
+    : graph_(std::move(graph)), name_(std::move(name)), plain_(generate(*graph_, name_, nullptr, false)) {}
 DifferentiableRegion::~DifferentiableRegion() = default;
 
 std::shared_ptr<Plan> DifferentiableRegion::find_plan(const std::vector<Value>& args) {
@@ -48,7 +48,7 @@ std::shared_ptr<Plan> DifferentiableRegion::find_plan(const std::vector<Value>& 
   if (plans_.size() == kMostPlans) return nullptr;
   std::vector<ArgumentKind> kinds;
   for (const Value& v : args) kinds.push_back(kind_of(v, plans_.size() < kExactPlans));
-  plans_.push_back(std::make_shared<Plan>(*graph_, std::move(kinds)));
+  plans_.push_back(std::make_shared<Plan>(*graph_, std::move(kinds), name_));
   return plans_.back();
 }
 

@@ -23,7 +23,8 @@ class Plan;
 
 class DifferentiableRegion {
  public:
-  explicit DifferentiableRegion(std::shared_ptr<ir::Graph> graph);
+  // `name` of the function that it is a part of.
+  DifferentiableRegion(std::shared_ptr<ir::Graph> graph, std::string name);
   ~DifferentiableRegion();
   DifferentiableRegion(const DifferentiableRegion&) = delete;
 
@@ -34,6 +35,7 @@ class DifferentiableRegion {
   std::shared_ptr<Plan> find_plan(const std::vector<Value>& args);
 
   const std::shared_ptr<ir::Graph> graph_;
+  const std::string name_;
   std::shared_ptr<Code> plain_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Plan>> plans_;

@@ -46,7 +46,8 @@ ArgumentKind kind_of(const Value& v, bool with_sizes) {
   return kind;
 }
 
-Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds) : kinds_(std::move(kinds)) {
+Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::string& name)
+    : kinds_(std::move(kinds)), name_(name) {
   const std::shared_ptr<ir::Graph> copy = graph.copy();
   for (size_t i = 0; i < kinds_.size(); ++i) {
     wanted_.push_back(kinds_[i].requires_grad);
@@ -57,7 +58,7 @@ Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds) : kinds_(std
   }
   try {
     auto made = std::make_unique<passes::Differentiation>(copy, wanted_);
-    forward_ = generate(*made->forward(), "<forward of a region>", nullptr, false);
+    forward_ = generate(*made->forward(), name_, nullptr, false);
     differentiation_ = std::move(made);
   } catch (const Error& e) {
     if (std::getenv("SCONCE_LOG_AUTODIFF")) std::fprintf(stderr, "a region is not differentiated: %s\n", e.what());
@@ -71,13 +72,20 @@ bool Plan::takes(const std::vector<Value>& args) const {
   return true;
 }
 
-std::shared_ptr<Code> Plan::backward(const std::vector<bool>& wanted, bool second_order) {
+Plan::BackwardCode Plan::backward(const std::vector<bool>& wanted, bool second_order) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Code>& code = backward_[{wanted, second_order}];
-  if (!code) {
-    code = generate(*differentiation_->backward(wanted, second_order), "<backward of a region>", nullptr, false);
+  BackwardCode& known = backward_[{wanted, second_order}];
+  if (known.code) return known;
+  const auto make = [&](const std::vector<bool>& inputs) {
+    return generate(*differentiation_->backward(inputs, second_order), "<backward of " + name_ + ">", nullptr, false);
+  };
+  try {
+    known.code = make(wanted);
+  } catch (const Error&) {
+    if (wanted == wanted_) throw;
+    known = {make(wanted_), true};
   }
-  return code;
+  return known;
 }
 
 // ---- captures ----
@@ -190,20 +198,16 @@ void ScriptNode::apply(const autograd::BackwardCall& call) {
   for (const SavedValue& v : saved_) args.push_back(v.unpack(this));
 
   std::vector<bool> wanted(plan_->wanted().size());
-  std::vector<size_t> to;
   size_t edge = 0;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (!plan_->wanted()[i]) continue;
-    wanted[i] = call.wanted[edge];
-    if (wanted[i]) to.push_back(edge);
-    ++edge;
-  }
-  if (to.empty()) return;
-  const std::shared_ptr<Code> code = plan_->backward(wanted, second_order);
-  const Value result = execute(*code, args, {});
-  for (size_t i = 0; i < to.size(); ++i) {
-    const Value& v = code->results == 1 ? result : result.to_tuple().items[i];
-    if (v.is_tensor()) call.inputs[to[i]] = v.to_tensor();
+  for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = plan_->wanted()[i] && call.wanted[edge++];
+  if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
+  const Plan::BackwardCode df = plan_->backward(wanted, second_order);
+  const Value result = execute(*df.code, args, {});
+  size_t next = 0;
+  for (edge = 0; edge < edges.size(); ++edge) {
+    if (!df.for_all && !call.wanted[edge]) continue;
+    const Value& v = df.code->results == 1 ? result : result.to_tuple().items[next++];
+    if (v.is_tensor() && call.wanted[edge]) call.inputs[edge] = v.to_tensor();
   }
 }
 

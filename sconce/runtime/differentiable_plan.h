@@ -23,23 +23,28 @@ ArgumentKind kind_of(const Value& v, bool with_sizes);
 class Plan {
  public:
   // Without f where the graph cannot be differentiated.
-  Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds);
+  Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::string& name);
   bool takes(const std::vector<Value>& args) const;
   bool is_possible() const { return forward_ != nullptr; }
 
   const Code& forward() const { return *forward_; }
   const passes::Differentiation& differentiation() const { return *differentiation_; }
   const std::vector<bool>& wanted() const { return wanted_; }
-  // The code of df for some of the inputs that are wanted.
-  std::shared_ptr<Code> backward(const std::vector<bool>& wanted, bool second_order);
+  // The code of df for some of the inputs that are wanted, which may give the gradients of all (`for_all`).
+  struct BackwardCode {
+    std::shared_ptr<Code> code;
+    bool for_all = false;
+  };
+  BackwardCode backward(const std::vector<bool>& wanted, bool second_order);
 
  private:
   std::vector<ArgumentKind> kinds_;
   std::vector<bool> wanted_;
+  std::string name_;
   std::unique_ptr<passes::Differentiation> differentiation_;
   std::shared_ptr<Code> forward_;
   std::mutex mutex_;
-  std::map<std::pair<std::vector<bool>, bool>, std::shared_ptr<Code>> backward_;
+  std::map<std::pair<std::vector<bool>, bool>, BackwardCode> backward_;
 };
 
 // A captured value. Tensors, also those in lists, are saved as autograd saves them.

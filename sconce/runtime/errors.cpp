@@ -29,6 +29,16 @@ Reason reason_of(const std::exception_ptr& error) {
   }
 }
 
+bool is_script_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ScriptError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 struct ShownFrame {
   std::string_view function;
   Range at;
@@ -128,11 +138,14 @@ void fail_execution(Execution& ex) {
       // The first error is the one to tell.
     }
   }
+  // What a region of the function itself says is what the function would say.
+  const bool said = ex.code && ex.frames.empty() && ex.pc->op == Opcode::run_region && is_script_error(error);
   if (ex.code) release_frame(*ex.code, ex.base);
   for (const Frame& f : ex.frames) release_frame(*f.code, f.base);
   ex.frames.clear();
   ex.code = nullptr;
   ex.base = nullptr;
+  if (said) std::rethrow_exception(error);
   throw ScriptError(reason.kind, std::move(text), reason.text, reason.exception_class, at);
 }
 
