@@ -90,27 +90,35 @@ Difference compare_gradients(Rule rule, const std::vector<Tensor>& got, const st
 }
 
 Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors,
-                           const std::vector<Value>& expected) {
+                           const std::vector<Value>& expected, std::optional<size_t> only) {
   const Rule rule = rule_for(call.op->schema().name, call.args);
-  const std::vector<Tensor> leaves = require_grads(call, read_places(grad.at("inputs")));
-  const std::vector<Tensor> all = tensors_of(invoke(call));
-  std::vector<Tensor> outputs;
-  for (const size_t at : read_places(grad.at("outputs"))) {
-    if (at >= all.size()) return fmt::format("there is no output {} for a gradient", at);
-    if (!all[at].requires_grad()) return fmt::format("output {} does not require grad", at);
-    outputs.push_back(all[at]);
+  std::vector<size_t> inputs = read_places(grad.at("inputs"));
+  std::vector<Tensor> wanted = read_tensors(grad.at("grads"), tensors);
+  if (only) {
+    inputs = {inputs.at(*only)};
+    wanted = {wanted.at(*only)};
   }
-  std::vector<Tensor> cotangents = read_tensors(grad.at("cotangents"), tensors);
-  const std::vector<Tensor> recorded = tensors_of(expected);
+  const std::vector<Tensor> leaves = require_grads(call, inputs);
+  const std::vector<Tensor> all = tensors_of(invoke(call)), recorded = tensors_of(expected);
+  const std::vector<Tensor> given = read_tensors(grad.at("cotangents"), tensors);
   const std::vector<size_t> places = read_places(grad.at("outputs"));
-  for (size_t i = 0; i < outputs.size() && i < cotangents.size(); ++i) {
-    if (places[i] < recorded.size())
-      cotangents[i] = align_cotangent(rule, places[i], cotangents[i], outputs[i], recorded[places[i]]);
+  if (places.size() != given.size()) return fmt::format("{} outputs and {} cotangents", places.size(), given.size());
+  std::vector<Tensor> outputs, cotangents;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const size_t at = places[i];
+    if (at >= all.size()) return fmt::format("there is no output {} for a gradient", at);
+    if (!all[at].requires_grad()) {
+      if (only) continue;  // another input made it require grad
+      return fmt::format("output {} does not require grad", at);
+    }
+    outputs.push_back(all[at]);
+    cotangents.push_back(at < recorded.size() ? align_cotangent(rule, at, given[i], all[at], recorded[at]) : given[i]);
   }
   autograd::GradOptions options;
   options.allow_unused = true;
-  const std::vector<Tensor> grads = autograd::grad(outputs, leaves, cotangents, options);
-  return compare_gradients(rule, grads, read_tensors(grad.at("grads"), tensors), "gradient");
+  const std::vector<Tensor> grads =
+      outputs.empty() ? std::vector<Tensor>(leaves.size()) : autograd::grad(outputs, leaves, cotangents, options);
+  return compare_gradients(rule, grads, wanted, only ? fmt::format("alone, input {}: gradient", *only) : "gradient");
 }
 
 }  // namespace sconce::testing

@@ -1,6 +1,8 @@
 // Gradients of recorded calls, and how they are compared with recorded ones.
 #pragma once
 
+#include <optional>
+
 #include "sconce/testing/compare_rules.h"
 #include "sconce/testing/recorded_call.h"
 
@@ -26,7 +28,8 @@ Difference compare_gradients(Rule rule, const std::vector<Tensor>& got, const st
 // places among the flattened tensors of the outputs and of the arguments, and the gradients of those outputs for these
 // inputs. `call` is fresh: its tensors become leaves of a graph. `expected` are the flattened outputs that were
 // recorded.
+// `only`: no other input requires grad than this of `inputs`.
 Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors,
-                           const std::vector<Value>& expected);
+                           const std::vector<Value>& expected, std::optional<size_t> only = std::nullopt);
 
 }  // namespace sconce::testing

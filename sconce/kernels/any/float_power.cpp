@@ -37,12 +37,12 @@ void float_power_Scalar_out(const Scalar& self, const Tensor& exponent, const Te
 void float_power__Tensor(const Tensor& self, const Tensor& exponent) {
   const DType dtype = power_dtype(result_type(self, exponent));
   check_written("base given to float_power_", self, dtype);
-  pow_out(self, self, to_dtype(exponent, dtype));
+  pow_(self, to_dtype(exponent, dtype));
 }
 
 void float_power__Scalar(const Tensor& self, const Scalar& exponent) {
   check_written("base given to float_power_", self, power_dtype(result_type(self, exponent)));
-  pow_out(self, self, exponent);
+  pow_(self, exponent);
 }
 
 }  // namespace sconce::any_device
