@@ -119,14 +119,15 @@ TEST(Suite, SelectsOperators) {
 
 TEST(Suite, GradientsAlone) {
   define_act();
-  const std::string cases = R"([{"op": "testing_suite::act", "args": [], "kwargs": {}, "out": null,
-                                "grad": {"inputs": [0], "outputs": [], "cotangents": [], "grads": []}},
-                               {"op": "testing_suite::act", "args": [], "kwargs": {}, "out": null}])";
+  const std::string cases =
+      R"([{"op": "testing_suite::act", "args": [{"t": "t0"}, "pass"], "kwargs": {}, "out": {"t": "t0"},
+                                "grad": {"inputs": [1], "outputs": [], "cotangents": [], "grads": []}}, )" +
+      act_case("pass") + "]";
   SuiteOptions options;
   options.run.grad_only = true;
-  const std::vector<CaseRecord> records = run_file(CaseBuilder().write(cases, "g.safetensors"), options);
+  const std::vector<CaseRecord> records = run_file(two_tensors().write(cases, "g.safetensors"), options);
   ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0].result.reason, "there is no tensor 0 among 0 of the arguments");
+  EXPECT_EQ(records[0].result.reason, "there is no tensor 1 among 1 of the arguments");
 }
 
 TEST(IsolatedRun, ManyJobsOnFewWorkers) {
