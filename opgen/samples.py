@@ -18,8 +18,8 @@ _BY_TYPE = {
 
 
 def _made(entry):
-    """Samples from the schema; none where an argument of it has no plausible value. Loops are also tried with numbers and
-    with sizes that broadcast."""
+    """Samples from the schema; none where an argument of it has no plausible value. Loops are also tried with numbers,
+    with nothing, and with sizes that broadcast."""
     parts = []
     for a in entry.schema.arguments:
         if a.default is not None:
@@ -36,6 +36,8 @@ def _made(entry):
     made = [", ".join(parts)]
     if entry.kind in ("pointwise", "reduce"):
         made.append(made[0].replace("f64[2,3]", "f64[]"))
+    if entry.kind == "pointwise":
+        made.append(made[0].replace("f64[2,3]", "f64[0,3]"))
     if entry.kind == "pointwise" and made[0].count("f64[2,3]") > 1:
         sizes = iter(["f64[2,3]", "f64[3]"] + ["f64[2,1]"] * len(parts))
         made.append(", ".join(next(sizes) if p == "f64[2,3]" else p for p in parts))
