@@ -31,7 +31,8 @@ bool is_known(const Schema& schema, const std::string& name) {
   }
   const bool several =
       schema.returns.size() > 1 || (schema.returns.size() == 1 && schema.returns[0].type->is(TypeKind::list));
-  return name == "grads" && several;  // the gradients of all results, or of all elements of a list
+  // The gradients of all results, or of all elements of a list; and where an argument is called grad.
+  return name == "grads" && (several || schema.find_argument("grad"));
 }
 
 }  // namespace
