@@ -19,9 +19,26 @@ struct RnnCell {
   bool save;
 };
 
+// The gradient of a cell, from what it saved. All rows are dense but for `before`.
+struct RnnCellGradient {
+  const void* gates;   // activated
+  const void* kept;    // lstm: cell states after; gru: the hidden part of the candidate
+  const void* before;  // lstm: cell states before; gru: hidden states before
+  int64_t before_pitch;
+  const void* out;   // relu and tanh: hidden states after
+  const void* grad;  // of the hidden states after, [rows, hidden]
+  // Of the sums before the activation, as gates: of the input's and of the hidden products, which differ for gru only.
+  void *of_input, *of_hidden;
+  void* of_state;  // lstm: of cell states after, then of those before; gru: of hidden states before, without the gates'
+  void* shown;     // lstm with a projection: hidden states before it; else null
+  int64_t rows, hidden;
+};
+
 struct RnnKernels {
   using Cell = void (*)(const RnnCell& cell);
   Cell relu[2], tanh[2], lstm[2], gru[2];  // modes 0 to 3
+  using Gradient = void (*)(const RnnCellGradient& cell);
+  Gradient relu_gradient[2], tanh_gradient[2], lstm_gradient[2], gru_gradient[2];
 };
 
 namespace v2 {

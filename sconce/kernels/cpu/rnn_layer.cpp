@@ -12,6 +12,7 @@
 #include "sconce/kernels/cpu/gemm.h"
 #include "sconce/kernels/cpu/rnn_kernels.h"
 #include "sconce/kernels/cpu/scratch.h"
+#include "sconce/kernels/cpu/simd/gemm_table.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {
@@ -215,11 +216,12 @@ template <class T>
 Tensor column_sums(const Tensor& t) {
   const int64_t rows = t.sizes()[0], width = t.sizes()[1];
   const Tensor out = empty_tensor({width}, t.dtype());
-  fill_tensor(out, 0);
-  for (int64_t r = 0; r < rows; ++r) {
-    const T* row = row_of<T>(t, r);
-    for (int64_t j = 0; j < width; ++j) out.data<T>()[j] += row[j];
-  }
+  const GemmTable<T>* table;
+  if constexpr (sizeof(T) == 8)
+    table = matrix_kernels().f64;
+  else
+    table = matrix_kernels().f32;
+  table->add_parts(t.data<T>(), rows, width, width, out.data<T>());
   return out;
 }
 
@@ -259,56 +261,60 @@ RnnGradients backward(const RnnLayer& layer, const Tensor& grad_out, const Tenso
   const int64_t pitch = count * hidden;
   Scratch scratch;
   T *total = scratch.take<T>(most * state), *inner = projects ? scratch.take<T>(most * hidden) : total;
+  void* packed = nullptr;
+  if (most > kFewRows && steps.order.size() > 1) {
+    packed = scratch.take_bytes(packed_b_bytes(dtype, pitch, state));
+    pack_b(dtype, pitch, state, {layer.w_hh.data<T>(), state, 1}, packed);
+  }
+  const RnnKernels& kernels = rnn_kernels();
+  const RnnKernels::Gradient cell = (layer.mode == RnnMode::relu   ? kernels.relu_gradient
+                                     : layer.mode == RnnMode::tanh ? kernels.tanh_gradient
+                                     : lstm                        ? kernels.lstm_gradient
+                                                                   : kernels.gru_gradient)[sizeof(T) == 8];
   for (auto n = static_cast<int64_t>(steps.order.size()) - 1; n >= 0; --n) {
     const auto t = static_cast<size_t>(steps.order[static_cast<size_t>(n)]);
     const int64_t first = steps.first[t], now = layer.batch[t];
     Segment segments[2];
     const int segment_count = steps.segments(n, segments);
-    for (int64_t i = 0; i < now * state; ++i)
-      total[i] = dh.data<T>()[i] + (grad_out.defined() ? grad_out.data<T>()[first * state + i] : T(0));
+    const T *later = dh.data<T>(), *shown_grad = grad_out.defined() ? grad_out.data<T>() + first * state : nullptr;
+    for (int64_t i = 0; i < now * state; ++i) total[i] = later[i] + (shown_grad ? shown_grad[i] : T(0));
     if (projects) {
       std::memcpy(d_projected.data<T>() + first * state, total, static_cast<size_t>(now * state) * sizeof(T));
       gemm(dtype, now, hidden, state, {total, state, 1}, {layer.w_hr.data<T>(), hidden, 1}, {inner, hidden, 1});
     }
     for (int i = 0; i < segment_count; ++i) {
       const Segment& s = segments[i];
-      for (int64_t r = s.begin; r < s.end; ++r) {
-        const T* h_before = s.from < 0 ? row_of<T>(layer.hx, r) : row_of<T>(out, s.from + r);
-        std::memcpy(before.data<T>() + (first + r) * state, h_before, static_cast<size_t>(state) * sizeof(T));
-        const T *g = gates.data<T>() + (first + r) * pitch, *d = inner + r * hidden;
-        T *to = d_input.data<T>() + (first + r) * pitch, *to_hidden = d_hidden.data<T>() + (first + r) * pitch;
-        for (int64_t j = 0; j < hidden; ++j) {
-          if (lstm) {
-            const T in = g[j], forget = g[hidden + j], candidate = g[2 * hidden + j], show = g[3 * hidden + j];
-            const T bent = std::tanh(kept.data<T>()[(first + r) * hidden + j]);
-            const T c_before = s.from < 0 ? row_of<T>(layer.cx, r)[j] : kept.data<T>()[(s.from + r) * hidden + j];
-            T& cell = dc.data<T>()[r * hidden + j];
-            const T slope = cell + d[j] * show * (1 - bent * bent);
-            to[j] = slope * candidate * in * (1 - in);
-            to[hidden + j] = slope * c_before * forget * (1 - forget);
-            to[2 * hidden + j] = slope * in * (1 - candidate * candidate);
-            to[3 * hidden + j] = d[j] * bent * show * (1 - show);
-            cell = slope * forget;
-            if (projects) shown.data<T>()[(first + r) * hidden + j] = show * bent;
-          } else if (gru) {
-            const T reset = g[j], keep = g[hidden + j], candidate = g[2 * hidden + j];
-            const T slope = d[j] * (1 - keep) * (1 - candidate * candidate);
-            to[j] = to_hidden[j] = slope * kept.data<T>()[(first + r) * hidden + j] * reset * (1 - reset);
-            to[hidden + j] = to_hidden[hidden + j] = d[j] * (h_before[j] - candidate) * keep * (1 - keep);
-            to[2 * hidden + j] = slope;
-            to_hidden[2 * hidden + j] = slope * reset;
-            dh.data<T>()[r * state + j] = d[j] * keep;
-          } else {
-            const T h = out.data<T>()[(first + r) * state + j];
-            to[j] = layer.mode == RnnMode::tanh ? d[j] * (1 - h * h) : h > 0 ? d[j] : T(0);
-          }
-        }
+      const int64_t row = first + s.begin, count_rows = s.end - s.begin;
+      const T* h_before = s.from < 0 ? row_of<T>(layer.hx, s.begin) : row_of<T>(out, s.from + s.begin);
+      std::memcpy(before.data<T>() + row * state, h_before, static_cast<size_t>(count_rows * state) * sizeof(T));
+      RnnCellGradient work{};
+      work.gates = gates.data<T>() + row * pitch;
+      work.grad = inner + s.begin * hidden;
+      work.of_input = d_input.data<T>() + row * pitch;
+      work.of_hidden = d_hidden.data<T>() + row * pitch;
+      work.rows = count_rows;
+      work.hidden = work.before_pitch = hidden;
+      if (lstm) {
+        work.kept = kept.data<T>() + row * hidden;
+        work.before = s.from < 0 ? row_of<T>(layer.cx, s.begin) : kept.data<T>() + (s.from + s.begin) * hidden;
+        work.of_state = dc.data<T>() + s.begin * hidden;
+        work.shown = projects ? shown.data<T>() + row * hidden : nullptr;
+      } else if (gru) {
+        work.kept = kept.data<T>() + row * hidden;
+        work.before = h_before;
+        work.of_state = dh.data<T>() + s.begin * hidden;
+      } else {
+        work.out = out.data<T>() + row * hidden;
       }
+      cell(work);
     }
     Epilogue epilogue;
     epilogue.accumulate = gru;
-    gemm(dtype, now, state, pitch, {d_hidden.data<T>() + first * pitch, pitch, 1}, {layer.w_hh.data<T>(), state, 1},
-         {dh.data<T>(), state, 1}, epilogue);
+    const ConstMatrix slopes{d_hidden.data<T>() + first * pitch, pitch, 1};
+    if (packed)
+      gemm_packed(dtype, now, state, pitch, slopes, packed, {dh.data<T>(), state, 1}, epilogue);
+    else
+      gemm(dtype, now, state, pitch, slopes, {layer.w_hh.data<T>(), state, 1}, {dh.data<T>(), state, 1}, epilogue);
   }
   RnnGradients result;
   result.hx = dh;
@@ -320,7 +326,7 @@ RnnGradients backward(const RnnLayer& layer, const Tensor& grad_out, const Tenso
   result.w_hh = product_of_rows<T>(d_hidden, before);
   if (layer.b_ih.defined()) {
     result.b_ih = column_sums<T>(d_input);
-    result.b_hh = gru ? column_sums<T>(d_hidden) : column_sums<T>(d_input);
+    result.b_hh = column_sums<T>(d_hidden);
   }
   if (projects) result.w_hr = product_of_rows<T>(d_projected, shown);
   return result;

@@ -77,11 +77,86 @@ void gru(const RnnCell& c) {
       });
 }
 
+// The same for gradients: rows of all units.
+template <class V, class F>
+SCONCE_VEC void each_unit(const RnnCellGradient& c, F f) {
+  for (int64_t r = 0; r < c.rows; ++r) {
+    int64_t i = 0;
+    for (; i + lanes<V> <= c.hidden; i += lanes<V>) f(r, i, lanes<V>);
+    if (i < c.hidden) f(r, i, c.hidden - i);
+  }
+}
+
+template <class V, bool relu>
+void plain_gradient(const RnnCellGradient& c) {
+  using T = typename Lane<V>::T;
+  each_unit<V>(
+      c, SCONCE_UNITS {
+        const int64_t at = r * c.hidden + i;
+        const V h = load_some<V>(static_cast<const T*>(c.out) + at, part);
+        const V d = load_some<V>(static_cast<const T*>(c.grad) + at, part);
+        store_some(static_cast<T*>(c.of_input) + at, relu ? (h > 0 ? d : V{}) : d * (1 - h * h), part);
+      });
+}
+
+template <class V>
+void lstm_gradient(const RnnCellGradient& c) {
+  using T = typename Lane<V>::T;
+  T* of_cells = static_cast<T*>(c.of_state);
+  each_unit<V>(
+      c, SCONCE_UNITS {
+        const int64_t at = r * c.hidden + i, gates_at = 4 * r * c.hidden + i;
+        const T* g = static_cast<const T*>(c.gates) + gates_at;
+        const V in = load_some<V>(g, part), forget = load_some<V>(g + c.hidden, part);
+        const V candidate = load_some<V>(g + 2 * c.hidden, part), show = load_some<V>(g + 3 * c.hidden, part);
+        const V bent = tanh(load_some<V>(static_cast<const T*>(c.kept) + at, part));
+        const V before = load_some<V>(static_cast<const T*>(c.before) + r * c.before_pitch + i, part);
+        const V d = load_some<V>(static_cast<const T*>(c.grad) + at, part);
+        const V slope = load_some<V>(of_cells + at, part) + d * show * (1 - bent * bent);
+        T* to = static_cast<T*>(c.of_input) + gates_at;
+        store_some(to, slope * candidate * in * (1 - in), part);
+        store_some(to + c.hidden, slope * before * forget * (1 - forget), part);
+        store_some(to + 2 * c.hidden, slope * in * (1 - candidate * candidate), part);
+        store_some(to + 3 * c.hidden, d * bent * show * (1 - show), part);
+        store_some(of_cells + at, slope * forget, part);
+        if (c.shown) store_some(static_cast<T*>(c.shown) + at, show * bent, part);
+      });
+}
+
+template <class V>
+void gru_gradient(const RnnCellGradient& c) {
+  using T = typename Lane<V>::T;
+  each_unit<V>(
+      c, SCONCE_UNITS {
+        const int64_t at = r * c.hidden + i, gates_at = 3 * r * c.hidden + i;
+        const T* g = static_cast<const T*>(c.gates) + gates_at;
+        const V reset = load_some<V>(g, part), keep = load_some<V>(g + c.hidden, part);
+        const V candidate = load_some<V>(g + 2 * c.hidden, part);
+        const V before = load_some<V>(static_cast<const T*>(c.before) + r * c.before_pitch + i, part);
+        const V d = load_some<V>(static_cast<const T*>(c.grad) + at, part);
+        const V slope = d * (1 - keep) * (1 - candidate * candidate);
+        const V of_reset = slope * load_some<V>(static_cast<const T*>(c.kept) + at, part) * reset * (1 - reset);
+        const V of_keep = d * (before - candidate) * keep * (1 - keep);
+        T *to = static_cast<T*>(c.of_input) + gates_at, *to_hidden = static_cast<T*>(c.of_hidden) + gates_at;
+        store_some(to, of_reset, part);
+        store_some(to_hidden, of_reset, part);
+        store_some(to + c.hidden, of_keep, part);
+        store_some(to_hidden + c.hidden, of_keep, part);
+        store_some(to + 2 * c.hidden, slope, part);
+        store_some(to_hidden + 2 * c.hidden, slope * reset, part);
+        store_some(static_cast<T*>(c.of_state) + at, d * keep, part);
+      });
+}
+
 }  // namespace
 
 extern const RnnKernels rnn_kernels = {{plain<F32, true>, plain<F64, true>},
                                        {plain<F32, false>, plain<F64, false>},
                                        {lstm<F32>, lstm<F64>},
-                                       {gru<F32>, gru<F64>}};
+                                       {gru<F32>, gru<F64>},
+                                       {plain_gradient<F32, true>, plain_gradient<F64, true>},
+                                       {plain_gradient<F32, false>, plain_gradient<F64, false>},
+                                       {lstm_gradient<F32>, lstm_gradient<F64>},
+                                       {gru_gradient<F32>, gru_gradient<F64>}};
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE
