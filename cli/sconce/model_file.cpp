@@ -8,11 +8,13 @@
 
 #include "commands.h"
 #include "program_file.h"
+#include "sconce/api/asks_for_gradients.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/serialization/exported_program.h"
 #include "sconce/serialization/lite.h"
 #include "sconce/serialization/records.h"
 #include "sconce/tensor/generator.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::cli {
 
@@ -122,6 +124,9 @@ jit::Function ModelFile::method(const std::string& name) const {
 
 Value ModelFile::call(const std::string& name, std::vector<Value> args, jit::NamedValues kwargs) const {
   const jit::Function function = method(name);
+  if (!asks_for_gradients_) asks_for_gradients_ = jit::asks_for_gradients(function);
+  std::optional<InferenceMode> mode;
+  if (!*asks_for_gradients_) mode.emplace();
   if (module_ && function.name() == "forward") return module_->call(std::move(args), std::move(kwargs));
   return function.call(std::move(args), std::move(kwargs));
 }

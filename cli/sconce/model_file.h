@@ -57,7 +57,8 @@ class ModelFile {
   std::vector<std::string> method_names() const;
   // By name; an empty one is forward, or the only function. Throws UsageError when there is none.
   jit::Function method(const std::string& name) const;
-  // Calls it. Of a module, forward runs the module's hooks, too. Throws what the program throws.
+  // Calls it, in inference mode unless the program runs backward itself. Of a module, forward runs the module's hooks,
+  // too. Throws what the program throws.
   Value call(const std::string& name, std::vector<Value> args, jit::NamedValues kwargs) const;
 
  private:
@@ -71,6 +72,7 @@ class ModelFile {
   jit::ExtraFiles extra_files_;
   std::unique_ptr<ProgramFile> program_;
   std::vector<std::string> function_names_;  // of text
+  mutable std::optional<bool> asks_for_gradients_;  // known at the first call
 };
 
 }  // namespace sconce::cli

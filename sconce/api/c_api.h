@@ -22,6 +22,7 @@ struct sconce_module {
   sconce::jit::Module module;
   std::vector<Method> methods;
   std::vector<std::string> state;
+  bool asks_for_gradients = false;  // such a module is called with grad mode on
 };
 
 namespace sconce::c_api {

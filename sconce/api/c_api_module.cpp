@@ -1,4 +1,5 @@
 // The C interface: modules.
+#include "sconce/api/asks_for_gradients.h"
 #include "sconce/api/c_api.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/ir/function.h"
@@ -18,9 +19,11 @@ sconce_module::Method describe(const jit::Function& function) {
 }
 
 sconce_module* new_module(jit::Module module) {
-  auto handle = std::make_unique<sconce_module>(sconce_module{std::move(module), {}, {}});
+  auto handle = std::make_unique<sconce_module>(sconce_module{std::move(module), {}, {}, false});
   for (const std::string& name : handle->module.method_names()) {
-    handle->methods.push_back(describe(handle->module.method(name)));
+    const jit::Function method = handle->module.method(name);
+    handle->methods.push_back(describe(method));
+    handle->asks_for_gradients |= jit::asks_for_gradients(method);
   }
   for (const auto& [name, tensor] : handle->module.state_dict()) handle->state.push_back(name);
   return handle.release();
@@ -143,7 +146,7 @@ sconce_status sconce_call_named(const sconce_module* module, const char* method,
       if (!names[i]) invalid("names[{}] is null", i);
       kwargs.emplace_back(names[i], std::move(values[i]));
     }
-    const GradMode mode(sconce_grad_enabled() != 0);
+    const GradMode mode(sconce_grad_enabled() != 0 || module->asks_for_gradients);
     // forward runs the module's hooks.
     *out = new_value(name == "forward" ? m.call(std::move(args), std::move(kwargs))
                                        : m.method(name).call(std::move(args), std::move(kwargs)));

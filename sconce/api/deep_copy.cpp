@@ -2,7 +2,9 @@
 
 #include <unordered_map>
 
-#include "sconce/dispatch/registry.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/generated/copy.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"
 
@@ -17,12 +19,8 @@ class Copier {
     const void* key = v.is_tensor() ? static_cast<const void*>(v.to_tensor().impl()) : v.counted();
     if (const auto known = copies_.find(key); known != copies_.end()) return known->second;
     switch (v.tag()) {
-      case Tag::tensor: {
-        const NoGrad quiet;
-        Tensor t = call_op("aten::clone", {v})[0].to_tensor();
-        if (v.to_tensor().requires_grad()) t.impl()->meta |= TensorImpl::requires_grad;
-        return copies_[key] = Value(t);
-      }
+      case Tag::tensor:
+        return copies_[key] = Value(copy_tensor(v.to_tensor()));
       case Tag::list: {
         const List& from = v.to_list();
         if (from.is_ints() || from.is_doubles() || from.is_bools()) return copies_[key] = Value(from.copy());
@@ -58,6 +56,21 @@ class Copier {
 
  private:
   static constexpr int kMaxDepth = 1000;
+
+  // A leaf stays one, with a copy of its gradient.
+  static Tensor copy_tensor(const Tensor& from) {
+    SCONCE_CHECK(
+        autograd::is_leaf(from),
+        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+        "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage");
+    const NoGrad off;
+    Tensor to = clone(from);
+    if (!from.requires_grad()) return to;
+    autograd::make_leaf(to);
+    if (const Tensor grad = autograd::grad(from); grad.defined()) autograd::set_grad(to, clone(grad));
+    return to;
+  }
+
   std::unordered_map<const void*, Value> copies_;
 };
 

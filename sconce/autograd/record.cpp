@@ -68,6 +68,16 @@ void run_below(const Op& op, KeySet keys, Value* args, Value* returns) {
   op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);
 }
 
+// A result that the schema calls new is no view for autograd, even where the kernel made it as a view of memory of its own.
+void cut_from_base(const Op& op, Value* returns) {
+  const std::vector<Argument>& results = op.schema().returns;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].alias || !returns[i].is_tensor()) continue;
+    if (const Tensor& t = returns[i].to_tensor(); t.is_view()) [[unlikely]]
+      returns[i] = shallow_copy(t);
+  }
+}
+
 // The tensor that an in-place operator writes, else undefined. Operators that also change running statistics are no
 // in-place operators.
 Tensor written_tensor(const Op& op, const Value* args) {
@@ -141,6 +151,7 @@ void record_formulas(const Op& op, KeySet keys, Value* args, Value* returns) {
   kept.reserve(count);
   for (size_t i = 0; i < count; ++i) kept.push_back(args[i]);
   run_below(op, keys, args, returns);
+  cut_from_base(op, returns);
   node->set_results(kept.data(), returns, written.defined());
 }
 

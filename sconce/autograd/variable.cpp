@@ -18,6 +18,16 @@ void mark(const Tensor& t, bool on) {
   meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
 }
 
+std::string name_of_history(const Tensor& t) {
+  try {
+    const Ref<Node> node = grad_fn(t);
+    return node ? node->name() : "";
+  } catch (const Error&) {
+    return "Invalid";  // a view that must not be used since its base was written
+  }
+}
+[[maybe_unused]] const bool prints_history = (history_name = name_of_history, true);
+
 }  // namespace
 
 void set_requires_grad(const Tensor& t, bool on) {
@@ -92,6 +102,21 @@ void set_history(const Tensor& t, Ref<Node> node, uint32_t slot) {
   set_seen_version(meta, *t.impl());
   if (meta.retained) [[unlikely]]
     follow_history(t);
+}
+
+void make_leaf(const Tensor& t) {
+  if (!can_require_grad(t)) return;
+  make_meta(t);
+  mark(t, true);
+}
+
+void detach_in_place(const Tensor& t) {
+  SCONCE_CHECK(!t.is_view(), "Can't detach views in-place. Use detach() instead.");
+  mark(t, false);
+  Meta* meta = meta_of(t);
+  if (!meta) return;
+  meta->grad_fn = nullptr;
+  meta->output = 0;
 }
 
 }  // namespace sconce::autograd

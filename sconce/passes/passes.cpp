@@ -6,6 +6,7 @@
 
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/autodiff.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::passes {
 
@@ -129,6 +130,9 @@ class Runner {
 }  // namespace
 
 void optimise(ir::Graph& graph, const PipelineOptions& options, std::vector<PassTime>* times) {
+  // What passes compute once is used in every mode later.
+  const InferenceMode outside(false);
+  const NoGrad off;
   Runner(options, times).run(graph);
 }
 

@@ -40,10 +40,11 @@ SCONCE_INLINE Fn typed(const char* kernel) {
 // no gradient, no Python object, no other key.
 bool is_ours(const Tensor& x, KeySet keys) {
   const TensorImpl& t = *x.impl();
-  constexpr uint64_t kPlain =
-      TensorImpl::is_view | TensorImpl::requires_grad | TensorImpl::inference | TensorImpl::wrapped_number;
+  constexpr uint64_t kPlain = TensorImpl::is_view | TensorImpl::requires_grad | TensorImpl::wrapped_number;
   if (keys != KeySet(Key::cpu) || !(t.meta & TensorImpl::contiguous) || (t.meta & kPlain)) return false;
   if (x.dtype() != DType::float32 && x.dtype() != DType::float64) return false;
+  // What an operator makes in inference mode is an inference tensor, elsewhere it is none.
+  if (static_cast<bool>(t.meta & TensorImpl::inference) != thread_modes.inference) return false;
   if (!t.count.unique() || t.autograd || t.python || t.extra) return false;
   const Storage& s = *t.storage;
   return s.count.unique() && (s.kind == Storage::Kind::inline_ || s.kind == Storage::Kind::pooled) && !s.read_only &&

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "sconce/autograd/variable.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/serialization/special_tensors.h"
 
@@ -37,9 +38,7 @@ Tensor geometry(const Tensor& flat, DType dtype, const Value& offset, const Valu
 
 // The flag that parameters have; it means nothing for numbers that have no derivative.
 Tensor with_grad(Tensor t, const Value& requires_grad) {
-  if (requires_grad.to_bool() && (is_floating(t.dtype()) || is_complex(t.dtype()))) {
-    t.impl()->meta |= TensorImpl::requires_grad;
-  }
+  if (requires_grad.to_bool()) autograd::make_leaf(t);
   return t;
 }
 

@@ -10,6 +10,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/tensor.h"
+#include "sconce/tensor/view_base.h"
 
 namespace sconce {
 namespace {
@@ -266,7 +267,10 @@ std::string Tensor::to_string() const {
     Contents(*this).write(out);
     if (!is_evident(dtype())) suffixes.push_back(dtype_suffix(dtype()));
   }
-  if (requires_grad()) suffixes.push_back("requires_grad=True");
+  if (requires_grad()) {
+    const std::string made_by = history_name ? history_name(*this) : "";
+    suffixes.push_back(made_by.empty() ? "requires_grad=True" : "grad_fn=<" + made_by + ">");
+  }
   append_suffixes(out, suffixes);
   out += ')';
   return out;

@@ -122,7 +122,7 @@ int64_t Tensor::stride(int64_t d) const {
 }
 
 uint32_t Tensor::version() const {
-  SCONCE_CHECK(!(impl_->meta & TensorImpl::inference), "inference tensors do not track a version counter");
+  SCONCE_CHECK(!(impl_->meta & TensorImpl::inference), "Inference tensors do not track version counter.");
   return impl_->extra && impl_->extra->version_storage ? impl_->extra->version_storage->version
                                                        : impl_->storage->version;
 }

@@ -66,6 +66,13 @@ void mark_multiple(TensorList views) {
   for (const Tensor& v : views) set_view_origin(*v.impl(), ViewOrigin::multiple);
 }
 
+void start_requiring_grad(const Tensor& t) {
+  SCONCE_CHECK(can_require_grad(*t.impl()), "Only Tensors of floating point and complex dtype can require gradients");
+  t.impl()->meta |= TensorImpl::requires_grad;
+}
+
+HistoryName history_name = nullptr;
+
 void attach_meta(TensorImpl& t, ViewMeta* meta) {
   if (holds_base(t)) {
     meta->origin = view_origin(t);

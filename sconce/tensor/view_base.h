@@ -64,6 +64,14 @@ void become_view(TensorImpl& view, TensorImpl& base);
 // The views that one operator returned at once.
 void mark_multiple(TensorList views);
 
+// Makes a tensor that nobody else has yet a leaf that requires grad (others: autograd::set_requires_grad). Throws where
+// its numbers have no derivative.
+SCONCE_API void start_requiring_grad(const Tensor& t);
+
+// What to_string says of a tensor's history: the name of its grad_fn, empty for leaves. Set by autograd.
+using HistoryName = std::string (*)(const Tensor& t);
+extern HistoryName history_name;
+
 // Puts `meta` into the slot: it takes over base and origin of a view. Owned by the tensor from now on.
 SCONCE_API void attach_meta(TensorImpl& t, ViewMeta* meta);
 // Empties the slot.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "sconce/autograd/variable.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/evaluator.h"
 #include "sconce/frontend/script/module_methods.h"
@@ -337,7 +338,7 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
     // Shares memory, but is a tensor of its own.
     const Dynamic tensor = call_operator("aten::detach", {{data}, {}}, at);
     Tensor t = tensor.value()->to_tensor();
-    if (needs_grad && (is_floating(t.dtype()) || is_complex(t.dtype()))) t.impl()->meta |= TensorImpl::requires_grad;
+    if (needs_grad) autograd::make_leaf(t);
     return DynamicParameter{V(t)};
   }
   if (path == "torch.device") {

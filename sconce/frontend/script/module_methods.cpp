@@ -1,3 +1,4 @@
+#include "sconce/autograd/variable.h"
 #include "sconce/frontend/script/module_methods.h"
 
 #include <algorithm>
@@ -159,9 +160,7 @@ Container container_kind(Definition& cls) {
 
 void set_requires_grad(const Dynamic& tensor, bool on) {
   const Tensor& t = tensor.value()->to_tensor();
-  if (!is_floating(t.dtype()) && !is_complex(t.dtype())) return;
-  uint64_t& meta = t.impl()->meta;
-  meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
+  if (is_floating(t.dtype()) || is_complex(t.dtype())) autograd::set_requires_grad(t, on);
 }
 
 bool is_module_method(const std::string& name) {

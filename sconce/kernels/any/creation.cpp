@@ -146,8 +146,16 @@ Tensor empty_permuted(IntList size, IntList physical_layout, OptDType dtype, Opt
                               device.value_or(Device()));
 }
 
-void resize_(const Tensor& self, IntList size, OptFormat memory_format) {
+namespace {
+
+void check_resize(const Tensor& self) {
   SCONCE_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
+}
+
+}  // namespace
+
+void resize_(const Tensor& self, IntList size, OptFormat memory_format) {
+  check_resize(self);
   SCONCE_CHECK(memory_format.value_or(MemoryFormat::contiguous) != MemoryFormat::preserve,
                "Unsupported memory format preserve");
   if (!(self.sizes() == size) || memory_format)
@@ -156,7 +164,7 @@ void resize_(const Tensor& self, IntList size, OptFormat memory_format) {
 }
 
 void resize_as_(const Tensor& self, const Tensor& the_template, OptFormat memory_format) {
-  SCONCE_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
+  check_resize(self);
   MemoryFormat format = memory_format.value_or(MemoryFormat::contiguous);
   if (format == MemoryFormat::preserve) format = suggested_format(the_template);
   if (!(self.sizes() == the_template.sizes()) || memory_format) resize_tensor(self, the_template.sizes(), format);

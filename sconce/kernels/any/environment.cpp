@@ -3,6 +3,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/nested.h"
 #include "sconce/ops.h"
+#include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -53,15 +54,24 @@ Tensor prim_NumToTensor_Scalar(const Scalar& a) {
 }
 Tensor prim_NumToTensor_bool(bool a) { return scalar_tensor_of(a, DType::bool_); }
 
-void _no_grad_zero_(const Tensor& tensor) { zero_(tensor); }
-void _no_grad_fill_(const Tensor& tensor, double val) { fill_(tensor, val); }
+void _no_grad_zero_(const Tensor& tensor) {
+  const NoGrad off;
+  zero_(tensor);
+}
+void _no_grad_fill_(const Tensor& tensor, double val) {
+  const NoGrad off;
+  fill_(tensor, val);
+}
 void _no_grad_uniform_(const Tensor& tensor, double a, double b, const Generator& generator) {
+  const NoGrad off;
   uniform_(tensor, a, b, generator);
 }
 void _no_grad_normal_(const Tensor& tensor, double mean, double std, const Generator& generator) {
+  const NoGrad off;
   normal_(tensor, mean, std, generator);
 }
 Tensor _no_grad_embedding_renorm_(const Tensor& weight, const Tensor& input, double max_norm, double norm_type) {
+  const NoGrad off;
   return sconce::embedding_renorm_(weight, input, max_norm, norm_type);
 }
 

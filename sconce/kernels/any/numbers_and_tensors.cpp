@@ -3,20 +3,23 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/view_base.h"
 
 namespace sconce::any_device {
 namespace {
 
 Tensor number_tensor(const Scalar& value, std::optional<DType> dtype, std::optional<Device> device,
                      bool requires_grad = false) {
-  SCONCE_CHECK_AS(not_implemented, !requires_grad, "requires_grad=True is not supported here");
   // As in PyTorch's programs, a float is rounded to the default dtype first, whatever dtype is asked for.
   const DType type = dtype.value_or(value.dtype());
   check_fits(value, value.dtype());
   const Tensor made = scalar_tensor_of(value, value.dtype(), device.value_or(Device()));
-  if (type == value.dtype()) return made;
-  Tensor result = empty_tensor({}, type, made.device());
-  copy_tensor(result, made);
+  Tensor result = made;
+  if (type != value.dtype()) {
+    result = empty_tensor({}, type, made.device());
+    copy_tensor(result, made);
+  }
+  if (requires_grad) start_requiring_grad(result);
   return result;
 }
 

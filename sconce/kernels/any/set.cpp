@@ -11,7 +11,15 @@ void show(const Tensor& self, Ref<Storage> storage, IntList size, IntList stride
   release(self.impl()->storage);
   self.impl()->storage = storage.leak();
   set_geometry(self, checked.sizes(), checked.strides(), offset);
-  self.bump_version();
+}
+
+// Goes on counting writes where it was, apart from the memory's other tensors if it must.
+void keep_version(const Tensor& self, uint32_t version) {
+  TensorImpl& t = *self.impl();
+  if ((t.meta & TensorImpl::inference) || self.version() == version) return;
+  if (!t.extra) t.extra = new Extra;
+  t.extra->version_storage = make_storage(0, Device());
+  t.extra->version_storage->version = version;
 }
 
 void check_dtype(const Tensor& self, const Tensor& source) {
@@ -27,6 +35,7 @@ void set__source_Tensor(const Tensor& self, const Tensor& source) {
   if (self.is_same(source)) return;
   check_dtype(self, source);
   show(self, Ref<Storage>::share(source.storage()), source.sizes(), source.strides(), source.storage_offset());
+  self.bump_version();
 }
 
 void set__source_Tensor_storage_offset(const Tensor& self, const Tensor& source, int64_t storage_offset, IntList size,
@@ -34,19 +43,27 @@ void set__source_Tensor_storage_offset(const Tensor& self, const Tensor& source,
   check_dtype(self, source);
   const Dims strides = stride.empty() ? dense_strides(size) : Dims(stride);
   show(self, Ref<Storage>::share(source.storage()), Dims(size), strides, storage_offset);
+  self.bump_version();
 }
 
-void set_(const Tensor& self) { show(self, make_storage(0, self.device()), {0}, {1}, 0); }
+void set_(const Tensor& self) {
+  show(self, make_storage(0, self.device()), {0}, {1}, 0);
+  self.bump_version();
+}
 
 void set_data(const Tensor& self, const Tensor& new_data) {
   if (self.is_same(new_data)) return;
   SCONCE_CHECK(
       self.is_meta() == new_data.is_meta(),
       "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
+  SCONCE_CHECK(!self.requires_grad() || is_floating(new_data.dtype()) || is_complex(new_data.dtype()),
+               "data set to a tensor that requires gradients must be floating point or complex dtype");
+  const uint32_t version = self.impl()->meta & TensorImpl::inference ? 0 : self.version();
   uint64_t& meta = self.impl()->meta;
   const auto dtype = static_cast<uint64_t>(static_cast<uint8_t>(new_data.dtype()));
   meta = (meta & ~(uint64_t{0xff} << TensorImpl::kDTypeAt)) | dtype << TensorImpl::kDTypeAt;
   show(self, Ref<Storage>::share(new_data.storage()), new_data.sizes(), new_data.strides(), new_data.storage_offset());
+  keep_version(self, version);
 }
 
 }  // namespace sconce::any_device

@@ -12,7 +12,6 @@ namespace sconce::any_device {
 
 Tensor alias(const Tensor& self) { return view_of(self, geometry_of(self)); }
 Tensor detach(const Tensor& self) { return shallow_copy(self); }
-void detach_(const Tensor&) {}  // what there is to detach from belongs to autograd
 
 namespace {
 

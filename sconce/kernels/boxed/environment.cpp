@@ -48,16 +48,6 @@ ErrorKind kind_of(const Value& cls) {
 
 }  // namespace
 
-void set_requires_grad(const Op&, KeySet, Value* args, Value* returns) {
-  const Tensor& t = args[0].to_tensor();
-  const bool on = args[1].to_bool();
-  SCONCE_CHECK(!on || is_floating(t.dtype()) || is_complex(t.dtype()),
-               "only Tensors of floating point dtype can require gradients");
-  uint64_t& meta = t.impl()->meta;
-  meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
-  returns[0] = t;
-}
-
 void grad_is_enabled(const Op&, KeySet, Value*, Value* returns) { returns[0] = grad_enabled(); }
 void enable_grad(const Op&, KeySet, Value* args, Value*) { set_grad_enabled(args[0].to_bool()); }
 void autocast_is_enabled(const Op&, KeySet, Value*, Value* returns) {

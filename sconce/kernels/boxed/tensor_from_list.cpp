@@ -4,6 +4,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/view_base.h"
 
 namespace sconce::boxed {
 namespace {
@@ -59,8 +60,6 @@ void store(const List& list, size_t depth, const Dims& sizes, const Tensor& out,
 
 // (t[] data, *, ScalarType? dtype, Device? device) and, for torch.tensor, bool requires_grad
 void tensor_from_list(const Op& op, KeySet, Value* args, Value* returns) {
-  SCONCE_CHECK_AS(not_implemented, op.schema().arguments.size() < 4 || !args[3].to_bool(),
-                  "requires_grad=True is not supported here");
   const List& list = args[0].to_list();
   Dims sizes;
   measure(list, sizes);
@@ -75,6 +74,7 @@ void tensor_from_list(const Op& op, KeySet, Value* args, Value* returns) {
   }
   const Tensor out = dtype == given ? made : empty_tensor(sizes, dtype, device);
   if (dtype != given) copy_tensor(out, made);
+  if (op.schema().arguments.size() > 3 && args[3].to_bool()) start_requiring_grad(out);
   returns[0] = out;
 }
 
