@@ -59,6 +59,20 @@ TEST(Formulas, cumprod_twice_with_and_without_zeros) {
             "tensor([ 59., 207.,  38.,  24.])");
 }
 
+TEST(Formulas, refuse_what_depends_on_the_phase_of_vectors) {
+  const Tensor a = complex(reshape(tensor({2, 1, 1, 3}), {2, 2}), reshape(tensor({0, 1, -1, 0}), {2, 2}));
+  set_requires_grad(a, true);
+  const auto [values, vectors] = linalg_eigh(a);
+  EXPECT_NE(
+      error_of([&] { backward({sum(real(mul(vectors, std::complex<double>(1, 1))))}); })
+          .find("linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by "
+                "e^{i phi}."),
+      std::string::npos);
+  const auto [again, turned] = linalg_eigh(a);
+  backward({sum(abs(turned))});
+  EXPECT_TRUE(grad(a).defined());
+}
+
 TEST(Formulas, what_requires_grad_keeps_its_size) {
   EXPECT_NE(error_of([] { resize_(leaf({1, 2}) * 1, {3}); }).find("cannot resize variables that require grad"),
             std::string::npos);
