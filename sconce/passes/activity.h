@@ -20,6 +20,10 @@ class SCONCE_API Activity {
   // `inputs`: which inputs of the graph gradients are wanted for; only those of types that may hold a tensor count.
   Activity(const ir::Graph& graph, const std::vector<bool>& inputs);
   bool operator()(const ir::Value* v) const { return active_.contains(v); }
+  // A value that takes the place of another.
+  void note_replaced(const ir::Value* gone, const ir::Value* other) {
+    if (active_.contains(gone)) active_.insert(other);
+  }
   bool any_input(const ir::Node& node) const;
   bool any_output(const ir::Node& node) const;
 

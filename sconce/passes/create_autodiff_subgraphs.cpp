@@ -31,7 +31,7 @@ struct ById {
 // One region in the making.
 class Region {
  public:
-  Region(std::vector<ir::Node*> nodes, const Activity& active)
+  Region(std::vector<ir::Node*> nodes, Activity& active)
       : nodes_(std::move(nodes)), members_(nodes_.begin(), nodes_.end()), active_(active) {}
 
   bool make() {
@@ -73,7 +73,7 @@ class Region {
   // What the region uses from outside becomes an input, constants are copied.
   void use(ir::Value* v, ir::Graph& graph, ir::Block::ValueMap& map) {
     if (map.contains(v) || is_member(v->node())) return;
-    if (v->node()->is(ir::kind::Constant)) {
+    if (v->node()->is(ir::kind::Constant) || v->node()->is(ir::kind::Uninitialized)) {
       ir::Block::ValueMap none;
       map[v] = graph.insert(graph.create_copy(*v->node(), none))->output();
       return;
@@ -112,7 +112,10 @@ class Region {
     }
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
       for (ir::Value* v : (*node)->outputs()) {
-        if (const auto other = outside.find(v); other != outside.end()) replace_value(v, other->second);
+        const auto other = outside.find(v);
+        if (other == outside.end()) continue;
+        active_.note_replaced(v, other->second);
+        replace_value(v, other->second);
       }
       (*node)->destroy();
     }
@@ -120,7 +123,7 @@ class Region {
 
   const std::vector<ir::Node*> nodes_;
   const std::set<const ir::Node*> members_;
-  const Activity& active_;
+  Activity& active_;
   std::set<ir::Value*, ById> outputs_;
   std::set<const ir::Node*> repeated_;
   std::vector<ir::Value*> inputs_;
@@ -133,7 +136,7 @@ class Finder {
   bool visit(const ir::Block& block) {
     std::vector<ir::Node*> run;
     for (ir::Node* node : block.nodes()) {
-      if (node->is(ir::kind::Constant)) continue;
+      if (node->is(ir::kind::Constant) || node->is(ir::kind::Uninitialized)) continue;
       if (node->is(ir::kind::GetAttr) && !run.empty()) {
         node->move_before(run.front());  // objects are not made in regions
         continue;
@@ -173,7 +176,7 @@ class Finder {
     if (count >= kFewest) changed_ |= Region(std::move(nodes), active_).make();
   }
 
-  const Activity active_;
+  Activity active_;
   bool changed_ = false;
 };
 

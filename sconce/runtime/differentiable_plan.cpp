@@ -53,7 +53,7 @@ Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::s
     wanted_.push_back(kinds_[i].requires_grad);
     if (kinds_[i].is_tensor)
       copy->inputs()[i]->set_type(type_for(kinds_[i]));
-    else if (kinds_[i].is_none)
+    else if (kinds_[i].is_none && copy->inputs()[i]->type()->is(TypeKind::optional))
       copy->inputs()[i]->set_type(none_type());
   }
   try {
