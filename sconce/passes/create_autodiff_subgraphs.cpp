@@ -90,6 +90,9 @@ class Region {
       for (const ir::Block* block : node->blocks()) {
         each_node(*block, [&](ir::Node& inner) {
           for (ir::Value* v : inner.inputs()) use(v, *subgraph, map);
+          for (const ir::Block* branch : inner.blocks()) {
+            for (ir::Value* v : branch->outputs()) use(v, *subgraph, map);
+          }
         });
         for (ir::Value* v : block->outputs()) use(v, *subgraph, map);
       }
