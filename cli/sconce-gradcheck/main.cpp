@@ -46,7 +46,7 @@ int run(const std::string& filter, bool exact, bool quiet, double second_order) 
     if (samples.texts.empty()) {
       if (samples.stated) continue;  // it says that there are none
       ++totals.unsampled;
-      fmt::print("{}: FAILED, no samples\n", samples.op);
+      fmt::print("{}: FAILED, no samples: its entry in ops/ needs some (docs/operators.md)\n", samples.op);
       continue;
     }
     const GradientReport report = testing::check_gradients(samples);
