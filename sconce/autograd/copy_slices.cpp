@@ -58,7 +58,9 @@ void CopySlices::apply(const BackwardCall& call) {
   if (!call.grads[0].defined()) return;
   SCONCE_CHECK(!released_, "{}", kSecondBackward);
   Tensor whole = std::move(call.grads[0]);
-  if (!is_ours(whole, base_.strides)) {
+  // Where the base's own gradient is not wanted, nothing is written.
+  const bool fits = whole.strides() == IntList(base_.strides) && whole.storage_offset() == 0;
+  if (call.wanted[0] ? !is_ours(whole, base_.strides) : !fits) {
     const Tensor grad = std::move(whole);
     whole = empty_strided_tensor(base_.sizes, base_.strides, grad.dtype(), grad.device());
     copy_(whole, grad);
