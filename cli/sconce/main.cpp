@@ -7,7 +7,6 @@
 
 #include "commands.h"
 #include "sconce/base/error.h"
-#include "sconce/tensor/grad_mode.h"
 
 namespace {
 
@@ -96,7 +95,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // `sconce ... | head` ends without a word
   int status = 1;
-  const sconce::NoGrad quiet;  // programs run for their results
   try {
     status = run(argc, argv);
   } catch (const UsageError& e) {
