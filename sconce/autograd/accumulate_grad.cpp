@@ -2,6 +2,7 @@
 
 #include "sconce/autograd/hook_lists.h"
 #include "sconce/autograd/meta.h"
+#include "sconce/autograd/sole_owner.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/view.h"
@@ -20,9 +21,7 @@ bool same_layout(const Tensor& a, const Tensor& b) {
 
 // May the gradient become the leaf's own, without a copy?
 bool can_take(const Tensor& grad, const Tensor& leaf) {
-  const TensorImpl& g = *grad.impl();
-  return !grad_enabled() && g.count.unique() && g.storage->count.unique() && !g.extra && grad.is_dense() &&
-         !grad.requires_grad() && same_layout(grad, leaf);
+  return !grad_enabled() && has_sole_owner(grad) && same_layout(grad, leaf);
 }
 
 Tensor own_copy(const Tensor& grad, const Tensor& leaf) {

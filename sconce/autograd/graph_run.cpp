@@ -11,6 +11,7 @@
 #include "sconce/autograd/hook_lists.h"
 #include "sconce/autograd/node_table.h"
 #include "sconce/autograd/saved_tensor.h"
+#include "sconce/autograd/sole_owner.h"
 #include "sconce/base/error.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/tensor/grad_mode.h"
@@ -104,20 +105,15 @@ class MemoryLease {
   std::unique_ptr<Memory> memory_;
 };
 
-// A gradient that no one else holds can be added to in place.
-bool is_ours(const Tensor& t) {
-  const TensorImpl& i = *t.impl();
-  return i.count.unique() && i.storage->count.unique() && !i.extra && t.is_dense() && !t.is_view();
-}
-
+// In place where it may.
 void add_gradient(Tensor& sum, Tensor more) {
   if (!sum.defined()) {
     sum = std::move(more);
   } else if (grad_enabled()) {
     sum = add(sum, more);
-  } else if (is_ours(sum)) {
+  } else if (has_sole_owner(sum)) {
     add_(sum, more);
-  } else if (is_ours(more)) {
+  } else if (has_sole_owner(more)) {
     add_(more, sum);
     sum = std::move(more);
   } else {
@@ -213,8 +209,8 @@ class GraphRun {
       }
     }
     std::sort(memory_.captures.begin(), memory_.captures.end());
-    // Nodes behind a node before itself, one root after the other: a root may lead to another. `queued` says here that a
-    // node was met.
+    // Nodes behind a node before itself, one root after the other: a root may lead to another. `queued` says here that
+    // a node was met.
     for (const Edge& root : request_.roots) {
       visit(memory_.table.find(root.node.get()));
       while (!memory_.stack.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sconce/autograd/copy_slices.h"
+#include "sconce/autograd/sole_owner.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
@@ -218,10 +219,7 @@ void OpNode::put(const BackwardCall& call, uint32_t argument, const Value& gradi
 bool OpNode::may_overwrite(const BackwardCall& call, uint32_t needs) const {
   if (call.grads.size() != 1 || std::popcount(needs) != 1 || hooks || grad_enabled()) return false;
   const Tensor& grad = call.grads[0];
-  const TensorImpl& t = *grad.impl();
-  if (!t.count.unique() || !t.storage->count.unique() || t.extra || t.autograd || t.python || !grad.is_dense() ||
-      (t.meta & (TensorImpl::is_view | TensorImpl::requires_grad)))
-    return false;
+  if (!has_sole_owner(grad)) return false;
   const auto target = static_cast<size_t>(std::popcount(op_.info.formulas->targets & (needs - 1)));
   if (first_edge_[target + 1] - first_edge_[target] != 1) return false;  // a list
   const Edge& edge = edges[first_edge_[target]];

@@ -68,7 +68,8 @@ void run_below(const Op& op, KeySet keys, Value* args, Value* returns) {
   op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);
 }
 
-// A result that the schema calls new is no view for autograd, even where the kernel made it as a view of memory of its own.
+// A result that the schema calls new is no view for autograd, even where the kernel made it as a view of memory of its
+// own.
 void cut_from_base(const Op& op, Value* returns) {
   const std::vector<Argument>& results = op.schema().returns;
   for (size_t i = 0; i < results.size(); ++i) {

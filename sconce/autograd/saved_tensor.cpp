@@ -38,10 +38,11 @@ void set_saved_tensor_hooks(SavedTensorHookStack stack) { hook_stack = std::move
 
 SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
   if (!t.defined()) return;
-  SCONCE_CHECK(!(t.impl()->meta & TensorImpl::inference),
-               "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-               "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
-               "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  SCONCE_CHECK(
+      !(t.impl()->meta & TensorImpl::inference),
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+      "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+      "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
   version_ = t.version();
   requires_grad_ = t.requires_grad();
   if (hook_stack.empty()) [[likely]] {
