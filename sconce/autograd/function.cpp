@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/generated/view.h"
@@ -17,8 +18,6 @@ namespace {
 bool contains(const std::vector<Tensor>& list, const Tensor& t) {
   return std::any_of(list.begin(), list.end(), [&](const Tensor& item) { return item.is_same(t); });
 }
-
-bool has_gradient(const Tensor& t) { return is_floating(t.dtype()) || is_complex(t.dtype()); }
 
 // The tensor again, as a view that can have a history of its own.
 Tensor same_view(const Tensor& t) {
@@ -160,7 +159,7 @@ struct CustomCall {
  private:
   void finish_one(Tensor& t, uint32_t slot) {
     const bool is_input = contains(inputs, t), is_dirty = contains(state().dirty, t);
-    const bool differentiable = node && has_gradient(t) && !contains(state().non_differentiable, t);
+    const bool differentiable = node && is_differentiable(t.dtype()) && !contains(state().non_differentiable, t);
     if (is_input && !is_dirty) t = same_view(t);
     if (!differentiable) {
       // Forward may have computed it with gradients.

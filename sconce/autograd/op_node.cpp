@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sconce/autograd/copy_slices.h"
+#include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/sole_owner.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -46,7 +47,7 @@ Tensor facts_of(const Tensor& t) {
                                t.storage_offset());
 }
 
-bool has_gradient(const Tensor& t) { return t.defined() && (is_floating(t.dtype()) || is_complex(t.dtype())); }
+bool has_gradient(const Tensor& t) { return t.defined() && is_differentiable(t.dtype()); }
 
 bool is_argument(const Tensor& t, const Value* args, size_t count) {
   for (size_t i = 0; i < count; ++i) {

@@ -1,6 +1,7 @@
 #include "sconce/autograd/record.h"
 
 #include "sconce/autograd/copy_slices.h"
+#include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/op_node.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -117,7 +118,7 @@ void record_missing(const Op& op, KeySet keys, Value* args, Value* returns) {
   node->edges = std::move(edges);
   for (size_t i = 0; i < op.schema().returns.size(); ++i) {
     for_each_tensor(returns[i], [&](const Tensor& t) {
-      if (!is_floating(t.dtype()) && !is_complex(t.dtype())) return;
+      if (!is_differentiable(t.dtype())) return;
       const auto slot = static_cast<uint32_t>(node->add_output(t));
       if (written.defined())
         rebase_history(t, node, slot, written_before ? 0 : kNoEdge);

@@ -1,6 +1,7 @@
 #include "sconce/autograd/variable.h"
 
 #include "sconce/autograd/accumulate_grad.h"
+#include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/hook_lists.h"
 #include "sconce/autograd/meta.h"
 #include "sconce/autograd/view_history.h"
@@ -9,8 +10,6 @@
 
 namespace sconce::autograd {
 namespace {
-
-bool can_require_grad(const Tensor& t) { return is_floating(t.dtype()) || is_complex(t.dtype()); }
 
 void mark(const Tensor& t, bool on) {
   uint64_t& meta = t.impl()->meta;
@@ -32,7 +31,7 @@ std::string name_of_history(const Tensor& t) {
 
 void set_requires_grad(const Tensor& t, bool on) {
   TensorImpl& impl = *t.impl();
-  SCONCE_CHECK(!on || can_require_grad(t), "only Tensors of floating point dtype can require gradients");
+  SCONCE_CHECK(!on || is_differentiable(t.dtype()), "only Tensors of floating point dtype can require gradients");
   SCONCE_CHECK(!on || !(impl.meta & TensorImpl::inference) || inference_mode_enabled(),
                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
   SCONCE_CHECK(on || is_leaf(t),
@@ -105,7 +104,7 @@ void set_history(const Tensor& t, Ref<Node> node, uint32_t slot) {
 }
 
 void make_leaf(const Tensor& t) {
-  if (!can_require_grad(t)) return;
+  if (!is_differentiable(t.dtype())) return;
   make_meta(t);
   mark(t, true);
 }

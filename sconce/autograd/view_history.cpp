@@ -3,6 +3,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/meta.h"
 #include "sconce/autograd/op_node.h"
 #include "sconce/autograd/variable.h"
@@ -65,7 +66,7 @@ Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base) {
   };
   if (saw_version(impl)) return made();
   if (!((impl.meta | base.meta) & TensorImpl::requires_grad)) return nullptr;
-  if (!is_floating(view.dtype()) && !is_complex(view.dtype())) return nullptr;
+  if (!is_differentiable(view.dtype())) return nullptr;
   const std::lock_guard lock(remake_mutex);
   if (!saw_version(impl)) {
     if (!made() && !(base.meta & TensorImpl::requires_grad)) return nullptr;
