@@ -47,7 +47,7 @@ for model in MODELS:
         ROWS += [("load " + model["model"], "load " + model["model"], 1, False)]
         ROWS += [("model " + model["model"], "model " + model["model"], threads, False) for threads in (1, 2)]
 # Steps of training: their time, and their memory.
-TRAINING = ["train cnn", "train cnn channels_last", "train transformer", "train transformer dropout",
+TRAINING = ["train cnn", "train cnn channels_last", "train resnet18", "train transformer", "train transformer dropout",
             "train transformer causal", "train transformer causal dropout", "train lstm"]
 ROWS += [(name, name, threads, False) for name in TRAINING for threads in (1, 2)]
 # An uninitialised tensor and random numbers have no result to compare.

@@ -23,6 +23,28 @@ class SmallCnn(nn.Module):
         return self.linear(F.adaptive_avg_pool2d(x, 1).flatten(1))
 
 
+class Residual(nn.Module):
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        conv = lambda channels, size, stride: nn.Sequential(
+            nn.Conv2d(channels, out, size, stride, size // 2, bias=False), nn.BatchNorm2d(out))
+        self.first, self.second = conv(channels, 3, stride), conv(out, 3, 1)
+        self.shortcut = conv(channels, 1, stride) if stride != 1 else nn.Identity()
+
+    def forward(self, x):
+        return F.relu(self.second(F.relu(self.first(x))) + self.shortcut(x))
+
+
+def resnet18(uniform, index):
+    widths = [64, 64, 128, 256, 512]
+    blocks = [Residual(widths[stage - (i == 0)], widths[stage], 2 if stage > 1 and i == 0 else 1)
+              for stage in (1, 2, 3, 4) for i in (0, 1)]
+    model = fill(nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+                               *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000)), uniform)
+    x, target = uniform(8 * 3 * 64 * 64, 101).view(8, 3, 64, 64), index([8], 102, 1000)
+    return model, lambda: F.cross_entropy(model(x), target)
+
+
 def fill(model, uniform):
     """Parameters as rows/training.cpp makes them: norms stay 1 and 0, biases are 0."""
     for seed, p in enumerate(model.parameters(), 1):
@@ -57,6 +79,7 @@ def transformer(name, dropout):
 MODELS = {
     "train cnn": lambda uniform, index: cnn(uniform, index, torch.contiguous_format),
     "train cnn channels_last": lambda uniform, index: cnn(uniform, index, torch.channels_last),
+    "train resnet18": resnet18,
     "train transformer": transformer("Transformer", 0.0),
     "train transformer dropout": transformer("Transformer", 0.1),
     "train transformer causal": transformer("CausalTransformer", 0.0),
@@ -69,7 +92,7 @@ class Training:
     @torch.inference_mode(False)
     def __init__(self, row, uniform, index):
         self.model, self.loss = MODELS[row](uniform, index)
-        if "cnn" in row:
+        if "cnn" in row or "resnet" in row:
             self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
         else:
             self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.01)

@@ -118,6 +118,7 @@ std::vector<Row> training_rows(const std::string& folder) {
   return {
       row("cnn", [] { return small_cnn(MemoryFormat::contiguous); }),
       row("cnn channels_last", [] { return small_cnn(MemoryFormat::channels_last); }),
+      row("resnet18", resnet18),
       sequence_row("transformer", [](const std::string& path) { return transformer(path, false, 0); }),
       sequence_row("transformer dropout", [](const std::string& path) { return transformer(path, false, 0.1); }),
       sequence_row("transformer causal", [](const std::string& path) { return transformer(path, true, 0); }),

@@ -28,6 +28,7 @@ class TrainingModel {
 
 // Channels_last, where asked for, in input and weights.
 std::unique_ptr<TrainingModel> small_cnn(MemoryFormat format);
+std::unique_ptr<TrainingModel> resnet18();
 
 // Networks over sequences, of the text at `path`.
 std::unique_ptr<TrainingModel> transformer(const std::string& path, bool causal, double dropout);
