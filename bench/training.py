@@ -91,7 +91,8 @@ MODELS = {
 class Training:
     @torch.inference_mode(False)
     def __init__(self, row, uniform, index):
-        self.model, self.loss = MODELS[row](uniform, index)
+        # Copies: memory of numpy would not be counted.
+        self.model, self.loss = MODELS[row](lambda *a: uniform(*a).clone(), lambda *a: index(*a).clone())
         if "cnn" in row or "resnet" in row:
             self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01, momentum=0.9)
         else:

@@ -5,37 +5,46 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include <sys/mman.h>
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/allocator_stats.h"
+#include "sconce/tensor/large_blocks.h"
 #include "sconce/tensor/memory_source.h"
 
 namespace sconce {
 namespace {
 
-// Size classes: 0..15 hold 64 * (c + 1) bytes; from 16 on, four steps per power of two, starting at 1 KiB.
+// Size classes: 0..15 hold 64 * (c + 1) bytes; from 16 on, four steps per power of two, starting at 1 KiB; 16 steps
+// from 1 to 256 MiB, where a quarter would be much to lose; then four again.
 constexpr int kSmallClasses = 16;
 constexpr int kMediumClasses = 40;                       // up to 1 MiB
 constexpr int kListed = kSmallClasses + kMediumClasses;  // kept in thread lists
-constexpr int kClasses = kListed + 4 * 26;               // up to 64 TiB
+constexpr int kFine = kListed + 16 * 8;                  // up to 256 MiB
+constexpr int kClasses = kFine + 4 * 16;                 // up to 16 TiB
+static_assert(kClasses <= 256);
 constexpr size_t kSlabBytes = 64 * 1024;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 constexpr size_t class_bytes(int c) {
   if (c < kSmallClasses) return size_t{64} * (c + 1);
-  const int step = c - kSmallClasses;
-  return (size_t{1024} << (step / 4)) / 4 * (5 + step % 4);
+  if (c < kListed) return (size_t{1024} << ((c - kSmallClasses) / 4)) / 4 * (5 + (c - kSmallClasses) % 4);
+  if (c < kFine) return (size_t{1} << (20 + (c - kListed) / 16)) / 16 * (17 + (c - kListed) % 16);
+  return (size_t{1} << (28 + (c - kFine) / 4)) / 4 * (5 + (c - kFine) % 4);
 }
 
 int class_of(size_t bytes) {
   if (bytes <= 1024) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / 64);
   const int log2 = std::bit_width(bytes - 1) - 1;  // 2^log2 < bytes <= 2^(log2+1)
-  const size_t quarter = size_t{1} << (log2 - 2);
-  const int step = static_cast<int>((bytes - 1 - (size_t{1} << log2)) / quarter);
-  return kSmallClasses + (log2 - 10) * 4 + step;
+  const auto step = [&](int parts) {
+    return static_cast<int>((bytes - 1 - (size_t{1} << log2)) / ((size_t{1} << log2) / parts));
+  };
+  if (log2 < 20) return kSmallClasses + (log2 - 10) * 4 + step(4);
+  if (log2 < 28) return kListed + (log2 - 20) * 16 + step(16);
+  return kFine + (log2 - 28) * 4 + step(4);
 }
 
 [[noreturn]] SCONCE_COLD void out_of_memory(size_t bytes) {
@@ -119,13 +128,8 @@ struct Depot {
   std::mutex mutex;
   std::vector<Batch> batches[kListed];
   std::vector<void*> slabs;  // never given back: small blocks of many tensors share one
-  struct Large {
-    void* data;
-    uint8_t size_class;
-  };
-  std::vector<Large> large;  // oldest first
-  size_t large_bytes = 0;
-  size_t large_limit = size_t{1} << 30;
+  LargeBlocks large;
+  size_t large_limit = size_t{1} << 30;  // of its free bytes
 };
 
 // Never destroyed: tensors may be freed by other static destructors.
@@ -236,42 +240,44 @@ namespace {
 
 void* allocate_large(int c) {
   Depot& d = depot();
-  {
-    std::lock_guard lock(d.mutex);
-    for (size_t i = d.large.size(); i-- > 0;) {
-      if (d.large[i].size_class != c) continue;
-      void* p = d.large[i].data;
-      d.large.erase(d.large.begin() + static_cast<ptrdiff_t>(i));
-      d.large_bytes -= class_bytes(c);
-      return p;
+  const size_t bytes = class_bytes(c);
+  try {
+    {
+      std::lock_guard lock(d.mutex);
+      if (void* p = d.large.take(bytes)) return p;
     }
+    void* p = system_allocate(bytes);
+    std::lock_guard lock(d.mutex);
+    d.large.add(p, bytes);
+    return p;
+  } catch (const std::bad_alloc&) {
+    out_of_memory(bytes);
   }
-  return system_allocate(class_bytes(c));
 }
 
-void free_large(void* p, int c) noexcept {
+// Gives regions that are free as a whole back to the system until at most `limit` bytes are free.
+void shrink_large(size_t limit) noexcept {
   Depot& d = depot();
-  const size_t bytes = class_bytes(c);
-  std::vector<Depot::Large> evicted;
+  for (;;) {
+    LargeBlocks::Region region{nullptr, 0};
+    {
+      std::lock_guard lock(d.mutex);
+      if (d.large.free_bytes() > limit) region = d.large.remove_oldest();
+    }
+    if (!region.data) return;
+    system_free(region.data, region.bytes);
+  }
+}
+
+void free_large(void* p) noexcept {
+  Depot& d = depot();
+  bool too_much;
   {
     std::lock_guard lock(d.mutex);
-    if (bytes <= d.large_limit) {
-      try {
-        while (d.large_bytes + bytes > d.large_limit) {
-          evicted.push_back(d.large.front());
-          d.large_bytes -= class_bytes(d.large.front().size_class);
-          d.large.erase(d.large.begin());
-        }
-        d.large.push_back({p, static_cast<uint8_t>(c)});
-        d.large_bytes += bytes;
-        p = nullptr;
-      } catch (...) {
-        // keep p: it is freed below
-      }
-    }
+    d.large.give_back(p);
+    too_much = d.large.free_bytes() > d.large_limit;
   }
-  for (const auto& block : evicted) system_free(block.data, class_bytes(block.size_class));
-  if (p) system_free(p, bytes);
+  if (too_much) shrink_large(d.large_limit);
 }
 
 #endif  // SCONCE_NO_POOLS
@@ -320,7 +326,7 @@ Block allocate_block(size_t bytes) {
 void free_block(void* data, uint8_t size_class) noexcept {
   const int c = size_class;
   if (class_bytes(c) >= kCountedBytes) count_unused(class_bytes(c));
-  if (c >= kListed) return free_large(data, c);
+  if (c >= kListed) return free_large(data);
   ThreadLists& lists = detail::thread_lists;
   auto* block = static_cast<FreeBlock*>(data);
   block->next = lists.head[c];
@@ -331,12 +337,9 @@ void free_block(void* data, uint8_t size_class) noexcept {
 
 void release_cached_memory() {
   Depot& d = depot();
-  std::vector<Depot::Large> large;
   std::vector<std::pair<int, Batch>> medium;
   {
     std::lock_guard lock(d.mutex);
-    large.swap(d.large);
-    d.large_bytes = 0;
     for (int c = kSmallClasses; c < kListed; ++c) {
       for (const Batch& batch : d.batches[c]) medium.emplace_back(c, batch);
       d.batches[c].clear();
@@ -347,7 +350,7 @@ void release_cached_memory() {
     detail::thread_lists.head[c] = nullptr;
     detail::thread_lists.count[c] = 0;
   }
-  for (const auto& block : large) system_free(block.data, class_bytes(block.size_class));
+  shrink_large(0);
   for (const auto& [c, batch] : medium) {
     for (FreeBlock* p = batch.head; p;) {
       FreeBlock* next = p->next;
@@ -360,13 +363,11 @@ void release_cached_memory() {
 
 void set_cache_limit(size_t bytes) {
   Depot& d = depot();
-  std::lock_guard lock(d.mutex);
-  d.large_limit = bytes;
-  while (d.large_bytes > d.large_limit) {
-    d.large_bytes -= class_bytes(d.large.front().size_class);
-    system_free(d.large.front().data, class_bytes(d.large.front().size_class));
-    d.large.erase(d.large.begin());
+  {
+    std::lock_guard lock(d.mutex);
+    d.large_limit = bytes;
   }
+  shrink_large(bytes);
 }
 
 #endif
