@@ -384,6 +384,134 @@ def f() -> Tensor:
             "tensor([1.0961, 1.0000, 0.7902])");
 }
 
+TEST(ProgramGradients, read_twice) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(2)
+    (x * x).sum().backward()
+    a = got(x).sum()
+    (x * x).sum().backward()
+    b = got(x).sum()
+    return torch.stack([a, b])
+)"),
+            "tensor([ 6., 12.])");
+}
+
+TEST(ProgramGradients, inplace_in_branches) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(3)
+    y = x * 2
+    if bool(y.sum() > 1):
+        y.mul_(x)
+    else:
+        y.add_(1)
+    for i in range(2):
+        y[i] += x[2]
+    y.sum().backward()
+    return got(x)
+)"),
+            "tensor([ 4.,  8., 14.])");
+}
+
+TEST(ProgramGradients, changed_lists) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(3)
+    l = [x * 1, x * 2]
+    l[0].add_(x)
+    l[1] = l[0] * l[1]
+    torch.stack(l).sum().backward()
+    return got(x)
+)"),
+            "tensor([10., 18., 26.])");
+}
+
+TEST(ProgramGradients, masked_assignment) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(4)
+    y = x * 1
+    y[y > 2] = 0
+    y[torch.tensor([0])] = x[3] * x[3]
+    (y * x).sum().backward()
+    return got(x)
+)"),
+            "tensor([16.,  4.,  0.,  8.])");
+}
+
+TEST(ProgramGradients, questions_decide) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(3)
+    y = x.detach() * 2
+    if y.requires_grad:
+        y = y * 100
+    z = x * y
+    if z.requires_grad:
+        z = z * 3
+    z.sum().backward()
+    return got(x)
+)"),
+            "tensor([ 6., 12., 18.])");
+}
+
+TEST(ProgramGradients, views_in_lists) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(6)
+    y = (x * 1).view(3, 2)
+    rows: List[Tensor] = []
+    for i in range(3):
+        r = y[i]
+        r.mul_(float(i))
+        rows.append(r)
+    (torch.stack(rows) * y).sum().backward()
+    return got(x)
+)"),
+            "tensor([ 0.,  0.,  6.,  8., 40., 48.])");
+}
+
+TEST(ProgramGradients, forks) {
+  EXPECT_EQ(result(R"(
+def mulit(x: Tensor) -> Tensor:
+    return x * x
+
+def f() -> Tensor:
+    x = leaf(3)
+    a = torch.jit.fork(mulit, x)
+    b = torch.jit.fork(mulit, x * 2)
+    (torch.jit.wait(a) + torch.jit.wait(b)).sum().backward()
+    return got(x)
+)"),
+            "tensor([10., 20., 30.])");
+}
+
+TEST(ProgramGradients, written_without_grad) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(4)
+    with torch.no_grad():
+        s = (x * x).sum()
+        x.add_(1)
+    (x * s).sum().backward()
+    return got(x)
+)"),
+            "tensor([30., 30., 30., 30.])");
+}
+
+TEST(ProgramGradients, statistics) {
+  EXPECT_EQ(result(R"(
+def f() -> Tensor:
+    x = leaf(4)
+    n = (x - x.mean()) / x.std()
+    n[0] *= 2
+    (n ** 3).sum().backward()
+    return got(x)
+)"),
+            "tensor([  7.9822, -10.1782,  -3.5903,   5.7862])");
+}
+
 TEST(ProgramGradients, of_arguments) {
   const CompilationUnit unit = compile(R"(
 import torch
