@@ -152,9 +152,22 @@ void ScriptNode::set_results(std::vector<Value>& results, const std::vector<Tens
   const size_t count = differentiable.size();
   const Ref<Node> self = Ref<Node>::share(this);
   std::vector<uint32_t> slot_of(count, kNoSlot);
+  const std::vector<Value> returned(results.begin(), results.begin() + static_cast<ptrdiff_t>(count));
   for (size_t i = 0; i < count; ++i) {
     if (!differentiable[i]) continue;
     uint32_t slot = kNoSlot;
+    // One tensor that is returned several times stays one, as `is` says; its gradient is that of the first.
+    size_t same = 0;
+    while (same < i && !(differentiable[same] && returned[i].is_tensor() && returned[same].is_tensor() &&
+                         returned[same].to_tensor().is_same(returned[i].to_tensor()))) {
+      ++same;
+    }
+    if (same < i) {
+      results[i] = results[same];
+      slot_of[i] = slot_of[same];
+      slots_.push_back(kNoSlot);
+      continue;
+    }
     if (results[i].is_tensor()) {
       Tensor t = results[i].to_tensor();
       // A branch may give an argument as it is, which has its history, or a constant.

@@ -44,6 +44,29 @@ void check_program(const char* source, bool in_region = true) {
   for (const std::string& name : program.function_names()) check_function(*program.find_function(name), in_region);
 }
 
+// Results that are one tensor stay one: what comes behind the region may ask.
+TEST(Differentiable, IdentityOfResults) {
+  const script::Program program(R"(
+def f(x: Tensor, w: Tensor, n: int):
+    if n > 3:
+        a = x * w
+        b = a
+    else:
+        a = x + w
+        b = a * 2
+    return a, b
+)");
+  const Tensor x = ones({3}, DType::float64), w = mul(ones({3}, DType::float64), 5);
+  autograd::set_requires_grad(x, true);
+  for (int i = 0; i < 3; ++i) {  // the first run may be recorded one by one
+    std::vector<Value> args{x, w, 5};
+    const Value result = run(*program.find_function("f"), args);
+    const Tensor a = result.to_tuple().items[0].to_tensor(), b = result.to_tuple().items[1].to_tensor();
+    EXPECT_TRUE(a.is_same(b));
+    EXPECT_TRUE(equal(autograd::grad({sum(add(mul(a, 3), b))}, {x})[0], mul(w, 4)));
+  }
+}
+
 TEST(Differentiable, StraightCode) {
   check_program(R"(
 def pointwise(x: Tensor, w: Tensor):
