@@ -74,10 +74,10 @@ AttentionArgs with_dropout(AttentionArgs args, const Tensor& kept, double dropou
   return args;
 }
 
-// As `like`, dense in the same order where it is dense at all.
+// As `like`, dense in the order of its strides.
 Tensor same_layout(const Tensor& like) {
-  if (like.is_dense()) return empty_strided_tensor(like.sizes(), like.strides(), like.dtype(), like.device());
-  return empty_tensor(like.sizes(), like.dtype(), like.device());
+  return empty_strided_tensor(like.sizes(), preserved_strides(like.sizes(), like.strides()), like.dtype(),
+                              like.device());
 }
 
 // [batch, heads, length, width] that lies in memory as [batch, length, heads, width].

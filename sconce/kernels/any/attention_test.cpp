@@ -75,5 +75,14 @@ TEST(Attention, Mistakes) {
   EXPECT_THROW(scaled_dot_product_attention(q, k, k, zeros({3, 5}, DType::int64)), Error);
 }
 
+TEST(Attention, ResultLiesAsTheQueryDoes) {
+  const auto strides = [](const Tensor& q) { return Dims(scaled_dot_product_attention(q, q, q).strides()); };
+  const Tensor heads = permute(randn({2, 8, 3, 4, 16}), {2, 0, 3, 1, 4});  // of one projection
+  EXPECT_EQ(strides(select(heads, 0, 1)), Dims({512, 16, 64, 1}));
+  EXPECT_EQ(strides(permute(randn({8, 2, 4, 16}), {1, 2, 0, 3})), Dims({64, 16, 128, 1}));
+  EXPECT_EQ(strides(slice(randn({2, 4, 8, 32}), 3, 0, 16)), Dims({512, 128, 16, 1}));
+  EXPECT_EQ(strides(expand(randn({1, 4, 8, 16}), {2, 4, 8, 16})), Dims({512, 128, 16, 1}));
+}
+
 }  // namespace
 }  // namespace sconce
