@@ -21,7 +21,7 @@ void clean_up(ir::Graph& graph) {
     const bool learned = shape_propagation(graph);
     const size_t before = count_nodes(*graph.block());
     simplify_gradients(graph);
-    optimise(graph);
+    run_pipeline(graph);
     simplify_gradients(graph);
     dead_code(graph);
     if (!learned && count_nodes(*graph.block()) == before) break;
@@ -53,6 +53,12 @@ void expand(ir::Node& node, const ir::Graph& body) {
 }
 
 }  // namespace
+
+void run_pipeline(ir::Graph& graph) {
+  for (const PassInfo& pass : all_passes()) {
+    if (pass.in_pipeline) pass.run(graph);
+  }
+}
 
 bool expand_bodies(ir::Graph& graph, const Activity& active) {
   bool changed = false;

@@ -72,6 +72,8 @@ class SCONCE_API Differentiation {
   std::map<const ir::Node*, ir::Value*> trips_;            // of loops
 };
 
+// The passes of the pipeline, whatever the environment says: graphs that are made here are not the program's.
+void run_pipeline(ir::Graph& graph);
 // prim::DifferentiableGraph, what create_autodiff_subgraphs makes.
 SCONCE_API ir::Symbol differentiable_graph();
 // How many blocks are around the value, beside the graph's own.

@@ -1,6 +1,7 @@
 #include "sconce/passes/autodiff_backward.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "sconce/dispatch/registry.h"
 #include "sconce/passes/passes.h"
@@ -165,14 +166,17 @@ void Backward::visit_loop(Level& level, const ir::Node& node) {
   }
   if (!any) return;
   ValueSet outer;
-  each_node(body, [&](ir::Node& inner) {
-    for (const ir::Value* v : inner.inputs()) {
-      if (active_(v) && v->node() != &node && !v->node()->is_inside(&node)) outer.insert(v);
+  const std::function<void(const ir::Block&)> find_outer = [&](const ir::Block& block) {
+    const auto note = [&](const ir::Value* v) {
+      if (active_(v) && !v->node()->is_inside(&node)) outer.insert(v);
+    };
+    for (const ir::Node* inner : block.nodes()) {
+      for (const ir::Value* v : inner->inputs()) note(v);
+      for (const ir::Block* b : inner->blocks()) find_outer(*b);
     }
-  });
-  for (const ir::Value* v : body.outputs()) {
-    if (active_(v) && !v->node()->is_inside(&node)) outer.insert(v);
-  }
+    for (const ir::Value* v : block.outputs()) note(v);
+  };
+  find_outer(body);
   ir::Value* trips = need(level, trips_of(node));
   ir::Value* yes = df_->insert_constant(true);
   std::vector<ir::Value*> inputs{trips, yes};

@@ -82,20 +82,20 @@ class Region {
     map[v] = graph.add_input(v->type(), v->has_name() ? v->base_name() : std::string_view());
   }
 
+  void use_all(const ir::Block& block, ir::Graph& graph, ir::Block::ValueMap& map) {
+    for (const ir::Node* node : block.nodes()) {
+      for (ir::Value* v : node->inputs()) use(v, graph, map);
+      for (const ir::Block* inner : node->blocks()) use_all(*inner, graph, map);
+    }
+    for (ir::Value* v : block.outputs()) use(v, graph, map);
+  }
+
   void build() {
     const auto subgraph = std::make_shared<ir::Graph>();
     ir::Block::ValueMap map;
     for (const ir::Node* node : nodes_) {
       for (ir::Value* v : node->inputs()) use(v, *subgraph, map);
-      for (const ir::Block* block : node->blocks()) {
-        each_node(*block, [&](ir::Node& inner) {
-          for (ir::Value* v : inner.inputs()) use(v, *subgraph, map);
-          for (const ir::Block* branch : inner.blocks()) {
-            for (ir::Value* v : branch->outputs()) use(v, *subgraph, map);
-          }
-        });
-        for (ir::Value* v : block->outputs()) use(v, *subgraph, map);
-      }
+      for (const ir::Block* block : node->blocks()) use_all(*block, *subgraph, map);
       subgraph->insert(subgraph->create_copy(*node, map));
     }
     for (const ir::Value* v : outputs_) subgraph->add_output(map.at(v));

@@ -145,6 +145,18 @@ def returns_early(x: Tensor, w: Tensor, n: int):
         return y.tanh() * x
     return y.sigmoid()
 
+def gives_outer_values(x: Tensor, w: Tensor, n: int):
+    y = x * w
+    z = y.sin()
+    for i in range(n):
+        if i == 2:
+            if n > 3:
+                z = y
+            else:
+                z = w
+        z = z * 2
+    return z * x
+
 def no_iterations(x: Tensor, w: Tensor, n: int):
     y = x * w
     for i in range(n - 5):

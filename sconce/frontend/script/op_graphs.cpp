@@ -8,6 +8,7 @@
 #include "sconce/dispatch/derivative.h"
 #include "sconce/frontend/script/emitter.h"
 #include "sconce/frontend/script/library.h"
+#include "sconce/passes/autodiff.h"
 #include "sconce/passes/passes.h"
 #include "sconce/syntax/parser.h"
 
@@ -94,7 +95,7 @@ std::shared_ptr<ir::Graph> compile_text(const Op& op, std::string_view text, con
   ir::Function& function = unit.add_function("__torch__.body");
   compile_function(function, from);
   std::shared_ptr<ir::Graph> graph = function.graph();
-  passes::optimise(*graph);
+  passes::run_pipeline(*graph);
   return graph;
 }
 
@@ -167,34 +168,36 @@ class TableGraphs final : public passes::OpGraphs {
     if (!op.info.derivatives) return nullptr;
     const auto lock = lock_library();
     const auto [at, is_new] = formulas_.try_emplace(&op);
+    auto& made = at->second;
     if (is_new) {
       try {
         auto all = std::make_unique<std::vector<FormulaGraph>>();
         for (const Derivative& d : split_derivatives(op.info.derivatives)) all->push_back(compile_formula(op, d));
-        at->second = std::move(all);
+        made = std::move(all);
       } catch (const Error& e) {
         note(op, e);
       }
     }
-    return at->second.get();
+    return made.get();
   }
 
   const ir::Graph* body(const Op& op) override {
     if (!op.info.body || op.schema().is_mutable()) return nullptr;
     const auto lock = lock_library();
     const auto [at, is_new] = bodies_.try_emplace(&op);
+    std::shared_ptr<ir::Graph>& made = at->second;
     if (is_new) {
       try {
         std::vector<Parameter> parameters;
         for (const Argument& a : op.schema().arguments) parameters.push_back({a.name, plain_type(a.type)});
         std::shared_ptr<ir::Graph> graph = compile_text(op, op.info.body, parameters);
         split_result(*graph, op.schema().returns.size());
-        at->second = std::move(graph);
+        made = std::move(graph);
       } catch (const Error& e) {
         note(op, e);
       }
     }
-    return at->second.get();
+    return made.get();
   }
 
  private:
