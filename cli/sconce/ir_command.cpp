@@ -12,11 +12,13 @@
 #include "graph_watch.h"
 #include "inputs.h"
 #include "json.h"
+#include "sconce/api/asks_for_gradients.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/passes.h"
 #include "sconce/runtime/code.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/file_writer.h"
+#include "sconce/tensor/grad_mode.h"
 #include "units.h"
 
 namespace sconce::cli {
@@ -128,6 +130,8 @@ void print_graphs(const GraphSource& source, const Options& o) {
 // The run of the graph of `function`, which the command line gives inputs for.
 GraphRun run_graph(const GraphSource& source, const NamedGraph& g, const ir::Graph& graph, const Options& o) {
   const std::string method(g.function->short_name());
+  std::optional<InferenceMode> mode;
+  if (!jit::asks_for_gradients(source.model()->method(method))) mode.emplace();
   CallValues values = read_inputs(o.inputs, *source.model(), method);
   if (g.function->self_type()) values.args.insert(values.args.begin(), source.model()->module()->value());
   const std::vector<Value> bound = runtime::bind_call(*g.function, std::move(values.args), std::move(values.kwargs));

@@ -43,7 +43,7 @@ AttentionArgs arguments(const Tensor& query, const Tensor& key, const Tensor& va
                    divides(key.sizes()[1], query.sizes()[1]),
                "{}: sizes of query {}, key {} and value {} do not fit", name, query.sizes(), key.sizes(),
                value.sizes());
-  AttentionArgs args{query, key, value, {}, 0, is_causal};
+  AttentionArgs args{query, key, value, {}, 0, is_causal, {}};
   args.scale = scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.sizes()[3]))));
   if (attn_mask.defined()) {
     SCONCE_CHECK(attn_mask.dtype() == query.dtype() || attn_mask.dtype() == DType::float32,
