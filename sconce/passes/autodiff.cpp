@@ -8,6 +8,7 @@
 #include "sconce/passes/op_graphs.h"
 #include "sconce/passes/passes.h"
 #include "sconce/passes/rewrite.h"
+#include "sconce/tensor/grad_mode.h"
 #include "sconce/types/tensor_facts.h"
 
 namespace sconce::passes {
@@ -16,9 +17,54 @@ namespace {
 constexpr int kDeepest = 16;  // bodies within bodies
 constexpr int kRounds = 4;    // sizes make constants, constants make sizes
 
+// A value for a call on Meta tensors: a constant, or a tensor of the sizes that the type says.
+std::optional<sconce::Value> meta_value(const ir::Value* v) {
+  if (ir::is_none(v)) return sconce::Value();
+  if (std::optional<sconce::Value> constant = ir::constant_value(v)) return constant;
+  const TensorFacts* facts = v->type()->is(TypeKind::tensor) ? v->type()->tensor_facts() : nullptr;
+  if (!facts || !facts->dtype || !facts->sizes) return std::nullopt;
+  if (std::any_of(facts->sizes->begin(), facts->sizes->end(), [](int64_t n) { return n < 0; })) return std::nullopt;
+  return sconce::Value(empty_tensor(*facts->sizes, *facts->dtype, Device(DeviceType::meta)));
+}
+
+// The sizes of what is taken out of a list that an operator returns (chunk, split), which has no facts itself.
+bool learn_parts(ir::Node& unpack) {
+  if (!unpack.is(ir::kind::ListUnpack) || unpack.output()->type()->tensor_facts()) return false;
+  const ir::Node& list = *unpack.input()->node();
+  if (!list.op() || !is_tensor_list(unpack.input()->type()) ||
+      list.inputs().size() != list.op()->schema().arguments.size())
+    return false;
+  std::vector<sconce::Value> args;
+  std::optional<Device> device;
+  for (const ir::Value* v : list.inputs()) {
+    std::optional<sconce::Value> arg = meta_value(v);
+    if (!arg) return false;
+    if (const TensorFacts* facts = v->type()->tensor_facts()) device = facts->device;
+    args.push_back(std::move(*arg));
+  }
+  sconce::Value result;
+  try {
+    const ModeGuard below({}, kGradKeys);
+    list.op()->call_boxed(args.data(), &result);
+  } catch (const Error&) {
+    return false;  // it fails in its own words when it runs
+  }
+  const TensorList parts = result.to_list().tensors();
+  if (parts.size() != unpack.outputs().size()) return false;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    TensorFacts facts;
+    facts.dtype = parts[i].dtype();
+    facts.device = device;
+    facts.sizes.emplace(parts[i].sizes().begin(), parts[i].sizes().end());
+    unpack.output(i)->set_type(refined_tensor_type(facts));
+  }
+  return true;
+}
+
 void clean_up(ir::Graph& graph) {
   for (int i = 0; i < kRounds; ++i) {
-    const bool learned = shape_propagation(graph);
+    bool learned = shape_propagation(graph);
+    each_node(*graph.block(), [&](ir::Node& node) { learned |= learn_parts(node); });
     const size_t before = count_nodes(*graph.block());
     simplify_gradients(graph);
     run_pipeline(graph);
@@ -116,7 +162,6 @@ Differentiation::~Differentiation() = default;
 void Differentiation::prepare() {
   clean_up(*graph_);
   for (int i = 0; i < kDeepest && expand_bodies(*graph_, Activity(*graph_, wanted_)); ++i) clean_up(*graph_);
-  shape_propagation(*graph_);
   const Activity active(*graph_, wanted_);
   for (const ir::Node* node : graph_->nodes()) {
     SCONCE_CHECK(is_differentiable(*node, active), "{} cannot be differentiated in a graph", node->kind().text());
