@@ -19,6 +19,13 @@ namespace sconce::passes {
 namespace {
 
 constexpr int kMaxRounds = 8;
+constexpr int64_t kMaxMade = 1 << 16;  // bytes of a tensor made of numbers (zeros): a larger one stays a computation
+
+bool is_large(const sconce::Value& v) {
+  if (!v.is_tensor()) return false;
+  const Tensor& t = v.to_tensor();
+  return t.numel() * static_cast<int64_t>(t.item_size()) > kMaxMade;
+}
 
 class Propagation {
  public:
@@ -76,13 +83,16 @@ class Propagation {
       if (!c) return;  // a function
       inputs.push_back(std::move(*c));
     }
+    const bool from_tensors = std::any_of(inputs.begin(), inputs.end(), [](const sconce::Value& v) {
+      return v.is_tensor() || (v.is_list() && v.to_list().is_tensors());
+    });
     const std::optional<std::vector<sconce::Value>> results = evaluate(node, std::move(inputs));
     if (!results || results->size() != node.outputs().size()) return;
     for (size_t i = 0; i < results->size(); ++i) {
       const sconce::Value& v = (*results)[i];
       const TypePtr type = node.output(i)->type();
       const bool fits = is_subtype(v.type(), type) || (v.is_tensor() && type->is(TypeKind::tensor));
-      if (!fits || !can_be_constant(v)) return;
+      if (!fits || !can_be_constant(v) || (!from_tensors && is_large(v))) return;
     }
     for (size_t i = 0; i < results->size(); ++i) {
       const sconce::Value& v = (*results)[i];
