@@ -1,5 +1,5 @@
 // The C interface, used as a program would: every function, its right uses and its wrong ones.
-#include "sconce/api/sconce.h"
+#include "c_handles.h"
 
 #include <gtest/gtest.h>
 
@@ -20,23 +20,6 @@ std::string read_file(const std::string& path) {
 }
 
 std::string error() { return sconce_last_error(); }
-
-#define EXPECT_OK(call) EXPECT_EQ(call, SCONCE_OK) << sconce_last_error()
-#define ASSERT_OK(call) ASSERT_EQ(call, SCONCE_OK) << sconce_last_error()
-
-// Handles that free themselves.
-struct Value {
-  sconce_value* v = nullptr;
-  ~Value() { sconce_value_free(v); }
-  operator sconce_value*() const { return v; }
-  sconce_value** operator&() { return &v; }
-};
-struct Module {
-  sconce_module* m = nullptr;
-  ~Module() { sconce_module_free(m); }
-  operator sconce_module*() const { return m; }
-  sconce_module** operator&() { return &m; }
-};
 
 sconce_value* make_int(int64_t i) {
   sconce_value* v = nullptr;

@@ -2,33 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "sconce/api/jit.h"
-#include "sconce/api/sconce.h"
+#include "c_handles.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/temporary_folder.h"
 
 namespace {
-
-#define EXPECT_OK(call) EXPECT_EQ(call, SCONCE_OK) << sconce_last_error()
-#define ASSERT_OK(call) ASSERT_EQ(call, SCONCE_OK) << sconce_last_error()
-
-struct Value {
-  sconce_value* v = nullptr;
-  ~Value() { sconce_value_free(v); }
-  operator sconce_value*() const { return v; }
-  sconce_value** operator&() { return &v; }
-};
-struct Module {
-  sconce_module* m = nullptr;
-  ~Module() { sconce_module_free(m); }
-  operator sconce_module*() const { return m; }
-  sconce_module** operator&() { return &m; }
-};
-struct Optimizer {
-  sconce_optimizer* o = nullptr;
-  ~Optimizer() { sconce_optimizer_free(o); }
-  operator sconce_optimizer*() const { return o; }
-  sconce_optimizer** operator&() { return &o; }
-};
 
 // A file with a module whose method `loss` is (w * x).sum() ** 2; w is 2.
 std::string saved_module(const std::string& folder) {

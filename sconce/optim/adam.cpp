@@ -26,10 +26,7 @@ Adam::Adam(ParamGroups params, const Options& options)
     : Adam(std::move(params), defaults_of(false).with(options, "Adam"), Complete{}) {}
 
 Adam::Adam(ParamGroups params, Options defaults, Complete) : Optimizer(std::move(params), std::move(defaults)) {
-  check_not_negative("lr", "Invalid learning rate");
-  check_not_negative("eps", "Invalid epsilon value");
-  check_betas();
-  check_not_negative("weight_decay", "Invalid weight_decay value");
+  check_adam_options();
 }
 
 AdamW::AdamW(ParamGroups params, const Options& options)
@@ -48,14 +45,8 @@ void Adam::update(const ParamGroup& group) {
   const Batch b = batch(group);
   if (b.empty()) return;
   for (size_t i = 0; i < b.params.size(); ++i) {
-    State& state = *b.states[i];
-    if (state.empty()) {
-      state.set("step", number_tensor(0));
-      state.set("exp_avg", zeros_like(b.params[i]));
-      state.set("exp_avg_sq", zeros_like(b.params[i]));
-      if (amsgrad) state.set("max_exp_avg_sq", zeros_like(b.params[i]));
-    }
-    count_step(state);
+    begin_step(*b.states[i], b.params[i],
+               amsgrad ? Names{"exp_avg", "exp_avg_sq", "max_exp_avg_sq"} : Names{"exp_avg", "exp_avg_sq"});
   }
   const auto [beta1, beta2] = o.pair("betas");
   const auto step = [&](auto& fused) {

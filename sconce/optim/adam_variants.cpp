@@ -18,24 +18,13 @@ Adamax::Adamax(ParamGroups params, const Options& options)
                                            {"differentiable", false},
                                            {"capturable", false}}
                                        .with(options, "Adamax")) {
-  check_not_negative("lr", "Invalid learning rate");
-  check_not_negative("eps", "Invalid epsilon value");
-  check_betas();
-  check_not_negative("weight_decay", "Invalid weight_decay value");
+  check_adam_options();
 }
 
 void Adamax::update(const ParamGroup& group) {
   const Options& o = group.options;
   const Batch b = batch(group);
-  for (size_t i = 0; i < b.params.size(); ++i) {
-    State& state = *b.states[i];
-    if (state.empty()) {
-      state.set("step", number_tensor(0));
-      state.set("exp_avg", zeros_like(b.params[i]));
-      state.set("exp_inf", zeros_like(b.params[i]));
-    }
-    count_step(state);
-  }
+  for (size_t i = 0; i < b.params.size(); ++i) begin_step(*b.states[i], b.params[i], {"exp_avg", "exp_inf"});
   const auto [beta1, beta2] = o.pair("betas");
   fused_adamax_(b.params, b.grads, b.all("exp_avg"), b.all("exp_inf"), b.all("step"), o.number("lr"), beta1, beta2,
                 o.number("eps"), o.number("weight_decay"), o.flag("maximize"));
@@ -53,10 +42,7 @@ NAdam::NAdam(ParamGroups params, const Options& options)
                                            {"capturable", false},
                                            {"differentiable", false}}
                                        .with(options, "NAdam")) {
-  check_not_negative("lr", "Invalid learning rate");
-  check_not_negative("eps", "Invalid epsilon value");
-  check_betas();
-  check_not_negative("weight_decay", "Invalid weight_decay value");
+  check_adam_options();
   check_not_negative("momentum_decay", "Invalid momentum_decay value");
 }
 
@@ -96,24 +82,13 @@ RAdam::RAdam(ParamGroups params, const Options& options)
                                            {"decoupled_weight_decay", false},
                                            {"differentiable", false}}
                                        .with(options, "RAdam")) {
-  check_not_negative("lr", "Invalid learning rate");
-  check_not_negative("eps", "Invalid epsilon value");
-  check_betas();
-  check_not_negative("weight_decay", "Invalid weight_decay value");
+  check_adam_options();
 }
 
 void RAdam::update(const ParamGroup& group) {
   const Options& o = group.options;
   const Batch b = batch(group);
-  for (size_t i = 0; i < b.params.size(); ++i) {
-    State& state = *b.states[i];
-    if (state.empty()) {
-      state.set("step", number_tensor(0));
-      state.set("exp_avg", zeros_like(b.params[i]));
-      state.set("exp_avg_sq", zeros_like(b.params[i]));
-    }
-    count_step(state);
-  }
+  for (size_t i = 0; i < b.params.size(); ++i) begin_step(*b.states[i], b.params[i], {"exp_avg", "exp_avg_sq"});
   const auto [beta1, beta2] = o.pair("betas");
   fused_radam_(b.params, b.grads, b.all("exp_avg"), b.all("exp_avg_sq"), b.all("step"), o.number("lr"), beta1, beta2,
                o.number("eps"), o.number("weight_decay"), o.flag("decoupled_weight_decay"), o.flag("maximize"));

@@ -60,10 +60,13 @@ void Optimizer::check_not_negative(std::string_view option, std::string_view tex
   SCONCE_CHECK_AS(value, defaults_.number(option) >= 0, "{}: {}", text, defaults_.at(option).repr());
 }
 
-void Optimizer::check_betas() const {
+void Optimizer::check_adam_options() const {
+  check_not_negative("lr", "Invalid learning rate");
+  check_not_negative("eps", "Invalid epsilon value");
   const auto [first, second] = defaults_.pair("betas");
   SCONCE_CHECK_AS(value, first >= 0 && first < 1, "Invalid beta parameter at index 0: {}", float_repr(first));
   SCONCE_CHECK_AS(value, second >= 0 && second < 1, "Invalid beta parameter at index 1: {}", float_repr(second));
+  check_not_negative("weight_decay", "Invalid weight_decay value");
 }
 
 void Optimizer::refuse_unsupported() const {

@@ -82,7 +82,7 @@ class SCONCE_API Optimizer {
   Optimizer(ParamGroups params, Options defaults);
   // Throws Error: "{text}: {value}" where the option is negative.
   void check_not_negative(std::string_view option, std::string_view text) const;
-  void check_betas() const;
+  void check_adam_options() const;  // lr, eps, betas, weight_decay
   // Options of PyTorch that only a GPU, or differentiating through the step, makes use of.
   void refuse_unsupported() const;
 

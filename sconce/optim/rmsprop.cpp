@@ -30,16 +30,10 @@ void RMSprop::update(const ParamGroup& group) {
   const bool centered = o.flag("centered");
   const double momentum = o.number("momentum");
   const Batch b = batch(group);
-  for (size_t i = 0; i < b.params.size(); ++i) {
-    State& state = *b.states[i];
-    if (state.empty()) {
-      state.set("step", number_tensor(0));
-      state.set("square_avg", zeros_like(b.params[i]));
-      if (momentum > 0) state.set("momentum_buffer", zeros_like(b.params[i]));
-      if (centered) state.set("grad_avg", zeros_like(b.params[i]));
-    }
-    count_step(state);
-  }
+  Names zeros{"square_avg"};
+  if (momentum > 0) zeros.push_back("momentum_buffer");
+  if (centered) zeros.push_back("grad_avg");
+  for (size_t i = 0; i < b.params.size(); ++i) begin_step(*b.states[i], b.params[i], zeros);
   fused_rmsprop_(b.params, b.grads, b.all("square_avg"), centered ? b.all("grad_avg") : std::vector<Tensor>(),
                  momentum > 0 ? b.all("momentum_buffer") : std::vector<Tensor>(), o.number("lr"), o.number("alpha"),
                  o.number("eps"), o.number("weight_decay"), momentum, centered, o.flag("maximize"));
@@ -65,15 +59,7 @@ Adadelta::Adadelta(ParamGroups params, const Options& options)
 void Adadelta::update(const ParamGroup& group) {
   const Options& o = group.options;
   const Batch b = batch(group);
-  for (size_t i = 0; i < b.params.size(); ++i) {
-    State& state = *b.states[i];
-    if (state.empty()) {
-      state.set("step", number_tensor(0));
-      state.set("square_avg", zeros_like(b.params[i]));
-      state.set("acc_delta", zeros_like(b.params[i]));
-    }
-    count_step(state);
-  }
+  for (size_t i = 0; i < b.params.size(); ++i) begin_step(*b.states[i], b.params[i], {"square_avg", "acc_delta"});
   fused_adadelta_(b.params, b.grads, b.all("square_avg"), b.all("acc_delta"), o.number("lr"), o.number("rho"),
                   o.number("eps"), o.number("weight_decay"), o.flag("maximize"));
 }

@@ -1,5 +1,6 @@
 #include "sconce/optim/step_count.h"
 
+#include "sconce/generated/creation.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce::optim {
@@ -17,6 +18,14 @@ double count_step(State& state) {
   const Tensor& step = state.tensor("step");
   set_number(step, item_of(step).to_double() + 1);
   return item_of(step).to_double();
+}
+
+void begin_step(State& state, const Tensor& parameter, const Names& zeros) {
+  if (state.empty()) {
+    state.set("step", number_tensor(0));
+    for (const std::string_view name : zeros) state.set(name, zeros_like(parameter));
+  }
+  count_step(state);
 }
 
 void fix_step(State& state) {

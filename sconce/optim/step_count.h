@@ -11,6 +11,9 @@ Tensor number_tensor(double v);
 void set_number(const Tensor& t, double v);
 // One step more; its number.
 double count_step(State& state);
+// Before a step: the first time, the state gets its count and, under these names, zeros like the parameter. Counts.
+using Names = std::vector<std::string_view>;
+void begin_step(State& state, const Tensor& parameter, const Names& zeros);
 // Makes steps that are plain numbers, as PyTorch before 1.12 saved them, tensors.
 void fix_step(State& state);
 
