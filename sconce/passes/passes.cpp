@@ -38,18 +38,22 @@ void each_word(std::string_view text, F&& f) {
   }
 }
 
-bool logs_passes() {
+}  // namespace
+
+bool is_logged(std::string_view what) {
   bool logs = false;
   if (const char* text = std::getenv("SCONCE_LOGS")) {
-    each_word(text, [&](std::string_view word) { logs |= word == "passes"; });
+    each_word(text, [&](std::string_view word) { logs |= word == what; });
   }
   return logs;
 }
 
+namespace {
+
 class Runner {
  public:
   Runner(const PipelineOptions& options, std::vector<PassTime>* times)
-      : times_(times), limit_(options.limit), verify_(options.verify), logs_(logs_passes()) {
+      : times_(times), limit_(options.limit), verify_(options.verify), logs_(is_logged("passes")) {
     for (const PassInfo& pass : all_passes()) wanted_.push_back(pass.in_pipeline);
     for (const std::string& name : options.disabled) switch_pass(name, false);
     for (const std::string& name : options.enabled) switch_pass(name, true);

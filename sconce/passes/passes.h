@@ -35,6 +35,8 @@ struct PipelineOptions {
   int64_t limit = -1;
   bool verify = false;  // after every pass
 };
+// Is it one of the words of SCONCE_LOGS? "passes"; "autodiff": what is not differentiated in graphs, and why.
+SCONCE_API bool is_logged(std::string_view what);
 struct PassTime {
   std::string name;
   double seconds;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sconce/autograd/variable.h"
+#include "sconce/passes/passes.h"
 #include "sconce/runtime/codegen.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/grad_mode.h"
@@ -61,7 +62,7 @@ Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::s
     forward_ = generate(*made->forward(), name_, nullptr, false);
     differentiation_ = std::move(made);
   } catch (const Error& e) {
-    if (std::getenv("SCONCE_LOG_AUTODIFF")) std::fprintf(stderr, "a region is not differentiated: %s\n", e.what());
+    if (passes::is_logged("autodiff")) std::fprintf(stderr, "a region is not differentiated: %s\n", e.what());
   }
 }
 

@@ -203,7 +203,7 @@ class TableGraphs final : public passes::OpGraphs {
  private:
   // Such an operator is not differentiated in graphs; it records as eager calls do.
   static void note(const Op& op, const Error& e) {
-    if (std::getenv("SCONCE_LOG_OP_GRAPHS")) {
+    if (passes::is_logged("autodiff")) {
       std::fprintf(stderr, "%s has no graph: %s\n", op.qualified_name().c_str(), e.what());
     }
   }
