@@ -14,7 +14,8 @@ from . import cpp, formulas, schema as schemas
 
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
-TRAITS = ("view", "random", "idempotent", "core", "data_dependent", "commutative")
+TRAITS = ("view", "random", "idempotent", "core", "data_dependent", "commutative", "asks_autograd",
+          "runs_backward")
 DEVICES = ("cpu", "any", "boxed")
 CLASSES = ("bool", "int", "float", "complex")
 

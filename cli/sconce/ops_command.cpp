@@ -48,6 +48,8 @@ constexpr TraitName kTraits[] = {
     {Trait::compound, "compound"},
     {Trait::data_dependent, "data_dependent"},
     {Trait::commutative, "commutative"},
+    {Trait::asks_autograd, "asks_autograd"},
+    {Trait::runs_backward, "runs_backward"},
 };
 
 std::vector<std::string> traits_of(const Op& op) {

@@ -1,21 +1,15 @@
 #include "sconce/api/asks_for_gradients.h"
 
 #include <algorithm>
-#include <array>
 
-#include "sconce/dispatch/registry.h"
+#include "sconce/dispatch/op.h"
 #include "sconce/ir/function.h"
 #include "sconce/runtime/code.h"
 
 namespace sconce::jit {
 namespace {
 
-// The operators that run backward.
-bool runs_backward(const Op* op) {
-  static const std::array<const Op*, 4> all = {find_op("aten::backward", ""), find_op("aten::backward", "TensorList"),
-                                               find_op("aten::_backward", ""), find_op("aten::grad", "")};
-  return op && std::find(all.begin(), all.end(), op) != all.end();
-}
+bool runs_backward(const Op* op) { return op && op->has(Trait::runs_backward); }
 
 bool runs_backward(const ir::Block& block) {
   for (const ir::Node* n : block.nodes()) {

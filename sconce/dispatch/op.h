@@ -40,6 +40,8 @@ enum class Trait : uint32_t {
   compound = 1 << 8,    // a body over other operators
   data_dependent = 1 << 9,  // the result's size depends on values
   commutative = 1 << 10,
+  asks_autograd = 1 << 11,  // the answer depends on what was recorded of its tensors
+  runs_backward = 1 << 12,
 };
 
 // How an operator is differentiated: which kernel it has for Key::autograd (autograd/record.h).

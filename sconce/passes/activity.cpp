@@ -31,11 +31,7 @@ bool gives_numbers(const Op& op) {
 
 // What such an operator answers depends on whether operations are recorded, which differs inside of a region.
 bool asks_autograd(const ir::Node& node) {
-  static const ir::Symbol kinds[] = {ir::Symbol("prim::requires_grad"), ir::Symbol("prim::grad"),
-                                     ir::Symbol("aten::is_leaf"),       ir::Symbol("aten::retains_grad"),
-                                     ir::Symbol("aten::output_nr"),     ir::Symbol("aten::_version"),
-                                     ir::Symbol("aten::is_inference")};
-  return std::any_of(std::begin(kinds), std::end(kinds), [&](ir::Symbol kind) { return node.is(kind); });
+  return node.op() && node.op()->has(Trait::asks_autograd);
 }
 
 // Made in this graph by an operator that returns something new (and written since at most by in-place operators), or a

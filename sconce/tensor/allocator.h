@@ -3,7 +3,7 @@
 //
 //   up to 1 KiB     64-byte classes, carved from slabs, lists of the thread
 //   up to 1 MiB     four classes per power of two, lists of the thread
-//   larger          one locked cache by size class, in all at most `set_cache_limit` bytes
+//   larger          one locked cache of pieces that are cut and joined (large_blocks.h), at most `set_cache_limit` bytes free
 //
 // A thread keeps a bounded number of free blocks per class and moves whole batches to and from a shared depot, so freeing
 // in another thread and ending a thread are ordinary cases. With SCONCE_NO_POOLS (sanitizer builds) every block comes from
