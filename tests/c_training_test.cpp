@@ -1,8 +1,8 @@
 // The C interface: gradients and optimisers.
 #include <gtest/gtest.h>
 
-#include "sconce/api/jit.h"
 #include "c_handles.h"
+#include "sconce/api/jit.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/temporary_folder.h"
 

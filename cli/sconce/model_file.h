@@ -71,7 +71,7 @@ class ModelFile {
   std::optional<jit::Module> module_;
   jit::ExtraFiles extra_files_;
   std::unique_ptr<ProgramFile> program_;
-  std::vector<std::string> function_names_;  // of text
+  std::vector<std::string> function_names_;         // of text
   mutable std::optional<bool> asks_for_gradients_;  // known at the first call
 };
 

@@ -15,7 +15,7 @@ namespace sconce::autograd {
 
 struct BackwardOptions {
   std::optional<bool> retain_graph = std::nullopt;  // default: create_graph
-  bool create_graph = false;  // the gradients can be differentiated again
+  bool create_graph = false;                        // the gradients can be differentiated again
 };
 
 // Adds gradients to the leaves of the graph (only to `inputs`, where some are given). `grads` has one per tensor;

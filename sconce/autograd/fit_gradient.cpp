@@ -29,8 +29,9 @@ Tensor fit_gradient(Tensor grad, const OutputInfo& to, const Node& node, size_t 
     if (is_complex(grad.dtype()) && !is_complex(to.dtype)) grad = real(grad);
     if (grad.dtype() != to.dtype) grad = sconce::to(grad, to.dtype);
   }
-  SCONCE_CHECK(grad.device() == to.device, "Function {} returned an invalid gradient at index {} - expected device {} but got {}",
-               node.name(), index, to_string(to.device), to_string(grad.device()));
+  SCONCE_CHECK(grad.device() == to.device,
+               "Function {} returned an invalid gradient at index {} - expected device {} but got {}", node.name(),
+               index, to_string(to.device), to_string(grad.device()));
   return grad;
 }
 

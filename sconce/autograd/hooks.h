@@ -1,5 +1,6 @@
 // Hooks: user code that autograd calls. Order at a node: hooks of tensors (pre), retained grads, pre-hooks of the node,
-// apply, post-hooks of the node; behind an AccumulateGrad the post-accumulate hooks of the leaf. A handle removes its hook.
+// apply, post-hooks of the node; behind an AccumulateGrad the post-accumulate hooks of the leaf. A handle removes its
+// hook.
 #pragma once
 
 #include <functional>

@@ -20,11 +20,11 @@ struct Meta final : ViewMeta {
 
   std::mutex mutex;  // of accumulator: threads may use one parameter at once
   Tensor grad;
-  Ref<Node> grad_fn;  // null for leaves
+  Ref<Node> grad_fn;    // null for leaves
   uint32_t output = 0;  // which of grad_fn's outputs this tensor is
   bool asked = false;   // of a view: requires_grad_() was called on itself, so that it has a gradient as a leaf
   std::shared_ptr<RetainedGrad> retained;  // of a tensor with retain_grad that is no leaf
-  AccumulateGrad* accumulator = nullptr;  // of a leaf, not owned: the graph owns it, and clears this when it goes
+  AccumulateGrad* accumulator = nullptr;   // of a leaf, not owned: the graph owns it, and clears this when it goes
   std::unique_ptr<TensorHooks> hooks;
 };
 

@@ -1,5 +1,6 @@
-// The backward graph: a Node stands for one differentiable operation, its edges lead to the nodes that made its inputs (or
-// to the AccumulateGrad of a leaf). Nodes are counted; tensors own the node that made them, nodes own those before them.
+// The backward graph: a Node stands for one differentiable operation, its edges lead to the nodes that made its inputs
+// (or to the AccumulateGrad of a leaf). Nodes are counted; tensors own the node that made them, nodes own those before
+// them.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,8 @@ class Node;
 struct NodeHooks;
 struct Place;
 
-// Where the gradient of a tensor goes: to input `slot` of a node, which is output `slot` of the forward operation. No node
-// where nobody asks for it.
+// Where the gradient of a tensor goes: to input `slot` of a node, which is output `slot` of the forward operation. No
+// node where nobody asks for it.
 struct Edge {
   Ref<Node> node;
   uint32_t slot = 0;
@@ -38,9 +39,9 @@ Tensor zeros_for(const OutputInfo& info);
 
 // One call of Node::apply.
 struct BackwardCall {
-  std::span<Tensor> grads;           // one per output of the forward operation, undefined for zero; may be moved from
-  std::span<Tensor> inputs;          // to be filled, one per edge; undefined for zero
-  std::span<const uint8_t> wanted;   // per edge, whether its gradient is used in this run
+  std::span<Tensor> grads;          // one per output of the forward operation, undefined for zero; may be moved from
+  std::span<Tensor> inputs;         // to be filled, one per edge; undefined for zero
+  std::span<const uint8_t> wanted;  // per edge, whether its gradient is used in this run
 };
 
 class SCONCE_API Node {

@@ -1,5 +1,5 @@
-// SavedTensor: a tensor that a node keeps for its backward. It notices when the tensor was written in place since, passes
-// through the thread's saved-tensor hooks, and makes no cycle with the node that made it.
+// SavedTensor: a tensor that a node keeps for its backward. It notices when the tensor was written in place since,
+// passes through the thread's saved-tensor hooks, and makes no cycle with the node that made it.
 #pragma once
 
 #include <functional>

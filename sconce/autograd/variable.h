@@ -10,8 +10,8 @@ namespace sconce::autograd {
 // requires_grad_(): throws for integers ("only Tensors of floating point dtype can require gradients"), for inference
 // tensors outside of inference mode, and for turning it off where the tensor is no leaf.
 SCONCE_API void set_requires_grad(const Tensor& t, bool on);
-// A tensor that was just made (a parameter that was loaded or copied) requires grad, where its numbers have a derivative.
-// Its memory may be that of other tensors, which have no part in it.
+// A tensor that was just made (a parameter that was loaded or copied) requires grad, where its numbers have a
+// derivative. Its memory may be that of other tensors, which have no part in it.
 SCONCE_API void make_leaf(const Tensor& t);
 // Was made by the user, or does not require grad.
 SCONCE_API bool is_leaf(const Tensor& t);

@@ -21,8 +21,8 @@ namespace sconce {
 struct Derivative {
   std::string argument;                // as written: "weight, bias"
   std::vector<std::string> arguments;  // those that it gives gradients for
-  std::string body;  // for Body, with a return
-  int line, column;  // where it stands in the text: what Body wants for its errors
+  std::string body;                    // for Body, with a return
+  int line, column;                    // where it stands in the text: what Body wants for its errors
 };
 
 // Throws Error when a line belongs to no argument or an argument comes twice.

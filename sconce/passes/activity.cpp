@@ -30,9 +30,7 @@ bool gives_numbers(const Op& op) {
 }
 
 // What such an operator answers depends on whether operations are recorded, which differs inside of a region.
-bool asks_autograd(const ir::Node& node) {
-  return node.op() && node.op()->has(Trait::asks_autograd);
-}
+bool asks_autograd(const ir::Node& node) { return node.op() && node.op()->has(Trait::asks_autograd); }
 
 // Made in this graph by an operator that returns something new (and written since at most by in-place operators), or a
 // list without tensors.

@@ -158,8 +158,8 @@ namespace {
 
 // What a view takes over from its base: dtype, device and backend; keys of modes and marks of the base do not pass on.
 uint64_t kept_meta(const TensorImpl& base) {
-  constexpr uint64_t kKept = 0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt |
-                             0xffull << TensorImpl::kIndexAt;
+  constexpr uint64_t kKept =
+      0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
   return base.meta & (kKept | kBackendKeys.bits());
 }
 

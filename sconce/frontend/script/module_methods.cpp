@@ -1,5 +1,5 @@
-#include "sconce/autograd/variable.h"
 #include "sconce/frontend/script/module_methods.h"
+#include "sconce/autograd/variable.h"
 
 #include <algorithm>
 

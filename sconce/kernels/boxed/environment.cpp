@@ -151,7 +151,9 @@ void smallest_item(const Op&, KeySet, Value* args, Value* returns) {
 }
 
 // None has a number, too: 0.
-void identity_number(const Op&, KeySet, Value* args, Value* returns) { returns[0] = static_cast<int64_t>(args[0].bits()); }
+void identity_number(const Op&, KeySet, Value* args, Value* returns) {
+  returns[0] = static_cast<int64_t>(args[0].bits());
+}
 
 // Modules in containers are attributes: "0", "1", ... of a list, their keys of a dict.
 void module_at(const Op&, KeySet, Value* args, Value* returns) {
