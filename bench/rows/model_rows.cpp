@@ -7,6 +7,7 @@
 
 #include "bench/rows/row_arguments.h"
 #include "sconce/api/jit.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::bench {
 namespace {
@@ -34,6 +35,7 @@ class ModelWork final : public Work {
     for (const Json& json : row["args"]) args_.push_back(arguments.read(json, tensor_type()));
   }
   void run(int64_t calls) override {
+    const InferenceMode quiet;
     for (int64_t i = 0; i < calls; ++i) {
       if (loads_)
         module_ = jit::load(path_);
@@ -41,7 +43,10 @@ class ModelWork final : public Work {
         module_.call(args_);
     }
   }
-  Tensor result() override { return first_tensor(module_.call(args_)); }
+  Tensor result() override {
+    const InferenceMode quiet;
+    return first_tensor(module_.call(args_));
+  }
 
  private:
   std::string path_;
