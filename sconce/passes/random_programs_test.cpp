@@ -1,7 +1,6 @@
 // Every pass leaves what programs compute as it is: random programs full of views, writes, lists, branches and loops
 // are run as they are and after each pass.
 #include <cstdlib>
-#include <random>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/passes.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/testing/random_program.h"
 
 namespace sconce::passes {
 namespace {
@@ -84,61 +84,12 @@ constexpr const char* kEnd = R"(
   return out
 )";
 
-class Generator {
- public:
-  explicit Generator(unsigned seed) : random_(seed) {}
-  std::string program() { return kPrelude + body(0, false) + kEnd; }
+constexpr const char* kConditions[] = {"if $n % $d == 1:"};
 
- private:
-  size_t below(size_t n) { return random_() % n; }
-
-  std::string filled(const std::string& text, const std::string& indent) {
-    std::string out = indent;
-    for (size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\n') {
-        out += "\n" + indent;
-      } else if (text[i] != '$') {
-        out += text[i];
-      } else {
-        switch (text[++i]) {
-          case 't':
-            out += "abc"[below(3)];
-            break;
-          case 'n':
-            out += "ij"[below(2)];
-            break;
-          case 'l':
-            out += "lk"[below(2)];
-            break;
-          default:
-            out += static_cast<char>('2' + below(5));
-        }
-      }
-    }
-    return out + "\n";
-  }
-
-  std::string body(int depth, bool in_loop) {
-    const std::string indent(2 * static_cast<size_t>(depth) + 2, ' ');
-    std::string out;
-    for (size_t i = 0, count = 1 + below(depth == 0 ? 14 : 5); i < count; ++i) {
-      const size_t choice = below(std::size(kStatements) + 5);
-      if (choice < std::size(kStatements) || depth == 3) {
-        out += filled(kStatements[choice % std::size(kStatements)], indent);
-      } else if (choice < std::size(kStatements) + 2) {
-        out += filled("if $n % $d == 1:", indent) + body(depth + 1, in_loop);
-        if (below(2)) out += filled("else:", indent) + body(depth + 1, in_loop);
-      } else if (choice < std::size(kStatements) + 4) {
-        out += filled(below(2) ? "for q in range(2):" : "for q in range($n % 4):", indent) + body(depth + 1, true);
-      } else if (in_loop) {
-        out += filled(below(2) ? "if $n > 9:\n  break" : "if $n > 9:\n  continue", indent);
-      }
-    }
-    return out.empty() ? filled("$n = $n", indent) : out;
-  }
-
-  std::mt19937 random_;
-};
+std::string program(unsigned seed) {
+  const std::string body = sconce::testing::random_body({kStatements, kConditions, "if $n > 9:"}, seed);
+  return kPrelude + body + kEnd;
+}
 
 Value four(int64_t first) {
   const Tensor t = empty_tensor({4}, DType::int64);
@@ -160,7 +111,7 @@ std::vector<int64_t> results(ir::Function& function) {
 TEST(Passes, KeepWhatRandomProgramsCompute) {
   setenv("SCONCE_PASS_LIMIT", "0", 1);  // the graph as it is
   for (unsigned seed = 0; seed < 60; ++seed) {
-    const std::string source = Generator(seed).program();
+    const std::string source = program(seed);
     const script::Program program(source);
     ir::Function& f = *program.find_function("f");
     const std::vector<int64_t> expected = results(f);

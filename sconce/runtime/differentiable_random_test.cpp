@@ -1,9 +1,9 @@
 // Random programs of tensors, branches, loops and lists have the same gradients with regions and recorded one by one.
-#include <random>
 
 #include "sconce/frontend/script/program.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/runtime/test_gradients.h"
+#include "sconce/testing/random_program.h"
 
 namespace sconce::runtime {
 namespace {
@@ -34,54 +34,17 @@ constexpr const char* kStatements[] = {
     "$n = int($t.detach().abs().sum()) % 5",
 };
 
-class Generator {
- public:
-  explicit Generator(unsigned seed) : random_(seed) {}
-  std::string program() {
-    return "def f(a: Tensor, b: Tensor, n: int):\n  c = a * b\n  i = n\n  j = 2\n  l = [a, c]\n" + body(0, false) +
-           "  return a * c, b + c, l[len(l) - 1] * 2\n";
-  }
+constexpr const char* kConditions[] = {"if $n % $d == 1:", "if bool($t.sum() > 0):"};
 
- private:
-  size_t below(size_t n) { return random_() % n; }
-  std::string filled(std::string_view text, const std::string& indent) {
-    std::string out = indent;
-    for (size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\n') {
-        out += "\n" + indent;
-      } else if (text[i] != '$') {
-        out += text[i];
-      } else {
-        const char kind = text[++i];
-        out += kind == 't' ? "abc"[below(3)] : kind == 'n' ? "ij"[below(2)] : static_cast<char>('2' + below(5));
-      }
-    }
-    return out + "\n";
-  }
-  std::string body(int depth, bool in_loop) {
-    const std::string indent(2 * static_cast<size_t>(depth) + 2, ' ');
-    std::string out;
-    for (size_t i = 0, count = 2 + below(depth == 0 ? 10 : 4); i < count; ++i) {
-      const size_t choice = below(std::size(kStatements) + 6);
-      if (choice < std::size(kStatements) || depth == 3) {
-        out += filled(kStatements[choice % std::size(kStatements)], indent);
-      } else if (choice < std::size(kStatements) + 2) {
-        out += filled(below(2) ? "if $n % $d == 1:" : "if bool($t.sum() > 0):", indent) + body(depth + 1, in_loop);
-        if (below(2)) out += filled("else:", indent) + body(depth + 1, in_loop);
-      } else if (choice < std::size(kStatements) + 5) {
-        out += filled(below(2) ? "for q in range(2):" : "for q in range($n % 4):", indent) + body(depth + 1, true);
-      } else if (in_loop) {
-        out += filled(below(2) ? "if $n > 4:\n  break" : "if $n > 4:\n  continue", indent);
-      }
-    }
-    return out;
-  }
-  std::mt19937 random_;
-};
+std::string program(unsigned seed) {
+  const std::string body = sconce::testing::random_body({kStatements, kConditions, "if $n > 4:"}, seed);
+  return "def f(a: Tensor, b: Tensor, n: int):\n  c = a * b\n  i = n\n  j = 2\n  l = [a, c]\n  k = [b, c]\n" + body +
+         "  return a * c, b + c, l[len(l) - 1] * 2\n";
+}
 
 TEST(DifferentiableRandom, ProgramsHaveTheSameGradients) {
   for (unsigned seed = 0; seed < 60 && !::testing::Test::HasFailure(); ++seed) {
-    const std::string source = Generator(seed).program();
+    const std::string source = program(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + source);
     const script::Program program(source);
     ir::Function& f = *program.find_function("f");
