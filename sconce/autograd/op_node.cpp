@@ -290,7 +290,8 @@ std::string OpNode::name() const {
   // Overloads are numbered in the order of the table; an in-place form is called as the functional one.
   std::string_view name = op_.info.name;
   if (op_.has(Trait::inplace) && name.ends_with('_')) name.remove_suffix(1);
-  const auto number_among = [&](const auto& overloads) -> std::optional<size_t> {
+  const auto number_among = [&](std::vector<const Op*> overloads) -> std::optional<size_t> {
+    std::sort(overloads.begin(), overloads.end(), std::less<>());  // a family's operators stand in one array
     size_t number = 0;
     for (const Op* other : overloads) {
       if (other->info.formulas == op_.info.formulas) return number;
