@@ -18,10 +18,10 @@ std::vector<size_t> read_places(const Json& json);
 // A list of tensors; undefined for null.
 std::vector<Tensor> read_tensors(const Json& json, const SafetensorsFile& tensors);
 
-// Compares gradients of `outputs` by the rule of the operator, sums over outputs as long sums. Where none is expected,
+// Compares gradients by the rule of the operator. Where none is expected,
 // one of zeros is right, too. `what` begins the message.
-Difference compare_gradients(Rule rule, const std::vector<Tensor>& outputs, const std::vector<Tensor>& got,
-                             const std::vector<Tensor>& expected, std::string_view what);
+Difference compare_gradients(Rule rule, const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
+                             std::string_view what);
 
 // The member `grad` of a case of an operator:
 //   {"outputs": [0], "cotangents": [...], "inputs": [0, 1], "grads": [..., null]}

@@ -46,13 +46,10 @@ TEST(Gradients, may_be_zeros_where_there_are_none) {
   const Tensor none;
   const std::vector<Tensor> two =
       read_tensors(nlohmann::json::parse(R"([{"t": "t6"}, {"t": "t3"}, null])"), products("[{}]").tensors());
-  EXPECT_EQ(compare_gradients(Rule::close, {}, {none, two[0]}, {none, none}, "gradient"), Difference());
-  EXPECT_EQ(compare_gradients(Rule::close, {}, {none}, {two[0]}, "gradient"),
-            "gradient 0: there is none, expected one");
-  EXPECT_EQ(compare_gradients(Rule::close, {}, {none}, {two[1]}, "gradient"),
-            "gradient 0: there is none, expected one");
-  EXPECT_EQ(compare_gradients(Rule::close, {}, {two[1]}, {two[2]}, "gradient"),
-            "gradient 0: there is one, expected none");
+  EXPECT_EQ(compare_gradients(Rule::close, {none, two[0]}, {none, none}, "gradient"), Difference());
+  EXPECT_EQ(compare_gradients(Rule::close, {none}, {two[0]}, "gradient"), "gradient 0: there is none, expected one");
+  EXPECT_EQ(compare_gradients(Rule::close, {none}, {two[1]}, "gradient"), "gradient 0: there is none, expected one");
+  EXPECT_EQ(compare_gradients(Rule::close, {two[1]}, {two[2]}, "gradient"), "gradient 0: there is one, expected none");
 }
 
 TEST(Gradients, second_ones_follow_the_first) {
