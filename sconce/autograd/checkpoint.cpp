@@ -14,7 +14,7 @@ namespace {
 struct Frame;
 
 // Stands for a tensor that f saved: the first that is used runs f again, which fills all of them.
-struct Placeholder {
+struct Recomputed {
   std::shared_ptr<Frame> frame;
   size_t number;  // of the tensors that f saved
   Tensor value;   // from the second run until it is used
@@ -66,7 +66,7 @@ struct Frame : std::enable_shared_from_this<Frame> {
   ThreadModes modes = thread_modes;
   RandomState random;
   std::vector<OutputInfo> saved;
-  std::vector<std::weak_ptr<Placeholder>> places;
+  std::vector<std::weak_ptr<Recomputed>> places;
   std::mutex mutex;  // of the second run
 
   Frame(Checkpointed function, const std::vector<Tensor>& arguments, const CheckpointOptions& options)
@@ -78,14 +78,14 @@ struct Frame : std::enable_shared_from_this<Frame> {
   }
 
   Value pack(const Tensor& t) {
-    auto place = std::make_shared<Placeholder>(Placeholder{shared_from_this(), saved.size(), Tensor()});
+    auto place = std::make_shared<Recomputed>(Recomputed{shared_from_this(), saved.size(), Tensor()});
     saved.push_back(output_info(t));
     places.push_back(place);
-    return make_ref<Capsule>(new std::shared_ptr<Placeholder>(std::move(place)),
-                             [](void* p) { delete static_cast<std::shared_ptr<Placeholder>*>(p); });
+    return make_ref<Capsule>(new std::shared_ptr<Recomputed>(std::move(place)),
+                             [](void* p) { delete static_cast<std::shared_ptr<Recomputed>*>(p); });
   }
 
-  Tensor unpack(Placeholder& place) {
+  Tensor unpack(Recomputed& place) {
     const std::lock_guard lock(mutex);
     if (!place.value.defined()) run_again();
     return std::exchange(place.value, Tensor());
@@ -144,8 +144,8 @@ std::vector<Tensor> checkpoint(const Checkpointed& f, const std::vector<Tensor>&
   const auto frame = std::make_shared<Frame>(f, inputs, options);
   const SavedTensorHooksGuard hooks({[frame](const Tensor& t) { return frame->pack(t); },
                                      [](const Value& v) -> Tensor {
-                                       Placeholder& place =
-                                           **static_cast<std::shared_ptr<Placeholder>*>(v.to_capsule().object);
+                                       Recomputed& place =
+                                           **static_cast<std::shared_ptr<Recomputed>*>(v.to_capsule().object);
                                        return place.frame->unpack(place);
                                      }});
   return f(inputs);
