@@ -85,15 +85,19 @@ SCONCE_VEC V squares(V average, V g, double beta) {
   return addcmul(average * number<V>(beta), g, g, 1 - beta);
 }
 
+// Adam's two averages, behind the decay of the parameter; the gradient.
+template <class V, class Numbers>
+SCONCE_VEC V moments(V* v, const Numbers& o) {
+  if (o.keep != 1) v[0] = v[0] * number<V>(o.keep);
+  const V g = gradient(v, o.gradient);
+  v[2] = lerp(v[2], g, 1 - o.beta1);
+  v[3] = squares(v[3], g, o.beta2);
+  return g;
+}
+
 template <class V>
 void adam(void* const* arrays, int64_t n, const AdamNumbers& numbers) {
   const AdamNumbers o = numbers;
-  const auto moments = [&](V* v) __attribute__((always_inline)) {
-    if (o.keep != 1) v[0] = v[0] * number<V>(o.keep);
-    const V g = gradient(v, o.gradient);
-    v[2] = lerp(v[2], g, 1 - o.beta1);
-    v[3] = squares(v[3], g, o.beta2);
-  };
   const auto update = [&](V* v, V square) __attribute__((always_inline)) {
     const V size = sqrt(square) / number<V>(o.correction) + number<V>(o.eps);
     v[0] = addcdiv(v[0], v[2], size, -o.step_size);
@@ -102,14 +106,14 @@ void adam(void* const* arrays, int64_t n, const AdamNumbers& numbers) {
   if (o.amsgrad) {
     sweep<V, 5>(
         arrays, n, written | 16, SCONCE_STEP {
-          moments(v);
+          moments(v, o);
           v[4] = maximum(v[4], v[3]);
           update(v, v[4]);
         });
   } else {
     sweep<V, 4>(
         arrays, n, written, SCONCE_STEP {
-          moments(v);
+          moments(v, o);
           update(v, v[3]);
         });
   }
@@ -186,10 +190,7 @@ void nadam(void* const* arrays, int64_t n, const NadamNumbers& numbers) {
   const NadamNumbers o = numbers;
   sweep<V, 4>(
       arrays, n, kParameter | 12, SCONCE_STEP {
-        if (o.keep != 1) v[0] = v[0] * number<V>(o.keep);
-        const V g = gradient(v, o.gradient);
-        v[2] = lerp(v[2], g, 1 - o.beta1);
-        v[3] = squares(v[3], g, o.beta2);
+        const V g = moments(v, o);
         const V size = sqrt(v[3] / number<V>(o.correction)) + number<V>(o.eps);
         v[0] = addcdiv(addcdiv(v[0], g, size, o.gradient_rate), v[2], size, o.average_rate);
       });
@@ -200,10 +201,7 @@ void radam(void* const* arrays, int64_t n, const RadamNumbers& numbers) {
   const RadamNumbers o = numbers;
   sweep<V, 4>(
       arrays, n, kParameter | 12, SCONCE_STEP {
-        if (o.keep != 1) v[0] = v[0] * number<V>(o.keep);
-        const V g = gradient(v, o.gradient);
-        v[2] = lerp(v[2], g, 1 - o.beta1);
-        v[3] = squares(v[3], g, o.beta2);
+        moments(v, o);
         V change = v[2] / number<V>(o.correction1) * number<V>(o.lr);
         if (o.rectification != 0) {
           const V inverse = 1 / (sqrt(v[3]) + number<V>(o.eps));
