@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sconce/base/parallel.h"
-#include "sconce/kernels/cpu/conv_plan.h"
+#include "sconce/kernels/cpu/conv/conv_plan.h"
 
 namespace {
 

@@ -16,7 +16,7 @@ def main() -> None:
         out,
         [
             "// Made by cmake/embed_scripts.py from script/.",
-            '#include "sconce/frontend/script/library.h"',
+            '#include "sconce/frontend/script/program/script_library.h"',
             "",
             "namespace sconce::script {",
             "",

@@ -15,7 +15,7 @@ endforeach()
 
 # Headers: what these include, and no others.
 set(public_headers sconce/api/jit.h sconce/api/autograd.h sconce/api/optim.h sconce/api/sconce.h sconce/ops.h
-    sconce/dispatch/library.h sconce/dispatch/registry.h sconce/serialization/tensor_files.h sconce/runtime/interpreter.h sconce/tensor/generator.h sconce/base/parallel.h)
+    sconce/dispatch/library.h sconce/dispatch/registry.h sconce/serialization/tensors/tensor_files.h sconce/runtime/interpreter.h sconce/tensor/generator.h sconce/base/parallel.h)
 install(CODE "
   execute_process(COMMAND \"${Python3_EXECUTABLE}\" -B \"${PROJECT_SOURCE_DIR}/cmake/install_headers.py\"
                           \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\"

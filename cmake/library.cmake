@@ -51,7 +51,7 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/api/c_api_process.cpp"
 # Vector loops: the same sources once per instruction-set level, each in a namespace of its own (v2, v3, v4), chosen at
 # run time. They hold no inline functions of the standard library: the linker keeps one copy of such a function for the
 # whole program, and it might keep the one that needs AVX-512. Hence no precompiled header, and -O2 even when debugging.
-file(GLOB simd_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/kernels/cpu/simd/*.cpp")
+file(GLOB_RECURSE simd_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/kernels/cpu/simd/*.cpp")
 list(FILTER simd_sources EXCLUDE REGEX "_test\\.cpp$")
 list(APPEND simd_sources ${SCONCE_GENERATED_SIMD})
 if(simd_sources)

@@ -1,4 +1,4 @@
-# The script library: every script/**/*.py, embedded into libsconce as text (see sconce/frontend/script/library.h).
+# The script library: every script/**/*.py, embedded into libsconce as text (see sconce/frontend/script/program/script_library.h).
 # Sets SCONCE_SCRIPT_SOURCES to the generated source.
 file(GLOB_RECURSE script_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/script/*.py")
 set(SCONCE_SCRIPT_SOURCES "${SCONCE_GENERATED_DIR}/script_library.cpp")

@@ -4,9 +4,9 @@
 
 #include "sconce/api/jit.h"
 #include "sconce/autograd/anomaly.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/checkpoint.h"
-#include "sconce/autograd/engine.h"
-#include "sconce/autograd/function.h"
+#include "sconce/autograd/custom_function.h"
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"

@@ -15,7 +15,7 @@
 #include "digit_images.h"
 #include "sconce/api/jit.h"
 #include "sconce/api/optim.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 
 using namespace sconce;
 

@@ -13,7 +13,7 @@ An expression is Python syntax over an operator's tensors and numbers:
     complex(a, b)     of two real parts, in expressions for complex numbers
 
 A comparison used as a number is 1 or 0, a number used as a condition is true unless 0. What depends on numbers only is
-computed once, before the loop. Note [Groups] in sconce/tensor/loop.h says what a loop is given.
+computed once, before the loop. Note [Groups] in sconce/kernels/cpu/engine/loop.h says what a loop is given.
 
     pointwise_source(family, ops)           the loops of one family: compiled once per instruction set level
     pointwise_registry_source(family, ops)  sconce::cpu::loops_<name>, the PointwiseLoops of each: compiled once
@@ -88,7 +88,7 @@ def _functions():
     add("conj real imag angle sgn", 1, {"int", "float", "complex"})
     table["angle"].heavy = True
     table["sqrt"].heavy = table["rsqrt"].heavy = False
-    # sconce/kernels/cpu/simd/special.h
+    # sconce/kernels/cpu/simd/math/special_vectors.h
     add("bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma erfcx erfinv i0 i0e i1 i1e lgamma ndtri trigamma", 1, f,
         heavy=True, special=True)
     # sconce/kernels/cpu/special/special.h
@@ -577,9 +577,9 @@ def pointwise_source(family, ops):
         for compute, loop in compile_loops(op).items():
             special = special or loop.translator.special
             (by_element if loop.translator.by_element else heavy if loop.heavy else cheap).append(loop.text)
-    includes = ['#include "sconce/kernels/cpu/simd/pointwise.h"']
+    includes = ['#include "sconce/kernels/cpu/simd/pointwise_loop.h"']
     if special:
-        includes.append('#include "sconce/kernels/cpu/simd/special.h"')
+        includes.append('#include "sconce/kernels/cpu/simd/math/special_vectors.h"')
     parts = [_NOTICE.format(family=family), "\n".join(includes) + "\n", "namespace sconce::SCONCE_ISA_NAMESPACE {\n", *heavy]
     if cheap:
         parts += ["#if SCONCE_ISA != 4  // without math, 64-byte vectors are no faster than 32-byte ones\n", *cheap,
@@ -643,7 +643,7 @@ def pointwise_registry_source(family, ops):
 
 
 def pointwise_header(family, ops):
-    lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/tensor/loop.h"\n',
+    lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/kernels/cpu/engine/loop.h"\n',
              "namespace sconce::cpu {\n"]
     lines += [f"extern const PointwiseLoops loops_{op.name};" for op in ops]
     return "\n".join(lines + ["", "}  // namespace sconce::cpu", ""])

@@ -249,7 +249,7 @@ def source(family, ops):
             name = f"{op.name}_{compute}"
             lines.append(f"extern const ReduceKernels reduce_{name} = SCONCE_REDUCE_KERNELS({name});\n")
             (complex_ if cls == "complex" else real).extend(lines)
-    out = [_NOTICE.format(family=family), '#include "sconce/kernels/cpu/simd/reduce.h"\n',
+    out = [_NOTICE.format(family=family), '#include "sconce/kernels/cpu/simd/reduction_loop.h"\n',
            "namespace sconce::SCONCE_ISA_NAMESPACE {\n", *real]
     if complex_:
         out += ["#if SCONCE_ISA == 2  // element by element: no level is faster\n", *complex_, "#endif"]
@@ -288,7 +288,7 @@ def registry_source(family, ops):
 
 
 def header(family, ops):
-    lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/tensor/reduce_loop.h"\n',
+    lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/kernels/cpu/engine/reduce_loop.h"\n',
              "namespace sconce::cpu {\n"]
     lines += [f"extern const ReduceLoops reduce_{op.name};" for op in ops]
     return "\n".join(lines + ["", "}  // namespace sconce::cpu", ""])

@@ -1,6 +1,6 @@
 """Samples: arguments for the table's own tests, from `samples` or, where an entry has none, made from its schema.
 
-The notation is read by sconce/testing/sample.cpp and described in docs/operators.md. What is made here suits most operators: a
+The notation is read by sconce/testing/gradients/sample.cpp and described in docs/operators.md. What is made here suits most operators: a
 matrix of float64 for each tensor, plausible numbers by type and name.
 """
 
@@ -74,7 +74,7 @@ def of_entry(entry):
 
 def source(entries, gradients, banner):
     """The generated file that the test support links. `gradients`: key of an entry -> how it is differentiated."""
-    out = [banner, '#include "sconce/testing/sample.h"\n', "namespace sconce::testing {", "namespace {\n"]
+    out = [banner, '#include "sconce/testing/gradients/sample.h"\n', "namespace sconce::testing {", "namespace {\n"]
     rows = []
     for entry in entries:
         if not _takes_part(entry, gradients[entry.key]):

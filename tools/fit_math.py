@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of sconce/kernels/cpu/simd/math.h and prints math_coefficients.h.
+"""Fits the polynomials of sconce/kernels/cpu/simd/math/math.h and prints math_coefficients.h.
 
-    python3 tools/fit_math.py > sconce/kernels/cpu/simd/math_coefficients.h && make format
+    python3 tools/fit_math.py > sconce/kernels/cpu/simd/math/math_coefficients.h && make format
     python3 tools/fit_math.py normal    # the coefficients inside normal.h
 
 Needs mpmath. Each polynomial has the least possible largest relative error (Remez's exchange over a dense grid, 200

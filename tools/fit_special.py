@@ -2,7 +2,7 @@
 """Fits the polynomials of the special functions and prints their coefficients: those of one element, or of vectors.
 
     python3 tools/fit_special.py > sconce/kernels/cpu/special/coefficients.h && make format
-    python3 tools/fit_special.py vector > sconce/kernels/cpu/simd/special_coefficients.h && make format
+    python3 tools/fit_special.py vector > sconce/kernels/cpu/simd/math/special_coefficients.h && make format
 
 Needs mpmath. Each polynomial interpolates its function at the Chebyshev points of an interval, with so many terms that
 the rest is below 1e-17 of the largest; it is written in powers of t, which goes from -1 to 1 over the interval. The

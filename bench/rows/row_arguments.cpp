@@ -5,7 +5,7 @@
 #include "bench/rows/inputs.h"
 #include "sconce/base/error.h"
 #include "sconce/ops.h"
-#include "sconce/testing/case_value.h"
+#include "sconce/testing/conformance/case_value.h"
 
 namespace sconce::bench {
 namespace {

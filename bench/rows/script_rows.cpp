@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "bench/rows/inputs.h"
-#include "sconce/frontend/script/program.h"
+#include "sconce/frontend/script/program/program.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/types/class_info.h"
 

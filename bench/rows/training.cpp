@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "bench/rows/inputs.h"
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"

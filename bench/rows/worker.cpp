@@ -11,7 +11,7 @@
 
 #include "bench/rows/rows.h"
 #include "sconce/base/parallel.h"
-#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/allocator_stats.h"
 

@@ -9,7 +9,7 @@
 
 #include "report.h"
 #include "sconce/base/error.h"
-#include "sconce/testing/tracked_lists.h"
+#include "sconce/testing/conformance/tracked_lists.h"
 
 namespace sconce::cli {
 namespace {

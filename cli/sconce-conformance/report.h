@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sconce/testing/suite.h"
+#include "sconce/testing/conformance/suite.h"
 
 namespace sconce::cli {
 

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "sconce/base/error.h"
-#include "sconce/testing/operator_gradients.h"
+#include "sconce/testing/gradients/operator_gradients.h"
 
 namespace sconce::cli {
 namespace {

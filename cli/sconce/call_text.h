@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sconce/frontend/script/program.h"
+#include "sconce/frontend/script/program/program.h"
 
 namespace sconce::cli {
 

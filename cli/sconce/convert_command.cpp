@@ -10,9 +10,9 @@
 #include "map_tensors.h"
 #include "model_file.h"
 #include "sconce/ops.h"
-#include "sconce/passes/freeze_module.h"
-#include "sconce/serialization/save_archive.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/passes/freeze/freeze_module.h"
+#include "sconce/serialization/archive/save_archive.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 #include "units.h"
 
 namespace sconce::cli {

@@ -9,7 +9,7 @@
 #include "json.h"
 #include "method_texts.h"
 #include "model_file.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 #include "sconce/tensor/generator.h"
 #include "table.h"
 #include "text_diff.h"

@@ -10,9 +10,9 @@
 #include "program_file.h"
 #include "sconce/api/jit.h"
 #include "sconce/dispatch/schema.h"
-#include "sconce/serialization/lite.h"
-#include "sconce/serialization/records.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/file/records.h"
+#include "sconce/serialization/lite/lite.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 #include "wav.h"
 
 namespace sconce::cli {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "operator_uses.h"
-#include "sconce/serialization/file_kind.h"
+#include "sconce/serialization/file/file_kind.h"
 #include "sconce/tensor/dtype.h"
 
 namespace sconce::cli {

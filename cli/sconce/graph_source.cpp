@@ -6,8 +6,8 @@
 
 #include "commands.h"
 #include "program_file.h"
-#include "sconce/ir/parser.h"
-#include "sconce/serialization/file_bytes.h"
+#include "sconce/ir/graph_parser.h"
+#include "sconce/serialization/file/file_bytes.h"
 
 namespace sconce::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "instruction_timer.h"
+#include "sconce/runtime/bytecode/graph_code.h"
 #include "sconce/runtime/fork.h"
-#include "sconce/runtime/graph_code.h"
 
 namespace sconce::cli {
 namespace {

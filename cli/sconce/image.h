@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sconce/serialization/file_bytes.h"
+#include "sconce/serialization/file/file_bytes.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::cli {

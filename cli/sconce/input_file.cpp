@@ -5,8 +5,8 @@
 
 #include "commands.h"
 #include "image.h"
-#include "sconce/serialization/file_kind.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/file/file_kind.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 #include "wav.h"
 
 namespace sconce::cli {

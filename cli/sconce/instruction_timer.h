@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sconce/runtime/code.h"
+#include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/interpreter.h"
 
 namespace sconce::cli {

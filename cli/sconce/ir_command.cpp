@@ -15,9 +15,9 @@
 #include "sconce/api/asks_for_gradients.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/passes.h"
-#include "sconce/runtime/code.h"
+#include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/interpreter.h"
-#include "sconce/serialization/file_writer.h"
+#include "sconce/serialization/file/file_writer.h"
 #include "sconce/tensor/grad_mode.h"
 #include "units.h"
 

@@ -6,8 +6,8 @@
 #include "model_file.h"
 #include "program_file.h"
 #include "sconce/ir/function.h"
-#include "sconce/runtime/code.h"
-#include "sconce/serialization/code_printer.h"
+#include "sconce/runtime/bytecode/code.h"
+#include "sconce/serialization/code/code_printer.h"
 
 namespace sconce::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "program_file.h"
 #include "sconce/api/asks_for_gradients.h"
 #include "sconce/dispatch/library.h"
-#include "sconce/serialization/exported_program.h"
-#include "sconce/serialization/lite.h"
-#include "sconce/serialization/records.h"
+#include "sconce/serialization/exported/exported_program.h"
+#include "sconce/serialization/file/records.h"
+#include "sconce/serialization/lite/lite.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
 

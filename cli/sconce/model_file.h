@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sconce/api/jit.h"
-#include "sconce/serialization/archive.h"
-#include "sconce/serialization/file_kind.h"
+#include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/file/file_kind.h"
 
 namespace CLI {
 class App;

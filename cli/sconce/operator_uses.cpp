@@ -2,11 +2,11 @@
 
 #include <map>
 
-#include "sconce/frontend/script/missing_operators.h"
+#include "sconce/frontend/script/names/missing_operators.h"
 #include "sconce/ir/function.h"
-#include "sconce/runtime/code.h"
-#include "sconce/serialization/file_kind.h"
-#include "sconce/serialization/records.h"
+#include "sconce/runtime/bytecode/code.h"
+#include "sconce/serialization/file/file_kind.h"
+#include "sconce/serialization/file/records.h"
 #include "sconce/syntax/parser.h"
 
 namespace sconce::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sconce/serialization/file_bytes.h"
+#include "sconce/serialization/file/file_bytes.h"
 
 namespace sconce::ir {
 class CompilationUnit;

@@ -6,8 +6,8 @@
 #include "commands.h"
 #include "image.h"
 #include "json.h"
-#include "sconce/serialization/file_writer.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/file/file_writer.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 
 namespace sconce::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sconce/frontend/script/program.h"
+#include "sconce/frontend/script/program/program.h"
 
 namespace sconce::cli {
 

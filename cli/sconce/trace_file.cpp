@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sconce/serialization/file_writer.h"
+#include "sconce/serialization/file/file_writer.h"
 
 namespace sconce::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "model_file.h"
 #include "progress.h"
 #include "sconce/base/error.h"
-#include "sconce/serialization/verify.h"
+#include "sconce/serialization/archive/verify.h"
 #include "table.h"
 
 namespace sconce::cli {

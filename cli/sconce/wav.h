@@ -1,7 +1,7 @@
 // Sound as tensors: RIFF WAVE files with PCM samples of 8, 16, 24 or 32 bits, or floating point of 32 or 64.
 #pragma once
 
-#include "sconce/serialization/file_bytes.h"
+#include "sconce/serialization/file/file_bytes.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::cli {

@@ -5,7 +5,7 @@
 #include "image.h"
 #include "sconce/base/error.h"
 #include "sconce/ops.h"
-#include "sconce/serialization/file_writer.h"
+#include "sconce/serialization/file/file_writer.h"
 
 namespace sconce::cli {
 

@@ -4,7 +4,7 @@
 
 #include "sconce/dispatch/op.h"
 #include "sconce/ir/function.h"
-#include "sconce/runtime/code.h"
+#include "sconce/runtime/bytecode/code.h"
 
 namespace sconce::jit {
 namespace {

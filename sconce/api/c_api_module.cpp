@@ -3,7 +3,7 @@
 #include "sconce/api/c_api.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/ir/function.h"
-#include "sconce/serialization/file_bytes.h"
+#include "sconce/serialization/file/file_bytes.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::c_api {

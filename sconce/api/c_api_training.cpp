@@ -1,11 +1,11 @@
 // The C interface: gradients and optimisers.
 #include "sconce/api/c_api.h"
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/optim/clip_grad.h"
 #include "sconce/optim/optimizer.h"
-#include "sconce/serialization/file_bytes.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/file/file_bytes.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 
 struct sconce_optimizer {
   std::unique_ptr<sconce::optim::Optimizer> optimizer;

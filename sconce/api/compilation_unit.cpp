@@ -1,5 +1,5 @@
 #include "sconce/api/jit.h"
-#include "sconce/frontend/script/program.h"
+#include "sconce/frontend/script/program/program.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::jit {

@@ -6,7 +6,7 @@
 
 #include "sconce/api/jit.h"
 #include "sconce/runtime/test_gradients.h"
-#include "sconce/testing/case_value.h"
+#include "sconce/testing/conformance/case_value.h"
 #include "sconce/testing/source_tree.h"
 
 namespace sconce::jit {

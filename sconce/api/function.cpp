@@ -1,6 +1,6 @@
 #include "sconce/api/jit.h"
 #include "sconce/runtime/interpreter.h"
-#include "sconce/serialization/code_printer.h"
+#include "sconce/serialization/code/code_printer.h"
 
 namespace sconce::jit {
 

@@ -4,7 +4,7 @@
 
 #include "sconce/api/asks_for_gradients.h"
 #include "sconce/api/jit.h"
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/generated/creation.h"
 #include "sconce/generated/reduction.h"

@@ -1,9 +1,9 @@
 #include "sconce/api/jit.h"
-#include "sconce/serialization/archive.h"
-#include "sconce/serialization/exported_program.h"
-#include "sconce/serialization/file_kind.h"
-#include "sconce/serialization/lite.h"
-#include "sconce/serialization/save_archive.h"
+#include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/archive/save_archive.h"
+#include "sconce/serialization/exported/exported_program.h"
+#include "sconce/serialization/file/file_kind.h"
+#include "sconce/serialization/lite/lite.h"
 
 namespace sconce::jit {
 namespace {

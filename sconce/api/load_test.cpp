@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "sconce/api/jit.h"
-#include "sconce/serialization/records.h"
-#include "sconce/serialization/zip_writer.h"
+#include "sconce/serialization/file/records.h"
+#include "sconce/serialization/file/zip_writer.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/source_tree.h"
 #include "sconce/testing/temporary_folder.h"

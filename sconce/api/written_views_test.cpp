@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "sconce/api/jit.h"
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"
 #include "sconce/testing/golden_file.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "sconce/autograd/node.h"
+#include "sconce/autograd/graph/node.h"
 
 namespace sconce::autograd {
 

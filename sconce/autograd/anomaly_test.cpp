@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/ops.h"

@@ -1,7 +1,7 @@
 // Attention with dropout, block by block: values and both derivatives are those of the products it stands for.
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"

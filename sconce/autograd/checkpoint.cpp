@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "sconce/autograd/saved_tensor.h"
+#include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/tensor/generator.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
-#include "sconce/autograd/saved_tensor.h"
+#include "sconce/autograd/backward.h"
+#include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"

@@ -1,8 +1,8 @@
 // How operators of libraries are differentiated.
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
-#include "sconce/autograd/function.h"
+#include "sconce/autograd/backward.h"
+#include "sconce/autograd/custom_function.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/dispatch/registry.h"

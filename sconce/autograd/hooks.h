@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "sconce/autograd/node.h"
+#include "sconce/autograd/graph/node.h"
 
 namespace sconce::autograd {
 

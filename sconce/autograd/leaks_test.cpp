@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/checkpoint.h"
-#include "sconce/autograd/engine.h"
-#include "sconce/autograd/function.h"
+#include "sconce/autograd/custom_function.h"
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/ops.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "sconce/autograd/node.h"
+#include "sconce/autograd/graph/node.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce::autograd {

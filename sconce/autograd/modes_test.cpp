@@ -1,7 +1,7 @@
 // Grad mode, inference mode, and what tensors say of themselves. Values and messages were recorded from PyTorch 2.13.
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/ops.h"

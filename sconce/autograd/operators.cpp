@@ -1,5 +1,5 @@
 // Operators that ask for or change what autograd knows of a tensor, and those that run backward from a program.
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/op.h"

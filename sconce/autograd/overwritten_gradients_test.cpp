@@ -1,7 +1,7 @@
 // Formulas write over gradients that nobody else has (FormulaCall::owns_grad), and over no others.
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/ops.h"

@@ -1,9 +1,9 @@
 #include "sconce/autograd/record.h"
 
-#include "sconce/autograd/copy_slices.h"
 #include "sconce/autograd/differentiable_dtype.h"
-#include "sconce/autograd/op_node.h"
+#include "sconce/autograd/graph/op_node.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/autograd/views/copy_slices.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/custom_op.h"
 #include "sconce/dispatch/registry.h"

@@ -1,6 +1,6 @@
 // The face of Tensor that programs see: see tensor.h.
 #undef SCONCE_BUILDING
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 
 namespace sconce {

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/checkpoint.h"
-#include "sconce/autograd/engine.h"
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/base/error.h"

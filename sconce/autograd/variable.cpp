@@ -1,10 +1,10 @@
 #include "sconce/autograd/variable.h"
 
-#include "sconce/autograd/accumulate_grad.h"
 #include "sconce/autograd/differentiable_dtype.h"
+#include "sconce/autograd/graph/accumulate_grad.h"
 #include "sconce/autograd/hook_lists.h"
 #include "sconce/autograd/meta.h"
-#include "sconce/autograd/view_history.h"
+#include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
 #include "sconce/tensor/grad_mode.h"
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "sconce/autograd/node.h"
+#include "sconce/autograd/graph/node.h"
 
 namespace sconce::autograd {
 

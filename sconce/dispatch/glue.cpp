@@ -1,7 +1,7 @@
 #include "sconce/dispatch/glue.h"
 
 #include "sconce/base/error.h"
-#include "sconce/tensor/iterate.h"
+#include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 

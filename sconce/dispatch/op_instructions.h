@@ -1,4 +1,5 @@
-// Operators that the interpreter has an instruction of its own for. From the column `instruction` of the operator table.
+// Operators that the interpreter has an instruction of its own for. From the column `instruction` of the operator
+// table.
 #pragma once
 
 #include <span>

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "sconce/ir/graph.h"
-#include "sconce/ir/places.h"
+#include "sconce/ir/points_to.h"
 
 namespace sconce::ir {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sconce/ir/parser.h"
+#include "sconce/ir/graph_parser.h"
 
 namespace sconce::ir {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sconce/ir/parser.h"
+#include "sconce/ir/graph_parser.h"
 #include "sconce/testing/error_of.h"
 
 namespace sconce::ir {

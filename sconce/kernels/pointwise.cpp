@@ -4,8 +4,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/cpu_level.h"
-#include "sconce/tensor/iterate.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
+#include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 
@@ -52,10 +52,14 @@ bool is_floating_rule(DTypeRule rule) { return rule == DTypeRule::floating || ru
 // A number beside integers becomes one of their dtype: -1 is 255 for uint8.
 int64_t wrapped(int64_t v, DType common) {
   switch (common) {
-    case DType::uint8: return static_cast<uint8_t>(v);
-    case DType::int8: return static_cast<int8_t>(v);
-    case DType::int16: return static_cast<int16_t>(v);
-    default: return v;
+    case DType::uint8:
+      return static_cast<uint8_t>(v);
+    case DType::int8:
+      return static_cast<int8_t>(v);
+    case DType::int16:
+      return static_cast<int16_t>(v);
+    default:
+      return v;
   }
 }
 
@@ -88,9 +92,12 @@ DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Sca
 
 DType result_dtype(const PointwiseLoops& loops, DType common) {
   switch (loops.result) {
-    case LoopResult::common: return common;
-    case LoopResult::boolean: return DType::bool_;
-    case LoopResult::real: return real_dtype(common);
+    case LoopResult::common:
+      return common;
+    case LoopResult::boolean:
+      return DType::bool_;
+    case LoopResult::real:
+      return real_dtype(common);
   }
   return common;
 }
@@ -118,7 +125,8 @@ Device common_device(const PointwiseLoops& loops, const Tensor* const* in) {
 
 enum class Target { fresh, inplace, out };
 
-Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Target target, const Tensor& given) {
+Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Target target,
+           const Tensor& given) {
   const PointwiseLoops& loops = *rule.loops;
   const int inputs = loops.inputs;
   const Device device = common_device(loops, in);
@@ -163,7 +171,8 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
                  to_string(given.device()), to_string(device));
     check_no_internal_overlap(given);
     if (!(given.sizes() == IntList(sizes))) {
-      SCONCE_CHECK(target == Target::out, "output with shape {} doesn't match the broadcast shape {}", given.sizes(), sizes);
+      SCONCE_CHECK(target == Target::out, "output with shape {} doesn't match the broadcast shape {}", given.sizes(),
+                   sizes);
       resize_tensor(given, sizes);
     }
     for (int i = 0; i < inputs; ++i) check_no_partial_overlap(given, *in[i]);
@@ -206,25 +215,28 @@ void run_contiguous(const PointwiseLoops& loops, Compute compute, const TensorIm
     return run_dense(loops, compute, out.data, in, numel, params);
   const int shift = compute == Compute::u8 ? 6 : compute == Compute::f64 || compute == Compute::i64 ? 3 : 4;
   const int64_t groups = (numel + (int64_t{1} << shift) - 1) >> shift;
-  loops.loops[level][static_cast<int>(compute)](static_cast<char*>(out.data), reinterpret_cast<const char* const*>(in), kSteps,
-                                                groups, params);
+  loops.loops[level][static_cast<int>(compute)](static_cast<char*>(out.data), reinterpret_cast<const char* const*>(in),
+                                                kSteps, groups, params);
 }
 
-// True when the numbers that take part in promotion leave a tensor of this dtype as it is: a float beside floats, an integer
-// beside all but bools.
+// True when the numbers that take part in promotion leave a tensor of this dtype as it is: a float beside floats, an
+// integer beside all but bools.
 bool keeps_dtype(const PointwiseRule& rule, DType dtype, const Scalar* numbers) {
   for (int i = 0; i < rule.loops->params; ++i) {
     if (!(rule.promoting_params >> i & 1)) continue;
-    if (numbers[i].is_real() ? !is_floating(dtype) : numbers[i].is_integral() ? dtype == DType::bool_ : !numbers[i].is_bool()) {
+    if (numbers[i].is_real()       ? !is_floating(dtype)
+        : numbers[i].is_integral() ? dtype == DType::bool_
+                                   : !numbers[i].is_bool()) {
       return false;
     }
   }
   return true;
 }
 
-// The common case without a detour: contiguous operands of one shape and a dtype that has loops of its own. Returns false
-// when something is special; then the general way decides.
-bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Tensor* fresh, const Tensor* given) {
+// The common case without a detour: contiguous operands of one shape and a dtype that has loops of its own. Returns
+// false when something is special; then the general way decides.
+bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Tensor* fresh,
+               const Tensor* given) {
   const PointwiseLoops& loops = *rule.loops;
   const TensorImpl& a = *in[0]->impl();
   const DType dtype = in[0]->dtype();
@@ -246,23 +258,28 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
     if ((differs & TensorImpl::kSameMask) || !same_sizes(a, b, rank)) return false;
     data[i] = b.data;
   }
-  if (!(common & TensorImpl::contiguous) || (differs & TensorImpl::wrapped_number) || (a.meta & KeySet(Key::meta).bits()))
+  if (!(common & TensorImpl::contiguous) || (differs & TensorImpl::wrapped_number) ||
+      (a.meta & KeySet(Key::meta).bits()))
     return false;
 
   Param params[kMaxLoopParams];
   for (int i = 0; i < loops.params; ++i) {
-    if (numbers[i].is_complex() || ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral())) return false;
+    if (numbers[i].is_complex() ||
+        ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral()))
+      return false;
     params[i] = to_param(numbers[i]);
   }
   const DType result = loops.result == LoopResult::boolean ? DType::bool_ : dtype;
   if (!given) {
     *fresh = empty_same_shape(*in[0], result);
-    run_contiguous(loops, compute, *fresh->impl(), data, params, common & fresh->impl()->meta & TensorImpl::whole_block);
+    run_contiguous(loops, compute, *fresh->impl(), data, params,
+                   common & fresh->impl()->meta & TensorImpl::whole_block);
     return true;
   }
   const TensorImpl& o = *given->impl();
   constexpr uint64_t kSame = TensorImpl::kSameMask & ~(0xffull << TensorImpl::kDTypeAt);
-  if (((a.meta ^ o.meta) & (kSame | TensorImpl::contiguous)) || result != given->dtype() || !same_sizes(a, o, rank)) return false;
+  if (((a.meta ^ o.meta) & (kSame | TensorImpl::contiguous)) || result != given->dtype() || !same_sizes(a, o, rank))
+    return false;
   for (int i = 0; i < loops.inputs; ++i) {
     if (in[i]->storage() == o.storage) check_no_partial_overlap(*given, *in[i]);
   }

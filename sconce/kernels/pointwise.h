@@ -2,7 +2,7 @@
 // table's scalar expressions. The same functions serve Meta tensors: they stop before the loop.
 #pragma once
 
-#include "sconce/tensor/loop.h"
+#include "sconce/kernels/cpu/engine/loop.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce {
@@ -23,8 +23,8 @@ struct PointwiseRule {
   uint8_t integral_params;   // bit k: must be an integer when the common dtype is one, a bool only with bools (alpha)
 };
 
-// Where a fresh output goes: dense, in the order of dimensions that the operands have (strides expanded to `sizes`). The
-// first operand that tells two dimensions apart decides; where none does, the order is row-major.
+// Where a fresh output goes: dense, in the order of dimensions that the operands have (strides expanded to `sizes`).
+// The first operand that tells two dimensions apart decides; where none does, the order is row-major.
 Dims ordered_strides(IntList sizes, const Dims* strides, int inputs);
 
 // `in` has loops->inputs pointers, `params` loops->params numbers.

@@ -2,8 +2,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/engine/reduce_engine.h"
 #include "sconce/tensor/promotion.h"
-#include "sconce/tensor/reduce_engine.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {

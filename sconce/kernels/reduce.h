@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "sconce/tensor/reduce_loop.h"
+#include "sconce/kernels/cpu/engine/reduce_loop.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce {

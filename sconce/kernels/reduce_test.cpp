@@ -11,7 +11,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/reduction_reductions_list.h"
-#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/element.h"
 

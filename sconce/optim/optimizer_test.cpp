@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/parallel.h"
 #include "sconce/ops.h"

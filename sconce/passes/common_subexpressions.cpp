@@ -5,8 +5,8 @@
 // writes to; two results that can be changed and both leave the graph stay two. Tensors before and after something that
 // may switch gradients on or off (with torch.no_grad()) are not the same.
 #include "sconce/ir/effects.h"
-#include "sconce/passes/constants.h"
-#include "sconce/passes/lazy_alias.h"
+#include "sconce/passes/analysis/constant_values.h"
+#include "sconce/passes/analysis/lazy_alias.h"
 #include "sconce/passes/passes.h"
 
 namespace sconce::passes {

@@ -4,10 +4,10 @@
 // Each constant that is met goes in front of all others, as in PyTorch. Two that can be changed (lists, tensors) become
 // one only when nobody writes to them and they do not both leave the graph.
 #include "sconce/ir/effects.h"
-#include "sconce/passes/constants.h"
-#include "sconce/passes/lazy_alias.h"
+#include "sconce/passes/analysis/constant_values.h"
+#include "sconce/passes/analysis/lazy_alias.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

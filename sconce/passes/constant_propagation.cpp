@@ -11,9 +11,9 @@
 // on what other passes removed before.
 #include "sconce/ir/alias.h"
 #include "sconce/ir/effects.h"
-#include "sconce/passes/constants.h"
+#include "sconce/passes/analysis/constant_values.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

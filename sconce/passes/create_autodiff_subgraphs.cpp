@@ -9,9 +9,9 @@
 #include <set>
 
 #include "sconce/ir/effects.h"
-#include "sconce/passes/autodiff.h"
+#include "sconce/passes/analysis/activity.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 

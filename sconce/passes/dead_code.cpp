@@ -7,8 +7,8 @@
 
 #include "sconce/ir/alias.h"
 #include "sconce/ir/effects.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

@@ -1,6 +1,7 @@
 // docs/passes.md is passes.def and the comments that the passes begin with. SCONCE_ACCEPT=1 writes it anew.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -18,7 +19,10 @@ std::string read(const std::string& path) {
 
 // The comment at the top of the pass's file, without the file's name; empty when it has no file of its own.
 std::string comment_of(const std::string& name) {
-  std::ifstream in(testing::source_path("sconce/passes/" + name + ".cpp"));
+  const std::vector<std::string> sources = testing::files_below("sconce/passes", ".cpp");
+  const auto source = std::ranges::find(sources, name, testing::stem_of);
+  if (source == sources.end()) return "";
+  std::ifstream in(*source);
   std::string comment;
   for (std::string line; std::getline(in, line) && line.starts_with("//");) {
     line.erase(0, line.starts_with("// ") ? 3 : 2);
@@ -39,7 +43,7 @@ std::string page() {
       "`SCONCE_LOGS=passes` prints what each changes, `SCONCE_PASSES=-peephole,+refine_types` leaves some out and adds "
       "others,\n"
       "`SCONCE_PASS_LIMIT=7` stops after seven, to find the one that breaks something.\n\n"
-      "`freeze` (`sconce/passes/freeze_module.h`) works on a module: its attributes become constants of its "
+      "`freeze` (`sconce/passes/freeze/freeze_module.h`) works on a module: its attributes become constants of its "
       "methods.\n\n"
       "| pass | pipeline | what it does |\n| --- | --- | --- |\n";
   for (const PassInfo& pass : all_passes()) {

@@ -8,8 +8,8 @@
 // (Node::inlined), so that errors show the same frames as without inlining. Of an If that an argument decides (relu
 // with inplace=False) only the branch that is taken comes along.
 #include "sconce/ir/function.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sconce/ir/function.h"
-#include "sconce/ir/parser.h"
+#include "sconce/ir/graph_parser.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/passes.h"
 #include "sconce/types/class_info.h"

@@ -7,9 +7,9 @@
 // once, and nothing in the body before them has effects. What they read is not written in the loop, and nobody can tell
 // that all iterations now share one result: it is not written to, and does not leave the graph.
 #include "sconce/ir/effects.h"
-#include "sconce/passes/lazy_alias.h"
+#include "sconce/passes/analysis/lazy_alias.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

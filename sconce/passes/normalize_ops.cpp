@@ -4,8 +4,8 @@
 //   aten::__is__(%p, %q)         =>  aten::eq(%p, %q)         of two bools; __isnot__ becomes ne
 #include "sconce/dispatch/op_names.h"
 #include "sconce/ir/resolve.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "sconce/ir/verifier.h"
-#include "sconce/passes/autodiff.h"
+#include "sconce/passes/analysis/activity.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::passes {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "sconce/ir/parser.h"
+#include "sconce/ir/graph_parser.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/source_tree.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sconce/frontend/script/program.h"
+#include "sconce/frontend/script/program/program.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/passes.h"
 #include "sconce/runtime/interpreter.h"

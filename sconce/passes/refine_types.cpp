@@ -9,8 +9,8 @@
 #include "sconce/passes/refine_types.h"
 
 #include "sconce/ir/function.h"
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 #include "sconce/types/tensor_facts.h"
 
 namespace sconce::passes {

@@ -9,9 +9,9 @@
 // of a tensor that this block made. Nothing else may share the memory: no view, no container, nobody outside. The
 // functional operator has to give the same dtype and sizes as the write keeps; the types have to know them.
 #include "sconce/dispatch/registry.h"
-#include "sconce/passes/meta_call.h"
+#include "sconce/passes/analysis/rewrite.h"
+#include "sconce/passes/analysis/shape_rules.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

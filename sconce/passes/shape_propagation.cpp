@@ -4,10 +4,10 @@
 //   %y : Float(SS(-2), 4) = aten::matmul(%x, %w)
 // The operators say what they return: they are called with Meta tensors (see Note [Sizes by example]). Branches give
 // what both know, loops what stays true. A graph that changes the size of a tensor in place is left as it is.
-#include "sconce/passes/meta_call.h"
+#include "sconce/passes/analysis/rewrite.h"
+#include "sconce/passes/analysis/shape_rules.h"
 #include "sconce/passes/passes.h"
 #include "sconce/passes/refine_types.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

@@ -9,8 +9,8 @@
 //   %i.1 : int = prim::Constant[value=1]()
 //   %y : Tensor = aten::add(%w, %i.1, %one)
 // Inner loops go first, and count unrolled when their outer loop is looked at.
+#include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
-#include "sconce/passes/rewrite.h"
 
 namespace sconce::passes {
 namespace {

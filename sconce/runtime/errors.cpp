@@ -1,7 +1,7 @@
 // What a failing script says.
 #include "sconce/autograd/anomaly.h"
+#include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
-#include "sconce/runtime/slots.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::runtime {

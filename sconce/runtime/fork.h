@@ -5,7 +5,7 @@
 // runs elsewhere he blocks. Tasks can only wait for futures that were made before, so there are no circles.
 #pragma once
 
-#include "sconce/runtime/code.h"
+#include "sconce/runtime/bytecode/code.h"
 
 namespace sconce::runtime {
 

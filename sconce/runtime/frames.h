@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "sconce/runtime/code.h"
+#include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/interpreter.h"
 
 namespace sconce::runtime {

@@ -3,11 +3,11 @@
 
 #include <cstring>
 
-#include "sconce/runtime/differentiable.h"
+#include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
 #include "sconce/runtime/op_calls.h"
-#include "sconce/runtime/slots.h"
+#include "sconce/runtime/plans/differentiable_region.h"
 #include "sconce/runtime/value_ops.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"  // addresses of labels

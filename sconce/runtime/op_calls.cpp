@@ -1,7 +1,7 @@
 #include "sconce/runtime/op_calls.h"
 
 #include "sconce/dispatch/argument_keys.h"
-#include "sconce/runtime/slots.h"
+#include "sconce/runtime/bytecode/slots.h"
 
 namespace sconce::runtime {
 namespace {

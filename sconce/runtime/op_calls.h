@@ -1,7 +1,7 @@
 // Calls of operators from bytecode.
 #pragma once
 
-#include "sconce/runtime/code.h"
+#include "sconce/runtime/bytecode/code.h"
 
 namespace sconce::runtime {
 

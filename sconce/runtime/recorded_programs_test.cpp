@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/runtime/test_program.h"
-#include "sconce/testing/case_value.h"
-#include "sconce/testing/compare.h"
+#include "sconce/testing/compare/compare.h"
+#include "sconce/testing/conformance/case_value.h"
 #include "sconce/testing/source_tree.h"
 
 namespace sconce::runtime {

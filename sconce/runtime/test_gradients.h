@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sconce/autograd/engine.h"
+#include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"
-#include "sconce/runtime/differentiable.h"
+#include "sconce/runtime/plans/differentiable_region.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::runtime {

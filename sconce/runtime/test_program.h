@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sconce/ir/parser.h"
-#include "sconce/runtime/code.h"
+#include "sconce/ir/graph_parser.h"
+#include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/types/class_info.h"
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "sconce/base/memory_quota.h"
-#include "sconce/runtime/slots.h"
+#include "sconce/runtime/bytecode/slots.h"
 #include "sconce/types/class_info.h"
 #include "sconce/types/script_text.h"
 

@@ -1,7 +1,7 @@
 // What instructions do with containers and objects when it is more than a few machine instructions.
 #pragma once
 
-#include "sconce/runtime/code.h"
+#include "sconce/runtime/bytecode/code.h"
 
 namespace sconce::runtime {
 

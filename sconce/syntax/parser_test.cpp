@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/syntax/dump.h"
-#include "sconce/testing/case_file.h"
+#include "sconce/testing/conformance/case_file.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/source_tree.h"
 

@@ -1,13 +1,14 @@
-// Memory for tensors: blocks are kept and reused, because asking the system for fresh pages on every operator costs more
-// than the arithmetic.
+// Memory for tensors: blocks are kept and reused, because asking the system for fresh pages on every operator costs
+// more than the arithmetic.
 //
 //   up to 1 KiB     64-byte classes, carved from slabs, lists of the thread
 //   up to 1 MiB     four classes per power of two, lists of the thread
-//   larger          one locked cache of pieces that are cut and joined (large_blocks.h), at most `set_cache_limit` bytes free
+//   larger          one locked cache of pieces that are cut and joined (large_blocks.h), at most `set_cache_limit`
+// bytes free
 //
-// A thread keeps a bounded number of free blocks per class and moves whole batches to and from a shared depot, so freeing
-// in another thread and ending a thread are ordinary cases. With SCONCE_NO_POOLS (sanitizer builds) every block comes from
-// malloc. All blocks are 64-byte aligned.
+// A thread keeps a bounded number of free blocks per class and moves whole batches to and from a shared depot, so
+// freeing in another thread and ending a thread are ordinary cases. With SCONCE_NO_POOLS (sanitizer builds) every block
+// comes from malloc. All blocks are 64-byte aligned.
 #pragma once
 
 #include <cstddef>

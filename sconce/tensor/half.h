@@ -1,5 +1,5 @@
-// float16 and bfloat16 to and from float, round to nearest even, in integers: exact for denormals, infinities and NaN on
-// any machine. The vector loops have instructions for it; this is for single elements.
+// float16 and bfloat16 to and from float, round to nearest even, in integers: exact for denormals, infinities and NaN
+// on any machine. The vector loops have instructions for it; this is for single elements.
 #pragma once
 
 #include <bit>
@@ -33,7 +33,7 @@ inline Half to_half(float f) {
   const uint32_t a = u & 0x7fffffff;
   if (a > 0x7f800000) return {static_cast<uint16_t>(sign | 0x7e00)};
   if (a >= 0x477ff000) return {static_cast<uint16_t>(sign | 0x7c00)};  // rounds past 65504
-  if (a < 0x38800000) {                                                // below 2^-14: denormal, one exact addition rounds
+  if (a < 0x38800000) {  // below 2^-14: denormal, one exact addition rounds
     const float magnitude = std::bit_cast<float>(a) + 0.5f;
     return {static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(magnitude) - 0x3f000000))};
   }

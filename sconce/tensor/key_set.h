@@ -1,5 +1,5 @@
-// Dispatch keys. A tensor carries the set of keys that have work to do for it; modes of the current thread add or remove
-// keys; the highest one left decides which kernel an operator runs. A key that no one uses costs nothing.
+// Dispatch keys. A tensor carries the set of keys that have work to do for it; modes of the current thread add or
+// remove keys; the highest one left decides which kernel an operator runs. A key that no one uses costs nothing.
 #pragma once
 
 #include <bit>

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/base/error.h"
+#include "sconce/serialization/tensors/safetensors.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/tensor.h"
-#include "sconce/serialization/safetensors.h"
 #include "sconce/testing/source_tree.h"
 
 namespace sconce {

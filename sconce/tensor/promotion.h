@@ -11,9 +11,9 @@ namespace sconce {
 // The smallest dtype that both convert to.
 SCONCE_API DType promote_types(DType a, DType b);
 
-// Operands count in three groups: tensors with dimensions, 0-dim tensors, numbers. A later group only takes part when its
-// category is higher than the result so far: int32 tensor + 1.5 is float32, float16 tensor + 0-dim float64 is float16,
-// float32 tensor + 0-dim complex128 is complex64.
+// Operands count in three groups: tensors with dimensions, 0-dim tensors, numbers. A later group only takes part when
+// its category is higher than the result so far: int32 tensor + 1.5 is float32, float16 tensor + 0-dim float64 is
+// float16, float32 tensor + 0-dim complex128 is complex64.
 class SCONCE_API ResultType {
  public:
   void add(const Tensor& t);

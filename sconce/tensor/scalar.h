@@ -16,7 +16,8 @@ class Scalar {
 
   constexpr Scalar() : integer_(0) {}
   template <std::integral T>
-  constexpr Scalar(T v) : integer_(static_cast<int64_t>(v)), tag_(std::same_as<T, bool> ? Tag::boolean : Tag::integer) {}
+  constexpr Scalar(T v)
+      : integer_(static_cast<int64_t>(v)), tag_(std::same_as<T, bool> ? Tag::boolean : Tag::integer) {}
   template <std::floating_point T>
   constexpr Scalar(T v) : real_(static_cast<double>(v)), tag_(Tag::real) {}
   template <class T>

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "sconce/dispatch/registry.h"
-#include "sconce/frontend/script/program.h"
+#include "sconce/frontend/script/program/program.h"
 #include "sconce/ir/verifier.h"
-#include "sconce/passes/freeze_module.h"
+#include "sconce/passes/freeze/freeze_module.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/types/class_info.h"

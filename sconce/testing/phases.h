@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "sconce/testing/compare_rules.h"
+#include "sconce/testing/compare/compare_rules.h"
 
 namespace sconce::testing {
 

@@ -169,7 +169,8 @@ class TypeParser {
         } while (accept(','));
         expect(')');
       }
-      const size_t sizes = facts.sizes ? facts.sizes->size() : 0, strides = facts.strides ? facts.strides->size() : sizes;
+      const size_t sizes = facts.sizes ? facts.sizes->size() : 0,
+                   strides = facts.strides ? facts.strides->size() : sizes;
       SCONCE_CHECK_AS(value, sizes == strides, "type '{}': {} sizes and {} strides", text_, sizes, strides);
     } else if (ranked) {
       return nullptr;
@@ -229,7 +230,8 @@ class TypeParser {
     return n;
   }
 
-  // IR text shows the defaults of a named tuple's fields; who makes one gives all of them, so the type does not keep them.
+  // IR text shows the defaults of a named tuple's fields; who makes one gives all of them, so the type does not keep
+  // them.
   void skip_default() {
     for (int depth = 0; at_ < text_.size(); ++at_) {
       const char c = text_[at_];

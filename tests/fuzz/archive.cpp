@@ -1,9 +1,9 @@
-#include "sconce/serialization/archive.h"
+#include "sconce/serialization/archive/archive.h"
 
 #include <cstdlib>
 
 #include "sconce/ir/verifier.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 #include "tests/fuzz/targets.h"
 
 namespace sconce::fuzz {

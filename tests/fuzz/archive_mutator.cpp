@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
-#include "sconce/testing/mutate_archive.h"
+#include "sconce/testing/hostile/mutate_archive.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "sconce/runtime/interpreter.h"
-#include "sconce/serialization/lite_load.h"
-#include "sconce/serialization/pickle_reader.h"
+#include "sconce/serialization/lite/lite_load.h"
+#include "sconce/serialization/pickle/pickle_reader.h"
 #include "sconce/types/class_info.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-#include "sconce/frontend/script/program.h"
+#include "sconce/frontend/script/program/program.h"
 #include "sconce/ir/verifier.h"
 #include "tests/fuzz/targets.h"
 

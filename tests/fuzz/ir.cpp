@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-#include "sconce/ir/parser.h"
+#include "sconce/ir/graph_parser.h"
 #include "sconce/ir/verifier.h"
 #include "tests/fuzz/targets.h"
 

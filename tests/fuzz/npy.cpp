@@ -1,7 +1,7 @@
 #include <cstdlib>
 
 #include "sconce/base/error.h"
-#include "sconce/serialization/tensor_files.h"
+#include "sconce/serialization/tensors/tensor_files.h"
 #include "tests/fuzz/targets.h"
 
 namespace sconce::fuzz {

@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-#include "sconce/serialization/pickle_reader.h"
+#include "sconce/serialization/pickle/pickle_reader.h"
 #include "tests/fuzz/targets.h"
 
 namespace sconce::fuzz {

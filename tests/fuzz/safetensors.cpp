@@ -1,4 +1,4 @@
-#include "sconce/serialization/safetensors.h"
+#include "sconce/serialization/tensors/safetensors.h"
 
 #include <cstdlib>
 

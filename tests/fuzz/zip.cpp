@@ -1,7 +1,7 @@
 #include <cstdlib>
 
 #include "sconce/base/error.h"
-#include "sconce/serialization/zip_reader.h"
+#include "sconce/serialization/file/zip_reader.h"
 #include "tests/fuzz/targets.h"
 
 namespace sconce::fuzz {

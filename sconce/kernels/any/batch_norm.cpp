@@ -8,11 +8,11 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/reduction_reductions_list.h"
-#include "sconce/kernels/cpu/norm_kernels.h"
-#include "sconce/kernels/cpu/scratch.h"
-#include "sconce/tensor/iterate.h"
-#include "sconce/tensor/reduce_engine.h"
-#include "sconce/tensor/tile.h"
+#include "sconce/kernels/cpu/engine/iterate.h"
+#include "sconce/kernels/cpu/engine/reduce_engine.h"
+#include "sconce/kernels/cpu/engine/scratch.h"
+#include "sconce/kernels/cpu/engine/tile.h"
+#include "sconce/kernels/cpu/norm/norm_kernels.h"
 
 namespace sconce::any_device {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/kernels/any/norm_backward.h"
-#include "sconce/kernels/cpu/convolution.h"
+#include "sconce/kernels/cpu/conv/convolution.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

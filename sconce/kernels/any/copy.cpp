@@ -1,6 +1,6 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/options.h"
+#include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/any/views.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"

@@ -1,7 +1,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
-#include "sconce/kernels/any/options.h"
+#include "sconce/kernels/any/tensor_options.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {

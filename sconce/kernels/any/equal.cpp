@@ -2,7 +2,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce::any_device {

@@ -6,8 +6,8 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/element.h"
-#include "sconce/tensor/iterate.h"
 
 namespace sconce {
 namespace {

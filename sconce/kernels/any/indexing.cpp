@@ -3,7 +3,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views.h"
-#include "sconce/kernels/cpu/advanced_index.h"
+#include "sconce/kernels/cpu/index/advanced_index.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 

@@ -8,11 +8,11 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/loss_loops_list.h"
-#include "sconce/kernels/cpu/loss_kernels.h"
-#include "sconce/kernels/cpu/scratch.h"
+#include "sconce/kernels/cpu/engine/iterate.h"
+#include "sconce/kernels/cpu/engine/reduce_loop.h"
+#include "sconce/kernels/cpu/engine/scratch.h"
+#include "sconce/kernels/cpu/loss/loss_kernels.h"
 #include "sconce/ops.h"
-#include "sconce/tensor/iterate.h"
-#include "sconce/tensor/reduce_loop.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {

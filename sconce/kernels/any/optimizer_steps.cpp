@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "sconce/base/error.h"
-#include "sconce/kernels/cpu/cpu_level.h"
-#include "sconce/kernels/cpu/optimizer_kernels.h"
-#include "sconce/kernels/cpu/parameter_sweep.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
+#include "sconce/kernels/cpu/optimizer/optimizer_kernels.h"
+#include "sconce/kernels/cpu/optimizer/parameter_sweep.h"
 
 namespace sconce {
 

@@ -1,5 +1,5 @@
 // Random operators: what sconce::rng draws, with results made and versions raised.
-#include "sconce/tensor/random.h"
+#include "sconce/kernels/cpu/random/random.h"
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"

@@ -6,8 +6,8 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
-#include "sconce/kernels/any/options.h"
-#include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/kernels/any/tensor_options.h"
+#include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 

@@ -8,8 +8,8 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views.h"
+#include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/element.h"
-#include "sconce/tensor/iterate.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {

@@ -2,7 +2,7 @@
 // cpu/rnn_layer.h gives the same numbers, faster.
 #pragma once
 
-#include "sconce/kernels/cpu/rnn_layer.h"
+#include "sconce/kernels/cpu/rnn/rnn_layer.h"
 
 namespace sconce {
 

@@ -5,7 +5,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/activation.h"
 #include "sconce/generated/arithmetic.h"
-#include "sconce/tensor/random.h"
+#include "sconce/kernels/cpu/random/random.h"
 
 namespace sconce::any_device {
 namespace {

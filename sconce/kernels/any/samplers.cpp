@@ -6,8 +6,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/random/random_fill.h"
 #include "sconce/kernels/cpu/special/special.h"
-#include "sconce/tensor/random_fill.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {

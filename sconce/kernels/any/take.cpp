@@ -2,8 +2,8 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/accumulate.h"
-#include "sconce/kernels/cpu/scatter.h"
+#include "sconce/kernels/cpu/engine/accumulate.h"
+#include "sconce/kernels/cpu/index/scatter.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {

@@ -5,7 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/op.h"
-#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"
 #include "sconce/types/value.h"

@@ -8,9 +8,9 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
-#include "sconce/kernels/cpu/cpu_level.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
+#include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/fft/roots.h"
-#include "sconce/kernels/cpu/scratch.h"
 
 namespace sconce {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/fft/plan.h"
-#include "sconce/kernels/cpu/scratch.h"
 
 namespace sconce {
 namespace {

@@ -1,6 +1,6 @@
 // The cross product of vectors of three elements along a dimension.
 #include "sconce/base/parallel.h"
-#include "sconce/kernels/cpu/accumulate.h"
+#include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"

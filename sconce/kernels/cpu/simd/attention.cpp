@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/attention_kernels.h"
+#include "sconce/kernels/cpu/attention/attention_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
 

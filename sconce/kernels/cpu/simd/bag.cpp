@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/bag_kernels.h"
+#include "sconce/kernels/cpu/index/bag_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row.h"
 

@@ -1,6 +1,6 @@
-#include "sconce/kernels/cpu/distance_kernels.h"
+#include "sconce/kernels/cpu/loss/distance_kernels.h"
 
-#include "sconce/kernels/cpu/simd/math.h"
+#include "sconce/kernels/cpu/simd/math/math.h"
 #include "sconce/kernels/cpu/simd/row.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {

@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/grid_kernels.h"
+#include "sconce/kernels/cpu/resize/grid_kernels.h"
 
 #include "sconce/kernels/cpu/simd/gather.h"
 

@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/loss_kernels.h"
+#include "sconce/kernels/cpu/loss/loss_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
 

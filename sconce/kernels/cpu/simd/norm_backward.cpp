@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/norm_backward_kernels.h"
+#include "sconce/kernels/cpu/norm/norm_backward_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row.h"
 

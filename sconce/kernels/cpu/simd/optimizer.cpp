@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/optimizer_kernels.h"
+#include "sconce/kernels/cpu/optimizer/optimizer_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
 

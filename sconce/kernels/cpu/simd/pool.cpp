@@ -1,6 +1,6 @@
-#include "sconce/kernels/cpu/pool_kernels.h"
+#include "sconce/kernels/cpu/pool/pool_kernels.h"
 
-#include "sconce/kernels/cpu/simd/reduce.h"
+#include "sconce/kernels/cpu/simd/reduction_loop.h"
 #include "sconce/kernels/cpu/simd/vector_for.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {

@@ -1,6 +1,6 @@
 // The largest or smallest element and where it stands: kernels of tensor/reduce_loop.h with two states, the element in
 // the wide type and its index as int64. Of equal elements the first wins, and NaN wins over everything.
-#include "sconce/kernels/cpu/simd/reduce.h"
+#include "sconce/kernels/cpu/simd/reduction_loop.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {

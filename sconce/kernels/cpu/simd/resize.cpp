@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/resize_kernels.h"
+#include "sconce/kernels/cpu/resize/resize_kernels.h"
 
 #include "sconce/kernels/cpu/simd/gather.h"
 #include "sconce/kernels/cpu/simd/vector_for.h"

@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/rnn_kernels.h"
+#include "sconce/kernels/cpu/rnn/rnn_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row.h"
 

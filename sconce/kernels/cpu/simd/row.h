@@ -2,7 +2,7 @@
 // [Leaves] (tensor/reduce_loop.h), in blocks of 4096 elements whose sums are added in double.
 #pragma once
 
-#include "sconce/kernels/cpu/simd/reduce.h"
+#include "sconce/kernels/cpu/simd/reduction_loop.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 

@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/softmax_kernels.h"
+#include "sconce/kernels/cpu/norm/softmax_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
 

@@ -1,5 +1,5 @@
+#include "sconce/kernels/cpu/engine/threshold_kernels.h"
 #include "sconce/kernels/cpu/simd/vec.h"
-#include "sconce/kernels/cpu/threshold_kernels.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {

@@ -1,5 +1,5 @@
 // The kernels of tensor/tile.h. Conversions are plain loops of a constant length, which the compiler vectorises.
-#include "sconce/tensor/tile.h"
+#include "sconce/kernels/cpu/engine/tile.h"
 
 #include "sconce/kernels/cpu/simd/vec.h"
 

@@ -1,5 +1,5 @@
 # torch.nn: modules that hold others. How they are built (append, update, ...) is the compiler's own, see
-# sconce/frontend/script/module_methods.cpp; loops over them are unrolled.
+# sconce/frontend/script/construct/module_methods.cpp; loops over them are unrolled.
 from torch.nn import Module
 
 

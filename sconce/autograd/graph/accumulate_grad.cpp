@@ -1,0 +1,85 @@
+#include "sconce/autograd/graph/accumulate_grad.h"
+
+#include "sconce/autograd/graph/sole_owner.h"
+#include "sconce/autograd/hook_lists.h"
+#include "sconce/autograd/meta.h"
+#include "sconce/generated/arithmetic.h"
+#include "sconce/generated/copy.h"
+#include "sconce/generated/view.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::autograd {
+namespace {
+
+// The strides of dimensions that have one element do not count.
+bool same_layout(const Tensor& a, const Tensor& b) {
+  for (size_t i = 0; i < a.sizes().size(); ++i) {
+    if (a.sizes()[i] != 1 && a.strides()[i] != b.strides()[i]) return false;
+  }
+  return true;
+}
+
+// May the gradient become the leaf's own, without a copy?
+bool can_take(const Tensor& grad, const Tensor& leaf) {
+  return !grad_enabled() && has_sole_owner(grad) && same_layout(grad, leaf);
+}
+
+Tensor own_copy(const Tensor& grad, const Tensor& leaf) {
+  if (!leaf.is_dense()) return clone(grad, MemoryFormat::contiguous);
+  Tensor out = empty_strided_tensor(leaf.sizes(), leaf.strides(), leaf.dtype(), leaf.device());
+  copy_(out, grad);
+  return out;
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
+  sequence = ~uint64_t{0};
+  add_output(leaf_);
+  count.disable_shortcut();  // the leaf looks it up while another thread may drop it
+}
+
+AccumulateGrad::~AccumulateGrad() {
+  Meta* meta = meta_of(leaf_);
+  const std::lock_guard lock(meta->mutex);
+  if (meta->accumulator == this) meta->accumulator = nullptr;
+}
+
+void AccumulateGrad::run_tensor_hooks(std::span<Tensor> grads) {
+  const Meta& meta = *meta_of(leaf_);
+  if (!meta.hooks) return;
+  size_t number = 0;
+  for (const TensorHook& hook : meta.hooks->pre.current()) run_tensor_hook(hook, grads[0], number++);
+}
+
+void AccumulateGrad::apply(const BackwardCall& call) {
+  if (!call.grads[0].defined()) return;
+  Tensor incoming = std::move(call.grads[0]);
+  Meta& meta = *meta_of(leaf_);
+  {
+    const std::lock_guard lock(meta.mutex);
+    if (!meta.grad.defined()) {
+      meta.grad = can_take(incoming, leaf_) ? std::move(incoming)
+                  : grad_enabled()          ? clone(incoming)
+                                            : own_copy(incoming, leaf_);
+    } else if (grad_enabled()) {
+      meta.grad = add(meta.grad, incoming);
+    } else {
+      add_(meta.grad, incoming);
+    }
+  }
+  if (meta.hooks) {
+    for (const PostAccumulateHook& hook : meta.hooks->post_accumulate.current()) hook(leaf_);
+  }
+}
+
+Ref<Node> accumulator_of(const Tensor& leaf) {
+  Meta& meta = make_meta(leaf);
+  const std::lock_guard lock(meta.mutex);
+  if (meta.accumulator && meta.accumulator->count.try_retain()) return Ref<Node>::adopt(meta.accumulator);
+  auto made = make_ref<AccumulateGrad>(leaf);
+  meta.accumulator = made.get();
+  return made;
+}
+
+}  // namespace sconce::autograd

@@ -1,0 +1,83 @@
+#include "sconce/autograd/graph/saved_tensor.h"
+
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::autograd {
+namespace {
+
+thread_local SavedTensorHookStack hook_stack;
+
+// ", which is output 0 of Mul,"
+std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
+  const auto text = [](uint32_t output, const Node& node) {
+    return ", which is output " + std::to_string(output) + " of " + forward_name(node) + ",";
+  };
+  if (slot != ~0u) return text(slot, *owner);
+  const Ref<Node> made_by = grad_fn(t);
+  return made_by ? text(output_number(t), *made_by) : "";
+}
+
+}  // namespace
+
+struct SavedTensor::Packed {
+  std::shared_ptr<const SavedTensorHooks> hooks;
+  Value value;
+  Edge edge;  // of an input: hooks see a tensor without history, and what they give back gets it again
+};
+
+SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks) {
+  hook_stack.push_back(std::make_shared<const SavedTensorHooks>(std::move(hooks)));
+}
+SavedTensorHooksGuard::~SavedTensorHooksGuard() { hook_stack.pop_back(); }
+
+SavedTensorHookStack saved_tensor_hooks() { return hook_stack; }
+bool has_saved_tensor_hooks() noexcept { return !hook_stack.empty(); }
+void set_saved_tensor_hooks(SavedTensorHookStack stack) { hook_stack = std::move(stack); }
+
+SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
+  if (!t.defined()) return;
+  SCONCE_CHECK(
+      !(t.impl()->meta & TensorImpl::inference),
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+      "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+      "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  version_ = t.version();
+  requires_grad_ = t.requires_grad();
+  if (hook_stack.empty()) [[likely]] {
+    // An output that keeps its history would own the node that owns it.
+    tensor_ = slot == kInput ? t : shallow_copy(t);
+    return;
+  }
+  packed_ = std::make_shared<Packed>();
+  packed_->hooks = hook_stack.back();
+  if (slot == kInput && requires_grad_) packed_->edge = gradient_edge(t);
+  const NoGrad off;
+  packed_->value = packed_->hooks->pack(shallow_copy(t));
+}
+
+Tensor SavedTensor::unpack(Node* owner) const {
+  if (!packed_) {
+    if (tensor_.defined() && tensor_.version() != version_) [[unlikely]] {
+      fail(
+          "one of the variables needed for gradient computation has been modified by an inplace operation: "
+          "[torch.{}Tensor {}]{} is at version {}; expected version {} instead. Hint: enable anomaly detection to "
+          "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+          "check_nan=False).",
+          dtype_legacy_name(tensor_.dtype()), tensor_.sizes(), history_text(tensor_, owner, slot_), tensor_.version(),
+          version_);
+    }
+    if (!tensor_.defined() || slot_ == kInput || !requires_grad_ || !grad_enabled()) return tensor_;
+  }
+  Tensor t = packed_ ? packed_->hooks->unpack(packed_->value) : tensor_;
+  if (!t.defined() || !requires_grad_ || !grad_enabled()) return t;
+  Tensor out = shallow_copy(t);
+  if (slot_ != kInput)
+    set_history(out, Ref<Node>::share(owner), slot_);
+  else
+    set_history(out, packed_->edge.node, packed_->edge.slot);
+  return out;
+}
+
+}  // namespace sconce::autograd

@@ -1,0 +1,32 @@
+// In-place operations: what they may write, and the history that they leave.
+#include "sconce/autograd/meta.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/autograd/views/copy_slices.h"
+#include "sconce/autograd/views/view_history.h"
+#include "sconce/base/error.h"
+
+namespace sconce::autograd {
+
+void check_inplace(const Tensor& t, bool recorded) {
+  if (!recorded) return;
+  if (TensorImpl* base = base_of(*t.impl())) {
+    check_view_write(t, false);
+    const Tensor root(Ref<TensorImpl>::share(base));
+    SCONCE_CHECK(!(t.requires_grad() && is_leaf(root)),
+                 "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+  SCONCE_CHECK(!(t.requires_grad() && is_leaf(t)),
+               "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void rebase_history(const Tensor& t, Ref<Node> node, uint32_t slot, uint32_t self) {
+  TensorImpl* base = base_of(*t.impl());
+  // Who else has the memory may be a view that does not know yet that it requires grad.
+  if (t.impl()->storage->count.owners() > (base ? 2 : 1)) watch_views();
+  if (!base) return set_history(t, std::move(node), slot);
+  const Tensor root(Ref<TensorImpl>::share(base));
+  set_history(root, make_ref<CopySlices>(root, t, std::move(node), self), 0);
+  t.impl()->meta |= TensorImpl::requires_grad;  // its own history is made when it is asked for
+}
+
+}  // namespace sconce::autograd

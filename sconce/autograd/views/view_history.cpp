@@ -1,0 +1,130 @@
+#include "sconce/autograd/views/view_history.h"
+
+#include <atomic>
+#include <mutex>
+
+#include "sconce/autograd/differentiable_dtype.h"
+#include "sconce/autograd/graph/op_node.h"
+#include "sconce/autograd/meta.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/generated/view.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::autograd {
+namespace {
+
+// Of threads that find the same view out of date.
+std::mutex remake_mutex;
+
+const Op& view_op(const char* name) {
+  const Op* op = find_op(name, "");
+  SCONCE_ASSERT(op);
+  return *op;
+}
+
+// Gives `result` the history of a call of a view operator.
+template <size_t N>
+Tensor through(const Op& op, Value (&&args)[N], Tensor result) {
+  const auto node = make_ref<OpNode>(op, args, OpNode::wanted_arguments(op, args), Tensor());
+  Value results[] = {result};
+  node->set_results(args, results, false);
+  return result;
+}
+
+void remake(const Tensor& view, const Tensor& base) {
+  static const Op& strided = view_op("aten::as_strided");
+  static const Op& as_real = view_op("aten::view_as_real");
+  static const Op& as_complex = view_op("aten::view_as_complex");
+  const NoGrad off;  // only the nodes are wanted
+  const bool complex = is_complex(view.dtype());
+  if (base.dtype() == view.dtype() || !complex) {
+    Tensor from = base;
+    if (base.dtype() != view.dtype()) from = through(as_real, {base}, shallow_copy(view_as_real(base)));
+    through(strided, {from, view.sizes(), view.strides(), view.storage_offset()}, view);
+    return;
+  }
+  // Real numbers as complex ones: pairs, then the view.
+  const Tensor pairs = shallow_copy(view_as_real(view));
+  through(strided, {base, pairs.sizes(), pairs.strides(), pairs.storage_offset()}, pairs);
+  through(as_complex, {pairs}, view);
+}
+
+void record_views(const Op& op, KeySet keys, Value* args, Value* returns) {
+  if (op.has_kernel(Key::autograd)) return op.redispatch_boxed(keys | KeySet(Key::autograd), args, returns);
+  op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);
+}
+
+}  // namespace
+
+Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base) {
+  TensorImpl& impl = *view.impl();
+  const auto made = [&]() -> Ref<Node> {
+    const Meta* meta = meta_of(view);
+    return meta ? meta->grad_fn : nullptr;
+  };
+  if (saw_version(impl)) return made();
+  if (!((impl.meta | base.meta) & TensorImpl::requires_grad)) return nullptr;
+  if (!is_differentiable(view.dtype())) return nullptr;
+  const std::lock_guard lock(remake_mutex);
+  if (!saw_version(impl)) {
+    if (!made() && !(base.meta & TensorImpl::requires_grad)) return nullptr;
+    check_view_write(view, true);
+    remake(view, Tensor(Ref<TensorImpl>::share(&base)));
+  }
+  return made();
+}
+
+void check_view_write(const Tensor& view, bool indirect) {
+  const ViewOrigin origin = view_origin(*view.impl());
+  if (origin == ViewOrigin::plain) return;
+  const Meta* meta = meta_of(view);
+  const bool inference = origin == ViewOrigin::inference, no_grad = origin == ViewOrigin::no_grad;
+  const std::string mode = inference ? "inference" : "no_grad";
+  std::string text;
+  if (meta && meta->grad_fn) {
+    text = "Output " + std::to_string(meta->output) + " of " + forward_name(*meta->grad_fn) + " is a view";
+    if (inference || no_grad) text += " of a view which was created in " + mode + " mode";
+  } else {
+    text = "A view was created in " + mode + " mode";
+  }
+  text += indirect ? " and its base or another view of its base has been modified inplace"
+                   : " and is being modified inplace";
+  if (inference)
+    text += " in normal mode";
+  else if (no_grad || !meta || !meta->grad_fn)
+    text += " with grad mode enabled";
+  text += ". ";
+  switch (origin) {
+    case ViewOrigin::multiple:
+      text +=
+          "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+          "views to be modified inplace. You should replace the inplace operation by an out-of-place one.";
+      break;
+    case ViewOrigin::custom:
+      text +=
+          "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+          "logic to handle view+inplace would override the custom backward associated with the custom Function, "
+          "leading "
+          "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+          "Function.";
+      break;
+    default:
+      text +=
+          "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+          "both the view and the inplace either both inside the " +
+          std::string(inference ? "inference_mode" : "no_grad") +
+          " block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+          "tracked).";
+  }
+  fail("{}", text);
+}
+
+void watch_views() {
+  static std::atomic<bool> watching{false};
+  if (watching.load(std::memory_order_relaxed) || watching.exchange(true)) return;
+  set_fallback(Key::view, record_views);
+}
+
+}  // namespace sconce::autograd

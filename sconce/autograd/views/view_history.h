@@ -1,0 +1,20 @@
+// Histories of views: made anew where their base, or another view of it, was written since.
+#pragma once
+
+#include "sconce/autograd/graph/node.h"
+#include "sconce/tensor/view_base.h"
+
+namespace sconce::autograd {
+
+// grad_fn() of a view with a base.
+Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base);
+
+// Throws where the view is of a kind that must not be written while gradients are recorded (see ViewOrigin).
+// `indirect`: not it was written, but its base or another view.
+void check_view_write(const Tensor& view, bool indirect);
+
+// Views that were taken before their base got a history carry no key for autograd, only Key::view, which has no kernels
+// until the first time that such a view may exist: from then on, calls with any view are looked at.
+void watch_views();
+
+}  // namespace sconce::autograd

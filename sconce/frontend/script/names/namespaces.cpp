@@ -1,0 +1,74 @@
+#include "sconce/frontend/script/names/namespaces.h"
+
+#include "sconce/dispatch/registry.h"
+#include "sconce/frontend/script/calls/calls.h"
+#include "sconce/frontend/script/names/names.h"
+
+namespace sconce::script {
+namespace {
+
+// torch.ops.aten.add.Tensor: one overload.
+class OneOperator : public SugaredValue {
+ public:
+  explicit OneOperator(const Op& op) : op_(op) {}
+  std::string kind() const override { return "builtin"; }
+  SugaredPtr call(Emitter& e, const Range& at, const CallArguments& args, TypePtr) override {
+    return call_overload(e, at, op_, args);
+  }
+
+ private:
+  const Op& op_;
+};
+
+}  // namespace
+
+ir::Value* NamespaceValue::as_value(Emitter&, const Range& at) {
+  refuse(at,
+         "{} cannot be used as a value. Perhaps it is a closed over global variable? If so, please consider passing it "
+         "in as "
+         "an argument or use a local variable instead.",
+         kind());
+}
+
+SugaredPtr NamespaceValue::attr(Emitter& e, const Range& at, const std::string& name) {
+  if (SugaredPtr found = find_path(e, at, path + "." + name)) return found;
+  if (path == "torch" && name == "classes") {
+    refuse(at, "torch.classes is not supported: custom classes cannot be used in script functions");
+  }
+  refuse(at, "object has no attribute {}{}", name, did_you_mean(name, names_in(path)));
+}
+
+bool NamespaceValue::has_attr(Emitter& e, const Range& at, const std::string& name) {
+  return find_path(e, at, path + "." + name) != nullptr;
+}
+
+SugaredPtr OpsValue::attr(Emitter& e, const Range& at, const std::string& name) {
+  if (space_.empty()) return std::make_shared<OpsValue>(name);
+  const ir::Symbol symbol(space_ + "::" + name);
+  if (SugaredPtr form = find_path(e, at, "ops." + space_ + "." + name)) return form;
+  if (!has_attr(e, at, name)) {
+    refuse(at, "Unknown builtin op: {}.{}", symbol.text(), did_you_mean(symbol.text(), similar_operators(symbol)));
+  }
+  return std::make_shared<OpsFunction>(symbol);
+}
+
+bool OpsValue::has_attr(Emitter&, const Range&, const std::string& name) {
+  return space_.empty() || is_builtin(ir::Symbol(space_ + "::" + name));
+}
+
+SugaredPtr OpsFunction::attr(Emitter&, const Range& at, const std::string& overload) {
+  const Op* op = find_op(name.text(), overload == "default" ? "" : overload);
+  if (!op) {
+    std::vector<std::string> known;
+    for (const Op* other : find_overloads(name.text()))
+      known.emplace_back(*other->info.overload ? other->info.overload : "default");
+    refuse(at, "operator {} has no overload '{}'{}", name.text(), overload, did_you_mean(overload, known));
+  }
+  return std::make_shared<OneOperator>(*op);
+}
+
+bool OpsFunction::has_attr(Emitter&, const Range&, const std::string& overload) {
+  return find_op(name.text(), overload == "default" ? "" : overload) != nullptr;
+}
+
+}  // namespace sconce::script

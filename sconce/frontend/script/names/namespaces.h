@@ -1,0 +1,39 @@
+// Names with attributes: torch, torch.nn.functional, math, torch.ops.
+#pragma once
+
+#include "sconce/frontend/script/names/sugared_value.h"
+
+namespace sconce::script {
+
+// A Python module of the language; its attributes are in names_table.def.
+class NamespaceValue : public SugaredValue {
+ public:
+  explicit NamespaceValue(std::string path) : path(std::move(path)) {}
+  std::string kind() const override { return "python value of type 'module'"; }
+  ir::Value* as_value(Emitter& e, const Range& at) override;
+  SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override;
+  bool has_attr(Emitter& e, const Range& at, const std::string& name) override;
+  const std::string path;
+};
+
+// torch.ops, then torch.ops.aten, whose attributes are operators.
+class OpsValue : public SugaredValue {
+ public:
+  explicit OpsValue(std::string space) : space_(std::move(space)) {}
+  std::string kind() const override { return "python value of type 'module'"; }
+  SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override;
+  bool has_attr(Emitter& e, const Range& at, const std::string& name) override;
+
+ private:
+  const std::string space_;  // empty for torch.ops itself
+};
+
+// torch.ops.aten.add: all overloads; its attributes are the overloads by name.
+class OpsFunction : public BuiltinFunction {
+ public:
+  using BuiltinFunction::BuiltinFunction;
+  SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override;
+  bool has_attr(Emitter& e, const Range& at, const std::string& name) override;
+};
+
+}  // namespace sconce::script

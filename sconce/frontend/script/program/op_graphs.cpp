@@ -1,0 +1,221 @@
+// Bodies and derivatives of operators, compiled from the table's text: the source of passes/op_graphs.h.
+#include "sconce/passes/analysis/op_graphs.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "sconce/dispatch/body.h"
+#include "sconce/dispatch/derivative.h"
+#include "sconce/frontend/script/emit/emitter.h"
+#include "sconce/frontend/script/program/script_library.h"
+#include "sconce/lowering/autodiff.h"
+#include "sconce/passes/passes.h"
+#include "sconce/syntax/parser.h"
+
+namespace sconce::script {
+namespace {
+
+using passes::FormulaGraph;
+using Input = FormulaGraph::Input;
+
+constexpr std::string_view kHelpers = "builtins/formulas.py";
+
+// prod(sizes) is a helper, prod(x) an operator.
+class HelperOrOperator : public SugaredValue {
+ public:
+  HelperOrOperator(SugaredPtr helper, SugaredPtr op) : helper_(std::move(helper)), op_(std::move(op)) {}
+  std::string kind() const override { return "function"; }
+  SugaredPtr call(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint) override {
+    const TypePtr first = args.positional.empty() ? nullptr : args.positional[0].value->type();
+    const bool tensor = first && first->is(TypeKind::tensor);
+    return (tensor ? op_ : helper_)->call(e, at, args, hint);
+  }
+
+ private:
+  const SugaredPtr helper_, op_;
+};
+
+// What names mean in a body: operators of aten, else of the operator's own namespace; T0, T1, ... are the types of
+// its parameters.
+class BodyNames : public Resolver {
+ public:
+  BodyNames(std::string_view space, std::vector<TypePtr> types) : space_(space), types_(std::move(types)) {}
+
+  SugaredPtr find_value(Emitter& e, const Range& at, const std::string& name) override {
+    if (name == "inf") return simple(e.constant(at, std::numeric_limits<double>::infinity()));
+    if (name == "nan") return simple(e.constant(at, std::numeric_limits<double>::quiet_NaN()));
+    if (name == "needs") return nullptr;
+    SugaredPtr op;
+    for (const std::string_view space : {std::string_view("aten"), std::string_view(space_)}) {
+      const ir::Symbol symbol(std::string(space) + "::" + name);
+      if (!op && is_builtin(symbol)) op = std::make_shared<BuiltinFunction>(symbol);
+    }
+    if (SugaredPtr helper = library_value(e, at, kHelpers, name)) {
+      return op ? std::make_shared<HelperOrOperator>(helper, op) : helper;
+    }
+    return find_builtin_name(e, at, name) ? nullptr : op;
+  }
+  TypePtr find_type(const std::string& name) override {
+    if (name.size() < 2 || name[0] != 'T' || name.find_first_not_of("0123456789", 1) != std::string::npos)
+      return nullptr;
+    const size_t i = std::stoul(name.substr(1));
+    return i < types_.size() ? types_[i] : nullptr;
+  }
+
+ private:
+  const std::string space_;
+  const std::vector<TypePtr> types_;
+};
+
+struct Parameter {
+  std::string name;
+  TypePtr type;
+};
+
+// The graph of `text`, lines with a return, as a function of these parameters. Throws CompileError.
+std::shared_ptr<ir::Graph> compile_text(const Op& op, std::string_view text, const std::vector<Parameter>& parameters) {
+  std::string source = "def body(";
+  std::vector<TypePtr> types;
+  for (const Parameter& p : parameters) {
+    source += (types.empty() ? "" : ", ") + p.name + ": T" + std::to_string(types.size());
+    types.push_back(p.type);
+  }
+  source += "):\n";
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    source += "  " + std::string(text.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  FunctionSource from;
+  from.tree = syntax::parse(std::make_shared<Source>(op.qualified_name(), source));
+  from.def = syntax::as<syntax::FunctionDef>(from.tree->body.at(0));
+  const std::string_view name = op.info.name;
+  from.resolver = std::make_shared<BodyNames>(name.substr(0, name.find("::")), std::move(types));
+  ir::CompilationUnit unit;
+  ir::Function& function = unit.add_function("__torch__.body");
+  compile_function(function, from);
+  std::shared_ptr<ir::Graph> graph = function.graph();
+  passes::run_pipeline(*graph);
+  return graph;
+}
+
+// A tuple that is returned becomes several results.
+void split_result(ir::Graph& graph, size_t count) {
+  if (count == 1) return;
+  SCONCE_CHECK(graph.outputs().size() == 1, "the body should return {} values", count);
+  ir::Value* out = graph.outputs()[0];
+  SCONCE_CHECK(out->type()->is(TypeKind::tuple) && out->type()->contained().size() == count,
+               "the body should return {} values, it returns {}", count, out->type()->annotation());
+  std::vector<ir::Value*> parts;
+  if (out->node()->is(ir::kind::TupleConstruct)) {
+    parts = out->node()->inputs();
+  } else {
+    ir::Node* unpack = graph.create(ir::kind::TupleUnpack, {out}, count);
+    graph.block()->append(unpack);
+    for (size_t i = 0; i < count; ++i) parts.push_back(unpack->output(i)->set_type(out->type()->contained()[i]));
+  }
+  graph.block()->remove_output(0);
+  for (ir::Value* v : parts) graph.add_output(v);
+  passes::dead_code(graph);
+}
+
+// What a name in a formula stands for.
+std::optional<std::pair<Input, TypePtr>> meaning(const Schema& schema, const std::string& name) {
+  using Kind = Input::Kind;
+  if (const std::optional<size_t> at = schema.find_argument(name)) {
+    return std::pair(Input{Kind::argument, *at}, plain_type(schema.arguments[*at].type));
+  }
+  if (name == "grad") return std::pair(Input{Kind::grad, 0}, tensor_type());
+  if (name == "grads") return std::pair(Input{Kind::grads}, list_type(tensor_type()));
+  if (name == "needs") return std::pair(Input{Kind::needs}, list_type(bool_type()));
+  for (size_t i = 0; i < schema.returns.size(); ++i) {
+    if ((name == "result" && i == 0) || name == "result" + std::to_string(i) || name == schema.returns[i].name) {
+      return std::pair(Input{Kind::result, i}, plain_type(schema.returns[i].type));
+    }
+  }
+  return std::nullopt;
+}
+
+FormulaGraph compile_formula(const Op& op, const Derivative& d) {
+  const Schema& schema = op.schema();
+  FormulaGraph made;
+  for (const std::string& name : d.arguments) made.targets.push_back(schema.find_argument(name).value());
+  SCONCE_CHECK(std::is_sorted(made.targets.begin(), made.targets.end()), "{}: targets are not in order",
+               op.qualified_name());
+  std::vector<Parameter> parameters;
+  for (const std::string& name : Body(d.body, "", d.line, d.column).free_names()) {
+    const auto known = meaning(schema, name);
+    if (!known) continue;
+    made.inputs.push_back(known->first);
+    parameters.push_back({name, known->second});
+  }
+  std::shared_ptr<ir::Graph> graph = compile_text(op, d.body, parameters);
+  split_result(*graph, made.targets.size());
+  for (size_t i = 0; i < made.targets.size(); ++i) {
+    const TypePtr type = graph->outputs().at(i)->type();
+    const bool list = plain_type(schema.arguments[made.targets[i]].type)->is(TypeKind::list);
+    const TypePtr wanted = list ? list_type(tensor_type()) : optional_type(tensor_type());
+    SCONCE_CHECK(is_subtype(type, wanted), "{}: the derivative for '{}' gives {}", op.qualified_name(), d.argument,
+                 type->annotation());
+  }
+  made.graph = std::move(graph);
+  return made;
+}
+
+class TableGraphs final : public passes::OpGraphs {
+ public:
+  const std::vector<FormulaGraph>* formulas(const Op& op) override {
+    if (!op.info.derivatives) return nullptr;
+    const auto lock = lock_library();
+    const auto [at, is_new] = formulas_.try_emplace(&op);
+    auto& made = at->second;
+    if (is_new) {
+      try {
+        auto all = std::make_unique<std::vector<FormulaGraph>>();
+        for (const Derivative& d : split_derivatives(op.info.derivatives)) all->push_back(compile_formula(op, d));
+        made = std::move(all);
+      } catch (const Error& e) {
+        note(op, e);
+      }
+    }
+    return made.get();
+  }
+
+  const ir::Graph* body(const Op& op) override {
+    if (!op.info.body || op.schema().is_mutable()) return nullptr;
+    const auto lock = lock_library();
+    const auto [at, is_new] = bodies_.try_emplace(&op);
+    std::shared_ptr<ir::Graph>& made = at->second;
+    if (is_new) {
+      try {
+        std::vector<Parameter> parameters;
+        for (const Argument& a : op.schema().arguments) parameters.push_back({a.name, plain_type(a.type)});
+        std::shared_ptr<ir::Graph> graph = compile_text(op, op.info.body, parameters);
+        split_result(*graph, op.schema().returns.size());
+        made = std::move(graph);
+      } catch (const Error& e) {
+        note(op, e);
+      }
+    }
+    return made.get();
+  }
+
+ private:
+  // Such an operator is not differentiated in graphs; it records as eager calls do.
+  static void note(const Op& op, const Error& e) {
+    if (passes::is_logged("autodiff")) {
+      std::fprintf(stderr, "%s has no graph: %s\n", op.qualified_name().c_str(), e.what());
+    }
+  }
+
+  std::unordered_map<const Op*, std::unique_ptr<std::vector<FormulaGraph>>> formulas_;
+  std::unordered_map<const Op*, std::shared_ptr<ir::Graph>> bodies_;
+};
+
+[[maybe_unused]] const bool is_set = [] {
+  passes::set_op_graphs(new TableGraphs);
+  return true;
+}();
+
+}  // namespace
+}  // namespace sconce::script

@@ -1,0 +1,951 @@
+#include "sconce/kernels/cpu/conv/conv.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/scratch.h"
+#include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
+#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
+
+namespace sconce {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr int64_t work_per_thread = 256 * 1024;     // multiplications that are worth a thread
+constexpr int64_t weight_block_bytes = 640 * 1024;  // packed weights that stay in the second-level cache
+
+constexpr int64_t narrow_block_bytes = 384 * 1024;  // floats of narrow inputs and results that stay there
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+GemmStorage storage_of(DType dtype) {
+  return dtype == DType::bfloat16  ? GemmStorage::bfloat16
+         : dtype == DType::float16 ? GemmStorage::float16
+                                   : GemmStorage::native;
+}
+
+template <class T>
+const GemmTable<T>& gemm_table(const MatrixKernels& kernels) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return *kernels.f32;
+  } else {
+    return *kernels.f64;
+  }
+}
+template <class T>
+const DepthwiseTable<T>& depthwise_table(const MatrixKernels& kernels) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return *kernels.depthwise_f32;
+  } else {
+    return *kernels.depthwise_f64;
+  }
+}
+
+// Tiles that read elements of type T: float, double, or bfloat16 as bits.
+template <class T>
+struct Tiles {
+  using Output = TileOutput<T>;
+  const GemmTable<T>& table;
+  const int lanes, panel, tile_rows;
+
+  explicit Tiles(const MatrixKernels& kernels)
+      : table(gemm_table<T>(kernels)), lanes(table.lanes), panel(table.panel), tile_rows(table.tile_rows) {}
+  static int64_t padded(int64_t k) { return k; }  // rows of packed weights for k inputs
+  void run(int rows, int64_t taps, int64_t k, const T* const* row_list, const T* b, int columns,
+           const Output& output) const {
+    table.tiles[columns > lanes][rows](taps, k, row_list, b, panel, columns, output);
+  }
+};
+template <>
+struct Tiles<uint16_t> {
+  using Output = Bf16Output;
+  const Bf16Table& table;
+  const int lanes = 32, panel = Bf16Table::panel, tile_rows = Bf16Table::tile_rows;
+
+  explicit Tiles(const MatrixKernels& kernels) : table(*kernels.bf16) {}
+  static int64_t padded(int64_t k) { return bf16_padded(k); }
+  void run(int rows, int64_t taps, int64_t k, const uint16_t* const* row_list, const uint16_t* b, int columns,
+           const Output& output) const {
+    table.tiles[columns > 16][rows](taps, k, row_list, b, columns, output);
+  }
+};
+
+// What a convolution of a dtype is computed in: bfloat16 as it is, where the processor can.
+bool computes_in_bf16(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
+  return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_depthwise(shape);
+}
+
+// The group of conv_small_group, where the kernels for such groups know the rest of the shape too; else 0.
+template <class T>
+int64_t group_in_vector(const ConvShape& shape, const MatrixKernels& kernels) {
+  const int last = shape.rank - 1;
+  if (!std::is_same_v<T, float> || shape.kernel[last] != 3 || shape.dilation[last] != 1 ||
+      shape.stride[last] > (shape.transposed ? 1 : 2))
+    return 0;
+  return conv_small_group(shape, kernels);
+}
+
+// An input with few channels is copied into a frame of zeros. There a row of the kernel sees one run of memory,
+// whatever the pixel: all its taps together are one long tap.
+bool is_framed(const ConvShape& shape) {
+  return !shape.transposed && shape.groups == 1 && shape.in_channels < 16 && shape.kernel[shape.rank - 1] > 1 &&
+         shape.dilation[shape.rank - 1] == 1;
+}
+
+// A convolution is one product or several: a transposed one with strides falls apart into one for every residue of the
+// output position. In each, output position start + q * out_step reads input position q * in_step + offset for every
+// tap.
+struct Axis {
+  int64_t in, out;
+  int64_t count, start, out_step, in_step;
+  std::vector<int64_t> taps, offsets;
+};
+struct Phase {
+  Axis axes[max_conv_rank];
+  int64_t taps() const { return static_cast<int64_t>(axes[0].taps.size() * axes[1].taps.size() * axes[2].taps.size()); }
+};
+
+int64_t floor_mod(int64_t a, int64_t b) { return ((a % b) + b) % b; }
+
+// The phases along dimension d of the three, the missing ones of a lower rank being in front.
+std::vector<Axis> axis_phases(const ConvShape& shape, int d) {
+  const int i = d - (max_conv_rank - shape.rank);
+  if (i < 0) return {Axis{1, 1, 1, 0, 1, 1, {0}, {0}}};
+  const int64_t stride = shape.stride[i], padding = shape.padding[i], dilation = shape.dilation[i];
+  if (!shape.transposed) {
+    Axis axis{shape.in[i], shape.out[i], shape.out[i], 0, 1, stride, {}, {}};
+    for (int64_t t = 0; t < shape.kernel[i]; t++) {
+      axis.taps.push_back(t);
+      axis.offsets.push_back(t * dilation - padding);
+    }
+    return {axis};
+  }
+  std::vector<Axis> axes;
+  for (int64_t start = 0; start < stride; start++) {
+    const int64_t count = shape.out[i] > start ? divide_up(shape.out[i] - start, stride) : 0;
+    Axis axis{shape.in[i], shape.out[i], count, start, stride, 1, {}, {}};
+    for (int64_t t = shape.kernel[i] - 1; t >= 0; t--) {  // so that offsets ascend
+      const int64_t distance = start + padding - t * dilation;
+      if (floor_mod(distance, stride) != 0) continue;
+      axis.taps.push_back(t);
+      axis.offsets.push_back(distance / stride);
+    }
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+std::vector<Phase> phases_of(const ConvShape& shape) {
+  std::vector<Phase> phases;
+  for (const Axis& d : axis_phases(shape, 0)) {
+    for (const Axis& h : axis_phases(shape, 1)) {
+      for (const Axis& w : axis_phases(shape, 2)) phases.push_back({{d, h, w}});
+    }
+  }
+  return phases;
+}
+
+int64_t product(const int64_t* sizes, int rank) {
+  int64_t result = 1;
+  for (int i = 0; i < rank; i++) result *= sizes[i];
+  return result;
+}
+
+void check(const ConvShape& shape, DType dtype) {
+  SCONCE_CHECK(is_floating(dtype), "convolution: expected a floating point dtype, got {}", dtype_name(dtype));
+  SCONCE_CHECK(shape.rank >= 1 && shape.rank <= max_conv_rank,
+               "convolution: expected 1 to 3 spatial dimensions, got {}", shape.rank);
+  SCONCE_CHECK(shape.batch >= 0 && shape.in_channels >= 0 && shape.out_channels >= 0,
+               "convolution: sizes must not be negative, got batch {}, in_channels {}, out_channels {}", shape.batch,
+               shape.in_channels, shape.out_channels);
+  SCONCE_CHECK(shape.groups >= 1 && shape.in_channels % shape.groups == 0 && shape.out_channels % shape.groups == 0,
+               "convolution: groups must divide the channels, got groups {}, in_channels {}, out_channels {}",
+               shape.groups, shape.in_channels, shape.out_channels);
+  for (int i = 0; i < shape.rank; i++) {
+    SCONCE_CHECK(
+        shape.in[i] >= 0 && shape.out[i] >= 0 && shape.kernel[i] >= 1 && shape.stride[i] >= 1 && shape.dilation[i] >= 1,
+        "convolution: dimension {} makes no sense: in {}, out {}, kernel {}, stride {}, dilation {}", i, shape.in[i],
+        shape.out[i], shape.kernel[i], shape.stride[i], shape.dilation[i]);
+  }
+}
+
+// The taps that tiles see, of a phase with `taps` in all, and the inputs of each.
+struct TapRuns {
+  int64_t count, length;
+};
+TapRuns tap_runs(const ConvShape& shape, int64_t taps) {
+  const int64_t in_channels = shape.in_channels / shape.groups, width = shape.kernel[shape.rank - 1];
+  if (is_framed(shape)) return {taps / width, width * in_channels};
+  return {taps, in_channels};
+}
+
+// Rows of packed weights for one panel of output channels.
+template <class T>
+int64_t panel_rows(const ConvShape& shape, int64_t taps) {
+  const TapRuns runs = tap_runs(shape, taps);
+  return runs.count * Tiles<T>::padded(runs.length);
+}
+
+// Packed weights: for every phase, for every group, panels [out channels / panel][panel_rows][panel]. Depthwise: for
+// every phase [taps][channels]. Small groups: for every phase [taps][channels of a group][channels].
+template <class T>
+int64_t packed_elements(const ConvShape& shape, const MatrixKernels& kernels) {
+  const int64_t taps = product(shape.kernel, shape.rank);
+  if (conv_is_depthwise(shape)) return taps * shape.in_channels;
+  if (const int64_t group = group_in_vector<T>(shape, kernels)) return taps * group * shape.in_channels;
+  const int64_t panel = Tiles<T>(kernels).panel;
+  return shape.groups * divide_up(shape.out_channels / shape.groups, panel) * panel * panel_rows<T>(shape, taps);
+}
+
+// The weights of one phase as they were given, from which panels are packed.
+template <class T>
+class PhaseWeights {
+ public:
+  PhaseWeights(const ConvShape& shape, const Phase& phase, DType dtype, const void* weight, const int64_t* strides,
+               const MatrixKernels& kernels)
+      : shape_(shape),
+        tiles_(kernels),
+        dtype_(dtype),
+        weight_(static_cast<const char*>(weight)),
+        in_stride_(strides[shape.transposed ? 0 : 1]),
+        out_stride_(strides[shape.transposed ? 1 : 0]) {
+    int64_t tap_strides[max_conv_rank] = {};
+    for (int i = 0; i < shape.rank; i++) tap_strides[max_conv_rank - shape.rank + i] = strides[2 + i];
+    for (int64_t d : phase.axes[0].taps) {
+      for (int64_t h : phase.axes[1].taps) {
+        for (int64_t w : phase.axes[2].taps) {
+          taps_.push_back(d * tap_strides[0] + h * tap_strides[1] + w * tap_strides[2]);
+        }
+      }
+    }
+    panels_ = divide_up(out_channels(), tiles_.panel);
+  }
+
+  int64_t units() const { return taps_.empty() ? 0 : shape_.groups * panels_; }  // panels of all groups
+  int64_t unit_elements() const { return panel_rows<T>(shape_, taps()) * tiles_.panel; }
+  int64_t taps() const { return static_cast<int64_t>(taps_.size()); }
+
+  void pack(int64_t unit, T* to) const {
+    const int64_t group = unit / panels_, column = unit % panels_ * tiles_.panel;
+    const int64_t offset = group * (shape_.transposed ? in_channels() * in_stride_ : out_channels() * out_stride_);
+    const char* w = at(offset + column * out_stride_);
+    const int columns = static_cast<int>(std::min<int64_t>(tiles_.panel, out_channels() - column));
+    if constexpr (sizeof(T) == 2) {
+      Scratch scratch;
+      tiles_.table.pack_taps(reinterpret_cast<const T*>(w), in_stride_, out_stride_, taps_.data(), taps(),
+                             in_channels(), tap_runs(shape_, taps()).count, columns,
+                             scratch.take<T>(taps() * in_channels() * tiles_.panel), to);
+    } else {
+      tiles_.table.pack_taps(storage_of(dtype_), w, in_stride_, out_stride_, taps_.data(), taps(), in_channels(),
+                             columns, to);
+    }
+  }
+
+  // Of a depthwise convolution: [taps][channels].
+  void pack_depthwise(T* to) const {
+    if constexpr (sizeof(T) > 2) {
+      for (int64_t offset : taps_) {
+        tiles_.table.copy_rows(storage_of(dtype_), at(offset), 0, shape_.transposed ? in_stride_ : out_stride_, 1,
+                               shape_.in_channels, to, 0);
+        to += shape_.in_channels;
+      }
+    }
+  }
+
+  // Of small groups: [taps][channels of a group][channels].
+  void pack_small_groups(T* to) const {
+    if constexpr (sizeof(T) > 2) {
+      const int64_t group = in_channels(), groups = shape_.groups;
+      const int64_t group_stride = group * (shape_.transposed ? in_stride_ : out_stride_);
+      parallel_for(taps() * group, divide_up(work_per_thread / 16, shape_.out_channels),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t row = begin; row < end; row++) {
+                       const int64_t offset = taps_[static_cast<size_t>(row / group)] + row % group * in_stride_;
+                       tiles_.table.copy_rows(storage_of(dtype_), at(offset), group_stride, out_stride_, groups, group,
+                                              to + row * shape_.out_channels, group);
+                     }
+                   });
+    }
+  }
+
+ private:
+  int64_t in_channels() const { return shape_.in_channels / shape_.groups; }
+  int64_t out_channels() const { return shape_.out_channels / shape_.groups; }
+  const char* at(int64_t offset) const { return weight_ + offset * static_cast<int64_t>(item_size(dtype_)); }
+
+  const ConvShape& shape_;
+  const Tiles<T> tiles_;
+  const DType dtype_;
+  const char* weight_;
+  const int64_t in_stride_, out_stride_;
+  std::vector<int64_t> taps_;  // offsets
+  int64_t panels_;
+};
+
+template <class T>
+void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t* strides, T* packed,
+          const MatrixKernels& kernels) {
+  for (const Phase& phase : phases_of(shape)) {
+    const PhaseWeights<T> weights(shape, phase, dtype, weight, strides, kernels);
+    if (conv_is_depthwise(shape)) {
+      weights.pack_depthwise(packed);
+      packed += weights.taps() * shape.in_channels;
+      continue;
+    }
+    if (const int64_t group = group_in_vector<T>(shape, kernels)) {
+      weights.pack_small_groups(packed);
+      packed += weights.taps() * group * shape.in_channels;
+      continue;
+    }
+    const int64_t elements = weights.unit_elements();
+    parallel_for(weights.units(), divide_up(work_per_thread / 4, std::max<int64_t>(elements, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t unit = begin; unit < end; unit++) weights.pack(unit, packed + unit * elements);
+                 });
+    packed += weights.units() * elements;
+  }
+}
+
+template <class T>
+struct Call {
+  const ConvShape& shape;
+  const Tiles<T>& tiles;
+  const T* x;
+  T* y;
+  const Epilogue& epilogue;          // of T
+  const float* wide_bias = nullptr;  // where T is bfloat16
+
+  typename Tiles<T>::Output output_at(int64_t pixel, int64_t channel, int64_t pixel_step) const {
+    const auto* residual = static_cast<const T*>(epilogue.residual);
+    typename Tiles<T>::Output out{};
+    out.c = y + pixel * shape.out_channels + channel;
+    out.c_stride = pixel_step * shape.out_channels;
+    if constexpr (sizeof(T) == 2) {
+      if (wide_bias) out.bias = wide_bias + channel;
+    } else {
+      if (epilogue.bias) out.bias = static_cast<const T*>(epilogue.bias) + channel;
+    }
+    if (residual) out.residual = residual + pixel * epilogue.residual_stride + channel;
+    out.residual_stride = pixel_step * epilogue.residual_stride;
+    out.lo = static_cast<decltype(out.lo)>(epilogue.lo);
+    out.hi = static_cast<decltype(out.hi)>(epilogue.hi);
+    out.clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
+    out.accumulate = epilogue.accumulate;
+    return out;
+  }
+  void post(int64_t pixel, int64_t pixel_step, int64_t pixels, int64_t channel, int64_t channels) const {
+    post_in(y, pixel, pixel_step, pixels, channel, channels);
+  }
+  // The same for results of another type.
+  template <class Stored>
+  void post_in(Stored* results, int64_t pixel, int64_t pixel_step, int64_t pixels, int64_t channel,
+               int64_t channels) const {
+    if (!epilogue.post) return;
+    const int64_t together = pixel_step == 1 ? pixels : 1;
+    for (int64_t i = 0; i < pixels; i += together, pixel += pixel_step) {
+      epilogue.post(epilogue.post_context, results + pixel * shape.out_channels + channel, shape.out_channels, 1,
+                    epilogue.first_row + pixel, channel, together, channels);
+    }
+  }
+};
+
+// Images are of type Stored: T, or uint16_t for bfloat16. `group` is 1, or the channels of a small group.
+template <class T, class Stored>
+void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase& phase, const T* packed,
+                   const DepthwiseTable<T>& table, int64_t group = 1) {
+  constexpr bool narrow = sizeof(Stored) < sizeof(T);
+  const ConvShape& shape = call.shape;
+  const auto& [depth, height, width] = phase.axes;
+  const auto kernel_width = static_cast<int64_t>(width.taps.size());
+  const int64_t channels = shape.in_channels, out_pixels = depth.out * height.out * width.out;
+  const int64_t rows = shape.batch * depth.count * height.count;
+  const int64_t row_work = width.count * channels * phase.taps();
+  parallel_for(rows, divide_up(work_per_thread / 8, std::max<int64_t>(row_work, 1)), [&](int64_t begin, int64_t end) {
+    Scratch scratch;
+    const auto kernel_rows = static_cast<int64_t>(depth.taps.size() * height.taps.size());
+    const T** input_rows = scratch.take<const T*>(kernel_rows);
+    const T** weight_rows = scratch.take<const T*>(kernel_rows);
+    for (int64_t row = begin; row < end; row++) {
+      const int64_t h = row % height.count, d = row / height.count % depth.count, n = row / height.count / depth.count;
+      DepthwiseArgs<T> args{};
+      const T* weights = packed;
+      for (int64_t d_offset : depth.offsets) {
+        for (int64_t h_offset : height.offsets) {
+          const int64_t from_d = d * depth.in_step + d_offset, from_h = h * height.in_step + h_offset;
+          if (from_d >= 0 && from_d < depth.in && from_h >= 0 && from_h < height.in) {
+            input_rows[args.kernel_rows] =
+                reinterpret_cast<const T*>(x + ((n * depth.in + from_d) * height.in + from_h) * width.in * channels);
+            weight_rows[args.kernel_rows++] = weights;
+          }
+          weights += kernel_width * group * channels;
+        }
+      }
+      args.channels = channels;
+      args.group = group;
+      args.kernel_width = kernel_width;
+      args.stride = width.in_step;
+      args.dilation = kernel_width > 1 ? width.offsets[1] - width.offsets[0] : 1;
+      args.padding = kernel_width > 0 ? -width.offsets[0] : 0;
+      args.input_rows = input_rows;
+      args.weight_rows = weight_rows;
+      args.input_width = width.in;
+      args.output_width = width.count;
+      const int64_t pixel =
+          n * out_pixels +
+          ((depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) * width.out +
+          width.start;
+      args.output = call.output_at(pixel, 0, width.out_step);
+      args.output.c = reinterpret_cast<T*>(y + pixel * channels);
+      if (call.epilogue.residual) {
+        args.output.residual = reinterpret_cast<const T*>(static_cast<const Stored*>(call.epilogue.residual) +
+                                                          pixel * call.epilogue.residual_stride);
+      }
+      (narrow ? table.row_bf16 : group > 1 ? table.grouped_row : table.row)(args);
+      call.post_in(y, pixel, width.out_step, width.count, 0, channels);
+    }
+  });
+}
+
+// The input of a framed convolution.
+template <class T>
+struct Frame {
+  const T* data = nullptr;                   // null: not framed
+  int64_t depth = 0, height = 0, width = 0;  // pixels of a framed image
+
+  void make(const Call<T>& call, const Phase& phase, Scratch& scratch) {
+    const int64_t channels = call.shape.in_channels, batch = call.shape.batch;
+    int64_t sizes[3];
+    for (int i = 0; i < 3; i++) {
+      const Axis& axis = phase.axes[i];
+      sizes[i] = (axis.out - 1) * axis.in_step + axis.offsets.back() - axis.offsets.front() + 1;
+    }
+    depth = sizes[0];
+    height = sizes[1];
+    width = sizes[2];
+    const int64_t row = width * channels, rows = batch * depth * height;
+    T* frame = scratch.take<T>(rows * row);
+    parallel_for(rows, divide_up(work_per_thread, std::max<int64_t>(row, 1)), [&](int64_t begin, int64_t end) {
+      const auto& [d_axis, h_axis, w_axis] = phase.axes;
+      for (int64_t r = begin; r < end; r++) {
+        const int64_t h = r % height + h_axis.offsets.front(), d = r / height % depth + d_axis.offsets.front();
+        const int64_t n = r / height / depth, first = w_axis.offsets.front();
+        T* to = frame + r * row;
+        const int64_t from = std::clamp<int64_t>(-first, 0, width),
+                      until = std::clamp<int64_t>(w_axis.in - first, from, width);
+        if (d < 0 || d >= d_axis.in || h < 0 || h >= h_axis.in) {
+          std::fill_n(to, row, T(0));
+          continue;
+        }
+        const T* source = call.x + (((n * d_axis.in + d) * h_axis.in + h) * w_axis.in + first) * channels;
+        std::fill_n(to, from * channels, T(0));
+        std::copy(source + from * channels, source + until * channels, to + from * channels);
+        std::fill_n(to + until * channels, (width - until) * channels, T(0));
+      }
+    });
+    data = frame;
+  }
+};
+
+// One phase as tiles of neighbouring output pixels times panels of output channels. Pixels of a tile must be equally
+// far apart in y, so tiles of a phase that skips pixels end with the row.
+template <class T>
+class DirectConv {
+ public:
+  // Weights are packed already, or `packed` is null and each panel is packed when its turn comes.
+  DirectConv(const Call<T>& call, const Phase& phase, const T* packed, const PhaseWeights<T>* weights, const T* zeros,
+             const Frame<T>& frame)
+      : call_(call), phase_(phase), packed_(packed), weights_(weights), zeros_(zeros), frame_(frame) {
+    const auto& [depth, height, width] = phase.axes;
+    const bool dense = depth.out_step == 1 && height.out_step == 1 && width.out_step == 1;
+    const int64_t pixels = call.shape.batch * depth.count * height.count * width.count;
+    segment_ = dense ? pixels : width.count;
+    if (pixels == 0) return;
+    tile_ = divide_up(segment_, divide_up(segment_, call.tiles.tile_rows));
+    // Tiles that end with the rows of a small image see whole rows of the kernel outside of it, and skip them.
+    for (int64_t t = call.tiles.tile_rows; t >= call.tiles.tile_rows - 1 && t > 2 && height.taps.size() > 1; t--) {
+      if (width.count % t == 0 && width.count <= 64) {
+        tile_ = t;
+        break;
+      }
+    }
+    tiles_per_segment_ = divide_up(segment_, tile_);
+    tiles_ = pixels / segment_ * tiles_per_segment_;
+  }
+
+  void run() const {
+    const int64_t panels = divide_up(call_.shape.out_channels / call_.shape.groups, call_.tiles.panel);
+    if (tiles_ == 0 || panels == 0) return;
+    const int64_t units = panels * call_.shape.groups;
+    const int64_t unit_work = std::max<int64_t>(1, phase_.taps() * in_channels() * tile_ * call_.tiles.panel);
+    int64_t threads = std::min<int64_t>(num_threads(), tiles_ * units * unit_work / work_per_thread);
+    const int64_t packing = packed_ ? 0 : 2;  // tiles that take as long as packing a panel
+    int64_t by_tiles = 1, by_units = 1, best = (tiles_ + packing) * units;
+    for (int64_t t = 1; t <= std::min(threads, tiles_); t++) {
+      const int64_t u = std::min(threads / t, units), cost = (divide_up(tiles_, t) + packing) * divide_up(units, u);
+      if (cost < best || (cost == best && t > by_tiles)) {
+        best = cost;
+        by_tiles = t;
+        by_units = u;
+      }
+    }
+    parallel_for(by_tiles * by_units, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t cell = begin; cell < end; cell++) {
+        const int64_t t = cell / by_units, u = cell % by_units;
+        run_share(tiles_ * t / by_tiles, tiles_ * (t + 1) / by_tiles, units * u / by_units, units * (u + 1) / by_units);
+      }
+    });
+  }
+
+ private:
+  int64_t in_channels() const { return call_.shape.in_channels / call_.shape.groups; }
+
+  // Tiles [tile, tile_end) times panels [unit, unit_end), numbered through the groups.
+  void run_share(int64_t tile_begin, int64_t tile_end, int64_t unit, int64_t unit_end) const {
+    const Tiles<T>& table = call_.tiles;
+    const auto [taps, run] = tap_runs(call_.shape, phase_.taps());
+    const int64_t depth = panel_rows<T>(call_.shape, phase_.taps());
+    const int64_t block = std::max<int64_t>(
+        1, weight_block_bytes / static_cast<int64_t>(sizeof(T)) / (std::max<int64_t>(depth, 1) * table.panel));
+    Scratch scratch;
+    const T** rows = scratch.take<const T*>(std::max<int64_t>(taps, 1) * table.tile_rows);
+    T* own = packed_ ? nullptr : scratch.take<T>(std::min(block, unit_end - unit) * depth * table.panel);
+    for (; unit < unit_end; unit += block) {
+      const int64_t block_end = std::min(unit + block, unit_end);
+      for (int64_t u = unit; own && taps > 0 && u < block_end; u++) {
+        weights_->pack(u, own + (u - unit) * depth * table.panel);
+      }
+      const Unit first = unit_at(unit), last = unit_at(block_end - 1);
+      for (int64_t tile = tile_begin; tile < tile_end; tile++) {
+        const int64_t segment = tile / tiles_per_segment_, offset = tile % tiles_per_segment_ * tile_;
+        const int size = static_cast<int>(std::min(tile_, segment_ - offset));
+        const int64_t pixel = load_tile(segment * segment_ + offset, size, first.group, rows);
+        const int64_t step = phase_.axes[2].out_step;
+        const TapRange seen = taps_inside(rows, taps, size, first.group);
+        Unit now = first;
+        for (int64_t u = unit; u < block_end; u++) {
+          const auto output = call_.output_at(pixel, now.channel, step);
+          const T* b = own ? own + (u - unit) * depth * table.panel : packed_ + u * depth * table.panel;
+          table.run(size, seen.end - seen.begin, run, rows + seen.begin * size,
+                    b + seen.begin * Tiles<T>::padded(run) * table.panel, now.columns, output);
+          if (u + 1 == block_end) break;
+          const int64_t group = now.group;
+          now = next(now);
+          if (now.group == group) continue;
+          for (int64_t i = 0; i < taps * size; i++) rows[i] += in_channels();  // rows of zeros are as long as a pixel
+        }
+        call_.post(pixel, step, size, first.channel, last.channel + last.columns - first.channel);
+      }
+    }
+  }
+
+  // The taps of a tile without those at the beginning and the end that are outside of the image for all its pixels.
+  struct TapRange {
+    int64_t begin, end;
+  };
+  TapRange taps_inside(const T* const* rows, int64_t taps, int size, int64_t group) const {
+    if (frame_.data) return {0, taps};
+    const T* zeros = zeros_ + group * in_channels();
+    const auto outside = [&](int64_t tap) {
+      for (int i = 0; i < size; i++) {
+        if (rows[tap * size + i] != zeros) return false;
+      }
+      return true;
+    };
+    int64_t begin = 0, end = taps;
+    while (begin < end && outside(begin)) begin++;
+    while (end > begin && outside(end - 1)) end--;
+    return {begin, end};
+  }
+
+  // One panel of output channels of one group.
+  struct Unit {
+    int64_t group, channel;
+    int columns;
+  };
+  int64_t out_channels() const { return call_.shape.out_channels / call_.shape.groups; }
+  Unit unit_from(int64_t group, int64_t channel) const {
+    const int64_t left = (group + 1) * out_channels() - channel;
+    return {group, channel, static_cast<int>(std::min<int64_t>(call_.tiles.panel, left))};
+  }
+  Unit unit_at(int64_t unit) const {
+    const int64_t panels = divide_up(out_channels(), call_.tiles.panel), group = unit / panels;
+    return unit_from(group, group * out_channels() + unit % panels * call_.tiles.panel);
+  }
+  Unit next(const Unit& unit) const {
+    const int64_t channel = unit.channel + unit.columns;
+    return unit_from(unit.group + (channel == (unit.group + 1) * out_channels()), channel);
+  }
+
+  // Fills the row pointers of `size` pixels from number `index` of the phase on; returns the first one's number in y.
+  int64_t load_tile(int64_t index, int size, int64_t group, const T** rows) const {
+    const auto& [depth, height, width] = phase_.axes;
+    int64_t w = index % width.count, h = index / width.count % height.count,
+            d = index / width.count / height.count % depth.count;
+    int64_t n = index / width.count / height.count / depth.count;
+    const int64_t pixel =
+        ((n * depth.out + depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) *
+            width.out +
+        width.start + w * width.out_step;
+    for (int i = 0; i < size; i++) {
+      if (frame_.data) {
+        point_into_frame(n, d, h, w, rows + i, size);
+      } else {
+        point(n, d, h, w, group, rows + i, size);
+      }
+      if (++w < width.count) continue;
+      w = 0;
+      if (++h < height.count) continue;
+      h = 0;
+      if (++d < depth.count) continue;
+      d = 0;
+      n++;
+    }
+    return pixel;
+  }
+
+  // rows[tap * size] for one output pixel: where that tap's input channels are, or zeros outside of the image.
+  void point(int64_t n, int64_t d, int64_t h, int64_t w, int64_t group, const T** rows, int size) const {
+    const auto& [depth, height, width] = phase_.axes;
+    const int64_t channels = call_.shape.in_channels;
+    const T* image = call_.x + n * depth.in * height.in * width.in * channels + group * in_channels();
+    for (int64_t d_offset : depth.offsets) {
+      const int64_t from_d = d * depth.in_step + d_offset;
+      for (int64_t h_offset : height.offsets) {
+        const int64_t from_h = h * height.in_step + h_offset;
+        const bool inside = from_d >= 0 && from_d < depth.in && from_h >= 0 && from_h < height.in;
+        for (int64_t w_offset : width.offsets) {
+          const int64_t from_w = w * width.in_step + w_offset;
+          *rows = inside && from_w >= 0 && from_w < width.in
+                      ? image + ((from_d * height.in + from_h) * width.in + from_w) * channels
+                      : zeros_ + group * in_channels();
+          rows += size;
+        }
+      }
+    }
+  }
+
+  // The same for the long taps of a framed input, which are never outside.
+  void point_into_frame(int64_t n, int64_t d, int64_t h, int64_t w, const T** rows, int size) const {
+    const auto& [depth, height, width] = phase_.axes;
+    const int64_t channels = call_.shape.in_channels;
+    const int64_t line = frame_.width * channels;
+    const T* first = frame_.data +
+                     ((n * frame_.depth + d * depth.in_step) * frame_.height + h * height.in_step) * line +
+                     w * width.in_step * channels;
+    for (int64_t d_offset : depth.offsets) {
+      const T* plane = first + (d_offset - depth.offsets.front()) * frame_.height * line;
+      for (int64_t h_offset : height.offsets) {
+        *rows = plane + (h_offset - height.offsets.front()) * line;
+        rows += size;
+      }
+    }
+  }
+
+  const Call<T>& call_;
+  const Phase& phase_;
+  const T* packed_;
+  const PhaseWeights<T>* weights_;
+  const T* zeros_;
+  const Frame<T>& frame_;
+  int64_t segment_ = 0, tile_ = 1, tiles_per_segment_ = 1, tiles_ = 0;
+};
+
+// Weights as they were given, where they are used once.
+struct GivenWeights {
+  const void* data;
+  const int64_t* strides;
+};
+
+// Everything in T, y and the residual included. `packed` or `given` is null; weights of depthwise
+// convolutions and of small groups are packed.
+template <class T>
+void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights* given, T* y, const Epilogue& epilogue,
+         const MatrixKernels& kernels) {
+  constexpr DType dtype = sizeof(T) == 2 ? DType::bfloat16 : sizeof(T) == 4 ? DType::float32 : DType::float64;
+  if (conv_is_product(shape)) {
+    const int64_t pixels = shape.batch * product(shape.out, shape.rank), k = shape.in_channels, n = shape.out_channels;
+    if (packed) return gemm_packed(dtype, pixels, n, k, {x, k, 1}, packed, {y, n, 1}, epilogue, kernels);
+    SCONCE_ASSERT(given);
+    const int64_t in_stride = given->strides[shape.transposed ? 0 : 1],
+                  out_stride = given->strides[shape.transposed ? 1 : 0];
+    return gemm(dtype, pixels, n, k, {x, k, 1}, {given->data, in_stride, out_stride}, {y, n, 1}, epilogue, kernels);
+  }
+  const Tiles<T> tiles(kernels);
+  Call<T> call{shape, tiles, x, y, epilogue};
+  Scratch scratch;
+  if constexpr (sizeof(T) == 2) {
+    if (epilogue.bias) {
+      auto* bias = scratch.take<float>(shape.out_channels);
+      kernels.f32->copy_rows(GemmStorage::bfloat16, epilogue.bias, 0, 1, 1, shape.out_channels, bias, 0);
+      call.wide_bias = bias;
+    }
+  } else {
+    if (conv_is_depthwise(shape)) {
+      for (const Phase& phase : phases_of(shape)) {
+        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels));
+        packed += phase.taps() * shape.in_channels;
+      }
+      return;
+    }
+    if (const int64_t group = group_in_vector<T>(shape, kernels)) {
+      for (const Phase& phase : phases_of(shape)) {
+        run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels), group);
+        packed += phase.taps() * group * shape.in_channels;
+      }
+      return;
+    }
+  }
+  const int64_t panels = shape.groups * divide_up(shape.out_channels / shape.groups, tiles.panel);
+  T* zeros = scratch.take<T>(shape.in_channels);
+  std::fill_n(zeros, shape.in_channels, T(0));
+  for (const Phase& phase : phases_of(shape)) {
+    Frame<T> frame;
+    if (is_framed(shape)) frame.make(call, phase, scratch);
+    if (given) {
+      const PhaseWeights<T> weights(shape, phase, dtype, given->data, given->strides, kernels);
+      DirectConv<T>(call, phase, nullptr, &weights, zeros, frame).run();
+    } else {
+      DirectConv<T>(call, phase, packed, nullptr, zeros, frame).run();
+      packed += panels * tiles.panel * panel_rows<T>(shape, phase.taps());
+    }
+  }
+}
+
+// Depthwise, of bfloat16 images with weights packed as float.
+void run_depthwise_bf16(const ConvShape& shape, const uint16_t* x, const float* packed, uint16_t* y,
+                        const Epilogue& epilogue, const MatrixKernels& kernels) {
+  const Tiles<float> tiles(kernels);
+  Scratch scratch;
+  Epilogue wide = epilogue;
+  if (epilogue.bias) {
+    auto* bias = scratch.take<float>(shape.out_channels);
+    kernels.f32->copy_rows(GemmStorage::bfloat16, epilogue.bias, 0, 1, 1, shape.out_channels, bias, 0);
+    wide.bias = bias;
+  }
+  const Call<float> call{shape, tiles, nullptr, reinterpret_cast<float*>(y), wide};
+  for (const Phase& phase : phases_of(shape)) {
+    run_depthwise(call, x, y, phase, packed, *kernels.depthwise_f32);
+    packed += phase.taps() * shape.in_channels;
+  }
+}
+
+// float16, and bfloat16 where it is not multiplied as it is, through float: a few output rows of an image at a time, so
+// that their floats stay in the second-level cache.
+class NarrowConv {
+ public:
+  NarrowConv(const ConvShape& shape, DType dtype, const void* x, const float* packed, void* y, const Epilogue& epilogue,
+             const MatrixKernels& kernels)
+      : shape_(shape),
+        storage_(storage_of(dtype)),
+        x_(static_cast<const uint16_t*>(x)),
+        packed_(packed),
+        y_(static_cast<uint16_t*>(y)),
+        epilogue_(epilogue),
+        kernels_(kernels) {
+    rows_ = shape.transposed ? 1 : shape.out[0];
+    if (shape.transposed) {
+      block_ = 1;
+      return;
+    }
+    const int64_t in_row = in_pixels() / std::max<int64_t>(shape.in[0], 1) * shape.in_channels * shape.stride[0];
+    const int64_t out_row = out_pixels() / shape.out[0] * shape.out_channels;
+    const int64_t fitting =
+        narrow_block_bytes / static_cast<int64_t>(sizeof(float)) / std::max<int64_t>(in_row + out_row, 1);
+    block_ = std::min(rows_, std::max<int64_t>(fitting, 2 * shape.kernel[0]));
+    block_ = divide_up(rows_, divide_up(rows_, block_));
+  }
+
+  void run() const {
+    Scratch scratch;
+    const float* bias = epilogue_.bias ? widened(epilogue_.bias, 0, 1, shape_.out_channels, scratch) : nullptr;
+    const int64_t blocks = divide_up(rows_, block_), units = shape_.batch * blocks;
+    const auto run_units = [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; unit++) {
+        const int64_t first = unit % blocks * block_;
+        run_block(unit / blocks, first, std::min(rows_, first + block_), bias);
+      }
+    };
+    if (units < num_threads()) return run_units(0, units);  // threads share a block
+    parallel_for(units, 1, run_units);
+  }
+
+ private:
+  int64_t in_pixels() const { return product(shape_.in, shape_.rank); }
+  int64_t out_pixels() const { return product(shape_.out, shape_.rank); }
+
+  const float* widened(const void* from, int64_t stride, int64_t rows, int64_t columns, Scratch& scratch) const {
+    auto* to = scratch.take<float>(rows * columns);
+    widen(from, stride, rows, columns, to);
+    return to;
+  }
+  void widen(const void* from, int64_t stride, int64_t rows, int64_t columns, float* to) const {
+    parallel_for(rows, divide_up(work_per_thread, std::max<int64_t>(columns, 1)), [&](int64_t begin, int64_t end) {
+      kernels_.f32->copy_rows(storage_, static_cast<const uint16_t*>(from) + begin * stride, stride, 1, end - begin,
+                              columns, to + begin * columns, columns);
+    });
+  }
+
+  // Output rows [first, last) of an image are a convolution of the input rows that they see.
+  void run_block(int64_t image, int64_t first, int64_t last, const float* bias) const {
+    ConvShape part = shape_;
+    part.batch = 1;
+    int64_t pixel = image * out_pixels(), x_pixel = image * in_pixels();
+    if (!shape_.transposed) {
+      const int64_t stride = shape_.stride[0], padding = shape_.padding[0];
+      const int64_t reach = shape_.dilation[0] * (shape_.kernel[0] - 1);
+      const int64_t from = std::clamp<int64_t>(first * stride - padding, 0, shape_.in[0]);
+      const int64_t until = std::clamp<int64_t>((last - 1) * stride - padding + reach + 1, from, shape_.in[0]);
+      part.out[0] = last - first;
+      part.in[0] = until - from;
+      part.padding[0] = padding - first * stride + from;
+      pixel += first * (out_pixels() / rows_);
+      if (from < until) x_pixel += from * (in_pixels() / shape_.in[0]);
+    }
+    const int64_t pixels = product(part.out, part.rank), channels = shape_.out_channels;
+    Scratch scratch;
+    const float* x = widened(x_ + x_pixel * shape_.in_channels, shape_.in_channels, product(part.in, part.rank),
+                             shape_.in_channels, scratch);
+    auto* y = scratch.take<float>(pixels * channels);
+    uint16_t* narrow_y = y_ + pixel * channels;
+    Epilogue wide = epilogue_;
+    wide.post = nullptr;
+    wide.bias = bias;
+    if (epilogue_.accumulate) widen(narrow_y, channels, pixels, channels, y);
+    if (epilogue_.residual) {
+      wide.residual = widened(static_cast<const uint16_t*>(epilogue_.residual) + pixel * epilogue_.residual_stride,
+                              epilogue_.residual_stride, pixels, channels, scratch);
+      wide.residual_stride = channels;
+    }
+    sconce::run<float>(part, x, packed_, nullptr, y, wide, kernels_);
+    parallel_for(pixels, divide_up(work_per_thread, channels), [&](int64_t begin, int64_t end) {
+      uint16_t* to = narrow_y + begin * channels;
+      kernels_.f32->store_rows(storage_, y + begin * channels, channels, end - begin, channels, to, channels);
+      if (epilogue_.post) {
+        epilogue_.post(epilogue_.post_context, to, channels, 1, epilogue_.first_row + pixel + begin, 0, end - begin,
+                       channels);
+      }
+    });
+  }
+
+  const ConvShape& shape_;
+  const GemmStorage storage_;
+  const uint16_t* x_;
+  const float* packed_;
+  uint16_t* y_;
+  const Epilogue& epilogue_;
+  const MatrixKernels& kernels_;
+  int64_t rows_, block_;  // output rows of an image, and of a block
+};
+
+}  // namespace
+
+void ConvShape::infer_output() {
+  for (int i = 0; i < rank; i++) {
+    const int64_t reach = dilation[i] * (kernel[i] - 1);
+    if (transposed) {
+      out[i] = (in[i] - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i] + 1;
+    } else {
+      const int64_t free = in[i] + 2 * padding[i] - reach - 1;
+      out[i] = free >= 0 ? free / stride[i] + 1 : 0;
+    }
+    SCONCE_CHECK(out[i] >= (transposed ? 0 : 1),
+                 "convolution: dimension {} has no output: in {}, kernel {}, stride {}, padding {}, dilation {}", i,
+                 in[i], kernel[i], stride[i], padding[i], dilation[i]);
+  }
+}
+
+bool conv_is_depthwise(const ConvShape& shape) {
+  return shape.groups == shape.in_channels && shape.groups == shape.out_channels && shape.groups > 1;
+}
+
+int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels) {
+  const int64_t group = shape.in_channels / shape.groups, lanes = kernels.f32->lanes;
+  const bool fits = (group == 2 || group == 4 || group == 8) && group < lanes && shape.in_channels % lanes == 0;
+  return fits && shape.in_channels == shape.out_channels ? group : 0;
+}
+
+bool conv_is_product(const ConvShape& shape) {
+  if (shape.groups != 1) return false;
+  for (int i = 0; i < shape.rank; i++) {
+    if (shape.kernel[i] != 1 || shape.stride[i] != 1 || shape.padding[i] != 0 || shape.out[i] != shape.in[i])
+      return false;
+  }
+  return true;
+}
+
+size_t conv_packed_bytes(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
+  check(shape, dtype);
+  if (dtype == DType::float64) return static_cast<size_t>(packed_elements<double>(shape, kernels)) * sizeof(double);
+  if (computes_in_bf16(shape, dtype, kernels))
+    return static_cast<size_t>(packed_elements<uint16_t>(shape, kernels)) * sizeof(uint16_t);
+  return static_cast<size_t>(packed_elements<float>(shape, kernels)) * sizeof(float);
+}
+
+void conv_pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t* strides, void* packed,
+               const MatrixKernels& kernels) {
+  check(shape, dtype);
+  if (dtype == DType::float64) return pack(shape, dtype, weight, strides, static_cast<double*>(packed), kernels);
+  if (computes_in_bf16(shape, dtype, kernels))
+    return pack(shape, dtype, weight, strides, static_cast<uint16_t*>(packed), kernels);
+  pack(shape, dtype, weight, strides, static_cast<float*>(packed), kernels);
+}
+
+namespace {
+
+bool has_result(const ConvShape& shape) {
+  return shape.batch * product(shape.out, shape.rank) * shape.out_channels != 0;
+}
+
+// Calls f(T()) with what the convolution is computed in, where that is also how its numbers lie in memory.
+template <class F>
+bool with_element(const ConvShape& shape, DType dtype, const MatrixKernels& kernels, F&& f) {
+  if (dtype == DType::float64) {
+    f(double{});
+  } else if (dtype == DType::float32) {
+    f(float{});
+  } else if (computes_in_bf16(shape, dtype, kernels)) {
+    f(uint16_t{});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y, const Epilogue& epilogue,
+              const MatrixKernels& kernels) {
+  check(shape, dtype);
+  if (!has_result(shape)) return;
+  const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
+    run(shape, static_cast<const T*>(x), static_cast<const T*>(packed), nullptr, static_cast<T*>(y), epilogue, kernels);
+  });
+  if (done) return;
+  if (dtype == DType::bfloat16 && conv_is_depthwise(shape)) {
+    return run_depthwise_bf16(shape, static_cast<const uint16_t*>(x), static_cast<const float*>(packed),
+                              static_cast<uint16_t*>(y), epilogue, kernels);
+  }
+  NarrowConv(shape, dtype, x, static_cast<const float*>(packed), y, epilogue, kernels).run();
+}
+
+void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight, const int64_t* strides,
+                   void* y, const Epilogue& epilogue, const MatrixKernels& kernels) {
+  check(shape, dtype);
+  if (!has_result(shape)) return;
+  const bool small_groups = dtype == DType::float32 && group_in_vector<float>(shape, kernels);
+  if (!conv_is_depthwise(shape) && !small_groups) {
+    const GivenWeights given{weight, strides};
+    const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
+      run<T>(shape, static_cast<const T*>(x), nullptr, &given, static_cast<T*>(y), epilogue, kernels);
+    });
+    if (done) return;
+  }
+  Scratch scratch;
+  void* packed = scratch.take_bytes(conv_packed_bytes(shape, dtype, kernels));
+  conv_pack(shape, dtype, weight, strides, packed, kernels);
+  conv_run(shape, dtype, x, packed, y, epilogue, kernels);
+}
+
+}  // namespace sconce

@@ -1,0 +1,60 @@
+// A convolution whose weights are constant: the algorithm is chosen and the weights are packed once, for many runs.
+#pragma once
+
+#include "sconce/kernels/cpu/conv/conv.h"
+
+namespace sconce {
+
+struct OnednnConv;
+
+// Which algorithms a plan may use.
+enum class Numerics : uint8_t {
+  exact,     // sums of products: a NaN or an infinity reaches the pixels that see it
+  standard,  // also Winograd F(2,3), whose errors are smaller than those of direct sums. Eager calls are both: they
+             // fall back to sums of products where a result is not finite.
+  fast,      // also Winograd F(4,3): errors about five times larger
+};
+
+// onednn is the library's (see provider.h): plan_conv chooses it only when it is told to. It takes no epilogue but a
+// bias and, for float32, a residual and a clamp.
+enum class ConvAlgorithm : uint8_t { product, direct, depthwise, winograd2, winograd4, onednn };
+SCONCE_API const char* algorithm_name(ConvAlgorithm algorithm);
+
+// A thread's share of the work: rows of the output (the first spatial dimension), numbered through the batch. Of a
+// convolution with one spatial dimension the rows are images.
+struct ConvRows {
+  int64_t begin, end;
+};
+
+// Plain data: copy it freely. Packed weights belong to the caller, who gives them back with each run; they depend on
+// algorithm, channels and kernel, not on batch and image size.
+struct ConvPlan {
+  ConvShape shape;
+  DType dtype = DType::float32;
+  ConvAlgorithm algorithm = ConvAlgorithm::direct;
+  size_t packed_bytes = 0;
+  const MatrixKernels* kernels = nullptr;
+  const OnednnConv* onednn = nullptr;  // not owned; lives as long as the program
+
+  // Weights and strides as for conv_pack; `packed` has packed_bytes, aligned to 64.
+  SCONCE_API void pack(const void* weight, const int64_t* strides, void* packed) const;
+
+  // As conv_run: on the threads of parallel.h, or on this one inside of a parallel region.
+  SCONCE_API void run(const void* x, const void* packed, void* y, const Epilogue& epilogue = {}) const;
+
+  // Some rows of the output, for callers that share out the work themselves in a parallel region. x, y and the epilogue
+  // are those of the whole convolution. Where rows are cut may change the last bits of results.
+  SCONCE_API void run_rows(const void* x, const void* packed, void* y, const Epilogue& epilogue, ConvRows rows) const;
+  int64_t rows() const { return shape.rank == 1 ? shape.batch : shape.batch * shape.out[0]; }
+};
+
+// Chooses the fastest algorithm that `numerics` allows and whose packed weights have at most `weight_budget` bytes; the
+// direct one is always allowed. Throws Error as conv_packed_bytes does.
+SCONCE_API ConvPlan plan_conv(const ConvShape& shape, DType dtype, Numerics numerics = Numerics::exact,
+                              size_t weight_budget = SIZE_MAX, const MatrixKernels& kernels = matrix_kernels());
+
+// The plan of a given algorithm. Throws Error when it does not serve the shape, or when its library does not load.
+SCONCE_API ConvPlan plan_conv(const ConvShape& shape, DType dtype, ConvAlgorithm algorithm,
+                              const MatrixKernels& kernels = matrix_kernels());
+
+}  // namespace sconce

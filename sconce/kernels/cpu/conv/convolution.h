@@ -1,0 +1,44 @@
+// Convolution on tensors: memory is brought to channels_last, where the kernels work, and back where the result is not.
+#pragma once
+
+#include <string>
+
+#include "sconce/dispatch/glue.h"
+#include "sconce/kernels/cpu/conv/conv.h"
+
+namespace sconce {
+
+// The shape of a call of aten::convolution, with its output sizes. Throws Error for arguments that do not fit.
+ConvShape conv_shape_of(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                        IntList dilation, bool transposed, IntList output_padding, int64_t groups);
+
+// The memory format of results: channels_last when input or weight is, with PyTorch's exceptions.
+MemoryFormat conv_format(const ConvShape& shape, const Tensor& input, const Tensor& weight);
+
+// out = convolution of input, any dtype but bool, any strides. The sizes of all tensors are those of the shape.
+void run_convolution(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                     const Tensor& out);
+
+// grad_weight = gradient of convolution's weight. `shape` is not transposed; input is what it reads and grad_output
+// the gradient of its result. For a transposed convolution the two change roles. Real floating dtypes, or complex,
+// where the gradient is that for the conjugate of input.
+void run_weight_gradient(const ConvShape& shape, const Tensor& input, const Tensor& grad_output,
+                         const Tensor& grad_weight);
+
+// Channels outermost in every image, and pixels dense.
+bool is_planar(const Tensor& t);
+
+// Channels innermost, and everything dense.
+bool has_channels_innermost(const Tensor& t);
+
+// The same values with channels innermost in memory: the tensor itself where it lies so already.
+Tensor channels_innermost(const Tensor& t);
+
+// Memory for a tensor of these sizes with channels innermost, not initialised: the tensor itself where its memory and
+// dtype are so.
+Tensor channels_innermost_like(const Tensor& t, DType dtype);
+
+// The real (0) or imaginary (1) parts of a complex tensor, as a strided view. Undefined stays undefined.
+Tensor complex_part(const Tensor& t, int which);
+
+}  // namespace sconce

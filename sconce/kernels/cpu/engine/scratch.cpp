@@ -1,0 +1,53 @@
+#include "sconce/kernels/cpu/engine/scratch.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+namespace sconce {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+constexpr size_t smallest_block = size_t{1} << 20;
+constexpr size_t most_kept = size_t{64} << 20;  // a thread gives back what it holds beyond this when it is done
+
+struct Block {
+  std::byte* data;
+  size_t size;
+};
+
+struct Blocks : std::vector<Block> {
+  ~Blocks() { shrink(0); }
+  void shrink(size_t count) {
+    for (; size() > count; pop_back()) operator delete(back().data, alignment);
+  }
+};
+
+thread_local Blocks blocks;
+
+}  // namespace
+
+thread_local constinit Scratch::Top Scratch::top{};
+
+void* Scratch::take_from_next_block(size_t bytes) {
+  size_t next = blocks.empty() ? 0 : top.block + 1;
+  while (next < blocks.size() && blocks[next].size < bytes) next++;
+  if (next == blocks.size()) {
+    const size_t size = std::max(bytes, smallest_block);
+    blocks.reserve(next + 1);
+    blocks.push_back({static_cast<std::byte*>(operator new(size, alignment)), size});
+  }
+  top = {blocks[next].data, blocks[next].size, next, bytes};
+  return top.data;
+}
+
+void Scratch::release() {
+  top = {blocks[block_].data, blocks[block_].size, block_, used_};
+  if (block_ != 0 || used_ != 0) return;
+  size_t held = 0, count = 0;
+  while (count < blocks.size() && held + blocks[count].size <= most_kept) held += blocks[count++].size;
+  blocks.shrink(count);
+  if (count == 0) top = {};
+}
+
+}  // namespace sconce

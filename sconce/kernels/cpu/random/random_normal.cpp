@@ -1,0 +1,111 @@
+// normal_: two ways to draw, chosen as PyTorch chooses them, because each uses up the generator differently.
+//   fewer than 16 elements, or not contiguous   one by one, pairs kept in the generator
+//   float32, float64                            all uniform numbers first, then blocks of 16 in place
+//   float16, bfloat16                           the same with every step rounded to the dtype
+#include <cmath>
+#include <numbers>
+
+#include "sconce/base/error.h"
+#include "sconce/kernels/cpu/random/box_muller.h"
+#include "sconce/kernels/cpu/random/random.h"
+#include "sconce/kernels/cpu/random/random_fill.h"
+#include "sconce/tensor/half.h"
+
+namespace sconce::rng {
+namespace {
+
+constexpr int64_t kBlock = 16;
+
+// Values i and i + 8 of the block are the two uniform numbers of a pair.
+void uniform_to_normal(float* block, float mean, float std) { box_muller(block, mean, std); }
+void uniform_to_normal(double* block, double mean, double std) {
+  for (int i = 0; i < kBlock / 2; ++i) {
+    const double radius = std::sqrt(-2 * std::log(1 - block[i]));
+    const double angle = 2 * std::numbers::pi * block[i + 8];
+    block[i] = radius * std::cos(angle) * std + mean;
+    block[i + 8] = radius * std::sin(angle) * std + mean;
+  }
+}
+
+float draw(Draws& draws, float) { return draws.uniform24(); }
+double draw(Draws& draws, double) { return draws.uniform53(); }
+
+// When the size is no multiple of 16, the last 16 are drawn anew.
+template <class T>
+void fill_in_place(T* out, int64_t n, T mean, T std, Draws& draws) {
+  for (int64_t i = 0; i < n; ++i) out[i] = draw(draws, T());
+  int64_t done = 0;
+  for (; done + kBlock <= n; done += kBlock) uniform_to_normal(out + done, mean, std);
+  if (done == n) return;
+  T* tail = out + n - kBlock;
+  for (int64_t i = 0; i < kBlock; ++i) tail[i] = draw(draws, T());
+  uniform_to_normal(tail, mean, std);
+}
+
+// The reduced floats take the same steps, with every result rounded.
+struct Float16 {
+  using Element = Half;
+  static constexpr int kDigits = 11;
+  static float round(float v) { return to_float(to_half(v)); }
+  static Half store(float v) { return to_half(v); }
+};
+struct BrainFloat16 {
+  using Element = BFloat16;
+  static constexpr int kDigits = 8;
+  static float round(float v) { return to_float(to_bfloat16(v)); }
+  static BFloat16 store(float v) { return to_bfloat16(v); }
+};
+
+template <class T>
+void fill_rounded(typename T::Element* out, int64_t n, double wide_mean, double wide_std, Draws& draws) {
+  const auto round = T::round;
+  const float mean = round(static_cast<float>(wide_mean)), std = round(static_cast<float>(wide_std));
+  for (int64_t i = 0; i < n; ++i) out[i] = T::store(draws.uniform_bits(T::kDigits));
+  const auto transform = [&](typename T::Element* block) {
+    for (int i = 0; i < kBlock / 2; ++i) {
+      const float u1 = round(1 - to_float(block[i])), u2 = to_float(block[i + 8]);
+      const float radius = round(std::sqrt(round(-2 * round(std::log(u1)))));
+      const float angle = round(static_cast<float>(2 * std::numbers::pi * u2));
+      block[i] = T::store(round(round(radius * round(std::cos(angle))) * std) + mean);
+      block[i + 8] = T::store(round(round(radius * round(std::sin(angle))) * std) + mean);
+    }
+  };
+  int64_t done = 0;
+  for (; done + kBlock <= n; done += kBlock) transform(out + done);
+  if (done == n) return;
+  typename T::Element* tail = out + n - kBlock;
+  for (int64_t i = 0; i < kBlock; ++i) tail[i] = T::store(draws.uniform_bits(T::kDigits));
+  transform(tail);
+}
+
+}  // namespace
+
+void normal_(const Tensor& t, double mean, double std, const Generator& generator) {
+  SCONCE_CHECK(std >= 0, "normal_: expects std >= 0.0, got std={}", std);
+  if (t.numel() == 0) return;
+  if (is_complex(t.dtype())) return normal_(parts_of_complex(t), mean, std / std::sqrt(2.0), generator);
+  check_floating(t, "normal_");
+  check_writable(t, "normal_");
+  if (t.is_meta()) return;
+
+  Draws draws(generator);
+  const int64_t n = t.numel();
+  if (n < kBlock || !t.is_contiguous()) {
+    return fill_reals(t, [&](double* out, int64_t count) {
+      for (int64_t i = 0; i < count; ++i) out[i] = draws.normal() * std + mean;
+    });
+  }
+  const auto mean32 = static_cast<float>(mean), std32 = static_cast<float>(std);
+  switch (t.dtype()) {
+    case DType::float32:
+      return fill_in_place(t.data<float>(), n, mean32, std32, draws);
+    case DType::float64:
+      return fill_in_place(t.data<double>(), n, mean, std, draws);
+    case DType::float16:
+      return fill_rounded<Float16>(t.data<Half>(), n, mean, std, draws);
+    default:
+      return fill_rounded<BrainFloat16>(t.data<BFloat16>(), n, mean, std, draws);
+  }
+}
+
+}  // namespace sconce::rng

@@ -1,0 +1,191 @@
+// Copies between any memory layout and the contiguous rows and panels that tiles read.
+#pragma once
+
+#include "sconce/kernels/cpu/simd/gemm/gemm_tile.h"
+
+namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
+
+// out[p * out_stride + j] = in[p * row_stride + j] for j < columns, contiguous in and out.
+template <class T, class Stored>
+GEMM_INLINE void copy_contiguous(const Stored* in, int64_t n, T* out) {
+  int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) store(out + i, load_wide(in + i));
+  for (; i < n; i++) out[i] = static_cast<T>(widen(in[i]));
+}
+
+// out[j * out_stride + i] = in[i * in_stride + j] for i < rows, j < columns.
+template <class T, class Stored>
+void copy_transposed(const Stored* in, int64_t in_stride, int64_t rows, int64_t columns, T* out, int64_t out_stride) {
+  constexpr int n = lanes<T>;
+  int64_t i = 0;
+  for (; i + n <= rows; i += n) {
+    int64_t j = 0;
+    for (; j + n <= columns; j += n) {
+      Vec<T> block[n];
+      GEMM_UNROLL for (int r = 0; r < n; r++) block[r] = load_wide(in + (i + r) * in_stride + j);
+      transpose<T>(block);
+      GEMM_UNROLL for (int r = 0; r < n; r++) store(out + (j + r) * out_stride + i, block[r]);
+    }
+    for (; j < columns; j++) {
+      for (int r = 0; r < n; r++) out[j * out_stride + i + r] = static_cast<T>(widen(in[(i + r) * in_stride + j]));
+    }
+  }
+  for (; i < rows; i++) {
+    for (int64_t j = 0; j < columns; j++) out[j * out_stride + i] = static_cast<T>(widen(in[i * in_stride + j]));
+  }
+}
+
+template <class T, class Stored>
+void pack_panel_of(const Stored* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns, T* out) {
+  constexpr int width = panel<T>, n = lanes<T>;
+  if (column_stride == 1) {
+    for (int64_t p = 0; p < k; p++, b += row_stride, out += width) {
+      GEMM_UNROLL for (int v = 0; v < 2; v++) {
+        int left = columns - v * n;
+        Vec<T> row = left >= n ? load_wide(b + v * n) : left > 0 ? load_wide_partial<T>(b + v * n, left) : Vec<T>{};
+        store(out + v * n, row);
+      }
+    }
+    return;
+  }
+  if (columns < width) {
+    for (int64_t p = 0; p < k; p++) {
+      for (int j = columns; j < width; j++) out[p * width + j] = 0;
+    }
+  }
+  if (row_stride == 1) {
+    copy_transposed<T>(b, column_stride, columns, k, out, width);
+    return;
+  }
+  for (int64_t p = 0; p < k; p++) {
+    for (int j = 0; j < columns; j++) out[p * width + j] = static_cast<T>(widen(b[p * row_stride + j * column_stride]));
+  }
+}
+
+template <class T, class Stored>
+void pack_taps_of(const Stored* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets, int64_t taps,
+                  int64_t in_channels, int columns, T* out) {
+  constexpr int width = panel<T>, n = lanes<T>;
+  bool dense = in_stride == taps && taps > 1;  // all weights of an output channel, one after the other
+  for (int64_t t = 0; t < taps; t++) dense &= tap_offsets[t] == t;
+  if (in_stride == 1 || out_stride == 1 || taps == 1) {
+    for (int64_t t = 0; t < taps; t++) {
+      pack_panel_of<T>(w + tap_offsets[t], in_stride, out_stride, in_channels, columns, out + t * in_channels * width);
+    }
+    return;
+  }
+  if (columns < width) {
+    for (int64_t p = 0; p < taps * in_channels; p++) {
+      for (int j = columns; j < width; j++) out[p * width + j] = 0;
+    }
+  }
+  int j0 = 0;
+  for (; dense && j0 + n <= columns; j0 += n) {
+    const Stored* from = w + j0 * out_stride;
+    T* to = out + j0;
+    int64_t tap = 0, channel = 0;
+    auto next = [&]() __attribute__((always_inline)) {
+      T* row = to + (tap * in_channels + channel) * width;
+      if (++tap == taps) {
+        tap = 0;
+        channel++;
+      }
+      return row;
+    };
+    const int64_t all = taps * in_channels;
+    int64_t s = 0;
+    for (; s + n <= all; s += n) {
+      Vec<T> block[n];
+      GEMM_UNROLL for (int r = 0; r < n; r++) block[r] = load_wide(from + r * out_stride + s);
+      transpose<T>(block);
+      GEMM_UNROLL for (int r = 0; r < n; r++) store(next(), block[r]);
+    }
+    for (; s < all; s++) {
+      T* row = next();
+      for (int r = 0; r < n; r++) row[r] = static_cast<T>(widen(from[r * out_stride + s]));
+    }
+  }
+  // Rows of out lie a power of two apart more often than not, and then share a set of the cache: some taps of one input
+  // channel are collected before they are stored.
+  constexpr int together = 16;
+  for (int64_t t0 = 0; t0 < taps && j0 < columns; t0 += together) {
+    const int64_t some = taps - t0 < together ? taps - t0 : together;
+    for (int64_t i = 0; i < in_channels; i++) {
+      T rows[together * width];
+      for (int j = j0; j < columns; j++) {
+        const Stored* from = w + i * in_stride + j * out_stride;
+        for (int64_t t = 0; t < some; t++) rows[t * width + j] = static_cast<T>(widen(from[tap_offsets[t0 + t]]));
+      }
+      for (int64_t t = 0; t < some; t++) {
+        T* to = out + ((t0 + t) * in_channels + i) * width;
+        for (int j = j0; j < columns; j++) to[j] = rows[t * width + j];
+      }
+    }
+  }
+}
+
+template <class T, class Stored>
+void copy_rows_of(const Stored* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k, T* out,
+                  int64_t out_stride) {
+  if (column_stride == 1) {
+    for (int64_t i = 0; i < rows; i++) copy_contiguous<T>(a + i * row_stride, k, out + i * out_stride);
+  } else if (row_stride == 1) {
+    copy_transposed<T>(a, column_stride, k, rows, out, out_stride);
+  } else {
+    for (int64_t i = 0; i < rows; i++) {
+      for (int64_t p = 0; p < k; p++) {
+        out[i * out_stride + p] = static_cast<T>(widen(a[i * row_stride + p * column_stride]));
+      }
+    }
+  }
+}
+
+template <class T, class Stored>
+void store_rows_of(const T* from, int64_t from_stride, int64_t rows, int64_t columns, Stored* c, int64_t c_stride) {
+  for (int64_t i = 0; i < rows; i++, from += from_stride, c += c_stride) {
+    int64_t j = 0;
+    for (; j + lanes<T> <= columns; j += lanes<T>) store_narrow(c + j, load(from + j));
+    for (; j < columns; j++) narrow(from[j], c[j]);
+  }
+}
+
+// Calls f with a null pointer of the type that `storage` means to a table of T.
+template <class T, class F>
+GEMM_INLINE void with_storage(GemmStorage storage, F f) {
+  if constexpr (sizeof(T) == 4) {
+    if (storage == GemmStorage::bfloat16) return f(static_cast<Bfloat16Bits*>(nullptr));
+    if (storage == GemmStorage::float16) return f(static_cast<Float16Bits*>(nullptr));
+  }
+  f(static_cast<T*>(nullptr));
+}
+
+template <class T>
+void pack_panel(GemmStorage storage, const void* b, int64_t row_stride, int64_t column_stride, int64_t k, int columns,
+                T* out) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    pack_panel_of<T>(static_cast<const Stored*>(b), row_stride, column_stride, k, columns, out);
+  });
+}
+template <class T>
+void pack_taps(GemmStorage storage, const void* w, int64_t in_stride, int64_t out_stride, const int64_t* tap_offsets,
+               int64_t taps, int64_t in_channels, int columns, T* out) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    pack_taps_of<T>(static_cast<const Stored*>(w), in_stride, out_stride, tap_offsets, taps, in_channels, columns, out);
+  });
+}
+template <class T>
+void copy_rows(GemmStorage storage, const void* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
+               T* out, int64_t out_stride) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    copy_rows_of<T>(static_cast<const Stored*>(a), row_stride, column_stride, rows, k, out, out_stride);
+  });
+}
+template <class T>
+void store_rows(GemmStorage storage, const T* from, int64_t from_stride, int64_t rows, int64_t columns, void* c,
+                int64_t c_stride) {
+  with_storage<T>(storage, [&]<class Stored>(Stored*) {
+    store_rows_of<T>(from, from_stride, rows, columns, static_cast<Stored*>(c), c_stride);
+  });
+}
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE::matrix

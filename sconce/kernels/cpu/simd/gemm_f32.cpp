@@ -1,7 +1,0 @@
-#include "sconce/kernels/cpu/simd/gemm_few_rows.h"
-
-namespace sconce::SCONCE_ISA_NAMESPACE {
-
-constinit const GemmTable<float> gemm_f32 = matrix::make_gemm_table<float>();
-
-}  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -1,0 +1,132 @@
+// Code: a function as the interpreter runs it. Made once by generate() (codegen.h), immutable afterwards except for
+// what call sites remember, shared by all threads.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sconce/ir/function.h"
+#include "sconce/runtime/bytecode/bytecode.h"
+
+namespace sconce::runtime {
+
+struct Code;
+class DifferentiableRegion;
+
+// A Value as two words. Registers are copied and tested word by word: a 16-byte load right after an 8-byte store of one
+// half would wait for the store to leave the processor.
+struct __attribute__((may_alias)) Slot {
+  uint64_t bits;
+  uint64_t tag;  // the low half is Value's tag, the high half zero
+};
+static_assert(sizeof(Slot) == sizeof(Value));
+
+// A register in a record: twice its number; bit 0 says that it is moved from.
+using Operand = uint32_t;
+inline constexpr Operand kMoves = 1;
+inline constexpr Operand kNowhere = ~Operand{0};  // a result that nobody wants
+
+// A call of an operator.
+struct OpCall {
+  const Op* op = nullptr;
+  std::vector<Operand> args;         // one per schema argument
+  std::vector<Operand> results;      // kNowhere: dropped
+  std::vector<uint8_t> result_tags;  // the tag of a word register, 0 for a value register
+  // Does the same in place: used when argument 0 dies here and its memory is nobody else's (Note [Dying buffers]).
+  const Op* in_place = nullptr;
+  // Numbers among the arguments of call_ts, call_tts and call_tss that are constants: made once, because a copy of what
+  // was just written waits for the store.
+  bool constant_numbers = false;
+  Scalar numbers[2];
+  std::atomic<bool>* met_grad = nullptr;  // the code's
+};
+
+// A call of a function or, through an interface, of a method that is known when it happens.
+struct CallSite {
+  ir::Function* function = nullptr;
+  std::string method;  // looked up in the object's class when `function` is null
+  uint32_t args = 0;
+  bool borrows_self = false;  // argument 0 stays the caller's
+  // The methods that were called from here, by class.
+  struct Known {
+    TypePtr type;
+    ir::Function* function;
+  };
+  std::atomic<const Known*> last{nullptr};
+  std::mutex mutex;
+  std::deque<Known> known;
+};
+
+// What the instructions that build, take apart and test values need.
+struct BuildSite {
+  TypePtr type = nullptr;
+  std::vector<TypePtr> types;
+  std::vector<Operand> registers;
+  std::vector<uint8_t> tags;  // of word registers that are unpacked into
+  std::shared_ptr<Code> code;
+  std::atomic<bool> warned{false};
+  // Of a region; tags are those of its results.
+  std::shared_ptr<DifferentiableRegion> region;
+  std::vector<Operand> results;  // kNowhere: dropped
+};
+
+// Where instructions come from: [first, the next site's first) belong to one node.
+struct Site {
+  uint32_t first;
+  Range range;
+  std::shared_ptr<const ir::InlinedCall> inlined;
+};
+
+struct Code {
+  std::string name;  // for tracebacks: "forward", "<forked function>"
+  ir::CompilationUnit* unit = nullptr;
+  uint32_t args = 0;
+  uint32_t results = 0;
+  uint32_t locals = 0;            // arguments and what is computed
+  uint32_t frame = 0;             // locals and constants; behind them is the window of calls
+  uint32_t total = 0;             // with the window
+  bool borrows_self = false;      // argument 0 belongs to the caller and is never released here
+  std::vector<uint32_t> owned;    // value registers: what an error releases
+  std::vector<Value> initial;     // registers [args, frame) at entry: tags, None, constants
+  std::vector<uint8_t> arg_tags;  // the tag of a word argument, 0 for others
+  std::vector<TypePtr> arg_types;
+  std::vector<Instruction> instructions;
+  // An operator of it was recorded: from then on its function runs with regions (Note [Regions] in differentiable.h).
+  std::atomic<bool> met_grad{false};
+  std::vector<Site> sites;
+  // Owned by the code, pointed to by instructions.
+  std::deque<OpCall> op_calls;
+  std::deque<CallSite> call_sites;
+  std::deque<BuildSite> build_sites;
+
+  SCONCE_API const Site* site_of(const Instruction* pc) const;  // null when unknown
+};
+
+// What a function keeps: its code. Destroying it waits for tasks of the program that still run.
+struct CodeExecutable final : ir::Executable {
+  explicit CodeExecutable(std::shared_ptr<Code> code);
+  ~CodeExecutable() override;
+  // The code with regions, made on first use; the plain one where there are none.
+  const Code& differentiable(ir::Function& function);
+  std::shared_ptr<Code> code;
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Code> differentiable_;
+  std::atomic<const Code*> known_{nullptr};
+};
+
+// The code of a function as it is to be run now; compiled on the first call, by whoever comes first.
+const Code& code_of(ir::Function& function);
+
+// The instructions as text, one a line, registers as r3, constants by value:
+//    4 add_int_imm r2 r2 -1
+SCONCE_API std::string disassemble(const Code& code);
+// The same of a function, for tests and the command line.
+SCONCE_API std::string disassemble(ir::Function& function);
+
+}  // namespace sconce::runtime

@@ -1,0 +1,175 @@
+#include "sconce/serialization/archive/archive.h"
+
+#include <unordered_set>
+
+#include "sconce/base/memory_quota.h"
+#include "sconce/frontend/script/names/archive_names.h"
+#include "sconce/frontend/script/names/missing_operators.h"
+#include "sconce/frontend/script/program/program_state.h"
+#include "sconce/runtime/interpreter.h"
+#include "sconce/serialization/code/code_record.h"
+#include "sconce/serialization/code/source_map.h"
+#include "sconce/serialization/file/records.h"
+#include "sconce/serialization/pickle/pickle_reader.h"
+#include "sconce/syntax/parser.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce {
+namespace {
+
+// Objects of the archive's classes, tensors of its storages.
+class ArchiveContext final : public PickleContext {
+ public:
+  ArchiveContext(const Records& records, script::ProgramState& program, std::string folder, bool run_setstate)
+      : records_(records), program_(program), storages_(records, std::move(folder)), run_setstate_(run_setstate) {}
+
+  Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
+    return storages_.find(key, dtype, count);
+  }
+  TypePtr find_class(const std::string& name) override {
+    const TypePtr type = program_.find_type(name);
+    SCONCE_CHECK(type && (type->is(TypeKind::class_) || type->is(TypeKind::enum_)), "{}: there is no class '{}'",
+                 records_.name(), name);
+    return type;
+  }
+  TypePtr find_type(std::string_view text) override {
+    return parse_type(text, [this](std::string_view name) { return program_.find_type(name); });
+  }
+  Value build(TypePtr type, Value state) override {
+    Ref<Object> object = make_ref<Object>(type);
+    if (ir::Function* set_state = ir::find_method(type, "__setstate__")) {
+      if (run_setstate_) set_state_of(object, *set_state, std::move(state));
+      return object;
+    }
+    SCONCE_CHECK(state.is_dict(), "{}: an object of class '{}' has no dict of attributes", records_.name(),
+                 type->name());
+    const std::vector<ClassInfo::Attribute>& attributes = type->class_info()->attributes;
+    for (size_t i = 0; i < attributes.size(); ++i) {
+      const Value* v = state.to_dict().find(attributes[i].name);
+      SCONCE_CHECK(v, "{}: an object of class '{}' has no attribute '{}'", records_.name(), type->name(),
+                   attributes[i].name);
+      set_attribute(*object, i, *v);
+    }
+    return object;
+  }
+
+ private:
+  // The one thing of a file that runs while it is loaded.
+  void set_state_of(const Ref<Object>& object, ir::Function& set_state, Value state) {
+    const std::vector<Argument>& arguments = set_state.schema().arguments;
+    const TypePtr type = object->type();
+    SCONCE_CHECK(arguments.size() == 2, "{}: __setstate__ of class '{}' takes {} arguments, not 2", records_.name(),
+                 type->name(), arguments.size());
+    Value args[] = {object, fit_for(state, arguments[1].type, type->name() + ".__setstate__")};
+    const MemoryQuota quota(kMaxLoadBytes + kMaxLoadBytesPerByte * records_.zip().file()->bytes().size());
+    runtime::RunOptions options;
+    options.step_budget = kMaxLoadSteps;
+    options.max_depth = kMaxLoadDepth;
+    runtime::run(set_state, args, options);
+    for (size_t i = 0; i < type->class_info()->attributes.size(); ++i) set_attribute(*object, i, object->slot(i));
+  }
+  void set_attribute(Object& object, size_t i, const Value& v) {
+    const ClassInfo::Attribute& attribute = object.type()->class_info()->attributes[i];
+    object.set_slot(i, fit_for(v, attribute.type, object.type()->name() + "." + attribute.name));
+  }
+  Value fit_for(const Value& v, TypePtr type, const std::string& what) {
+    try {
+      return fit(v, type);
+    } catch (const Error& error) {
+      fail("{}: {}: {}", records_.name(), what, error.message());
+    }
+  }
+
+  const Records& records_;
+  script::ProgramState& program_;
+  Storages storages_;
+  bool run_setstate_;
+};
+
+// Declares every class and function of the code, so that all are compiled.
+void declare_all(const Records& records, script::ProgramState& program) {
+  for (const ZipReader::Record& record : records.zip().records()) {
+    const std::string qualifier = code_qualifier(records.name_in_folder(record));
+    if (qualifier.empty()) continue;
+    program.find_definition(qualifier + ".");  // reads the text
+    script::Scope* scope = program.find_scope(qualifier);
+    for (size_t i = 0; scope && i < scope->definitions().size(); ++i) {
+      script::Definition& d = *scope->definitions()[i];
+      if (d.kind == script::Definition::Kind::class_) scope->type_of(d);
+      if (d.kind == script::Definition::Kind::function) scope->functions_of(d);
+    }
+  }
+}
+
+void read_objects(const Records& records, script::ProgramState& program, const LoadOptions& options, Archive& archive) {
+  ArchiveContext constants(records, program, "constants/", options.run_setstate);
+  const Value table = read_pickle(records.read("constants.pkl"), records.name() + ": constants.pkl", constants);
+  SCONCE_CHECK(table.is_tuple(), "{}: constants.pkl is not a tuple", records.name());
+  program.constants = table.to_tuple().items;
+
+  ArchiveContext data(records, program, "data/", options.run_setstate);
+  archive.module = read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", data);
+  SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records.name());
+  if (options.all_code) declare_all(records, program);
+  program.unit.define_all();
+}
+
+// Names all operators that the archive's code calls and nobody defines; does nothing when there are none.
+void refuse_missing_operators(const Records& records, const script::ProgramState& program) {
+  std::vector<script::MissingOperator> missing;
+  std::unordered_set<std::string> names;
+  for (const ZipReader::Record& record : records.zip().records()) {
+    const std::string qualifier = code_qualifier(records.name_in_folder(record));
+    if (qualifier.empty()) continue;
+    try {
+      const SourcePtr source = program.load(qualifier);
+      if (!source) continue;  // "a.b.py" is no record of any qualifier: that of a.b is "a/b.py"
+      const auto tree = syntax::parse(source, syntax::Dialect::archive);
+      for (script::MissingOperator& found : script::missing_operators(*tree)) {
+        if (names.insert(found.name).second) missing.push_back(std::move(found));
+      }
+    } catch (const CompileError&) {
+      // A file that cannot be read is another problem than the one that is looked for.
+    }
+  }
+  script::refuse_missing(missing, records.name());
+}
+
+}  // namespace
+
+Archive load_archive(const std::string& path) { return load_archive(FileBytes::map(path)); }
+
+Archive load_archive(FileBytesPtr file, const LoadOptions& options) {
+  const auto records = std::make_shared<const Records>(std::move(file));
+  Archive archive;
+  archive.version = records->version();
+  records->check_byte_order();
+  SCONCE_CHECK(records->find("constants.pkl"), "{}: is no TorchScript archive: it has no record 'constants.pkl'",
+               records->name());
+  archive.extra_files = extra_files(*records);
+
+  const auto program = std::make_shared<script::ProgramState>();
+  archive.unit = std::shared_ptr<ir::CompilationUnit>(program, &program->unit);
+  program->archive_version = archive.version;
+  program->load = [records](std::string_view qualifier) -> SourcePtr {
+    const std::string name = code_record(qualifier);
+    const ZipReader::Record* record = records->find(name);
+    if (!record) return nullptr;
+    std::shared_ptr<const SourceMap> map;
+    if (const ZipReader::Record* ranges = records->find(name + ".debug_pkl")) {
+      map = read_source_map([records, ranges] { return records->zip().read(*ranges); });
+    }
+    return std::make_shared<Source>(name, records->zip().read(*record), 1, std::move(map));
+  };
+  try {
+    read_objects(*records, *program, options, archive);
+  } catch (const CompileError&) {
+    // One message should name everything that is missing, not the first call that failed.
+    refuse_missing_operators(*records, *program);
+    throw;
+  }
+  program->load = nullptr;
+  return archive;
+}
+
+}  // namespace sconce

@@ -1,0 +1,42 @@
+// TorchScript archives: the .pt files that torch.jit.save writes. A module with its code, constants and tensors.
+//
+//   const Archive a = load_archive("model.pt");
+//   Value out = runtime::run(*ir::find_method(a.module.to_object().type(), "forward"), args);
+//
+// Tensors lie in the mapped file; nothing of it is copied that is not written to. Reading never runs code of the file,
+// but for __setstate__ methods of its classes, which run in our interpreter.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sconce/ir/function.h"
+#include "sconce/serialization/file/file_bytes.h"
+
+namespace sconce {
+
+// Limits against hostile files: what the __setstate__ of one object may do; each has a clear error and a test.
+inline constexpr int64_t kMaxLoadSteps = 100'000;    // loop iterations and calls
+inline constexpr size_t kMaxLoadDepth = 1'000;       // calls in calls
+inline constexpr uint64_t kMaxLoadBytes = 64 << 20;  // taken for tensors, lists and texts, and
+inline constexpr uint64_t kMaxLoadBytesPerByte = 4;  // for each byte of the file
+
+struct Archive {
+  std::shared_ptr<ir::CompilationUnit> unit;  // the functions and classes; compiled, may be shared by threads
+  Value module;                               // the root object
+  int version = 0;
+  std::vector<std::pair<std::string, std::string>> extra_files;  // name, content
+};
+
+struct LoadOptions {
+  bool run_setstate = true;  // without, objects of classes that have a __setstate__ stay empty: only to check a file
+  bool all_code = false;     // compiles also what the module does not need
+};
+
+// Throws Error (or CompileError, for the code) with the file's name and what is wrong.
+SCONCE_API Archive load_archive(const std::string& path);
+SCONCE_API Archive load_archive(FileBytesPtr file, const LoadOptions& options = {});
+
+}  // namespace sconce

@@ -1,0 +1,219 @@
+// Archives that try to hurt: code that does not fit its data, __setstate__ without end, classes without values.
+#include <gtest/gtest.h>
+
+#include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/archive/verify.h"
+#include "sconce/serialization/code/source_map.h"
+#include "sconce/testing/error_of.h"
+#include "sconce/testing/hostile/zip_bytes.h"
+#include "sconce/testing/source_tree.h"
+
+namespace sconce {
+namespace {
+
+using namespace std::string_literals;
+
+std::string text(const std::string& t) {
+  return "X"s + static_cast<char>(t.size() & 0xff) + static_cast<char>(t.size() >> 8) + "\0\0"s + t;
+}
+
+FileBytesPtr archive_of(const std::string& code, const std::string& state, const std::string& constants = ")") {
+  const std::string bytes = testing::pack_zip({{"m/data.pkl", "\x80\x02"s + "c__torch__\nM\n)\x81" + state + "b."},
+                                               {"m/code/__torch__.py", code},
+                                               {"m/constants.pkl", "\x80\x02" + constants + "."},
+                                               {"m/version", "3\n"}});
+  return FileBytes::copy(std::as_bytes(std::span(bytes)), "f");
+}
+
+std::string refusal(const std::string& code, const std::string& state, const std::string& constants = ")") {
+  return testing::error_of([&] { load_archive(archive_of(code, state, constants)); });
+}
+
+std::string module_with(const std::string& attribute) {
+  return "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n  " + attribute + "\n";
+}
+std::string attribute(const std::string& name, const std::string& value) { return "}" + text(name) + value + "s"; }
+
+#define EXPECT_SAYS(message, part)                                    \
+  do {                                                                \
+    const std::string said = message;                                 \
+    EXPECT_NE(said.find(part), std::string::npos) << "got: " << said; \
+  } while (false)
+
+TEST(HostileArchive, AttributesHaveTheirTypes) {
+  EXPECT_EQ(refusal(module_with("x : int"), attribute("x", "K\1")), "no error");
+  const auto wrong = [](const std::string& type, const std::string& value) {
+    return refusal(module_with("x : " + type), attribute("x", value));
+  };
+  EXPECT_SAYS(wrong("int", text("s")), "f: __torch__.M.x: a value of type str stands where int belongs");
+  EXPECT_SAYS(wrong("Tensor", "K\1"), "a value of type int stands where Tensor belongs");
+  EXPECT_SAYS(wrong("Tensor", "N"), "stands where Tensor belongs");
+  EXPECT_SAYS(wrong("float", "K\1"), "stands where float belongs");
+  EXPECT_SAYS(wrong("List[int]", "](NK\1e"), "stands where int belongs");
+  EXPECT_SAYS(wrong("List[str]", "](K\1e"), "stands where str belongs");
+  EXPECT_SAYS(wrong("List[int]", ")"), "stands where List[int] belongs");
+  EXPECT_SAYS(wrong("Dict[str, int]", "}" + text("a") + "Ns"), "stands where int belongs");
+  EXPECT_SAYS(wrong("Tuple[int, int]", "K\1\x85"), "a tuple has 1 items where Tuple[int, int] has 2");
+  EXPECT_SAYS(wrong("Optional[int]", text("s")), "stands where int belongs");
+  EXPECT_SAYS(wrong("Union[int, str]", "N"), "stands where Union");
+  EXPECT_EQ(wrong("Optional[int]", "N"), "no error");
+  EXPECT_EQ(wrong("List[Tuple[int, str]]", "](K\1" + text("s") + "\x86\x65"), "no error");
+  EXPECT_SAYS(refusal(module_with("x : int"), "}"), "has no attribute 'x'");
+  EXPECT_SAYS(refusal(module_with("x : int"), "K\1"), "has no dict of attributes");
+}
+
+TEST(HostileArchive, ObjectsAreOfTheirClass) {
+  const std::string code =
+      "class K:\n  n : int\nclass L:\n  n : int\nclass M(Module):\n  __parameters__ = []\n  k : __torch__.K\n";
+  const auto object = [](const std::string& name) { return "c__torch__\n" + name + "\n)\x81}" + text("n") + "K\1sb"; };
+  EXPECT_EQ(refusal(code, attribute("k", object("K"))), "no error");
+  EXPECT_SAYS(refusal(code, attribute("k", object("L"))), "__torch__.M.k: a value of type __torch__.L stands where");
+  EXPECT_SAYS(refusal(code, attribute("k", object("Z"))), "there is no class '__torch__.Z'");
+}
+
+TEST(HostileArchive, SetStateHasAnEnd) {
+  const auto code = [](const std::string& body) {
+    return "class M(Module):\n  __parameters__ = []\n  n : int\n  def __getstate__(self: __torch__.M) -> int:\n    "
+           "return 1\n"
+           "  def __setstate__(self: __torch__.M, s: int) -> NoneType:\n" +
+           body;
+  };
+  EXPECT_EQ(refusal(code("    self.n = s\n    return None\n"), "K\1"), "no error");
+  EXPECT_SAYS(
+      refusal(code("    _0 = True\n    while _0:\n      self.n = s\n      _0 = True\n    return None\n"), "K\1"),
+      "step budget");
+  EXPECT_SAYS(refusal(code("    return (self).__setstate__(s, )\n"), "K\1"), "called recursively");
+  EXPECT_SAYS(refusal(code("    return None\n"), "K\1"), "f: __torch__.M.n: a value of type NoneType stands where int");
+  EXPECT_SAYS(refusal(code("    self.n = s\n    return None\n"), text("s")), "M.__setstate__: a value of type str");
+}
+
+TEST(HostileArchive, SetStateTakesLittleMemory) {
+  const auto state = [](const std::string& body) {
+    return refusal(
+        "class M(Module):\n  __parameters__ = []\n  n : int\n"
+        "  def __getstate__(self: __torch__.M) -> int:\n    return 1\n"
+        "  def __setstate__(self: __torch__.M, s: int) -> NoneType:\n" +
+            body + "    return None\n",
+        "K\1");
+  };
+  const char* why = "more than it may have while a file is loaded";
+  EXPECT_SAYS(state("    self.n = torch.len(torch.mul([1], 1000000000000))\n"), why);
+  EXPECT_SAYS(state("    x = [1, 2]\n    for i in range(60):\n      x = torch.add(x, x)\n    self.n = torch.len(x)\n"),
+              why);
+  EXPECT_SAYS(state("    x = \"ab\"\n    for i in range(60):\n      x = torch.add(x, x)\n    self.n = torch.len(x)\n"),
+              why);
+  EXPECT_SAYS(state("    self.n = int(torch.sum(torch.ones([100000, 100000])))\n"), why);
+  EXPECT_EQ(state("    self.n = torch.len(torch.mul([1], 1000))\n"), "no error");
+}
+
+TEST(HostileArchive, ChainsOfClassesHaveAnEnd) {
+  const auto chain = [](int n) {
+    std::string code = module_with("a : __torch__.K0");
+    for (int i = 0; i < n; ++i) {
+      code += "class K" + std::to_string(i) + ":\n  a : __torch__.K" + std::to_string(i + 1) + "\n";
+    }
+    return code + "class K" + std::to_string(n) + ":\n  a : int\n";
+  };
+  EXPECT_SAYS(refusal(chain(20000), "}"), "too long a chain of classes");
+  EXPECT_SAYS(refusal(chain(100), "}"), "has no attribute 'a'");
+  EXPECT_SAYS(refusal(module_with("a : __torch__.K") + "class K(NamedTuple):\n  a : __torch__.K\n", "}"),
+              "contains itself");
+}
+
+TEST(HostileArchive, ConstantsHaveValues) {
+  EXPECT_SAYS(refusal(module_with("x : Final[int]"), "}"), "the constant 'x' has no value");
+  EXPECT_SAYS(refusal(module_with("x : Final[int] = CONSTANTS.c9"), "}"), "f");
+  EXPECT_SAYS(refusal(module_with("x : int"), attribute("x", "K\1"), "]"), "constants.pkl is not a tuple");
+}
+
+TEST(HostileArchive, RecordsElsewhereAreNotLookedAt) {
+  const std::string bytes = testing::pack_zip(
+      {{"m/data.pkl",
+        "\x80\x02"
+        "c__torch__\nM\n)\x81}b."},
+       {"m/code/__torch__.py",
+        "class M(Module):\n  __parameters__ = []\n  def f(self) -> int:\n    return torch.nothing(1)\n"},
+       {"m/constants.pkl", "\x80\x02)."},
+       {"m/version", "3\n"},
+       {"x", "elsewhere"},
+       {"m/code/a.b.py", "not the code of a.b"}});
+  EXPECT_ERROR(load_archive(FileBytes::copy(std::as_bytes(std::span(bytes)), "f")), "nothing");
+}
+
+TEST(HostileArchive, DebugRecordsAreChecked) {
+  const std::string head = "(" + text("FORMAT_WITH_STRING_TABLE"), zero = "K\0"s;
+  const auto check = [](const std::string& body) {
+    return testing::error_of([&] { read_debug_ranges("\x80\x02" + body + ".", "f"); });
+  };
+  // One record: ((lines, file, first line), begin, end) from byte 0 of the code on.
+  const auto record = [&](const std::string& lines, const std::string& table) {
+    const std::string source = "(ctorch.jit._pickle\nbuild_intlist\n](" + lines + "e\x85R" + zero + "K\1t";
+    return head + "(" + table + "t(" + zero + "(" + source + zero + "K\1tK\7t\x85t";
+  };
+  EXPECT_EQ(check(head + "))t"), "no error");
+  EXPECT_EQ(check(record(zero, text("a"))), "no error");
+  EXPECT_SAYS(check("K\1"), "f: a tuple of 3 items was expected");
+  EXPECT_SAYS(check("(" + text("other") + "))t"), "f: has an unknown format");
+  EXPECT_SAYS(check(head + ")K\1\x85t"), "f: a tuple of 2 items was expected");
+  EXPECT_SAYS(check(record("K\5", text("a"))), "f: there is no text 5");
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += zero;
+  EXPECT_SAYS(check(record(many, text(std::string(200, 'x')))), "f: its texts are too long");
+}
+
+TEST(Verify, SaysWhatWasChecked) {
+  const Verification good = verify_file(archive_of(module_with("x : int"), attribute("x", "K\1")));
+  EXPECT_EQ(good.kind, FileKind::torchscript);
+  std::string checks;
+  for (const Check& c : good.checks) checks += c.what + ": " + c.detail + "\n";
+  EXPECT_EQ(checks,
+            "zip directory: 4 records\nchecksums: 103 bytes\nversion: format version 3\ndata.pkl: 0 tensors\n"
+            "debug records: 0 records\noperators: 0 operators\ncode: 0 functions\n");
+  EXPECT_TRUE(good.passed()) << checks;
+}
+
+TEST(Verify, FindsWhatIsWrong) {
+  const auto failed = [](const FileBytesPtr& file) {
+    std::string all;
+    for (const Check& c : verify_file(file).checks) {
+      if (!c.passed) all += c.what + ": " + c.detail + "\n";
+    }
+    return all;
+  };
+  EXPECT_SAYS(failed(archive_of(module_with("x : int"), attribute("x", "N"))), "code: __torch__.M.x: a value of type");
+  EXPECT_SAYS(failed(archive_of(module_with("x : int") + "  def f(self) -> int:\n    return torch.nothing(1)\n",
+                                attribute("x", "K\1"))),
+              "operators: one is not known: aten::nothing");
+  testing::ZipPart part{"a/x", "hello"};
+  part.crc = 1;
+  const std::string sums = testing::pack_zip({part});
+  EXPECT_SAYS(failed(FileBytes::copy(std::as_bytes(std::span(sums)), "f")),
+              "checksums: record 'a/x' has a wrong checksum");
+  const std::string junk = "junk";
+  EXPECT_SAYS(failed(FileBytes::copy(std::as_bytes(std::span(junk)), "f")),
+              "kind: a file of kind 'text' cannot be verified");
+}
+
+TEST(Verify, ChecksBytecode) {
+  const Verification v = verify_file(testing::source_path("tests/conformance/formats/MLP.ptl"));
+  std::string checks;
+  for (const Check& c : v.checks) checks += c.what + ": " + c.detail + "\n";
+  EXPECT_TRUE(v.passed()) << checks;
+  EXPECT_NE(checks.find("bytecode: "), std::string::npos) << checks;
+}
+
+// Unused code is compiled, too, and __setstate__ is not run.
+TEST(Verify, CompilesAllAndRunsNothing) {
+  const std::string code =
+      "class M(Module):\n  __parameters__ = []\n  n : int\n  def __getstate__(self: __torch__.M) -> int:\n    return "
+      "1\n"
+      "  def __setstate__(self: __torch__.M, s: int) -> NoneType:\n    _0 = True\n    while _0:\n      _0 = True\n    "
+      "return None\n";
+  EXPECT_TRUE(verify_file(archive_of(code, "K\1")).passed());
+  EXPECT_FALSE(verify_file(archive_of(module_with("x : int") + "def unused(x: int) -> str:\n  return x\n",
+                                      attribute("x", "K\1")))
+                   .passed());
+}
+
+}  // namespace
+}  // namespace sconce

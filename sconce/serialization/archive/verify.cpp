@@ -1,0 +1,180 @@
+#include "sconce/serialization/archive/verify.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "sconce/frontend/script/names/missing_operators.h"
+#include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/archive/archive_state.h"
+#include "sconce/serialization/code/code_record.h"
+#include "sconce/serialization/code/source_map.h"
+#include "sconce/serialization/exported/exported_program.h"
+#include "sconce/serialization/file/records.h"
+#include "sconce/serialization/lite/lite.h"
+#include "sconce/serialization/tensors/tensor_files.h"
+#include "sconce/syntax/parser.h"
+
+namespace sconce {
+namespace {
+
+std::string count(size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
+class Verifier {
+ public:
+  Verifier(FileBytesPtr file, const VerifyProgress& progress) : file_(std::move(file)), progress_(progress) {}
+
+  Verification run() {
+    const bool is_zip = looks_like_zip(file_->bytes());
+    if (is_zip && !check("zip directory", [&] { return check_directory(); })) return std::move(result_);
+    result_.kind = kind_of(file_);
+    if (is_zip) check("checksums", [&] { return check_sums(); });
+    switch (result_.kind) {
+      case FileKind::torchscript:
+      case FileKind::lite:
+        check_archive();
+        break;
+      case FileKind::exported_program:
+        check("program", [&] {
+          const Archive archive = load_exported_program(file_);
+          return count(flatten_tensors(archive.module).size(), "tensor");
+        });
+        break;
+      case FileKind::state_dict:
+      case FileKind::legacy_state_dict:
+      case FileKind::safetensors:
+      case FileKind::npy:
+      case FileKind::npz:
+        check("tensors", [&] {
+          const TensorFile content = read_tensors(file_);
+          return tensors(content);
+        });
+        break;
+      default:
+        check("kind",
+              [&]() -> std::string { fail("a file of kind '{}' cannot be verified", kind_name(result_.kind)); });
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Notes what `f` says, or the error that it throws. Returns whether it passed.
+  bool check(const char* what, const std::function<std::string()>& f) {
+    Check c{what, {}, true};
+    try {
+      c.detail = f();
+    } catch (const Error& error) {
+      c.passed = false;
+      c.detail = error.message();
+      const std::string prefix = file_->name() + ": ";
+      if (c.detail.starts_with(prefix)) c.detail.erase(0, prefix.size());
+    }
+    result_.checks.push_back(std::move(c));
+    return result_.checks.back().passed;
+  }
+
+  static std::string tensors(const TensorFile& content) {
+    std::string text = count(content.tensors.size(), "tensor");
+    if (!content.unsupported.empty()) text += ", and " + count(content.unsupported.size(), "unsupported tensor");
+    return text;
+  }
+
+  std::string check_directory() {
+    const ZipReader zip(file_);
+    return count(zip.records().size(), "record");
+  }
+  std::string check_sums() {
+    const ZipReader zip(file_);
+    uint64_t bytes = 0, total = 0;
+    for (const ZipReader::Record& record : zip.records()) total += record.size;
+    for (const ZipReader::Record& record : zip.records()) {
+      if (progress_) progress_(bytes, total);
+      if (record.deflated) {
+        zip.read(record);
+      } else {
+        zip.check(record);
+      }
+      bytes += record.size;
+    }
+    return count(bytes, "byte");
+  }
+
+  void check_archive() {
+    if (!check("version", [&] {
+          const Records records(file_);
+          records.check_byte_order();
+          return "format version " + std::to_string(records.version());
+        })) {
+      return;
+    }
+    const Records records(file_);
+    check("data.pkl", [&] {
+      TensorFile content;
+      content.tensors = flatten_tensors(read_archive_state(records), &content.unsupported);
+      return tensors(content);
+    });
+    check("debug records", [&] {
+      size_t n = 0;
+      for (const ZipReader::Record& record : records.zip().records()) {
+        if (!record.name.ends_with(".py.debug_pkl")) continue;
+        read_debug_ranges(records.zip().read(record), record.name);
+        ++n;
+      }
+      return count(n, "record");
+    });
+    check("operators", [&] { return check_operators(records); });
+    LoadOptions options;
+    options.run_setstate = false;
+    options.all_code = true;
+    if (has_bytecode(records)) {
+      check("bytecode", [&] {
+        const Archive archive = load_lite_archive(file_, options);
+        return count(archive.unit->functions().size(), "method");
+      });
+    }
+    if (result_.kind == FileKind::torchscript) {
+      check("code", [&] {
+        const Archive archive = load_archive(file_, options);
+        return count(archive.unit->functions().size(), "function");
+      });
+    }
+  }
+
+  std::string check_operators(const Records& records) {
+    std::vector<std::string> known, missing;
+    const auto note = [](std::vector<std::string>& names, const std::string& name) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    for (const ZipReader::Record& record : records.zip().records()) {
+      if (code_qualifier(records.name_in_folder(record)).empty()) continue;
+      const auto source = std::make_shared<Source>(record.name, records.zip().read(record), 1, nullptr);
+      const syntax::TreePtr tree = syntax::parse(source, syntax::Dialect::archive);
+      for (const script::CalledOperator& op : script::called_operators(*tree))
+        note(op.known ? known : missing, op.name);
+    }
+    if (!missing.empty()) {
+      std::string names;
+      for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
+      fail("{} not known: {}", missing.size() == 1 ? "one is" : count(missing.size(), "operator") + " are", names);
+    }
+    return count(known.size(), "operator");
+  }
+
+  const FileBytesPtr file_;
+  const VerifyProgress& progress_;
+  Verification result_;
+};
+
+}  // namespace
+
+bool Verification::passed() const {
+  return std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.passed; });
+}
+
+Verification verify_file(const std::string& path, const VerifyProgress& progress) {
+  return verify_file(FileBytes::map(path), progress);
+}
+Verification verify_file(const FileBytesPtr& file, const VerifyProgress& progress) {
+  return Verifier(file, progress).run();
+}
+
+}  // namespace sconce

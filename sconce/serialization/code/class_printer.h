@@ -1,0 +1,13 @@
+// Classes, interfaces, enums and named tuples as text of an archive.
+#pragma once
+
+#include "sconce/serialization/code/code_tables.h"
+#include "sconce/serialization/code/print_names.h"
+#include "sconce/serialization/code/tagged_text.h"
+
+namespace sconce {
+
+// `name`: the last part of the type's name. Throws Error for what archives cannot say.
+TaggedText print_class(TypePtr type, std::string_view name, CodeTables& tables, NameTable& names);
+
+}  // namespace sconce

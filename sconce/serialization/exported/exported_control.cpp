@@ -1,0 +1,147 @@
+// Nodes that have graphs: branches, loops, and regions that are called as if they stood where they are.
+#include "sconce/serialization/exported/exported_nodes.h"
+#include "sconce/serialization/exported/number_calls.h"
+
+namespace sconce::exported {
+
+void NodeBuilder::insert_control(const Node& node, Names& names) {
+  constexpr std::string_view kSpace = "torch.ops.higher_order.";
+  const std::string_view name = std::string_view(node.target).substr(kSpace.size());
+  if (name == "cond") return insert_cond(node, names);
+  if (name == "while_loop") return insert_while(node, names);
+  if (name == "wrap_with_set_grad_enabled") {
+    // What is computed without gradients has none: the same values, detached.
+    SCONCE_CHECK(!node.inputs.empty() && node.inputs[0].second.value.is_bool(), "must begin with true or false");
+    return insert_inlined(node, 1, names, !node.inputs[0].second.value.to_bool());
+  }
+  if (name == "with_effects") return insert_with_effects(node, names);
+  if (name == "invoke_subgraph") {  // graph, its name, operands
+    SCONCE_CHECK(node.inputs.size() >= 2, "must have a graph and a name");
+    Node call = node;
+    call.inputs.erase(call.inputs.begin() + 1);
+    return insert_inlined(call, 0, names, false);
+  }
+  fail(
+      "the higher-order operator '{}' is not supported; cond, while_loop, wrap_with_set_grad_enabled, with_effects and "
+      "invoke_subgraph are",
+      name);
+}
+
+const Graph& NodeBuilder::graph_argument(const Node& node, size_t at) {
+  SCONCE_CHECK(at < node.inputs.size() && node.inputs[at].second.graph, "argument {} must be a graph", at);
+  return *node.inputs[at].second.graph;
+}
+
+// The arguments from a place on; a list stands for its items.
+std::vector<ir::Value*> NodeBuilder::operands(const Node& node, size_t from, const Names& names) {
+  std::vector<ir::Value*> values;
+  for (size_t i = from; i < node.inputs.size(); ++i) {
+    const Argument& argument = node.inputs[i].second;
+    if (argument.kind != Argument::Kind::list) {
+      values.push_back(value_of(argument, names));
+      continue;
+    }
+    for (const Argument& item : argument.items) values.push_back(value_of(item, names));
+  }
+  return values;
+}
+
+std::vector<ir::Value*> NodeBuilder::inline_graph(const Graph& graph, ListRef<ir::Value*> inputs) {
+  SCONCE_CHECK(graph.inputs.size() == inputs.size(), "its graph has {} inputs, {} are given", graph.inputs.size(),
+               inputs.size());
+  const sconce::Range range = range_;
+  Names names;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (graph.inputs[i].is_name()) define(names, graph.inputs[i].text, inputs[i]);
+  }
+  insert_nodes(graph, names);
+  range_ = range;
+  std::vector<ir::Value*> outputs;
+  for (const Argument& output : graph.outputs) outputs.push_back(value_of(output, names));
+  return outputs;
+}
+
+// Outputs of a graph may be written as one list.
+void NodeBuilder::bind_results(const Node& node, ListRef<ir::Value*> results, Names& names) {
+  const bool listed = node.outputs.size() == 1 && node.outputs[0].kind == Argument::Kind::list;
+  const std::vector<Argument>& outputs = listed ? node.outputs[0].items : node.outputs;
+  SCONCE_CHECK(outputs.size() == results.size(), "has {} outputs, its graph has {}", outputs.size(), results.size());
+  for (size_t i = 0; i < results.size(); ++i) bind_output(outputs[i], results[i], names);
+}
+
+ir::Value* NodeBuilder::condition(ir::Value* v) { return insert_conversion(graph_, v, bool_type(), range_); }
+
+// cond(condition, graph, graph, operands)
+void NodeBuilder::insert_cond(const Node& node, Names& names) {
+  const Graph* branches[] = {&graph_argument(node, 1), &graph_argument(node, 2)};
+  const std::vector<ir::Value*> inputs = operands(node, 3, names);
+  ir::Node* branch = graph_.create(ir::kind::If, {condition(value_of(node.inputs[0].second, names))});
+  graph_.insert(branch->set_range(range_));
+  for (const Graph* graph : branches) {
+    ir::Block* block = branch->add_block();
+    const ir::InsertPoint inside(graph_, block);
+    for (ir::Value* v : inline_graph(*graph, inputs)) block->add_output(v);
+  }
+  const std::vector<ir::Value*>&first = branch->block_at(0)->outputs(), &second = branch->block_at(1)->outputs();
+  SCONCE_CHECK(first.size() == second.size(), "its branches have {} and {} outputs", first.size(), second.size());
+  for (size_t i = 0; i < first.size(); ++i) {
+    const TypePtr a = first[i]->type(), b = second[i]->type();
+    const TypePtr type = is_subtype(a, b) ? b : is_subtype(b, a) ? a : union_type({a, b});
+    branch->add_output(type);
+  }
+  bind_results(node, branch->outputs(), names);
+}
+
+// while_loop(condition graph, body graph, what is carried, what stays)
+void NodeBuilder::insert_while(const Node& node, Names& names) {
+  const Graph &test = graph_argument(node, 0), &body = graph_argument(node, 1);
+  SCONCE_CHECK(node.inputs.size() == 4 && node.inputs[2].second.kind == Argument::Kind::list,
+               "must have two graphs and two lists");
+  const size_t carried = node.inputs[2].second.items.size();
+  std::vector<ir::Value*> inputs = operands(node, 2, names);
+  const std::vector<ir::Value*> constant(inputs.begin() + static_cast<int64_t>(carried), inputs.end());
+  const auto run_test = [&](ListRef<ir::Value*> values) {
+    const std::vector<ir::Value*> results = inline_graph(test, values);
+    SCONCE_CHECK(results.size() == 1, "its condition has {} outputs", results.size());
+    return condition(results[0]);
+  };
+
+  std::vector<ir::Value*> loop_inputs{graph_.insert_constant(Value(INT64_MAX), range_), run_test(inputs)};
+  loop_inputs.insert(loop_inputs.end(), inputs.begin(), inputs.begin() + static_cast<int64_t>(carried));
+  ir::Node* loop = graph_.create(ir::kind::Loop, loop_inputs);
+  graph_.insert(loop->set_range(range_));
+  ir::Block* block = loop->add_block();
+  block->add_input(int_type());
+  std::vector<ir::Value*> inside;
+  for (size_t i = 0; i < carried; ++i) {
+    inside.push_back(block->add_input(inputs[i]->type()));
+    loop->add_output(inputs[i]->type());
+  }
+  inside.insert(inside.end(), constant.begin(), constant.end());
+  {
+    const ir::InsertPoint in_block(graph_, block);
+    std::vector<ir::Value*> next = inline_graph(body, inside);
+    SCONCE_CHECK(next.size() == carried, "its body has {} outputs, {} values are carried", next.size(), carried);
+    for (size_t i = 0; i < carried; ++i) {
+      SCONCE_CHECK(is_subtype(next[i]->type(), inputs[i]->type()), "carries a {} that becomes a {}",
+                   inputs[i]->type()->annotation(), next[i]->type()->annotation());
+    }
+    std::vector<ir::Value*> next_inputs = next;
+    next_inputs.insert(next_inputs.end(), constant.begin(), constant.end());
+    block->add_output(run_test(next_inputs));
+    for (ir::Value* v : next) block->add_output(v);
+  }
+  bind_results(node, loop->outputs(), names);
+}
+
+void NodeBuilder::insert_inlined(const Node& node, size_t graph_at, Names& names, bool detached) {
+  std::vector<ir::Value*> results = inline_graph(graph_argument(node, graph_at), operands(node, graph_at + 1, names));
+  if (detached) {
+    for (ir::Value*& v : results) {
+      if (v->type()->is(TypeKind::tensor)) v = insert_call(graph_, "aten::detach", {v}, range_);
+    }
+  }
+  bind_results(node, results, names);
+}
+
+}  // namespace sconce::exported

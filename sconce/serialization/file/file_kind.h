@@ -1,0 +1,31 @@
+// What a file is, by its content, not by its name.
+#pragma once
+
+#include <string>
+
+#include "sconce/serialization/file/file_bytes.h"
+
+namespace sconce {
+
+enum class FileKind : uint8_t {
+  unknown,
+  torchscript,        // .pt, with or without bytecode
+  lite,               // .ptl, with bytecode and without code (torch writes both: that is a TorchScript archive)
+  exported_program,   // .pt2
+  state_dict,         // .pth: torch.save, whatever was saved
+  legacy_state_dict,  // the same, not in a zip file
+  safetensors,
+  npy,
+  npz,
+  png,
+  jpeg,
+  wav,
+  text,  // program text, graph text
+};
+
+// Looks at the first bytes, and into the directory of a zip file. Throws Error for a zip file that is broken.
+SCONCE_API FileKind kind_of(const FileBytesPtr& file);
+// "TorchScript archive", "safetensors file", ...
+SCONCE_API const char* kind_name(FileKind kind);
+
+}  // namespace sconce

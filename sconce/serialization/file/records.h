@@ -1,0 +1,69 @@
+// Records: what the zip files of PyTorch (.pt, .ptl, .pth, .pt2) have in common: records in one folder, whose name
+// means nothing; a version; storages of tensors as records of their own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sconce/serialization/file/zip_reader.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+// The records of an archive, without the folder that they all lie in.
+class SCONCE_API Records {
+ public:
+  // Throws Error: not a zip file, empty, no folder.
+  explicit Records(FileBytesPtr file);
+
+  const std::string& name() const { return zip_.file()->name(); }  // of the file, for messages
+  const ZipReader& zip() const { return zip_; }
+  const std::string& folder() const { return folder_; }  // with its slash
+  const ZipReader::Record* find(const std::string& record) const { return zip_.find(folder_ + record); }
+  // What the record is called in the folder; empty when it lies elsewhere.
+  std::string_view name_in_folder(const ZipReader::Record& record) const {
+    const std::string_view whole = record.name;
+    return whole.starts_with(folder_) ? whole.substr(folder_.size()) : std::string_view();
+  }
+  // The content of a record, copied. Throws Error when there is none.
+  std::string read(const std::string& record) const;
+  // The number in `.data/version` or `version`. Throws Error when there is none, or none that can be read.
+  int version() const;
+  // Throws Error when the record `byteorder` says that numbers are big-endian.
+  void check_byte_order() const;
+
+ private:
+  ZipReader zip_;
+  std::string folder_;
+};
+
+// The files that somebody added: the records in extra/, by their names there.
+SCONCE_API std::vector<std::pair<std::string, std::string>> extra_files(const Records& records);
+
+// The storages of one folder ("data/", "constants/"): each is made once, so that tensors which shared memory share it
+// again. Those that are stored and aligned lie in the mapped file; the others are copied.
+class SCONCE_API Storages {
+ public:
+  // `records` must outlive the storages; tensors need neither.
+  Storages(const Records& records, std::string folder) : records_(records), folder_(std::move(folder)) {}
+
+  // A flat tensor over record `key` of the folder; nothing for dtype: bytes. Throws Error when the record is missing or
+  // too short.
+  Tensor find(const std::string& key, std::optional<DType> dtype, int64_t count);
+
+ private:
+  struct Known {
+    Ref<Storage> storage;
+    bool sound = false;  // every byte of it is a bool
+  };
+  Ref<Storage> make(const std::string& key, size_t bytes) const;
+
+  const Records& records_;
+  std::string folder_;
+  std::unordered_map<std::string, Known> storages_;
+};
+
+}  // namespace sconce

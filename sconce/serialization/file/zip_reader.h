@@ -1,0 +1,59 @@
+// ZipReader: the records of a zip file. Strict: what the central directory and the local headers say must agree,
+// records must lie inside the file and must not overlap, names must be unique and must not lead out of the archive.
+//
+// Everything is read from the central directory; stored records are used in place, deflated ones are inflated when
+// asked for and must have the declared size and checksum.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sconce/serialization/file/file_bytes.h"
+
+namespace sconce {
+
+// Limits against hostile files; each has a clear error and a test.
+inline constexpr size_t kMaxZipRecords = 1u << 20;
+inline constexpr size_t kMaxRecordName = 4096;
+inline constexpr uint64_t kMaxInflatedBytes = uint64_t{1} << 30;  // of one deflated record
+inline constexpr uint64_t kMaxInflation = 1032;                   // deflate cannot do better
+
+class SCONCE_API ZipReader {
+ public:
+  struct Record {
+    std::string name;
+    uint64_t size = 0;         // of the content
+    uint64_t stored_size = 0;  // in the file
+    uint64_t offset = 0;       // of the content, in the file
+    uint32_t crc = 0;
+    bool deflated = false;
+  };
+
+  // Reads and checks the directory. Throws Error with the file's name and the reason.
+  explicit ZipReader(FileBytesPtr file);
+
+  const std::vector<Record>& records() const { return records_; }
+  const Record* find(std::string_view name) const;  // null when there is none
+  // The content of a stored record, in place. Throws Error for a deflated one.
+  std::span<std::byte> in_place(const Record& record) const;
+  // The content of any record, copied, its checksum tested.
+  std::string read(const Record& record) const;
+  // Tests the checksum of a stored record, which in_place does not.
+  void check(const Record& record) const;
+  const FileBytesPtr& file() const { return file_; }
+
+ private:
+  FileBytesPtr file_;
+  std::vector<Record> records_;
+  std::unordered_map<std::string_view, size_t> by_name_;
+};
+
+// A relative path that stays inside the archive: not empty, no "..", no leading slash, no backslash, no zero byte.
+SCONCE_API bool is_safe_record_name(std::string_view name);
+// Does the file begin as a zip file does?
+SCONCE_API bool looks_like_zip(std::span<const std::byte> bytes);
+
+}  // namespace sconce

@@ -1,0 +1,16 @@
+// Where bytecode comes from: the debug records of a lite archive.
+#pragma once
+
+#include "sconce/serialization/lite/lite_translate.h"
+
+namespace sconce {
+class Records;
+}
+
+namespace sconce::lite {
+
+// Gives the methods their debug handles and says what these mean. Null when the archive has no debug records, or broken
+// ones: those know no places.
+FindPlace read_debug_places(const Records& records, Tables& tables);
+
+}  // namespace sconce::lite

@@ -1,0 +1,18 @@
+// Bytecode tables into functions that run: verified, translated, methods of their classes.
+#pragma once
+
+#include "sconce/serialization/lite/lite_translate.h"
+#include "sconce/serialization/lite/lite_types.h"
+
+namespace sconce::lite {
+
+// Limits of what __setstate__ methods may do while a file is read, each with a clear error and a test.
+inline constexpr int64_t kMaxSetStateSteps = 10'000;   // loop turns and calls, per object
+inline constexpr size_t kMaxSetStateDepth = 100;       // of calls
+inline constexpr size_t kMaxRestoredSlots = 1u << 18;  // attributes that they set, of all objects
+
+// Throws Error; nothing has run then.
+SCONCE_API void define_methods(const Tables& tables, int archive_version, const std::string& file,
+                               ir::CompilationUnit& unit, Types& types, const FindPlace& find_place);
+
+}  // namespace sconce::lite

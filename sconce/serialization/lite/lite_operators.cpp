@@ -1,0 +1,96 @@
+// The operators that bytecode names, as we have them: their arguments, and those that meant something else once.
+#include <algorithm>
+#include <unordered_map>
+
+#include "sconce/dispatch/registry.h"
+#include "sconce/frontend/script/names/upgraders.h"
+#include "sconce/serialization/lite/lite_verifier.h"
+
+namespace sconce::lite {
+namespace {
+
+bool is_out(const Argument& a) { return a.keyword_only && a.alias && a.alias->write; }
+
+// How many of the schema's arguments are out= arguments; they stand last, and are pushed last.
+size_t out_arguments(const Schema& schema) {
+  return static_cast<size_t>(std::count_if(schema.arguments.begin(), schema.arguments.end(), is_out));
+}
+
+// Why an operator cannot be called with so many arguments; empty when it can.
+std::string misfit(const Schema& schema, size_t pushed, size_t out) {
+  const size_t all = schema.arguments.size();
+  if (pushed > all || pushed < out) {
+    return "takes " + std::to_string(all) + " arguments, not " + std::to_string(pushed);
+  }
+  for (size_t i = pushed - out; i < all - out; ++i) {
+    if (!schema.arguments[i].default_value) return "has no default for '" + schema.arguments[i].name + "'";
+  }
+  return {};
+}
+
+class Finder {
+ public:
+  explicit Finder(int version) : version_(version) {}
+
+  Operator find(const OperatorRow& row) {
+    const std::string name = row.qualified_name();
+    Operator o;
+    if (name == "prim::TupleUnpack") {
+      o.kind = Operator::Kind::tuple_unpack;
+    } else if (name == "prim::Uninitialized") {
+      o.kind = Operator::Kind::uninitialized;
+    } else if (name == "prim::RaiseException") {
+      o.kind = Operator::Kind::raise;
+    } else {
+      find_op_of(row, o);
+    }
+    return o;
+  }
+
+  // All that was wrong, each once, in order.
+  std::vector<std::string> wrong;
+
+ private:
+  void find_op_of(const OperatorRow& row, Operator& o) {
+    o.op = find_op(row.name, row.overload);
+    if (!o.op) return complain(row, "does not exist");
+    o.schema = &o.op->schema();
+    if (o.schema->is_varret) return complain(row, "has any number of results");
+    o.upgrader = script::find_upgrader(*o.op, version_);
+    if (o.upgrader) {
+      o.kind = Operator::Kind::upgrader;
+      o.schema = &o.upgrader->schema();
+    }
+    o.pushed = row.specified && !o.schema->is_vararg ? static_cast<size_t>(*row.specified) : o.schema->arguments.size();
+    o.out = out_arguments(o.op->schema());
+    if (const std::string why = misfit(*o.schema, o.pushed, o.out); !why.empty()) complain(row, why);
+  }
+  void complain(const OperatorRow& row, const std::string& why) {
+    const std::string text = row.qualified_name() + " (" + why + ")";
+    if (std::find(wrong.begin(), wrong.end(), text) == wrong.end()) wrong.push_back(text);
+  }
+
+  const int version_;
+};
+
+}  // namespace
+
+std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file) {
+  constexpr size_t kShown = 100;
+  Finder finder(archive_version);
+  std::vector<std::vector<Operator>> all;
+  for (const Method& m : tables.methods) {
+    std::vector<Operator>& operators = all.emplace_back();
+    for (const OperatorRow& row : m.operators) {
+      operators.push_back(finder.find(row));
+      if (finder.wrong.size() >= kShown) break;
+    }
+    if (finder.wrong.size() >= kShown) break;
+  }
+  if (finder.wrong.empty()) return all;
+  std::string list;
+  for (const std::string& name : finder.wrong) list += (list.empty() ? "" : ", ") + name;
+  fail_as(ErrorKind::not_implemented, "{}: bytecode.pkl: operators that it needs are missing: {}", file, list);
+}
+
+}  // namespace sconce::lite

@@ -1,0 +1,52 @@
+// Checks the bytecode of a method before anything of it runs.
+//
+// Note [Verified bytecode]
+// The stack machine is run in the abstract: what is followed is how many values lie on the stack. Afterwards it is
+// known that every opcode's operands name something that exists; that every jump, from wherever it comes, finds the
+// same depth, so that a place on the stack is a register of ours (Note [Stack as registers] in lite_translate.cpp);
+// that nothing is taken from an empty stack; that RET finds exactly the results. What values are (a bool where a branch
+// wants one, an object with as many slots) is not known; the instructions that it is translated to look.
+#pragma once
+
+#include "sconce/dispatch/op.h"
+#include "sconce/ir/function.h"
+#include "sconce/serialization/lite/lite_tables.h"
+
+namespace sconce::lite {
+
+// Limits against hostile files; each has a clear error and a test.
+inline constexpr int64_t kMaxStack = 8'000;  // values on the stack of one method
+inline constexpr int64_t kMaxSlot = 4'095;   // the highest slot of an object
+
+// What an operator of the table means here.
+struct Operator {
+  enum class Kind : uint8_t { op, upgrader, tuple_unpack, uninitialized, raise };
+  Kind kind = Kind::op;
+  const Op* op = nullptr;
+  ir::Function* upgrader = nullptr;  // does what the operator did when the file was written
+  const Schema* schema = nullptr;    // of either
+  size_t pushed = 0;                 // arguments on the stack; the rest are defaults. Vararg: at least these
+  size_t out = 0;                    // of them out= arguments, which are the last
+};
+// The operators of each method. `archive_version` chooses upgraders. Throws one Error that names all that are missing
+// or cannot be called with so many arguments.
+std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file);
+
+// What an instruction does to the stack.
+struct Effect {
+  int64_t pops = 0, pushes = 0;
+};
+// Knows an instruction's operands to be in range.
+Effect effect_of(const Method& method, const std::vector<Operator>& operators, size_t at);
+
+// Does a raise find the class of the exception on top of the message? Old files have the message alone.
+bool has_exception_class(const Method& method, size_t at);
+
+struct Verified {
+  std::vector<int32_t> depth;  // of the stack before each instruction; -1: it is never reached
+  uint32_t max_depth = 0;
+};
+// Throws Error: file, method, instruction, what is wrong.
+Verified verify(const Method& method, const std::vector<Operator>& operators, const std::string& file);
+
+}  // namespace sconce::lite

@@ -1,0 +1,318 @@
+#include "sconce/serialization/pickle/pickle_globals.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "sconce/autograd/variable.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/serialization/pickle/special_tensors.h"
+
+namespace sconce {
+namespace {
+
+using Args = std::vector<Value>;
+
+void need(const Args& args, size_t from, size_t to) {
+  SCONCE_CHECK(args.size() >= from && args.size() <= to, "takes {} to {} arguments, got {}", from, to, args.size());
+}
+
+const Value& need_tuple(const Value& v) {
+  SCONCE_CHECK(v.is_tuple(), "needs a tuple of sizes");
+  return v;
+}
+
+std::vector<int64_t> ints_of(const Value& v) {
+  std::vector<int64_t> result;
+  const std::vector<Value> items = v.is_list() ? v.to_list().values() : v.to_tuple().items;
+  for (const Value& item : items) result.push_back(item.to_int());
+  return result;
+}
+
+// A tensor of the given geometry over the storage that `flat` lies in; the offset counts from where `flat` begins.
+Tensor geometry(const Tensor& flat, DType dtype, const Value& offset, const Value& sizes, const Value& strides) {
+  int64_t from = 0;
+  SCONCE_CHECK(!__builtin_add_overflow(offset.to_int(), flat.storage_offset(), &from), "the offset {} is too large",
+               offset.to_int());
+  return make_tensor(Ref<Storage>::share(flat.storage()), dtype, ints_of(sizes), ints_of(strides), from);
+}
+
+// The flag that parameters have; it means nothing for numbers that have no derivative.
+Tensor with_grad(Tensor t, const Value& requires_grad) {
+  if (requires_grad.to_bool()) autograd::make_leaf(t);
+  return t;
+}
+
+// The last argument of a rebuilt tensor: {"conj": True} when the elements were not conjugated yet, {"neg": True}.
+Tensor with_math_bits(Tensor t, const Args& args, size_t at) {
+  if (args.size() <= at || args[at].is_none()) return t;
+  args[at].to_dict().for_each([&](const Value& key, const Value& on) {
+    const std::string& bit = key.to_string_ref();
+    SCONCE_CHECK(bit == "conj" || bit == "neg", "a tensor has the unknown bit '{}'", bit);
+    if (!on.to_bool()) return;
+    SCONCE_CHECK(static_cast<size_t>(t.numel()) <= t.storage()->nbytes / t.item_size(),
+                 "a tensor that is not conjugated yet has more elements than its storage");
+    t = call_op(bit == "conj" ? "aten::conj_physical" : "aten::neg", {t}).at(0).to_tensor();
+  });
+  return t;
+}
+
+// (storage, offset, size, stride[, requires_grad, hooks[, bits]])
+Value rebuild_tensor(const Args& args, PickleContext&) {
+  need(args, 4, 7);
+  const Tensor& flat = args[0].to_tensor();
+  const Tensor t = with_math_bits(geometry(flat, flat.dtype(), args[1], args[2], args[3]), args, 6);
+  return args.size() > 4 ? with_grad(t, args[4]) : t;
+}
+
+// With the dtype named, over bytes.
+Value rebuild_tensor_v3(const Args& args, PickleContext&) {
+  need(args, 7, 8);
+  if (args[6].is_string()) return make_foreign(args[6].to_string_ref(), need_tuple(args[2]));
+  const DType dtype = dtype_from_number(args[6].to_int());
+  SCONCE_CHECK(dtype != DType::bool_, "a tensor of bools needs a BoolStorage");
+  return with_grad(with_math_bits(geometry(args[0].to_tensor(), dtype, args[1], args[2], args[3]), args, 7), args[4]);
+}
+
+// (dtype, size, stride, requires_grad)
+Value rebuild_meta_tensor(const Args& args, PickleContext&) {
+  need(args, 4, 4);
+  return empty_strided_tensor(ints_of(args[1]), ints_of(args[2]), dtype_from_number(args[0].to_int()),
+                              parse_device("meta"));
+}
+
+// (tensor, requires_grad, hooks[, state])
+Value rebuild_parameter(const Args& args, PickleContext&) {
+  need(args, 3, 4);
+  return is_special_tensor(args[0]) ? args[0] : with_grad(args[0].to_tensor(), args[1]);
+}
+
+// (storage, offset, size, stride, quantizer, requires_grad, hooks)
+Value rebuild_quantized(const Args& args, PickleContext&) {
+  need(args, 6, 7);
+  const Tensor& flat = args[0].to_tensor();
+  const Tensor integers = geometry(flat, flat.dtype(), args[1], args[2], args[3]);
+  const Args& quantizer = args[4].to_tuple().items;
+  SCONCE_CHECK(quantizer.size() >= 3, "a quantizer needs a scheme, a scale and a zero point");
+  const std::string& scheme = quantizer[0].to_string_ref();
+  if (scheme == "per_tensor_affine") {
+    return make_quantized(integers, scheme, quantizer[1].to_double(), quantizer[2].to_int(), 0);
+  }
+  SCONCE_CHECK(quantizer.size() == 4, "the quantizer '{}' needs scales, zero points and an axis", scheme);
+  return make_quantized(integers, scheme, quantizer[1].to_tensor(), quantizer[2].to_tensor(), quantizer[3].to_int());
+}
+
+// torch.save: (layout, (indices, values, size[, is_coalesced])), and the same with two index tensors; archives:
+// (1, size, requires_grad, indices, values[, hooks]) and (2, size, requires_grad, crow, col, values[, hooks]).
+Value rebuild_sparse(const Args& args, PickleContext&) {
+  need(args, 2, 7);
+  if (args[0].is_int()) {
+    const bool coo = args[0].to_int() == 1;
+    SCONCE_CHECK(coo || args[0].to_int() == 2, "has the unknown layout {}", args[0].to_int());
+    const size_t parts = coo ? 5 : 6;
+    need(args, parts, parts + 1);
+    Value indices = args[3].to_tensor();
+    if (!coo) indices = std::tuple<Tensor, Tensor>(args[3].to_tensor(), args[4].to_tensor());
+    return make_sparse(coo ? "sparse_coo" : "sparse_csr", args[1], indices, args[parts - 1].to_tensor());
+  }
+  const std::string& layout = args[0].to_string_ref();
+  const Args& parts = args[1].to_tuple().items;
+  if (layout == "sparse_coo") {
+    SCONCE_CHECK(parts.size() == 3 || parts.size() == 4, "a sparse_coo tensor has 3 or 4 parts, got {}", parts.size());
+    return make_sparse(layout, parts[2], parts[0].to_tensor(), parts[1].to_tensor());
+  }
+  SCONCE_CHECK(parts.size() == 4, "a {} tensor has 4 parts, got {}", layout, parts.size());
+  return make_sparse(layout, parts[3], std::tuple<Tensor, Tensor>(parts[0].to_tensor(), parts[1].to_tensor()),
+                     parts[2].to_tensor());
+}
+
+// torch.serialization._get_layout("torch.sparse_coo")
+Value layout_name(const Args& args, PickleContext&) {
+  need(args, 1, 1);
+  std::string_view name = args[0].to_string_ref();
+  if (name.starts_with("torch.")) name.remove_prefix(6);
+  constexpr std::string_view kLayouts[] = {"sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"};
+  SCONCE_CHECK(std::find(std::begin(kLayouts), std::end(kLayouts), name) != std::end(kLayouts),
+               "there is no layout '{}'", name);
+  return name;
+}
+
+// (constructor, class, args, state): a tensor of a class of its own, or one with attributes, which are not kept.
+Value rebuild_from_type(const Args& args, PickleContext& context) {
+  need(args, 4, 4);
+  SCONCE_CHECK(args[0].tag() == Tag::capsule, "needs a constructor");
+  const auto* inner = static_cast<const PickleConstructor*>(args[0].to_capsule().object);
+  SCONCE_CHECK(inner->make && inner->make != rebuild_from_type, "'{}.{}' cannot be called here", inner->module,
+               inner->name);
+  return inner->make(args[2].to_tuple().items, context);
+}
+
+// A list of `element` from a pickled one.
+Value typed_list(const Value& plain, TypePtr element) {
+  Ref<List> list = make_ref<List>(element);
+  const List& from = plain.to_list();
+  list->reserve(from.size());
+  for (size_t i = 0; i < from.size(); ++i) list->append(from.get(i));
+  return list;
+}
+
+template <TypePtr (*element)()>
+Value build_list(const Args& args, PickleContext&) {
+  need(args, 1, 1);
+  return typed_list(args[0], element());
+}
+
+// (container, "Dict[str, List[int]]")
+Value restore_type_tag(const Args& args, PickleContext& context) {
+  need(args, 2, 2);
+  const TypePtr type = context.find_type(args[1].to_string_ref());
+  SCONCE_CHECK(type->is(TypeKind::list) || type->is(TypeKind::dict), "tags '{}' where a list or a dict is meant",
+               args[1].to_string_ref());
+  return context.fit(args[0], type);
+}
+
+Value ordered_dict(const Args& args, PickleContext&) {
+  need(args, 0, 1);
+  Ref<Dict> dict = make_ref<Dict>(any_type(), any_type());
+  if (args.empty()) return dict;
+  for (const Value& pair : args[0].to_list().values()) {
+    const std::vector<Value> items = pair.is_list() ? pair.to_list().values() : pair.to_tuple().items;
+    SCONCE_CHECK(items.size() == 2, "needs pairs");
+    SCONCE_CHECK(items[0].is_string() || items[0].is_int(), "needs texts or numbers as keys");
+    dict->set(items[0], items[1]);
+  }
+  return dict;
+}
+
+// collections.Counter({key: count})
+Value counter(const Args& args, PickleContext&) {
+  need(args, 0, 1);
+  if (args.empty()) return make_ref<Dict>(any_type(), any_type());
+  return args[0].to_dict().copy();
+}
+
+// A set is a list of its items.
+Value set(const Args& args, PickleContext&) {
+  need(args, 0, 1);
+  return args.empty() ? Value(make_ref<List>(any_type())) : typed_list(args[0], any_type());
+}
+
+Value complex_number(const Args& args, PickleContext&) {
+  need(args, 2, 2);
+  return std::complex<double>(args[0].to_double(), args[1].to_double());
+}
+
+// Bytes are texts whose characters are the bytes: _codecs.encode(text, "latin1"), bytearray(text, "latin1").
+Value encoded(const Args& args, PickleContext&) {
+  need(args, 0, 2);
+  if (args.empty()) return "";
+  const std::string& text = args[0].to_string_ref();
+  if (args.size() == 1) return text;
+  const std::string& encoding = args[1].to_string_ref();
+  SCONCE_CHECK(encoding == "latin1" || encoding == "latin-1", "the encoding '{}' is not supported", encoding);
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<uint8_t>(text[i]);
+    if (c < 0x80) {
+      bytes += text[i];
+      continue;
+    }
+    SCONCE_CHECK((c == 0xc2 || c == 0xc3) && i + 1 < text.size(), "a text is not made of latin1 characters");
+    bytes += static_cast<char>((c & 3) << 6 | (static_cast<uint8_t>(text[++i]) & 0x3f));
+  }
+  return bytes;
+}
+
+Value device(const Args& args, PickleContext&) {
+  need(args, 1, 2);
+  std::string text = args[0].to_string_ref();
+  if (args.size() == 2 && !args[1].is_none()) text += ":" + std::to_string(args[1].to_int());
+  return parse_device(text);
+}
+
+Value size(const Args& args, PickleContext&) {
+  need(args, 1, 1);
+  return need_tuple(args[0]);
+}
+
+constexpr PickleConstructor kConstructors[] = {
+    {"torch._utils", "_rebuild_tensor_v2", rebuild_tensor},
+    {"torch._utils", "_rebuild_tensor", rebuild_tensor},
+    {"torch._utils", "_rebuild_tensor_v3", rebuild_tensor_v3},
+    {"torch._utils", "_rebuild_parameter", rebuild_parameter},
+    {"torch._utils", "_rebuild_parameter_with_state", rebuild_parameter},
+    {"torch._utils", "_rebuild_qtensor", rebuild_quantized},
+    {"torch._utils", "_rebuild_sparse_tensor", rebuild_sparse},
+    {"torch._utils", "_rebuild_sparse_csr_tensor", rebuild_sparse},
+    {"torch._utils", "_rebuild_meta_tensor_no_storage", rebuild_meta_tensor},
+    {"torch._tensor", "_rebuild_from_type_v2", rebuild_from_type},
+    {"torch.serialization", "_get_layout", layout_name},
+    {"torch.jit._pickle", "build_intlist", build_list<int_type>},
+    {"torch.jit._pickle", "build_doublelist", build_list<float_type>},
+    {"torch.jit._pickle", "build_boollist", build_list<bool_type>},
+    {"torch.jit._pickle", "build_tensorlist", build_list<tensor_type>},
+    {"torch.jit._pickle", "restore_type_tag", restore_type_tag},
+    {"collections", "OrderedDict", ordered_dict},
+    {"collections", "Counter", counter},
+    {"builtins", "set", set},
+    {"builtins", "frozenset", set},
+    {"builtins", "complex", complex_number},
+    {"builtins", "bytearray", encoded},
+    {"_codecs", "encode", encoded},
+    {"torch", "device", device},
+    {"torch", "Size", size},
+    {"torch", "Tensor", nullptr},
+    {"torch.nn.parameter", "Parameter", nullptr},
+    {"torch.nn.parameter", "Buffer", nullptr},
+};
+
+struct QuantizedStorage {
+  std::string_view name;
+  DType dtype;
+};
+constexpr QuantizedStorage kQuantizedStorages[] = {{"QInt8Storage", DType::int8},
+                                                   {"QUInt8Storage", DType::uint8},
+                                                   {"QInt32Storage", DType::int32},
+                                                   {"QUInt4x2Storage", DType::uint8},
+                                                   {"QUInt2x4Storage", DType::uint8}};
+// Dtypes that PyTorch has and Sconce has not; tensors of them are recognised.
+constexpr std::string_view kForeignDTypes[] = {
+    "uint16",          "uint32",          "uint64",         "float8_e4m3fn",    "float8_e5m2",
+    "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "complex32"};
+constexpr std::string_view kSchemes[] = {"per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
+                                         "per_channel_symmetric", "per_channel_affine_float_qparams"};
+
+}  // namespace
+
+const PickleConstructor* find_pickle_constructor(std::string_view module, std::string_view name) {
+  if (module == "__builtin__") module = "builtins";
+  const auto* found = std::find_if(std::begin(kConstructors), std::end(kConstructors),
+                                   [&](const PickleConstructor& c) { return module == c.module && name == c.name; });
+  return found == std::end(kConstructors) ? nullptr : found;
+}
+
+std::optional<DType> storage_dtype(std::string_view class_name) {
+  if (!class_name.ends_with("Storage")) return std::nullopt;
+  for (DType dtype : kAllDTypes) {
+    if (class_name == std::string(dtype_legacy_name(dtype)) + "Storage") return dtype;
+  }
+  for (const QuantizedStorage& q : kQuantizedStorages) {
+    if (class_name == q.name) return q.dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<Value> pickle_constant(std::string_view module, std::string_view name) {
+  // Storages that have no dtype here are refused by name where one is used.
+  if ((module == "torch" || module == "torch.storage") && name.ends_with("Storage")) return Value(name);
+  if (module == "torch") {
+    DType dtype;
+    if (dtype_from_name(name, &dtype)) return Value(dtype);
+    const auto listed = [&](const auto& names) {
+      return std::find(std::begin(names), std::end(names), name) != std::end(names);
+    };
+    if (listed(kSchemes) || listed(kForeignDTypes)) return Value(name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace sconce

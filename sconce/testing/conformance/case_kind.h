@@ -1,0 +1,53 @@
+// CaseKind: how one kind of case file is run. A file's kind is known from its cases, not from its folder.
+// A further kind is one more file that implements this interface, and a line in case_kinds.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sconce/testing/conformance/case_file.h"
+
+namespace sconce::testing {
+
+enum class Status : uint8_t { passed, failed, skipped };
+
+struct CaseResult {
+  Status status = Status::passed;
+  std::string reason;  // what differs, or why it was skipped; empty when passed
+  static CaseResult pass() { return {}; }
+  static CaseResult failure(std::string reason) { return {Status::failed, std::move(reason)}; }
+  static CaseResult skip(std::string reason) { return {Status::skipped, std::move(reason)}; }
+};
+
+struct RunOptions {
+  bool meta = false;        // on Meta tensors: geometry only
+  bool strided = false;     // with every argument column-major and with gaps: the values must be the same
+  bool grad_only = false;   // only the gradients of cases that have some
+  bool archives = false;    // programs from the archive beside them rather than from their text
+  bool resave = false;      // those archives loaded, saved and loaded again; a second save must give the same bytes
+  std::string saved_to;     // what was saved stays here, in a folder of the name that the archive's has
+  bool lite = false;        // archives as bytecode of the lite interpreter: .ptl files; others are saved so first
+  std::string lite_folder;  // where the .ptl file of a program is, when not beside it
+};
+
+// Reasons of skipped cases begin with one of these where reports count them.
+inline constexpr std::string_view kOperatorMissing = "operator missing";
+
+class CaseKind {
+ public:
+  virtual ~CaseKind() = default;
+  virtual std::string_view name() const = 0;
+  virtual bool matches(const CaseFile& file) const = 0;
+  // Does this entry of the list stand for something to run? (Some files begin with a description.)
+  virtual bool is_case(const Json& json) const = 0;
+  // What `--op` selects by: the operator's qualified name, or empty.
+  virtual std::string subject(const Json& json) const = 0;
+  // Runs one case. Throws nothing; may crash or hang, see isolated_run.h.
+  virtual CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const = 0;
+};
+
+// The kind of a file; kinds that Sconce cannot run yet have one, too, which skips every case with the reason.
+// Null when the cases are of no known kind.
+const CaseKind* kind_of(const CaseFile& file, const RunOptions& options = {});
+
+}  // namespace sconce::testing

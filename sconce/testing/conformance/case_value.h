@@ -1,0 +1,57 @@
+// The values of a case: JSON with special forms, read as Values.
+//
+//   {"t": "t3"}                         a tensor of the file, contiguous
+//   {"t": "t3", "strides": [1, 4]}      the same values with these strides (which may overlap, as an expanded view's
+//   do)
+//   {"f": "nan" | "inf" | "-inf"}       a float
+//   {"c": [re, im]}                     a complex number
+//   {"dtype": "float32"}  {"device": "cpu"}  {"memory_format": "channels_last"}  {"layout": "strided"}
+//   {"tuple": [...]}  {"dict": [[k, v], ...]}  {"namedtuple": [type, fields, values]}  {"enum": [type, member]}
+//   {"slice": [start, stop, step]}      no operator takes one: refused
+#pragma once
+
+#include "sconce/testing/conformance/case_file.h"
+#include "sconce/types/value.h"
+
+namespace sconce::testing {
+
+// Reads a value. `wanted` is the type of the schema argument it is for, or null: it decides the element type of a list,
+// whether a tuple is meant as a list, whether a text is a device, which type a named tuple or enum has, and makes a
+// number a tensor where one is wanted. Every tensor is a fresh copy. Throws Error with the JSON when a form is unknown
+// or broken.
+Value read_value(const Json& json, const SafetensorsFile& tensors, TypePtr wanted = nullptr);
+
+// All tensors, numbers and texts inside of a value, in order; None stays (an output that is not computed). Dicts give
+// their values.
+std::vector<Value> flatten(const std::vector<Value>& values);
+
+// The same value with every tensor on Meta: sizes, strides and dtype, no data. Devices become meta, too.
+Value to_meta(const Value& value);
+
+// The same value with every tensor column-major, two elements of memory for each of its own.
+Value to_strided(const Value& value);
+
+// Elements in logical order, whatever the strides.
+template <class T>
+std::vector<T> elements(const Tensor& tensor) {
+  std::vector<T> result;
+  const auto n = static_cast<size_t>(tensor.numel());
+  result.reserve(n);
+  if (n == 0) return result;
+  const auto sizes = tensor.sizes(), strides = tensor.strides();
+  std::vector<int64_t> index(sizes.size());
+  const T* data = tensor.data<T>();
+  for (int64_t at = 0;;) {
+    result.push_back(data[at]);
+    size_t d = sizes.size();
+    while (d > 0 && index[d - 1] + 1 == sizes[d - 1]) {
+      at -= index[d - 1] * strides[d - 1];
+      index[--d] = 0;
+    }
+    if (d == 0) return result;
+    ++index[d - 1];
+    at += strides[d - 1];
+  }
+}
+
+}  // namespace sconce::testing

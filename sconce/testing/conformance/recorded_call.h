@@ -1,0 +1,29 @@
+// A recorded call of an operator: {"op": "aten::add.Tensor", "args": [...], "kwargs": {...}}, bound to a schema.
+#pragma once
+
+#include <vector>
+
+#include "sconce/dispatch/op.h"
+#include "sconce/testing/conformance/case_file.h"
+
+namespace sconce::testing {
+
+struct RecordedCall {
+  const Op* op = nullptr;
+  std::vector<Value> args;      // one per argument of the schema
+  std::vector<Tensor> tensors;  // of args, as they were recorded: positional arguments, then named ones
+};
+
+// Does the case have op, args and kwargs of the right kinds?
+bool is_call(const Json& json);
+
+// Reads the arguments of a call of `op`; every tensor is a fresh copy. The recording names the overload from the call's
+// arguments, and sometimes guessed another one than PyTorch took (a tensor of indices for tensor_split.indices): when
+// the arguments do not fit it, the overload that fits them is called. `strided`: every tensor is column-major and has
+// gaps (to_strided). Throws Error where no overload fits.
+RecordedCall bind_call(const Op& op, const Json& json, const SafetensorsFile& tensors, bool strided = false);
+
+// Calls it; the results as the schema has them.
+std::vector<Value> invoke(const RecordedCall& call);
+
+}  // namespace sconce::testing

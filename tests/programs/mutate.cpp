@@ -1,0 +1,168 @@
+// sconce-mutate COUNT SEED [--keep FOLDER] FILE...: loads COUNT broken forms of real program files, each made by
+// changing one of the FILEs where it hurts (see mutate_archive.h). Whatever it is given, the loader must neither crash
+// nor hang nor take much memory: it loads the file or throws Error. Prints figures; the exit status is 0 only when all
+// is well. With
+// --keep, inputs that failed are left in FOLDER. The same arguments give the same inputs.
+#include <sys/resource.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "sconce/ir/verifier.h"
+#include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/exported/exported_program.h"
+#include "sconce/serialization/file/file_kind.h"
+#include "sconce/serialization/tensors/tensor_files.h"
+#include "sconce/testing/conformance/isolated_run.h"
+#include "sconce/testing/hostile/mutate_archive.h"
+#include "sconce/testing/temporary_folder.h"
+
+namespace sconce {
+namespace {
+
+using testing::ArchiveMutator;
+
+constexpr double kMaxSeconds = 1;         // of processor time
+constexpr size_t kMaxMemory = 64u << 20;  // bytes, and
+constexpr size_t kMaxMemoryPerByte = 4;   // for each byte of the file
+constexpr size_t kStepsPerProcess = 500;  // types live as long as the process: start afresh now and then
+
+double cpu_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// A line of /proc/self/status, in bytes.
+size_t status_bytes(const char* key) {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with(key)) return static_cast<size_t>(std::atoll(line.c_str() + std::strlen(key))) << 10;
+  }
+  return 0;
+}
+
+void load(const std::string& bytes) {
+  const FileBytesPtr file = FileBytes::copy(std::as_bytes(std::span(bytes)), "mutated");
+  switch (kind_of(file)) {
+    case FileKind::torchscript: {
+      const Archive archive = load_archive(file);
+      for (ir::Function* f : archive.unit->functions()) ir::verify(*f->graph());
+      break;
+    }
+    case FileKind::exported_program:
+      load_exported_program(file);
+      break;
+    default:
+      read_tensors(file);
+  }
+}
+
+struct Outcome {
+  bool loaded = false;
+  double seconds = 0;
+  size_t memory = 0;
+};
+
+Outcome measure(const std::string& bytes) {
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+  const size_t before = status_bytes("VmRSS:");
+  Outcome outcome;
+  const double start = cpu_seconds();
+  try {
+    load(bytes);
+    outcome.loaded = true;
+  } catch (const Error& e) {
+    if (e.kind() == ErrorKind::internal) throw;
+  }
+  outcome.seconds = cpu_seconds() - start;
+  const size_t peak = status_bytes("VmHWM:");
+  outcome.memory = peak > before ? peak - before : 0;
+  return outcome;
+}
+
+struct Figures {
+  size_t loaded = 0, refused = 0, crashes = 0, slow = 0, large = 0;
+  double worst_seconds = 0;
+  size_t worst_memory = 0;
+};
+
+int run(size_t count, uint64_t seed, const std::string& keep, const std::vector<std::string>& paths) {
+  std::vector<ArchiveMutator> mutators;
+  for (const std::string& path : paths) mutators.emplace_back(testing::read_file(path));
+  const auto input = [&](size_t index) {
+    testing::Random random(seed * 1'000'003 + index);
+    return mutators[index % mutators.size()].mutate(random);
+  };
+  Figures figures;
+  const auto complain = [&](size_t index, const std::string& what) {
+    std::printf("%s, mutation %zu: %s\n", paths[index % paths.size()].c_str(), index, what.c_str());
+    if (!keep.empty()) testing::write_file(keep + "/" + std::to_string(index), input(index));
+  };
+  std::vector<size_t> jobs;
+  for (size_t left = count; left > 0; left -= jobs.back()) jobs.push_back(std::min(left, kStepsPerProcess));
+  testing::IsolatedRun isolated;
+  isolated.step_limit = std::chrono::seconds(30);
+  isolated.run = [&](size_t job, size_t step) {
+    const Outcome o = measure(input(job * kStepsPerProcess + step));
+    char text[100];
+    std::snprintf(text, sizeof text, "%d %.6f %zu", o.loaded, o.seconds, o.memory);
+    return std::string(text);
+  };
+  isolated.report = [&](size_t job, size_t step, const std::string& text, const std::string& crash) {
+    const size_t index = job * kStepsPerProcess + step;
+    if (!crash.empty()) {
+      ++figures.crashes;
+      return complain(index, crash);
+    }
+    int loaded = 0;
+    Outcome o;
+    std::sscanf(text.c_str(), "%d %lf %zu", &loaded, &o.seconds, &o.memory);
+    ++(loaded ? figures.loaded : figures.refused);
+    figures.worst_seconds = std::max(figures.worst_seconds, o.seconds);
+    figures.worst_memory = std::max(figures.worst_memory, o.memory);
+    if (o.seconds > kMaxSeconds) {
+      ++figures.slow;
+      complain(index, std::to_string(o.seconds) + " s");
+    }
+    if (o.memory > kMaxMemory + kMaxMemoryPerByte * input(index).size()) {
+      ++figures.large;
+      complain(index,
+               std::to_string(o.memory >> 20) + " MB for a file of " + std::to_string(input(index).size()) + " bytes");
+    }
+  };
+  testing::run_isolated(jobs, isolated);
+  std::printf(
+      "%zu mutations of %zu files: %zu loaded, %zu refused, %zu crashed, %zu over %g s, %zu over 4 x file + 64 MB\n",
+      count, paths.size(), figures.loaded, figures.refused, figures.crashes, figures.slow, kMaxSeconds, figures.large);
+  std::printf("slowest %.3f s, largest %zu MB\n", figures.worst_seconds, figures.worst_memory >> 20);
+  return figures.crashes + figures.slow + figures.large == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace sconce
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: sconce-mutate COUNT SEED [--keep FOLDER] FILE...\n");
+    return 2;
+  }
+  std::string keep;
+  int first = 3;
+  if (std::strcmp(argv[first], "--keep") == 0 && argc > first + 2) {
+    keep = argv[first + 1];
+    first += 2;
+  }
+  try {
+    return sconce::run(static_cast<size_t>(std::atoll(argv[1])), static_cast<uint64_t>(std::atoll(argv[2])), keep,
+                       {argv + first, argv + argc});
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "sconce-mutate: %s\n", e.what());
+    return 2;
+  }
+}
