@@ -1,8 +1,8 @@
 // Error: the one exception type of Sconce. A message says who, what is wrong and what was given:
 //   matmul: inner sizes differ (4 and 5): self is [3, 4], other is [5, 2]
-// `SCONCE_CHECK(condition, "text {}", values...)` is for the caller's mistake, `SCONCE_ASSERT` for ours. Each "{}" takes
-// the next value: numbers, strings, lists of integers (printed as [2, 3]), dtypes, devices. Nothing is formatted unless
-// the check fails.
+// `SCONCE_CHECK(condition, "text {}", values...)` is for the caller's mistake, `SCONCE_ASSERT` for ours. Each "{}"
+// takes the next value: numbers, strings, lists of integers (printed as [2, 3]), dtypes, devices. Nothing is formatted
+// unless the check fails.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,8 @@ class ErrorArg {
   ErrorArg(const std::string& v) : tag_(Tag::text), text_(v) {}
   ErrorArg(IntList v) : tag_(Tag::list), list_(v) {}
   template <class Container>
-    requires std::convertible_to<const Container&, IntList> && (!std::convertible_to<const Container&, std::string_view>)
+    requires std::convertible_to<const Container&, IntList> &&
+                 (!std::convertible_to<const Container&, std::string_view>)
   ErrorArg(const Container& v) : tag_(Tag::list), list_(v) {}
 
   void print(std::string& out) const;
@@ -87,16 +88,16 @@ template <class... Args>
   } while (false)
 
 // As SCONCE_CHECK, with the kind of the error: SCONCE_CHECK_AS(index, i < n, "index {} is out of range", i).
-#define SCONCE_CHECK_AS(kind, condition, ...)                          \
-  do {                                                                 \
-    if (!(condition)) [[unlikely]]                                     \
-      ::sconce::fail_as(::sconce::ErrorKind::kind, __VA_ARGS__);       \
+#define SCONCE_CHECK_AS(kind, condition, ...)                    \
+  do {                                                           \
+    if (!(condition)) [[unlikely]]                               \
+      ::sconce::fail_as(::sconce::ErrorKind::kind, __VA_ARGS__); \
   } while (false)
 
-#define SCONCE_ASSERT(condition)                                       \
-  do {                                                                 \
-    if (!(condition)) [[unlikely]]                                     \
-      ::sconce::fail_assert(__FILE__, __LINE__, #condition);           \
+#define SCONCE_ASSERT(condition)                             \
+  do {                                                       \
+    if (!(condition)) [[unlikely]]                           \
+      ::sconce::fail_assert(__FILE__, __LINE__, #condition); \
   } while (false)
 
 }  // namespace sconce

@@ -1,10 +1,11 @@
-// Boxing: the bridge between typed kernels and calls over Values. Instantiated once per signature, not once per operator.
+// Boxing: the bridge between typed kernels and calls over Values. Instantiated once per signature, not once per
+// operator.
 //
 //   box_call<Sig, optional, aliased...>   a BoxThunk: unboxes the arguments, calls, boxes the results
 //   typed_call<R, A...>(op, keys, a...)   the typed call: kernel by keys, through Values where the kernel is boxed
 //
-// `optional` has bit i set where argument i is `Tensor?` (None becomes an undefined tensor). `aliased` are the indices of
-// the arguments that an in-place or out= operator returns: its kernel returns void.
+// `optional` has bit i set where argument i is `Tensor?` (None becomes an undefined tensor). `aliased` are the indices
+// of the arguments that an in-place or out= operator returns: its kernel returns void.
 #pragma once
 
 #include <array>
@@ -142,21 +143,21 @@ struct Thunk<R(A...), kOptional, kAliased...> {
   static void call(const void* typed, KeySet keys, Value* args, Value* returns, std::index_sequence<I...>) {
     auto* fn = reinterpret_cast<R (*)(KeySet, A...)>(const_cast<void*>(typed));
     if constexpr (std::is_void_v<R>) {
-      fn(keys, unbox<A, (kOptional >> I & 1) != 0>(args[I])...);
+      fn(keys, unbox < A, (kOptional >> I & 1) != 0 > (args[I])...);
       size_t next = 0;
       ((returns[next++] = args[kAliased]), ...);
     } else if constexpr (kReturns<R> != 1 || requires { std::tuple_size<R>::value; }) {
-      R result = fn(keys, unbox<A, (kOptional >> I & 1) != 0>(args[I])...);
+      R result = fn(keys, unbox < A, (kOptional >> I & 1) != 0 > (args[I])...);
       size_t next = 0;
       std::apply([&](auto&... e) { ((returns[next++] = Value(std::move(e))), ...); }, result);
     } else {
-      returns[0] = Value(fn(keys, unbox<A, (kOptional >> I & 1) != 0>(args[I])...));
+      returns[0] = Value(fn(keys, unbox < A, (kOptional >> I & 1) != 0 > (args[I])...));
     }
   }
 };
 
-// Typed call onto a boxed kernel, which is rare: code that all signatures share does the work. Argument i becomes a Value by
-// put[i]. `aliased` results are dropped: the caller has the arguments.
+// Typed call onto a boxed kernel, which is rare: code that all signatures share does the work. Argument i becomes a
+// Value by put[i]. `aliased` results are dropped: the caller has the arguments.
 using Put = void (*)(Value& to, const void* argument);
 template <class T>
 SCONCE_COLD void put_value(Value& to, const void* argument) {
@@ -166,8 +167,8 @@ SCONCE_API SCONCE_COLD std::vector<Value> call_boxed(const Op& op, const char* k
                                                      const void* const* arguments, size_t count);
 
 template <class R>
-SCONCE_COLD R call_boxed_for(const Op& op, const char* kernel, KeySet keys, const Put* put, const void* const* arguments,
-                             size_t count) {
+SCONCE_COLD R call_boxed_for(const Op& op, const char* kernel, KeySet keys, const Put* put,
+                             const void* const* arguments, size_t count) {
   std::vector<Value> returns = call_boxed(op, kernel, keys, put, arguments, count);
   if constexpr (std::is_void_v<R>) {
     return;
@@ -230,6 +231,7 @@ inline KeySet keys_of(const std::optional<Device>& device) {
 inline KeySet or_cpu(KeySet keys) { return keys.empty() ? KeySet(Key::cpu) : keys; }
 
 // Adds operator and shapes to an Error on its way to the caller, and rethrows it.
-[[noreturn]] SCONCE_API SCONCE_COLD void call_failed(Error& error, const Op& op, std::initializer_list<const Tensor*> tensors);
+[[noreturn]] SCONCE_API SCONCE_COLD void call_failed(Error& error, const Op& op,
+                                                     std::initializer_list<const Tensor*> tensors);
 
 }  // namespace sconce

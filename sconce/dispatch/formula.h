@@ -1,5 +1,6 @@
-// The derivatives of an operator as code. The generator translates the table's formulas (`grad.x`) into functions; those of
-// custom operators are interpreted (body.h). Both read the values of the forward call that autograd kept for them.
+// The derivatives of an operator as code. The generator translates the table's formulas (`grad.x`) into functions;
+// those of custom operators are interpreted (body.h). Both read the values of the forward call that autograd kept for
+// them.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,12 @@ struct Formula;
 // What a formula can read. Values it does not read may be None.
 struct FormulaCall {
   const Formula* formula;
-  const Value* args;    // of the forward call
+  const Value* args;     // of the forward call
   const Value* results;  // of the forward call
   // One per result, or per element of a result that is a list. Zeros where there is none, except of results that do not
   // count (Formulas::differentiable), which are undefined.
   std::span<const Tensor> grads;
-  uint32_t needs;  // bit i: the gradient of argument i is wanted
+  uint32_t needs;          // bit i: the gradient of argument i is wanted
   bool owns_grad = false;  // the only gradient may be written over: it is like the result in sizes and dtype
 };
 

@@ -16,10 +16,10 @@ struct OutSpec {
 };
 
 Tensor make_output(const OutSpec& spec, Device device);
-// For out= and in-place forms: `given` is resized (or, in place, must fit) and its dtype checked. Returns `given` itself
-// when a kernel can write to it directly, a new tensor when its strides differ or it overlaps an input.
-Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs, bool inplace,
-                      TensorList more_inputs = {});
+// For out= and in-place forms: `given` is resized (or, in place, must fit) and its dtype checked. Returns `given`
+// itself when a kernel can write to it directly, a new tensor when its strides differ or it overlaps an input.
+Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs,
+                      bool inplace, TensorList more_inputs = {});
 // Copies what prepare_output returned to `given` where it is another tensor, and bumps given's version.
 void finish_output(const Tensor& written, const Tensor& given);
 // In-place form of an operator that makes its own result: the shape must be that of `self`, the dtype castable.

@@ -4,9 +4,9 @@
 //   keys = (keys of all tensor arguments | thread.include) & ~thread.exclude & op.mask
 //   kernel = op.kernels[highest bit of keys]
 //   kernel(keys, arguments...)
-// An intercepting key (Autograd, Tracer, ...) has a bit in `mask` only where a kernel for it exists, so it costs nothing
-// when unused. A call without tensors goes to the CPU, or to the device that an argument names. A kernel is typed or
-// boxed; either serves both kinds of call. Registration swaps a pointer atomically: calls take no lock.
+// An intercepting key (Autograd, Tracer, ...) has a bit in `mask` only where a kernel for it exists, so it costs
+// nothing when unused. A call without tensors goes to the CPU, or to the device that an argument names. A kernel is
+// typed or boxed; either serves both kinds of call. Registration swaps a pointer atomically: calls take no lock.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ enum class Trait : uint32_t {
   inplace = 1 << 3,
   out = 1 << 4,
   random = 1 << 5,
-  idempotent = 1 << 6,  // f(f(x)) == f(x)
-  core = 1 << 7,        // Core ATen
-  compound = 1 << 8,    // a body over other operators
+  idempotent = 1 << 6,      // f(f(x)) == f(x)
+  core = 1 << 7,            // Core ATen
+  compound = 1 << 8,        // a body over other operators
   data_dependent = 1 << 9,  // the result's size depends on values
   commutative = 1 << 10,
   asks_autograd = 1 << 11,  // the answer depends on what was recorded of its tensors
@@ -71,13 +71,13 @@ struct OpInfo {
 // Static data: generated for native operators, made on the heap and never freed for custom ones.
 struct Op {
   OpInfo info;
-  BoxThunk box;       // null when no typed signature is known
-  uint16_t mask = 0;  // keys with a kernel
+  BoxThunk box;                     // null when no typed signature is known
+  uint16_t mask = 0;                // keys with a kernel
   const char* kernels[kKeys] = {};  // boxed kernels are marked, see below
   mutable const Schema* parsed = nullptr;
 
   bool has(Trait t) const { return info.traits & static_cast<uint32_t>(t); }
-  SCONCE_API const Schema& schema() const;    // parsed on first use
+  SCONCE_API const Schema& schema() const;        // parsed on first use
   SCONCE_API std::string qualified_name() const;  // "aten::add.Tensor"
   bool has_kernel(Key k) const { return keys_with_kernel().has(k); }
   KeySet keys_with_kernel() const { return KeySet(__atomic_load_n(&mask, __ATOMIC_RELAXED)); }
@@ -102,8 +102,9 @@ inline BoxedKernel boxed_kernel(const char* kernel) {
   return reinterpret_cast<BoxedKernel>(reinterpret_cast<intptr_t>(kernel) - kBoxedMark);
 }
 #define SCONCE_TYPED_KERNEL(fn) reinterpret_cast<const char*>(fn)
-#define SCONCE_BOXED_KERNEL(fn) \
-  reinterpret_cast<const char*>(reinterpret_cast<intptr_t>(static_cast<::sconce::BoxedKernel>(fn)) + ::sconce::kBoxedMark)
+#define SCONCE_BOXED_KERNEL(fn)                                                                      \
+  reinterpret_cast<const char*>(reinterpret_cast<intptr_t>(static_cast<::sconce::BoxedKernel>(fn)) + \
+                                ::sconce::kBoxedMark)
 
 // The keys of a call after the thread's modes, and the kernel that they choose.
 SCONCE_INLINE KeySet active_keys(KeySet tensors) {

@@ -23,14 +23,14 @@ struct AliasInfo {
 };
 
 struct SCONCE_API Argument {
-  std::string name;                        // may be empty for a return
-  TypePtr type = nullptr;                  // int[2]? is Optional[List[int]]
-  std::optional<int32_t> fixed_size;       // the 2 of int[2]: a single int is repeated
-  std::optional<Value> default_value;      // as a Value of the argument's type
-  std::string default_text;                // as written, for printing back
+  std::string name;                    // may be empty for a return
+  TypePtr type = nullptr;              // int[2]? is Optional[List[int]]
+  std::optional<int32_t> fixed_size;   // the 2 of int[2]: a single int is repeated
+  std::optional<Value> default_value;  // as a Value of the argument's type
+  std::string default_text;            // as written, for printing back
   bool keyword_only = false;
   std::optional<AliasInfo> alias;
-  bool is_written() const;                 // by the operator, itself or its elements
+  bool is_written() const;  // by the operator, itself or its elements
 };
 
 struct SCONCE_API Schema {
@@ -42,7 +42,7 @@ struct SCONCE_API Schema {
   bool is_varret = false;     // "-> ..."
   bool single_return = true;  // "-> Tensor" rather than "-> (Tensor)"
 
-  bool is_mutable() const;     // writes to an argument
+  bool is_mutable() const;  // writes to an argument
   std::optional<size_t> find_argument(std::string_view name) const;
   std::string qualified_name() const;  // "aten::add.Tensor"
   std::string to_string() const;

@@ -36,37 +36,61 @@ Complex to_complex(A a) {
     return a;
 }
 
-// Arithmetic of numbers as TorchScript has it: ints wrap as int64, / gives a float, // and % round to minus infinity. Floats
-// divide by zero; ints do not.
-inline int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-inline int64_t sub(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
-inline int64_t mul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+// Arithmetic of numbers as TorchScript has it: ints wrap as int64, / gives a float, // and % round to minus infinity.
+// Floats divide by zero; ints do not.
+inline int64_t add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+inline int64_t sub(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+inline int64_t mul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 template <Real A, Real B>
   requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
-double add(A a, B b) { return static_cast<double>(a) + static_cast<double>(b); }
+double add(A a, B b) {
+  return static_cast<double>(a) + static_cast<double>(b);
+}
 template <Real A, Real B>
   requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
-double sub(A a, B b) { return static_cast<double>(a) - static_cast<double>(b); }
+double sub(A a, B b) {
+  return static_cast<double>(a) - static_cast<double>(b);
+}
 template <Real A, Real B>
   requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
-double mul(A a, B b) { return static_cast<double>(a) * static_cast<double>(b); }
+double mul(A a, B b) {
+  return static_cast<double>(a) * static_cast<double>(b);
+}
 template <Real A, Real B>
-double div(A a, B b) { return static_cast<double>(a) / static_cast<double>(b); }
+double div(A a, B b) {
+  return static_cast<double>(a) / static_cast<double>(b);
+}
 template <class A, class B>
   requires EitherComplex<A, B>
-Complex add(A a, B b) { return to_complex(a) + to_complex(b); }
+Complex add(A a, B b) {
+  return to_complex(a) + to_complex(b);
+}
 template <class A, class B>
   requires EitherComplex<A, B>
-Complex sub(A a, B b) { return to_complex(a) - to_complex(b); }
+Complex sub(A a, B b) {
+  return to_complex(a) - to_complex(b);
+}
 template <class A, class B>
   requires EitherComplex<A, B>
-Complex mul(A a, B b) { return to_complex(a) * to_complex(b); }
+Complex mul(A a, B b) {
+  return to_complex(a) * to_complex(b);
+}
 template <class A, class B>
   requires EitherComplex<A, B>
-Complex div(A a, B b) { return to_complex(a) / to_complex(b); }
+Complex div(A a, B b) {
+  return to_complex(a) / to_complex(b);
+}
 template <class A, class B>
   requires EitherComplex<A, B>
-Complex pow(A a, B b) { return std::pow(to_complex(a), to_complex(b)); }
+Complex pow(A a, B b) {
+  return std::pow(to_complex(a), to_complex(b));
+}
 inline int64_t floordiv(int64_t a, int64_t b) {
   SCONCE_CHECK_AS(zero_division, b != 0, "division by 0");
   if (b == -1) return sub(int64_t{0}, a);
@@ -106,13 +130,15 @@ inline bool bit_xor(bool a, bool b) { return a != b; }
 inline int64_t invert(int64_t a) { return ~a; }
 
 // Functions of numbers; ceil and floor of a float are ints, as Python's math.ceil and math.floor.
-#define SCONCE_SCRIPT_FUNCTION(name)                                             \
-  template <Real A>                                                              \
-  double name(A a) { return std::name(static_cast<double>(a)); }                 \
-  inline Complex name(Complex a) { return std::name(a); }                        \
-  inline Scalar name(const Scalar& a) {                                          \
-    if (a.is_complex()) return std::name(a.to_complex());                        \
-    return std::name(a.to_double());                                             \
+#define SCONCE_SCRIPT_FUNCTION(name)                      \
+  template <Real A>                                       \
+  double name(A a) {                                      \
+    return std::name(static_cast<double>(a));             \
+  }                                                       \
+  inline Complex name(Complex a) { return std::name(a); } \
+  inline Scalar name(const Scalar& a) {                   \
+    if (a.is_complex()) return std::name(a.to_complex()); \
+    return std::name(a.to_double());                      \
   }
 SCONCE_SCRIPT_FUNCTION(exp)
 SCONCE_SCRIPT_FUNCTION(log)
@@ -129,7 +155,9 @@ inline int64_t floor(int64_t a) { return a; }
 inline Scalar ceil(const Scalar& a) { return a.is_real() ? Scalar(ceil(a.to_double())) : a; }
 inline Scalar floor(const Scalar& a) { return a.is_real() ? Scalar(floor(a.to_double())) : a; }
 template <Real A, Real B>
-double fmod(A a, B b) { return std::fmod(static_cast<double>(a), static_cast<double>(b)); }
+double fmod(A a, B b) {
+  return std::fmod(static_cast<double>(a), static_cast<double>(b));
+}
 inline double fmod(const Scalar& a, const Scalar& b) { return std::fmod(a.to_double(), b.to_double()); }
 // How many numbers range(lo, hi, step) gives.
 int64_t range_length(int64_t lo, int64_t hi, int64_t step);
@@ -153,23 +181,39 @@ inline bool ne(const Scalar& a, const Scalar& b) { return !eq(a, b); }
 inline Scalar neg(const Scalar& a) { return -a; }
 
 template <Real A, Real B>
-bool eq(A a, B b) { return a == b; }
+bool eq(A a, B b) {
+  return a == b;
+}
 template <Real A, Real B>
-bool ne(A a, B b) { return a != b; }
+bool ne(A a, B b) {
+  return a != b;
+}
 template <class A, class B>
   requires EitherComplex<A, B>
-bool eq(A a, B b) { return to_complex(a) == to_complex(b); }
+bool eq(A a, B b) {
+  return to_complex(a) == to_complex(b);
+}
 template <class A, class B>
   requires EitherComplex<A, B>
-bool ne(A a, B b) { return to_complex(a) != to_complex(b); }
+bool ne(A a, B b) {
+  return to_complex(a) != to_complex(b);
+}
 template <Real A, Real B>
-bool lt(A a, B b) { return a < b; }
+bool lt(A a, B b) {
+  return a < b;
+}
 template <Real A, Real B>
-bool le(A a, B b) { return a <= b; }
+bool le(A a, B b) {
+  return a <= b;
+}
 template <Real A, Real B>
-bool gt(A a, B b) { return a > b; }
+bool gt(A a, B b) {
+  return a > b;
+}
 template <Real A, Real B>
-bool ge(A a, B b) { return a >= b; }
+bool ge(A a, B b) {
+  return a >= b;
+}
 inline bool eq(std::string_view a, std::string_view b) { return a == b; }
 inline bool ne(std::string_view a, std::string_view b) { return a != b; }
 inline bool lt(std::string_view a, std::string_view b) { return a < b; }
@@ -188,9 +232,13 @@ inline bool ne(IntList a, IntList b) { return !(a == b); }
 inline bool is_none(const Tensor& t) { return !t.defined(); }
 inline bool is_none(const Generator& g) { return !g.defined(); }
 template <class T>
-bool is_none(const std::optional<T>& v) { return !v.has_value(); }
+bool is_none(const std::optional<T>& v) {
+  return !v.has_value();
+}
 template <class T>
-bool is_set(const T& v) { return !is_none(v); }
+bool is_set(const T& v) {
+  return !is_none(v);
+}
 inline std::optional<Dims> copied(const std::optional<IntList>& v) {
   if (!v) return std::nullopt;
   return Dims(*v);
@@ -199,10 +247,14 @@ inline std::optional<Dims> copied(const std::optional<IntList>& v) {
 // Lists
 template <class... T>
   requires(std::is_integral_v<std::remove_cvref_t<T>> && ...)
-Dims list_of(T... items) { return Dims({static_cast<int64_t>(items)...}); }
+Dims list_of(T... items) {
+  return Dims({static_cast<int64_t>(items)...});
+}
 template <class... T>
   requires(sizeof...(T) > 0 && (std::is_same_v<std::remove_cvref_t<T>, Tensor> && ...))
-std::vector<Tensor> list_of(const T&... items) { return {items...}; }
+std::vector<Tensor> list_of(const T&... items) {
+  return {items...};
+}
 inline int64_t len(IntList list) { return static_cast<int64_t>(list.size()); }
 inline int64_t len(TensorList list) { return static_cast<int64_t>(list.size()); }
 template <class List>
@@ -248,20 +300,32 @@ inline bool contains(IntList list, int64_t v) {
 
 // Functions
 template <Number A>
-int64_t int_(A a) { return static_cast<int64_t>(a); }
+int64_t int_(A a) {
+  return static_cast<int64_t>(a);
+}
 inline int64_t int_(const Scalar& a) { return a.to_int(); }
 template <Number A>
-double float_(A a) { return static_cast<double>(a); }
+double float_(A a) {
+  return static_cast<double>(a);
+}
 inline double float_(const Scalar& a) { return a.to_double(); }
 inline bool bool_(const Scalar& a) { return a.to_bool(); }
 template <Real A>
-bool bool_(A a) { return a != 0; }
+bool bool_(A a) {
+  return a != 0;
+}
 template <Real A, Real B>
-auto min(A a, B b) { return b < a ? b : a; }
+auto min(A a, B b) {
+  return b < a ? b : a;
+}
 template <Real A, Real B>
-auto max(A a, B b) { return a < b ? b : a; }
+auto max(A a, B b) {
+  return a < b ? b : a;
+}
 template <Real A>
-A abs(A a) { return a < 0 ? -a : a; }
+A abs(A a) {
+  return a < 0 ? -a : a;
+}
 inline int64_t prod(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{1}, std::multiplies<>()); }
 inline int64_t sum(IntList list) { return std::accumulate(list.begin(), list.end(), int64_t{0}); }
 inline Dims broadcast_shapes(IntList a, IntList b) { return broadcast_sizes(a, b); }

@@ -1,14 +1,14 @@
-// Operators of the script language between tensors (and tensors and numbers), by their names in the table: declared here
-// so that script.h needs no generated header, defined by calling aten::add, aten::mul, ...
+// Operators of the script language between tensors (and tensors and numbers), by their names in the table: declared
+// here so that script.h needs no generated header, defined by calling aten::add, aten::mul, ...
 #pragma once
 
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::script {
 
-#define SCONCE_SCRIPT_BINARY(name)                  \
-  Tensor name(const Tensor& a, const Tensor& b);    \
-  Tensor name(const Tensor& a, const Scalar& b);    \
+#define SCONCE_SCRIPT_BINARY(name)               \
+  Tensor name(const Tensor& a, const Tensor& b); \
+  Tensor name(const Tensor& a, const Scalar& b); \
   Tensor name(const Scalar& a, const Tensor& b);
 SCONCE_SCRIPT_BINARY(add)
 SCONCE_SCRIPT_BINARY(sub)

@@ -28,9 +28,9 @@ enum class DType : int8_t {
 inline constexpr DType kComplex32{8};
 
 inline constexpr int kDTypeSlots = 16;  // one more than the largest number above
-inline constexpr DType kAllDTypes[] = {DType::bool_,    DType::uint8,    DType::int8,    DType::int16,
-                                       DType::int32,    DType::int64,    DType::float16, DType::bfloat16,
-                                       DType::float32,  DType::float64,  DType::complex64, DType::complex128};
+inline constexpr DType kAllDTypes[] = {DType::bool_,   DType::uint8,   DType::int8,      DType::int16,
+                                       DType::int32,   DType::int64,   DType::float16,   DType::bfloat16,
+                                       DType::float32, DType::float64, DType::complex64, DType::complex128};
 
 // Promotion compares categories first: bool < integral < floating < complex.
 enum class Category : uint8_t { boolean, integral, floating, complex };
@@ -41,10 +41,10 @@ struct DTypeInfo {
   Category category;
 };
 inline constexpr DTypeInfo kDTypeInfo[kDTypeSlots] = {
-    {1, Category::integral}, {1, Category::integral}, {2, Category::integral},  {4, Category::integral},
-    {8, Category::integral}, {2, Category::floating}, {4, Category::floating},  {8, Category::floating},
-    {4, Category::complex},  {8, Category::complex},  {16, Category::complex},  {1, Category::boolean},
-    {0, Category::boolean},  {0, Category::boolean},  {0, Category::boolean},   {2, Category::floating}};
+    {1, Category::integral}, {1, Category::integral}, {2, Category::integral}, {4, Category::integral},
+    {8, Category::integral}, {2, Category::floating}, {4, Category::floating}, {8, Category::floating},
+    {4, Category::complex},  {8, Category::complex},  {16, Category::complex}, {1, Category::boolean},
+    {0, Category::boolean},  {0, Category::boolean},  {0, Category::boolean},  {2, Category::floating}};
 }  // namespace detail
 
 constexpr size_t item_size(DType t) { return detail::kDTypeInfo[static_cast<int>(t)].size; }
@@ -63,8 +63,8 @@ constexpr DType complex_dtype(DType t) {
   return is_complex(t) ? t : t == DType::float64 ? DType::complex128 : DType::complex64;
 }
 
-SCONCE_API std::string_view dtype_name(DType t);           // "float32", as in torch.float32
-SCONCE_API std::string_view dtype_legacy_name(DType t);    // "Float", as in PyTorch's messages and IR
+SCONCE_API std::string_view dtype_name(DType t);         // "float32", as in torch.float32
+SCONCE_API std::string_view dtype_legacy_name(DType t);  // "Float", as in PyTorch's messages and IR
 SCONCE_API bool dtype_from_name(std::string_view name, DType* out);
 // Validates a ScalarType number from a file or a Value; throws Error for one that Sconce does not have.
 SCONCE_API DType dtype_from_number(int64_t number);

@@ -15,18 +15,30 @@ namespace sconce {
 template <class F>
 decltype(auto) visit_dtype(DType t, F&& f) {
   switch (t) {
-    case DType::bool_: return f.template operator()<bool>();
-    case DType::uint8: return f.template operator()<uint8_t>();
-    case DType::int8: return f.template operator()<int8_t>();
-    case DType::int16: return f.template operator()<int16_t>();
-    case DType::int32: return f.template operator()<int32_t>();
-    case DType::int64: return f.template operator()<int64_t>();
-    case DType::float16: return f.template operator()<Half>();
-    case DType::bfloat16: return f.template operator()<BFloat16>();
-    case DType::float32: return f.template operator()<float>();
-    case DType::float64: return f.template operator()<double>();
-    case DType::complex64: return f.template operator()<std::complex<float>>();
-    case DType::complex128: return f.template operator()<std::complex<double>>();
+    case DType::bool_:
+      return f.template operator()<bool>();
+    case DType::uint8:
+      return f.template operator()<uint8_t>();
+    case DType::int8:
+      return f.template operator()<int8_t>();
+    case DType::int16:
+      return f.template operator()<int16_t>();
+    case DType::int32:
+      return f.template operator()<int32_t>();
+    case DType::int64:
+      return f.template operator()<int64_t>();
+    case DType::float16:
+      return f.template operator()<Half>();
+    case DType::bfloat16:
+      return f.template operator()<BFloat16>();
+    case DType::float32:
+      return f.template operator()<float>();
+    case DType::float64:
+      return f.template operator()<double>();
+    case DType::complex64:
+      return f.template operator()<std::complex<float>>();
+    case DType::complex128:
+      return f.template operator()<std::complex<double>>();
   }
   fail("unknown dtype {}", static_cast<int>(t));
 }
@@ -45,11 +57,16 @@ struct Bytes16 {
 template <class F>
 decltype(auto) visit_item_size(DType t, F&& f) {
   switch (item_size(t)) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    case 8: return f.template operator()<uint64_t>();
-    case 16: return f.template operator()<Bytes16>();
+    case 1:
+      return f.template operator()<uint8_t>();
+    case 2:
+      return f.template operator()<uint16_t>();
+    case 4:
+      return f.template operator()<uint32_t>();
+    case 8:
+      return f.template operator()<uint64_t>();
+    case 16:
+      return f.template operator()<Bytes16>();
   }
   fail("unknown dtype {}", static_cast<int>(t));
 }

@@ -1,5 +1,6 @@
-// Storage: the bytes behind tensors. Base and views share one. It is owned by counting (Ref<Storage>), its memory is freed
-// by its kind: inline behind the header, a block of the allocator, or a foreign deleter (a mapped file, numpy memory).
+// Storage: the bytes behind tensors. Base and views share one. It is owned by counting (Ref<Storage>), its memory is
+// freed by its kind: inline behind the header, a block of the allocator, or a foreign deleter (a mapped file, numpy
+// memory).
 #pragma once
 
 #include <cstddef>
@@ -18,8 +19,8 @@ struct alignas(64) Storage {
   enum class Kind : uint8_t { inline_, pooled, foreign, none };
 
   RefCount count;
-  void* data;      // null on Meta and for zero bytes
-  size_t nbytes;   // what tensors may use
+  void* data;            // null on Meta and for zero bytes
+  size_t nbytes;         // what tensors may use
   uint32_t version = 0;  // one per in-place operation, shared by base and views
   uint8_t block_class;   // of the header's block
   uint8_t data_class;    // of the data's block, when pooled

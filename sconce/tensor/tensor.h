@@ -1,14 +1,14 @@
 // Tensor: a pointer-sized, counted handle on an n-dimensional array; a null handle is an undefined tensor ("None").
 //
 // Note [Tensor layout]
-// TensorImpl is three cache lines; up to four dimensions only the first two are touched. `meta` packs what most checks ask
-// for, so that one xor compares two tensors. Sizes stand at dims[0..rank), strides right behind them at
+// TensorImpl is three cache lines; up to four dimensions only the first two are touched. `meta` packs what most checks
+// ask for, so that one xor compares two tensors. Sizes stand at dims[0..rank), strides right behind them at
 // dims[rank..2*rank), the rest is zero; more than 8 dimensions live in Extra. Only the accessors know this rule. Stride
 // facts (contiguous, channels_last, ...) are computed when sizes or strides are set, never when asked.
 //
-// The class has two faces. What is written out here is all that the library itself uses. Programs also get one method per
-// operator of the table (`a.add_(b)`) from a generated header; the library is built without it (SCONCE_BUILDING), so that
-// a new operator does not rebuild every file. Methods are not virtual and add no data: both faces are one type.
+// The class has two faces. What is written out here is all that the library itself uses. Programs also get one method
+// per operator of the table (`a.add_(b)`) from a generated header; the library is built without it (SCONCE_BUILDING),
+// so that a new operator does not rebuild every file. Methods are not virtual and add no data: both faces are one type.
 #pragma once
 
 #include <complex>
@@ -51,7 +51,8 @@ struct alignas(64) TensorImpl {
   static constexpr uint64_t wrapped_number = 1ull << 52, inference = 1ull << 54;
   // Two facts are dispatch keys at once: autograd sees every call with a tensor that requires grad.
   static constexpr uint64_t requires_grad = KeySet(Key::autograd).bits(), is_view = KeySet(Key::view).bits();
-  // Made with its memory, which it fills from begin to end: loops may run over the end, to the next multiple of 64 bytes.
+  // Made with its memory, which it fills from begin to end: loops may run over the end, to the next multiple of 64
+  // bytes.
   static constexpr uint64_t whole_block = 1ull << 56;
   static constexpr uint64_t kSameMask = 0x0000'ffff'ffff'0000;  // dtype, rank, device
   static constexpr int kInlineRank = 8;
@@ -152,9 +153,7 @@ class Tensor {
 #endif
 
  private:
-  const int64_t* dims() const {
-    return dim() <= TensorImpl::kInlineRank ? impl_->dims : impl_->extra->dims.data();
-  }
+  const int64_t* dims() const { return dim() <= TensorImpl::kInlineRank ? impl_->dims : impl_->extra->dims.data(); }
 
   SCONCE_API bool base_requires_grad() const;
   SCONCE_API void check_inference_write() const;
@@ -162,8 +161,8 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
-// A tensor over `storage`. Sizes, strides and offset (in elements) are checked against the storage's bytes: throws Error
-// when a size is negative, their product overflows, or an element would lie outside.
+// A tensor over `storage`. Sizes, strides and offset (in elements) are checked against the storage's bytes: throws
+// Error when a size is negative, their product overflows, or an element would lie outside.
 SCONCE_API Tensor make_tensor(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset);
 // The same without the check, for views that are inside by construction.
 Tensor make_tensor_unchecked(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset);

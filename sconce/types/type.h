@@ -1,6 +1,7 @@
 // Type: what a value of a program can be. Types are interned and live forever: equality is pointer equality.
 //
-//   int_type(), tensor_type(), list_type(int_type()), optional_type(tensor_type()), parse_type("Dict[str, Tensor]"), ...
+//   int_type(), tensor_type(), list_type(int_type()), optional_type(tensor_type()), parse_type("Dict[str, Tensor]"),
+// ...
 //
 // `to_string` prints a type as TorchScript's IR does ("Tensor", "int[]", "Dict(str, Tensor)", "int?"), `annotation` as
 // Python source does ("List[int]", "Optional[int]"), the schema printer as operator schemas do.
@@ -21,12 +22,49 @@ namespace sconce {
 
 enum class TypeKind : uint8_t {
   // without parameters
-  any, tensor, int_, float_, complex, bool_, number, string, none, device, generator, stream, storage, capsule, py_object,
-  any_list, any_tuple, any_class, any_enum,
+  any,
+  tensor,
+  int_,
+  float_,
+  complex,
+  bool_,
+  number,
+  string,
+  none,
+  device,
+  generator,
+  stream,
+  storage,
+  capsule,
+  py_object,
+  any_list,
+  any_tuple,
+  any_class,
+  any_enum,
   // integers (or strings) by another name in schemas; each is a subtype of what it stands for
-  sym_int, sym_float, sym_bool, scalar_type, layout, memory_format, qscheme, dimname, device_index,
+  sym_int,
+  sym_float,
+  sym_bool,
+  scalar_type,
+  layout,
+  memory_format,
+  qscheme,
+  dimname,
+  device_index,
   // with parameters
-  list, optional, tuple, dict, union_, future, rref, await, class_, interface, enum_, function, variable,
+  list,
+  optional,
+  tuple,
+  dict,
+  union_,
+  future,
+  rref,
+  await,
+  class_,
+  interface,
+  enum_,
+  function,
+  variable,
 };
 
 class Type;
@@ -43,7 +81,8 @@ class SCONCE_API Type {
  public:
   TypeKind kind() const { return kind_; }
   bool is(TypeKind k) const { return kind_ == k; }
-  // The parameters: element of a list, optional, future; key and value of a dict; elements of a tuple; members of a union.
+  // The parameters: element of a list, optional, future; key and value of a dict; elements of a tuple; members of a
+  // union.
   ListRef<TypePtr> contained() const { return contained_; }
   TypePtr element() const { return contained_[0]; }
   // Qualified name of a class, named tuple, interface or enum; the letter of a type variable; otherwise empty.
@@ -109,8 +148,8 @@ SCONCE_API TypePtr variable_type(std::string_view name);  // `t` in aten::append
 SCONCE_API TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elements, ListRef<std::string> fields);
 SCONCE_API TypePtr function_type(std::string_view name);
 
-// Classes, interfaces and enums of a program are nominal: each call makes a new type, which is equal to itself alone. Two
-// programs may each have a class of one name; a program finds its own through its CompilationUnit.
+// Classes, interfaces and enums of a program are nominal: each call makes a new type, which is equal to itself alone.
+// Two programs may each have a class of one name; a program finds its own through its CompilationUnit.
 SCONCE_API TypePtr make_class_type(std::string_view name);
 SCONCE_API TypePtr make_interface_type(std::string_view name);
 SCONCE_API TypePtr make_enum_type(std::string_view name, TypePtr value);
@@ -120,17 +159,18 @@ SCONCE_API TypePtr find_class_type(std::string_view name);  // null when there i
 
 // The type behind the words that only schemas use: SymInt[] is int[], ScalarType? is int?, Dimname is str.
 SCONCE_API TypePtr plain_type(TypePtr type);
-// The type without parameters that a schema or IR text calls so ("int", "Scalar", "MemoryFormat"); null when there is none.
+// The type without parameters that a schema or IR text calls so ("int", "Scalar", "MemoryFormat"); null when there is
+// none.
 SCONCE_API TypePtr simple_type_by_name(std::string_view name);
 
 // May a value of type `a` be used where `b` is wanted? Any takes all, Optional[T] takes T and None, Union its members,
-// number takes int, float and complex; lists and dicts are invariant, tuples covariant. Whether a class fits an interface
-// is for the compiler to say, which knows their methods.
+// number takes int, float and complex; lists and dicts are invariant, tuples covariant. Whether a class fits an
+// interface is for the compiler to say, which knows their methods.
 SCONCE_API bool is_subtype(TypePtr a, TypePtr b);
 
-// Reads Python annotations ("List[int]", "Optional[Tensor]", "Tuple[int, str]") and IR text ("int[]", "Dict(str, Tensor)").
-// `find` knows the classes, interfaces, enums and named tuples of a program by their qualified names (null: unknown).
-// Throws Error with the text and the place.
+// Reads Python annotations ("List[int]", "Optional[Tensor]", "Tuple[int, str]") and IR text ("int[]", "Dict(str,
+// Tensor)"). `find` knows the classes, interfaces, enums and named tuples of a program by their qualified names (null:
+// unknown). Throws Error with the text and the place.
 using FindType = std::function<TypePtr(std::string_view name)>;
 SCONCE_API TypePtr parse_type(std::string_view text, const FindType& find = {});
 

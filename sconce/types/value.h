@@ -1,5 +1,5 @@
-// Value: a tagged 16-byte box for everything that a TorchScript program can hold. Moves for free; copying adds one count
-// for what is counted. A tensor inside is laid out like a Tensor, so unboxing it is taking a reference.
+// Value: a tagged 16-byte box for everything that a TorchScript program can hold. Moves for free; copying adds one
+// count for what is counted. A tensor inside is laid out like a Tensor, so unboxing it is taking a reference.
 //
 // Accessors named `to_x` check the tag and throw Error (type) naming both kinds; `is_x` ask.
 #pragma once
@@ -73,7 +73,9 @@ class Value {
   Value(Layout v) : Value(static_cast<int64_t>(v)) {}
   Value(MemoryFormat v) : Value(static_cast<int64_t>(v)) {}
   // An undefined tensor is None.
-  Value(Tensor v) : tag_(v.defined() ? Tag::tensor : Tag::none), aux_(0) { bits_ = reinterpret_cast<uint64_t>(v.leak()); }
+  Value(Tensor v) : tag_(v.defined() ? Tag::tensor : Tag::none), aux_(0) {
+    bits_ = reinterpret_cast<uint64_t>(v.leak());
+  }
   Value(const Scalar& v) : Value() {
     if (v.is_integral() || v.is_bool()) {
       bits_ = static_cast<uint64_t>(v.integer());
@@ -180,7 +182,7 @@ class Value {
   }
   SCONCE_API std::complex<double> to_complex() const;  // any number
   SCONCE_API const std::string& to_string_ref() const;
-  SCONCE_API Generator to_generator() const;           // None gives an undefined generator
+  SCONCE_API Generator to_generator() const;  // None gives an undefined generator
   SCONCE_API List& to_list() const;
   SCONCE_API Dict& to_dict() const;
   SCONCE_API Tuple& to_tuple() const;
@@ -200,7 +202,7 @@ class Value {
   // Python's hash rules for dict keys: int, float, bool, str, tensor (identity), device, enum, tuples of these.
   SCONCE_API size_t hash() const;
 
-  uint64_t bits() const { return bits_; }  // the payload
+  uint64_t bits() const { return bits_; }                                 // the payload
   Counted* counted() const { return reinterpret_cast<Counted*>(bits_); }  // for tags > tensor
 
  private:
@@ -248,7 +250,8 @@ class ComplexBox final : public Counted {
 // A list, stored by element kind: `ints()` is the memory itself, to be passed to an operator as it is.
 class SCONCE_API List final : public Counted {
  public:
-  // The storage follows the element type: int, float, bool, Tensor (and Optional[Tensor]) have their own, the rest is Values.
+  // The storage follows the element type: int, float, bool, Tensor (and Optional[Tensor]) have their own, the rest is
+  // Values.
   explicit List(TypePtr element);
 
   TypePtr element_type() const { return element_; }
@@ -285,7 +288,8 @@ class SCONCE_API List final : public Counted {
  private:
   void check(size_t i) const;
   TypePtr element_;
-  std::variant<std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<Tensor>, std::vector<Value>> items_;
+  std::variant<std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<Tensor>, std::vector<Value>>
+      items_;
 };
 
 // A dict in insertion order.
@@ -337,7 +341,7 @@ class SCONCE_API Object final : public Counted {
   TypePtr type() const { return type_; }
   const Value& slot(size_t i) const { return slots_[i]; }
   void set_slot(size_t i, Value v);
-  Value* slots() { return slots_.data(); }  // for the interpreter, which knows that they exist
+  Value* slots() { return slots_.data(); }         // for the interpreter, which knows that they exist
   const Value& attr(std::string_view name) const;  // throws Error naming class and attribute
   void set_attr(std::string_view name, Value v);
 
@@ -360,10 +364,10 @@ class SCONCE_API Future final : public Counted {
   explicit Future(TypePtr element) : element_(element) {}
   TypePtr element_type() const { return element_; }
   bool done() const;
-  void complete(Value v);                    // once; throws Error when already done
-  void fail(std::exception_ptr error);       // once
-  void wait() const;                         // blocks until done
-  Value value() const;                       // waits; rethrows the error
+  void complete(Value v);                     // once; throws Error when already done
+  void fail(std::exception_ptr error);        // once
+  void wait() const;                          // blocks until done
+  Value value() const;                        // waits; rethrows the error
   void then(std::function<void(Future&)> f);  // runs when done, at once when it is
 
  private:
