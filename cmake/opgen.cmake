@@ -2,10 +2,12 @@
 #
 # `python3 -m opgen --out DIR --list` names the files that would be written, one `<kind> <relative path>` a line, with
 # the kinds `source` (compiled once), `simd` (compiled for every instruction-set level), `testing` (for the test support
-# only) and `header`. The list depends on which ops/*.toml there are and is asked for while configuring; the files are written while building. opgen leaves a
-# file alone whose text would not change, so only what depends on a real change is compiled again.
+# only) and `header`. The list depends on which ops/*.toml there are and is asked for while configuring; the files are
+# written while building. opgen leaves a file alone whose text would not change, so only what depends on a real change is
+# compiled again.
 #
-# Sets SCONCE_GENERATED_DIR, SCONCE_GENERATED_SOURCES, SCONCE_GENERATED_SIMD, SCONCE_GENERATED_TESTING; defines the target sconce_generated.
+# Sets SCONCE_GENERATED_DIR, SCONCE_GENERATED_SOURCES, SCONCE_GENERATED_SIMD, SCONCE_GENERATED_TESTING; defines the
+# target sconce_generated.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
 set(SCONCE_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
@@ -16,7 +18,7 @@ file(MAKE_DIRECTORY "${SCONCE_GENERATED_DIR}")
 
 file(GLOB op_tables CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/*.toml")
 file(GLOB overload_order CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/overload_order.txt")
-file(GLOB opgen_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/opgen/*.py")
+file(GLOB_RECURSE opgen_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/opgen/*.py")
 list(FILTER opgen_sources EXCLUDE REGEX "_test\\.py$")
 
 if(op_tables AND EXISTS "${PROJECT_SOURCE_DIR}/opgen/__main__.py")

@@ -5,7 +5,8 @@ import argparse
 import pathlib
 import sys
 
-from . import emit, order, table
+from . import order, table
+from .generate import generate
 
 
 def main():
@@ -18,7 +19,7 @@ def main():
     try:
         entries = table.load(args.root)
         operators = table.operators(entries)
-        files = emit.generate(entries, operators, order.load(args.root, operators))
+        files = generate(entries, operators, order.load(args.root, operators))
     except table.TableError as e:
         sys.exit(f"opgen: {e}")
     for path, (kind, text) in files.items():

@@ -118,6 +118,10 @@ class _Uses(ast.NodeVisitor):
         (self.assigned if isinstance(node.ctx, ast.Store) else self.whole).add(node.id)
 
 
+def _bits(indices):
+    return sum(1 << i for i in set(indices))
+
+
 def _parsed(entry, text):
     try:
         return ast.parse(text.strip("\n") if "\n" in text.strip() else text.strip())
@@ -169,61 +173,78 @@ class Formulas:
             entry.fail(f"'{key}' must name arguments in the order of the schema", "grad")
         uses = _Uses(self.reads_facts)
         uses.visit(_parsed(entry, text))
-        whole, facts = uses.whole, uses.facts - uses.whole
         results = {name: i for name, i in self._results().items() if name not in uses.assigned}
-        if "grads" in whole:
+        self._note_differentiable(uses)
+        lines, arguments = self._unboxed(uses, results, wanted)
+        function = f"{entry.cpp_name}_{'_'.join(names)}"
+        self.functions += [f"// {entry.origin}", f"Value {function}([[maybe_unused]] const FormulaCall& call) {{"] + lines
+        self.functions += [f"  return [&]() -> {self._type(wanted)} {{"]
+        self.functions += ["  " + x for x in self._translated(key, text, arguments)] + ["  }();", "}", ""]
+        self.records.append(self._record(uses, results, wanted, function))
+        self.targets |= _bits(wanted)
+
+    def _note_differentiable(self, uses):
+        """Results whose gradient a formula reads."""
+        if "grads" in uses.whole:
             self.differentiable |= (1 << len(self.returns)) - 1
-        if "grad" in whole or "grad" in facts:
+        if "grad" in uses.whole | uses.facts:
             self.differentiable |= 1
         for i in uses.grads:
             self.differentiable |= 1 if self.list_result else 1 << i
-        lines, arguments = [], []
+
+    def _unboxed(self, uses, results, wanted):
+        """Lines that take what the formula reads out of the call, and the names that they declare."""
+        lines, declared = [], []
+        read, own = uses.whole | uses.facts, {a.name for a in self.arguments}
         for i, a in enumerate(self.arguments):
-            if a.name in whole | facts:
+            if a.name in read:
                 optional = "true" if a.type == "Tensor?" else "false"
                 lines.append(f"  decltype(auto) {cpp.identifier(a.name)} = "
                              f"box::unbox<{cpp.argument_type(a.type)}, {optional}>(call.args[{i}]);")
-                arguments.append(a)
+                declared.append(a)
         for name, i in results.items():
-            if name in whole | facts:
+            if name in read:
                 unboxed = "to_list().tensors()" if self.returns[i].type == "Tensor[]" else "to_optional_tensor()"
                 lines.append(f"  decltype(auto) {cpp.identifier(name)} = call.results[{i}].{unboxed};")
-                arguments.append(_pseudo(self.returns[i].type, name))
-        if "grad" in whole | facts and "grad" not in index:
+                declared.append(_pseudo(self.returns[i].type, name))
+        if "grad" in read - own:
             lines.append("  const Tensor& grad = call.grads[0];")
-            arguments.append(_pseudo("Tensor", "grad"))
-        if "grads" in whole | facts and "grads" not in index:
+            declared.append(_pseudo("Tensor", "grad"))
+        if "grads" in read - own:
             lines.append("  const TensorList grads(call.grads.data(), call.grads.size());")
-            arguments.append(_pseudo("Tensor[]", "grads"))
-        if "needs" in whole:
+            declared.append(_pseudo("Tensor[]", "grads"))
+        if "needs" in uses.whole:
             listed = ", ".join(f"(call.needs >> {i} & 1) != 0" for i in wanted)
             lines.append(f"  const std::array<bool, {len(wanted)}> needs{{{listed}}};")
-            arguments.append(_pseudo(f"bool[{len(wanted)}]", "needs"))
+            declared.append(_pseudo(f"bool[{len(wanted)}]", "needs"))
+        return lines, declared
+
+    def _type(self, wanted):
+        """The C++ type of the gradients."""
         types = ["std::vector<Tensor>" if self.arguments[i].type in ("Tensor[]", "Tensor?[]") else "Tensor" for i in wanted]
-        type_ = types[0] if len(types) == 1 else f"std::tuple<{', '.join(types)}>"
+        return types[0] if len(types) == 1 else f"std::tuple<{', '.join(types)}>"
+
+    def _translated(self, key, text, arguments):
+        """The formula's C++; where it may be written over grad, that comes first."""
         body = text if "\n" in text.strip() or text.strip().startswith("return ") else f"return {text.strip()}"
         try:
-            translated = script.translate_body(body, arguments, self.schemas, [])
+            lines = script.translate_body(body, arguments, self.schemas, [])
         except script.ScriptError as e:
-            entry.fail(f"grad.{key}: {e.message}", "grad")
+            self.entry.fail(f"grad.{key}: {e.message}", "grad")
         called = self._overwrites_grad(text)
-        if called and len(translated) == 1:
-            translated = [f"  if (call.owns_grad) {translated[0].strip().replace(f'{called}(', f'{called}_out(grad, ', 1)}"] + translated
-        function = f"{entry.cpp_name}_{'_'.join(names)}"
-        self.functions += [f"// {entry.origin}", f"Value {function}([[maybe_unused]] const FormulaCall& call) {{"] + lines
-        self.functions += [f"  return [&]() -> {type_} {{"] + ["  " + x for x in translated] + ["  }();", "}", ""]
-        bits = lambda indices: sum(1 << i for i in set(indices))
+        if called and len(lines) == 1:
+            return [f"  if (call.owns_grad) {lines[0].strip().replace(f'{called}(', f'{called}_out(grad, ', 1)}"] + lines
+        return lines
+
+    def _record(self, uses, results, wanted, function):
+        """The initializer of a Formula: what it gives, and what must be kept for it, whole or as facts."""
+        whole, facts = uses.whole, uses.facts - uses.whole
         tensor = lambda a: a.type.startswith("Tensor")
         args = [i for i, a in enumerate(self.arguments) if a.name in whole or (a.name in facts and not tensor(a))]
         arg_facts = [i for i, a in enumerate(self.arguments) if a.name in facts and tensor(a)]
-        self.records.append(f"{{{bits(wanted)}, {bits(args)}, {bits(arg_facts)}, "
-                            f"{bits(i for n, i in results.items() if n in whole)}, "
-                            f"{bits(i for n, i in results.items() if n in facts)}, {function}}}")
-        self.targets |= bits(wanted)
-
-    @property
-    def symbol(self):
-        return f"{self.entry.family}_formulas::{self.entry.cpp_name}"
+        kept = [wanted, args, arg_facts, [i for n, i in results.items() if n in whole],
+                [i for n, i in results.items() if n in facts]]
+        return f"{{{', '.join(str(_bits(k)) for k in kept)}, {function}}}"
 
     def definition(self):
         name = self.entry.cpp_name

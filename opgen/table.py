@@ -10,13 +10,12 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 
-from . import cpp, formulas, schema as schemas
+from . import cpp, devices, formulas, schema as schemas
 
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
 TRAITS = ("view", "random", "idempotent", "core", "data_dependent", "commutative", "asks_autograd",
           "runs_backward")
-DEVICES = ("cpu", "any", "boxed")
 CLASSES = ("bool", "int", "float", "complex")
 
 # key -> (type, which kinds may have it)
@@ -197,8 +196,8 @@ def _check_entry(entry, names):
         entry.fail(f"a {entry.kind} operator needs '{need[entry.kind][0]}'")
     if entry.kind == "leaf":
         for device in data["kernel"]:
-            if device not in DEVICES:
-                entry.fail(f"unknown kernel '{device}', expected one of {', '.join(DEVICES)}", "kernel")
+            if device not in devices.KERNELS:
+                entry.fail(f"unknown kernel '{device}', expected one of {', '.join(devices.KERNELS)}", "kernel")
         if "shape" not in data and "any" not in data["kernel"] and "boxed" not in data["kernel"]:
             entry.fail("a leaf operator needs 'shape', or a kernel for 'any' or 'boxed' that makes its own result")
     if "types" in data:

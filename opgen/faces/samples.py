@@ -4,7 +4,7 @@ The notation is read by sconce/testing/gradients/sample.cpp and described in doc
 matrix of float64 for each tensor, plausible numbers by type and name.
 """
 
-from . import cpp
+from .. import cpp
 
 # By name, then by type. A value of None means: no sample can be made.
 _BY_NAME = {

@@ -2,7 +2,7 @@
 
 import unittest
 
-from opgen.loops import PointwiseOp, compile_loops, pointwise_header, pointwise_registry_source, pointwise_source
+from opgen.loops.pointwise import PointwiseOp, compile_loops, pointwise_header, pointwise_registry_source, pointwise_source
 
 
 def op(expr, inputs=("self", "other"), params=(), types=("float",), **kw):

@@ -2,7 +2,8 @@
 
 import unittest
 
-from . import samples, schema, table
+from .. import schema, table
+from . import samples
 
 
 def entry(text, kind="leaf", **data):

@@ -1,8 +1,8 @@
-"""Translates the scalar expressions of pointwise operators to C++ vector loops.
+"""The expression language: one scalar expression, for one class of dtypes and one compute type, to C++.
 
 An expression is Python syntax over an operator's tensors and numbers:
 
-    fma(alpha, other, self)                         calls of the functions in FUNCTIONS below
+    fma(alpha, other, self)                         calls of the functions in functions.py
     0.5 * self * (1 + erf(self * 0.7071067811865476))
     self if self > 0 else alpha * expm1(self)       also where(condition, a, b); and, or, not, chained comparisons
     e = exp(-abs(self)); where(self < 0, e, 1) / (1 + e)      names for parts, before the last expression
@@ -14,99 +14,13 @@ An expression is Python syntax over an operator's tensors and numbers:
 
 A comparison used as a number is 1 or 0, a number used as a condition is true unless 0. What depends on numbers only is
 computed once, before the loop. Note [Groups] in sconce/kernels/cpu/engine/loop.h says what a loop is given.
-
-    pointwise_source(family, ops)           the loops of one family: compiled once per instruction set level
-    pointwise_registry_source(family, ops)  sconce::cpu::loops_<name>, the PointwiseLoops of each: compiled once
-    pointwise_header(family, ops)           declares them, as "sconce/generated/<family>_loops_list.h"
 """
 
 import ast
 import math
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-CLASSES = ("bool", "int", "float", "complex")
-COMPUTE_TYPES = {"bool": ("u8",), "int": ("i32", "i64"), "float": ("f32", "f64"), "complex": ("c64", "c128")}
-COMPUTE_ORDER = ("f32", "f64", "i32", "i64", "u8", "c64", "c128")  # enum class Compute
-LEVELS = ("v2", "v3", "v4")
-MAX_INPUTS, MAX_PARAMS = 6, 8  # kMaxLoopInputs, kMaxLoopParams
-
-
-@dataclass
-class PointwiseOp:
-    """One operator. `expr` serves every class in `types` that has no entry of its own in `overrides`."""
-
-    name: str  # a C identifier: add_Tensor
-    origin: str  # where it is written: ops/arithmetic.toml:12
-    inputs: list  # of (name, 'common' | 'bool'); bool is a mask, whatever the common dtype is
-    params: list = field(default_factory=list)  # names of number arguments
-    expr: str = ""
-    overrides: dict = field(default_factory=dict)  # class -> expression
-    types: tuple = ("float",)  # which of CLASSES
-    result: str = "common"  # 'common' | 'bool' | 'real' (of a complex number)
-    title: str = ""  # for messages: add.Tensor
-
-    def expression(self, cls):
-        return self.overrides.get(cls, self.expr)
-
-
-class _Function:
-    def __init__(self, arity, classes, heavy=False, kind="value", special=False, by_element=False):
-        self.arity, self.classes, self.heavy, self.kind = arity, classes, heavy, kind
-        self.special, self.by_element = special or by_element, by_element
-
-
-def _functions():
-    table = {}
-
-    def add(names, *args, **kw):
-        for name in names.split():
-            table[name] = _Function(*args, **kw)
-
-    fc, f, every = {"float", "complex"}, {"float"}, set(CLASSES)
-    add("exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh", 1, fc, heavy=True)
-    add("sqrt rsqrt sigmoid log2 log10 log1p expm1 exp2", 1, fc, heavy=True)
-    add("erf erfc", 1, f, heavy=True)
-    add("normal_cdf gelu_slope", 1, f, heavy=True)
-    add("atan2 hypot nextafter", 2, f, heavy=True)
-    add("floor ceil trunc round", 1, {"float", "int"})
-    add("narrow", 1, {"float", "int", "complex"})
-    add("abs", 1, {"int", "float", "complex"})
-    add("sign", 1, every)
-    add("copysign", 2, f)
-    add("fma", 3, every)
-    add("minimum maximum", 2, {"bool", "int", "float"})
-    add("fmin fmax", 2, {"int", "float"})
-    add("isnan isinf isfinite", 1, {"int", "float", "complex"}, kind="mask")
-    add("signbit", 1, {"int", "float"}, kind="mask")
-    add("fmod remainder floor_div trunc_div", 2, {"int", "float"}, heavy=True)
-    add("pow", 2, {"int", "float", "complex"}, heavy=True)
-    add("gcd lcm", 2, {"int"}, heavy=True)
-    add("logaddexp", 2, {"complex"}, heavy=True)
-    add("complex", 2, {"complex"})
-    add("mantissa_of exponent_of", 1, f)
-    add("conj real imag angle sgn", 1, {"int", "float", "complex"})
-    table["angle"].heavy = True
-    table["sqrt"].heavy = table["rsqrt"].heavy = False
-    # sconce/kernels/cpu/simd/math/special_vectors.h
-    add("bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma erfcx erfinv i0 i0e i1 i1e lgamma ndtri trigamma", 1, f,
-        heavy=True, special=True)
-    # sconce/kernels/cpu/special/special.h
-    add("airy_ai factorial k0 k0e k1 k1e", 1, f, heavy=True, by_element=True)
-    add("chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
-        "hermite_polynomial_he igamma igammac laguerre_polynomial_l legendre_polynomial_p standard_gamma_grad zeta", 2, f,
-        heavy=True, by_element=True)
-    add("dirichlet_grad", 3, f, heavy=True, by_element=True)
-    return table
-
-
-FUNCTIONS = _functions()
-# Functions that pointwise.h does not have: their header, so that few families are compiled again when it changes.
-HEADERS = {"normal_cdf": "normal.h", "gelu_slope": "normal.h"}
-REAL_OF_COMPLEX = {"abs", "real", "imag", "angle"}
-# What complex loops compute with vectors; anything else makes them go element by element.
-VECTOR_COMPLEX = {"fma", "conj", "real", "imag", "complex", "isnan", "isinf", "isfinite", "narrow", "where"}
-INTEGER_DIVISIONS = {"fmod", "remainder", "floor_div", "trunc_div"}
+from .functions import FUNCTIONS, Function, INTEGER_DIVISIONS, REAL_OF_COMPLEX
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _BITWISE = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
@@ -121,13 +35,7 @@ _TAKEN = set("""out in step groups params n k splat select load store put put_ma
   using virtual void volatile while xor F32 F64 I32 I64 U8""".split())
 
 
-def _is_vector_complex(source):
-    nodes = list(ast.walk(ast.parse(source.strip())))
-    calls = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    return calls <= VECTOR_COMPLEX and not any(isinstance(n, (ast.Pow, ast.FloorDiv, ast.Mod)) for n in nodes)
-
-
-def _identifier(name):
+def identifier(name):
     return name + "_" if name in _TAKEN or name in FUNCTIONS else name
 
 
@@ -141,7 +49,7 @@ class _Text:
     constant: bool = False
 
 
-class _Translator:
+class Translator:
     """One expression for one class and compute type."""
 
     def __init__(self, op, cls, compute, scalar=False):
@@ -157,9 +65,9 @@ class _Translator:
         self.lines = []  # lines in the loop, before the result
         self.names = {}
         for name, kind in op.inputs:
-            self.names[name] = _Text(_identifier(name), "mask" if kind == "bool" else "value")
+            self.names[name] = _Text(identifier(name), "mask" if kind == "bool" else "value")
         for name in op.params:
-            self.names[name] = _Text(_identifier(name), "value", constant=True)
+            self.names[name] = _Text(identifier(name), "value", constant=True)
 
     def fail(self, message):
         raise ValueError(f"{self.op.origin}: {self.op.title or self.op.name}: {message} "
@@ -188,7 +96,7 @@ class _Translator:
         if value.kind == "literal":
             self.names[name] = value
             return
-        text = _identifier(name)
+        text = identifier(name)
         line = f"const auto {text} = {value.text};"
         (self.hoisted if value.constant else self.lines).append(line)
         self.names[name] = _Text(text, value.kind, value.constant)
@@ -383,7 +291,7 @@ class _Translator:
     def call(self, name, args, nodes, constant):
         function = FUNCTIONS.get(name)
         if function is None:  # shifts, which have no other spelling
-            function = _Function(2, {"int"})
+            function = Function(2, {"int"})
         if self.cls not in function.classes:
             self.fail(f"{name} is not defined for {self.cls}")
         if self.cls == "int" and name in INTEGER_DIVISIONS:
@@ -421,229 +329,3 @@ class _Translator:
         elif not (isinstance(node, ast.Constant) and node.value):
             self.fail(f"{name} of integers divides by a tensor, a number argument or a literal other than 0: "
                       "only those are tested for zero before the loop")
-
-
-@dataclass
-class _CompiledLoop:
-    function: str  # add_Tensor_f32
-    text: str
-    heavy: bool
-    translator: _Translator
-
-
-def _real_loop(op, cls, compute):
-    t = _Translator(op, cls, compute)
-    result = t.translate()
-    vector = compute.upper()
-    element = {"f32": "float", "f64": "double", "i32": "int32_t", "i64": "int64_t"}.get(compute)
-    lines = []
-    for i, name in enumerate(op.params):
-        if cls == "float":
-            number = f"static_cast<float>(params[{i}].real)" if compute == "f32" else f"params[{i}].real"
-        elif cls == "int":
-            number = f"static_cast<{element}>(params[{i}].integer)"
-        else:
-            number = f"params[{i}].real != 0"
-        lines.append(f"  const {vector} {_identifier(name)} = splat<{vector}>({number});")
-    if t.narrows:
-        lines.append(f"  const int64_t narrow_mode = params[{len(op.params)}].integer;")
-    for i, (name, kind) in enumerate(op.inputs):
-        lines.append(f"  Stream {_identifier(name)}_in(in[{i}], step[{i}]);")
-    lines += ["  " + line for line in t.hoisted]
-    if t.heavy:
-        lines.append("  for (int64_t n = groups * vectors_per_group; n > 0; --n) {")
-    else:
-        lines.append("  for (; groups > 0; --groups) SCONCE_EACH_VECTOR {")
-    for name, kind in op.inputs:
-        c_name = _identifier(name)
-        if kind == "bool":
-            lines.append(f"    const Lane<{vector}>::Mask {c_name} = {c_name}_in.next_mask<{vector}>();")
-        else:
-            lines.append(f"    const {vector} {c_name} = {c_name}_in.next<{vector}>();")
-    lines += ["    " + line for line in t.lines]
-    if op.result == "bool" or cls == "bool":
-        lines.append(f"    put_mask(out, {t.mask(result)});")
-    else:
-        lines.append(f"    put(out, {t.value(result)});")
-    lines.append("  }")
-    return t, lines
-
-
-def _complex_loop(op, compute):
-    scalar = not _is_vector_complex(op.expression("complex"))
-    t = _Translator(op, "complex", compute, scalar)
-    result = t.translate()
-    part = "float" if compute == "c64" else "double"
-    vector = t.part()
-    per_group = 8 if compute == "c64" else 4
-    lines = [f"  using Z = Complex<{part if scalar else vector}>;"]
-    for i, name in enumerate(op.params):
-        parts = [f"static_cast<{part}>(params[{i}].{p})" for p in ("real", "imag")]
-        if not scalar:
-            parts = [f"splat<{vector}>({p})" for p in parts]
-        lines.append(f"  const Z {_identifier(name)}({', '.join(parts)});")
-    for i, (name, kind) in enumerate(op.inputs):
-        if scalar:
-            lines.append(f"  ScalarStream {_identifier(name)}_in(in[{i}], step[{i}], {per_group});")
-        else:
-            lines.append(f"  ComplexStream {_identifier(name)}_in(in[{i}], step[{i}]);")
-    lines += ["  " + line for line in t.hoisted]
-    lines.append(f"  for (int64_t n = groups * {per_group if scalar else 'pairs_per_group'}; n > 0; --n) {{")
-    for name, kind in op.inputs:
-        c_name = _identifier(name)
-        if kind != "bool":
-            lines.append(f"    const Z {c_name} = {c_name}_in.next<Z>();")
-        elif scalar:
-            lines.append(f"    const bool {c_name} = {c_name}_in.next<uint8_t>() != 0;")
-        else:
-            lines.append(f"    const Lane<{vector}>::Mask {c_name} = {c_name}_in.next_mask<{vector}>();")
-    lines += ["    " + line for line in t.lines]
-    if op.result == "bool":
-        lines.append(f"    {'put_scalar<uint8_t>' if scalar else 'put_mask'}(out, {t.mask(result)});")
-    elif op.result == "real":
-        if result.kind != "real":
-            t.fail("the result is complex, not real")
-        lines.append(f"    put_scalar<{part}>(out, {result.text});" if scalar else f"    put(out, {result.text});")
-    else:
-        lines.append(f"    {'put_scalar<Z>' if scalar else 'put_complex'}(out, Z({t.value(result)}));")
-    lines.append("  }")
-    return t, lines
-
-
-def _loop(op, cls, compute):
-    t, lines = _complex_loop(op, compute) if cls == "complex" else _real_loop(op, cls, compute)
-    # The expression of one class or case need not use every number.
-    lines = lines[:1] * (cls == "complex") + [
-        line for i, line in enumerate(lines[cls == "complex":])
-        if i >= len(op.params) or re.search(rf"\b{_identifier(op.params[i])}\b", "\n".join(lines[len(op.params):]))]
-    function = f"{op.name}_{compute}"
-    source = "; ".join(s.strip() for s in op.expression(cls).strip().splitlines() if s.strip())
-    text = "\n".join([f"// {op.origin}: {op.title or op.name}: {source}",
-                      f"void {function}(SCONCE_LOOP_ARGUMENTS) {{",
-                      *lines, "}", ""])
-    return _CompiledLoop(function, text, t.heavy, t)
-
-
-def _check(op):
-    def fail(message):
-        raise ValueError(f"{op.origin}: {op.title or op.name}: {message}")
-
-    if not op.name.isidentifier():
-        fail(f"'{op.name}' is no C identifier")
-    if not 0 < len(op.inputs) <= MAX_INPUTS:
-        fail(f"a pointwise operator has 1 to {MAX_INPUTS} tensors, this one {len(op.inputs)}")
-    if len(op.params) > MAX_PARAMS - 1:
-        fail(f"at most {MAX_PARAMS - 1} numbers, got {len(op.params)}")
-    names = [n for n, _ in op.inputs] + list(op.params)
-    for name in names:
-        if not name.isidentifier() or names.count(name) > 1:
-            fail(f"'{name}' cannot be the name of an operand")
-    for _, kind in op.inputs:
-        if kind not in ("common", "bool"):
-            fail(f"an operand is 'common' or 'bool', not '{kind}'")
-    for cls in [*op.types, *op.overrides]:
-        if cls not in CLASSES:
-            fail(f"unknown class '{cls}': one of {', '.join(CLASSES)}")
-    if not op.types:
-        fail("types is empty")
-    if op.result not in ("common", "bool", "real"):
-        fail(f"unknown result '{op.result}'")
-
-
-def compile_loops(op):
-    """compute type -> _CompiledLoop for everything that the operator supports."""
-    _check(op)
-    loops = {}
-    for cls in CLASSES:
-        if cls not in op.types:
-            continue
-        for compute in COMPUTE_TYPES[cls]:
-            try:
-                loops[compute] = _loop(op, cls, compute)
-            except ValueError:
-                # Bools that the byte loop cannot compute (pow, say) go through int32.
-                if cls != "bool" or "int" not in op.types or "bool" in op.overrides:
-                    raise
-    return loops
-
-
-_NOTICE = "// Generated from ops/{family}.toml by opgen/loops.py.\n"
-
-
-def pointwise_source(family, ops):
-    cheap, heavy, by_element = [], [], []
-    special = False
-    for op in ops:
-        for compute, loop in compile_loops(op).items():
-            special = special or loop.translator.special
-            (by_element if loop.translator.by_element else heavy if loop.heavy else cheap).append(loop.text)
-    includes = ['#include "sconce/kernels/cpu/simd/pointwise_loop.h"']
-    if special:
-        includes.append('#include "sconce/kernels/cpu/simd/math/special_vectors.h"')
-    parts = [_NOTICE.format(family=family), "\n".join(includes) + "\n", "namespace sconce::SCONCE_ISA_NAMESPACE {\n", *heavy]
-    if cheap:
-        parts += ["#if SCONCE_ISA != 4  // without math, 64-byte vectors are no faster than 32-byte ones\n", *cheap,
-                  "#endif\n"]
-    if by_element:
-        parts += ["#if SCONCE_ISA == 2  // element by element: no level is faster\n", *by_element, "#endif\n"]
-    parts.append("}  // namespace sconce::SCONCE_ISA_NAMESPACE\n")
-    text = "\n".join(parts[2:])
-    for header in sorted({h for name, h in HEADERS.items() if f"{name}(" in text}):
-        parts.insert(1, f'#include "sconce/kernels/cpu/simd/{header}"')
-    return "\n".join(parts)
-
-
-def _level_of(level, loop):
-    if loop.translator.by_element:
-        return "v2"
-    return "v3" if level == "v4" and not loop.heavy else level
-
-
-def pointwise_registry_source(family, ops):
-    declarations = {level: [] for level in LEVELS}
-    entries = []
-    for op in ops:
-        loops = compile_loops(op)
-        rows = []
-        for level in LEVELS:
-            row = []
-            for compute in COMPUTE_ORDER:
-                if compute not in loops:
-                    row.append("nullptr")
-                    continue
-                owner = _level_of(level, loops[compute])
-                row.append(f"{owner}::{loops[compute].function}")
-                if owner == level:
-                    declarations[level].append(loops[compute].function)
-            rows.append("        {" + ", ".join(row) + "},")
-        translators = [loop.translator for loop in loops.values()]
-        divisor_inputs = divisor_params = masks = 0
-        for t in translators:
-            divisor_inputs |= t.divisor_inputs
-            divisor_params |= t.divisor_params
-        for i, (_, kind) in enumerate(op.inputs):
-            masks |= (kind == "bool") << i
-        result = {"common": "common", "bool": "boolean", "real": "real"}[op.result]
-        narrows = "true" if any(t.narrows for t in translators) else "false"
-        heavy = "true" if any(t.heavy for t in translators) else "false"
-        entries += [f"// {op.origin}",
-                    f"const PointwiseLoops loops_{op.name} = {{",
-                    f"    \"{op.title or op.name}\", {len(op.inputs)}, {len(op.params)}, LoopResult::{result}, "
-                    f"{masks}, {divisor_inputs}, {divisor_params}, {narrows}, {heavy},",
-                    "    {", *rows, "    },", "};", ""]
-    parts = [_NOTICE.format(family=family), f'#include "sconce/generated/{family}_loops_list.h"\n',
-             "namespace sconce {\n"]
-    for level in LEVELS:
-        if declarations[level]:
-            parts.append(f"namespace {level} {{")
-            parts += [f"void {f}(SCONCE_LOOP_ARGUMENTS);" for f in declarations[level]]
-            parts.append(f"}}  // namespace {level}\n")
-    parts += ["namespace cpu {\n", *entries, "}  // namespace cpu", "}  // namespace sconce", ""]
-    return "\n".join(parts)
-
-
-def pointwise_header(family, ops):
-    lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/kernels/cpu/engine/loop.h"\n',
-             "namespace sconce::cpu {\n"]
-    lines += [f"extern const PointwiseLoops loops_{op.name};" for op in ops]
-    return "\n".join(lines + ["", "}  // namespace sconce::cpu", ""])

@@ -1,0 +1,116 @@
+"""Typed functions: `sconce::add(self, other, alpha)` for programs in C++, declared in <family>.h."""
+
+from .. import cpp
+from ..signature import declare, first_default, name, signature, takes_out, written
+from .text import banner
+
+
+def header(family):
+    """<family>.h"""
+    out = [banner(family.name), "#pragma once\n", '#include "sconce/tensor/tensor.h"\n', "namespace sconce {\n"]
+    for op in family.operators:
+        declaration = _declaration(op, family, public=True)
+        if declaration is None:
+            continue
+        doc = op.entry.get("doc")
+        if doc and op.form == "function":
+            out += [f"// {line}".rstrip() for line in doc.strip().splitlines()]
+        out.append(declaration + ";")
+    out.append("\n}  // namespace sconce\n")
+    return "\n".join(out)
+
+
+def definition(op, family):
+    """The function of an operator, which dispatches by the keys of its arguments; nothing where it has none."""
+    declaration = _declaration(op, family)
+    if declaration is None:
+        return []
+    params, result = signature(op.schema)
+    places = written(op.schema)
+    if places:
+        result = "void"
+    record = f"{family.name}_ops[{op.index}]"
+    types = ", ".join([result] + [t for t, _ in params])
+    call = f"typed_call<{types}>({', '.join([record, _keys(params)] + [name(a) for _, a in params])})"
+    out = [declaration + " try {"]
+    if places and len(places) == 1:
+        out += [f"  {call};", f"  return {name(params[places[0]][1])};"]
+    else:
+        out += [f"  {call};" if result == "void" else f"  return {call};"]
+    tensors = ", ".join("&" + name(a) for _, a in params if a.type in ("Tensor", "Tensor?"))
+    return out + ["} catch (Error& error) {", f"  call_failed(error, {record}, {{{tensors}}});", "}\n"]
+
+
+def _keys(params):
+    """C++ for the keys of a call: those of its tensors, or of the device that an argument names."""
+    keys = []
+    for _, a in params:
+        if a.type in ("Tensor", "Tensor[]", "Tensor?[]"):
+            keys.append(f"keys_of({name(a)})")
+        elif a.type == "Tensor?":
+            keys.append(f"keys_of_optional({name(a)})")
+    if keys:
+        text = " | ".join(keys)
+        return text if any(a.type == "Tensor" for _, a in params) else f"or_cpu({text})"
+    device = next((a for _, a in params if a.type in ("Device", "Device?")), None)
+    return f"keys_of({name(device)})" if device is not None else "KeySet(Key::cpu)"
+
+
+def _is_public(op):
+    return op.form != "function" or "function" in op.entry.forms or "method" in op.entry.forms
+
+
+def _declaration(op, family, public=False):
+    """`public`: as a header has it, with defaults."""
+    # Numbers, lists and strings have C++ of their own: their operators are for programs only.
+    if not _is_public(op) or op.entry.kind == "scalar" or "boxed" in op.entry.get("kernel", {}):
+        return None
+    found = signature(op.schema)
+    if found is None:
+        return None
+    params, result = found
+    api = "SCONCE_API " if public else ""
+    if op.form == "out" or takes_out(op.schema):
+        outs = [p for p in params if p[1].written]
+        first = ", ".join(f"const Tensor& {name(a)}" for _, a in outs)
+        tail = declare([p for p in params if not p[1].written], defaults=public)
+        returns = "const Tensor&" if len(outs) == 1 else "void"
+        return f"{api}{returns} {cpp.identifier(op.schema.name)}_out({first}{', ' + tail if tail else ''})"
+    return (f"{api}{returned(op, result)} {cpp.function_name(op.schema.name)}"
+            f"({declare(params, defaults=public, required=required(op, params, family))})")
+
+
+def returned(op, result):
+    """What the function returns: the tensor that it wrote, where it is one."""
+    places = written(op.schema)
+    if not places:
+        return result
+    return "const Tensor&" if len(places) == 1 else "void"
+
+
+def required(op, params, family):
+    """How many parameters need an argument, so that no call fits an overload before this one, or an exact one, too."""
+    needed = first_default(params)
+    others = _overloads(op, family)
+    for count in range(needed, len(params) + 1):
+        types = [t for t, _ in params[:count]]
+        for theirs, before in others:
+            exact = len(theirs) == count and first_default(theirs) == count
+            fits = first_default(theirs) <= count <= len(theirs)
+            if fits and (before or exact) and [t for t, _ in theirs[:count]] == types:
+                needed = min(count + 1, len(params))
+    return needed
+
+
+def _overloads(op, family):
+    """(parameters, whether it stands before `op`) of every other function of the same name."""
+    found, before = [], True
+    for other in family.operators:
+        if other is op:
+            before = False
+        elif other.form == op.form and other.schema.name == op.schema.name \
+                and takes_out(other.schema) == takes_out(op.schema) and _is_public(other):
+            theirs = signature(other.schema)
+            if theirs is not None:
+                found.append((theirs[0], before))
+    return found

@@ -1,0 +1,55 @@
+"""Kernels: declarations of the hand-written ones, and the functions between dispatch and kernels."""
+
+from ..kinds import BODIES, leaf
+from ..signature import declare, out_names, typed, written
+
+
+def declarations(family):
+    """The hand-written kernels and shape rules of a family, by namespace."""
+    by_namespace = {}
+    for entry in family.entries:
+        if entry.kind != "leaf":
+            continue
+        for namespace, text in _of_entry(entry):
+            lines = by_namespace.setdefault(namespace, [])
+            if namespace != "boxed" or text not in lines:  # operators may share a boxed kernel
+                lines.append(text)
+    out = []
+    for namespace, lines in by_namespace.items():
+        out += [f"namespace {namespace} {{"] + lines + [f"}}  // namespace {namespace}\n"]
+    return out
+
+
+def _of_entry(entry):
+    """(namespace, declaration) of each."""
+    for device in entry.data["kernel"]:
+        if device == "boxed":
+            yield "boxed", f"void {leaf.boxed_name(entry)}(const Op& op, KeySet keys, Value* args, Value* returns);"
+            continue
+        params, result = typed(entry, entry.schema)
+        if device == "any":
+            result = "void" if written(entry.schema) else result
+            yield "any_device", f"{result} {entry.cpp_name}({declare(params)});"
+        else:
+            outs = ", ".join(f"const Tensor& {o}" for o in out_names(entry.schema))
+            yield device, f"void {entry.cpp_name}({declare(params)}, {outs});"
+    if entry.get("shape") == "cpp":
+        params, _ = typed(entry, entry.schema)
+        count = len(entry.schema.returns)
+        kind = "OutSpec" if count == 1 else f"std::array<OutSpec, {count}>"
+        yield "any_device", f"{kind} {entry.cpp_name}_spec({declare(params)});"
+
+
+def function(op, family):
+    """The function that dispatch calls; nothing where the kernel is boxed."""
+    entry = op.entry
+    if leaf.is_boxed(entry):
+        return []
+    params, result = typed(entry, op.schema)
+    places = written(op.schema)
+    body = BODIES[entry.kind](op, params, places, family)
+    unused = "[[maybe_unused]] " if entry.kind == "compound" else ""  # a body need not use every argument
+    keys = "KeySet keys" if any("keys.has(" in line for line in body) else "KeySet"
+    listed = ", ".join([keys] + [unused + declare([p]) for p in params])
+    return [f"// {entry.origin}: {op.schema.key}", f"{'void' if places else result} {op.cpp_name}({listed}) {{",
+            *body, "}\n"]

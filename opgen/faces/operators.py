@@ -1,0 +1,41 @@
+"""<family>_ops.cpp: the functions between dispatch and kernels, the records, and the typed functions of a family."""
+
+from . import functions, kernels, records
+from .text import banner
+
+
+def source(family):
+    glue = [line for op in family.operators for line in kernels.function(op, family)]
+    out = [banner(family.name)] + _includes(family, glue)
+    out += ["\nnamespace sconce {\n", "namespace autograd {",
+            "void record(const Op& op, KeySet keys, Value* args, Value* returns);", "}  // namespace autograd\n"]
+    out += _formulas(family)
+    out += kernels.declarations(family)
+    out += [f"namespace {family.name}_kernels {{", "namespace {\n"]
+    out += glue + ["}  // namespace", f"}}  // namespace {family.name}_kernels\n"]
+    out += [f"static Op {family.name}_ops[] = {{"]
+    out += [f"    {records.record(op, family)}," for op in family.operators] + ["};\n"]
+    out += [f"std::span<Op> {family.name}_operators() {{ return {family.name}_ops; }}\n"]
+    out += [line for op in family.operators for line in functions.definition(op, family)]
+    out.append("}  // namespace sconce\n")
+    return "\n".join(out)
+
+
+def _includes(family, glue):
+    names = ["dispatch/box.h", "dispatch/registry.h", "dispatch/script.h", "dispatch/glue.h", "kernels/pointwise.h",
+             "kernels/reduce.h"]
+    if any(e.kind == "pointwise" and e.get("absent") for e in family.entries):
+        names.append("dispatch/script_limits.h")
+    names += [f"generated/{name}.h" for name in family.families_called(glue)]
+    if family.pointwise:
+        names.append(f"generated/{family.name}_loops_list.h")
+    if family.reductions:
+        names.append(f"generated/{family.name}_reductions_list.h")
+    return [f'#include "sconce/{name}"' for name in names]
+
+
+def _formulas(family):
+    """Declares the formulas that the records name."""
+    sources = [records.gradient(op, family.catalog)[1] for op in family.operators]
+    symbols = sorted({records.formula_symbol(e) for e in sources if e is not None})
+    return [f"namespace {namespace} {{\nextern const Formulas {name};\n}}" for namespace, name in symbols]

@@ -1,0 +1,82 @@
+"""Records: the static data of each operator (struct Op of sconce/dispatch/op.h)."""
+
+from .. import cpp, devices, formulas
+from ..kinds import leaf
+from ..signature import declare, takes_out, typed, written
+
+
+def gradient(op, catalog):
+    """(kind of Gradient, the entry whose formulas it uses or None)"""
+    return formulas.gradient(op, catalog.functional, takes_out(op.schema), written(op.schema))
+
+
+def formula_symbol(entry):
+    """(namespace, name) of the Formulas of an entry."""
+    return f"{entry.family}_formulas", entry.cpp_name
+
+
+def record(op, family):
+    """The initializer of an Op."""
+    kind, source = gradient(op, family.catalog)
+    slots = _slots(op, family, kind)
+    mask = sum(1 << s for s in slots)
+    listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
+    return f"{{{{{_info(op, kind, source)}}}, {_thunk(op)}, {mask}, {{{listed}}}, nullptr}}"
+
+
+def _slots(op, family, gradient_kind):
+    """slot of Op::kernels -> kernel"""
+    if leaf.is_boxed(op.entry):
+        kernel = f"SCONCE_BOXED_KERNEL(boxed::{leaf.boxed_name(op.entry)})"
+    else:
+        kernel = f"SCONCE_TYPED_KERNEL({family.name}_kernels::{op.cpp_name})"
+    kernels = {key: kernel for key in devices.GLUE}
+    if gradient_kind != "through":
+        kernels["autograd"] = "SCONCE_BOXED_KERNEL(autograd::record)"
+    return {devices.SLOTS[key]: kernel for key, kernel in kernels.items()}
+
+
+def _thunk(op):
+    """The function that calls a typed kernel over Values."""
+    if leaf.is_boxed(op.entry):
+        return "nullptr"
+    params, result = typed(op.entry, op.schema)
+    places = written(op.schema)
+    optional = sum(1 << i for i, (_, a) in enumerate(params) if a.type == "Tensor?")
+    aliased = "".join(f", {i}" for i in places) if places else ""
+    return f"box_call<{'void' if places else result}({declare(params, named=False)}), {optional}{aliased}>"
+
+
+def _info(op, gradient_kind, formulas_of):
+    """The members of an OpInfo."""
+    entry, schema = op.entry, op.schema
+    scalar = entry.get("scalar") if isinstance(entry.get("scalar"), str) else None
+    full = schema.text if "::" in schema.text.split("(")[0] else f"{schema.namespace}::{schema.text}"
+    texts = [f"{schema.namespace}::{schema.name}", schema.overload, full, entry.origin, scalar, entry.get("body"),
+             _derivatives(entry), entry.get("doc")]
+    table = "&" + "::".join(formula_symbol(formulas_of)) if formulas_of is not None else "nullptr"
+    return ", ".join([cpp.string(t) for t in texts] + [_traits(op), f"Gradient::{gradient_kind}", table])
+
+
+def _derivatives(entry):
+    """As derivative.h reads them: a formula of several lines stands indented below its argument."""
+    grad = entry.get("grad")
+    if not isinstance(grad, dict):
+        return None
+    lines = [f"{k}: {v}" if "\n" not in v.strip() else f"{k}:\n  " + v.strip().replace("\n", "\n  ")
+             for k, v in grad.items()]
+    return "\n".join(lines) or None
+
+
+def _traits(op):
+    names = list(op.entry.get("traits", []))
+    if op.form != "function":
+        names = [t for t in names if t not in ("core", "view")] + [op.form]
+    elif takes_out(op.schema):
+        names.append("out")
+    elif op.schema.name.endswith("_") and written(op.schema):
+        names.append("inplace")
+    kind = {"pointwise": "pointwise", "reduce": "reduction", "compound": "compound"}.get(op.entry.kind)
+    if kind:
+        names.append(kind)
+    return " | ".join(f"static_cast<uint32_t>(Trait::{t})" for t in dict.fromkeys(names)) or "0"

@@ -1,0 +1,59 @@
+"""Every generated file. All are below sconce/ in the output folder:
+
+    generated/<family>.h            typed functions (public)
+    generated/<family>_ops.cpp      operator records, glue between dispatch and kernels, typed functions
+    generated/<family>_formulas.cpp derivatives
+    generated/<family>_loops.cpp    vector loops, compiled once per instruction set level
+    generated/<family>_loops_list.{h,cpp}
+    generated/<family>_reductions.cpp, _reductions_list.{h,cpp}
+    generated/tensor_methods.inc    methods of Tensor (public)
+    generated/register.cpp          the list of families
+    generated/op_samples.cpp        samples, for tests only
+    ops.h                           includes every family (public)
+"""
+
+from . import formulas
+from .faces import functions, methods, operators as operator_sources, records, registration, samples
+from .faces.text import banner
+from .family import Catalog, Family
+from .loops import pointwise, reductions
+from .table import TableError
+
+
+def generate(entries, operators, orders=()):
+    """{relative path: (kind, text)}"""
+    catalog = Catalog(entries, operators)
+    names = list(dict.fromkeys(e.family for e in entries))
+    try:
+        families = [Family(name, catalog) for name in names]
+        files = [file for family in families for file in _family_files(family)]
+    except ValueError as e:
+        raise TableError(str(e)) from None
+    files += methods.files(families)
+    files.append(("sconce/ops.h", "header", _every_family(names)))
+    files += registration.files(names, operators, orders)
+    gradients = {o.entry.key: records.gradient(o, catalog)[0] for o in operators if o.form == "function"}
+    files.append(("sconce/generated/op_samples.cpp", "testing", samples.source(entries, gradients, banner())))
+    return {path: (kind, text) for path, kind, text in files}
+
+
+def _family_files(family):
+    name = family.name
+    base = f"sconce/generated/{name}"
+    yield base + ".h", "header", functions.header(family)
+    yield base + "_ops.cpp", "source", operator_sources.source(family)
+    if family.formulas:
+        yield base + "_formulas.cpp", "source", formulas.source(name, family.formulas, family.families_called, banner(name))
+    if family.pointwise:
+        yield base + "_loops.cpp", "simd", pointwise.pointwise_source(name, family.pointwise)
+        yield base + "_loops_list.cpp", "source", pointwise.pointwise_registry_source(name, family.pointwise)
+        yield base + "_loops_list.h", "header", pointwise.pointwise_header(name, family.pointwise)
+    if family.reductions:
+        yield base + "_reductions.cpp", "simd", reductions.source(name, family.reductions)
+        yield base + "_reductions_list.cpp", "source", reductions.registry_source(name, family.reductions)
+        yield base + "_reductions_list.h", "header", reductions.header(name, family.reductions)
+
+
+def _every_family(names):
+    includes = "".join(f'#include "sconce/generated/{n}.h"\n' for n in names)
+    return "// Every operator as a typed function.\n#pragma once\n\n" + includes

@@ -1,0 +1,104 @@
+"""Leaf operators: a hand-written kernel. For one device, it fills tensors that shape and dtype rules describe; for any
+device, it makes its own results; a boxed one works on Values and needs no function between."""
+
+from .. import cpp, script
+from ..signature import name, out_names
+from ..translation import checks, translated, expression
+from .compound import through_copy
+
+_DTYPES = {"int64": "DType::int64", "bool": "DType::bool_", "float32": "DType::float32", "float64": "DType::float64",
+           "int32": "DType::int32", "uint8": "DType::uint8"}
+
+
+def is_boxed(entry):
+    return entry.kind == "leaf" and "boxed" in entry.data["kernel"]
+
+
+def boxed_name(entry):
+    """'boxed/dict.cpp:dict_get' names a function that several operators share; otherwise it is called as the operator."""
+    _, _, function = entry.data["kernel"]["boxed"].partition(":")
+    return function or entry.cpp_name
+
+
+def body(op, params, written, family):
+    entry = op.entry
+    plain = [name(a) for _, a in params if not (op.form == "out" and a.written)]
+    out = checks(entry, family.schemas)
+    if "any" not in entry.data["kernel"]:
+        return out + _specs(entry, family.schemas) + _filled(op, params, written, plain)
+    call = f"any_device::{entry.cpp_name}({', '.join(plain)})"
+    if op.form == "function":
+        return out + [f"  {'' if written else 'return '}{call};"]
+    return out + through_copy(op, params, written, call)
+
+
+def _filled(op, params, written, plain):
+    """Makes or prepares the tensors of the results and has the device's kernel fill them."""
+    arguments = op.entry.schema.arguments
+    outs = out_names(op.schema)
+    tensors = [name(a) for a in arguments if a.type == "Tensor"]
+    lists = [name(a) for a in arguments if a.type in ("Tensor[]", "Tensor?[]")]
+    fill = f"  if (!{outs[0]}_.is_meta()) cpu::{op.entry.cpp_name}({', '.join(plain + [o + '_' for o in outs])});"
+    if op.form == "function":
+        device = _device(tensors, lists)
+        make = [f"  const Tensor {o}_ = make_output(spec{i}, {device});" for i, o in enumerate(outs)]
+        result = f"{outs[0]}_" if len(outs) == 1 else "{" + ", ".join(o + "_" for o in outs) + "}"
+        return make + [fill, f"  return {result};"]
+    given = [name(params[i][1]) for i in written]
+    inputs = f"{{{', '.join('&' + t for t in tensors)}}}, {'true' if op.form == 'inplace' else 'false'}"
+    inputs += ", " + lists[0] if lists else ""
+    prepare = [f"  const Tensor {o}_ = prepare_output(spec{i}, {g}, {inputs});" for i, (o, g) in enumerate(zip(outs, given))]
+    return prepare + [fill] + [f"  finish_output({o}_, {g});" for o, g in zip(outs, given)]
+
+
+def _device(tensors, lists):
+    """C++ for the device of the results: that of the first tensor, or the one that the `device` argument names."""
+    if tensors:
+        return f"{tensors[0]}.device()"
+    return f"device_of({lists[0]})" if lists else "device.value_or(Device())"
+
+
+def _specs(entry, schemas):
+    """C++ that declares spec0, spec1, ... from the shape, dtype and format rules."""
+    count = len(entry.schema.returns)
+    shape = entry.get("shape")
+    if shape == "cpp":
+        call = f"any_device::{entry.cpp_name}_spec({', '.join(name(a) for a in entry.schema.arguments)})"
+        if count == 1:
+            return [f"  const OutSpec spec0 = {call};"]
+        return [f"  const auto specs = {call};"] + [f"  const OutSpec& spec{i} = specs[{i}];" for i in range(count)]
+    shapes = shape if isinstance(shape, list) else [shape] * count
+    dtypes = entry.get("dtype", "self")
+    dtypes = dtypes if isinstance(dtypes, list) else [dtypes] * count
+    if len(shapes) != count or len(dtypes) != count:
+        entry.fail(f"{count} results need {count} shapes and dtypes", "shape")
+    return [f"  const OutSpec spec{i}{{Dims({_sizes(entry, s, schemas)}), {_dtype(entry, d, schemas)}, {_format(entry)}}};"
+            for i, (s, d) in enumerate(zip(shapes, dtypes))]
+
+
+def _sizes(entry, rule, schemas):
+    if "\n" not in rule.strip() and not rule.strip().startswith("return "):
+        return expression(entry, "shape", rule, schemas)
+    lines = translated(entry, "shape", lambda: script.translate_body(rule, entry.schema.arguments, schemas, []))
+    return "[&]() -> Dims {\n" + "\n".join("  " + x for x in lines) + "\n  }()"
+
+
+def _dtype(entry, rule, schemas):
+    argument = entry.schema.argument(rule)
+    if argument is not None and argument.type.startswith("Tensor"):
+        return f"{cpp.identifier(rule)}.dtype()"
+    if rule in _DTYPES:
+        return _DTYPES[rule]
+    try:
+        return script.translate_expression(rule, entry.schema.arguments, schemas)[0]
+    except script.ScriptError as e:
+        entry.fail(f"dtype: {e.message}", "dtype")
+
+
+def _format(entry):
+    text = entry.get("format")
+    if text is None:
+        return "MemoryFormat::contiguous"
+    if entry.schema.argument(text) is None:
+        entry.fail(f"format names '{text}', which is no argument", "format")
+    return f"suggested_format({cpp.identifier(text)})"
