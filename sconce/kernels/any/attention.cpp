@@ -2,7 +2,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "sconce/kernels/cpu/attention/attention.h"
+#include "sconce/kernels/cpu/attention/blockwise_attention.h"
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"

@@ -1,5 +1,5 @@
-// grid_sampler on tensors: what fits together, and which gradients are asked for. cpu/grid_sampler.cpp computes.
-#include "sconce/kernels/cpu/resize/grid_sampler.h"
+// grid_sampler on tensors: what fits together, and which gradients are asked for. cpu/resize/grid_sampling.cpp computes.
+#include "sconce/kernels/cpu/resize/grid_sampling.h"
 
 #include <tuple>
 

@@ -5,11 +5,11 @@
 namespace sconce {
 
 // Layer normalisation's gradient for the input, on the CPU: rows of n elements, with the forward's statistics. `weight`
-// may be undefined. (kernels/cpu/layer_norm.cpp)
+// may be undefined. (layer_norm.cpp)
 void layer_norm_backward_rows(const Tensor& out, const Tensor& grad, const Tensor& input, const Tensor& weight,
                               const Tensor& mean, const Tensor& rstd, int64_t n);
 
-// The others (kernels/cpu/norm_backward.cpp) take dense tensors of one dtype, float32 or float64. of_weight and of_bias
+// The others (norm_gradients.cpp) take dense tensors of one dtype, float32 or float64. of_weight and of_bias
 // are always written; `out` and `weight` may be undefined.
 void layer_norm_backward_parameters(const Tensor& of_weight, const Tensor& of_bias, const Tensor& grad,
                                     const Tensor& input, const Tensor& mean, const Tensor& rstd, int64_t n);

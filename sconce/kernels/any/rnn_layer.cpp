@@ -1,5 +1,5 @@
 // A recurrent layer: checks, results, and the dtype that it computes in.
-#include "sconce/kernels/cpu/rnn/rnn_layer.h"
+#include "sconce/kernels/cpu/rnn/rnn_sweep.h"
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"

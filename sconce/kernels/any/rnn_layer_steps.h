@@ -1,8 +1,8 @@
 // The gradient of a recurrent layer step by step, over operators: what second derivatives go through. The kernel of
-// cpu/rnn_layer.h gives the same numbers, faster.
+// cpu/rnn/rnn_sweep.h gives the same numbers, faster.
 #pragma once
 
-#include "sconce/kernels/cpu/rnn/rnn_layer.h"
+#include "sconce/kernels/cpu/rnn/rnn_sweep.h"
 
 namespace sconce {
 

@@ -7,7 +7,7 @@
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views.h"
-#include "sconce/kernels/cpu/index/scatter.h"
+#include "sconce/kernels/cpu/index/scatter_along.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {

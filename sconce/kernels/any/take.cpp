@@ -3,7 +3,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
-#include "sconce/kernels/cpu/index/scatter.h"
+#include "sconce/kernels/cpu/index/scatter_along.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {

@@ -10,7 +10,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
-#include "sconce/kernels/cpu/index/scatter.h"
+#include "sconce/kernels/cpu/index/scatter_along.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce::cpu {

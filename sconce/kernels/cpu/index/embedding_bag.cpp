@@ -10,7 +10,7 @@
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/visit_floats.h"
 #include "sconce/kernels/cpu/index/bag_kernels.h"
-#include "sconce/kernels/cpu/index/scatter.h"
+#include "sconce/kernels/cpu/index/scatter_along.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {

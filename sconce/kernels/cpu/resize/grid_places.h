@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "sconce/kernels/cpu/resize/grid_sampler.h"
+#include "sconce/kernels/cpu/resize/grid_sampling.h"
 
 namespace sconce::grid {
 

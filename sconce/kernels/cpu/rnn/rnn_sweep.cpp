@@ -1,6 +1,6 @@
 // The inputs of all steps are multiplied at once. Each step then adds the product of the states before it and runs its
 // cells; hidden units are split over threads, so that a thread keeps its part of the weights in its own cache.
-#include "sconce/kernels/cpu/rnn/rnn_layer.h"
+#include "sconce/kernels/cpu/rnn/rnn_sweep.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/resize/grid_sampler.h"
+#include "sconce/kernels/cpu/resize/grid_sampling.h"
 
 #include <algorithm>
 #include <cmath>

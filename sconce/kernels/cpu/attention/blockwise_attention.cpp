@@ -1,6 +1,6 @@
 // The matrix of scores exists one block at a time: some queries by kKeys keys. Softmax is online: each block rescales
 // what the blocks before it left.
-#include "sconce/kernels/cpu/attention/attention.h"
+#include "sconce/kernels/cpu/attention/blockwise_attention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "sconce/kernels/cpu/index/scatter.h"
+#include "sconce/kernels/cpu/index/scatter_along.h"
 
 #include <cstring>
 
