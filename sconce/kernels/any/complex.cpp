@@ -4,7 +4,7 @@
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/math.h"
 #include "sconce/generated/view.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/pointwise.h"
 #include "sconce/tensor/strides.h"
 

@@ -2,7 +2,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/concatenation.h"
 #include "sconce/kernels/any/fill.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {

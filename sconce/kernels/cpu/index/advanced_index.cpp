@@ -7,7 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/index/nonzero.h"
 #include "sconce/kernels/pointwise.h"

@@ -4,12 +4,12 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/norm_backward.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_loop.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/engine/tile.h"
+#include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/kernels/cpu/norm/norm_kernels.h"
 
 namespace sconce {

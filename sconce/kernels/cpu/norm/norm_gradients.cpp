@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "sconce/base/parallel.h"
-#include "sconce/kernels/any/norm_backward.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/norm/norm_backward_kernels.h"
+#include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {

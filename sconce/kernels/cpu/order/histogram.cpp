@@ -10,7 +10,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {

@@ -2,8 +2,8 @@
 #include <tuple>
 
 #include "sconce/base/error.h"
-#include "sconce/kernels/any/norm_backward.h"
 #include "sconce/kernels/cpu/conv/convolution.h"
+#include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

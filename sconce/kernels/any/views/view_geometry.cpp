@@ -1,4 +1,4 @@
-#include "sconce/kernels/any/view_geometry.h"
+#include "sconce/kernels/any/views/view_geometry.h"
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/strides.h"

@@ -1,10 +1,10 @@
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 
 #include <algorithm>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/view_geometry.h"
+#include "sconce/kernels/any/views/view_geometry.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"
 

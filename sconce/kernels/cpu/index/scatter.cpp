@@ -6,7 +6,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/any/fill.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/index/scatter_along.h"
 #include "sconce/tensor/strides.h"
 

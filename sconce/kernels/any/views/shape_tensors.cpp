@@ -1,7 +1,7 @@
 // Shapes as tensors.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

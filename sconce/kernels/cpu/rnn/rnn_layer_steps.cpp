@@ -1,4 +1,4 @@
-#include "sconce/kernels/any/rnn_layer_steps.h"
+#include "sconce/kernels/cpu/rnn/rnn_layer_steps.h"
 
 #include <algorithm>
 

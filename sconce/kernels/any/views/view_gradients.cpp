@@ -8,7 +8,7 @@
 #include "sconce/generated/creation.h"
 #include "sconce/generated/indexing.h"
 #include "sconce/generated/padding.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {

@@ -4,7 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/norm_backward.h"
+#include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

@@ -2,7 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
-#include "sconce/kernels/any/views.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
