@@ -3,10 +3,10 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
-.PHONY: help demo test build bench size fuzz format lint clean bootstrap
+.PHONY: help demo test build bench size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: build           ## build, then run a first program, and train a net to read digits
 	@$(BUILD)/bin/demo
@@ -32,13 +32,16 @@ fuzz: build           ## run every fuzzer for RUNS inputs (1000000); what fails 
 	@tools/fuzz $(or $(RUNS),1000000) $(JOBS)
 
 format:               ## clang-format on every source
-	@tools/bootstrap lint
+	@tools/bootstrap format
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-19 -i
 
-lint: bootstrap       ## clang-tidy and the format, without changing anything
+check-format:         ## is every tracked source as clang-format leaves it?
+	@tools/bootstrap format
+	@git ls-files -z '*.h' '*.cpp' | xargs -0 -n 50 -P $(JOBS) clang-format-19 --dry-run -Werror
+
+lint: bootstrap check-format  ## clang-tidy and the format, without changing anything
 	@tools/bootstrap lint
 	@cmake --preset lint >/dev/null && cmake --build --preset lint -- --quiet
-	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-19 --dry-run -Werror
 	@git ls-files -z 'sconce/*.cpp' 'cli/*.cpp' ':!sconce/kernels/cpu/simd/*' ':!*_test.cpp' | \
 	  xargs -0 -n 4 -P $(JOBS) clang-tidy-19 --quiet -p build/lint
 

@@ -11,7 +11,6 @@ namespace sconce::autograd {
 namespace {
 
 std::atomic<bool> enabled_now{false}, checks_now{true};
-std::atomic<PlaceSource> place_source{nullptr};
 constinit thread_local Node* running_here = nullptr;
 
 }  // namespace
@@ -27,11 +26,7 @@ AnomalyMode::~AnomalyMode() {
 bool AnomalyMode::enabled() noexcept { return enabled_now.load(std::memory_order_relaxed); }
 bool AnomalyMode::checks_nan() noexcept { return checks_now.load(std::memory_order_relaxed); }
 
-void set_place_source(PlaceSource source) noexcept { place_source = source; }
-std::string current_place() {
-  const PlaceSource source = place_source.load();
-  return source ? source() : std::string();
-}
+std::string current_place() { return place_source ? place_source() : std::string(); }
 std::unique_ptr<Place> make_place() {
   return std::make_unique<Place>(Place{current_place(), Ref<Node>::share(running_here)});
 }

@@ -29,10 +29,10 @@ struct Place {
   Ref<Node> parent;
 };
 
-// Says where the current thread is, for Place::text; the interpreter gives the script's source line. Empty where
-// unknown.
+// The source lines of the script that the current thread runs, for Place::text; empty outside of scripts. The
+// interpreter answers (Note [Connections]); null where there is none.
 using PlaceSource = std::string (*)();
-SCONCE_API void set_place_source(PlaceSource source) noexcept;
+extern const PlaceSource place_source;
 std::string current_place();
 // Of a node that is being made now.
 std::unique_ptr<Place> make_place();

@@ -17,6 +17,8 @@ void mark(const Tensor& t, bool on) {
   meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
 }
 
+}  // namespace
+
 std::string name_of_history(const Tensor& t) {
   try {
     const Ref<Node> node = grad_fn(t);
@@ -25,9 +27,6 @@ std::string name_of_history(const Tensor& t) {
     return "Invalid";  // a view that must not be used since its base was written
   }
 }
-[[maybe_unused]] const bool prints_history = (history_name = name_of_history, true);
-
-}  // namespace
 
 void set_requires_grad(const Tensor& t, bool on) {
   TensorImpl& impl = *t.impl();

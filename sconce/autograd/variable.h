@@ -40,6 +40,9 @@ SCONCE_API void rebase_history(const Tensor& t, Ref<Node> node, uint32_t slot = 
 // and grad mode is on): leaves that require grad, views of them, views made under no_grad or by split.
 SCONCE_API void check_inplace(const Tensor& t, bool recorded);
 
+// The name of grad_fn, empty for leaves; "Invalid" for a view that must not be used since its base was written.
+std::string name_of_history(const Tensor& t);
+
 // detach_(): without history, in place. Throws for views.
 SCONCE_API void detach_in_place(const Tensor& t);
 

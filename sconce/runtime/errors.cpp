@@ -1,5 +1,4 @@
 // What a failing script says.
-#include "sconce/autograd/anomaly.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/types/class_info.h"
@@ -79,7 +78,12 @@ std::vector<ShownFrame> frames_of(const Execution& ex) {
   return frames;
 }
 
-// The lines of the script that this thread is in, for autograd's anomaly mode.
+void release_frame(const Code& code, Slot* base) {
+  for (const uint32_t r : code.owned) release_slot(base[r]);
+}
+
+}  // namespace
+
 std::string current_lines() {
   std::string text;
   if (const Execution* ex = current_execution()) {
@@ -90,13 +94,6 @@ std::string current_lines() {
   }
   return text;
 }
-[[maybe_unused]] const bool told_autograd = (autograd::set_place_source(&current_lines), true);
-
-void release_frame(const Code& code, Slot* base) {
-  for (const uint32_t r : code.owned) release_slot(base[r]);
-}
-
-}  // namespace
 
 ScriptError::ScriptError(ErrorKind kind, std::string what, std::string reason, std::string exception_class, Range at)
     : Error(kind, std::move(what)),

@@ -28,4 +28,9 @@ class RaisedError : public Error {
 // The method that a call through an interface means, by the class of the object.
 ir::Function& method_of(CallSite& site, const Slot& self);
 
+// a < b for instances of a script class, by its __lt__. Throws Error when it has none that fits.
+bool object_less(const Value& a, const Value& b);
+// The source lines that this thread's script is in, innermost last; empty outside of scripts.
+std::string current_lines();
+
 }  // namespace sconce::runtime

@@ -1,10 +1,8 @@
 // sorted() and sort() of instances: by their class's __lt__.
-#include "sconce/kernels/boxed/object_order.h"
-
+#include "sconce/runtime/execute.h"
 #include "sconce/runtime/interpreter.h"
 
 namespace sconce::runtime {
-namespace {
 
 bool object_less(const Value& a, const Value& b) {
   const TypePtr type = a.to_object().type();
@@ -20,7 +18,4 @@ bool object_less(const Value& a, const Value& b) {
   return run(*method, args).to_bool();
 }
 
-[[maybe_unused]] const bool installed = (boxed::set_object_less(object_less), true);
-
-}  // namespace
 }  // namespace sconce::runtime

@@ -71,8 +71,6 @@ void start_requiring_grad(const Tensor& t) {
   t.impl()->meta |= TensorImpl::requires_grad;
 }
 
-HistoryName history_name = nullptr;
-
 void attach_meta(TensorImpl& t, ViewMeta* meta) {
   if (holds_base(t)) {
     meta->origin = view_origin(t);

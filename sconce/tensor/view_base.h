@@ -68,9 +68,10 @@ void mark_multiple(TensorList views);
 // its numbers have no derivative.
 SCONCE_API void start_requiring_grad(const Tensor& t);
 
-// What to_string says of a tensor's history: the name of its grad_fn, empty for leaves. Set by autograd.
+// The name of a tensor's grad_fn, which to_string prints; empty for leaves. Autograd answers (Note [Connections]); null
+// where there is none.
 using HistoryName = std::string (*)(const Tensor& t);
-extern HistoryName history_name;
+extern const HistoryName history_name;
 
 // Puts `meta` into the slot: it takes over base and origin of a view. Owned by the tensor from now on.
 SCONCE_API void attach_meta(TensorImpl& t, ViewMeta* meta);

@@ -1,6 +1,5 @@
 // Lists in order, and what is counted or added up over them.
 #include <algorithm>
-#include <atomic>
 #include <complex>
 
 #include "sconce/dispatch/registry.h"
@@ -9,8 +8,6 @@
 
 namespace sconce::boxed {
 namespace {
-
-constinit std::atomic<ObjectLess> object_less{nullptr};
 
 // Python's <: numbers, strings, tuples and lists element by element, one-element tensors, and objects by __lt__.
 bool less(const Value& a, const Value& b) {
@@ -28,7 +25,7 @@ bool less(const Value& a, const Value& b) {
     }
     return x.size() < y.size();
   }
-  if (const ObjectLess less = object_less.load(); less && a.is_object() && b.is_object()) return less(a, b);
+  if (object_less && a.is_object() && b.is_object()) return object_less(a, b);
   fail_as(ErrorKind::type, "'<' not supported between instances of '{}' and '{}'", a.type()->annotation(),
           b.type()->annotation());
 }
@@ -68,8 +65,6 @@ bool is_true(const Value& v) {
 }
 
 }  // namespace
-
-void set_object_less(ObjectLess less) { object_less = less; }
 
 void list_sort(const Op&, KeySet, Value* args, Value*) { sort_in_place(args[0].to_list(), args[1].to_bool()); }
 

@@ -1,12 +1,13 @@
-// The order of instances of script classes. Their __lt__ is a script, which only the runtime can run: it says here how.
+// The order of instances of script classes: their __lt__ is a script, which only the runtime can run.
 #pragma once
 
 #include "sconce/types/value.h"
 
 namespace sconce::boxed {
 
-// a < b. Throws Error when the class has no __lt__ for that, and what __lt__ throws.
+// a < b. Throws Error when the class has no __lt__ for that, and what __lt__ throws. The interpreter answers (Note
+// [Connections]); null where there is none.
 using ObjectLess = bool (*)(const Value& a, const Value& b);
-void set_object_less(ObjectLess less);
+extern const ObjectLess object_less;
 
 }  // namespace sconce::boxed

@@ -1,13 +1,7 @@
 #include "sconce/passes/analysis/op_graphs.h"
 
-#include <atomic>
-
 namespace sconce::passes {
-namespace {
-constinit std::atomic<OpGraphs*> current{nullptr};
-}
 
-void set_op_graphs(OpGraphs* source) noexcept { current.store(source); }
-OpGraphs* op_graphs() noexcept { return current.load(); }
+OpGraphs* op_graphs() { return op_graphs_source ? op_graphs_source() : nullptr; }
 
 }  // namespace sconce::passes

@@ -1,5 +1,5 @@
 // Operators as graphs: the bodies of compound operators and the formulas of derivatives, which the operator table has
-// as text. Passes know no text: who does (the frontend) sets the source.
+// as text. Passes know no text, the front end does.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,10 @@ class OpGraphs {
   virtual const ir::Graph* body(const Op& op) = 0;
 };
 
-void set_op_graphs(OpGraphs* source) noexcept;  // lives forever
-// Null where nobody set it.
-SCONCE_API OpGraphs* op_graphs() noexcept;
+// The one source, which lives forever; null where no front end is linked.
+SCONCE_API OpGraphs* op_graphs();
+// The front end answers (Note [Connections]); null where there is none.
+using OpGraphsSource = OpGraphs* (*)();
+extern const OpGraphsSource op_graphs_source;
 
 }  // namespace sconce::passes

@@ -212,10 +212,11 @@ class TableGraphs final : public passes::OpGraphs {
   std::unordered_map<const Op*, std::shared_ptr<ir::Graph>> bodies_;
 };
 
-[[maybe_unused]] const bool is_set = [] {
-  passes::set_op_graphs(new TableGraphs);
-  return true;
-}();
-
 }  // namespace
+
+passes::OpGraphs* table_graphs() {
+  static auto* const graphs = new TableGraphs;  // never destroyed: plans of other threads may outlive main()
+  return graphs;
+}
+
 }  // namespace sconce::script

@@ -25,6 +25,7 @@
 
 #include "sconce/base/list_ref.h"
 #include "sconce/frontend/script/names/sugared_value.h"
+#include "sconce/passes/analysis/op_graphs.h"
 
 namespace sconce::script {
 
@@ -56,5 +57,8 @@ TypePtr library_class(std::string_view path);
 std::unique_lock<std::recursive_mutex> lock_library();
 // Is this a function of builtins/, whose body replaces the call?
 bool is_inlined_into_callers(const ir::Function& function);
+
+// Bodies and derivatives of the table's operators as graphs, compiled when first asked for (op_graphs.cpp).
+passes::OpGraphs* table_graphs();
 
 }  // namespace sconce::script

@@ -1,0 +1,36 @@
+// The connections of libsconce.
+//
+// Note [Connections]
+// A layer includes only from layers below it. Where it has to ask something of a layer above (printing a tensor asks
+// autograd for the name of its grad_fn), it declares a constant function pointer, which may be null, and calls that.
+// Here every such pointer is given its function, in one place and at link time: no static initialiser runs, no order of
+// initialisation matters, and a library without the upper layers has a file like this one with nulls in it.
+//
+//   asked by                       answered by
+//   tensor/print.cpp               autograd: the name of a tensor's grad_fn
+//   kernels/boxed/list_order.cpp   runtime: a < b of instances, by their class's __lt__
+//   autograd/anomaly.cpp           runtime: the script's lines that made a node
+//   passes, lowering               frontend: bodies and derivatives of operators as graphs
+#include "sconce/autograd/anomaly.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/frontend/script/program/script_library.h"
+#include "sconce/kernels/boxed/object_order.h"
+#include "sconce/passes/analysis/op_graphs.h"
+#include "sconce/runtime/execute.h"
+#include "sconce/tensor/view_base.h"
+
+namespace sconce {
+
+constinit const HistoryName history_name = autograd::name_of_history;
+
+namespace boxed {
+constinit const ObjectLess object_less = runtime::object_less;
+}
+namespace autograd {
+constinit const PlaceSource place_source = runtime::current_lines;
+}
+namespace passes {
+constinit const OpGraphsSource op_graphs_source = script::table_graphs;
+}
+
+}  // namespace sconce
