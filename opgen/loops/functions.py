@@ -58,7 +58,7 @@ def _functions():
 
 FUNCTIONS = _functions()
 # Functions that pointwise.h does not have: their header, so that few families are compiled again when it changes.
-HEADERS = {"normal_cdf": "normal.h", "gelu_slope": "normal.h"}
+HEADERS = {"normal_cdf": "math/normal.h", "gelu_slope": "math/normal.h"}
 REAL_OF_COMPLEX = {"abs", "real", "imag", "angle"}
 # What complex loops compute with vectors; anything else makes them go element by element.
 VECTOR_COMPLEX = {"fma", "conj", "real", "imag", "complex", "isnan", "isinf", "isfinite", "narrow", "where"}
