@@ -4,7 +4,7 @@ A fenced block of cpp whose first line is a comment with a file of the repositor
 file, line by line. A fenced block of python or text whose first line is a comment with a file name ("# model.py") becomes that file. In a block
 of kind `console`, each line that begins with "$ " is run, in that folder and with BIN in front of PATH; the lines after it
 are what it prints, standard error included. A last line "[exit status N]" says that it ends with N. The repository is in
-$SOURCE, BIN in $BIN. --accept writes what is printed into the files instead: read the difference before it is committed.
+$SOURCE, BIN in $BIN, opgen's files in $GENERATED. --accept writes what is printed into the files instead: read the difference before it is committed.
 """
 
 import os
@@ -18,7 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(command: str, folder: str, bin_dir: str) -> str:
-    env = dict(os.environ, PATH=bin_dir + os.pathsep + os.environ["PATH"], SOURCE=str(ROOT), BIN=bin_dir)
+    env = dict(os.environ, PATH=bin_dir + os.pathsep + os.environ["PATH"], SOURCE=str(ROOT), BIN=bin_dir,
+               GENERATED=str(pathlib.Path(bin_dir).parent / "generated/sconce/generated"))
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120, check=False)
     return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")
