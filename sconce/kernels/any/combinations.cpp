@@ -1,7 +1,5 @@
-#include <algorithm>
-
 #include "sconce/base/error.h"
-#include "sconce/tensor/tensor.h"
+#include "sconce/dispatch/host_lists.h"
 
 namespace sconce::any_device {
 
@@ -22,9 +20,7 @@ Tensor sconce_combination_indices(int64_t n, int64_t r, bool with_replacement) {
     more = i >= 0;
     if (more) restart(i, now[i] + 1);
   }
-  Tensor out = empty_tensor({static_cast<int64_t>(all.size())}, DType::int64);
-  std::copy(all.begin(), all.end(), out.data<int64_t>());
-  return out;
+  return tensor_of_integers(all);
 }
 
 }  // namespace sconce::any_device

@@ -54,8 +54,8 @@ void copy_(const Tensor& self, const Tensor& src, bool) {
     check_no_partial_overlap(self, src);
     // Strided memory that both use in different orders goes through a copy of the source.
     const bool shared = self.storage() == src.storage() && !self.is_meta() && self.numel() > 0 &&
-                        !(self.data() == src.data() && self.sizes() == src.sizes() && self.strides() == src.strides() &&
-                          self.dtype() == src.dtype());
+                        !(self.storage_offset() == src.storage_offset() && self.sizes() == src.sizes() &&
+                          self.strides() == src.strides() && self.dtype() == src.dtype());
     copy_tensor(self, shared ? clone(src, {}) : src);
   }
   self.bump_version();

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/host_lists.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {
@@ -12,8 +13,7 @@ namespace {
 std::vector<int64_t> lengths(const Tensor& t, const char* name) {
   SCONCE_CHECK(is_integral(t.dtype()), "{} must be integral", name);
   SCONCE_CHECK(t.device().type == DeviceType::cpu, "{} must be on the CPU", name);
-  const Tensor dense = contiguous_tensor(to_dtype(t, DType::int64));
-  return {dense.data<int64_t>(), dense.data<int64_t>() + dense.numel()};
+  return integers_of(t);
 }
 
 }  // namespace
@@ -42,10 +42,9 @@ Tensor ctc_loss_IntList(const Tensor& log_probs, const Tensor& targets, IntList 
   Tensor loss = raw;
   if (zero_infinity) loss = where(eq(loss, std::numeric_limits<double>::infinity()), zeros_like(loss), loss);
   if (reduction == 1) {
-    const Tensor count = empty_tensor({static_cast<int64_t>(target_lengths.size())}, DType::int64, loss.device());
-    for (size_t i = 0; i < target_lengths.size() && !count.is_meta(); ++i)
-      count.data<int64_t>()[i] = std::max<int64_t>(target_lengths[i], 1);
-    return mean(div(loss, to_dtype(count, loss.dtype())));
+    std::vector<int64_t> counts;
+    for (const int64_t length : target_lengths) counts.push_back(std::max<int64_t>(length, 1));
+    return mean(div(loss, to_dtype(tensor_of_integers(counts, loss.device()), loss.dtype())));
   }
   if (reduction == 2) return sum(loss);
   return batched ? loss : squeeze(loss, 0);

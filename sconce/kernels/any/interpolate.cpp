@@ -114,7 +114,7 @@ template <class With>
 Tensor with_factors(const std::optional<IntList>& factors, With with) {
   if (!factors) return with(Factors());
   const std::vector<double> numbers(factors->begin(), factors->end());
-  return with(Factors(ListRef<double>(numbers.data(), numbers.size())));
+  return with(Factors(ListRef<double>(numbers)));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/host_lists.h"
 #include "sconce/ops.h"
 
 namespace sconce {
@@ -25,13 +26,12 @@ std::vector<int64_t> lengths_in(const char* name, const Tensor& t, const Tensor&
   SCONCE_CHECK(t.dim() == 3, "{}: Input should be a 3D tensor, N * L * D, got {}", name, t.sizes());
   SCONCE_CHECK(t.size(0) == mask.size(0) && t.size(1) == mask.size(1),
                "{}: Mask size should match input size, got {} and {}", name, mask.sizes(), t.sizes());
-  const Tensor dense = contiguous(mask);
+  const std::vector<int64_t> shown = integers_of(mask);
   const int64_t length = mask.size(1);
   std::vector<int64_t> lengths;
   for (int64_t b = 0; b < mask.size(0); ++b) {
-    const bool *row = dense.data<bool>() + b * length, *end = row + length;
-    const bool* stop = std::find(row, end, false);
-    lengths.push_back(std::find(stop, end, true) == end ? stop - row : -1);
+    const auto row = shown.begin() + b * length, end = row + length, stop = std::find(row, end, 0);
+    lengths.push_back(std::find(stop, end, 1) == end ? stop - row : -1);
   }
   return lengths;
 }
@@ -48,24 +48,18 @@ const std::vector<int64_t>* nested_lengths(const Tensor& tensor) {
 }
 
 Tensor make_nested(const Tensor& padded, std::vector<int64_t> lengths) {
-  const Tensor zeroed = masked_fill(padded, unsqueeze(padding_of(lengths, padded.size(1)), -1), 0);
+  const Tensor zeroed = masked_fill(padded, unsqueeze(padding_of(lengths, padded.size(1), padded.device()), -1), 0);
   auto* sequences = new Sequences{contiguous(zeroed), std::move(lengths)};
   const Tensor& memory = sequences->memory;
-  Ref<Storage> storage = wrap_storage(memory.data(), static_cast<size_t>(memory.numel()) * memory.item_size(),
-                                      delete_sequences, sequences, true);
-  return make_tensor(std::move(storage), memory.dtype(), memory.sizes(), memory.strides(), 0);
+  Ref<Storage> storage =
+      wrap_storage(memory.storage()->data, memory.storage()->nbytes, delete_sequences, sequences, true);
+  storage->device = memory.device();
+  return make_tensor(std::move(storage), memory.dtype(), memory.sizes(), memory.strides(), memory.storage_offset());
 }
 
-Tensor padding_of(const std::vector<int64_t>& lengths, int64_t length) {
-  const auto batch = static_cast<int64_t>(lengths.size());
-  Tensor mask = empty_tensor({batch, length}, DType::bool_);
-  for (int64_t b = 0; b < batch; ++b) {
-    bool* row = mask.data<bool>() + b * length;
-    const int64_t used = std::clamp<int64_t>(lengths[static_cast<size_t>(b)], 0, length);
-    std::fill(row, row + used, false);
-    std::fill(row + used, row + length, true);
-  }
-  return mask;
+Tensor padding_of(const std::vector<int64_t>& lengths, int64_t length, Device device) {
+  const Tensor places = arange(length, DType::int64, {}, device);
+  return ge(places, unsqueeze(tensor_of_integers(lengths, device), 1));
 }
 
 namespace any_device {
@@ -80,8 +74,7 @@ Tensor _nested_tensor_from_mask(const Tensor& t, const Tensor& mask, bool mask_c
   const bool aligned = std::find(lengths.begin(), lengths.end(), -1) == lengths.end();
   SCONCE_CHECK(!mask_check || aligned, "_nested_tensor_from_mask: Mask must have left-aligned without gaps");
   if (!aligned) {  // PyTorch counts
-    const Tensor counts = contiguous(sum(mask, IntList{1}));
-    lengths.assign(counts.data<int64_t>(), counts.data<int64_t>() + counts.numel());
+    lengths = integers_of(sum(mask, IntList{1}));
   }
   return make_nested(t, std::move(lengths));
 }
@@ -103,9 +96,9 @@ Tensor to_padded_tensor(const Tensor& self, double padding, std::optional<IntLis
     }
     sizes = Dims(*output_size);
   }
-  const Tensor filled = masked_fill(self, unsqueeze(padding_of(*lengths, self.size(1)), -1), padding);
+  const Tensor filled = masked_fill(self, unsqueeze(padding_of(*lengths, self.size(1), self.device()), -1), padding);
   if (filled.sizes() == IntList(sizes)) return contiguous(filled);
-  const Tensor result = full(sizes, padding, self.dtype());
+  const Tensor result = full(sizes, padding, self.dtype(), {}, self.device());
   for (size_t b = 0; b < lengths->size(); ++b) {
     const auto row = static_cast<int64_t>(b);
     const int64_t n = (*lengths)[b];

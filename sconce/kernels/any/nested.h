@@ -14,6 +14,6 @@ const std::vector<int64_t>* nested_lengths(const Tensor& tensor);
 // A nested tensor of the first elements of each sequence, [batch, length, width]; a length for each.
 Tensor make_nested(const Tensor& padded, std::vector<int64_t> lengths);
 // [batch, length]: true behind the end of each sequence.
-Tensor padding_of(const std::vector<int64_t>& lengths, int64_t length);
+Tensor padding_of(const std::vector<int64_t>& lengths, int64_t length, Device device);
 
 }  // namespace sconce

@@ -1,8 +1,8 @@
 // Tensors of one element as numbers of a program, and back.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/host_lists.h"
 #include "sconce/kernels/any/fill.h"
-#include "sconce/tensor/element.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce::any_device {
@@ -74,15 +74,10 @@ double FloatImplicit(const Tensor& a) {
 std::complex<double> ComplexImplicit(const Tensor& a) { return implicit_number(a).to_complex(); }
 
 std::vector<int64_t> _tensor_to_list(const Tensor& self) {
-  const Tensor dense = contiguous_tensor(sconce::to_dtype(self, DType::int64));
   SCONCE_CHECK(!self.is_meta(), "a tensor on the meta device has no values");
-  return {dense.data<int64_t>(), dense.data<int64_t>() + dense.numel()};
+  return integers_of(self);
 }
 
-Tensor _list_to_tensor(IntList self) {
-  Tensor out = empty_tensor({static_cast<int64_t>(self.size())}, DType::int32);
-  for (size_t i = 0; i < self.size(); ++i) out.data<int32_t>()[i] = static_cast<int32_t>(self[i]);
-  return out;
-}
+Tensor _list_to_tensor(IntList self) { return tensor_of_integers(self, Device(), DType::int32); }
 
 }  // namespace sconce::any_device

@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/host_lists.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {
@@ -13,22 +14,16 @@ namespace {
 std::vector<int64_t> numbers(const Tensor& t, const char* name) {
   SCONCE_CHECK(t.device().type == DeviceType::cpu && t.dim() == 1 && is_integral(t.dtype()),
                "'{}' must be a 1D CPU tensor of integers", name);
-  const Tensor dense = contiguous_tensor(to_dtype(t, DType::int64));
-  return {dense.data<int64_t>(), dense.data<int64_t>() + dense.numel()};
-}
-Tensor tensor_of(const std::vector<int64_t>& values) {
-  const Tensor t = empty_tensor({static_cast<int64_t>(values.size())}, DType::int64);
-  std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
+  return integers_of(t);
 }
 
 // Where the rows stand in [steps * batch, ...].
-Tensor places(const std::vector<int64_t>& batch_sizes, int64_t batch) {
+Tensor places(const std::vector<int64_t>& batch_sizes, int64_t batch, Device device) {
   std::vector<int64_t> rows;
   for (size_t t = 0; t < batch_sizes.size(); ++t) {
     for (int64_t b = 0; b < batch_sizes[t]; ++b) rows.push_back(static_cast<int64_t>(t) * batch + b);
   }
-  return tensor_of(rows);
+  return tensor_of_integers(rows, device);
 }
 
 Dims with_rows(int64_t rows, IntList sizes, size_t from) {
@@ -62,7 +57,7 @@ std::tuple<Tensor, Tensor> _pack_padded_sequence(const Tensor& input, const Tens
   for (int64_t t = 0; t < given[0]; ++t)
     batch_sizes.push_back(std::count_if(given.begin(), given.end(), [&](int64_t n) { return n > t; }));
   const Tensor flat = reshape(by_step, with_rows(steps * batch, by_step.sizes(), 2));
-  return {index_select(flat, 0, places(batch_sizes, batch)), tensor_of(batch_sizes)};
+  return {index_select(flat, 0, places(batch_sizes, batch, flat.device())), tensor_of_integers(batch_sizes)};
 }
 
 Tensor _pack_padded_sequence_backward(const Tensor& grad, IntList input_size, const Tensor& batch_sizes,
@@ -75,8 +70,8 @@ Tensor _pack_padded_sequence_backward(const Tensor& grad, IntList input_size, co
     return batch_first ? transpose(shape, 0, 1) : shape;
   }
   const Tensor empty = zeros(with_rows(by_step[0] * by_step[1], by_step, 2), grad.dtype(), std::nullopt, grad.device());
-  const Tensor filled =
-      reshape(index_copy(empty, 0, places(numbers(batch_sizes, "batch_sizes"), by_step[1]), grad), by_step);
+  const Tensor filled = reshape(
+      index_copy(empty, 0, places(numbers(batch_sizes, "batch_sizes"), by_step[1], grad.device()), grad), by_step);
   return batch_first ? transpose(filled, 0, 1) : filled;
 }
 
@@ -102,11 +97,11 @@ std::tuple<Tensor, Tensor> _pad_packed_sequence(const Tensor& data, const Tensor
   SCONCE_CHECK(total == data.sizes()[0], "batch_sizes {} do not fit data of size {}", IntList(sizes), data.sizes());
   const Tensor empty =
       full(with_rows(steps * batch, data.sizes(), 1), padding_value, data.dtype(), std::nullopt, data.device());
-  const Tensor filled = index_copy(empty, 0, places(sizes, batch), data);
+  const Tensor filled = index_copy(empty, 0, places(sizes, batch, data.device()), data);
   Dims shape = with_rows(steps, data.sizes(), 0);
   shape[1] = batch;
   const Tensor padded = reshape(filled, shape);
-  return {batch_first ? transpose(padded, 0, 1) : padded, tensor_of(lengths)};
+  return {batch_first ? transpose(padded, 0, 1) : padded, tensor_of_integers(lengths)};
 }
 
 Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value, std::string_view padding_side) {

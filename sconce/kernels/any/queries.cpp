@@ -34,8 +34,9 @@ bool sym_is_contiguous(const Tensor& self, MemoryFormat memory_format) {
 }
 bool is_same_size(const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }
 bool is_set_to(const Tensor& self, const Tensor& tensor) {
-  return self.storage() == tensor.storage() && self.data() == tensor.data() && self.sizes() == tensor.sizes() &&
-         self.strides() == tensor.strides();
+  const auto first_byte = [](const Tensor& t) { return t.storage_offset() * static_cast<int64_t>(t.item_size()); };
+  return self.storage() == tensor.storage() && first_byte(self) == first_byte(tensor) &&
+         self.sizes() == tensor.sizes() && self.strides() == tensor.strides();
 }
 bool is_complex(const Tensor& self) { return sconce::is_complex(self.dtype()); }
 bool is_floating_point(const Tensor& self) { return is_floating(self.dtype()); }

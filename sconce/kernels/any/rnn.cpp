@@ -41,7 +41,7 @@ States run(const Tensor& input, const Tensor& batch_sizes, const Tensor& hx, con
     std::vector<Tensor> outs;
     for (int64_t d = 0; d < directions; ++d) {
       const int64_t i = layer * directions + d;
-      const Tensor* p = params.data() + i * per;
+      const TensorList p = params.slice(i * per, per);
       const std::vector<Tensor> results = rnn_layer(
           x, select(hx, 0, i), cx.defined() ? select(cx, 0, i) : Tensor(), p[0], p[1], net.has_biases ? p[2] : Tensor(),
           net.has_biases ? p[3] : Tensor(), projects ? p[per - 1] : Tensor(), batch_sizes, mode, d == 1);

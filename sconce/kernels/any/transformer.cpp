@@ -111,11 +111,12 @@ Tensor _transformer_encoder_layer_fwd(const Tensor& src, int64_t embed_dim, int6
     SCONCE_CHECK(!mask.defined(), "a nested tensor of sequences takes no mask, got one of size {}", mask.sizes());
     const Tensor padded = clone(src);  // the same elements, of an ordinary tensor
     constexpr int64_t kKeyPadding = 1;
-    return make_nested(sconce::_transformer_encoder_layer_fwd(
-                           padded, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu,
-                           norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1,
-                           ffn_bias_1, ffn_weight_2, ffn_bias_2, padding_of(*lengths, src.size(1)), kKeyPadding),
-                       *lengths);
+    return make_nested(
+        sconce::_transformer_encoder_layer_fwd(
+            padded, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps,
+            norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2,
+            padding_of(*lengths, src.size(1), src.device()), kKeyPadding),
+        *lengths);
   }
   const auto first_norm = [&](const Tensor& t) { return layer_norm(t, {embed_dim}, norm_weight_1, norm_bias_1, eps); };
   const auto second_norm = [&](const Tensor& t) { return layer_norm(t, {embed_dim}, norm_weight_2, norm_bias_2, eps); };

@@ -3,8 +3,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/host_lists.h"
 #include "sconce/kernels/any/views/views.h"
-#include "sconce/tensor/element.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/view_base.h"
@@ -153,9 +153,8 @@ Tensors tensor_split_tensor_indices_or_sections(const Tensor& self, const Tensor
       "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
       "tensor with {} dims",
       given.dim());
-  if (given.dim() == 0) return tensor_split_sections(self, *given.data<int64_t>(), dim);
-  const Tensor dense = contiguous_tensor(given);
-  return tensor_split_indices(self, IntList(dense.data<int64_t>(), static_cast<size_t>(dense.numel())), dim);
+  if (given.dim() == 0) return tensor_split_sections(self, item_of(given).to_int(), dim);
+  return tensor_split_indices(self, IntList(integers_of(given)), dim);
 }
 
 Tensors unbind_int(const Tensor& self, int64_t dim) {
