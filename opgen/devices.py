@@ -1,7 +1,8 @@
 """Devices: which kernels an entry may name, and which slot of a record a kernel stands in."""
 
-# Columns of `kernel`. any: one function for every device; boxed: one function over Values.
-KERNELS = ("cpu", "any", "boxed")
+# Columns of `kernel`, and the folders below sconce/kernels/ that hold their sources; autograd/ is beside it. any: one
+# function for every device, which reads no memory itself; boxed: one function over Values.
+KERNELS = {"cpu": ("cpu",), "any": ("any", "autograd"), "boxed": ("boxed", "autograd")}
 
 # The functions that opgen writes run on these: the CPU's loops or hand-written kernels below, sizes alone on meta.
 GLUE = ("cpu", "meta")

@@ -45,7 +45,7 @@ KEYS = {
     "promote": (list, {"pointwise"}),
     "integral": (list, {"pointwise"}),
     "masks": (list, {"pointwise"}),
-    "result": ((str, list), {"pointwise", "reduce"}),
+    "result": ((str, list), {"pointwise", "reduce", "leaf"}),
     "scalar": ((str, dict), {"pointwise", "scalar"}),
     "case": (list, {"pointwise", "reduce"}),
     # reduce
@@ -195,15 +195,28 @@ def _check_entry(entry, names):
     if not any(key in data for key in need[entry.kind]):
         entry.fail(f"a {entry.kind} operator needs '{need[entry.kind][0]}'")
     if entry.kind == "leaf":
-        for device in data["kernel"]:
-            if device not in devices.KERNELS:
-                entry.fail(f"unknown kernel '{device}', expected one of {', '.join(devices.KERNELS)}", "kernel")
-        if "shape" not in data and "any" not in data["kernel"] and "boxed" not in data["kernel"]:
-            entry.fail("a leaf operator needs 'shape', or a kernel for 'any' or 'boxed' that makes its own result")
+        _check_kernels(entry)
     if "types" in data:
         for name in data["types"].split():
             if name not in CLASSES:
                 entry.fail(f"unknown type class '{name}', expected some of {' '.join(CLASSES)}", "types")
+
+
+def _check_kernels(entry):
+    kernels = entry.data["kernel"]
+    for device, path in kernels.items():
+        if device not in devices.KERNELS:
+            entry.fail(f"unknown kernel '{device}', expected one of {', '.join(devices.KERNELS)}", "kernel")
+        folders = devices.KERNELS[device]
+        if path.split("/")[0] not in folders:
+            entry.fail(f"a kernel for '{device}' stands in {' or '.join(f + '/' for f in folders)}, not in '{path}'", "kernel")
+    if entry.get("result", "own") != "own":
+        entry.fail(f"result is '{entry.get('result')}', a leaf operator can only say 'own'", "result")
+    if "result" in entry.data and list(kernels) != ["cpu"]:
+        entry.fail("result = 'own' is for a kernel for 'cpu'; those for 'any' and 'boxed' make their own result anyway",
+                   "result")
+    if "cpu" in kernels and "shape" not in entry.data and "result" not in entry.data:
+        entry.fail("a kernel for 'cpu' needs 'shape', or result = 'own' where it makes its own result")
 
 
 def load(root):

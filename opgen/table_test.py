@@ -72,8 +72,16 @@ class Entries(unittest.TestCase):
         self.assertEqual(error_of(self.LEAF + 'kernel = { cuda = "cuda/f.cu" }\n'),
                          "ops/test.toml:4: f: unknown kernel 'cuda', expected one of cpu, any, boxed")
         self.assertEqual(error_of(self.LEAF + 'kernel = { cpu = "cpu/f.cpp" }\n'),
-                         "ops/test.toml:1: f: a leaf operator needs 'shape', or a kernel for 'any' or 'boxed' that makes its "
-                         "own result")
+                         "ops/test.toml:1: f: a kernel for 'cpu' needs 'shape', or result = 'own' where it makes its own "
+                         "result")
+        self.assertEqual(error_of(self.LEAF + 'kernel = { cpu = "cpu/f.cpp" }\nresult = "own"\n'), "no error")
+        self.assertEqual(error_of(self.LEAF + 'kernel = { cpu = "cpu/f.cpp" }\nresult = "bool"\n'),
+                         "ops/test.toml:5: f: result is 'bool', a leaf operator can only say 'own'")
+        self.assertEqual(error_of(self.LEAF + 'kernel = { any = "any/f.cpp" }\nresult = "own"\n'),
+                         "ops/test.toml:5: f: result = 'own' is for a kernel for 'cpu'; those for 'any' and 'boxed' make "
+                         "their own result anyway")
+        self.assertEqual(error_of(self.LEAF + 'kernel = { any = "cpu/f.cpp" }\n'),
+                         "ops/test.toml:4: f: a kernel for 'any' stands in any/ or autograd/, not in 'cpu/f.cpp'")
 
     def test_keys(self):
         self.assertEqual(error_of(self.LEAF + 'kernal = { any = "any/f.cpp" }\n'),

@@ -27,12 +27,12 @@ def _of_entry(entry):
             yield "boxed", f"void {leaf.boxed_name(entry)}(const Op& op, KeySet keys, Value* args, Value* returns);"
             continue
         params, result = typed(entry, entry.schema)
-        if device == "any":
+        if leaf.makes_result(entry):
             result = "void" if written(entry.schema) else result
-            yield "any_device", f"{result} {entry.cpp_name}({declare(params)});"
+            yield leaf.namespace(device), f"{result} {entry.cpp_name}({declare(params)});"
         else:
             outs = ", ".join(f"const Tensor& {o}" for o in out_names(entry.schema))
-            yield device, f"void {entry.cpp_name}({declare(params)}, {outs});"
+            yield leaf.namespace(device), f"void {entry.cpp_name}({declare(params)}, {outs});"
     if entry.get("shape") == "cpp":
         params, _ = typed(entry, entry.schema)
         count = len(entry.schema.returns)

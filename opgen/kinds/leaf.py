@@ -1,5 +1,6 @@
-"""Leaf operators: a hand-written kernel. For one device, it fills tensors that shape and dtype rules describe; for any
-device, it makes its own results; a boxed one works on Values and needs no function between."""
+"""Leaf operators: a hand-written kernel. For one device, it fills tensors that shape and dtype rules describe, or, with
+result = "own", makes its results itself; so does one for any device; a boxed one works on Values and needs no function
+between."""
 
 from .. import cpp, script
 from ..signature import name, out_names
@@ -20,13 +21,24 @@ def boxed_name(entry):
     return function or entry.cpp_name
 
 
+def namespace(device):
+    """The C++ namespace of kernels for a device."""
+    return "any_device" if device == "any" else device
+
+
+def makes_result(entry):
+    """Whether the kernel makes its own results. Such a one also serves meta tensors, and stops before it computes."""
+    return "any" in entry.data["kernel"] or entry.get("result") == "own"
+
+
 def body(op, params, written, family):
     entry = op.entry
     plain = [name(a) for _, a in params if not (op.form == "out" and a.written)]
     out = checks(entry, family.schemas)
-    if "any" not in entry.data["kernel"]:
+    if not makes_result(entry):
         return out + _specs(entry, family.schemas) + _filled(op, params, written, plain)
-    call = f"any_device::{entry.cpp_name}({', '.join(plain)})"
+    device, = entry.data["kernel"]
+    call = f"{namespace(device)}::{entry.cpp_name}({', '.join(plain)})"
     if op.form == "function":
         return out + [f"  {'' if written else 'return '}{call};"]
     return out + through_copy(op, params, written, call)

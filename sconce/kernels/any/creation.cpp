@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
@@ -122,6 +124,23 @@ Tensor new_empty_strided(const Tensor& self, IntList size, IntList stride, OptDT
   check_options(layout, pin_memory);
   return empty_strided_tensor(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
 }
+
+Tensor eye_m(int64_t n, int64_t m, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  check_options(layout, pin_memory);
+  SCONCE_CHECK(n >= 0, "n must be greater or equal to 0, got {}", n);
+  SCONCE_CHECK(m >= 0, "m must be greater or equal to 0, got {}", m);
+  Tensor out = empty_tensor({n, m}, dtype.value_or(default_dtype()), device.value_or(Device()));
+  fill_tensor(out, 0);
+  fill_tensor(make_view(out, {std::min(n, m)}, {m + 1}, 0), 1);
+  return out;
+}
+Tensor eye(int64_t n, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
+  return eye_m(n, n, dtype, layout, device, pin_memory);
+}
+void eye_m_out(int64_t n, int64_t m, const Tensor& out) {
+  copy_to_out(out, eye_m(n, m, out.dtype(), {}, out.device(), {}));
+}
+void eye_out(int64_t n, const Tensor& out) { eye_m_out(n, n, out); }
 
 Tensor empty_permuted(IntList size, IntList physical_layout, OptDType dtype, OptLayout layout, OptDevice device,
                       OptBool pin_memory) {

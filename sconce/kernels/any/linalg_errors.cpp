@@ -1,16 +1,18 @@
 // The message for a matrix that a routine could not handle, by what the operator's name says it does.
-#include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/linalg/matrices.h"
+#include "sconce/kernels/any/linalg_errors.h"
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/host_lists.h"
 
 namespace sconce::linalg {
 namespace {
 
-std::string reason(std::string_view op, Int info) {
+std::string reason(std::string_view op, int64_t info) {
   const auto names = [&](std::string_view part) { return op.find(part) != op.npos; };
   const auto text = [&](std::string_view format) { return format_message(format, {info, info}); };
   if (names("svd") && info == -4)
     return "The algorithm failed to converge because the input matrix contained non-finite values.";
-  if (info < 0) return format_message("Argument {} has an illegal value", {-int64_t{info}});
+  if (info < 0) return format_message("Argument {} has an illegal value", {-info});
   if (names("inv"))
     return text(
         "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.");
@@ -47,9 +49,8 @@ std::string reason(std::string_view op, Int info) {
 void check_info(const Tensor& info, std::string_view op, bool is_matrix) {
   SCONCE_CHECK(info.dtype() == DType::int32, "{}: info must be of int32, got {}", op, dtype_name(info.dtype()));
   if (info.is_meta()) return;
-  const Tensor plain = contiguous_tensor(info);
-  const Int* values = plain.data<Int>();
-  for (int64_t i = 0; i < plain.numel(); ++i) {
+  const std::vector<int64_t> values = integers_of(info);
+  for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == 0) continue;
     const std::string batch = is_matrix ? "" : format_message("(Batch element {}): ", {i});
     fail("{}: {}{}", op, batch, reason(op, values[i]));

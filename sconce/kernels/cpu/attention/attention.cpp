@@ -1,4 +1,4 @@
-// Attention: which way it is computed, checks and results.
+// Attention in blocks: checks and results.
 #include <cmath>
 #include <tuple>
 
@@ -6,25 +6,13 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/attention_choice.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
-
-bool divides(int64_t few, int64_t many) { return few > 0 && many % few == 0; }
-
-// May the mask be broadcast to the scores?
-bool fits(const Tensor& mask, const Tensor& query, const Tensor& key) {
-  if (mask.dim() != 2 && mask.dim() != 4) return false;
-  const int64_t wanted[] = {query.sizes()[0], query.sizes()[1], query.sizes()[2], key.sizes()[2]};
-  for (int64_t d = 0; d < mask.dim(); ++d) {
-    const int64_t size = mask.sizes()[static_cast<size_t>(d)];
-    if (size != 1 && size != wanted[4 - mask.dim() + d]) return false;
-  }
-  return true;
-}
 
 AttentionArgs arguments(const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool is_causal,
                         const Tensor& attn_mask, std::optional<double> scale) {
@@ -38,18 +26,17 @@ AttentionArgs arguments(const Tensor& query, const Tensor& key, const Tensor& va
                "{}: Q/K/V should have the same head size", name);
   SCONCE_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
                "{}: Q/K/V should have the same data type", name);
-  SCONCE_CHECK(query.sizes()[0] == key.sizes()[0] && query.sizes()[0] == value.sizes()[0] &&
-                   key.sizes()[2] == value.sizes()[2] && key.sizes()[1] == value.sizes()[1] &&
-                   divides(key.sizes()[1], query.sizes()[1]),
-               "{}: sizes of query {}, key {} and value {} do not fit", name, query.sizes(), key.sizes(),
-               value.sizes());
+  SCONCE_CHECK(
+      query.sizes()[0] == key.sizes()[0] && query.sizes()[0] == value.sizes()[0] &&
+          key.sizes()[2] == value.sizes()[2] && key.sizes()[1] == value.sizes()[1] && attention_heads_fit(query, key),
+      "{}: sizes of query {}, key {} and value {} do not fit", name, query.sizes(), key.sizes(), value.sizes());
   AttentionArgs args{query, key, value, {}, 0, is_causal, {}};
   args.scale = scale.value_or(1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, query.sizes()[3]))));
   if (attn_mask.defined()) {
     SCONCE_CHECK(attn_mask.dtype() == query.dtype() || attn_mask.dtype() == DType::float32,
                  "{}: Attention mask is the same data type as query", name);
-    SCONCE_CHECK(fits(attn_mask, query, key), "{}: Attention mask dim in {2, 4}, of sizes that fit the scores, got {}",
-                 name, attn_mask.sizes());
+    SCONCE_CHECK(attention_mask_fits(attn_mask, query, key),
+                 "{}: Attention mask dim in {2, 4}, of sizes that fit the scores, got {}", name, attn_mask.sizes());
     const DType compute = query.dtype() == DType::float64 ? DType::float64 : DType::float32;
     Tensor mask = attn_mask.is_meta() ? attn_mask : to_dtype(attn_mask, compute);
     if (mask.sizes().back() != key.sizes()[2] || mask.strides().back() != 1) {
@@ -113,19 +100,6 @@ std::tuple<Tensor, Tensor, Tensor> run_backward(const AttentionArgs& args, const
 
 }  // namespace
 
-int64_t _fused_sdp_choice(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask,
-                          double dropout_p, bool, std::optional<double>, bool enable_gqa) {
-  const bool blocks =
-      dropout_p == 0 && is_floating(query.dtype()) && query.dim() == 4 && key.dim() == 4 && value.dim() == 4 &&
-      query.sizes()[0] == key.sizes()[0] && query.sizes()[0] == value.sizes()[0] &&
-      key.sizes()[1] == value.sizes()[1] &&
-      (query.sizes()[1] == key.sizes()[1] || (enable_gqa && divides(key.sizes()[1], query.sizes()[1]))) &&
-      query.sizes()[3] == key.sizes()[3] && query.sizes()[3] == value.sizes()[3] &&
-      key.sizes()[2] == value.sizes()[2] && query.numel() > 0 && key.numel() > 0 &&
-      (!attn_mask.defined() || (fits(attn_mask, query, key) && !attn_mask.requires_grad()));
-  return blocks ? 1 : 0;
-}
-
 std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(const Tensor& query, const Tensor& key,
                                                                        const Tensor& value, double dropout_p,
                                                                        bool is_causal, const Tensor& attn_mask,
@@ -159,4 +133,4 @@ std::tuple<Tensor, Tensor, Tensor> sconce_attention_with_dropout_backward(const 
                       grad_out, out, logsumexp);
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

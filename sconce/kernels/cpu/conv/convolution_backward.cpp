@@ -6,7 +6,7 @@
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/ops.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 void check_grad_sizes(const ConvShape& shape, const Tensor& grad_output, const Tensor& input) {
@@ -82,4 +82,4 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
   return {grad_input, grad_weight, grad_bias};
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

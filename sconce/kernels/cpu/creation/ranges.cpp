@@ -1,17 +1,16 @@
-// arange, linspace, logspace, eye and index matrices: tensors whose elements follow from their place.
+// arange, linspace, logspace and index matrices: tensors whose elements follow from their place.
 #include <algorithm>
 #include <cmath>
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 bool is_integer(const Scalar& s) { return s.is_integral() || s.is_bool(); }
@@ -252,23 +251,6 @@ void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double 
   fill_between_out(out, start, end, steps, "logspace", power_of(base));
 }
 
-Tensor eye_m(int64_t n, int64_t m, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
-  check_options(layout, pin_memory);
-  SCONCE_CHECK(n >= 0, "n must be greater or equal to 0, got {}", n);
-  SCONCE_CHECK(m >= 0, "m must be greater or equal to 0, got {}", m);
-  Tensor out = empty_tensor({n, m}, dtype.value_or(default_dtype()), device.value_or(Device()));
-  fill_tensor(out, 0);
-  fill_tensor(make_view(out, {std::min(n, m)}, {m + 1}, 0), 1);
-  return out;
-}
-Tensor eye(int64_t n, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory) {
-  return eye_m(n, n, dtype, layout, device, pin_memory);
-}
-void eye_m_out(int64_t n, int64_t m, const Tensor& out) {
-  copy_to_out(out, eye_m(n, m, out.dtype(), {}, out.device(), {}));
-}
-void eye_out(int64_t n, const Tensor& out) { eye_m_out(n, n, out); }
-
 namespace {
 
 // Row and column of every place on one side of a diagonal, row by row: [2, count].
@@ -313,4 +295,4 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, OptDType dtype, Op
   return triangle_indices(row, col, offset, false, dtype.value_or(DType::int64), device.value_or(Device()));
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -10,7 +10,7 @@
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 // out[i] = f(i)
@@ -192,4 +192,4 @@ bool sconce_istft_covered(const Tensor& envelope) {
   return true;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

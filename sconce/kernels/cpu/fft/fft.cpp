@@ -1,35 +1,20 @@
-// Fourier transforms: the layout of results, which is that of PyTorch's, and helpers of the bodies in ops/fft.toml.
+// Fourier transforms: the layout of results, which is that of PyTorch's.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/fft_arguments.h"
 #include "sconce/kernels/cpu/fft/transform.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 void check_complex(const Tensor& self) {
   SCONCE_CHECK(self.dtype() == DType::complex64 || self.dtype() == DType::complex128,
                "Only supports complex dtypes, but found: {}", dtype_legacy_name(self.dtype()));
-}
-
-// Wrapped and unique.
-Dims wrapped(const Tensor& self, IntList dim) {
-  Dims out;
-  for (const int64_t d : dim) {
-    SCONCE_CHECK_AS(index, self.dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
-    out.push_back(wrap_dim(d, self.dim()));
-  }
-  for (size_t i = 0; i < out.size(); ++i) {
-    SCONCE_CHECK(std::find(out.begin(), out.begin() + static_cast<ptrdiff_t>(i), out[i]) ==
-                     out.begin() + static_cast<ptrdiff_t>(i),
-                 "FFT dims must be unique, got {}", dim);
-  }
-  return out;
 }
 
 void sort_by_stride(const Tensor& self, int64_t* first, int64_t* last) {
@@ -83,7 +68,7 @@ void transform_all(const Tensor& out, const Tensor& in, IntList dim, bool invers
 
 Tensor _fft_c2c(const Tensor& self, IntList dim, int64_t normalization, bool forward) {
   check_complex(self);
-  Dims dims = wrapped(self, dim);
+  Dims dims = fft_dims_of(self, dim);
   if (dims.empty()) {
     Tensor out = empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(),
                                       self.device());
@@ -101,7 +86,7 @@ Tensor _fft_c2c(const Tensor& self, IntList dim, int64_t normalization, bool for
 Tensor _fft_r2c(const Tensor& self, IntList dim, int64_t normalization, bool onesided) {
   SCONCE_CHECK(self.dtype() == DType::float32 || self.dtype() == DType::float64,
                "Only supports floating-point dtypes, but found: {}", dtype_legacy_name(self.dtype()));
-  Dims dims = wrapped(self, dim);
+  Dims dims = fft_dims_of(self, dim);
   SCONCE_CHECK(!dims.empty(), "a real transform needs at least one dimension");
   check_lengths(self, dims);
   sort_by_stride(self, dims.begin(), dims.end() - 1);
@@ -122,7 +107,7 @@ Tensor _fft_r2c(const Tensor& self, IntList dim, int64_t normalization, bool one
 
 Tensor _fft_c2r(const Tensor& self, IntList dim, int64_t normalization, int64_t last_dim_size) {
   check_complex(self);
-  const Dims dims = wrapped(self, dim);
+  const Dims dims = fft_dims_of(self, dim);
   SCONCE_CHECK(!dims.empty(), "a real transform needs at least one dimension");
   check_lengths(self, dims);
   const int64_t last = dims.back();
@@ -140,35 +125,4 @@ Tensor _fft_c2r(const Tensor& self, IntList dim, int64_t normalization, int64_t 
   return out;
 }
 
-int64_t sconce_fft_norm(std::optional<std::string_view> norm, bool forward) {
-  if (!norm || *norm == "backward") return forward ? 0 : 2;
-  if (*norm == "forward") return forward ? 2 : 0;
-  SCONCE_CHECK(*norm == "ortho", "Invalid normalization mode: \"{}\"", *norm);
-  return 1;
-}
-
-std::vector<int64_t> sconce_fft_dims(const Tensor& self, std::optional<IntList> s, std::optional<IntList> dim) {
-  if (dim) {
-    const Dims dims = wrapped(self, *dim);
-    SCONCE_CHECK(!s || s->size() == dim->size(), "When given, dim and shape arguments must have the same length");
-    return {dims.begin(), dims.end()};
-  }
-  const auto count = s ? static_cast<int64_t>(s->size()) : self.dim();
-  SCONCE_CHECK(count <= self.dim(), "Got shape with {} values but input tensor only has {} dimensions.", count,
-               self.dim());
-  std::vector<int64_t> dims(static_cast<size_t>(count));
-  std::iota(dims.begin(), dims.end(), self.dim() - count);
-  return dims;
-}
-
-std::vector<int64_t> sconce_fft_sizes(const Tensor& self, std::optional<IntList> s, IntList dim) {
-  std::vector<int64_t> sizes;
-  for (size_t i = 0; i < dim.size(); ++i) {
-    const int64_t n = s && (*s)[i] != -1 ? (*s)[i] : self.size(dim[i]);
-    SCONCE_CHECK(n > 0, "Invalid number of data points ({}) specified", n);
-    sizes.push_back(n);
-  }
-  return sizes;
-}
-
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

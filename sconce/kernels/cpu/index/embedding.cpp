@@ -80,9 +80,6 @@ void embedding_dense_backward(const Tensor& grad_output, const Tensor& indices, 
   });
 }
 
-}  // namespace sconce::cpu
-
-namespace sconce::any_device {
 namespace {
 
 // Scales a row down to max_norm where its norm is larger.
@@ -133,4 +130,4 @@ void embedding_renorm_(const Tensor& self, const Tensor& indices, double max_nor
   self.bump_version();
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -19,7 +19,7 @@ const BagKernels& bag_kernels() { return at_cpu_level(v2::bag_kernels, v3::bag_k
 
 }  // namespace sconce
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
@@ -320,4 +320,4 @@ Tensor _embedding_bag_per_sample_weights_backward(const Tensor& grad, const Tens
   return out;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

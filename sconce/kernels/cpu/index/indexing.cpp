@@ -7,8 +7,10 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
+
+using any_device::expand, any_device::view;
 
 void put(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
   SCONCE_CHECK(
@@ -141,4 +143,4 @@ Tensor _unsafe_masked_index_put_accumulate(const Tensor& self, const Tensor& mas
   return out;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -1,13 +1,14 @@
 // masked_select and masked_scatter: elements where a mask is true, in row-major order.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
+
+using any_device::expand;
 
 void check_mask(const Tensor& mask, const char* op) {
   SCONCE_CHECK(mask.dtype() == DType::bool_, "{}: expected BoolTensor for mask, got {}", op, dtype_name(mask.dtype()));
@@ -75,16 +76,4 @@ void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sourc
   self.bump_version();
 }
 
-Tensor masked_scatter_backward(const Tensor& grad_output, const Tensor& mask, IntList sizes) {
-  Tensor out = empty_tensor(sizes, grad_output.dtype(), grad_output.device());
-  fill_tensor(out, 0);
-  if (grad_output.is_meta()) return out;
-  const Tensor picked = masked_select(grad_output, mask);
-  SCONCE_CHECK(picked.numel() <= out.numel(), "masked_scatter_backward: {} elements were taken from a source of {}",
-               picked.numel(), out.numel());
-  const int64_t n = picked.numel();
-  if (n > 0) copy_tensor(make_view(view(out, {-1}), {n}, {1}, 0), picked);
-  return out;
-}
-
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -97,7 +97,7 @@ Tensor nonzero_positions(const Tensor& t) {
   });
 }
 
-namespace any_device {
+namespace cpu {
 
 Tensor nonzero(const Tensor& self) { return nonzero_positions(self); }
 
@@ -122,5 +122,5 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   return out;
 }
 
-}  // namespace any_device
+}  // namespace cpu
 }  // namespace sconce

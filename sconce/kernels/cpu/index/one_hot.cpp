@@ -4,7 +4,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {
   SCONCE_CHECK(self.dtype() == DType::int64, "one_hot is only applicable to index tensor of type LongTensor, got {}",
@@ -34,4 +34,4 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   return out;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -1,4 +1,4 @@
-// flip, triangles, diagonals: the elements of a tensor in other places of a new one.
+// flip, triangles, repetitions: the elements of a tensor in other places of a new one.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -6,8 +6,6 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/any/fill.h"
-#include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
@@ -83,6 +81,13 @@ namespace any_device {
 
 OutSpec tril_spec(const Tensor& self, int64_t) { return triangle_spec(self, "tril"); }
 OutSpec triu_spec(const Tensor& self, int64_t) { return triangle_spec(self, "triu"); }
+
+}  // namespace any_device
+
+namespace cpu {
+
+void tril(const Tensor& self, int64_t diagonal, const Tensor& out) { copy_triangle(self, diagonal, true, out); }
+void triu(const Tensor& self, int64_t diagonal, const Tensor& out) { copy_triangle(self, diagonal, false, out); }
 void tril_(const Tensor& self, int64_t diagonal) { triangle_inplace(self, diagonal, true); }
 void triu_(const Tensor& self, int64_t diagonal) { triangle_inplace(self, diagonal, false); }
 
@@ -116,24 +121,6 @@ Tensor flip(const Tensor& self, IntList dims) {
   return out;
 }
 
-Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-  const int64_t rank = self.dim() + 1, a = wrap_dim(dim1, rank), b = wrap_dim(dim2, rank);
-  SCONCE_CHECK(a != b, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
-  SCONCE_CHECK(self.dim() > 0, "diag_embed: self must have at least one dimension");
-  int64_t side;
-  const bool overflow =
-      offset == INT64_MIN || __builtin_add_overflow(self.sizes().back(), offset < 0 ? -offset : offset, &side);
-  SCONCE_CHECK(!overflow, "diag_embed: offset {} is out of range", offset);
-  Dims sizes(self.sizes());
-  sizes.pop_back();
-  sizes.insert(static_cast<size_t>(std::min(a, b)), side);
-  sizes.insert(static_cast<size_t>(std::max(a, b)), side);
-  Tensor out = empty_tensor(sizes, self.dtype(), self.device());
-  fill_tensor(out, 0);
-  copy_tensor(diagonal(out, offset, a, b), self);
-  return out;
-}
-
 Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
   SCONCE_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat, got {}", repeats.sizes());
   SCONCE_CHECK(repeats.dtype() == DType::int64 || repeats.dtype() == DType::int32,
@@ -160,13 +147,6 @@ Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> ou
   repeats.dtype() == DType::int64 ? fill.operator()<int64_t>() : fill.operator()<int32_t>();
   return out;
 }
-
-}  // namespace any_device
-
-namespace cpu {
-
-void tril(const Tensor& self, int64_t diagonal, const Tensor& out) { copy_triangle(self, diagonal, true, out); }
-void triu(const Tensor& self, int64_t diagonal, const Tensor& out) { copy_triangle(self, diagonal, false, out); }
 
 }  // namespace cpu
 }  // namespace sconce

@@ -198,6 +198,10 @@ OutSpec index_select_spec(const Tensor& self, int64_t dim, const Tensor& index) 
   return {sizes, self.dtype()};
 }
 
+}  // namespace any_device
+
+namespace cpu {
+
 void scatter__src(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   scatter(self, dim, index, src, Combine::assign);
 }
@@ -295,10 +299,6 @@ void index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, const T
   }
   self.bump_version();
 }
-
-}  // namespace any_device
-
-namespace cpu {
 
 void gather(const Tensor& self, int64_t dim, const Tensor& index, bool, const Tensor& out) {
   gather_along(flat(self), wrap_dim(dim, self.dim()), flat(index), flat(out));

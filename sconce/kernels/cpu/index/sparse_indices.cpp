@@ -1,37 +1,11 @@
-// Diagonals, and sparse index lists in other forms.
+// Sparse index lists in other forms: rows by coordinates (COO) or by where each starts (CSR).
 #include <algorithm>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 
-namespace sconce {
-namespace any_device {
-
-void fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) {
-  const int64_t rank = self.dim();
-  SCONCE_CHECK(rank >= 2, "dimensions must larger than 1, got {}", rank);
-  const IntList sizes = self.sizes();
-  int64_t n = sizes[0], step = 0;
-  for (int64_t d = 0; d < rank; ++d) {
-    SCONCE_CHECK(rank == 2 || sizes[static_cast<size_t>(d)] == sizes[0],
-                 "all dimensions of input must be of equal length, got {}", sizes);
-    n = std::min(n, sizes[static_cast<size_t>(d)]);
-    step += self.strides()[static_cast<size_t>(d)];
-  }
-  check_no_internal_overlap(self);
-  // With wrap, a row is left out below each square of a tall matrix.
-  const int64_t height = sizes[0], width = sizes[1], rows = wrap && rank == 2 && n > 0 ? height : n;
-  for (int64_t top = 0; top < rows && n > 0; top += width + 1) {
-    const int64_t length = std::min(n, height - top);
-    fill_tensor(make_view(self, {length}, {step}, self.storage_offset() + top * self.strides()[0]), fill_value);
-  }
-  self.bump_version();
-}
-
-}  // namespace any_device
-
-namespace cpu {
+namespace sconce::cpu {
 
 void _convert_indices_from_coo_to_csr(const Tensor& self, int64_t size, bool, const Tensor& out) {
   const Tensor rows = contiguous_tensor(to_dtype(self, DType::int64)), starts = empty_tensor(out.sizes(), DType::int64);
@@ -81,5 +55,4 @@ void _convert_indices_from_csr_to_coo(const Tensor& crow_indices, const Tensor& 
   copy_tensor(out, wide);
 }
 
-}  // namespace cpu
-}  // namespace sconce
+}  // namespace sconce::cpu

@@ -30,10 +30,6 @@ void take(const Tensor& self, const Tensor& index, const Tensor& out) {
   });
 }
 
-}  // namespace cpu
-
-namespace any_device {
-
 void put_(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
   SCONCE_CHECK(index.dtype() == DType::int64, "put_(): Expected a long tensor for index, but got {}",
                dtype_legacy_name(index.dtype()));
@@ -65,5 +61,5 @@ void put_(const Tensor& self, const Tensor& index, const Tensor& source, bool ac
   self.bump_version();
 }
 
-}  // namespace any_device
+}  // namespace cpu
 }  // namespace sconce

@@ -4,7 +4,7 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper, bool check_errors) {
@@ -100,4 +100,4 @@ Tensor cholesky_inverse(const Tensor& self, bool upper) {
   return result;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

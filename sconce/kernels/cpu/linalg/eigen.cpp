@@ -2,7 +2,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -118,4 +118,4 @@ Tensor _linalg_eigvals(const Tensor& self) {
   return values;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

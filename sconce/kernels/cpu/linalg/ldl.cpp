@@ -3,7 +3,7 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -86,4 +86,4 @@ Tensor linalg_ldl_solve(const Tensor& LD, const Tensor& pivots, const Tensor& B,
   return X;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

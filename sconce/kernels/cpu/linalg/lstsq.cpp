@@ -8,7 +8,7 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -147,4 +147,4 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, cons
   return {X, residuals, rank, singular};
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -8,7 +8,7 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -171,4 +171,4 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor
   return {P, L, U};
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/function_ref.h"
 #include "sconce/base/small_vector.h"
+#include "sconce/kernels/any/linalg_errors.h"
 #include "sconce/kernels/cpu/linalg/lapack.h"
 #include "sconce/tensor/tensor.h"
 
@@ -98,8 +99,5 @@ template <class T>
 bool all_finite(const T* p, int64_t n) {
   return all_finite(reinterpret_cast<const typename T::value_type*>(p), 2 * n);
 }
-
-// What _linalg_check_errors does: throws Error about the first matrix whose info is not 0. Meta tensors pass.
-void check_info(const Tensor& info, std::string_view op, bool is_matrix);
 
 }  // namespace sconce::linalg

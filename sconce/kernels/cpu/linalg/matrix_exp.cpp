@@ -10,7 +10,7 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/ops.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 struct Scheme {
@@ -106,4 +106,4 @@ Tensor linalg_matrix_exp(const Tensor& self) {
   return to_dtype(reshape(result, self.sizes()), self.dtype());
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -3,7 +3,7 @@
 #include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -171,4 +171,4 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
   return C;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -6,7 +6,7 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -129,4 +129,4 @@ std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors) {
   return {inverse, info};
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

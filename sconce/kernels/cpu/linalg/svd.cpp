@@ -2,7 +2,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -73,4 +73,4 @@ std::tuple<Tensor, Tensor, Tensor> _linalg_svd(const Tensor& A, bool full_matric
   return {U, S, Vh};
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -4,7 +4,7 @@
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 using namespace linalg;
 namespace {
 
@@ -67,4 +67,4 @@ std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A,
   return {X, coefficients};
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

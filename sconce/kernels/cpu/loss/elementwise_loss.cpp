@@ -8,6 +8,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/loss_loops_list.h"
+#include "sconce/kernels/any/loss_arguments.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_loop.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
@@ -15,22 +16,20 @@
 #include "sconce/ops.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
-enum Reduction : int64_t { none = 0, mean = 1, sum = 2 };
-
 Tensor reduced(const Tensor& loss, int64_t reduction) {
-  if (reduction == Reduction::mean) return sconce::mean(loss);
-  if (reduction == Reduction::sum) return sconce::sum(loss);
+  if (reduction == LossReduction::mean) return sconce::mean(loss);
+  if (reduction == LossReduction::sum) return sconce::sum(loss);
   return loss;
 }
 
 bool runs_fused(const Tensor& self, const Tensor& target, int64_t reduction) {
-  return (reduction == Reduction::mean || reduction == Reduction::sum) && self.device().type == DeviceType::cpu &&
-         target.device().type == DeviceType::cpu && self.dtype() == target.dtype() &&
-         (self.dtype() == DType::float32 || self.dtype() == DType::float64) && self.is_contiguous() &&
-         target.is_contiguous() && self.sizes() == target.sizes();
+  return (reduction == LossReduction::mean || reduction == LossReduction::sum) &&
+         self.device().type == DeviceType::cpu && target.device().type == DeviceType::cpu &&
+         self.dtype() == target.dtype() && (self.dtype() == DType::float32 || self.dtype() == DType::float64) &&
+         self.is_contiguous() && target.is_contiguous() && self.sizes() == target.sizes();
 }
 
 // The mean or sum of loops(self, target) without storing it.
@@ -52,41 +51,9 @@ Tensor fused(const PointwiseLoops& loops, const Tensor& self, const Tensor& targ
   });
   double total = 0;
   for (const double part : parts) total += part;
-  if (reduction == Reduction::mean)
+  if (reduction == LossReduction::mean)
     total = n == 0 ? std::numeric_limits<double>::quiet_NaN() : total / static_cast<double>(n);
   return scalar_tensor_of(total, self.dtype());
-}
-
-double share(const Tensor& self, int64_t reduction) {
-  return reduction == Reduction::mean ? 1 / static_cast<double>(self.numel()) : 1;
-}
-
-void check_same_dtype(const Tensor& self, const Tensor& other) {
-  SCONCE_CHECK(!other.defined() || other.dtype() == self.dtype(), "Found dtype {} but expected {}",
-               dtype_legacy_name(other.dtype()), dtype_legacy_name(self.dtype()));
-}
-
-void check_floating(const char* name, const Tensor& self) {
-  SCONCE_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"{}\" not implemented for '{}'", name,
-                  dtype_legacy_name(self.dtype()));
-}
-
-// `by` may be broadcast to the sizes of `loss`, not the other way round.
-Tensor weighted(const Tensor& loss, const Tensor& by) {
-  if (!by.defined()) return loss;
-  const Dims sizes = broadcast_sizes(loss.sizes(), by.sizes());
-  SCONCE_CHECK(IntList(sizes) == loss.sizes(), "output with shape {} doesn't match the broadcast shape {}",
-               loss.sizes(), IntList(sizes));
-  return mul(loss, by);
-}
-
-// Sizes of 1 are left out on both sides before they are compared.
-Tensor aligned(const Tensor& other, const Tensor& self) {
-  if (other.sizes() == self.sizes()) return other;
-  const Tensor a = squeeze(self), b = squeeze(other);
-  SCONCE_CHECK(a.sizes() == b.sizes(), "The size of tensor a {} must match the size of tensor b {}", self.sizes(),
-               other.sizes());
-  return reshape(other, self.sizes());
 }
 
 }  // namespace
@@ -95,70 +62,45 @@ Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   if (runs_fused(self, target, reduction)) return fused(cpu::loops_sconce_squared_error, self, target, 0, reduction);
   return reduced(squared_error(self, target), reduction);
 }
-Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
-  return to_dtype(squared_slope(grad_output, self, target, 2 * share(self, reduction)), self.dtype());
-}
 
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reduction, double beta) {
   if (beta == 0) return l1_loss(self, target, reduction);
   if (runs_fused(self, target, reduction)) return fused(cpu::loops_sconce_smooth_error, self, target, beta, reduction);
   return reduced(smooth_error(self, target, beta), reduction);
 }
-Tensor smooth_l1_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
-                               double beta) {
-  return to_dtype(smooth_slope(grad_output, self, target, beta, share(self, reduction)), self.dtype());
-}
 
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   if (runs_fused(self, target, reduction)) return fused(cpu::loops_sconce_huber_error, self, target, delta, reduction);
   return reduced(to_dtype(huber_error(self, target, delta), self.dtype()), reduction);
-}
-Tensor huber_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
-                           double delta) {
-  check_same_dtype(self, target);
-  return to_dtype(huber_slope(grad_output, self, target, delta, share(self, reduction)), self.dtype());
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   SCONCE_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()),
                "result type Float can't be cast to the desired output type {}", dtype_legacy_name(self.dtype()));
   const Dims sizes = broadcast_sizes(self.sizes(), target.sizes());
-  SCONCE_CHECK(IntList(sizes) == self.sizes() || reduction == Reduction::none || self.numel() == 0,
+  SCONCE_CHECK(IntList(sizes) == self.sizes() || reduction == LossReduction::none || self.numel() == 0,
                "output with shape {} doesn't match the broadcast shape {}", self.sizes(), IntList(sizes));
   if (runs_fused(self, target, reduction)) return fused(cpu::loops_sconce_margin_error, self, target, 0, reduction);
   return reduced(margin_error(self, target), reduction);
 }
-Tensor soft_margin_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
-                                 int64_t reduction) {
-  SCONCE_CHECK(is_floating(self.dtype()) || is_complex(self.dtype()),
-               "result type Float can't be cast to the desired output type {}", dtype_legacy_name(self.dtype()));
-  return to_dtype(margin_slope(grad_output, self, target, share(self, reduction)), self.dtype());
-}
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
-  check_floating("binary_cross_entropy", self);
-  check_same_dtype(self, target);
+  check_loss_is_floating("binary_cross_entropy", self);
+  check_loss_dtype(self, target);
   if (!self.is_meta() && self.numel() > 0) {
     const auto [least, most] = sconce::aminmax(self);
     const double low = item_of(least).to_double(), high = item_of(most).to_double();
     SCONCE_CHECK(low >= 0 && high <= 1, "all elements of input should be between 0 and 1");
   }
-  const Tensor wanted = aligned(target, self);
+  const Tensor wanted = aligned_target(target, self);
   if (!weight.defined() && runs_fused(self, wanted, reduction))
     return fused(cpu::loops_sconce_bernoulli_error, self, wanted, 0, reduction);
-  return reduced(weighted(bernoulli_error(self, wanted), weight), reduction);
-}
-Tensor binary_cross_entropy_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
-                                     const Tensor& weight, int64_t reduction) {
-  check_floating("binary_cross_entropy_backward", self);
-  check_same_dtype(self, target);
-  Tensor slope = weighted(bernoulli_slope(grad_output, self, aligned(target, self)), weight);
-  return reduction == Reduction::mean ? div(slope, self.numel()) : slope;
+  return reduced(weighted_loss(bernoulli_error(self, wanted), weight), reduction);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const Tensor& weight,
                                         const Tensor& pos_weight, int64_t reduction) {
-  check_floating("log_sigmoid_cpu", self);
+  check_loss_is_floating("log_sigmoid_cpu", self);
   SCONCE_CHECK(is_floating(target.dtype()) || is_complex(target.dtype()),
                "result type Float can't be cast to the desired output type {}", dtype_legacy_name(target.dtype()));
   const Dims sizes = broadcast_sizes(self.sizes(), target.sizes());
@@ -175,7 +117,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   } else {
     loss = logit_error(self, target);
   }
-  return reduced(weighted(loss, weight), reduction);
+  return reduced(weighted_loss(loss, weight), reduction);
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

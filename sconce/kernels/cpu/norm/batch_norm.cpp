@@ -14,7 +14,7 @@
 #include "sconce/kernels/cpu/engine/tile.h"
 #include "sconce/kernels/cpu/norm/norm_kernels.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 constexpr int64_t kChunk = 4096;                     // elements
@@ -333,4 +333,4 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
   return {out, mean, rstd};
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -7,7 +7,7 @@
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/ops.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 using Three = std::tuple<Tensor, Tensor, Tensor>;
@@ -136,8 +136,8 @@ Three native_batch_norm_backward(const Tensor& grad_out, const Tensor& input, co
 Three batch_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& weight, const Tensor& running_mean,
                           const Tensor& running_var, const Tensor& save_mean, const Tensor& save_var, bool update,
                           double eps, ListRef<bool> output_mask, const Tensor&) {
-  return any_device::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var,
-                                                update, eps, output_mask);
+  return cpu::native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_var,
+                                         update, eps, output_mask);
 }
 
 Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& rstd,
@@ -177,26 +177,4 @@ Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, co
   return {grad_input, grad_weight, grad_bias};
 }
 
-std::tuple<Tensor, Tensor> _fused_rms_norm_backward(const Tensor& grad_out, const Tensor& input,
-                                                    IntList normalized_shape, const Tensor& rstd, const Tensor& weight,
-                                                    ListRef<bool> output_mask) {
-  SCONCE_CHECK(output_mask.size() == 2, "_fused_rms_norm_backward: output_mask has {} entries, expected 2",
-               output_mask.size());
-  Dims dims;
-  for (int64_t d = 1; d <= static_cast<int64_t>(normalized_shape.size()); ++d) dims.push_back(-d);
-  const Tensor g = computed(grad_out), scale = computed(rstd), x = mul(computed(input), scale);
-  Tensor grad_input, grad_weight;
-  if (output_mask[0]) {
-    const Tensor h = weight.defined() ? mul(g, computed(weight)) : g;
-    grad_input = to_dtype(mul(sub(h, mul(x, sconce::mean(mul(h, x), IntList(dims), true))), scale), input.dtype());
-  }
-  if (output_mask[1]) {
-    const Tensor each = mul(g, x);
-    grad_weight = to_dtype(sum_to_size(each, normalized_shape), weight.defined() ? weight.dtype() : input.dtype());
-  }
-  return {grad_input, grad_weight};
-}
-
-Tensor sconce_along_channels(const Tensor& t, IntList sizes) { return t.defined() ? reshape(t, sizes) : t; }
-
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

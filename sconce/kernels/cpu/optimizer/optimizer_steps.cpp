@@ -12,7 +12,7 @@ const OptimizerKernels& optimizer_kernels() {
   return at_cpu_level(v2::optimizer_kernels, v3::optimizer_kernels, v4::optimizer_kernels);
 }
 
-namespace any_device {
+namespace cpu {
 namespace {
 
 double number(const Tensor& t) { return item_of(t).to_double(); }
@@ -235,5 +235,5 @@ void sconce_fused_asgd_(TensorList self, TensorList grads, TensorList axs, Tenso
   sweep("fused_asgd_", "fused_asgd_kernel", {self, grads, axs}, 1 | 4, optimizer_kernels().asgd, numbers);
 }
 
-}  // namespace any_device
+}  // namespace cpu
 }  // namespace sconce

@@ -80,7 +80,7 @@ void add_up(const int64_t* x, const Weight* weights, int64_t n, Sum* sums, int64
 
 }  // namespace
 
-namespace any_device {
+namespace cpu {
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   SCONCE_CHECK_AS(not_implemented, is_integral(self.dtype()), "\"bincount_cpu\" not implemented for '{}'",
@@ -120,5 +120,5 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   return single ? to_dtype(out, DType::float32) : out;
 }
 
-}  // namespace any_device
+}  // namespace cpu
 }  // namespace sconce

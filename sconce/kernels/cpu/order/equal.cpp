@@ -5,7 +5,7 @@
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 
 bool equal(const Tensor& self, const Tensor& other) {
   SCONCE_CHECK(self.device() == other.device(), "Cannot compare two tensors on different devices. Got: {} and {}",
@@ -23,4 +23,4 @@ bool equal(const Tensor& self, const Tensor& other) {
   });
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

@@ -14,7 +14,7 @@
 #include "sconce/tensor/element.h"
 
 namespace sconce {
-namespace any_device {
+namespace cpu {
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType> dtype,
                 std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory);
 }
@@ -227,7 +227,7 @@ std::vector<Axis> even_axes(const Points& points, IntList bins, const Range& ran
     SCONCE_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min {} max {} for dimension {}",
                  low, high, d);
     if (low == high) low -= 0.5, high += 0.5;
-    axes.push_back({any_device::linspace(low, high, bins[d] + 1, points.data.dtype(), {}, points.data.device(), {})});
+    axes.push_back({cpu::linspace(low, high, bins[d] + 1, points.data.dtype(), {}, points.data.device(), {})});
   }
   return axes;
 }
@@ -269,7 +269,7 @@ Tensor as_row(const Tensor& weight) {
 
 }  // namespace
 
-namespace any_device {
+namespace cpu {
 
 Tensor _histogramdd_from_bin_cts(const Tensor& self, IntList bins, Range range, const Tensor& weight, bool density) {
   const Points points(self, weight);
@@ -312,10 +312,6 @@ std::tuple<Tensor, Tensor> histogram_bins_tensor(const Tensor& self, const Tenso
   return {counted(points, axes, density, Search::edges), edges};
 }
 
-}  // namespace any_device
-
-namespace cpu {
-
 void histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max, const Tensor& out) {
   const DType dtype = self.dtype();
   SCONCE_CHECK_AS(not_implemented, is_floating(dtype), "\"histogram_cpu\" not implemented for '{}'",
@@ -329,7 +325,7 @@ void histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& ma
   if (low == high) low -= 1, high += 1;
   SCONCE_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [{}, {}] is not finite", low, high);
   SCONCE_CHECK(low < high, "torch.histc: max must be larger than min, got [{}, {}]", low, high);
-  const std::vector<Axis> axes{{to_dtype(any_device::linspace(low, high, bins + 1, dtype, {}, {}, {}), compute)}};
+  const std::vector<Axis> axes{{to_dtype(cpu::linspace(low, high, bins + 1, dtype, {}, {}, {}), compute)}};
   std::vector<double> total(static_cast<size_t>(bins));
   const auto run = dtype == DType::float64    ? count_with<double, Search::even>
                    : dtype == DType::float16  ? count_with<float, Search::even, Rounding::half>

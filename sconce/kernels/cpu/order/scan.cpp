@@ -269,24 +269,29 @@ std::array<OutSpec, 2> cummax_spec(const Tensor& self, int64_t dim) {
 }
 std::array<OutSpec, 2> cummin_spec(const Tensor& self, int64_t dim) { return cummax_spec(self, dim); }
 
+}  // namespace any_device
+
+namespace cpu {
 namespace {
+
 template <class Scan>
 void helper(Scan scan, const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
-  const auto specs = cummax_spec(self, dim);
+  const auto specs = any_device::cummax_spec(self, dim);
   const Tensor v = prepare_output(specs[0], values, {&self}, false),
                i = prepare_output(specs[1], indices, {&self}, false);
   if (!v.is_meta()) scan(self, dim, v, i);
   finish_output(v, values);
   finish_output(i, indices);
 }
+
 }  // namespace
 
 void _cummax_helper(const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
-  helper(cpu::cummax, self, values, indices, dim);
+  helper(cummax, self, values, indices, dim);
 }
 void _cummin_helper(const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
-  helper(cpu::cummin, self, values, indices, dim);
+  helper(cummin, self, values, indices, dim);
 }
 
-}  // namespace any_device
+}  // namespace cpu
 }  // namespace sconce

@@ -9,7 +9,7 @@
 #include "sconce/kernels/cpu/order/ordering.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 
 std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool>, int64_t dim, bool descending) {
   dim = wrap_dim(dim, self.dim());
@@ -36,4 +36,4 @@ std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending
   return sort_stable(self, false, dim, descending);
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

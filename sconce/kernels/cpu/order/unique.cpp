@@ -243,7 +243,7 @@ Results unique_runs(const Tensor& self, bool return_inverse, bool return_counts)
 
 }  // namespace
 
-namespace any_device {
+namespace cpu {
 
 std::tuple<Tensor, Tensor> _unique(const Tensor& self, bool, bool return_inverse) {
   auto [values, inverse, counts] = unique_elements(self, return_inverse, false);
@@ -259,5 +259,5 @@ Results unique_consecutive(const Tensor& self, bool return_inverse, bool return_
   return unique_runs(self, return_inverse, return_counts);
 }
 
-}  // namespace any_device
+}  // namespace cpu
 }  // namespace sconce

@@ -7,7 +7,7 @@
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/cpu/random/random.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 // Throws before anything is written.
@@ -64,7 +64,7 @@ void rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lo
 
 void rrelu_with_noise_out(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper,
                           bool training, const Generator& generator, const Tensor& out) {
-  copy_to_out(out, any_device::rrelu_with_noise(self, noise, lower, upper, training, generator));
+  copy_to_out(out, cpu::rrelu_with_noise(self, noise, lower, upper, training, generator));
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

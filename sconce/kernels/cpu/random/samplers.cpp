@@ -10,7 +10,7 @@
 #include "sconce/kernels/cpu/special/special.h"
 #include "sconce/tensor/strides.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 // Hormann's transformed rejection ("The transformed rejection method for generating Poisson random variables", 1993):
@@ -200,4 +200,4 @@ Tensor _sample_dirichlet(const Tensor& self, const Generator& generator) {
   return out;
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu

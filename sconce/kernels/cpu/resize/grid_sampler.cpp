@@ -61,6 +61,10 @@ OutSpec _grid_sampler_2d_cpu_fallback_spec(const Tensor& input, const Tensor& gr
   return sampled_spec(input, grid, 2, mode, padding, align_corners);
 }
 
+}  // namespace any_device
+
+namespace cpu {
+
 Two grid_sampler_2d_backward(const Tensor& grad_output, const Tensor& input, const Tensor& grid, int64_t mode,
                              int64_t padding, bool align_corners, ListRef<bool> output_mask) {
   check_mask(output_mask);
@@ -96,10 +100,6 @@ std::tuple<Tensor, Tensor, Tensor> sconce_grid_sampler_double_backward(const Ten
   }
   return {by_output, by_input, by_grid};
 }
-
-}  // namespace any_device
-
-namespace cpu {
 
 void grid_sampler_2d(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding, bool align_corners,
                      const Tensor& out) {

@@ -7,7 +7,7 @@
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
 
-namespace sconce::any_device {
+namespace sconce::cpu {
 namespace {
 
 DType compute_dtype(const Tensor& t) { return t.dtype() == DType::float64 ? DType::float64 : DType::float32; }
@@ -165,4 +165,4 @@ std::vector<Tensor> sconce_rnn_layer_backward(TensorList grads, const Tensor& in
                              flat(results[0]), results[3], results[4]));
 }
 
-}  // namespace sconce::any_device
+}  // namespace sconce::cpu
