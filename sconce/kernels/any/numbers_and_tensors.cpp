@@ -58,6 +58,15 @@ Tensor as_tensor_complex(std::complex<double> t, std::optional<DType> dtype, std
   return number_tensor(t, dtype, device);
 }
 
+int64_t Int_Tensor(const Tensor& a) { return item_of(a).to_int(); }
+double Float_Tensor(const Tensor& a) { return item_of(a).to_double(); }
+
+bool Bool_Tensor(const Tensor& a) {
+  SCONCE_CHECK(a.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  SCONCE_CHECK(a.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return item_of(a).to_bool();
+}
+
 Scalar ScalarImplicit(const Tensor& a) { return implicit_number(a); }
 int64_t IntImplicit(const Tensor& a) {
   const Scalar value = implicit_number(a);

@@ -32,6 +32,10 @@ int64_t sym_storage_offset(const Tensor& self) { return self.storage_offset(); }
 bool sym_is_contiguous(const Tensor& self, MemoryFormat memory_format) {
   return is_contiguous_memory_format(self, memory_format);
 }
+int64_t len_Tensor(const Tensor& t) {
+  SCONCE_CHECK_AS(type, t.dim() > 0, "len() of a 0-d tensor");
+  return t.size(0);
+}
 bool is_same_size(const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }
 bool is_set_to(const Tensor& self, const Tensor& tensor) {
   const auto first_byte = [](const Tensor& t) { return t.storage_offset() * static_cast<int64_t>(t.item_size()); };
