@@ -2,8 +2,8 @@
 
 The order is ARCHITECTURE.md's table "Folders, in the order in which data flows": a row that begins with `sconce/<folder>/`
 is a layer, and a file includes only from its own layer and from those above it in the table. What is tested with more than
-that (`*_test.cpp`, `test_*.h`) is free. Two more rules: no folder below sconce/ holds more than 45 files, and no two
-headers have one name.
+that (`*_test.cpp`, `test_*.h`) is free. Three more rules: no folder below sconce/ holds more than 45 files, no two
+headers have one name, and kernels for any device (sconce/kernels/any/) neither look at memory nor use the CPU's kernels.
 """
 
 import collections
@@ -13,6 +13,8 @@ import sys
 
 MOST_FILES = 45
 CODE = {".h", ".cpp", ".inc", ".def"}
+ANY_DEVICE = "sconce/kernels/any/"
+HOST_ONLY = re.compile(r"\bdata<|\.data\(\)|\bcpu::|\bsconce/kernels/cpu/")
 
 
 def layers(page: str) -> list[str]:
@@ -52,6 +54,20 @@ def violations(files: dict[str, str], order: list[str]) -> list[str]:
     return found
 
 
+def host_only(files: dict[str, str]) -> list[str]:
+    """Lines of kernels for any device that would only run on the CPU."""
+    found = []
+    for path, text in sorted(files.items()):
+        if not path.startswith(ANY_DEVICE) or is_test(pathlib.PurePath(path)):
+            continue
+        for line, code in enumerate(text.split("\n"), 1):
+            match = HOST_ONLY.search(code.split("//")[0])
+            if match:
+                found.append(f"{path}:{line}: '{match[0]}' in a kernel for any device: operators, sizes and strides, "
+                             "dispatch/glue.h and dispatch/host_lists.h are what it may use")
+    return found
+
+
 def crowded(paths: list[str]) -> list[str]:
     count = collections.Counter(str(pathlib.PurePath(p).parent) for p in paths)
     return [f"{folder}/: {n} files, more than {MOST_FILES}" for folder, n in sorted(count.items()) if n > MOST_FILES]
@@ -73,7 +89,7 @@ def main(root: pathlib.Path) -> int:
     every = [p for p in (root / "sconce").rglob("*") if p.is_file()]
     paths = [str(p.relative_to(root)) for p in every]
     files = {str(p.relative_to(root)): p.read_text() for p in every if p.suffix in CODE}
-    found = violations(files, order) + crowded(paths) + namesakes(paths)
+    found = violations(files, order) + host_only(files) + crowded(paths) + namesakes(paths)
     print("\n".join(found) if found else f"{len(files)} files in {len(order)} layers, none against the order")
     return 1 if found else 0
 

@@ -27,6 +27,13 @@ class Layers(unittest.TestCase):
         self.assertEqual(layers.violations({"sconce/new/n.cpp": ""}, ORDER),
                          ["sconce/new/n.cpp: its folder is not in ARCHITECTURE.md's table"])
 
+    def test_kernels_for_any_device_read_no_memory(self):
+        text = '#include "sconce/kernels/cpu/engine/iterate.h"\nT* p = t.data<T>();\nf(sizes);  // t.data() is not asked for\n'
+        found = layers.host_only({"sconce/kernels/any/a.cpp": text, "sconce/kernels/cpu/a.cpp": text,
+                                  "sconce/kernels/any/a_test.cpp": text})
+        self.assertEqual([f.split(" in a kernel")[0] for f in found],
+                         ["sconce/kernels/any/a.cpp:1: 'sconce/kernels/cpu/'", "sconce/kernels/any/a.cpp:2: 'data<'"])
+
     def test_counts_files_and_names(self):
         self.assertEqual(layers.crowded([f"sconce/base/{i}.h" for i in range(46)]), ["sconce/base/: 46 files, more than 45"])
         self.assertEqual(layers.namesakes(["sconce/base/a.h", "sconce/tensor/a.h", "sconce/tensor/b.h"]),
