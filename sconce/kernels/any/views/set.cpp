@@ -54,7 +54,7 @@ void set_(const Tensor& self) {
 void set_data(const Tensor& self, const Tensor& new_data) {
   if (self.is_same(new_data)) return;
   SCONCE_CHECK(
-      self.is_meta() == new_data.is_meta(),
+      self.device().type == new_data.device().type,
       "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
   SCONCE_CHECK(!self.requires_grad() || is_floating(new_data.dtype()) || is_complex(new_data.dtype()),
                "data set to a tensor that requires gradients must be floating point or complex dtype");

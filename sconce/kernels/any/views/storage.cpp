@@ -1,5 +1,6 @@
 // Where tensors lie, and facts about it.
 #include "sconce/base/error.h"
+#include "sconce/generated/copy.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
@@ -8,9 +9,12 @@ namespace sconce::any_device {
 int64_t dense_dim(const Tensor& self) { return self.dim(); }
 
 std::vector<Tensor> _to_cpu(TensorList tensors) {
-  for (const Tensor& t : tensors)
+  std::vector<Tensor> out;
+  for (const Tensor& t : tensors) {
     SCONCE_CHECK_AS(not_implemented, !t.is_meta(), "Cannot copy out of meta tensor; no data!");
-  return tensors.vec();
+    out.push_back(t.device().type == DeviceType::cpu ? t : to(t, Device(), t.dtype()));
+  }
+  return out;
 }
 
 Tensor _pin_memory(const Tensor& self, std::optional<Device> device) {
@@ -41,7 +45,7 @@ void _assert_tensor_metadata(const Tensor& a, std::optional<IntList> size, std::
 }
 
 bool _has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) {
-  return self.is_meta() == from.is_meta();
+  return self.device().type == from.device().type;
 }
 
 }  // namespace sconce::any_device
