@@ -1,4 +1,4 @@
-// Questions that a program asks about a tensor, and initialisation outside of autograd.
+// Attributes of a tensor that a program reads, numbers that become tensors, and initialisation outside of autograd.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/nested.h"
