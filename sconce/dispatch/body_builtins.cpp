@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "sconce/base/numbers.h"
 #include "sconce/dispatch/body_numbers.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
@@ -136,7 +137,7 @@ std::optional<Value> number_function(std::string_view name, const Args& args) {
     SCONCE_CHECK_AS(value, std::isfinite(v), "cannot convert float {} to int", float_repr(v));
     const double whole = name == "floor"   ? std::floor(v)
                          : name == "ceil"  ? std::ceil(v)
-                         : name == "round" ? std::nearbyint(v)
+                         : name == "round" ? numbers::round_half_even(v)
                                            : std::trunc(v);
     return to_int(whole);
   }

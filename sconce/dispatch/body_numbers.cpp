@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "sconce/base/numbers.h"
+
 namespace sconce::body {
 namespace {
 
@@ -10,8 +12,6 @@ using Complex = std::complex<double>;
 int64_t as_int(const Value& v) { return v.is_bool() ? int64_t{v.to_bool()} : v.to_int(); }
 double as_double(const Value& v) { return v.is_double() ? v.to_double() : static_cast<double>(as_int(v)); }
 bool is_whole(const Value& v) { return v.is_int() || v.is_bool(); }
-
-int64_t wrap(uint64_t v) { return static_cast<int64_t>(v); }
 
 [[noreturn]] void unsupported(Operator op, const Value& a, const Value& b) {
   fail_as(ErrorKind::type, "unsupported operand types for {}: {} and {}", operator_text(op), a.type()->to_string(),
@@ -22,37 +22,26 @@ void check_divisor(bool zero) { SCONCE_CHECK_AS(zero_division, !zero, "division 
 
 int64_t floordiv(int64_t a, int64_t b) {
   check_divisor(b == 0);
-  if (b == -1) return wrap(-static_cast<uint64_t>(a));
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+  return numbers::floor_div(a, b);
 }
 
 int64_t mod(int64_t a, int64_t b) {
   check_divisor(b == 0);
-  if (b == -1) return 0;
-  const int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+  return numbers::floor_mod(a, b);
 }
-
-// Floats divide by zero, as in TorchScript.
-double mod(double a, double b) { return std::fmod(b + std::fmod(a, b), b); }
-double floordiv(double a, double b) { return std::floor(a / b); }
 
 Value int_power(int64_t base, int64_t exponent) {
   if (exponent < 0) {
     check_divisor(base == 0);
     return std::pow(static_cast<double>(base), static_cast<double>(exponent));
   }
-  uint64_t result = 1, square = static_cast<uint64_t>(base);
-  for (uint64_t e = static_cast<uint64_t>(exponent); e != 0; e >>= 1, square *= square) {
-    if (e & 1) result *= square;
-  }
-  return wrap(result);
+  return numbers::int_pow(base, exponent);
 }
 
 int64_t shift(Operator op, int64_t a, int64_t b) {
   SCONCE_CHECK_AS(value, b >= 0, "negative shift count");
   if (op == Operator::shift_right) return a >> std::min<int64_t>(b, 63);
-  return b > 63 ? 0 : wrap(static_cast<uint64_t>(a) << b);
+  return b > 63 ? 0 : numbers::shift_left(a, b);
 }
 
 Value int_binary(Operator op, const Value& x, const Value& y) {
@@ -60,11 +49,11 @@ Value int_binary(Operator op, const Value& x, const Value& y) {
   const bool logic = x.is_bool() && y.is_bool();
   switch (op) {
     case Operator::add:
-      return wrap(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+      return numbers::wrap_add(a, b);
     case Operator::sub:
-      return wrap(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+      return numbers::wrap_sub(a, b);
     case Operator::mul:
-      return wrap(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+      return numbers::wrap_mul(a, b);
     case Operator::div:
       return static_cast<double>(a) / static_cast<double>(b);
     case Operator::floordiv:
@@ -99,9 +88,9 @@ Value real_binary(Operator op, const Value& x, const Value& y) {
     case Operator::div:
       return a / b;
     case Operator::floordiv:
-      return floordiv(a, b);
+      return numbers::floor_div(a, b);
     case Operator::mod:
-      return mod(a, b);
+      return numbers::floor_mod(a, b);
     case Operator::pow:
       check_divisor(a == 0 && b < 0);
       if (a < 0 && std::isfinite(b) && b != std::floor(b)) return std::pow(Complex(a), Complex(b));
@@ -199,7 +188,7 @@ Value plain_unary(Operator op, const Value& a) {
   if (is_whole(a)) {
     if (op == Operator::plus) return as_int(a);
     if (op == Operator::invert) return ~as_int(a);
-    return wrap(-static_cast<uint64_t>(as_int(a)));
+    return numbers::wrap_neg(as_int(a));
   }
   if (op != Operator::invert && a.is_double()) return op == Operator::neg ? -a.to_double() : a.to_double();
   if (op != Operator::invert && a.is_complex()) return op == Operator::neg ? -a.to_complex() : a.to_complex();

@@ -16,24 +16,8 @@ Scalar by_type(const Scalar& a, const Scalar& b, OnInt on_int, OnReal on_real, O
 
 }  // namespace
 
-int64_t int_pow(int64_t a, int64_t b) {
-  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
-  int64_t result = 1;
-  for (; b > 0; b >>= 1) {
-    if (b & 1) result = mul(result, a);
-    a = mul(a, a);
-  }
-  return result;
-}
-
 int64_t ceil(double a) { return Scalar(std::ceil(a)).to_int(); }
 int64_t floor(double a) { return Scalar(std::floor(a)).to_int(); }
-
-int64_t range_length(int64_t lo, int64_t hi, int64_t step) {
-  SCONCE_CHECK_AS(value, step != 0, "range() arg 3 must not be zero");
-  if (step > 0) return lo < hi ? 1 + (hi - 1 - lo) / step : 0;
-  return lo > hi ? 1 + (lo - 1 - hi) / -step : 0;
-}
 
 Scalar add(const Scalar& a, const Scalar& b) {
   return by_type(

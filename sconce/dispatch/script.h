@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/numbers.h"
 #include "sconce/dispatch/script_tensors.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
@@ -36,17 +37,10 @@ Complex to_complex(A a) {
     return a;
 }
 
-// Arithmetic of numbers as TorchScript has it: ints wrap as int64, / gives a float, // and % round to minus infinity.
-// Floats divide by zero; ints do not.
-inline int64_t add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-inline int64_t sub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-inline int64_t mul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
+// Arithmetic of numbers (base/numbers.h).
+inline int64_t add(int64_t a, int64_t b) { return numbers::wrap_add(a, b); }
+inline int64_t sub(int64_t a, int64_t b) { return numbers::wrap_sub(a, b); }
+inline int64_t mul(int64_t a, int64_t b) { return numbers::wrap_mul(a, b); }
 template <Real A, Real B>
   requires(std::is_floating_point_v<A> || std::is_floating_point_v<B>)
 double add(A a, B b) {
@@ -91,33 +85,23 @@ template <class A, class B>
 Complex pow(A a, B b) {
   return std::pow(to_complex(a), to_complex(b));
 }
-inline int64_t floordiv(int64_t a, int64_t b) {
-  SCONCE_CHECK_AS(zero_division, b != 0, "division by 0");
-  if (b == -1) return sub(int64_t{0}, a);
-  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
-}
-inline int64_t mod(int64_t a, int64_t b) {
-  SCONCE_CHECK_AS(zero_division, b != 0, "division by 0");
-  if (b == -1) return 0;
-  const int64_t r = a % b;
-  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
-}
-inline double floordiv(double a, double b) { return std::floor(a / b); }
-inline double mod(double a, double b) { return std::fmod(b + std::fmod(a, b), b); }
+inline int64_t floordiv(int64_t a, int64_t b) { return numbers::checked_floor_div(a, b); }
+inline int64_t mod(int64_t a, int64_t b) { return numbers::checked_floor_mod(a, b); }
+inline double floordiv(double a, double b) { return numbers::floor_div(a, b); }
+inline double mod(double a, double b) { return numbers::floor_mod(a, b); }
 inline double floordiv(double a, int64_t b) { return floordiv(a, static_cast<double>(b)); }
 inline double floordiv(int64_t a, double b) { return floordiv(static_cast<double>(a), b); }
 inline double mod(double a, int64_t b) { return mod(a, static_cast<double>(b)); }
 inline double mod(int64_t a, double b) { return mod(static_cast<double>(a), b); }
 template <Real A, Real B>
 double pow(A a, B b) {
-  SCONCE_CHECK_AS(zero_division, a != 0 || !(b < 0), "0.0 cannot be raised to a negative power");
-  return std::pow(static_cast<double>(a), static_cast<double>(b));
+  return numbers::float_pow(static_cast<double>(a), static_cast<double>(b));
 }
-int64_t int_pow(int64_t a, int64_t b);
+using numbers::int_pow;
 template <Number A>
 A neg(A a) {
   if constexpr (std::is_integral_v<A>)
-    return sub(int64_t{0}, static_cast<int64_t>(a));
+    return numbers::wrap_neg(static_cast<int64_t>(a));
   else
     return -a;
 }
@@ -159,8 +143,7 @@ double fmod(A a, B b) {
   return std::fmod(static_cast<double>(a), static_cast<double>(b));
 }
 inline double fmod(const Scalar& a, const Scalar& b) { return std::fmod(a.to_double(), b.to_double()); }
-// How many numbers range(lo, hi, step) gives.
-int64_t range_length(int64_t lo, int64_t hi, int64_t step);
+using numbers::range_length;
 
 // Arithmetic of Scalars: the type of the result is the wider of the two.
 Scalar add(const Scalar& a, const Scalar& b);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "sconce/base/numbers.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
@@ -15,6 +16,8 @@
 namespace sconce::runtime {
 namespace {
 
+using namespace numbers;
+
 constinit const std::atomic<bool> never_cancelled{false};
 constinit std::atomic<Observer*> observer_of_all{nullptr};
 
@@ -26,30 +29,6 @@ constinit std::atomic<Observer*> observer_of_all{nullptr};
 SCONCE_INLINE void copy_initial(Slot* base, const Code& code) {
   std::memcpy(static_cast<void*>(base + code.args), static_cast<const void*>(code.initial.data()),
               code.initial.size() * sizeof(Slot));
-}
-
-// Python's: rounds toward minus infinity; the remainder has the divisor's sign. The smallest integer divided by -1
-// wraps.
-SCONCE_INLINE int64_t floor_div(int64_t a, int64_t b) {
-  if (b == -1) [[unlikely]]
-    return static_cast<int64_t>(-static_cast<uint64_t>(a));
-  const int64_t q = a / b;
-  return q - ((a % b != 0) & ((a ^ b) < 0));
-}
-SCONCE_INLINE int64_t floor_mod(int64_t a, int64_t b) {
-  if (b == -1) [[unlikely]]
-    return 0;
-  const int64_t r = a % b;
-  return r + ((r != 0) & ((r ^ b) < 0) ? b : 0);
-}
-SCONCE_INLINE int64_t wrap_add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-SCONCE_INLINE int64_t wrap_sub(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-SCONCE_INLINE int64_t wrap_mul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
 SCONCE_INLINE size_t list_index(int64_t i, size_t n) {
@@ -226,7 +205,7 @@ do_mod_int_imm:
   INT(A) = floor_mod(INT(B), pc->integer);
   NEXT;
 do_neg_int:
-  INT(A) = wrap_sub(0, INT(B));
+  INT(A) = wrap_neg(INT(B));
   NEXT;
 do_not_bool:
   INT(A) = INT(B) ^ 1;

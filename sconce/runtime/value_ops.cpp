@@ -51,7 +51,6 @@ void wrong_tag(Tag got, Tag wanted) {
   fail_as(ErrorKind::type, "expected {}, got {}", tag_name(wanted), tag_name(got));
 }
 void fail_list_index() { fail_as(ErrorKind::index, "list index out of range"); }
-void fail_division() { fail_as(ErrorKind::zero_division, "division by 0"); }
 void fail_storage(const List& list, std::string_view wanted) {
   fail_as(ErrorKind::type, "expected a list of {}, got {}[]", wanted, list.element_type()->to_string());
 }

@@ -29,7 +29,6 @@ void warn(const Value& message, BuildSite& site, const Site* place);
 
 [[noreturn]] SCONCE_COLD void wrong_tag(Tag got, Tag wanted);
 [[noreturn]] SCONCE_COLD void fail_list_index();
-[[noreturn]] SCONCE_COLD void fail_division();
 [[noreturn]] SCONCE_COLD void fail_storage(const List& list, std::string_view wanted);
 
 }  // namespace sconce::runtime

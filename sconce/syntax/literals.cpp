@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sconce/base/numbers.h"
 #include "sconce/syntax/parser_state.h"
 
 namespace sconce::syntax {
@@ -79,7 +80,7 @@ ExprPtr Parser::fold_minus(const Constant* number) {
   auto* node = make<Constant>(number->range);
   node->literal = number->literal;
   node->real = -number->real;
-  node->integer = static_cast<int64_t>(-static_cast<uint64_t>(number->integer));
+  node->integer = numbers::wrap_neg(number->integer);
   if (number == too_large_) {
     too_large_ = nullptr;
   } else if (number->literal == Constant::Literal::integer && number->integer == std::numeric_limits<int64_t>::min()) {

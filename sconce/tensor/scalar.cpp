@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sconce/base/error.h"
+#include "sconce/base/numbers.h"
 
 namespace sconce {
 namespace {
@@ -89,7 +90,7 @@ Scalar Scalar::operator-() const {
   switch (tag_) {
     case Tag::boolean:
     case Tag::integer:
-      return Scalar(static_cast<int64_t>(-static_cast<uint64_t>(integer_)));
+      return Scalar(numbers::wrap_neg(integer_));
     case Tag::real:
       return Scalar(-real_);
     case Tag::complex:

@@ -6,6 +6,7 @@
 #include <complex>
 #include <numeric>
 
+#include "sconce/base/numbers.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/types/value.h"
 
@@ -21,9 +22,6 @@ double result(const Op& op, double value) {
 }
 
 constexpr double kPi = 3.14159265358979323846;
-
-// Rounds halves to even, as Python.
-double round_number(double x) { return std::nearbyint(x); }
 
 }  // namespace
 
@@ -51,7 +49,7 @@ SCONCE_REAL(degrees, x * (180 / kPi))
 SCONCE_REAL(gamma, std::tgamma(x))
 SCONCE_REAL(lgamma, std::lgamma(x))
 SCONCE_REAL(fabs, std::fabs(x))
-SCONCE_REAL(round, round_number(x))
+SCONCE_REAL(round, numbers::round_half_even(x))
 SCONCE_REAL(log1p, std::log1p(x))
 SCONCE_REAL(expm1, std::expm1(x))
 SCONCE_REAL(erf, std::erf(x))
@@ -85,7 +83,7 @@ SCONCE_NUMBER(number_neg) {
   else if (args[0].is_double())
     returns[0] = result(op, -args[0].to_double());
   else
-    returns[0] = static_cast<int64_t>(0 - static_cast<uint64_t>(args[0].to_scalar().to_int()));
+    returns[0] = numbers::wrap_neg(args[0].to_scalar().to_int());
 }
 SCONCE_NUMBER(number_polar) {
   const double r = real(args[0]), angle = real(args[1]);
@@ -133,36 +131,26 @@ SCONCE_NUMBER(number_modf) {
   returns[1] = whole;
 }
 
-// Shifts of 64 bits and more use the lowest 6 bits of the count.
-SCONCE_NUMBER(number_lshift) {
-  returns[0] = static_cast<int64_t>(static_cast<uint64_t>(args[0].to_int()) << (args[1].to_int() & 63));
-}
-SCONCE_NUMBER(number_rshift) { returns[0] = args[0].to_int() >> (args[1].to_int() & 63); }
+SCONCE_NUMBER(number_lshift) { returns[0] = numbers::shift_left(args[0].to_int(), args[1].to_int()); }
+SCONCE_NUMBER(number_rshift) { returns[0] = numbers::shift_right(args[0].to_int(), args[1].to_int()); }
 SCONCE_NUMBER(number_round_to_zero_floordiv) {
   const int64_t a = args[0].to_int(), b = args[1].to_int();
   SCONCE_CHECK_AS(zero_division, b != 0, "integer division or modulo by zero");
-  returns[0] = b == -1 ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : a / b;
+  returns[0] = numbers::trunc_div(a, b);
 }
 SCONCE_NUMBER(number_divmod) {
   if (args[0].is_int() && args[1].is_int()) {
     const int64_t a = args[0].to_int(), b = args[1].to_int();
     SCONCE_CHECK_AS(zero_division, b != 0, "ZeroDivisionError: integer division or modulo by zero");
-    if (b == -1) {
-      returns[0] = static_cast<int64_t>(0 - static_cast<uint64_t>(a));
-      returns[1] = int64_t{0};
-      return;
-    }
-    const int64_t rest = a % b, down = rest != 0 && (rest < 0) != (b < 0);
-    returns[0] = a / b - down;
-    returns[1] = rest + down * b;
+    returns[0] = numbers::floor_div(a, b);
+    returns[1] = numbers::floor_mod(a, b);
     return;
   }
   const double a = real(args[0]), b = real(args[1]);
   SCONCE_CHECK_AS(zero_division, b != 0, "ZeroDivisionError: float divmod()");
-  double rest = std::fmod(a, b);
-  if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
-  returns[0] = std::floor((a - rest) / b + 0.5);
-  returns[1] = rest;
+  const numbers::FloatDivision d = numbers::python_divmod(a, b);
+  returns[0] = d.quotient;
+  returns[1] = d.rest;
 }
 
 #undef SCONCE_NUMBER

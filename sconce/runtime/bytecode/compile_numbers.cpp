@@ -1,4 +1,5 @@
 // Arithmetic and comparisons on words.
+#include "sconce/base/numbers.h"
 #include "sconce/runtime/bytecode/compiler.h"
 
 namespace sconce::runtime {
@@ -263,7 +264,7 @@ bool Codegen::emit_arithmetic(const ir::Node* n) {
                         : a == floordiv      ? Opcode::floordiv_int_imm
                         : a == mod           ? Opcode::mod_int_imm
                                              : integer_immediate_opcode(a);
-      emit(op, out, left, 0, a == sub ? static_cast<int64_t>(-static_cast<uint64_t>(*imm)) : *imm);
+      emit(op, out, left, 0, a == sub ? numbers::wrap_neg(*imm) : *imm);
       return true;
     }
   }

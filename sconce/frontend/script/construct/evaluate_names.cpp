@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sconce/autograd/variable.h"
+#include "sconce/base/numbers.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/construct/evaluator.h"
 #include "sconce/frontend/script/construct/module_methods.h"
@@ -298,9 +299,9 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
       need(args, 1, 2, n, at);
       if (a.size() == 2) {
         const double scale = std::pow(10.0, static_cast<double>(to_integer(a[1], at)));
-        return V(std::nearbyint(to_real(a[0], at) * scale) / scale);
+        return V(numbers::round_half_even(to_real(a[0], at) * scale) / scale);
       }
-      return V(static_cast<int64_t>(std::nearbyint(to_real(a[0], at))));
+      return V(static_cast<int64_t>(numbers::round_half_even(to_real(a[0], at))));
     }
     if (n == "type") {
       need(args, 1, 1, n, at);

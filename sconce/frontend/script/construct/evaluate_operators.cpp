@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sconce/base/numbers.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/construct/evaluator.h"
 #include "sconce/types/class_info.h"
@@ -99,37 +100,25 @@ bool is_integral(const V& v) { return v.is_int() || v.is_bool(); }
 int64_t as_int(const V& v) { return v.is_bool() ? v.to_bool() : v.to_int(); }
 double as_double(const V& v) { return v.is_double() ? v.to_double() : static_cast<double>(as_int(v)); }
 
-// Python's // and %: towards minus infinity.
-int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
-
 std::optional<V> integers(Operator op, int64_t a, int64_t b, const Range& at) {
-  const auto wrap = [](uint64_t v) { return V(static_cast<int64_t>(v)); };
-  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   const bool divides = op == Operator::floordiv || op == Operator::mod || op == Operator::div;
   if (divides && b == 0) refuse(at, "ZeroDivisionError: division by zero");
-  if (divides && b == -1)
-    return op == Operator::div ? V(-static_cast<double>(a)) : op == Operator::mod ? V(int64_t{0}) : wrap(0 - ua);
   switch (op) {
     case Operator::add:
-      return wrap(ua + ub);
+      return V(numbers::wrap_add(a, b));
     case Operator::sub:
-      return wrap(ua - ub);
+      return V(numbers::wrap_sub(a, b));
     case Operator::mul:
-      return wrap(ua * ub);
+      return V(numbers::wrap_mul(a, b));
     case Operator::div:
       return V(static_cast<double>(a) / static_cast<double>(b));
     case Operator::floordiv:
-      return V(floor_div(a, b));
+      return V(numbers::floor_div(a, b));
     case Operator::mod:
-      return V(a - b * floor_div(a, b));
-    case Operator::pow: {
+      return V(numbers::floor_mod(a, b));
+    case Operator::pow:
       if (b < 0) return V(std::pow(static_cast<double>(a), static_cast<double>(b)));
-      uint64_t result = 1, base = ua;
-      for (uint64_t e = ub; e; e >>= 1, base *= base) {
-        if (e & 1) result *= base;
-      }
-      return wrap(result);
-    }
+      return V(numbers::int_pow(a, b));
     case Operator::bit_and:
       return V(a & b);
     case Operator::bit_or:
@@ -139,7 +128,7 @@ std::optional<V> integers(Operator op, int64_t a, int64_t b, const Range& at) {
     case Operator::shift_left:
     case Operator::shift_right:
       if (b < 0 || b > 63) refuse(at, "a shift by {} is not supported", b);
-      return op == Operator::shift_left ? wrap(ua << b) : V(a >> b);
+      return V(op == Operator::shift_left ? numbers::shift_left(a, b) : numbers::shift_right(a, b));
     default:
       return std::nullopt;
   }
@@ -159,9 +148,9 @@ std::optional<V> reals(Operator op, double a, double b, const Range& at) {
     case Operator::div:
       return V(a / b);
     case Operator::floordiv:
-      return V(std::floor(a / b));
+      return V(numbers::python_divmod(a, b).quotient);
     case Operator::mod:
-      return V(a - b * std::floor(a / b));
+      return V(numbers::python_divmod(a, b).rest);
     case Operator::pow:
       return V(std::pow(a, b));
     default:
@@ -278,7 +267,7 @@ Dynamic Evaluator::binary(Operator op, const Dynamic& a, const Dynamic& b, const
 Dynamic Evaluator::unary(Operator op, const Dynamic& a, const Range& at) {
   const V* x = a.value();
   if (x && op == Operator::neg) {
-    if (is_integral(*x)) return V(static_cast<int64_t>(0 - static_cast<uint64_t>(as_int(*x))));
+    if (is_integral(*x)) return V(numbers::wrap_neg(as_int(*x)));
     if (x->is_double()) return V(-x->to_double());
     if (x->is_complex()) return V(-x->to_complex());
     if (x->is_tensor()) return call_operator("aten::neg", {{a}, {}}, at);

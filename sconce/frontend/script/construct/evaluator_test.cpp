@@ -30,6 +30,7 @@ TEST(Evaluator, Expressions) {
   EXPECT_EQ(result_of("N = 3\nresult = N + 1 if N > 2 and N != 4 else None"), "4");
   EXPECT_EQ(result_of("result = 2 ** 10, 7 % -3, 7 / 2, [1] * 2 + [3], 'ab' + 'c' * 2"),
             "(1024, -2, 3.5, [1, 1, 3], 'abcc')");
+  EXPECT_EQ(result_of("result = 1.0 // 0.1, 1.0 % 0.1, -7.5 // 2, 1e20 % 3"), "(9.0, 0.09999999999999995, -4.0, 1.0)");
   EXPECT_EQ(result_of("x = 4\nresult = f'{x} of {[x]}'"), "'4 of [4]'");
   EXPECT_EQ(result_of("result = [1, 2, 3, 4][1:-1], 'hello'[::-1], (1, 2)[-1]"), "([2, 3], 'olleh', 2)");
   EXPECT_EQ(result_of("result = 2 in [1, 2], 'a' not in {'b': 1}, None is None"), "(True, True, True)");

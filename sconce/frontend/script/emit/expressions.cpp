@@ -2,6 +2,7 @@
 #include <array>
 #include <complex>
 
+#include "sconce/base/numbers.h"
 #include "sconce/frontend/script/classes/classes.h"
 #include "sconce/frontend/script/emit/emitter_impl.h"
 #include "sconce/frontend/script/names/language_values.h"
@@ -226,8 +227,7 @@ ir::Value* Emitter::Impl::unary(const Unary& u) {
   }
   if (u.op == Operator::neg) {  // -1 is a literal
     if (const std::optional<sconce::Value> c = ir::constant_value(v)) {
-      if (c->is_int())
-        return e.constant(u.range, sconce::Value(static_cast<int64_t>(-static_cast<uint64_t>(c->to_int()))));
+      if (c->is_int()) return e.constant(u.range, sconce::Value(numbers::wrap_neg(c->to_int())));
       if (c->is_double()) return e.constant(u.range, sconce::Value(-c->to_double()));
       if (c->is_complex()) return e.constant(u.range, sconce::Value(-c->to_complex()));
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
@@ -107,8 +108,6 @@ struct Phase {
   int64_t taps() const { return static_cast<int64_t>(axes[0].taps.size() * axes[1].taps.size() * axes[2].taps.size()); }
 };
 
-int64_t floor_mod(int64_t a, int64_t b) { return ((a % b) + b) % b; }
-
 // The phases along dimension d of the three, the missing ones of a lower rank being in front.
 std::vector<Axis> axis_phases(const ConvShape& shape, int d) {
   const int i = d - (max_conv_rank - shape.rank);
@@ -128,7 +127,7 @@ std::vector<Axis> axis_phases(const ConvShape& shape, int d) {
     Axis axis{shape.in[i], shape.out[i], count, start, stride, 1, {}, {}};
     for (int64_t t = shape.kernel[i] - 1; t >= 0; t--) {  // so that offsets ascend
       const int64_t distance = start + padding - t * dilation;
-      if (floor_mod(distance, stride) != 0) continue;
+      if (numbers::floor_mod(distance, stride) != 0) continue;
       axis.taps.push_back(t);
       axis.offsets.push_back(distance / stride);
     }
