@@ -13,11 +13,8 @@ import ast
 from dataclasses import dataclass
 
 from . import cpp
+from .python_operators import BINARY, COMPARE, UNARY
 
-_BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
-           ast.Pow: "pow", ast.BitAnd: "bit_and", ast.BitOr: "bit_or", ast.BitXor: "bit_xor"}
-_COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
-_UNARY = {ast.USub: "neg", ast.Invert: "invert"}
 # Functions of sconce::script that are not operators of the table.
 BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_shapes", "wrap_dim", "all_dims", "prod",
             "result_type", "is_floating_point", "is_complex", "is_integral", "default_dtype", "abs", "sum", "pool_size", "conv_size",
@@ -379,7 +376,7 @@ class Translator:
         return text
 
     def _binary(self, op, left, right, node):
-        name = _BINARY.get(type(op))
+        name = BINARY.get(type(op))
         if name is None:
             raise ScriptError(node.lineno, f"operator {type(op).__name__} is not part of the script language")
         return f"script::{name}({left}, {right})"
@@ -393,7 +390,7 @@ class Translator:
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             v = node.operand.value
             return f"int64_t{{-{v}}}" if isinstance(v, int) else f"-{v!r}"
-        return f"script::{_UNARY[type(node.op)]}({self.expr(node.operand)})"
+        return f"script::{UNARY[type(node.op)]}({self.expr(node.operand)})"
 
     def _boolop(self, node):
         return "(" + self.condition(node) + ")"
@@ -416,7 +413,7 @@ class Translator:
         if isinstance(op, (ast.In, ast.NotIn)):
             test = f"script::contains({self.expr(right)}, {self.expr(node.left)})"
             return test if isinstance(op, ast.In) else "!" + test
-        return f"script::{_COMPARE[type(op)]}({self.expr(node.left)}, {self.expr(right)})"
+        return f"script::{COMPARE[type(op)]}({self.expr(node.left)}, {self.expr(right)})"
 
     def _ifexp(self, node):
         when_true, when_false = self._none_tests(node.test)

@@ -10,40 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "sconce/syntax/operators.h"
 #include "sconce/syntax/source.h"
 
 namespace sconce::syntax {
-
-enum class Operator : uint8_t {
-  add,
-  sub,
-  mul,
-  div,
-  floordiv,
-  mod,
-  pow,
-  matmul,
-  bit_and,
-  bit_or,
-  bit_xor,
-  shift_left,
-  shift_right,  // binary
-  neg,
-  plus,
-  invert,
-  not_,  // unary
-  eq,
-  ne,
-  lt,
-  le,
-  gt,
-  ge,
-  is,
-  is_not,
-  in,
-  not_in,  // comparisons
-};
-SCONCE_API std::string_view operator_text(Operator op);  // "+", "//", "is not"
 
 // ---- expressions ----
 

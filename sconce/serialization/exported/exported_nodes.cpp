@@ -47,7 +47,7 @@ std::string_view number_function(std::string_view target) {
 
 bool is_number_target(const Node& node) {
   const std::string_view f = number_function(node.target);
-  return f == "pos" || f == "ite" || f == "getitem" || (!f.empty() && find_number_call(f, node.inputs.size()));
+  return f == "pos" || f == "ite" || f == "getitem" || (!f.empty() && !find_number_call(f, node.inputs.size()).empty());
 }
 
 void collect_missing(const Graph& graph, std::set<std::string>& missing) {
@@ -296,7 +296,7 @@ void NodeBuilder::insert_number_function(const Node& node, Names& names) {
     branch->output()->set_type(inputs[1]->type());
     result = graph_.insert(branch->set_range(range_))->output();
   } else {
-    SCONCE_CHECK(find_number_call(function, inputs.size()), "is no function that is known");
+    SCONCE_CHECK(!find_number_call(function, inputs.size()).empty(), "is no function that is known");
     result = insert_number_call(graph_, function, inputs, range_);
   }
   bind_outputs(node, {result}, names);

@@ -3,56 +3,30 @@
 #include <algorithm>
 
 #include "sconce/ir/resolve.h"
+#include "sconce/syntax/operators.h"
 
 namespace sconce::exported {
 namespace {
 
+// What numbers have besides operators.
 struct NumberCall {
   std::string_view function;
   size_t arguments;
-  const char* op;
+  std::string_view op;
 };
 constexpr NumberCall kNumberCalls[] = {
-    {"add", 2, "aten::add"},
-    {"sub", 2, "aten::sub"},
-    {"mul", 2, "aten::mul"},
-    {"truediv", 2, "aten::div"},
-    {"floordiv", 2, "aten::floordiv"},
-    {"mod", 2, "aten::remainder"},
-    {"pow", 2, "aten::pow"},
-    {"neg", 1, "aten::neg"},
-    {"abs", 1, "prim::abs"},
-    {"max", 2, "prim::max"},
-    {"min", 2, "prim::min"},
-    {"eq", 2, "aten::eq"},
-    {"ne", 2, "aten::ne"},
-    {"lt", 2, "aten::lt"},
-    {"le", 2, "aten::le"},
-    {"gt", 2, "aten::gt"},
-    {"ge", 2, "aten::ge"},
-    {"and", 2, "aten::__and__"},
-    {"or", 2, "aten::__or__"},
-    {"not", 1, "aten::__not__"},
-    {"lshift", 2, "aten::__lshift__"},
-    {"rshift", 2, "aten::__rshift__"},
-    {"float", 1, "aten::Float"},
-    {"trunc", 1, "aten::Int"},
-    {"floor", 1, "aten::floor"},
-    {"ceil", 1, "aten::ceil"},
-    {"sqrt", 1, "aten::sqrt"},
-    {"exp", 1, "aten::exp"},
-    {"log", 1, "aten::log"},
-    {"log2", 1, "aten::log2"},
-    {"sin", 1, "aten::sin"},
-    {"cos", 1, "aten::cos"},
-    {"tan", 1, "aten::tan"},
-    {"asin", 1, "aten::asin"},
-    {"acos", 1, "aten::acos"},
-    {"atan", 1, "aten::atan"},
-    {"sinh", 1, "aten::sinh"},
-    {"cosh", 1, "aten::cosh"},
-    {"tanh", 1, "aten::tanh"},
+    {"abs", 1, "prim::abs"},   {"max", 2, "prim::max"},     {"min", 2, "prim::min"},   {"float", 1, "aten::Float"},
+    {"trunc", 1, "aten::Int"}, {"floor", 1, "aten::floor"}, {"ceil", 1, "aten::ceil"}, {"sqrt", 1, "aten::sqrt"},
+    {"exp", 1, "aten::exp"},   {"log", 1, "aten::log"},     {"log2", 1, "aten::log2"}, {"sin", 1, "aten::sin"},
+    {"cos", 1, "aten::cos"},   {"tan", 1, "aten::tan"},     {"asin", 1, "aten::asin"}, {"acos", 1, "aten::acos"},
+    {"atan", 1, "aten::atan"}, {"sinh", 1, "aten::sinh"},   {"cosh", 1, "aten::cosh"}, {"tanh", 1, "aten::tanh"},
 };
+
+// Numbers have the others, too, but exported programs do not use them on sizes.
+bool is_for_numbers(syntax::Operator op) {
+  using syntax::Operator;
+  return op != Operator::matmul && op != Operator::bit_xor && op != Operator::invert && op != Operator::in;
+}
 
 }  // namespace
 
@@ -62,11 +36,15 @@ std::string type_list(ListRef<ir::Value*> values) {
   return "(" + out + ")";
 }
 
-const char* find_number_call(std::string_view function, size_t arguments) {
+std::string_view find_number_call(std::string_view function, size_t arguments) {
+  if (const std::optional<syntax::Operator> op = syntax::operator_of_stem(function)) {
+    const bool fits = is_for_numbers(*op) && arguments == (syntax::is_unary(*op) ? 1 : 2);
+    return fits ? syntax::names_of(*op).op : std::string_view();
+  }
   const auto* found = std::find_if(std::begin(kNumberCalls), std::end(kNumberCalls), [&](const NumberCall& c) {
     return c.function == function && c.arguments == arguments;
   });
-  return found == std::end(kNumberCalls) ? nullptr : found->op;
+  return found == std::end(kNumberCalls) ? std::string_view() : found->op;
 }
 
 ir::Value* insert_call(ir::Graph& graph, std::string_view name, ListRef<ir::Value*> inputs,
@@ -86,8 +64,8 @@ ir::Value* insert_call(ir::Graph& graph, std::string_view name, ListRef<ir::Valu
 
 ir::Value* insert_number_call(ir::Graph& graph, std::string_view function, ListRef<ir::Value*> inputs,
                               const sconce::Range& range) {
-  const char* op = find_number_call(function, inputs.size());
-  SCONCE_ASSERT(op);
+  const std::string_view op = find_number_call(function, inputs.size());
+  SCONCE_ASSERT(!op.empty());
   // Whole numbers are what they are.
   const bool rounds = function == "trunc" || function == "floor" || function == "ceil";
   if (rounds && inputs[0]->type()->is(TypeKind::int_)) return inputs[0];

@@ -7,9 +7,9 @@
 
 namespace sconce::exported {
 
-// "mul", "floordiv", "max", "sqrt", ...: the operator of the table that it is, for so many arguments. Null when there
+// "mul", "floordiv", "max", "sqrt", ...: the operator of the table that it is, for so many arguments. Empty when there
 // is none.
-const char* find_number_call(std::string_view function, size_t arguments);
+std::string_view find_number_call(std::string_view function, size_t arguments);
 
 // The types of values, for messages: "(Tensor, int)".
 std::string type_list(ListRef<ir::Value*> values);

@@ -69,47 +69,16 @@ constexpr Spelling kSpellings[] = {
 std::string_view operator_function(syntax::Operator op) {
   using syntax::Operator;
   switch (op) {
-    case Operator::add:
-      return "add";
-    case Operator::sub:
-      return "sub";
-    case Operator::mul:
-      return "mul";
-    case Operator::div:
-      return "truediv";
-    case Operator::floordiv:
-      return "floordiv";
-    case Operator::mod:
-      return "mod";
-    case Operator::pow:
-      return "pow";
-    case Operator::shift_left:
-      return "lshift";
-    case Operator::shift_right:
-      return "rshift";
-    case Operator::bit_and:
-      return "and";
-    case Operator::bit_or:
-      return "or";
-    case Operator::neg:
-      return "neg";
-    case Operator::not_:
-    case Operator::invert:
-      return "not";
-    case Operator::eq:
-      return "eq";
-    case Operator::ne:
-      return "ne";
-    case Operator::lt:
-      return "lt";
-    case Operator::le:
-      return "le";
-    case Operator::gt:
-      return "gt";
-    case Operator::ge:
-      return "ge";
-    default:
+    case Operator::invert:  // sympy's ~ is a logical not
+      return syntax::names_of(Operator::not_).stem;
+    case Operator::plus:
+    case Operator::matmul:
+    case Operator::bit_xor:
+    case Operator::in:
+    case Operator::not_in:
       return "";
+    default:
+      return syntax::names_of(op).stem;
   }
 }
 
@@ -204,7 +173,7 @@ class TermReader {
     if (is_foldable(function) && args.size() == 1) return std::move(args[0]);
     Term t = make(Kind::call, std::string(function));
     t.args = std::move(args);
-    if (!find_number_call(function, t.args.size())) not_understood(written.empty() ? function : written);
+    if (find_number_call(function, t.args.size()).empty()) not_understood(written.empty() ? function : written);
     return t;
   }
 

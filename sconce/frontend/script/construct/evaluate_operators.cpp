@@ -18,84 +18,6 @@ using V = sconce::Value;
 
 constexpr size_t kMaxItems = 10'000'000;  // of one list or string
 
-const char* magic_name(Operator op) {
-  switch (op) {
-    case Operator::add:
-      return "__add__";
-    case Operator::sub:
-      return "__sub__";
-    case Operator::mul:
-      return "__mul__";
-    case Operator::div:
-      return "__truediv__";
-    case Operator::floordiv:
-      return "__floordiv__";
-    case Operator::mod:
-      return "__mod__";
-    case Operator::pow:
-      return "__pow__";
-    case Operator::eq:
-      return "__eq__";
-    case Operator::ne:
-      return "__ne__";
-    case Operator::lt:
-      return "__lt__";
-    case Operator::le:
-      return "__le__";
-    case Operator::gt:
-      return "__gt__";
-    case Operator::ge:
-      return "__ge__";
-    default:
-      return "";
-  }
-}
-
-const char* operator_op(Operator op) {
-  switch (op) {
-    case Operator::add:
-      return "aten::add";
-    case Operator::sub:
-      return "aten::sub";
-    case Operator::mul:
-      return "aten::mul";
-    case Operator::div:
-      return "aten::div";
-    case Operator::floordiv:
-      return "aten::floor_divide";
-    case Operator::mod:
-      return "aten::remainder";
-    case Operator::pow:
-      return "aten::pow";
-    case Operator::matmul:
-      return "aten::matmul";
-    case Operator::bit_and:
-      return "aten::__and__";
-    case Operator::bit_or:
-      return "aten::__or__";
-    case Operator::bit_xor:
-      return "aten::__xor__";
-    case Operator::shift_left:
-      return "aten::__lshift__";
-    case Operator::shift_right:
-      return "aten::__rshift__";
-    case Operator::eq:
-      return "aten::eq";
-    case Operator::ne:
-      return "aten::ne";
-    case Operator::lt:
-      return "aten::lt";
-    case Operator::le:
-      return "aten::le";
-    case Operator::gt:
-      return "aten::gt";
-    case Operator::ge:
-      return "aten::ge";
-    default:
-      return nullptr;
-  }
-}
-
 bool is_integral(const V& v) { return v.is_int() || v.is_bool(); }
 int64_t as_int(const V& v) { return v.is_bool() ? v.to_bool() : v.to_int(); }
 double as_double(const V& v) { return v.is_double() ? v.to_double() : static_cast<double>(as_int(v)); }
@@ -248,18 +170,19 @@ Dynamic Evaluator::binary(Operator op, const Dynamic& a, const Dynamic& b, const
     return sequence.get<Dynamic::List>() ? make_list(std::move(items)) : make_tuple(std::move(items));
   }
   if (a.instance()) {
-    if (const auto method = find_attribute(a, magic_name(op), at)) return call(*method, {{b}, {}}, at);
+    if (const auto method = find_attribute(a, magic_method(op), at)) return call(*method, {{b}, {}}, at);
   }
-  if (x && y && operator_op(op)) {
+  const std::string op_name(names_of(op).eager);
+  if (x && y && !op_name.empty()) {
     // 2 - tensor: the overloads take the tensor first.
     if (!x->is_tensor() && y->is_tensor()) {
       if (op == Operator::sub) return call_operator("aten::rsub", {{b, a}, {}}, at);
       if (op == Operator::div) return binary(Operator::mul, call_operator("aten::reciprocal", {{b}, {}}, at), a, at);
-      if (op == Operator::add || op == Operator::mul) return call_operator(operator_op(op), {{b, a}, {}}, at);
+      if (op == Operator::add || op == Operator::mul) return call_operator(op_name, {{b, a}, {}}, at);
       if (op != Operator::pow)
-        return call_operator(operator_op(op), {{call_operator("aten::tensor", {{a}, {}}, at), b}, {}}, at);
+        return call_operator(op_name, {{call_operator("aten::tensor", {{a}, {}}, at), b}, {}}, at);
     }
-    return call_operator(operator_op(op), {{a, b}, {}}, at);
+    return call_operator(op_name, {{a, b}, {}}, at);
   }
   refuse(at, "unsupported operand types for {}: '{}' and '{}'", operator_text(op), type_name(a), type_name(b));
 }
@@ -270,11 +193,12 @@ Dynamic Evaluator::unary(Operator op, const Dynamic& a, const Range& at) {
     if (is_integral(*x)) return V(numbers::wrap_neg(as_int(*x)));
     if (x->is_double()) return V(-x->to_double());
     if (x->is_complex()) return V(-x->to_complex());
-    if (x->is_tensor()) return call_operator("aten::neg", {{a}, {}}, at);
+    if (x->is_tensor()) return call_operator(std::string(names_of(op).eager), {{a}, {}}, at);
   }
   if (x && op == Operator::plus && x->is_number()) return a;
   if (x && op == Operator::invert && is_integral(*x)) return V(~as_int(*x));
-  if (x && op == Operator::invert && x->is_tensor()) return call_operator("aten::bitwise_not", {{a}, {}}, at);
+  if (x && op == Operator::invert && x->is_tensor())
+    return call_operator(std::string(names_of(op).eager), {{a}, {}}, at);
   refuse(at, "unsupported operand type for unary {}: '{}'", operator_text(op), type_name(a));
 }
 
@@ -299,7 +223,7 @@ bool Evaluator::compare(Operator op, const Dynamic& a, const Dynamic& b, const R
     case Operator::eq:
     case Operator::ne:
       if (a.instance() && !a.instance()->is_module) {
-        if (const auto method = find_attribute(a, magic_name(op), at)) return truth(call(*method, {{b}, {}}, at), at);
+        if (const auto method = find_attribute(a, magic_method(op), at)) return truth(call(*method, {{b}, {}}, at), at);
       }
       return equals(a, b) == (op == Operator::eq);
     default:
@@ -323,7 +247,7 @@ bool Evaluator::compare(Operator op, const Dynamic& a, const Dynamic& b, const R
     return ordered(a.items()->size(), b.items()->size());
   }
   if (a.instance()) {
-    if (const auto method = find_attribute(a, magic_name(op), at)) return truth(call(*method, {{b}, {}}, at), at);
+    if (const auto method = find_attribute(a, magic_method(op), at)) return truth(call(*method, {{b}, {}}, at), at);
   }
   refuse(at, "'{}' is not supported between '{}' and '{}'", operator_text(op), type_name(a), type_name(b));
 }

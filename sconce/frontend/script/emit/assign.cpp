@@ -167,76 +167,14 @@ void Emitter::Impl::assign_subscript(const Range& at, const Subscript& target, c
 
 // ---- augmented ----
 
-namespace {
-
-// `x += y` on a tensor or list changes it in place where the language says so.
-std::string_view augmented_name(Operator op, TypePtr type) {
-  const bool inplace = is_subtype(type, tensor_type()) || type->is(TypeKind::list);
-  switch (op) {
-    case Operator::add:
-      return inplace ? "aten::add_" : "aten::add";
-    case Operator::sub:
-      return inplace ? "aten::sub_" : "aten::sub";
-    case Operator::mul:
-      return inplace ? "aten::mul_" : "aten::mul";
-    case Operator::div:
-      return inplace ? "aten::div_" : "aten::div";
-    case Operator::mod:
-      return inplace ? "aten::fmod_" : "aten::fmod";
-    case Operator::bit_or:
-      return inplace ? "aten::bitwise_or" : "aten::__or__";
-    case Operator::bit_and:
-      return inplace ? "aten::bitwise_and" : "aten::__and__";
-    case Operator::bit_xor:
-      return inplace ? "aten::bitwise_xor" : "aten::__xor__";
-    case Operator::shift_left:
-      return "aten::__lshift__";
-    case Operator::shift_right:
-      return inplace ? "aten::__irshift__" : "aten::__rshift__";
-    case Operator::pow:
-      return "aten::pow";
-    default:
-      return {};
-  }
-}
-
-// "add" of __add__ and __iadd__
-std::string_view magic_stem(Operator op) {
-  switch (op) {
-    case Operator::add:
-      return "add";
-    case Operator::sub:
-      return "sub";
-    case Operator::mul:
-      return "mul";
-    case Operator::div:
-      return "truediv";
-    case Operator::mod:
-      return "mod";
-    case Operator::bit_or:
-      return "or";
-    case Operator::bit_and:
-      return "and";
-    case Operator::bit_xor:
-      return "xor";
-    case Operator::shift_left:
-      return "lshift";
-    case Operator::shift_right:
-      return "rshift";
-    case Operator::pow:
-      return "pow";
-    default:
-      return {};
-  }
-}
-
-}  // namespace
-
 ir::Value* Emitter::Impl::augmented(const AugAssign& s, ir::Value* old, ir::Value* by) {
-  const std::string_view name = augmented_name(s.op, old->type());
+  // `x += y` on a tensor or list changes it in place where the language says so.
+  const bool in_place = is_subtype(old->type(), tensor_type()) || old->type()->is(TypeKind::list);
+  const OperatorNames& names = names_of(s.op);
+  const std::string_view name = in_place ? names.in_place : names.augmented;
   if (name.empty()) refuse(s.range, "unsupported kind of augmented assignment: {}=", operator_text(s.op));
   if (old->type()->is(TypeKind::class_)) {
-    const std::string stem(magic_stem(s.op));
+    const std::string stem(names.stem);
     if (SugaredPtr v = call_magic_method(e, s.range, "__i" + stem + "__", {old, by})) return v->as_value(e, s.range);
     if (SugaredPtr v = call_magic_method(e, s.range, "__" + stem + "__", {old, by})) return v->as_value(e, s.range);
   }

@@ -102,78 +102,10 @@ ir::Value* Emitter::Impl::constant(const Constant& c) {
 
 // ---- operators ----
 
-namespace {
-
-struct OperatorNames {
-  const char* op;
-  const char* magic;
-};
-
-OperatorNames names_of(Operator op) {
-  switch (op) {
-    case Operator::add:
-      return {"aten::add", "__add__"};
-    case Operator::sub:
-      return {"aten::sub", "__sub__"};
-    case Operator::mul:
-      return {"aten::mul", "__mul__"};
-    case Operator::div:
-      return {"aten::div", "__truediv__"};
-    case Operator::floordiv:
-      return {"aten::floordiv", "__floordiv__"};
-    case Operator::mod:
-      return {"aten::remainder", "__mod__"};
-    case Operator::pow:
-      return {"aten::pow", "__pow__"};
-    case Operator::matmul:
-      return {"aten::matmul", "__matmul__"};
-    case Operator::bit_and:
-      return {"aten::__and__", "__and__"};
-    case Operator::bit_or:
-      return {"aten::__or__", "__or__"};
-    case Operator::bit_xor:
-      return {"aten::__xor__", "__xor__"};
-    case Operator::shift_left:
-      return {"aten::__lshift__", "__lshift__"};
-    case Operator::shift_right:
-      return {"aten::__rshift__", "__rshift__"};
-    case Operator::neg:
-      return {"aten::neg", "__neg__"};
-    case Operator::plus:
-      return {nullptr, nullptr};
-    case Operator::invert:
-      return {"aten::bitwise_not", "__invert__"};
-    case Operator::not_:
-      return {"aten::__not__", nullptr};
-    case Operator::eq:
-      return {"aten::eq", "__eq__"};
-    case Operator::ne:
-      return {"aten::ne", "__ne__"};
-    case Operator::lt:
-      return {"aten::lt", "__lt__"};
-    case Operator::le:
-      return {"aten::le", "__le__"};
-    case Operator::gt:
-      return {"aten::gt", "__gt__"};
-    case Operator::ge:
-      return {"aten::ge", "__ge__"};
-    case Operator::is:
-      return {"aten::__is__", nullptr};
-    case Operator::is_not:
-      return {"aten::__isnot__", nullptr};
-    case Operator::in:
-    case Operator::not_in:
-      return {"aten::__contains__", "__contains__"};
-  }
-  return {nullptr, nullptr};
-}
-
-}  // namespace
-
 ir::Value* Emitter::Impl::binary(const Range& at, Operator op, ir::Value* left, ir::Value* right) {
-  const OperatorNames names = names_of(op);
-  if (left->type()->is(TypeKind::class_) && names.magic) {
-    if (SugaredPtr v = call_magic_method(e, at, names.magic, {left, right})) return v->as_value(e, at);
+  const std::string magic = magic_method(op);
+  if (left->type()->is(TypeKind::class_) && !magic.empty()) {
+    if (SugaredPtr v = call_magic_method(e, at, magic, {left, right})) return v->as_value(e, at);
   }
   // "%d of %s" % (1, x)
   if (op == Operator::mod && left->type()->is(TypeKind::string)) {
@@ -187,7 +119,7 @@ ir::Value* Emitter::Impl::binary(const Range& at, Operator op, ir::Value* left, 
     }
     return e.tuple(at, items);
   }
-  return call_op(e, at, names.op, {left, right});
+  return call_op(e, at, names_of(op).op, {left, right});
 }
 
 // a + b + c + ... nests to the left; a loop instead of recursion takes any number of terms.
@@ -232,11 +164,10 @@ ir::Value* Emitter::Impl::unary(const Unary& u) {
       if (c->is_complex()) return e.constant(u.range, sconce::Value(-c->to_complex()));
     }
   }
-  const OperatorNames names = names_of(u.op);
   if (v->type()->is(TypeKind::class_)) {
-    if (SugaredPtr magic = call_magic_method(e, u.range, names.magic, v)) return magic->as_value(e, u.range);
+    if (SugaredPtr magic = call_magic_method(e, u.range, magic_method(u.op), v)) return magic->as_value(e, u.range);
   }
-  return call_op(e, u.range, names.op, {v});
+  return call_op(e, u.range, names_of(u.op).op, {v});
 }
 
 // f"{a}..." is "{}...".format(a)
