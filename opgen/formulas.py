@@ -259,7 +259,7 @@ def source(family, formulas, includes, banner):
         return None
     functions = [line for f in formulas for line in f.functions]
     out = [banner, '#include "sconce/dispatch/box.h"', '#include "sconce/dispatch/formula.h"',
-           '#include "sconce/dispatch/script.h"']
+           '#include "sconce/dispatch/body_runtime.h"']
     out += [f'#include "sconce/generated/{name}.h"' for name in includes(functions)]
     out += ["", f"namespace sconce::{family}_formulas {{", "namespace {", ""] + functions + ["}  // namespace", ""]
     for f in formulas:

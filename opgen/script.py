@@ -2,7 +2,7 @@
 
 The language is Python's, restricted to what TorchScript has: assignments, if, for over range or a list, while, return,
 assert, raise; numbers, strings, lists, tuples, None; calls of operators as functions or methods. Types are not computed
-here: operators become calls of overloaded C++ functions (namespace sconce::script, sconce/dispatch/script.h) and C++ finds
+here: operators become calls of overloaded C++ functions (namespace sconce::body, sconce/dispatch/body_runtime.h) and C++ finds
 the types. An optional argument is used as its value where the text has shown that it is not None:
 
     if dtype is not None:            if (dtype.has_value()) {
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from . import cpp
 from .python_operators import BINARY, COMPARE, UNARY
 
-# Functions of sconce::script that are not operators of the table.
+# Functions of sconce::body that are not operators of the table.
 BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_shapes", "wrap_dim", "all_dims", "prod",
             "result_type", "is_floating_point", "is_complex", "is_integral", "default_dtype", "abs", "sum", "pool_size", "conv_size",
             "list_of", "inverse_permutation", "largest"}
@@ -229,7 +229,7 @@ class Translator:
         kind = {"IntList": "Dims", "std::optional<IntList>": "std::optional<Dims>"}.get(cpp.value_type(a.type), cpp.value_type(a.type))
         init = self.names[name]
         if kind == "std::optional<Dims>":
-            init = f"script::copied({init})"
+            init = f"body::copied({init})"
         self.lines.insert(0, f"  {kind} {local} = {init};")
         if hasattr(self, "block_start"):
             self.block_start += 1
@@ -324,7 +324,7 @@ class Translator:
                     text += part.value
                 else:
                     text += "{}"
-                    values.append(f"script::shown({self.expr(part.value)})")
+                    values.append(f"body::shown({self.expr(part.value)})")
             return ", ".join([cpp.string(text)] + values)
         raise ScriptError(node.lineno, "a message must be a string")
 
@@ -379,7 +379,7 @@ class Translator:
         name = BINARY.get(type(op))
         if name is None:
             raise ScriptError(node.lineno, f"operator {type(op).__name__} is not part of the script language")
-        return f"script::{name}({left}, {right})"
+        return f"body::{name}({left}, {right})"
 
     def _binop(self, node):
         return self._binary(node.op, self.expr(node.left), self.expr(node.right), node)
@@ -390,7 +390,7 @@ class Translator:
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             v = node.operand.value
             return f"int64_t{{-{v}}}" if isinstance(v, int) else f"-{v!r}"
-        return f"script::{UNARY[type(node.op)]}({self.expr(node.operand)})"
+        return f"body::{UNARY[type(node.op)]}({self.expr(node.operand)})"
 
     def _boolop(self, node):
         return "(" + self.condition(node) + ")"
@@ -409,11 +409,11 @@ class Translator:
             text = self.names.get(node.left.id)
             if text is None:
                 raise ScriptError(node.lineno, f"name '{node.left.id}' is not defined")
-            return f"script::{'is_none' if isinstance(op, ast.Is) else 'is_set'}({text})"
+            return f"body::{'is_none' if isinstance(op, ast.Is) else 'is_set'}({text})"
         if isinstance(op, (ast.In, ast.NotIn)):
-            test = f"script::contains({self.expr(right)}, {self.expr(node.left)})"
+            test = f"body::contains({self.expr(right)}, {self.expr(node.left)})"
             return test if isinstance(op, ast.In) else "!" + test
-        return f"script::{COMPARE[type(op)]}({self.expr(node.left)}, {self.expr(right)})"
+        return f"body::{COMPARE[type(op)]}({self.expr(node.left)}, {self.expr(right)})"
 
     def _ifexp(self, node):
         when_true, when_false = self._none_tests(node.test)
@@ -429,7 +429,7 @@ class Translator:
     def _list(self, node):
         if node.elts and all(isinstance(e, ast.Constant) and isinstance(e.value, bool) for e in node.elts):
             return f"std::array<bool, {len(node.elts)}>{{" + ", ".join(self.expr(e) for e in node.elts) + "}"
-        return "script::list_of(" + ", ".join(self.expr(e) for e in node.elts) + ")"
+        return "body::list_of(" + ", ".join(self.expr(e) for e in node.elts) + ")"
 
     def _tuple(self, node):
         return "std::make_tuple(" + ", ".join(self.expr(e) for e in node.elts) + ")"
@@ -441,10 +441,10 @@ class Translator:
                 raise ScriptError(node.lineno, "slices of lists have no step here")
             lower = self.expr(node.slice.lower) if node.slice.lower else "0"
             upper = self.expr(node.slice.upper) if node.slice.upper else "INT64_MAX"
-            return f"script::slice_of({value}, {lower}, {upper})"
+            return f"body::slice_of({value}, {lower}, {upper})"
         if self._has_several_results(node.value) and isinstance(node.slice, ast.Constant):
             return f"std::get<{node.slice.value}>({value})"
-        return f"script::item_of({value}, {self.expr(node.slice)})"
+        return f"body::item_of({value}, {self.expr(node.slice)})"
 
     def _has_several_results(self, node):
         """Whether node calls an operator that returns a tuple."""
@@ -471,7 +471,7 @@ class Translator:
             if _is_namespace(node.func.value):  # torch.ops.sconce.f(x)
                 return self._operator(name, node.args, node)
             if name == "append":
-                return f"script::append({self.expr(node.func.value)}, {self.expr(node.args[0])})"
+                return f"body::append({self.expr(node.func.value)}, {self.expr(node.args[0])})"
             if name in _QUERIES:
                 return f"{self.expr(node.func.value)}.{name}({', '.join(self.expr(a) for a in node.args)})"
             if name == "size":
@@ -484,9 +484,9 @@ class Translator:
             if self.schemas is None:  # an expression over numbers
                 if name not in NUMBER_FUNCTIONS:
                     raise ScriptError(node.lineno, f"no function '{name}' of numbers")
-                return f"script::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
+                return f"body::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
             if name in BUILTINS and not (name in ("abs", "max", "min", "sum", "prod") and name in self.schemas and node.keywords):
-                return f"script::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
+                return f"body::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
             return self._operator(name, node.args, node)
         raise ScriptError(node.lineno, "only operators can be called")
 

@@ -29,7 +29,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(self.translated("torch.ops.sconce.f(self).abs()"), f"sconce::abs({f})")
         self.assertEqual(self.translated("torch.ops.sconce.f(self).dim()"), f + ".dim()")
         self.assertEqual(self.translated("(torch.ops.sconce.f(self) + self).abs()"),
-                         f"sconce::abs(script::add({f}, self))")
+                         f"sconce::abs(body::add({f}, self))")
 
 
 if __name__ == "__main__":

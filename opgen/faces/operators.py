@@ -22,10 +22,8 @@ def source(family):
 
 
 def _includes(family, glue):
-    names = ["dispatch/box.h", "dispatch/registry.h", "dispatch/script.h", "dispatch/glue.h", "kernels/pointwise.h",
+    names = ["dispatch/box.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/glue.h", "kernels/pointwise.h",
              "kernels/reduce.h"]
-    if any(e.kind == "pointwise" and e.get("absent") for e in family.entries):
-        names.append("dispatch/script_limits.h")
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
     if family.pointwise:
         names.append(f"generated/{family.name}_loops_list.h")

@@ -62,7 +62,7 @@ def body(op, params, written, family):
         out.append("  }")
     given = [name(a) for _, a in params if a.type in ("str", "str?")]
     shown = ": " + " and ".join("'{}'" for _ in given) if given else ""
-    values = "".join(f", script::shown({g})" for g in given)
+    values = "".join(f", body::shown({g})" for g in given)
     return out + [f'  fail("no rule for these arguments{shown}"{values});']
 
 

@@ -4,8 +4,8 @@
 
 #include "sconce/dispatch/body_builtins.h"
 #include "sconce/dispatch/body_numbers.h"
+#include "sconce/dispatch/body_runtime.h"
 #include "sconce/dispatch/match.h"
-#include "sconce/dispatch/script_tensors.h"
 
 namespace sconce::body {
 namespace {
@@ -20,7 +20,7 @@ struct TensorOperator {
   Tensor (*right)(const Tensor&, const Scalar&);
   Tensor (*left)(const Scalar&, const Tensor&);
 };
-#define SCONCE_BODY_OPERATOR(op, f) {Operator::op, script::f, script::f, script::f}
+#define SCONCE_BODY_OPERATOR(op, f) {Operator::op, body::f, body::f, body::f}
 constexpr TensorOperator kTensorOperators[] = {
     SCONCE_BODY_OPERATOR(add, add),
     SCONCE_BODY_OPERATOR(sub, sub),
@@ -343,7 +343,7 @@ class Run {
     at_ = node.range;
     if (!v.is_tensor()) return plain_unary(node.op, v);
     if (node.op == Operator::plus) return v;
-    return node.op == Operator::neg ? script::neg(v.to_tensor()) : script::invert(v.to_tensor());
+    return node.op == Operator::neg ? body::neg(v.to_tensor()) : body::invert(v.to_tensor());
   }
 
   static Value compare_two(Operator op, const Value& a, const Value& b) {

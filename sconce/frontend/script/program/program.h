@@ -1,5 +1,9 @@
 // Program: a source text compiled. Functions become ir::Functions of a unit, classes become types; modules (classes
 // that derive from torch.nn.Module) become types when an instance is built from them.
+//
+// Namespace sconce::script is this folder, the front end of the script language: text to graphs. The folder script/ at
+// the root is text in that language (script_library.h); what the generator makes of bodies of the operator table is C++
+// on namespace sconce::body (dispatch/body_runtime.h) and never comes here.
 #pragma once
 
 #include <memory>

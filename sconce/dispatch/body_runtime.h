@@ -1,5 +1,7 @@
-// What generated code calls for the operators of the script language. Types are C++'s: the same name is overloaded for
-// numbers, lists and tensors, so that translated bodies need no type inference.
+// Body runtime: the operators and functions of the script language as C++, which the generator's translations of bodies,
+// formulas, shape rules and checks of the operator table call. The same name is overloaded for numbers, lists and
+// tensors, so that opgen/script.py needs no type inference. Programs in the script language do not come here: the front
+// end (sconce/frontend/script/) compiles those to graphs.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +16,11 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
-#include "sconce/dispatch/script_tensors.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::script {
+namespace sconce::body {
 
 using Complex = std::complex<double>;
 template <class T>
@@ -114,7 +115,7 @@ inline bool bit_xor(bool a, bool b) { return a != b; }
 inline int64_t invert(int64_t a) { return ~a; }
 
 // Functions of numbers; ceil and floor of a float are ints, as Python's math.ceil and math.floor.
-#define SCONCE_SCRIPT_FUNCTION(name)                      \
+#define SCONCE_BODY_FUNCTION(name)                        \
   template <Real A>                                       \
   double name(A a) {                                      \
     return std::name(static_cast<double>(a));             \
@@ -124,14 +125,14 @@ inline int64_t invert(int64_t a) { return ~a; }
     if (a.is_complex()) return std::name(a.to_complex()); \
     return std::name(a.to_double());                      \
   }
-SCONCE_SCRIPT_FUNCTION(exp)
-SCONCE_SCRIPT_FUNCTION(log)
-SCONCE_SCRIPT_FUNCTION(sqrt)
-SCONCE_SCRIPT_FUNCTION(sin)
-SCONCE_SCRIPT_FUNCTION(cos)
-SCONCE_SCRIPT_FUNCTION(tan)
-SCONCE_SCRIPT_FUNCTION(tanh)
-#undef SCONCE_SCRIPT_FUNCTION
+SCONCE_BODY_FUNCTION(exp)
+SCONCE_BODY_FUNCTION(log)
+SCONCE_BODY_FUNCTION(sqrt)
+SCONCE_BODY_FUNCTION(sin)
+SCONCE_BODY_FUNCTION(cos)
+SCONCE_BODY_FUNCTION(tan)
+SCONCE_BODY_FUNCTION(tanh)
+#undef SCONCE_BODY_FUNCTION
 int64_t ceil(double a);
 int64_t floor(double a);
 inline int64_t ceil(int64_t a) { return a; }
@@ -210,6 +211,14 @@ inline bool eq(Device a, Device b) { return a == b; }
 inline bool ne(Device a, Device b) { return !(a == b); }
 inline bool eq(IntList a, IntList b) { return a == b; }
 inline bool ne(IntList a, IntList b) { return !(a == b); }
+
+// Between tensors, and tensors and numbers: aten::add, aten::mul, ...
+#define SCONCE_TENSOR_BINARY(name, text, stem, op, eager, augmented, in_place, reversed) \
+  Tensor name(const Tensor& a, const Tensor& b);                                         \
+  Tensor name(const Tensor& a, const Scalar& b);                                         \
+  Tensor name(const Scalar& a, const Tensor& b);
+#define SCONCE_TENSOR_UNARY(name, text, stem, op, eager) Tensor name(const Tensor& a);
+#include "sconce/base/operators.def"
 
 // None
 inline bool is_none(const Tensor& t) { return !t.defined(); }
@@ -335,6 +344,8 @@ inline bool is_complex(DType t) { return sconce::is_complex(t); }
 // bool counts as an integral type here, as in PyTorch's checks.
 inline bool is_integral(const Tensor& t) { return category(t.dtype()) <= Category::integral; }
 inline bool is_integral(DType t) { return category(t) <= Category::integral; }
+// The largest finite number of a floating or complex dtype (of its parts); 0 for the others, which have no infinities.
+double largest(DType dtype);
 
 // Values in messages
 inline ErrorArg shown(IntList v) { return v; }
@@ -347,4 +358,4 @@ inline ErrorArg shown(const std::optional<std::string_view>& v) { return v ? *v 
 inline std::string shown(const Scalar& v) { return v.to_string(); }
 inline std::string shown(Device v) { return to_string(v); }
 
-}  // namespace sconce::script
+}  // namespace sconce::body

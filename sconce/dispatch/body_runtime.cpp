@@ -1,6 +1,10 @@
-#include "sconce/dispatch/script.h"
+#include "sconce/dispatch/body_runtime.h"
 
-namespace sconce::script {
+#include "sconce/generated/arithmetic.h"
+#include "sconce/generated/comparison.h"
+#include "sconce/generated/math.h"
+
+namespace sconce::body {
 namespace {
 
 template <class OnInt, class OnReal, class OnComplex>
@@ -47,4 +51,29 @@ Scalar mod(const Scalar& a, const Scalar& b) {
 double div(const Scalar& a, const Scalar& b) { return div(a.to_double(), b.to_double()); }
 double pow(const Scalar& a, const Scalar& b) { return std::pow(a.to_double(), b.to_double()); }
 
-}  // namespace sconce::script
+#define SCONCE_TENSOR_BINARY(name, text, stem, op, eager, augmented, in_place, reversed) \
+  Tensor name(const Tensor& a, const Tensor& b) { return sconce::eager(a, b); }          \
+  Tensor name(const Tensor& a, const Scalar& b) { return sconce::eager(a, b); }          \
+  Tensor name(const Scalar& a, const Tensor& b) { return sconce::reversed; }
+#define SCONCE_TENSOR_UNARY(name, text, stem, op, eager) \
+  Tensor name(const Tensor& a) { return sconce::eager(a); }
+#include "sconce/base/operators.def"
+
+double largest(DType dtype) {
+  switch (dtype) {
+    case DType::float16:
+      return 65504;
+    case DType::bfloat16:
+      return 0x1.fep127;
+    case DType::float32:
+    case DType::complex64:
+      return std::numeric_limits<float>::max();
+    case DType::float64:
+    case DType::complex128:
+      return std::numeric_limits<double>::max();
+    default:
+      return 0;
+  }
+}
+
+}  // namespace sconce::body
