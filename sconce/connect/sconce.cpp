@@ -8,11 +8,13 @@
 //
 //   asked by                       answered by
 //   tensor/print.cpp               autograd: the name of a tensor's grad_fn
+//   dispatch/body.cpp              runtime: bodies and derivatives of custom operators, read and run
 //   kernels/boxed/list_order.cpp   runtime: a < b of instances, by their class's __lt__
 //   autograd/anomaly.cpp           runtime: the script's lines that made a node
 //   passes, lowering               frontend: bodies and derivatives of operators as graphs
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/dispatch/body.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/passes/analysis/op_graphs.h"
@@ -22,6 +24,8 @@
 namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
+
+constinit const BodyRunnerSource body_runner_source = runtime::graph_runner;
 
 namespace boxed {
 constinit const ObjectLess object_less = runtime::object_less;

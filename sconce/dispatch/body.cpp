@@ -1,47 +1,8 @@
 #include "sconce/dispatch/body.h"
 
-#include <mutex>
-#include <shared_mutex>
-#include <unordered_map>
-
-#include "sconce/dispatch/body_program.h"
-#include "sconce/dispatch/body_run.h"
 #include "sconce/dispatch/match.h"
 
 namespace sconce {
-Body::Body(std::string_view text, std::string_view space, int first_line, int first_column)
-    : program_(std::make_unique<body::Program>(body::parse(text, space, first_line, first_column))) {}
-Body::Body(Body&&) noexcept = default;
-Body::~Body() = default;
-
-Value Body::run(const std::vector<std::string_view>& names, const Value* values) const {
-  // A body that calls itself without end would overflow the stack.
-  constexpr int kDeepest = 200;
-  thread_local int depth = 0;
-  struct Count {
-    Count() { ++depth; }
-    ~Count() { --depth; }
-  } count;
-  SCONCE_CHECK(depth <= kDeepest, "operators call each other more than {} levels deep", kDeepest);
-  return body::run(*program_, names, values);
-}
-
-std::vector<std::string> Body::free_names() const { return body::free_names(*program_); }
-
-const Body& body_of(const Op& op) {
-  static std::shared_mutex& mutex = *new std::shared_mutex;
-  static auto& bodies = *new std::unordered_map<const Op*, Body>;
-  {
-    const std::shared_lock lock(mutex);
-    if (const auto found = bodies.find(&op); found != bodies.end()) return found->second;
-  }
-  SCONCE_CHECK_AS(not_implemented, op.info.body, "{} has no body", op.qualified_name());
-  const std::string_view name = op.info.name;
-  Body made(op.info.body, name.substr(0, name.find("::")));
-  const std::unique_lock lock(mutex);
-  return bodies.try_emplace(&op, std::move(made)).first->second;
-}
-
 namespace {
 
 // The argument that a return is, by its alias set: (a!) of `f_(Tensor(a!) self) -> Tensor(a!)`.
@@ -58,15 +19,39 @@ void check_return(const Argument& result, const Value& v, Value& out) {
                   v.is_none() ? std::string("None") : v.type()->to_string(), result.type->to_string());
 }
 
+Value run_checked(const Op& op, const Value* args) {
+  // A body that calls itself without end would overflow the stack.
+  constexpr int kDeepest = 200;
+  thread_local int depth = 0;
+  struct Count {
+    Count() { ++depth; }
+    ~Count() { --depth; }
+  } count;
+  SCONCE_CHECK(depth <= kDeepest, "operators call each other more than {} levels deep", kDeepest);
+  SCONCE_CHECK_AS(not_implemented, op.info.body, "{} has no body", op.qualified_name());
+  return require_body_runner(op).run_body(op, args);
+}
+
 }  // namespace
 
+BodyRunner* body_runner() { return body_runner_source ? body_runner_source() : nullptr; }
+
+void fail_no_front_end(const Op& op) {
+  fail_as(ErrorKind::not_implemented,
+          "{} is written in the script language, and this program has no front end to compile it: link the whole "
+          "library (sconce), not its core",
+          op.qualified_name());
+}
+
+BodyRunner& require_body_runner(const Op& op) {
+  BodyRunner* runner = body_runner();
+  if (!runner) fail_no_front_end(op);
+  return *runner;
+}
+
 void run_body(const Op& op, KeySet, Value* args, Value* returns) {
-  const Body& body = body_of(op);
   const Schema& schema = op.schema();
-  std::vector<std::string_view> names;
-  names.reserve(schema.arguments.size());
-  for (const Argument& argument : schema.arguments) names.push_back(argument.name);
-  const Value result = body.run(names, args);
+  const Value result = run_checked(op, args);
   const size_t count = schema.returns.size();
   if (count == 0) return;
   if (result.is_none()) {

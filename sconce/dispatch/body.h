@@ -1,21 +1,20 @@
-// Body: an operator written in the script language, and its interpreter. It runs compound operators of custom libraries
-// and checks what the generator makes from the bodies of the operator table.
+// Script bodies: the kernel of custom operators that are written in the script language, and the seam to those who can
+// read it. (Bodies of the operator table are C++: opgen/script.py.)
 //
 //   d = (a - b).abs()
 //   return where(d < 1, d * d / 2, d - 0.5)
 //
-// The language is a part of Python: assignments (also of tuples, += and the like), if, for over range() or a list,
-// while, break, continue, return, assert, raise, pass; numbers, strings, f-strings, lists, tuples, None; all of
-// Python's operators; indexing and slicing of lists, tuples and tensors; `x if c else y`.
-//   x.shape, x.dtype, x.device, x.ndim     facts about a tensor
-//   f(x, y=1), x.f(y=1), torch.f(x)        operators of aten, else of the operator's own namespace
-//   torch.ops.ns.f(x)                      operators of another namespace
-//   torch.float32, torch.channels_last     dtypes and memory formats, which are ints
-// Numbers compute as in Python, except that int wraps at 64 bits and `and`, `or`, `not` give a bool. `x += y` is
-// `x = x + y` for tensors and lists too: a body changes an argument only where it says so (x.add_(y)).
+// The front end compiles such a text to a graph and the interpreter runs it, so the language is TorchScript's, with its
+// static types. Of its statements a body has assignments (also of tuples, += and the like), if, for, while, break,
+// continue, return, assert, raise, pass; comprehensions and dicts have no place in it.
+//   f(x, y=1), torch.f(x)      operators of aten, else of the operator's own namespace
+//   x.f(y=1)                   operators of aten; x.shape, x.dtype, x.device, x.ndim
+//   torch.ops.ns.f(x)          operators of another namespace
+//   inf, nan, pi               numbers
+// `x += y` is `x = x + y` for tensors and lists too: a body changes an argument only where it says so (x.add_(y)).
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,31 +23,31 @@
 
 namespace sconce {
 
-namespace body {
-struct Program;
-}
+struct FormulaCall;
 
-class Body {
+// Reads and runs bodies and derivatives. All of it throws Error, with line and column in front of the message, and may
+// be called from any thread.
+class BodyRunner {
  public:
-  // Throws Error with line and column of `text` when it is not part of the language. `space` is the namespace that
-  // names of operators are looked up in after aten. Where the text is a part of another, its place there can be given.
-  Body(std::string_view text, std::string_view space, int first_line = 1, int first_column = 1);
-  Body(Body&&) noexcept;
-  ~Body();
-
-  // The value that it returns, None where it ends without a return; many are a tuple. `names` and `values` are what it
-  // can use. Throws Error, with line and column in front of the message.
-  Value run(const std::vector<std::string_view>& names, const Value* values) const;
-
-  // Names that it uses, but does not assign itself: they have to be arguments.
-  std::vector<std::string> free_names() const;
-
- private:
-  std::unique_ptr<body::Program> program_;
+  virtual ~BodyRunner() = default;
+  // The names that a text uses, but does not assign: they have to be arguments. `line` and `column` are where it stands
+  // in a larger text. Nothing where there is an interpreter, but no front end.
+  virtual std::optional<std::vector<std::string>> free_names(std::string_view text, int line, int column) = 0;
+  // What the body of `op` returns: None where it ends without a return; many values are a tuple.
+  virtual Value run_body(const Op& op, const Value* args) = 0;
+  // What formula number `index` of OpInfo::derivatives gives, as Formula::run.
+  virtual Value run_formula(const Op& op, size_t index, const FormulaCall& call) = 0;
 };
 
-// The parsed body of an operator that has one (OpInfo::body), parsed once. Throws Error where it has none.
-const Body& body_of(const Op& op);
+// The one runner, which lives forever. Null in a program that has only the core: custom operators with bodies can be
+// defined there, but not run.
+SCONCE_API BodyRunner* body_runner();
+// The interpreter answers (Note [Connections]); null where there is none.
+using BodyRunnerSource = BodyRunner* (*)();
+extern const BodyRunnerSource body_runner_source;
+// Throws Error that names the operator and what is missing.
+SCONCE_API BodyRunner& require_body_runner(const Op& op);
+[[noreturn]] SCONCE_API SCONCE_COLD void fail_no_front_end(const Op& op);
 
 // A kernel for any backend: runs the operator's body. An operator that returns what it writes needs no return
 // statement.

@@ -1,6 +1,7 @@
 #include "sconce/dispatch/derivative.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
 #include "sconce/base/error.h"
@@ -81,19 +82,46 @@ std::vector<Derivative> split_derivatives(std::string_view text) {
   return out;
 }
 
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> out;
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '#') {
+      i = std::min(text.find('\n', i), text.size());
+    } else if (c == '\'' || c == '"') {
+      i = std::min(text.find(c, i + 1), text.size() - 1) + 1;
+    } else if (is_letter(c)) {
+      size_t end = i;
+      while (end < text.size() && is_letter(text[end])) ++end;
+      const size_t next = text.find_first_not_of(' ', end);
+      const bool set = next != text.npos && text[next] == '=' && text.substr(next, 2) != "==";
+      const bool attribute = i > 0 && text[i - 1] == '.';
+      if (!set && !attribute) out.emplace_back(text.substr(i, end - i));
+      i = end;
+    } else {
+      ++i;
+    }
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 void check_derivatives(const Schema& schema, std::string_view text) {
   try {
     for (const Derivative& d : split_derivatives(text)) {
       for (const std::string& name : d.arguments) {
         SCONCE_CHECK_AS(value, schema.find_argument(name), "derivative for '{}', which is no argument", name);
       }
-      std::vector<std::string> names;
+      std::optional<std::vector<std::string>> names;
       try {
-        names = Body(d.body, "", d.line, d.column).free_names();
+        if (BodyRunner* runner = body_runner()) names = runner->free_names(d.body, d.line, d.column);
       } catch (const Error& e) {
         fail_as(e.kind(), "derivative for '{}': {}", d.argument, e.message());
       }
-      for (const std::string& name : names) {
+      if (!names) continue;
+      for (const std::string& name : *names) {
         SCONCE_CHECK_AS(value, is_known(schema, name) || name == "needs",
                         "derivative for '{}' uses '{}', which is neither an argument nor grad nor result", d.argument,
                         name);

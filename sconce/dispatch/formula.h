@@ -1,5 +1,5 @@
 // The derivatives of an operator as code. The generator translates the table's formulas (`grad.x`) into functions;
-// those of custom operators are interpreted (body.h). Both read the values of the forward call that autograd kept for
+// those of custom operators run as graphs (body.h). Both read the values of the forward call that autograd kept for
 // them.
 #pragma once
 

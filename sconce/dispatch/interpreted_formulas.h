@@ -1,4 +1,4 @@
-// Derivatives of custom operators: their texts (derivative.h) as Formulas that interpret them.
+// Derivatives of custom operators: their texts (derivative.h) as Formulas that a BodyRunner (body.h) runs.
 #pragma once
 
 #include "sconce/dispatch/custom_op.h"

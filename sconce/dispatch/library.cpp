@@ -112,14 +112,16 @@ std::unique_ptr<LibraryKernel> checked_kernel(const Op& op, Key key, const libra
   return kernel;
 }
 
-void check_body(const Schema& schema, std::string_view text, std::string_view space) {
-  std::vector<std::string> names;
+// Where nobody can read it now, whoever runs it says what is wrong.
+void check_body(const Schema& schema, std::string_view text) {
+  std::optional<std::vector<std::string>> names;
   try {
-    names = Body(text, space).free_names();
+    if (BodyRunner* runner = body_runner()) names = runner->free_names(text, 1, 1);
   } catch (const Error& e) {
     fail_as(e.kind(), "{}: body: {}", schema.qualified_name(), e.message());
   }
-  for (const std::string& name : names) {
+  if (!names) return;
+  for (const std::string& name : *names) {
     SCONCE_CHECK_AS(value, schema.find_argument(name), "{}: body: '{}' is neither an argument nor set in the body",
                     schema.qualified_name(), name);
   }
@@ -196,7 +198,7 @@ void Library::derivative(std::string_view name, std::string_view formulas) {
 
 void Library::compound(std::string_view schema, std::string_view body, std::string_view doc) {
   CustomOp& op = pending_->define(schema, doc);
-  check_body(op.schema(), body, pending_->space);
+  check_body(op.schema(), body);
   op.set_text(&OpInfo::body, body);
   op.info.traits |= static_cast<uint32_t>(Trait::compound);
   for (const Key key : {Key::cpu, Key::cuda, Key::meta}) op.set_kernel(key, SCONCE_BOXED_KERNEL(run_body));

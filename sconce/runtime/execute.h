@@ -5,6 +5,10 @@
 
 #include "sconce/runtime/frames.h"
 
+namespace sconce {
+class BodyRunner;
+}
+
 namespace sconce::runtime {
 
 // Runs code with its arguments, which are moved from. One result is itself, several are a tuple, none is None.
@@ -32,5 +36,8 @@ ir::Function& method_of(CallSite& site, const Slot& self);
 bool object_less(const Value& a, const Value& b);
 // The source lines that this thread's script is in, innermost last; empty outside of scripts.
 std::string current_lines();
+
+// Runs bodies and derivatives of custom operators (op_bodies.cpp).
+BodyRunner* graph_runner();
 
 }  // namespace sconce::runtime

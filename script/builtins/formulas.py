@@ -1,5 +1,5 @@
 # Functions of numbers and sizes that bodies of operators and formulas of derivatives may call beside operators
-# (sconce/dispatch/body_builtins.cpp has them for bodies that are interpreted).
+# (sconce/dispatch/body_runtime.h has them for what the generator translates to C++).
 
 
 def prod(items: List[int]) -> int:

@@ -1,4 +1,4 @@
-// The derivative formulas of losses, attention and layers, interpreted and compared with finite differences. Those of
+// The derivative formulas of losses, attention and layers, run and compared with finite differences. Those of
 // backward operators are second derivatives.
 #include <gtest/gtest.h>
 
@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sconce/dispatch/body.h"
-#include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/formula.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/ops.h"
 #include "sconce/types/value.h"
@@ -56,6 +55,14 @@ void compare(const Tensor& x, const Tensor& gradient, const std::function<double
   }
 }
 
+std::vector<size_t> targets_of(const Formula& formula) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < 32; ++i) {
+    if (formula.targets >> i & 1) out.push_back(i);
+  }
+  return out;
+}
+
 void check(const Call& call) {
   SCOPED_TRACE(call.op);
   const Op* op = find_op(call.op);
@@ -70,33 +77,15 @@ void check(const Call& call) {
     return item_of(sum(mul(flat_results(run(*op, call.args))[0].to_tensor(), weights[0]))).to_double();
   };
 
-  std::vector<std::string> kept;  // names and their values, as autograd will give them
-  std::vector<Value> values;
-  for (size_t i = 0; i < op->schema().arguments.size(); ++i) {
-    kept.push_back(op->schema().arguments[i].name);
-    values.push_back(call.args[i]);
-  }
-  for (size_t i = 0; i < results.size(); ++i) {
-    kept.push_back("result" + std::to_string(i));
-    values.push_back(results[i]);
-  }
-  kept.insert(kept.end(), {"grad", "grads", "result", "needs"});
-  values.insert(values.end(), {weights[0], Value(TensorList(weights)), raw[0]});
-  const std::vector<std::string_view> names(kept.begin(), kept.end());
-
-  for (const Derivative& d : split_derivatives(op->info.derivatives)) {
-    const size_t count = d.arguments.size();
-    const bool all[8] = {true, true, true, true, true, true, true, true};
-    std::vector<Value> with_needs = values;
-    with_needs.emplace_back(ListRef<bool>(all, count));
-    const Value result = Body(d.body, "sconce").run(names, with_needs.data());
-    for (size_t n = 0; n < count; ++n) {
-      SCOPED_TRACE(d.arguments[n]);
-      size_t at = 0;
-      while (op->schema().arguments[at].name != d.arguments[n]) ++at;
-      if (call.args[at].is_none()) continue;
-      const Value& gradient = count == 1 ? result : result.to_tuple().items[n];
-      compare(call.args[at].to_tensor(), gradient.to_tensor(), loss);
+  for (const Formula& formula : op->info.formulas->all) {
+    const std::vector<size_t> targets = targets_of(formula);
+    const Value result = formula.run({&formula, call.args.data(), raw.data(), weights, formula.targets});
+    for (size_t n = 0; n < targets.size(); ++n) {
+      SCOPED_TRACE(op->schema().arguments[targets[n]].name);
+      const Value& argument = call.args[targets[n]];
+      if (argument.is_none()) continue;
+      const Value& gradient = targets.size() == 1 ? result : result.to_tuple().items[n];
+      compare(argument.to_tensor(), gradient.to_tensor(), loss);
     }
   }
 }
@@ -195,23 +184,16 @@ void check_second(const Tensor& x, const std::string& name,
       total += item_of(sum(mul(results[i].to_tensor(), weights[i]))).to_double();
     return total;
   };
-  std::vector<std::string> kept{"grads"};
-  std::vector<Value> values{Value(TensorList(weights))};
-  size_t input = 0;
-  for (size_t i = 0; i < op->schema().arguments.size(); ++i) {
-    kept.push_back(op->schema().arguments[i].name);
-    values.push_back(args[i]);
-    if (kept.back() == "input") input = i;
-  }
-  const std::vector<std::string_view> names(kept.begin(), kept.end());
-  for (const Derivative& d : split_derivatives(op->info.derivatives)) {
-    const Value result = Body(d.body, "sconce").run(names, values.data());
-    for (size_t n = 0; n < d.arguments.size(); ++n) {
-      SCOPED_TRACE(d.arguments[n]);
-      size_t at = 0;
-      while (op->schema().arguments[at].name != d.arguments[n]) ++at;
+  const size_t input = op->schema().find_argument("input").value_or(0);
+  const std::vector<Value> results = run(*op, args);
+  for (const Formula& formula : op->info.formulas->all) {
+    const std::vector<size_t> targets = targets_of(formula);
+    const Value result = formula.run({&formula, args.data(), results.data(), weights, formula.targets});
+    for (size_t n = 0; n < targets.size(); ++n) {
+      const size_t at = targets[n];
+      SCOPED_TRACE(op->schema().arguments[at].name);
       const Tensor argument = args[at].to_tensor();
-      const Value& gradient = d.arguments.size() == 1 ? result : result.to_tuple().items[n];
+      const Value& gradient = targets.size() == 1 ? result : result.to_tuple().items[n];
       const Tensor got = contiguous(sum_to_size(gradient.to_tensor(), argument.sizes()));
       for (int64_t i = 0; i < argument.numel(); ++i) {
         const auto moved = [&](double step) {

@@ -1,13 +1,29 @@
-// Operators as graphs: the bodies of compound operators and the formulas of derivatives, which the operator table has
-// as text. Passes know no text, the front end does.
+// Operators as graphs: the bodies of compound operators and the formulas of derivatives, which the operator table and
+// custom operators have as text. Passes know no text, the front end does.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sconce/ir/graph.h"
 
 namespace sconce::passes {
+
+// A text, and where it stands in a larger one.
+struct TextPlace {
+  SourcePtr source;
+  int first_column = 1;  // of its first line; that line's number is the source's
+  // "line 2, column 8: reason"; the reason alone for a place that is not in this text.
+  std::string message_at(const Range& at, std::string_view reason) const;
+};
+
+// The body of an operator as it is run.
+struct BodyGraph {
+  std::shared_ptr<const ir::Graph> graph;  // one input per argument; one output, or none
+  TextPlace place;
+};
 
 // One formula of an operator. The graph gives one gradient per target: a Tensor, an Optional[Tensor], or a List[Tensor]
 // for an argument that is a list.
@@ -19,6 +35,7 @@ struct FormulaGraph {
   std::vector<size_t> targets;  // arguments, ascending
   std::vector<Input> inputs;    // what the inputs of the graph are
   std::shared_ptr<const ir::Graph> graph;
+  TextPlace place;
 };
 
 class OpGraphs {
@@ -28,6 +45,13 @@ class OpGraphs {
   virtual const std::vector<FormulaGraph>* formulas(const Op& op) = 0;
   // One input per argument, one output per return. Null where the operator has no body, or it cannot be compiled.
   virtual const ir::Graph* body(const Op& op) = 0;
+
+  // For those who run custom operators (runtime/op_bodies.cpp): the same, but what cannot be compiled is an Error with
+  // line and column, and a body may change its arguments.
+  virtual const std::vector<FormulaGraph>& require_formulas(const Op& op) = 0;
+  virtual const BodyGraph& require_body(const Op& op) = 0;
+  // See BodyRunner::free_names.
+  virtual std::vector<std::string> free_names(std::string_view text, int line, int column) = 0;
 };
 
 // The one source, which lives forever; null where no front end is linked.

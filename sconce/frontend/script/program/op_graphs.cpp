@@ -1,16 +1,16 @@
-// Bodies and derivatives of operators, compiled from the table's text: the source of passes/op_graphs.h.
+// Bodies and derivatives of operators, compiled from their text: the source of passes/op_graphs.h.
 #include "sconce/passes/analysis/op_graphs.h"
 
 #include <mutex>
+#include <numbers>
 #include <unordered_map>
 
-#include "sconce/dispatch/body.h"
 #include "sconce/dispatch/derivative.h"
 #include "sconce/frontend/script/emit/emitter.h"
+#include "sconce/frontend/script/program/body_text.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/lowering/autodiff.h"
 #include "sconce/passes/passes.h"
-#include "sconce/syntax/parser.h"
 
 namespace sconce::script {
 namespace {
@@ -44,6 +44,7 @@ class BodyNames : public Resolver {
   SugaredPtr find_value(Emitter& e, const Range& at, const std::string& name) override {
     if (name == "inf") return simple(e.constant(at, std::numeric_limits<double>::infinity()));
     if (name == "nan") return simple(e.constant(at, std::numeric_limits<double>::quiet_NaN()));
+    if (name == "pi") return simple(e.constant(at, std::numbers::pi));
     if (name == "needs") return nullptr;
     SugaredPtr op;
     for (const std::string_view space : {std::string_view("aten"), std::string_view(space_)}) {
@@ -72,22 +73,16 @@ struct Parameter {
   TypePtr type;
 };
 
-// The graph of `text`, lines with a return, as a function of these parameters. Throws CompileError.
-std::shared_ptr<ir::Graph> compile_text(const Op& op, std::string_view text, const std::vector<Parameter>& parameters) {
-  std::string source = "def body(";
+// The graph of a text as a function of these parameters. Throws CompileError.
+std::shared_ptr<ir::Graph> compile_text(const Op& op, const BodyText& text, const std::vector<Parameter>& parameters) {
   std::vector<TypePtr> types;
+  std::vector<std::string> names;
   for (const Parameter& p : parameters) {
-    source += (types.empty() ? "" : ", ") + p.name + ": T" + std::to_string(types.size());
+    names.push_back(p.name);
     types.push_back(p.type);
   }
-  source += "):\n";
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    source += "  " + std::string(text.substr(at, end - at)) + "\n";
-    at = end + 1;
-  }
   FunctionSource from;
-  from.tree = syntax::parse(std::make_shared<Source>(op.qualified_name(), source));
+  from.tree = body_function(text, names);
   from.def = syntax::as<syntax::FunctionDef>(from.tree->body.at(0));
   const std::string_view name = op.info.name;
   from.resolver = std::make_shared<BodyNames>(name.substr(0, name.find("::")), std::move(types));
@@ -97,6 +92,22 @@ std::shared_ptr<ir::Graph> compile_text(const Op& op, std::string_view text, con
   std::shared_ptr<ir::Graph> graph = function.graph();
   passes::run_pipeline(*graph);
   return graph;
+}
+
+std::vector<Parameter> parameters_of(const Schema& schema) {
+  std::vector<Parameter> parameters;
+  for (const Argument& a : schema.arguments) parameters.push_back({a.name, plain_type(a.type)});
+  return parameters;
+}
+
+// What compile() gives; its CompileErrors as Errors with line and column.
+template <class Compile>
+std::shared_ptr<ir::Graph> placed(const passes::TextPlace& place, Compile compile) {
+  try {
+    return compile();
+  } catch (const CompileError& e) {
+    throw Error(e.kind(), place.message_at(e.at(), e.reason()));
+  }
 }
 
 // A tuple that is returned becomes several results.
@@ -143,13 +154,15 @@ FormulaGraph compile_formula(const Op& op, const Derivative& d) {
   SCONCE_CHECK(std::is_sorted(made.targets.begin(), made.targets.end()), "{}: targets are not in order",
                op.qualified_name());
   std::vector<Parameter> parameters;
-  for (const std::string& name : Body(d.body, "", d.line, d.column).free_names()) {
+  const BodyText text = parse_body(d.body, d.line, d.column);
+  made.place = text.place;
+  for (const std::string& name : text.free_names) {
     const auto known = meaning(schema, name);
     if (!known) continue;
     made.inputs.push_back(known->first);
     parameters.push_back({name, known->second});
   }
-  std::shared_ptr<ir::Graph> graph = compile_text(op, d.body, parameters);
+  std::shared_ptr<ir::Graph> graph = placed(text.place, [&] { return compile_text(op, text, parameters); });
   split_result(*graph, made.targets.size());
   for (size_t i = 0; i < made.targets.size(); ++i) {
     const TypePtr type = graph->outputs().at(i)->type();
@@ -171,9 +184,7 @@ class TableGraphs final : public passes::OpGraphs {
     auto& made = at->second;
     if (is_new) {
       try {
-        auto all = std::make_unique<std::vector<FormulaGraph>>();
-        for (const Derivative& d : split_derivatives(op.info.derivatives)) all->push_back(compile_formula(op, d));
-        made = std::move(all);
+        made = compile_formulas(op);
       } catch (const Error& e) {
         note(op, e);
       }
@@ -188,9 +199,7 @@ class TableGraphs final : public passes::OpGraphs {
     std::shared_ptr<ir::Graph>& made = at->second;
     if (is_new) {
       try {
-        std::vector<Parameter> parameters;
-        for (const Argument& a : op.schema().arguments) parameters.push_back({a.name, plain_type(a.type)});
-        std::shared_ptr<ir::Graph> graph = compile_text(op, op.info.body, parameters);
+        std::shared_ptr<ir::Graph> graph = compile_text(op, parse_body(op.info.body), parameters_of(op.schema()));
         split_result(*graph, op.schema().returns.size());
         made = std::move(graph);
       } catch (const Error& e) {
@@ -200,7 +209,37 @@ class TableGraphs final : public passes::OpGraphs {
     return made.get();
   }
 
+  const std::vector<FormulaGraph>& require_formulas(const Op& op) override {
+    const auto lock = lock_library();
+    if (const auto* known = formulas(op)) return *known;
+    auto& made = formulas_[&op];
+    made = compile_formulas(op);  // throws
+    return *made;
+  }
+
+  const passes::BodyGraph& require_body(const Op& op) override {
+    const auto lock = lock_library();
+    if (const auto known = runnable_.find(&op); known != runnable_.end()) return known->second;
+    passes::BodyGraph made;
+    const BodyText text = parse_body(op.info.body);
+    made.place = text.place;
+    made.graph = placed(text.place, [&] { return compile_text(op, text, parameters_of(op.schema())); });
+    return runnable_.emplace(&op, std::move(made)).first->second;
+  }
+
+  std::vector<std::string> free_names(std::string_view text, int line, int column) override {
+    return parse_body(text, line, column).free_names;
+  }
+
  private:
+  using FormulaGraphs = std::unique_ptr<std::vector<FormulaGraph>>;
+
+  static FormulaGraphs compile_formulas(const Op& op) {
+    auto all = std::make_unique<std::vector<FormulaGraph>>();
+    for (const Derivative& d : split_derivatives(op.info.derivatives)) all->push_back(compile_formula(op, d));
+    return all;
+  }
+
   // Such an operator is not differentiated in graphs; it records as eager calls do.
   static void note(const Op& op, const Error& e) {
     if (passes::is_logged("autodiff")) {
@@ -208,7 +247,8 @@ class TableGraphs final : public passes::OpGraphs {
     }
   }
 
-  std::unordered_map<const Op*, std::unique_ptr<std::vector<FormulaGraph>>> formulas_;
+  std::unordered_map<const Op*, FormulaGraphs> formulas_;
+  std::unordered_map<const Op*, passes::BodyGraph> runnable_;
   std::unordered_map<const Op*, std::shared_ptr<ir::Graph>> bodies_;
 };
 

@@ -1,23 +1,31 @@
-#include "sconce/dispatch/body_program.h"
+#include "sconce/frontend/script/program/body_text.h"
 
 #include <algorithm>
 
-#include "sconce/dispatch/body_builtins.h"
 #include "sconce/syntax/parser.h"
 
-namespace sconce::body {
-namespace {
+namespace sconce::script {
 
 using namespace syntax;
 
+namespace {
+
 bool is_module(const Name& name) { return name.id == "torch" || name.id == "math"; }
 
-// Refuses what bodies have no use for, and gives names their slots.
+bool is_constant(const std::string& name) { return name == "inf" || name == "nan" || name == "pi"; }
+
+// Refuses what bodies have no use for, and finds names.
 class Check {
  public:
-  explicit Check(Program& program) : program_(program) {}
+  std::vector<std::string> free_names() const {
+    std::vector<std::string> out;
+    for (const Known& n : names_) {
+      if (n.used && !n.assigned && !is_constant(n.name)) out.push_back(n.name);
+    }
+    return out;
+  }
 
-  void block(const syntax::Body& statements) {
+  void block(const Body& statements) {
     for (StmtPtr s : statements) statement(s);
   }
 
@@ -80,7 +88,7 @@ class Check {
         refuse(s->range, "only statements that compute can stand in the body of an operator");
     }
   }
-  void loop(const syntax::Body& statements) {
+  void loop(const Body& statements) {
     ++loops_;
     block(statements);
     --loops_;
@@ -89,7 +97,7 @@ class Check {
   // What can stand on the left of an assignment.
   void target(ExprPtr e) {
     if (as<Name>(e)) {
-      program_.assigned[name(e)] = true;
+      name(e).assigned = true;
     } else if (const auto* t = as<TupleExpr>(e)) {
       for (ExprPtr item : t->items) target(item);
     } else if (const auto* l = as<ListExpr>(e)) {
@@ -104,7 +112,7 @@ class Check {
   void value(ExprPtr e) {
     switch (e->kind) {
       case ExprKind::name:
-        program_.used[name(e)] = true;
+        name(e).used = true;
         return;
       case ExprKind::constant:
         if (as<Constant>(e)->literal == Constant::Literal::ellipsis) refuse(e->range, "'...' has no place in a body");
@@ -129,19 +137,14 @@ class Check {
       case ExprKind::call: {
         const auto* c = as<Call>(e);
         if (!as<Name>(c->callee) && !as<Attribute>(c->callee)) refuse(e->range, "only operators can be called");
-        if (as<Name>(c->callee)) {
-          name(c->callee);
-        } else {
-          value(c->callee);
-        }
+        if (!as<Name>(c->callee)) value(c->callee);
         values(c->args);
         for (const Keyword& k : c->keywords) value(k.value);
         return;
       }
       case ExprKind::attribute: {
         const auto* module = as<Name>(as<Attribute>(e)->value);
-        if (!module || !is_module(*module)) return value(as<Attribute>(e)->value);
-        name(module);
+        if (!module || !is_module(*module)) value(as<Attribute>(e)->value);
         return;
       }
       case ExprKind::subscript: {
@@ -178,64 +181,120 @@ class Check {
   void values(const std::vector<ExprPtr>& all) {
     for (ExprPtr e : all) value(e);
   }
-  size_t name(ExprPtr e) {
+  struct Known {
+    std::string name;
+    bool assigned = false;
+    bool used = false;  // as a value, not as a function or module
+  };
+  Known& name(ExprPtr e) {
     const std::string& id = as<Name>(e)->id;
-    const auto found = std::find(program_.names.begin(), program_.names.end(), id);
-    const auto slot = static_cast<size_t>(found - program_.names.begin());
-    if (found == program_.names.end()) {
-      program_.names.push_back(id);
-      program_.assigned.push_back(false);
-      program_.used.push_back(false);
-    }
-    program_.slots.emplace(e, slot);
-    return slot;
+    const auto found = std::find_if(names_.begin(), names_.end(), [&](const Known& n) { return n.name == id; });
+    return found == names_.end() ? names_.emplace_back(Known{id}) : *found;
   }
 
-  Program& program_;
+  std::vector<Known> names_;
   int loops_ = 0;
+};
+
+// Statements of their own, where `x += y` is `x = x + y`.
+class Plain {
+ public:
+  explicit Plain(Tree& tree) : tree_(tree) {}
+
+  Body block(const Body& statements) {
+    Body out;
+    for (StmtPtr s : statements) out.push_back(statement(s));
+    return out;
+  }
+
+ private:
+  StmtPtr statement(StmtPtr s) {
+    if (const auto* a = as<AugAssign>(s)) return assignment(*a);
+    if (const auto* i = as<If>(s)) {
+      If* made = copy(*i);
+      made->body = block(i->body);
+      made->orelse = block(i->orelse);
+      return made;
+    }
+    if (const auto* w = as<While>(s)) {
+      While* made = copy(*w);
+      made->body = block(w->body);
+      return made;
+    }
+    if (const auto* f = as<For>(s)) {
+      For* made = copy(*f);
+      made->body = block(f->body);
+      return made;
+    }
+    return s;
+  }
+
+  StmtPtr assignment(const AugAssign& a) {
+    auto* sum = tree_.make<Binary>();
+    sum->op = a.op;
+    sum->left = a.target;
+    sum->right = a.value;
+    sum->range = a.range;
+    sum->depth = static_cast<uint16_t>(std::max(a.target->depth, a.value->depth) + 1);
+    auto* made = tree_.make<Assign>();
+    made->range = a.range;
+    made->targets = {a.target};
+    made->value = sum;
+    return made;
+  }
+
+  template <class T>
+  T* copy(const T& statement) {
+    T* made = tree_.make<T>();
+    *made = statement;
+    return made;
+  }
+
+  Tree& tree_;
+};
+
+// A tree of new nodes over those of another.
+struct FunctionTree : Tree {
+  TreePtr parsed;
 };
 
 }  // namespace
 
-Program parse(std::string_view text, std::string_view space, int first_line, int first_column) {
-  Program program;
-  program.space = space;
-  program.first_column = first_column;
-  const auto source = std::make_shared<const Source>("body", std::string(text), first_line);
+BodyText parse_body(std::string_view text, int line, int column) {
+  BodyText made;
+  made.place = {std::make_shared<const Source>("body", std::string(text), line), column};
   try {
-    program.tree = parse_statements(source);
-    Check(program).block(program.tree->body);
+    made.tree = parse_statements(made.place.source);
+    Check check;
+    check.block(made.tree->body);
+    made.free_names = check.free_names();
   } catch (const CompileError& e) {
-    throw Error(ErrorKind::value, message_at(program, e.at(), e.reason()));
+    throw Error(ErrorKind::value, made.place.message_at(e.at(), e.reason()));
   }
-  return program;
+  return made;
 }
 
-bool module_path(ExprPtr e, const Program& program, std::vector<std::string_view>& parts) {
-  if (const auto* a = as<Attribute>(e)) {
-    if (!module_path(a->value, program, parts)) return false;
-    parts.push_back(a->attr);
-    return true;
+TreePtr body_function(const BodyText& text, const std::vector<std::string>& parameters) {
+  const auto tree = std::make_shared<FunctionTree>();
+  tree->parsed = text.tree;
+  tree->source = text.place.source;
+  const Range start{tree->source, 0, 0};
+  auto* def = tree->make<FunctionDef>();
+  def->name = "body";
+  def->range = def->name_range = start;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    auto* annotation = tree->make<Name>();
+    annotation->id = "T" + std::to_string(i);
+    annotation->range = start;
+    Parameter p;
+    p.name = parameters[i];
+    p.annotation = annotation;
+    p.range = start;
+    def->parameters.push_back(std::move(p));
   }
-  const auto* n = as<Name>(e);
-  if (!n || !is_module(*n) || program.assigned[program.slot(e)]) return false;
-  parts.push_back(n->id);
-  return true;
+  def->body = Plain(*tree).block(text.tree->body);
+  tree->body.push_back(def);
+  return tree;
 }
 
-std::vector<std::string> free_names(const Program& program) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < program.names.size(); ++i) {
-    if (program.used[i] && !program.assigned[i] && !constant_of(program.names[i], false))
-      out.push_back(program.names[i]);
-  }
-  return out;
-}
-
-std::string message_at(const Program& program, const Range& at, std::string_view message) {
-  const bool first = at.line() == (at.source ? at.source->first_line() : 0);
-  return format_message("line {}, column {}: {}",
-                        {at.line(), at.column() + (first ? program.first_column : 1), message});
-}
-
-}  // namespace sconce::body
+}  // namespace sconce::script
