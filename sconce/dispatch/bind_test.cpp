@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "sconce/dispatch/argument_binder.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {
@@ -34,6 +35,39 @@ TEST(Bind, fills_in_keywords_and_defaults) {
   EXPECT_EQ(bound(schema, {}, {{"b", 0.5}, {"a", 1}}), "1 0.5 None [1, 1]");
   EXPECT_EQ(bound("aten::f(Tensor self) -> Tensor", {}, {{"input", tensor(1)}}), "Tensor");
   EXPECT_EQ(bound("f(str s, ...) -> str", {"a", 1, 2}), "'a' (1, 2)");
+}
+
+// Where each argument comes from: "p0" by position, "k1" a keyword, "d" the default, "-" nowhere; "!" given twice.
+std::string arranged(const char* schema_text, size_t positional, std::vector<std::string_view> names,
+                     bool input_is_self = false) {
+  const Schema schema = parse_schema(schema_text);
+  ArgumentBinder call(schema, positional, names.size(), [&](size_t k) { return names[k]; }, input_is_self);
+  std::string out;
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    const ArgumentBinder::Given given = call.next();
+    out += out.empty() ? "" : " ";
+    out += "pkd-"[static_cast<size_t>(given.from)];
+    if (given.from <= ArgumentBinder::From::keyword) out += std::to_string(given.index);
+    if (given.twice) out += "!";
+  }
+  if (call.left_over() > 0) out += ", " + std::to_string(call.left_over()) + " left";
+  if (const auto unused = call.unused_keyword()) {
+    out += (unused->is_known ? ", again " : ", unknown ") + std::string(names[unused->index]);
+  }
+  return out;
+}
+
+TEST(ArgumentBinder, gives_each_argument_its_place) {
+  const char* schema = "f(int a, int b=1, *, int c, int d=2) -> ()";
+  EXPECT_EQ(arranged(schema, 1, {"c"}), "p0 d k0 d");
+  EXPECT_EQ(arranged(schema, 2, {"d", "c"}), "p0 p1 k1 k0");
+  EXPECT_EQ(arranged(schema, 0, {"b"}), "- k0 - d");
+  EXPECT_EQ(arranged(schema, 3, {"c"}), "p0 p1 k0 d, 1 left");
+  EXPECT_EQ(arranged(schema, 1, {"c", "a"}), "p0! d k0 d, again a");
+  EXPECT_EQ(arranged(schema, 1, {"c", "c"}), "p0 d k0 d, again c");
+  EXPECT_EQ(arranged(schema, 1, {"x", "c"}), "p0 d k1 d, unknown x");
+  EXPECT_EQ(arranged("f(Tensor self) -> ()", 0, {"input"}, true), "k0");
+  EXPECT_EQ(arranged("f(Tensor self) -> ()", 0, {"input"}), "-, unknown input");
 }
 
 TEST(Bind, converts) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sconce/dispatch/argument_binder.h"
+
 namespace sconce {
 namespace {
 
@@ -181,11 +183,19 @@ bool fits(const Value& v, TypePtr type, bool convert, Value& out) {
   }
 }
 
+// Values for an operator, by TorchScript's conversions (Note [Binders]).
 class Matcher {
  public:
   Matcher(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs, bool convert,
           std::string* reason)
-      : schema_(schema), args_(args), kwargs_(kwargs), convert_(convert), reason_(reason) {}
+      : schema_(schema),
+        args_(args),
+        kwargs_(kwargs),
+        convert_(convert),
+        reason_(reason),
+        call_(
+            schema, args.size(), kwargs.size(), [&](size_t k) { return std::string_view(kwargs[k].first); },
+            schema.name.starts_with("aten::")) {}
 
   bool run(std::vector<Value>& bound) {
     bound.clear();
@@ -193,14 +203,19 @@ class Matcher {
     for (size_t i = 0; i < schema_.arguments.size(); ++i) {
       if (!bind_one(i, bound[i])) return false;
     }
-    if (next_ < args_.size() && !schema_.is_vararg) {
-      return no("takes {} positional arguments, got {}", positional_count(), args_.size());
+    if (call_.left_over() > 0 && !schema_.is_vararg) {
+      return no("takes {} positional arguments, got {}", positional_count(schema_), args_.size());
     }
     // Note [Variable arguments]: a kernel gets what "..." stands for as one tuple behind the other arguments.
     if (schema_.is_vararg) {
-      bound.push_back(make_ref<Tuple>(std::vector<Value>(args_.begin() + static_cast<ptrdiff_t>(next_), args_.end())));
+      const auto rest = args_.begin() + static_cast<ptrdiff_t>(call_.take_rest());
+      bound.push_back(make_ref<Tuple>(std::vector<Value>(rest, args_.end())));
     }
-    return check_keywords();
+    if (const auto unused = call_.unused_keyword()) {
+      return no(unused->is_known ? "argument '{}' is given twice" : "has no argument '{}'",
+                kwargs_[unused->index].first);
+    }
+    return true;
   }
 
  private:
@@ -210,32 +225,21 @@ class Matcher {
     return false;
   }
 
-  size_t positional_count() const {
-    return static_cast<size_t>(std::count_if(schema_.arguments.begin(), schema_.arguments.end(),
-                                             [](const Argument& a) { return !a.keyword_only; }));
-  }
-
-  bool answers_to(const Argument& argument, const std::string& keyword) const {
-    return keyword == argument.name ||
-           (keyword == "input" && argument.name == "self" && schema_.name.starts_with("aten::"));
-  }
-  const Value* keyword_for(const Argument& argument) const {
-    for (const NamedValue& kwarg : kwargs_) {
-      if (answers_to(argument, kwarg.first)) return &kwarg.second;
-    }
-    return nullptr;
-  }
-
   bool bind_one(size_t i, Value& out) {
     const Argument& argument = schema_.arguments[i];
-    const Value* keyword = keyword_for(argument);
-    if (!argument.keyword_only && next_ < args_.size()) {
-      if (keyword) return no("argument '{}' is given by position and by name", argument.name);
-      if (collects_rest(i)) return collect_rest(argument, out);
-      return accept(argument, args_[next_++], out);
+    const ArgumentBinder::Given given = call_.next();
+    switch (given.from) {
+      case ArgumentBinder::From::position:
+        if (given.twice) return no("argument '{}' is given by position and by name", argument.name);
+        if (collects_rest(i, args_[given.index])) return collect_rest(argument, given.index, out);
+        return accept(argument, args_[given.index], out);
+      case ArgumentBinder::From::keyword:
+        return accept(argument, kwargs_[given.index].second, out);
+      case ArgumentBinder::From::nowhere:
+        return no("argument '{}' is missing", argument.name);
+      case ArgumentBinder::From::default_value:
+        break;
     }
-    if (keyword) return accept(argument, *keyword, out);
-    if (!argument.default_value) return no("argument '{}' is missing", argument.name);
     // Lists are handed out as copies: a kernel may keep or change what it gets.
     const Value& value = *argument.default_value;
     out = value.is_list() ? Value(value.to_list().copy()) : value;
@@ -271,35 +275,22 @@ class Matcher {
   }
 
   // zeros(2, 3), view(1, -1): the last positional argument is a list and what comes is not one.
-  bool collects_rest(size_t i) const {
+  bool collects_rest(size_t i, const Value& first) const {
     const Argument& argument = schema_.arguments[i];
     if (!convert_ || argument.fixed_size || !argument.type->is(TypeKind::list) || has_variable(argument.type))
       return false;
-    if (args_[next_].is_list() || args_[next_].is_tuple()) return false;
-    return i + 1 == positional_count();
+    return !first.is_list() && !first.is_tuple() && is_last_positional(schema_, i);
   }
-  bool collect_rest(const Argument& argument, Value& out) {
+  bool collect_rest(const Argument& argument, size_t first, Value& out) {
+    call_.take_rest();
     const TypePtr element = plain_type(argument.type)->element();
     Ref<List> list = make_ref<List>(element);
     Value item;
-    for (; next_ < args_.size(); ++next_) {
-      if (!fits(args_[next_], element, convert_, item)) return wrong_type(argument, args_[next_]);
+    for (size_t i = first; i < args_.size(); ++i) {
+      if (!fits(args_[i], element, convert_, item)) return wrong_type(argument, args_[i]);
       list->append(std::move(item));
     }
     out = Value(std::move(list));
-    return true;
-  }
-
-  bool check_keywords() {
-    for (size_t i = 0; i < kwargs_.size(); ++i) {
-      const std::string& keyword = kwargs_[i].first;
-      const bool known = std::any_of(schema_.arguments.begin(), schema_.arguments.end(),
-                                     [&](const Argument& a) { return answers_to(a, keyword); });
-      if (!known) return no("has no argument '{}'", keyword);
-      for (size_t j = 0; j < i; ++j) {
-        if (kwargs_[j].first == keyword) return no("argument '{}' is given twice", keyword);
-      }
-    }
     return true;
   }
 
@@ -308,7 +299,7 @@ class Matcher {
   const std::vector<NamedValue>& kwargs_;
   const bool convert_;
   std::string* const reason_;
-  size_t next_ = 0;
+  ArgumentBinder call_;
   Variables variables_;
 };
 

@@ -1,4 +1,6 @@
-// Which overload a node calls: by the schema that takes the types of its inputs (PyTorch's IR does not name overloads).
+// Overload resolution of nodes: by the schema that takes the types of their inputs (PyTorch's IR does not name overloads).
+// There is nothing to bind by name or default: a node has one input for each argument (Note [Binders] in
+// dispatch/argument_binder.h).
 #pragma once
 
 #include <optional>

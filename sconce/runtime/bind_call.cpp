@@ -1,4 +1,5 @@
-// Arguments as a function wants them: PyTorch's rules at its Python boundary.
+// Arguments as a function wants them: PyTorch's rules at its Python boundary (Note [Binders] in argument_binder.h).
+#include "sconce/dispatch/argument_binder.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/runtime/value_ops.h"
 
@@ -132,36 +133,36 @@ std::vector<Value> bind_call(ir::Function& f, std::vector<Value> args,
   SCONCE_CHECK(args.size() <= n, "{}() expected at most {} argument(s) but received {} argument(s). Declaration: {}",
                f.short_name(), n, args.size() + kwargs.size(), declaration(f));
   std::vector<Value> bound(n);
-  std::vector<bool> used(kwargs.size());
+  ArgumentBinder call(
+      schema, args.size(), kwargs.size(), [&](size_t k) { return std::string_view(kwargs[k].first); }, false);
   for (size_t i = 0; i < n; ++i) {
     const Argument& a = schema.arguments[i];
-    if (i < args.size() && !a.keyword_only) {
-      bound[i] = std::move(args[i]);
-      bind_one(f, a, i, bound[i]);
-      continue;
-    }
-    SCONCE_CHECK(i >= args.size(), "{}() takes '{}' as a keyword only. Declaration: {}", f.short_name(), a.name,
-                 declaration(f));
-    const auto given = std::find_if(kwargs.begin(), kwargs.end(), [&](const auto& k) { return k.first == a.name; });
-    if (given != kwargs.end()) {
-      used[static_cast<size_t>(given - kwargs.begin())] = true;
-      bound[i] = std::move(given->second);
-      bind_one(f, a, i, bound[i]);
-    } else {
-      SCONCE_CHECK(a.default_value, "{}() is missing value for argument '{}'. Declaration: {}", f.short_name(), a.name,
-                   declaration(f));
-      bound[i] = *a.default_value;
-      // A default is shared by all calls; a list among them must not be.
-      if (!convert(bound[i], a.type)) bind_one(f, a, i, bound[i]);
+    SCONCE_CHECK(!a.keyword_only || call.left_over() == 0, "{}() takes '{}' as a keyword only. Declaration: {}",
+                 f.short_name(), a.name, declaration(f));
+    const ArgumentBinder::Given given = call.next();
+    switch (given.from) {
+      case ArgumentBinder::From::position:
+        bound[i] = std::move(args[given.index]);
+        bind_one(f, a, i, bound[i]);
+        break;
+      case ArgumentBinder::From::keyword:
+        bound[i] = std::move(kwargs[given.index].second);
+        bind_one(f, a, i, bound[i]);
+        break;
+      case ArgumentBinder::From::default_value:
+        bound[i] = *a.default_value;
+        // A default is shared by all calls; a list among them must not be.
+        if (!convert(bound[i], a.type)) bind_one(f, a, i, bound[i]);
+        break;
+      case ArgumentBinder::From::nowhere:
+        fail("{}() is missing value for argument '{}'. Declaration: {}", f.short_name(), a.name, declaration(f));
     }
   }
-  for (size_t k = 0; k < kwargs.size(); ++k) {
-    if (used[k]) continue;
-    const bool exists = schema.find_argument(kwargs[k].first).has_value();
-    SCONCE_CHECK(!exists, "{}() got two values for argument '{}'. Declaration: {}", f.short_name(), kwargs[k].first,
+  if (const auto unused = call.unused_keyword()) {
+    const std::string& name = kwargs[unused->index].first;
+    SCONCE_CHECK(!unused->is_known, "{}() got two values for argument '{}'. Declaration: {}", f.short_name(), name,
                  declaration(f));
-    fail("Unknown keyword argument '{}' for operator '{}'. Schema: {}", kwargs[k].first, f.short_name(),
-         declaration(f));
+    fail("Unknown keyword argument '{}' for operator '{}'. Schema: {}", name, f.short_name(), declaration(f));
   }
   return bound;
 }

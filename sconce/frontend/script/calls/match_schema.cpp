@@ -1,8 +1,9 @@
-// One schema against the arguments of one call.
+// One schema against the arguments of one call in a program (Note [Binders] in dispatch/argument_binder.h).
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "sconce/dispatch/argument_binder.h"
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/calls/type_rules.h"
 #include "sconce/frontend/script/emit/emitter.h"
@@ -84,8 +85,7 @@ struct Matching {
 
   // Is this the last positional argument, and a list that the remaining ones may fill (zeros(2, 3))?
   bool takes_rest(size_t i, TypePtr type) const {
-    const bool last = i + 1 == schema.arguments.size() || schema.arguments[i + 1].keyword_only;
-    return last && type->is(TypeKind::list) && !type->element()->is(TypeKind::variable) &&
+    return is_last_positional(schema, i) && type->is(TypeKind::list) && !type->element()->is(TypeKind::variable) &&
            !schema.arguments[i].fixed_size;
   }
 
@@ -114,53 +114,49 @@ std::optional<MatchedSchema> try_match(Emitter& e, const Range& at, const Schema
     return std::nullopt;
   };
   MatchedSchema matched;
-  std::vector<bool> used_keywords(args.keywords.size());
-  size_t used = 0;
-  bool used_self = false;
   const bool is_operator = schema.name.find("::") != std::string::npos;
+  ArgumentBinder call(
+      schema, args.positional.size(), args.keywords.size(),
+      [&](size_t k) { return std::string_view(args.keywords[k].name); }, is_operator);
+  bool used_self = false;
 
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Argument& formal = schema.arguments[i];
-    const TypePtr formal_type = plain_type(formal.type);
-    const auto keyword = [&]() -> const CallArgument* {
-      for (size_t k = 0; k < args.keywords.size(); ++k) {
-        const std::string& name = args.keywords[k].name;
-        if (name == formal.name || (is_operator && formal.name == "self" && name == "input")) {
-          used_keywords[k] = true;
-          return &args.keywords[k];
-        }
-      }
-      return nullptr;
-    };
     const CallArgument* actual = nullptr;
     std::optional<CallArgument> default_argument;
     if (self && formal.name == "self" && !used_self) {
+      call.skip();
       actual = &*self;
       used_self = true;
-    } else if (!formal.keyword_only && used < args.positional.size()) {
-      if (allow_conversions && m.takes_rest(i, formal_type)) {
-        const TypePtr type = args.positional[used].value->as_value(e, args.positional[used].at)->type();
-        if (!type->is(TypeKind::list) && !converts_to_list(type, formal_type)) {
-          const ListRef<CallArgument> all(args.positional);
-          ir::Value* list = m.list_of_rest(formal, formal_type->element(), all.slice(used, all.size() - used));
-          if (!list) return fail(m.why);
-          used = args.positional.size();
-          matched.inputs.push_back(list);
-          continue;
-        }
-      }
-      actual = &args.positional[used++];
-    } else if (const CallArgument* named = keyword()) {
-      actual = named;
-    } else if (formal.default_value) {
-      // BroadcastingList2[int] = 0 of a function is repeated where it is called.
-      sconce::Value value = *formal.default_value;
-      if (!is_operator && formal.fixed_size && value.is_list() && !value.to_list().empty())
-        value = value.to_list().get(0);
-      default_argument = {{}, {}, simple(e.constant({}, std::move(value)))};
-      actual = &*default_argument;
     } else {
-      return fail(fmt::format("Argument {} not provided.\n", formal.name));
+      using From = ArgumentBinder::From;
+      const ArgumentBinder::Given given = call.next();
+      if (given.from == From::nowhere) return fail(fmt::format("Argument {} not provided.\n", formal.name));
+      if (given.from == From::position) {
+        actual = &args.positional[given.index];
+        const TypePtr formal_type = plain_type(formal.type);
+        if (allow_conversions && m.takes_rest(i, formal_type)) {
+          const TypePtr type = actual->value->as_value(e, actual->at)->type();
+          if (!type->is(TypeKind::list) && !converts_to_list(type, formal_type)) {
+            const ListRef<CallArgument> all(args.positional);
+            const ListRef<CallArgument> rest = all.slice(given.index, all.size() - given.index);
+            ir::Value* list = m.list_of_rest(formal, formal_type->element(), rest);
+            if (!list) return fail(m.why);
+            call.take_rest();
+            matched.inputs.push_back(list);
+            continue;
+          }
+        }
+      } else if (given.from == From::keyword) {
+        actual = &args.keywords[given.index];
+      } else {
+        // BroadcastingList2[int] = 0 of a function is repeated where it is called.
+        sconce::Value value = *formal.default_value;
+        if (!is_operator && formal.fixed_size && value.is_list() && !value.to_list().empty())
+          value = value.to_list().get(0);
+        default_argument = {{}, {}, simple(e.constant({}, std::move(value)))};
+        actual = &*default_argument;
+      }
     }
     ir::Value* v = m.argument(formal, *actual);
     if (!v) return fail(m.why);
@@ -168,19 +164,16 @@ std::optional<MatchedSchema> try_match(Emitter& e, const Range& at, const Schema
   }
   if (self && !used_self) return fail("Provided self argument not used in schema.\n");
   if (schema.is_vararg) {
-    for (; used < args.positional.size(); ++used) {
-      matched.inputs.push_back(args.positional[used].value->as_value(e, args.positional[used].at));
+    for (size_t k = call.take_rest(); k < args.positional.size(); ++k) {
+      matched.inputs.push_back(args.positional[k].value->as_value(e, args.positional[k].at));
     }
   }
-  if (used < args.positional.size()) {
-    const auto positional = std::count_if(schema.arguments.begin(), schema.arguments.end(),
-                                          [](const Argument& a) { return !a.keyword_only; });
+  if (call.left_over() > 0) {
     return fail(fmt::format("Expected at most {} arguments but found {} positional arguments.\n",
-                            static_cast<size_t>(positional) - used_self, args.positional.size()));
+                            positional_count(schema) - used_self, args.positional.size()));
   }
-  for (size_t k = 0; k < used_keywords.size(); ++k) {
-    if (used_keywords[k]) continue;
-    const std::string& name = args.keywords[k].name;
+  if (const auto unused = call.unused_keyword()) {
+    const std::string& name = args.keywords[unused->index].name;
     return fail(schema.find_argument(name) ? fmt::format("Keyword argument {} specified twice.\n", name)
                                            : fmt::format("Keyword argument {} unknown.\n", name));
   }
