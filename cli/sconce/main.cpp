@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "sconce/base/error.h"
+#include "sconce/base/logs.h"
 
 namespace {
 
@@ -64,6 +65,15 @@ int say(int status, std::string_view message) {
   return status;
 }
 
+// Refuses a wrong SCONCE_LOGS before anything runs.
+void read_log_levels() {
+  try {
+    sconce::log_levels();
+  } catch (const sconce::Error& e) {
+    throw UsageError(e.what());
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app(kDescription, "sconce");
   app.footer(kFooter);
@@ -96,6 +106,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // `sconce ... | head` ends without a word
   int status = 1;
   try {
+    read_log_levels();
     status = run(argc, argv);
   } catch (const UsageError& e) {
     return say(2, e.what());

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "sconce/base/logs.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/analysis/activity.h"
 #include "sconce/tensor/grad_mode.h"
@@ -38,22 +39,10 @@ void each_word(std::string_view text, F&& f) {
   }
 }
 
-}  // namespace
-
-bool is_logged(std::string_view what) {
-  bool logs = false;
-  if (const char* text = std::getenv("SCONCE_LOGS")) {
-    each_word(text, [&](std::string_view word) { logs |= word == what; });
-  }
-  return logs;
-}
-
-namespace {
-
 class Runner {
  public:
   Runner(const PipelineOptions& options, std::vector<PassTime>* times)
-      : times_(times), limit_(options.limit), verify_(options.verify), logs_(is_logged("passes")) {
+      : times_(times), limit_(options.limit), verify_(options.verify) {
     for (const PassInfo& pass : all_passes()) wanted_.push_back(pass.in_pipeline);
     for (const std::string& name : options.disabled) switch_pass(name, false);
     for (const std::string& name : options.enabled) switch_pass(name, true);
@@ -106,7 +95,7 @@ class Runner {
     const bool changed = pass.run(graph);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     if (times_) times_->push_back({pass.name, time.count(), changed});
-    if (logs_) {
+    if (is_logged(LogTag::passes, changed ? LogLevel::info : LogLevel::debug)) {
       std::fprintf(stderr, "pass %s: %s, %.1f us\n", pass.name, changed ? "changed" : "no change", time.count() * 1e6);
       if (changed) std::fputs(graph.to_string(false).c_str(), stderr);
     }
@@ -128,7 +117,7 @@ class Runner {
   std::vector<bool> wanted_;  // by place in all_passes()
   std::vector<PassTime>* times_;
   int64_t limit_;
-  bool verify_, logs_;
+  bool verify_;
 };
 
 }  // namespace

@@ -28,15 +28,13 @@ SCONCE_API const PassInfo* find_pass(std::string_view name);
 
 // What the runner does around each pass. From the environment: SCONCE_PASSES="-peephole,+refine_types" switches passes
 // off and others on ("-all" switches all off), SCONCE_PASS_LIMIT=N runs the first N pass executions only (bisecting),
-// SCONCE_LOGS=passes prints each change.
+// SCONCE_LOGS=passes prints each change (base/logs.h).
 struct PipelineOptions {
   std::vector<std::string> disabled;
   std::vector<std::string> enabled;  // beside those of the pipeline, in the order of passes.def
   int64_t limit = -1;
   bool verify = false;  // after every pass
 };
-// Is it one of the words of SCONCE_LOGS? "passes"; "autodiff": what is not differentiated in graphs, and why.
-SCONCE_API bool is_logged(std::string_view what);
 struct PassTime {
   std::string name;
   double seconds;

@@ -1,5 +1,9 @@
 #include "sconce/runtime/bytecode/compiler.h"
 
+#include <chrono>
+#include <cstdio>
+
+#include "sconce/base/logs.h"
 #include "sconce/passes/analysis/activity.h"
 #include "sconce/types/class_info.h"
 
@@ -102,7 +106,15 @@ std::string constant_key(const Value& v) {
 
 std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method,
                                NodeSites* sites) {
-  return Codegen(graph, std::move(name), unit, is_method, sites).run();
+  const auto start = std::chrono::steady_clock::now();
+  std::shared_ptr<Code> code = Codegen(graph, std::move(name), unit, is_method, sites).run();
+  if (is_logged(LogTag::bytecode)) {
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    std::fprintf(stderr, "code of %s: %zu instructions, %u registers, %.1f us\n", code->name.c_str(),
+                 code->instructions.size(), code->total, time.count() * 1e6);
+    if (is_logged(LogTag::bytecode, LogLevel::debug)) std::fputs(disassemble(*code).c_str(), stderr);
+  }
+  return code;
 }
 
 Codegen::Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method, NodeSites* sites)

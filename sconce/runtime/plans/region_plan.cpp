@@ -1,9 +1,10 @@
 #include "sconce/runtime/plans/region_plan.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "sconce/autograd/variable.h"
-#include "sconce/passes/passes.h"
+#include "sconce/base/logs.h"
 #include "sconce/runtime/bytecode/compiler.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/grad_mode.h"
@@ -61,9 +62,15 @@ Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::s
     auto made = std::make_unique<passes::Differentiation>(copy, wanted_);
     forward_ = generate(*made->forward(), name_, nullptr, false);
     differentiation_ = std::move(made);
+    log("forward", *differentiation_->forward());
   } catch (const Error& e) {
-    if (passes::is_logged("autodiff")) std::fprintf(stderr, "a region is not differentiated: %s\n", e.what());
+    if (is_logged(LogTag::autodiff)) std::fprintf(stderr, "a region is not differentiated: %s\n", e.what());
   }
+}
+
+void Plan::log(const char* what, const ir::Graph& graph) const {
+  if (!is_logged(LogTag::autodiff, LogLevel::debug)) return;
+  std::fprintf(stderr, "%s of %s:\n%s", what, name_.c_str(), graph.to_string(false).c_str());
 }
 
 bool Plan::takes(const std::vector<Value>& args) const {
@@ -78,7 +85,9 @@ Plan::BackwardCode Plan::backward(const std::vector<bool>& wanted, bool second_o
   BackwardCode& known = backward_[{wanted, second_order}];
   if (known.code) return known;
   const auto make = [&](const std::vector<bool>& inputs) {
-    return generate(*differentiation_->backward(inputs, second_order), "<backward of " + name_ + ">", nullptr, false);
+    const std::shared_ptr<ir::Graph> graph = differentiation_->backward(inputs, second_order);
+    log("backward", *graph);
+    return generate(*graph, "<backward of " + name_ + ">", nullptr, false);
   };
   try {
     known.code = make(wanted);

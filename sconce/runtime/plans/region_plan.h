@@ -38,6 +38,8 @@ class Plan {
   BackwardCode backward(const std::vector<bool>& wanted, bool second_order);
 
  private:
+  void log(const char* what, const ir::Graph& graph) const;
+
   std::vector<ArgumentKind> kinds_;
   std::vector<bool> wanted_;
   std::string name_;

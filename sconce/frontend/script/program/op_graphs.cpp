@@ -1,10 +1,12 @@
 // Bodies and derivatives of operators, compiled from their text: the source of passes/op_graphs.h.
 #include "sconce/passes/analysis/op_graphs.h"
 
+#include <cstdio>
 #include <mutex>
 #include <numbers>
 #include <unordered_map>
 
+#include "sconce/base/logs.h"
 #include "sconce/dispatch/derivative.h"
 #include "sconce/frontend/script/emit/emitter.h"
 #include "sconce/frontend/script/program/body_text.h"
@@ -242,7 +244,7 @@ class TableGraphs final : public passes::OpGraphs {
 
   // Such an operator is not differentiated in graphs; it records as eager calls do.
   static void note(const Op& op, const Error& e) {
-    if (passes::is_logged("autodiff")) {
+    if (is_logged(LogTag::autodiff)) {
       std::fprintf(stderr, "%s has no graph: %s\n", op.qualified_name().c_str(), e.what());
     }
   }

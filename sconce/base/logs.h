@@ -1,0 +1,50 @@
+// Log tags: topics whose messages the environment variable SCONCE_LOGS switches on, as TORCH_LOGS does in PyTorch.
+//   SCONCE_LOGS="passes"               the messages of one tag
+//   SCONCE_LOGS="+passes,autodiff"     more of passes, and autodiff
+//   SCONCE_LOGS="all,-passes"          all but passes
+//   SCONCE_LOGS="help"                 an Error that lists the tags
+// Messages go to standard error. A tag is one line of SCONCE_LOG_TAGS; its users ask is_logged().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sconce/base/export.h"
+
+namespace sconce {
+
+// name, what it shows, what "+name" shows beside that
+#define SCONCE_LOG_TAGS(TAG)                                                                         \
+  TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do") \
+  TAG(bytecode, "functions that are compiled: instructions, registers, time", "the instructions")    \
+  TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing")
+
+enum class LogTag : uint8_t {
+#define SCONCE_LOG_TAG(name, shows, more) name,
+  SCONCE_LOG_TAGS(SCONCE_LOG_TAG)
+#undef SCONCE_LOG_TAG
+};
+inline constexpr size_t kLogTags = 0
+#define SCONCE_LOG_TAG(name, shows, more) +1
+    SCONCE_LOG_TAGS(SCONCE_LOG_TAG)
+#undef SCONCE_LOG_TAG
+    ;
+
+enum class LogLevel : uint8_t { off, info, debug };  // "-tag" or not named, "tag", "+tag"
+using LogLevels = std::array<LogLevel, kLogTags>;    // by tag
+
+// A value of SCONCE_LOGS; later words win. Throws an Error of kind value for "help" (the text is the help) and for a
+// word that is no tag (the text names those that are).
+SCONCE_API LogLevels parse_log_levels(std::string_view settings);
+
+// What the environment says, read by the first who asks. Throws as parse_log_levels() does, every time: a setting that
+// means nothing is not passed over. Programs ask at their start, so that nothing runs before the refusal.
+SCONCE_API const LogLevels& log_levels();
+
+inline bool is_logged(LogTag tag, LogLevel level = LogLevel::info) {
+  return log_levels()[static_cast<size_t>(tag)] >= level;
+}
+
+}  // namespace sconce
