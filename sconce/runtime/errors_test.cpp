@@ -176,9 +176,8 @@ TEST(Limits, ABudgetEndsLoops) {
 }
 
 TEST(Limits, ACancelledRunEnds) {
-  const std::atomic<bool> cancelled{true};
   RunOptions options;
-  options.cancel = &cancelled;
+  options.cancel = std::make_shared<std::atomic<bool>>(true);
   EXPECT_ERROR(run_text(kForever, {scalar_tensor_of(1.0, DType::float32), Value(IntList())}, options),
                "the run was cancelled");
 }

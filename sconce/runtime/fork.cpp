@@ -17,7 +17,7 @@ struct Task {
   std::vector<Value> args;
   Ref<Future> future;  // of an awaitable: set when someone waits
   ThreadModes modes;
-  Observer* observer = nullptr;
+  RunOptions options;
 };
 using TaskPtr = std::shared_ptr<Task>;
 
@@ -70,9 +70,7 @@ class Pool {
     thread_modes = task->modes;
     const ir::CompilationUnit* unit = task->code->unit;
     try {
-      RunOptions options;
-      options.observer = task->observer;
-      Value result = execute(*task->code, task->args, options);
+      Value result = execute(*task->code, task->args, task->options);
       task->future->complete(std::move(result));
     } catch (...) {
       task->future->fail(std::current_exception());
@@ -140,12 +138,12 @@ class Pool {
   unsigned workers_ = 0;
 };
 
-TaskPtr make_task(const BuildSite& site, std::vector<Value> args, Observer* observer) {
+TaskPtr make_task(const BuildSite& site, std::vector<Value> args, RunOptions options) {
   auto task = std::make_shared<Task>();
   task->code = site.code;
   task->args = std::move(args);
   task->modes = thread_modes;
-  task->observer = observer;
+  task->options = std::move(options);
   return task;
 }
 
@@ -157,17 +155,17 @@ struct Forgetter {
 
 }  // namespace
 
-Value start_fork(const BuildSite& site, std::vector<Value> args, Observer* observer) {
-  TaskPtr task = make_task(site, std::move(args), observer);
+Value start_fork(const BuildSite& site, std::vector<Value> args, RunOptions options) {
+  TaskPtr task = make_task(site, std::move(args), std::move(options));
   task->future = make_ref<Future>(site.type);
   Ref<Future> future = task->future;
   Pool::instance().add(std::move(task));
   return future;
 }
 
-Value make_await(const BuildSite& site, std::vector<Value> args, Observer* observer) {
+Value make_await(const BuildSite& site, std::vector<Value> args, RunOptions options) {
   Ref<Future> future = make_ref<Future>(site.type);
-  Pool::instance().add_lazy(future.get(), make_task(site, std::move(args), observer));
+  Pool::instance().add_lazy(future.get(), make_task(site, std::move(args), std::move(options)));
   future->then([held = std::make_shared<Forgetter>(future.get())](Future&) {});
   return future;
 }

@@ -6,16 +6,15 @@
 #pragma once
 
 #include "sconce/runtime/bytecode/code.h"
+#include "sconce/runtime/interpreter.h"
 
 namespace sconce::runtime {
 
-struct Observer;
-
-// A future of site.code with the given arguments. It runs with the modes (grad mode, ...) of the thread that forked it.
-// The observer may be null.
-Value start_fork(const BuildSite& site, std::vector<Value> args, Observer* observer);
+// A future of site.code with the given arguments. It runs with the modes (grad mode, ...) of the thread that forked it,
+// and under the options of its run.
+Value start_fork(const BuildSite& site, std::vector<Value> args, RunOptions options);
 // The same, started by the first who waits, in his thread.
-Value make_await(const BuildSite& site, std::vector<Value> args, Observer* observer);
+Value make_await(const BuildSite& site, std::vector<Value> args, RunOptions options);
 // The future's value; rethrows its error.
 Value wait_for(const Value& future);
 

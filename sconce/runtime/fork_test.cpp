@@ -97,6 +97,76 @@ with prim::fork_0 = graph(%x : int):
             "RuntimeError: division by 0\n\n");
 }
 
+// Two tasks of n turns each, and n turns beside them. They count the turns.
+constexpr const char* kThreeLoops = R"(graph(%n : int):
+  %go : bool = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %f : Future[int] = prim::fork_0(%n)
+  %a : Await(int) = prim::awaitable_0(%n)
+  %w : int = prim::Loop(%n, %go, %zero)
+    block0(%i : int, %s : int):
+      %t : int = aten::add(%s, %one)
+      -> (%go, %t)
+  %x : int = aten::wait(%f)
+  %y : int = prim::awaitable_wait(%a)
+  %z : int = aten::add(%x, %y)
+  %r : int = aten::add(%z, %w)
+  return (%r)
+with prim::fork_0 = graph(%n : int):
+  %go : bool = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %w : int = prim::Loop(%n, %go, %zero)
+    block0(%i : int, %s : int):
+      %t : int = aten::add(%s, %one)
+      -> (%go, %t)
+  return (%w)
+with prim::awaitable_0 = graph(%n : int):
+  %go : bool = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %w : int = prim::Loop(%n, %go, %zero)
+    block0(%i : int, %s : int):
+      %t : int = aten::add(%s, %one)
+      -> (%go, %t)
+  return (%w)
+)";
+
+TEST(Fork, TasksDrawFromTheBudgetOfTheirRun) {
+  RunOptions options;
+  options.step_budget = 300;
+  EXPECT_EQ(run_text(kThreeLoops, {int64_t{100}}, options).to_int(), 300);
+  EXPECT_ERROR(run_text(kThreeLoops, {int64_t{101}}, options), "the step budget of 300 is used up");
+  EXPECT_ERROR(run_text(kThreeLoops, {int64_t{1'000'000'000'000}}, options), "the step budget of 300 is used up");
+}
+
+TEST(Fork, TasksEndWithTheirRun) {
+  const auto cancel = std::make_shared<std::atomic<bool>>(false);
+  RunOptions options;
+  options.cancel = cancel;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    cancel->store(true);
+  });
+  constexpr const char* endless = R"(graph(%n : int):
+  %f : Future[int] = prim::fork_0(%n)
+  %x : int = aten::wait(%f)
+  return (%x)
+with prim::fork_0 = graph(%n : int):
+  %go : bool = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %w : int = prim::Loop(%n, %go, %zero)
+    block0(%i : int, %s : int):
+      %t : int = aten::add(%s, %one)
+      -> (%go, %t)
+  return (%w)
+)";
+  EXPECT_ERROR(run_text(endless, {int64_t{1'000'000'000'000'000}}, options), "the run was cancelled");
+  later.join();
+}
+
 TEST(Fork, AFutureMayOutliveItsProgram) {
   Value future;
   {

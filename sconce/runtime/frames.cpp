@@ -64,6 +64,7 @@ ExecutionLease::ExecutionLease() {
 
 ExecutionLease::~ExecutionLease() {
   pool.running = outer_;
+  execution_->steps_left.reset();
   if (pool.free.size() < kKept)
     pool.free.push_back(execution_);
   else

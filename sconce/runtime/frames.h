@@ -29,7 +29,8 @@ struct Execution {
   const Instruction* pc = nullptr;
   Slot* base = nullptr;
   const Code* code = nullptr;
-  int64_t steps = 0;  // left
+  // What is left of the step budget, from the moment when others draw from it, too; null before, and without a budget.
+  std::shared_ptr<std::atomic<int64_t>> steps_left;
 
   Execution();
   ~Execution();

@@ -21,9 +21,27 @@ using namespace numbers;
 constinit const std::atomic<bool> never_cancelled{false};
 constinit std::atomic<Observer*> observer_of_all{nullptr};
 
-[[noreturn]] SCONCE_COLD void stop_run(const RunOptions& options) {
+// Where the interpreter's own count of steps ends, or the run is cancelled. A budget that is shared is counted here,
+// step by step and exactly: a run is not refused while another holds steps that it does not use. Returns what is left
+// to count without asking: nothing.
+SCONCE_COLD int64_t take_step(const Execution& ex, const RunOptions& options) {
   if (options.cancel && options.cancel->load(std::memory_order_relaxed)) fail("the run was cancelled");
-  fail("the step budget of {} is used up", options.step_budget);
+  const bool any_left = ex.steps_left && ex.steps_left->fetch_sub(1, std::memory_order_relaxed) > 0;
+  if (!any_left) fail("the step budget of {} is used up", options.step_budget);
+  return 0;
+}
+
+// Before others draw from the budget: what is left goes where they find it. Returns what is left to count here.
+int64_t share_steps(Execution& ex, const RunOptions& options, int64_t steps) {
+  if (options.step_budget < 0) return steps;
+  if (!ex.steps_left) ex.steps_left = std::make_shared<std::atomic<int64_t>>(steps);
+  return 0;
+}
+
+RunOptions inherited(const Execution& ex, const RunOptions& options) {
+  RunOptions inherited = options;
+  inherited.steps_left = ex.steps_left;
+  return inherited;
 }
 
 SCONCE_INLINE void copy_initial(Slot* base, const Code& code) {
@@ -71,8 +89,8 @@ void interpret(Execution& ex, const RunOptions& options) {
   const Code* code = ex.code;
   const Instruction* pc = code->instructions.data();
   Slot* base = ex.base;
-  int64_t steps = options.step_budget < 0 ? INT64_MAX : options.step_budget;
-  const std::atomic<bool>* cancel = options.cancel ? options.cancel : &never_cancelled;
+  int64_t steps = options.step_budget < 0 ? INT64_MAX : options.steps_left ? 0 : options.step_budget;
+  const std::atomic<bool>* cancel = options.cancel ? options.cancel.get() : &never_cancelled;
   const CallSite* called = nullptr;
 
 #define GO                                                                                                    \
@@ -109,7 +127,7 @@ void interpret(Execution& ex, const RunOptions& options) {
   do {                                                                         \
     if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]] { \
       SAVE;                                                                    \
-      stop_run(options);                                                       \
+      steps = take_step(ex, options);                                          \
     }                                                                          \
   } while (false)
 #define WINDOW (base + code->frame)
@@ -622,7 +640,7 @@ do_call_method: {
   // An error from here on finds the arguments in the window, which no frame owns yet.
   try {
     if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]]
-      stop_run(options);
+      steps = take_step(ex, options);
     callee = &code_of(called->function ? *called->function : method_of(*pc->call, window[0]));
     if (ex.frames.size() >= options.max_depth) [[unlikely]]
       fail("maximum depth of calls reached: {}", options.max_depth);
@@ -657,12 +675,14 @@ do_ret: {
 }
 do_fork: {
   SAVE;
-  put_value(A, start_fork(*pc->build, captured(base, *pc->build), options.observer), 0);
+  steps = share_steps(ex, options, steps);
+  put_value(A, start_fork(*pc->build, captured(base, *pc->build), inherited(ex, options)), 0);
   NEXT;
 }
 do_make_await: {
   SAVE;
-  put_value(A, make_await(*pc->build, captured(base, *pc->build), options.observer), 0);
+  steps = share_steps(ex, options, steps);
+  put_value(A, make_await(*pc->build, captured(base, *pc->build), inherited(ex, options)), 0);
   NEXT;
 }
 do_wait:
@@ -675,7 +695,8 @@ do_make_done:
   NEXT;
 do_run_region:
   SAVE;
-  run_region(base, *pc->build, options);
+  steps = share_steps(ex, options, steps);
+  run_region(base, *pc->build, inherited(ex, options));
   NEXT;
 do_enter:
   SAVE;
@@ -745,6 +766,7 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   ex.base = base;
   ex.code = &code;
   ex.pc = code.instructions.data();
+  ex.steps_left = options.steps_left;
   try {
     if (options.observer) [[unlikely]]
       interpret_observed(ex, options);
