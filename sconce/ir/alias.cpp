@@ -9,7 +9,7 @@ namespace sconce::ir {
 // Goes through the graph once and writes down what each node does to places.
 class AliasFacts::Builder {
  public:
-  explicit Builder(AliasFacts& facts) : facts_(facts), places_(*facts.places_) {}
+  Builder(AliasFacts& facts, const AttributeKey& key) : facts_(facts), places_(*facts.places_), key_(key) {}
 
   void run(const Graph& graph) {
     for (const Value* v : graph.inputs()) {
@@ -108,7 +108,10 @@ class AliasFacts::Builder {
       case kind::ListUnpack_id:
       case kind::TupleUnpack_id:
       case kind::TupleIndex_id:
+        for_outputs(node, [&](Variable to) { for_inputs(node, [&](Variable from) { places_.add_load(to, from); }); });
+        return;
       case kind::GetAttr_id:
+        if (key_ && add_keyed(node)) return;
         for_outputs(node, [&](Variable to) { for_inputs(node, [&](Variable from) { places_.add_load(to, from); }); });
         return;
       case kind::SetAttr_id: {
@@ -136,6 +139,16 @@ class AliasFacts::Builder {
         if (node.op() && !is_call(node)) return add_op(node, node.op()->schema());
         add_call(node);
     }
+  }
+
+  // An attribute that is told apart: one place for all nodes with its key.
+  bool add_keyed(const Node& node) {
+    const auto to = variable(node.output());
+    const void* key = to ? key_(node) : nullptr;
+    if (!key) return false;
+    const auto [at, is_new] = keyed_.try_emplace(key, *to);
+    is_new ? places_.add_new(*to) : places_.add_copy(*to, at->second);
+    return true;
   }
 
   void add_loop(const Node& node) {
@@ -285,6 +298,8 @@ class AliasFacts::Builder {
 
   AliasFacts& facts_;
   Places& places_;
+  const AttributeKey& key_;
+  std::unordered_map<const void*, Variable> keyed_;
   std::vector<Write> writes_;
   std::vector<const Node*> write_anything_;
 };
@@ -294,7 +309,10 @@ const PlaceSet kNothing;
 const PlaceSet kUnknown{Places::kAnything};
 }  // namespace
 
-AliasFacts::AliasFacts(const Graph& graph) : places_(std::make_unique<Places>()) { Builder(*this).run(graph); }
+AliasFacts::AliasFacts(const Graph& graph) : AliasFacts(graph, {}) {}
+AliasFacts::AliasFacts(const Graph& graph, const AttributeKey& key) : places_(std::make_unique<Places>()) {
+  Builder(*this, key).run(graph);
+}
 AliasFacts::~AliasFacts() = default;
 
 // Null for immutable values, "anything" for values that came later.

@@ -6,6 +6,7 @@
 // allows; of values that are made later nothing is known, and every question is answered with "may".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -17,6 +18,10 @@ namespace sconce::ir {
 class SCONCE_API AliasFacts {
  public:
   explicit AliasFacts(const Graph& graph);
+  // The same for one who knows the objects that attributes are read from. `key` of a GetAttr: what its result is, when
+  // nothing in the graph leads there but nodes with this key; null when that is not known.
+  using AttributeKey = std::function<const void*(const Node& get_attr)>;
+  AliasFacts(const Graph& graph, const AttributeKey& key);
   ~AliasFacts();
   AliasFacts(const AliasFacts&) = delete;
 

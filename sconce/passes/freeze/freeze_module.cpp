@@ -1,5 +1,7 @@
 #include "sconce/passes/freeze/freeze_module.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "sconce/dispatch/registry.h"
@@ -55,6 +57,50 @@ std::optional<sconce::Value> frozen_value(const sconce::Value& v) {
   return v;
 }
 
+// The memory that values hold: storages, containers, objects, all that can be reached.
+class Memory {
+ public:
+  void add(const sconce::Value& v) {
+    each_part(v, parts_, [](const void*) {});
+  }
+  bool overlaps(const sconce::Value& v) const {
+    if (parts_.empty()) return false;
+    bool found = false;
+    std::set<const void*> seen;
+    each_part(v, seen, [&](const void* part) { found = found || parts_.contains(part); });
+    return found;
+  }
+
+ private:
+  template <class F>
+  static void each_part(const sconce::Value& v, std::set<const void*>& seen, const F& f) {
+    const auto enter = [&](const void* part) {
+      f(part);
+      return seen.insert(part).second;
+    };
+    if (v.is_tensor()) {
+      enter(v.to_tensor().storage());
+    } else if (v.is_list()) {
+      if (!enter(&v.to_list()) || !ir::is_mutable(v.to_list().element_type())) return;
+      for (const sconce::Value& item : v.to_list().values()) each_part(item, seen, f);
+    } else if (v.is_dict()) {
+      if (!enter(&v.to_dict())) return;
+      for (const auto& [key, item] : v.to_dict().items()) {
+        each_part(key, seen, f);
+        each_part(item, seen, f);
+      }
+    } else if (v.is_tuple()) {
+      for (const sconce::Value& item : v.to_tuple().items) each_part(item, seen, f);
+    } else if (v.is_object()) {
+      Object& object = v.to_object();
+      if (!enter(&object)) return;
+      for (size_t i = 0; i < object.type()->class_info()->attributes.size(); ++i) each_part(object.slot(i), seen, f);
+    }
+  }
+
+  std::set<const void*> parts_;
+};
+
 class Freezer {
  public:
   Freezer(ir::CompilationUnit& unit, const sconce::Value& module, const FreezeOptions& options)
@@ -70,6 +116,7 @@ class Freezer {
           "before freezing.");
     }
     choose_methods();
+    find_exposed(*root_);
   }
 
   sconce::Value run() {
@@ -132,12 +179,65 @@ class Freezer {
 
   // ---- what is written ----
 
+  // Attributes are told apart, so that a write to one keeps no other: whatever is not set, holds only tensors and
+  // containers of them, and cannot be reached by a way that the graph does not show. What a caller gives to a method is
+  // taken to be none of them, as in PyTorch.
+  const void* key_of(const ir::Node& get_attr, const ir::Graph& graph) const {
+    const std::optional<Slot> slot = slot_of(get_attr, graph);
+    if (!slot || kept_.contains(*slot) || written_names_.contains(get_attr.string_attribute("name"))) return nullptr;
+    const sconce::Value& v = slot->object->slot(static_cast<size_t>(slot->index));
+    return is_data(get_attr.output()->type()) && !exposed_.overlaps(v) ? &v : nullptr;
+  }
+
+  // Tensors, and containers of them.
+  static bool is_data(TypePtr type) {
+    switch (type->kind()) {
+      case TypeKind::tensor:
+        return true;
+      case TypeKind::optional:
+      case TypeKind::list:
+      case TypeKind::dict:
+      case TypeKind::tuple:
+        return std::ranges::all_of(type->contained(), [](TypePtr t) { return is_data(t) || !ir::is_mutable(t); });
+      default:
+        return false;
+    }
+  }
+
+  // Can it be told of every module in the graph which one it is? Not of one that an index chooses.
+  bool knows_modules(const ir::Graph& graph) const {
+    bool knows = true;
+    each_node(*graph.block(), [&](ir::Node& node) {
+      for (const ir::Value* v : node.outputs()) {
+        const bool is_some_module = v->type()->is(TypeKind::interface) || is_module(v->type());
+        knows = knows && (!is_some_module || module_of(v, graph));
+      }
+    });
+    return knows;
+  }
+
+  // What objects that are no modules lead to: code may write there and say so of no attribute.
+  void find_exposed(Object& module) {
+    if (!seen_.insert(&module).second) return;
+    const std::vector<ClassInfo::Attribute>& attributes = module.type()->class_info()->attributes;
+    for (size_t i = 0; i < attributes.size(); ++i) {
+      const sconce::Value& v = module.slot(i);
+      if (v.is_object() && is_module(v.to_object().type()))
+        find_exposed(v.to_object());
+      else if (!is_data(attributes[i].type))
+        exposed_.add(v);
+    }
+  }
+
   void find_written(const ir::Graph& graph, bool immutable_only) {
     std::optional<ir::AliasFacts> alias;
     // What SetAttr writes is a slot; the others write to memory that slots may hold.
     std::vector<const ir::Node*> writers;
     if (!immutable_only) {
-      alias.emplace(graph);
+      if (knows_modules(graph))
+        alias.emplace(graph, [&](const ir::Node& node) { return key_of(node, graph); });
+      else
+        alias.emplace(graph);
       each_node(*graph.block(), [&](ir::Node& node) {
         if (node.blocks().empty() && !node.is(ir::kind::SetAttr) && alias->writes(&node)) writers.push_back(&node);
       });
@@ -152,7 +252,7 @@ class Freezer {
         if (!slot) written_names_.insert(node.string_attribute("name"));
       } else if (slot && !is_module(node.output()->type()) && is_written(node.output())) {
         kept_.insert(*slot);
-        note_memory(slot->object->slot(static_cast<size_t>(slot->index)));
+        memory_.add(slot->object->slot(static_cast<size_t>(slot->index)));
       }
     });
     if (!immutable_only) return;
@@ -170,23 +270,9 @@ class Freezer {
     for (size_t i = 0; i < attributes.size(); ++i) {
       if (!kept_.insert({&object, static_cast<int>(i)}).second) continue;
       const sconce::Value& v = object.slot(i);
-      note_memory(v);
+      memory_.add(v);
       if (v.is_object()) keep_all(v.to_object());
     }
-  }
-
-  // Another attribute may share the memory of one that is written.
-  void note_memory(const sconce::Value& v) {
-    if (v.is_tensor()) memory_.insert(v.to_tensor().storage());
-    if (v.is_list() && v.to_list().is_tensors()) {
-      for (const Tensor& t : v.to_list().tensors()) memory_.insert(t.storage());
-    }
-  }
-  bool shares_memory(const sconce::Value& v) const {
-    if (v.is_tensor()) return memory_.contains(v.to_tensor().storage());
-    if (!v.is_list() || !v.to_list().is_tensors()) return false;
-    const TensorList tensors = v.to_list().tensors();
-    return std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& t) { return memory_.contains(t.storage()); });
   }
 
   // ---- attributes to constants ----
@@ -204,7 +290,7 @@ class Freezer {
     if (!slot || kept_.contains(*slot) || written_names_.contains(node.string_attribute("name"))) return;
     if (immutable_only && ir::is_mutable(node.output()->type())) return;
     const sconce::Value& v = slot->object->slot(static_cast<size_t>(slot->index));
-    if (shares_memory(v)) return;
+    if (memory_.overlaps(v)) return;  // another attribute, which is written, shares its memory
     std::optional<sconce::Value> frozen = frozen_value(v);
     if (!frozen) return;
     ir::Value* out = node.output();
@@ -214,45 +300,98 @@ class Freezer {
 
   // ---- the new module ----
 
+  // An object of the new module: as it was, or another with only the attributes that methods still use.
+  struct Part {
+    TypePtr type;
+    Ref<Object> object;
+  };
+
   sconce::Value make_module() {
-    const std::string name = unit_.unique_name(root_->type()->name());
-    const TypePtr type = make_class_type(name);
-    type->class_info()->is_module = true;
-    std::set<int> used;
     for (const Slot& slot : kept_) {
-      if (slot.object == root_ && is_preserved(info().attributes[static_cast<size_t>(slot.index)].name))
-        used.insert(slot.index);
+      if (slot.object != root_ || !is_preserved(info().attributes[static_cast<size_t>(slot.index)].name)) continue;
+      used_[root_].insert(slot.index);
+      keep_whole(root_->slot(static_cast<size_t>(slot.index)));
     }
-    for (auto& [method, graph] : methods_) note_used(*graph, used);
-    for (int slot : used) type->class_info()->attributes.push_back(info().attributes[static_cast<size_t>(slot)]);
-    unit_.add_type(type);
+    for (auto& [method, graph] : methods_) note_used(*graph);
+    const Part made = part_of(*root_);
     for (auto& [method, graph] : methods_) {
-      graph->inputs().at(0)->set_type(type);
-      ir::Function& function = unit_.add_function(name + "." + method);
+      set_types(*graph);
+      ir::Function& function = unit_.add_function(made.type->name() + "." + method);
       Schema schema = info().find_method(method)->schema();
-      if (!schema.arguments.empty()) schema.arguments[0].type = type;
+      if (!schema.arguments.empty()) schema.arguments[0].type = made.type;
       function.set_schema(std::move(schema));
-      function.set_self_type(type);
+      function.set_self_type(made.type);
       function.set_graph(graph);
-      type->class_info()->methods.emplace_back(method, &function);
+      made.type->class_info()->methods.emplace_back(method, &function);
     }
-    Ref<Object> object = make_ref<Object>(type);
-    size_t at = 0;
-    for (int slot : used) object->set_slot(at++, root_->slot(static_cast<size_t>(slot)));
-    return sconce::Value(std::move(object));
+    return sconce::Value(made.object);
   }
 
   bool is_preserved(const std::string& name) const {
     return std::find(options_.preserved.begin(), options_.preserved.end(), name) != options_.preserved.end();
   }
 
-  void note_used(const ir::Graph& graph, std::set<int>& used) const {
+  void note_used(const ir::Graph& graph) {
     for (const ir::Use& use : graph.inputs().at(0)->uses()) {
-      const std::optional<Slot> slot = slot_of(*use.user, graph);
-      SCONCE_CHECK(slot && use.offset == 0, "freeze: '{}' gives the module itself to {}, which stays a call",
-                   root_->type()->name(), use.user->kind().text());
-      used.insert(slot->index);
+      SCONCE_CHECK(use.offset == 0 && slot_of(*use.user, graph),
+                   "freeze: '{}' gives the module itself to {}, which stays a call", root_->type()->name(),
+                   use.user->kind().text());
     }
+    each_node(*graph.block(), [&](ir::Node& node) {
+      if (const std::optional<Slot> slot = slot_of(node, graph)) used_[slot->object].insert(slot->index);
+      // A module that is asked for anything but its attributes.
+      for (const ir::Value* v : node.outputs()) {
+        Object* object = module_of(v, graph);
+        if (!object) continue;
+        for (const ir::Use& use : v->uses()) {
+          if (use.offset != 0 || !slot_of(*use.user, graph)) keep_whole(object_value(*object));
+        }
+      }
+    });
+  }
+
+  static sconce::Value object_value(Object& object) { return Ref<Object>::share(&object); }
+
+  void keep_whole(const sconce::Value& v) {
+    if (!v.is_object() || !whole_.insert(&v.to_object()).second) return;
+    for (size_t i = 0; i < v.to_object().type()->class_info()->attributes.size(); ++i) {
+      keep_whole(v.to_object().slot(i));
+    }
+  }
+
+  Part part_of(Object& object) {
+    if (whole_.contains(&object)) return {object.type(), Ref<Object>::share(&object)};
+    Part& part = parts_[&object];
+    if (part.object) return part;
+    const ClassInfo& old = *object.type()->class_info();
+    part.type = make_class_type(unit_.unique_name(object.type()->name()));
+    part.type->class_info()->is_module = true;
+    unit_.add_type(part.type);
+    std::vector<sconce::Value> values;
+    for (const int slot : used_[&object]) {
+      ClassInfo::Attribute attribute = old.attributes[static_cast<size_t>(slot)];
+      sconce::Value v = object.slot(static_cast<size_t>(slot));
+      if (is_module(attribute.type) && v.is_object()) {
+        Part inner = part_of(v.to_object());
+        attribute.type = inner.type;
+        v = sconce::Value(std::move(inner.object));
+      }
+      part.type->class_info()->attributes.push_back(std::move(attribute));
+      values.push_back(std::move(v));
+    }
+    part.object = make_ref<Object>(part.type);
+    for (size_t i = 0; i < values.size(); ++i) part.object->set_slot(i, std::move(values[i]));
+    return part;
+  }
+
+  void set_types(ir::Graph& graph) {
+    std::vector<std::pair<ir::Value*, TypePtr>> types{{graph.inputs().at(0), part_of(*root_).type}};
+    each_node(*graph.block(), [&](ir::Node& node) {
+      for (ir::Value* v : node.outputs()) {
+        if (Object* object = module_of(v, graph)) types.emplace_back(v, part_of(*object).type);
+      }
+    });
+    for (const auto& [v, type] : types) v->set_type(type);
   }
 
   ir::CompilationUnit& unit_;
@@ -261,7 +400,12 @@ class Freezer {
   std::vector<std::pair<std::string, std::shared_ptr<ir::Graph>>> methods_;
   std::set<Slot> kept_;                  // attributes that stay attributes
   std::set<std::string> written_names_;  // set in objects that could not be told
-  std::set<const void*> memory_;         // of kept tensors
+  Memory memory_;                        // of kept attributes
+  Memory exposed_;                       // of objects that are no modules
+  std::set<const Object*> seen_;         // by find_exposed
+  std::map<Object*, std::set<int>> used_;
+  std::set<const Object*> whole_;
+  std::map<Object*, Part> parts_;
 };
 
 }  // namespace

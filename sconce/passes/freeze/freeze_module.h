@@ -15,8 +15,9 @@ struct FreezeOptions {
 
 // A new module, of a new class of `unit`, with the method forward and those that are preserved. Calls are inlined; each
 // attribute that they never write to is a constant (parameters without gradients), the others and the preserved ones
-// are attributes of the new module, which shares them with the old one. Then the graphs are optimised, dropout goes,
-// batch norm becomes part of convolutions. The old module stays as it is.
+// are attributes of the new module, or of new modules inside it, with the values of the old ones: a tensor that is
+// written in place is shared. Then the graphs are optimised, dropout goes, batch norm becomes part of convolutions. The
+// old module stays as it is.
 //
 // Throws Error when `module` is no module or in training mode, has neither forward nor a preserved method, when a name
 // to preserve is unknown, and when a method gives the module itself to code that stays a call.
