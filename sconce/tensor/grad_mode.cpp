@@ -6,19 +6,23 @@ bool grad_enabled() noexcept { return thread_modes.exclude_grad == 0; }
 void set_grad_enabled(bool enabled) noexcept { thread_modes.exclude_grad = enabled ? 0 : kGradKeys.bits(); }
 bool inference_mode_enabled() noexcept { return thread_modes.inference; }
 
-InferenceMode::InferenceMode(bool enabled)
-    : exclude_(thread_modes.exclude), inference_(thread_modes.inference), grad_(grad_enabled()) {
-  ThreadModes& modes = thread_modes;
-  modes.inference = enabled;
-  // Not only grad mode: enable_grad inside of inference mode does not record.
-  modes.exclude = static_cast<uint16_t>(enabled ? exclude_ | kGradKeys.bits() : exclude_ & ~kGradKeys.bits());
-  set_grad_enabled(!enabled);
+// Bit 0: inference mode; bit 1: gradients are recorded; bit 2 on: the keys of gradients that are excluded.
+uint64_t inference_mode_state() noexcept {
+  const ThreadModes& modes = thread_modes;
+  return static_cast<uint64_t>(modes.inference) | static_cast<uint64_t>(grad_enabled()) << 1 |
+         static_cast<uint64_t>(modes.exclude & kGradKeys.bits()) << 2;
 }
 
-InferenceMode::~InferenceMode() {
-  thread_modes.exclude = exclude_;
-  thread_modes.inference = inference_;
-  set_grad_enabled(grad_);
+void set_inference_mode(bool enabled) noexcept {
+  // Not only grad mode: enable_grad inside of inference mode does not record.
+  restore_inference_mode(enabled ? 1 | static_cast<uint64_t>(kGradKeys.bits()) << 2 : 2);
+}
+
+void restore_inference_mode(uint64_t state) noexcept {
+  ThreadModes& modes = thread_modes;
+  modes.inference = state & 1;
+  modes.exclude = static_cast<uint16_t>((modes.exclude & ~kGradKeys.bits()) | (state >> 2 & kGradKeys.bits()));
+  set_grad_enabled(state & 2);
 }
 
 }  // namespace sconce

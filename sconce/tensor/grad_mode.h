@@ -13,6 +13,11 @@ SCONCE_API bool grad_enabled() noexcept;
 SCONCE_API void set_grad_enabled(bool enabled) noexcept;
 SCONCE_API bool inference_mode_enabled() noexcept;
 
+// The modes that inference mode changes, as one number, for those who cannot keep a guard: scripts.
+SCONCE_API uint64_t inference_mode_state() noexcept;
+SCONCE_API void set_inference_mode(bool enabled) noexcept;
+SCONCE_API void restore_inference_mode(uint64_t state) noexcept;
+
 // Sets the mode for a scope.
 class SCONCE_API GradMode {
  public:
@@ -39,14 +44,13 @@ class EnableGrad : public GradMode {
 // later. EnableGrad inside changes nothing; InferenceMode(false) is the way back.
 class SCONCE_API InferenceMode {
  public:
-  explicit InferenceMode(bool enabled = true);
-  ~InferenceMode();
+  explicit InferenceMode(bool enabled = true) : before_(inference_mode_state()) { set_inference_mode(enabled); }
+  ~InferenceMode() { restore_inference_mode(before_); }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
 
  private:
-  uint16_t exclude_;
-  bool inference_, grad_;
+  uint64_t before_;
 };
 
 }  // namespace sconce

@@ -50,6 +50,13 @@ ErrorKind kind_of(const Value& cls) {
 
 void grad_is_enabled(const Op&, KeySet, Value*, Value* returns) { returns[0] = grad_enabled(); }
 void enable_grad(const Op&, KeySet, Value* args, Value*) { set_grad_enabled(args[0].to_bool()); }
+void inference_state(const Op&, KeySet, Value*, Value* returns) {
+  returns[0] = static_cast<int64_t>(inference_mode_state());
+}
+void enable_inference(const Op&, KeySet, Value* args, Value*) { set_inference_mode(args[0].to_bool()); }
+void restore_inference(const Op&, KeySet, Value* args, Value*) {
+  restore_inference_mode(static_cast<uint64_t>(args[0].to_int()));
+}
 void autocast_is_enabled(const Op&, KeySet, Value*, Value* returns) {
   returns[0] = (thread_modes.include & KeySet(Key::autocast).bits()) != 0;
 }

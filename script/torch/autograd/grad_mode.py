@@ -30,15 +30,14 @@ class enable_grad:
 class inference_mode:
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
-        self.prev = False
+        self.prev = 0
 
     def __enter__(self) -> None:
-        self.prev = torch.is_grad_enabled()
-        if self.mode:
-            torch.ops.aten.set_grad_enabled(False)
+        self.prev = torch.ops.sconce.inference_mode_state()
+        torch.ops.sconce.set_inference_mode(self.mode)
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        torch.ops.aten.set_grad_enabled(self.prev)
+        torch.ops.sconce.restore_inference_mode(self.prev)
 
 
 # Called as a function it sets the mode for good.
