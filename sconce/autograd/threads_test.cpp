@@ -63,6 +63,33 @@ TEST(Threads, differentiate_one_graph_again) {
   });
 }
 
+// The base is written after views were taken: the first use of each finds its history anew.
+TEST(Threads, find_the_history_of_one_view) {
+  GradOptions again;
+  again.retain_graph = true;
+  for (int i = 0; i < kRounds; ++i) {
+    const Tensor x = leaf({1, 2, 3, 4});
+    const Tensor early = tensor({1, 2, 3, 4}), y = x * 1;
+    // Of a base without a history, of one with, and one that has a history already.
+    const Tensor views[] = {narrow(early, 0, 1, 2), narrow(y, 0, 1, 2), narrow(y, 0, 2, 2)};
+    EXPECT_TRUE(views[2].requires_grad());
+    mul_(early, x);
+    mul_(y, x);
+    at_once([&](int) {
+      for (const Tensor& v : views) {
+        EXPECT_TRUE(v.requires_grad() && !is_leaf(v));
+        EXPECT_EQ(grad_fn(v)->name(), "AsStridedBackward0");
+        EXPECT_TRUE(grad_fn(v) == grad_fn(v));
+        const Tensor z = sum(v * v);
+        EXPECT_TRUE(z.requires_grad());
+        EXPECT_EQ(grad({z}, {x}, {}, again).size(), 1u);
+      }
+    });
+    EXPECT_EQ(text(grad({sum(views[0] * 1)}, {x}, {}, again)[0]), "tensor([0., 2., 3., 0.])");
+    EXPECT_EQ(text(grad({sum(views[1] * 1)}, {x}, {}, again)[0]), "tensor([0., 4., 6., 0.])");
+  }
+}
+
 TEST(Threads, free_one_graph) {
   for (int i = 0; i < kRounds; ++i) {
     const Tensor x = leaf({1, 2});

@@ -13,7 +13,7 @@ namespace {
 
 void mark(const Tensor& t, bool on) {
   uint64_t& meta = t.impl()->meta;
-  if (((meta & TensorImpl::requires_grad) != 0) == on) return;  // threads may find a view's new history at once
+  if (((meta & TensorImpl::requires_grad) != 0) == on) return;  // threads may use one leaf at once
   meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
 }
 

@@ -24,7 +24,7 @@ bool can_require_grad(const TensorImpl& t) {
 }  // namespace
 
 void set_view_origin(TensorImpl& t, ViewOrigin origin) {
-  if (holds_base(t)) {
+  if (holds_base(t.autograd)) {
     t.autograd = (t.autograd & ~uintptr_t{0xe}) | static_cast<uintptr_t>(origin) << 1;
   } else if (t.autograd) {
     reinterpret_cast<ViewMeta*>(t.autograd)->origin = origin;
@@ -33,8 +33,9 @@ void set_view_origin(TensorImpl& t, ViewOrigin origin) {
 
 bool saw_version(const TensorImpl& t) {
   const uint32_t now = version_now(t);
-  if (holds_base(t)) return t.autograd >> kVersionAt == (now & 0xffff);
-  return std::atomic_ref(reinterpret_cast<ViewMeta*>(t.autograd)->version).load(std::memory_order_acquire) == now;
+  const uintptr_t slot = autograd_slot(t);
+  if (holds_base(slot)) return slot >> kVersionAt == (now & 0xffff);
+  return std::atomic_ref(reinterpret_cast<ViewMeta*>(slot)->version).load(std::memory_order_acquire) == now;
 }
 
 void set_seen_version(ViewMeta& meta, const TensorImpl& t) {
@@ -72,13 +73,13 @@ void start_requiring_grad(const Tensor& t) {
 }
 
 void attach_meta(TensorImpl& t, ViewMeta* meta) {
-  if (holds_base(t)) {
+  if (holds_base(t.autograd)) {
     meta->origin = view_origin(t);
     const uint32_t now = version_now(t);
     meta->version = now - static_cast<uint16_t>(now - static_cast<uint32_t>(t.autograd >> kVersionAt));
     meta->base = Ref<TensorImpl>::adopt(base_of(t));
   }
-  t.autograd = reinterpret_cast<uintptr_t>(meta);
+  std::atomic_ref(t.autograd).store(reinterpret_cast<uintptr_t>(meta), std::memory_order_release);
 }
 
 void drop_autograd(TensorImpl& t) noexcept {
@@ -91,7 +92,10 @@ void drop_autograd(TensorImpl& t) noexcept {
 
 bool Tensor::base_requires_grad() const {
   const TensorImpl* base = base_of(*impl_);
-  return base && (base->meta & TensorImpl::requires_grad) && can_require_grad(*impl_);
+  if (!base || !can_require_grad(*impl_)) return false;
+  if (base->meta & TensorImpl::requires_grad) return true;
+  const ViewMeta* meta = view_meta(*impl_);
+  return meta && meta->recorded.load(std::memory_order_relaxed);
 }
 
 void Tensor::check_inference_write() const {

@@ -6,14 +6,21 @@
 // TensorImpl::autograd is
 //   0                     nothing: no view, no gradient
 //   a base, marked        a view that autograd has not touched: an owning TensorImpl* with bit 0 set, ViewOrigin in
-//   bits 1
-//                         to 3 (TensorImpl is aligned to 64 bytes) and the version that the view has seen, modulo
-//                         65536, in bits 48 to 63 (addresses have 48 bits)
+//                         bits 1 to 3 (TensorImpl is aligned to 64 bytes) and the version that the view has seen,
+//                         modulo 65536, in bits 48 to 63 (addresses have 48 bits)
 //   an AutogradMeta*      the tensor takes part in autograd; a view's base is in there
 // Views of inference tensors remember nothing. A view requires grad where its base does; what its history is, is asked
 // when it is needed (autograd::grad_fn): the one that it was made with, or, where something was written since, a new
 // one.
+//
+// Note [Views and threads]
+// Threads may read one view at once, and the first use of one whose base was written since makes its history anew. So
+// the slot is read once per question (autograd_slot), and changes from a base to an AutogradMeta by one store, the base
+// staying alive; a history is complete before the version says that it is the present one; TensorImpl::meta, which
+// every call reads, is left as it is (ViewMeta::recorded).
 #pragma once
+
+#include <atomic>
 
 #include "sconce/tensor/tensor.h"
 
@@ -34,23 +41,31 @@ struct ViewMeta : AutogradMeta {
   ViewOrigin origin = ViewOrigin::plain;
   // Of a view: the version when its history was made. Read and written by saw_version and set_seen_version.
   uint32_t version = 0;
+  // Of a view: it has a history of its own, also where TensorImpl::meta does not say that it requires grad.
+  std::atomic<bool> recorded{false};
 };
 
 inline constexpr uintptr_t kBaseBits = 0x0000'ffff'ffff'ffc0;
 
-inline bool holds_base(const TensorImpl& t) { return t.autograd & 1; }
+inline uintptr_t autograd_slot(const TensorImpl& t) {
+  return std::atomic_ref(const_cast<uintptr_t&>(t.autograd)).load(std::memory_order_acquire);
+}
+inline bool holds_base(uintptr_t slot) { return slot & 1; }
 // Null where the tensor has none yet.
 inline ViewMeta* view_meta(const TensorImpl& t) {
-  return holds_base(t) ? nullptr : reinterpret_cast<ViewMeta*>(t.autograd);
+  const uintptr_t slot = autograd_slot(t);
+  return holds_base(slot) ? nullptr : reinterpret_cast<ViewMeta*>(slot);
 }
 // Null where the tensor is no view, or one that nobody watches.
 inline TensorImpl* base_of(const TensorImpl& t) {
-  if (holds_base(t)) return reinterpret_cast<TensorImpl*>(t.autograd & kBaseBits);
-  return t.autograd ? reinterpret_cast<ViewMeta*>(t.autograd)->base.get() : nullptr;
+  const uintptr_t slot = autograd_slot(t);
+  if (holds_base(slot)) return reinterpret_cast<TensorImpl*>(slot & kBaseBits);
+  return slot ? reinterpret_cast<ViewMeta*>(slot)->base.get() : nullptr;
 }
 inline ViewOrigin view_origin(const TensorImpl& t) {
-  if (holds_base(t)) return static_cast<ViewOrigin>(t.autograd >> 1 & 7);
-  return t.autograd ? reinterpret_cast<ViewMeta*>(t.autograd)->origin : ViewOrigin::plain;
+  const uintptr_t slot = autograd_slot(t);
+  if (holds_base(slot)) return static_cast<ViewOrigin>(slot >> 1 & 7);
+  return slot ? reinterpret_cast<ViewMeta*>(slot)->origin : ViewOrigin::plain;
 }
 SCONCE_API void set_view_origin(TensorImpl& t, ViewOrigin origin);
 // Was nothing written to the memory of this view since its history was made?

@@ -5,6 +5,7 @@
 
 #include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/graph/op_node.h"
+#include "sconce/autograd/hook_lists.h"
 #include "sconce/autograd/meta.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -33,6 +34,18 @@ Tensor through(const Op& op, Value (&&args)[N], Tensor result) {
   return result;
 }
 
+// Gives the view, which other threads may be looking at, the history that `like`, at the same place, was given.
+void take_history(const Tensor& view, const Tensor& like) {
+  const Meta& from = *meta_of(like);
+  Meta& meta = make_meta(view);
+  meta.grad_fn = from.grad_fn;
+  meta.output = from.output;
+  meta.recorded.store(true, std::memory_order_relaxed);
+  set_seen_version(meta, *view.impl());
+  if (meta.retained) follow_history(view);
+}
+
+// Under remake_mutex.
 void remake(const Tensor& view, const Tensor& base) {
   static const Op& strided = view_op("aten::as_strided");
   static const Op& as_real = view_op("aten::view_as_real");
@@ -42,13 +55,14 @@ void remake(const Tensor& view, const Tensor& base) {
   if (base.dtype() == view.dtype() || !complex) {
     Tensor from = base;
     if (base.dtype() != view.dtype()) from = through(as_real, {base}, shallow_copy(view_as_real(base)));
-    through(strided, {from, view.sizes(), view.strides(), view.storage_offset()}, view);
+    take_history(view,
+                 through(strided, {from, view.sizes(), view.strides(), view.storage_offset()}, shallow_copy(view)));
     return;
   }
   // Real numbers as complex ones: pairs, then the view.
   const Tensor pairs = shallow_copy(view_as_real(view));
   through(strided, {base, pairs.sizes(), pairs.strides(), pairs.storage_offset()}, pairs);
-  through(as_complex, {pairs}, view);
+  take_history(view, through(as_complex, {pairs}, shallow_copy(view)));
 }
 
 void record_views(const Op& op, KeySet keys, Value* args, Value* returns) {
@@ -65,7 +79,7 @@ Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base) {
     return meta ? meta->grad_fn : nullptr;
   };
   if (saw_version(impl)) return made();
-  if (!((impl.meta | base.meta) & TensorImpl::requires_grad)) return nullptr;
+  if (!view.requires_grad()) return nullptr;
   if (!is_differentiable(view.dtype())) return nullptr;
   const std::lock_guard lock(remake_mutex);
   if (!saw_version(impl)) {
