@@ -56,8 +56,11 @@ Executable& Function::executable(const std::function<std::unique_ptr<Executable>
 
 void Function::drop_executable() { delete executable_.exchange(nullptr); }
 
-CompilationUnit::CompilationUnit() = default;
-CompilationUnit::~CompilationUnit() = default;
+CompilationUnit::CompilationUnit() : scope_(Ref<TypeScope>::adopt(new TypeScope)) {}
+CompilationUnit::~CompilationUnit() {
+  functions_.clear();
+  if (scope_) scope_->close();
+}
 
 Function& CompilationUnit::add_function(std::string name, Function::Define define) {
   SCONCE_CHECK(!by_name_.contains(name), "function '{}' is defined already", name);
@@ -86,6 +89,7 @@ void CompilationUnit::remove_function(std::string_view name) {
 void CompilationUnit::add_type(TypePtr type) {
   SCONCE_CHECK(types_by_name_.emplace(type->name(), type).second, "type '{}' is defined already", type->name());
   types_.push_back(type);
+  if (scope_) scope_->adopt(type);
 }
 
 TypePtr CompilationUnit::find_type(std::string_view name) const {

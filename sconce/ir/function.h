@@ -83,8 +83,11 @@ class SCONCE_API CompilationUnit {
   std::vector<Function*> functions() const;              // in order of definition; methods too
   void remove_function(std::string_view name);
 
-  // Named types: classes, interfaces, enums, named tuples.
-  void add_type(TypePtr type);  // throws Error when the name is taken
+  // Named types: classes, interfaces, enums, named tuples. Those that nobody owns are the unit's from now on, and go
+  // with it and with the last value of theirs (Note [Lifetime of types]). Throws Error when the name is taken.
+  void add_type(TypePtr type);
+  // For a unit that is never destroyed: types that are added live forever, and values need not count their owners.
+  void keep_types_forever() { scope_ = nullptr; }
   TypePtr find_type(std::string_view name) const;
   const std::vector<TypePtr>& types() const { return types_; }
   // `name`, or the same with ___torch_mangle_N before the last part when it is taken, as PyTorch does.
@@ -98,6 +101,7 @@ class SCONCE_API CompilationUnit {
   std::unordered_map<std::string, Function*> by_name_;
   std::vector<TypePtr> types_;
   std::unordered_map<std::string, TypePtr> types_by_name_;
+  Ref<TypeScope> scope_;  // null: types live forever
   size_t mangle_ = 0;
 };
 

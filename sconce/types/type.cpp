@@ -62,7 +62,8 @@ std::string joined(ListRef<TypePtr> types, std::string (Type::*print)() const) {
 
 std::string facts_text(const TensorFacts& facts);  // tensor_facts.cpp
 
-// Owns every type. Keys spell the kind, the addresses of the parameters and the names, so equal keys are equal types.
+// Owns the types that live forever, and knows all that are interned. Keys spell the kind, the addresses of the
+// parameters and the names, so equal keys are equal types.
 class TypeTable {
  public:
   static TypeTable& get() {
@@ -79,19 +80,50 @@ class TypeTable {
     key += name;
     for (const std::string& field : fields) (key += '\0') += field;
     const std::lock_guard lock(mutex_);
-    if (auto found = by_key_.find(key); found != by_key_.end()) return found->second;
-    Type& type = add(kind);
-    type.contained_ = contained.vec();
-    type.name_ = name;
-    type.fields_ = fields.vec();
-    by_key_.emplace(std::move(key), &type);
-    return &type;
+    std::unique_ptr<Type>& type = by_key_[key];
+    if (type) return type.get();
+    type.reset(new Type);
+    type->kind_ = kind;
+    type->contained_ = contained.vec();
+    type->name_ = name;
+    type->fields_ = fields.vec();
+    for (TypePtr t : contained) {
+      for (TypeScope* scope : t->scopes_) bind(*type, *scope, key);
+    }
+    return type.get();
+  }
+
+  void adopt(TypeScope& scope, TypePtr type) {
+    const std::lock_guard lock(mutex_);
+    const auto found = loose_.find(type);
+    if (found == loose_.end()) return;
+    Type& mine = *found->second;
+    mine.bound_ = true;
+    mine.scopes_.push_back(&scope);
+    scope.types_.push_back(std::move(found->second));
+    loose_.erase(found);
+  }
+
+  // What is interned over the types of the scope, for the caller to delete.
+  std::vector<std::unique_ptr<Type>> take_bound(const TypeScope& scope) {
+    std::vector<std::unique_ptr<Type>> taken;
+    const std::lock_guard lock(mutex_);
+    for (const std::string& key : scope.keys_) {
+      const auto found = by_key_.find(key);
+      if (found == by_key_.end()) continue;  // it went with another scope
+      taken.push_back(std::move(found->second));
+      by_key_.erase(found);
+    }
+    return taken;
   }
 
   // A type that is equal to itself alone.
   TypePtr nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained = {}) {
+    std::unique_ptr<Type> type = make_nominal(kind, name, contained);
     const std::lock_guard lock(mutex_);
-    return &add_nominal(kind, name, contained);
+    const TypePtr made = type.get();
+    loose_.emplace(made, std::move(type));
+    return made;
   }
 
   TypePtr refined(const TensorFacts& facts) {
@@ -109,7 +141,7 @@ class TypeTable {
   TypePtr shared_class(std::string_view name) {
     const std::lock_guard lock(mutex_);
     TypePtr& type = classes_[std::string(name)];
-    if (!type) type = &add_nominal(TypeKind::class_, name, {});
+    if (!type) type = types_.emplace_back(make_nominal(TypeKind::class_, name, {})).get();
     return type;
   }
   TypePtr find_class(std::string_view name) {
@@ -140,25 +172,68 @@ class TypeTable {
     return *types_.back();
   }
 
-  Type& add_nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained) {
-    Type& type = add(kind);
-    type.contained_ = contained.vec();
-    type.name_ = name;
-    if (kind == TypeKind::class_) type.class_info_ = std::make_unique<ClassInfo>();
-    if (kind == TypeKind::interface) type.interface_info_ = std::make_unique<InterfaceInfo>();
-    if (kind == TypeKind::enum_) type.enum_info_ = std::make_unique<EnumInfo>();
+  static std::unique_ptr<Type> make_nominal(TypeKind kind, std::string_view name, ListRef<TypePtr> contained) {
+    std::unique_ptr<Type> type(new Type);
+    type->kind_ = kind;
+    type->contained_ = contained.vec();
+    type->name_ = name;
+    if (kind == TypeKind::class_) type->class_info_ = std::make_unique<ClassInfo>();
+    if (kind == TypeKind::interface) type->interface_info_ = std::make_unique<InterfaceInfo>();
+    if (kind == TypeKind::enum_) type->enum_info_ = std::make_unique<EnumInfo>();
     return type;
   }
 
-  std::mutex mutex_;
+  static void bind(Type& type, TypeScope& scope, const std::string& key) {
+    if (std::find(type.scopes_.begin(), type.scopes_.end(), &scope) != type.scopes_.end()) return;
+    type.bound_ = true;
+    type.scopes_.push_back(&scope);
+    scope.keys_.push_back(key);
+  }
+
+  std::mutex mutex_;  // also of the lists in scopes
   std::deque<std::unique_ptr<Type>> types_;
   TypePtr simple_[kSimpleKinds];
-  std::unordered_map<std::string, TypePtr> by_key_;
+  std::unordered_map<std::string, std::unique_ptr<Type>> by_key_;
+  std::unordered_map<TypePtr, std::unique_ptr<Type>> loose_;  // nominal types that nobody has adopted
   std::unordered_map<std::string, TypePtr> classes_;
   std::vector<TypePtr> refined_;
 };
 
 Type::~Type() = default;
+
+void Type::retain_scopes() const noexcept {
+  for (TypeScope* scope : scopes_) scope->count.retain();
+}
+void Type::release_scopes() const noexcept {
+  if (scopes_.size() == 1) return release(scopes_[0]);
+  // The first to go may take the type with it.
+  const std::vector<TypeScope*> all = scopes_;
+  for (TypeScope* scope : all) release(scope);
+}
+
+TypeScope::TypeScope() = default;
+TypeScope::~TypeScope() = default;
+void TypeScope::adopt(TypePtr type) { TypeTable::get().adopt(*this, type); }
+
+void TypeScope::close() {
+  for (const std::unique_ptr<Type>& type : types_) {
+    if (ClassInfo* info = type->class_info()) {
+      info->methods.clear();
+      info->statics.clear();
+      info->properties.clear();
+      info->forward_pre_hooks.clear();
+      info->forward_hooks.clear();
+      info->constants.clear();
+    }
+    if (EnumInfo* info = type->enum_info()) info->members.clear();
+    if (InterfaceInfo* info = type->interface_info()) info->methods.clear();
+  }
+}
+
+void destroy(TypeScope* scope) noexcept {
+  const std::vector<std::unique_ptr<Type>> interned = TypeTable::get().take_bound(*scope);
+  delete scope;
+}
 
 TypePtr simple_type(TypeKind kind) {
   SCONCE_ASSERT(kind < TypeKind::list);

@@ -1,10 +1,17 @@
-// Type: what a value of a program can be. Types are interned and live forever: equality is pointer equality.
+// Type: what a value of a program can be. Types are interned: equality is pointer equality.
 //
 //   int_type(), tensor_type(), list_type(int_type()), optional_type(tensor_type()), parse_type("Dict[str, Tensor]"),
 // ...
 //
 // `to_string` prints a type as TorchScript's IR does ("Tensor", "int[]", "Dict(str, Tensor)", "int?"), `annotation` as
 // Python source does ("List[int]", "Optional[int]"), the schema printer as operator schemas do.
+//
+// Note [Lifetime of types]
+// A type without classes in it lives forever. The classes, interfaces and enums of a program, and every type that
+// contains one of them ("bound" types), live in a TypeScope, as long as it. Two kinds of owners share a scope: the
+// program (its CompilationUnit), and each value with a bound type, through a TypeRef, so that an object may outlive its
+// program. A TypePtr owns nothing: it is good while the program lives, or a value of the type. A type over classes of
+// two programs goes with the first of them; a value that has it owns both scopes.
 #pragma once
 
 #include <atomic>
@@ -17,6 +24,7 @@
 
 #include "sconce/base/export.h"
 #include "sconce/base/list_ref.h"
+#include "sconce/base/ref.h"
 
 namespace sconce {
 
@@ -76,6 +84,7 @@ struct InterfaceInfo;
 struct EnumInfo;
 // What is known of a tensor: tensor_facts.h.
 struct TensorFacts;
+class TypeScope;
 
 class SCONCE_API Type {
  public:
@@ -95,6 +104,8 @@ class SCONCE_API Type {
   EnumInfo* enum_info() const { return enum_info_.get(); }
   // Of a refined tensor type; null for Tensor itself and all other kinds.
   const TensorFacts* tensor_facts() const { return tensor_facts_.get(); }
+  // Does it end with a program (Note [Lifetime of types])?
+  bool is_bound() const { return bound_; }
 
   std::string to_string() const;   // as IR text
   std::string annotation() const;  // as Python source
@@ -105,8 +116,13 @@ class SCONCE_API Type {
 
  private:
   friend class TypeTable;
+  friend class TypeRef;
   Type() = default;
+  void retain_scopes() const noexcept;
+  void release_scopes() const noexcept;
+
   TypeKind kind_ = TypeKind::any;
+  bool bound_ = false;
   std::vector<TypePtr> contained_;
   std::string name_;
   std::vector<std::string> fields_;
@@ -117,7 +133,61 @@ class SCONCE_API Type {
   // List[this] and Optional[this], once someone asked for them.
   mutable std::atomic<TypePtr> list_{nullptr};
   mutable std::atomic<TypePtr> optional_{nullptr};
+  std::vector<TypeScope*> scopes_;  // of a bound type: those of the classes in it
 };
+
+// A type that lives as long as its holder: what values have. For types that live forever it does nothing.
+class TypeRef {
+ public:
+  TypeRef() = default;
+  TypeRef(TypePtr type) noexcept : type_(type) {
+    if (type_ && type_->is_bound()) type_->retain_scopes();
+  }
+  TypeRef(const TypeRef& other) noexcept : TypeRef(other.type_) {}
+  TypeRef(TypeRef&& other) noexcept : type_(std::exchange(other.type_, nullptr)) {}
+  TypeRef& operator=(TypeRef other) noexcept {
+    std::swap(type_, other.type_);
+    return *this;
+  }
+  ~TypeRef() {
+    if (type_ && type_->is_bound()) type_->release_scopes();
+  }
+  operator TypePtr() const { return type_; }
+  TypePtr operator->() const { return type_; }
+
+ private:
+  TypePtr type_ = nullptr;
+};
+
+// Owns the types of a program. Counted: the last owner deletes them.
+class SCONCE_API TypeScope {
+ public:
+  TypeScope();
+  TypeScope(const TypeScope&) = delete;
+  // Takes a type of make_class_type, make_interface_type or make_enum_type over, before anyone uses it. Types that have
+  // an owner, and those that live forever, stay as they are.
+  void adopt(TypePtr type);
+  // The program ends: its types forget its functions, and what values they hold themselves (constants, members of
+  // enums), which would keep the scope alive.
+  void close();
+
+  RefCount count;
+
+ private:
+  friend class TypeTable;
+  friend SCONCE_API void destroy(TypeScope* scope) noexcept;
+  ~TypeScope();
+  std::vector<std::unique_ptr<Type>> types_;
+  std::vector<std::string> keys_;  // of the interned types that contain one of types_
+};
+
+SCONCE_API void destroy(TypeScope* scope) noexcept;
+inline void retain(TypeScope* scope) noexcept {
+  if (scope) scope->count.retain();
+}
+inline void release(TypeScope* scope) noexcept {
+  if (scope && scope->count.release()) destroy(scope);
+}
 
 // Types without parameters.
 SCONCE_API TypePtr simple_type(TypeKind kind);
@@ -149,7 +219,8 @@ SCONCE_API TypePtr named_tuple_type(std::string_view name, ListRef<TypePtr> elem
 SCONCE_API TypePtr function_type(std::string_view name);
 
 // Classes, interfaces and enums of a program are nominal: each call makes a new type, which is equal to itself alone.
-// Two programs may each have a class of one name; a program finds its own through its CompilationUnit.
+// Two programs may each have a class of one name; a program finds its own through its CompilationUnit, which owns it.
+// One that nobody adopts lives forever.
 SCONCE_API TypePtr make_class_type(std::string_view name);
 SCONCE_API TypePtr make_interface_type(std::string_view name);
 SCONCE_API TypePtr make_enum_type(std::string_view name, TypePtr value);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "sconce/base/error.h"
+#include "sconce/types/class_info.h"
 
 namespace sconce {
 namespace {
@@ -30,6 +31,89 @@ TEST(Type, is_interned_by_many_threads_at_once) {
   }
   for (std::thread& thread : threads) thread.join();
   for (TypePtr type : made) EXPECT_EQ(type, made[0]);
+}
+
+Ref<TypeScope> new_scope() { return Ref<TypeScope>::adopt(new TypeScope); }
+TypePtr class_in(TypeScope& scope) {
+  const TypePtr type = make_class_type("__torch__.K");
+  scope.adopt(type);
+  return type;
+}
+
+TEST(Type, over_a_class_is_bound_to_its_scope) {
+  const Ref<TypeScope> scope = new_scope();
+  const TypePtr k = class_in(*scope);
+  for (TypePtr type : {k, list_type(k), optional_type(k), dict_type(string_type(), list_type(k)),
+                       tuple_type({int_type(), optional_type(k)}), named_tuple_type("N", {k}, {"k"}),
+                       union_type({int_type(), string_type(), k}), future_type(k)}) {
+    EXPECT_TRUE(type->is_bound()) << type->to_string();
+  }
+  EXPECT_EQ(list_type(k), list_type(k));
+  EXPECT_EQ(tuple_type({k, k}), tuple_type({k, k}));
+  EXPECT_FALSE(list_type(int_type())->is_bound() || make_class_type("__torch__.K")->is_bound());
+  scope->adopt(k);  // once is enough
+  const TypePtr shared = class_type("__torch__.Interned");
+  scope->adopt(shared);
+  EXPECT_FALSE(shared->is_bound());
+}
+
+TEST(Type, lives_as_long_as_a_value_of_it) {
+  Ref<TypeScope> scope = new_scope();
+  const TypePtr k = class_in(*scope);
+  const TypePtr red = make_enum_type("__torch__.Color", int_type());
+  scope->adopt(red);
+  k->class_info()->attributes.push_back({"x", int_type(), {}});
+  EXPECT_EQ(scope->count.owners(), 1u);
+  std::vector<Value> values{make_ref<Object>(k),
+                            make_ref<List>(k),
+                            make_ref<Dict>(string_type(), optional_type(k)),
+                            make_ref<Tuple>(std::vector<Value>{}, named_tuple_type("E", {k}, {"k"})),
+                            make_ref<EnumValue>(red, "RED", Value(1)),
+                            make_ref<Future>(list_type(k))};
+  EXPECT_EQ(scope->count.owners(), 7u);
+  make_ref<List>(int_type());
+  make_ref<Tuple>(std::vector<Value>{1, 2});
+  EXPECT_EQ(scope->count.owners(), 7u);
+  // What the class itself holds does not keep it once its program is gone.
+  k->class_info()->constants.emplace_back("color", values[4]);
+  red->enum_info()->members.emplace_back("RED", values[4]);
+  scope->close();
+  scope = nullptr;
+  EXPECT_EQ(values[0].to_object().type()->name(), "__torch__.K");
+  EXPECT_EQ(values[1].type()->annotation(), "List[__torch__.K]");
+  values.erase(values.begin() + 2, values.end());
+  values.erase(values.begin());
+  EXPECT_EQ(values[0].to_list().element_type()->class_info()->find("x"), 0);
+}
+
+TEST(Type, over_classes_of_two_scopes) {
+  Ref<TypeScope> a = new_scope(), b = new_scope();
+  const TypePtr in_a = class_in(*a), in_b = class_in(*b);
+  const TypePtr both = tuple_type({in_a, list_type(in_b)});
+  Value list = make_ref<List>(both);
+  EXPECT_EQ(a->count.owners() + b->count.owners(), 4u);
+  a = nullptr;
+  EXPECT_EQ(list.to_list().element_type(), both);
+  list = Value();  // and `a` with it
+  EXPECT_EQ(b->count.owners(), 1u);
+  EXPECT_EQ(list_type(in_b)->element(), in_b);
+}
+
+TEST(Type, of_scopes_that_come_and_go_on_many_threads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 200; ++i) {
+        Ref<TypeScope> scope = new_scope();
+        const TypePtr k = class_in(*scope), pair = tuple_type({k, list_type(optional_type(k))});
+        const Value kept = make_ref<List>(dict_type(int_type(), pair));
+        scope = nullptr;
+        EXPECT_EQ(kept.to_list().element_type(), dict_type(int_type(), tuple_type({k, list_type(optional_type(k))})));
+        EXPECT_EQ(list_type(int_type())->element(), int_type());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Type, prints_and_parses_both_spellings) {

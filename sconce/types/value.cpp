@@ -309,7 +309,7 @@ size_t Value::hash() const {
     case Tag::string:
       return std::hash<std::string>()(to_string_ref());
     case Tag::enum_:
-      return std::hash<std::string>()(to_enum().name) ^ mix_hash(reinterpret_cast<uintptr_t>(to_enum().type));
+      return std::hash<std::string>()(to_enum().name) ^ mix_hash(reinterpret_cast<uintptr_t>(TypePtr(to_enum().type)));
     case Tag::tuple: {
       size_t h = 0x345678;
       for (const Value& item : to_tuple().items) h = mix_hash(h ^ item.hash()) + 97531;

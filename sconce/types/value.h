@@ -287,7 +287,7 @@ class SCONCE_API List final : public Counted {
 
  private:
   void check(size_t i) const;
-  TypePtr element_;
+  TypeRef element_;
   std::variant<std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, std::vector<Tensor>, std::vector<Value>>
       items_;
 };
@@ -321,7 +321,7 @@ class SCONCE_API Dict final : public Counted {
   static constexpr uint32_t kEmpty = ~0u;
   size_t locate(const Value& key, size_t hash) const;  // entry index, or ~0
   void rehash();
-  TypePtr key_, value_;
+  TypeRef key_, value_;
   std::vector<Entry> entries_;   // with holes where keys were erased
   std::vector<uint32_t> index_;  // open addressing, load at most 1/2; empty while there are few entries
   size_t live_ = 0;
@@ -331,7 +331,7 @@ class SCONCE_API Tuple final : public Counted {
  public:
   explicit Tuple(std::vector<Value> items, TypePtr named = nullptr) : items(std::move(items)), named_type(named) {}
   std::vector<Value> items;  // immutable, except that a sole owner may move them out
-  const TypePtr named_type;  // a named tuple's type, or null
+  const TypeRef named_type;  // a named tuple's type, or null
 };
 
 // An instance of a class: attributes in slot order.
@@ -346,14 +346,14 @@ class SCONCE_API Object final : public Counted {
   void set_attr(std::string_view name, Value v);
 
  private:
-  TypePtr type_;
+  TypeRef type_;
   std::vector<Value> slots_;
 };
 
 class SCONCE_API EnumValue final : public Counted {
  public:
   EnumValue(TypePtr type, std::string name, Value value) : type(type), name(std::move(name)), value(std::move(value)) {}
-  const TypePtr type;
+  const TypeRef type;
   const std::string name;
   const Value value;
 };
@@ -372,7 +372,7 @@ class SCONCE_API Future final : public Counted {
 
  private:
   void finish(Value v, std::exception_ptr error);
-  TypePtr element_;
+  TypeRef element_;
   mutable std::mutex mutex_;
   mutable std::condition_variable ready_;
   bool done_ = false;

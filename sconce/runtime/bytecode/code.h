@@ -53,7 +53,7 @@ struct CallSite {
   bool borrows_self = false;  // argument 0 stays the caller's
   // The methods that were called from here, by class.
   struct Known {
-    TypePtr type;
+    TypeRef type;  // kept, so that no other class gets its address
     ir::Function* function;
   };
   std::atomic<const Known*> last{nullptr};

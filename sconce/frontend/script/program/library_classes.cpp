@@ -10,7 +10,11 @@ namespace {
 // "torch.autograd.grad_mode.no_grad"; null when the library has no such script class.
 Definition* find_script_class(std::string_view path) {
   // Never destroyed: graphs refer to its functions.
-  static ProgramState& shared = *new ProgramState;
+  static ProgramState& shared = []() -> ProgramState& {
+    auto* made = new ProgramState;
+    made->unit.keep_types_forever();
+    return *made;
+  }();
   Definition* d = shared.library_definition(path);
   if (!d || d->kind != Definition::Kind::class_ || d->scope->kind_of(*d) != ClassKind::plain) return nullptr;
   const TypePtr type = d->scope->type_of(*d);
