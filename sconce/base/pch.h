@@ -1,5 +1,5 @@
-// The precompiled header: the everyday headers of the standard library. Ours stay out of it, so that editing one of
-// them does not compile everything again. No file relies on it: each includes what it uses.
+// The precompiled header: the everyday headers of the standard library. No file relies on it: each includes what it
+// uses. Which of ours are precompiled beside it, for which folders, says cmake/library.cmake.
 #pragma once
 #include <algorithm>
 #include <array>
