@@ -30,6 +30,11 @@ def written(schema):
     return [next(i for i, a in enumerate(schema.arguments) if a.alias == alias) for alias in returned]
 
 
+def optional_tensors(params):
+    """Bit i is set where parameter i is `Tensor?`."""
+    return sum(1 << i for i, (_, a) in enumerate(params) if a.type == "Tensor?")
+
+
 def takes_out(schema):
     """Whether the schema is of an out= operator: every written argument is a tensor given by name."""
     arguments = [a for a in schema.arguments if a.written]

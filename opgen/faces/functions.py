@@ -1,7 +1,7 @@
 """Typed functions: `sconce::add(self, other, alpha)` for programs in C++, declared in <family>.h."""
 
 from .. import cpp
-from ..signature import declare, first_default, name, signature, takes_out, written
+from ..signature import declare, first_default, name, optional_tensors, signature, takes_out, written
 from .text import banner
 
 
@@ -27,33 +27,11 @@ def definition(op, family):
         return []
     params, result = signature(op.schema)
     places = written(op.schema)
-    if places:
-        result = "void"
-    record = f"{family.name}_ops[{op.index}]"
-    types = ", ".join([result] + [t for t, _ in params])
-    call = f"typed_call<{types}>({', '.join([record, _keys(params)] + [name(a) for _, a in params])})"
-    out = [declaration + " try {"]
-    if places and len(places) == 1:
-        out += [f"  {call};", f"  return {name(params[places[0]][1])};"]
-    else:
-        out += [f"  {call};" if result == "void" else f"  return {call};"]
-    tensors = ", ".join("&" + name(a) for _, a in params if a.type in ("Tensor", "Tensor?"))
-    return out + ["} catch (Error& error) {", f"  call_failed(error, {record}, {{{tensors}}});", "}\n"]
-
-
-def _keys(params):
-    """C++ for the keys of a call: those of its tensors, or of the device that an argument names."""
-    keys = []
-    for _, a in params:
-        if a.type in ("Tensor", "Tensor[]", "Tensor?[]"):
-            keys.append(f"keys_of({name(a)})")
-        elif a.type == "Tensor?":
-            keys.append(f"keys_of_optional({name(a)})")
-    if keys:
-        text = " | ".join(keys)
-        return text if any(a.type == "Tensor" for _, a in params) else f"or_cpu({text})"
-    device = next((a for _, a in params if a.type in ("Device", "Device?")), None)
-    return f"keys_of({name(device)})" if device is not None else "KeySet(Key::cpu)"
+    returned = places[0] if places and len(places) == 1 else -1
+    sig = f"{'void' if places else result}({declare(params, named=False)})"
+    arguments = ", ".join([name(a) for _, a in params] + [f"{family.name}_ops[{op.index}]"])
+    return [declaration + " {",
+            f"  return TypedFunction<{sig}, {optional_tensors(params)}, {returned}>::call({arguments});", "}\n"]
 
 
 def _is_public(op):

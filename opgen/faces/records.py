@@ -2,7 +2,7 @@
 
 from .. import cpp, devices, formulas
 from ..kinds import leaf
-from ..signature import declare, takes_out, typed, written
+from ..signature import declare, optional_tensors, takes_out, typed, written
 
 
 def gradient(op, catalog):
@@ -42,7 +42,7 @@ def _thunk(op):
         return "nullptr"
     params, result = typed(op.entry, op.schema)
     places = written(op.schema)
-    optional = sum(1 << i for i, (_, a) in enumerate(params) if a.type == "Tensor?")
+    optional = optional_tensors(params)
     aliased = "".join(f", {i}" for i in places) if places else ""
     return f"box_call<{'void' if places else result}({declare(params, named=False)}), {optional}{aliased}>"
 

@@ -21,6 +21,7 @@ void call_failed(Error& error, const Op& op, std::initializer_list<const Tensor*
   size_t next = 0;
   const Schema& schema = op.schema();
   for (const Tensor* t : tensors) {
+    if (!t) continue;
     // Tensors come in the order of the schema's tensor arguments.
     while (next < schema.arguments.size()) {
       TypePtr type = schema.arguments[next].type;

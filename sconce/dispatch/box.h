@@ -3,6 +3,7 @@
 //
 //   box_call<Sig, optional, aliased...>   a BoxThunk: unboxes the arguments, calls, boxes the results
 //   typed_call<R, A...>(op, keys, a...)   the typed call: kernel by keys, through Values where the kernel is boxed
+//   TypedFunction<Sig, optional, i>       what the typed functions of operators jump to
 //
 // `optional` has bit i set where argument i is `Tensor?` (None becomes an undefined tensor). `aliased` are the indices
 // of the arguments that an in-place or out= operator returns: its kernel returns void.
@@ -230,8 +231,81 @@ inline KeySet keys_of(const std::optional<Device>& device) {
 // An empty list of tensors has no keys: the call goes to the CPU.
 inline KeySet or_cpu(KeySet keys) { return keys.empty() ? KeySet(Key::cpu) : keys; }
 
-// Adds operator and shapes to an Error on its way to the caller, and rethrows it.
+// Adds operator and shapes to an Error on its way to the caller, and rethrows it. Of `tensors`, which are in the order
+// of the arguments, those that are null are left out.
 [[noreturn]] SCONCE_API SCONCE_COLD void call_failed(Error& error, const Op& op,
                                                      std::initializer_list<const Tensor*> tensors);
+
+namespace box {
+
+template <class A>
+inline constexpr bool kIsTensor = std::is_same_v<A, const Tensor&>;
+
+// What an argument adds to the keys of a call.
+template <class A, bool kOptional>
+SCONCE_INLINE KeySet keys_in(const std::remove_cvref_t<A>& argument) {
+  if constexpr (kIsTensor<A>)
+    return kOptional ? keys_of_optional(argument) : keys_of(argument);
+  else if constexpr (std::is_same_v<A, TensorList>)
+    return keys_of(argument);
+  else
+    return KeySet();
+}
+template <class A>
+SCONCE_INLINE const Tensor* tensor_in(const std::remove_cvref_t<A>& argument) {
+  if constexpr (kIsTensor<A>)
+    return &argument;
+  else
+    return nullptr;
+}
+// The device of a call without tensors: the first that is an argument, or the CPU.
+inline KeySet device_keys() { return Key::cpu; }
+template <class A, class... Rest>
+KeySet device_keys(const A& first, const Rest&... rest) {
+  if constexpr (std::is_same_v<A, Device> || std::is_same_v<A, std::optional<Device>>)
+    return keys_of(std::optional<Device>(first));
+  else
+    return device_keys(rest...);
+}
+
+}  // namespace box
+
+// The typed function of an operator but for the operator: keys of the arguments, the kernel that they choose, operator
+// and shapes for what it throws. One serves all operators of a signature; each of their functions is a jump to it, so
+// the operator is the last argument, and the others stay where they are. `kReturned`: the argument that the function
+// of an in-place or out= operator returns, -1 for what the kernel returns.
+template <class Sig, uint32_t kOptional, int kReturned>
+struct TypedFunction;
+template <class R, class... A, uint32_t kOptional, int kReturned>
+struct TypedFunction<R(A...), kOptional, kReturned> {
+  static constexpr bool kWrites = kReturned >= 0;
+  using Result = std::conditional_t<kWrites, const Tensor&, R>;
+
+  [[gnu::noinline]] static Result call(A... args, const Op& op) try {
+    const KeySet keys = keys_of_all(std::index_sequence_for<A...>(), args...);
+    if constexpr (kWrites) {
+      typed_call<void, A...>(op, keys, args...);
+      return std::get<kReturned>(std::tie(args...));
+    } else {
+      return typed_call<R, A...>(op, keys, args...);
+    }
+  } catch (Error& error) {
+    call_failed(error, op, {box::tensor_in<A>(args)...});
+  }
+
+ private:
+  template <size_t I>
+  static constexpr bool kIsOptional = (kOptional >> I & 1) != 0;
+
+  template <size_t... I>
+  SCONCE_INLINE static KeySet keys_of_all(std::index_sequence<I...>, const std::remove_cvref_t<A>&... args) {
+    if constexpr (((box::kIsTensor<A> && !kIsOptional<I>) || ...))
+      return (box::keys_in<A, kIsOptional<I>>(args) | ...);
+    else if constexpr (((box::kIsTensor<A> || std::is_same_v<A, TensorList>) || ...))
+      return or_cpu((box::keys_in<A, kIsOptional<I>>(args) | ...));
+    else
+      return box::device_keys(args...);
+  }
+};
 
 }  // namespace sconce
