@@ -3,9 +3,9 @@
 
 #include "sconce/api/c_api.h"
 #include "sconce/base/parallel.h"
+#include "sconce/base/source.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/runtime/interpreter.h"
-#include "sconce/syntax/source.h"
 #include "sconce/tensor/allocator.h"
 #include "sconce/tensor/memory_source.h"
 

@@ -4,9 +4,9 @@
 
 #include <thread>
 
+#include "sconce/base/source.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/schema.h"
-#include "sconce/syntax/source.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/testing/error_of.h"
 

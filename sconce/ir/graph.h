@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "sconce/base/list_ref.h"
+#include "sconce/base/source.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/ir/symbol.h"
-#include "sconce/syntax/source.h"
 #include "sconce/types/value.h"
 
 namespace sconce::ir {

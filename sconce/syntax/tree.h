@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sconce/base/source.h"
 #include "sconce/syntax/operators.h"
-#include "sconce/syntax/source.h"
 
 namespace sconce::syntax {
 

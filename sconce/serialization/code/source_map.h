@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sconce/syntax/source.h"
+#include "sconce/base/source.h"
 
 namespace sconce {
 

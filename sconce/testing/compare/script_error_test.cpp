@@ -1,9 +1,9 @@
 #include "sconce/testing/compare/script_error.h"
-#include "sconce/syntax/source.h"
+#include "sconce/base/source.h"
 
 #include <gtest/gtest.h>
 
-#include "sconce/syntax/source.h"
+#include "sconce/base/source.h"
 
 namespace sconce::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "sconce/syntax/source.h"
+#include "sconce/base/source.h"
 
 #include <algorithm>
 
