@@ -1,5 +1,11 @@
-# libsconce: an object library for every folder, linked as a shared and as a static library.
-# Programs link `sconce` (shared); unit tests link `sconce_static`, which also shows them what is not exported.
+# The libraries: an object library for every folder, and what is linked of them.
+#
+#   sconce         everything, shared: what programs link
+#   sconce_static  everything: for unit tests, which also see what is not exported
+#   sconce_lite    bytecode, its reader and what that runs: no front end, no passes
+#   sconce_core    tensors, operators, gradients: no programs
+#
+# The static ones need not be linked whole: nothing registers itself (Note [Connections] in sconce/connect/sconce.cpp).
 
 # {fmt}, compiled into whoever needs it (see fmt.cpp).
 find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
@@ -21,26 +27,25 @@ set(separate_parts codegen/llvm codegen/cuda kernels/cuda python)
 # them anyway: it halves the time of parsing, and who edits one of them waits for no more than before. No source relies
 # on it (the preset `lint` has none).
 #
-#   set        optimised for   precompiled, beside the standard library
-#   plain      speed           -
-#   tensors    speed           Tensor
-#   values     speed           Value and Op
-#   programs   size            graphs and functions
-#   training   size            Value and Op
-#   operators  size            what generated operators include
+#   set           optimised for   precompiled, beside the standard library
+#   plain         speed           -
+#   tensors       speed           Tensor
+#   values        speed           Value and Op
+#   small_values  size            Value and Op
+#   programs      size            graphs and functions
+#   operators     size            what generated operators include
 #
 # For size: the compiler, readers and writers of files, optimisers, and the operators, which lead to kernels. They call
 # what is hot and are not hot themselves; they become half as large, and compile a quarter quicker.
-set(sets_for_size programs training operators)
+set(sets_for_size small_values programs operators)
 set(precompiled_plain)
 set(precompiled_tensors <sconce/base/error.h> <sconce/tensor/tensor.h>)
 set(precompiled_values <sconce/dispatch/op.h>)
+set(precompiled_small_values <sconce/dispatch/op.h>)
 set(precompiled_programs <sconce/ir/function.h>)
-set(precompiled_training <sconce/dispatch/op.h>)
 set(precompiled_operators <sconce/dispatch/box.h> <sconce/dispatch/registry.h> <sconce/dispatch/script.h>
     <sconce/dispatch/glue.h> <sconce/kernels/pointwise.h> <sconce/kernels/reduce.h>)
 
-set(object_libraries)
 # sconce_objects(NAME SET SOURCE...): the object library sconce_<name>.
 function(sconce_objects name set)
   set(target sconce_${name})
@@ -53,18 +58,22 @@ function(sconce_objects name set)
   if(set IN_LIST sets_for_size AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     target_compile_options(${target} PRIVATE -Os)
   endif()
-  get_property(first GLOBAL PROPERTY sconce_first_of_${set})
-  if(first)
-    target_precompile_headers(${target} REUSE_FROM ${first})
+  if(NOT name STREQUAL "pch_${set}")
+    target_precompile_headers(${target} REUSE_FROM sconce_pch_${set})
   else()
     target_precompile_headers(${target} PRIVATE <sconce/base/pch.h> ${precompiled_${set}})
-    set_property(GLOBAL PROPERTY sconce_first_of_${set} ${target})
   endif()
   add_dependencies(${target} sconce_generated)
-  set(object_libraries ${object_libraries} ${target} PARENT_SCOPE)
 endfunction()
 
-# sconce_folder(SET FOLDER): the sources in sconce/FOLDER and below it, less what other folders have already taken.
+# The precompiled headers stand apart, so that no folder waits for another.
+file(CONFIGURE OUTPUT pch.cpp CONTENT "// Only here so that precompiled headers have a source file.\n")
+foreach(set plain tensors values small_values programs operators)
+  sconce_objects(pch_${set} ${set} "${CMAKE_CURRENT_BINARY_DIR}/pch.cpp")
+endforeach()
+
+# sconce_folder(SET FOLDER SOURCE...): the sources in sconce/FOLDER and below it, less what other folders have already
+# taken, and these.
 set(taken_sources)
 function(sconce_folder set folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/${folder}/*.cpp")
@@ -74,9 +83,8 @@ function(sconce_folder set folder)
   endforeach()
   list(REMOVE_ITEM sources ${taken_sources})
   string(REPLACE "/" "_" name "${folder}")
-  sconce_objects(${name} ${set} ${sources})
+  sconce_objects(${name} ${set} ${sources} ${ARGN})
   set(taken_sources ${taken_sources} ${sources} PARENT_SCOPE)
-  set(object_libraries ${object_libraries} PARENT_SCOPE)
 endfunction()
 
 # Vector loops: the same sources once per instruction-set level, each in a namespace of its own (v2, v3, v4), chosen at
@@ -85,6 +93,7 @@ endfunction()
 file(GLOB_RECURSE simd_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/kernels/cpu/simd/*.cpp")
 list(FILTER simd_sources EXCLUDE REGEX "_test\\.cpp$")
 list(APPEND simd_sources ${SCONCE_GENERATED_SIMD})
+set(simd_levels)
 if(simd_sources)
   foreach(level 2 3 4)
     set(target sconce_simd_v${level})
@@ -94,50 +103,70 @@ if(simd_sources)
                                SCONCE_ISA_NAMESPACE=v${level})
     target_compile_options(${target} PRIVATE -march=x86-64-v${level} -O2 -fno-math-errno -fno-trapping-math -fwrapv)
     add_dependencies(${target} sconce_generated)
-    list(APPEND object_libraries ${target})
+    list(APPEND simd_levels simd_v${level})
   endforeach()
 endif()
 
-# The order is the linker's: of an inline function that several objects have it keeps the first, so objects that are
-# optimised for speed come before those that are optimised for size.
+# Of the core.
 sconce_folder(plain base)
 sconce_folder(plain tensor)
 sconce_folder(values types)
 sconce_folder(values dispatch)
 sconce_folder(tensors kernels)
 sconce_folder(tensors autograd)
+sconce_objects(operators operators ${SCONCE_GENERATED_SOURCES})
+# Of the lite library, too.
+sconce_folder(small_values ir)
 sconce_folder(programs runtime/bytecode)
 sconce_folder(programs runtime/plans)
 sconce_folder(values runtime)
-sconce_folder(plain syntax)
-sconce_folder(training optim)
-sconce_folder(programs ir)
-sconce_folder(programs passes)
-sconce_folder(programs lowering)
-sconce_folder(programs frontend)
 sconce_folder(programs serialization/file)
 sconce_folder(programs serialization/pickle)
-sconce_folder(programs serialization/lite)
+sconce_folder(programs serialization/tensors)
+sconce_folder(programs serialization/code)
+sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
+# Of the whole.
+sconce_folder(plain syntax)
+sconce_folder(small_values optim)
+sconce_folder(programs passes)
+sconce_folder(programs lowering)
+sconce_folder(programs frontend ${SCONCE_SCRIPT_SOURCES})
 sconce_folder(programs serialization)
 sconce_folder(programs api)
-sconce_folder(programs connect)
-sconce_objects(script programs ${SCONCE_SCRIPT_SOURCES})
-sconce_objects(operators operators ${SCONCE_GENERATED_SOURCES})
+foreach(library core lite sconce)
+  sconce_objects(connect_${library} programs "${PROJECT_SOURCE_DIR}/sconce/connect/${library}.cpp")
+endforeach()
 
 set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/api/c_api_process.cpp" PROPERTIES
   COMPILE_DEFINITIONS "SCONCE_VERSION=\"${PROJECT_VERSION}\"")
 
-set(objects)
-foreach(library IN LISTS object_libraries)
-  list(APPEND objects "$<TARGET_OBJECTS:${library}>")
+# What is linked, in the order of the linker: of an inline function that several objects have it keeps the first, so
+# objects that are optimised for speed come before those that are optimised for size.
+set(core_parts base tensor types dispatch kernels autograd ${simd_levels})
+set(program_parts ir runtime_bytecode)
+foreach(folder file pickle tensors code lite)
+  list(APPEND program_parts serialization_${folder})
 endforeach()
+set(core ${core_parts} operators connect_core)
+set(lite ${core_parts} runtime ${program_parts} operators connect_lite)
+set(whole ${core_parts} runtime syntax ${program_parts} runtime_plans optim passes lowering frontend serialization api
+    operators connect_sconce)
+# sconce_objects_of(VARIABLE PART...): their objects.
+function(sconce_objects_of variable)
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:sconce_\\1>" OUTPUT_VARIABLE objects)
+  set(${variable} ${objects} PARENT_SCOPE)
+endfunction()
+sconce_objects_of(core_objects ${core})
+sconce_objects_of(lite_objects ${lite})
+sconce_objects_of(objects ${whole})
 
 add_library(sconce SHARED ${objects})
 target_link_libraries(sconce PUBLIC sconce_common PRIVATE sconce_fmt)
 target_link_options(sconce PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions)
 set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
-  target_link_options(sconce PRIVATE -Wl,-O1 -Wl,-z,defs)
+  # The map is for tools/size.
+  target_link_options(sconce PRIVATE -Wl,-O1 -Wl,-z,defs "-Wl,-Map=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libsconce.map")
   # The tables of operators are pointers: packed, their relocations take 10 KB instead of 650.
   include(CheckLinkerFlag)
   check_linker_flag(CXX -Wl,-z,pack-relative-relocs linker_packs_relocations)
@@ -146,10 +175,14 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
   endif()
 endif()
 
-# Whole: operators register themselves from objects that nothing else refers to.
 add_library(sconce_static STATIC ${objects})
 target_link_libraries(sconce_static PUBLIC sconce_common sconce_fmt)
 set_target_properties(sconce_static PROPERTIES OUTPUT_NAME sconce LINKER_LANGUAGE CXX)
+foreach(library core lite)
+  add_library(sconce_${library} STATIC EXCLUDE_FROM_ALL ${${library}_objects})
+  target_link_libraries(sconce_${library} PUBLIC sconce_common sconce_fmt)
+  set_target_properties(sconce_${library} PROPERTIES LINKER_LANGUAGE CXX)
+endforeach()
 
 # What tests and the conformance runner share is a library of its own, so that nobody ships it.
 file(GLOB_RECURSE testing_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/testing/*.cpp")

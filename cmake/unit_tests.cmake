@@ -13,7 +13,7 @@ endforeach()
 
 if(test_sources)
   add_executable(sconce-tests ${test_sources})
-  target_link_libraries(sconce-tests PRIVATE sconce_testing "$<LINK_LIBRARY:WHOLE_ARCHIVE,sconce_static>" GTest::gtest_main)
+  target_link_libraries(sconce-tests PRIVATE sconce_testing sconce_static GTest::gtest_main)
   # SCONCE_BUILDING: Tensor without the generated methods (see tensor.h), so that a new operator compiles no test again.
   target_compile_definitions(sconce-tests PRIVATE SCONCE_BUILDING)
   target_compile_options(sconce-tests PRIVATE -O1)  # tests are compiled more often than run: a third less time than -O2

@@ -12,13 +12,18 @@
 //   kernels/boxed/list_order.cpp   runtime: a < b of instances, by their class's __lt__
 //   autograd/anomaly.cpp           runtime: the script's lines that made a node
 //   passes, lowering               frontend: bodies and derivatives of operators as graphs
+//   runtime/bytecode/code.cpp      passes and the bytecode compiler: code of a function's graph
+//   serialization/lite             frontend: functions that do what operators did in old archives
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/body.h"
+#include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/passes/analysis/op_graphs.h"
+#include "sconce/runtime/bytecode/compiler.h"
 #include "sconce/runtime/execute.h"
+#include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce {
@@ -35,6 +40,12 @@ constinit const PlaceSource place_source = runtime::current_lines;
 }
 namespace passes {
 constinit const OpGraphsSource op_graphs_source = script::table_graphs;
+}
+namespace runtime {
+constinit const GraphCompiler* const graph_compiler = &optimising_compiler;
+}
+namespace lite {
+constinit const FindUpgrader find_upgrader = script::find_upgrader;
 }
 
 }  // namespace sconce

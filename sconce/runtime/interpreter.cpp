@@ -8,7 +8,6 @@
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
 #include "sconce/runtime/op_calls.h"
-#include "sconce/runtime/plans/differentiable_region.h"
 #include "sconce/runtime/value_ops.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"  // addresses of labels

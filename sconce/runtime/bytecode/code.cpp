@@ -1,21 +1,18 @@
 #include "sconce/runtime/bytecode/code.h"
 
-#include "sconce/passes/passes.h"
-#include "sconce/runtime/bytecode/compiler.h"
+#include <algorithm>
+
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
-#include "sconce/runtime/plans/differentiable_region.h"
 
 namespace sconce::runtime {
 namespace {
 
-// Passes work on a copy: the function's graph stays as the frontend made it.
 std::unique_ptr<ir::Executable> compile(ir::Function& function) {
-  const std::shared_ptr<ir::Graph> graph = function.graph()->copy();
-  passes::optimise(*graph);
-  return std::make_unique<CodeExecutable>(
-      generate(*graph, std::string(function.short_name()), &function.unit(), function.self_type() != nullptr));
+  SCONCE_CHECK_AS(not_implemented, graph_compiler,
+                  "{}: has no bytecode, and this library has no compiler that could make it", function.name());
+  return std::make_unique<CodeExecutable>(graph_compiler->compile(function));
 }
 
 }  // namespace
@@ -27,7 +24,7 @@ const Code& code_of(ir::Function& function) {
   static const std::function<std::unique_ptr<ir::Executable>(ir::Function&)> make = compile;
   auto& executable = static_cast<CodeExecutable&>(function.executable(make));
   const Code& code = *executable.code;
-  if (code.met_grad.load(std::memory_order_relaxed) && runs_with_regions()) [[unlikely]]
+  if (code.met_grad.load(std::memory_order_relaxed) && graph_compiler && graph_compiler->wants_regions()) [[unlikely]]
     return executable.differentiable(function);
   return code;
 }
@@ -36,12 +33,7 @@ const Code& CodeExecutable::differentiable(ir::Function& function) {
   if (const Code* known = known_.load(std::memory_order_acquire)) return *known;
   const std::lock_guard lock(mutex_);
   if (!differentiable_) {
-    const std::shared_ptr<ir::Graph> graph = function.graph()->copy();
-    passes::optimise(*graph);
-    passes::remove_mutation(*graph);
-    differentiable_ = passes::create_autodiff_subgraphs(*graph)
-                          ? generate(*graph, code->name, code->unit, function.self_type() != nullptr)
-                          : code;
+    differentiable_ = graph_compiler->with_regions(function, code);
     known_.store(differentiable_.get(), std::memory_order_release);
   }
   return *differentiable_;

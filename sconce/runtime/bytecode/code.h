@@ -1,5 +1,5 @@
-// Code: a function as the interpreter runs it. Made once by generate() (codegen.h), immutable afterwards except for
-// what call sites remember, shared by all threads.
+// Code: a function as the interpreter runs it. Made once, by the compiler of graphs or from lite bytecode, immutable
+// afterwards except for what call sites remember, shared by all threads.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,15 @@
 namespace sconce::runtime {
 
 struct Code;
-class DifferentiableRegion;
+struct RunOptions;
+
+// A part of a function that runs by plans of its own. (There is one kind: plans/differentiable_region.h.)
+class Region {
+ public:
+  virtual ~Region() = default;
+  // One Value per input, moved from; one per output.
+  virtual std::vector<Value> run(std::vector<Value> args, const RunOptions& options) = 0;
+};
 
 // A Value as two words. Registers are copied and tested word by word: a 16-byte load right after an 8-byte store of one
 // half would wait for the store to leave the processor.
@@ -70,7 +78,7 @@ struct BuildSite {
   std::shared_ptr<Code> code;
   std::atomic<bool> warned{false};
   // Of a region; tags are those of its results.
-  std::shared_ptr<DifferentiableRegion> region;
+  std::shared_ptr<Region> region;
   std::vector<Operand> results;  // kNowhere: dropped
 };
 
@@ -95,7 +103,8 @@ struct Code {
   std::vector<uint8_t> arg_tags;  // the tag of a word argument, 0 for others
   std::vector<TypePtr> arg_types;
   std::vector<Instruction> instructions;
-  // An operator of it was recorded: from then on its function runs with regions (Note [Regions] in differentiable.h).
+  // An operator of it was recorded: from then on its function runs with regions (Note [Regions] in
+  // plans/differentiable_region.h).
   std::atomic<bool> met_grad{false};
   std::vector<Site> sites;
   // Owned by the code, pointed to by instructions.
@@ -119,6 +128,15 @@ struct CodeExecutable final : ir::Executable {
   std::shared_ptr<Code> differentiable_;
   std::atomic<const Code*> known_{nullptr};
 };
+
+// The compiler of graphs, as code_of() asks for it (Note [Connections]).
+struct GraphCompiler {
+  std::shared_ptr<Code> (*compile)(ir::Function& function);
+  // The code with regions, or `plain` where the function has none.
+  std::shared_ptr<Code> (*with_regions)(ir::Function& function, const std::shared_ptr<Code>& plain);
+  bool (*wants_regions)() noexcept;  // are functions to run with regions now, in this thread?
+};
+extern const GraphCompiler* const graph_compiler;  // null in a library that only runs what was compiled before
 
 // The code of a function as it is to be run now; compiled on the first call, by whoever comes first.
 const Code& code_of(ir::Function& function);

@@ -25,6 +25,9 @@ namespace sconce::runtime {
 std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method,
                                NodeSites* sites = nullptr);
 
+// The compiler of a function's first call: passes, then generate().
+extern const GraphCompiler optimising_compiler;
+
 class Codegen {
  public:
   Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method, NodeSites* sites);

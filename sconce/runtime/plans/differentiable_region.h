@@ -15,21 +15,21 @@
 #include <vector>
 
 #include "sconce/ir/graph.h"
+#include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/interpreter.h"
 
 namespace sconce::runtime {
 
 class Plan;
 
-class DifferentiableRegion {
+class DifferentiableRegion final : public Region {
  public:
   // `name` of the function that it is a part of.
   DifferentiableRegion(std::shared_ptr<ir::Graph> graph, std::string name);
-  ~DifferentiableRegion();
+  ~DifferentiableRegion() override;
   DifferentiableRegion(const DifferentiableRegion&) = delete;
 
-  // One Value per input of the graph, moved from; one per output.
-  std::vector<Value> run(std::vector<Value> args, const RunOptions& options);
+  std::vector<Value> run(std::vector<Value> args, const RunOptions& options) override;
 
  private:
   std::shared_ptr<Plan> find_plan(const std::vector<Value>& args);

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "sconce/dispatch/registry.h"
-#include "sconce/frontend/script/names/upgraders.h"
+#include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/serialization/lite/lite_verifier.h"
 
 namespace sconce::lite {
@@ -26,6 +26,16 @@ std::string misfit(const Schema& schema, size_t pushed, size_t out) {
     if (!schema.arguments[i].default_value) return "has no default for '" + schema.arguments[i].name + "'";
   }
   return {};
+}
+
+// Is this an operator that meant something else in archives of this version?
+bool is_upgraded(const Op& op, int version) {
+  std::string arguments;
+  for (const Argument& a : op.schema().arguments) arguments += (arguments.empty() ? "" : ",") + a.name;
+  const ListRef<UpgradedOperator> all = upgraded_operators();
+  return std::any_of(all.begin(), all.end(), [&](const UpgradedOperator& u) {
+    return u.name == op.info.name && version <= u.last_version && u.arguments == arguments;
+  });
 }
 
 class Finder {
@@ -56,7 +66,11 @@ class Finder {
     if (!o.op) return complain(row, "does not exist");
     o.schema = &o.op->schema();
     if (o.schema->is_varret) return complain(row, "has any number of results");
-    o.upgrader = script::find_upgrader(*o.op, version_);
+    if (!find_upgrader && is_upgraded(*o.op, version_)) {
+      return complain(row, "meant something else in archives of version " + std::to_string(version_) +
+                               ", which only the front end knows");
+    }
+    o.upgrader = find_upgrader ? find_upgrader(*o.op, version_) : nullptr;
     if (o.upgrader) {
       o.kind = Operator::Kind::upgrader;
       o.schema = &o.upgrader->schema();

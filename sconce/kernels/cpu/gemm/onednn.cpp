@@ -27,7 +27,7 @@ constexpr int query_implementation = 8, query_weights = 131, query_scratchpad = 
 constexpr int arg_src = 1, arg_dst = 17, arg_weights = 33, arg_bias = 41, arg_scratchpad = 80;
 
 using Handle = void*;
-using Dims = std::array<int64_t, max_dims>;
+using DnnlDims = std::array<int64_t, max_dims>;
 struct Argument {
   int argument;
   Handle memory;
@@ -145,7 +145,7 @@ class Description {
   }
 
   // With these strides, or in the format that the library likes best (`strides` null).
-  bool set(int rank, const Dims& sizes, int type, const Dims* strides) {
+  bool set(int rank, const DnnlDims& sizes, int type, const DnnlDims* strides) {
     if (library->dnnl_memory_desc_init_by_strides) {
       return (strides ? library->dnnl_memory_desc_init_by_strides(blob_, rank, sizes.data(), type, strides->data())
                       : library->dnnl_memory_desc_init_by_tag(blob_, rank, sizes.data(), type, any_format)) == success;
@@ -268,8 +268,8 @@ class Run {
 int type_of(DType dtype) { return dtype == DType::float32 ? f32_type : bf16_type; }
 
 // Strides of dense channels_last memory for [batch, channels, spatial...].
-Dims channels_last(const Dims& sizes, int rank) {
-  Dims strides{};
+DnnlDims channels_last(const DnnlDims& sizes, int rank) {
+  DnnlDims strides{};
   strides[1] = 1;
   int64_t step = sizes[1];
   for (int d = rank - 1; d >= 2; d--) {
@@ -282,8 +282,8 @@ Dims channels_last(const Dims& sizes, int rank) {
 
 void make_convolution(const ConvShape& s, DType dtype, const int64_t* weight_strides, bool with_bias, Primitive& p) {
   const int type = type_of(dtype), rank = s.rank;
-  Dims x{1, s.in_channels}, y{1, s.out_channels}, bias{s.out_channels}, unit{1};
-  Dims weights{}, weight_steps{}, strides{}, dilations{}, before{}, after{};
+  DnnlDims x{1, s.in_channels}, y{1, s.out_channels}, bias{s.out_channels}, unit{1};
+  DnnlDims weights{}, weight_steps{}, strides{}, dilations{}, before{}, after{};
   const int64_t in = s.in_channels / s.groups, out = s.out_channels / s.groups;
   int d = 0;
   if (s.groups > 1) {
@@ -305,7 +305,7 @@ void make_convolution(const ConvShape& s, DType dtype, const int64_t* weight_str
     before[i] = s.padding[i];
     after[i] = (s.out[i] - 1) * s.stride[i] + s.dilation[i] * (s.kernel[i] - 1) + 1 - s.in[i] - s.padding[i];
   }
-  const Dims x_steps = channels_last(x, rank + 2), y_steps = channels_last(y, rank + 2);
+  const DnnlDims x_steps = channels_last(x, rank + 2), y_steps = channels_last(y, rank + 2);
   Description any_weights;
   if (!p.src.set(rank + 2, x, type, &x_steps) || !p.dst.set(rank + 2, y, type, &y_steps) ||
       !p.weights.set(rank + 2 + d, weights, type, &weight_steps) ||
@@ -327,9 +327,9 @@ void make_convolution(const ConvShape& s, DType dtype, const int64_t* weight_str
                library->attributes) == success);
 }
 
-void make_product(int type, int64_t m, int64_t n, int64_t k, const Dims& a, const Dims& b, const Dims& c,
+void make_product(int type, int64_t m, int64_t n, int64_t k, const DnnlDims& a, const DnnlDims& b, const DnnlDims& c,
                   bool with_bias, Primitive& p) {
-  const Dims bias_sizes{1, n}, bias_steps{n, 1};
+  const DnnlDims bias_sizes{1, n}, bias_steps{n, 1};
   if (!p.src.set(2, {m, k}, type, &a) || !p.weights.set(2, {k, n}, type, &b) || !p.dst.set(2, {m, n}, type, &c) ||
       (with_bias && !p.bias.set(2, bias_sizes, type, &bias_steps)))
     return;
@@ -447,14 +447,14 @@ bool onednn_gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, Co
       epilogue.hi != infinity)
     return false;
   // One stride of every matrix must be 1. That of a single row or column does not matter.
-  const auto steps = [](int64_t rows, int64_t columns, int64_t row, int64_t column, Dims& out) {
+  const auto steps = [](int64_t rows, int64_t columns, int64_t row, int64_t column, DnnlDims& out) {
     if (columns == 1) column = 1;
     if (rows == 1) row = column == 1 ? columns : 1;
     if (columns == 1 && row != 1) row = std::max<int64_t>(row, 1);
     out = {row, column};
     return (column == 1 && row >= columns) || (row == 1 && column >= rows);
   };
-  Dims a_steps{}, b_steps{}, c_steps{};
+  DnnlDims a_steps{}, b_steps{}, c_steps{};
   if (m * n * k == 0 || !steps(m, k, a.row_stride, a.column_stride, a_steps) ||
       !steps(k, n, b.row_stride, b.column_stride, b_steps) || !steps(m, n, c.row_stride, c.column_stride, c_steps) ||
       c_steps[1] != 1)

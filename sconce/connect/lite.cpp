@@ -1,0 +1,27 @@
+// The connections of libsconce_lite (Note [Connections]), which runs bytecode and has neither front end nor passes.
+#include "sconce/autograd/anomaly.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/kernels/boxed/object_order.h"
+#include "sconce/runtime/bytecode/code.h"
+#include "sconce/runtime/execute.h"
+#include "sconce/serialization/lite/lite_upgraders.h"
+#include "sconce/tensor/view_base.h"
+
+namespace sconce {
+
+constinit const HistoryName history_name = autograd::name_of_history;
+
+namespace boxed {
+constinit const ObjectLess object_less = runtime::object_less;
+}
+namespace autograd {
+constinit const PlaceSource place_source = runtime::current_lines;
+}
+namespace runtime {
+constinit const GraphCompiler* const graph_compiler = nullptr;
+}
+namespace lite {
+constinit const FindUpgrader find_upgrader = nullptr;
+}
+
+}  // namespace sconce

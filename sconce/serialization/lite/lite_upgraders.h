@@ -1,0 +1,28 @@
+// Upgraders: operators of bytecode that meant something else when the archive was written.
+//
+// What they did then is said by functions in the script language (script/builtins/upgraders), which the front end
+// compiles. Without a front end an archive that needs one of them is refused.
+#pragma once
+
+#include <string_view>
+
+#include "sconce/base/list_ref.h"
+#include "sconce/dispatch/op.h"
+#include "sconce/ir/function.h"
+
+namespace sconce::lite {
+
+// The function that does what the operator did in archives of this version; null where that is what it does now. The
+// front end answers (Note [Connections]); null where there is none.
+using FindUpgrader = ir::Function* (*)(const Op& op, int archive_version);
+extern const FindUpgrader find_upgrader;
+
+struct UpgradedOperator {
+  std::string_view name;       // "aten::div"
+  int last_version;            // of archives in which it meant something else
+  std::string_view arguments;  // their names: "self,other"
+};
+// One for each function of script/builtins/upgraders (the list is generated).
+ListRef<UpgradedOperator> upgraded_operators();
+
+}  // namespace sconce::lite
