@@ -8,7 +8,9 @@ BUILD := build/$(PRESET)
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-demo: build           ## build, then run a first program, and train a net to read digits
+demo:                 ## build what it needs, run a first program, and train a net to read digits
+	@tools/bootstrap library
+	@tools/build $(PRESET) $(JOBS) demo train_digits
 	@$(BUILD)/bin/demo
 	@echo
 	@$(BUILD)/bin/train_digits --expect 97 --save $(BUILD)/digits.pt
@@ -17,14 +19,15 @@ test: build           ## build, then run every test
 	@tools/bootstrap test || echo "tests that need these packages are skipped"
 	@tools/run_tests $(PRESET) $(JOBS)
 
-build: bootstrap      ## compile everything into build/<preset>
+build: bootstrap      ## compile everything but the benchmarks into build/<preset>
 	@tools/build $(PRESET) $(JOBS)
 
 bench: build          ## Google Benchmark programs, then the comparison with PyTorch
 	@tools/bootstrap bench
+	@cmake --preset $(PRESET) >/dev/null && cmake --build --preset $(PRESET) -j $(JOBS) -- benchmarks
 	@bench/run $(BUILD)
 
-size: build           ## how large the libraries and programs are, stripped
+size: build           ## how large the libraries and programs are, stripped, and what libsconce is made of
 	@tools/size $(BUILD)
 
 fuzz: build           ## run every fuzzer for RUNS inputs (1000000); what fails is left in build/fuzz

@@ -1,0 +1,48 @@
+# The command line: every folder cli/<name> is a program, linked to libsconce.so. Every folder extensions/<name> is a
+# library of custom operators that belongs to Sconce: lib/sconce_<name>.so.
+file(GLOB cli_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/cli/*")
+foreach(folder IN LISTS cli_folders)
+  if(IS_DIRECTORY "${folder}")
+    file(GLOB cli_sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+    list(FILTER cli_sources EXCLUDE REGEX "_test\\.cpp$")
+    if(cli_sources)
+      get_filename_component(name "${folder}" NAME)
+      set(program ${name})
+      if(TARGET ${name})  # the library has the name already
+        set(program ${name}-program)
+      endif()
+      sconce_program(${program} ${cli_sources})
+      set_target_properties(${program} PROPERTIES OUTPUT_NAME ${name})
+      target_link_libraries(${program} PRIVATE sconce_testing)
+    endif()
+  endif()
+endforeach()
+
+# What `sconce run` reads pictures with.
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
+target_link_libraries(sconce-program PRIVATE PNG::PNG JPEG::JPEG)
+# The page that `sconce ir --html` writes: cli/sconce/html/, embedded as text (see cli/sconce/graph_page.h).
+file(GLOB page_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/sconce/html/*")
+set(page_source "${SCONCE_GENERATED_DIR}/graph_page_text.cpp")
+add_custom_command(OUTPUT ${page_source}
+                   COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/embed_page.py"
+                           "${PROJECT_SOURCE_DIR}/cli/sconce/html" ${page_source}
+                   DEPENDS ${page_files} "${PROJECT_SOURCE_DIR}/cmake/embed_page.py"
+                           "${PROJECT_SOURCE_DIR}/cmake/cpp_literal.py"
+                   COMMENT "Embedding the page of graphs" VERBATIM)
+target_sources(sconce-program PRIVATE ${page_source})
+target_include_directories(sconce-program PRIVATE "${PROJECT_SOURCE_DIR}/cli/sconce")
+target_compile_definitions(sconce-program PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
+
+file(GLOB extensions CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/extensions/*")
+foreach(extension IN LISTS extensions)
+  file(GLOB extension_sources CONFIGURE_DEPENDS "${extension}/*.cpp")
+  if(extension_sources)
+    get_filename_component(name "${extension}" NAME)
+    add_library(sconce_${name} MODULE ${extension_sources})
+    target_link_libraries(sconce_${name} PRIVATE sconce)
+    set_target_properties(sconce_${name} PROPERTIES PREFIX "" BUILD_RPATH "$ORIGIN")
+    list(APPEND extension_libraries sconce_${name})
+  endif()
+endforeach()

@@ -1,0 +1,17 @@
+# Examples: every file examples/<name>.cpp is a program, linked to libsconce.so. Every folder examples/<name> is a library
+# of custom operators, loadable at run time: lib/<name>.so.
+file(GLOB examples CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/examples/*")
+foreach(example IN LISTS examples)
+  get_filename_component(name "${example}" NAME_WE)
+  if(IS_DIRECTORY "${example}")
+    file(GLOB example_sources CONFIGURE_DEPENDS "${example}/*.cpp")
+    if(example_sources)
+      add_library(${name} MODULE ${example_sources})
+      target_link_libraries(${name} PRIVATE sconce)
+      set_target_properties(${name} PROPERTIES PREFIX "" BUILD_RPATH "$ORIGIN")
+      list(APPEND example_libraries ${name})
+    endif()
+  elseif(example MATCHES "\\.cpp$")
+    sconce_program(${name} "${example}")
+  endif()
+endforeach()
