@@ -43,7 +43,7 @@ set(precompiled_tensors <sconce/base/error.h> <sconce/tensor/tensor.h>)
 set(precompiled_values <sconce/dispatch/op.h>)
 set(precompiled_small_values <sconce/dispatch/op.h>)
 set(precompiled_programs <sconce/ir/function.h>)
-set(precompiled_operators <sconce/dispatch/box.h> <sconce/dispatch/registry.h> <sconce/dispatch/script.h>
+set(precompiled_operators <sconce/dispatch/box.h> <sconce/dispatch/registry.h> <sconce/dispatch/body_runtime.h>
     <sconce/dispatch/glue.h> <sconce/kernels/pointwise.h> <sconce/kernels/reduce.h>)
 
 # sconce_objects(NAME SET SOURCE...): the object library sconce_<name>.

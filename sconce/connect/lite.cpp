@@ -1,6 +1,7 @@
 // The connections of libsconce_lite (Note [Connections]), which runs bytecode and has neither front end nor passes.
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/dispatch/body.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/execute.h"
@@ -10,6 +11,8 @@
 namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
+
+constinit const BodyRunnerSource body_runner_source = nullptr;
 
 namespace boxed {
 constinit const ObjectLess object_less = runtime::object_less;
