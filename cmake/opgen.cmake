@@ -21,6 +21,7 @@ file(GLOB overload_order CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/overload_o
 set(operator_names "${PROJECT_SOURCE_DIR}/sconce/base/operators.def")
 file(GLOB_RECURSE opgen_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/opgen/*.py")
 list(FILTER opgen_sources EXCLUDE REGEX "_test\\.py$")
+list(APPEND opgen_sources "${PROJECT_SOURCE_DIR}/sconce/tensor/key_set.h")  # opgen/devices.py reads the slots of kernels there
 
 if(op_tables AND EXISTS "${PROJECT_SOURCE_DIR}/opgen/__main__.py")
   set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${opgen_sources})

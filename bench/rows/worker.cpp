@@ -13,7 +13,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/ops.h"
-#include "sconce/tensor/allocator_stats.h"
+#include "sconce/tensor/memory/allocator_stats.h"
 
 namespace sconce::bench {
 namespace {

@@ -22,7 +22,7 @@ std::string_view name_of(Status status) { return kStatusNames[static_cast<int>(s
 
 // "operator missing: aten::svd" counts under "operator missing"; other reasons count as a whole, but for file names.
 std::string group_of(const std::string& reason) {
-  for (std::string_view head : {testing::kOperatorMissing, std::string_view("known failure"),
+  for (std::string_view head : {testing::kOperatorMissing, testing::kRefused, std::string_view("known failure"),
                                 std::string_view("not a case file"), std::string_view("data-dependent")}) {
     if (reason.starts_with(head)) return std::string(head);
   }

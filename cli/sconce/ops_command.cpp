@@ -69,9 +69,8 @@ const char* kind_of(const Op& op) {
 
 std::vector<std::string> devices_of(const Op& op) {
   std::vector<std::string> out;
-  for (int k = 0; k < kKeys; ++k) {
-    const Key key = static_cast<Key>(k);
-    if ((kBackendKeys.has(key)) && op.has_kernel(key)) out.emplace_back(key_name(key));
+  for (const Key key : kBackendKeys) {
+    if (op.has_kernel(key)) out.emplace_back(key_name(key));
   }
   return out;
 }

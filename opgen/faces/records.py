@@ -79,4 +79,6 @@ def _traits(op):
     kind = {"pointwise": "pointwise", "reduce": "reduction", "compound": "compound"}.get(op.entry.kind)
     if kind:
         names.append(kind)
+    if devices.runs_everywhere(op.entry):
+        names.append("every_device")
     return " | ".join(f"static_cast<uint32_t>(Trait::{t})" for t in dict.fromkeys(names)) or "0"

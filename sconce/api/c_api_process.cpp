@@ -6,8 +6,8 @@
 #include "sconce/base/source.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/runtime/interpreter.h"
-#include "sconce/tensor/allocator.h"
-#include "sconce/tensor/memory_source.h"
+#include "sconce/tensor/memory/allocator.h"
+#include "sconce/tensor/memory/memory_source.h"
 
 namespace sconce::c_api {
 namespace {

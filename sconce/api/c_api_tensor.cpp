@@ -3,6 +3,7 @@
 
 #include "sconce/api/c_api.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/tensor/copy.h"
 
 namespace sconce::c_api {
 namespace {
@@ -177,7 +178,7 @@ sconce_status sconce_tensor_read(const sconce_value* tensor, void* to, size_t by
     if (bytes != data_bytes(t)) invalid("there is room for {} bytes, the tensor has {}", bytes, data_bytes(t));
     if (bytes == 0) return;
     need(static_cast<char*>(to), "to");
-    const Tensor dense = contiguous(t);
+    const Tensor dense = contiguous(host_copy(t));
     std::memcpy(to, dense.data(), bytes);
   });
 }

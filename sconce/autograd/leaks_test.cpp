@@ -8,8 +8,8 @@
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/ops.h"
-#include "sconce/tensor/allocator_stats.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/memory/allocator_stats.h"
 
 namespace sconce::autograd {
 namespace {

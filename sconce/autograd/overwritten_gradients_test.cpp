@@ -5,7 +5,7 @@
 #include "sconce/autograd/hooks.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"
-#include "sconce/tensor/allocator_stats.h"
+#include "sconce/tensor/memory/allocator_stats.h"
 
 namespace sconce::autograd {
 namespace {

@@ -224,10 +224,7 @@ inline KeySet keys_of(TensorList list) {
   for (const Tensor& t : list) keys |= keys_of_optional(t);
   return keys;
 }
-inline KeySet keys_of(const std::optional<Device>& device) {
-  if (!device || device->type == DeviceType::cpu) return Key::cpu;
-  return device->type == DeviceType::meta ? Key::meta : Key::cuda;
-}
+inline KeySet keys_of(const std::optional<Device>& device) { return device ? backend_key(device->type) : Key::cpu; }
 // An empty list of tensors has no keys: the call goes to the CPU.
 inline KeySet or_cpu(KeySet keys) { return keys.empty() ? KeySet(Key::cpu) : keys; }
 

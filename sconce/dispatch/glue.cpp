@@ -1,7 +1,6 @@
 #include "sconce/dispatch/glue.h"
 
 #include "sconce/base/error.h"
-#include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 
@@ -89,17 +88,6 @@ void copy_to_out(const Tensor& out, const Tensor& result) {
   check_castable(result.dtype(), out);
   if (!(out.sizes() == result.sizes())) resize_tensor(out, result.sizes());
   copy_into(out, result);
-}
-
-void copy_tensor(const Tensor& out, const Tensor& in) {
-  const Dims in_strides = expanded_strides(in.sizes(), in.strides(), out.sizes());
-  if (out.is_meta() || in.is_meta()) {
-    SCONCE_CHECK(out.is_meta(), "cannot copy from the meta device: it has no data");
-    return;
-  }
-  if (out.numel() == 0) return;
-  run_copy({out.sizes().data(), out.sizes().size()}, {out.data(), out.dtype(), out.strides().data()},
-           {in.data(), in.dtype(), in_strides.data()});
 }
 
 MemoryFormat suggested_format(const Tensor& t) {

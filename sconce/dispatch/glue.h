@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "sconce/base/small_vector.h"
+#include "sconce/tensor/copy.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce {
@@ -26,9 +27,6 @@ void finish_output(const Tensor& written, const Tensor& given);
 void copy_into(const Tensor& self, const Tensor& result);
 // out= form of such an operator: resizes `out`. Nothing happens where the result is undefined.
 void copy_to_out(const Tensor& out, const Tensor& result);
-
-// out = in, broadcast, converted. Both on one device; a Meta copy only checks. Bumps no version.
-void copy_tensor(const Tensor& out, const Tensor& in);
 
 // channels_last when the tensor's strides say so, else contiguous.
 MemoryFormat suggested_format(const Tensor& t);

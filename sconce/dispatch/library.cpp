@@ -201,7 +201,7 @@ void Library::compound(std::string_view schema, std::string_view body, std::stri
   check_body(op.schema(), body);
   op.set_text(&OpInfo::body, body);
   op.info.traits |= static_cast<uint32_t>(Trait::compound);
-  for (const Key key : {Key::cpu, Key::cuda, Key::meta}) op.set_kernel(key, SCONCE_BOXED_KERNEL(run_body));
+  for (const Key key : kBackendKeys) op.set_kernel(key, SCONCE_BOXED_KERNEL(run_body));
 }
 
 void Library::fallback(Key key, BoxedKernel kernel) { pending_->fallbacks.push_back({key, kernel}); }

@@ -7,18 +7,6 @@
 namespace sconce {
 namespace {
 
-KeySet backend_of(Device device) {
-  switch (device.type) {
-    case DeviceType::cpu:
-      return Key::cpu;
-    case DeviceType::cuda:
-      return Key::cuda;
-    case DeviceType::meta:
-      return Key::meta;
-  }
-  fail_as(ErrorKind::internal, "device type without a key");
-}
-
 // "self: float32[3, 4], other: int64[5], alpha=1". A kernel may have moved arguments away: those are left out.
 std::string describe(const Schema& schema, const Value* args) {
   std::string out;
@@ -66,7 +54,7 @@ KeySet argument_keys(const Value* args, size_t count) {
     }
   }
   if (!keys.empty()) return keys;
-  return device ? backend_of(device->to_device()) : KeySet(Key::cpu);
+  return device ? backend_key(device->to_device().type) : Key::cpu;
 }
 
 const Schema& Op::schema() const {
@@ -123,6 +111,7 @@ void Op::no_kernel(KeySet keys) const {
   for (int k = 0; k < kKeys; ++k) {
     const Key key = static_cast<Key>(k);
     if (!has_kernel(key) || key == Key::view) continue;  // views are looked at in every operator, or in none
+    if (kBackendKeys.has(key) && kernels[k] == fallback_kernel(key)) continue;  // a device's refusal
     if (!present.empty()) present += ", ";
     present += key_name(key);
   }

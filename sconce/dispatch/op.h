@@ -42,6 +42,7 @@ enum class Trait : uint32_t {
   commutative = 1 << 10,
   asks_autograd = 1 << 11,  // the answer depends on what was recorded of its tensors
   runs_backward = 1 << 12,
+  every_device = 1 << 13,  // one kernel for all devices, see register_backend.h
 };
 
 // How an operator is differentiated: which kernel it has for Key::autograd (autograd/record.h).

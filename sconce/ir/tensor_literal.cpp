@@ -131,8 +131,8 @@ std::vector<double> read_elements(TextCursor& in) {
 
 DType read_dtype(TextCursor& in) {
   std::string_view name = in.word();
-  for (std::string_view device : {"CPU", "CUDA", "Meta"}) {
-    if (name.starts_with(device)) name.remove_prefix(device.size());
+  for (const Key key : kBackendKeys) {
+    if (name.starts_with(key_name(key))) name.remove_prefix(key_name(key).size());
   }
   if (name.ends_with("Type")) name.remove_suffix(4);
   for (const DType t :

@@ -1,11 +1,9 @@
 #include "sconce/kernels/pointwise.h"
 
-#include <array>
-
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/engine/cpu_level.h"
-#include "sconce/kernels/cpu/engine/iterate.h"
+#include "sconce/kernels/cpu/engine/contiguous.h"
+#include "sconce/tensor/backend.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 
@@ -180,43 +178,32 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   }
   if (!out.is_meta() && out.numel() != 0) {
     Operand operands[kMaxLoopInputs];
-    for (int i = 0; i < inputs; ++i) operands[i] = {in[i]->data(), in[i]->dtype(), strides[i].data()};
-    run_pointwise(loops, common, {sizes.data(), sizes.size()}, {out.data(), out.dtype(), out.strides().data()},
-                  {operands, static_cast<size_t>(inputs)}, params);
+    uint32_t on_host = 0;
+    for (int i = 0; i < inputs; ++i) {
+      operands[i] = {in[i]->data(), in[i]->dtype(), strides[i].data()};
+      if (in[i]->device().type == DeviceType::cpu) on_host |= 1u << i;
+    }
+    backend_of(out.device())
+        .pointwise({loops,
+                    common,
+                    {sizes.data(), sizes.size()},
+                    {out.data(), out.dtype(), out.strides().data()},
+                    {operands, static_cast<size_t>(inputs)},
+                    params,
+                    on_host},
+                   out.device());
   }
   if (target != Target::fresh) out.bump_version();
   return out;
 }
 
-// The dtypes whose memory a loop can read as it is, as Compute + 1; 0 for the others.
-constexpr auto kDirect = [] {
-  std::array<uint8_t, kDTypeSlots> table{};
-  for (DType t : {DType::float32, DType::float64, DType::int32, DType::int64, DType::bool_})
-    table[static_cast<size_t>(t)] = static_cast<uint8_t>(static_cast<int>(compute_type(t)) + 1);
-  return table;
-}();
-const int level = cpu_level() - 2;  // of the loops; the lowest until this file is initialised
+const int level = cpu_level() - 2;  // of the CPU's loops; the lowest until this file is initialised
 
 bool same_sizes(const TensorImpl& a, const TensorImpl& b, int rank) {
   for (int i = 0; i < rank; ++i) {
     if (a.dims[i] != b.dims[i]) return false;
   }
   return true;
-}
-
-// `whole`: all operands have TensorImpl::whole_block, so that the loop may run over the end of each.
-void run_contiguous(const PointwiseLoops& loops, Compute compute, const TensorImpl& out, const void* const* in,
-                    const Param* params, bool whole) {
-  constexpr int64_t kSmall = 2048;  // elements; more of them go to threads and streaming stores
-  static constexpr int64_t kSteps[kMaxLoopInputs] = {64, 64, 64, 64, 64, 64};
-  const int64_t numel = out.numel;
-  if (numel == 0) return;
-  if (!whole || numel > kSmall || loops.narrows || (loops.divisor_inputs | loops.divisor_params) != 0)
-    return run_dense(loops, compute, out.data, in, numel, params);
-  const int shift = compute == Compute::u8 ? 6 : compute == Compute::f64 || compute == Compute::i64 ? 3 : 4;
-  const int64_t groups = (numel + (int64_t{1} << shift) - 1) >> shift;
-  loops.loops[level][static_cast<int>(compute)](static_cast<char*>(out.data), reinterpret_cast<const char* const*>(in),
-                                                kSteps, groups, params);
 }
 
 // True when the numbers that take part in promotion leave a tensor of this dtype as it is: a float beside floats, an
@@ -233,8 +220,8 @@ bool keeps_dtype(const PointwiseRule& rule, DType dtype, const Scalar* numbers) 
   return true;
 }
 
-// The common case without a detour: contiguous operands of one shape and a dtype that has loops of its own. Returns
-// false when something is special; then the general way decides.
+// The common case on the CPU without a detour: contiguous operands of one shape and a dtype that has loops of its own.
+// Returns false when something is special; then the general way decides.
 bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Tensor* fresh,
                const Tensor* given) {
   const PointwiseLoops& loops = *rule.loops;
@@ -259,7 +246,7 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
     data[i] = b.data;
   }
   if (!(common & TensorImpl::contiguous) || (differs & TensorImpl::wrapped_number) ||
-      (a.meta & KeySet(Key::meta).bits()))
+      !(a.meta & KeySet(Key::cpu).bits()))
     return false;
 
   Param params[kMaxLoopParams];
@@ -272,7 +259,7 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
   const DType result = loops.result == LoopResult::boolean ? DType::bool_ : dtype;
   if (!given) {
     *fresh = empty_same_shape(*in[0], result);
-    run_contiguous(loops, compute, *fresh->impl(), data, params,
+    run_contiguous(loops, level, compute, *fresh->impl(), data, params,
                    common & fresh->impl()->meta & TensorImpl::whole_block);
     return true;
   }
@@ -283,7 +270,7 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
   for (int i = 0; i < loops.inputs; ++i) {
     if (in[i]->storage() == o.storage) check_no_partial_overlap(*given, *in[i]);
   }
-  run_contiguous(loops, compute, o, data, params, common & o.meta & TensorImpl::whole_block);
+  run_contiguous(loops, level, compute, o, data, params, common & o.meta & TensorImpl::whole_block);
   given->bump_version();
   return true;
 }

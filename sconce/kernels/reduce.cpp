@@ -3,6 +3,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/reduce_engine.h"
+#include "sconce/tensor/backend.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 
@@ -132,15 +133,23 @@ void run(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, std
     }
     operands[r] = {results[r].data(), results[r].dtype(), strides[r].data()};
   }
-  run_reduce(loops, common, {self.sizes().data(), self.sizes().size()}, reduced,
-             {self.data(), self.dtype(), self.strides().data()}, {operands, loops.results}, params);
+  if (results[0].numel() == 0) return;
+  backend_of(self.device())
+      .reduce({loops,
+               common,
+               {self.sizes().data(), self.sizes().size()},
+               reduced,
+               {self.data(), self.dtype(), self.strides().data()},
+               {operands, loops.results},
+               params},
+              self.device());
 }
 
-// A small contiguous tensor to one number, without a detour.
+// A small contiguous tensor on the CPU to one number, without a detour.
 bool try_dense(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, std::optional<DType> dtype,
                const Scalar* numbers, Tensor* result) {
   const int64_t rank = self.dim();
-  if (axes.keepdim || dtype || !self.is_contiguous() || self.is_meta() || self.numel() == 0 ||
+  if (axes.keepdim || dtype || !self.is_contiguous() || self.device().type != DeviceType::cpu || self.numel() == 0 ||
       self.numel() > kLeafElements)
     return false;
   if (axes.given && !(rank == 1 && axes.dims.size() == 1 && (axes.dims[0] == 0 || axes.dims[0] == -1))) return false;

@@ -4,8 +4,23 @@
 
 namespace sconce {
 
+namespace {
+
+constexpr struct {
+  DeviceType type;
+  std::string_view name;
+} kNames[] = {{DeviceType::cpu, "cpu"},
+              {DeviceType::cuda, "cuda"},
+              {DeviceType::meta, "meta"},
+              {DeviceType::privateuse1, "privateuseone"}};
+
+}  // namespace
+
 std::string to_string(Device d) {
-  std::string text = d.type == DeviceType::cpu ? "cpu" : d.type == DeviceType::cuda ? "cuda" : "meta";
+  std::string text = "unknown";
+  for (const auto& [type, name] : kNames) {
+    if (type == d.type) text = name;
+  }
   if (d.index >= 0) text += ":" + std::to_string(d.index);
   return text;
 }
@@ -14,15 +29,13 @@ Device parse_device(std::string_view text) {
   Device d;
   const size_t colon = text.find(':');
   const std::string_view type = text.substr(0, colon);
-  if (type == "cpu") {
-    d.type = DeviceType::cpu;
-  } else if (type == "cuda") {
-    d.type = DeviceType::cuda;
-  } else if (type == "meta") {
-    d.type = DeviceType::meta;
-  } else {
-    fail("expected one of cpu, cuda, meta as device type, got '{}'", text);
+  bool known = false;
+  for (const auto& [named, name] : kNames) {
+    if (name != type) continue;
+    d.type = named;
+    known = true;
   }
+  SCONCE_CHECK(known, "expected one of cpu, cuda, meta as device type, got '{}'", text);
   if (colon == std::string_view::npos) return d;
   const std::string_view index = text.substr(colon + 1);
   SCONCE_CHECK(!index.empty() && index.size() <= 3 && index.find_first_not_of("0123456789") == std::string_view::npos &&

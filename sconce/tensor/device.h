@@ -9,7 +9,9 @@
 
 namespace sconce {
 
-enum class DeviceType : int8_t { cpu = 0, cuda = 1, meta = 14 };
+// privateuse1 is PyTorch's type for a device whose code lies elsewhere; its name in texts is "privateuseone".
+enum class DeviceType : int8_t { cpu = 0, cuda = 1, meta = 14, privateuse1 = 20 };
+inline constexpr int kDeviceTypes = 21;
 
 struct Device {
   DeviceType type = DeviceType::cpu;

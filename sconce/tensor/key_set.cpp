@@ -1,5 +1,7 @@
 #include "sconce/tensor/key_set.h"
 
+#include "sconce/base/error.h"
+
 namespace sconce {
 
 thread_local constinit ThreadModes thread_modes;
@@ -12,6 +14,8 @@ std::string_view key_name(Key k) {
       return "CUDA";
     case Key::meta:
       return "Meta";
+    case Key::privateuse1:
+      return "PrivateUse1";
     case Key::python:
       return "Python";
     case Key::functionalize:
@@ -29,6 +33,8 @@ std::string_view key_name(Key k) {
   }
   return "unknown";
 }
+
+void no_backend_key(DeviceType type) { fail("unknown device type {}", static_cast<int>(type)); }
 
 ModeGuard::ModeGuard(KeySet include, KeySet exclude) : include_(thread_modes.include), exclude_(thread_modes.exclude) {
   thread_modes.include |= include.bits();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sconce/base/export.h"
+#include "sconce/tensor/device.h"
 
 namespace sconce {
 
@@ -16,6 +17,7 @@ enum class Key : uint8_t {
   cpu = 0,
   cuda = 1,
   meta = 2,
+  privateuse1 = 3,
   // intercepting keys, lowest priority first
   python = 4,
   functionalize = 5,
@@ -47,11 +49,45 @@ class KeySet {
   constexpr int highest() const { return 15 - std::countl_zero(bits_); }  // -1 when empty
   friend constexpr bool operator==(KeySet a, KeySet b) { return a.bits_ == b.bits_; }
 
+  // for (const Key key : keys), the lowest first.
+  class Iterator {
+   public:
+    constexpr explicit Iterator(uint16_t left) : left_(left) {}
+    constexpr Key operator*() const { return static_cast<Key>(std::countr_zero(left_)); }
+    constexpr Iterator& operator++() {
+      left_ = static_cast<uint16_t>(left_ & (left_ - 1));
+      return *this;
+    }
+    friend constexpr bool operator==(Iterator a, Iterator b) { return a.left_ == b.left_; }
+
+   private:
+    uint16_t left_;
+  };
+  constexpr Iterator begin() const { return Iterator(bits_); }
+  constexpr Iterator end() const { return Iterator(0); }
+
  private:
   uint16_t bits_ = 0;
 };
 
-inline constexpr KeySet kBackendKeys{Key::cpu, Key::cuda, Key::meta};
+inline constexpr KeySet kBackendKeys{Key::cpu, Key::cuda, Key::meta, Key::privateuse1};
+
+[[noreturn]] SCONCE_API SCONCE_COLD void no_backend_key(DeviceType type);
+
+// The key of a device: the only place that says so. Throws Error for a number that is no device type.
+constexpr Key backend_key(DeviceType type) {
+  switch (type) {
+    case DeviceType::cpu:
+      return Key::cpu;
+    case DeviceType::cuda:
+      return Key::cuda;
+    case DeviceType::meta:
+      return Key::meta;
+    case DeviceType::privateuse1:
+      return Key::privateuse1;
+  }
+  no_backend_key(type);
+}
 
 SCONCE_API std::string_view key_name(Key k);
 

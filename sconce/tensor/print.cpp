@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sconce/base/error.h"
+#include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/tensor.h"
 #include "sconce/tensor/view_base.h"
@@ -209,7 +209,7 @@ class Contents {
     out += ']';
   }
 
-  const Tensor& tensor_;
+  const Tensor tensor_;
   bool summarize_;
   std::vector<double> reals_, imaginaries_;
   std::vector<std::string> words_;
@@ -254,8 +254,6 @@ void append_suffixes(std::string& out, const std::vector<std::string>& suffixes)
 
 std::string Tensor::to_string() const {
   if (!defined()) return "None";
-  SCONCE_CHECK(device().type == DeviceType::cpu || is_meta(), "cannot print a tensor on device {}",
-               sconce::to_string(device()));
   std::string out(kPrefix);
   std::vector<std::string> suffixes;
   if (device().type != DeviceType::cpu) suffixes.push_back("device='" + sconce::to_string(device()) + "'");
@@ -264,7 +262,7 @@ std::string Tensor::to_string() const {
     if (is_meta() || dim() != 1) suffixes.push_back(size_suffix(sizes()));
     if (dtype() != default_dtype()) suffixes.push_back(dtype_suffix(dtype()));
   } else {
-    Contents(*this).write(out);
+    Contents(host_copy(*this)).write(out);
     if (!is_evident(dtype())) suffixes.push_back(dtype_suffix(dtype()));
   }
   if (requires_grad()) {

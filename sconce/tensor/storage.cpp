@@ -1,11 +1,11 @@
 #include "sconce/tensor/storage.h"
 
-#include <cstring>
 #include <new>
 
 #include "sconce/base/error.h"
 #include "sconce/base/memory_quota.h"
-#include "sconce/tensor/allocator.h"
+#include "sconce/tensor/backend.h"
+#include "sconce/tensor/memory/allocator.h"
 
 namespace sconce {
 namespace {
@@ -17,13 +17,47 @@ Storage* make_header() {
   return s;
 }
 
+// A block of the allocator, or of a device's backend.
+struct Owned {
+  void* data;
+  uint8_t size_class;  // the allocator's
+  void* handle;        // the backend's
+};
+
+Owned take_memory(size_t nbytes, Device device) {
+  if (device.type == DeviceType::cpu) {
+    const Block block = allocate_block(nbytes);
+    return {block.data, block.size_class, nullptr};
+  }
+  const Backend& backend = backend_of(device);
+  const Backend::Memory memory = nbytes == 0 ? Backend::Memory{} : backend.allocate(nbytes, device);
+  return {memory.data, 0, memory.handle};
+}
+
+void give_back(const Owned& memory, Device device) noexcept {
+  if (device.type == DeviceType::cpu) {
+    free_block(memory.data, memory.size_class);
+  } else if (const Backend* backend = find_backend(device.type); backend && memory.data) {
+    backend->release({memory.data, memory.handle}, device);
+  }
+}
+
+bool is_owned(const Storage& s) { return s.kind == Storage::Kind::pooled || s.kind == Storage::Kind::device; }
+Owned memory_of(const Storage& s) { return {s.data, s.data_class, s.handle}; }
+
+void own(Storage& s, const Owned& memory, size_t nbytes) {
+  s.kind = s.device.type == DeviceType::cpu ? Storage::Kind::pooled : Storage::Kind::device;
+  s.data = memory.data;
+  s.data_class = memory.size_class;
+  s.handle = memory.handle;
+  s.nbytes = nbytes;
+}
+
 }  // namespace
 
 Ref<Storage> make_storage(size_t nbytes, Device device) { return new_storage(nbytes, device); }
 
 Ref<Storage> make_large_storage(size_t nbytes, Device device) {
-  SCONCE_CHECK(device.type != DeviceType::cuda, "cannot allocate on device {}: this build has no CUDA",
-               to_string(device));
   if (device.type == DeviceType::meta) {
     Storage* s = make_header();
     s->kind = Storage::Kind::none;
@@ -32,14 +66,12 @@ Ref<Storage> make_large_storage(size_t nbytes, Device device) {
     s->device = device;
     return Ref<Storage>::adopt(s);
   }
+  device = resolve_device(device);
   MemoryQuota::charge(nbytes);
-  const Block block = allocate_block(nbytes);
+  const Owned memory = take_memory(nbytes, device);
   Storage* s = make_header();
-  s->kind = Storage::Kind::pooled;
-  s->data = block.data;
-  s->data_class = block.size_class;
-  s->nbytes = nbytes;
   s->device = device;
+  own(*s, memory, nbytes);
   return Ref<Storage>::adopt(s);
 }
 
@@ -57,20 +89,19 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* cont
 namespace {
 
 // Memory that a storage has outgrown while other tensors looked at it. They keep pointers of their own, so it lives as
-// long as the storage; a pooled storage keeps the list in `context`.
+// long as the storage, which keeps the list in `context`.
 struct Outgrown {
-  void* data;
-  uint8_t size_class;
+  Owned memory;
   Outgrown* next;
 };
 
 void free_data(Storage& s) noexcept {
   if (s.kind == Storage::Kind::foreign && s.deleter) s.deleter(s.context);
-  if (s.kind != Storage::Kind::pooled) return;
-  free_block(s.data, s.data_class);
+  if (!is_owned(s)) return;
+  give_back(memory_of(s), s.device);
   for (auto* old = static_cast<Outgrown*>(s.context); old;) {
     Outgrown* next = old->next;
-    free_block(old->data, old->size_class);
+    give_back(old->memory, s.device);
     delete old;
     old = next;
   }
@@ -85,19 +116,16 @@ void resize_storage(Storage& s, size_t nbytes) {
   }
   SCONCE_CHECK(s.kind != Storage::Kind::foreign, "cannot grow memory that Sconce does not own ({} to {} bytes)",
                s.nbytes, nbytes);
-  const Block block = allocate_block(nbytes);
-  if (s.nbytes != 0) std::memcpy(block.data, s.data, s.nbytes);
-  if (s.kind == Storage::Kind::pooled) {
+  const Owned memory = take_memory(nbytes, s.device);
+  if (s.nbytes != 0) backend_of(s.device).copy_bytes(memory.data, s.device, s.data, s.device, s.nbytes);
+  if (is_owned(s)) {
     if (s.count.unique()) {
-      free_block(s.data, s.data_class);
+      give_back(memory_of(s), s.device);
     } else {
-      s.context = new Outgrown{s.data, s.data_class, static_cast<Outgrown*>(s.context)};
+      s.context = new Outgrown{memory_of(s), static_cast<Outgrown*>(s.context)};
     }
   }
-  s.kind = Storage::Kind::pooled;
-  s.data = block.data;
-  s.data_class = block.size_class;
-  s.nbytes = nbytes;
+  own(s, memory, nbytes);
 }
 
 void destroy(Storage* s) noexcept {

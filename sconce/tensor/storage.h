@@ -1,6 +1,6 @@
 // Storage: the bytes behind tensors. Base and views share one. It is owned by counting (Ref<Storage>), its memory is
-// freed by its kind: inline behind the header, a block of the allocator, or a foreign deleter (a mapped file, numpy
-// memory).
+// freed by its kind: inline behind the header, a block of the allocator, a block of another device's backend, or a
+// foreign deleter (a mapped file, numpy memory).
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 #include <new>
 
 #include "sconce/base/ref.h"
-#include "sconce/tensor/allocator.h"
 #include "sconce/tensor/device.h"
+#include "sconce/tensor/memory/allocator.h"
 
 namespace sconce {
 
 using Deleter = void (*)(void* context) noexcept;
 
 struct alignas(64) Storage {
-  enum class Kind : uint8_t { inline_, pooled, foreign, none };
+  enum class Kind : uint8_t { inline_, pooled, device, foreign, none };
 
   RefCount count;
   void* data;            // null on Meta and for zero bytes
@@ -29,6 +29,7 @@ struct alignas(64) Storage {
   Deleter deleter = nullptr;
   void* context = nullptr;
   Device device;
+  void* handle;  // of the backend's block, when `kind` is device
 
   // Two threads that write one tensor race anyway, so a relaxed load and store is enough and costs nothing.
   void bump_version() {
@@ -40,7 +41,8 @@ struct alignas(64) Storage {
 // Data of up to this many bytes lies behind the header, in the same block of at most 1 KiB.
 inline constexpr size_t kInlineBytes = 960;
 
-// Uninitialised memory. Device meta: no memory, but nbytes is kept.
+// Uninitialised memory. Device meta: no memory, but nbytes is kept. Throws Error when the device has no backend
+// (backend.h) or no memory left.
 SCONCE_API Ref<Storage> make_storage(size_t nbytes, Device device);
 // Memory that belongs to someone else; `deleter(context)` runs when the last tensor over it is gone (may be null).
 SCONCE_API Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* context, bool read_only = false);

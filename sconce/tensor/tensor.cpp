@@ -4,9 +4,10 @@
 #include <new>
 
 #include "sconce/base/error.h"
-#include "sconce/tensor/allocator.h"
+#include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/inner_view.h"
+#include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/view_base.h"
 
@@ -15,25 +16,13 @@ namespace {
 
 constexpr int kMaxRank = 64;
 
-KeySet backend_key(Device device) {
-  switch (device.type) {
-    case DeviceType::cpu:
-      return Key::cpu;
-    case DeviceType::cuda:
-      return Key::cuda;
-    case DeviceType::meta:
-      return Key::meta;
-  }
-  fail("unknown device type {}", static_cast<int>(device.type));
-}
-
 constexpr uint8_t kImplClass = small_class(sizeof(TensorImpl));
 
 Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (allocate_small(kImplClass)) TensorImpl); }
 
 uint64_t base_meta(DType dtype, Device device) {
   SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
-  return static_cast<uint64_t>(backend_key(device).bits()) |
+  return static_cast<uint64_t>(KeySet(backend_key(device.type)).bits()) |
          static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.type)) << TensorImpl::kDeviceAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt |
@@ -258,6 +247,8 @@ bool is_plain_rank(size_t rank) { return rank <= TensorImpl::kInlineRank && rank
 Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat format) {
   const int64_t numel = checked_numel(sizes);
   if (format == MemoryFormat::contiguous && is_plain_rank(sizes.size()) && numel != 0) [[likely]] {
+    if (device.type != DeviceType::cpu) [[unlikely]]
+      device = resolve_device(device);
     const uint64_t meta = base_meta(dtype, device);
     return new_contiguous(sizes.data(), sizes.size(), numel, meta, new_storage(bytes_for(numel, dtype), device));
   }
@@ -295,9 +286,24 @@ Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device 
                                0);
 }
 
+namespace {
+
+// Room for one element of any dtype, on its way between a device and the host.
+struct alignas(16) Element {
+  char bytes[16];
+};
+
+}  // namespace
+
 Tensor scalar_tensor_of(const Scalar& value, DType dtype, Device device) {
   Tensor t = empty_tensor({}, dtype, device);
-  if (device.type != DeviceType::meta) store_scalar(t.data(), dtype, value);
+  if (device.type == DeviceType::cpu) [[likely]] {
+    store_scalar(t.data(), dtype, value);
+  } else if (device.type != DeviceType::meta) {
+    Element element;
+    store_scalar(element.bytes, dtype, value);
+    backend_of(device).copy_bytes(t.data(), t.device(), element.bytes, Device(), t.item_size());
+  }
   return t;
 }
 
@@ -311,7 +317,11 @@ Tensor wrapped_number(const Scalar& value) {
 Scalar item_of(const Tensor& tensor) {
   SCONCE_CHECK(tensor.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", tensor.numel());
   SCONCE_CHECK(!tensor.is_meta(), "a tensor on the meta device has no value");
-  return load_scalar(tensor.data(), tensor.dtype());
+  if (tensor.device().type == DeviceType::cpu) [[likely]]
+    return load_scalar(tensor.data(), tensor.dtype());
+  Element element;
+  backend_of(tensor.device()).copy_bytes(element.bytes, Device(), tensor.data(), tensor.device(), tensor.item_size());
+  return load_scalar(element.bytes, tensor.dtype());
 }
 
 void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t offset) {

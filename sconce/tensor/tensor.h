@@ -177,7 +177,7 @@ SCONCE_API Tensor empty_tensor(IntList sizes, DType dtype, Device device = {},
 // Contiguous, with the shape and device of a tensor that exists.
 Tensor empty_same_shape(const Tensor& like, DType dtype);
 SCONCE_API Tensor empty_strided_tensor(IntList sizes, IntList strides, DType dtype, Device device = {});
-// A 0-dim CPU tensor with the value, marked as wrapped number when it stands for a Python number.
+// A 0-dim tensor with the value, marked as wrapped number when it stands for a Python number.
 SCONCE_API Tensor scalar_tensor_of(const Scalar& value, DType dtype, Device device = {});
 Tensor wrapped_number(const Scalar& value);
 // The element of a one-element tensor; throws Error for any other.

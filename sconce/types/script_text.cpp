@@ -97,11 +97,8 @@ std::vector<double> elements_of(const Tensor& t) {
 }
 
 std::string tensor_text(const Tensor& t) {
-  std::string type = "[ " +
-                     std::string(t.is_meta()                           ? "Meta"
-                                 : t.device().type == DeviceType::cuda ? "CUDA"
-                                                                       : "CPU") +
-                     std::string(dtype_legacy_name(t.dtype())) + "Type{";
+  std::string type =
+      "[ " + std::string(key_name(backend_key(t.device().type))) + std::string(dtype_legacy_name(t.dtype())) + "Type{";
   for (size_t d = 0; d < t.sizes().size(); ++d) type += (d ? "," : "") + std::to_string(t.sizes()[d]);
   type += "} ]";
   if (t.is_meta() || t.numel() == 0) return type;

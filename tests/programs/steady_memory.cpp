@@ -8,7 +8,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/ops.h"
 #include "sconce/optim/optimizers.h"
-#include "sconce/tensor/allocator_stats.h"
+#include "sconce/tensor/memory/allocator_stats.h"
 
 using namespace sconce;
 

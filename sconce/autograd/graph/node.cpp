@@ -5,6 +5,7 @@
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/hook_lists.h"
 #include "sconce/base/error.h"
+#include "sconce/kernels/any/fill.h"
 
 namespace sconce::autograd {
 namespace {
@@ -34,7 +35,10 @@ OutputInfo output_info(const Tensor& t) { return {Dims(t.sizes()), t.dtype(), t.
 
 Tensor zeros_for(const OutputInfo& info) {
   Tensor t = empty_tensor(info.sizes, info.dtype, info.device);
-  if (!t.is_meta()) std::memset(t.data(), 0, static_cast<size_t>(t.numel()) * t.item_size());
+  if (info.device.type == DeviceType::cpu) [[likely]]
+    std::memset(t.data(), 0, static_cast<size_t>(t.numel()) * t.item_size());
+  else
+    fill_tensor(t, 0);
   return t;
 }
 

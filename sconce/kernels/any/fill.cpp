@@ -1,18 +1,14 @@
 #include "sconce/kernels/any/fill.h"
 
-#include <cstring>
 #include <limits>
 
 #include "sconce/base/error.h"
-#include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
-#include "sconce/kernels/cpu/engine/iterate.h"
+#include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {
 namespace {
-
-constexpr int64_t kParallelBytes = 1 << 20;
 
 template <class T>
 bool fits_integer(const Scalar& value) {
@@ -71,24 +67,7 @@ void fill_tensor(const Tensor& self, const Scalar& value) {
   if (self.is_meta() || self.numel() == 0) return;
   alignas(16) unsigned char element[16] = {};
   store_scalar(element, self.dtype(), value);
-  bool zero = true;
-  for (size_t i = 0; i < self.item_size(); ++i) zero &= element[i] == 0;
-  if (self.is_dense() && (zero || self.item_size() == 1)) {
-    auto* bytes = self.data<char>();
-    const int64_t n = self.numel() * static_cast<int64_t>(self.item_size());
-    parallel_for(n, kParallelBytes, [&](int64_t begin, int64_t end) {
-      std::memset(bytes + begin, element[0], static_cast<size_t>(end - begin));
-    });
-    return;
-  }
-  if (self.is_dense()) {
-    const int64_t size = self.numel(), one = 1, none = 0;
-    run_copy({&size, 1}, {self.data(), self.dtype(), &one}, {element, self.dtype(), &none});
-    return;
-  }
-  const Dims none(static_cast<size_t>(self.dim()), 0);
-  run_copy({self.sizes().data(), self.sizes().size()}, {self.data(), self.dtype(), self.strides().data()},
-           {element, self.dtype(), none.data()});
+  fill_elements(self, element);
 }
 
 namespace any_device {

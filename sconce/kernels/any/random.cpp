@@ -1,5 +1,5 @@
-// Random operators: what sconce::rng draws, with results made and versions raised.
-#include "sconce/kernels/cpu/random/random.h"
+// Random operators: what the device's backend draws, with results made and versions raised.
+#include "sconce/kernels/draw.h"
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
@@ -11,6 +11,8 @@
 
 namespace sconce::any_device {
 namespace {
+
+using Kind = Draw::Kind;
 
 Tensor empty_like(const Tensor& t, DType dtype) {
   return empty_strided_tensor(t.sizes(), preserved_strides(t.sizes(), t.strides()), dtype, t.device());
@@ -26,73 +28,73 @@ void check_deviations(const Tensor& std) {
 }  // namespace
 
 void bernoulli__float(const Tensor& self, double p, const Generator& generator) {
-  rng::bernoulli_(self, p, generator);
+  draw_into(self, {Kind::bernoulli, p}, generator);
   self.bump_version();
 }
 
 void bernoulli__Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
-  rng::bernoulli_(self, p, generator);
+  draw_into(self, {.kind = Kind::bernoulli_each, .each = &p}, generator);
   self.bump_version();
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
   Tensor out = empty_like(self, self.dtype());
-  rng::bernoulli_(out, self, generator);
+  draw_into(out, {.kind = Kind::bernoulli_each, .each = &self}, generator);
   return out;
 }
 
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
   Tensor out = empty_like(self, self.dtype());
-  rng::bernoulli_(out, p, generator);
+  draw_into(out, {Kind::bernoulli, p}, generator);
   return out;
 }
 
 void uniform_(const Tensor& self, double from, double to, const Generator& generator) {
-  rng::uniform_(self, from, to, generator);
+  draw_into(self, {Kind::uniform, from, to}, generator);
   self.bump_version();
 }
 
 void normal_(const Tensor& self, double mean, double std, const Generator& generator) {
-  rng::normal_(self, mean, std, generator);
+  draw_into(self, {Kind::normal, mean, std}, generator);
   self.bump_version();
 }
 
 void exponential_(const Tensor& self, double lambd, const Generator& generator) {
-  rng::exponential_(self, lambd, generator);
+  draw_into(self, {Kind::exponential, lambd}, generator);
   self.bump_version();
 }
 
 void cauchy_(const Tensor& self, double median, double sigma, const Generator& generator) {
-  rng::cauchy_(self, median, sigma, generator);
+  draw_into(self, {Kind::cauchy, median, sigma}, generator);
   self.bump_version();
 }
 
 void geometric_(const Tensor& self, double p, const Generator& generator) {
-  rng::geometric_(self, p, generator);
+  draw_into(self, {Kind::geometric, p}, generator);
   self.bump_version();
 }
 
 void log_normal_(const Tensor& self, double mean, double std, const Generator& generator) {
-  rng::log_normal_(self, mean, std, generator);
+  draw_into(self, {Kind::log_normal, mean, std}, generator);
   self.bump_version();
 }
 
 Tensor uniform(const Tensor& self, double from, double to, const Generator& generator) {
   Tensor out = empty_like(self, self.dtype());
-  rng::uniform_(out, from, to, generator);
+  draw_into(out, {Kind::uniform, from, to}, generator);
   return out;
 }
 
 Tensor random_from(const Tensor& self, int64_t from, std::optional<int64_t> to, const Generator& generator) {
   Tensor out = empty_like(self, self.dtype());
-  rng::random_(out, from, to, generator);
+  draw_into(out, {.kind = Kind::integers_between, .from = from, .to = to}, generator);
   return out;
 }
 
 void normal_Tensor_float_out(const Tensor& mean, double std, const Generator& generator, const Tensor& out) {
   SCONCE_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
   sconce::resize_(out, mean.sizes());
-  rng::normal_(out, 0, std, generator);
+  draw_into(out, {Kind::normal, 0, std}, generator);
   sconce::add_(out, mean);
 }
 
@@ -105,7 +107,7 @@ Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& gene
 void normal_float_Tensor_out(double mean, const Tensor& std, const Generator& generator, const Tensor& out) {
   check_deviations(std);
   sconce::resize_(out, std.sizes());
-  rng::normal_(out, 0, 1, generator);
+  draw_into(out, {Kind::normal, 0, 1}, generator);
   sconce::add_(sconce::mul_(out, std), Scalar(mean));
 }
 
@@ -118,7 +120,7 @@ Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& gene
 void normal_Tensor_Tensor_out(const Tensor& mean, const Tensor& std, const Generator& generator, const Tensor& out) {
   check_deviations(std);
   sconce::resize_(out, broadcast_sizes(mean.sizes(), std.sizes()));
-  rng::normal_(out, 0, 1, generator);
+  draw_into(out, {Kind::normal, 0, 1}, generator);
   sconce::add_(sconce::mul_(out, std), mean);
 }
 
@@ -129,24 +131,24 @@ Tensor normal_Tensor_Tensor(const Tensor& mean, const Tensor& std, const Generat
 }
 
 void random_(const Tensor& self, const Generator& generator) {
-  rng::random_(self, generator);
+  draw_into(self, {Kind::integers}, generator);
   self.bump_version();
 }
 
 void random__from(const Tensor& self, int64_t from, std::optional<int64_t> to, const Generator& generator) {
-  rng::random_(self, from, to, generator);
+  draw_into(self, {.kind = Kind::integers_between, .from = from, .to = to}, generator);
   self.bump_version();
 }
 
 void random__to(const Tensor& self, int64_t to, const Generator& generator) {
-  rng::random_(self, 0, to, generator);
+  draw_into(self, {.kind = Kind::integers_between, .from = 0, .to = to}, generator);
   self.bump_version();
 }
 
 void randperm_generator_out(int64_t n, const Generator& generator, const Tensor& out) {
   SCONCE_CHECK(n >= 0, "n must be non-negative, got {}", n);
   sconce::resize_(out, {n});
-  rng::randperm_(out, generator);
+  draw_into(out, {Kind::permutation}, generator);
   out.bump_version();
 }
 
@@ -158,17 +160,13 @@ Tensor randperm_generator(int64_t n, const Generator& generator, std::optional<D
   SCONCE_CHECK(layout.value_or(Layout::strided) == Layout::strided, "randperm makes strided tensors only");
   SCONCE_CHECK(!pin_memory.value_or(false), "pinned memory needs CUDA, which this build does not have");
   Tensor out = empty_tensor({n}, dtype.value_or(DType::int64), device.value_or(Device()));
-  rng::randperm_(out, generator);
+  draw_into(out, {Kind::permutation}, generator);
   return out;
 }
 
 Tensor randperm(int64_t n, std::optional<DType> dtype, std::optional<Layout> layout, std::optional<Device> device,
                 std::optional<bool> pin_memory) {
   return randperm_generator(n, {}, dtype, layout, device, pin_memory);
-}
-
-Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) {
-  return rng::multinomial(self, num_samples, replacement, generator);
 }
 
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
@@ -185,7 +183,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   } else {
     // Drawn in the input's dtype, as PyTorch does.
     const Tensor draws = empty_like(input, input.dtype());
-    rng::bernoulli_(draws, 1 - p);
+    draw_into(draws, {Kind::bernoulli, 1 - p}, {});
     copy_tensor(mask, draws);
   }
   return {sconce::mul(sconce::mul(input, mask), Scalar(p == 1 ? 0.0 : 1 / (1 - p))), mask};
@@ -193,7 +191,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
 
 std::tuple<Tensor, Tensor> sconce_dropout_with_mask(const Tensor& input, double p) {
   const Tensor mask = empty_like(input, DType::bool_);
-  rng::bernoulli_(mask, 1 - p);
+  draw_into(mask, {Kind::bernoulli, 1 - p}, {});
   return {sconce::keep_scaled(input, mask, 1 - p), mask};
 }
 
@@ -204,7 +202,7 @@ void dropout_(const Tensor& self, double p, bool train) {
     return;
   }
   const Tensor noise = empty_like(self, self.dtype());
-  rng::bernoulli_(noise, 1 - p);
+  draw_into(noise, {Kind::bernoulli, 1 - p}, {});
   sconce::mul_(self, sconce::div_(noise, Scalar(1 - p)));
 }
 

@@ -10,6 +10,7 @@
 #include "sconce/serialization/tensors/npy.h"
 #include "sconce/serialization/tensors/safetensors_dtypes.h"
 #include "sconce/serialization/tensors/tensor_files.h"
+#include "sconce/tensor/copy.h"
 
 namespace sconce {
 namespace {
@@ -19,7 +20,8 @@ constexpr size_t kAlignment = 64;  // of the first tensor of a safetensors file
 // The elements, one after the other.
 Tensor contiguous(const Tensor& t, const std::string& path, const std::string& name) {
   SCONCE_CHECK(!t.is_meta(), "{}: tensor '{}' has no data: it is on the device meta", path, name);
-  return t.is_contiguous() ? t : call_op("aten::contiguous", {t}).at(0).to_tensor();
+  const Tensor host = host_copy(t);
+  return host.is_contiguous() ? host : call_op("aten::contiguous", {host}).at(0).to_tensor();
 }
 
 std::span<const std::byte> bytes_of(const Tensor& t) {

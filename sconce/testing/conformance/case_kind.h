@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "sconce/tensor/device.h"
 #include "sconce/testing/conformance/case_file.h"
 
 namespace sconce::testing {
@@ -21,6 +22,7 @@ struct CaseResult {
 
 struct RunOptions {
   bool meta = false;        // on Meta tensors: geometry only
+  Device device;            // arguments are moved there, results back; what has no kernel there is refused by name
   bool strided = false;     // with every argument column-major and with gaps: the values must be the same
   bool grad_only = false;   // only the gradients of cases that have some
   bool archives = false;    // programs from the archive beside them rather than from their text
@@ -32,6 +34,7 @@ struct RunOptions {
 
 // Reasons of skipped cases begin with one of these where reports count them.
 inline constexpr std::string_view kOperatorMissing = "operator missing";
+inline constexpr std::string_view kRefused = "refused by the device";
 
 class CaseKind {
  public:

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/base/error.h"
+#include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
 #include "sconce/types/class_info.h"
 
@@ -321,6 +322,21 @@ Value to_meta(const Value& value) {
     if (t.is_wrapped_number()) result.set_wrapped_number();
     return result;
   });
+}
+
+Tensor to_device(const Tensor& t, Device device) {
+  if (!t.defined() || t.is_wrapped_number() || t.device() == device) return t;
+  Tensor result = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device);
+  if (t.numel() == 0) return result;
+  int64_t last = 0;
+  for (int64_t d = 0; d < t.dim(); ++d) last += (t.sizes()[d] - 1) * t.strides()[d];
+  backend_of(device.type == DeviceType::cpu ? t.device() : device)
+      .copy_bytes(result.data(), device, t.data(), t.device(), static_cast<size_t>(last + 1) * t.item_size());
+  return result;
+}
+
+Value to_device(const Value& value, Device device) {
+  return map_tensors(value, [&](const Tensor& t) { return to_device(t, device); });
 }
 
 Value to_strided(const Value& value) {

@@ -28,6 +28,11 @@ std::vector<Value> flatten(const std::vector<Value>& values);
 // The same value with every tensor on Meta: sizes, strides and dtype, no data. Devices become meta, too.
 Value to_meta(const Value& value);
 
+// The same value with every tensor on another device: sizes, strides and bytes, those of gaps included. Numbers that
+// stand for tensors stay where they are.
+Value to_device(const Value& value, Device device);
+Tensor to_device(const Tensor& tensor, Device device);
+
 // The same value with every tensor column-major, two elements of memory for each of its own.
 Value to_strided(const Value& value);
 

@@ -13,6 +13,7 @@
 #include "sconce/testing/conformance/case_value.h"
 #include "sconce/testing/conformance/recorded_call.h"
 #include "sconce/testing/gradients/gradients.h"
+#include "sconce/testing/second_device/second_device.h"
 
 namespace sconce::testing {
 namespace {
@@ -131,11 +132,32 @@ bool depends_on_strides(const Op& op) {
   return false;
 }
 
-CaseResult run_on_cpu(const RecordedCall& call, const CaseFile& file, const Json& json) {
+// Whether a call took neither tensors nor a device, so that it runs where it wants.
+bool names_no_device(const RecordedCall& call) {
+  for (const Value& v : flatten(call.args)) {
+    if (v.is_device() || (v.is_tensor() && v.to_tensor().device().type != DeviceType::cpu)) return false;
+  }
+  return true;
+}
+
+CaseResult run_on_data(RecordedCall call, const CaseFile& file, const Json& json, Device device) {
   const std::vector<Value> before = snapshot(call.args);
   const bool strides = are_plainly_laid_out(call.args);
   seed_for(json);
-  const std::vector<Value> returns = invoke(call);
+  std::vector<Value> returns;
+  if (device.type == DeviceType::cpu) {
+    returns = invoke(call);
+  } else {
+    const RecordedCall there = on_device(call, device);
+    returns = invoke(there);
+    for (const Value& v : flatten(returns)) {
+      if (v.is_tensor() && v.to_tensor().device() != device && !names_no_device(there))
+        return CaseResult::failure(fmt::format("an output is on {}", to_string(v.to_tensor().device())));
+    }
+    if (Difference d = compare_identity(there, returns)) return CaseResult::failure(*d);
+    for (Value& v : returns) v = to_device(v, Device());
+    for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = to_device(there.args[i], Device());
+  }
 
   const Rule rule = rule_for(call.op->schema().name, before);
   const std::vector<Value> expected = flatten({read_value(json.at("out"), file.tensors())});
@@ -143,19 +165,21 @@ CaseResult run_on_cpu(const RecordedCall& call, const CaseFile& file, const Json
   if (got.empty() && expected.size() == 1 && expected[0].is_none()) got.emplace_back();  // "-> ()" is None
   if (Difference d = compare_outputs(rule, before, got, expected, strides)) return CaseResult::failure(*d);
   if (Difference d = compare_written(call, before, json, file.tensors(), rule, strides)) return CaseResult::failure(*d);
+  if (device.type != DeviceType::cpu) return CaseResult::pass();
   if (Difference d = compare_identity(call, returns)) return CaseResult::failure(*d);
   return CaseResult::pass();
 }
 
 // The gradients of a call of its own: arguments that require grad, and what was computed from them, are not compared.
 // Of all inputs together, then of each alone: formulas for several arguments need not compute all of them.
-CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, bool strided) {
+CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, const RunOptions& options) {
   const std::vector<Value> expected = flatten({read_value(json.at("out"), file.tensors())});
   const Json& grad = json.at("grad");
   const auto check = [&](std::optional<size_t> only) {
-    const RecordedCall call = bind_call(op, json, file.tensors(), strided);
+    RecordedCall call = bind_call(op, json, file.tensors(), options.strided);
+    if (options.device.type != DeviceType::cpu) call = on_device(call, options.device);
     seed_for(json);
-    return check_gradients(call, grad, file.tensors(), expected, only);
+    return check_gradients(call, grad, file.tensors(), expected, only, options.device);
   };
   if (const Difference d = check(std::nullopt)) return CaseResult::failure(*d);
   const size_t inputs = read_places(grad.at("inputs")).size();
@@ -164,9 +188,6 @@ CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, b
   }
   return CaseResult::pass();
 }
-
-// tensor_split takes its places from a tensor on the CPU, whatever the device of the tensor that it splits.
-bool stays_on_cpu(const Argument& argument) { return argument.name == "tensor_indices_or_sections"; }
 
 CaseResult run_on_meta(RecordedCall call, const CaseFile& file, const Json& json) {
   if (call.op->has(Trait::data_dependent))
@@ -213,6 +234,15 @@ class OperatorCases final : public CaseKind {
   }
 
   CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
+    CaseResult result = run_case(file, index, options);
+    if (options.device == kSecondDevice) {
+      if (const std::string touch = take_touch(); !touch.empty()) return CaseResult::failure(touch);
+    }
+    return result;
+  }
+
+ private:
+  CaseResult run_case(const CaseFile& file, size_t index, const RunOptions& options) const {
     const Json& json = file.at(index);
     if (!is_well_formed(json)) return CaseResult::failure("the case needs op, args, kwargs and out");
     const std::string name = subject(json);
@@ -223,16 +253,20 @@ class OperatorCases final : public CaseKind {
     try {
       const RecordedCall call = bind_call(*op, json, file.tensors(), options.strided);
       if (options.strided && depends_on_strides(*call.op)) return CaseResult::skip("depends on strides");
-      if (options.grad_only) return run_gradients(*op, file, json, options.strided);
-      const CaseResult result = options.meta ? run_on_meta(call, file, json) : run_on_cpu(call, file, json);
+      if (options.grad_only) return run_gradients(*op, file, json, options);
+      const CaseResult result =
+          options.meta ? run_on_meta(call, file, json) : run_on_data(call, file, json, options.device);
       const bool gradients = json.contains("grad") && !options.meta;
-      return result.status == Status::passed && gradients ? run_gradients(*op, file, json, options.strided) : result;
+      return result.status == Status::passed && gradients ? run_gradients(*op, file, json, options) : result;
     } catch (const Error& error) {
       // What meta kernels say of calls whose result's size is in the data (a mask as index, one_hot without a number of
       // classes).
       const bool needs_data =
           error.kind() == ErrorKind::not_implemented && error.message().find("depends on values") != std::string::npos;
       if (options.meta && needs_data) return CaseResult::skip(fmt::format("data-dependent: {}", error.what()));
+      const std::string refusal = fmt::format("no kernel for {}", key_name(backend_key(options.device.type)));
+      if (options.device.type != DeviceType::cpu && error.message().find(refusal) != std::string::npos)
+        return CaseResult::skip(fmt::format("{}: {}", kRefused, error.message()));
       return CaseResult::failure(error.what());
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());

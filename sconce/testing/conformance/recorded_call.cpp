@@ -69,6 +69,8 @@ RecordedCall bind(const Op& op, const Json& json, const SafetensorsFile& tensors
 
 }  // namespace
 
+bool stays_on_cpu(const Argument& argument) { return argument.name == "tensor_indices_or_sections"; }
+
 bool is_call(const Json& json) {
   const auto has = [&](const char* key, auto is) {
     const Json* member = find_member(json, key);
@@ -90,6 +92,32 @@ RecordedCall bind_call(const Op& op, const Json& json, const SafetensorsFile& te
     }
     throw;
   }
+}
+
+RecordedCall on_device(const RecordedCall& call, Device device) {
+  RecordedCall moved{call.op, {}, {}};
+  std::vector<std::pair<Tensor, Tensor>> pairs;  // where each tensor went
+  const Schema& schema = call.op->schema();
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const Argument& argument = schema.arguments[i];
+    if (stays_on_cpu(argument)) {
+      moved.args.push_back(call.args[i]);
+      continue;
+    }
+    const TypePtr type = argument.type;
+    const bool names_device =
+        type->is(TypeKind::device) || (type->is(TypeKind::optional) && type->element()->is(TypeKind::device));
+    moved.args.push_back(names_device ? Value(device) : to_device(call.args[i], device));
+    const std::vector<Value> from = flatten({call.args[i]}), to = flatten({moved.args[i]});
+    for (size_t k = 0; k < from.size(); ++k) {
+      if (from[k].is_tensor()) pairs.emplace_back(from[k].to_tensor(), to[k].to_tensor());
+    }
+  }
+  for (const Tensor& t : call.tensors) {
+    const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const auto& p) { return p.first.is_same(t); });
+    moved.tensors.push_back(found == pairs.end() ? t : found->second);
+  }
+  return moved;
 }
 
 std::vector<Value> invoke(const RecordedCall& call) {

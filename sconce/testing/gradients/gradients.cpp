@@ -90,7 +90,7 @@ Difference compare_gradients(Rule rule, const std::vector<Tensor>& got, const st
 }
 
 Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors,
-                           const std::vector<Value>& expected, std::optional<size_t> only) {
+                           const std::vector<Value>& expected, std::optional<size_t> only, Device device) {
   const Rule rule = rule_for(call.op->schema().name, call.args);
   std::vector<size_t> inputs = read_places(grad.at("inputs"));
   std::vector<Tensor> wanted = read_tensors(grad.at("grads"), tensors);
@@ -112,12 +112,19 @@ Difference check_gradients(const RecordedCall& call, const Json& grad, const Saf
       return fmt::format("output {} does not require grad", at);
     }
     outputs.push_back(all[at]);
-    cotangents.push_back(at < recorded.size() ? align_cotangent(rule, at, given[i], all[at], recorded[at]) : given[i]);
+    const Tensor cotangent = at < recorded.size()
+                                 ? align_cotangent(rule, at, given[i], to_device(all[at], Device()), recorded[at])
+                                 : given[i];
+    cotangents.push_back(to_device(cotangent, all[at].device()));
   }
   autograd::GradOptions options;
   options.allow_unused = true;
-  const std::vector<Tensor> grads =
+  std::vector<Tensor> grads =
       outputs.empty() ? std::vector<Tensor>(leaves.size()) : autograd::grad(outputs, leaves, cotangents, options);
+  for (Tensor& grad : grads) {
+    if (grad.defined() && grad.device() != device) return fmt::format("a gradient is on {}", to_string(grad.device()));
+    grad = to_device(grad, Device());
+  }
   return compare_gradients(rule, grads, wanted, only ? fmt::format("alone, input {}: gradient", *only) : "gradient");
 }
 

@@ -28,8 +28,9 @@ Difference compare_gradients(Rule rule, const std::vector<Tensor>& got, const st
 // places among the flattened tensors of the outputs and of the arguments, and the gradients of those outputs for these
 // inputs. `call` is fresh: its tensors become leaves of a graph. `expected` are the flattened outputs that were
 // recorded.
-// `only`: no other input requires grad than this of `inputs`.
+// `only`: no other input requires grad than this of `inputs`. `device`: where the tensors of the call are.
 Difference check_gradients(const RecordedCall& call, const Json& grad, const SafetensorsFile& tensors,
-                           const std::vector<Value>& expected, std::optional<size_t> only = std::nullopt);
+                           const std::vector<Value>& expected, std::optional<size_t> only = std::nullopt,
+                           Device device = {});
 
 }  // namespace sconce::testing

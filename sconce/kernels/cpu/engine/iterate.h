@@ -14,17 +14,10 @@
 
 #include "sconce/base/export.h"
 #include "sconce/kernels/cpu/engine/loop.h"
+#include "sconce/tensor/backend.h"
 #include "sconce/tensor/dtype.h"
 
 namespace sconce {
-
-// A view of memory; owns nothing. Strides are in elements, one per size of the iteration (broadcast sizes have stride
-// 0).
-struct Operand {
-  void* data;
-  DType dtype;
-  const int64_t* strides;
-};
 
 // The type that operators compute in when their operands' common dtype is this.
 constexpr Compute compute_type(DType common) {

@@ -112,3 +112,11 @@ Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, con
 }
 
 }  // namespace sconce::rng
+
+namespace sconce::cpu {
+
+Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) {
+  return rng::multinomial(self, num_samples, replacement, generator);
+}
+
+}  // namespace sconce::cpu

@@ -14,6 +14,10 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/tensor.h"
 
+namespace sconce {
+struct Draw;  // kernels/draw.h
+}
+
 namespace sconce::rng {
 
 // Evenly over [from, to). Floating and complex dtypes (both parts).
@@ -41,5 +45,8 @@ void randperm_(const Tensor& t, const Generator& generator = {});
 // Indices (int64) drawn by weight from each row of a floating tensor of 1 or 2 dimensions: [samples] or [rows,
 // samples]. Weights need not sum to 1. Without replacement no index comes twice in a row.
 Tensor multinomial(const Tensor& weights, int64_t samples, bool replacement, const Generator& generator = {});
+
+// All of the above by kind: Backend::random of the CPU.
+void draw(const Tensor& t, const Draw& draw, const Generator& generator);
 
 }  // namespace sconce::rng

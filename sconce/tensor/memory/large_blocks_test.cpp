@@ -1,4 +1,4 @@
-#include "sconce/tensor/large_blocks.h"
+#include "sconce/tensor/memory/large_blocks.h"
 
 #include <gtest/gtest.h>
 

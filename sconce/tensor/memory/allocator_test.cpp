@@ -1,4 +1,4 @@
-#include "sconce/tensor/allocator.h"
+#include "sconce/tensor/memory/allocator.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
-#include "sconce/tensor/allocator_stats.h"
+#include "sconce/tensor/memory/allocator_stats.h"
 
 namespace sconce {
 namespace {

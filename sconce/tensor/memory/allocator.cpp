@@ -1,4 +1,4 @@
-#include "sconce/tensor/allocator.h"
+#include "sconce/tensor/memory/allocator.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 
 #include "sconce/base/error.h"
-#include "sconce/tensor/allocator_stats.h"
-#include "sconce/tensor/large_blocks.h"
-#include "sconce/tensor/memory_source.h"
+#include "sconce/tensor/memory/allocator_stats.h"
+#include "sconce/tensor/memory/large_blocks.h"
+#include "sconce/tensor/memory/memory_source.h"
 
 namespace sconce {
 namespace {

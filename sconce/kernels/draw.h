@@ -1,0 +1,38 @@
+// Draw: one distribution with its parameters, what Backend::random is asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+struct Draw {
+  enum class Kind : uint8_t {
+    uniform,           // evenly over [a, b)
+    normal,            // mean a, standard deviation b
+    bernoulli,         // 1 with probability a, else 0
+    bernoulli_each,    // the same with a probability for each element: `each`
+    exponential,       // rate a
+    geometric,         // probability a
+    cauchy,            // median a, width b
+    log_normal,        // mean a and standard deviation b of the logarithm
+    integers,          // all that the dtype holds
+    integers_between,  // from `from` to `to` - 1; without `to` to the largest of the dtype
+    permutation,       // of 0 .. numel-1
+  };
+
+  Kind kind;
+  double a = 0, b = 0;
+  int64_t from = 0;
+  std::optional<int64_t> to = std::nullopt;
+  const Tensor* each = nullptr;
+};
+
+// Random numbers into every element of `out`, by the backend of its device; an undefined generator means the default
+// one. Meta tensors are checked and left alone. Throws Error for parameters out of range, for dtypes that do not fit and
+// for tensors with several elements in one place. Bumps no version.
+void draw_into(const Tensor& out, const Draw& draw, const Generator& generator);
+
+}  // namespace sconce
