@@ -41,6 +41,44 @@ class Catalog:
         return min(twins, key=lambda e: e.schema.overload != op.schema.overload, default=None)
 
 
+    def functional_entry(self, entry):
+        """The entry whose operator gives as new tensors what this entry's operator writes, or None. A factory's out= form
+        lacks the arguments that say dtype and device."""
+        schema = entry.schema
+        if "functional" in entry.data:
+            named = [e for e in self.entries if e.key == entry.data["functional"]]
+            return named[0] if named else entry.fail(f"functional names '{entry.data['functional']}', which is no entry",
+                                                     "functional")
+        if not any(a.written and a.type.startswith("Tensor") for a in schema.arguments):
+            return None
+        given = [(a.type, a.name) for a in schema.arguments if not (a.written and a.keyword_only)]
+        name = schema.name
+        if len(given) == len(schema.arguments):
+            name = f"__{name[3:]}" if name.startswith("__i") else name[:-1] if name.endswith("_") else None
+        twins = [e for e in self._by_name.get((schema.namespace, name), ()) if _fits(e.schema, given)]
+        return min(twins, key=lambda e: (len(e.schema.arguments), e.schema.overload != schema.overload), default=None)
+
+    def distance(self, op):
+        """How many records behind this one that of its functional twin stands; None where it is in another family or
+        there is none."""
+        twin = op.entry if op.form != "function" else self.functional_entry(op.entry)
+        if twin is None or twin.family != op.entry.family:
+            return None
+        return next(o.index for o in self.operators if o.entry is twin and o.form == "function") - op.index
+
+
+def _fits(schema, given):
+    """Whether an operator that writes nothing takes these (type, name), and no others that must be said. Its first argument
+    may have another name."""
+    if any(a.written for a in schema.arguments):
+        return False
+    taken = [(a.type, a.name) for a in schema.arguments]
+    if taken and given and taken[0][0] == given[0][0] and taken[0] not in given:
+        taken[0] = given[0]
+    defaults = {(a.type, a.name) for a in schema.arguments if a.default is not None}
+    return set(given) <= set(taken) and set(taken) - set(given) <= defaults
+
+
 class Family:
     """The operators of one table file."""
 

@@ -6,6 +6,7 @@
     generated/<family>_loops.cpp    vector loops, compiled once per instruction set level
     generated/<family>_loops_list.{h,cpp}
     generated/<family>_reductions.cpp, _reductions_list.{h,cpp}
+    generated/step_functions.inc    functions that a step of an expression may be
     generated/tensor_methods.inc    methods of Tensor (public)
     generated/register.cpp          the list of families
     generated/op_samples.cpp        samples, for tests only
@@ -13,7 +14,7 @@
 """
 
 from . import formulas
-from .faces import functions, methods, operators as operator_sources, records, registration, samples
+from .faces import entries as entry_records, functions, methods, operators as operator_sources, records, registration, samples
 from .faces.text import banner
 from .family import Catalog, Family
 from .loops import pointwise, reductions
@@ -30,6 +31,7 @@ def generate(entries, operators, orders=()):
     except ValueError as e:
         raise TableError(str(e)) from None
     files += methods.files(families)
+    files += entry_records.files()
     files.append(("sconce/ops.h", "header", _every_family(names)))
     files += registration.files(names, operators, orders)
     gradients = {o.entry.key: records.gradient(o, catalog)[0] for o in operators if o.form == "function"}

@@ -14,7 +14,7 @@ from . import cpp, devices, formulas, schema as schemas
 
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
-TRAITS = ("view", "random", "idempotent", "core", "data_dependent", "commutative", "asks_autograd",
+TRAITS = ("view", "random", "idempotent", "core", "core_out", "data_dependent", "commutative", "asks_autograd",
           "runs_backward")
 CLASSES = ("bool", "int", "float", "complex")
 
@@ -37,6 +37,7 @@ KEYS = {
     "inplace_schema": (str, ALL),
     "same_as": (str, ALL),
     "alias": (str, ALL),
+    "functional": (str, ALL),
     "instruction": (str, ALL),
     "each": (list, ALL),
     # pointwise
@@ -64,6 +65,9 @@ KEYS = {
     "format": (str, {"leaf"}),
     # compound
     "body": (str, {"compound"}),
+    "sizes": ((str, list), {"leaf", "compound"}),
+    # views
+    "scatter": (str, {"leaf", "compound"}),
 }
 
 
@@ -259,7 +263,7 @@ def _load_entry(family, file, line, key, value, places, word, entries, names):
         if base is None:
             entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
         inherited = {k: v for k, v in base.data.items() 
-                     if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "instruction", "samples", "second_order")}
+                     if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "functional", "instruction", "samples", "second_order")}
         entry.data = {**inherited, **value}
         del entry.data["same_as"]
     _check_entry(entry, names)

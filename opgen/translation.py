@@ -12,9 +12,10 @@ def translated(entry, key, translate):
         entry.fail(f"{key}: {e.message}", key)
 
 
-def expression(entry, key, text, schemas):
-    """An expression over the entry's arguments that may call the operators of `schemas`."""
-    return translated(entry, key, lambda: script.translate_expression(text, entry.schema.arguments, schemas)[0])
+def expression(entry, key, text, schemas, arguments=None):
+    """An expression over the entry's arguments (or those given) that may call the operators of `schemas`."""
+    arguments = entry.schema.arguments if arguments is None else arguments
+    return translated(entry, key, lambda: script.translate_expression(text, arguments, schemas)[0])
 
 
 def checks(entry, schemas):

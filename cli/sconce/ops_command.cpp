@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "json.h"
 #include "model_file.h"
+#include "sconce/dispatch/entry_text.h"
 #include "sconce/dispatch/registry.h"
 #include "table.h"
 
@@ -143,8 +144,6 @@ void show(const Op& op) {
   if (const auto devices = devices_of(op); !devices.empty())
     table.add({"kernels", fmt::format("{}", fmt::join(devices, ", "))});
   if (op.info.origin) table.add({"defined in", op.info.origin});
-  if (op.info.scalar) table.add({"one element", op.info.scalar});
-  fmt::print("{}", table.to_string(2));
   const auto block = [](const char* title, std::string_view text) {
     fmt::print("  {}\n", title);
     while (!text.empty()) {
@@ -153,15 +152,59 @@ void show(const Op& op) {
       text.remove_prefix(std::min(end + 1, text.size()));
     }
   };
+  const std::vector<EntryLine> lines = entry_lines(op);
+  const auto is_block = [](const EntryLine& line) { return line.text.find('\n') != line.text.npos; };
+  for (const EntryLine& line : lines) {
+    if (!is_block(line)) table.add({line.title, line.text});
+  }
+  fmt::print("{}", table.to_string(2));
+  for (const EntryLine& line : lines) {
+    if (is_block(line)) block(line.title.c_str(), line.text);
+  }
   if (op.info.derivatives) block("derivatives", op.info.derivatives);
   if (op.info.body) block("body", op.info.body);
 }
 
+nlohmann::ordered_json expressions_json(const Op& op, const ReduceCase* reduction, std::span<const Expression> all) {
+  auto out = nlohmann::ordered_json::array();
+  for (const Expression& e : all) {
+    nlohmann::ordered_json one;
+    if (reduction) one = {{"role", role_name(e.role)}, {"index", e.index}};
+    one["text"] = e.text;
+    if (e.classes) one["types"] = classes_text(e.classes);
+    one["steps"] = step_lines(op, reduction, e);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// The entry with the steps of its expressions: a list for each case, in the order in which they are tried.
+nlohmann::ordered_json entry_json(const Op& op) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  const auto add_case = [&](const char* when, const ReduceCase* reduction, std::span<const Expression> all) {
+    nlohmann::ordered_json one = {{"when", when ? nlohmann::ordered_json(when) : nlohmann::ordered_json(nullptr)}};
+    if (reduction && reduction->loops) one["loops"] = reduction->loops;
+    if (reduction && reduction->accumulators) one["accumulators"] = reduction->accumulators;
+    one["expressions"] = expressions_json(op, reduction, all);
+    out["cases"].push_back(std::move(one));
+  };
+  if (const OpEntry* entry = op.info.entry) {
+    if (entry->number) add_case(nullptr, nullptr, {entry->number, 1});
+    for (const PointwiseCase& c : entry->pointwise()) add_case(c.when, nullptr, c.expressions());
+    for (const ReduceCase& c : entry->reductions()) add_case(c.when, &c, c.expressions());
+    if (entry->absent) out["absent"] = entry->absent;
+    if (entry->shape) out["shape"] = entry->shape;
+    if (entry->scatter && op.has(Trait::view)) out["scatter"] = entry->scatter;
+  }
+  if (const Op* twin = functional_twin(op)) out["functional"] = twin->qualified_name();
+  return out;
+}
+
 nlohmann::ordered_json as_json(const Op& op) {
   const auto text = [](const char* t) { return t ? nlohmann::ordered_json(t) : nlohmann::ordered_json(nullptr); };
-  return {{"name", op.qualified_name()}, {"schema", op.info.schema},       {"kind", kind_of(op)},
-          {"traits", traits_of(op)},     {"kernels", devices_of(op)},      {"defined_in", text(op.info.origin)},
-          {"doc", text(op.info.doc)},    {"scalar", text(op.info.scalar)}, {"derivatives", text(op.info.derivatives)},
+  return {{"name", op.qualified_name()}, {"schema", op.info.schema},  {"kind", kind_of(op)},
+          {"traits", traits_of(op)},     {"kernels", devices_of(op)}, {"defined_in", text(op.info.origin)},
+          {"doc", text(op.info.doc)},    {"entry", entry_json(op)},   {"derivatives", text(op.info.derivatives)},
           {"body", text(op.info.body)}};
 }
 

@@ -1,6 +1,7 @@
 """<family>_ops.cpp: the functions between dispatch and kernels, the records, and the typed functions of a family."""
 
 from . import functions, kernels, records
+from .entries import Entries
 from .text import banner
 
 
@@ -13,8 +14,11 @@ def source(family):
     out += kernels.declarations(family)
     out += [f"namespace {family.name}_kernels {{", "namespace {\n"]
     out += glue + ["}  // namespace", f"}}  // namespace {family.name}_kernels\n"]
+    entries = Entries(family)
+    out += [f"namespace {family.name}_entries {{", "namespace {\n", *entries.lines(), "\n}  // namespace",
+            f"}}  // namespace {family.name}_entries\n"]
     out += [f"static Op {family.name}_ops[] = {{"]
-    out += [f"    {records.record(op, family)}," for op in family.operators] + ["};\n"]
+    out += [f"    {records.record(op, family, entries)}," for op in family.operators] + ["};\n"]
     out += [f"std::span<Op> {family.name}_operators() {{ return {family.name}_ops; }}\n"]
     out += [line for op in family.operators for line in functions.definition(op, family)]
     out.append("}  // namespace sconce\n")
@@ -22,7 +26,8 @@ def source(family):
 
 
 def _includes(family, glue):
-    names = ["dispatch/box.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/glue.h", "kernels/pointwise.h",
+    names = ["dispatch/box.h", "dispatch/entry.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/glue.h",
+             "kernels/pointwise.h",
              "kernels/reduce.h"]
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
     if family.pointwise:

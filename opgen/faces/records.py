@@ -15,13 +15,13 @@ def formula_symbol(entry):
     return f"{entry.family}_formulas", entry.cpp_name
 
 
-def record(op, family):
-    """The initializer of an Op."""
+def record(op, family, entries):
+    """The initializer of an Op. `entries`: see entries.Entries."""
     kind, source = gradient(op, family.catalog)
     slots = _slots(op, family, kind)
     mask = sum(1 << s for s in slots)
     listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
-    return f"{{{{{_info(op, kind, source)}}}, {_thunk(op)}, {mask}, {{{listed}}}, nullptr}}"
+    return f"{{{{{_info(op, kind, source, entries.symbol(op.entry), family.catalog.distance(op) or 0)}}}, {_thunk(op)}, {mask}, {{{listed}}}, nullptr}}"
 
 
 def _slots(op, family, gradient_kind):
@@ -47,15 +47,15 @@ def _thunk(op):
     return f"box_call<{'void' if places else result}({declare(params, named=False)}), {optional}{aliased}>"
 
 
-def _info(op, gradient_kind, formulas_of):
+def _info(op, gradient_kind, formulas_of, symbol, functional):
     """The members of an OpInfo."""
     entry, schema = op.entry, op.schema
-    scalar = entry.get("scalar") if isinstance(entry.get("scalar"), str) else None
     full = schema.text if "::" in schema.text.split("(")[0] else f"{schema.namespace}::{schema.text}"
-    texts = [f"{schema.namespace}::{schema.name}", schema.overload, full, entry.origin, scalar, entry.get("body"),
+    texts = [f"{schema.namespace}::{schema.name}", schema.overload, full, entry.origin, entry.get("body"),
              _derivatives(entry), entry.get("doc")]
     table = "&" + "::".join(formula_symbol(formulas_of)) if formulas_of is not None else "nullptr"
-    return ", ".join([cpp.string(t) for t in texts] + [_traits(op), f"Gradient::{gradient_kind}", table])
+    return ", ".join([cpp.string(t) for t in texts] +
+                     [symbol, _traits(op), f"Gradient::{gradient_kind}", str(functional), table])
 
 
 def _derivatives(entry):
@@ -69,9 +69,10 @@ def _derivatives(entry):
 
 
 def _traits(op):
-    names = list(op.entry.get("traits", []))
+    names = [t for t in op.entry.get("traits", []) if t != "core_out"]
     if op.form != "function":
-        names = [t for t in names if t not in ("core", "view")] + [op.form]
+        core = op.form == "out" and "core_out" in op.entry.get("traits", [])
+        names = [t for t in names if t != "view" and (t != "core" or core)] + [op.form]
     elif takes_out(op.schema):
         names.append("out")
     elif op.schema.name.endswith("_") and written(op.schema):

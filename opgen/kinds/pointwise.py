@@ -86,11 +86,16 @@ def _rule(entry, data, loop):
     """The members of a PointwiseRule: the loops, the dtype rule, and which operands and numbers take part in it."""
     promote = data.get("promote", [n for n, kind in loop.inputs if kind == "common"])
     bits = lambda names, wanted: sum(1 << i for i, n in enumerate(names) if n in wanted)
+    return (f"&cpu::loops_{loop.name}, DTypeRule::{dtype_rule(entry, data)}, {bits([n for n, _ in loop.inputs], promote)}, "
+            f"{bits(loop.params, promote)}, {bits(loop.params, data.get('integral', []))}")
+
+
+def dtype_rule(entry, data):
+    """The name in enum class DTypeRule."""
     rule = _RULES.get(data.get("dtype", "promote"))
     if rule is None:
         entry.fail(f"unknown dtype rule '{data.get('dtype')}', expected promote, float, wide or self", "dtype")
-    return (f"&cpu::loops_{loop.name}, DTypeRule::{rule}, {bits([n for n, _ in loop.inputs], promote)}, "
-            f"{bits(loop.params, promote)}, {bits(loop.params, data.get('integral', []))}")
+    return rule
 
 
 def _number(entry, argument, family):

@@ -143,6 +143,13 @@ def _call(op, data, loops, params, written):
 
 def _rule(entry, data):
     """The members of a ReduceRule behind the loops: name, dtype rule, dtypes of the results, empty and no dims."""
+    rule, results, empty, dims = rule_of(entry, data)
+    listed = ", ".join(f"ResultRule::{r}" for r in results)
+    return f"{cpp.string(entry.schema.name)}, ReduceDType::{rule}, {{{listed}}}, {empty}, {dims}"
+
+
+def rule_of(entry, data):
+    """(name in enum class ReduceDType, names in ResultRule, whether empty is an error, whether no dims reduce nothing)"""
     count = len(entry.schema.returns)
     rule, results = data.get("dtype", "self"), data.get("result", "common")
     if rule not in _DTYPES:
@@ -153,9 +160,8 @@ def _rule(entry, data):
             entry.fail(f"unknown result '{r}', expected one of {', '.join(_RESULTS)}", "result")
     if len(results) != count:
         entry.fail(f"{count} results, 'result' has {len(results)}", "result")
-    listed = ", ".join(f"ReduceResult::{_RESULTS[r]}" for r in results)
-    flags = ["true" if data.get("empty") == "error" else "false", "true" if data.get("dims") == "none" else "false"]
-    return f"{cpp.string(entry.schema.name)}, ReduceDType::{_DTYPES[rule]}, {{{listed}}}, {', '.join(flags)}"
+    flag = lambda key, word: "true" if data.get(key) == word else "false"
+    return _DTYPES[rule], [_RESULTS[r] for r in results], flag("empty", "error"), flag("dims", "none")
 
 
 def _axes(entry):

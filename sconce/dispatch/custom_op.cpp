@@ -31,8 +31,7 @@ CustomOp::CustomOp(std::string_view text, const OpInfo& given)
   set_text(&OpInfo::name, own_schema_.name);
   set_text(&OpInfo::overload, own_schema_.overload);
   set_text(&OpInfo::schema, text);
-  for (const char* OpInfo::* field :
-       {&OpInfo::origin, &OpInfo::scalar, &OpInfo::body, &OpInfo::derivatives, &OpInfo::doc}) {
+  for (const char* OpInfo::* field : {&OpInfo::origin, &OpInfo::body, &OpInfo::derivatives, &OpInfo::doc}) {
     if (given.*field) set_text(field, given.*field);
   }
   parsed = &own_schema_;

@@ -21,6 +21,7 @@ namespace sconce {
 
 struct Op;
 struct Formulas;  // see formula.h
+struct OpEntry;   // see entry.h
 
 // A kernel over Values: reads `args` (one per schema argument, it may move from them), writes one Value per return.
 using BoxedKernel = void (*)(const Op& op, KeySet keys, Value* args, Value* returns);
@@ -60,12 +61,13 @@ struct OpInfo {
   const char* overload;     // "Tensor", or ""
   const char* schema;       // full text, with the namespace
   const char* origin;       // "ops/arithmetic.toml:12", or the library that defined it
-  const char* scalar;       // the scalar expression of a pointwise operator
   const char* body;         // script text of a compound operator
   const char* derivatives;  // lines "self: grad * other"
   const char* doc;
+  const OpEntry* entry;  // its arithmetic and its sizes, as data for a compiler
   uint32_t traits;
   Gradient gradient = Gradient::through;
+  int16_t functional = 0;              // how many records on the functional twin of an in-place or out= form stands
   const Formulas* formulas = nullptr;  // the derivatives as code, where gradient says so
 };
 

@@ -86,10 +86,10 @@ TEST(Op, parses_its_schema_once_for_all_threads) {
                         .overload = "",
                         .schema = "op_test::lazy(int a) -> int",
                         .origin = "",
-                        .scalar = nullptr,
                         .body = nullptr,
                         .derivatives = nullptr,
                         .doc = nullptr,
+                        .entry = nullptr,
                         .traits = 0},
                .box = nullptr};
   std::vector<const Schema*> seen(4);

@@ -2,17 +2,11 @@
 // table's scalar expressions. The same functions serve Meta tensors: they stop before the loop.
 #pragma once
 
+#include "sconce/dispatch/entry.h"
 #include "sconce/kernels/cpu/engine/loop.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce {
-
-enum class DTypeRule : uint8_t {
-  promote,   // the common dtype of the operands that take part
-  floating,  // the same, but integers and bools compute in the default float dtype
-  wide,      // the same again, and 16-bit floats are refused
-  self,      // the dtype of the first operand; the others are converted to it
-};
 
 // How one pointwise operator computes: made by the generator, one per table entry.
 struct PointwiseRule {

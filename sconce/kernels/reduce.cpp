@@ -28,7 +28,7 @@ Param to_param(const Scalar& s) {
 DType common_dtype(const ReduceRule& rule, const Tensor& self, std::optional<DType> dtype, const Tensor* const* outs) {
   if (rule.dtype == ReduceDType::predicate) return DType::bool_;
   if (!dtype && outs && (rule.dtype == ReduceDType::sum || rule.dtype == ReduceDType::floating) &&
-      rule.results[0] == ReduceResult::common && rule.loops->results == 1)
+      rule.results[0] == ResultRule::common && rule.loops->results == 1)
     dtype = outs[0]->dtype();
   const DType own = dtype.value_or(self.dtype());
   switch (rule.dtype) {
@@ -52,15 +52,15 @@ DType common_dtype(const ReduceRule& rule, const Tensor& self, std::optional<DTy
   }
 }
 
-DType result_dtype(ReduceResult result, DType common, DType input) {
+DType result_dtype(ResultRule result, DType common, DType input) {
   switch (result) {
-    case ReduceResult::common:
+    case ResultRule::common:
       return common;
-    case ReduceResult::predicate:
+    case ResultRule::predicate:
       return input == DType::uint8 ? DType::uint8 : DType::bool_;
-    case ReduceResult::index:
+    case ResultRule::index:
       return DType::int64;
-    case ReduceResult::real:
+    case ResultRule::real:
       return real_dtype(common);
   }
   return common;
@@ -187,7 +187,7 @@ void reduce_out(const ReduceRule& rule, const Tensor& self, const ReduceAxes& ax
   Tensor results[kMaxReduceResults];
   run(rule, self, axes, dtype, numbers, results, outs);
   for (int r = 0; r < rule.loops->results; ++r) {
-    SCONCE_CHECK(rule.dtype != ReduceDType::self || rule.results[r] != ReduceResult::common ||
+    SCONCE_CHECK(rule.dtype != ReduceDType::self || rule.results[r] != ResultRule::common ||
                      outs[r]->dtype() == results[r].dtype(),
                  "Expected the dtype for input and out to match, but got {} for input's dtype and {} for out's dtype.",
                  dtype_legacy_name(self.dtype()), dtype_legacy_name(outs[r]->dtype()));

@@ -6,32 +6,18 @@
 #include <optional>
 #include <tuple>
 
+#include "sconce/dispatch/entry.h"
 #include "sconce/kernels/cpu/engine/reduce_loop.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce {
-
-// The dtype that a reduction computes in, unless its `dtype` argument says another.
-enum class ReduceDType : uint8_t {
-  self,       // the input's
-  sum,        // the input's; integers and bools in int64. An out= tensor's dtype comes first
-  floating,   // the same for floats and complex numbers; others are an error
-  promoted,   // the input's; integers and bools in the default float dtype
-  predicate,  // bool
-};
-enum class ReduceResult : uint8_t {
-  common,     // what was computed in
-  predicate,  // bool; uint8 for uint8, as PyTorch has it
-  index,      // int64
-  real,       // the real dtype of a complex one
-};
 
 // How one reduction behaves: made by the generator, one per table entry.
 struct ReduceRule {
   const ReduceLoops* loops;
   const char* name;
   ReduceDType dtype;
-  ReduceResult results[kMaxReduceResults];
+  ResultRule results[kMaxReduceResults];
   bool empty_is_error;      // there is no result for no elements
   bool empty_list_is_none;  // dim=[] reduces nothing; otherwise everything
 };

@@ -6,6 +6,9 @@
 // Only nodes that cannot fail, or that are certainly executed before anything else happens: the loop runs at least
 // once, and nothing in the body before them has effects. What they read is not written in the loop, and nobody can tell
 // that all iterations now share one result: it is not written to, and does not leave the graph.
+#include <algorithm>
+
+#include "sconce/dispatch/entry.h"
 #include "sconce/ir/effects.h"
 #include "sconce/passes/analysis/lazy_alias.h"
 #include "sconce/passes/analysis/rewrite.h"
@@ -18,15 +21,19 @@ bool is_number(TypePtr type) {
   return type->is(TypeKind::int_) || type->is(TypeKind::float_) || type->is(TypeKind::bool_);
 }
 
-// Numbers whose expression has nothing that raises: no division, shift, power or function.
+// Nothing that raises: no division, shift, power or function.
+bool is_safe(StepKind kind) {
+  return kind <= StepKind::where && kind != StepKind::div && kind != StepKind::shift_left &&
+         kind != StepKind::shift_right;
+}
+
 bool is_safe_arithmetic(const ir::Node& node) {
-  if (!node.op()->info.scalar || !is_number(node.output()->type())) return false;
+  const OpEntry* entry = node.op()->info.entry;
+  if (!entry || !entry->number || !is_number(node.output()->type())) return false;
   for (const ir::Value* v : node.inputs()) {
     if (!is_number(v->type())) return false;
   }
-  const std::string_view expression = node.op()->info.scalar;
-  return expression.find_first_of("/%(") == expression.npos && expression.find("**") == expression.npos &&
-         expression.find("<<") == expression.npos && expression.find(">>") == expression.npos;
+  return std::ranges::all_of(entry->number->steps(), [](const Step& s) { return is_safe(s.kind); });
 }
 
 bool cannot_fail(const ir::Node& node) {

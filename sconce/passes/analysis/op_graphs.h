@@ -45,6 +45,13 @@ class OpGraphs {
   virtual const std::vector<FormulaGraph>* formulas(const Op& op) = 0;
   // One input per argument, one output per return. Null where the operator has no body, or it cannot be compiled.
   virtual const ir::Graph* body(const Op& op) = 0;
+  // The shape rule (OpEntry::shape): one input per argument, one output: the sizes of the result, a List[int], or a
+  // List[List[int]] for a list of tensors; a tuple of them for several results. Null where the operator has none, or it
+  // cannot be compiled.
+  virtual const ir::Graph* shape(const Op& op) = 0;
+  // The inverse of a view (OpEntry::scatter): one input per argument and `src` behind them, a tensor or a list of them;
+  // the new `self`. Null where the operator has none, or it cannot be compiled.
+  virtual const ir::Graph* scatter(const Op& op) = 0;
 
   // For those who run custom operators (runtime/op_bodies.cpp): the same, but what cannot be compiled is an Error with
   // line and column, and a body may change its arguments.

@@ -1,6 +1,7 @@
-// Numbers. What an operator computes is its expression in the operator table; an identity is written over expressions:
+// Numbers. What an operator computes is its expression in the operator table; an identity is one of its operation:
 //   a + 0, a - 0, a * 1, a // 1, a | 0, not not a, -(-a), int(a) of an int, a == a of an int, ...  =>  a, True, False
 // Floats keep their zeros and their nans: only a - 0, a * 1 and a / 1 are the same number.
+#include "sconce/dispatch/entry.h"
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/peephole/peephole.h"
 
@@ -8,15 +9,17 @@ namespace sconce::passes {
 namespace {
 
 struct Identity {
-  std::string_view expression;  // of the table
-  double neutral;               // for b
-  bool either_side;             // for a, too
-  bool floats;                  // also for floats
+  StepKind operation;  // of a and b
+  double neutral;      // for b
+  bool either_side;    // for a, too
+  bool floats;         // also for floats
 };
 constexpr Identity kIdentities[] = {
-    {"a + b", 0, true, false}, {"a - b", 0, false, true},   {"a * b", 1, true, true},
-    {"a / b", 1, false, true}, {"a // b", 1, false, false}, {"a | b", 0, true, false},
-    {"a ^ b", 0, true, false}, {"a << b", 0, false, false}, {"a >> b", 0, false, false},
+    {StepKind::add, 0, true, false},          {StepKind::sub, 0, false, true},
+    {StepKind::mul, 1, true, true},           {StepKind::div, 1, false, true},
+    {StepKind::floor_div, 1, false, false},   {StepKind::bit_or, 0, true, false},
+    {StepKind::bit_xor, 0, true, false},      {StepKind::shift_left, 0, false, false},
+    {StepKind::shift_right, 0, false, false},
 };
 
 bool is_number(const ir::Value* v, double wanted) {
@@ -32,9 +35,9 @@ bool has_exact_equality(TypePtr type) {
 }
 
 // a OP neutral.
-bool simplify_arithmetic(ir::Node& node, std::string_view expression) {
+bool simplify_arithmetic(ir::Node& node, StepKind operation) {
   for (const Identity& rule : kIdentities) {
-    if (rule.expression != expression) continue;
+    if (rule.operation != operation) continue;
     for (size_t side = 0; side < (rule.either_side ? 2 : 1); ++side) {
       ir::Value* kept = node.input(side);
       const TypePtr type = node.output()->type();
@@ -49,23 +52,25 @@ bool simplify_arithmetic(ir::Node& node, std::string_view expression) {
 }
 
 // a OP a.
-bool simplify_comparison(ir::Node& node, std::string_view expression) {
+bool simplify_comparison(ir::Node& node, StepKind operation) {
   if (node.input(0) != node.input(1) || !has_exact_equality(node.input()->type())) return false;
-  const bool holds = expression == "a == b" || expression == "a <= b" || expression == "a >= b";
-  const bool fails = expression == "a != b" || expression == "a < b" || expression == "a > b";
+  const bool holds = operation == StepKind::eq || operation == StepKind::le || operation == StepKind::ge;
+  const bool fails = operation == StepKind::ne || operation == StepKind::lt || operation == StepKind::gt;
   if (holds || fails) replace_with_constant(node, holds);
   return holds || fails;
 }
 
-bool simplify_unary(ir::Node& node, std::string_view expression) {
-  const bool converts = expression == "int(a)" || expression == "float(a)" || expression == "bool(a)";
+bool simplify_unary(ir::Node& node, StepKind operation) {
+  const bool converts =
+      operation == StepKind::to_int || operation == StepKind::to_float || operation == StepKind::to_bool;
   ir::Value* in = node.input();
   if (converts && in->type() == node.output()->type()) {
     replace_node(node, in);
     return true;
   }
   // Its own inverse.
-  if ((expression == "-a" || expression == "not self" || expression == "~a") && in->node()->op() == node.op()) {
+  const bool inverts = operation == StepKind::neg || operation == StepKind::not_ || operation == StepKind::invert;
+  if (inverts && in->node()->op() == node.op()) {
     replace_node(node, in->node()->input());
     return true;
   }
@@ -94,16 +99,11 @@ bool simplify_number(ir::Node& node) {
   const TypePtr type = node.output()->type();
   if (type->is(TypeKind::tensor)) return false;
   if (simplify_item(node)) return true;
-  if (!node.op()->info.scalar) return false;
-  const std::string_view expression = node.op()->info.scalar;
-  // Tensors have expressions, too; these are about numbers.
-  for (const ir::Value* v : node.inputs()) {
-    if (v->type()->is(TypeKind::tensor)) return false;
-  }
-  if (node.inputs().size() == 1) return simplify_unary(node, expression);
-  if (node.inputs().size() == 2) return simplify_arithmetic(node, expression) || simplify_comparison(node, expression);
+  const StepKind operation = number_operation(*node.op());
+  if (node.inputs().size() == 1) return simplify_unary(node, operation);
+  if (node.inputs().size() == 2) return simplify_arithmetic(node, operation) || simplify_comparison(node, operation);
   // The numbers of range(0, n, 1).
-  if (expression == "start + index * step" && is_number(node.input(1), 0) && is_number(node.input(2), 1)) {
+  if (is_range_element(*node.op()) && is_number(node.input(1), 0) && is_number(node.input(2), 1)) {
     replace_node(node, node.input(0));
     return true;
   }

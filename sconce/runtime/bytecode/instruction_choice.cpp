@@ -4,39 +4,71 @@
 #include <unordered_map>
 
 #include "sconce/dispatch/box.h"
+#include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/op_instructions.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/runtime/bytecode/liveness.h"
 
 namespace sconce::runtime {
 
+namespace {
+
+// The instruction for the one operation of a number operator. Of those with several, one has an instruction: the
+// numbers of a range, start + index * step.
+std::optional<Arithmetic> arithmetic_of(StepKind operation, const Op& op) {
+  using enum Arithmetic;
+  switch (operation) {
+    case StepKind::add:
+      return add;
+    case StepKind::sub:
+      return sub;
+    case StepKind::mul:
+      return mul;
+    case StepKind::div:
+      return div;
+    case StepKind::floor_div:
+      return floordiv;
+    case StepKind::remainder:
+      return mod;
+    case StepKind::bit_and:
+      return bit_and;
+    case StepKind::bit_or:
+      return bit_or;
+    case StepKind::bit_xor:
+      return bit_xor;
+    case StepKind::eq:
+      return eq;
+    case StepKind::ne:
+      return ne;
+    case StepKind::lt:
+      return lt;
+    case StepKind::le:
+      return le;
+    case StepKind::gt:
+      return gt;
+    case StepKind::ge:
+      return ge;
+    case StepKind::neg:
+      return neg;
+    case StepKind::not_:
+      return logical_not;
+    case StepKind::to_float:
+      return to_float;
+    case StepKind::to_int:
+      return to_int;
+    case StepKind::to_bool:
+      return to_bool;
+    default:
+      return is_range_element(op) ? std::optional(derive_index) : std::nullopt;
+  }
+}
+
+}  // namespace
+
 std::optional<Arithmetic> arithmetic_of(const Op& op) {
   using enum Arithmetic;
-  static const std::unordered_map<std::string_view, Arithmetic> by_expression = {
-      {"a + b", add},
-      {"a - b", sub},
-      {"a * b", mul},
-      {"a / b", div},
-      {"a // b", floordiv},
-      {"a % b", mod},
-      {"a & b", bit_and},
-      {"a | b", bit_or},
-      {"a ^ b", bit_xor},
-      {"a == b", eq},
-      {"a != b", ne},
-      {"a < b", lt},
-      {"a <= b", le},
-      {"a > b", gt},
-      {"a >= b", ge},
-      {"-a", neg},
-      {"not self", logical_not},
-      {"float(a)", to_float},
-      {"int(a)", to_int},
-      {"bool(a)", to_bool},
-      {"start + index * step", derive_index}};
-  if (!op.info.scalar) return std::nullopt;
-  const auto found = by_expression.find(op.info.scalar);
-  if (found == by_expression.end()) return std::nullopt;
+  const std::optional<Arithmetic> found = arithmetic_of(number_operation(op), op);
+  if (!found) return std::nullopt;
   const Schema& schema = op.schema();
   if (schema.returns.size() != 1 || class_of(schema.returns[0].type) == RegisterClass::value) return std::nullopt;
   bool floats = false;
@@ -45,7 +77,7 @@ std::optional<Arithmetic> arithmetic_of(const Op& op) {
     if (c == RegisterClass::value) return std::nullopt;
     floats |= c == RegisterClass::float_;
   }
-  const Arithmetic a = found->second;
+  const Arithmetic a = *found;
   // Left to the operator: rounding toward minus infinity, and what int() says of nan.
   if (floats && (a == floordiv || a == mod || a == to_int)) return std::nullopt;
   return a;

@@ -10,6 +10,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compare/compare_rules.h"
+#include "sconce/testing/compare/shape_rules.h"
 #include "sconce/testing/conformance/case_value.h"
 #include "sconce/testing/conformance/recorded_call.h"
 #include "sconce/testing/gradients/gradients.h"
@@ -210,6 +211,7 @@ CaseResult run_on_meta(RecordedCall call, const CaseFile& file, const Json& json
   for (const Value& v : expected) {
     if (v.is_number()) return CaseResult::skip("data-dependent: returns a number");
   }
+  const RuledSizes ruled(*call.op, call.args);
   const std::vector<Value> returns = invoke(call);
   std::vector<Value> got = flatten(returns);
   if (got.empty() && expected.size() == 1 && expected[0].is_none()) got.emplace_back();
@@ -219,6 +221,7 @@ CaseResult run_on_meta(RecordedCall call, const CaseFile& file, const Json& json
   }
   if (Difference d = compare_outputs(Rule::geometry, call.args, got, expected, strides)) return CaseResult::failure(*d);
   if (Difference d = compare_identity(call, returns)) return CaseResult::failure(*d);
+  if (Difference d = ruled.compare(returns)) return CaseResult::failure(*d);
   return CaseResult::pass();
 }
 

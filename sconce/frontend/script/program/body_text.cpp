@@ -274,7 +274,7 @@ BodyText parse_body(std::string_view text, int line, int column) {
   return made;
 }
 
-TreePtr body_function(const BodyText& text, const std::vector<std::string>& parameters) {
+TreePtr body_function(const BodyText& text, const std::vector<std::string>& parameters, bool typed_result) {
   const auto tree = std::make_shared<FunctionTree>();
   tree->parsed = text.tree;
   tree->source = text.place.source;
@@ -282,16 +282,20 @@ TreePtr body_function(const BodyText& text, const std::vector<std::string>& para
   auto* def = tree->make<FunctionDef>();
   def->name = "body";
   def->range = def->name_range = start;
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  const auto type_of = [&](size_t i) {
     auto* annotation = tree->make<Name>();
     annotation->id = "T" + std::to_string(i);
     annotation->range = start;
+    return annotation;
+  };
+  for (size_t i = 0; i < parameters.size(); ++i) {
     Parameter p;
     p.name = parameters[i];
-    p.annotation = annotation;
+    p.annotation = type_of(i);
     p.range = start;
     def->parameters.push_back(std::move(p));
   }
+  if (typed_result) def->returns = type_of(parameters.size());
   def->body = Plain(*tree).block(text.tree->body);
   tree->body.push_back(def);
   return tree;

@@ -21,7 +21,9 @@ struct BodyText {
 // `column` are where the text stands in another.
 BodyText parse_body(std::string_view text, int line = 1, int column = 1);
 
-// `def body(a: T0, b: T1): ...`, the only statement of the tree. `x += y` has become `x = x + y`.
-syntax::TreePtr body_function(const BodyText& text, const std::vector<std::string>& parameters);
+// `def body(a: T0, b: T1): ...`, the only statement of the tree; with `typed_result`, `def body(a: T0, b: T1) -> T2: ...`.
+// `x += y` has become `x = x + y`.
+syntax::TreePtr body_function(const BodyText& text, const std::vector<std::string>& parameters,
+                              bool typed_result = false);
 
 }  // namespace sconce::script

@@ -8,6 +8,7 @@
 
 #include "sconce/base/logs.h"
 #include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/entry.h"
 #include "sconce/frontend/script/emit/emitter.h"
 #include "sconce/frontend/script/program/body_text.h"
 #include "sconce/frontend/script/program/script_library.h"
@@ -75,16 +76,18 @@ struct Parameter {
   TypePtr type;
 };
 
-// The graph of a text as a function of these parameters. Throws CompileError.
-std::shared_ptr<ir::Graph> compile_text(const Op& op, const BodyText& text, const std::vector<Parameter>& parameters) {
+// The graph of a text as a function of these parameters; `result` may say what it gives. Throws CompileError.
+std::shared_ptr<ir::Graph> compile_text(const Op& op, const BodyText& text, const std::vector<Parameter>& parameters,
+                                        TypePtr result = nullptr) {
   std::vector<TypePtr> types;
   std::vector<std::string> names;
   for (const Parameter& p : parameters) {
     names.push_back(p.name);
     types.push_back(p.type);
   }
+  if (result) types.push_back(result);
   FunctionSource from;
-  from.tree = body_function(text, names);
+  from.tree = body_function(text, names, result != nullptr);
   from.def = syntax::as<syntax::FunctionDef>(from.tree->body.at(0));
   const std::string_view name = op.info.name;
   from.resolver = std::make_shared<BodyNames>(name.substr(0, name.find("::")), std::move(types));
@@ -196,19 +199,33 @@ class TableGraphs final : public passes::OpGraphs {
 
   const ir::Graph* body(const Op& op) override {
     if (!op.info.body || op.schema().is_mutable()) return nullptr;
-    const auto lock = lock_library();
-    const auto [at, is_new] = bodies_.try_emplace(&op);
-    std::shared_ptr<ir::Graph>& made = at->second;
-    if (is_new) {
-      try {
-        std::shared_ptr<ir::Graph> graph = compile_text(op, parse_body(op.info.body), parameters_of(op.schema()));
-        split_result(*graph, op.schema().returns.size());
-        made = std::move(graph);
-      } catch (const Error& e) {
-        note(op, e);
+    return once(bodies_, op, [&] {
+      std::shared_ptr<ir::Graph> graph = compile_text(op, parse_body(op.info.body), parameters_of(op.schema()));
+      split_result(*graph, op.schema().returns.size());
+      return graph;
+    });
+  }
+
+  const ir::Graph* shape(const Op& op) override {
+    if (!op.info.entry || !op.info.entry->shape) return nullptr;
+    return once(shapes_, op, [&] {
+      std::vector<TypePtr> types;
+      for (const Argument& r : op.schema().returns) {
+        const TypePtr sizes = list_type(int_type());
+        types.push_back(plain_type(r.type)->is(TypeKind::list) ? list_type(sizes) : sizes);
       }
-    }
-    return made.get();
+      const TypePtr result = types.size() == 1 ? types[0] : tuple_type(types);
+      return compile_text(op, parse_body(op.info.entry->shape), parameters_of(op.schema()), result);
+    });
+  }
+
+  const ir::Graph* scatter(const Op& op) override {
+    if (!op.info.entry || !op.info.entry->scatter || !op.has(Trait::view)) return nullptr;
+    return once(scatters_, op, [&] {
+      std::vector<Parameter> parameters = parameters_of(op.schema());
+      parameters.push_back({"src", plain_type(op.schema().returns.at(0).type)});
+      return compile_text(op, parse_body(std::string("return ") + op.info.entry->scatter), parameters, tensor_type());
+    });
   }
 
   const std::vector<FormulaGraph>& require_formulas(const Op& op) override {
@@ -234,12 +251,27 @@ class TableGraphs final : public passes::OpGraphs {
   }
 
  private:
+  using Graphs = std::unordered_map<const Op*, std::shared_ptr<ir::Graph>>;
   using FormulaGraphs = std::unique_ptr<std::vector<FormulaGraph>>;
 
   static FormulaGraphs compile_formulas(const Op& op) {
     auto all = std::make_unique<std::vector<FormulaGraph>>();
     for (const Derivative& d : split_derivatives(op.info.derivatives)) all->push_back(compile_formula(op, d));
     return all;
+  }
+
+  template <class F>
+  static const ir::Graph* once(Graphs& graphs, const Op& op, F compile) {
+    const auto lock = lock_library();
+    const auto [at, is_new] = graphs.try_emplace(&op);
+    if (is_new) {
+      try {
+        at->second = compile();
+      } catch (const Error& e) {
+        note(op, e);
+      }
+    }
+    return at->second.get();
   }
 
   // Such an operator is not differentiated in graphs; it records as eager calls do.
@@ -251,7 +283,7 @@ class TableGraphs final : public passes::OpGraphs {
 
   std::unordered_map<const Op*, FormulaGraphs> formulas_;
   std::unordered_map<const Op*, passes::BodyGraph> runnable_;
-  std::unordered_map<const Op*, std::shared_ptr<ir::Graph>> bodies_;
+  Graphs bodies_, shapes_, scatters_;
 };
 
 }  // namespace

@@ -1,0 +1,22 @@
+// The entry of an operator as text: what `sconce ops` shows, and tests compare.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/dispatch/entry.h"
+
+namespace sconce {
+
+struct EntryLine {
+  std::string title, text;  // "one element", "fma(alpha, other, self)"
+};
+SCONCE_API std::vector<EntryLine> entry_lines(const Op& op);
+
+// "%0 = self", "%1 = exp(%0)"; `reduction` is null for expressions of other operators.
+SCONCE_API std::vector<std::string> step_lines(const Op& op, const ReduceCase* reduction, const Expression& expression);
+
+SCONCE_API std::string classes_text(uint8_t classes);  // "int float"
+SCONCE_API std::string_view role_name(ExpressionRole role);
+
+}  // namespace sconce
