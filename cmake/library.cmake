@@ -137,6 +137,10 @@ foreach(library core lite sconce)
   sconce_objects(connect_${library} programs "${PROJECT_SOURCE_DIR}/sconce/connect/${library}.cpp")
 endforeach()
 
+# Methods of Tensor are defined for the face that programs see, which the precompiled Tensor is not.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/autograd/tensor_methods.cpp"
+  "${SCONCE_GENERATED_DIR}/sconce/generated/methods.cpp" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+
 set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/api/c_api_process.cpp" PROPERTIES
   COMPILE_DEFINITIONS "SCONCE_VERSION=\"${PROJECT_VERSION}\"")
 
