@@ -20,6 +20,7 @@ class Devices(unittest.TestCase):
             self.assertTrue(devices.runs_everywhere(entry(kind)))
         self.assertTrue(devices.runs_everywhere(entry("leaf", any="any/views/views.cpp")))
         self.assertTrue(devices.runs_everywhere(entry("leaf", boxed="boxed/dict.cpp:dict_get")))
+        self.assertTrue(devices.runs_everywhere(entry("leaf", cpu="cpu/index/concatenation.cpp", any="any/stack.cpp")))
         self.assertFalse(devices.runs_everywhere(entry("leaf", cpu="cpu/gemm/matmul.cpp")))
 
 

@@ -1,6 +1,6 @@
 """Leaf operators: a hand-written kernel. For one device, it fills tensors that shape and dtype rules describe, or, with
-result = "own", makes its results itself; so does one for any device; a boxed one works on Values and needs no function
-between."""
+result = "own", makes its results itself; so does one for any device, but where it stands beside one for a device: there it
+fills tensors for all others. A boxed one works on Values and needs no function between."""
 
 from .. import cpp, script
 from ..signature import name, out_names
@@ -28,7 +28,7 @@ def namespace(device):
 
 def makes_result(entry):
     """Whether the kernel makes its own results. Such a one also serves meta tensors, and stops before it computes."""
-    return "any" in entry.data["kernel"] or entry.get("result") == "own"
+    return list(entry.data["kernel"]) == ["any"] or entry.get("result") == "own"
 
 
 def body(op, params, written, family):
@@ -50,17 +50,25 @@ def _filled(op, params, written, plain):
     outs = out_names(op.schema)
     tensors = [name(a) for a in arguments if a.type == "Tensor"]
     lists = [name(a) for a in arguments if a.type in ("Tensor[]", "Tensor?[]")]
-    fill = f"  if (!{outs[0]}_.is_meta()) cpu::{op.entry.cpp_name}({', '.join(plain + [o + '_' for o in outs])});"
+    fill = _fill(op.entry, f"{outs[0]}_", f"{op.entry.cpp_name}({', '.join(plain + [o + '_' for o in outs])})")
     if op.form == "function":
         device = _device(tensors, lists)
         make = [f"  const Tensor {o}_ = make_output(spec{i}, {device});" for i, o in enumerate(outs)]
         result = f"{outs[0]}_" if len(outs) == 1 else "{" + ", ".join(o + "_" for o in outs) + "}"
-        return make + [fill, f"  return {result};"]
+        return make + fill + [f"  return {result};"]
     given = [name(params[i][1]) for i in written]
     inputs = f"{{{', '.join('&' + t for t in tensors)}}}, {'true' if op.form == 'inplace' else 'false'}"
     inputs += ", " + lists[0] if lists else ""
     prepare = [f"  const Tensor {o}_ = prepare_output(spec{i}, {g}, {inputs});" for i, (o, g) in enumerate(zip(outs, given))]
-    return prepare + [fill] + [f"  finish_output({o}_, {g});" for o, g in zip(outs, given)]
+    return prepare + fill + [f"  finish_output({o}_, {g});" for o, g in zip(outs, given)]
+
+
+def _fill(entry, out, call):
+    """C++ that calls the kernel of the result's device; Meta has none."""
+    if "any" not in entry.data["kernel"]:
+        return [f"  if (!{out}.is_meta()) cpu::{call};"]
+    return [f"  if ({out}.device().type == DeviceType::cpu) cpu::{call};",
+            f"  else if (!{out}.is_meta()) any_device::{call};"]
 
 
 def _device(tensors, lists):

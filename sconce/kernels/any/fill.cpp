@@ -1,9 +1,11 @@
 #include "sconce/kernels/any/fill.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"
 
@@ -92,6 +94,23 @@ void fill__Tensor(const Tensor& self, const Tensor& value) {
 void zero_(const Tensor& self) {
   fill_tensor(self, 0);
   self.bump_version();
+}
+
+void constant_pad_nd(const Tensor& self, IntList pad, const Scalar& value, const Tensor& out) {
+  if (out.numel() == 0) return;
+  // From the outside in: the borders of one dimension are filled, then only its middle is left to do.
+  Tensor middle = out, part = self;
+  for (size_t i = pad.size() / 2; i-- > 0;) {
+    const auto d = self.dim() - 1 - static_cast<int64_t>(i);
+    const int64_t left = std::max<int64_t>(pad[2 * i], 0), right = std::max<int64_t>(pad[2 * i + 1], 0);
+    const int64_t size = out.sizes()[d];
+    if (left > 0) fill_tensor(slice_Tensor(middle, d, 0, left, 1), value);
+    if (right > 0) fill_tensor(slice_Tensor(middle, d, size - right, size, 1), value);
+    middle = slice_Tensor(middle, d, left, size - right, 1);
+    part = slice_Tensor(part, d, std::max<int64_t>(-pad[2 * i], 0),
+                        self.sizes()[d] - std::max<int64_t>(-pad[2 * i + 1], 0), 1);
+  }
+  copy_tensor(middle, part);
 }
 
 }  // namespace any_device

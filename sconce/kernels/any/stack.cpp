@@ -12,6 +12,18 @@ Tensor joined(const std::vector<Tensor>& parts, int64_t dim) { return sconce::ca
 
 }  // namespace
 
+// For devices without a kernel of their own: a copy each.
+void cat(TensorList tensors, int64_t dim, const Tensor& out) {
+  const int64_t d = wrap_dim(dim, out.dim());
+  int64_t at = 0;
+  for (const Tensor& t : tensors) {
+    if (t.numel() == 0) continue;
+    const int64_t end = at + t.sizes()[d];
+    copy_tensor(slice_Tensor(out, d, at, end, 1), t);
+    at = end;
+  }
+}
+
 Tensor stack(TensorList tensors, int64_t dim) {
   SCONCE_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
   const int64_t d = wrap_dim(dim, tensors[0].dim() + 1);

@@ -253,6 +253,8 @@ SCONCE_PADDING(replication_pad3d, Border::replicate)
 
 namespace any_device {
 
+void constant_pad_nd(const Tensor& self, IntList pad, const Scalar& value, const Tensor& out);  // any/fill.cpp
+
 OutSpec constant_pad_nd_spec(const Tensor& self, IntList pad, const Scalar& value) {
   SCONCE_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals {}", pad.size());
   const auto dims = static_cast<int64_t>(pad.size() / 2);
@@ -289,19 +291,7 @@ void constant_pad_nd(const Tensor& self, IntList pad, const Scalar& value, const
     if (!self.is_contiguous(format) || !out.is_contiguous(format)) continue;
     return pad_dense(self, pad, scalar_tensor_of(value, out.dtype()), out, format);
   }
-  // From the outside in: the borders of one dimension are filled, then only its middle is left to do.
-  Tensor middle = out, part = self;
-  for (size_t i = pad.size() / 2; i-- > 0;) {
-    const auto d = self.dim() - 1 - static_cast<int64_t>(i);
-    const int64_t left = std::max<int64_t>(pad[2 * i], 0), right = std::max<int64_t>(pad[2 * i + 1], 0);
-    const int64_t size = out.sizes()[d];
-    if (left > 0) fill_tensor(any_device::slice_Tensor(middle, d, 0, left, 1), value);
-    if (right > 0) fill_tensor(any_device::slice_Tensor(middle, d, size - right, size, 1), value);
-    middle = any_device::slice_Tensor(middle, d, left, size - right, 1);
-    part = any_device::slice_Tensor(part, d, std::max<int64_t>(-pad[2 * i], 0),
-                                    self.sizes()[d] - std::max<int64_t>(-pad[2 * i + 1], 0), 1);
-  }
-  copy_tensor(middle, part);
+  any_device::constant_pad_nd(self, pad, value, out);
 }
 
 }  // namespace cpu
