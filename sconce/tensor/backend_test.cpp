@@ -45,7 +45,7 @@ TEST(Backend, OfTheCpuAllocatesAndFills) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.data) % 64, 0u);
   const int64_t sizes[] = {3, 2}, strides[] = {1, 4};
   const float element = 1.5f;
-  cpu_backend.fill(sizes, {memory.data, DType::float32, strides}, &element, Device());
+  cpu_backend.fill(std::span<const int64_t>(sizes), {memory.data, DType::float32, strides}, &element, Device());
   const auto* x = static_cast<const float*>(memory.data);
   for (const int at : {0, 1, 2, 4, 5, 6}) EXPECT_EQ(x[at], 1.5f);
   float copied[3] = {};

@@ -10,7 +10,7 @@
 using namespace sconce;
 
 int main() {
-  const Tensor x = reshape(arange(0, 6, DType::f32), {2, 3});
+  const Tensor x = reshape(arange(0, 6, DType::float32), {2, 3});
   autograd::set_requires_grad(x, true);
   // The square of the length of row 0 plus row 1, [3, 5, 7].
   const Tensor loss = sum(mm(x, t(x)));
