@@ -16,9 +16,10 @@
 namespace sconce {
 
 // name, what it shows, what "+name" shows beside that
-#define SCONCE_LOG_TAGS(TAG)                                                                         \
-  TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do") \
-  TAG(bytecode, "functions that are compiled: instructions, registers, time", "the instructions")    \
+#define SCONCE_LOG_TAGS(TAG)                                                                              \
+  TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do")      \
+  TAG(bytecode, "functions that are compiled: instructions, registers, time", "the instructions")         \
+  TAG(frontend, "functions after each stage: tree, emitted graph, SSA form", "steps of SSA construction") \
   TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing")
 
 enum class LogTag : uint8_t {

@@ -32,7 +32,7 @@ TEST(Logs, TagsAndLevels) {
 TEST(Logs, UnknownTagsAreRefused) {
   const std::string text = refusal("passes,pases");
   EXPECT_NE(text.find("Invalid log settings: passes,pases,"), text.npos) << text;
-  EXPECT_NE(text.find("Valid settings:\nall, autodiff, bytecode, passes"), text.npos) << text;
+  EXPECT_NE(text.find("Valid settings:\nall, autodiff, bytecode, frontend, passes"), text.npos) << text;
   for (const char* settings : {"Passes", "passes,", ",passes", "+", "++passes", "passes help", "passes, autodiff"}) {
     EXPECT_NE(refusal(settings), "") << settings;
   }
@@ -41,7 +41,7 @@ TEST(Logs, UnknownTagsAreRefused) {
 TEST(Logs, HelpListsTheTags) {
   const std::string text = refusal("help");
   EXPECT_EQ(text, refusal("+help"));
-  for (const char* name : {"  all ", "  autodiff ", "  bytecode ", "  passes "}) {
+  for (const char* name : {"  all ", "  autodiff ", "  bytecode ", "  frontend ", "  passes "}) {
     EXPECT_NE(text.find(name), text.npos) << text;
   }
 }

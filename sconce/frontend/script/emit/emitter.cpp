@@ -4,7 +4,9 @@
 #include "sconce/frontend/script/classes/classes.h"
 #include "sconce/frontend/script/emit/emitter_impl.h"
 #include "sconce/frontend/script/names/language_values.h"
+#include "sconce/frontend/script/ssa/log_stage.h"
 #include "sconce/frontend/script/ssa/to_ssa.h"
+#include "sconce/syntax/dump.h"
 #include "sconce/types/tensor_facts.h"
 
 namespace sconce::script {
@@ -44,6 +46,7 @@ void forget_inferred(ir::Block* block) {
 }  // namespace
 
 void Emitter::run() {
+  if (is_logged(LogTag::frontend)) log_stage("tree of " + function_.name(), to_string(Body{source_.def}));
   bool returns_declared = false;
   Schema schema = declared_schema(source_, &returns_declared);
   schema.name = function_.name();
@@ -54,8 +57,11 @@ void Emitter::run() {
   result.type = impl_->functions.back().merged_return;
   schema.returns = {result};
   forget_inferred(graph_->block());
+  log_stage("emitted", *graph_);
   to_ssa(*graph_, source_.from_archive);
+  log_stage("in SSA form", *graph_);
   clean_up(*graph_);
+  log_stage("cleaned up", *graph_);
   function_.set_schema(std::move(schema));
   function_.set_graph(graph_);
 }

@@ -1,6 +1,7 @@
 #include "sconce/frontend/script/ssa/to_ssa.h"
 
 #include "sconce/frontend/script/calls/calls.h"
+#include "sconce/frontend/script/ssa/log_stage.h"
 #include "sconce/frontend/script/ssa/to_ssa_steps.h"
 
 namespace sconce::script {
@@ -43,10 +44,15 @@ void settle_empty_lists(ir::Graph& graph, ir::Block* block) {
 }  // namespace
 
 void to_ssa(ir::Graph& graph, bool from_archive) {
+  const auto done = [&](std::string_view step) { log_stage(step, graph, LogLevel::debug); };
   const Carried carried = carry_variables(graph);
+  done("after carry_variables");
   inline_loop_conditions(graph, carried);
+  done("after inline_loop_conditions");
   resolve_variables(graph);
+  done("after resolve_variables");
   transform_exits(graph, !from_archive);
+  done("after transform_exits");
   canonicalize_loops(graph);
   settle_empty_lists(graph, graph.block());
   lift_closures(graph);
