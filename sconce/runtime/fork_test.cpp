@@ -103,7 +103,7 @@ constexpr const char* kThreeLoops = R"(graph(%n : int):
   %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()
   %f : Future[int] = prim::fork_0(%n)
-  %a : Await(int) = prim::awaitable_0(%n)
+  %a : Await(int) = prim::awaitable_1(%n)
   %w : int = prim::Loop(%n, %go, %zero)
     block0(%i : int, %s : int):
       %t : int = aten::add(%s, %one)
@@ -122,7 +122,7 @@ with prim::fork_0 = graph(%n : int):
       %t : int = aten::add(%s, %one)
       -> (%go, %t)
   return (%w)
-with prim::awaitable_0 = graph(%n : int):
+with prim::awaitable_1 = graph(%n : int):
   %go : bool = prim::Constant[value=1]()
   %zero : int = prim::Constant[value=0]()
   %one : int = prim::Constant[value=1]()
