@@ -84,6 +84,32 @@ def without_dim(shape: List[int], dim: int) -> List[int]:
     return shape[:d] + shape[d + 1:]
 
 
+def squeezed_shape(shape: List[int], dims: List[int]) -> List[int]:
+    squeezed = [wrap_dim(d, len(shape)) for d in dims]
+    out: List[int] = []
+    for i in range(len(shape)):
+        if shape[i] != 1 or i not in squeezed:
+            out.append(shape[i])
+    return out
+
+
+def permuted_shape(shape: List[int], dims: List[int]) -> List[int]:
+    return [shape[d] for d in dims]
+
+
+def expanded_shape(shape: List[int], size: List[int]) -> List[int]:
+    return [shape[i - len(size)] if size[i] == -1 else size[i] for i in range(len(size))]
+
+
+def repeated_shape(shape: List[int], repeats: List[int]) -> List[int]:
+    lead = len(repeats) - len(shape)
+    return [repeats[i] * (shape[i - lead] if i >= lead else 1) for i in range(len(repeats))]
+
+
+def split_shapes(shape: List[int], sizes: List[int], dim: int) -> List[List[int]]:
+    return [replaced(shape, dim, size) for size in sizes]
+
+
 def pooled_shape(shape: List[int], rank: int, kernel: List[int], stride: List[int], padding: List[int], dilation: List[int], ceil_mode: bool) -> List[int]:
     lead = len(shape) - rank
     out = shape[:lead]

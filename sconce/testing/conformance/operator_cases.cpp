@@ -10,7 +10,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compare/compare_rules.h"
-#include "sconce/testing/compare/shape_rules.h"
+#include "sconce/testing/compare/ruled_sizes.h"
 #include "sconce/testing/conformance/case_value.h"
 #include "sconce/testing/conformance/recorded_call.h"
 #include "sconce/testing/gradients/gradients.h"

@@ -1,4 +1,4 @@
-#include "sconce/testing/compare/shape_rules.h"
+#include "sconce/testing/compare/ruled_sizes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
