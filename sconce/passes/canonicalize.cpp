@@ -1,4 +1,4 @@
-// passes/canonicalize.cpp: values without names, numbered as they come.
+// Canonical naming: values have no names and are numbered as they come.
 //   %x.3 : Tensor = aten::relu(%7)        =>  %1 : Tensor = aten::relu(%0)
 // Graphs that differ only in names have the same text after it.
 #include "sconce/passes/analysis/rewrite.h"

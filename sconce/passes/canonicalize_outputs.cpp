@@ -1,4 +1,4 @@
-// passes/canonicalize_outputs.cpp: outputs of If and Loop in the order in which they are first used, unused ones last.
+// Canonical order of outputs: those of If and Loop stand in the order in which they are first used, unused ones last.
 //   %a, %b = prim::If(%c) ...  %x = f(%b, %a)     =>  %b, %a = prim::If(%c) ...  %x = f(%b, %a)
 // The order in which the frontend met variables has no meaning; this one is the same for the same program.
 #include <algorithm>
@@ -68,8 +68,8 @@ bool reorder(ir::Node& node) {
   return true;
 }
 
-// From the end, since the order follows from later uses; a node before its blocks, whose values are used by its
-// outputs.
+// From the end, since the order follows from later uses; a node before its blocks, whose values are used
+// by its outputs.
 bool run(const ir::Block& block) {
   bool changed = false;
   for (ir::Node* node = block.last(); node != block.param_node(); node = node->prev()) {

@@ -1,8 +1,8 @@
-// passes/common_subexpressions.cpp: what was computed already is not computed again.
+// Common subexpression elimination: a node that was computed already is not computed again.
 //   %a : Tensor = aten::relu(%x)
 //   %b : Tensor = aten::relu(%x)          =>  %a
-// also when the first is in a block around the second. Only nodes without effects whose inputs and outputs nobody
-// writes to; two results that can be changed and both leave the graph stay two. Tensors before and after something that
+// also when the first is in a block around the second. Only nodes without effects whose inputs and outputs are never
+// written; two results that can be changed and both leave the graph stay two. Tensors before and after something that
 // may switch gradients on or off (with torch.no_grad()) are not the same.
 #include "sconce/ir/effects.h"
 #include "sconce/passes/analysis/constant_values.h"
@@ -58,7 +58,7 @@ class Search {
     bool changed = false;
     std::vector<Known::iterator> here;
     for (ir::Node* node : b.nodes()) {
-      // What the body switches holds for its next iteration.
+      // A switch in the body holds for its next iteration.
       if (node->is(ir::kind::Loop) && may_switch_gradients(*node)) ++stretch_;
       for (const ir::Block* inner : node->blocks()) changed |= block(*inner);
       if (may_switch_gradients(*node)) ++stretch_;

@@ -1,8 +1,8 @@
-// passes/constant_pooling.cpp: one node for each constant, all of them at the top of the graph.
+// Constant pooling: there is one node for each constant, all of them at the top of the graph.
 //   %y = prim::If(%c): %a = Constant[2] -> (%a)         %a = Constant[2]
 //                else: %b = Constant[2] -> (%b)     =>  %y = prim::If(%c): -> (%a)  else: -> (%a)
 // Each constant that is met goes in front of all others, as in PyTorch. Two that can be changed (lists, tensors) become
-// one only when nobody writes to them and they do not both leave the graph.
+// one only if they are never written and do not both escape.
 #include "sconce/ir/effects.h"
 #include "sconce/passes/analysis/constant_values.h"
 #include "sconce/passes/analysis/lazy_alias.h"

@@ -1,4 +1,4 @@
-// passes/constant_propagation.cpp: what can be computed now, is.
+// Constant propagation: nodes on constants are computed now, and known branches chosen.
 //   %a : int = prim::Constant[value=2]()
 //   %b : int = aten::mul(%a, %a)                       =>  %b : int = prim::Constant[value=4]()
 //   %r = prim::If(True): block0 ... -> (%x)  else ...  =>  the nodes of block0, %x
@@ -6,9 +6,9 @@
 //   %r = prim::If(%c): -> (%x)  else: -> (%x)          =>  %x      also when both are equal constants
 //   a value that a loop carries and never changes      =>  the value before the loop
 // Nodes with effects or random results stay; so do those that throw. A node that makes something that can be changed (a
-// list, a tensor) is run only when nobody writes to it and nobody outside gets it, since all runs of the graph share a
-// constant. constant_propagation_immutable, for the frontend, leaves all such nodes alone: its result does not depend
-// on what other passes removed before.
+// list, a tensor) is run only if it is never written and does not escape, since all runs of the graph share a constant.
+// constant_propagation_immutable, for the frontend, leaves all such nodes alone: its result does not depend on the
+// passes before it.
 #include "sconce/ir/alias.h"
 #include "sconce/ir/effects.h"
 #include "sconce/passes/analysis/constant_values.h"
@@ -175,7 +175,7 @@ class Propagation {
 };
 
 bool propagate(ir::Graph& graph, bool only_immutable) {
-  // What is gone writes no more, so the next round may know more.
+  // Removed nodes write no more, so the next round may know more.
   bool changed = false;
   for (int round = 0; round < kMaxRounds && Propagation(graph, only_immutable).run(); ++round) {
     changed = true;

@@ -1,4 +1,4 @@
-// passes/create_autodiff_subgraphs.cpp: what can be differentiated as a whole becomes one node.
+// Differentiable regions: runs of nodes that can be differentiated as a whole become one node.
 //   %y : Tensor = aten::mul(%x, %w)
 //   %z : Tensor = aten::tanh(%y)        =>    %z : Tensor = prim::DifferentiableGraph_0(%x, %w)
 // A region is a run of nodes that compute and do nothing else (see activity.h), control flow included, with at least
@@ -70,7 +70,7 @@ class Region {
     for (ir::Value* in : v->node()->inputs()) let_out(in);
   }
 
-  // What the region uses from outside becomes an input, constants are copied.
+  // Values that the region uses from outside become inputs, constants are copied.
   void use(ir::Value* v, ir::Graph& graph, ir::Block::ValueMap& map) {
     if (map.contains(v) || is_member(v->node())) return;
     if (v->node()->is(ir::kind::Constant) || v->node()->is(ir::kind::Uninitialized)) {

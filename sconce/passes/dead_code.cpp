@@ -1,8 +1,8 @@
-// passes/dead_code.cpp: what nobody needs goes.
+// Dead code elimination: nodes without uses and effects go.
 //   %a : Tensor = aten::relu(%x)      # never used      =>
 //   %b : int, %c : int = prim::If(%p)                   =>  %b : int = prim::If(%p)      when %c is never used
-// likewise values that a loop carries. Kept: what has side effects (see ir/effects.h), and writes to memory that
-// somebody may look at: what comes from outside, is returned, or is read by something that is kept.
+// likewise values that a loop carries. Kept: nodes with side effects (see ir/effects.h), and writes to memory that may
+// be read: memory that comes from outside, is returned, or is read by a node that is kept.
 #include <algorithm>
 
 #include "sconce/ir/alias.h"
@@ -15,14 +15,14 @@ namespace {
 
 bool is_control_flow(const ir::Node& node) { return node.is(ir::kind::If) || node.is(ir::kind::Loop); }
 
-// Finds what is needed, from the results backwards.
+// Marks the nodes that are needed, from the results backwards.
 class Needed {
  public:
   explicit Needed(const ir::Graph& graph) {
     if (ir::may_write(*graph.block())) facts_.emplace(graph);
     for (const ir::Value* v : graph.outputs()) need(v);
     each_node(*graph.block(), [&](ir::Node& node) {
-      if (is_control_flow(node)) return;  // through what is inside
+      if (is_control_flow(node)) return;  // through the nodes inside
       if (ir::has_side_effects(node)) {
         need(node);
       } else if (facts_ && facts_->writes(&node)) {
@@ -87,7 +87,7 @@ class Needed {
     need(loop.block_at(0)->inputs()[i + 1]);
   }
 
-  // Writes to what is needed, or to what others can see.
+  // Writes to memory that is needed, or that escapes.
   bool need_writers() {
     bool found = false;
     std::erase_if(writers_, [&](const ir::Node* node) {
@@ -114,7 +114,7 @@ class Sweep {
  public:
   explicit Sweep(const Needed& needed) : needed_(needed) {}
 
-  // From the end, so that users go before what they use.
+  // From the end, so that users go before their inputs.
   bool block(const ir::Block& block) {
     bool changed = false;
     for (ir::Node* node = block.last(); node != block.param_node();) {

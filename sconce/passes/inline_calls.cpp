@@ -1,10 +1,10 @@
-// passes/inline_calls.cpp
+// Inlining: calls become the bodies of their callees.
 //   %y : Tensor = prim::CallMethod[name="forward"](%linear, %x)
 //   =>
 //   %w : Tensor = prim::GetAttr[name="weight"](%linear)
 //   %b : Tensor = prim::GetAttr[name="bias"](%linear)
 //   %y : Tensor = aten::linear(%x, %w, %b)
-// for functions and methods that are known, and in what they call. Each node remembers the calls that led to it
+// for functions and methods that are known, and in their callees. Each node remembers the calls that led to it
 // (Node::inlined), so that errors show the same frames as without inlining. Of an If that an argument decides (relu
 // with inplace=False) only the branch that is taken comes along.
 #include "sconce/ir/function.h"
@@ -42,8 +42,8 @@ std::string join_paths(const std::string& outer, const std::string& inner) {
   return outer.empty() || inner.empty() ? outer + inner : outer + "." + inner;
 }
 
-// The chains of one body (it may have been inlined into before), continued by the call that it is inlined for. What
-// shares a chain goes on sharing it: a chain is a call.
+// The chains of one body (it may have been inlined into before), continued by the call that it is inlined for. Nodes
+// that share a chain go on sharing it: a chain is a call.
 class Chains {
  public:
   explicit Chains(Chain call) : call_(std::move(call)) {}

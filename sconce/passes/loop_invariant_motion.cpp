@@ -1,11 +1,11 @@
-// passes/loop_invariant_motion.cpp: what is the same in every iteration is computed once, before the loop.
+// Loop-invariant code motion: a value that is the same in every iteration is computed once, before the loop.
 //   prim::Loop(...)                              %m : int = aten::mul(%a, %b)
 //     block0(%i : int):                          prim::Loop(...)
 //       %m : int = aten::mul(%a, %b)       =>      block0(%i : int):
 //       %s : int = aten::add(%i, %m)                 %s : int = aten::add(%i, %m)
 // Only nodes that cannot fail, or that are certainly executed before anything else happens: the loop runs at least
-// once, and nothing in the body before them has effects. What they read is not written in the loop, and nobody can tell
-// that all iterations now share one result: it is not written to, and does not leave the graph.
+// once, and nothing in the body before them has effects. Their inputs are not written in the loop, and it cannot be
+// observed that all iterations now share one result: it is not written to, and does not escape.
 #include <algorithm>
 
 #include "sconce/dispatch/entry.h"
@@ -70,7 +70,7 @@ class Mover {
         node->move_before(&loop);
         changed = true;
       } else {
-        // What stays must neither do anything nor fail before what comes behind it.
+        // A node that stays must neither have effects nor fail before the nodes behind it.
         certain = certain && cannot_fail(*node) && alias_->is_pure(node);
       }
     }
@@ -96,7 +96,7 @@ class Mover {
     for (const ir::Value* v : node.inputs()) {
       if (alias_->writes_to(&loop, v)) return false;
     }
-    // What is taken out of something else is that thing, not a new one.
+    // An item of a container is that object, not a new one.
     const bool is_reference = node.is(ir::kind::GetAttr) || node.is(ir::kind::TupleUnpack);
     for (const ir::Value* v : node.outputs()) {
       if (!is_reference && ir::is_mutable(v->type()) && (alias_->has_writers(v) || alias_->may_leave(v))) return false;

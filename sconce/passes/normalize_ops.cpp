@@ -1,4 +1,4 @@
-// passes/normalize_ops.cpp: one name for one operation.
+// Operator normalisation: one operation has one name.
 //   aten::absolute(%x)           =>  aten::abs(%x)            other names, column `alias` of the operator table
 //   aten::rsub(%x, %y, %a)       =>  aten::sub(%y, %x, %a)    of two tensors
 //   aten::__is__(%p, %q)         =>  aten::eq(%p, %q)         of two bools; __isnot__ becomes ne

@@ -123,7 +123,7 @@ class Runner {
 }  // namespace
 
 void optimise(ir::Graph& graph, const PipelineOptions& options, std::vector<PassTime>* times) {
-  // What passes compute once is used in every mode later.
+  // Results that passes compute once are used in every mode later.
   const InferenceMode outside(false);
   const NoGrad off;
   Runner(options, times).run(graph);

@@ -1,6 +1,6 @@
-// Passes: functions from graph to "did it change". passes.def lists them in pipeline order: one line declares a pass
-// and names it for dumps, timing, switching off and bisecting. Each has a file of its name, and a golden test beside
-// it.
+// Pass manager: passes are functions from graph to "did it change". passes.def lists them in pipeline order: one line
+// declares a pass and names it for dumps, timing, switching off and bisecting. Each has a file of its name, and a
+// golden test beside it.
 #pragma once
 
 #include <string>
@@ -19,16 +19,16 @@ using Pass = bool (*)(ir::Graph& graph);
 
 struct PassInfo {
   const char* name;
-  bool in_pipeline;  // part of what optimise() runs; the others are asked for by name
+  bool in_pipeline;  // part of optimise(); the others are asked for by name
   const char* summary;
   Pass run;
 };
 SCONCE_API const std::vector<PassInfo>& all_passes();
 SCONCE_API const PassInfo* find_pass(std::string_view name);
 
-// What the runner does around each pass. From the environment: SCONCE_PASSES="-peephole,+refine_types" switches passes
-// off and others on ("-all" switches all off), SCONCE_PASS_LIMIT=N runs the first N pass executions only (bisecting),
-// SCONCE_LOGS=passes prints each change (base/logs.h).
+// The actions of the runner around each pass. From the environment: SCONCE_PASSES="-peephole,+refine_types" switches
+// passes off and others on ("-all" switches all off), SCONCE_PASS_LIMIT=N runs the first N pass executions only
+// (bisecting), SCONCE_LOGS=passes prints each change (base/logs.h).
 struct PipelineOptions {
   std::vector<std::string> disabled;
   std::vector<std::string> enabled;  // beside those of the pipeline, in the order of passes.def

@@ -1,11 +1,11 @@
-// passes/refine_types.cpp: types as narrow as what flows into them.
+// Type refinement: types become as narrow as the values that flow into them.
 //   %y : Tensor? = prim::If(%c)             %y : Tensor = prim::If(%c)
 //     block0():                               ...
 //       -> (%a)      # Tensor         =>
 //     block1():
 //       -> (%b)      # Tensor
-// Likewise for the carried values of loops, tuples and what is taken out of tuples and lists, and calls. Lists and
-// dicts keep their types: they are invariant, so a narrower one would not fit where they are used.
+// Likewise for the carried values of loops, tuples, items of tuples and lists, and calls. Lists and dicts keep their
+// types: they are invariant, so a narrower one would not fit where they are used.
 #include "sconce/passes/refine_types.h"
 
 #include "sconce/ir/function.h"
@@ -67,7 +67,7 @@ bool refine_if(ir::Node& node) {
   return changed;
 }
 
-// A carried value gets a narrower type when both the first and every next value have it, whatever comes in.
+// A carried value gets a narrower type when both the first and every next value have it, for all inputs.
 bool refine_loop(ir::Node& loop) {
   const ir::Block& body = *loop.block_at(0);
   bool changed = refine_block(body);
@@ -125,7 +125,7 @@ bool refine_node(ir::Node& node) {
   if (node.is(ir::kind::ListUnpack) && node.input()->type()->is(TypeKind::list)) {
     for (ir::Value* v : node.outputs()) changed |= narrow(v, node.input()->type()->element());
   }
-  // The element of what is unwrapped; list items are of the list's element type.
+  // The element of the unwrapped type; list items are of the list's element type.
   static const ir::Symbol unwrap("aten::_unwrap_optional"), item("aten::__getitem__");
   const bool unwraps = node.is(unwrap) && node.input()->type()->is(TypeKind::optional);
   const bool takes = node.is(item) && node.input()->type()->is(TypeKind::list);

@@ -1,4 +1,4 @@
-// Parts of refine_types that shape_propagation uses, too.
+// Type refinement: the parts of the pass refine_types that shape_propagation uses, too.
 #pragma once
 
 #include "sconce/ir/graph.h"

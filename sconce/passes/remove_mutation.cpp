@@ -1,4 +1,4 @@
-// passes/remove_mutation.cpp: values instead of writes, where nobody can tell the difference.
+// Functionalisation: in-place writes become new values, if the difference cannot be observed.
 //   %l : int[] = prim::ListConstruct(%a)              %l : int[] = prim::ListConstruct(%a)
 //   %m : int[] = aten::append(%l, %b)           =>    %m : int[] = prim::ListConstruct(%a, %b)
 //   %n : int = aten::len(%l)                          %n : int = aten::len(%m)
@@ -6,7 +6,7 @@
 //   %y : Tensor = aten::relu(%x)                      %y : Tensor = aten::relu(%x)
 //   %z : Tensor = aten::neg_(%y)                =>    %z : Tensor = aten::neg(%y)
 //   %w : Tensor = aten::exp(%y)                       %w : Tensor = aten::exp(%z)
-// of a tensor that this block made. Nothing else may share the memory: no view, no container, nobody outside. The
+// of a tensor that this block made. Nothing else may share the memory: no view, no container, nothing outside. The
 // functional operator has to give the same dtype and sizes as the write keeps; the types have to know them.
 #include "sconce/dispatch/registry.h"
 #include "sconce/passes/analysis/rewrite.h"
@@ -35,8 +35,8 @@ bool only_reads(const ir::Use& use) {
   return true;
 }
 
-// All uses before `write` read and forget, all are in this block or blocks inside it: then the value can be split in
-// two.
+// All uses before `write` read and forget, all are in this block or blocks inside it: then the value can be
+// split in two.
 bool is_ours_until(const ir::Value* v, const ir::Node& write) {
   const ir::Block* block = write.block();
   if (v->node()->block() != block) return false;
@@ -80,7 +80,7 @@ class Lists {
       return items;
     }
     if ((node.is(extend_) || node.is(add_)) && node.input(1)->node()->is(ir::kind::ListConstruct)) {
-      // The other list has to be as it was made: nobody writes to it.
+      // The other list has to be as it was made: it is never written.
       const ir::Value* other = node.input(1);
       if (other == node.input(0)) return std::nullopt;
       for (const ir::Use& use : other->uses()) {

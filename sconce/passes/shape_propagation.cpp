@@ -1,9 +1,10 @@
-// passes/shape_propagation.cpp: sizes, dtypes and devices of tensors, from the inputs onwards.
+// Shape propagation: infers sizes, dtypes and devices of tensors, from the inputs onwards.
 //   %y : Tensor = aten::matmul(%x, %w)    # %x : Float(SS(-2), 3), %w : Float(3, 4)
 //   =>
 //   %y : Float(SS(-2), 4) = aten::matmul(%x, %w)
-// The operators say what they return: they are called with Meta tensors (see Note [Sizes by example]). Branches give
-// what both know, loops what stays true. A graph that changes the size of a tensor in place is left as it is.
+// The operators themselves are the rules: they are called with Meta tensors (see Note [Sizes by example]). Branches
+// give the facts that both have, loops those that stay true. A graph that changes the size of a tensor in place is left
+// as it is.
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/analysis/shape_rules.h"
 #include "sconce/passes/passes.h"
@@ -12,7 +13,7 @@
 namespace sconce::passes {
 namespace {
 
-constexpr int kMaxRounds = 4;  // of a loop; what is not settled then is unknown
+constexpr int kMaxRounds = 4;  // of a loop; facts that are not settled then are unknown
 
 class Propagation {
  public:
@@ -90,7 +91,7 @@ class Propagation {
       return;
     }
     if (!node.op()) {
-      // Somebody else's code may do anything to what is given to it.
+      // A callee may do anything to its arguments.
       const bool calls = node.is(ir::kind::CallFunction) || node.is(ir::kind::CallMethod) || node.is(ir::kind::fork);
       if (calls) note_writes(node);
       for (ir::Value* v : node.outputs()) original_.try_emplace(v, v->type());
@@ -111,7 +112,7 @@ class Propagation {
     }
   }
 
-  // What the value's first type says besides (requires_grad) stays.
+  // Other facts of the value's first type (requires_grad) stay.
   TensorFacts with_first_facts(ir::Value* v, TensorFacts facts) {
     const TensorFacts* first = original_.try_emplace(v, v->type()).first->second->tensor_facts();
     if (!first) return facts;
@@ -123,7 +124,7 @@ class Propagation {
     return facts;
   }
 
-  // A write that may change sizes spoils what is known of the tensor and everything that shares its memory.
+  // A write that may change sizes spoils the facts of the tensor and of everything that shares its memory.
   void note_writes(const ir::Node& node) {
     for (size_t i = 0; i < node.inputs().size(); ++i) {
       const ir::Value* v = node.input(i);

@@ -1,4 +1,4 @@
-// passes/unroll_loops.cpp: a short loop of a constant number of trips becomes its iterations in a row.
+// Loop unrolling: a short loop of a constant number of trips becomes its iterations in a row.
 //   %y : Tensor = prim::Loop(%two, %true, %x)
 //     block0(%i : int, %v : Tensor):
 //       %w : Tensor = aten::add(%v, %i, %one)

@@ -29,7 +29,7 @@ bool gives_numbers(const Op& op) {
          (op.has(Trait::pointwise) || op.has(Trait::reduction));
 }
 
-// What such an operator answers depends on whether operations are recorded, which differs inside of a region.
+// The answer of such an operator depends on whether operations are recorded, which differs inside of a region.
 bool asks_autograd(const ir::Node& node) { return node.op() && node.op()->has(Trait::asks_autograd); }
 
 // Made in this graph by an operator that returns something new (and written since at most by in-place operators), or a

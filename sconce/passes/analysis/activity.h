@@ -1,4 +1,4 @@
-// Which values of a graph gradients flow through, and which nodes can be differentiated.
+// Activity analysis: finds the values of a graph that gradients flow through, and the nodes that can be differentiated.
 #pragma once
 
 #include <unordered_set>
@@ -8,13 +8,13 @@
 
 namespace sconce::passes {
 
-// Can a value of this type be a tensor, or hold one?
+// Whether a value of this type can be a tensor, or hold one.
 bool may_hold_tensor(TypePtr type);
 // List[Tensor]
 bool is_tensor_list(TypePtr type);
 
-// A value is active when it depends on an active input through operators that have gradients. What a node gives that
-// nobody knows (a call, an attribute) counts as active when it may hold a tensor.
+// A value is active when it depends on an active input through operators that have gradients. The result of a node
+// without known derivative (a call, an attribute) counts as active if it may hold a tensor.
 class SCONCE_API Activity {
  public:
   // `inputs`: which inputs of the graph gradients are wanted for; only those of types that may hold a tensor count.
@@ -34,15 +34,15 @@ class SCONCE_API Activity {
   std::unordered_set<const ir::Value*> active_;
 };
 
-// Can the node be part of a region that is differentiated as a whole? It computes its results from its inputs and does
-// nothing else, and has formulas (or a body of such operators) for the active ones. Of control flow: all that is
-// inside.
+// Whether the node can be part of a region that is differentiated as a whole: it computes its results from its inputs
+// and does nothing else, and has formulas (or a body of such operators) for the active ones. Of control flow: all
+// that is inside.
 SCONCE_API bool is_differentiable(const ir::Node& node, const Activity& active);
-// Has it an operator without formulas whose body is to be differentiated in its place?
+// Whether it has an operator without formulas whose body is to be differentiated in its place.
 bool is_expandable(const ir::Node& node);
-// prim::DifferentiableGraph, what create_autodiff_subgraphs makes.
+// prim::DifferentiableGraph, the kind that create_autodiff_subgraphs makes.
 SCONCE_API ir::Symbol differentiable_graph();
-// Does the type, or the operator's schema, say that the result may be (a view of) an argument?
+// Whether the type, or the operator's schema, allows the result to be (a view of) an argument.
 bool shares_memory(const ir::Value* v);
 
 }  // namespace sconce::passes

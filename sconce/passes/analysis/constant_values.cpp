@@ -222,7 +222,7 @@ std::optional<std::vector<sconce::Value>> evaluate(const ir::Node& node, std::ve
   try {
     return run(node, std::move(inputs));
   } catch (const Error&) {
-    return std::nullopt;  // whoever runs the graph shall see it
+    return std::nullopt;  // the run of the graph shall show it
   } catch (const std::bad_alloc&) {
     return std::nullopt;
   }

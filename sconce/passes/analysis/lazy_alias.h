@@ -1,4 +1,4 @@
-// Alias facts for passes that seldom need them: made when first asked for.
+// Lazy alias analysis, for passes that seldom need it: made when first asked for.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Operators as graphs: the bodies of compound operators and the formulas of derivatives, which the operator table and
-// custom operators have as text. Passes know no text, the front end does.
+// Decompositions: the bodies of compound operators and the formulas of derivatives as graphs. The operator table and
+// custom operators have them as text, which the front end compiles.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ struct FormulaGraph {
     size_t index = 0;  // of the argument, the result, or the result that the gradient belongs to
   };
   std::vector<size_t> targets;  // arguments, ascending
-  std::vector<Input> inputs;    // what the inputs of the graph are
+  std::vector<Input> inputs;    // the meaning of the inputs of the graph
   std::shared_ptr<const ir::Graph> graph;
   TextPlace place;
 };
@@ -41,9 +41,9 @@ struct FormulaGraph {
 class OpGraphs {
  public:
   virtual ~OpGraphs() = default;
-  // Null where the operator has no formulas, or they cannot be compiled. Valid for good; safe from any thread.
+  // Null if the operator has no formulas, or they cannot be compiled. Valid for good; safe from any thread.
   virtual const std::vector<FormulaGraph>* formulas(const Op& op) = 0;
-  // One input per argument, one output per return. Null where the operator has no body, or it cannot be compiled.
+  // One input per argument, one output per return. Null if the operator has no body, or it cannot be compiled.
   virtual const ir::Graph* body(const Op& op) = 0;
   // The shape rule (OpEntry::shape): one input per argument, one output: the sizes of the result, a List[int], or a
   // List[List[int]] for a list of tensors; a tuple of them for several results. Null where the operator has none, or it
@@ -53,17 +53,17 @@ class OpGraphs {
   // the new `self`. Null where the operator has none, or it cannot be compiled.
   virtual const ir::Graph* scatter(const Op& op) = 0;
 
-  // For those who run custom operators (runtime/op_bodies.cpp): the same, but what cannot be compiled is an Error with
-  // line and column, and a body may change its arguments.
+  // For the runner of custom operators (runtime/op_bodies.cpp): the same, but text that cannot be compiled is an Error
+  // with line and column, and a body may change its arguments.
   virtual const std::vector<FormulaGraph>& require_formulas(const Op& op) = 0;
   virtual const BodyGraph& require_body(const Op& op) = 0;
   // See BodyRunner::free_names.
   virtual std::vector<std::string> free_names(std::string_view text, int line, int column) = 0;
 };
 
-// The one source, which lives forever; null where no front end is linked.
+// The one source, which lives forever; null if no front end is linked.
 SCONCE_API OpGraphs* op_graphs();
-// The front end answers (Note [Connections]); null where there is none.
+// The front end answers (Note [Connections]); null if there is none.
 using OpGraphsSource = OpGraphs* (*)();
 extern const OpGraphsSource op_graphs_source;
 

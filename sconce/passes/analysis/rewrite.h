@@ -1,4 +1,4 @@
-// What most passes need: walking over nodes, putting a value in place of a node.
+// Graph rewriting: the walks and replacements that most passes use.
 #pragma once
 
 #include "sconce/base/function_ref.h"
@@ -13,7 +13,7 @@ void each_node(const ir::Block& block, FunctionRef<void(ir::Node&)> visit);
 // Number of nodes in the block, at all depths.
 size_t count_nodes(const ir::Block& block);
 
-// Every use of `from` becomes a use of `to`, which takes the name over where it has none.
+// Every use of `from` becomes a use of `to`, which takes the name over if it has none.
 void replace_value(ir::Value* from, ir::Value* to);
 // The same for the node's only output; the node goes.
 void replace_node(ir::Node& node, ir::Value* value);
@@ -30,7 +30,7 @@ std::optional<bool> constant_bool(const ir::Value* v);
 // The input for the schema's argument of that name; null when the schema has none.
 ir::Value* named_input(const ir::Node& node, std::string_view argument);
 
-// Does it ask for the sizes, the dtype or the device of a tensor, and for nothing that is in it?
+// Whether it asks for the sizes, the dtype or the device of a tensor, and not for its elements.
 bool is_geometry_query(const ir::Node& node);
 
 }  // namespace sconce::passes

@@ -154,7 +154,7 @@ OutputFacts facts_from_trials(size_t i, const Run& a, const Run* b, const Run* o
   return facts;
 }
 
-// The device of results: what is asked for, else what all tensors are on, else the default.
+// The device of results: the one that is asked for, else that of all tensors, else the default.
 std::optional<Device> result_device(const ir::Node& node) {
   if (const ir::Value* wanted = named_input(node, "device")) {
     const std::optional<sconce::Value> device = ir::constant_value(wanted);

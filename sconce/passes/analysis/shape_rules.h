@@ -1,10 +1,11 @@
-// Runs a node's operator on Meta tensors, which have sizes and a dtype but no memory, to learn what it returns.
+// Shape inference: runs a node's operator on Meta tensors, which have sizes and a dtype but no memory, and takes the
+// facts of the results.
 //
 // Note [Sizes by example]
-// A size that is not a number is tried with several numbers. Where a size of the result follows those of one symbol it
-// is that symbol, where it never changes it is a number, else it is unknown. One of the trials is 1, for operators to
-// which that is special (squeeze, broadcasting). So every operator with a Meta kernel has a shape rule for unknown
-// sizes.
+// A size that is not a number is tried with several numbers. If a size of the result follows those of one symbol,
+// it is that symbol; if it never changes, it is a number; else it is unknown. One of the trials is 1, for
+// operators to which that is special (squeeze, broadcasting). So every operator with a Meta kernel has a shape
+// rule for unknown sizes.
 #pragma once
 
 #include <unordered_map>
@@ -14,14 +15,14 @@
 
 namespace sconce::passes {
 
-// What is known of an int: a number, or a symbol of TensorFacts (negative, below kUnknown).
+// An int of a shape: a number, or a symbol of TensorFacts (negative, below kUnknown).
 struct KnownInt {
   int64_t value;
   bool symbolic;
 };
 using KnownInts = std::unordered_map<const ir::Value*, KnownInt>;
 
-// What is known of one output: facts of a tensor, or nothing.
+// The facts of one output, if it is a tensor.
 using OutputFacts = std::optional<TensorFacts>;
 
 struct MetaResult {

@@ -1,4 +1,5 @@
-// passes/fold_optional.cpp: what is asked of an Optional when its type knows the answer (mostly after inlining).
+// None checks that types decide: queries of an Optional are folded when its type knows the answer
+// (mostly after inlining).
 //   %b : bool = aten::__is__(%x, %none)           =>  False          where %x : Tensor cannot be None
 //   %y : Tensor = aten::_unwrap_optional(%x)      =>  %x             the same
 //   %y : Tensor = prim::unchecked_cast(%x)        =>  %x             where %x is a Tensor already

@@ -1,4 +1,4 @@
-// passes/lower_simple_tuples.cpp: elements of tuples that the graph makes, without the tuples.
+// Scalar replacement of tuples, the simple form: uses of elements no longer need the tuples that the graph makes.
 //   %t : (A, B) = prim::TupleConstruct(%a, %b)
 //   %x : A, %y : B = prim::TupleUnpack(%t)          =>  %a, %b     likewise TupleIndex and TupleSlice
 // The frontend's clean-up. It leaves control flow alone; unpack_tuples does more.

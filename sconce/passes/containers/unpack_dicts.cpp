@@ -1,4 +1,4 @@
-// passes/unpack_dicts.cpp: what is taken out of a dict that was just written down.
+// Scalar replacement of dicts: items are taken from the values that a dict was just made of.
 //   %d : Dict(str, int) = prim::DictConstruct(%key, %v, %other_key, %w)
 //   %x : int = aten::__getitem__(%d, %key)        =>  %v
 //   %b : bool = aten::__contains__(%d, %key)      =>  True

@@ -1,4 +1,4 @@
-// passes/unpack_lists.cpp: what is taken out of a list that was just written down.
+// Scalar replacement of lists: items are taken from the values that a list was just made of.
 //   %l : int[] = prim::ListConstruct(%a, %b)
 //   %x : int, %y : int = prim::ListUnpack(%l)      =>  %a, %b
 //   %z : int = aten::__getitem__(%l, %minus_one)   =>  %b

@@ -1,4 +1,4 @@
-// passes/unpack_tuples.cpp: tuples that are taken apart are not made.
+// Scalar replacement of tuples: tuples that are taken apart are not made.
 //   %t : (A, B) = prim::TupleConstruct(%a, %b)
 //   %x : A, %y : B = prim::TupleUnpack(%t)          =>  %a, %b     likewise TupleIndex and TupleSlice
 // also through the outputs of an If and the carried values of a Loop, which then carry the elements:
@@ -9,7 +9,7 @@
 //     block1():                                     =>        -> (%c, %d)
 //       %v : (A, B) = prim::TupleConstruct(%c, %d)        %t : (A, B) = prim::TupleConstruct(%p, %q)
 //       -> (%v)
-// Tuples cannot be written to, so nothing else has to be known. What is left unused is for dead_code.
+// Tuples cannot be written to, so nothing else has to be known. dead_code removes the nodes that are left unused.
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/containers/tuple_parts.h"
 #include "sconce/passes/passes.h"
@@ -17,7 +17,7 @@
 namespace sconce::passes {
 namespace {
 
-// Does somebody take the value apart, perhaps after it left some blocks?
+// Whether a node takes the value apart, perhaps after it left some blocks.
 bool is_taken_apart(const ir::Value* v, int depth = 8) {
   if (depth == 0) return false;
   for (const ir::Use& use : v->uses()) {

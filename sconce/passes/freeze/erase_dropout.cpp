@@ -1,7 +1,7 @@
-// passes/erase_dropout.cpp
+// Dropout removal, for inference:
 //   %y : Tensor = aten::dropout(%x, %p, %false)  =>  %x
-// for every random operator with a constant argument `train=False`: what they return then is their input itself. The
-// probability has to be one, or the operator would have refused it.
+// for every random operator with a constant argument `train=False`: they return their input itself then. The
+// probability must be valid, or the operator would have refused it.
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
 

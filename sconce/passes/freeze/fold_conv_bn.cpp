@@ -1,11 +1,11 @@
-// passes/fold_conv_bn.cpp: in a frozen graph, a batch norm of running statistics becomes part of the convolution before
-// it.
+// Batch norm folding: in a frozen graph, a batch norm of running statistics becomes part of the
+// convolution before it.
 //   %c : Tensor = aten::conv2d(%x, %w, %b, ...)
 //   %y : Tensor = aten::batch_norm(%c, %gamma, %beta, %mean, %var, %false, ...)
 //   =>
 //   %y : Tensor = aten::conv2d(%x, %w', %b', ...)
 //   with  s = gamma / sqrt(var + eps),  w' = w * s for each output channel,  b' = (b - mean) * s + beta
-// All of them are constants, and nobody else needs the elements of the convolution's result (its sizes stay as they
+// All of them are constants, and the elements of the convolution's result have no other use (its sizes stay as they
 // are). New weights are computed in double.
 #include "sconce/dispatch/registry.h"
 #include "sconce/passes/analysis/rewrite.h"
@@ -14,7 +14,7 @@
 namespace sconce::passes {
 namespace {
 
-// A constant tensor; an undefined one for None. Nothing when it is no constant.
+// A constant tensor; an undefined one for None. Nothing when it is not a constant.
 std::optional<Tensor> constant_tensor(const ir::Value* v) {
   if (!v) return std::nullopt;
   const std::optional<sconce::Value> c = ir::constant_value(v);

@@ -121,7 +121,8 @@ class Freezer {
 
   sconce::Value run() {
     for (auto& [name, graph] : methods_) inline_calls(*graph);
-    // First what cannot change: it decides which branches there are (training), and so what is written at all.
+    // First the attributes that cannot change: they decide which branches there are (training), and so which attributes
+    // are written at all.
     replace_attributes(true);
     for (auto& [name, graph] : methods_) optimise_frozen(*graph);
     replace_attributes(false);
@@ -231,7 +232,7 @@ class Freezer {
 
   void find_written(const ir::Graph& graph, bool immutable_only) {
     std::optional<ir::AliasFacts> alias;
-    // What SetAttr writes is a slot; the others write to memory that slots may hold.
+    // SetAttr writes a slot; the others write to memory that slots may hold.
     std::vector<const ir::Node*> writers;
     if (!immutable_only) {
       if (knows_modules(graph))
@@ -256,7 +257,7 @@ class Freezer {
       }
     });
     if (!immutable_only) return;
-    // Code that is called may set attributes of what it is given.
+    // Code that is called may set attributes of its arguments.
     each_node(*graph.block(), [&](ir::Node& node) {
       if (!ir::is_call(node)) return;
       for (const ir::Value* v : node.inputs()) {

@@ -1,4 +1,4 @@
-// freeze: a module whose attributes are part of its code, for running it again and again without training it.
+// Freezing: makes the attributes of a module constants of its code, for inference without further training.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct FreezeOptions {
 // written in place is shared. Then the graphs are optimised, dropout goes, batch norm becomes part of convolutions. The
 // old module stays as it is.
 //
-// Throws Error when `module` is no module or in training mode, has neither forward nor a preserved method, when a name
-// to preserve is unknown, and when a method gives the module itself to code that stays a call.
+// Throws Error when `module` is not a module or in training mode, has neither forward nor a preserved method, when a
+// name to preserve is unknown, and when a method gives the module itself to code that stays a call.
 SCONCE_API sconce::Value freeze(ir::CompilationUnit& unit, const sconce::Value& module,
                                 const FreezeOptions& options = {});
 

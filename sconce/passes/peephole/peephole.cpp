@@ -1,5 +1,5 @@
-// passes/peephole.cpp: rewrites that look at one node and what its inputs are. What they are is written in
-// peephole_numbers.cpp, peephole_facts.cpp, peephole_tensors.cpp and peephole_blocks.cpp.
+// Peephole optimisation: local rewrites that look at one node and its inputs. The rules are in peephole_numbers.cpp,
+// peephole_facts.cpp, peephole_tensors.cpp and peephole_blocks.cpp.
 #include "sconce/passes/peephole/peephole.h"
 
 #include "sconce/passes/analysis/rewrite.h"

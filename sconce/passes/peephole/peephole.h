@@ -1,4 +1,5 @@
-// The parts of the peephole pass. Each looks at one node and rewrites it when it can; the node may be gone afterwards.
+// Peephole optimisation: the parts of the pass. Each looks at one node and rewrites it when it can; the node may
+// be gone afterwards.
 #pragma once
 
 #include "sconce/ir/graph.h"
@@ -8,7 +9,7 @@ namespace sconce::passes {
 
 // Arithmetic and comparisons of numbers, conversions: peephole_numbers.cpp.
 bool simplify_number(ir::Node& node);
-// What a tensor's type answers: peephole_facts.cpp.
+// Queries that a tensor's type answers: peephole_facts.cpp.
 bool simplify_query(ir::Node& node);
 // Tensors that an operator returns as they are: peephole_tensors.cpp.
 bool simplify_tensor(ir::Node& node, LazyAlias& alias);

@@ -1,4 +1,4 @@
-// If and Loop.
+// Peephole rules for If and Loop.
 //   %y = If(%c): -> (%x)  else: -> (%x)          =>  %x
 //   %y = If(%c): -> (True)  else: -> (False)     =>  %c
 //   a value that a loop carries and never changes  =>  the value itself

@@ -1,6 +1,6 @@
-// What the type of a tensor answers: rank, sizes, dtype, device.
+// Peephole rules for queries that the type of a tensor answers: rank, sizes, dtype, device.
 //   %n : int = aten::size(%x, %one)      # %x : Float(2, 3, device=cpu)    =>  3
-// What a type says of a tensor holds whenever the graph runs; who makes graphs from examples erases it before.
+// The facts of a type hold whenever the graph runs; makers of graphs from examples erase them before.
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/peephole/peephole.h"
 #include "sconce/types/tensor_facts.h"

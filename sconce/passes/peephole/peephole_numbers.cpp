@@ -1,4 +1,5 @@
-// Numbers. What an operator computes is its expression in the operator table; an identity is one of its operation:
+// Peephole rules for numbers. An operator is known by its expression in the operator table; an identity is one
+// of its operation:
 //   a + 0, a - 0, a * 1, a // 1, a | 0, not not a, -(-a), int(a) of an int, a == a of an int, ...  =>  a, True, False
 // Floats keep their zeros and their nans: only a - 0, a * 1 and a / 1 are the same number.
 #include "sconce/dispatch/entry.h"

@@ -1,10 +1,10 @@
-// Tensors that an operator returns as they are.
+// Peephole rules for tensors that an operator returns as they are.
 //   relu(relu(x))                      =>  relu(x)    for every operator that the table calls idempotent
 //   x.t().t(), x.transpose(a, b).transpose(a, b)  =>  x
 //   x.to(d), x.contiguous()            =>  x          where the type says that x is so already: the operator returns x
 //   x.expand(s), x.view(s), x.reshape(s)          =>  x          where these are the sizes of x
 //   x * 1, x / 1, x - 0                =>  x          for floating-point x of known dtype
-// Where the result would have been a new tensor (or a new view), neither it nor x may be written to.
+// If the result would have been a new tensor (or a new view), neither it nor x may be written to.
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/peephole/peephole.h"
 #include "sconce/types/tensor_facts.h"
