@@ -63,7 +63,7 @@ sconce_status sconce_load_borrowed(void* data, size_t bytes, void (*release)(voi
   return guarded([&] {
     need(out, "out");
     auto* begin = &need(static_cast<std::byte*>(data), "data");
-    // Until the module is there, nobody lets go of the memory.
+    // The memory stays until the module is there.
     struct Loan {
       void (*release)(void* context);
       void* context;

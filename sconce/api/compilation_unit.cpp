@@ -1,3 +1,4 @@
+// jit::CompilationUnit: a handle on a Program.
 #include "sconce/api/jit.h"
 #include "sconce/frontend/script/program/program.h"
 #include "sconce/types/class_info.h"

@@ -1,3 +1,4 @@
+// jit::Function: a handle on an ir::Function, with its object if it is a method.
 #include "sconce/api/jit.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/code/code_printer.h"

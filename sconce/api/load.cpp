@@ -1,3 +1,4 @@
+// jit::load: chooses the reader by the kind of the file.
 #include "sconce/api/jit.h"
 #include "sconce/serialization/archive/archive.h"
 #include "sconce/serialization/archive/save_archive.h"

@@ -1,3 +1,4 @@
+// jit::Module: a walk over attributes by their types, which tell parameters, buffers and submodules apart.
 #include <functional>
 #include <unordered_map>
 #include <unordered_set>
@@ -95,8 +96,8 @@ Value replaced(const Value& v, const std::unordered_map<const void*, Tensor>& by
   }
 }
 
-// Parameters stay the tensors that they are, with other data, so that an optimiser still has them; buffers are
-// replaced.
+// Parameters stay the tensors that they are, with other data, so that an optimiser still has them;
+// buffers are replaced.
 void convert(const Value& root, const std::function<Tensor(const Tensor&)>& f) {
   const NoGrad quiet;
   std::unordered_map<const void*, Tensor> converted;
@@ -120,7 +121,7 @@ void convert(const Value& root, const std::function<Tensor(const Tensor&)>& f) {
   });
 }
 
-// What a module's class tries for `forward`: itself, or its overloads.
+// The methods that a module's class tries for `forward`: itself, or its overloads.
 std::vector<ir::Function*> forwards(TypePtr type) {
   const ClassInfo& info = *type->class_info();
   if (ir::Function* f = info.find_method("forward")) return {f};

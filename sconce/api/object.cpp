@@ -1,3 +1,4 @@
+// jit::Object: attributes and methods of an instance.
 #include "sconce/api/jit.h"
 #include "sconce/ir/function.h"
 #include "sconce/types/class_info.h"

@@ -10,7 +10,7 @@
 namespace sconce::autograd {
 namespace {
 
-// What backward starts with at tensor number i: the given gradient, or 1.
+// The gradient that backward starts with at tensor number i: the given one, or 1.
 Tensor root_grad(const Tensor& t, const Tensor& given, size_t i, const Edge& edge) {
   if (!given.defined()) {
     SCONCE_CHECK(t.numel() == 1, "grad can be implicitly created only for scalar outputs");

@@ -86,7 +86,7 @@ class CustomNode final : public Node {
     for (size_t i = 0; state.materialize && i < grads.size(); ++i) {
       if (!grads[i].defined() && !absent_[i]) grads[i] = zeros_for(outputs[i]);
     }
-    // A copy, as another thread may be in here; it shares what was saved.
+    // A copy, as another thread may be in here; it shares the saved tensors.
     Context context = context_;
     context.state_ = std::make_shared<Context::State>();
     context.state_->finished = true;
@@ -121,7 +121,7 @@ class CustomNode final : public Node {
   std::vector<uint8_t> absent_;  // per result
 };
 
-// One call: what it was given and what forward returned.
+// One call: its arguments and the results of forward.
 struct CustomCall {
   const std::vector<Tensor>& inputs;
   std::vector<Tensor> results;
@@ -138,7 +138,7 @@ struct CustomCall {
           "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
           "are modified inplace must all be outputs of the Function.");
     }
-    // What forward returned, before inputs among it become views: saved results are found by it.
+    // The results of forward, before inputs among them become views: saved results are found by them.
     const std::vector<Tensor> returned = results;
     std::vector<uint32_t> slots(results.size());
     for (size_t i = 0; i < results.size(); ++i) {

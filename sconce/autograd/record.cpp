@@ -27,7 +27,7 @@ class MissingNode final : public Node {
   const Op& op_;
 };
 
-// Stands for an in-place operation whose result does not depend on what was there: random numbers, comparisons.
+// Stands for an in-place operation whose result does not depend on the old values: random numbers, comparisons.
 class ConstantNode final : public Node {
  public:
   ConstantNode(const Op& op, const Tensor& written) : op_(op) { edges.push_back(gradient_edge(written)); }
@@ -69,8 +69,8 @@ void run_below(const Op& op, KeySet keys, Value* args, Value* returns) {
   op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);
 }
 
-// A result that the schema calls new is no view for autograd, even where the kernel made it as a view of memory of its
-// own.
+// A result that the schema calls new is not a view for autograd, even if the kernel made it as a view of memory
+// of its own.
 void cut_from_base(const Op& op, Value* returns) {
   const std::vector<Argument>& results = op.schema().returns;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -80,14 +80,14 @@ void cut_from_base(const Op& op, Value* returns) {
   }
 }
 
-// The tensor that an in-place operator writes, else undefined. Operators that also change running statistics are no
-// in-place operators.
+// The tensor that an in-place operator writes, else undefined. Operators that also change running statistics are
+// not in-place operators.
 Tensor written_tensor(const Op& op, const Value* args) {
   return op.has(Trait::inplace) ? args[0].to_optional_tensor() : Tensor();
 }
 
-// An in-place form of a view operator (t_, squeeze_) writes nothing. The history of a view follows from its new
-// geometry.
+// An in-place form of a view operator (t_, squeeze_) writes nothing. The history of a view follows from
+// its new geometry.
 bool moves_view(const Op& op, const Tensor& written) {
   if (!written.is_view()) return false;
   std::string_view name = op.info.name;
@@ -110,7 +110,7 @@ void record_missing(const Op& op, KeySet keys, Value* args, Value* returns) {
   if (written.defined()) check_inplace(written, !edges.empty());
   const Ref<Node> before = written.defined() ? grad_fn(written) : nullptr;
   if (is_custom(op))
-    op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);  // what its kernel calls may be recorded
+    op.redispatch_boxed(keys & KeySet::below(Key::view), args, returns);  // the calls of its kernel may be recorded
   else
     run_below(op, keys, args, returns);
   if (edges.empty() || (written.defined() && !(grad_fn(written) == before))) return;

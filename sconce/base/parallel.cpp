@@ -112,8 +112,8 @@ class Pool {
   }
 
  private:
-  // Which ranges of the current region are taken: [0, next) of `ranges`. The epoch makes an old value never equal a new
-  // one.
+  // Which ranges of the current region are taken: [0, next) of `ranges`. The epoch makes an old value never equal
+  // a new one.
   struct alignas(8) Claims {
     uint32_t epoch;
     uint16_t next;

@@ -1,7 +1,7 @@
-// The connections of libsconce.
+// Dependency inversion: the connections of libsconce.
 //
 // Note [Connections]
-// A layer includes only from layers below it. Where it has to ask something of a layer above (printing a tensor asks
+// A layer includes only from layers below it. If it has to ask something of a layer above (printing a tensor asks
 // autograd for the name of its grad_fn), it declares a constant function pointer, which may be null, and calls that.
 // Here every such pointer is given its function, in one place and at link time: no static initialiser runs, no order of
 // initialisation matters, and a library without the upper layers has a file like this one with nulls in it.

@@ -1,3 +1,4 @@
+// Argument binding: positional and keyword arguments arranged as a schema wants them.
 #include <algorithm>
 
 #include "sconce/dispatch/match.h"

@@ -13,7 +13,7 @@
 namespace sconce {
 namespace {
 
-// Part of a file's name that may have come from a file of somebody's: letters, digits and underscores only.
+// Part of a file's name that may have come from a hostile file: letters, digits and underscores only.
 bool is_plain(std::string_view name) {
   constexpr size_t kLongest = 64;
   return !name.empty() && name.size() <= kLongest && std::all_of(name.begin(), name.end(), [](char c) {

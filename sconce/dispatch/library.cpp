@@ -249,7 +249,7 @@ void commit(std::vector<Library>& libraries) {
     }
   }
 
-  // Operators that no one sees yet get everything first; from add_custom_ops on nothing can fail.
+  // Operators that are not visible yet get everything first; from add_custom_ops on nothing can fail.
   const auto apply = [](const Install& i) {
     if (i.kernel) {
       install(*i.op, i.key, i.kernel.get());

@@ -240,7 +240,7 @@ class Matcher {
       case ArgumentBinder::From::default_value:
         break;
     }
-    // Lists are handed out as copies: a kernel may keep or change what it gets.
+    // Lists are handed out as copies: a kernel may keep or change its arguments.
     const Value& value = *argument.default_value;
     out = value.is_list() ? Value(value.to_list().copy()) : value;
     return true;

@@ -55,7 +55,7 @@ Registry& registry() {
   return bare_registry();
 }
 
-// All overloads of a name; none where nobody defined it.
+// All overloads of a name; none if it is not defined.
 std::vector<Op*> known_overloads(std::string_view name) {
   Registry& r = registry();
   const std::shared_lock lock(r.mutex);
@@ -63,7 +63,7 @@ std::vector<Op*> known_overloads(std::string_view name) {
   return found == r.by_name.end() ? std::vector<Op*>() : found->second;
 }
 
-// Nobody defined the operator: does an extension that ships with Sconce?
+// The operator is not defined: perhaps an extension that ships with Sconce has it.
 bool extension_defines(std::string_view name) {
   if (name.starts_with("aten::") || name.starts_with("prim::")) return false;
   const std::string_view space = name.substr(0, name.find("::") + 2);

@@ -162,7 +162,8 @@ class AliasFacts::Builder {
     }
   }
 
-  // What is called may keep, change and return all that it gets. What a future is waiting for may write at that time.
+  // A callee may keep, change and return all of its arguments. The task behind a future may write at the time
+  // of the wait.
   void add_call(const Node& node) {
     for_inputs(node, [&](Variable from) { places_.add_escape(from); });
     for_outputs(node, [&](Variable to) { places_.add_outside(to); });
@@ -201,8 +202,8 @@ class AliasFacts::Builder {
     }
   }
 
-  // A container that is written may contain what the other arguments lead to; an argument that is kept ("a -> *") where
-  // no container is written is kept somewhere else.
+  // A container that is written may contain all that the other arguments reach; an argument that is kept ("a -> *")
+  // though no container is written is kept somewhere else.
   void add_keeping(const Node& node, const Schema& schema, size_t i) {
     const AliasInfo& alias = *schema.arguments[i].alias;
     const auto v = variable(node.input(i));
@@ -381,7 +382,7 @@ bool AliasFacts::is_pure(const Node* n) const {
   return !writes(n) && !ir::has_side_effects(*n) && !is_nondeterministic(*n);
 }
 
-// What the node and those inside it may read.
+// The places that the node and those inside it may read.
 PlaceSet AliasFacts::read(const Node* n) const {
   PlaceSet all;
   const auto add = [&](const Value* v) {

@@ -181,8 +181,8 @@ Graph& Node::graph_attribute(std::string_view name) const { return *attribute_as
 
 // Note [Positions]
 // Nodes of a block have increasing positions, with gaps, so that "which comes first" is one comparison. A node that is
-// squeezed in takes the middle; where there is no room left, its neighbours move apart: as many as needed to find a
-// stretch that is not crowded, which in the long run are few.
+// inserted takes the middle; if there is no room left, its neighbours move apart: as many as needed to find a stretch
+// that is not crowded, which in the long run are few.
 namespace {
 constexpr int64_t kGap = int64_t{1} << 32;
 constexpr int64_t kRoom = int64_t{1} << 12;  // for each node, after neighbours moved apart
@@ -271,7 +271,7 @@ bool Node::is_before(const Node* other) const {
     a = a->block_->owner_;
     b = b->block_->owner_;
   }
-  if (a == b) return a == this && b != other;  // a node comes before what is inside it
+  if (a == b) return a == this && b != other;  // a node comes before the nodes inside it
   return a->position_ < b->position_;
 }
 
@@ -376,7 +376,7 @@ void Graph::free_node(Node* n) {
 
 void Graph::free_block(Block* b) {
   b->return_->clear_inputs();
-  // From the end, so that uses go before what they use.
+  // From the end, so that uses go before their values.
   while (!b->empty()) {
     Node* n = b->last();
     n->unlink();

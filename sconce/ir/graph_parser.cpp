@@ -21,7 +21,7 @@ class TypeNames {
   FindType finder() {
     return [this](std::string_view name) { return lookup(name); };
   }
-  // Enums and interfaces say what they are where they are used: Enum<a.b>, InterfaceType<I>.
+  // Enums and interfaces are marked where they are used: Enum<a.b>, InterfaceType<I>.
   void note(std::string_view text) {
     for (size_t at = 0; (at = text.find('<', at)) != text.npos; ++at) {
       const std::string_view before = text.substr(0, at), after = text.substr(at + 1);
@@ -342,7 +342,7 @@ class GraphParser {
   std::shared_ptr<Graph> graph_;
   std::unordered_map<std::string, Value*> names_;  // null when its block is over
   std::vector<Value*> named_;
-  std::vector<std::vector<Value**>> scopes_{1};  // what each open block defined, in names_
+  std::vector<std::vector<Value**>> scopes_{1};  // the definitions of each open block, in names_
   std::vector<Group> groups_;
   uint32_t highest_id_ = 0;
 };

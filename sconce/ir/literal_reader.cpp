@@ -1,3 +1,4 @@
+// Reader of IR literals: the inverse of literal_text.
 #include <charconv>
 #include <cmath>
 #include <limits>

@@ -10,7 +10,7 @@ namespace {
 // Sets larger than this go outside as a whole, which keeps the analysis linear for long lists.
 constexpr size_t kMaxSet = 64;
 
-// What a value of a type can be, as bits.
+// The kinds of object that a value of a type can be, as bits.
 enum : uint32_t { kTensor = 1, kList = 2, kDict = 4, kTuple = 8, kObject = 16, kOther = 32, kAll = 63 };
 
 uint32_t mask_of(TypePtr type) {
@@ -196,8 +196,8 @@ PlaceSet Places::reach_of(const PlaceSet& from) const {
   return all;
 }
 
-// Of the places in `from`, those that a value of the type can point to. What is outside leads to the type's own place
-// there.
+// Of the places in `from`, those that a value of the type can point to. Outside places lead to the type's
+// own place there.
 PlaceSet Places::reached(const PlaceSet& from, TypePtr type, uint32_t mask) {
   PlaceSet out;
   for (const Place each : from) {

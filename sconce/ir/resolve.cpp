@@ -7,7 +7,7 @@
 namespace sconce::ir {
 namespace {
 
-// What type variables stand for in one call; schemas have few of them.
+// The bindings of type variables in one call; schemas have few of them.
 using Bindings = std::vector<std::pair<TypePtr, TypePtr>>;
 
 TypePtr* find_binding(Bindings& bindings, TypePtr variable) {
@@ -17,7 +17,7 @@ TypePtr* find_binding(Bindings& bindings, TypePtr variable) {
   return nullptr;
 }
 
-// What is known of a tensor's sizes does not make another type of a list's elements.
+// Facts of a tensor do not make another type of a list's elements.
 TypePtr without_facts(TypePtr type) { return type->is(TypeKind::tensor) ? tensor_type() : type; }
 
 bool fits(TypePtr formal, TypePtr actual, Bindings& bindings, bool& exact);

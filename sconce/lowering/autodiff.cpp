@@ -27,7 +27,7 @@ std::optional<sconce::Value> meta_value(const ir::Value* v) {
   return sconce::Value(empty_tensor(*facts->sizes, *facts->dtype, Device(DeviceType::meta)));
 }
 
-// The sizes of what is taken out of a list that an operator returns (chunk, split), which has no facts itself.
+// The sizes of items of a list that an operator returns (chunk, split), which has no facts itself.
 bool learn_parts(ir::Node& unpack) {
   if (!unpack.is(ir::kind::ListUnpack) || unpack.output()->type()->tensor_facts()) return false;
   const ir::Node& list = *unpack.input()->node();
@@ -188,7 +188,7 @@ void Differentiation::find_captures() {
     for (size_t i = 0; i < walk.captured().size(); ++i) {
       if (df->inputs()[walk.first_capture() + i]->has_uses()) captured_.push_back(walk.captured()[i]);
     }
-    // What earlier rounds captured stays: df of first order may need it.
+    // Captures of earlier rounds stay: df of first order may need them.
     std::vector<const ir::Value*> now;
     for (const ir::Value* v : captured_) {
       if (is_temporary(v)) now.push_back(v);

@@ -90,7 +90,7 @@ void Backward::visit(Level& level, const ir::Node& node) {
     case ir::kind::Loop_id:
       return visit_loop(level, node);
     case ir::kind::ListConstruct_id:
-      return;  // who takes the list gives gradients to its elements
+      return;  // the user of the list gives gradients to its elements
     case ir::kind::ListUnpack_id:
       return visit_list_unpack(level, node);
     case ir::kind::unchecked_cast_id:
@@ -375,9 +375,9 @@ ir::Value* Backward::materialise(Level& level, const Key& key) {
   return level.known[key] = made;
 }
 
-// At the start of the level's block, behind what was captured before.
+// At the start of the level's block, behind earlier captures.
 ir::Value* Backward::place(Level& level, ir::Node* node) {
-  // What it uses may stand in a block further out, or here: behind all of that.
+  // Its inputs may stand in a block further out, or here: it goes behind all of them.
   node->insert_after(level.last_capture);
   level.last_capture = node;
   return node->output();
@@ -421,7 +421,7 @@ ir::Node* latest_definition(const std::vector<ir::Value*>& values) {
 
 }  // namespace
 
-// A question about forward values, answered in the forward graph where they are known.
+// A query of forward values, answered in the forward graph, where they are known.
 const ir::Value* Backward::ask(const ir::Node& question, const std::vector<ir::Value*>& inputs) {
   ir::Graph& graph = *of_.graph_;
   std::vector<uint64_t> key{reinterpret_cast<uint64_t>(question.op())};
@@ -435,7 +435,7 @@ const ir::Value* Backward::ask(const ir::Node& question, const std::vector<ir::V
   for (size_t i = 0; i < node->outputs().size(); ++i) node->output(i)->set_type(question.output(i)->type());
   node->insert_after(latest_definition(inputs));
   known = node->output();
-  // What types know is a constant.
+  // An answer that types know is a constant.
   ir::Node* next = node->next();
   if (simplify_query(*node)) known = next->prev()->outputs().at(0);
   return known;

@@ -108,7 +108,7 @@ Backward::ValueGrads Backward::apply_formulas(Level& level, const ir::Node& node
       if (!wants(target) || ir::is_none(results[i])) continue;
       const ir::Value* to = node.input(target);
       if (is_tensor_list(to->type())) {
-        // To what the list is made of.
+        // To the elements of the list.
         const std::vector<ir::Value*>& items = to->node()->inputs();
         ir::Node* unpack = df_->insert(df_->create(ir::kind::ListUnpack, {results[i]}, items.size()));
         unpack->set_range(range_)->set_inlined(inlined_);
@@ -147,7 +147,7 @@ std::vector<ir::Value*> Backward::inline_formula(Level& level, const ir::Node& n
     if (in.kind == Kind::argument) forward[v] = argument(node, in.index);
     if (in.kind == Kind::result) forward[v] = node.output(in.index);
   }
-  // Questions about them are asked in the forward graph.
+  // Queries of them go to the forward graph.
   each_node(*graph->block(), [&](ir::Node& n) {
     if (!is_geometry_query(n)) return;
     std::vector<ir::Value*> inputs;

@@ -1,3 +1,4 @@
+// Adagrad: rates by the sum of squared gradients of each element.
 #include "sconce/generated/creation.h"
 #include "sconce/generated/optimizer.h"
 #include "sconce/optim/optimizers.h"

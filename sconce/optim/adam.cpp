@@ -1,3 +1,4 @@
+// Adam and AdamW: averages of gradients and of their squares.
 #include "sconce/generated/creation.h"
 #include "sconce/generated/optimizer.h"
 #include "sconce/optim/optimizers.h"

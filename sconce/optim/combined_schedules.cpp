@@ -1,3 +1,4 @@
+// Schedules made of schedules or functions: LambdaLR, MultiplicativeLR, SequentialLR, ChainedScheduler.
 #include <algorithm>
 
 #include "sconce/optim/schedulers.h"

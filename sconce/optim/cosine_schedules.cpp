@@ -1,3 +1,4 @@
+// Cosine annealing, with and without warm restarts.
 #include <cmath>
 #include <numbers>
 

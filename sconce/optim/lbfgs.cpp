@@ -1,3 +1,4 @@
+// L-BFGS: a quasi-Newton method, with the two-loop recursion over the last steps.
 #include <cmath>
 
 #include "sconce/autograd/variable.h"

@@ -1,3 +1,4 @@
+// Optimisers by name, for C and for recorded cases.
 #include "sconce/optim/optimizers.h"
 
 namespace sconce::optim {

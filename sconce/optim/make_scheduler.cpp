@@ -1,9 +1,11 @@
+// Schedules by name, for C and for recorded cases.
 #include "sconce/optim/schedulers.h"
 
 namespace sconce::optim {
 namespace {
 
-// The arguments of a schedule: defaults, and what was given. None where an argument has no default: then it is needed.
+// The arguments of a schedule: defaults, overridden by the given ones. None if an argument has no default: then
+// it is required.
 Options arguments(std::string_view name, Options defaults, const Options& given) {
   defaults.set("last_epoch", -1);
   Options all = defaults.with(given, name);

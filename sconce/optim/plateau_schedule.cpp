@@ -1,3 +1,4 @@
+// ReduceLROnPlateau: the rate falls when a metric has stopped to improve.
 #include <algorithm>
 #include <limits>
 

@@ -65,7 +65,7 @@ void LRScheduler::visit(StateFields& fields) {
   fields("last_epoch", last_epoch_);
   fields("_step_count", step_count_);
   fields("_is_initial", is_initial_);
-  bool inside = false;  // of get_lr, never while somebody asks
+  bool inside = false;  // of get_lr, never while a caller asks
   fields("_get_lr_called_within_step", inside);
   fields("_last_lr", last_lr_);
 }

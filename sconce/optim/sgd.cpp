@@ -1,3 +1,4 @@
+// Stochastic gradient descent, with momentum.
 #include "sconce/generated/creation.h"
 #include "sconce/generated/optimizer.h"
 #include "sconce/optim/optimizers.h"

@@ -1,3 +1,4 @@
+// State dicts of optimisers, in PyTorch's layout.
 #include "sconce/generated/copy.h"
 #include "sconce/optim/optimizer.h"
 #include "sconce/optim/step_count.h"
@@ -25,7 +26,7 @@ std::vector<Value> items_of(const Value& v) {
   return v.to_list().values();
 }
 
-// State as the parameter's own: what belongs to its elements has its dtype.
+// State in the parameter's dtype, if it belongs to its elements.
 Value fitted(const Value& v, const Tensor& parameter) {
   if (v.is_tensor()) {
     const Tensor& t = v.to_tensor();

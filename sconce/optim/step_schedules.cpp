@@ -1,5 +1,5 @@
-// Schedules that multiply the rate: StepLR, MultiStepLR, ConstantLR, LinearLR, ExponentialLR, PolynomialLR, LambdaLR,
-// MultiplicativeLR.
+// Schedules that multiply the rate: StepLR, MultiStepLR, ConstantLR, LinearLR, ExponentialLR, PolynomialLR,
+// LambdaLR, MultiplicativeLR.
 #include <algorithm>
 #include <cmath>
 

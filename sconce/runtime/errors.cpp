@@ -1,4 +1,4 @@
-// What a failing script says.
+// Errors of scripts: tracebacks and messages.
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/types/class_info.h"
@@ -135,7 +135,7 @@ void fail_execution(Execution& ex) {
       // The first error is the one to tell.
     }
   }
-  // What a region of the function itself says is what the function would say.
+  // The error of a region of the function itself is that of the function.
   const bool said = ex.code && ex.frames.empty() && ex.pc->op == Opcode::run_region && is_script_error(error);
   if (ex.code) release_frame(*ex.code, ex.base);
   for (const Frame& f : ex.frames) release_frame(*f.code, f.base);

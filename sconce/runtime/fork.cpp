@@ -15,7 +15,7 @@ thread_local int depth = 0;
 struct Task {
   std::shared_ptr<Code> code;
   std::vector<Value> args;
-  Ref<Future> future;  // of an awaitable: set when someone waits
+  Ref<Future> future;  // of an awaitable: set when a thread waits
   ThreadModes modes;
   RunOptions options;
 };

@@ -36,7 +36,7 @@ Slot* Execution::grow(Slot* at, size_t registers) {
   size_t slots = static_cast<size_t>(limit - stack);
   while (slots < used + registers) slots *= 2;
   SCONCE_CHECK(slots <= kMostSlots, "stack overflow: calls need more than {} registers", kMostSlots);
-  // Values may be moved as bytes; nobody points into the stack while a call is made.
+  // Values may be moved as bytes; no pointer into the stack is held while a call is made.
   const Slot* before = stack;
   std::vector<ptrdiff_t> bases;
   for (const Frame& f : frames) bases.push_back(f.base - before);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kTensor = tag_word(Tag::tensor);
 
-// Releases what is left in a run of slots.
+// Releases the values that are left in a run of slots.
 struct Cleanup {
   Slot* from;
   Slot* to;
@@ -43,7 +43,7 @@ bool is_ours(const Tensor& x, KeySet keys) {
   constexpr uint64_t kPlain = TensorImpl::is_view | TensorImpl::requires_grad | TensorImpl::wrapped_number;
   if (keys != KeySet(Key::cpu) || !(t.meta & TensorImpl::contiguous) || (t.meta & kPlain)) return false;
   if (x.dtype() != DType::float32 && x.dtype() != DType::float64) return false;
-  // What an operator makes in inference mode is an inference tensor, elsewhere it is none.
+  // A result made in inference mode is an inference tensor, others are not.
   if (static_cast<bool>(t.meta & TensorImpl::inference) != thread_modes.inference) return false;
   if (!t.count.unique() || t.autograd || t.python || t.extra) return false;
   const Storage& s = *t.storage;
@@ -97,8 +97,8 @@ void call_operator(Slot* base, const OpCall& call, Slot* window) {
   }
 }
 
-// The five signatures differ in what the kernel is called with. `in_place` is the twin's kernel over the same
-// arguments.
+// The six signatures differ in the arguments of the kernel. `in_place` is the twin's kernel
+// over the same arguments.
 #define SCONCE_CALL(result_of, in_place_of)                   \
   const char* kernel = kernel_for(*call.op, keys);            \
   if (is_boxed(kernel)) [[unlikely]]                          \

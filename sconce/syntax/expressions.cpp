@@ -172,7 +172,7 @@ ExprPtr Parser::parse_binary_tail(ExprPtr left, int precedence) {
       both->left = left;
       both->right = node;
       adopt(both, {left, node});
-      // b is computed twice, and so is what is chained inside of it.
+      // b is computed twice, and so are chains inside of it.
       both->doubled = std::max<uint8_t>(both->doubled, middle->doubled + 1);
       if (both->doubled > kMaxDoubled)
         refuse(both->range, "comparisons are chained inside of chained comparisons more than {} levels deep",

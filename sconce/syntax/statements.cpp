@@ -119,7 +119,7 @@ StmtPtr Parser::parse_simple(Place place) {
       if (!is(Kind::newline) && !is(Kind::semicolon)) {
         node->exception = parse_expr();
         widen(node->range, node->exception->range);
-        if (is_word("from")) {  // what caused an exception is never shown
+        if (is_word("from")) {  // the cause of an exception is never shown
           next();
           parse_expr();
         }
@@ -168,7 +168,7 @@ StmtPtr Parser::parse_simple(Place place) {
   return parse_assign(parse_tuple(), place);
 }
 
-// What starts with an expression: an assignment, or the expression alone.
+// Statements that start with an expression: an assignment, or the expression alone.
 StmtPtr Parser::parse_assign(ExprPtr first, Place place) {
   Operator op;
   if (augmented(cur().kind, op)) {
@@ -312,7 +312,7 @@ void Parser::parse_indented(Body& out, Place place, Range& covered) {
   for (StmtPtr s : out) widen(covered, s->range);
 }
 
-// A string that starts a body says what it is for; nothing is computed.
+// A string that starts a body is its docstring; nothing is computed.
 void Parser::drop_docstring(Body& body) {
   const ExprStmt* first = body.empty() ? nullptr : as<ExprStmt>(body.front());
   const Constant* text = first ? as<Constant>(first->value) : nullptr;

@@ -18,7 +18,7 @@ T convert(const Scalar& v) {
   } else if constexpr (std::is_integral_v<T>) {
     if (!v.is_real()) return static_cast<T>(v.to_int());
     const double d = v.to_double();
-    // Out of range is what the processor's conversion gives: the smallest int64.
+    // Out of range gives the result of the processor's conversion: the smallest int64.
     return static_cast<T>(d >= -0x1p63 && d < 0x1p63 ? static_cast<int64_t>(d) : INT64_MIN);
   } else {
     return static_cast<T>(v.to_complex());

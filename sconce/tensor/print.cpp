@@ -111,8 +111,8 @@ class Contents {
  private:
   bool cut(int64_t size) const { return summarize_ && size > 2 * kEdge; }
 
-  // Calls visit(i) for the indices that are shown of a dimension, and gap() between the two ends where some are left
-  // out.
+  // Calls visit(i) for the indices that are shown of a dimension, and gap() between the two ends where some
+  // are left out.
   template <class Visit, class Gap>
   void visit_shown(int64_t size, Visit visit, Gap gap) const {
     if (!cut(size)) {

@@ -145,7 +145,8 @@ Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t off
 
 namespace {
 
-// What a view takes over from its base: dtype, device and backend; keys of modes and marks of the base do not pass on.
+// The flags that a view takes over from its base: dtype, device and backend; keys of modes and marks of the base do
+// not pass on.
 uint64_t kept_meta(const TensorImpl& base) {
   constexpr uint64_t kKept =
       0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kVersionAt = 48;
 
-// What counts the writes to a tensor's memory.
+// The storage that counts the writes to a tensor's memory.
 uint32_t version_now(const TensorImpl& t) {
   const Storage* counter = t.extra && t.extra->version_storage ? t.extra->version_storage.get() : t.storage;
   return std::atomic_ref(const_cast<uint32_t&>(counter->version)).load(std::memory_order_relaxed);

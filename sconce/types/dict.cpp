@@ -1,3 +1,4 @@
+// Dict: entries in order of insertion, with an index of open addressing once there are many.
 #include <cstring>
 
 #include "sconce/types/hash.h"
@@ -106,8 +107,8 @@ void Dict::rehash() {
 }
 
 const Value* Dict::find(const Value& key) const {
-  // Integers, and strings that are the same object, without a call; anything else that has the hash is looked at
-  // closely.
+  // Integers, and strings that are the same object, without a call; anything else that has the hash is
+  // looked at closely.
   const bool is_simple = key.is_int() || key.is_string();
   const size_t hash = hash_of(key);
   if (is_simple) {
@@ -152,7 +153,7 @@ void Dict::set(Value key, Value value) {
 bool Dict::erase(const Value& key) {
   const size_t i = locate(key, hash_of(key));
   if (i == kNowhere) return false;
-  // The entry stays as a hole, so that probes that pass it still find what is behind; rehash closes it.
+  // The entry stays as a hole, so that probes that pass it still find the entries behind; rehash closes it.
   entries_[i].live = false;
   entries_[i].key = Value();
   entries_[i].value = Value();

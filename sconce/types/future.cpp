@@ -1,3 +1,4 @@
+// Future: a value that arrives later, for other threads to wait for.
 #include "sconce/types/value.h"
 
 namespace sconce {

@@ -1,3 +1,4 @@
+// List: a vector of the element's own type, boxed one by one only when asked for.
 #include <algorithm>
 
 #include "sconce/types/value.h"
@@ -21,7 +22,7 @@ Value box(uint8_t v) { return v != 0; }
 Value box(const Tensor& v) { return v; }
 Value box(const Value& v) { return v; }
 
-// What a list of such elements stores for `v`; throws Error (type) when it cannot hold it.
+// The item that a list of such elements stores for `v`; throws Error (type) when it cannot hold it.
 template <class T>
 T unbox(Value&& v, TypePtr element) {
   if constexpr (std::is_same_v<T, int64_t>) {

@@ -1,3 +1,4 @@
+// Python's repr of values.
 #include <charconv>
 #include <cmath>
 

@@ -408,7 +408,7 @@ bool is_subtype(TypePtr a, TypePtr b) {
       return a->is(TypeKind::enum_);
     case TypeKind::tensor:
       return a->is(TypeKind::tensor) && is_subtype_of_facts(a->tensor_facts(), b->tensor_facts());
-    case TypeKind::list:  // invariant, but what is known of the elements may be forgotten
+    case TypeKind::list:  // invariant, but facts of the elements may be forgotten
       if (a->is(TypeKind::list) && a->element()->is(TypeKind::tensor) && b->element() == tensor_type()) return true;
       return plain_type(a) == b;
     case TypeKind::tuple:

@@ -230,8 +230,8 @@ class TypeParser {
     return n;
   }
 
-  // IR text shows the defaults of a named tuple's fields; who makes one gives all of them, so the type does not keep
-  // them.
+  // IR text shows the defaults of a named tuple's fields; a constructor gives all of them, so the type does
+  // not keep them.
   void skip_default() {
     for (int depth = 0; at_ < text_.size(); ++at_) {
       const char c = text_[at_];

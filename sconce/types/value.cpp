@@ -320,7 +320,7 @@ size_t Value::hash() const {
     case Tag::dict:
       fail_as(ErrorKind::type, "unhashable type: 'dict'");
     default:
-      return mix_hash(bits_ >> 4);  // tensors and objects are what they are
+      return mix_hash(bits_ >> 4);  // tensors and objects are compared by identity
   }
 }
 

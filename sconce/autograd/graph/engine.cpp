@@ -22,7 +22,7 @@ namespace {
 constexpr int kMaxDepth = 60;            // of runs inside of runs on one thread's stack
 constexpr size_t kKeptNodes = 1u << 14;  // memory for graphs up to this size is kept for the next run
 
-// What a run knows of a node.
+// The state of a node in a run.
 struct State {
   Node* node;                 // owned by the roots
   uint32_t dependencies = 0;  // gradients that are still to come
@@ -53,7 +53,7 @@ struct Memory {
   NodeTable table;
   std::vector<State> states;
   std::vector<uint32_t> targets;  // the state behind each edge, kNone where there is none
-  std::vector<Tensor> grads;      // what has arrived at each output of each node, summed
+  std::vector<Tensor> grads;      // the sum of the gradients that have arrived at each output of each node
   std::vector<Ready> ready;       // a heap
   std::vector<Capture> captures;  // by state
   std::vector<std::pair<uint32_t, uint32_t>> stack;

@@ -216,7 +216,7 @@ void OpNode::put(const BackwardCall& call, uint32_t argument, const Value& gradi
   }
 }
 
-// One formula runs, for one gradient that nobody else has, for an argument like the result.
+// One formula runs, for one gradient without other owners, for an argument like the result.
 bool OpNode::may_overwrite(const BackwardCall& call, uint32_t needs) const {
   if (call.grads.size() != 1 || std::popcount(needs) != 1 || hooks || grad_enabled()) return false;
   const Tensor& grad = call.grads[0];

@@ -24,7 +24,7 @@ std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
 struct SavedTensor::Packed {
   std::shared_ptr<const SavedTensorHooks> hooks;
   Value value;
-  Edge edge;  // of an input: hooks see a tensor without history, and what they give back gets it again
+  Edge edge;  // of an input: hooks see a tensor without history, and their result gets it again
 };
 
 SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks) {

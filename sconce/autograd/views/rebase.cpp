@@ -1,4 +1,4 @@
-// In-place operations: what they may write, and the history that they leave.
+// History of in-place operations: which tensors they may write, and the grad_fn that they leave.
 #include "sconce/autograd/meta.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/autograd/views/copy_slices.h"
@@ -21,7 +21,7 @@ void check_inplace(const Tensor& t, bool recorded) {
 
 void rebase_history(const Tensor& t, Ref<Node> node, uint32_t slot, uint32_t self) {
   TensorImpl* base = base_of(*t.impl());
-  // Who else has the memory may be a view that does not know yet that it requires grad.
+  // Another owner of the memory may be a view that does not know yet that it requires grad.
   if (t.impl()->storage->count.owners() > (base ? 2 : 1)) watch_views();
   if (!base) return set_history(t, std::move(node), slot);
   const Tensor root(Ref<TensorImpl>::share(base));

@@ -1,3 +1,4 @@
+// Combinations in lexicographic order, as indices.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/host_lists.h"
 

@@ -1,3 +1,4 @@
+// Copies: to() in all of its overloads, contiguous, clone and copy_. A call that needs no copy returns its tensor.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/tensor_options.h"

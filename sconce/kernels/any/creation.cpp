@@ -1,3 +1,4 @@
+// Factories: tensors that are empty, or filled with one value.
 #include <algorithm>
 
 #include "sconce/base/error.h"

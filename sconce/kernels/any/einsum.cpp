@@ -1,4 +1,4 @@
-// What einsum decides before it computes: the labels of its equation.
+// The parser of einsum's equation: its labels are decided before anything is computed.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -59,7 +59,7 @@ Labels expanded(const Labels& subscripts, int covered) {
 std::vector<int64_t> sconce_einsum_labels(std::string_view equation, IntList ranks) {
   std::vector<Labels> operands;
   size_t at = 0;
-  // "->" ends the operands; a '-' elsewhere is no subscript.
+  // "->" ends the operands; a '-' elsewhere is not a subscript.
   const size_t arrow = equation.find("->");
   const std::string_view left = equation.substr(0, arrow);
   while (true) {

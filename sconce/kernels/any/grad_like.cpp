@@ -1,3 +1,4 @@
+// The operator that fits gradients in differentiated graphs: what fit_gradient does for recorded ones.
 #include "sconce/base/error.h"
 #include "sconce/ops.h"
 

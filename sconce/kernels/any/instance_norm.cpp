@@ -1,3 +1,4 @@
+// Instance normalisation, by way of batch normalisation.
 #include "sconce/base/error.h"
 #include "sconce/ops.h"
 

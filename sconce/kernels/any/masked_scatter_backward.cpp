@@ -1,3 +1,4 @@
+// The gradient of masked_scatter for its source: elements under the mask, then zeros.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/indexing.h"

@@ -10,7 +10,7 @@
 namespace sconce {
 namespace {
 
-// What the storage of a nested tensor owns: its memory, by way of the tensor that it was made in.
+// The owner in the storage of a nested tensor: it keeps the tensor that the memory was made in.
 struct Sequences {
   Tensor memory;
   std::vector<int64_t> lengths;

@@ -10,7 +10,7 @@ namespace {
 
 Tensor number_tensor(const Scalar& value, std::optional<DType> dtype, std::optional<Device> device,
                      bool requires_grad = false) {
-  // As in PyTorch's programs, a float is rounded to the default dtype first, whatever dtype is asked for.
+  // As in PyTorch's programs, a float is rounded to the default dtype first, for every dtype that is asked for.
   const DType type = dtype.value_or(value.dtype());
   check_fits(value, value.dtype());
   const Tensor made = scalar_tensor_of(value, value.dtype(), device.value_or(Device()));

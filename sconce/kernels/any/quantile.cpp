@@ -1,3 +1,4 @@
+// The check of quantiles, which needs their values.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/host_lists.h"
 

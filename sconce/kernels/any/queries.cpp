@@ -1,4 +1,4 @@
-// Questions about a tensor that need no data.
+// Queries of a tensor that need no data.
 #include "sconce/base/error.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/tensor.h"

@@ -1,4 +1,4 @@
-// Random operators: what the device's backend draws, with results made and versions raised.
+// Random operators: they allocate results, draw by the device's backend and raise versions.
 #include "sconce/kernels/draw.h"
 
 #include "sconce/base/error.h"

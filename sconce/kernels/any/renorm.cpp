@@ -1,3 +1,4 @@
+// renorm: slices along a dim scaled down to a largest norm.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/ops.h"

@@ -1,3 +1,4 @@
+// stack and _chunk_cat, by way of cat.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/concatenation.h"

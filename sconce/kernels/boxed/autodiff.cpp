@@ -1,3 +1,4 @@
+// The sum of two gradients, either of which may be missing.
 #include "sconce/dispatch/op.h"
 #include "sconce/ops.h"
 

@@ -1,4 +1,4 @@
-// What exported programs ask of their inputs.
+// Checks of exported programs on their inputs.
 #include <cmath>
 
 #include "sconce/dispatch/registry.h"

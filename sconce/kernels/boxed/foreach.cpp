@@ -1,5 +1,5 @@
 // aten::_foreach_add(Tensor[] self, ...) and its kin: the operator after "_foreach_" on the i-th items of all lists.
-// What is no list is the same for every call.
+// Arguments that are not lists are the same for every call.
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/registry.h"
 
@@ -52,7 +52,7 @@ void spread_scalars(const Schema& schema, Value* args, size_t length) {
   }
 }
 
-// What the operator gives for the i-th items. `arguments` leaves out a trailing `out`.
+// The result of the operator for the i-th items. `arguments` leaves out a trailing `out`.
 Value call_one(const std::string& target, const Schema& schema, const Value* args, size_t arguments, size_t i) {
   std::vector<Value> positional;
   std::vector<NamedValue> named;

@@ -1,4 +1,4 @@
-// Lists in order, and what is counted or added up over them.
+// Sorting of lists, and counts and sums over them.
 #include <algorithm>
 #include <complex>
 

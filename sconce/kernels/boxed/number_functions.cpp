@@ -16,7 +16,7 @@ namespace {
 using Complex = std::complex<double>;
 double real(const Value& v) { return (v.is_tensor() ? item_of(v.to_tensor()) : v.to_scalar()).to_double(); }
 
-// What an overload returns for a real result.
+// The value that an overload returns for a real result.
 double result(const Op& op, double value) {
   return op.schema().overload == "Scalar" ? static_cast<double>(static_cast<float>(value)) : value;
 }

@@ -1,4 +1,4 @@
-// What programs do around their tensors: assertions, printing, sizes as lists.
+// Statements of programs around their tensors: assertions, printing, sizes as lists.
 #include <cstdio>
 
 #include "sconce/dispatch/registry.h"

@@ -63,7 +63,7 @@ int64_t place(const Value* args, bool last) {
   const size_t found = last ? part.rfind(what) : part.find(what);
   return found == std::string_view::npos ? -1 : start + static_cast<int64_t>(found);
 }
-// What startswith and endswith look at: an end before start counts as none.
+// The range that startswith and endswith look at: an end before start counts as none.
 std::string_view bounded(const Value* args) {
   const auto [start, end] = bounds_of(args);
   return part_of(text(args[0]), start, end < start ? std::string_view::npos : static_cast<size_t>(end - start));

@@ -30,7 +30,7 @@ DType dtype_of(TypePtr type) {
       return DType::int64;
     case TypeKind::float_:
     case TypeKind::tensor:
-      return default_dtype();  // what an empty list without annotation holds
+      return default_dtype();  // the element type of an empty list without annotation
     case TypeKind::bool_:
       return DType::bool_;
     case TypeKind::complex:
@@ -63,7 +63,7 @@ void tensor_from_list(const Op& op, KeySet, Value* args, Value* returns) {
   const List& list = args[0].to_list();
   Dims sizes;
   measure(list, sizes);
-  // As in PyTorch's programs, floats are rounded to the default dtype first, whatever dtype is asked for.
+  // As in PyTorch's programs, floats are rounded to the default dtype first, for every dtype that is asked for.
   const DType given = dtype_of(number_type_of(list));
   const DType dtype = args[1].is_none() ? given : dtype_from_number(args[1].to_int());
   const Device device = args[2].is_none() ? Device() : args[2].to_device();

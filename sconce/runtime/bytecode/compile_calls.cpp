@@ -5,8 +5,8 @@
 
 namespace sconce::runtime {
 
-// Any operator: one register per schema argument; defaults that the node leaves out are constants; what "..." stands
-// for becomes a tuple (Note [Variable arguments]).
+// Any operator: one register per schema argument; defaults that the node leaves out are constants; the arguments for
+// "..." become a tuple (Note [Variable arguments]).
 void Codegen::emit_op(const ir::Node* n) {
   // A kind that has an operator only for the general case (prim::TupleIndex) comes without one.
   const Op* op = n->op() ? n->op() : ir::resolve_op(*n);

@@ -1,4 +1,4 @@
-// Blocks: If, Loop, and what they hand on.
+// Control flow: If, Loop, and the values that they pass on.
 #include "sconce/passes/analysis/activity.h"
 #include "sconce/runtime/bytecode/compiler.h"
 
@@ -9,7 +9,7 @@ void Codegen::block(const ir::Block* b) {
   for (const ir::Node* n : b->nodes()) node(n);
 }
 
-// What comes now is this node's. One before that left no instruction leaves no site.
+// The instructions from here on belong to this node. A node before it that emitted none has no site.
 void Codegen::note_site(const ir::Node* n) {
   const auto first = static_cast<uint32_t>(drafts_.size());
   std::vector<Site>& sites = code_->sites;
@@ -136,7 +136,7 @@ void Codegen::branch(const ir::Value* condition, bool when, Label& target) {
 
 void Codegen::emit_if(const ir::Node* n) {
   const Liveness::Values& ends = liveness_->ends(n);
-  // A register for each result: the one where it is wanted, if what is in it ends in here.
+  // A register for each result: the one where it is wanted, if the value in it dies in here.
   std::vector<uint32_t> results;
   std::vector<bool> was_reserved;
   for (const ir::Value* out : n->outputs()) {
@@ -165,7 +165,7 @@ void Codegen::emit_if(const ir::Node* n) {
   Label& otherwise = labels_.emplace_back();
   Label& end = labels_.emplace_back();
   branch(n->input(0), false, otherwise);
-  // What the condition alone used: words are free now, the others are dropped on both ways.
+  // Values that only the condition used: words are free now, the others are dropped on both ways.
   free_taken();
   taken_are_free_ = false;
   moved_.clear();
@@ -213,7 +213,7 @@ void Codegen::emit_if(const ir::Node* n) {
 //       (carried = initial values)
 //       for_prep i n exit            with a number of turns
 //       jump_unless cond exit        with a condition
-// top:  step                         without a number of turns
+// top:  step                         without a trip count
 //       body, carried = its results
 //       for_loop i n top   or   jump_if cond top
 // exit:
@@ -316,7 +316,7 @@ void Codegen::emit_loop(const ir::Node* n) {
   }
   block(body);
 
-  // The next condition is read behind the moves, unless they overwrite what it needs.
+  // The next condition is read behind the moves, unless they overwrite its register.
   current_ = body->return_node();
   const std::optional<bool> known_next = constant_bool(next);
   Draft condition = kNowhere;
@@ -380,7 +380,7 @@ void Codegen::pass_results(const ir::Block* b, std::vector<Move> moves) {
   taken_are_free_ = false;
 }
 
-// All at once: a register is written only when nobody waits for what is in it; a circle is cut with a temporary.
+// A parallel move: a register is written only when no other move still reads it; a cycle is cut with a temporary.
 void Codegen::parallel_move(std::vector<Move> moves) {
   struct Pending {
     Move move;
@@ -399,7 +399,7 @@ void Codegen::parallel_move(std::vector<Move> moves) {
       pending.push_back({m, from, is_place && dies_here(m.from)});
     }
   }
-  const auto stays = [&](size_t at) {  // somebody else still needs the source
+  const auto stays = [&](size_t at) {  // another move still reads the source
     const ir::Value* r = root(pending[at].move.from);
     if (std::find(kept.begin(), kept.end(), r) != kept.end()) return true;
     for (size_t i = 0; i < pending.size(); ++i) {

@@ -14,9 +14,10 @@ bool fits_16_bits(int64_t v) { return v >= INT16_MIN && v <= INT16_MAX; }
 //       add_int_imm s s 1                      add_int_imm_for s 1 i -> top
 // end:  for_loop i n -> top              exit:
 // exit:
-// The end of the loop is repeated in every way that comes there by an addition; when nobody else does, it goes.
+// Every way to the end of the loop that ends in an addition gets a fused copy of it; the original is removed when no
+// other way leads to it.
 void Codegen::fuse_loop_ends() {
-  std::vector<std::vector<size_t>> jumps_at(drafts_.size() + 1);  // jumps (numbers in jumps_) by what they go to
+  std::vector<std::vector<size_t>> jumps_at(drafts_.size() + 1);  // jumps (numbers in jumps_) by their targets
   std::unordered_map<size_t, size_t> jump_of;                     // instruction -> number in jumps_
   for (size_t j = 0; j < jumps_.size(); ++j) {
     jumps_at[static_cast<size_t>(jumps_[j].second->at)].push_back(j);

@@ -5,7 +5,7 @@
 namespace sconce::runtime {
 namespace {
 
-// What a list of such elements stores, as List's constructor decides.
+// The storage of a list of such elements, as List's constructor decides.
 enum class Storage : uint8_t { ints, floats, bools, tensors, values };
 Storage storage_of(TypePtr element) {
   const TypePtr t = plain_type(element);
@@ -134,7 +134,7 @@ bool Codegen::emit_container(const ir::Node* n) {
       return true;
     }
   }
-  return true;  // what these return is their container, unused here
+  return true;  // these return their container, unused here
 }
 
 void Codegen::emit_build_node(const ir::Node* n, Opcode op) {
@@ -201,7 +201,7 @@ void Codegen::emit_tuple_slice(const ir::Node* n) {
   for (const uint32_t t : temporaries) registers_.free(t);
 }
 
-// An attribute is borrowed when nothing can replace it while it is used: in graphs that set none and call nobody, and
+// An attribute is borrowed when nothing can replace it while it is used: in graphs that set none and call nothing, and
 // submodules always, whose slots never change.
 void Codegen::emit_get_attr(const ir::Node* n) {
   const ir::Value* object = n->input(0);
@@ -263,7 +263,7 @@ void Codegen::emit_tolist(const ir::Node* n) {
   drafts_.back().c = tag_of(class_of(site.type));
 }
 
-// Between register classes; a cast within one class is no instruction.
+// Between register classes; a cast within one class needs no instruction.
 void Codegen::emit_cast(const ir::Node* n) {
   const Draft from = operand(n->input(0));
   const Draft to = define(n->output());

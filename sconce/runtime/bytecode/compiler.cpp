@@ -74,7 +74,7 @@ bool needs_operator(const ir::Node* n) {
   }
 }
 
-// What a graph needs and nobody has: "aten::frobnicate(Tensor, int)", each once.
+// The operators of a graph that do not exist: "aten::frobnicate(Tensor, int)", each once.
 void find_missing(const ir::Block* block, std::vector<std::string>& missing) {
   for (const ir::Node* n : block->nodes()) {
     if (needs_operator(n) && !n->op()) {

@@ -1,3 +1,4 @@
+// Disassembler: instructions as text, by the operand kinds of bytecode.h.
 #include <fmt/format.h>
 
 #include "sconce/runtime/bytecode/code.h"

@@ -113,7 +113,7 @@ Signature signature_of(const Op& op) {
 
 namespace {
 
-// Asks the operator itself, on Meta tensors: what dtype has the result for float32?
+// The dtype of the result for float32, from the operator itself, run on Meta tensors.
 bool keeps_floats(const Op& op) {
   std::vector<Value> args;
   for (const Argument& a : op.schema().arguments) {

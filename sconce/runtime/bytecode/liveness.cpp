@@ -100,7 +100,7 @@ void Liveness::define_outputs(const ir::Node* node, Bits& live, Table& dead) {
   }
 }
 
-// From what is live behind the block to what is live before it.
+// From the values that are live behind the block to those that are live before it.
 void Liveness::walk(const ir::Block* block, Bits& live) {
   use_inputs(block->return_node(), live);
   for (const ir::Node* n = block->last(); n != block->param_node(); n = n->prev()) {
@@ -140,7 +140,7 @@ void Liveness::walk_if(const ir::Node* node, Bits& live) {
   use_inputs(node, live);
 }
 
-// What a turn uses from outside must outlive all turns.
+// Values from outside that an iteration uses must outlive all iterations.
 void Liveness::walk_loop(const ir::Node* node, Bits& live) {
   define_outputs(node, live, ends_);
   const ir::Block* body = node->block_at(0);

@@ -67,7 +67,7 @@ std::vector<Value> DifferentiableRegion::run(std::vector<Value> args, const RunO
     const ModeGuard below({}, kGradKeys);
     results = results_of(plan->forward(), args, options);
   } catch (const Error&) {
-    // The region as it stands says what is wrong, in the words of its own operators.
+    // The region as it stands raises the error, in the words of its own operators.
     return results_of(*plain_, again, options);
   }
   node->set_results(results, tensors);

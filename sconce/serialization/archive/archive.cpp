@@ -114,7 +114,7 @@ void read_objects(const Records& records, script::ProgramState& program, const L
   program.unit.define_all();
 }
 
-// Names all operators that the archive's code calls and nobody defines; does nothing when there are none.
+// Names all operators that the archive's code calls and that do not exist; does nothing when there are none.
 void refuse_missing_operators(const Records& records, const script::ProgramState& program) {
   std::vector<script::MissingOperator> missing;
   std::unordered_set<std::string> names;
@@ -123,7 +123,7 @@ void refuse_missing_operators(const Records& records, const script::ProgramState
     if (qualifier.empty()) continue;
     try {
       const SourcePtr source = program.load(qualifier);
-      if (!source) continue;  // "a.b.py" is no record of any qualifier: that of a.b is "a/b.py"
+      if (!source) continue;  // "a.b.py" is not a record of any qualifier: that of a.b is "a/b.py"
       const auto tree = syntax::parse(source, syntax::Dialect::archive);
       for (script::MissingOperator& found : script::missing_operators(*tree)) {
         if (names.insert(found.name).second) missing.push_back(std::move(found));

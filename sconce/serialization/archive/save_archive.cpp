@@ -19,7 +19,7 @@ namespace {
 constexpr int kDottedVersion = 6;           // from here on, the version's record is `.data/version`
 constexpr size_t kSmallestToDeflate = 200;  // as PyTorch does
 
-// What __getstate__ gives for the objects that have one. Each is asked once: it may make new objects.
+// The results of __getstate__ for the objects that have one. Each is called once: it may make new objects.
 class States {
  public:
   std::optional<Value> operator()(const Value& object) {
@@ -104,7 +104,7 @@ void add_storages(ZipWriter& zip, const std::string& folder, const StorageTable&
   }
 }
 
-// What f gives; its errors begin with the file's name.
+// The result of f; its errors begin with the file's name.
 template <class F>
 auto naming(const std::string& path, F&& f) {
   try {
@@ -159,7 +159,7 @@ void write_archive(const Value& module, FileWriter& out, const std::string& path
 void save_archive(const Value& module, const std::string& path, const SaveOptions& options) {
   SCONCE_CHECK(module.is_object(), "{}: only modules can be saved in an archive, got a value of type {}", path,
                module.type()->annotation());
-  // Opened first: what can fail at once should not wait for the code to be printed.
+  // Opened first: a failure should not wait for the code to be printed.
   FileWriter out(path);
   write_archive(module, out, path, options);
   out.commit();

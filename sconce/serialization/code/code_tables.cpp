@@ -13,7 +13,7 @@
 namespace sconce {
 namespace {
 
-// Classes of C++ are known to who reads the file.
+// Classes of C++ are known to the reader of the file.
 constexpr std::string_view kCustomClasses = "__torch__.torch.classes.";
 
 constexpr std::string_view kMangle = ".___torch_mangle_";

@@ -5,7 +5,7 @@
 namespace sconce {
 namespace {
 
-// Written as statements, whatever becomes of their values.
+// Written as statements, also if their values are used once.
 bool is_statement(const ir::Node& n) {
   switch (n.kind().id()) {
     case ir::kind::fork_id:

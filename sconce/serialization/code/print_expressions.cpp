@@ -1,4 +1,4 @@
-// Expressions: one node each, with the texts of its inputs.
+// Expression printer: one node each, with the texts of its inputs.
 #include <algorithm>
 
 #include "sconce/frontend/script/names/names.h"
@@ -108,7 +108,7 @@ TaggedText FunctionPrinter::tuple(const ir::Node& n, const Range& from) {
   const TypePtr type = n.output()->type();
   if (!type->name().empty()) return display(n.inputs(), from, tables_.type(type) + "(", ")");
   if (n.inputs().empty()) return display({}, from, "()", "");
-  // It begins with its first item, to who reads it.
+  // For a reader it begins with its first item.
   TaggedText first = use(n.input());
   first.retag_first(source_place(from));
   TaggedText text;

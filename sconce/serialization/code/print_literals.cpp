@@ -14,7 +14,7 @@ bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-// The text is read as a sum (2.5-1.j), which keeps neither the sign of a zero nor what is not a number.
+// The text is read as a sum (2.5-1.j), which keeps neither the sign of a zero nor NaN.
 std::optional<std::string> print_complex(std::complex<double> v) {
   const auto survives = [](double part) { return std::isfinite(part) && !(part == 0 && std::signbit(part)); };
   if (!survives(v.real()) || !survives(v.imag())) return std::nullopt;

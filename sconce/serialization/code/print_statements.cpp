@@ -9,7 +9,7 @@
 namespace sconce {
 namespace {
 
-// From this length on, with two for each level, an expression is no part of another one.
+// From this length on, with two for each level, an expression is not part of another one.
 constexpr size_t kLongExpression = 40;
 
 bool is_true(const ir::Value* v) {
@@ -47,7 +47,7 @@ void FunctionPrinter::split_long(ListRef<ir::Value*> inputs) {
     if (inlined_.contains(v->node()) && is_long(use(v).text())) last = v;
   }
   if (!last) return;
-  // What is evaluated before it goes first, whoever uses it.
+  // Values that are evaluated before it go first, for all users.
   const auto end = std::find(waiting_.begin(), waiting_.end(), last) + 1;
   const std::vector<ir::Value*> first(waiting_.begin(), end);
   waiting_.erase(waiting_.begin(), end);
@@ -149,7 +149,7 @@ void FunctionPrinter::statement(const ir::Node& n) {
   }
   const TaggedText text = expression(n);
   if (n.is(ir::kind::TupleUnpack) || n.is(ir::kind::ListUnpack)) {
-    // It begins where its value does, to who reads it.
+    // For a reader it begins where its value begins.
     const Range& first = text.ranges().at(0).range;
     new_line(first ? first : n.range());
     for (const ir::Value* v : n.outputs()) out_.add(add_name(v) + ", ");

@@ -9,9 +9,9 @@
 namespace sconce {
 namespace {
 
-// ("FORMAT_WITH_STRING_TABLE", texts, records): from byte `first` of the code on, the text comes from bytes begin to
-// end of the lines, which begin at line `line` of the file. Each record is (first, ((lines, file, line), begin, end),
-// tag).
+// ("FORMAT_WITH_STRING_TABLE", texts, records): from byte `first` of the code on, the text comes from bytes begin
+// to end of the lines, which begin at line `line` of the file. Each record is (first, ((lines, file, line),
+// begin, end), tag).
 class RecordReader {
  public:
   RecordReader(const std::string& bytes, const std::string& name) : name_(name), room_(kMaxDebugText * bytes.size()) {

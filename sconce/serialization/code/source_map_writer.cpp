@@ -9,7 +9,7 @@ namespace {
 
 Value tuple_of(std::vector<Value> items) { return make_ref<Tuple>(std::move(items)); }
 
-// The texts that places share: lines of sources, names of files. The first is empty.
+// The strings that places share: lines of sources, names of files. The first is empty.
 class TextTable {
  public:
   TextTable() { add(""); }
@@ -38,7 +38,7 @@ Value source_entry(const Source* source, TextTable& texts) {
   return tuple_of({Value(IntList(lines)), texts.add(source->name()), int64_t{source->first_line()}});
 }
 
-// What people wrote.
+// The original text.
 Range written_range(const Range& printed) {
   const bool is_written = printed.source && printed.source->map();
   Range range = is_written ? printed.original() : printed;

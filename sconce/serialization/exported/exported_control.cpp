@@ -10,7 +10,7 @@ void NodeBuilder::insert_control(const Node& node, Names& names) {
   if (name == "cond") return insert_cond(node, names);
   if (name == "while_loop") return insert_while(node, names);
   if (name == "wrap_with_set_grad_enabled") {
-    // What is computed without gradients has none: the same values, detached.
+    // Results computed without gradients have none: the same values, detached.
     SCONCE_CHECK(!node.inputs.empty() && node.inputs[0].second.value.is_bool(), "must begin with true or false");
     return insert_inlined(node, 1, names, !node.inputs[0].second.value.to_bool());
   }
@@ -92,7 +92,7 @@ void NodeBuilder::insert_cond(const Node& node, Names& names) {
   bind_results(node, branch->outputs(), names);
 }
 
-// while_loop(condition graph, body graph, what is carried, what stays)
+// while_loop(condition graph, body graph, carried values, constant values)
 void NodeBuilder::insert_while(const Node& node, Names& names) {
   const Graph &test = graph_argument(node, 0), &body = graph_argument(node, 1);
   SCONCE_CHECK(node.inputs.size() == 4 && node.inputs[2].second.kind == Argument::Kind::list,

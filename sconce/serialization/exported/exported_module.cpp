@@ -69,7 +69,7 @@ ModuleTree::ModuleTree(const Program& program, const Weights& weights, ir::Compi
                                                                                 : Kind::plain;
     add(spec.target, tensor->second, kind);
   }
-  // What the state dict has and the program does not use.
+  // Entries of the state dict that the program does not use.
   for (const auto& [name, is_parameter] : weights.state) {
     if (!added.contains(name)) add(name, weights.tensors.at(name), is_parameter ? Kind::parameter : Kind::buffer);
   }

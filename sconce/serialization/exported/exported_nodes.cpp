@@ -32,7 +32,7 @@ std::optional<OpName> op_name(std::string_view target) {
   return op;
 }
 
-// "mul" of "_operator.mul", "max" of "torch.sym_max"; empty for what is no function on numbers.
+// "mul" of "_operator.mul", "max" of "torch.sym_max"; empty if it is not a function on numbers.
 std::string_view number_function(std::string_view target) {
   for (const std::string_view prefix : {"_operator.", "torch._sym_", "torch.sym_", "math."}) {
     if (!target.starts_with(prefix)) continue;
@@ -88,7 +88,7 @@ std::vector<std::string> missing_operators(const Graph& graph) {
 
 void NodeBuilder::define(Names& names, const std::string& name, ir::Value* v) {
   SCONCE_CHECK(names.emplace(name, v).second, "the value '{}' is defined twice", name);
-  // A constant, or an input that goes on under another name, keeps what it has.
+  // A constant, or an input that goes on under another name, keeps its name and type.
   if (!v->has_name() && !v->node()->is(ir::kind::Constant)) v->set_name(name);
 }
 

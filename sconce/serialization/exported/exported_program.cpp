@@ -71,7 +71,7 @@ class ForwardBuilder {
  private:
   using Argument_ = sconce::Argument;
 
-  // The signature says of each input of the graph what it is.
+  // The signature gives the role of each input of the graph.
   void check_inputs() const {
     const std::vector<exported::Argument>& inputs = program_.graph.inputs;
     SCONCE_CHECK(inputs.size() == program_.inputs.size(), "the graph has {} inputs, the signature {}", inputs.size(),
@@ -95,7 +95,7 @@ class ForwardBuilder {
     }
   }
 
-  // What the program computes for a buffer or an input goes there in the end.
+  // New values of buffers and inputs are written there in the end.
   void insert_mutations() {
     for (const OutputSpec& spec : program_.outputs) {
       if (spec.kind == OutputSpec::Kind::user || spec.kind == OutputSpec::Kind::token) continue;
@@ -127,7 +127,7 @@ class ForwardBuilder {
   std::vector<ir::Value*> lifted_;
 };
 
-// What the layouts have in common.
+// The parts that the layouts have in common.
 struct ExportedFile {
   std::string record, json;  // the program
   Weights weights;

@@ -44,7 +44,7 @@ class WeightReader {
       fail("{}: tensor '{}': {}", records_.name(), payload.name, error.what());
     }
   }
-  // One torch.save file for each record; what it holds is one tensor.
+  // One torch.save file for each record, which holds one tensor.
   Tensor unpickled(const Payload& payload) {
     Tensor& t = tensors_[payload.file];
     if (t.defined()) return t;

@@ -66,7 +66,7 @@ ir::Value* insert_number_call(ir::Graph& graph, std::string_view function, ListR
                               const sconce::Range& range) {
   const std::string_view op = find_number_call(function, inputs.size());
   SCONCE_ASSERT(!op.empty());
-  // Whole numbers are what they are.
+  // Whole numbers stay as they are.
   const bool rounds = function == "trunc" || function == "floor" || function == "ceil";
   if (rounds && inputs[0]->type()->is(TypeKind::int_)) return inputs[0];
   if (function == "float" && inputs[0]->type()->is(TypeKind::float_)) return inputs[0];

@@ -260,7 +260,7 @@ void collect_symbols(const Term& term, std::vector<std::string>& found) {
   for (const Term& a : term.args) collect_symbols(a, found);
 }
 
-// Between operands; empty for what is written as a function.
+// The text between operands; empty for functions.
 std::string_view infix(std::string_view function) {
   constexpr std::pair<std::string_view, std::string_view> kInfix[] = {
       {"add", " + "},   {"sub", " - "}, {"mul", "*"},       {"floordiv", " // "}, {"mod", " % "}, {"truediv", " / "},

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// What stands behind the folder that records of PyTorch's archives lie in.
+// The name of a record behind the folder that records of PyTorch's archives lie in.
 std::string_view without_folder(std::string_view name) {
   const size_t slash = name.find('/');
   return slash == name.npos ? name : name.substr(slash + 1);

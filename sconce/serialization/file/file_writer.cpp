@@ -72,7 +72,7 @@ FileWriter::FileWriter(std::string path, Temporary temporary) : path_(std::move(
     open_folder();
     if (temporary == Temporary::named || !open_unnamed()) open_named();
     if (exists) {
-      // Another's file stays his where the system lets us; it is not an error where it does not.
+      // The file keeps its owner if the system allows it; it is not an error if not.
       if (::fchown(file_, old.st_uid, old.st_gid) != 0) errno = 0;
       if (::fchmod(file_, old.st_mode & kPermissions) != 0) cannot("given the mode of the old one");
     }
@@ -102,7 +102,7 @@ void FileWriter::open_folder() {
 bool FileWriter::open_unnamed() {
   file_ = ::openat(folder_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   if (file_ < 0) {
-    // What file systems and kernels that know no such files answer.
+    // The errors of file systems and kernels without such files.
     if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL || errno == ENOENT) return false;
     cannot("written");
   }

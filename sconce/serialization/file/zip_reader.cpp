@@ -15,8 +15,8 @@ constexpr uint32_t kLocalMark = 0x04034b50, kEntryMark = 0x02014b50, kEndMark = 
                    kLocatorMark = 0x07064b50, kDescriptorMark = 0x08074b50;
 constexpr size_t kEntrySize = 46, kEndSize = 22, kLocatorSize = 20, kEnd64Size = 56;
 constexpr size_t kMaxComment = 0xffff;
-// Flags: sizes follow the content; what changes the meaning of a record (encryption, sizes, UTF-8 names, hidden
-// headers).
+// Flags: sizes follow the content; flags that change the meaning of a record (encryption, sizes, UTF-8
+// names, hidden headers).
 constexpr uint16_t kSizesFollow = 8, kMeaning = 1 | 8 | 1 << 6 | 1 << 11 | 1 << 13;
 constexpr uint16_t kEncrypted = 1 | 1 << 6 | 1 << 13, kStored = 0, kDeflated = 8, kZip64Extra = 1;
 
@@ -58,7 +58,7 @@ struct Directory {
   uint64_t end;  // where what comes after it begins
 };
 
-// What the zip64 records say that stand before the end record at `at`; nothing when there are none.
+// The content of the zip64 records before the end record at `at`; nothing when there are none.
 std::optional<Directory> find_wide_directory(const FileBytes& file, size_t at) {
   if (at < kLocatorSize) return std::nullopt;
   Cursor locator(file, at - kLocatorSize);

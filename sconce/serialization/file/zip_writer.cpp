@@ -106,7 +106,7 @@ void ZipWriter::add(std::string_view name, std::span<const std::byte> content, b
   entry.size = content.size();
   entry.crc = static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(content.data()), content.size()));
   std::string packed;
-  // What is larger than a reader inflates is stored; so is what a reader would find suspiciously small.
+  // Content larger than a reader inflates is stored; so is content that a reader would find suspiciously small.
   if (deflate && entry.size <= kMaxInflatedBytes) {
     packed = deflated(content, name);
     entry.deflated = packed.size() < content.size() && entry.size / kMaxInflation <= packed.size();
@@ -155,7 +155,7 @@ void ZipWriter::finish() {
   const uint64_t end = out_.position(), size = end - begin, count = entries_.size();
   Bytes tail;
   if (count != 0) {  // an empty file has an end record and nothing else
-    // Made by a Unix program for version 3.0, needs 4.5: what PyTorch writes.
+    // Made by a Unix program for version 3.0, needs 4.5: the values that PyTorch writes.
     tail.u32(kEnd64Mark).u64(44).u16(0x031e).u16(0x002d).u32(0).u32(0).u64(count).u64(count).u64(size).u64(begin);
     tail.u32(kLocatorMark).u32(0).u64(end).u32(1);
   }

@@ -1,8 +1,8 @@
 // Note [Lite bytecode from graphs]
-// Every value of the graph that is no constant has a register from where it is made to its last use, which moves it
-// out. The stack is empty between nodes, but for the counters of the loops around them: a node's inputs are pushed, the
-// instruction replaces them by its results, these are stored. Values that an If or a Loop uses inside live until it
-// ends.
+// Every value of the graph that is not a constant has a register from its definition to its last use, which moves
+// it out. The stack is empty between nodes, but for the counters of the loops around them: a node's inputs are
+// pushed, the instruction replaces them by its results, these are stored. Values that an If or a Loop uses inside
+// live until it ends.
 #include "sconce/serialization/lite/lite_compile.h"
 
 #include <algorithm>
@@ -159,7 +159,7 @@ class Compiler {
       return;
     }
     const int32_t r = places_.at(v);
-    // What was stored just now and is not needed again stays on the stack.
+    // A value that was stored just now and is not needed again stays on the stack.
     const Instruction* last = m_.instructions.empty() ? nullptr : &m_.instructions.back();
     if (moves && last && last->op == Opcode::store && last->x == r) {
       m_.instructions.pop_back();
@@ -282,7 +282,7 @@ class Compiler {
     store(n->outputs());
   }
 
-  // Whoever reads this knows the number of items from the store behind it.
+  // A reader knows the number of items from the store behind it.
   void unpack_tuple(const Node* n) {
     if (n->outputs().empty()) return;
     static const OperatorRow row{"prim::TupleUnpack", "", 1};
@@ -348,7 +348,7 @@ class Compiler {
     push_all(block->return_node());
   }
 
-  // count, limit, condition, what is carried: LOOP puts the count in the place of the condition for the body.
+  // count, limit, condition, carried values: LOOP puts the count in the place of the condition for the body.
   void loop_node(const Node* n) {
     const size_t carried = n->inputs().size() - 2;
     emit(Opcode::loadc, constant(int64_t{0}));

@@ -121,7 +121,7 @@ class Translator {
   }
   void check(Operand a, Tag tag) { emit(Target::check_tag, a, static_cast<Operand>(tag)); }
   size_t target(int32_t distance) const { return static_cast<size_t>(static_cast<int64_t>(at_) + distance); }
-  // Whoever goes back counts a step.
+  // A backward jump counts a step.
   void step_to(size_t to) {
     if (to <= at_) emit(Target::step);
   }
@@ -256,8 +256,8 @@ class Translator {
     emit_build(Target::make_tuple, top(), 0, s);
   }
 
-  // ... count, limit, condition, what the loop carries. Into the body with the count instead of the condition, or
-  // beyond it without all three.
+  // ... count, limit, condition, carried values. Into the body with the count instead of the condition, or beyond it
+  // without all three.
   void loop(const Instruction& i) {
     const Operand count = base_of(static_cast<uint32_t>(i.n) + 1), limit = count + 2, condition = count + 4;
     check(count, Tag::integer);
@@ -302,7 +302,7 @@ class Translator {
     call_op(o, any ? i.n : static_cast<uint32_t>(o.pushed));
   }
 
-  // Where the schema's arguments are: on the stack, or constants for those that nobody pushed.
+  // The places of the schema's arguments: on the stack, or constants for those that were not pushed.
   std::vector<Operand> arguments(const Operator& o, uint32_t n) {
     std::vector<Operand> result;
     const size_t all = o.schema->arguments.size(), filled = all - o.pushed;
@@ -323,7 +323,7 @@ class Translator {
     call.op = o.op;
     call.args = arguments(o, n);
     if (o.schema->is_vararg) {
-      // What "..." stands for becomes a tuple (Note [Variable arguments]).
+      // The arguments for "..." become a tuple (Note [Variable arguments]).
       BuildSite& rest = site();
       rest.type = tuple_type({});
       for (uint32_t k = fixed; k < n; ++k) rest.registers.push_back((base_of(n) + 2 * k) | kMoves);

@@ -1,3 +1,4 @@
+// The writer of lite archives: methods to tables, tables to pickles.
 #include <unordered_set>
 
 #include "sconce/serialization/code/source_map_writer.h"

@@ -201,7 +201,7 @@ Value complex_number(const Args& args, PickleContext&) {
   return std::complex<double>(args[0].to_double(), args[1].to_double());
 }
 
-// Bytes are texts whose characters are the bytes: _codecs.encode(text, "latin1"), bytearray(text, "latin1").
+// Bytes are strings whose characters are the bytes: _codecs.encode(text, "latin1"), bytearray(text, "latin1").
 Value encoded(const Args& args, PickleContext&) {
   need(args, 0, 2);
   if (args.empty()) return "";

@@ -7,7 +7,7 @@ namespace {
 
 bool is_mutable(const Value& v) { return v.is_list() || v.is_dict(); }
 
-// Adds without wrapping: what is too large stays too large.
+// Saturating addition: a number that is too large stays too large.
 uint64_t sum(uint64_t a, uint64_t b) {
   uint64_t result = 0;
   return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
@@ -279,7 +279,7 @@ void PickleMachine::reduce() {
   } catch (const Error& error) {
     wrong(std::string(c.name) + ": " + error.message());
   }
-  // A tensor has no parts, whatever it was made of. A container may be an argument itself, which is closed then.
+  // A tensor has no parts. A container may be an argument itself, which is closed then.
   const bool whole = made.is_tensor();
   push_item({std::move(made), whole ? 0 : argument.depth, whole ? 1 : argument.weight, false});
 }
@@ -298,8 +298,8 @@ void PickleMachine::build() {
   Item object = pop_item();
   const auto* type = std::get_if<TypePtr>(&object.what);
   if (!type) {
-    // Attributes that Python gave to an OrderedDict (_metadata of a state dict) or to a tensor say nothing that we
-    // keep.
+    // Attributes that Python gave to an OrderedDict (_metadata of a state dict) or to a tensor say nothing
+    // that we keep.
     if (const auto* v = std::get_if<Value>(&object.what); v && (v->is_dict() || v->is_tensor())) {
       return push_item(std::move(object));
     }

@@ -34,7 +34,7 @@ Value PlainContext::build(TypePtr, Value) { fail("an object has no place here");
 
 namespace {
 
-// Reads opcodes and their operands, and has the machine do what they say.
+// Reads opcodes and their operands, and drives the machine.
 class Reader {
  public:
   Reader(std::string_view bytes, const std::string& name, PickleContext& context)
@@ -81,7 +81,7 @@ class Reader {
     return found;
   }
 
-  // Two's complement of any length. What does not fit into 64 bits becomes a text of its decimal digits.
+  // Two's complement of any length. An integer that does not fit into 64 bits becomes a string of its decimal digits.
   Value long_of(std::string_view digits) {
     if (digits.size() > kMaxPickleLong) {
       wrong("an integer has more than " + std::to_string(kMaxPickleLong) + " bytes");

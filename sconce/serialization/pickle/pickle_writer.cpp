@@ -97,7 +97,7 @@ class Writer {
     }
   }
 
-  // Texts that are no UTF-8 were bytes, which protocol 2 writes as _codecs.encode(text, "latin1").
+  // Strings that are not UTF-8 were bytes, which protocol 2 writes as _codecs.encode(text, "latin1").
   void text(const std::string& t) {
     if (!options_.plain || is_utf8(t)) return out_.text(t);
     std::string characters;

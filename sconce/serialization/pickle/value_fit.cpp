@@ -49,7 +49,7 @@ Value ValueFitter::fit(const Value& v, TypePtr declared) {
   }
 }
 
-// Lists of numbers and tensors hold nothing else; lists whose type was set hold what was found to fit then.
+// Lists of numbers and tensors hold nothing else; lists whose type was set hold values that were checked then.
 Value ValueFitter::fit_list(const Value& v, TypePtr type) {
   if (!v.is_list()) misfit(v, type);
   const List& list = v.to_list();

@@ -45,7 +45,7 @@ Element element_of(const std::string& descr, const std::string& name) {
   fail("{}: has the dtype '{}', which tensors do not have", name, descr);
 }
 
-// Turns the bytes of every number around, both halves of a complex one apart.
+// Swaps the bytes of every number, both halves of a complex one apart.
 void swap_bytes(const Tensor& t) {
   const size_t size = item_size(real_dtype(t.dtype()));
   auto* bytes = t.data<std::byte>();

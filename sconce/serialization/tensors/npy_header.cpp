@@ -1,3 +1,4 @@
+// The header of .npy files: a parser of its own for the one kind of dict that is allowed.
 #include <charconv>
 
 #include "sconce/base/error.h"

@@ -66,7 +66,7 @@ void count_held(size_t bytes) { count(held_bytes, most_bytes, bytes); }
 void count_used(size_t bytes) { count(used_bytes, most_used, bytes); }
 void count_unused(size_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_relaxed); }
 
-// Who embeds the library may bring memory of his own, before the first block is taken.
+// A program that embeds the library may bring its own memory, before the first block is taken.
 constinit std::atomic<bool> has_blocks{false};
 constinit std::atomic<const MemorySource*> memory_source{nullptr};
 std::mutex source_mutex;
@@ -296,7 +296,7 @@ size_t block_capacity(uint8_t size_class) noexcept { return class_bytes(size_cla
 
 #ifdef SCONCE_NO_POOLS
 
-// The exact size, so that a sanitizer sees the first byte past the end. What is held is known by classes only.
+// The exact size, so that a sanitizer sees the first byte past the end. The bytes held are known by classes only.
 Block allocate_block(size_t bytes) {
   if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
   const int c = class_of(bytes);

@@ -38,7 +38,7 @@ void LargeBlocks::absorb(Piece* p) noexcept {
 
 void* LargeBlocks::take(size_t bytes) {
   Piece* best = nullptr;
-  for (Piece* p = newest_; p; p = p->older) {  // what was used last may be in the cache
+  for (Piece* p = newest_; p; p = p->older) {  // the piece that was used last may be in the cache
     if (p->bytes >= bytes && (!best || p->bytes < best->bytes)) best = p;
     if (best && best->bytes == bytes) break;
   }

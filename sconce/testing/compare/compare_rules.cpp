@@ -21,8 +21,8 @@ struct RuleLine {
 bool draws_exponentials(const Args& a) {
   return a.size() > 2 && !(a[2].is_bool() && a[2].to_bool() && a[1].to_int() > 1);
 }
-// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, ...) and its CPU form, where dropout_p is the
-// fourth.
+// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, ...) and its CPU form, where dropout_p
+// is the fourth.
 bool drops_out(const Args& a) {
   const auto positive = [&](size_t i) { return a.size() > i && a[i].is_double() && a[i].to_double() > 0; };
   return positive(3) || positive(4);

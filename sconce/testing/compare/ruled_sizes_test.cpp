@@ -1,5 +1,5 @@
-// Shape rules and inverses of views over the samples of the table. conformance.meta checks shape rules over recorded
-// calls.
+// Shape rules and inverses of views over the samples of the table. conformance.meta checks shape rules
+// over recorded calls.
 #include "sconce/testing/compare/ruled_sizes.h"
 
 #include <gtest/gtest.h>

@@ -28,7 +28,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// `"GeluKernelImpl" not implemented for 'Long'`: what stands in front names PyTorch's own code.
+// `"GeluKernelImpl" not implemented for 'Long'`: the name in front is that of PyTorch's own code.
 std::string_view without_kernel(std::string_view line) {
   const size_t end = line.find("\" not implemented for '");
   return line.starts_with('"') && end != line.npos ? line.substr(end + 2) : line;

@@ -1,3 +1,4 @@
+// The kinds of case files, in the order in which a file is tried for them.
 #include <array>
 
 #include <nlohmann/json.hpp>

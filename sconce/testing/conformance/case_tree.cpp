@@ -15,8 +15,8 @@ constexpr std::string_view kSuffix = ".safetensors";
 
 bool is_case_file(const fs::path& path) { return path.extension() == kSuffix; }
 
-// A program of cases in the same folder: x.pt of x.safetensors, x.ptl of x.ptl.safetensors, x.core.pt2 of
-// x.pt2.safetensors.
+// A program of cases in the same folder: x.pt of x.safetensors, x.ptl of x.ptl.safetensors,
+// x.core.pt2 of x.pt2.safetensors.
 bool belongs_to_cases(const fs::path& file) {
   constexpr std::string_view kCore = ".core.pt2";
   const std::string path = file.string();

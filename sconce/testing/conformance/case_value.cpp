@@ -36,7 +36,7 @@ Dims dims_of(const Json& json, const Json& whole) {
   return dims;
 }
 
-// The same elements over a buffer of their own with the given strides; what lies between is zero.
+// The same elements over a buffer of their own with the given strides; the memory between them is zero.
 Tensor place(const Tensor& tensor, IntList strides) {
   const IntList sizes = tensor.sizes();
   Tensor result = empty_strided_tensor(sizes, strides, tensor.dtype());

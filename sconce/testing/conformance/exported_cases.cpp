@@ -60,7 +60,7 @@ class OneProgram {
     return compare_state(json);
   }
 
-  // For the state it leaves behind; what it returns or throws is another case's business.
+  // For the state it leaves behind; its result or error belongs to another case.
   void repeat(const Json& json) {
     std::vector<Value> inputs;
     try {

@@ -171,8 +171,8 @@ CaseResult run_on_data(RecordedCall call, const CaseFile& file, const Json& json
   return CaseResult::pass();
 }
 
-// The gradients of a call of its own: arguments that require grad, and what was computed from them, are not compared.
-// Of all inputs together, then of each alone: formulas for several arguments need not compute all of them.
+// The gradients of a call of its own: arguments that require grad, and results computed from them, are not compared. Of
+// all inputs together, then of each alone: formulas for several arguments need not compute all of them.
 CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, const RunOptions& options) {
   const std::vector<Value> expected = flatten({read_value(json.at("out"), file.tensors())});
   const Json& grad = json.at("grad");
@@ -262,8 +262,8 @@ class OperatorCases final : public CaseKind {
       const bool gradients = json.contains("grad") && !options.meta;
       return result.status == Status::passed && gradients ? run_gradients(*op, file, json, options) : result;
     } catch (const Error& error) {
-      // What meta kernels say of calls whose result's size is in the data (a mask as index, one_hot without a number of
-      // classes).
+      // The errors of meta kernels for calls whose result's size is in the data (a mask as index, one_hot without a
+      // number of classes).
       const bool needs_data =
           error.kind() == ErrorKind::not_implemented && error.message().find("depends on values") != std::string::npos;
       if (options.meta && needs_data) return CaseResult::skip(fmt::format("data-dependent: {}", error.what()));

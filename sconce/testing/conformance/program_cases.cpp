@@ -128,7 +128,7 @@ class ProgramCases final : public CaseKind {
   }
 };
 
-// Programs of our own (tools/record_scripts.py): the text is complete in itself and `program` names what is called.
+// Programs of our own (tools/record_scripts.py): the text is complete in itself and `program` names the callee.
 class ScriptCases final : public CaseKind {
  public:
   std::string_view name() const override { return "scripts"; }

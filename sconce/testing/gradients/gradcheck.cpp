@@ -65,7 +65,7 @@ std::vector<Tensor> fresh_inputs(const std::vector<Tensor>& inputs) {
 }
 
 struct Worst {
-  double excess = 0;  // over what is allowed
+  double excess = 0;  // over the tolerance
   size_t row = 0, column = 0;
 };
 

@@ -31,7 +31,7 @@ class SampleCall {
 
   const std::vector<Tensor>& inputs() const { return inputs_; }
 
-  // Draws the same random numbers each time; what the operator writes to is a copy.
+  // Draws the same random numbers each time; the arguments that the operator writes are copies.
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const {
     std::vector<Value> args;
     size_t next = 0;
@@ -266,7 +266,7 @@ class Checker {
     return Check::passed;
   }
 
-  // What the operator gives for these inputs; nothing where it refuses them or gives other values than `expected`:
+  // The results of the operator for these inputs; nothing if it refuses them or gives other values than `expected`:
   // as_strided, view and random operators depend on the layout (the conformance cases say which do rightly).
   static std::vector<Tensor> same_results(const SampleCall& call, const std::vector<Tensor>& inputs,
                                           const std::vector<Tensor>& expected) {

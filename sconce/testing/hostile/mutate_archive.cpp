@@ -241,7 +241,7 @@ std::string ArchiveMutator::mutate(Random& random) const {
   const size_t changes = 1 + below(random, 4);
   const bool lies = below(random, 16) == 0, cut = below(random, 64) == 0;
   for (size_t i = 0; i < changes && !parts.empty(); ++i) {
-    // Large records, which are storages, are no better targets than small ones.
+    // Large records, which are storages, are not better targets than small ones.
     ZipPart& part = parts[below(random, parts.size())];
     ZipPart& other = parts[below(random, parts.size())];
     switch (below(random, 24)) {

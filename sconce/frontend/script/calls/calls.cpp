@@ -41,8 +41,8 @@ std::string indented(std::string_view text) {
   return out;
 }
 
-// A candidate that does not fit: its text for the message, and how many of its arguments fitted before the first that
-// did not.
+// A candidate that does not fit: its text for the message, and how many of its arguments fitted before the first
+// that did not.
 struct Misfit {
   std::string text;
   size_t distance;
@@ -106,7 +106,7 @@ std::pair<size_t, MatchedSchema> choose(Emitter& e, const Range& at, const std::
   refuse(at, "{}\nThe original call is", text);
 }
 
-// One value for what a call returns: itself, a tuple, a named tuple; the empty tuple for nothing.
+// One value for the results of a call: itself, a tuple, a named tuple; the empty tuple for nothing.
 ir::Value* packed(Emitter& e, const Range& at, const std::vector<ir::Value*>& results, const MatchedSchema& matched) {
   if (results.size() == 1) return results[0];
   if (results.empty()) return e.constant(at, sconce::Value(make_ref<Tuple>(std::vector<sconce::Value>())));
@@ -137,7 +137,7 @@ ir::Value* inlined(Emitter& e, ir::Function& f, const std::vector<ir::Value*>& i
   return found->second;
 }
 
-// Compiles what is about to be called; an error of its body is told with the chain of calls that led there.
+// Compiles the callee; an error of its body is told with the chain of calls that led there.
 void compile_callee(Emitter& e, const Range& at, ir::Function& callee) {
   if (callee.is_compiling()) {
     refuse(at, " function '{}' is called recursively. Recursive calls are not supported", callee.short_name());
@@ -257,7 +257,7 @@ SugaredPtr call_method(Emitter& e, const Range& at, ir::Value* self, ListRef<std
     }
     SCONCE_ASSERT(candidates.back().schema);
   }
-  // `self` is the first argument, whatever it is called.
+  // `self` is the first argument, under any name.
   CallArguments all;
   all.positional.push_back({at, {}, simple(self)});
   all.positional.insert(all.positional.end(), args.positional.begin(), args.positional.end());

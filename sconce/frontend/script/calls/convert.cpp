@@ -1,3 +1,4 @@
+// Implicit conversions, emitted as nodes.
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/calls/type_rules.h"
 #include "sconce/frontend/script/emit/emitter.h"
@@ -9,7 +10,7 @@ std::vector<ir::Value*> unpack_tuple(Emitter& e, const Range& at, ir::Value* tup
   return e.node(at, ir::kind::TupleUnpack, {tuple}, tuple->type()->contained())->outputs();
 }
 
-// The operator that makes a number of this type of a tensor; empty when it is no number.
+// The operator that makes a number of this type of a tensor; empty when it is not a number.
 const char* implicit_from_tensor(TypePtr type) {
   if (type == float_type()) return "aten::FloatImplicit";
   if (type == complex_type()) return "aten::ComplexImplicit";

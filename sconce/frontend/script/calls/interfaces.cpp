@@ -29,7 +29,7 @@ bool can_be_called_as(const Schema& have, const Schema& want) {
   return true;
 }
 
-// The schema of a method; null when there is none. Methods of modules are declared when someone asks for them.
+// The schema of a method; null when there is none. Methods of modules are declared when they are asked for.
 const Schema* method_schema(TypePtr type, const std::string& name) {
   if (type->is(TypeKind::interface)) return type->interface_info()->find(name);
   ModuleTypes* types = nullptr;

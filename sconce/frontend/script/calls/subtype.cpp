@@ -1,3 +1,4 @@
+// Subtyping with interfaces: is_subtype, and classes that implement what is wanted.
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/classes/classes.h"
 

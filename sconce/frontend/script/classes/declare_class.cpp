@@ -83,7 +83,7 @@ void declare_attributes(Definition& d) {
   mark(buffers, ClassInfo::AttributeKind::buffer);
 }
 
-// Class-level names of a script class that are no attributes of its instances.
+// Class-level names of a script class that are not attributes of its instances.
 void note_class_attributes(Definition& d) {
   for (StmtPtr s : d.class_def->body) {
     const auto* a = as<Assign>(s);
@@ -203,7 +203,7 @@ void declare_script_class(Definition& d) {
   if (written.empty()) return;
   const auto source = std::make_shared<Source>("<dataclass " + d.name + ">", written);
   const TreePtr tree = parse(source, Dialect::python);
-  // What the class defines itself stays.
+  // The methods that the class defines itself stay.
   Body missing;
   for (StmtPtr s : tree->body) {
     const auto* def = as<FunctionDef>(s);

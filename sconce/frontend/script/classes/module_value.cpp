@@ -21,7 +21,7 @@ ModuleType& module_type(TypePtr type, ModuleTypes*& types) {
 
 bool is_keyed(Container c) { return c == Container::module_dict || c == Container::parameter_dict; }
 
-// items(), keys(), values(), children(), ...: what it gives is known while compiling.
+// items(), keys(), values(), children(), ...: their results are known while compiling.
 class StaticMethod : public SugaredValue {
  public:
   StaticMethod(std::string name, SugaredPtr result) : name_(std::move(name)), result_(std::move(result)) {}

@@ -17,7 +17,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// What a container holds, in order: its submodules or its parameters.
+// The items of a container, in order: its submodules or its parameters.
 std::vector<std::pair<std::string, Dynamic>> entries(const Instance& self) {
   std::vector<std::pair<std::string, Dynamic>> found;
   for (const Instance::Attribute& a : self.attributes) {

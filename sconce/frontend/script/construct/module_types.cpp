@@ -32,7 +32,7 @@ struct Annotated {
   ExprPtr type = nullptr;
   Scope* scope = nullptr;
 };
-// Annotations inside of __init__ are never evaluated by Python: what they name may not be a type here.
+// Annotations inside of __init__ are never evaluated by Python: they may name something that is not a type here.
 bool means_a_type(ExprPtr annotation, Scope& scope) {
   try {
     resolve_annotation(annotation, scope);
@@ -283,7 +283,7 @@ void ModuleTypes::add_others(Draft& d, Instance& instance) {
 }
 
 ModuleType& ModuleTypes::type_for(Draft& d, Instance& instance) {
-  // What must be equal for two instances to share a type, as text.
+  // The parts that must be equal for two instances to share a type, as text.
   std::string signature = fmt::format("{}", fmt::ptr(instance.cls));
   for (const ClassInfo::Attribute& a : d.attributes) {
     signature += fmt::format("|{}:{}:{}", a.name, fmt::ptr(a.type), static_cast<int>(a.kind));
@@ -375,7 +375,7 @@ void ModuleTypes::declare_hooks(ModuleType& module, Instance& instance) {
   declare(instance.forward_hooks, info.forward_hooks);
 }
 
-// forward, and what is marked @torch.jit.export, of the class and those it derives from.
+// forward, and the methods marked @torch.jit.export, of the class and those it derives from.
 void ModuleTypes::declare_methods(ModuleType& module) {
   if (module.methods_declared) return;
   module.methods_declared = true;

@@ -1,4 +1,4 @@
-// Conditions: if, assert, ternaries, and/or/not, and what they tell about types.
+// Conditions: if, assert, ternaries, and/or/not, and the types that they narrow.
 #include <set>
 
 #include "sconce/frontend/script/classes/classes.h"
@@ -123,7 +123,7 @@ Condition Emitter::Impl::isinstance(ExprPtr object, ExprPtr types) {
     if (check.if_true) refinements.when_true = {{n->id, check.if_true}};
     if (check.if_false) refinements.when_false = {{n->id, check.if_false}};
   }
-  // In archives only those checks are left that the compiler could not decide by what it knew of the variable.
+  // In archives only those checks are left that the compiler could not decide from the type of the variable.
   if (check.known && !e.source_.from_archive) {
     return known_condition(object->range, *check.known, std::move(refinements));
   }
@@ -222,7 +222,7 @@ void Emitter::Impl::if_statement(const Range& at, const Condition& c, const std:
     const Environment::Variable* in_false = false_exits ? nullptr : f->find(name);
     const Environment::Variable* any = in_true ? in_true : in_false;
     if (!any) continue;
-    // What is no value of the graph must be the same on both sides.
+    // A value that exists while compiling only must be the same on both sides.
     if ((in_true && in_true->sugared) || (in_false && in_false->sugared)) {
       if (in_true && in_false && in_true->sugared != in_false->sugared) {
         environment->set_problem(name, "Type mismatch: " + name + " is set to different things in the two branches",

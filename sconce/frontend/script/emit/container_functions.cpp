@@ -1,4 +1,4 @@
-// list(x), tuple(x), dict(x): containers made of whatever can be iterated over.
+// list(x), tuple(x), dict(x): containers made of any iterable.
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/calls/type_rules.h"
 #include "sconce/frontend/script/emit/emitter.h"

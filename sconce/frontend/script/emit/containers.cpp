@@ -8,7 +8,7 @@ using namespace syntax;
 
 namespace {
 
-// Optional[T] is a union, too. What is written for one has its type at once, but in archives, which say all casts.
+// Optional[T] is a union, too. A literal for one has its type at once, but not in archives, which spell out all casts.
 bool is_union(TypePtr type) { return type->is(TypeKind::union_) || type->is(TypeKind::optional); }
 
 // The members of a union (or the one type) that are of this kind.

@@ -202,7 +202,7 @@ SugaredPtr Emitter::Impl::call(const Call& c, TypePtr hint) {
   auto* function = dynamic_cast<LanguageFunction*>(callee.get());
   if (function && function->kind() == "dict" && !c.keywords.empty()) return dict_call(c, callee, hint);
   const CallArguments args = e.arguments(c);
-  // What builds containers is shown with its arguments, every other call by what is called.
+  // Calls that build containers are shown with their arguments, every other call by its callee.
   return callee->call(e, function && hint ? c.range : c.callee->range, args, hint);
 }
 

@@ -19,7 +19,7 @@ std::vector<Refinement> all_of(const std::vector<Refinement>& a, const std::vect
   for (const Refinement& r : a) {
     const Refinement* other = find(b, r.variable);
     if (!other || other->type == r.type) out.push_back(r);
-    // The right operand saw what the left one had found out: the narrower type holds.
+    // The right operand saw the refinements of the left one: the narrower type holds.
     else if (is_subtype(other->type, r.type))
       out.push_back(*other);
   }

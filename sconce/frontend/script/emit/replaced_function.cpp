@@ -1,4 +1,4 @@
-// Functions whose body or signature is not what was written: @unused, @ignore, @overload.
+// Functions whose body or signature is not the written one: @unused, @ignore, @overload.
 #include <fmt/format.h>
 
 #include "sconce/frontend/script/classes/declare_class.h"

@@ -43,7 +43,7 @@ SugaredPtr Emitter::Impl::special_form(const std::string& form, const Call& c, T
       refuse(arguments, "expected an expression of type {} but found {}\n", type->annotation(),
              v->type()->annotation());
     }
-    // None becomes a value of the Optional type; other values keep what is known of them.
+    // None becomes a value of the Optional type; other values keep their facts.
     if (v->type()->is(TypeKind::none) && !type->is(TypeKind::none))
       return simple(e.constant(at, sconce::Value(), type));
     return simple(v);
@@ -155,7 +155,7 @@ SugaredPtr Emitter::Impl::dict_call(const Call& c, SugaredPtr function, TypePtr 
   return function->call(e, c.range, args, hint);
 }
 
-// x.tolist(): the context says how deep the lists go and what they hold.
+// x.tolist(): the context says how deep the lists go and the type of their items.
 SugaredPtr Emitter::Impl::tolist(const Call& c, const Attribute& callee, TypePtr hint) {
   const SugaredPtr object = sugared(callee.value, nullptr);
   const TypePtr type = object->type();

@@ -52,7 +52,7 @@ constexpr SimpleName kSimple[] = {
     {"LongTensor", tensor_type},
     {"Parameter", tensor_type},
 };
-// What stands before names that mean the same without it.
+// Prefixes of names that mean the same without them.
 constexpr std::string_view kPrefixes[] = {"torch.nn.parameter.",
                                           "torch.nn.",
                                           "torch.jit.",
@@ -214,7 +214,7 @@ std::optional<std::pair<syntax::ExprPtr, int32_t>> broadcasting(syntax::ExprPtr 
   return std::nullopt;
 }
 
-// Optional[BroadcastingList2[int]]: what is inside.
+// Optional[BroadcastingList2[int]]: the type inside.
 syntax::ExprPtr inside_optional(syntax::ExprPtr e) {
   const auto* s = as<syntax::Subscript>(e);
   if (!s || s->indices.size() != 1 || without_prefix(syntax::dotted_name(s->value)) != "Optional") return nullptr;

@@ -7,7 +7,7 @@
 namespace sconce::script {
 namespace {
 
-// torch.div of an old archive: the function that does what it did, else the operator.
+// torch.div of an old archive: its upgrader, else the operator.
 class UpgradedFunction final : public BuiltinFunction {
  public:
   UpgradedFunction(ir::Symbol name, std::vector<ir::Function*> upgraders)

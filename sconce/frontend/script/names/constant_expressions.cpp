@@ -61,7 +61,8 @@ std::vector<std::pair<std::string, sconce::Value>> evaluated_defaults(Scope& sco
   std::vector<std::pair<std::string, sconce::Value>> defaults;
   for (const Parameter& p : def.parameters) {
     if (!p.default_value || literal_value(p.default_value)) continue;
-    if (as<DictExpr>(p.default_value) || as<ListExpr>(p.default_value)) continue;  // refused by who reads the signature
+    if (as<DictExpr>(p.default_value) || as<ListExpr>(p.default_value))
+      continue;  // refused by the reader of the signature
     defaults.emplace_back(p.name, evaluate_constant(scope, p.default_value, nullptr));
   }
   return defaults;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace syntax;
 
-// The names of a.b.c, outermost first; empty when the expression is no dotted name.
+// The names of a.b.c, outermost first; empty when the expression is not a dotted name.
 std::vector<std::string> parts_of(ExprPtr e) {
   std::vector<std::string> parts;
   while (const auto* a = as<Attribute>(e)) {

@@ -17,7 +17,7 @@ namespace {
 struct Namespace {
   std::string_view prefix, library;
 };
-// What a path means, as a function that makes the sugared value.
+// The meaning of a path, as a function that makes the sugared value.
 using Make = std::function<SugaredPtr(Emitter& e, const Range& at)>;
 
 struct Table {

@@ -24,7 +24,7 @@ bool is_docstring(StmtPtr s) {
   return c && c->literal == Constant::Literal::string;
 }
 
-// Names that a Python text may use without importing them: what everyone imports them as.
+// Names that a Python text may use without importing them, under the usual names of imports.
 std::string implicit_import(const std::string& name) {
   if (name == "nn") return "torch.nn";
   if (name == "F") return "torch.nn.functional";
@@ -182,7 +182,7 @@ const std::vector<ir::Function*>& Scope::functions_of(Definition& d) {
     source->resolver = borrowed(*this);
     source->defaults = evaluated_defaults(*this, *form.def);
     source->from_archive = dialect == Dialect::archive;
-    // What else keeps the nodes of the definition alive.
+    // Other trees that keep the nodes of the definition alive.
     const TreePtr original = d.tree;
     d.compiled.push_back(
         &state.unit.add_function(state.unit.unique_name(prefix + "." + d.name),

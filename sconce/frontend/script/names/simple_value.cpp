@@ -1,4 +1,4 @@
-// SimpleValue: what may be done with a value of the graph, by its type.
+// SimpleValue: the operations on a value of the graph, by its type.
 #include <fmt/format.h>
 
 #include "sconce/dispatch/registry.h"

@@ -1,3 +1,4 @@
+// Spelling suggestions by edit distance.
 #include <algorithm>
 
 #include "sconce/dispatch/registry.h"
@@ -29,8 +30,8 @@ size_t edit_distance(std::string_view a, std::string_view b, size_t limit) {
 
 std::vector<std::string> suggestions(std::string_view wrong, ListRef<std::string> known) {
   constexpr size_t kMost = 3;
-  // A third of the letters may be wrong: one of "relu", two of "softmax". Names of one or two letters look like any
-  // other.
+  // A third of the letters may be wrong: one of "relu", two of "softmax". Names of one or two letters look
+  // like any other.
   const size_t limit = wrong.size() / 3;
   if (limit == 0) return {};
   std::vector<std::pair<size_t, std::string>> near;

@@ -1,3 +1,4 @@
+// The clean-up of every compiled function: the passes that PyTorch runs there, so that graphs are equal to its own.
 #include "sconce/frontend/script/ssa/to_ssa.h"
 #include "sconce/passes/passes.h"
 

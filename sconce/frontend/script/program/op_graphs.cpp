@@ -38,8 +38,8 @@ class HelperOrOperator : public SugaredValue {
   const SugaredPtr helper_, op_;
 };
 
-// What names mean in a body: operators of aten, else of the operator's own namespace; T0, T1, ... are the types of
-// its parameters.
+// The names of a body: operators of aten, else of the operator's own namespace; T0, T1, ... are the types
+// of its parameters.
 class BodyNames : public Resolver {
  public:
   BodyNames(std::string_view space, std::vector<TypePtr> types) : space_(space), types_(std::move(types)) {}
@@ -135,7 +135,7 @@ void split_result(ir::Graph& graph, size_t count) {
   passes::dead_code(graph);
 }
 
-// What a name in a formula stands for.
+// The meaning of a name in a formula.
 std::optional<std::pair<Input, TypePtr>> meaning(const Schema& schema, const std::string& name) {
   using Kind = Input::Kind;
   if (const std::optional<size_t> at = schema.find_argument(name)) {

@@ -17,7 +17,7 @@ std::string python_module(std::string_view path) {
   return name;
 }
 
-// Names at the left margin behind `class ` and `def `: what a file defines, without parsing it.
+// Names at the left margin behind `class ` and `def `: the definitions of a file, without parsing it.
 void each_definition(std::string_view text, const std::function<void(std::string_view)>& found) {
   for (size_t start = 0; start < text.size();) {
     const size_t end = std::min(text.find('\n', start), text.size());

@@ -1,3 +1,5 @@
+// Step 1 of SSA construction: variables that a branch or a loop body sets become outputs of the If or Loop, that is
+// what phi nodes are elsewhere.
 #include <map>
 
 #include "sconce/frontend/script/calls/calls.h"
@@ -77,7 +79,7 @@ class Carrier {
       for (const auto& [name, variable] : set.variables) {
         const Variable* a = true_frame.find(name);
         const Variable* b = false_frame.find(name);
-        if (!a || !b) continue;  // not defined on the other side: nobody uses it
+        if (!a || !b) continue;  // not defined on the other side: it is unused
         TypePtr both = unify(a->type, b->type);
         if (!both) both = unify(a->declared, b->declared);
         if (!both && frame.find(name)) both = merged_type(a->type, b->type);

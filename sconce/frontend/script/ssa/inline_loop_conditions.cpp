@@ -1,3 +1,4 @@
+// Step 2 of SSA construction: the condition block of a loop moves into its body and in front of it.
 #include "sconce/frontend/script/ssa/to_ssa_steps.h"
 
 namespace sconce::script {

@@ -26,7 +26,7 @@ bool merge_with_next(ir::Node* first) {
   const size_t flag = second->input()->offset();
   std::optional<bool> known[2];
   for (size_t i = 0; i < 2; ++i) known[i] = constant_bool(first->block_at(i)->outputs()[flag]);
-  // Equal answers need no merging: the second is decided whatever happens.
+  // Equal answers need no merging: the second is decided in both branches.
   if (!known[0] || !known[1] || *known[0] == *known[1]) return false;
   const size_t outputs = first->outputs().size();
   for (size_t i = 0; i < 2; ++i) {

@@ -1,3 +1,4 @@
+// Step 3 of SSA construction: every Load becomes the value that was stored last.
 #include <unordered_map>
 
 #include "sconce/frontend/script/ssa/to_ssa_steps.h"

@@ -213,7 +213,7 @@ class ExitTransformer {
 };
 
 // ---- with ----
-// What is between Enter and Exit must end in Exit however it is left: for the time of the transformation it is a block,
+// The code between Enter and Exit must reach Exit on every way out: for the time of the transformation it is a block,
 // and Exit is in a second one.
 
 ir::Node* find_exit(ir::Node* enter) {

@@ -1,3 +1,4 @@
+// as_strided_scatter: a copy of a tensor with a part of its storage replaced.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/tensor/strides.h"

@@ -1,4 +1,4 @@
-// Gradients that are no single operator of PyTorch.
+// Gradients of views that are not a single operator of PyTorch.
 #include <algorithm>
 
 #include "sconce/base/error.h"

@@ -15,7 +15,7 @@ Tensor detach(const Tensor& self) { return shallow_copy(self); }
 
 namespace {
 
-// Sizes without -1 that fit: what most calls ask for, known after one pass.
+// Sizes without -1 that fit, as in most calls: known after one pass.
 bool fits_exactly(IntList size, int64_t numel) {
   int64_t product = 1;
   bool good = true;

@@ -1,5 +1,5 @@
 // The matrix of scores exists one block at a time: some queries by kKeys keys. Softmax is online: each block rescales
-// what the blocks before it left.
+// the sums of the blocks before it.
 #include "sconce/kernels/cpu/attention/blockwise_attention.h"
 
 #include <algorithm>
@@ -317,7 +317,7 @@ void backward_head(const AttentionArgs& args, const Tensor& grad_out, const Tens
       const int64_t n = std::min(block, keys - key);
       pack_b(compute, width, n, {k.at(key), 1, k.pitch}, packed_keys);
       pack_b(compute, width, n, {v.at(key), 1, v.pitch}, packed_values);
-      Epilogue add_query, add_key;  // what earlier blocks left
+      Epilogue add_query, add_key;  // the state that earlier blocks left
       add_query.accumulate = key > 0;
       add_key.accumulate = h > key_head * share;
       for (int64_t first = 0; first < length; first += kQueries) {

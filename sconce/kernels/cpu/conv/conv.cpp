@@ -73,7 +73,7 @@ struct Tiles<uint16_t> {
   }
 };
 
-// What a convolution of a dtype is computed in: bfloat16 as it is, where the processor can.
+// The compute type of a convolution: bfloat16 as it is, if the processor can.
 bool computes_in_bf16(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
   return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_depthwise(shape);
 }
@@ -88,16 +88,16 @@ int64_t group_in_vector(const ConvShape& shape, const MatrixKernels& kernels) {
   return conv_small_group(shape, kernels);
 }
 
-// An input with few channels is copied into a frame of zeros. There a row of the kernel sees one run of memory,
-// whatever the pixel: all its taps together are one long tap.
+// An input with few channels is copied into a frame of zeros. There a row of the kernel sees one run of memory at every
+// pixel: all its taps together are one long tap.
 bool is_framed(const ConvShape& shape) {
   return !shape.transposed && shape.groups == 1 && shape.in_channels < 16 && shape.kernel[shape.rank - 1] > 1 &&
          shape.dilation[shape.rank - 1] == 1;
 }
 
-// A convolution is one product or several: a transposed one with strides falls apart into one for every residue of the
-// output position. In each, output position start + q * out_step reads input position q * in_step + offset for every
-// tap.
+// A convolution is one product or several: a transposed one with strides falls apart into one for every residue
+// of the output position. In each, output position start + q * out_step reads input position q * in_step + offset
+// for every tap.
 struct Axis {
   int64_t in, out;
   int64_t count, start, out_step, in_step;
@@ -897,7 +897,7 @@ bool has_result(const ConvShape& shape) {
   return shape.batch * product(shape.out, shape.rank) * shape.out_channels != 0;
 }
 
-// Calls f(T()) with what the convolution is computed in, where that is also how its numbers lie in memory.
+// Calls f(T()) with the compute type of the convolution, if that is also the type of its memory.
 template <class F>
 bool with_element(const ConvShape& shape, DType dtype, const MatrixKernels& kernels, F&& f) {
   if (dtype == DType::float64) {

@@ -11,7 +11,7 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t points = 16;
+constexpr int64_t points = 16;                  // of F(2,3) in two dimensions: (2 + 3 - 1)^2
 constexpr int64_t block_elements = 160 * 1024;  // of transformed images: they stay in the second-level cache
 constexpr int64_t least_tiles = 32;
 constexpr int64_t parts_elements = 1024 * 1024, most_parts = 8;  // sums of parts

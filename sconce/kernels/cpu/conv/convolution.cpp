@@ -131,8 +131,8 @@ MemoryFormat conv_format(const ConvShape& shape, const Tensor& input, const Tens
 
 namespace {
 
-// [batch, channels, spatial...] as dense [batch, spatial..., channels]: its strides, in the order of the tensor's
-// dimensions.
+// [batch, channels, spatial...] as dense [batch, spatial..., channels]: its strides, in the order of
+// the tensor's dimensions.
 Dims channels_last_strides(IntList sizes) {
   Dims order = {1};
   for (auto d = static_cast<int64_t>(sizes.size()) - 1; d >= 2; --d) order.push_back(d);

@@ -19,7 +19,7 @@ void check_grad_sizes(const ConvShape& shape, const Tensor& grad_output, const T
                dtype_name(input.dtype()), dtype_name(grad_output.dtype()));
 }
 
-// The convolution that reads what `shape` writes and writes what it reads.
+// The adjoint convolution: its input has the shape of the output of `shape`, and the other way.
 ConvShape reversed(const ConvShape& shape) {
   ConvShape r = shape;
   r.transposed = !shape.transposed;

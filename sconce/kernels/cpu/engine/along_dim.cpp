@@ -123,7 +123,7 @@ void along_dim(const AlongDim& kernel, DType compute, std::span<const Tensor* co
   }
   const int64_t width = std::clamp<int64_t>(rounded_up(kBlock / job.n, 64), 64, 256);
   const int64_t per_group = 64 / static_cast<int64_t>(item_size(compute));
-  const int64_t whole = job.inner / per_group * per_group;  // what is left goes through a block of its own
+  const int64_t whole = job.inner / per_group * per_group;  // the rest goes through a block of its own
   const int64_t chunks = (whole + width - 1) / width + (whole < job.inner);
   parallel_for(job.outer * chunks, grain_for(2 * job.n * std::min(width, job.inner)), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {

@@ -7,7 +7,7 @@
 
 namespace sconce::detail {
 
-// Written by whoever asks first; two threads write the same value.
+// Written by the first caller; two threads write the same value.
 int cached_cpu_level = 0;
 
 int find_cpu_level() {

@@ -21,7 +21,7 @@ constexpr int kComputeSizeLog2[kComputeTypes] = {2, 3, 2, 3, 0, 3, 4};
 constexpr DType kComputeDType[kComputeTypes] = {DType::float32, DType::float64,   DType::int32,     DType::int64,
                                                 DType::bool_,   DType::complex64, DType::complex128};
 
-// The bytes of what a loop writes.
+// The bytes of an element that a loop writes.
 int stored_size(LoopResult result, Compute compute) {
   const int size = kComputeSize[static_cast<int>(compute)];
   if (result == LoopResult::common) return size;
@@ -106,7 +106,7 @@ struct DenseCall {
   }
 };
 
-// n elements. When n is no multiple of a group, the last whole group's worth is computed first and stored last: its
+// n elements. When n is not a multiple of a group, the last whole group's worth is computed first and stored last: its
 // elements overlap those of the group before it, which may be written over their own inputs by then.
 inline __attribute__((always_inline)) void run_strip(const DenseCall& call, char* out, const char* const* from,
                                                      int64_t n) {
@@ -218,7 +218,7 @@ void run_tiles(const StridedCall& s, const TileGrid& grid, int64_t begin, int64_
   DenseCall call = s.call;
   TileBuffers buffers;
   const char* from[kMaxLoopInputs];
-  // What an input's buffer holds (0 rows: a repeated element): kept while the next tile would load the same again.
+  // The content of an input's buffer (0 rows: a repeated element): kept while the next tile would load the same again.
   const char* loaded[kMaxLoopInputs] = {};
   int64_t loaded_rows[kMaxLoopInputs], loaded_columns[kMaxLoopInputs];
 
@@ -366,7 +366,7 @@ void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const in
   SCONCE_ASSERT(in.size() == loops.inputs);
   Compute compute = compute_type(common);
   Loop loop = find_loop(loops, compute);
-  if (loop == nullptr && common == DType::bool_) {  // what bytes cannot compute goes through int32
+  if (loop == nullptr && common == DType::bool_) {  // operations without byte loops go through int32
     compute = Compute::i32;
     loop = find_loop(loops, compute);
   }

@@ -548,8 +548,8 @@ class Reduction {
     }
   }
 
-  // Rows [first, first + count) of n columns. Rows are `stride` bytes apart, or where the reduced axes say when it is
-  // -1.
+  // Rows [first, first + count) of n columns. Rows are `stride` bytes apart, or where the reduced axes say when
+  // it is -1.
   void column_block(const char* base, int64_t stride, int64_t first, int64_t count, int64_t n,
                     const States& into) const {
     Scratch scratch;

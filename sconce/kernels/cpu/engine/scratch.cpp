@@ -8,8 +8,8 @@ namespace sconce {
 namespace {
 
 constexpr std::align_val_t alignment{64};
-constexpr size_t smallest_block = size_t{1} << 20;
-constexpr size_t most_kept = size_t{64} << 20;  // a thread gives back what it holds beyond this when it is done
+constexpr size_t smallest_block = size_t{1} << 20;  // so that small requests share one block
+constexpr size_t most_kept = size_t{64} << 20;      // a thread gives back memory beyond this when it is done
 
 struct Block {
   std::byte* data;

@@ -21,8 +21,8 @@ void sort_by_stride(const Tensor& self, int64_t* first, int64_t* last) {
   std::stable_sort(first, last, [&](int64_t a, int64_t b) { return self.stride(a) > self.stride(b); });
 }
 
-// Dense, with the other dims outside of the transformed ones: those ordered by self's strides, these in the order
-// given.
+// Dense, with the other dims outside of the transformed ones: those ordered by self's strides, these in
+// the order given.
 Tensor empty_result(const Tensor& self, IntList sizes, IntList transformed, DType dtype) {
   Dims order;
   for (int64_t d = 0; d < self.dim(); ++d) {

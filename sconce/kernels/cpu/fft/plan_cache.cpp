@@ -1,3 +1,4 @@
+// The cache of FFT plans: tables cost more than a transform, so the plans last used are kept, up to a number of bytes.
 #include <mutex>
 
 #include "sconce/kernels/cpu/fft/plan.h"
@@ -8,8 +9,8 @@ namespace {
 int64_t bytes_of(const FftPlan& plan) { return plan.bytes(); }
 int64_t bytes_of(const RealFftPlan& plan) { return plan.twiddles.bytes(); }
 
-// The plans last used, newest first: a program uses few lengths, so a list is fast, and forgetting the oldest bounds
-// it.
+// The plans last used, newest first: a program uses few lengths, so a list is fast, and forgetting the
+// oldest bounds it.
 template <class Plan>
 class PlanCache {
  public:

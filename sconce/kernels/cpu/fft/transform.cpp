@@ -92,8 +92,8 @@ bool in_lanes(const FftPlan& plan, const FftKernels& kernels, const Lines& lines
   return lines.count > kernels.lanes / 4 || n < 2 * kernels.lanes;
 }
 
-// body(work, in pointers, out pointers, how many) for groups of at most `group` lines, over threads; each has a `work`
-// from make_work().
+// body(work, in pointers, out pointers, how many) for groups of at most `group` lines, over threads; each has a
+// `work` from make_work().
 template <class MakeWork, class Body>
 void for_groups(const Lines& lines, int64_t group, int64_t n, const MakeWork& make_work, const Body& body) {
   const int64_t groups = (lines.count + group - 1) / group;

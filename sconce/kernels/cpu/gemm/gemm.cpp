@@ -64,7 +64,7 @@ Range part(int64_t n, int64_t parts, int64_t index) { return {n * index / parts,
 // Rows that lie a multiple of 1 kB apart fall into the same few sets of the first-level cache.
 bool rows_collide(int64_t stride_bytes) { return stride_bytes >= 2048 && stride_bytes % 1024 == 0; }
 
-// A product with everything decided that does not depend on where the operands lie. T is what it computes in.
+// A product with everything decided that does not depend on where the operands lie. T is the compute type.
 template <class T>
 struct Plan {
   const GemmTable<T>& table;
@@ -96,7 +96,7 @@ struct Operands {
   const void* b;
   void* c;
   const void* residual;
-  int64_t row_number;  // what post is told for row 0
+  int64_t row_number;  // the number that post is told for row 0
 };
 
 template <class T>
@@ -137,8 +137,8 @@ void Plan<T>::decide() {
   copy_a = !native || a_column != 1 || (path == Path::blocked && !small_tile && rows_collide(a_row * item_bytes()));
 }
 
-// A rectangle of c while it is computed: c itself, or a buffer of T whose rows are rounded or scattered into c at the
-// end.
+// A rectangle of c while it is computed: c itself, or a buffer of T whose rows are rounded or scattered into c
+// at the end.
 template <class T>
 class Target {
  public:
@@ -364,7 +364,7 @@ TileKernel<T> tile_kernel(const GemmTable<T>& table, int rows, int columns) {
   return table.tiles[columns > table.lanes][rows];
 }
 
-// b stays where it is; only a last panel that is no whole number of vectors is packed.
+// b stays where it is; only a last panel that is not a whole number of vectors is packed.
 template <class T>
 void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   const int64_t panel = plan.table.panel;
@@ -470,8 +470,8 @@ template <class T>
 std::pair<int64_t, int64_t> choose_grid(const Plan<T>& plan, int64_t tiles, int64_t units) {
   int64_t threads = std::min<int64_t>(num_threads(), plan.m * plan.n * plan.k / work_per_thread);
   if (threads <= 1 || in_parallel_region()) return {1, 1};
-  // In units of one tile times one panel: packing a panel of b costs a quarter of that, copying a tile of a a
-  // sixteenth.
+  // In units of one tile times one panel: packing a panel of b costs a quarter of that, copying a tile of
+  // a a sixteenth.
   const double pack = plan.path == Path::blocked && !plan.packed ? 0.25 : 0, copy = plan.copy_a ? 0.0625 : 0;
   std::pair<int64_t, int64_t> best{1, 1};
   double best_cost = -1;
@@ -503,8 +503,8 @@ void run_item(const Plan<T>& plan, const Operands& operands) {
   });
 }
 
-// The arguments of a call. Matrices stay where the caller put them: copying what was just written costs small products
-// a stalled load each.
+// The arguments of a call. Matrices stay where the caller put them: copying words that were just written costs small
+// products a stalled load each.
 struct Problem {
   DType dtype;
   int64_t batch, m, n, k;

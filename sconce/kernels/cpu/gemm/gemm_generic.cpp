@@ -18,8 +18,8 @@ struct Complex {
   friend Complex operator*(Complex x, Complex y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
 };
 
-constexpr int panel = 32;
-constexpr int64_t depth = 256;
+constexpr int panel = 32;       // sums of a row, most of which stay in registers
+constexpr int64_t depth = 256;  // a packed panel has at most 128 KB: it stays in the second-level cache
 
 // b is packed into panels of `panel` columns and at most `depth` rows. The sum of one row of c stays in registers or
 // the first-level cache: the inner loop has a constant length, so compilers vectorise it.

@@ -17,8 +17,8 @@ Scalar in_dtype(const Tensor& t, const Scalar& s) {
   return category(t.dtype()) >= Category::floating || !s.is_real() ? s : Scalar(s.to_int());
 }
 
-// out = beta * self + alpha * product(out), where product writes `out`. With alpha 1 the product is added in the
-// kernel.
+// out = beta * self + alpha * product(out), where product writes `out`. With alpha 1 the product is added
+// in the kernel.
 template <class Product>
 void add_product(const Tensor& self, const Scalar& given_beta, const Scalar& given_alpha, const Tensor& out,
                  Product&& product) {

@@ -1,8 +1,8 @@
-// The C interface of oneDNN as far as it is used here, versions 2.6 to 3.x. A memory descriptor is a struct of the
-// caller in version 2 and a handle in version 3; both are passed as pointers, so one declaration serves both.
-// Primitives are created once for every problem and kept. They are created with one OpenMP thread, which is then what
-// they run with, so libgomp never starts another. Scratch memory is ours: what the library manages belongs to the
-// creating thread.
+// The C interface of oneDNN as far as it is used here, versions 2.6 to 3.x. A memory descriptor is a struct
+// of the caller in version 2 and a handle in version 3; both are passed as pointers, so one declaration
+// serves both. Primitives are created once for every problem and kept. They are created with one OpenMP
+// thread and run with it, so libgomp never starts another. Scratch memory is ours: the library's own belongs
+// to the creating thread.
 #include "sconce/kernels/cpu/gemm/onednn.h"
 
 #include <dlfcn.h>
@@ -178,8 +178,8 @@ class OneOmpThread {
 
 }  // namespace
 
-// A primitive, and a reorder of weights to the format that it wants where that is another. Both live as long as the
-// program.
+// A primitive, and a reorder of weights to the format that it wants where that is another. Both live as long
+// as the program.
 struct OnednnConv {
   Handle primitive = nullptr, description = nullptr, reorder = nullptr;
   Description src, weights, bias, dst;
@@ -211,7 +211,7 @@ namespace {
 
 using Primitive = OnednnConv;
 
-// Primitives by what they compute. Never emptied: programs have few different problems.
+// Primitives by the problem they solve. Never emptied: programs have few different problems.
 class Cache {
  public:
   template <class Make>
@@ -235,7 +235,7 @@ Cache& cache() {
   return *instance;
 }
 
-// What one execution needs, with the stream of this thread.
+// The arguments of one execution, with the stream of this thread.
 class Run {
  public:
   Run() {

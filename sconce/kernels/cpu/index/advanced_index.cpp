@@ -76,8 +76,8 @@ std::vector<int64_t> offsets_of(IntList sizes, IntList strides, int64_t item) {
 constexpr int64_t kChunk = 512;  // index positions whose offsets are computed at a time
 
 // The three groups of positions over which an indexed tensor and its dense counterpart are walked: the dimensions in
-// front, the index positions, the dimensions behind. The innermost dimensions behind that are dense on both sides are
-// one run.
+// front, the index positions, the dimensions behind. The innermost dimensions behind that are dense on both sides
+// are one run.
 class Walk {
  public:
   std::vector<int64_t> self_after, other_after;  // offsets in bytes
@@ -157,7 +157,7 @@ class Walk {
   std::vector<IndexedDim> dims_;
 };
 
-// Moves what the positions [begin, end) name, from self or to it.
+// Moves the elements that the positions [begin, end) name, from self or to it.
 template <class T, bool kFromSelf>
 void copy_positions(const Walk& walk, const char* from, char* to, int64_t begin, int64_t end) {
   const auto bytes = static_cast<size_t>(walk.run) * sizeof(T);

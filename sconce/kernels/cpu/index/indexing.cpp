@@ -51,7 +51,7 @@ Tensor copy_of(const Tensor& self) {
   return out;
 }
 
-// Indices kept inside of self, for the operators that ask for what a mask hides anyway.
+// Indices kept inside of self, for the operators that also index with elements that a mask hides.
 std::vector<Tensor> clamped(const Tensor& self, TensorList indices) {
   std::vector<Tensor> out;
   for (size_t i = 0; i < indices.size(); ++i) {

@@ -85,7 +85,7 @@ Tensor nonzero_positions(const Tensor& t) {
     for (size_t part = 0; part < static_cast<size_t>(parts); ++part) starts[part + 1] += starts[part];
     const int64_t count = starts.back();
     if (count == 0 || rank == 0) return empty_tensor({count, rank}, DType::int64, t.device());
-    // Column by column: who asks for positions mostly uses one dimension at a time.
+    // Column by column: users of positions mostly read one dimension at a time.
     Tensor out = empty_strided_tensor({count, rank}, {1, count}, DType::int64, t.device());
     parallel_for(parts, 1, [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {

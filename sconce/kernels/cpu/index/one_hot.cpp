@@ -1,3 +1,4 @@
+// one_hot: the number of classes may be in the data.
 #include <algorithm>
 
 #include "sconce/base/error.h"

@@ -55,7 +55,7 @@ void triangle_inplace(const Tensor& self, int64_t diagonal, bool lower) {
   self.bump_version();
 }
 
-// out[n - 1 - i] = in[i], a vector of 16 bytes at a time: what is read ascends from row to row.
+// out[n - 1 - i] = in[i], a vector of 16 bytes at a time: reads ascend from row to row.
 template <class T>
 void reverse_row(T* out, const T* in, int64_t n) {
   int64_t i = 0;

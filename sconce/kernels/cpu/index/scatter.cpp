@@ -81,7 +81,7 @@ void scatter(const Tensor& self, int64_t dim, const Tensor& index, const Scalar&
   self.bump_version();
 }
 
-// What an element that is not to count itself starts from.
+// The start value of an element that does not count itself.
 Scalar start_of(std::string_view reduce, DType dtype) {
   if (reduce == "prod") return 1;
   if (reduce == "sum" || reduce == "mean") return 0;

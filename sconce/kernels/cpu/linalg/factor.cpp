@@ -23,7 +23,7 @@ T conjugate(const T& v) {
     return std::conj(v);
 }
 
-// What LAPACK compares pivots by.
+// The measure by which LAPACK compares pivots.
 template <class T>
 Real<T> size_of(const T& v) {
   if constexpr (std::is_floating_point_v<T>)

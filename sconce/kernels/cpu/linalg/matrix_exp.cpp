@@ -1,8 +1,8 @@
 // The exponential of matrices: scaled until a Taylor polynomial is exact to rounding, then squared.
 //   float   degree 9 up to a norm of 0.75, with A^2 and A^3      P = B0 + A^3 (B1 + A^3 B2)                 4 products
 //   double  degree 16 up to 0.78, with A^2, A^3 and A^4          P = B0 + A^4 (B1 + A^4 (B2 + A^4 B3))      6 products
-// (Paterson and Stockmeyer's scheme; the first term left out, 0.75^10/10! = 1.6e-8 and 0.78^17/17! = 4e-17, bounds the
-// error.)
+// (Paterson and Stockmeyer's scheme; the first term left out, 0.75^10/10! = 1.6e-8 and 0.78^17/17! = 4e-17,
+// bounds the error.)
 #include <cmath>
 #include <vector>
 

@@ -58,7 +58,7 @@ std::tuple<Tensor, Tensor, Tensor> _linalg_svd(const Tensor& A, bool full_matric
       for (int64_t i = begin; i < end; ++i) {
         T* matrix = a.data<T>() + i * m * n;
         if (!all_finite(matrix, m * n)) {
-          info.data<Int>()[i] = -4;  // what LAPACK says of NaN; infinities keep it busy for ever
+          info.data<Int>()[i] = -4;  // LAPACK's answer for NaN; infinities keep it busy for ever
           continue;
         }
         T* left = compute_uv ? U.data<T>() + i * m * u : &unused;

@@ -1,5 +1,5 @@
-// Batch normalisation and what is built on its two steps: statistics per channel, then a scale and a shift per channel.
-// A channels_last input is read and written as it lies.
+// Batch normalisation, and operators built on its two steps: statistics per channel, then a scale and a shift per
+// channel. A channels_last input is read and written as it lies.
 #include <algorithm>
 #include <cmath>
 #include <tuple>

@@ -30,8 +30,8 @@ DType compute_dtype(const Tensor& input, const char* name) {
 Tensor parameter(const Tensor& t, DType dtype) { return t.defined() ? contiguous_tensor(to_dtype(t, dtype)) : t; }
 const void* data_of(const Tensor& t) { return t.defined() ? t.data() : nullptr; }
 
-// body(out, in, first row, rows) over rows in the compute dtype: in place where they are, else one by one through
-// scratch.
+// body(out, in, first row, rows) over rows in the compute dtype: in place where they are, else one by
+// one through scratch.
 template <class Body>
 void for_rows(const Tensor& out, const Tensor& in, DType compute, int64_t rows, int64_t n, Body body) {
   const auto item = static_cast<int64_t>(item_size(compute));

@@ -1,5 +1,5 @@
 // Gradients of the normalisations, from the forward's statistics. With x = (input - mean) * rstd, h = grad * weight and
-// means over what was normalised: (h - mean(h) - x * mean(h * x)) * rstd.
+// means over the normalised elements: (h - mean(h) - x * mean(h * x)) * rstd.
 #include <tuple>
 
 #include "sconce/base/error.h"

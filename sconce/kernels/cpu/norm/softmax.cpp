@@ -1,3 +1,4 @@
+// Softmax and log-softmax on tensors: the driver along one dim, with the kernels of this machine.
 #include "sconce/kernels/cpu/norm/softmax_kernels.h"
 
 #include "sconce/base/error.h"

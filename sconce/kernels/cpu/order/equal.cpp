@@ -1,3 +1,4 @@
+// equal: one answer for two tensors, decided at the first difference.
 #include <algorithm>
 
 #include "sconce/base/error.h"

@@ -114,8 +114,8 @@ void count_with(const Tensor& points, int64_t n, const std::vector<Axis>& axes, 
   count_points(points.data<T>(), n, bins, weights.defined() ? weights.data<T>() : nullptr, total);
 }
 
-// The histogram as float64 (on Meta, in the dtype of the points), of the sizes of the bins. Points are [n, axes],
-// dense.
+// The histogram as float64 (on Meta, in the dtype of the points), of the sizes of the bins. Points are
+// [n, axes], dense.
 Tensor histogram_of(const Tensor& points, int64_t n, const std::vector<Axis>& axes, const Tensor& weights, bool density,
                     Search search) {
   Dims sizes;

@@ -12,8 +12,8 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t kFew = 16;
-constexpr uint64_t kMaxBits = uint64_t{1} << 24;
+constexpr int64_t kFew = 16;                      // so few test elements are compared one by one
+constexpr uint64_t kMaxBits = uint64_t{1} << 24;  // of a bit set: 2 MB
 
 void check_dtype(DType t) {
   SCONCE_CHECK(!is_complex(t) && t != DType::bool_, "Unsupported input type encountered for isin(): {}",

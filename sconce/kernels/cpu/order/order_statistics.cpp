@@ -143,7 +143,7 @@ struct Line {
                             2 * (std::bit_width(static_cast<uint64_t>(n)) - 1));
   }
   // Which of the elements with this key would be the last of them after std::sort, as PyTorch has it: introsort's
-  // partitions, but only of the parts that hold the key. What follows them there, insertion, moves no equal elements
+  // partitions, but only of the parts that hold the key. The insertion sort that follows there moves no equal elements
   // past each other. -1 when there is none.
   static int64_t last_when_sorted(Item* first, Item* last, Bits key, int depth) {
     while (last - first > 16) {

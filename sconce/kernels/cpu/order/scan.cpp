@@ -111,7 +111,7 @@ void scan(const Tensor& given, int64_t dim, const Tensor& out) {
 }
 
 // Of cumprod, from gradient, input and result. Up to the first 0 of a line, an input is in every product from its own
-// on; the first 0 is alone in making the products behind it 0; what follows it has no influence.
+// on; the first 0 is alone in making the products behind it 0; elements behind it have no influence.
 template <class T>
 void cumprod_backward_line(T* out, const T* grad, const T* x, const T* y, int64_t n, int64_t pitch, int64_t out_pitch) {
   using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;

@@ -1,5 +1,5 @@
-// searchsorted and bucketize: where a value stands in a sorted sequence, by binary search without branches on the
-// values.
+// searchsorted and bucketize: where a value stands in a sorted sequence, by binary search without branches
+// on the values.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -41,7 +41,7 @@ void search(const T* sequence, const int64_t* order, int64_t n, const T* x, int6
     first[j] = low[j] + comes_before<right>(sequence[sorter ? order[low[j]] : low[j]], x[j]);
 }
 
-// The same by the textbook's halving: with NaN in the sequence, or out of order, the result depends on what is probed.
+// The same by the textbook's halving: with NaN in the sequence, or out of order, the result depends on the probes.
 template <class T, bool right, bool sorter>
 int64_t search_one(const T* sequence, const int64_t* order, int64_t n, T x) {
   int64_t first = 0, last = n;

@@ -92,7 +92,7 @@ namespace cpu {
 void max_unpool2d(const Tensor& self, const Tensor& indices, IntList output_size, const Tensor& out) {
   unpool(self, indices, 2, output_size, out);
 }
-// stride and padding are for checks only: what the indices say is enough.
+// stride and padding are for checks only: the indices are enough.
 void max_unpool3d(const Tensor& self, const Tensor& indices, IntList output_size, IntList, IntList, const Tensor& out) {
   unpool(self, indices, 3, output_size, out);
 }

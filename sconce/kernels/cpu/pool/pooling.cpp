@@ -64,7 +64,7 @@ int64_t longest_window(const PoolAxis& a) {
   return a.adaptive ? longest : (a.kernel - 1) * a.dilation + 1;
 }
 
-// What all rows of one call share.
+// The state that all rows of one call share.
 struct Columns {
   std::vector<int32_t> begin, end, skipped;
   std::vector<int64_t> tap_offsets, tap_places;

@@ -1,5 +1,5 @@
-// Gradients of pooling: every output hands its gradient to the element it came from (max), or to all elements of its
-// window (average).
+// Gradients of pooling: every output hands its gradient to the element it came from (max), or to all elements of
+// its window (average).
 #include <algorithm>
 #include <vector>
 

@@ -59,8 +59,8 @@ SCONCE_INLINE void sincos_lane(float x, float& sine, float& cosine) {
   cosine = std::bit_cast<float>(std::bit_cast<uint32_t>(cosine_value) ^ cosine_sign);
 }
 
-// Three loops, so that the compiler turns the first and the last into vector code (sqrt may set errno, which it
-// cannot).
+// Three loops, so that the compiler turns the first and the last into vector code (sqrt may set errno,
+// which it cannot).
 SCONCE_INLINE void transform(float* block, float mean, float std) {
   constexpr float kTwoPi = 6.283185307179586476925f;
   float squares[kLanes], radii[kLanes], sines[kLanes], cosines[kLanes];

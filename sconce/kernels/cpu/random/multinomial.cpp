@@ -1,3 +1,4 @@
+// Multinomial sampling, draw for draw as PyTorch does it.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -12,7 +13,7 @@
 namespace sconce::rng {
 namespace {
 
-constexpr int64_t kMaxCategories = int64_t{1} << 24;
+constexpr int64_t kMaxCategories = int64_t{1} << 24;  // PyTorch's limit: beyond it float32 misses integers
 
 void read_row(const Tensor& weights, int64_t row, std::vector<double>& out) {
   const bool matrix = weights.dim() == 2;

@@ -7,15 +7,15 @@
 #include "sconce/base/export.h"
 #include "sconce/tensor/generator_state.h"
 
-// Vectors are results of functions that are always inlined: how they would be returned does not matter. (They are passed
-// by reference: of vectors that are passed g++ speaks where no pragma reaches it.)
+// Vectors are results of functions that are always inlined: how they would be returned does not matter. (They are
+// passed by reference: of vectors that are passed g++ speaks where no pragma reaches it.)
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace sconce::rng {
 namespace {
 
 using generator_state::kWords;
-constexpr int kShift = 397;
+constexpr int kShift = 397;  // of MT19937: a new word is made of words i, i + 1 and i + 397
 
 using Words = uint32_t __attribute__((vector_size(32)));
 using Ints = int32_t __attribute__((vector_size(32)));

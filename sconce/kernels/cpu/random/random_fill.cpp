@@ -11,7 +11,7 @@
 namespace sconce::rng {
 namespace {
 
-constexpr int64_t kBlock = 256;
+constexpr int64_t kBlock = 256;  // values at a time: a few KB of the stack, which stay in the first-level cache
 
 template <class T, class Value>
 T cast(Value v) {

@@ -14,7 +14,7 @@
 namespace sconce::rng {
 namespace {
 
-constexpr int64_t kBlock = 16;
+constexpr int64_t kBlock = 16;  // PyTorch transforms 16 draws at a time: which draws make a pair depends on it
 
 // Values i and i + 8 of the block are the two uniform numbers of a pair.
 void uniform_to_normal(float* block, float mean, float std) { box_muller(block, mean, std); }
@@ -30,7 +30,7 @@ void uniform_to_normal(double* block, double mean, double std) {
 float draw(Draws& draws, float) { return draws.uniform24(); }
 double draw(Draws& draws, double) { return draws.uniform53(); }
 
-// When the size is no multiple of 16, the last 16 are drawn anew.
+// When the size is not a multiple of 16, the last 16 are drawn anew.
 template <class T>
 void fill_in_place(T* out, int64_t n, T mean, T std, Draws& draws) {
   for (int64_t i = 0; i < n; ++i) out[i] = draw(draws, T());
@@ -45,13 +45,13 @@ void fill_in_place(T* out, int64_t n, T mean, T std, Draws& draws) {
 // The reduced floats take the same steps, with every result rounded.
 struct Float16 {
   using Element = Half;
-  static constexpr int kDigits = 11;
+  static constexpr int kDigits = 11;  // of the significand, the implicit one included
   static float round(float v) { return to_float(to_half(v)); }
   static Half store(float v) { return to_half(v); }
 };
 struct BrainFloat16 {
   using Element = BFloat16;
-  static constexpr int kDigits = 8;
+  static constexpr int kDigits = 8;  // likewise
   static float round(float v) { return to_float(to_bfloat16(v)); }
   static BFloat16 store(float v) { return to_bfloat16(v); }
 };

@@ -1,4 +1,4 @@
-// grid_sampler on tensors: what fits together, and which gradients are asked for. grid_sampling.cpp computes.
+// grid_sampler on tensors: checks, and the gradients that are asked for. grid_sampling.cpp computes.
 #include "sconce/kernels/cpu/resize/grid_sampling.h"
 
 #include <tuple>

@@ -178,7 +178,7 @@ void sample(const Tensor& input, const Tensor& grid, const GridSampling& how, co
             if (corners.inside[k]) {
               sum += read(x[c * g.in_plane + corners.offset[k]]) * corners.weight[k];
             } else if (plain_nan) {
-              sum += N(0) * corners.weight[k];  // a place that is no number gives none
+              sum += N(0) * corners.weight[k];  // a NaN coordinate gives NaN
             }
           }
           y[c * g.out_plane] = written<T>(sum);

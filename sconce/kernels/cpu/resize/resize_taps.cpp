@@ -131,7 +131,7 @@ std::optional<ResizeTaps> whole_steps(int64_t in, int64_t out) {
 
 template <class T>
 ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corners, std::optional<double> scale) {
-  if (mode == ResizeMode::linear && in == out) return identity_taps(in);  // whatever the scale is
+  if (mode == ResizeMode::linear && in == out) return identity_taps(in);  // for every scale
   T ratio;
   if (align_corners) {
     ratio = out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);

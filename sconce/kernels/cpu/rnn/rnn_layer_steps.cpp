@@ -7,7 +7,7 @@
 namespace sconce {
 namespace {
 
-// What one step computed. Not all modes have all.
+// The results of one step. Not all modes have all.
 struct Step {
   int64_t begin, rows;
   Tensor h, c;        // states before

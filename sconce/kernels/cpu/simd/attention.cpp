@@ -1,3 +1,5 @@
+// Kernels of flash attention: online softmax of score blocks. Four vectors are folded at once, because one maximum or
+// sum would wait for the latency of the one before.
 #include "sconce/kernels/cpu/attention/attention_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
@@ -56,7 +58,7 @@ void rows(void* scores, int64_t count, int64_t n, int64_t pitch, double scale, b
     }
     const T before = largest[r], here = fold<LargerLanes>(top);
     const T now = here > before ? here : before;
-    if (now == lowest) {  // nothing takes part, or there is no number among the scores: as in PyTorch, no weight
+    if (now == lowest) {  // no key takes part, or all scores are -inf or NaN: as in PyTorch, no weight
       clear_from<V>(s, 0, n);
       continue;
     }

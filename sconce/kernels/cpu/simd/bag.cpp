@@ -1,3 +1,5 @@
+// Kernels of embedding bags: sums of rows of a table at random places, which wait for memory. Rows are fetched ahead,
+// and strips of up to eight vectors stay in registers.
 #include "sconce/kernels/cpu/index/bag_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row.h"

@@ -1,3 +1,5 @@
+// Kernels of pairwise distances. Lanes are rows, so that no sum is folded across lanes; the norm is a template
+// parameter, so that no loop tests it.
 #include "sconce/kernels/cpu/loss/distance_kernels.h"
 
 #include "sconce/kernels/cpu/simd/math/math.h"
@@ -19,7 +21,7 @@ __attribute__((noinline)) V power(V x, V p) {
   return pow(x, p);
 }
 
-// What a difference adds to the sum (or the maximum).
+// The contribution of a difference to the sum (or the maximum).
 template <Norm kNorm, class V>
 SCONCE_VEC V gathered(V acc, V d, V p) {
   if constexpr (kNorm == zero) return acc + ones_where<V>(d != 0);
@@ -68,7 +70,7 @@ void forward_rows(void* out, const void* from, int64_t x_stride, const void* to,
   }
 }
 
-// The derivative for a difference, times `scale`: what depends on the row alone.
+// The derivative for a difference, times `scale`, the factor that depends on the row alone.
 template <Norm kNorm, class V>
 SCONCE_VEC V slope(V d, V scale, V distance, V p) {
   const V sign = ones_where<V>(d > 0) - ones_where<V>(d < 0);

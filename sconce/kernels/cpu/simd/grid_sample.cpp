@@ -1,3 +1,4 @@
+// Kernels of bilinear grid sampling, a vector of outputs at a time.
 #include "sconce/kernels/cpu/resize/grid_kernels.h"
 
 #include "sconce/kernels/cpu/simd/gather.h"
@@ -28,8 +29,8 @@ SCONCE_VEC Pairs load_pairs(const float* p, const int32_t* at) {
   return Pairs{a, b};
 }
 
-// Lane i of `low` is p[at[i]], of `high` p[at[i] + 1]. Plain loads: gather instructions take twice as long on AMD's
-// machines.
+// Lane i of `low` is p[at[i]], of `high` p[at[i] + 1]. Plain loads: gather instructions take twice as long
+// on AMD's machines.
 SCONCE_VEC void gather_pairs(const float* p, const int32_t* at, F32& low, F32& high) {
   F32 pairs[2];
 #pragma GCC unroll 2

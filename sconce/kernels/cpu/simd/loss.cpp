@@ -1,3 +1,4 @@
+// Kernels of losses: log-sum-exp of a row in one pass over memory.
 #include "sconce/kernels/cpu/loss/loss_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"

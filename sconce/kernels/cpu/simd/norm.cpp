@@ -1,3 +1,5 @@
+// Kernels of normalisation. The variance is a second pass over the row, from the cache: the sum of squares in one pass
+// cancels for large means.
 #include "sconce/kernels/cpu/norm/norm_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"

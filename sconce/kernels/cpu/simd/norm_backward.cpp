@@ -1,3 +1,4 @@
+// Kernels of the gradients of normalisation: two sums over rows or columns, then one pass that combines them.
 #include "sconce/kernels/cpu/norm/norm_backward_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row.h"

@@ -1,3 +1,4 @@
+// Kernels of optimiser steps: one pass over all arrays of a parameter, since a step is bound by memory.
 #include "sconce/kernels/cpu/optimizer/optimizer_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"
@@ -5,7 +6,8 @@
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
 
-// Kernels copy their numbers: what is stored could otherwise be one of them, and each would be read for every vector.
+// Kernels copy their numbers: for the compiler a store could otherwise change one, and each would be read
+// for every vector.
 
 constexpr unsigned kParameter = 1, kGradient = 2;
 

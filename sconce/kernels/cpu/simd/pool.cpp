@@ -1,3 +1,4 @@
+// Kernels of pooling. Rows are cut into phases first (pool_kernels.h), so that every tap is a plain vector load.
 #include "sconce/kernels/cpu/pool/pool_kernels.h"
 
 #include "sconce/kernels/cpu/simd/reduction_loop.h"

@@ -125,7 +125,7 @@ void merge(char* const* into, const char* const* from, int64_t n, const Param*) 
     const W a = load<W>(into[0] + at), b = load<W>(from[0] + at);
     const I64 ai = load<I64>(into[1] + at), bi = load<I64>(from[1] + at);
     I64 take = Op::better(b, a) | (~Op::better(a, b) & (bi < ai));
-    if (n - i < lanes<W>) take &= below<W>(0, n - i);  // what follows may be another state
+    if (n - i < lanes<W>) take &= below<W>(0, n - i);  // the next bytes may be another state
     store(into[0] + at, take ? b : a);
     store(into[1] + at, take ? bi : ai);
   }

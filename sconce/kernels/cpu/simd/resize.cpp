@@ -1,3 +1,5 @@
+// Kernels of resampling: weighted sums of rows, and of columns of a row. The number of taps is a template parameter for
+// the common filters, which keeps the weights in registers.
 #include "sconce/kernels/cpu/resize/resize_kernels.h"
 
 #include "sconce/kernels/cpu/simd/gather.h"

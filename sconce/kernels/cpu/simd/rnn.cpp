@@ -1,3 +1,4 @@
+// Kernels of recurrent cells: gates, activations and the state of some units in one pass, while they are in the cache.
 #include "sconce/kernels/cpu/rnn/rnn_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row.h"

@@ -1,3 +1,5 @@
+// Kernels of softmax: the largest element is subtracted, so that no exponential overflows; sums are in double, in
+// blocks (Note [Leaves]).
 #include "sconce/kernels/cpu/norm/softmax_kernels.h"
 
 #include "sconce/kernels/cpu/simd/row_vectors.h"

@@ -1,3 +1,5 @@
+// Threshold scans in blocks of 64 elements: one test a block, because a branch for each vector would cost as much
+// as the comparison.
 #include "sconce/kernels/cpu/engine/threshold_kernels.h"
 #include "sconce/kernels/cpu/simd/vec.h"
 

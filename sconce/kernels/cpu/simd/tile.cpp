@@ -59,7 +59,7 @@ SCONCE_VEC Float16 to_float16(float x) {
   return {static_cast<uint16_t>(r | sign)};
 }
 
-// What a float becomes on its way to a small integer. 32 bits are enough for the low byte of any float.
+// The conversion of a float on its way to a small integer. 32 bits are enough for the low byte of any float.
 template <class S>
 struct WiderInteger {
   using Type = int64_t;

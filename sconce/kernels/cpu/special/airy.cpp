@@ -15,8 +15,8 @@ constexpr double kValueAt0 = 0.35502805388781723926;   // 3^(-2/3) / gamma(2/3)
 constexpr double kSlopeAt0 = -0.25881940379280679840;  // -3^(-1/3) / gamma(1/3)
 constexpr double kInverseRootPi = std::numbers::inv_sqrtpi;
 
-// What the releases of PyTorch have too much below -2.09 (up to 3e-6), as in Note [Released values] of
-// tools/fit_special.py: z times the excess of Q, by v^4, in powers of v = 4.1 / z^2.
+// The excess of PyTorch's releases below -2.09 (up to 3e-6), as in Note [Released values] of tools/fit_special.py: z
+// times the excess of Q, by v^4, in powers of v = 4.1 / z^2.
 constexpr double kReleased[] = {-7.856172283220793e-06, 5.9164969413760716e-05, -5.3145101609167525e-05,
                                 1.4924585122030746e-05};
 

@@ -1,5 +1,5 @@
-// The modified Bessel functions of the second kind, from fits: near 0 of what is left without the logarithm, further
-// out of the asymptotic factor in 1/x.
+// The modified Bessel functions of the second kind, from fits: near 0 of the part without the logarithm, further out of
+// the asymptotic factor in 1/x.
 #include <cmath>
 #include <limits>
 

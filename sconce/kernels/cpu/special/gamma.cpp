@@ -1,5 +1,5 @@
-// The logarithm of the gamma function, its derivatives, and Hurwitz' zeta function, of which the higher ones are
-// multiples.
+// The logarithm of the gamma function, its derivatives, and Hurwitz' zeta function, of which the higher
+// ones are multiples.
 #include <math.h>  // lgamma_r
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 constexpr double kPi = std::numbers::pi;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon() / 2;
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon() / 2;  // smaller terms change no sum
 
 // q > 0: single terms as long as the series that follows would not converge, then Euler's and Maclaurin's formula.
 double zeta_positive(double s, double q) {

@@ -12,8 +12,8 @@ namespace sconce::special {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon() / 2;
-constexpr double kLargeA = 20;
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon() / 2;  // smaller terms change no sum
+constexpr double kLargeA = 20;    // from here on Temme's uniform expansion, near x = a, where series converge slowly
 constexpr int kMostTerms = 2000;  // more than any argument needs: an end for NaN
 
 // m - log(1 + m), |m| < 1/2, without the cancellation: log(1 + m) = 2 artanh(m / (2 + m)).
@@ -62,7 +62,7 @@ double lower_by_series(double a, double x) {
 
 // Lentz' way to evaluate 1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)).
 double upper_by_fraction(double a, double x) {
-  constexpr double kTiny = 1e-300;
+  constexpr double kTiny = 1e-300;  // stands for 0 in denominators
   double b = x + 1 - a;
   double c = 1 / kTiny, d = 1 / b, product = d;
   for (int n = 1; n < kMostTerms; ++n) {

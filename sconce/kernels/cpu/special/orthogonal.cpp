@@ -99,7 +99,7 @@ T climb(int64_t n, T now, Next next) {
 }
 
 template <class T>
-constexpr int64_t kLargestHermite = sizeof(T) == 4 ? 128 : 512;
+constexpr int64_t kLargestHermite = sizeof(T) == 4 ? 128 : 512;  // NaN above, as in PyTorch
 
 template <class T>
 T h_of(T x, T order) {

@@ -1,3 +1,4 @@
+// The GEMM micro-kernels for double.
 #include "sconce/kernels/cpu/simd/gemm/gemm_few_rows.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
