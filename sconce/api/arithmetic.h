@@ -1,4 +1,4 @@
-// + - * / between tensors, and between tensors and numbers, as in Python.
+// Operator overloads: + - * / between tensors, and between tensors and numbers, as in Python.
 #pragma once
 
 #include "sconce/ops.h"

@@ -1,4 +1,4 @@
-// Gradients, for programs: one header for all of it.
+// Automatic differentiation, for programs: one header for all of it.
 //
 //   Tensor w = randn({3}).requires_grad_();
 //   sum(w * w).backward();

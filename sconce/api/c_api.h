@@ -1,4 +1,4 @@
-// What the files of the C interface share: the handles, and the wall that no exception crosses.
+// C interface internals: the handles, and the barrier that no exception crosses.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ template <class... Args>
   throw InvalidArgument{format_message(format, {ErrorArg(args)...})};
 }
 
-// Keeps what the exception that is being handled says for sconce_last_error. Throws nothing.
+// Keeps the message of the current exception for sconce_last_error. Throws nothing.
 sconce_status status_of_exception() noexcept;
 
 // Runs the body of a function of the interface.
@@ -57,7 +57,7 @@ T& need(T* pointer, const char* name) {
   return *pointer;
 }
 inline const Value& value_of(const sconce_value* v, const char* name) { return need(v, name).v; }
-// The tensor in a value. Throws Error (type) where it is something else.
+// The tensor in a value. Throws Error (type) if it is something else.
 const Tensor& tensor_of(const sconce_value* value);
 // `count` handles; null only when there are none.
 std::vector<Value> values_of(sconce_value* const* items, size_t count, const char* name);

@@ -1,5 +1,5 @@
-// C++ values to Values and back: numbers, strings, tensors, std::vector, std::map, std::optional, std::tuple,
-// std::pair.
+// Conversion of C++ values to Values and back: numbers, strings, tensors, std::vector, std::map,
+// std::optional, std::tuple, std::pair.
 //
 //   to_value(std::vector<std::string>{"a"})      a List[str]
 //   from_value<std::vector<int64_t>>(v)          throws Error (type) when v is something else

@@ -1,4 +1,5 @@
-// A copy of a value with everything in it: tensors, lists, dicts, objects. What is shared stays shared in the copy.
+// Deep copy: copies a value with everything in it, tensors, lists, dicts and objects. Parts that are shared stay shared
+// in the copy.
 #pragma once
 
 #include "sconce/types/value.h"

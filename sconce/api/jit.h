@@ -1,4 +1,4 @@
-// The C++ interface to scripts: text in, functions and modules out.
+// JIT interface: C++ programs compile and load scripts here, and call functions and modules.
 //
 //   auto unit = sconce::jit::compile("def f(x: int) -> int:\n    return x + 1\n");
 //   int64_t y = unit.function("f")(41).to_int();
@@ -97,8 +97,8 @@ class SCONCE_API Object {
   Value object_;
 };
 
-// A module. Lists of tensors and submodules are in PyTorch's order, with dotted names ("layers.0.weight"); what is
-// shared is listed once.
+// A module. Lists of tensors and submodules are in PyTorch's order, with dotted names ("layers.0.weight"); shared ones
+// are listed once.
 class SCONCE_API Module : public Object {
  public:
   using Object::Object;
@@ -138,21 +138,21 @@ class SCONCE_API Module : public Object {
   const Module& to(DType dtype) const;
   const Module& to(Device device) const;
 
-  // Parameters and buffers under all of their names: what is shared is there more than once.
+  // Parameters and buffers under all of their names: shared ones are there more than once.
   NamedTensors state_dict() const;
   // Copies values into the tensors of the same names. With `strict`, names that are missing or unexpected are an Error;
   // sizes that differ always are.
   void load_state_dict(const NamedTensors& state, bool strict = true) const;
 
-  // A copy with its own tensors, lists and objects. What is shared within the module is shared within the copy.
+  // A copy with its own tensors, lists and objects. Parts that are shared within the module are shared within the copy.
   Module clone() const;
   Module deepcopy() const { return clone(); }
 
   // Writes a TorchScript archive (.pt) with everything that the module needs, which load() and PyTorch's torch.jit.load
   // read. The file is written whole or not at all; the same module gives the same bytes. Throws Error with the path.
   void save(const std::string& path, const ExtraFiles& extra_files = {}) const;
-  // The same with bytecode (.ptl), for PyTorch's lite interpreter. Throws Error (not_implemented) for what that one
-  // cannot do.
+  // The same with bytecode (.ptl), for PyTorch's lite interpreter. Throws Error (not_implemented) for code that
+  // it cannot run.
   void save_lite(const std::string& path, const ExtraFiles& extra_files = {}) const;
 
  private:
@@ -176,8 +176,8 @@ class SCONCE_API CompilationUnit {
   // More text, which sees the names defined before.
   void define(std::string_view source, const CompileOptions& options = {});
 
-  // A new instance of a module class of the text (or of the library: "torch.nn.Linear"): runs its __init__ and compiles
-  // it.
+  // A new instance of a module class of the text (or of the library: "torch.nn.Linear"): runs its __init__
+  // and compiles it.
   template <class... T>
   Module module(std::string_view class_name, T&&... args) {
     return build(class_name, {to_value(std::forward<T>(args))...}, {});
@@ -201,7 +201,7 @@ class SCONCE_API CompilationUnit {
 SCONCE_API CompilationUnit compile(std::string_view source, const CompileOptions& options = {});
 
 // The module in a file that holds a program: a TorchScript archive (.pt, as torch.jit.save writes it), one for the lite
-// interpreter (.ptl), an exported program (.pt2). Which it is, its content says. Its tensors lie in the mapped file.
+// interpreter (.ptl), an exported program (.pt2). The content decides which it is. Its tensors lie in the mapped file.
 // `extra_files`, when given, gets those of the archive. Throws Error with the path and what is wrong.
 SCONCE_API Module load(const std::string& path, ExtraFiles* extra_files = nullptr);
 // From memory, which is copied.

@@ -1,4 +1,4 @@
-// Optimisers, learning-rate schedules and what else a training loop needs: see docs/training.md.
+// Training: optimisers, learning-rate schedules, gradient clipping. See docs/training.md.
 #pragma once
 
 #include "sconce/api/autograd.h"

@@ -1,4 +1,4 @@
-/* The C interface of Sconce: load a program, call its methods, read what they return. C99; also for C++.
+/* The C interface of Sconce: load a program, call its methods, read their results. C99; also for C++.
  *
  *   sconce_module* model = NULL;
  *   sconce_value *x = NULL, *y = NULL;
@@ -12,14 +12,14 @@
  *   sconce_module_free(model);
  *
  * Rules that hold everywhere:
- * - A function that can fail returns a sconce_status. When that is not SCONCE_OK, nothing was written to its outputs
- * and sconce_last_error() says what was wrong. Nothing is thrown, and a null pointer where there must be none is
+ * - A function that can fail returns a sconce_status. If that is not SCONCE_OK, nothing was written to its outputs and
+ *   sconce_last_error() says what was wrong. Nothing is thrown; a null pointer that is not allowed is
  *   SCONCE_INVALID_ARGUMENT.
- * - What a function puts into a `sconce_value**` or `sconce_module**` belongs to the caller, who frees it. Freeing null
- *   does nothing. Arguments stay the caller's.
+ * - The caller owns the handle that a function puts into a `sconce_value**` or `sconce_module**`, and frees it. Freeing
+ *   null does nothing. Arguments stay the caller's.
  * - A pointer to text, sizes or data lives as long as the handle that it came from.
  * - Handles of one object may be used by one thread at a time, except that a module may be called by many. Tensors
- * share memory: who writes while another thread reads has a race.
+ *   share memory: writing while another thread reads is a race.
  *
  * Versions: functions and constants are only ever added. SCONCE_API_VERSION counts the additions; a program that was
  * compiled against version n runs with every later library.

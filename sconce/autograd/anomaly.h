@@ -30,14 +30,14 @@ struct Place {
 };
 
 // The source lines of the script that the current thread runs, for Place::text; empty outside of scripts. The
-// interpreter answers (Note [Connections]); null where there is none.
+// interpreter answers (Note [Connections]); null if none is linked.
 using PlaceSource = std::string (*)();
 extern const PlaceSource place_source;
 std::string current_place();
 // Of a node that is being made now.
 std::unique_ptr<Place> make_place();
 
-// The node that this thread applies, null where none.
+// The node that this thread applies, null if none.
 Node* running_node() noexcept;
 class RunningNode {
  public:
@@ -49,7 +49,7 @@ class RunningNode {
   Node* outer_;
 };
 
-// Throws where one of the gradients that a node gave is not a number.
+// Throws if one of the gradients that a node gave is NaN.
 void check_nan(const Node& node, std::span<const Tensor> gradients);
 // For the end of an error's message: where the node's forward call was, then those that led to it.
 std::string history_of(const Node& node);

@@ -1,4 +1,4 @@
-// Runs the backward graph.
+// Backpropagation: backward() and grad() run the backward graph.
 //
 // Nodes become ready when all gradients that flow into them are there; the ready node that was made last runs first, an
 // AccumulateGrad before all others. Everything runs on the calling thread (operators use the intra-op pool). A backward
@@ -18,8 +18,8 @@ struct BackwardOptions {
   bool create_graph = false;                        // the gradients can be differentiated again
 };
 
-// Adds gradients to the leaves of the graph (only to `inputs`, where some are given). `grads` has one per tensor;
-// undefined, or none at all, stands for 1 where the tensor is a scalar. Throws Error in PyTorch's words.
+// Adds gradients to the leaves of the graph (only to `inputs`, if some are given). `grads` has one per tensor;
+// undefined, or none at all, stands for 1 if the tensor is a scalar. Throws Error in PyTorch's words.
 SCONCE_API void backward(const std::vector<Tensor>& tensors, const std::vector<Tensor>& grads = {},
                          BackwardOptions options = {}, const std::vector<Tensor>& inputs = {});
 
@@ -32,7 +32,7 @@ struct GradOptions : BackwardOptions {
 SCONCE_API std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                     const std::vector<Tensor>& grad_outputs = {}, GradOptions options = {});
 
-// Runs f when the backward that this thread is in has ended. Throws where there is none.
+// Runs f when the backward that this thread is in has ended. Throws if there is none.
 SCONCE_API void queue_callback(std::function<void()> f);
 
 }  // namespace sconce::autograd

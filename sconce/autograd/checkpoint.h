@@ -1,4 +1,4 @@
-// Gradient checkpointing: `f` runs without keeping what its backward needs, and runs again when backward comes.
+// Gradient checkpointing: `f` runs without saving tensors for its backward, and runs again when backward comes.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@ struct CheckpointOptions {
   bool preserve_rng_state = true;  // dropout draws the same numbers again
 };
 
-// Gradients of the inputs and of everything that f uses are those of f itself. Nests. Throws in backward where the
-// second run saves other tensors than the first.
+// Gradients of the inputs and of everything that f uses are those of f itself. Nests. Throws in backward if the second
+// run saves other tensors than the first.
 SCONCE_API std::vector<Tensor> checkpoint(const Checkpointed& f, const std::vector<Tensor>& inputs,
                                           CheckpointOptions options = {});
 

@@ -24,7 +24,7 @@ namespace sconce::autograd {
 
 class CustomNode;
 
-// What forward leaves for backward.
+// Context: the values that forward leaves for backward.
 class SCONCE_API Context {
  public:
   // Arguments and results of forward; other tensors may be kept in members of one's own, unchecked.

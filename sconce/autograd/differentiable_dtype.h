@@ -1,4 +1,4 @@
-// Which dtypes have gradients.
+// Differentiable dtypes: those that have gradients.
 #pragma once
 
 #include "sconce/tensor/dtype.h"

@@ -1,5 +1,5 @@
-// Where hooks are kept. A list is shared with the handles that can remove from it; running one copies it first, so that
-// a hook may remove itself.
+// Hook storage: a list is shared with the handles that can remove from it; running one copies it first, so that a hook
+// may remove itself.
 #pragma once
 
 #include <cstdint>

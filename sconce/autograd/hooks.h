@@ -1,6 +1,6 @@
-// Hooks: user code that autograd calls. Order at a node: hooks of tensors (pre), retained grads, pre-hooks of the node,
-// apply, post-hooks of the node; behind an AccumulateGrad the post-accumulate hooks of the leaf. A handle removes its
-// hook.
+// Hooks: user code that autograd calls. Order at a node: hooks of tensors (pre), retained grads, pre-hooks of the
+// node, apply, post-hooks of the node; behind an AccumulateGrad the post-accumulate hooks of the leaf. A handle
+// removes its hook.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace sconce::autograd {
 
-// Gets the gradient of a tensor (undefined where none arrived) and returns another one, or undefined to keep it.
+// Gets the gradient of a tensor (undefined if none arrived) and returns another one, or undefined to keep it.
 using TensorHook = std::function<Tensor(const Tensor& grad)>;
 using PostAccumulateHook = std::function<void(const Tensor& leaf)>;
 // Gradients of outputs, before apply; may replace them.
@@ -29,9 +29,9 @@ class SCONCE_API HookHandle {
   std::function<void()> remove_;
 };
 
-// Throws where the tensor does not require grad.
+// Throws if the tensor does not require grad.
 SCONCE_API HookHandle register_hook(const Tensor& t, TensorHook hook);
-// Throws where it is no leaf that requires grad.
+// Throws if it is not a leaf that requires grad.
 SCONCE_API HookHandle register_post_accumulate_grad_hook(const Tensor& t, PostAccumulateHook hook);
 SCONCE_API HookHandle register_pre_hook(Node& node, NodePreHook hook);
 SCONCE_API HookHandle register_post_hook(Node& node, NodePostHook hook);

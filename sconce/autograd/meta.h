@@ -1,4 +1,4 @@
-// Meta: what autograd keeps beside a tensor that takes part in it (see Note [The autograd slot] in view_base.h). The
+// Meta: the autograd state of a tensor that takes part in it (see Note [The autograd slot] in view_base.h). The
 // functions of variable.h are the way to it.
 #pragma once
 
@@ -23,14 +23,14 @@ struct Meta final : ViewMeta {
   Ref<Node> grad_fn;    // null for leaves
   uint32_t output = 0;  // which of grad_fn's outputs this tensor is
   bool asked = false;   // of a view: requires_grad_() was called on itself, so that it has a gradient as a leaf
-  std::shared_ptr<RetainedGrad> retained;  // of a tensor with retain_grad that is no leaf
+  std::shared_ptr<RetainedGrad> retained;  // of a tensor with retain_grad that is not a leaf
   AccumulateGrad* accumulator = nullptr;   // of a leaf, not owned: the graph owns it, and clears this when it goes
   std::unique_ptr<TensorHooks> hooks;
 };
 
-// Null where the tensor has none.
+// Null if the tensor has none.
 inline Meta* meta_of(const Tensor& t) { return static_cast<Meta*>(view_meta(*t.impl())); }
-// Made where there is none. The caller has the tensor to itself, or the tensor is a leaf being set up.
+// Made if there is none. The caller is the only user of the tensor, or the tensor is a leaf being set up.
 Meta& make_meta(const Tensor& t);
 
 }  // namespace sconce::autograd

@@ -1,5 +1,5 @@
-// The kernel of Key::autograd for every operator that has one: runs the operator below autograd and records a node for
-// its results, from the table's formulas. It is data-driven: OpInfo::gradient says what to do, OpInfo::formulas how.
+// Recording: the kernel of Key::autograd, which runs an operator below autograd and records a node for its results,
+// from the table's formulas. It is data-driven: OpInfo::gradient says what to do, OpInfo::formulas how.
 #pragma once
 
 #include "sconce/dispatch/op.h"

@@ -1,4 +1,4 @@
-// Small tensors for tests of autograd.
+// Test tensors: small ones for tests of autograd.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@
 
 namespace sconce {
 
-// What Python would raise: a binding maps each kind to its exception class.
+// The class of exception that Python would raise: a binding maps each kind to its exception class.
 enum class ErrorKind : uint8_t { runtime, type, value, index, key, not_implemented, zero_division, overflow, internal };
 
 class SCONCE_API Error : public std::exception {

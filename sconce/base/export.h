@@ -1,4 +1,4 @@
-// SCONCE_API marks what libsconce exports; everything else is hidden.
+// Symbol visibility: SCONCE_API marks what libsconce exports; everything else is hidden.
 #pragma once
 
 #define SCONCE_API __attribute__((visibility("default")))

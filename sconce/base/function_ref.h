@@ -1,5 +1,5 @@
 #pragma once
-
+// FunctionRef: a non-owning reference to a callable, the type of parameters that are functions.
 #include <memory>
 #include <type_traits>
 #include <utility>

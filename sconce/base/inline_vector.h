@@ -1,5 +1,5 @@
-// InlineVector<T, N>: a vector of any T whose first N elements need no allocation. For members that nearly always hold
-// a few things; SmallVector is the one for plain numbers.
+// InlineVector<T, N>: a vector with a small buffer, whose first N elements, of any T, need no allocation. For members
+// that nearly always hold a few things; SmallVector is the one for plain numbers.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +86,7 @@ class InlineVector {
     size_ = 0;
     capacity_ = N;
   }
-  // From another one, which is left empty; this one is empty.
+  // Takes the elements of another one, which is left empty; this one must be empty.
   void take(InlineVector& other) noexcept {
     if (other.data_ != other.own()) {
       data_ = std::exchange(other.data_, other.own());

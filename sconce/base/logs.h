@@ -36,12 +36,12 @@ inline constexpr size_t kLogTags = 0
 enum class LogLevel : uint8_t { off, info, debug };  // "-tag" or not named, "tag", "+tag"
 using LogLevels = std::array<LogLevel, kLogTags>;    // by tag
 
-// A value of SCONCE_LOGS; later words win. Throws an Error of kind value for "help" (the text is the help) and for a
-// word that is no tag (the text names those that are).
+// A value of SCONCE_LOGS; later words win. Throws an Error of kind value for "help" (the text is the help) and for an
+// unknown word (the text names the tags).
 SCONCE_API LogLevels parse_log_levels(std::string_view settings);
 
-// What the environment says, read by the first who asks. Throws as parse_log_levels() does, every time: a setting that
-// means nothing is not passed over. Programs ask at their start, so that nothing runs before the refusal.
+// The levels of the environment, read by the first caller. Throws as parse_log_levels() does, every time: a setting
+// that means nothing is not passed over. Programs ask at their start, so that nothing runs before the refusal.
 SCONCE_API const LogLevels& log_levels();
 
 inline bool is_logged(LogTag tag, LogLevel level = LogLevel::info) {

@@ -1,6 +1,6 @@
-// Number semantics: Python's arithmetic of ints and floats, as TorchScript has it, written once. The interpreter, what is
-// generated from the operator table, the kernels over numbers and the evaluator of constructors all compute by these
-// functions; none of them divides an int by itself.
+// Number semantics: Python's arithmetic of ints and floats, as TorchScript has it, written once. The interpreter, the
+// code generated from the operator table, the kernels over numbers and the evaluator of constructors all compute by
+// these functions; none of them divides an int by itself.
 //
 // An int has 64 bits and wraps around. / gives a float; // and % round towards minus infinity, so that a remainder has
 // the sign of its divisor. Floats follow IEEE 754, also where Python raises: 1.0 / 0.0 is inf. Comparisons need no

@@ -1,5 +1,5 @@
 #pragma once
-
+// Thread pool: parallel_for runs a loop body over ranges of indices on several threads.
 #include <cstdint>
 
 #include "sconce/base/export.h"

@@ -1,8 +1,8 @@
-// Counted objects and Ref<T>, the owning pointer to them.
+// Reference counting: counted objects, and Ref<T>, the intrusive pointer that owns them.
 //
 // Note [One count word]
 // The strong count is the low half of one 64-bit word, the weak count its high half. So `word == 1` means: one owner
-// and nobody watching, and the last owner frees without a locked instruction. That is only right because weak handles
+// and no weak handle, and the last owner frees without a locked instruction. That is only right because weak handles
 // count in the same word: a weak handle elsewhere could otherwise revive the object between the test and the free.
 #pragma once
 
@@ -26,7 +26,7 @@ class RefCount {
   }
   bool unique() const noexcept { return word_.load(std::memory_order_acquire) == 1; }
   // For objects that are found again through pointers which do not own them: the last owner always releases with a
-  // locked instruction, so that try_retain (which fails once nobody owns the object) cannot revive a dying one.
+  // locked instruction, so that try_retain (which fails once the object has no owner) cannot revive a dying one.
   void disable_shortcut() noexcept { word_.fetch_add(uint64_t{1} << 32, std::memory_order_relaxed); }
   [[nodiscard]] bool try_retain() noexcept {
     uint64_t word = word_.load(std::memory_order_relaxed);
@@ -37,7 +37,7 @@ class RefCount {
   }
   uint32_t owners() const noexcept { return static_cast<uint32_t>(word_.load(std::memory_order_relaxed)); }
 
-  // Of an object that nobody owns any more, the word is free: it links those that wait to be deleted.
+  // The word of an object without owners is free: it links the objects that wait to be deleted.
   void set_next(void* next) noexcept { word_.store(reinterpret_cast<uintptr_t>(next), std::memory_order_relaxed); }
   void* next() const noexcept { return reinterpret_cast<void*>(word_.load(std::memory_order_relaxed)); }
 
@@ -60,8 +60,8 @@ class Counted {
 inline void retain(Counted* p) noexcept {
   if (p) p->count.retain();
 }
-// Deletes what nobody owns. Objects that own objects that own objects ... need no stack frame each: from some depth on
-// they wait until those above them are gone.
+// Deletes an object without owners. A long chain of objects, each owning the next, needs no stack frame for each: from
+// some depth on they wait in a list until those above them are gone.
 SCONCE_API void destroy(Counted* p) noexcept;
 inline void release(Counted* p) noexcept {
   if (p && p->count.release()) destroy(p);

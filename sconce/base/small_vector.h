@@ -1,5 +1,5 @@
-// SmallVector<T, N>: a vector of trivially copyable T whose first N elements need no allocation. Dims is the one that
-// holds sizes and strides while they are computed.
+// SmallVector<T, N>: a vector with a small buffer, whose first N elements, of trivially copyable T, need no allocation.
+// Dims is the one that holds sizes and strides while they are computed.
 #pragma once
 
 #include <cstdint>

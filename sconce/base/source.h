@@ -19,7 +19,7 @@ namespace sconce {
 
 struct Range;
 
-// Where text that a program wrote (the code of an archive) comes from. Thread-safe.
+// SourceMap: maps text that a program wrote (the code of an archive) back to the text it was made from. Thread-safe.
 class SCONCE_API SourceMap {
  public:
   virtual ~SourceMap();
@@ -27,8 +27,8 @@ class SCONCE_API SourceMap {
   virtual Range original(const Range& written) const noexcept = 0;
 };
 
-// A piece of program text. `first_line` is the number of its first line (a function cut out of a file keeps the
-// file's).
+// A piece of program text. `first_line` is the number of its first line (a function cut out of a file
+// keeps the file's).
 class SCONCE_API Source {
  public:
   Source(std::string name, std::string text, int first_line = 1, std::shared_ptr<const SourceMap> map = nullptr);
@@ -60,7 +60,7 @@ struct SCONCE_API Range {
   int line() const { return source ? source->line_of(begin) : 0; }
   int column() const { return source ? source->column_of(begin) : 0; }
   std::string_view text() const;
-  // What it comes from, where its source has a map; else nowhere.
+  // The range that it was made from, if its source has a map; else nowhere.
   Range original() const;
   // "model.py:4:8", as IR text prints it behind '#'; empty for nowhere.
   std::string to_string() const;

@@ -1,5 +1,5 @@
 // Argument binding: which argument of a call belongs to which argument of a schema, by position, by name or by default.
-// What the arguments are (values, values of a graph, objects of Python) is not asked here.
+// The kind of the arguments (values, values of a graph, objects of Python) does not matter here.
 //
 //   ArgumentBinder call(schema, args.size(), names.size(), [&](size_t k) { return names[k]; }, false);
 //   for (const Argument& formal : schema.arguments) {
@@ -9,7 +9,7 @@
 //   if (call.left_over() > 0 || call.unused_keyword()) ...
 //
 // Note [Binders]
-// Everybody who binds arguments walks an ArgumentBinder, and adds what a value may become and the words of a refusal.
+// All binders walk an ArgumentBinder, and add their conversions and the words of a refusal.
 //   dispatch/match.cpp: Values for an operator that is called by name: TorchScript's conversions, tried without and
 //     with them, and the reason for each overload (dispatch/bind.cpp).
 //   runtime/bind_call.cpp: Values for a compiled function that is called from outside: conversions of PyTorch's Python
@@ -19,7 +19,7 @@
 //   ir/resolve.cpp has nothing to bind: a node has one input for each argument, types decide alone.
 //   frontend/script/construct/evaluator.cpp calls Python functions while a module is built, which have no schema: *args
 //     and **kwargs are for it alone.
-// Python's arguments are the same question once more: positional objects, names of keywords, one slot an argument.
+// Python's arguments are one more case: positional objects, names of keywords, one slot an argument.
 #pragma once
 
 #include <optional>
@@ -47,8 +47,8 @@ class SCONCE_API ArgumentBinder {
   Given next();
   // The next argument of the schema comes from elsewhere: the object of a method call.
   void skip() { ++argument_; }
-  // Positional arguments that no argument of the schema has taken yet. take_rest() gives the first of them to whoever
-  // takes them all (view(2, 3)).
+  // Positional arguments that no argument of the schema has taken yet. take_rest() gives the first of them to the
+  // argument that takes them all (view(2, 3)).
   size_t left_over() const { return positional_ - position_; }
   size_t take_rest();
 

@@ -1,3 +1,4 @@
+// Dispatch keys of boxed arguments: which keys a call over Values has.
 #pragma once
 
 #include "sconce/tensor/key_set.h"
@@ -5,8 +6,8 @@
 
 namespace sconce {
 
-// The keys of all tensors among the arguments of a boxed call; without any, those of the device that one names, else of
-// the CPU.
+// The keys of all tensors among the arguments of a boxed call; without any, those of the device that one names, else
+// of the CPU.
 KeySet argument_keys(const Value* args, size_t count);
 
 }  // namespace sconce

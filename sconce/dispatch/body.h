@@ -1,5 +1,5 @@
-// Script bodies: the kernel of custom operators that are written in the script language, and the seam to those who can
-// read it. (Bodies of the operator table are C++: opgen/script.py.)
+// Script bodies: the kernel of custom operators that are written in the script language, and the seam to the code that
+// can read it. (Bodies of the operator table are C++: opgen/script.py.)
 //
 //   d = (a - b).abs()
 //   return where(d < 1, d * d / 2, d - 0.5)
@@ -33,9 +33,9 @@ class BodyRunner {
   // The names that a text uses, but does not assign: they have to be arguments. `line` and `column` are where it stands
   // in a larger text. Nothing where there is an interpreter, but no front end.
   virtual std::optional<std::vector<std::string>> free_names(std::string_view text, int line, int column) = 0;
-  // What the body of `op` returns: None where it ends without a return; many values are a tuple.
+  // The result of the body of `op`: None if it ends without a return; many values are a tuple.
   virtual Value run_body(const Op& op, const Value* args) = 0;
-  // What formula number `index` of OpInfo::derivatives gives, as Formula::run.
+  // The result of formula number `index` of OpInfo::derivatives, as Formula::run.
   virtual Value run_formula(const Op& op, size_t index, const FormulaCall& call) = 0;
 };
 
@@ -49,8 +49,8 @@ extern const BodyRunnerSource body_runner_source;
 SCONCE_API BodyRunner& require_body_runner(const Op& op);
 [[noreturn]] SCONCE_API SCONCE_COLD void fail_no_front_end(const Op& op);
 
-// A kernel for any backend: runs the operator's body. An operator that returns what it writes needs no return
-// statement.
+// A kernel for any backend: runs the operator's body. An operator that returns what it writes needs
+// no return statement.
 SCONCE_API void run_body(const Op& op, KeySet keys, Value* args, Value* returns);
 
 }  // namespace sconce

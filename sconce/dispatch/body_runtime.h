@@ -1,7 +1,7 @@
-// Body runtime: the operators and functions of the script language as C++, which the generator's translations of bodies,
-// formulas, shape rules and checks of the operator table call. The same name is overloaded for numbers, lists and
-// tensors, so that opgen/script.py needs no type inference. Programs in the script language do not come here: the front
-// end (sconce/frontend/script/) compiles those to graphs.
+// Body runtime: the operators and functions of the script language as C++, which the generator's translations of
+// bodies, formulas, shape rules and checks of the operator table call. The same name is overloaded for numbers, lists
+// and tensors, so that opgen/script.py needs no type inference. Programs in the script language do not come here: the
+// front end (sconce/frontend/script/) compiles those to graphs.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Boxing: the bridge between typed kernels and calls over Values. Instantiated once per signature, not once per
-// operator.
+// Boxing: the bridge between typed kernels and calls over Values. Instantiated once per signature, not
+// once per operator.
 //
 //   box_call<Sig, optional, aliased...>   a BoxThunk: unboxes the arguments, calls, boxes the results
 //   typed_call<R, A...>(op, keys, a...)   the typed call: kernel by keys, through Values where the kernel is boxed
@@ -238,7 +238,7 @@ namespace box {
 template <class A>
 inline constexpr bool kIsTensor = std::is_same_v<A, const Tensor&>;
 
-// What an argument adds to the keys of a call.
+// The keys that an argument adds to a call.
 template <class A, bool kOptional>
 SCONCE_INLINE KeySet keys_in(const std::remove_cvref_t<A>& argument) {
   if constexpr (kIsTensor<A>)

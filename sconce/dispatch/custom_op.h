@@ -1,5 +1,5 @@
-// CustomOp: an operator made while the program runs. It owns the texts that OpInfo points to. Once it is in the
-// registry it lives as long as the process.
+// CustomOp: an operator that a library registers at run time. It owns the strings that OpInfo points to. Once it is in
+// the registry it lives as long as the process.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ struct LibraryKernel {
 };
 
 struct CustomOp : Op {
-  // `text` is the whole schema with its namespace; the texts of `info` are copied. Throws Error when the schema is
-  // wrong.
+  // `text` is the whole schema with its namespace; the strings of `info` are copied. Throws Error when the
+  // schema is wrong.
   CustomOp(std::string_view text, const OpInfo& info);
   CustomOp(const CustomOp&) = delete;
   CustomOp& operator=(const CustomOp&) = delete;

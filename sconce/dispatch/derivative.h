@@ -1,5 +1,5 @@
-// The derivatives of an operator as OpInfo::derivatives keeps them: script text per argument. A formula is one
-// expression behind the argument's name, or a body with `return` on the indented lines below it.
+// Derivative formulas: the script text of OpInfo::derivatives, split by argument. A formula is one expression behind
+// the argument's name, or a body with `return` on the indented lines below it.
 //
 //   self: grad * other
 //   other:
@@ -7,7 +7,7 @@
 //     return g.sum_to_size(other.shape)
 //
 // Several arguments before the colon (`weight, bias: f(grad, needs)`) have one formula that gives a tuple; `needs` is a
-// list of bools, which of them are wanted.
+// list of bools that says which of them are wanted.
 #pragma once
 
 #include <string>

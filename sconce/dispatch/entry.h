@@ -1,5 +1,5 @@
-// OpEntry: the operator as data for a compiler. What the table says of its arithmetic and its sizes, as code reads it:
-// a fuser needs no parser and no list of operators of its own. op.info.entry is null where the table says none of this.
+// OpEntry: the operator as data for a compiler. It has the arithmetic and the sizes of the table in a form that code
+// reads: a fuser needs no parser and no list of operators of its own. op.info.entry is null if the table has neither.
 //
 // Note [Steps]
 // A scalar expression is kept as text, for people, and as steps, for compilers (three-address code, in SSA form). Each
@@ -76,7 +76,7 @@ SCONCE_API int step_arity(StepKind kind);
 // Classes of dtypes, as bits: an expression may differ by class.
 enum NumberClass : uint8_t { kBools = 1, kIntegers = 2, kFloats = 4, kComplexNumbers = 8 };
 
-// What an expression of a reduction is for.
+// The role of an expression of a reduction.
 enum class ExpressionRole : uint8_t {
   value,     // no reduction: the result itself
   map,       // what an element contributes to accumulator `index`

@@ -1,4 +1,4 @@
-// The entry of an operator as text: what `sconce ops` shows, and tests compare.
+// Entry printer: the entry of an operator as text, for `sconce ops` and for tests.
 #pragma once
 
 #include <string>

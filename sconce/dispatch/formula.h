@@ -1,6 +1,6 @@
-// The derivatives of an operator as code. The generator translates the table's formulas (`grad.x`) into functions;
-// those of custom operators run as graphs (body.h). Both read the values of the forward call that autograd kept for
-// them.
+// Formulas: the derivatives of an operator as code. The generator translates the table's formulas (`grad.x`) into
+// functions; those of custom operators run as graphs (body.h). Both read the values of the forward call that autograd
+// kept for them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace sconce {
 
 struct Formula;
 
-// What a formula can read. Values it does not read may be None.
+// FormulaCall: the values that a formula reads. Those it does not read may be None.
 struct FormulaCall {
   const Formula* formula;
   const Value* args;     // of the forward call

@@ -1,4 +1,4 @@
-// What generated kernels need around the arithmetic: making results, checking `out=` tensors, copying.
+// Output preparation: generated kernels allocate results, check `out=` tensors and copy by these functions.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,7 @@
 
 namespace sconce {
 
-// The result that an operator will have: what its shape, dtype and format rules say.
+// The result that an operator will have, by its rules for shape, dtype and format.
 struct OutSpec {
   Dims sizes;
   DType dtype;
@@ -21,11 +21,11 @@ Tensor make_output(const OutSpec& spec, Device device);
 // itself when a kernel can write to it directly, a new tensor when its strides differ or it overlaps an input.
 Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs,
                       bool inplace, TensorList more_inputs = {});
-// Copies what prepare_output returned to `given` where it is another tensor, and bumps given's version.
+// Copies the tensor that prepare_output returned to `given` if it is another one, and bumps given's version.
 void finish_output(const Tensor& written, const Tensor& given);
 // In-place form of an operator that makes its own result: the shape must be that of `self`, the dtype castable.
 void copy_into(const Tensor& self, const Tensor& result);
-// out= form of such an operator: resizes `out`. Nothing happens where the result is undefined.
+// out= form of such an operator: resizes `out`. Nothing happens if the result is undefined.
 void copy_to_out(const Tensor& out, const Tensor& result);
 
 // channels_last when the tensor's strides say so, else contiguous.

@@ -1,5 +1,6 @@
-// Host lists: the elements of small tensors as lists of numbers, and lists as tensors. Kernels for every device ask here
-// for the few numbers that they must look at (lengths, sizes, cut points), so that none of them reads memory itself.
+// Host lists: the elements of small tensors as lists of numbers, and lists as tensors. Kernels for every
+// device ask here for the few numbers that they must look at (lengths, sizes, cut points), so that none of
+// them reads memory itself.
 #pragma once
 
 #include <vector>

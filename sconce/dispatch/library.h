@@ -1,4 +1,4 @@
-// Custom operators in a library of the user's own, loaded at run time or linked to a program:
+// Operator registration: custom operators in a library of the user's own, loaded at run time or linked to a program:
 //
 //   Tensor squareplus_cpu(const Tensor& self, double b) { ... }
 //
@@ -202,7 +202,7 @@ Function describe(R (*function)(KeySet, A...)) {
 
 }  // namespace library
 
-// What one SCONCE_LIBRARY block registers. Nothing is visible to others before the block has ended and all is checked.
+// Library: one SCONCE_LIBRARY block. Nothing is visible to others before the block has ended and all is checked.
 class SCONCE_API Library {
  public:
   // With `fragment` the namespace may exist already. `origin` is kept as the place of definition.
@@ -212,8 +212,8 @@ class SCONCE_API Library {
 
   // A new operator. The schema has no namespace, or this one.
   void def(std::string_view schema, std::string_view doc = {});
-  // A kernel for an operator of this namespace, also one with an overload ("f.out"), or of another
-  // ("aten::add.Tensor").
+  // A kernel for an operator of this namespace, also one with an overload ("f.out"), or of
+  // another ("aten::add.Tensor").
   template <class F>
     requires std::is_function_v<F>
   void impl(std::string_view name, Key key, F* function) {
@@ -270,7 +270,7 @@ class SCONCE_API Registration {
                                                                                             __FILE__, &function); \
   static void function([[maybe_unused]] ::sconce::Library& m)
 
-// The one block that opens a namespace, and blocks that add to it (or to someone else's) from other files.
+// The one block that opens a namespace, and blocks that add to it (or to another library's) from other files.
 #define SCONCE_LIBRARY(space, m) SCONCE_LIBRARY_BLOCK(space, false, m, sconce_library_##space)
 #define SCONCE_LIBRARY_FRAGMENT(space, m) \
   SCONCE_LIBRARY_BLOCK(space, true, m, SCONCE_LIBRARY_JOIN(sconce_fragment_##space##_, __COUNTER__))

@@ -1,4 +1,5 @@
-// Does a call fit a schema? The rules are TorchScript's (overload resolution tries them twice, see registry.h).
+// Schema matching: decides whether a call fits a schema, by TorchScript's rules (overload resolution tries them
+// twice, see registry.h).
 //
 // Always: subtypes; None for an optional; an empty list for any list; one element for a list of fixed size (int[2]);
 // type variables, each with one type throughout the call. With conversions also: a tuple for a list; the remaining
@@ -14,7 +15,7 @@
 namespace sconce {
 
 // Fills `bound` with one Value per argument of the schema (and, for "...", a tuple of the rest). False when the call
-// does not fit; `reason`, where not null, then says why.
+// does not fit; `reason`, if not null, then says why.
 bool match_arguments(const Schema& schema, const std::vector<Value>& args, const std::vector<NamedValue>& kwargs,
                      bool convert, std::vector<Value>& bound, std::string* reason);
 

@@ -55,7 +55,7 @@ enum class Gradient : uint8_t {
   refused,   // an out= form, which must not be given tensors that require grad
 };
 
-// What the table says of an operator beside its kernels. Texts are null where it has none.
+// OpInfo: the columns of the table beside the kernels. Strings are null if the operator has none.
 struct OpInfo {
   const char* name;         // "aten::add"
   const char* overload;     // "Tensor", or ""

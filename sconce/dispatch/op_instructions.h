@@ -1,5 +1,5 @@
-// Operators that the interpreter has an instruction of its own for. From the column `instruction` of the operator
-// table.
+// Operator instructions: the operators that have an instruction of their own in the interpreter, from the column
+// `instruction` of the operator table.
 #pragma once
 
 #include <span>

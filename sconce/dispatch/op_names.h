@@ -1,4 +1,5 @@
-// Operators that have several names: torch.absolute is torch.abs. From the column `alias` of the operator table.
+// Operator aliases: operators with several names (torch.absolute is torch.abs), from the column `alias` of
+// the operator table.
 #pragma once
 
 #include <span>
@@ -15,7 +16,7 @@ struct OpAlias {
 // Generated: all of them, sorted by name.
 std::span<const OpAlias> op_aliases();
 
-// The name that "aten::absolute" is another for ("aten::abs"); empty when it is none.
+// The canonical name ("aten::abs") of an alias ("aten::absolute"); empty if the name is not an alias.
 SCONCE_API std::string_view canonical_name(std::string_view name);
 
 }  // namespace sconce

@@ -1,4 +1,4 @@
-// Registers a device: its Backend, and with it all operators that run on every device.
+// Device registration: registers a device's Backend, and with it all operators that run on every device.
 //
 // Note [Every device]
 // An operator with Trait::every_device has one kernel for all of them: it computes sizes and makes views, calls other
@@ -12,8 +12,8 @@
 
 namespace sconce {
 
-// `backend` must live for ever. A library of kernels for the device sets them afterwards (Op::set_kernel, or a Library).
-// Throws Error for the CPU and Meta, which have theirs.
+// `backend` must live for ever. A library of kernels for the device sets them afterwards (Op::set_kernel, or a
+// Library). Throws Error for the CPU and Meta, which have theirs.
 SCONCE_API void register_backend(DeviceType type, const Backend& backend);
 
 }  // namespace sconce

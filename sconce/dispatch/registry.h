@@ -1,5 +1,5 @@
-// The one registry of operators: eager calls by name, the interpreter, tracing, Python and custom libraries look here.
-// Native operators come from generated shards, custom ones from define_op. Lookups are safe from any thread.
+// Operator registry: eager calls by name, the interpreter, tracing, Python and custom libraries look here. Native
+// operators come from generated shards, custom ones from define_op. Lookups are safe from any thread.
 #pragma once
 
 #include <span>

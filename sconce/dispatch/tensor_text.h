@@ -1,4 +1,4 @@
-// What error texts say of a tensor: float32[3, 4], or None.
+// Tensor descriptions: how error messages show a tensor, float32[3, 4] or None.
 #pragma once
 
 #include <string>

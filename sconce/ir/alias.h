@@ -1,9 +1,9 @@
-// AliasFacts: which values of a graph may share memory, and who writes to it. From the alias annotations of schemas,
-// and rules for control flow, containers and calls; Note [Places] says how. "May" is on the safe side: two inputs of
-// one type may be the same, a function that is called may write to all that it can reach.
+// Alias analysis: AliasFacts say which values of a graph may share memory, and which nodes write to it, from the alias
+// annotations of schemas and rules for control flow, containers and calls (Note [Places]). "May" is on the safe side:
+// two inputs of one type may be the same, a function that is called may write to all that it can reach.
 //
 // Facts describe the graph as it was when they were made. They stay true when nodes are removed or moved as can_move_*
-// allows; of values that are made later nothing is known, and every question is answered with "may".
+// allows; of values that are made later nothing is known, and every query answers "may".
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@ namespace sconce::ir {
 class SCONCE_API AliasFacts {
  public:
   explicit AliasFacts(const Graph& graph);
-  // The same for one who knows the objects that attributes are read from. `key` of a GetAttr: what its result is, when
-  // nothing in the graph leads there but nodes with this key; null when that is not known.
+  // The same for a caller that knows the objects that attributes are read from. `key` of a GetAttr: what its result is,
+  // when nothing in the graph leads there but nodes with this key; null when that is not known.
   using AttributeKey = std::function<const void*(const Node& get_attr)>;
   AliasFacts(const Graph& graph, const AttributeKey& key);
   ~AliasFacts();
   AliasFacts(const AliasFacts&) = delete;
 
-  // May a write to one be seen through the other?
+  // May a write to one be seen through the other: do they alias?
   bool may_alias(const Value* a, const Value* b) const;
   // The same for all that can be reached from them: elements of lists, attributes.
   bool may_contain_alias(const Value* a, const Value* b) const;
-  // May anyone outside the graph have v itself: does it come from an input, is it returned, stored, passed to a
-  // function?
+  // Escape analysis: may code outside the graph hold v itself, because it comes from an input, is returned, stored or
+  // passed to a function?
   bool may_leave(const Value* v) const;
 
   // Does some node of the graph write to v, or to something that can be reached from it?
@@ -42,7 +42,7 @@ class SCONCE_API AliasFacts {
   // See effects.h; here for the same node.
   bool has_side_effects(const Node* n) const;
   // No writes, no side effects, no random numbers: running it twice, earlier or not at all makes no difference as long
-  // as nobody writes to its inputs.
+  // as its inputs are not written.
   bool is_pure(const Node* n) const;
 
   // May `n` alone be placed right before (after) `point`, which is in the same block? Values, writes and the order of

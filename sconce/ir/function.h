@@ -17,7 +17,7 @@ namespace sconce::ir {
 
 class CompilationUnit;
 
-// What the runtime keeps for a function (bytecode, plans). Made on the first call, by whoever comes first.
+// The part of the runtime in a function (bytecode, plans). Made on the first call, by the first caller.
 struct Executable {
   virtual ~Executable() = default;
 };
@@ -54,7 +54,7 @@ class SCONCE_API Function {
 
   // The runtime's part. `make` runs once, under a lock.
   Executable& executable(const std::function<std::unique_ptr<Executable>(Function&)>& make);
-  void drop_executable();  // after the graph was changed; nobody may be running it
+  void drop_executable();  // after the graph was changed; no thread may be running it
 
  private:
   enum class State : uint8_t { declared, compiling, defined };
@@ -83,7 +83,7 @@ class SCONCE_API CompilationUnit {
   std::vector<Function*> functions() const;              // in order of definition; methods too
   void remove_function(std::string_view name);
 
-  // Named types: classes, interfaces, enums, named tuples. Those that nobody owns are the unit's from now on, and go
+  // Named types: classes, interfaces, enums, named tuples. Those without an owner are the unit's from now on, and go
   // with it and with the last value of theirs (Note [Lifetime of types]). Throws Error when the name is taken.
   void add_type(TypePtr type);
   // For a unit that is never destroyed: types that are added live forever, and values need not count their owners.

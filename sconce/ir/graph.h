@@ -1,4 +1,4 @@
-// The IR: a graph of nodes over typed values, with nested blocks for control flow.
+// The IR: an SSA graph of nodes over typed values, with nested blocks (regions) for control flow.
 //
 //   graph(%x : Tensor, %n : int):
 //     %one : int = prim::Constant[value=1]()
@@ -65,8 +65,8 @@ class SCONCE_API Value {
   bool has_name() const { return !name_.empty(); }
   // The name without the suffix that keeps it apart: "x" of "x.1".
   std::string_view base_name() const;
-  // Takes the name, or name.1, name.3, ... when it is taken in the graph. Digits alone are refused; empty takes it
-  // away.
+  // Takes the name, or name.1, name.3, ... when it is taken in the graph. Digits alone are refused; empty
+  // takes it away.
   Value* set_name(std::string_view name);
   uint32_t id() const { return id_; }
   // For readers of text: another number, which no other value of the graph may have.
@@ -111,11 +111,11 @@ class SCONCE_API Node {
   Node* next() const { return next_; }     // the block's return node after the last
   Node* prev() const { return prev_; }
 
-  // The operator that it calls; null for control flow and other kinds without one. Set when the node is made and kept
-  // true by who changes inputs (see resolve_op).
+  // The operator that it calls; null for control flow and other kinds without one. Set when the node is made, and kept
+  // true by the code that changes inputs (see resolve_op).
   const Op* op() const { return op_; }
   void set_op(const Op* op) { op_ = op; }
-  // The function that a CallFunction or a CallMethod of a class calls, where known; null for interfaces.
+  // The function that a CallFunction or a CallMethod of a class calls, if known; null for interfaces.
   Function* callee() const { return callee_; }
   void set_callee(Function* f) { callee_ = f; }
 

@@ -1,4 +1,4 @@
-// Graphs from text: everything that Graph::to_string and PyTorch print.
+// IR parser: graphs from text, everything that Graph::to_string and PyTorch print.
 //
 //   graph(%x : Tensor, %n : int):
 //     %y : Tensor = aten::add(%x, %x, %n)     # model.py:4:8

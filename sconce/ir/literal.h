@@ -1,4 +1,4 @@
-// Constants as IR text writes them: 1, 2.5, "text", [1, 2], (1, None), {5}, __torch__.Color.RED.
+// IR literals: constants as IR text writes them, 1, 2.5, "text", [1, 2], (1, None), {5}, __torch__.Color.RED.
 #pragma once
 
 #include <string>

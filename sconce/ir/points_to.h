@@ -1,11 +1,11 @@
-// Places: what values may point to. The part of the alias analysis that knows no nodes: sets of places, what they
-// contain, and constraints between them that are solved together.
+// Points-to analysis (Andersen's): the places that values may point to. This part of the alias analysis knows no nodes,
+// only sets of places, the places that they contain, and inclusion constraints that are solved together.
 //
 // Note [Places]
 // A place stands for everything that one node makes, for example all lists that a ListConstruct in a loop makes. A
-// value of a mutable type points to a set of places; a container's place contains places. What comes from outside the
-// graph (inputs, attributes of objects from outside) is in an outside place, one for each type: values of one type from
-// outside may all be the same. A place that gets out (passed to a function, stored in an object from outside) becomes
+// value of a mutable type points to a set of places; a container's place contains places. Values from outside the graph
+// (inputs, attributes of objects from outside) are in an outside place, one for each type: values of one type from
+// outside may all be the same. A place that escapes (passed to a function, stored in an object from outside) becomes
 // part of the outside place of its type, with all that it contains.
 #pragma once
 
@@ -38,7 +38,7 @@ class Places {
   void add_load(Variable to, Variable from);   // `to` points to what is contained in what `from` points to
   void add_reach(Variable to, Variable from);  // `to` points to what can be reached from `from`, itself too, by type
   void add_store_reach(Variable into, Variable from);  // what `into` points to contains what can be reached, by type
-  void add_escape(Variable v);                         // everything that can be reached gets out
+  void add_escape(Variable v);                         // everything that can be reached escapes
   void solve();
 
   // ---- after solve ----
@@ -84,7 +84,7 @@ class Places {
   std::vector<VariableData> variables_;
   std::vector<Constraint> constraints_;
   std::unordered_map<TypePtr, Place> outside_;  // by skeleton
-  bool let_out_ = false;                        // some place got out during this round
+  bool let_out_ = false;                        // some place escaped during this round
 };
 
 }  // namespace sconce::ir

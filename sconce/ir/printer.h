@@ -1,4 +1,4 @@
-// Parts of what Graph::to_string prints.
+// IR printer: parts of the text of Graph::to_string.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Overload resolution of nodes: by the schema that takes the types of their inputs (PyTorch's IR does not name overloads).
-// There is nothing to bind by name or default: a node has one input for each argument (Note [Binders] in
+// Overload resolution of nodes: finds the schema that takes the types of their inputs (PyTorch's IR names no
+// overloads). There is nothing to bind by name or default: a node has one input for each argument (Note [Binders] in
 // dispatch/argument_binder.h).
 #pragma once
 
@@ -15,9 +15,9 @@ struct Op;
 
 namespace sconce::ir {
 
-// Do inputs of these types, one per argument, fit the schema? With "..." any number more. Type variables stand for one
-// type throughout. Gives the types of the results (one per return of the schema, type variables filled in), or nothing.
-// `exact`, when given, gets the number of inputs whose type is the argument's own.
+// Whether inputs of these types, one per argument, fit the schema; with "..." any number more. Type variables stand for
+// one type throughout. Gives the types of the results (one per return of the schema, type variables filled in), or
+// nothing. `exact`, when given, gets the number of inputs whose type is the argument's own.
 SCONCE_API std::optional<std::vector<TypePtr>> match_types(const Schema& schema, ListRef<TypePtr> inputs,
                                                            size_t* exact = nullptr);
 

@@ -1,4 +1,4 @@
-// TextCursor: a place in a text that is being read, and errors that name it by line and column.
+// TextCursor: a scanner, that is a position in a text that is being read, and errors that name it by line and column.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// verify: is this a graph that every pass and the interpreter may rely on?
+// IR verifier: checks the invariants that every pass and the interpreter rely on.
 #pragma once
 
 #include "sconce/ir/graph.h"

@@ -1,4 +1,4 @@
-// Draw: one distribution with its parameters, what Backend::random is asked for.
+// Draw: one distribution with its parameters, the request to Backend::random.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct Draw {
 };
 
 // Random numbers into every element of `out`, by the backend of its device; an undefined generator means the default
-// one. Meta tensors are checked and left alone. Throws Error for parameters out of range, for dtypes that do not fit and
-// for tensors with several elements in one place. Bumps no version.
+// one. Meta tensors are checked and left alone. Throws Error for parameters out of range, for dtypes that do not fit
+// and for tensors with several elements in one place. Bumps no version.
 void draw_into(const Tensor& out, const Draw& draw, const Generator& generator);
 
 }  // namespace sconce

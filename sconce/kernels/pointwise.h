@@ -17,8 +17,8 @@ struct PointwiseRule {
   uint8_t integral_params;   // bit k: must be an integer when the common dtype is one, a bool only with bools (alpha)
 };
 
-// Where a fresh output goes: dense, in the order of dimensions that the operands have (strides expanded to `sizes`).
-// The first operand that tells two dimensions apart decides; where none does, the order is row-major.
+// The strides of a fresh output: dense, in the order of dimensions that the operands have (strides expanded to
+// `sizes`). The first operand that tells two dimensions apart decides; if none does, the order is row-major.
 Dims ordered_strides(IntList sizes, const Dims* strides, int inputs);
 
 // `in` has loops->inputs pointers, `params` loops->params numbers.

@@ -1,6 +1,6 @@
-// Reductions on tensors: which dims and dtype, results, checks; the loops come from the table's map and combine, or are
-// written by hand where a state is more than a number. The same functions serve Meta tensors: they stop before the
-// loop.
+// Reductions on tensors: which dims and dtype, results, checks; the loops come from the table's map and
+// combine, or are written by hand if a state is more than a number. The same functions serve Meta tensors: they
+// stop before the loop.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Reverse-mode differentiation of graphs, from the formulas of the operator table.
+// Automatic differentiation: reverse mode on graphs, from the formulas of the operator table.
 //
 //   graph(%x, %w):                       f(%x, %w):                            df(%grad_y, %x, %y):
 //     %y = aten::mul(%x, %w)     =>        %y = aten::mul(%x, %w)                %grad_w = aten::mul(%grad_y, %x)
@@ -8,14 +8,14 @@
 // gives gradients of inputs. Both are ordinary graphs.
 //
 // Note [Captures]
-// What df needs of the forward run is captured, and nothing else: sizes where a formula asks for sizes only, nothing of
-// what is constant. A value out of a branch is captured as an Optional (None where the other branch ran), one out of a
-// loop as a list with one element per iteration, nested as blocks are. df runs the same branch, and the iterations
-// from the last to the first.
+// Only the values that df reads are captured: sizes if a formula reads sizes only, and no constants. A
+// value of a branch is captured as an Optional (None if the other branch ran), one of a loop as a list
+// with one element per iteration, nested as blocks are. df runs the same branch, and the iterations from
+// the last to the first.
 //
 // Note [Gradients that may be missing]
-// A gradient is absent (nobody computes it), there, or there when the graph runs: then its type is Optional[Tensor],
-// and what follows from it stands in an If. So results that nobody uses cost nothing.
+// A gradient is absent (never computed), present, or known only when the graph runs: then its type is Optional[Tensor],
+// and the nodes that use it stand in an If. So unused results cost nothing.
 //
 // Note [Second order]
 // When df itself is recorded, captures must have history. Inputs and results of f have theirs. Other captures that
@@ -33,8 +33,8 @@ namespace sconce::passes {
 
 class SCONCE_API Differentiation {
  public:
-  // `graph` holds only what is_differentiable; compound operators in it are replaced by their bodies here. `wanted`:
-  // the inputs that gradients are computed for.
+  // `graph` holds only nodes that are is_differentiable; compound operators in it are replaced by their bodies here.
+  // `wanted`: the inputs that gradients are computed for.
   Differentiation(std::shared_ptr<ir::Graph> graph, std::vector<bool> wanted);
   ~Differentiation();
   Differentiation(const Differentiation&) = delete;
@@ -51,7 +51,7 @@ class SCONCE_API Differentiation {
   // Which results depend on a wanted input.
   const std::vector<bool>& differentiable_outputs() const { return differentiable_outputs_; }
 
-  // df for some of the wanted inputs. Its inputs: the gradient of each differentiable result (Optional where there are
+  // df for some of the wanted inputs. Its inputs: the gradient of each differentiable result (Optional if there are
   // several, or temporaries), for second order the gradient of each differentiable temporary, then all captures. It
   // returns one gradient (or None) per input of the graph that is wanted here.
   std::shared_ptr<ir::Graph> backward(const std::vector<bool>& wanted, bool second_order);
@@ -62,26 +62,27 @@ class SCONCE_API Differentiation {
   void find_captures();
   void build_forward();
 
-  std::shared_ptr<ir::Graph> graph_;  // expanded, with the questions about sizes that backward asks
+  std::shared_ptr<ir::Graph> graph_;  // expanded, with the size queries of backward
   std::vector<bool> wanted_;
   std::vector<bool> differentiable_outputs_;
   std::vector<const ir::Value*> captured_;  // values of graph_
   std::vector<Capture> captures_;
   std::shared_ptr<ir::Graph> forward_;
-  std::map<std::vector<uint64_t>, ir::Value*> questions_;  // asked already: operator and inputs
+  std::map<std::vector<uint64_t>, ir::Value*> questions_;  // made already: operator and inputs
   std::map<const ir::Node*, ir::Value*> trips_;            // of loops
 };
 
-// The passes of the pipeline, whatever the environment says: graphs that are made here are not the program's.
+// The passes of the pipeline, without the switches of the environment: graphs that are made here are not the program's.
 void run_pipeline(ir::Graph& graph);
 // How many blocks are around the value, beside the graph's own.
 size_t depth_of(const ir::Value* v);
 // The type of a value of a block as it is captured `levels` blocks further out (Note [Captures]).
 TypePtr captured_type(const ir::Block* block, TypePtr type, size_t levels);
 
-// Operators without formulas become their bodies, where these can be differentiated. True when there were some.
+// Operators without formulas become their bodies, if these can be differentiated. True if there were some.
 bool expand_bodies(ir::Graph& graph, const Activity& active);
-// prim::AutogradAdd of None, sconce::grad_like of what fits already, aten::conj of real numbers.
+// Peephole rules for gradients: prim::AutogradAdd of None, sconce::grad_like of a gradient that fits, aten::conj
+// of real numbers.
 bool simplify_gradients(ir::Graph& graph);
 
 }  // namespace sconce::passes

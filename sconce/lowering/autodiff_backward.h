@@ -1,4 +1,4 @@
-// The builder of a df graph: one walk over the forward graph, from its end (see autodiff.h).
+// Reverse sweep: builds a df graph in one walk over the forward graph, from its end (see autodiff.h).
 #pragma once
 
 #include <set>
@@ -79,7 +79,7 @@ class Backward {
 
   // autodiff_formula.cpp: operators
   void visit_op(Level& level, const ir::Node& node);
-  // Gradients of what the node takes; of a list, of what that is made of.
+  // Gradients of the inputs of a node; for a list, of its elements.
   using ValueGrads = std::vector<std::pair<const ir::Value*, Grad>>;
   ValueGrads apply_formulas(Level& level, const ir::Node& node, const std::vector<ir::Value*>& grads);
   std::vector<ir::Value*> inline_formula(Level& level, const ir::Node& node, const FormulaGraph& formula,

@@ -1,4 +1,4 @@
-// Gradients kept within bounds, in place, before an optimiser's step.
+// Gradient clipping: keeps gradients within bounds, in place, before an optimiser's step.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace sconce::optim {
 
-// Scales the gradients of all parameters by one factor, so that their norm as one vector is at most max_norm. Returns
-// the norm that they had. norm_type may be infinity. Throws Error where the norm is not finite and error_if_nonfinite
-// is set.
+// Scales the gradients of all parameters by one factor, so that their norm as one vector is at most max_norm.
+// Returns the norm that they had. norm_type may be infinity. Throws Error if the norm is not finite and
+// error_if_nonfinite is set.
 SCONCE_API Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2,
                                   bool error_if_nonfinite = false);
 

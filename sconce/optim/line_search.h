@@ -1,4 +1,4 @@
-// The step length along a direction that satisfies the strong Wolfe conditions.
+// Line search: finds the step length along a direction that satisfies the strong Wolfe conditions.
 #pragma once
 
 #include <functional>

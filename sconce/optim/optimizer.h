@@ -1,5 +1,5 @@
-// Optimizer: what all optimisers share. An optimiser holds parameters in groups; step() changes them by their
-// gradients.
+// Optimizer: the base class of gradient-based optimisers. An optimiser holds parameters in groups; step() changes them
+// by their gradients.
 //
 //   optim::SGD sgd(net.parameters(), {{"lr", 0.1}, {"momentum", 0.9}});
 //   for (...) {
@@ -21,11 +21,11 @@ namespace sconce::optim {
 
 struct ParamGroup {
   std::vector<Tensor> params;
-  Options options = {};                 // what is not here is the optimiser's default
+  Options options = {};                 // the others have the optimiser's defaults
   std::vector<std::string> names = {};  // of the params; none, or one for each
 };
 
-// What an optimiser is made for: tensors, tensors with their names, or groups.
+// The parameters of an optimiser: tensors, tensors with their names, or groups.
 class SCONCE_API ParamGroups {
  public:
   ParamGroups(std::vector<Tensor> params);
@@ -41,7 +41,7 @@ class SCONCE_API ParamGroups {
 
 // Evaluates the model: clears gradients, computes the loss, calls backward, returns the loss.
 using Closure = std::function<Tensor()>;
-// What is kept of one parameter between steps, under PyTorch's names ("exp_avg").
+// The state of one parameter between steps, under PyTorch's names ("exp_avg").
 using State = Options;
 
 class SCONCE_API Optimizer {
@@ -61,7 +61,7 @@ class SCONCE_API Optimizer {
   std::vector<ParamGroup>& param_groups() { return groups_; }
   const std::vector<ParamGroup>& param_groups() const { return groups_; }
   const Options& defaults() const { return defaults_; }
-  // Throws Error where a tensor is no leaf, or is in another group already.
+  // Throws Error if a tensor is not a leaf, or is in another group already.
   virtual void add_param_group(ParamGroup group);
   // The learning rate of a group.
   double lr(size_t group = 0) const { return groups_.at(group).options.number("lr"); }
@@ -70,8 +70,8 @@ class SCONCE_API Optimizer {
   // {'state': {0: {'step': ..., 'exp_avg': ...}, ...}, 'param_groups': [{'lr': ..., 'params': [0, ...]}, ...]}: what
   // PyTorch's optimisers read and give. Tensors are shared, not copied. write_pickled() saves it as torch.save does.
   Value state_dict() const;
-  // Takes over a state dict, from PyTorch's optimiser, too. Tensors are copied, in the dtype of their parameter.
-  // Throws Error (value) where groups do not match.
+  // Takes over a state dict, from PyTorch's optimiser, too. Tensors are copied, in the dtype of their parameter. Throws
+  // Error (value) if groups do not match.
   void load_state_dict(const Value& state);
 
   // State of a parameter; empty before its first step.
@@ -80,7 +80,7 @@ class SCONCE_API Optimizer {
  protected:
   // `defaults` are complete: options that were given over the optimiser's own.
   Optimizer(ParamGroups params, Options defaults);
-  // Throws Error: "{text}: {value}" where the option is negative.
+  // Throws Error: "{text}: {value}" if the option is negative.
   void check_not_negative(std::string_view option, std::string_view text) const;
   void check_adam_options() const;  // lr, eps, betas, weight_decay
   // Options of PyTorch that only a GPU, or differentiating through the step, makes use of.
@@ -98,7 +98,7 @@ class SCONCE_API Optimizer {
   State& state(const Tensor& parameter) { return state_[parameter.impl()]; }
   // Changes the parameters of a group; runs without recording.
   virtual void update(const ParamGroup& group) = 0;
-  // After load_state_dict: makes what older versions saved what this one needs.
+  // After load_state_dict: converts the state that older versions saved.
   virtual void loaded() {}
 
  private:

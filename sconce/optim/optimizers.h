@@ -1,4 +1,4 @@
-// The optimisers. Arguments are those of torch.optim, by name; defaults and what is refused, too.
+// The optimisers, from SGD to LBFGS. Arguments, defaults and refusals are those of torch.optim, by name.
 #pragma once
 
 #include "sconce/optim/optimizer.h"
@@ -22,7 +22,7 @@ class SCONCE_API Adam : public Optimizer {
   std::string_view name() const override { return "Adam"; }
 
  protected:
-  struct Complete {};  // defaults with what was given over them
+  struct Complete {};  // defaults, overridden by the given options
   Adam(ParamGroups params, Options defaults, Complete);
 
  private:
@@ -80,8 +80,8 @@ class SCONCE_API Adamax final : public Optimizer {
   void update(const ParamGroup& group) override;
 };
 
-// lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3, decoupled_weight_decay=False,
-// maximize=False
+// lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
+// decoupled_weight_decay=False, maximize=False
 class SCONCE_API NAdam final : public Optimizer {
  public:
   explicit NAdam(ParamGroups params, const Options& options = {});

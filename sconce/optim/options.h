@@ -22,7 +22,7 @@ class SCONCE_API Options {
   bool empty() const { return items_.empty(); }
   const std::vector<Item>& items() const { return items_; }
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  const Value* find(std::string_view name) const;  // null where there is none
+  const Value* find(std::string_view name) const;  // null if there is none
   const Value& at(std::string_view name) const;    // throws Error (key)
   void set(std::string_view name, Value v);        // keeps the place of a name that is there
   void erase(std::string_view name);

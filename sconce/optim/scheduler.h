@@ -17,8 +17,8 @@ class SCONCE_API LRScheduler {
   LRScheduler& operator=(const LRScheduler&) = delete;
 
   virtual std::string_view name() const = 0;  // "StepLR"
-  // The next epoch (or batch: whatever the schedule counts). With `epoch`, goes there, by the closed form where there
-  // is one. For ReduceLROnPlateau the argument is the metric, and needed.
+  // The next epoch (or batch, if the schedule counts those). With `epoch`, goes there, by the closed form if there is
+  // one. For ReduceLROnPlateau the argument is the metric, and needed.
   virtual void step(std::optional<double> epoch = std::nullopt);
   // The rates that the last step set, one per group.
   const std::vector<double>& get_last_lr() const { return last_lr_; }

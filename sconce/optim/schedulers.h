@@ -75,7 +75,7 @@ class SCONCE_API ExponentialLR final : public LRScheduler {
   double gamma_;
 };
 
-// To zero in total_iters epochs, as a power of what is left.
+// To zero in total_iters epochs, as a power of the remaining part.
 class SCONCE_API PolynomialLR final : public LRScheduler {
  public:
   PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1, int64_t last_epoch = -1);

@@ -1,4 +1,5 @@
-// The number of steps that a parameter took, which most optimisers keep in its state: a tensor of one float.
+// Step counts: the number of steps that a parameter took, which most optimisers keep in its state as a tensor
+// of one float.
 #pragma once
 
 #include "sconce/optim/optimizer.h"

@@ -1,4 +1,4 @@
-// Inside the interpreter: running code, and what happens when it fails.
+// Interpreter internals: running code, and unwinding when it fails.
 #pragma once
 
 #include <string>

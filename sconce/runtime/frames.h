@@ -1,5 +1,5 @@
-// The memory of one execution: a contiguous stack of registers, the frames on it, and the context managers that are
-// entered. Executions come from a pool of the thread, so that entering the interpreter allocates nothing.
+// Call stack: a contiguous stack of registers, the frames on it, and the context managers that are entered. Executions
+// come from a pool of the thread, so that entering the interpreter allocates nothing.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace sconce::runtime {
 
-// A caller, to be gone on with.
+// A caller, to be resumed.
 struct Frame {
   const Instruction* pc;  // its call instruction
   Slot* base;
@@ -29,7 +29,7 @@ struct Execution {
   const Instruction* pc = nullptr;
   Slot* base = nullptr;
   const Code* code = nullptr;
-  // What is left of the step budget, from the moment when others draw from it, too; null before, and without a budget.
+  // The rest of the step budget, from the moment when other tasks draw from it, too; null before, and without a budget.
   std::shared_ptr<std::atomic<int64_t>> steps_left;
 
   Execution();
@@ -39,7 +39,7 @@ struct Execution {
   Slot* grow(Slot* at, size_t registers);
 };
 
-// The execution that this thread is in, null where none.
+// The execution that this thread is in, null if none.
 Execution* current_execution() noexcept;
 
 // Takes an execution from the thread's pool for a scope.

@@ -1,4 +1,4 @@
-// Runs functions. See bytecode.h for the code and docs/runtime.md for how it works.
+// Interpreter: runs functions as register bytecode (bytecode.h). docs/runtime.md says how it works.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace sconce::runtime {
 
 struct Code;
 
-// Sees what runs: for profilers and debuggers. A run without observer does not know that there could be one. It sees
+// Observer: sees every instruction, for profilers and debuggers. A run without observer pays nothing for it. It sees
 // forked tasks, too, from their threads and perhaps after run() has returned (see finish_tasks in fork.h).
 struct SCONCE_API Observer {
   virtual ~Observer();
@@ -35,7 +35,7 @@ struct RunOptions {
   std::shared_ptr<const std::atomic<bool>> cancel;  // polled at every loop end and call; Error "cancelled"
   size_t max_depth = 10'000;                        // of calls
   Observer* observer = nullptr;
-  // The interpreter's own: what is left of the budget once more than one draws from it.
+  // The interpreter's own: the rest of the budget once several tasks draw from it.
   std::shared_ptr<std::atomic<int64_t>> steps_left;
 };
 

@@ -1,4 +1,4 @@
-// Calls of operators from bytecode.
+// Operator calls: bytecode calls kernels here.
 #pragma once
 
 #include "sconce/runtime/bytecode/code.h"

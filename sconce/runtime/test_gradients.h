@@ -1,4 +1,4 @@
-// For tests: gradients of first and second order of what a script computes, with regions and recorded one by one.
+// Gradient tests: compare first and second gradients of a script, with regions and recorded one by one.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// For tests: programs as IR text.
+// Test programs, as IR text.
 #pragma once
 
 #include <string>

@@ -1,11 +1,11 @@
-// What instructions do with containers and objects when it is more than a few machine instructions.
+// Slow paths of instructions on containers and objects.
 #pragma once
 
 #include "sconce/runtime/bytecode/code.h"
 
 namespace sconce::runtime {
 
-// Does a value have a type, judged by what it is at run time? Lists and dicts know their element types.
+// Whether a value has a type at run time. Lists and dicts know their element types.
 bool is_instance(const Value& v, TypePtr type);
 
 // x.tolist() as the type that the program expects: nested lists as deep as the tensor, or a number.

@@ -1,5 +1,5 @@
-// A tree as text, for tests and for looking at what the parser made: one line per statement, expressions as (op
-// operands).
+// Tree printer: a syntax tree as text, for tests and for reading what the parser made. One line per statement,
+// expressions as (op operands).
 //
 //   def f(x: int = 1) -> Tensor
 //     y = (+ x 2)

@@ -1,5 +1,5 @@
-// Splits program text into tokens. Indentation becomes `indent` and `dedent` tokens as in Python; what the first line
-// is indented by counts as none. Line ends inside of brackets, comments and blank lines leave no token.
+// Lexer: splits program text into tokens. Indentation becomes `indent` and `dedent` tokens as in Python; the
+// indentation of the first line counts as none. Line ends inside of brackets, comments and blank lines leave no token.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Operators of the language, and their names (base/operators.def).
+// Operators of the language: their enumeration and names (base/operators.def).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The parser: program text to Tree.
+// Recursive-descent parser: program text to Tree, operators by precedence climbing.
 //
 // Two dialects share one grammar. `python` is what people write: Python's precedence, chained comparisons, f-strings,
 // implicit line joining, docstrings, decorators. `archive` is what PyTorch writes into .pt files and what its

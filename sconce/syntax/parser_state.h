@@ -108,7 +108,7 @@ class Parser {
   ExprPtr parse_number();
   ExprPtr fold_minus(const Constant* number);
   ExprPtr parse_strings();
-  // Adjacent strings: texts, with a value between each two.
+  // Adjacent string literals: the strings, with a value between each two.
   struct StringParts {
     std::vector<std::string> texts{""};
     std::vector<ExprPtr> values;

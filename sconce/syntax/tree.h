@@ -1,4 +1,4 @@
-// The tree of a program: what the parser makes of a text, and the compiler reads. Nodes are plain structs, owned by the
+// Abstract syntax tree: the parser makes it from a text, the compiler reads it. Nodes are plain structs, owned by the
 // Tree that they belong to, and never change after parsing. Kinds and names follow Python's own `ast`.
 #pragma once
 
@@ -43,7 +43,7 @@ enum class ExprKind : uint8_t {
 struct Expr {
   ExprKind kind;
   uint8_t doubled = 0;  // how often it stands in the middle of a chain that stands in the middle of a chain ...
-  uint16_t depth = 1;   // of the tree from here, 1 for a leaf; at most kMaxDepth, so whoever reads it may recurse
+  uint16_t depth = 1;   // of the tree from here, 1 for a leaf; at most kMaxDepth, so readers may recurse
   Range range;
 };
 using ExprPtr = const Expr*;

@@ -1,7 +1,7 @@
 // Backend: the dispatch table of a device type, the hardware abstraction below the operators.
 //
-// Everything that does not depend on a device is written once: promotion, broadcasting, results, views, checks. What is
-// left for a device is this record of functions: memory, copies, and the two loops that all pointwise operators and
+// Everything that does not depend on a device is written once: promotion, broadcasting, results, views, checks. The
+// rest, for a device, is this record of functions: memory, copies, and the two loops that all pointwise operators and
 // reductions of the table end in. A device that fills it in runs all of them, and everything that is composed of them,
 // without naming one; `register_backend` (dispatch/register_backend.h) gives it their kernels. Operators with code for
 // one device (matmul, sort) are kernels in the table, not here.
@@ -32,8 +32,8 @@ struct PointwiseLoops;  // one pointwise operator: kernels/cpu/engine/loop.h
 struct ReduceLoops;     // one reduction: kernels/cpu/engine/reduce_loop.h
 struct Param;           // a number argument of either
 
-// A view of memory; owns nothing. Strides are in elements, one per size of the iteration (broadcast sizes have stride
-// 0).
+// A view of memory; owns nothing. Strides are in elements, one per size of the iteration (broadcast sizes
+// have stride 0).
 struct Operand {
   void* data;
   DType dtype;
@@ -65,7 +65,7 @@ struct ReduceCall {
 // Functions may be called from any thread and throw Error unless they say otherwise. `device` has an index >= 0 where
 // the type numbers its devices. Calls are never empty: there is at least one byte, one element.
 struct Backend {
-  // A block and whatever the backend needs to find it again.
+  // A block and the data by which the backend finds it again.
   struct Memory {
     void* data;
     void* handle;

@@ -1,4 +1,4 @@
-// Copies and fills, for tensors of any device, strides and dtype.
+// Copy and fill: for tensors of any device, strides and dtype.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

@@ -1,4 +1,4 @@
-// Single elements of any dtype, and the bridge from a run-time dtype to a C++ type.
+// Dtype dispatch: the bridge from a run-time dtype to a C++ type, and single elements of any dtype.
 //   visit_dtype(t, [&]<class T>() { ... })      all twelve (bool is `bool`, halves are Half and BFloat16)
 //   for_float(t, [&]<class T>() { ... })        float and double; others throw Error
 #pragma once

@@ -1,5 +1,5 @@
-// Generator: a source of random numbers that repeats PyTorch's CPU stream for the same seed (Mersenne twister 19937).
-// A handle: copies share the state. Not safe for concurrent use without a lock; operators lock `mutex`.
+// Generator: a pseudo-random number generator that repeats PyTorch's CPU stream for the same seed (Mersenne twister
+// 19937). A handle: copies share the state. Not safe for concurrent use without a lock; operators lock `mutex`.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ class GeneratorImpl final : public Counted {
 
   // PyTorch's 5,056-byte state (torch.get_rng_state).
   std::vector<uint8_t> state() const;
-  // Also takes the 5,048 bytes that releases before 1.5 wrote. Throws Error when it is neither, or no valid state.
+  // Also takes the 5,048 bytes that releases before 1.5 wrote. Throws Error when it is neither, or not a valid state.
   void set_state(std::span<const uint8_t> state);
 
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// Where things stand in the 5,056 bytes that PyTorch writes for a generator's state (5,048 before release 1.5).
+// Generator state: the layout of the 5,056 bytes that PyTorch writes (5,048 before release 1.5).
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Whether the current thread records operations for gradients (on when a thread starts), and whether it makes inference
-// tensors. The guards are the C++ of torch.no_grad(), torch.enable_grad() and torch.inference_mode().
+// Grad mode: whether the current thread records operations for gradients (on when a thread starts), and whether it
+// makes inference tensors. The guards are the C++ of torch.no_grad(), torch.enable_grad() and torch.inference_mode().
 #pragma once
 
 #include "sconce/base/export.h"

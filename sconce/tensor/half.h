@@ -1,5 +1,5 @@
-// float16 and bfloat16 to and from float, round to nearest even, in integers: exact for denormals, infinities and NaN
-// on any machine. The vector loops have instructions for it; this is for single elements.
+// Half-precision conversion: float16 and bfloat16 to and from float, rounding to nearest even, in integers: exact for
+// denormals, infinities and NaN on any machine. The vector loops have instructions for it; this is for single elements.
 #pragma once
 
 #include <bit>

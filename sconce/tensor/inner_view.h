@@ -1,4 +1,4 @@
-// Views that are inside of their base by construction: make_view without the check against the storage.
+// Unchecked views: make_view without the bounds check, for views that lie inside of their base by construction.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

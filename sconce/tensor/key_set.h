@@ -1,5 +1,5 @@
-// Dispatch keys. A tensor carries the set of keys that have work to do for it; modes of the current thread add or
-// remove keys; the highest one left decides which kernel an operator runs. A key that no one uses costs nothing.
+// Dispatch keys: a tensor carries the set of keys that have work to do for it; modes of the current thread add or
+// remove keys; the highest one left decides which kernel an operator runs. An unused key costs nothing.
 #pragma once
 
 #include <bit>
@@ -74,7 +74,7 @@ inline constexpr KeySet kBackendKeys{Key::cpu, Key::cuda, Key::meta, Key::privat
 
 [[noreturn]] SCONCE_API SCONCE_COLD void no_backend_key(DeviceType type);
 
-// The key of a device: the only place that says so. Throws Error for a number that is no device type.
+// The key of a device: the only place that says so. Throws Error for a number that is not a device type.
 constexpr Key backend_key(DeviceType type) {
   switch (type) {
     case DeviceType::cpu:

@@ -44,7 +44,7 @@ inline constexpr size_t kInlineBytes = 960;
 // Uninitialised memory. Device meta: no memory, but nbytes is kept. Throws Error when the device has no backend
 // (backend.h) or no memory left.
 SCONCE_API Ref<Storage> make_storage(size_t nbytes, Device device);
-// Memory that belongs to someone else; `deleter(context)` runs when the last tensor over it is gone (may be null).
+// Memory that the library does not own; `deleter(context)` runs when the last tensor over it is gone (may be null).
 SCONCE_API Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* context, bool read_only = false);
 // Grows or shrinks owned memory, keeping the first bytes. Throws Error for foreign memory that would have to grow. When
 // memory has to move, other tensors over the storage keep the old one, which stays valid as long as the storage lives.

@@ -1,4 +1,4 @@
-// Arithmetic on sizes and strides: memory formats, broadcasting, views. No tensors here.
+// Stride arithmetic: memory formats, broadcasting and views as calculations on sizes and strides, without tensors.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ SCONCE_API int64_t checked_numel(IntList sizes);
 Dims dense_strides(IntList sizes, MemoryFormat format = MemoryFormat::contiguous);
 // Dense strides in the order of the dimensions given: order[0] is the innermost.
 Dims dense_strides_in_order(IntList sizes, IntList order);
-// What preserve_format gives: the same strides when the geometry is dense, otherwise dense strides in their order.
+// The strides of preserve_format: the same when the geometry is dense, otherwise dense strides in their order.
 Dims preserved_strides(IntList sizes, IntList strides);
 
 // The dimensions from the innermost to the outermost in memory; where strides do not tell (0, or equal strides of equal

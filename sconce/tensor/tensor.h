@@ -6,9 +6,9 @@
 // dims[rank..2*rank), the rest is zero; more than 8 dimensions live in Extra. Only the accessors know this rule. Stride
 // facts (contiguous, channels_last, ...) are computed when sizes or strides are set, never when asked.
 //
-// The class has two faces. What is written out here is all that the library itself uses. Programs also get one method
-// per operator of the table (`a.add_(b)`) from a generated header; the library is built without it (SCONCE_BUILDING),
-// so that a new operator does not rebuild every file. Methods are not virtual and add no data: both faces are one type.
+// The class has two faces. The members here are all that the library itself uses. Programs also get one method per
+// operator of the table (`a.add_(b)`) from a generated header; the library is built without it (SCONCE_BUILDING), so
+// that a new operator does not rebuild every file. Methods are not virtual and add no data: both faces are one type.
 #pragma once
 
 #include <complex>
@@ -32,7 +32,7 @@
 
 namespace sconce {
 
-// What autograd keeps of a tensor, deleted with it (the rest of it is autograd/meta.h).
+// The autograd state of a tensor, deleted with it (autograd/meta.h has the rest).
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
@@ -51,8 +51,8 @@ struct alignas(64) TensorImpl {
   static constexpr uint64_t wrapped_number = 1ull << 52, inference = 1ull << 54;
   // Two facts are dispatch keys at once: autograd sees every call with a tensor that requires grad.
   static constexpr uint64_t requires_grad = KeySet(Key::autograd).bits(), is_view = KeySet(Key::view).bits();
-  // Made with its memory, which it fills from begin to end: loops may run over the end, to the next multiple of 64
-  // bytes.
+  // Made with its memory, which it fills from begin to end: loops may run over the end, to the next multiple
+  // of 64 bytes.
   static constexpr uint64_t whole_block = 1ull << 56;
   static constexpr uint64_t kSameMask = 0x0000'ffff'ffff'0000;  // dtype, rank, device
   static constexpr int kInlineRank = 8;
@@ -166,7 +166,7 @@ class Tensor {
 SCONCE_API Tensor make_tensor(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset);
 // The same without the check, for views that are inside by construction.
 Tensor make_tensor_unchecked(Ref<Storage> storage, DType dtype, IntList sizes, IntList strides, int64_t offset);
-// The same memory, geometry and version, but no view and without history: what detach() gives.
+// The same memory, geometry and version, but not a view and without history: the result of detach().
 SCONCE_API Tensor shallow_copy(const Tensor& tensor);
 // A view of `base` with the given geometry, checked; keeps dtype, shares storage and version.
 SCONCE_API Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t offset);

@@ -1,21 +1,21 @@
-// Of which tensor a tensor is a view, and what autograd keeps beside it.
+// View tracking: a tensor knows which base it is a view of, and its autograd state.
 //
 // Note [The autograd slot]
-// Every view remembers its base (the tensor that is no view itself), because an in-place operation on either must
-// become part of the other's history. Most tensors never meet autograd, so this must cost nearly nothing:
-// TensorImpl::autograd is
+// Every view remembers its base (the tensor that is not a view itself), because an in-place operation on
+// either must become part of the other's history. Most tensors never meet autograd, so this must cost nearly
+// nothing: TensorImpl::autograd is
 //   0                     nothing: no view, no gradient
 //   a base, marked        a view that autograd has not touched: an owning TensorImpl* with bit 0 set, ViewOrigin in
 //                         bits 1 to 3 (TensorImpl is aligned to 64 bytes) and the version that the view has seen,
 //                         modulo 65536, in bits 48 to 63 (addresses have 48 bits)
 //   an AutogradMeta*      the tensor takes part in autograd; a view's base is in there
-// Views of inference tensors remember nothing. A view requires grad where its base does; what its history is, is asked
-// when it is needed (autograd::grad_fn): the one that it was made with, or, where something was written since, a new
-// one.
+// Views of inference tensors remember nothing. A view requires grad if its base does. Its history is looked up when
+// it is needed (autograd::grad_fn): the one that it was made with, or a new one that autograd makes if something
+// was written since.
 //
 // Note [Views and threads]
 // Threads may read one view at once, and the first use of one whose base was written since makes its history anew. So
-// the slot is read once per question (autograd_slot), and changes from a base to an AutogradMeta by one store, the base
+// the slot is read once per query (autograd_slot), and changes from a base to an AutogradMeta by one store, the base
 // staying alive; a history is complete before the version says that it is the present one; TensorImpl::meta, which
 // every call reads, is left as it is (ViewMeta::recorded).
 #pragma once
@@ -35,7 +35,7 @@ enum class ViewOrigin : uint8_t {
   custom,     // returned by a custom function
 };
 
-// AutogradMeta of a tensor that takes part in autograd. The base is null where the tensor is no view.
+// AutogradMeta of a tensor that takes part in autograd. The base is null if the tensor is not a view.
 struct ViewMeta : AutogradMeta {
   Ref<TensorImpl> base;
   ViewOrigin origin = ViewOrigin::plain;
@@ -51,12 +51,12 @@ inline uintptr_t autograd_slot(const TensorImpl& t) {
   return std::atomic_ref(const_cast<uintptr_t&>(t.autograd)).load(std::memory_order_acquire);
 }
 inline bool holds_base(uintptr_t slot) { return slot & 1; }
-// Null where the tensor has none yet.
+// Null if the tensor has none yet.
 inline ViewMeta* view_meta(const TensorImpl& t) {
   const uintptr_t slot = autograd_slot(t);
   return holds_base(slot) ? nullptr : reinterpret_cast<ViewMeta*>(slot);
 }
-// Null where the tensor is no view, or one that nobody watches.
+// Null if the tensor is not a view, or a view of an inference tensor.
 inline TensorImpl* base_of(const TensorImpl& t) {
   const uintptr_t slot = autograd_slot(t);
   if (holds_base(slot)) return reinterpret_cast<TensorImpl*>(slot & kBaseBits);
@@ -68,19 +68,19 @@ inline ViewOrigin view_origin(const TensorImpl& t) {
   return slot ? reinterpret_cast<ViewMeta*>(slot)->origin : ViewOrigin::plain;
 }
 SCONCE_API void set_view_origin(TensorImpl& t, ViewOrigin origin);
-// Was nothing written to the memory of this view since its history was made?
+// True if nothing was written to the memory of this view since its history was made.
 SCONCE_API bool saw_version(const TensorImpl& t);
 // The history in the slot is that of the present version.
 SCONCE_API void set_seen_version(ViewMeta& meta, const TensorImpl& t);
 
 // Makes `view`, which has nothing in its slot and lies in base's storage, a view of `base` (or of its base). It
-// requires grad where the base does.
+// requires grad if the base does.
 void become_view(TensorImpl& view, TensorImpl& base);
 // The views that one operator returned at once.
 void mark_multiple(TensorList views);
 
-// Makes a tensor that nobody else has yet a leaf that requires grad (others: autograd::set_requires_grad). Throws where
-// its numbers have no derivative.
+// Makes a tensor without other owners a leaf that requires grad (others: autograd::set_requires_grad). Throws if its
+// dtype has no derivatives.
 SCONCE_API void start_requiring_grad(const Tensor& t);
 
 // The name of a tensor's grad_fn, which to_string prints; empty for leaves. Autograd answers (Note [Connections]); null

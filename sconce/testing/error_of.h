@@ -1,4 +1,4 @@
-// What a call refuses, for tests: the message of the Error that it throws.
+// Error assertions for tests: the message of the Error that a call throws.
 #pragma once
 
 #include <string>

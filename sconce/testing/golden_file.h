@@ -1,4 +1,4 @@
-// Golden files: cases of a source, and the text that is made of it.
+// Golden files: cases of a source, and the text that must be made of it.
 //
 //   # a comment
 //   -- what the case shows
@@ -8,7 +8,7 @@
 //   graph(%x : int):
 //     ...
 //
-// SCONCE_ACCEPT=1 rewrites what is expected.
+// SCONCE_ACCEPT=1 rewrites the expected texts.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace sconce::testing {
 
-// Fails the test that runs for each case whose text is not what is expected, and for a file without cases.
+// Fails the test that runs for each case whose text is not the expected one, and for a file without cases.
 void check_golden_file(const std::string& path, const std::function<std::string(const std::string& source)>& make);
 
 // The cases' titles and sources.

@@ -1,4 +1,4 @@
-// Random programs in the script language: statements with holes, in nested ifs and loops.
+// Random program generator: programs in the script language from statements with holes, in nested ifs and loops.
 #pragma once
 
 #include <span>

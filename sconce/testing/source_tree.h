@@ -1,4 +1,4 @@
-// Where the files of the repository are that tests read.
+// Source tree access: finds the files of the repository that tests read.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A folder for the files of one test, removed with everything in it.
+// Temporary folders: one for the files of a test, removed with everything in it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a class, an interface or an enum is made of. Filled by whoever defines it (the compiler, a loader, a custom
-// class) before anyone uses it; read-only afterwards.
+// Class descriptions: the members of classes, interfaces and enums. The definer (the compiler, a loader, a custom
+// class) fills one before its first use; it is read-only afterwards.
 #pragma once
 
 #include <memory>

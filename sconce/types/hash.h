@@ -1,3 +1,4 @@
+// Hash mixing: the last step of hash functions.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// TensorFacts: what is known of a tensor beside that it is one. IR text spells it
+// TensorFacts: the static knowledge of a tensor, beside that it is one. IR text spells it
 //   Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu), Float(*, 3), Float(SS(-2), 3), Tensor(requires_grad=1)
 // refined_tensor_type(facts) is a type of kind `tensor` and a subtype of Tensor.
 #pragma once
@@ -29,7 +29,7 @@ struct TensorFacts {
 SCONCE_API TypePtr refined_tensor_type(const TensorFacts& facts);
 // Of a live tensor, everything known.
 SCONCE_API TensorFacts facts_of(const Tensor& t);
-// What both say.
+// The facts that both have: the join of the two types.
 SCONCE_API TensorFacts common_facts(const TensorFacts& a, const TensorFacts& b);
 
 }  // namespace sconce

@@ -1,7 +1,7 @@
-// Type: what a value of a program can be. Types are interned: equality is pointer equality.
+// Type: the static type of a value of a program. Types are interned: equality is pointer equality.
 //
-//   int_type(), tensor_type(), list_type(int_type()), optional_type(tensor_type()), parse_type("Dict[str, Tensor]"),
-// ...
+//   int_type(), tensor_type(), list_type(int_type()), optional_type(tensor_type()),
+//   parse_type("Dict[str, Tensor]"), ...
 //
 // `to_string` prints a type as TorchScript's IR does ("Tensor", "int[]", "Dict(str, Tensor)", "int?"), `annotation` as
 // Python source does ("List[int]", "Optional[int]"), the schema printer as operator schemas do.
@@ -78,11 +78,11 @@ enum class TypeKind : uint8_t {
 class Type;
 using TypePtr = const Type*;
 
-// What a class, interface or enum is made of: class_info.h.
+// The members of a class, interface or enum: class_info.h.
 struct ClassInfo;
 struct InterfaceInfo;
 struct EnumInfo;
-// What is known of a tensor: tensor_facts.h.
+// The static knowledge of a tensor: tensor_facts.h.
 struct TensorFacts;
 class TypeScope;
 
@@ -90,8 +90,8 @@ class SCONCE_API Type {
  public:
   TypeKind kind() const { return kind_; }
   bool is(TypeKind k) const { return kind_ == k; }
-  // The parameters: element of a list, optional, future; key and value of a dict; elements of a tuple; members of a
-  // union.
+  // The parameters: element of a list, optional, future; key and value of a dict; elements of a tuple; members
+  // of a union.
   ListRef<TypePtr> contained() const { return contained_; }
   TypePtr element() const { return contained_[0]; }
   // Qualified name of a class, named tuple, interface or enum; the letter of a type variable; otherwise empty.
@@ -130,7 +130,7 @@ class SCONCE_API Type {
   std::unique_ptr<InterfaceInfo> interface_info_;
   std::unique_ptr<EnumInfo> enum_info_;
   std::unique_ptr<TensorFacts> tensor_facts_;
-  // List[this] and Optional[this], once someone asked for them.
+  // List[this] and Optional[this], once they were asked for.
   mutable std::atomic<TypePtr> list_{nullptr};
   mutable std::atomic<TypePtr> optional_{nullptr};
   std::vector<TypeScope*> scopes_;  // of a bound type: those of the classes in it
@@ -230,8 +230,8 @@ SCONCE_API TypePtr find_class_type(std::string_view name);  // null when there i
 
 // The type behind the words that only schemas use: SymInt[] is int[], ScalarType? is int?, Dimname is str.
 SCONCE_API TypePtr plain_type(TypePtr type);
-// The type without parameters that a schema or IR text calls so ("int", "Scalar", "MemoryFormat"); null when there is
-// none.
+// The type without parameters that a schema or IR text calls so ("int", "Scalar", "MemoryFormat"); null when
+// there is none.
 SCONCE_API TypePtr simple_type_by_name(std::string_view name);
 
 // May a value of type `a` be used where `b` is wanted? Any takes all, Optional[T] takes T and None, Union its members,

@@ -250,8 +250,8 @@ class ComplexBox final : public Counted {
 // A list, stored by element kind: `ints()` is the memory itself, to be passed to an operator as it is.
 class SCONCE_API List final : public Counted {
  public:
-  // The storage follows the element type: int, float, bool, Tensor (and Optional[Tensor]) have their own, the rest is
-  // Values.
+  // The storage follows the element type: int, float, bool, Tensor (and Optional[Tensor]) have their own, the
+  // rest is Values.
   explicit List(TypePtr element);
 
   TypePtr element_type() const { return element_; }

@@ -1,4 +1,4 @@
-// AccumulateGrad: the end of the backward graph at a leaf. Adds what arrives to the leaf's gradient.
+// AccumulateGrad: the node of the backward graph at a leaf, which adds each gradient that arrives to the leaf's.
 #pragma once
 
 #include "sconce/autograd/graph/node.h"
@@ -11,8 +11,8 @@ class AccumulateGrad final : public Node {
   explicit AccumulateGrad(Tensor leaf);
   ~AccumulateGrad() override;
   std::string name() const override { return "AccumulateGrad"; }
-  // Takes the gradient over as it is where nobody else has it and its strides are the leaf's; adds in place where no
-  // gradient of gradients is wanted; else makes a new one. Threads may arrive at once.
+  // Takes the gradient over as it is if it has no other owner and the leaf's strides; adds in place if no gradient of
+  // gradients is wanted; else makes a new one. Threads may arrive at once.
   void apply(const BackwardCall& call) override;
   void run_tensor_hooks(std::span<Tensor> grads) override;
 
@@ -22,7 +22,7 @@ class AccumulateGrad final : public Node {
   Tensor leaf_;
 };
 
-// The accumulator of a leaf that requires grad, made where it has none.
+// The accumulator of a leaf that requires grad, made if it has none.
 Ref<Node> accumulator_of(const Tensor& leaf);
 
 }  // namespace sconce::autograd

@@ -1,4 +1,4 @@
-// Gradients as formulas give them, made to fit the tensor that they belong to.
+// Gradient fitting: the gradient that a formula gives is made to fit its tensor.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace sconce::autograd {
 
-// Nothing is to be done.
+// True if there is nothing to do.
 inline bool fits(const Tensor& grad, const OutputInfo& to) {
   return grad.dtype() == to.dtype && grad.device() == to.device && grad.sizes() == IntList(to.sizes);
 }
 
-// Sums over broadcast dimensions, takes the real part where the tensor was real, converts the dtype. Throws where the
-// shape cannot be right; `node` and `index` say whose gradient it is.
+// Sums over broadcast dimensions, takes the real part if the tensor was real, converts the dtype. Throws if the shape
+// cannot be right; `node` and `index` say whose gradient it is.
 Tensor fit_gradient(Tensor grad, const OutputInfo& to, const Node& node, size_t index);
 
 }  // namespace sconce::autograd

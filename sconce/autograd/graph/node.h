@@ -1,6 +1,6 @@
-// The backward graph: a Node stands for one differentiable operation, its edges lead to the nodes that made its inputs
-// (or to the AccumulateGrad of a leaf). Nodes are counted; tensors own the node that made them, nodes own those before
-// them.
+// Backward graph: a Node stands for one differentiable operation, its edges lead to the nodes that made its
+// inputs (or to the AccumulateGrad of a leaf). Nodes are counted; tensors own the node that made them, nodes own
+// those before them.
 #pragma once
 
 #include <functional>
@@ -21,14 +21,14 @@ struct NodeHooks;
 struct Place;
 
 // Where the gradient of a tensor goes: to input `slot` of a node, which is output `slot` of the forward operation. No
-// node where nobody asks for it.
+// node if the gradient is not wanted.
 struct Edge {
   Ref<Node> node;
   uint32_t slot = 0;
   explicit operator bool() const { return static_cast<bool>(node); }
 };
 
-// What the gradient of an output of the forward operation must look like.
+// The sizes, dtype and device that the gradient of an output of the forward operation must have.
 struct OutputInfo {
   Dims sizes;
   DType dtype;
@@ -53,7 +53,7 @@ class SCONCE_API Node {
 
   virtual std::string name() const = 0;  // "MulBackward0"
   virtual void apply(const BackwardCall& call) = 0;
-  // Frees what was saved for apply, which throws from then on. Called after backward without retain_graph.
+  // Frees the saved values of apply, which throws from then on. Called after backward without retain_graph.
   virtual void release_saved() {}
   // Hooks of the tensors whose gradients these are: they may replace them.
   virtual void run_tensor_hooks(std::span<Tensor> grads);
@@ -64,7 +64,7 @@ class SCONCE_API Node {
   uint64_t sequence;  // of this thread; later operations run first. AccumulateGrad has the largest
   InlineVector<Edge, 2> edges;
   InlineVector<OutputInfo, 1> outputs;
-  std::unique_ptr<NodeHooks> hooks;  // null where there are none
+  std::unique_ptr<NodeHooks> hooks;  // null if there are none
   std::unique_ptr<Place> place;      // where it was made, in anomaly mode
 
  private:
@@ -75,7 +75,7 @@ class SCONCE_API Node {
 inline void retain(Node* p) noexcept {
   if (p) p->count.retain();
 }
-// Deletes what nobody owns; a chain of any length needs no deep stack.
+// Deletes a node without owners; a chain of any length needs no deep stack.
 SCONCE_API void destroy(Node* p) noexcept;
 inline void release(Node* p) noexcept {
   if (p && p->count.release()) destroy(p);

@@ -19,7 +19,7 @@ class NodeTable {
     entries_.assign(entries_.size(), Entry{});
     generation_ = 1;
   }
-  // The number of a node; size() before the call where it is new.
+  // The number of a node; size() before the call if it is new.
   uint32_t add(const Node* node) {
     if (size_ * 2 >= entries_.size()) grow();
     Entry& entry = entries_[locate(node)];
@@ -32,7 +32,7 @@ class NodeTable {
     return entry.generation == generation_ ? entry.number : kNone;
   }
   uint32_t size() const { return size_; }
-  // Gives back the memory where a very large graph went through.
+  // Gives back the memory after a very large graph.
   void trim(size_t limit) {
     if (entries_.size() > limit) entries_ = {};
   }

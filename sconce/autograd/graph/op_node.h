@@ -1,4 +1,5 @@
-// OpNode: the node of an operator with formulas. It keeps the arguments and results that the formulas in question read.
+// OpNode: the backward node of an operator with formulas. It keeps the arguments and results that the
+// active formulas read.
 #pragma once
 
 #include <atomic>
@@ -13,11 +14,11 @@ class OpNode final : public Node {
  public:
   // Which of the arguments that have gradients want one: bit i for argument i.
   static uint32_t wanted_arguments(const Op& op, const Value* args);
-  // Does a formula that will run read the value of the first argument?
+  // Whether a formula that will run reads the value of the first argument.
   static bool reads_first(const Op& op, uint32_t wanted);
 
   // Keeps arguments and makes edges for those that the formulas give gradients for. `original` is, for an in-place
-  // operator, the value that its first argument had before, where a formula reads it (see reads_first).
+  // operator, the value that its first argument had before, if a formula reads it (see reads_first).
   OpNode(const Op& op, const Value* args, uint32_t wanted, const Tensor& original);
 
   // Keeps results that formulas read and gives those that are differentiable their history. For an in-place operator
@@ -41,7 +42,7 @@ class OpNode final : public Node {
 
   void keep(uint32_t index, const Value& v, bool facts, uint32_t slot);
   void unpack(Values& args, Values& results);
-  // One gradient per result, as formulas want them: zeros where none arrived.
+  // One gradient per result, as formulas want them: zeros if none arrived.
   std::span<const Tensor> result_grads(std::span<Tensor> grads, std::vector<Tensor>& room) const;
   bool may_overwrite(const BackwardCall& call, uint32_t needs) const;
   void put(const BackwardCall& call, uint32_t argument, const Value& gradient) const;

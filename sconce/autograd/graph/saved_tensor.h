@@ -11,7 +11,7 @@
 
 namespace sconce::autograd {
 
-// What packs a tensor when it is saved and unpacks it when it is used (torch.autograd.graph.saved_tensors_hooks).
+// Pack a tensor when it is saved and unpack it when it is used (torch.autograd.graph.saved_tensors_hooks).
 struct SavedTensorHooks {
   std::function<Value(const Tensor&)> pack;
   std::function<Tensor(const Value&)> unpack;
@@ -32,7 +32,7 @@ SavedTensorHookStack saved_tensor_hooks();
 bool has_saved_tensor_hooks() noexcept;
 void set_saved_tensor_hooks(SavedTensorHookStack stack);
 
-// What a node says that was freed.
+// The error of a node whose saved tensors were freed.
 inline constexpr std::string_view kSecondBackward =
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
     "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
@@ -47,14 +47,14 @@ class SCONCE_API SavedTensor {
   // A result of the operation itself, output `slot` of the node that keeps it.
   SavedTensor(const Tensor& t, uint32_t slot);
 
-  // The tensor with its history, as it was. `owner` is the node that keeps it. Throws where it was written since.
+  // The tensor with its history, as it was. `owner` is the node that keeps it. Throws if it was written since.
   Tensor unpack(Node* owner) const;
 
  private:
   static constexpr uint32_t kInput = ~0u;
   struct Packed;
-  Tensor tensor_;                   // without history where it is an output
-  std::shared_ptr<Packed> packed_;  // instead of the tensor, where there were hooks
+  Tensor tensor_;                   // without history if it is an output
+  std::shared_ptr<Packed> packed_;  // instead of the tensor, if there were hooks
   uint32_t version_ = 0;
   uint32_t slot_ = kInput;
   bool requires_grad_ = false;

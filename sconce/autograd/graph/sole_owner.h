@@ -1,11 +1,11 @@
-// Whether a gradient may be written over, or become someone's own.
+// Ownership test: whether a gradient may be written over, or taken over.
 #pragma once
 
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::autograd {
 
-// Nobody but the holder of this handle has the tensor or its memory, nor knows it from Python or by its history.
+// The handle is the only owner of the tensor and of its memory, and no Python object or history refers to it.
 inline bool has_sole_owner(const Tensor& t) {
   const TensorImpl& i = *t.impl();
   return i.count.unique() && i.storage->count.unique() && !i.extra && !i.autograd && !i.python && t.is_dense() &&

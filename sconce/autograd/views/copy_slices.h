@@ -1,4 +1,4 @@
-// CopySlices: the history of a tensor of which a part (a view) was written in place.
+// CopySlices: the backward node of a tensor of which a part (a view) was written in place.
 #pragma once
 
 #include "sconce/autograd/graph/node.h"
@@ -8,8 +8,8 @@ namespace sconce::autograd {
 inline constexpr uint32_t kNoEdge = ~0u;
 
 // The operation on the view is `inner`, which is not part of the graph itself: this node has its edges, but in place of
-// the edge `self` (kNoEdge where the operation ignores what the view held) that of the base, which comes first. Of the
-// base's gradient the part under the view goes through inner, the rest passes.
+// the edge `self` (kNoEdge if the operation ignores the old values of the view) that of the base, which comes first. Of
+// the base's gradient the part under the view goes through inner, the rest passes.
 class CopySlices final : public Node {
  public:
   // Before the histories of base and view change.
@@ -36,7 +36,7 @@ class CopySlices final : public Node {
 };
 
 // A view of `whole` (with strides and offset as the base of a view has them, given here) at the place of that view:
-// through real or complex numbers where the dtypes differ. Recorded where gradients are.
+// through real or complex numbers if the dtypes differ. Recorded if grad mode is on.
 Tensor view_at(const Tensor& whole, IntList sizes, IntList strides, int64_t offset, DType dtype);
 
 }  // namespace sconce::autograd

@@ -1,4 +1,4 @@
-// Histories of views: made anew where their base, or another view of it, was written since.
+// View history: the grad_fn of a view is made anew if its base, or another view of it, was written since.
 #pragma once
 
 #include "sconce/autograd/graph/node.h"
@@ -9,8 +9,8 @@ namespace sconce::autograd {
 // grad_fn() of a view with a base.
 Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base);
 
-// Throws where the view is of a kind that must not be written while gradients are recorded (see ViewOrigin).
-// `indirect`: not it was written, but its base or another view.
+// Throws if the view is of a kind that must not be written while gradients are recorded (see ViewOrigin). `indirect`
+// says that its base or another view was written, and not the view itself.
 void check_view_write(const Tensor& view, bool indirect);
 
 // Views that were taken before their base got a history carry no key for autograd, only Key::view, which has no kernels

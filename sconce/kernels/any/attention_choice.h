@@ -1,4 +1,4 @@
-// Attention arguments: what of them fits together, and which way attention is computed.
+// Attention arguments: checks that they fit together, and chooses the way attention is computed.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

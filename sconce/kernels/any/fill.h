@@ -1,4 +1,4 @@
-// Filling tensors with one value.
+// Fill: writes one value to every element of a tensor.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

@@ -1,4 +1,4 @@
-// Errors of linear algebra: what LAPACK's `info` of each matrix says, in words.
+// Errors of linear algebra: LAPACK's `info` of each matrix in words.
 #pragma once
 
 #include <string_view>

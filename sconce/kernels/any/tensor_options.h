@@ -1,4 +1,4 @@
-// The dtype, layout, device and pin_memory arguments that factory operators share.
+// Tensor options: the dtype, layout, device and pin_memory arguments that factory operators share.
 #pragma once
 
 #include <optional>

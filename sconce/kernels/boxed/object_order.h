@@ -5,8 +5,8 @@
 
 namespace sconce::boxed {
 
-// a < b. Throws Error when the class has no __lt__ for that, and what __lt__ throws. The interpreter answers (Note
-// [Connections]); null where there is none.
+// a < b. Throws Error when the class has no __lt__ for that; an error of __lt__ passes through. The interpreter answers
+// (Note [Connections]); null where there is none.
 using ObjectLess = bool (*)(const Value& a, const Value& b);
 extern const ObjectLess object_less;
 

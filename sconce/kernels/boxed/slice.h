@@ -1,4 +1,4 @@
-// Python's slices of lists and strings.
+// Slicing: Python's rules for slices of lists and strings.
 #pragma once
 
 #include <algorithm>

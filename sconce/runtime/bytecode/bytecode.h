@@ -1,13 +1,13 @@
-// The bytecode: what a graph is compiled to and what the interpreter runs. docs/runtime.md tells the whole story.
+// Register bytecode: graphs are compiled to it, the interpreter runs it. docs/runtime.md tells the whole story.
 //
 // Note [Registers]
 // A frame is a run of 16-byte registers: arguments, locals, constants. A register has one class for the whole function:
 //   word    an int, float or bool. The tag is written once, when the frame's template is copied at entry; instructions
 //           touch only the 8 bytes of payload, yet the register is a valid Value whenever an operator wants one.
-//   value   everything else: a Value with a live tag. A free register holds None, so that writing it releases nothing;
-//   the
-//           last use moves out of it or is followed by DROP. An attribute may be *borrowed*: its bits are copied
-//           without a count, and nothing is released.
+//   value   everything else: a Value with a live tag.
+//           A free register holds None, so that writing it releases nothing; the last use moves out of it or is
+//           followed by DROP.
+//           An attribute may be *borrowed*: its bits are copied without a count, and nothing is released.
 // Constants are borrowed from the code's template. Operands are twice the register number: base + 8 * operand.
 //
 // Note [Jumps]

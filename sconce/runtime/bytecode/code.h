@@ -1,5 +1,5 @@
-// Code: a function as the interpreter runs it. Made once, by the compiler of graphs or from lite bytecode, immutable
-// afterwards except for what call sites remember, shared by all threads.
+// Code: the bytecode of a function. Made once, by the compiler of graphs or from lite bytecode, immutable afterwards
+// except for the inline caches of call sites, shared by all threads.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ static_assert(sizeof(Slot) == sizeof(Value));
 // A register in a record: twice its number; bit 0 says that it is moved from.
 using Operand = uint32_t;
 inline constexpr Operand kMoves = 1;
-inline constexpr Operand kNowhere = ~Operand{0};  // a result that nobody wants
+inline constexpr Operand kNowhere = ~Operand{0};  // an unused result
 
 // A call of an operator.
 struct OpCall {
@@ -44,10 +44,10 @@ struct OpCall {
   std::vector<Operand> args;         // one per schema argument
   std::vector<Operand> results;      // kNowhere: dropped
   std::vector<uint8_t> result_tags;  // the tag of a word register, 0 for a value register
-  // Does the same in place: used when argument 0 dies here and its memory is nobody else's (Note [Dying buffers]).
+  // Does the same in place: used when argument 0 dies here and its memory has no other owner (Note [Dying buffers]).
   const Op* in_place = nullptr;
-  // Numbers among the arguments of call_ts, call_tts and call_tss that are constants: made once, because a copy of what
-  // was just written waits for the store.
+  // Numbers among the arguments of call_ts, call_tts and call_tss that are constants: made once, because a copy of a
+  // word that was just written waits for the store.
   bool constant_numbers = false;
   Scalar numbers[2];
   std::atomic<bool>* met_grad = nullptr;  // the code's
@@ -69,7 +69,7 @@ struct CallSite {
   std::deque<Known> known;
 };
 
-// What the instructions that build, take apart and test values need.
+// BuildSite: the record of instructions that build, take apart and test values.
 struct BuildSite {
   TypePtr type = nullptr;
   std::vector<TypePtr> types;
@@ -94,11 +94,11 @@ struct Code {
   ir::CompilationUnit* unit = nullptr;
   uint32_t args = 0;
   uint32_t results = 0;
-  uint32_t locals = 0;            // arguments and what is computed
+  uint32_t locals = 0;            // arguments and results
   uint32_t frame = 0;             // locals and constants; behind them is the window of calls
   uint32_t total = 0;             // with the window
   bool borrows_self = false;      // argument 0 belongs to the caller and is never released here
-  std::vector<uint32_t> owned;    // value registers: what an error releases
+  std::vector<uint32_t> owned;    // value registers, which an error releases
   std::vector<Value> initial;     // registers [args, frame) at entry: tags, None, constants
   std::vector<uint8_t> arg_tags;  // the tag of a word argument, 0 for others
   std::vector<TypePtr> arg_types;
@@ -115,11 +115,11 @@ struct Code {
   SCONCE_API const Site* site_of(const Instruction* pc) const;  // null when unknown
 };
 
-// What a function keeps: its code. Destroying it waits for tasks of the program that still run.
+// The code that a function keeps. Destroying it waits for tasks of the program that still run.
 struct CodeExecutable final : ir::Executable {
   explicit CodeExecutable(std::shared_ptr<Code> code);
   ~CodeExecutable() override;
-  // The code with regions, made on first use; the plain one where there are none.
+  // The code with regions, made on first use; the plain one if there are none.
   const Code& differentiable(ir::Function& function);
   std::shared_ptr<Code> code;
 
@@ -138,7 +138,7 @@ struct GraphCompiler {
 };
 extern const GraphCompiler* const graph_compiler;  // null in a library that only runs what was compiled before
 
-// The code of a function as it is to be run now; compiled on the first call, by whoever comes first.
+// The code of a function as it is to be run now; compiled on the first call, by the first caller.
 const Code& code_of(ir::Function& function);
 
 // The instructions as text, one a line, registers as r3, constants by value:

@@ -1,9 +1,9 @@
-// From graph to code.
+// Bytecode compiler: from graph to code.
 //
 // Note [Generating code]
 // One walk over the graph in program order. Liveness says where values die; a register is free again then, and a
-// counted value is moved out by its last user or dropped. Values that a block hands on (results of an If, what a Loop
-// carries) are computed in the register where they are wanted when that is free in time ("hints"); what is left is a
+// counted value is moved out by its last user or dropped. Values that a block passes on (results of an If, carried
+// values of a Loop) are computed in the register where they are wanted if that is free in time ("hints"); the rest is a
 // parallel move at the block's end.
 #pragma once
 
@@ -56,10 +56,10 @@ class Codegen {
     const ir::Value* from;
     Draft to;
     RegisterClass to_class;
-    bool whole = false;  // both words, whatever the class: results of a function, arguments of a call
+    bool whole = false;  // both words, for every class: results of a function, arguments of a call
   };
 
-  // codegen.cpp: values, instructions, the final layout
+  // compiler.cpp: values, instructions, the final layout
   void find_deferred(const ir::Block* block);
   bool can_defer(const ir::Node* node) const;
   void place_arguments();
@@ -74,7 +74,7 @@ class Codegen {
   Draft define(const ir::Value* v);          // a register for an output
   void place(const ir::Value* v, uint32_t r, bool borrowed = false);
   void drop(const ir::Value* v);
-  void finish(const ir::Node* node);  // drops what died and was not moved
+  void finish(const ir::Node* node);  // drops the values that died and were not moved
   void emit(Opcode op, Draft a = 0, Draft b = 0, Draft c = 0, int64_t x = 0);
   void emit_float(Opcode op, Draft a, Draft b, double x);
   void emit_op_call(Opcode op, Draft a, Draft b, Draft c, OpCall* call);
@@ -87,11 +87,11 @@ class Codegen {
   std::optional<bool> constant_bool(const ir::Value* v) const;
   void lay_out();
 
-  // codegen_peephole.cpp
+  // compile_peephole.cpp
   void fuse_loop_ends();
   void remove_deleted();
 
-  // codegen_control.cpp
+  // compile_control.cpp
   void block(const ir::Block* b);
   void node(const ir::Node* n);
   void note_site(const ir::Node* n);
@@ -103,12 +103,12 @@ class Codegen {
   void parallel_move(std::vector<Move> moves);
   void move_one(const Move& m, Draft from, bool dies);
 
-  // codegen_numbers.cpp
+  // compile_numbers.cpp
   bool emit_arithmetic(const ir::Node* n);
   bool branch_on(const ir::Node* n, bool when, Label& target);
   Draft as_float(const ir::Value* v, std::vector<uint32_t>& temporaries);
 
-  // codegen_values.cpp
+  // compile_values.cpp
   bool emit_container(const ir::Node* n);
   void emit_build_node(const ir::Node* n, Opcode op);
   void emit_unpack(const ir::Node* n, Opcode op);
@@ -121,7 +121,7 @@ class Codegen {
   void emit_cast(const ir::Node* n);
   void emit_uninitialized(const ir::Node* n);
 
-  // codegen_calls.cpp
+  // compile_calls.cpp
   void emit_op(const ir::Node* n);
   void emit_typed_op(const ir::Node* n, Signature signature);
   void emit_function_call(const ir::Node* n);
@@ -137,7 +137,7 @@ class Codegen {
 
   const ir::Graph& graph_;
   ir::CompilationUnit* unit_;
-  NodeSites* node_sites_;  // null when nobody asks
+  NodeSites* node_sites_;  // null when not asked for
   std::shared_ptr<Code> code_;
   Deferred deferred_;
   std::optional<Liveness> liveness_;

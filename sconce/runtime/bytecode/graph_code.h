@@ -1,4 +1,4 @@
-// A graph made runnable as it stands, without passes, for tools that show what happens at its nodes:
+// GraphCode: compiles a graph as it stands, without passes, for tools that show the values at its nodes:
 //
 //   GraphCode code(*graph, "forward", &unit, true);
 //   code.run(args, options);                         // options.observer asks:
@@ -29,7 +29,7 @@ class SCONCE_API GraphCode {
  public:
   // The graph must outlive this. A method's first argument is its object. Throws Error for graphs that cannot run.
   GraphCode(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method);
-  ~GraphCode();  // waits for what it forked
+  ~GraphCode();  // waits for its forked tasks
   GraphCode(const GraphCode&) = delete;
 
   // One Value per input of the graph; moved from. Throws ScriptError.

@@ -1,5 +1,6 @@
-// Which instruction does what an operator does. Arithmetic is read off the operator table's scalar expressions, so that
-// a new overload of the same meaning gets the instruction too; operators on containers are named in one list.
+// Instruction selection: the instruction for an operator. Arithmetic is read off the operator table's scalar
+// expressions, so that a new overload of the same meaning gets the instruction too; operators on containers are named
+// in one list.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Which value dies where. Codegen asks it in order to move instead of copy, and to reuse registers.
+// Liveness: the last use of every value, for the bytecode compiler to move instead of copy and to reuse registers.
 #pragma once
 
 #include <unordered_map>
@@ -15,7 +15,7 @@ RegisterClass class_of(TypePtr type);  // never borrowed
 // The tag of a word register, 0 for a value register.
 uint8_t tag_of(RegisterClass c);
 
-// The value whose register `v` shares: a cast between types of one register class is no instruction.
+// The value whose register `v` shares: a cast between types of one register class needs no instruction.
 const ir::Value* root(const ir::Value* v);
 
 // Nodes that are not computed where they stand but by the jump that uses them: `if i % 3 == 0` is one instruction.
@@ -27,13 +27,13 @@ class Liveness {
 
   Liveness(const ir::Graph& graph, const Deferred& deferred);
 
-  // Values (roots) whose last use is this node, and outputs of it that nobody uses. Of an If: read by its condition.
-  // Of a Loop: read before the first turn. Of a block's return node: the block's results that die in being passed on.
+  // Values (roots) whose last use is this node, and its unused outputs. Of an If: read by its condition. Of a Loop:
+  // read before the first iteration. Of a block's return node: the block's results that die in being passed on.
   const Values& deaths(const ir::Node* node) const { return find(deaths_, node); }
-  // Values that an If or Loop uses inside and nobody afterwards. Those of a Loop are dropped behind it, those of an If
-  // within its blocks. Outputs that nobody uses are among them.
+  // Values whose last use is inside of an If or Loop. Those of a Loop are dropped behind it, those of an If within its
+  // blocks. Unused outputs are among them.
   const Values& ends(const ir::Node* node) const { return find(ends_, node); }
-  // Values that are dead when a block begins: inputs without use, and what only the other block of an If uses.
+  // Values that are dead when a block begins: inputs without use, and values that only the other block of an If uses.
   const Values& dead_at_entry(const ir::Block* block) const { return find(dead_at_entry_, block); }
 
  private:

@@ -1,5 +1,5 @@
-// The registers of a function under construction. Each has one class for good; free ones are bits of a set, so that the
-// state before a branch can be saved and restored.
+// Register allocation: the registers of a function under construction. Each keeps one class; free ones are bits of a
+// set, so that the state before a branch can be saved and restored.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Registers as words: copying, counting, releasing.
+// Register access: registers as words, which are copied, counted and released.
 #pragma once
 
 #include "sconce/runtime/bytecode/code.h"
@@ -54,7 +54,7 @@ SCONCE_INLINE void move_slot(Slot& to, Slot& from) {
   copy_words(to, from);
   set_none(from);
 }
-// What a register holds; throws Error (type) when it holds something else.
+// The object that a register holds; throws Error (type) when it holds something else.
 SCONCE_INLINE List& list_in(Slot& s) {
   if (s.tag != tag_word(Tag::list)) [[unlikely]]
     (void)value_of(s).to_list();
@@ -70,7 +70,7 @@ SCONCE_INLINE Object& object_in(Slot& s) {
     (void)value_of(s).to_object();
   return *static_cast<Object*>(reinterpret_cast<Counted*>(s.bits));
 }
-// The register's value for someone who keeps it: moved when the operand says so, else shared.
+// The register's value, to be kept: moved when the operand says so, else shared.
 SCONCE_INLINE Value take_value(Slot* base, Operand operand) {
   Slot& s = slot_at(base, operand & ~kMoves);
   Slot out;

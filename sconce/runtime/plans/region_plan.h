@@ -1,4 +1,5 @@
-// Plan: f and df of a region for arguments of one kind. ScriptNode: a run of f in the backward graph.
+// Specialisation: a Plan is f and df of a region for arguments of one kind. ScriptNode: a run of f in
+// the backward graph.
 #pragma once
 
 #include <map>
@@ -9,7 +10,7 @@
 
 namespace sconce::runtime {
 
-// What a plan is made for, of one argument.
+// The kind of one argument that a plan is made for.
 struct ArgumentKind {
   bool is_tensor = false, is_none = false, requires_grad = false;
   DType dtype{};
@@ -22,7 +23,7 @@ ArgumentKind kind_of(const Value& v, bool with_sizes);
 
 class Plan {
  public:
-  // Without f where the graph cannot be differentiated.
+  // Without f if the graph cannot be differentiated.
   Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::string& name);
   bool takes(const std::vector<Value>& args) const;
   bool is_possible() const { return forward_ != nullptr; }
@@ -75,7 +76,7 @@ class ScriptNode final : public autograd::Node {
  public:
   // Its edges lead to the arguments that are wanted.
   ScriptNode(std::shared_ptr<Plan> plan, const std::vector<Value>& args);
-  // Gives results their history and saves captures. `results`: what f returned; captures are cut off.
+  // Gives results their history and saves captures. `results`: those of f; captures are cut off.
   void set_results(std::vector<Value>& results, const std::vector<Tensor>& args);
 
   std::string name() const override { return "DifferentiableGraphBackward"; }

@@ -1,4 +1,4 @@
-// TorchScript archives: the .pt files that torch.jit.save writes. A module with its code, constants and tensors.
+// TorchScript archives: reads .pt files of torch.jit.save, each a module with its code, constants and tensors.
 //
 //   const Archive a = load_archive("model.pt");
 //   Value out = runtime::run(*ir::find_method(a.module.to_object().type(), "forward"), args);
@@ -17,10 +17,10 @@
 
 namespace sconce {
 
-// Limits against hostile files: what the __setstate__ of one object may do; each has a clear error and a test.
+// Limits against hostile files, on the __setstate__ of one object; each has a clear error and a test.
 inline constexpr int64_t kMaxLoadSteps = 100'000;    // loop iterations and calls
 inline constexpr size_t kMaxLoadDepth = 1'000;       // calls in calls
-inline constexpr uint64_t kMaxLoadBytes = 64 << 20;  // taken for tensors, lists and texts, and
+inline constexpr uint64_t kMaxLoadBytes = 64 << 20;  // taken for tensors, lists and strings, and
 inline constexpr uint64_t kMaxLoadBytesPerByte = 4;  // for each byte of the file
 
 struct Archive {
@@ -32,7 +32,7 @@ struct Archive {
 
 struct LoadOptions {
   bool run_setstate = true;  // without, objects of classes that have a __setstate__ stay empty: only to check a file
-  bool all_code = false;     // compiles also what the module does not need
+  bool all_code = false;     // compiles also code that the module does not need
 };
 
 // Throws Error (or CompileError, for the code) with the file's name and what is wrong.

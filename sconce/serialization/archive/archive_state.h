@@ -1,6 +1,6 @@
-// The state of a program file without its code: what data.pkl of a .pt or .ptl holds, objects as dicts of those
-// of their attributes that are tensors or objects (what a __getstate__ gave stays whole). Classes are neither looked up
-// nor compiled, and __setstate__ is not run.
+// State dicts of program files: the content of data.pkl of a .pt or .ptl without the code, objects as dicts of those of
+// their attributes that are tensors or objects (the result of a __getstate__ stays whole). Classes are neither looked
+// up nor compiled, and __setstate__ is not run.
 #pragma once
 
 #include "sconce/serialization/file/records.h"

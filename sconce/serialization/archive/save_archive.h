@@ -1,4 +1,4 @@
-// Writes TorchScript archives, which torch.jit.load and load_archive read.
+// Archive writer: writes TorchScript archives, which torch.jit.load and load_archive read.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// What a torch.save file may refer to: storages, and nothing else. Classes of programs are refused by name.
+// Pickle context of torch.save files, which may refer to storages and nothing else. Classes of programs are
+// refused by name.
 #pragma once
 
 #include <string>

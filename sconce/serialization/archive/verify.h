@@ -1,4 +1,4 @@
-// Checks a file and runs nothing of it: what `sconce verify` does.
+// File verification: checks a file and runs nothing of it, for `sconce verify`.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ struct SCONCE_API Verification {
 };
 
 // Every check of the loader, the checksum of every record, every pickle, all code compiled, every operator known, the
-// bytecode verified; __setstate__ is not run. Throws Error only when the file cannot be read at all.
-// `progress`, when given, hears how many bytes of checksums are done, and of how many.
+// bytecode verified; __setstate__ is not run. Throws Error only when the file cannot be read at all. `progress`, when
+// given, is told how many bytes of checksums are done, and of how many.
 using VerifyProgress = std::function<void(uint64_t done, uint64_t total)>;
 SCONCE_API Verification verify_file(const std::string& path, const VerifyProgress& progress = {});
 SCONCE_API Verification verify_file(const FileBytesPtr& file, const VerifyProgress& progress = {});

@@ -1,5 +1,5 @@
-// Prints the code of a program as archives hold it: one file a qualifier ("__torch__.m" is code/__torch__/m.py), text
-// of the archive dialect that PyTorch and we compile again. What a literal cannot say goes to a table of constants.
+// Decompiler: prints a program as archives hold it, one file a qualifier ("__torch__.m" is code/__torch__/m.py), text
+// of the archive dialect that PyTorch and we compile again. Values without a literal go to a table of constants.
 //
 //   class M(Module):
 //     __parameters__ = ["w", ]
@@ -10,7 +10,7 @@
 //       w = self.w
 //       return torch.mul(x, w)
 //
-// Printing what was loaded from printed code gives the same text.
+// Printing a program that was loaded from printed code gives the same text.
 #pragma once
 
 #include <string>
@@ -39,7 +39,7 @@ struct PrintedCode {
 };
 
 // The classes (modules, script classes, enums, named tuples, interfaces) and functions, and everything that they use.
-// Throws Error for what archives cannot say, naming it and its place.
+// Throws Error for code that archives cannot express, naming it and its place.
 SCONCE_API PrintedCode print_code(const std::vector<TypePtr>& classes,
                                   const std::vector<ir::Function*>& functions = {});
 // One function or method as text, for people (`sconce ir --code-text`, Function::code). Constants by name.

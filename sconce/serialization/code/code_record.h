@@ -1,4 +1,4 @@
-// Where the code of a qualifier lies in an archive: `__torch__.torch.nn` is code/__torch__/torch/nn.py.
+// Code records: the place of a qualifier's code in an archive, `__torch__.torch.nn` is code/__torch__/torch/nn.py.
 #pragma once
 
 #include <string>

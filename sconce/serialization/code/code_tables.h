@@ -1,5 +1,5 @@
-// What printed code refers to beyond its own text: classes, functions, constants, versions of operators. Filled while
-// the code is printed, in the order in which it is met.
+// Reference tables of printed code: classes, functions, constants, versions of operators. Filled while the code is
+// printed, in the order of first use.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ class CodeTables {
   std::string type(TypePtr type);
   // The qualified name; functions of one name (of two programs, overloads) are told apart by ___torch_mangle_N.
   std::string function(ir::Function& function);
-  // A literal, or "CONSTANTS.c0": equal tensors and texts have one entry.
+  // A literal, or "CONSTANTS.c0": equal tensors and strings have one entry.
   std::string value(const Value& v);
   void note_operator(const Op& op);
 
@@ -38,7 +38,7 @@ class CodeTables {
   std::unordered_map<std::string, size_t> by_name_;
   std::unordered_map<const ir::Function*, std::string> functions_;
   std::vector<Value> constants_;
-  std::unordered_map<std::string, std::vector<size_t>> alike_;  // constants that may be equal, by what is seen at once
+  std::unordered_map<std::string, std::vector<size_t>> alike_;  // constants that may be equal, by a cheap key
   int version_ = 3;
 };
 

@@ -1,5 +1,5 @@
-// One function as text of an archive. Statements are written in the order of nodes; an expression holds those nodes
-// that find_inlined_nodes names, as long as it stays short.
+// Function printer: one function as text of an archive. Statements are written in the order of nodes; an expression
+// holds those nodes that find_inlined_nodes names, as long as it stays short.
 #pragma once
 
 #include "sconce/serialization/code/code_tables.h"
@@ -12,7 +12,7 @@ class FunctionPrinter {
  public:
   // `level`: how deep the function stands, 1 for a method.
   FunctionPrinter(CodeTables& tables, NameTable& names, size_t level) : tables_(tables), names_(names), level_(level) {}
-  // The definition under the given name, `def` to the last line. Throws Error for nodes that archives cannot say.
+  // The definition under the given name, `def` to the last line. Throws Error for nodes that archives cannot express.
   TaggedText print(ir::Function& function, std::string_view name);
 
  private:
@@ -36,7 +36,7 @@ class FunctionPrinter {
   void write_constants(const ir::Block& block);
   void callee(const ir::Node& call);
   void constant(const ir::Value* v);
-  // Values that are too long for one expression become statements, and what is evaluated before them.
+  // Values that are too long for one expression become statements, and so do values that are evaluated before them.
   void split_long(ListRef<ir::Value*> inputs);
   void new_line(const Range& from);
   void end_line() { out_.add("\n"); }
@@ -54,7 +54,7 @@ class FunctionPrinter {
   TaggedText call(const ir::Node& n, const Range& from, TaggedText callee, size_t first);
   // `head` a, b, c `tail`
   TaggedText display(ListRef<ir::Value*> values, const Range& from, std::string_view head, std::string_view tail);
-  // What stands before a dot or bracket; the whole comes from `from`.
+  // The text before a dot or bracket; the whole comes from `from`.
   TaggedText base(const ir::Value* v, const Range& from, bool always_in_parentheses);
   const TaggedText& use(const ir::Value* v) const;
   std::string_view name_of(const ir::Value* v) const { return use(v).text(); }
@@ -65,7 +65,7 @@ class FunctionPrinter {
   TaggedText out_;
   std::unordered_set<const ir::Node*> inlined_;
   std::unordered_map<const ir::Value*, TaggedText> texts_;        // a name, or an expression
-  std::unordered_map<const ir::Function*, std::string> callees_;  // what a call writes
+  std::unordered_map<const ir::Function*, std::string> callees_;  // the text of a call
   std::vector<ir::Value*> waiting_;  // expressions that no statement has yet, in the order of their nodes
   std::vector<With> open_;
   std::vector<std::shared_ptr<ir::Graph>> graphs_;  // of closures

@@ -1,4 +1,4 @@
-// Names of variables in printed code.
+// Name generation: names of variables in printed code.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ bool is_identifier(std::string_view name);
 bool is_made_name(std::string_view name);
 
 // Gives out names that nothing else in a function has. Numbers go on through a file: x, x0, x1, ... and _0, _1, ... for
-// what has no name.
+// values without a name.
 class NameTable {
  public:
   void start_function();

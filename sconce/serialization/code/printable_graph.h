@@ -1,4 +1,4 @@
-// The form of a graph that is printed.
+// Normal form of a graph for printing.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace sconce {
 
-// A copy in the form that a graph has after its text was read, whatever passes have done to it: loops either count or
+// A copy in the form that a graph has after its text was read, also if passes have changed it: loops either count or
 // have a condition, lists are made where they are used, outputs of control flow have their order.
 std::shared_ptr<ir::Graph> printable_graph(const ir::Graph& graph);
 

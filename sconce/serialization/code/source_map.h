@@ -1,4 +1,5 @@
-// The .debug_pkl records of an archive: where the generated code comes from. Read when an error has to be shown.
+// Source map reader: the .debug_pkl records of an archive, which map its code to the original text. Read when an error
+// has to be shown.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,7 @@ struct DebugRange {
   Range range;
   int64_t tag;  // -1: none
 };
-// The same at once, by `first`: throws Error when `bytes` are no debug record.
+// The same at once, by `first`: throws Error when `bytes` are not a debug record.
 std::vector<DebugRange> read_debug_ranges(const std::string& bytes, const std::string& name);
 
 }  // namespace sconce

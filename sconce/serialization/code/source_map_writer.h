@@ -1,4 +1,5 @@
-// Writes .debug_pkl records: where the code of an archive comes from (source_map.h reads them).
+// Source map writer: writes .debug_pkl records, which map the code of an archive to the original text
+// (source_map.h reads them).
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@ namespace sconce {
 // One per archive: ranges are numbered through all of its files.
 class SCONCE_API SourceMapWriter {
  public:
-  // The record that goes with the file. Code that came from an archive is led back to what people wrote.
+  // The record that goes with the file. Code that came from an archive is mapped to the original text.
   std::string write(const PrintedFile& file);
   // The number under which a range was written; nothing when it was not.
   std::optional<int64_t> tag_of(const Range& range);
@@ -22,7 +23,7 @@ class SCONCE_API SourceMapWriter {
   using Place = std::tuple<int64_t, uint32_t, uint32_t>;  // source, begin, end
   int64_t id_of(const Source* source);
 
-  // Sources by what they are, so that it does not matter how often they were read: name, first line, text.
+  // Sources by content, so that reading one twice gives one entry: name, first line, text.
   std::map<std::tuple<std::string, int, std::string>, int64_t> sources_;
   std::map<Place, int64_t> tags_;
 };

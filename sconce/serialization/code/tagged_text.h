@@ -1,4 +1,4 @@
-// Text that knows where each stretch of it comes from.
+// TaggedText: text with source ranges, which say where each stretch of it comes from.
 #pragma once
 
 #include <string>
@@ -9,25 +9,25 @@
 
 namespace sconce {
 
-// The place in the text that people wrote, where it is known; else the place itself.
+// The place in the original text, if it is known; else the place itself.
 Range source_place(const Range& range);
 
-// Inside a text, what comes from nowhere belongs to the text that it is added to: that is also what is found for it
-// when the whole is read again, so that a second printing says the same.
+// Inside a text, a stretch without a range takes the range of the text that it is added to: a reader of the whole finds
+// the same one, so that a second printing gives the same ranges.
 class TaggedText {
  public:
-  // What is added from here on comes from `range`.
+  // Text that is added from here on comes from `range`.
   void set_range(const Range& range) { current_ = range; }
   void add(std::string_view text);
   // Keeps the ranges of `text`; afterwards the range is the one set before.
   void add(const TaggedText& text);
-  // What comes from where the text's first byte comes from, comes from `range` instead. For x.f(), x[i]: an expression
-  // begins where its first part does, and one place has one range.
+  // Every stretch that has the range of the first byte gets `range` instead. For x.f() and x[i]: an expression begins
+  // where its first part begins, and one place can have only one range.
   void retag_first(const Range& range);
 
   const std::string& text() const { return text_; }
   const std::vector<PrintedRange>& ranges() const { return ranges_; }
-  // Where the first byte that comes from somewhere comes from, and the last byte.
+  // The ranges of the first byte that has one, and of the last byte.
   Range first_range() const;
   Range last_range() const { return ranges_.empty() ? Range() : ranges_.back().range; }
 

@@ -1,4 +1,5 @@
-// How an exported program is called: the user's arguments as inputs of the graph, and its outputs as the user's result.
+// Calling convention of exported programs: the user's arguments become inputs of the graph, and its outputs
+// the user's result.
 #pragma once
 
 #include "sconce/dispatch/schema.h"

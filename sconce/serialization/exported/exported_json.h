@@ -1,8 +1,8 @@
-// The description of an exported program (models/<name>.json of a .pt2 file) as checked structs.
+// Schema of exported programs: the description of one (models/<name>.json of a .pt2 file) as checked structs.
 //
 // Every field is checked where it is read; an error names its place: "model.pt2: models/model.json:
-// graph_module.graph.nodes[3].inputs[0].arg: ...". What is checked here is the form; that names mean something is
-// checked by whoever builds the graph.
+// graph_module.graph.nodes[3].inputs[0].arg: ...". Only the form is checked here; the builder of the graph checks that
+// names mean something.
 #pragma once
 
 #include <cstdint>
@@ -72,7 +72,7 @@ struct Node {
   std::string target;  // "torch.ops.aten.add.Tensor", "_operator.mul"
   std::vector<std::pair<std::string, Argument>> inputs;
   std::vector<Argument> outputs;
-  std::string stack_trace, module_stack;  // empty where unknown
+  std::string stack_trace, module_stack;  // empty if unknown
 };
 
 struct Graph {
@@ -86,7 +86,7 @@ struct Graph {
 struct InputSpec {
   enum class Kind : uint8_t { user, constant, parameter, buffer, tensor_constant, token };
   Kind kind = Kind::user;
-  Argument argument;       // of the user: what the graph's input is; of a constant: the constant
+  Argument argument;       // of the user: the graph's input; of a constant: the constant
   std::string name;        // the graph's input
   std::string target;      // of a parameter, buffer, constant: its dotted name
   bool persistent = true;  // of a buffer
@@ -134,7 +134,7 @@ struct Payload {
   std::optional<TensorMeta> meta;
 };
 
-// `name` is what errors call the text. Throw Error.
+// `name` is the name of the text in errors. Throw Error.
 Program read_program(std::string_view json, const std::string& name);
 std::vector<Payload> read_payloads(std::string_view json, const std::string& name);
 

@@ -1,7 +1,6 @@
-// The module of an exported program: classes and objects for the dotted names of its tensors.
+// Module reconstruction: makes classes and objects for the dotted names of an exported program's tensors.
 //
-//   layers.0.weight, layers.0.bias, scale   =>   an object with attributes `layers` and `scale`, `layers` one with `0`,
-//   ...
+//   layers.0.weight, layers.0.bias, scale   =>   an object with attributes `layers` and `scale`, `layers` one with `0`
 #pragma once
 
 #include <map>
@@ -18,8 +17,8 @@ inline constexpr int kMaxModuleDepth = 100;  // of modules in modules
 
 class ModuleTree {
  public:
-  // Makes the classes (named as in Python, where nodes say so) in `unit`. Tensors that the program's inputs name must
-  // be there. Throws Error, beginning with `file`.
+  // Makes the classes (named as in Python, if nodes say so) in `unit`. Tensors that the program's inputs name must be
+  // there. Throws Error, beginning with `file`.
   ModuleTree(const Program& program, const Weights& weights, ir::CompilationUnit& unit, const std::string& file);
   ~ModuleTree();
 

@@ -1,4 +1,4 @@
-// The nodes of an exported program as nodes of our IR.
+// Node import: translates the nodes of an exported program to nodes of our IR.
 //
 //   torch.ops.aten.mul.Tensor(x, 2)   =>  aten::mul(%x, %c)        overloads as the types of the arguments say
 //   _operator.mul(s0, 2)              =>  aten::mul(%s0, %c)       numbers
@@ -25,10 +25,10 @@ class NodeBuilder {
   // Nodes go to the insert point of `graph`; `file` is what errors start with.
   NodeBuilder(ir::Graph& graph, std::string file) : graph_(graph), file_(std::move(file)) {}
 
-  // Inserts the nodes of a graph; `names` has its inputs and gets what nodes make. Throws Error with the place in the
-  // file.
+  // Inserts the nodes of a graph; `names` has its inputs and gets the results of nodes. Throws Error with the place
+  // in the file.
   void insert_nodes(const Graph& graph, Names& names);
-  // The value that an argument is: a name, or a constant. `type`, when given, is what it is for.
+  // The value that an argument is: a name, or a constant. `type`, when given, is the type that is wanted.
   ir::Value* value_of(const Argument& argument, const Names& names, TypePtr type = nullptr);
   void define(Names& names, const std::string& name, ir::Value* v);
 

@@ -1,4 +1,4 @@
-// What an exported program asks of the sizes of its inputs, as nodes in front of its own:
+// Shape guards: the constraints of an exported program on the sizes of its inputs, as nodes in front of its own:
 //
 //   sconce::check_tensor(%x, "x", 6, [-1, 4])                   dtype, rank, sizes that are fixed
 //   %s0 : int = aten::sym_size(%x, 0)                           the first input that has a symbol's size defines it
@@ -18,7 +18,7 @@ class ShapeChecks {
  public:
   ShapeChecks(ir::Graph& graph, const Program& program);
 
-  // An input of the program: its name for people and for guards, its value, what the file says of it.
+  // An input of the program: its name for people and for guards, its value, its description in the file.
   void add_tensor(const std::string& name, ir::Value* v, const TensorMeta& meta);
   void add_number(const std::string& name, ir::Value* v, const Size& size);
   // Another name of an input in guards.
@@ -27,7 +27,7 @@ class ShapeChecks {
   void insert();
 
  private:
-  // A number that the inputs have, and what it must be.
+  // A number of the inputs, and its required value.
   struct Known {
     std::string text;   // "input 'x': dimension 0"
     std::string name;   // "x.size(0)"

@@ -1,4 +1,4 @@
-// The pytrees of an exported program's inputs and outputs.
+// Pytrees: the nesting of an exported program's inputs and outputs.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// The tensors of an exported program: parameters, buffers and constants by their dotted names.
+// Weights: the tensors of an exported program, that is parameters, buffers and constants by their dotted names.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 namespace sconce::exported {
 
 struct Weights {
-  // Of the state dict, in the file's order; is it a parameter? Older files do not say: nothing is one.
+  // Of the state dict, in the file's order, with whether it is a parameter. Older files do not say: nothing is one.
   std::vector<std::pair<std::string, bool>> state;
-  std::map<std::string, Tensor> tensors;  // with the constants; what was one tensor is one again
+  std::map<std::string, Tensor> tensors;  // with the constants; shared tensors are shared again
 };
 
 // Of model `model`: tensors as records of their own, which lie in the mapped file, or (older files) torch.save files

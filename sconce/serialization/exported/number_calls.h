@@ -1,4 +1,4 @@
-// Python's functions and operators on numbers, as nodes.
+// Scalar calls: Python's functions and operators on numbers, as nodes.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace sconce::exported {
 
-// "mul", "floordiv", "max", "sqrt", ...: the operator of the table that it is, for so many arguments. Empty when there
-// is none.
+// "mul", "floordiv", "max", "sqrt", ...: the operator of the table that it is, for so many arguments. Empty when
+// there is none.
 std::string_view find_number_call(std::string_view function, size_t arguments);
 
 // The types of values, for messages: "(Tensor, int)".

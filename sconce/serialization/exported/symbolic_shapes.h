@@ -1,5 +1,5 @@
-// Expressions over sizes, as exported programs have them: what a dynamic size is, which range an expression has, which
-// relations (guards) the program relies on. Two spellings mean the same:
+// Symbolic shapes: expressions over sizes, as exported programs have them for dynamic sizes, ranges, and the relations
+// (guards) that the program relies on. Two spellings mean the same:
 //   Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))        sizes
 //   2*s77 + 1        L['y'].size()[0] == (1 + 2*L['x'].size()[0])                        ranges, guards
 #pragma once
@@ -37,7 +37,7 @@ struct Term {
   bool is_symbol() const { return kind == Kind::symbol; }
 };
 
-// Throws Error with the text and what in it is not understood.
+// Throws Error with the text and the part that is not understood.
 Term parse_term(std::string_view text);
 
 // The symbols in it, each once.

@@ -1,7 +1,7 @@
-// FileBytes: the bytes of a file, mapped, or of memory that someone owns. Shared by everything that was read from it:
-// tensors that lie in a file keep it alive.
+// FileBytes: a memory-mapped file, or borrowed or copied memory. Shared by everything that was read from it: tensors
+// that lie in a file keep it alive.
 //
-// A mapped file is private: who writes to a tensor that lies in it gets pages of his own, and the file stays as it is.
+// The mapping is copy-on-write: a write to a tensor that lies in it leaves the file as it is.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ class SCONCE_API FileBytes {
  public:
   // Maps the file. Throws Error with the path and the system's reason.
   static std::shared_ptr<const FileBytes> map(const std::string& path);
-  // A copy of bytes that are already there; `name` is what errors call them.
+  // A copy of bytes that are already there; `name` is their name in errors.
   static std::shared_ptr<const FileBytes> copy(std::span<const std::byte> bytes, std::string name);
-  // Memory of someone else, which `owner` keeps; what writes to a tensor that lies in it writes there.
+  // Borrowed memory, which `owner` keeps alive; a write to a tensor that lies in it writes there.
   static std::shared_ptr<const FileBytes> borrow(std::span<std::byte> bytes, std::string name,
                                                  std::shared_ptr<void> owner);
   ~FileBytes();

@@ -1,4 +1,4 @@
-// What a file is, by its content, not by its name.
+// File type detection: finds the kind of a file by its content, not by its name.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ enum class FileKind : uint8_t {
   torchscript,        // .pt, with or without bytecode
   lite,               // .ptl, with bytecode and without code (torch writes both: that is a TorchScript archive)
   exported_program,   // .pt2
-  state_dict,         // .pth: torch.save, whatever was saved
+  state_dict,         // .pth: torch.save of any value
   legacy_state_dict,  // the same, not in a zip file
   safetensors,
   npy,

@@ -1,17 +1,17 @@
-// FileWriter: writes a file as a whole or not at all. Bytes go to a temporary file in the same folder; commit() flushes
-// it to the disk and renames it. Killed at any moment, the old file or the new one is there, whole.
+// FileWriter: writes a file atomically, whole or not at all. Bytes go to a temporary file in the same folder; commit()
+// flushes it to the disk and renames it. Killed at any moment, the old file or the new one is there, whole.
 //
 //   FileWriter out("model.pt");
 //   out.write(bytes);
 //   out.commit();          without it, the destructor removes the temporary file
 //
-// The new file has the mode of the old one, or what the umask leaves. A link stays a link: what it leads to is
+// The new file has the mode of the old one, or the default mode under the umask. A link stays a link: its target is
 // replaced. Devices and pipes (/dev/stdout) are written to as they are.
 //
 // Note [Temporary files]
-// Where the file system can, the temporary file has no name until it is complete, and a program that is killed leaves
-// nothing behind; otherwise, and in the instant between naming and renaming, a file `.sconce-save-*.tmp` may stay. Such
-// a file belongs to nobody and can be deleted when no save is running.
+// If the file system supports it, the temporary file has no name until it is complete, and a program that is killed
+// leaves nothing behind; otherwise, and in the instant between naming and renaming, a file `.sconce-save-*.tmp` may
+// stay. Such a file is garbage and can be deleted when no save is running.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace sconce {
 
 class SCONCE_API FileWriter {
  public:
-  enum class Temporary : uint8_t { unnamed, named };  // unnamed: where the file system has such files, else named
+  enum class Temporary : uint8_t { unnamed, named };  // unnamed: if the file system has such files, else named
 
   // Throws Error with the path and the system's reason, as all of its functions do. After an Error of write() or
   // commit() the old file is as it was, and only the destructor may follow.

@@ -1,4 +1,5 @@
-// JsonFields: reads a JSON text field by field. Each access checks what is there, and an error names the place:
+// JsonFields: a checked JSON reader, field by field. Each access checks kind and presence, and an error
+// names the place:
 //   model.pt2: models/model.json: graph.nodes[3].inputs[0]: has no field 'arg'
 //
 //   node.target = fields.text(json, "target");
@@ -18,7 +19,7 @@ class JsonFields {
   using Json = nlohmann::json;
   explicit JsonFields(std::string name) : name_(std::move(name)) {}
 
-  // The whole text. Throws Error for what is no JSON.
+  // The whole text. Throws Error for text that is not JSON.
   Json parse(std::string_view text) const {
     try {
       return Json::parse(text.begin(), text.end());
@@ -44,7 +45,7 @@ class JsonFields {
     return out;
   }
 
-  // Member `key` of an object; what f reads in it is named after it. `key` must outlive the call.
+  // Member `key` of an object; errors of f inside of it name it. `key` must outlive the call.
   template <class F>
   auto in(const Json& object, std::string_view key, F&& f) {
     const Json* found = find(object, key);

@@ -1,5 +1,5 @@
-// Records: what the zip files of PyTorch (.pt, .ptl, .pth, .pt2) have in common: records in one folder, whose name
-// means nothing; a version; storages of tensors as records of their own.
+// Records: the container format that the zip files of PyTorch (.pt, .ptl, .pth, .pt2) share: records in one folder,
+// whose name means nothing; a version; storages of tensors as records of their own.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class SCONCE_API Records {
   const ZipReader& zip() const { return zip_; }
   const std::string& folder() const { return folder_; }  // with its slash
   const ZipReader::Record* find(const std::string& record) const { return zip_.find(folder_ + record); }
-  // What the record is called in the folder; empty when it lies elsewhere.
+  // The name of the record in the folder; empty when it lies elsewhere.
   std::string_view name_in_folder(const ZipReader::Record& record) const {
     const std::string_view whole = record.name;
     return whole.starts_with(folder_) ? whole.substr(folder_.size()) : std::string_view();
@@ -40,7 +40,7 @@ class SCONCE_API Records {
   std::string folder_;
 };
 
-// The files that somebody added: the records in extra/, by their names there.
+// Extra files: the records in extra/, by their names there.
 SCONCE_API std::vector<std::pair<std::string, std::string>> extra_files(const Records& records);
 
 // The storages of one folder ("data/", "constants/"): each is made once, so that tensors which shared memory share it
@@ -50,8 +50,8 @@ class SCONCE_API Storages {
   // `records` must outlive the storages; tensors need neither.
   Storages(const Records& records, std::string folder) : records_(records), folder_(std::move(folder)) {}
 
-  // A flat tensor over record `key` of the folder; nothing for dtype: bytes. Throws Error when the record is missing or
-  // too short.
+  // A flat tensor over record `key` of the folder; nothing for dtype: bytes. Throws Error when the record is missing
+  // or too short.
   Tensor find(const std::string& key, std::optional<DType> dtype, int64_t count);
 
  private:

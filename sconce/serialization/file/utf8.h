@@ -1,3 +1,4 @@
+// UTF-8 validation.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// ZipReader: the records of a zip file. Strict: what the central directory and the local headers say must agree,
-// records must lie inside the file and must not overlap, names must be unique and must not lead out of the archive.
+// ZipReader: a strict reader of zip files. Central directory and local headers must agree, records must lie inside the
+// file and must not overlap, names must be unique and must not lead out of the archive.
 //
 // Everything is read from the central directory; stored records are used in place, deflated ones are inflated when
 // asked for and must have the declared size and checksum.
@@ -53,7 +53,7 @@ class SCONCE_API ZipReader {
 
 // A relative path that stays inside the archive: not empty, no "..", no leading slash, no backslash, no zero byte.
 SCONCE_API bool is_safe_record_name(std::string_view name);
-// Does the file begin as a zip file does?
+// Whether the file begins as a zip file does.
 SCONCE_API bool looks_like_zip(std::span<const std::byte> bytes);
 
 }  // namespace sconce

@@ -1,5 +1,5 @@
-// ZipWriter: a zip file as PyTorch writes it: records in one folder, stored, their content on 64-byte boundaries, zip64
-// where needed. The same records give the same bytes.
+// ZipWriter: writes zip files in PyTorch's layout: records in one folder, stored, their content on 64-byte boundaries,
+// zip64 if needed. The same records give the same bytes.
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@ class SCONCE_API ZipWriter {
   ZipWriter(FileWriter& out, std::string folder);
   ~ZipWriter();
   ZipWriter(const ZipWriter&) = delete;
-  // Throws Error for a name that is taken or that a reader would refuse, and what the file throws. `deflate`: smaller,
-  // and read by copying; what does not become smaller is stored.
+  // Throws Error for a name that is taken or that a reader would refuse; errors of the file pass through. `deflate`:
+  // smaller, and read by copying; content that does not become smaller is stored.
   void add(std::string_view name, std::span<const std::byte> content, bool deflate = false);
   void add(std::string_view name, std::string_view content, bool deflate = false) {
     add(name, std::as_bytes(std::span(content)), deflate);

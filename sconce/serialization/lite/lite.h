@@ -1,4 +1,4 @@
-// Lite-interpreter archives (.ptl): methods as bytecode of a stack machine, in the record bytecode.pkl.
+// Lite archives (.ptl): methods as bytecode of a stack machine, in the record bytecode.pkl.
 //
 // The bytecode is verified (opcodes, operands, stack depths, jump targets, tables), then translated to the code that
 // our own interpreter runs: stack slots become registers. Nothing of it is interpreted as it stands in the file.
@@ -8,14 +8,14 @@
 
 namespace sconce {
 
-// Has the archive bytecode?
+// Whether the archive has bytecode.
 class Records;
 SCONCE_API bool has_bytecode(const Records& records);
 // The module with methods from bytecode.pkl; code/ is not looked at. Functions have no graph. Throws Error.
 SCONCE_API Archive load_lite_archive(const std::string& path);
 SCONCE_API Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options = {});
 
-// For save_archive: what a lite archive has beside the records of any archive.
+// For save_archive: the records of a lite archive beside those of any archive.
 class StorageTable;
 class SourceMapWriter;
 struct LiteRecords {
@@ -24,8 +24,8 @@ struct LiteRecords {
   std::string debug_places;   // callstack_debug_map.pkl: the place that a number means
   std::string debug_ranges;   // bytecode.debug_pkl: places that no other .debug_pkl has; empty when there are none
 };
-// The methods of a module, with what they call, as bytecode of version 8. Storages of constants go to the table;
-// `ranges` has written the archive's code. Throws Error that names what the lite interpreter cannot do.
+// The methods of a module, with their callees, as bytecode of version 8. Storages of constants go to the table;
+// `ranges` has written the archive's code. Throws Error that names code which the lite interpreter cannot run.
 SCONCE_API LiteRecords write_lite_records(const Value& module, StorageTable& storages, SourceMapWriter& ranges);
 
 }  // namespace sconce

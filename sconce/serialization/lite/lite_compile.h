@@ -1,4 +1,4 @@
-// From graphs to the bytecode of the lite interpreter.
+// Lite bytecode compiler: from graphs to the bytecode of the lite interpreter.
 #pragma once
 
 #include "sconce/ir/function.h"
@@ -15,14 +15,14 @@ struct WrittenPlace {
   std::shared_ptr<const ir::InlinedCall> inlined;
 };
 
-// What compiling methods leaves behind beside their tables.
+// The results of compiling methods beside their tables.
 struct Compiled {
   std::vector<std::string> called;   // methods that are called by name, through an interface
   std::vector<WrittenPlace> places;  // debug handles are indices
 };
 
-// The tables of a method; what it calls is inlined. Throws Error that names what the lite interpreter cannot do (fork,
-// with, script classes).
+// The tables of a method; its callees are inlined. Throws Error that names code which the lite interpreter cannot run
+// (fork, with, script classes).
 Method compile_method(ir::Function& function, Compiled& compiled);
 
 // A type as type tables write it.

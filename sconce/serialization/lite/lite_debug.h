@@ -1,4 +1,4 @@
-// Where bytecode comes from: the debug records of a lite archive.
+// Debug information of bytecode: the debug records of a lite archive.
 #pragma once
 
 #include "sconce/serialization/lite/lite_translate.h"
@@ -9,8 +9,8 @@ class Records;
 
 namespace sconce::lite {
 
-// Gives the methods their debug handles and says what these mean. Null when the archive has no debug records, or broken
-// ones: those know no places.
+// Gives the methods their debug handles and returns the places of these. Null when the archive has no debug records, or
+// broken ones: those know no places.
 FindPlace read_debug_places(const Records& records, Tables& tables);
 
 }  // namespace sconce::lite

@@ -1,4 +1,5 @@
-// Bytecode tables into functions that run: verified, translated, methods of their classes.
+// Bytecode loader: bytecode tables become functions, that is they are verified, translated, and made methods
+// of their classes.
 #pragma once
 
 #include "sconce/serialization/lite/lite_translate.h"
@@ -6,8 +7,8 @@
 
 namespace sconce::lite {
 
-// Limits of what __setstate__ methods may do while a file is read, each with a clear error and a test.
-inline constexpr int64_t kMaxSetStateSteps = 10'000;   // loop turns and calls, per object
+// Limits on __setstate__ methods while a file is read, each with a clear error and a test.
+inline constexpr int64_t kMaxSetStateSteps = 10'000;   // loop iterations and calls, per object
 inline constexpr size_t kMaxSetStateDepth = 100;       // of calls
 inline constexpr size_t kMaxRestoredSlots = 1u << 18;  // attributes that they set, of all objects
 

@@ -1,5 +1,5 @@
-// The tables of bytecode.pkl: methods of a stack machine as a lite archive holds them. Read here, checked for their
-// form; whether the code makes sense is for lite_verifier.h to say.
+// Lite bytecode tables: methods of a stack machine as bytecode.pkl holds them. They are read here and checked for their
+// form; lite_verifier.h checks the code.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ enum class Opcode : uint8_t {
 std::string_view opcode_name(Opcode op);
 std::string_view opcode_operands(Opcode op);
 std::optional<Opcode> opcode_by_name(std::string_view name);
-std::string_view opcode_operator(Opcode op);  // "aten::dim"; empty when it stands for none
+std::string_view opcode_operator(Opcode op);  // "aten::dim"; empty when it has none
 std::optional<Opcode> opcode_by_operator(std::string_view qualified_name);
 
 struct Instruction {

@@ -1,4 +1,4 @@
-// For tests: bytecode as text.
+// Test programs: bytecode as text.
 #pragma once
 
 #include <sstream>

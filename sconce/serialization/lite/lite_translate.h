@@ -1,4 +1,4 @@
-// From verified bytecode to the code that our interpreter runs.
+// Bytecode translation: from verified stack code to the register code that our interpreter runs.
 #pragma once
 
 #include <memory>

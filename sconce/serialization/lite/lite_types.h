@@ -1,4 +1,4 @@
-// The classes and types of a lite archive, which has no definitions: classes are what objects in data.pkl show of them.
+// Type reconstruction of lite archives, which have no definitions: classes are inferred from the objects in data.pkl.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // Upgraders: operators of bytecode that meant something else when the archive was written.
 //
-// What they did then is said by functions in the script language (script/builtins/upgraders), which the front end
-// compiles. Without a front end an archive that needs one of them is refused.
+// Functions in the script language (script/builtins/upgraders), which the front end compiles, repeat what they did
+// then. Without a front end an archive that needs one of them is refused.
 #pragma once
 
 #include <string_view>

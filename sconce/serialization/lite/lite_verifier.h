@@ -1,11 +1,11 @@
-// Checks the bytecode of a method before anything of it runs.
+// Bytecode verifier: checks the bytecode of a method before anything of it runs.
 //
 // Note [Verified bytecode]
-// The stack machine is run in the abstract: what is followed is how many values lie on the stack. Afterwards it is
-// known that every opcode's operands name something that exists; that every jump, from wherever it comes, finds the
-// same depth, so that a place on the stack is a register of ours (Note [Stack as registers] in lite_translate.cpp);
-// that nothing is taken from an empty stack; that RET finds exactly the results. What values are (a bool where a branch
-// wants one, an object with as many slots) is not known; the instructions that it is translated to look.
+// The stack machine is run by abstract interpretation, which follows the depth of the stack. It proves that every
+// opcode's operands name something that exists; that all ways to a jump target arrive with the same depth, so that a
+// place on the stack is a register of ours (Note [Stack as registers] in lite_translate.cpp); that nothing is taken
+// from an empty stack; that RET finds exactly the results. The kinds of values (a bool for a branch, an object with as
+// many slots) are not proved; the instructions that it is translated to check them.
 #pragma once
 
 #include "sconce/dispatch/op.h"
@@ -18,7 +18,7 @@ namespace sconce::lite {
 inline constexpr int64_t kMaxStack = 8'000;  // values on the stack of one method
 inline constexpr int64_t kMaxSlot = 4'095;   // the highest slot of an object
 
-// What an operator of the table means here.
+// The meaning of an operator of the table.
 struct Operator {
   enum class Kind : uint8_t { op, upgrader, tuple_unpack, uninitialized, raise };
   Kind kind = Kind::op;
@@ -32,14 +32,14 @@ struct Operator {
 // or cannot be called with so many arguments.
 std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file);
 
-// What an instruction does to the stack.
+// The stack effect of an instruction.
 struct Effect {
   int64_t pops = 0, pushes = 0;
 };
-// Knows an instruction's operands to be in range.
+// The instruction's operands must be in range.
 Effect effect_of(const Method& method, const std::vector<Operator>& operators, size_t at);
 
-// Does a raise find the class of the exception on top of the message? Old files have the message alone.
+// Whether a raise finds the class of the exception on top of the message. Old files have the message alone.
 bool has_exception_class(const Method& method, size_t at);
 
 struct Verified {

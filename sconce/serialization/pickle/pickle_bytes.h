@@ -1,4 +1,4 @@
-// PickleBytes: the opcodes of a pickle (protocol 2) as they are written, and its memo.
+// PickleBytes: a pickle assembler, which writes the opcodes of protocol 2 and keeps the memo.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ class SCONCE_API PickleBytes {
   void op(char code) { bytes_ += code; }  // one without arguments
   void integer(int64_t v);
   void real(double v);
-  // A text. The second time that it is written it is a reference. Throws Error for more than 4 GiB.
+  // A string. The second time that it is written it is a reference. Throws Error for more than 4 GiB.
   void text(std::string_view v);
   // GLOBAL module, name; likewise.
   void global(std::string_view module, std::string_view name);
   // `__torch__.m.K` is K of __torch__.m.
   void global(std::string_view qualified);
-  // The tuple of what was written since the mark that stood before n items; the mark only for n > 3.
+  // The tuple of the items written since the mark before n items; the mark only for n > 3.
   void begin_tuple(size_t n);
   void end_tuple(size_t n);
 

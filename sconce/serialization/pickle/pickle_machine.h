@@ -1,4 +1,5 @@
-// The machine that a pickle's opcodes drive: a stack, marks in it, and a memo. Builds Values and calls nothing.
+// Pickle machine: the stack machine that a pickle's opcodes drive, with marks and a memo. Builds Values
+// and calls nothing.
 //
 // Values are trees, with parts that are shared: a list or dict that is inside of another container cannot be changed
 // any more, so there are no cycles, and how deep and how large a value is is known when it is made.
@@ -45,13 +46,13 @@ class PickleMachine {
   void new_object();
   void build();
   void persistent();
-  // The one thing that is left.
+  // The one item that is left.
   Value result();
 
   [[noreturn]] void wrong(const std::string& reason) const;
 
  private:
-  // What stands on the stack: a value, a constructor, or a class whose object waits for its state.
+  // An item of the stack: a value, a constructor, or a class whose object waits for its state.
   struct Item {
     std::variant<Value, const PickleConstructor*, TypePtr> what;
     int depth = 0;              // containers inside of each other

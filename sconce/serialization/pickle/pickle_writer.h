@@ -1,6 +1,6 @@
-// Writes Values as pickles of protocol 2, which PyTorch reads: data.pkl, constants.pkl, bytecode.pkl of archives. What
-// is shared in the value is shared in the pickle; storages go to a table, in the order in which they are met. The same
-// value gives the same bytes.
+// Pickle writer: writes Values as pickles of protocol 2, which PyTorch reads: data.pkl, constants.pkl, bytecode.pkl of
+// archives. Parts that are shared in the value are shared in the pickle; storages go to a table, in the order in which
+// they are met. The same value gives the same bytes.
 #pragma once
 
 #include <functional>
@@ -28,16 +28,16 @@ class SCONCE_API StorageTable {
 };
 
 struct PickleOptions {
-  // `torch.save`'s dialect: plain lists and dicts, no type tags; a dict of texts to tensors is an OrderedDict.
+  // `torch.save`'s dialect: plain lists and dicts, no type tags; a dict of strings to tensors is an OrderedDict.
   bool plain = false;
-  // The state of an object (what __getstate__ gave, or nothing: the dict of its attributes).
+  // The state of an object (the result of __getstate__, or nothing: the dict of its attributes).
   std::function<std::optional<Value>(const Value& object)> state_of;
-  // What errors call the pickle: the file and the record.
+  // The pickle's name in errors: the file and the record.
   std::string name = "pickle";
 };
 
-// Throws Error for what cannot be written (functions, generators, futures, streams, what contains itself) and for
-// values nested too deeply, with the place: "model.pt: data.pkl: encoder.rng: a Generator cannot be saved".
+// Throws Error for values that cannot be written (functions, generators, futures, streams, cycles) and for values
+// nested too deeply, with the place: "model.pt: data.pkl: encoder.rng: a Generator cannot be saved".
 SCONCE_API std::string write_pickle(const Value& v, StorageTable& storages, const PickleOptions& options = {});
 
 }  // namespace sconce

@@ -1,5 +1,5 @@
-// Makes a value of a file have the type that the program expects, or refuses it. Compiled code relies on types: it
-// never looks at what a slot of an object or an item of a list really is.
+// Type conformance: makes a value of a file have the type that the program expects, or refuses it. Compiled code relies
+// on types: it never checks the kind of a slot of an object or of an item of a list.
 #pragma once
 
 #include <set>
@@ -22,7 +22,8 @@ class ValueFitter {
   Value fit_dict(const Value& v, TypePtr type);
   Value fit_tuple(const Value& v, TypePtr type);
 
-  // What was found to fit as it is, so that shared values are looked at once; held, so that addresses stay theirs.
+  // Values that fit as they are, so that shared ones are checked once. They are kept alive, so that no other value
+  // gets their address.
   std::set<std::pair<const Counted*, TypePtr>> known_;
   std::vector<Value> held_;
 };

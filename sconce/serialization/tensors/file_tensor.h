@@ -1,5 +1,5 @@
-// Storages and tensors that lie in a file: no copy, and the file stays mapped as long as one of them lives. Who writes
-// to them gets pages of his own.
+// Zero-copy tensors: storages and tensors that lie in a file, which stays mapped as long as one of them lives. A write
+// to them changes a copy of the page.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace sconce {
 Ref<Storage> storage_in_file(const FileBytesPtr& file, std::span<std::byte> bytes);
 // The same for bytes that no storage can lie in: copied.
 Ref<Storage> storage_of_copy(std::span<const std::byte> bytes);
-// Can elements of the dtype be read at this address?
+// Whether elements of the dtype can be read at this address.
 bool is_aligned(const std::byte* data, DType dtype);
 
 // A contiguous tensor over `bytes`, of which there must be exactly as many as it needs; copied when `file` is null or

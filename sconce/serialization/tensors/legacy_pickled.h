@@ -1,6 +1,6 @@
-// torch.save files of PyTorch 1.5 and older, and of today's _use_new_zipfile_serialization=False: five pickles one
-// after the other (a magic number, a version, facts of the machine, the object, the keys of its storages), then the
-// bytes of each storage. Older still is a tar file; it is recognised, and refused by name.
+// Legacy torch.save reader: files of PyTorch 1.5 and older, and of today's _use_new_zipfile_serialization=False: five
+// pickles one after the other (a magic number, a version, facts of the machine, the object, the keys of its storages),
+// then the bytes of each storage. Older still is a tar file; it is recognised, and refused by name.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The .npy format: a magic, a version, a header that is a Python dict of three keys, and the elements.
+// NumPy files: the .npy format is a magic, a version, a header that is a Python dict of three keys, and the elements.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace sconce {
 // Limits against hostile files; each has a clear error and a test.
 inline constexpr size_t kMaxNpyHeader = 65'536;  // bytes
 
-// The array in `bytes`, which are of `file` (null: they are copied); `name` is what errors call it. Throws Error.
+// The array in `bytes`, which are of `file` (null: they are copied); `name` is its name in errors. Throws Error.
 Tensor parse_npy(std::span<std::byte> bytes, const std::string& name, const FileBytesPtr& file);
 
-// What stands before the elements of a contiguous tensor. Throws Error for bfloat16, which NumPy does not have.
+// The bytes before the elements of a contiguous tensor. Throws Error for bfloat16, which NumPy does not have.
 std::string npy_header(DType dtype, IntList sizes);
 
 // The header's dict, {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }, read by a grammar of its own: nothing

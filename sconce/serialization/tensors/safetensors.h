@@ -2,7 +2,7 @@
 //
 //   8 bytes, little endian: the length of the header
 //   the header, a JSON object: tensor name -> {"dtype", "shape", "data_offsets": [begin, end]}, and optionally
-//   "__metadata__": an object of texts
+//   "__metadata__": an object of strings
 //   the tensors' bytes; offsets count from here
 //
 // Nothing in the file is trusted: all is checked when the file is opened. As the format demands, a name stands once,
@@ -35,7 +35,7 @@ class SCONCE_API SafetensorsFile {
   // Maps the file. Throws Error with the path and the reason when it cannot be read or is corrupt.
   static SafetensorsFile open(const std::string& path);
   static SafetensorsFile read(FileBytesPtr file);
-  // The same for bytes that are already there, copied; `name` is what errors call them.
+  // The same for bytes that are already there, copied; `name` is their name in errors.
   static SafetensorsFile parse(std::string_view bytes, const std::string& name);
 
   const std::vector<Entry>& entries() const { return entries_; }  // in the order of the header
@@ -44,7 +44,7 @@ class SCONCE_API SafetensorsFile {
 
   // A contiguous CPU tensor. Throw Error when there is no tensor of that name.
   Tensor tensor(std::string_view name) const;    // a copy
-  Tensor in_place(std::string_view name) const;  // in the file, where it is aligned
+  Tensor in_place(std::string_view name) const;  // in the file, if it is aligned
 
  private:
   const Entry& find(std::string_view name) const;

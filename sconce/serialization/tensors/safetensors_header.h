@@ -1,4 +1,4 @@
-// The header of a safetensors file, as its JSON text says it: nothing is compared with the file yet.
+// Safetensors header: the content of its JSON text, not yet compared with the file.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct SafetensorsHeader {
   std::vector<std::pair<std::string, std::string>> metadata;  // likewise
 };
 
-// Throws Error for a text that is no such header, or has a key twice; `file` is what errors call it.
+// Throws Error for a text that is not such a header, or has a key twice; `file` is its name in errors.
 SafetensorsHeader parse_safetensors_header(std::string_view text, const std::string& file);
 
 }  // namespace sconce

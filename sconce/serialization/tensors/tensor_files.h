@@ -1,5 +1,5 @@
-// Files of tensors: safetensors, .npy, .npz, and torch.save files (.pth; zip and legacy). Nothing in a file is trusted;
-// tensors lie in the mapped file where it is aligned and uncompressed.
+// Tensor files: reads and writes safetensors, .npy, .npz, and torch.save files (.pth; zip and legacy). Nothing in a
+// file is trusted; tensors lie in the mapped file if it is aligned and uncompressed.
 #pragma once
 
 #include <map>
@@ -20,25 +20,25 @@ using UnsupportedTensors = std::vector<std::pair<std::string, std::string>>;
 struct TensorFile {
   NamedTensors tensors;                         // in the file's order
   std::map<std::string, std::string> metadata;  // of safetensors
-  UnsupportedTensors unsupported;               // what else is there; nothing can write it
+  UnsupportedTensors unsupported;               // the rest, which cannot be written
 };
 
 // Throw Error with the file's name and what is wrong.
 SCONCE_API TensorFile read_safetensors(FileBytesPtr file);
 SCONCE_API Tensor read_npy(FileBytesPtr file);
 SCONCE_API NamedTensors read_npz(FileBytesPtr file);
-// torch.load: any value made of numbers, texts, containers and tensors. Reads zip and legacy files, calls nothing. Sets
-// become lists, bytes texts, dtypes numbers; quantised and sparse tensors see special_tensors.h.
+// torch.load: any value made of numbers, strings, containers and tensors. Reads zip and legacy files, calls nothing.
+// Sets become lists, bytes strings, dtypes numbers; special_tensors.h describes quantised and sparse tensors.
 SCONCE_API Value read_pickled(FileBytesPtr file);
-// The tensors of a (nested) state dict or of an object with dotted names; "" for a lone tensor. What is neither a
-// container nor a tensor is left out. Quantised and sparse tensors go to `unsupported`; without it they are an Error.
+// The tensors of a (nested) state dict or of an object with dotted names; "" for a lone tensor. Values that are neither
+// containers nor tensors are left out. Quantised and sparse tensors go to `unsupported`; without it they are an Error.
 SCONCE_API NamedTensors flatten_tensors(const Value& v, UnsupportedTensors* unsupported = nullptr);
 // By the file's content: any of the above; for programs (.pt, .ptl, .pt2) the parameters and buffers by name.
 // Nothing of a program is compiled or run.
 SCONCE_API TensorFile read_tensors(const std::string& path);
 SCONCE_API TensorFile read_tensors(const FileBytesPtr& file);
 
-// Each is written whole or not at all. Throw Error for what the format cannot hold.
+// Each is written whole or not at all. Throw Error for values that the format cannot hold.
 SCONCE_API void write_safetensors(const std::string& path, const TensorFile& content);
 SCONCE_API void write_npy(const std::string& path, const Tensor& t);
 SCONCE_API void write_npz(const std::string& path, const NamedTensors& tensors, bool deflate = false);

@@ -1,10 +1,10 @@
-// Memory for tensors: blocks are kept and reused, because asking the system for fresh pages on every operator costs
-// more than the arithmetic.
+// Caching allocator: the blocks of tensors are kept and reused, because asking the system for fresh pages on every
+// operator costs more than the arithmetic.
 //
 //   up to 1 KiB     64-byte classes, carved from slabs, lists of the thread
 //   up to 1 MiB     four classes per power of two, lists of the thread
-//   larger          one locked cache of pieces that are cut and joined (large_blocks.h), at most `set_cache_limit`
-// bytes free
+//   larger          one locked cache of pieces that are cut and joined (large_blocks.h), of which at most
+//                   `set_cache_limit` bytes are free
 //
 // A thread keeps a bounded number of free blocks per class and moves whole batches to and from a shared depot, so
 // freeing in another thread and ending a thread are ordinary cases. With SCONCE_NO_POOLS (sanitizer builds) every block
@@ -27,10 +27,10 @@ struct Block {
 // At least `bytes` bytes. Throws Error when the system has no memory left.
 Block allocate_block(size_t bytes);
 void free_block(void* data, uint8_t size_class) noexcept;
-// What the class really holds: at least what was asked for.
+// The bytes that a block of the class holds: at least those that were asked for.
 size_t block_capacity(uint8_t size_class) noexcept;
 
-// The same for a known size class below kThreadClasses, inline: what every small tensor is made of.
+// The same for a known size class below kThreadClasses, inline: every small tensor lives in one.
 inline constexpr size_t kSmallBlock = 1024;
 constexpr uint8_t small_class(size_t bytes) { return static_cast<uint8_t>(bytes == 0 ? 0 : (bytes - 1) / 64); }
 

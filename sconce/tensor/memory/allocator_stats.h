@@ -1,4 +1,4 @@
-// How much memory the allocator of tensors has taken from the system, and how much of it tensors have.
+// Allocator statistics: the memory taken from the system, and the part of it that tensors use.
 #pragma once
 
 #include <cstddef>

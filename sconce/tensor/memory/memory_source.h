@@ -1,4 +1,5 @@
-// Where the allocator gets its blocks from: the system, or functions of whoever embeds the library.
+// Memory source: the functions that the allocator takes its blocks from, the system's or those of a program that
+// embeds the library.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Comparing results with recorded ones: dtype, sizes, strides, values.
+// Result comparison: compares results with recorded ones, in dtype, sizes, strides and values.
 //
 // A comparison returns nothing when all is well, else one sentence about what differs: where first, what was got and
 // expected, how many elements are off and by how much.
@@ -42,10 +42,10 @@ using Difference = std::optional<std::string>;
 Difference compare_geometry(const Tensor& got, const Tensor& expected, bool strides);
 // Elements of two tensors of the same dtype and sizes.
 Difference compare_elements(const Tensor& got, const Tensor& expected, Closeness closeness);
-// Could both be samples of one distribution? For draws whose values cannot be repeated: the largest distance between
-// the two empirical distribution functions (Kolmogorov-Smirnov) must be likelier than about 1 in 10,000; where all
+// Whether both can be samples of one distribution. For draws whose values cannot be repeated: the largest distance
+// between the two empirical distribution functions (Kolmogorov-Smirnov) must be likelier than about 1 in 10,000; if all
 // expected elements are 0 or 1, all must be.
-// What was computed from draws (a product of random matrices) has elements that depend on each other: those of n count
+// Results computed from draws (a product of random matrices) have elements that depend on each other: n of them count
 // as sqrt(n) samples.
 enum class Draws : uint8_t { independent, dependent };
 Difference compare_distribution(const Tensor& got, const Tensor& expected, Draws draws = Draws::independent);

@@ -1,4 +1,4 @@
-// Do two graphs say the same? For comparing what the frontend makes with the IR that PyTorch recorded.
+// Graph isomorphism: whether two graphs say the same, to compare the frontend's with the IR that PyTorch recorded.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// How the outputs of an operator are compared, where the tolerances of compare.h are not all: random numbers,
-// uninitialised memory, decompositions that are unique only up to sign or order. One table, with the reason of every
-// line.
+// Comparison rules: how the outputs of an operator are compared if the tolerances of compare.h are not enough: random
+// numbers, uninitialised memory, decompositions that are unique only up to sign or order. One table, with the reason
+// of every line.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class Rule : uint8_t {
   eig,           // (L, V) in any order: L, and A V = V L
   any_order,     // the same values in any order (eigenvalues)
   qr,            // (Q, R): Q R, R^H R
-  determinant,   // (..., LU, pivots): what stands before, and P L U, which is A or its transpose
+  determinant,   // (..., LU, pivots): the outputs before, and P L U, which is A or its transpose
 };
 
 // The rule of a call. `name` is the operator's ("aten::svd", no overload), `args` its bound arguments.

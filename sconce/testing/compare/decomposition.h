@@ -1,4 +1,5 @@
-// Decompositions of matrices are unique only up to sign, phase or order: they are compared by what they multiply to.
+// Comparison of decompositions: those of matrices are unique only up to sign, phase or order, and are compared
+// by their products.
 #pragma once
 
 #include "sconce/testing/compare/compare_rules.h"

@@ -1,4 +1,4 @@
-// What PyTorch says of a program that it refuses, or that fails, and whether Sconce says the same.
+// Comparison of error messages: PyTorch's, for a program that is refused or that fails, and ours.
 //
 // A recorded message is a reason and places:
 //
@@ -11,13 +11,11 @@
 // Reasons are compared line by line, blank lines and spaces at the ends aside; "Tensor (inferred)" is Tensor, and a
 // line of ours may go on with "; did you mean ...". Exceptions, and why:
 // - A list of candidates ("Arguments for call are not valid.") has another order and more candidates here: the first
-// line
-//   must be the same, and one of PyTorch's reasons must be among ours.
-// - `"gelu" not implemented for 'Long'`: the name in front is that of a kernel, which is nobody's but ours.
-// - An "INTERNAL ASSERT FAILED" of PyTorch is no reason: any refusal will do.
-// - At run time, what an operator itself refuses ("mat1 and mat2 shapes cannot be multiplied") has Sconce's words: the
-// place
-//   must be the same.
+//   line must be the same, and one of PyTorch's reasons must be among ours.
+// - `"gelu" not implemented for 'Long'`: the name in front is that of a kernel, and need not be ours.
+// - An "INTERNAL ASSERT FAILED" of PyTorch is not a reason: any refusal will do.
+// - At run time, the refusal of an operator itself ("mat1 and mat2 shapes cannot be multiplied") has Sconce's words:
+//   the place must be the same.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Cases that are calls of an archive: <name>.safetensors holds inputs and results, <name>.pt is the program. All kinds
+// Archive cases: calls of an archive. <name>.safetensors holds inputs and results, <name>.pt is the program. All kinds
 // of file that have an archive beside them can be run so (`--archives`); traced functions, models and old formats have
 // no text and always are.
 #pragma once

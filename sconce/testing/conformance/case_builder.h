@@ -1,4 +1,4 @@
-// CaseBuilder: makes the bytes of a small case file, for tests of what reads them.
+// CaseBuilder: makes the bytes of a small case file, for tests of the reader.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ class CaseBuilder {
   CaseBuilder& tensor(const std::string& name, IntList sizes, ListRef<float> values);
   // The whole file. `cases` is the JSON text of the list of cases.
   std::string bytes(const std::string& cases) const;
-  // The same, written to a file of that name in a fresh folder, which is removed when the process ends; returns the
-  // path.
+  // The same, written to a file of that name in a fresh folder, which is removed when the process ends;
+  // returns the path.
   std::string write(const std::string& cases, const std::string& file_name) const;
 
  private:

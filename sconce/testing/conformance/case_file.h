@@ -1,8 +1,8 @@
 // CaseFile: a file of conformance cases, recorded from PyTorch.
 //
 // It is a safetensors file whose metadata "cases" is the JSON text of a list of objects. Values in them are plain JSON,
-// except for the special forms that case_value.h reads ({"t": "t3"} is a tensor of the file, ...). What an object holds
-// depends on the kind of file: see case_kind.h.
+// except for the special forms that case_value.h reads ({"t": "t3"} is a tensor of the file, ...). The members of an
+// object depend on the kind of file: see case_kind.h.
 #pragma once
 
 #include <memory>

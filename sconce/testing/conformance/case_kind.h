@@ -14,7 +14,7 @@ enum class Status : uint8_t { passed, failed, skipped };
 
 struct CaseResult {
   Status status = Status::passed;
-  std::string reason;  // what differs, or why it was skipped; empty when passed
+  std::string reason;  // the difference, or why it was skipped; empty when passed
   static CaseResult pass() { return {}; }
   static CaseResult failure(std::string reason) { return {Status::failed, std::move(reason)}; }
   static CaseResult skip(std::string reason) { return {Status::skipped, std::move(reason)}; }
@@ -27,12 +27,12 @@ struct RunOptions {
   bool grad_only = false;   // only the gradients of cases that have some
   bool archives = false;    // programs from the archive beside them rather than from their text
   bool resave = false;      // those archives loaded, saved and loaded again; a second save must give the same bytes
-  std::string saved_to;     // what was saved stays here, in a folder of the name that the archive's has
+  std::string saved_to;     // the saved archives stay here, in a folder of the name of the archive's
   bool lite = false;        // archives as bytecode of the lite interpreter: .ptl files; others are saved so first
   std::string lite_folder;  // where the .ptl file of a program is, when not beside it
 };
 
-// Reasons of skipped cases begin with one of these where reports count them.
+// Reasons of skipped cases begin with one of these if reports count them.
 inline constexpr std::string_view kOperatorMissing = "operator missing";
 inline constexpr std::string_view kRefused = "refused by the device";
 
@@ -41,9 +41,9 @@ class CaseKind {
   virtual ~CaseKind() = default;
   virtual std::string_view name() const = 0;
   virtual bool matches(const CaseFile& file) const = 0;
-  // Does this entry of the list stand for something to run? (Some files begin with a description.)
+  // Whether this entry of the list stands for something to run. (Some files begin with a description.)
   virtual bool is_case(const Json& json) const = 0;
-  // What `--op` selects by: the operator's qualified name, or empty.
+  // The name that `--op` selects by: the operator's qualified one, or empty.
   virtual std::string subject(const Json& json) const = 0;
   // Runs one case. Throws nothing; may crash or hang, see isolated_run.h.
   virtual CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const = 0;

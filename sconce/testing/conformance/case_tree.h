@@ -1,4 +1,4 @@
-// Finds case files below folders, and says of everything else why it is left out.
+// Test discovery: finds case files below folders, and lists everything else with the reason why it is left out.
 #pragma once
 
 #include <string>

@@ -1,8 +1,7 @@
-// The values of a case: JSON with special forms, read as Values.
+// Case values: JSON with special forms, read as Values.
 //
 //   {"t": "t3"}                         a tensor of the file, contiguous
-//   {"t": "t3", "strides": [1, 4]}      the same values with these strides (which may overlap, as an expanded view's
-//   do)
+//   {"t": "t3", "strides": [1, 4]}      the same values with these strides (which may overlap, as in expanded views)
 //   {"f": "nan" | "inf" | "-inf"}       a float
 //   {"c": [re, im]}                     a complex number
 //   {"dtype": "float32"}  {"device": "cpu"}  {"memory_format": "channels_last"}  {"layout": "strided"}
@@ -15,14 +14,14 @@
 
 namespace sconce::testing {
 
-// Reads a value. `wanted` is the type of the schema argument it is for, or null: it decides the element type of a list,
-// whether a tuple is meant as a list, whether a text is a device, which type a named tuple or enum has, and makes a
-// number a tensor where one is wanted. Every tensor is a fresh copy. Throws Error with the JSON when a form is unknown
-// or broken.
+// Reads a value. `wanted` is the type of the schema argument it is for, or null: it decides the element type of a
+// list, whether a tuple is meant as a list, whether a text is a device, which type a named tuple or enum has, and
+// makes a number a tensor if one is wanted. Every tensor is a fresh copy. Throws Error with the JSON when a form is
+// unknown or broken.
 Value read_value(const Json& json, const SafetensorsFile& tensors, TypePtr wanted = nullptr);
 
-// All tensors, numbers and texts inside of a value, in order; None stays (an output that is not computed). Dicts give
-// their values.
+// All tensors, numbers and strings inside of a value, in order; None stays (an output that is not computed). Dicts
+// give their values.
 std::vector<Value> flatten(const std::vector<Value>& values);
 
 // The same value with every tensor on Meta: sizes, strides and dtype, no data. Devices become meta, too.
@@ -36,7 +35,7 @@ Tensor to_device(const Tensor& tensor, Device device);
 // The same value with every tensor column-major, two elements of memory for each of its own.
 Value to_strided(const Value& value);
 
-// Elements in logical order, whatever the strides.
+// Elements in logical order, for all strides.
 template <class T>
 std::vector<T> elements(const Tensor& tensor) {
   std::vector<T> result;

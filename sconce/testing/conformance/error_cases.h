@@ -1,4 +1,4 @@
-// Cases that are sources which PyTorch's compiler refuses (`error`), or takes (`error` is null).
+// Error cases: sources that PyTorch's compiler refuses (`error`), or takes (`error` is null).
 #pragma once
 
 #include "sconce/testing/conformance/case_kind.h"

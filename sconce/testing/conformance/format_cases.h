@@ -1,4 +1,4 @@
-// Cases of one module in several formats: <name>.safetensors holds its state dict, which <name>.pth and
+// Format cases: one module in several formats. <name>.safetensors holds its state dict, which <name>.pth and
 // <name>.legacy.pth must have, and calls, which <name>.ptl must answer.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The kind `gradgrad`: second derivatives of an operator.
+// Second-order cases (`gradgrad`): second derivatives of an operator.
 //   {"op", "args", "kwargs", "cotangents", "inputs", "grads", "differentiable_grads", "cotangents2", "grads2"}
 // `grads` are the gradients of the outputs that require grad, for `cotangents`, with respect to `inputs` (places among
 // the tensors of the arguments); those of them that are named by `differentiable_grads` are differentiated again, for

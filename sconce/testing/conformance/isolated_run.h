@@ -1,4 +1,5 @@
-// Runs work in child processes, so that a crash or a hang of one piece is that piece's result and nothing else is lost.
+// Process isolation: runs work in child processes, so that a crash or a hang of one piece is that piece's result and
+// nothing else is lost.
 //
 // Work comes as jobs of several steps (a file and its cases). Workers are forks of this process: they see everything
 // that was set up before. A worker takes a job, runs its steps one by one and reports each; when it dies, the step it
@@ -23,8 +24,8 @@ struct IsolatedRun {
   std::function<void(size_t job, size_t step, const std::string& text, const std::string& crash)> report;
 };
 
-// `steps[j]` is the number of steps of job j. Returns when all are reported. Throws Error when no process can be
-// started.
+// `steps[j]` is the number of steps of job j. Returns when all are reported. Throws Error when no process
+// can be started.
 void run_isolated(const std::vector<size_t>& steps, const IsolatedRun& run);
 
 }  // namespace sconce::testing

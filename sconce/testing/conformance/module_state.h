@@ -1,4 +1,5 @@
-// The state of a module by name: parameters, buffers and flags at paths of attributes ("body.0.weight").
+// State dicts for tests: the state of a module by name, parameters, buffers and flags at paths of
+// attributes ("body.0.weight").
 #pragma once
 
 #include <map>

@@ -1,9 +1,9 @@
-// The kind `operators` (folders ops/ and leaf/): one call of an operator each.
+// Operator cases (folders ops/ and leaf/): one call of an operator each.
 //   {"op": "aten::add.Tensor", "args": [...], "kwargs": {...}, "out": ..., "seed"?: 0, "mutated"?: {"self": ...},
 //    "grad"?: {"outputs": [0], "cotangents": [...], "inputs": [0, 1], "grads": [...]}}
 // A call must give the recorded outputs, leave the recorded values in the arguments it writes, leave all others as they
-// were, and return the tensor itself where the schema says so (in-place and out= forms). A second call,
-// whose arguments require grad, must give the recorded gradients (gradients.h).
+// were, and return the tensor itself if the schema says so (in-place and out= forms). A second call, whose arguments
+// require grad, must give the recorded gradients (gradients.h).
 #pragma once
 
 #include "sconce/testing/conformance/case_kind.h"

@@ -1,4 +1,4 @@
-// Cases that are programs: source text, PyTorch's graph, calls.
+// Program cases: source text, PyTorch's graph, calls.
 //
 //   programs      `source` among the names of tests/conformance/programs_prelude.py; the first case compares graphs,
 //                 the others are calls. A module gets the state in tests/conformance/programs_state, and its calls in

@@ -1,4 +1,4 @@
-// A conformance run: all cases of some folders, each with its result.
+// Conformance suite: runs all cases of some folders, each with its result.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace sconce::testing {
 
 struct CaseRecord {
   std::string id;       // "ops/add.safetensors#3": folder, file, place in the file
-  std::string subject;  // the operator's qualified name, where the case has one
+  std::string subject;  // the operator's qualified name, if the case has one
   bool has_grad = false;
   CaseResult result;
 };
@@ -31,11 +31,11 @@ struct SuiteOptions {
   std::function<void(size_t done, size_t total)> progress;  // may be empty
 };
 
-// Does `--op filter` select this operator?
+// Whether `--op filter` selects this operator.
 bool selects(std::string_view filter, std::string_view qualified_name);
 
-// Runs everything, in child processes. A file that cannot be read is a failed case, one that holds no cases a skipped
-// one.
+// Runs everything, in child processes. A file that cannot be read is a failed case, one that holds no cases
+// a skipped one.
 std::vector<FolderRecord> run_suite(const std::vector<CaseFolder>& folders, const SuiteOptions& options);
 
 struct Totals {

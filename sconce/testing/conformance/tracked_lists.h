@@ -1,11 +1,11 @@
-// The two tracked files that let a suite only improve.
+// Ratchet lists: two tracked files that let a suite only improve.
 //
 //   known_failures.txt   ops/norm.safetensors#7  complex norms of order 0 are not implemented
 //   supported.txt        aten::add.Tensor
 //
-// A case that fails and is listed counts as skipped; one that passes and is listed is a failure, so that the line goes.
-// An operator that is supported must not be missing again. In both files blank lines and lines that begin with # are
-// comments.
+// A case that fails and is listed counts as skipped; one that passes and is listed is a failure, so that the line
+// goes. An operator that is supported must not be missing again. In both files blank lines and lines that begin with
+// # are comments.
 #pragma once
 
 #include <map>

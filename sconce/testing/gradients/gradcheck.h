@@ -3,8 +3,8 @@
 //   gradcheck([](const std::vector<Tensor>& in) { return std::vector{in[0] * in[1]}; }, {x, y});
 //
 // Inputs that require grad are varied, one element at a time; they should be float64 or complex128, because differences
-// of float32 tell little. A complex element is varied along both axes, a complex result counts as two: what is compared
-// are the derivatives of real numbers by real numbers (the gradient of a real L by z = a + bi is dL/da + i dL/db).
+// of float32 tell little. A complex element is varied along both axes, a complex result counts as two: derivatives of
+// real numbers by real numbers are compared (the gradient of a real L by z = a + bi is dL/da + i dL/db).
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 
 namespace sconce::testing {
 
-// Must give the same results for the same inputs, must not write to them. Undefined tensors among the results do not
-// count.
+// Must give the same results for the same inputs, must not write to them. Undefined tensors among the results
+// do not count.
 using Differentiable = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
 struct GradcheckOptions {
@@ -26,12 +26,12 @@ struct GradcheckOptions {
   bool check_undefined_grad = true;  // gradients that are not there count as zero
 };
 
-// Throws Error in PyTorch's words: which result and input, both Jacobians, and the entry that is off most; also where
-// the backward is not reentrant, where a gradient has a wrong size, and where no input requires grad.
+// Throws Error in PyTorch's words: which result and input, both Jacobians, and the entry that is off most; also if the
+// backward is not reentrant, a gradient has a wrong size, or no input requires grad.
 void gradcheck(const Differentiable& f, const std::vector<Tensor>& inputs, const GradcheckOptions& options = {});
 
-// The same for the gradients themselves: gradients of f as a function of inputs and of grad_outputs, which are drawn
-// where none are given.
+// The same for the gradients themselves: gradients of f as a function of inputs and of grad_outputs, which are drawn if
+// none are given.
 void gradgradcheck(const Differentiable& f, const std::vector<Tensor>& inputs,
                    const std::vector<Tensor>& grad_outputs = {}, const GradcheckOptions& options = {});
 

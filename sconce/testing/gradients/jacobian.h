@@ -1,4 +1,4 @@
-// Jacobians as plain numbers, for gradcheck.
+// Jacobian matrices as plain numbers, for gradcheck.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ bool is_differentiable(const Tensor& t);
 // By central differences: one Jacobian per result of f. `input` says which one is moved.
 std::vector<Jacobian> numerical_jacobians(const Differentiable& f, const std::vector<Tensor>& inputs, size_t input,
                                           double eps);
-// By backward, for one result: one Jacobian per element of `inputs`, zeros where the result does not depend on it.
+// By backward, for one result: one Jacobian per element of `inputs`, zeros if the result does not depend on it.
 std::vector<Jacobian> analytical_jacobians(const Tensor& result, const std::vector<Tensor>& inputs);
 
 }  // namespace sconce::testing

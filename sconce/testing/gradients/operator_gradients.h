@@ -1,6 +1,6 @@
-// Gradients of operators, checked over the table's samples (sample.h): against finite differences, first and second
-// order; in-place forms against functional ones; inputs that are views against contiguous ones. Where an operator takes
-// complex numbers, the same again with them.
+// Gradient checks of operators over the table's samples (sample.h): against finite differences, first and second order;
+// in-place forms against functional ones; inputs that are views against contiguous ones. If an operator takes complex
+// numbers, the same again with them.
 #pragma once
 
 #include <string>

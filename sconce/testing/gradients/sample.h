@@ -10,8 +10,8 @@
 
 namespace sconce::testing {
 
-// What stands between a tensor that is varied and the argument, where an operator takes only some tensors: an element
-// moved alone would leave them.
+// The projection from a tensor that is varied to the argument, if an operator takes only some tensors: an element moved
+// alone would leave them.
 enum class Projection : uint8_t {
   none,
   symmetric,  // (x + x^H) / 2
@@ -24,8 +24,8 @@ struct Sample {
   // Bound to the schema. Tensors of float64 and complex128 require grad, unless the sample says `const`.
   std::vector<Value> args;
   std::vector<Projection> projections;  // one per tensor that requires grad
-  // The results that count: others are no functions of the arguments for autograd, or only up to a factor of length 1,
-  // which `absolute` takes away. All where it is empty.
+  // The results that count: others are not functions of the arguments for autograd, or only up to a factor of length 1,
+  // which `absolute` takes away. All if it is empty.
   struct Result {
     size_t index;
     bool absolute;
@@ -40,12 +40,12 @@ enum class Numbers : uint8_t { stated, complex };
 // Fresh tensors with the same values at every call. Throws Error naming operator, text and place.
 Sample read_sample(const Op& op, std::string_view text, Numbers numbers = Numbers::stated);
 
-// What the generator knows of an entry of the table.
+// The samples of an entry of the table, from the generator.
 struct OpSamples {
   const char* op;                      // "aten::add.Tensor"
-  std::span<const char* const> texts;  // those of the entry, or one made from the schema; none where neither is there
+  std::span<const char* const> texts;  // those of the entry, or one made from the schema; none if neither is there
   bool stated;                         // the entry has samples of its own
-  const char* second_order;            // why it cannot be differentiated twice; null where it can
+  const char* second_order;            // why it cannot be differentiated twice; null if it can
 };
 
 // One per entry with a tensor among its arguments and results, in the order of the table (generated).

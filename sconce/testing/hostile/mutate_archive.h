@@ -1,6 +1,6 @@
-// Broken archives from whole ones: takes a zip file apart, changes something in a way that fits what it is (bytes of a
+// Archive mutation, for fuzzing: takes a zip file apart, changes something in a way that fits its kind (bytes of a
 // record, opcodes of a pickle, tokens of code, the records themselves, fields of headers), and packs it again with
-// right checksums, so that what reads the inside gets to see it.
+// right checksums, so that the readers of the inside see it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ using Random = std::mt19937_64;
 
 class ArchiveMutator {
  public:
-  // Throws Error when `bytes` are no zip file.
+  // Throws Error when `bytes` are not a zip file.
   explicit ArchiveMutator(const std::string& bytes);
 
   // One to four changes; the same random numbers give the same bytes.

@@ -1,4 +1,5 @@
-// Zip files in memory, honest and otherwise: every field of a header can be made to lie. For tests of readers.
+// Zip builder for tests of readers: zip files in memory, valid or not, since every field of a header can be
+// made to lie.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace sconce::testing {
 struct ZipPart {
   std::string name, content;
   bool deflate = false;
-  // What the headers say instead of the truth.
+  // The values of header fields instead of the true ones.
   std::optional<std::string> local_name = {};
   std::optional<uint32_t> crc = {}, local_crc = {};
   std::optional<uint64_t> size = {}, local_size = {}, stored_size = {}, local_stored_size = {}, offset = {};

@@ -1,4 +1,5 @@
-// The second device's memory: one range of bytes, mapped once for show and once for use. See second_device.h.
+// Double mapping: the second device's memory is one range of bytes, mapped once for show and once for
+// use. See second_device.h.
 #pragma once
 
 #include <cstddef>

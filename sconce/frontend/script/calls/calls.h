@@ -1,5 +1,5 @@
-// Calls: which schema takes the arguments, what is converted on the way, and the node that results. The rules are
-// TorchScript's (docs/language.md, "Calls"):
+// Overload resolution: finds the schema that takes the arguments of a call, converts them, and emits the node. The
+// rules are TorchScript's (docs/language.md, "Calls"):
 //   1. every candidate without implicit conversions, in order; 2. every candidate with them; the first that fits wins;
 //   with a single candidate, conversions are allowed at once.
 #pragma once
@@ -31,11 +31,11 @@ SugaredPtr call_overload(Emitter& e, const Range& at, const Op& op, const CallAr
 // The same from values, for the emitter's own use: call_op(e, at, "aten::select", {x, dim, index}).
 ir::Value* call_op(Emitter& e, const Range& at, std::string_view name, ListRef<ir::Value*> args,
                    std::vector<CallArgument> keywords = {});
-// Does an operator (or script-written builtin) of this name exist?
+// Whether an operator (or script-written builtin) of this name exists.
 bool is_builtin(ir::Symbol name);
 // Operators of the same namespace with a name like this one, nearest first.
 std::vector<std::string> similar_operators(ir::Symbol name);
-// A constant of type Function, what prim::CallFunction takes first.
+// A constant of type Function, the first input of prim::CallFunction.
 ir::Value* function_constant(Emitter& e, ir::Function& f);
 
 // A call of a function: prim::CallFunction, or the body inlined for the script library's helpers.

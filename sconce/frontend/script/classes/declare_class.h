@@ -1,5 +1,5 @@
-// Class statements to types: script classes, named tuples, enums, interfaces, and the modules of archives. Methods
-// become functions that are compiled when they are needed.
+// Class declaration: turns class statements into types, that is script classes, named tuples, enums, interfaces, and
+// the modules of archives. Methods become functions that are compiled when they are needed.
 #pragma once
 
 #include "sconce/frontend/script/names/scope.h"
@@ -18,8 +18,8 @@ void declare_archive_module(Definition& d);
 // Final, Final[T], typing.Final[T]: a constant.
 bool is_final(syntax::ExprPtr annotation);
 
-// Adds a method to a class, to be compiled when needed. `source.def`, `source.tree` and `source.resolver` are set by
-// this.
+// Adds a method to a class, to be compiled when needed. `source.def`, `source.tree` and `source.resolver` are
+// set by this.
 ir::Function& add_method(Scope& scope, const syntax::TreePtr& tree, TypePtr type, const syntax::FunctionDef& def,
                          const std::string& name, FunctionSource source = {});
 // The methods of a class body, by kind: plain ones, properties (as __x_getter, __x_setter), static ones.
@@ -35,17 +35,17 @@ struct ReplacedFunction {
 };
 ReplacedFunction raising_function(const syntax::TreePtr& tree, const syntax::FunctionDef& def,
                                   std::string_view message);
-// What @torch.jit.unused and @torch.jit.ignore make of a function; the function itself without these.
+// The function that @torch.jit.unused and @torch.jit.ignore make of another; the function itself without these.
 ReplacedFunction callable_form(const syntax::TreePtr& tree, const syntax::FunctionDef& def);
 // `implementation` with the signature of an @overload declaration.
 ReplacedFunction overloaded_form(const syntax::TreePtr& tree, const syntax::FunctionDef& declaration,
                                  const syntax::FunctionDef& implementation);
 
 // The methods that @dataclass writes (__init__, __eq__, __lt__, ...) as text that add_methods takes; empty when the
-// class is no dataclass.
+// class is not a dataclass.
 std::string dataclass_methods(const syntax::ClassDef& def, std::string_view class_name);
 
-// What a class means in an expression.
+// The sugared value of a class in an expression.
 SugaredPtr class_value(Definition& d);
 
 }  // namespace sconce::script

@@ -1,5 +1,5 @@
-// ModuleValue: a module in an expression. Its submodules, constants and methods are known while compiling; containers
-// are unrolled.
+// ModuleValue: a module in an expression. Its submodules, constants and methods are known while compiling;
+// containers are unrolled.
 #pragma once
 
 #include "sconce/frontend/script/construct/module_types.h"

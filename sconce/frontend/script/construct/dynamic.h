@@ -1,5 +1,5 @@
-// Dynamic: a value while modules are built. Construction is Python, not TorchScript: lists hold anything, and modules,
-// classes and functions are values too.
+// Dynamic: a dynamically typed Python value while modules are built. Construction is Python, not TorchScript: lists
+// hold anything, and modules, classes and functions are values too.
 #pragma once
 
 #include <memory>
@@ -75,14 +75,14 @@ struct Dynamic {
   const T* get() const {
     return std::get_if<T>(&data);
   }
-  // The Value, also of a parameter; null for what is none.
+  // The Value, also of a parameter; null if it is neither.
   const sconce::Value* value() const;
   bool is_none() const { return value() && value()->is_none(); }
   const std::string* string() const;
   bool is_tensor() const { return value() && value()->is_tensor(); }
-  // A module or an instance of a script class; null for what is none.
+  // A module or an instance of a script class; null if it is neither.
   Instance* instance() const;
-  // Items of a list or a tuple; null for what is neither.
+  // Items of a list or a tuple; null if it is neither.
   const std::vector<Dynamic>* items() const;
 };
 

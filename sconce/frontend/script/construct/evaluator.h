@@ -1,7 +1,7 @@
-// Evaluator: runs Python statements while modules are built. It walks the tree: __init__ methods, helper functions,
-// constants at the top of files. Tensors go through the operator registry, with gradients off.
+// Evaluator: a tree-walking interpreter of Python statements while modules are built, for __init__ methods, helper
+// functions, constants at the top of files. Tensors go through the operator registry, with gradients off.
 //
-// Texts may be hostile: the number of steps and the depth of calls are limited.
+// Sources may be hostile: the number of steps and the depth of calls are limited.
 #pragma once
 
 #include <unordered_map>
@@ -23,7 +23,7 @@ class Evaluator {
 
   // An expression at the top of a file. All of these throw CompileError.
   Dynamic evaluate(Scope& scope, syntax::ExprPtr e);
-  // What a name of a file is; constants are evaluated once.
+  // The value of a name of a file; constants are evaluated once.
   Dynamic value_of(Definition& d) { return definition(d); }
   // A new instance of a class: modules, script classes, named tuples.
   Dynamic instantiate(Definition& cls, DynamicArguments args, const Range& at);

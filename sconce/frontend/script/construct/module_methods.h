@@ -1,4 +1,5 @@
-// Methods of torch.nn.Module and its containers while modules are built: register_buffer, add_module, append, ...
+// Builtin module methods: those of torch.nn.Module and its containers while modules are built, register_buffer,
+// add_module, append, ...
 #pragma once
 
 #include "sconce/frontend/script/construct/evaluator.h"
@@ -8,7 +9,7 @@ namespace sconce::script {
 
 // Which container a module class is, by the classes that it derives from.
 ClassInfo::Container container_kind(Definition& cls);
-// Does every module (or container) have this method?
+// Whether every module (or container) has this method.
 bool is_module_method(const std::string& name);
 Dynamic call_module_method(Evaluator& e, const std::shared_ptr<Instance>& self, const std::string& name,
                            DynamicArguments args, const Range& at);

@@ -1,7 +1,6 @@
-// ModuleTypes: instances that construction made become objects with types. Two instances share a type when their class,
-// attributes, constants, submodules' types, functions and hooks are equal; otherwise the later one gets a name of its
-// own
-// (___torch_mangle_0), as in PyTorch.
+// ModuleTypes: type inference of modules, which turns the instances that construction made into objects with types.
+// Two instances share a type when their class, attributes, constants, submodules' types, functions and hooks are equal;
+// otherwise the later one gets a name of its own (___torch_mangle_0), as in PyTorch.
 //
 // Attributes stand in the order parameters, buffers, others, submodules.
 #pragma once
@@ -14,7 +13,7 @@
 
 namespace sconce::script {
 
-// What the compiler knows of a module's type beside its ClassInfo.
+// The compile-time part of a module's type, beside its ClassInfo.
 struct ModuleType {
   TypePtr type = nullptr;
   Definition* cls = nullptr;
@@ -56,7 +55,7 @@ class ModuleTypes {
   std::unordered_map<std::string, ModuleType*> by_signature_;
 };
 
-// What is known of a type that ModuleTypes made; null for others. `types`: who made it.
+// The ModuleType of a type that ModuleTypes made; null for others. `types` gets the maker.
 ModuleType* find_module_type(TypePtr type, ModuleTypes** types = nullptr);
 
 }  // namespace sconce::script

@@ -1,4 +1,5 @@
-// ClosureValue: a function defined inside a function. It sees the variables around it, and can be forked.
+// ClosureValue: a closure, that is a function defined inside a function. It sees the variables around it, and
+// can be forked.
 #pragma once
 
 #include "sconce/frontend/script/names/sugared_value.h"

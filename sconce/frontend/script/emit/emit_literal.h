@@ -1,4 +1,4 @@
-// Literals of a program: numbers, strings, None, tuples and lists of them, as values.
+// Literals: numbers, strings, None, tuples and lists of them, as values.
 #pragma once
 
 #include <optional>

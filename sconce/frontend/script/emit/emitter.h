@@ -1,6 +1,6 @@
-// Emitter: one function's tree to one graph. Statements and expressions are emitted in order; variables are prim::Load
-// and prim::Store, `return`, `break` and `continue` are nodes of their own, until to_ssa() makes block inputs and
-// outputs of them all (see to_ssa.h).
+// Emitter: IR generation, from one function's tree to one graph. Statements and expressions are emitted in order;
+// variables are prim::Load and prim::Store, `return`, `break` and `continue` are nodes of their own, until to_ssa()
+// makes block inputs and outputs of them all (see to_ssa.h).
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@ namespace sconce::script {
 
 class Environment;  // the variables of a block, see environment.h
 
-// What a function is compiled from.
+// The source that a function is compiled from.
 struct FunctionSource {
   syntax::TreePtr tree;  // keeps `def` alive
   const syntax::FunctionDef* def = nullptr;
   std::shared_ptr<Resolver> resolver;
   // Of a method: the type of `self` (its first parameter has no annotation then).
   TypePtr self_type = nullptr;
-  // What `self` means; null: a SimpleValue of self_type.
+  // Makes the sugared value of `self`; null: a SimpleValue of self_type.
   std::function<SugaredPtr(ir::Value* self)> make_self;
   // In `__init__` of a script class, assignments to self make attributes.
   bool makes_attributes = false;
@@ -29,7 +29,7 @@ struct FunctionSource {
   bool always_inline = false;
   // Out of an archive: written by a compiler, which may give lists as defaults.
   bool from_archive = false;
-  // Default values, where they were evaluated already (methods of modules); by parameter name.
+  // Default values, if they were evaluated already (methods of modules); by parameter name.
   std::vector<std::pair<std::string, sconce::Value>> defaults;
 };
 
@@ -64,7 +64,7 @@ class Emitter {
   SugaredPtr sugared(syntax::ExprPtr e, TypePtr hint = nullptr);
   ir::Value* value(syntax::ExprPtr e, TypePtr hint = nullptr);
   CallArguments arguments(const syntax::Call& call);
-  // bool(v) as a condition takes it; refuses what has no truth value.
+  // bool(v) as a condition takes it; refuses values without a truth value.
   ir::Value* to_bool(const Range& at, ir::Value* v);
 
  private:

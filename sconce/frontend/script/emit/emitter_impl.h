@@ -1,4 +1,4 @@
-// The emitter's own state and steps; each group is implemented in the file named above it.
+// Emitter internals: its state and steps; each group is implemented in the file named above it.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace sconce::script {
 
-// How deep statements and expressions may nest. The parser limits what is written in parentheses and blocks; chains of
-// calls, attributes and `elif` are limited here.
+// How deep statements and expressions may nest. The parser limits parentheses and blocks; chains of calls, attributes
+// and `elif` are limited here.
 inline constexpr int kMaxEmitDepth = 400;
 // How often the bodies of unrolled loops may be repeated in a function, and how large a type may get.
 inline constexpr size_t kMaxUnrolledBodies = 20000;
@@ -30,7 +30,7 @@ struct Emitter::Impl {
   ir::Graph& graph;
   std::shared_ptr<Environment> environment;
   enum class Loop : uint8_t { none, loop, unrolled } loop = Loop::none;
-  // Blocks that end in return or raise: what follows there is never reached.
+  // Blocks that end in return or raise: statements behind that are never reached.
   std::unordered_set<ir::Block*> exited;
   // The function, and the functions nested in it, that are being emitted.
   struct FunctionState {
@@ -41,7 +41,7 @@ struct Emitter::Impl {
   int depth = 0;
   size_t unrolled_bodies = 0;
   std::unordered_map<TypePtr, size_t> type_sizes;
-  syntax::Tree made;  // nodes that stand for what was not written
+  syntax::Tree made;  // nodes without source text
 
   // ---- emitter.cpp: functions and variables ----
   void function(const syntax::FunctionDef& def, const Schema& schema, ir::Block* block);
@@ -100,7 +100,7 @@ struct Emitter::Impl {
   void refine(const Range& at, const std::vector<Refinement>& refinements);
   ir::Value* if_expression(const Range& at, const Condition& c, const std::function<ir::Value*()>& if_true,
                            const std::function<ir::Value*()>& if_false, TypePtr hint = nullptr);
-  // if/elif/else and assert; a branch is whatever the function emits.
+  // if/elif/else and assert; a branch is the code that the function emits.
   void if_statement(const Range& at, const Condition& c, const std::function<void()>& if_true,
                     const std::function<void()>& if_false);
 

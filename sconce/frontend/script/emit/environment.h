@@ -1,8 +1,8 @@
-// Environment: the variables of one block while a function is emitted. Blocks nest, and so do environments; a variable
-// keeps the type that the outermost block which knows it gave it.
+// Environment: the symbol table of one block while a function is emitted. Blocks nest, and so do environments; a
+// variable keeps the type that the outermost block which knows it gave it.
 //
-// A variable of the graph is a prim::Store and prim::Load of its storage name; what is no value of the graph
-// (functions, modules, `range(n)`) is kept here as it is.
+// A variable of the graph is a prim::Store and prim::Load of its storage name; values that exist while compiling only
+// (functions, modules, `range(n)`) are kept here as they are.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@ namespace sconce::script {
 
 class Environment {
  public:
-  // What begins with this environment: a block of control flow, or a new scope whose names hide those outside (a
+  // The scope of this environment: a block of control flow, or a new scope whose names hide those outside (a
   // comprehension, a nested function).
   enum class Kind : uint8_t { block, scope };
   Environment(ir::Block* block, std::shared_ptr<Environment> parent, Kind kind);
 
   struct Variable {
     TypePtr type = nullptr;  // of a value of the graph
-    SugaredPtr sugared;      // of what is none
+    SugaredPtr sugared;      // of other values
     std::string storage;     // the name of its Store and Load
   };
 
@@ -35,7 +35,7 @@ class Environment {
   const Variable* find(const std::string& name) const;
   // The variable that an assignment to `name` would change although it belongs to an outer block of the same scope.
   const Variable* find_outer(const std::string& name) const;
-  // Sets what `name` means in this block; an existing storage name is kept.
+  // Sets the meaning of `name` in this block; an existing storage name is kept.
   Variable& define(const std::string& name, TypePtr type, SugaredPtr sugared);
   bool remove(const std::string& name);  // `del name`; false when it was not defined
 

@@ -1,4 +1,4 @@
-// What `for` runs over beside values of the graph: range(...), zip(...), enumerate(...).
+// Iterables: range(...), zip(...) and enumerate(...), which `for` runs over beside values of the graph.
 #pragma once
 
 #include "sconce/frontend/script/names/sugared_value.h"
@@ -21,7 +21,7 @@ class RangeValue : public SugaredValue {
   ir::Value* start_ = nullptr;  // null: from 0 by 1
   ir::Value* end_;
   ir::Value* step_ = nullptr;
-  std::optional<size_t> static_length_;  // of what it counts (enumerate)
+  std::optional<size_t> static_length_;  // of the iterable that it counts (enumerate)
 };
 
 // Iterables in step: zip, and enumerate as a zip of a range and its argument. The shortest decides; all have a length

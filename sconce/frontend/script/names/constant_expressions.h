@@ -1,12 +1,12 @@
-// Values that are computed while a program is compiled: constants at the top of a file, defaults of parameters, members
-// of enums.
+// Compile-time evaluation: constants at the top of a file, defaults of
+// parameters, members of enums.
 #pragma once
 
 #include "sconce/frontend/script/names/scope.h"
 
 namespace sconce::script {
 
-// The value of an expression, as `type` where that is not null. Throws CompileError when it has none (a function, a
+// The value of an expression, as `type` if that is not null. Throws CompileError when it has none (a function, a
 // module) or does not fit.
 sconce::Value evaluate_constant(Scope& scope, syntax::ExprPtr e, TypePtr type);
 
@@ -14,7 +14,7 @@ sconce::Value evaluate_constant(Scope& scope, syntax::ExprPtr e, TypePtr type);
 // themselves; lists, dicts and tensors are refused.
 SugaredPtr sugared_constant(Scope& scope, const Dynamic& v, Emitter& e, const Range& at);
 
-// What the name of a constant means in a function. Evaluated once.
+// The sugared value of a constant's name in a function. Evaluated once.
 SugaredPtr constant_value_of(Definition& d, Emitter& e, const Range& at);
 
 // The defaults of a function's parameters that are more than literals.

@@ -1,5 +1,5 @@
-// What names of the language itself stand for: int, print, list, ValueError, torch, ... The names are in
-// names_table.def.
+// Builtin names: the values of int, print, list, ValueError, torch, ... The names
+// are in names_table.def.
 #pragma once
 
 #include "sconce/frontend/script/names/sugared_value.h"
@@ -50,7 +50,7 @@ SugaredPtr call_list(Emitter& e, const Range& at, const CallArguments& args, Typ
 SugaredPtr call_tuple(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint);
 SugaredPtr call_dict(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint);
 
-// What print(...) gives: nothing that could be used.
+// The result of print(...): nothing that could be used.
 class NoResult : public SugaredValue {
  public:
   std::string kind() const override { return "None"; }
@@ -65,7 +65,7 @@ class SpecialForm : public SugaredValue {
   const std::string form;
 };
 
-// A function whose result is known while compiling, whatever its arguments: torch.jit.is_scripting(),
+// A function whose result is known while compiling, for all arguments: torch.jit.is_scripting(),
 // torch.overrides.has_torch_function(x).
 class ConstantFunction : public SugaredValue {
  public:
@@ -89,8 +89,8 @@ class LegacyConstructor : public SugaredValue {
   const DType dtype_;
 };
 
-// A function with two bodies, chosen by a bool that must be known while compiling: max_pool2d(...,
-// return_indices=True).
+// A function with two bodies, chosen by a bool that must be known while compiling:
+// max_pool2d(..., return_indices=True).
 class ChosenFunction : public SugaredValue {
  public:
   // `index`: the place of the argument among positional ones.
@@ -111,7 +111,7 @@ class ChosenFunction : public SugaredValue {
   const SugaredPtr true_, false_;
 };
 
-// An exception class; called, or raised as it is, it gives what prim::RaiseException needs.
+// An exception class; called, or raised as it is, it gives the input of prim::RaiseException.
 class ExceptionMessage : public SugaredValue {
  public:
   ExceptionMessage(ir::Value* message, std::string class_name) : message(message), class_name(std::move(class_name)) {}

@@ -1,5 +1,5 @@
-// What a program calls and nobody defines, all at once: before an archive is compiled, so that one message names
-// everything that is missing rather than the first call that fails.
+// Undefined operators: finds all operators that a program calls and that do not exist, before an archive is compiled,
+// so that one message names all of them rather than the first call that fails.
 #pragma once
 
 #include <string>

@@ -1,12 +1,12 @@
-// Names and annotations: what `torch.nn.functional.relu`, `math.pi`, `print` or `List[int]` mean to a function that is
-// being compiled.
+// Name resolution: finds the meaning of `torch.nn.functional.relu`, `math.pi`, `print` or `List[int]` for a function
+// that is being compiled.
 #pragma once
 
 #include "sconce/frontend/script/names/sugared_value.h"
 
 namespace sconce::script {
 
-// Where a function looks names up that are not its own variables: first `find` of the program around it (functions,
+// Resolver: looks up names that are not variables of the function, first `find` of the program around it (functions,
 // classes, constants, captured values), then the language's own.
 class Resolver {
  public:
@@ -21,9 +21,9 @@ class Resolver {
 // The language's own: torch, math, cmath, F, nn, warnings, int, len, print, range, enumerate, ... Null when unknown.
 SugaredPtr find_builtin_name(Emitter& e, const Range& at, const std::string& name);
 
-// The same by path, "torch.nn.functional.relu" or "torch.nn": what an import binds. Null when unknown.
+// The same by path, "torch.nn.functional.relu" or "torch.nn", which imports bind. Null when unknown.
 SugaredPtr find_path(Emitter& e, const Range& at, std::string_view path);
-// Does torch.name mean something beside an operator?
+// Whether torch.name means something beside an operator.
 bool is_torch_name(const std::string& name);
 // The names behind a path ("torch.fft"), and all names without a dot, for suggestions.
 std::vector<std::string> names_in(std::string_view path);
@@ -32,7 +32,7 @@ std::vector<std::string> builtin_names();
 // "int" for aten::Int: how a conversion is written; empty for other operators.
 std::string_view cast_name(std::string_view op);
 
-// The value of a constant of the language: torch.long, math.pi. Nothing when the path is no constant.
+// The value of a constant of the language: torch.long, math.pi. Nothing when the path is not a constant.
 std::optional<sconce::Value> language_constant(const std::string& path);
 
 // The type that an annotation means: `Tensor`, `List[int]`, `Optional[Tuple[int, str]]`, `torch.device`, `"quoted"`,

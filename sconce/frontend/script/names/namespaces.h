@@ -1,4 +1,4 @@
-// Names with attributes: torch, torch.nn.functional, math, torch.ops.
+// Namespaces: names with attributes, such as torch, torch.nn.functional, math, torch.ops.
 #pragma once
 
 #include "sconce/frontend/script/names/sugared_value.h"

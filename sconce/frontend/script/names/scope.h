@@ -1,5 +1,5 @@
-// Scope: the names of one source text (or of several that share their names): functions, classes, constants, imports.
-// Nothing is compiled or evaluated before it is needed, so the order of definitions does not matter.
+// Scope: the symbol table of one source text (or of several that share their names), functions, classes, constants,
+// imports. Nothing is compiled or evaluated before it is needed, so the order of definitions does not matter.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class ProgramState;
 class Scope;
 struct Dynamic;
 
-// What a class statement is, by its bases and decorators.
+// The kind of a class statement, by its bases and decorators.
 enum class ClassKind : uint8_t { plain, module, named_tuple, enum_, interface };
 
 struct Definition {
@@ -34,7 +34,7 @@ struct Definition {
   std::vector<ir::Function*> compiled;
   TypePtr type = nullptr;  // of a class; a module class has one for each kind of instance
   std::vector<std::pair<std::string, std::optional<sconce::Value>>> defaults;  // of a named tuple's fields
-  // Methods that no one wrote: of dataclasses.
+  // Generated methods: those of dataclasses.
   std::vector<std::pair<syntax::TreePtr, const syntax::FunctionDef*>> written_methods;
   bool init_started = false;       // of a class: its __init__ is compiled, or being compiled
   std::shared_ptr<Dynamic> value;  // of a constant
@@ -61,14 +61,14 @@ class Scope : public Resolver {
 
   // The functions that a definition means, one per overload; not compiled yet.
   const std::vector<ir::Function*>& functions_of(Definition& d);
-  // The type of a class that is no module, declared on first use; its attributes are known unless its __init__ is being
-  // compiled right now.
+  // The type of a class that is not a module, declared on first use; its attributes are known unless its __init__ is
+  // being compiled right now.
   TypePtr type_of(Definition& d);
   ClassKind kind_of(const Definition& d) const;
-  // What a dotted name means after imports: `nn.Module` is "torch.nn.Module", a class of this text is just its name.
-  // Empty when the expression is no dotted name.
+  // The path of a dotted name after imports: `nn.Module` is "torch.nn.Module", a class of this text is just its name.
+  // Empty when the expression is not a dotted name.
   std::string path_of(syntax::ExprPtr e) const;
-  // The class that a base expression names; null when it is none of a text (then path_of says what it is).
+  // The class that a base expression names; null when it is not a class of a text (then path_of names it).
   Definition* class_of(syntax::ExprPtr e) const;
 
   ProgramState& state;

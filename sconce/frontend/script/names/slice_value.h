@@ -6,7 +6,7 @@
 namespace sconce::script {
 
 struct SliceBounds {
-  ir::Value* start = nullptr;  // null where nothing was written
+  ir::Value* start = nullptr;  // null if nothing was written
   ir::Value* stop = nullptr;
   ir::Value* step = nullptr;
 };

@@ -1,8 +1,8 @@
-// SugaredValue: what an expression means while a function is compiled. Most are a value of the graph (SimpleValue); the
+// SugaredValue: a compile-time value, the meaning of an expression. Most are a value of the graph (SimpleValue); the
 // rest exist at compile time only: functions, `torch` and its parts, classes, modules, `range(n)`, ...
 //
-// Each kind says for itself what may be done with it; what it does not override is refused with its kind in the
-// message. Methods emit nodes at the insert point of `e.graph()`. They throw CompileError.
+// Each kind overrides the operations that it supports; the others are refused with its kind in the message. Methods
+// emit nodes at the insert point of `e.graph()`. They throw CompileError.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ struct CallArguments {
 class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
  public:
   virtual ~SugaredValue();
-  // What it is, for messages: "value", "module", "function", "python value of type 'int'".
+  // Its kind, for messages: "value", "module", "function", "python value of type 'int'".
   virtual std::string kind() const = 0;
   // The type of the value that it is or would be; null when it is none.
   virtual TypePtr type() const { return nullptr; }
@@ -50,16 +50,16 @@ class SugaredValue : public std::enable_shared_from_this<SugaredValue> {
   virtual SugaredPtr call(Emitter& e, const Range& at, const CallArguments& args, TypePtr hint);
   // x[index], one index; slices of tensors, lists and tuples are the emitter's.
   virtual SugaredPtr subscript(Emitter& e, const Range& at, SugaredPtr index, TypePtr hint);
-  // a, b = x; *x in a call. `count`: how many are wanted, where known.
+  // a, b = x; *x in a call. `count`: how many are wanted, if known.
   virtual std::vector<SugaredPtr> unpack(Emitter& e, const Range& at, std::optional<size_t> count);
 
-  // for i in x: what is iterated over (`self` for most, keys for a dict). Throws "'int' object is not iterable".
+  // for i in x: the iterable (`self` for most, keys for a dict). Throws "'int' object is not iterable".
   virtual SugaredPtr iterate(Emitter& e, const Range& at);
-  // Of what iterate() gives: the number of items, when it is known while compiling and the loop must be unrolled
-  // (tuples, module containers); else nothing and length() is its value in the graph.
+  // Of the iterable: the number of items, when it is known while compiling and the loop must be unrolled (tuples,
+  // module containers); else nothing and length() is its value in the graph.
   virtual std::optional<size_t> static_length() const { return std::nullopt; }
   virtual ir::Value* length(Emitter& e, const Range& at);
-  // Item `index` (an int value of the graph; a constant when unrolled) of what iterate() gives.
+  // Item `index` (an int value of the graph; a constant when unrolled) of the iterable.
   virtual SugaredPtr item(Emitter& e, const Range& at, ir::Value* index, TypePtr hint);
   // len(x)
   virtual ir::Value* len(Emitter& e, const Range& at) { return length(e, at); }

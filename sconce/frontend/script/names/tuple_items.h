@@ -1,5 +1,5 @@
-// TupleItems: several sugared values side by side, known while compiling: what a loop over a tuple visits, what zip()
-// gives for one step.
+// TupleItems: several sugared values side by side, known while compiling, such as the items that a loop over a tuple
+// visits or that zip() gives for one step.
 #pragma once
 
 #include "sconce/frontend/script/names/sugared_value.h"

@@ -1,5 +1,5 @@
-// Operators that meant something else in archives of old format versions: the functions of script/builtins/upgraders do
-// what they did.
+// Upgraders: functions of script/builtins/upgraders that repeat what operators did in archives
+// of old format versions.
 #pragma once
 
 #include <string_view>
@@ -14,11 +14,11 @@ namespace sconce::script {
 const std::vector<int>& upgraded_versions();
 // The functions that do what `torch.<name>` did up to that version.
 std::vector<ir::Function*> upgraders_of(int version, std::string_view name);
-// The functions for `torch.<name>` in an archive of this version, to be tried in order; empty when it meant what it
-// means.
+// The functions for `torch.<name>` in an archive of this version, to be tried in order; empty when its meaning
+// has not changed.
 std::vector<ir::Function*> find_upgraders(std::string_view name, int version);
-// The one for an overload, compiled: its arguments have the operator's names and types, where they need not be optional
-// now. Null when there is none.
+// The one for an overload, compiled: its arguments have the operator's names and types, which may be optional now. Null
+// when there is none.
 ir::Function* find_upgrader(const Op& op, int version);
 
 }  // namespace sconce::script

@@ -1,5 +1,5 @@
-// Program: a source text compiled. Functions become ir::Functions of a unit, classes become types; modules (classes
-// that derive from torch.nn.Module) become types when an instance is built from them.
+// Program: the compiled form of a source text. Functions become ir::Functions of a unit, classes become types; modules
+// (classes that derive from torch.nn.Module) become types when an instance is built from them.
 //
 // Namespace sconce::script is this folder, the front end of the script language: text to graphs. The folder script/ at
 // the root is text in that language (script_library.h); what the generator makes of bodies of the operator table is C++

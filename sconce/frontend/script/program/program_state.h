@@ -1,5 +1,5 @@
-// ProgramState: what the texts of one program share: the unit, the scopes, the library's files, the types of modules.
-// A shared pointer to the unit keeps the whole state alive, since functions that are not compiled yet need it.
+// ProgramState: the state that texts of a program share: the unit, scopes, the library's files, types of modules. A
+// shared pointer to the unit keeps the whole state alive, since functions that are not compiled yet need it.
 #pragma once
 
 #include <functional>
@@ -28,14 +28,14 @@ class ProgramState {
   // The class or function that a Python path means ("torch.nn.Linear", "torch.nn.modules.linear.Linear"); its file is
   // read on first use. Null when the library has none.
   Definition* library_definition(std::string_view path);
-  // What an imported name means: a value of the language's own or the library's (null when unknown), a type.
+  // The meaning of an imported name: a value of the language's own or the library's (null when unknown), a type.
   SugaredPtr imported_value(Emitter& e, const Range& at, const std::string& path);
   TypePtr imported_type(const std::string& path);
   // `__torch__` (whose attributes are qualified names), and in archives `CONSTANTS` and `torch`.
   SugaredPtr root_value(const std::string& name);
 
-  // The text that a qualifier of an archive has (null: it has none), asked for on first use; empty: there is no
-  // archive.
+  // The text that a qualifier of an archive has (null: it has none), asked for on first use; empty: there
+  // is no archive.
   std::function<SourcePtr(std::string_view qualifier)> load;
   std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: no archive
   std::vector<sconce::Value> constants;  // CONSTANTS.c0, ... of an archive

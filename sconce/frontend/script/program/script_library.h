@@ -5,7 +5,7 @@
 // | --------------------------- | ---------------------------------------------------------------------------------- |
 // | builtins/aten.py, prim.py   | overloads tried after the operators of a name (`2 - x`); the body replaces the call |
 // | builtins/upgraders/v3.py... | operators as archives of old format versions mean them                             |
-// | torch/functional.py         | torch.* that are no operators                                                      |
+// | torch/functional.py         | torch.* that are not operators                                                     |
 // | torch/nn/functional/        | torch.nn.functional.*: all files of the folder are one namespace                   |
 // | torch/nn/modules/, init.py  | torch.nn.*: module classes; torch.nn.init.*                                        |
 // | torch/autograd/             | torch.no_grad and its like: script classes                                         |
@@ -16,7 +16,7 @@
 //   name = boolean_dispatch(arg_name="return_indices", arg_index=6, default=False, if_true=f, if_false=g, ...)
 //                                        f or g, by the constant that a call passes for that argument
 //   name = torch._C._nn.log_sigmoid      another name of an operator
-// and imports, which say nothing new: files see the language's names and those of their own namespace.
+// and imports, which add nothing: files see the language's names and those of their own namespace.
 #pragma once
 
 #include <mutex>
@@ -40,10 +40,10 @@ SCONCE_API ListRef<LibrarySource> library_sources();
 // `path` names a file ("torch/functional.py") or a folder that is one namespace ("torch/nn/functional"). All of this is
 // thread-safe and throws Error when a file does not parse (a defect of ours).
 //
-// What `name` means there: a FunctionValue, a class, ...; null when there is none, or no such file.
+// The value of `name` there: a FunctionValue, a class, ...; null when there is none, or no such file.
 SugaredPtr library_value(Emitter& e, const Range& at, std::string_view path, const std::string& name);
 // The functions called `name` there, in order of definition; empty when there is none. They are compiled when first
-// called; their schemas are known where the results are annotated.
+// called; their schemas are known if the results are annotated.
 std::vector<ir::Function*> library_functions(std::string_view path, std::string_view name);
 // The names of everything there, for suggestions.
 std::vector<std::string> library_names(std::string_view path);
@@ -55,7 +55,7 @@ SugaredPtr library_class_value(std::string_view path);
 TypePtr library_class(std::string_view path);
 // Held while parts of the library are declared and compiled.
 std::unique_lock<std::recursive_mutex> lock_library();
-// Is this a function of builtins/, whose body replaces the call?
+// Whether this is a function of builtins/, whose body replaces the call.
 bool is_inlined_into_callers(const ir::Function& function);
 
 // Bodies and derivatives of the table's operators as graphs, compiled when first asked for (op_graphs.cpp).

@@ -1,4 +1,4 @@
-// The steps of to_ssa(), in their order. Each has a file of its name.
+// Steps of SSA construction, in their order. Each has a file of its name.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ Carried carry_variables(ir::Graph& graph);
 void inline_loop_conditions(ir::Graph& graph, const Carried& carried);
 // Loads become the values that were stored.
 void resolve_variables(ir::Graph& graph);
-// return, break and continue become flags, and what follows them is guarded by these. With `raises_leave`, what follows
-// a raise in its block is dropped.
+// return, break and continue become flags, which guard the code behind them. With `raises_leave`, the code behind a
+// raise in its block is dropped.
 void transform_exits(ir::Graph& graph, bool raises_leave);
 // Two Ifs in a row, the second decided by the first, become one.
 void merge_ifs(ir::Graph& graph);
@@ -41,7 +41,7 @@ void lift_closures(ir::Graph& graph);
 
 // ---- shared ----
 
-// The type of what is one value or the other.
+// The type of a value that is one or the other.
 TypePtr merged_type(TypePtr a, TypePtr b);
 // "x" of the storage names "x" and "x@3".
 std::string_view variable_name(std::string_view storage);

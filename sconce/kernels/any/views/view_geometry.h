@@ -1,5 +1,5 @@
-// Sizes, strides and offset of the views that only rearrange dimensions. Used by the view itself and by its in-place
-// form.
+// View geometry: sizes, strides and offset of the views that only rearrange dimensions, used by the view itself and by
+// its in-place form.
 #pragma once
 
 #include <optional>

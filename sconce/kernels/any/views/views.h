@@ -1,5 +1,5 @@
-// Views as plain functions, for kernels that build on them. Each shares storage and version with its argument, touches
-// no data (so Meta tensors work) and throws Error when the arguments do not fit the shape.
+// View operators as plain functions, for kernels that build on them. Each shares storage and version with its argument,
+// touches no data (so Meta tensors work) and throws Error when the arguments do not fit the shape.
 #pragma once
 
 #include <optional>

@@ -1,18 +1,18 @@
-// Softmax of blocks of attention scores per instruction set level: [0] float, [1] double. Blocks are buffers of the
-// caller whose pitch is a multiple of kScoreLanes: whole vectors are read and written, whatever is behind n.
+// Online softmax of blocks of attention scores, per instruction set level: [0] float, [1] double. Blocks are buffers of
+// the caller whose pitch is a multiple of kScoreLanes: whole vectors are read and written, also behind n.
 #pragma once
 
 #include <cstdint>
 
 namespace sconce {
 
-inline constexpr int64_t kScoreLanes = 16;
+inline constexpr int64_t kScoreLanes = 16;  // floats in the widest vector
 
 struct AttentionKernels {
-  // One block of n keys for `rows` queries, with what earlier blocks left: the largest score, the sum of exponentials
-  // and the weighted sum of values of every row (`width` elements, dense). scores (rows `pitch` apart) become
-  // exp(score * scale + mask - largest); what is summed so far is rescaled. Row r uses the first `valid + r` keys when
-  // `causal`, all otherwise; others get weight 0. mask may be null.
+  // One block of n keys for `rows` queries, with the state that earlier blocks left: the largest score, the sum of
+  // exponentials and the weighted sum of values of every row (`width` elements, dense). scores (rows `pitch` apart)
+  // become exp(score * scale + mask - largest); the sums so far are rescaled. Row r uses the first `valid + r` keys
+  // when `causal`, all otherwise; others get weight 0. mask may be null.
   using Rows = void (*)(void* scores, int64_t rows, int64_t n, int64_t pitch, double scale, bool causal, int64_t valid,
                         const void* mask, int64_t mask_pitch, void* largest, void* sums, void* values, int64_t width);
   Rows rows[2];

@@ -1,5 +1,5 @@
-// Convolutions over raw channels_last memory: x is [batch, in..., in_channels], y is [batch, out..., out_channels],
-// both contiguous. Weights are packed once. Computes in float32 or float64; bfloat16 and float16 go through float32.
+// Convolution over raw channels_last memory: x is [batch, in..., in_channels], y is [batch, out..., out_channels], both
+// contiguous. Weights are packed once. Computes in float32 or float64; bfloat16 and float16 go through float32.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace sconce {
 
 constexpr int max_conv_rank = 3;
 
-// What a convolution computes, in each of `rank` spatial dimensions:
+// ConvShape: a convolution computes, in each of `rank` spatial dimensions,
 //   y[o] = sum over t of w[t] x[o * stride - padding + t * dilation]       for 0 <= o < out
 // or, transposed, the scatter
 //   y[i * stride - padding + t * dilation] += w[t] x[i]                    for 0 <= i < in
@@ -36,7 +36,7 @@ struct ConvShape {
 
 // One input channel for every output channel, and several of them.
 bool conv_is_depthwise(const ConvShape& shape);
-// Channels of a group, where several groups fit into a vector of float and make as many channels as they have: 2, 4 or
+// Channels of a group, if several groups fit into a vector of float and make as many channels as they have: 2, 4 or
 // 8, else 0.
 int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels);
 // A matrix product of all pixels.
@@ -57,8 +57,8 @@ SCONCE_API void conv_pack(const ConvShape& shape, DType dtype, const void* weigh
 SCONCE_API void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y,
                          const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
 
-// Both at once, for weights that are used once: a panel of weights is packed, used and forgotten while it is in the
-// cache.
+// Both at once, for weights that are used once: a panel of weights is packed, used and forgotten while it is
+// in the cache.
 SCONCE_API void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight,
                               const int64_t* strides, void* y, const Epilogue& epilogue = {},
                               const MatrixKernels& kernels = matrix_kernels());

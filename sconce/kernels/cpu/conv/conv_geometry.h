@@ -1,4 +1,4 @@
-// The shape of a convolution along three dimensions, missing ones in front.
+// Convolution geometry: the shape along three dimensions, missing ones in front.
 #pragma once
 
 #include "sconce/kernels/cpu/conv/conv.h"

@@ -1,4 +1,4 @@
-// Gradients of convolution weights over raw channels_last memory (see conv.h).
+// Weight gradients of convolutions over raw channels_last memory (see conv.h).
 #pragma once
 
 #include "sconce/kernels/cpu/conv/conv.h"

@@ -1,4 +1,4 @@
-// The gradient of convolution weights as sums of outer products, read from the images where they lie.
+// Direct weight gradient: sums of outer products, read from the images in place.
 #pragma once
 
 #include "sconce/kernels/cpu/conv/conv.h"

@@ -1,5 +1,5 @@
-// Images between planar memory ([channels, pixels] each) and channels innermost ([pixels, channels] each), with vector
-// transposes.
+// Layout conversion: images between planar memory ([channels, pixels] each) and channels innermost ([pixels, channels]
+// each), by vector transposes.
 #pragma once
 
 #include "sconce/kernels/cpu/gemm/gemm.h"
@@ -9,7 +9,7 @@ namespace sconce {
 // Whether the two functions below serve numbers of a dtype on this machine.
 bool rearranges(DType dtype);
 
-// `batch` images, planar_stride elements apart where they are planar, dense where channels are innermost.
+// `batch` images, planar_stride elements apart in planar memory, dense in the other.
 void planar_to_innermost(DType dtype, int64_t batch, int64_t channels, int64_t pixels, const void* planar,
                          int64_t planar_stride, void* innermost);
 void innermost_to_planar(DType dtype, int64_t batch, int64_t channels, int64_t pixels, const void* innermost,

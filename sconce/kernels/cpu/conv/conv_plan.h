@@ -1,4 +1,4 @@
-// A convolution whose weights are constant: the algorithm is chosen and the weights are packed once, for many runs.
+// Convolution plans: for constant weights the algorithm is chosen and the weights are packed once, for many runs.
 #pragma once
 
 #include "sconce/kernels/cpu/conv/conv.h"
@@ -11,7 +11,7 @@ struct OnednnConv;
 enum class Numerics : uint8_t {
   exact,     // sums of products: a NaN or an infinity reaches the pixels that see it
   standard,  // also Winograd F(2,3), whose errors are smaller than those of direct sums. Eager calls are both: they
-             // fall back to sums of products where a result is not finite.
+             // fall back to sums of products if a result is not finite.
   fast,      // also Winograd F(4,3): errors about five times larger
 };
 
@@ -43,7 +43,7 @@ struct ConvPlan {
   SCONCE_API void run(const void* x, const void* packed, void* y, const Epilogue& epilogue = {}) const;
 
   // Some rows of the output, for callers that share out the work themselves in a parallel region. x, y and the epilogue
-  // are those of the whole convolution. Where rows are cut may change the last bits of results.
+  // are those of the whole convolution. The places where rows are cut may change the last bits of results.
   SCONCE_API void run_rows(const void* x, const void* packed, void* y, const Epilogue& epilogue, ConvRows rows) const;
   int64_t rows() const { return shape.rank == 1 ? shape.batch : shape.batch * shape.out[0]; }
 };

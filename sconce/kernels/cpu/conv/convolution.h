@@ -1,4 +1,5 @@
-// Convolution on tensors: memory is brought to channels_last, where the kernels work, and back where the result is not.
+// Convolution on tensors: memory is brought to channels_last, the layout of the kernels, and back if the
+// result has another.
 #pragma once
 
 #include <string>
@@ -19,9 +20,9 @@ MemoryFormat conv_format(const ConvShape& shape, const Tensor& input, const Tens
 void run_convolution(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Tensor& out);
 
-// grad_weight = gradient of convolution's weight. `shape` is not transposed; input is what it reads and grad_output
-// the gradient of its result. For a transposed convolution the two change roles. Real floating dtypes, or complex,
-// where the gradient is that for the conjugate of input.
+// grad_weight = gradient of convolution's weight. `shape` is not transposed; input is its input and grad_output the
+// gradient of its result. For a transposed convolution the two change roles. Real floating dtypes, or complex, where
+// the gradient is that for the conjugate of input.
 void run_weight_gradient(const ConvShape& shape, const Tensor& input, const Tensor& grad_output,
                          const Tensor& grad_weight);
 
@@ -31,10 +32,10 @@ bool is_planar(const Tensor& t);
 // Channels innermost, and everything dense.
 bool has_channels_innermost(const Tensor& t);
 
-// The same values with channels innermost in memory: the tensor itself where it lies so already.
+// The same values with channels innermost in memory: the tensor itself if it lies so already.
 Tensor channels_innermost(const Tensor& t);
 
-// Memory for a tensor of these sizes with channels innermost, not initialised: the tensor itself where its memory and
+// Memory for a tensor of these sizes with channels innermost, not initialised: the tensor itself if its memory and
 // dtype are so.
 Tensor channels_innermost_like(const Tensor& t, DType dtype);
 

@@ -1,5 +1,5 @@
-// Arithmetic on single elements of any dtype, for kernels that combine elements at data-dependent places. Halves
-// compute in float and round; bool adds with or, multiplies with and; integers wrap.
+// Element accumulation: arithmetic on single elements of any dtype, for kernels that combine elements at data-dependent
+// places. Halves compute in float and round; bool adds with or, multiplies with and; integers wrap.
 #pragma once
 
 #include <complex>

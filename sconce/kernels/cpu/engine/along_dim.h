@@ -1,4 +1,4 @@
-// Operators that compute along one dim and keep the shape: softmax, cumulative sums, and their like. A kernel sees rows
+// Driver of operators along one dim that keep the shape: softmax, cumulative sums, and their like. A kernel sees rows
 // or blocks of columns in its compute type; the driver converts, cuts into pieces, and spreads them over threads.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The quick way into a pointwise loop, for small operands that fill their blocks: no tiles, no tails, no threads.
+// Fast path into a pointwise loop, for small operands that fill their blocks: no tiles, no tails, no threads.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@ inline constexpr auto kDirect = [] {
   return table;
 }();
 
-// `level`: cpu_level() - 2. `whole`: all operands have TensorImpl::whole_block, so that the loop may run over the end of
-// each.
+// `level`: cpu_level() - 2. `whole`: all operands have TensorImpl::whole_block, so that the loop may run over the
+// end of each.
 inline void run_contiguous(const PointwiseLoops& loops, int level, Compute compute, const TensorImpl& out,
                            const void* const* in, const Param* params, bool whole) {
   constexpr int64_t kSmall = 2048;  // elements; more of them go to threads and streaming stores

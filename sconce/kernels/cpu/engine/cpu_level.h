@@ -1,4 +1,4 @@
-// Which of the instruction sets that kernels are compiled for this machine runs.
+// CPU dispatch: chooses the instruction set, among those that kernels are compiled for, that this machine runs.
 #pragma once
 
 #include "sconce/base/export.h"

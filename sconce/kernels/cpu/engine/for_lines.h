@@ -1,6 +1,6 @@
-// Operators that work on whole lines along one dim (sort, topk, median): the driver hands out each line as adjacent
-// elements of the type that the kernel computes in, whatever the strides and dtypes of the tensors, and spreads lines
-// over threads.
+// Driver of operators on whole lines along one dim (sort, topk, median): it hands out each line as adjacent
+// elements of the type that the kernel computes in, whatever the strides and dtypes of the tensors, and
+// spreads lines over threads.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// Images of one layout, planes [image][place] or channels_last [image][place][channel], and how threads share them.
+// Work sharing of images: how threads share images of one layout, planes [image][place] or
+// channels_last [image][place][channel].
 #pragma once
 
 #include <algorithm>
@@ -27,8 +28,8 @@ struct ImageBlocks {
            : t.dim() == 4 ? MemoryFormat::channels_last
                           : MemoryFormat::channels_last_3d;
   }
-  // f(image, first channel, last channel) for blocks of channels, which threads can do apart; `places` is what a
-  // channel costs.
+  // f(image, first channel, last channel) for blocks of channels, which threads can do apart; `places` is what
+  // a channel costs.
   template <class F>
   void for_each(int64_t places, F&& f) const {
     const int64_t blocks = (channels + block - 1) / block;

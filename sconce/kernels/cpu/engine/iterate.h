@@ -4,9 +4,9 @@
 // through tiles: blocks of 512 elements in the L1 cache, gathered and converted on the way in, converted and scattered
 // on the way out. A scalar is stored once and read again and again. Results do not depend on the number of threads.
 //
-// Values are converted through the common dtype, as PyTorch does: an int64 beside a bfloat16 is rounded to bfloat16
-// before a float32 loop sees it, and a result is rounded to the common dtype before it is stored in an output of
-// another one.
+// Values are converted through the common dtype, as PyTorch does: an int64 beside a bfloat16 is rounded to
+// bfloat16 before a float32 loop sees it, and a result is rounded to the common dtype before it is stored in an
+// output of another one.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +45,10 @@ constexpr Compute compute_type(DType common) {
 // True when `loops` computes operands of this common dtype; the run functions throw Error otherwise.
 SCONCE_API bool has_loop(const PointwiseLoops& loops, DType common);
 
-// out = loops(in...), element by element over `sizes`. `in` has loops.inputs entries, `params` loops.params. `out` may
-// be the same memory as an input if its strides are the same; any other overlap gives wrong results. Nothing is
-// allocated. Throws Error: no loop for this dtype, or an integer division by zero ("ZeroDivisionError"; out is partly
-// written).
+// out = loops(in...), element by element over `sizes`. `in` has loops.inputs entries, `params` loops.params.
+// `out` may be the same memory as an input if its strides are the same; any other overlap gives wrong results.
+// Nothing is allocated. Throws Error: no loop for this dtype, or an integer division by zero
+// ("ZeroDivisionError"; out is partly written).
 SCONCE_API void run_pointwise(const PointwiseLoops& loops, DType common, std::span<const int64_t> sizes,
                               const Operand& out, std::span<const Operand> in, const Param* params = nullptr);
 

@@ -1,4 +1,4 @@
-// Loop: what the pointwise engine (iterate.h) and the generated vector loops know of each other. Plain data only: the
+// Loop: the interface between the pointwise engine (iterate.h) and the generated vector loops. Plain data only: the
 // loops are compiled for several instruction sets, so nothing here may become code that is shared between them.
 //
 // Note [Groups]
@@ -12,8 +12,8 @@
 
 namespace sconce {
 
-// The types that loops are compiled for. u8 computes bool only; the small integers go through i32, the 16-bit floats
-// through f32.
+// The types that loops are compiled for. u8 computes bool only; the small integers go through i32, the 16-bit
+// floats through f32.
 enum class Compute : uint8_t { f32, f64, i32, i64, u8, c64, c128 };
 
 inline constexpr int kComputeTypes = 7;
@@ -36,7 +36,7 @@ struct Param {
  private:
   constexpr Param(double re, double im, int64_t i) : real(re), imag(im), integer(i) {}
 
-  // Towards zero; what int64 cannot hold becomes its ends, NaN 0.
+  // Towards zero; numbers that int64 cannot hold become its ends, NaN 0.
   static constexpr int64_t clamped(double v) {
     if (v != v) return 0;
     if (v >= 0x1p63) return INT64_MAX;

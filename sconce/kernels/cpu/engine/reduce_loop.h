@@ -1,4 +1,4 @@
-// Reduce loop: what the reduction engine (reduce_engine.h) and the vector kernels of a reduction know of each other.
+// Reduce loop: the interface between the reduction engine (reduce_engine.h) and the vector kernels of a reduction.
 // Plain data only, like loop.h: the kernels are compiled for several instruction sets.
 //
 // Note [Leaves]
@@ -10,7 +10,7 @@
 // instruction set level where no math function that differs between them is used.
 //
 // State k of output i stands at state[k][i] in the wide type. Arrays of states begin at 64 bytes and are padded to
-// them: kernels read and write whole vectors, what stands in the padding is never used.
+// them: kernels read and write whole vectors, the padding is never used.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct ReduceKernels {
   // within its reduction. One state per row.
   void (*rows)(const char* in, int64_t row_stride, int64_t n, int64_t rows, int64_t first, const Param* params,
                char* const* state);
-  // count <= kLeafRows rows of `groups` * 64 bytes: one state per column. `scratch` has room for one such row per
-  // state.
+  // count <= kLeafRows rows of `groups` * 64 bytes: one state per column. `scratch` has room for one such
+  // row per state.
   void (*columns)(const char* const* rows, int64_t count, int64_t groups, int64_t first, const Param* params,
                   char* const* state, char* scratch);
   // into[i] = merge(into[i], from[i]) for n states.

@@ -1,4 +1,5 @@
-// Input rows that a kernel has brought into another form: those that neighbouring output rows share are prepared once.
+// Row cache: input rows that a kernel has brought into another form, so that rows which neighbouring output rows share
+// are prepared once.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@ class RowCache {
     tags_ = scratch.take<int64_t>(depth_ * height_);
     std::fill_n(tags_, depth_ * height_, int64_t{-1});
   }
-  // Row (d, h) of an image; `tag` names it among the rows of all images. prepare(memory) is called where it is not
-  // there yet.
+  // Row (d, h) of an image; `tag` names it among the rows of all images. prepare(memory) is called if it is
+  // not there yet.
   template <class F>
   const void* get(int64_t tag, int64_t d, int64_t h, F&& prepare) {
     // 32 bits divide faster

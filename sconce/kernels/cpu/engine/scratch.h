@@ -1,5 +1,5 @@
-// Working memory of kernels: a stack per thread that keeps its blocks, so that a kernel asks the system for memory
-// once.
+// Scratch memory: a stack allocator per thread that keeps its blocks, so that a kernel asks the
+// system for memory once.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Skipping what a threshold excludes, per instruction set level.
+// Threshold scans: skip the elements that a threshold excludes, per instruction set level.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// TileKernels: the loops that move elements between memory and the small dense blocks (tiles) that pointwise loops work
-// on: dtype conversion, gathering, transposing, streaming. One table per instruction set level, like the pointwise
-// loops.
+// TileKernels: the loops that move elements between memory and the small dense blocks (tiles) that pointwise
+// loops work on: dtype conversion, gathering, transposing, streaming. One table per instruction set level, like
+// the pointwise loops.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How strided operands are walked: dimensions merged and sorted, then tiles of the two innermost ones. Internal to the
-// pointwise engine (iterate.cpp) and to copies (copy.cpp).
+// Loop tiling: strided operands are walked with dimensions merged and sorted, then in tiles of the two innermost ones.
+// Internal to the pointwise engine (iterate.cpp) and to copies (copy.cpp).
 #pragma once
 
 #include <algorithm>
@@ -88,7 +88,7 @@ struct TileGrid {
   }
 };
 
-// Up to two conversions, one after the other; null where nothing changes.
+// Up to two conversions, one after the other; null if nothing changes.
 struct Conversion {
   TileKernels::Convert first = nullptr;
   TileKernels::Convert second = nullptr;

@@ -1,4 +1,4 @@
-// Kernels for the floating-point dtypes, the 16-bit ones included.
+// Dtype dispatch for kernels of the floating-point dtypes, the 16-bit ones included.
 #pragma once
 
 #include "sconce/kernels/cpu/engine/accumulate.h"
@@ -6,8 +6,8 @@
 
 namespace sconce {
 
-// f.operator()<T>() with the type of an element; dtypes that are not floating point throw Error, as "name" of
-// PyTorch's.
+// f.operator()<T>() with the type of an element; dtypes that are not floating point throw Error, as
+// "name" of PyTorch's.
 template <class F>
 void visit_floats(DType t, const char* name, F&& f) {
   visit_dtype(t, [&]<class T>() {

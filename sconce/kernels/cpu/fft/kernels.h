@@ -1,5 +1,6 @@
-// What a discrete Fourier transform needs of each instruction set. [0] is float, [1] is double; complex numbers in
-// memory are pairs (re, im) of that type, and counts of complex numbers unless said otherwise.
+// FFT kernels: the functions that discrete Fourier transforms need of each instruction set. [0] is float,
+// [1] is double; complex numbers in memory are pairs (re, im) of that type, and counts of complex numbers
+// unless said otherwise.
 //
 // Note [Lanes]. The passes run on as many transforms at once as a vector has lanes, one in each lane. Their working
 // memory holds for every element of the transforms a vector of real and a vector of imaginary parts. Transforms are
@@ -11,8 +12,8 @@
 namespace sconce {
 
 // One pass of a mixed-radix transform (Stockham's form: the order comes out right without bit reversal):
-// y[q + s (radix p + k)] = w^(p k) sum_j e^(-2 pi i j k / radix) x[q + s (p + m j)], q < s, p < m, w = e^(-2 pi i /
-// (radix m))
+//   y[q + s (radix p + k)] = w^(p k) sum_j e^(-2 pi i j k / radix) x[q + s (p + m j)]
+// for q < s, p < m, with w = e^(-2 pi i / (radix m)).
 struct FftPass {
   int64_t radix, m, s;
   const void* twiddles;  // [m][radix - 1] complex: w^(p k) for k = 1 ...; null when m is 1
@@ -25,7 +26,7 @@ struct FftPasses {
   const FftPass* pass;
 };
 
-// The largest prime factor that a pass takes.
+// The largest prime factor that a pass takes: radix r costs r^2, larger primes become convolutions (plan.h).
 constexpr int64_t kFftLargestRadix = 47;
 
 struct FftKernels {
@@ -46,8 +47,8 @@ struct FftKernels {
   // Transforms of 2 h real numbers, taken as h complex ones, in lanes. From the transform of the h complex ones, h + 1
   // elements of the spectrum; twiddles[k] = -i e^(-2 pi i k / (2 h)) / 2 for k <= h / 2.
   void (*untangle)(void* out, const void* work, int64_t h, const void* twiddles);
-  // From h + 1 elements of a Hermitian spectrum, loaded without swap, what a transform of h turns into pairs of reals,
-  // to be stored with swap.
+  // From h + 1 elements of a Hermitian spectrum, loaded without swap, the h complex numbers whose transform is pairs of
+  // reals, to be stored with swap.
   void (*tangle)(void* out, const void* work, int64_t h, const void* twiddles);
 
   // One transform of lanes * m dense elements: after load(work, ..., m, lanes) and run, the transforms of length

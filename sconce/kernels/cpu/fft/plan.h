@@ -1,4 +1,4 @@
-// Plans of Fourier transforms: how a length is taken apart, and the tables for it.
+// FFT plans: how a length is factored, and the tables of twiddle factors for it.
 #pragma once
 
 #include <cstdint>

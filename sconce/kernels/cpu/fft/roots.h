@@ -1,4 +1,4 @@
-// Roots of unity, rounded once.
+// Roots of unity: twiddle factors, rounded once.
 #pragma once
 
 #include <complex>

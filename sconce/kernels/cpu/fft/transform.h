@@ -1,4 +1,4 @@
-// Fourier transforms along one dimension of a tensor on the CPU.
+// Fast Fourier transform along one dimension of a tensor on the CPU.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

@@ -1,7 +1,7 @@
-// Matrix products over raw memory: c = a b, with a in [m, k], b in [k, n] and c in [m, n], any strides.
+// GEMM: matrix products over raw memory, c = a b, with a in [m, k], b in [k, n] and c in [m, n], any strides.
 //
 // float32 and float64 run on packed vector tiles; bfloat16 and float16 are summed in float32 and rounded once, bfloat16
-// multiplied in pairs where the processor has AVX512_BF16, else both converted to float32 on the way in; integers wrap
+// multiplied in pairs if the processor has AVX512_BF16, else both converted to float32 on the way in; integers wrap
 // around; complex numbers run on a plain blocked loop. Rows and columns are split over the threads of parallel.h, the
 // inner dimension never is: results do not depend on the number of threads.
 #pragma once
@@ -50,10 +50,10 @@ struct Matrix {
   operator ConstMatrix() const { return {data, row_stride, column_stride}; }
 };
 
-// What happens to the product before it is stored:
+// Epilogue: the arithmetic on a product before it is stored,
 //   c = clamp((accumulate ? c : 0) + a b + bias + row_bias + residual, lo, hi), then post(c)
-// bias, row_bias and residual have the dtype of c and may be null. The clamp is for real floating dtypes only and keeps
-// NaN.
+// bias, row_bias and residual have the dtype of c and may be null. The clamp is for real floating dtypes only
+// and keeps NaN.
 struct Epilogue {
   const void* bias = nullptr;      // [n], contiguous: one value a column
   const void* row_bias = nullptr;  // [m], contiguous: one value a row. float32 and float64 only, without bias
@@ -76,7 +76,7 @@ SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a
                      const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
 
 // A constant b is packed once for many products: bytes needed, packing, product. The packed form belongs to the level
-// of the kernels that packed it and is no file format. `packed` must be aligned to 64 bytes. Floating dtypes only;
+// of the kernels that packed it and is not a file format. `packed` must be aligned to 64 bytes. Floating dtypes only;
 // float16, and bfloat16 where kernels.bf16 is null, are packed as float32.
 SCONCE_API size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& kernels = matrix_kernels());
 SCONCE_API void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed,

@@ -1,15 +1,15 @@
-// Matrix products of bfloat16 numbers on processors that multiply them in pairs (AVX512_BF16).
+// bfloat16 GEMM, on processors that multiply such numbers in pairs (AVX512_BF16).
 #pragma once
 
 #include "sconce/kernels/cpu/gemm/gemm.h"
 
 namespace sconce {
 
-// Whether gemm_bf16 is the faster way: not for a few rows or columns that only stream b, and not where the columns of c
-// are apart.
+// Whether gemm_bf16 is the faster way: not for a few rows or columns that only stream b, and not if the columns of
+// c are apart.
 bool bf16_product_pays(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const void* packed);
 
-// As gemm_batched, or gemm_packed where `packed` is not null. kernels.bf16 must not be null.
+// As gemm_batched, or gemm_packed if `packed` is not null. kernels.bf16 must not be null.
 void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
                const void* packed, const BatchStrides& strides, const Epilogue& epilogue, const MatrixKernels& kernels);
 

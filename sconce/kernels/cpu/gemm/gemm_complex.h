@@ -1,4 +1,4 @@
-// Complex matrix products on the real kernels.
+// Complex GEMM on the real kernels.
 #pragma once
 
 #include "sconce/kernels/cpu/gemm/gemm.h"

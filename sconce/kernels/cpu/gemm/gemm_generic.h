@@ -1,4 +1,4 @@
-// Products of dtypes that have no vector tiles: integers, which wrap around, and complex numbers.
+// Generic GEMM, for dtypes without vector tiles: integers, which wrap around, and complex numbers.
 #pragma once
 
 #include "sconce/kernels/cpu/gemm/gemm.h"

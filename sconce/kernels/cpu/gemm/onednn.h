@@ -1,4 +1,4 @@
-// Convolutions and products computed by oneDNN, a library that is loaded at run time (see provider.h).
+// oneDNN binding: convolutions and products computed by that library, loaded at run time (see provider.h).
 #pragma once
 
 #include "sconce/kernels/cpu/conv/conv.h"

@@ -1,5 +1,5 @@
-// Libraries that may compute products and convolutions instead of the built-in kernels, which are as fast on the
-// machines that were measured. They are loaded when they are asked for; the build needs none of them.
+// Provider choice: libraries that may compute products and convolutions instead of the built-in kernels, which are as
+// fast on the machines that were measured. They are loaded when they are asked for; the build needs none of them.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace sconce {
 
-// Which libraries are asked first, separated by commas: "" (none) or "onednn" (libdnnl.so.3, or .2 from 2.6 on). What a
-// library does not serve the built-in kernels compute. At the start of the program that is what the environment
-// variable SCONCE_PROVIDERS says, nothing when it is not set. Throws Error for unknown names and for a library that
-// does not load. Not to be called while another thread computes.
+// Which libraries are asked first, separated by commas: "" (none) or "onednn" (libdnnl.so.3, or .2 from 2.6 on). The
+// built-in kernels compute what a library does not serve. The environment variable SCONCE_PROVIDERS gives the names at
+// the start of the program; none if it is not set. Throws Error for unknown names and for a library that does not load.
+// Not to be called while another thread computes.
 SCONCE_API void set_providers(std::string_view names);
 SCONCE_API std::string providers();
 

@@ -1,7 +1,7 @@
 // Advanced indexing: self[i, j, :, k] with index tensors, as NumPy does it.
 //
-// Masks become the columns of their non-zero positions; index tensors are broadcast together. Where they stand side by
-// side their shape takes the place of the dimensions they index; otherwise it goes in front:
+// Masks become the columns of their non-zero positions; index tensors are broadcast together. If they stand side by
+// side, their shape takes the place of the dimensions they index; otherwise it goes in front:
 //   self [2,3,4,5], indices (None, [7], [7], None)  ->  before [2], shape [7], after [5]
 //   self [2,3,4,5], indices ([7], None, [7], None)  ->  before [],  shape [7], after [3,5]
 #pragma once
@@ -22,7 +22,7 @@ struct AdvancedIndex {
   Dims result_strides;  // what PyTorch gives a fresh result: dense, in the order of dimensions of self
 };
 
-// Throws Error (index) for masks that do not fit, shapes that do not broadcast, dtypes that are no indices, and too
+// Throws Error (index) for masks that do not fit, shapes that do not broadcast, dtypes that are not indices, and too
 // many indices. Values of indices are not looked at (but those of masks: on Meta they throw).
 AdvancedIndex plan_index(const Tensor& self, TensorList indices);
 

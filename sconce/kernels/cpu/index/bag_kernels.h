@@ -1,4 +1,5 @@
-// Bags of rows per instruction set level: [0] float, [1] double. Rows equal to `padding` are left out.
+// Embedding bags: reductions of selected rows, per instruction set level: [0] float, [1] double. Rows equal to
+// `padding` are left out.
 #pragma once
 
 #include <cstdint>

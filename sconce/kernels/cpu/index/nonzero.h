@@ -1,4 +1,4 @@
-// Positions of the elements that are not zero.
+// Stream compaction: the positions of the elements that are not zero.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

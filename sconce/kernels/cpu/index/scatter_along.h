@@ -1,4 +1,4 @@
-// gather and scatter along one dimension, the core of a dozen operators:
+// Gather and scatter along one dimension, the core of a dozen operators:
 //   gather    out[i][j] = self[index[i][j]][j]      (dim = 0)
 //   scatter   self[index[i][j]][j] = src[i][j]      or +=, *=, max=, min=
 // An index that is constant along the innermost dimension (index_select and index_add see theirs expanded so) moves

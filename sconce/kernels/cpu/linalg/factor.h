@@ -1,6 +1,6 @@
-// LU, Cholesky, QR and triangular solutions of one matrix: our own loops for small matrices, where a call of LAPACK
-// costs more than its work, and for all sizes on a machine without LAPACK. Arguments, results and info are LAPACK's
-// (lapack.h).
+// Matrix factorisations: LU, Cholesky, QR and triangular solutions of one matrix. Our own loops for small matrices,
+// where a call of LAPACK costs more than its work, and for all sizes on a machine without LAPACK. Arguments, results
+// and info are LAPACK's (lapack.h).
 #pragma once
 
 #include "sconce/kernels/cpu/linalg/lapack.h"

@@ -1,11 +1,11 @@
-// LAPACK, loaded when the first routine is called: this is the only place that knows its symbols. Nothing is linked, so
+// LAPACK binding, loaded when the first routine is called: the only place that knows its symbols. Nothing is linked, so
 // a machine without it loses linear algebra and nothing else.
 //
-// Looked for in this order: what the environment variable SCONCE_LAPACK names (a path; "none" is no library at all),
-// libopenblas.so.0, liblapack.so.3. OpenBLAS is told to use one thread, unless the process had loaded it before:
+// Libraries are tried in this order: the one that the environment variable SCONCE_LAPACK names (a path; "none" forbids
+// all), libopenblas.so.0, liblapack.so.3. OpenBLAS is told to use one thread, unless the process had loaded it before:
 // batches are shared out to our own threads. An OpenBLAS built without locks is called by one thread at a time.
 //
-// Matrices are column-major; sizes are 32-bit. Every routine returns LAPACK's info: 0, or what went wrong.
+// Matrices are column-major; sizes are 32-bit. Every routine returns LAPACK's info: 0, or the number of the failure.
 #pragma once
 
 #include <complex>

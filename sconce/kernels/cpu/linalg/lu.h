@@ -1,4 +1,4 @@
-// LU factorisation for the other kernels of this folder; the operators of the same names.
+// LU factorisation: the operators of these names, for the other kernels of this folder.
 #pragma once
 
 #include <tuple>

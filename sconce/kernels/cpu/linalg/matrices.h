@@ -1,4 +1,4 @@
-// Batches of matrices as LAPACK wants them: the last two dimensions are the matrix, column by column in memory.
+// Column-major batches: matrices as LAPACK wants them, the last two dimensions column by column in memory.
 #pragma once
 
 #include <complex>
@@ -26,7 +26,7 @@ Tensor empty_columns(IntList sizes, DType dtype, Device device);
 // The same with the values of `t`, broadcast to `sizes`. Of a Meta tensor, only the geometry.
 Tensor copy_columns(const Tensor& t, IntList sizes);
 inline Tensor copy_columns(const Tensor& t) { return copy_columns(t, t.sizes()); }
-// Sets what is above (or below) the diagonal of every matrix to zero, from the k-th diagonal on.
+// Sets the elements above (or below) the diagonal of every matrix to zero, from the k-th diagonal on.
 void clear_above(const Tensor& columns, int64_t k = 1);
 void clear_below(const Tensor& columns, int64_t k = 1);
 
@@ -37,7 +37,7 @@ void check_floating(const Tensor& t, std::string_view op, bool reduced = false);
 // The sizes of A X = B, or of X A = B when left is false.
 void check_product(const Tensor& a, const Tensor& b, std::string_view op, bool left = true);
 
-// A batch of matrices stored by columns, read with the indices of a broadcast batch. Copies what is stored otherwise.
+// A batch of matrices stored by columns, read with the indices of a broadcast batch. Others are copied.
 class Columns {
  public:
   Columns(const Tensor& t, IntList batch);
@@ -72,7 +72,7 @@ class Vectors {
 // A view with rows as columns.
 Tensor transposed(const Tensor& t);
 
-// body(begin, end) over the matrices of a batch, on several threads where `work` (operations for one) makes that pay.
+// body(begin, end) over the matrices of a batch, on several threads if `work` (operations for one) makes that pay.
 void for_matrices(int64_t count, double work, FunctionRef<void(int64_t, int64_t)> body);
 
 // f.operator()<T>() for the four types of LAPACK; others throw Error that begins with `op`.

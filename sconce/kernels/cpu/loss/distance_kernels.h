@@ -1,6 +1,6 @@
-// Distances between rows per instruction set level: [0] float, [1] double. Pointers are to elements of that type. The
-// rows y are given transposed, y[c][j] being element c of row j at y + c * ld + j, so that lanes are rows; loads may
-// reach `lanes` elements beyond the last row.
+// Pairwise distances: kernels between rows, per instruction set level: [0] float, [1] double. Pointers are to elements
+// of that type. The rows y are given transposed, y[c][j] being element c of row j at y + c * ld + j, so that lanes are
+// rows; loads may reach `lanes` elements beyond the last row.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct DistanceKernels {
   using Forward = void (*)(void* out, const void* x, int64_t x_stride, const void* y, int64_t ld, int64_t rows,
                            int64_t columns, double p);
   Forward forward[2];
-  // grad_x[c] += sum over j of grad[j] * d out[j] / d x[c], and, where grad_y is not null, the negative of each to
+  // grad_x[c] += sum over j of grad[j] * d out[j] / d x[c], and, if grad_y is not null, the negative of each to
   // grad_y[c][j]. 0 where a derivative does not exist. grad_x has the stride of x, grad_y the layout of y; scratch
   // holds 2 (rows + lanes) elements.
   using Backward = void (*)(void* grad_x, void* grad_y, const void* grad, const void* x, int64_t x_stride,

@@ -1,4 +1,4 @@
-// Kernels of losses per instruction set level: [0] float, [1] double.
+// Loss kernels: sums and log-sum-exp of rows, per instruction set level: [0] float, [1] double.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace sconce {
 
 struct LossKernels {
-  // The sum of n elements, as Note [Leaves] (tensor/reduce_loop.h) cuts it.
+  // The sum of n elements, as Note [Leaves] (engine/reduce_loop.h) cuts it.
   using Sum = double (*)(const void* in, int64_t n);
   Sum sum[2];
   // The largest element `top` of a row and the sum of exp(element - top), in one pass over memory.

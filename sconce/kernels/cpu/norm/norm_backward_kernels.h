@@ -1,4 +1,4 @@
-// Kernels of the gradients of normalisation per instruction set level: [0] float, [1] double.
+// Normalisation gradients: kernels per instruction set level: [0] float, [1] double.
 #pragma once
 
 #include <cstdint>

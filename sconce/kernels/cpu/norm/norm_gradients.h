@@ -1,3 +1,4 @@
+// Gradients of layer and batch normalisation on the CPU, over rows and channels.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

@@ -1,5 +1,5 @@
-// Kernels of layer, group, batch and RMS normalisation per instruction set level: [0] float, [1] double. Pointers are
-// to elements of that type; weight and bias may be null, which stands for 1 and 0.
+// Normalisation kernels: layer, group, batch and RMS normalisation, per instruction set level: [0] float, [1] double.
+// Pointers are to elements of that type; weight and bias may be null, which stands for 1 and 0.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct NormKernels {
   using RunMoments = void (*)(const void* in, int64_t n, double* mean, double* squares);
   RunMoments run_moments[2];
   // moments, then out = (in - mean) * rstd * weight + bias with weight and bias along the row. out may be in. folded:
-  // in * rstd - mean * rstd instead, the last product rounded, which is what PyTorch has for 16-bit floats.
+  // in * rstd - mean * rstd instead, the last product rounded, as PyTorch does for 16-bit floats.
   using LayerNorm = void (*)(void* out, const void* in, const void* weight, const void* bias, int64_t rows, int64_t n,
                              double eps, bool folded, void* mean, void* rstd);
   LayerNorm layer_norm[2];

@@ -1,5 +1,5 @@
-// Softmax and its like, forward and backward, per instruction set level. See along_dim.h for what a kernel is given.
-// Backward kernels take the gradient and the forward result.
+// Softmax kernels: softmax, log-softmax and their gradients, per instruction set level. along_dim.h describes the
+// arguments of a kernel. Backward kernels take the gradient and the forward result.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,14 @@
-// Steps of optimisers per instruction set level: [0] float, [1] double. A step is one pass over a parameter, its
-// gradient and its state; it rounds where PyTorch's chains of operators round.
+// Optimiser kernels: steps of gradient descent and its kin, per instruction set level: [0] float, [1] double. A step is
+// one pass over a parameter, its gradient and its state; it rounds where PyTorch's chains of operators round.
 #pragma once
 
 #include <cstdint>
 
 namespace sconce {
 
-// What happens to a gradient first.
+// The changes to a gradient before the step.
 struct GradientNumbers {
-  double divisor = 1;  // of a gradient scaler; where it is not 1 the gradient is written back divided
+  double divisor = 1;  // of a gradient scaler; if it is not 1, the gradient is written back divided
   bool maximize = false;
   double weight_decay = 0;  // times the parameter, added
 };

@@ -1,4 +1,4 @@
-// One pass over many tensors of the same shapes: parameters, their gradients, their states.
+// Multi-tensor apply: one pass over many tensors of the same shapes, parameters, their gradients and their states.
 #pragma once
 
 #include <initializer_list>
@@ -14,10 +14,10 @@ inline constexpr size_t kMaxSweepLists = 5;
 using SweepBody = FunctionRef<void(size_t index, bool is_double, void* const* arrays, int64_t n)>;
 
 // Calls body for the elements of all parameters, by several threads: lists[k][i] belongs to parameter lists[0][i] and
-// has its sizes and dtype. Complex numbers are two floats, 16-bit floats are converted to float for the body and back.
-// Bit k of `written`: the body changes what list k holds; those tensors' versions are raised. Tensors without memory
-// are left alone. Throws Error where lists, sizes or dtypes differ; `name` is the operator, `kernel` what PyTorch calls
-// the loop.
+// has its sizes and dtype. Complex numbers are two floats, 16-bit floats are converted to float for the body and
+// back. Bit k of `written`: the body changes what list k holds; those tensors' versions are raised. Tensors without
+// memory are left alone. Throws Error if lists, sizes or dtypes differ; `name` is the operator, `kernel` PyTorch's
+// name of the loop.
 void sweep_parameters(const char* name, const char* kernel, std::initializer_list<TensorList> lists, unsigned written,
                       SweepBody body);
 

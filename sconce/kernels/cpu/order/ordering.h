@@ -1,4 +1,4 @@
-// The order of a line: a stable sort of indices, NaN last. Everything is sorted as one kind of word, 32 bits of key
+// Radix sort of a line: a stable order of indices, NaN last. Everything is sorted as one kind of word, 32 bits of key
 // above 32 bits of index, by radix; 64-bit elements go by their 32 most significant differing bits first, and runs that
 // these do not tell apart are sorted by the rest.
 #pragma once

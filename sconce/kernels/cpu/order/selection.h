@@ -1,5 +1,5 @@
-// The k-th of a line without sorting it: the elements are counted by the leading bits of their keys, and only those
-// that share them with the k-th are looked at again.
+// Radix selection: finds the k-th of a line without sorting it. The elements are counted by the leading bits of their
+// keys, and only those that share them with the k-th are looked at again.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,12 @@
 
 namespace sconce::cpu {
 
-// The key of the k-th smallest of n elements, from 0; with `descending` the key of the k-th largest. `below`, where
-// given: how many come before all elements with that key.
+// The key of the k-th smallest of n elements, from 0; with `descending` the key of the k-th largest. `below`, if given:
+// how many come before all elements with that key.
 template <class T>
 typename Key<T>::Bits select_key(const T* x, int64_t n, int64_t k, bool descending, int64_t* below = nullptr) {
   using Bits = typename Key<T>::Bits;
-  constexpr int kShift = sizeof(Bits) * 8 - 11;
+  constexpr int kShift = sizeof(Bits) * 8 - 11;  // 2,048 counters: 16 KB, in the first-level cache
   const Bits flip = descending ? static_cast<Bits>(~Bits{0}) : Bits{0};
   std::array<int64_t, 2048> count{};
   for (int64_t i = 0; i < n; ++i) ++count[static_cast<size_t>((Key<T>::of(x[i]) ^ flip) >> kShift)];

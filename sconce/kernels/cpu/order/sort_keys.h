@@ -1,4 +1,4 @@
-// Elements as unsigned integers in the same order. NaN is the largest key; -0 and 0 have one key.
+// Sort keys: elements as unsigned integers in the same order. NaN is the largest key; -0 and 0 have one key.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@
 
 namespace sconce::cpu {
 
-// Key<T>::Bits is the key's type, of the element's width. of(x) makes a key, back(k) the element; back(of(x)) is x
-// where exact(x).
+// Key<T>::Bits is the key's type, of the element's width. of(x) makes a key, back(k) the element; back(of(x)) is
+// x if exact(x).
 template <class T>
 struct Key {
   using Bits = std::conditional_t<

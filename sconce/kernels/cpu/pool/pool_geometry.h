@@ -1,4 +1,4 @@
-// Where the windows of a pooling operator lie, over 1 to 3 spatial dimensions; shared by forward and backward.
+// Pooling geometry: the windows of a pooling operator over 1 to 3 spatial dimensions, shared by forward and backward.
 #pragma once
 
 #include <array>

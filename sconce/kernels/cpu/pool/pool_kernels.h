@@ -1,8 +1,8 @@
-// Rows of pooling results, per compute type and instruction set level.
+// Pooling kernels: rows of results, per compute type and instruction set level.
 //
 // Planar tensors (channels outside) are pooled along vectors of neighbouring outputs. An input row is first copied with
 // its border and cut into `stride` phases, phase p holding elements p, p + stride, ...: then a tap of neighbouring
-// outputs is one plain vector, whatever the stride is. channels_last tensors are pooled along vectors of channels.
+// outputs is one plain vector for every stride. channels_last tensors are pooled along vectors of channels.
 #pragma once
 
 #include <cstdint>

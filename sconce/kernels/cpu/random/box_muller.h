@@ -1,4 +1,4 @@
-// Box-Muller in float32, bit by bit as PyTorch's vector code does it.
+// Box-Muller transform in float32, bit by bit as PyTorch's vector code computes it.
 #pragma once
 
 namespace sconce::rng {

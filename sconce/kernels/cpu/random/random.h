@@ -1,11 +1,11 @@
-// Random numbers in tensors: for the same seed the values that PyTorch's CPU operators of these names give (bernoulli_
-// with a number and exponential_ as its builds without a vendor library do it).
+// Random sampling: fills tensors with random numbers. For the same seed the values that PyTorch's CPU operators of
+// these names give (bernoulli_ with a number and exponential_ as its builds without a vendor library do it).
 //
 // Elements are drawn in memory order: row-major for a contiguous tensor, storage order for one that is dense in another
 // order of dimensions. An undefined generator means the default one; it is locked for the whole call. Meta tensors are
 // checked and left alone, and do not advance the generator. All throw Error for parameters out of range, for dtypes
-// that do not fit and for tensors with several elements in one place. Versions are not raised: that is the operator's
-// part. They have a namespace of their own because the operators of the same names are functions of `sconce`.
+// that do not fit and for tensors with several elements in one place. Versions are not raised: the operator does that.
+// They have a namespace of their own because the operators of the same names are functions of `sconce`.
 #pragma once
 
 #include <cstdint>

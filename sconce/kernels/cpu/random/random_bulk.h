@@ -1,4 +1,4 @@
-// Many draws at once, with vectors: the same numbers as Draws gives one by one, several times as fast.
+// Vectorised random draws: many at once, the same numbers as Draws gives one by one, several times as fast.
 #pragma once
 
 #include <cstdint>

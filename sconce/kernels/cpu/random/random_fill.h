@@ -1,4 +1,4 @@
-// What the distributions share: draws from a locked generator, and filling a tensor with them in memory order.
+// Sampling helpers: draws from a locked generator, which fill a tensor in memory order.
 #pragma once
 
 #include <cstdint>

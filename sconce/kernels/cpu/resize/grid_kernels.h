@@ -1,4 +1,4 @@
-// Bilinear sampling of float images, per instruction set level.
+// Bilinear interpolation: sampling of float images at a grid, per instruction set level.
 #pragma once
 
 #include <cstdint>

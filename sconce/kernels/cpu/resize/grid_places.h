@@ -1,4 +1,5 @@
-// Where a grid's numbers lie in an image, in pixels. N is a number type: float, double, or one that rounds like them.
+// Grid coordinates: maps a grid's numbers to pixels of an image. N is a number type: float, double, or one that
+// rounds like them.
 #pragma once
 
 #include <cmath>
@@ -76,7 +77,7 @@ Place<N> padded(Place<N> p, int64_t size, const GridSampling& how) {
   return p;
 }
 
-// A place that is far outside, or no number, as an integer that is outside.
+// A place that is far outside, or NaN, as an integer that is outside.
 template <class N>
 int64_t whole(N x) {
   const auto d = static_cast<double>(x);

@@ -1,4 +1,4 @@
-// Sampling of images at the places that a grid names, 2-d and 3-d.
+// Grid sampling: interpolates images at the places that a grid names, 2-d and 3-d.
 #pragma once
 
 #include "sconce/tensor/tensor.h"
@@ -11,8 +11,8 @@ struct GridSampling {
   Mode mode;
   Padding padding;
   bool align_corners;
-  // What becomes of places that are no numbers differs between PyTorch's vector code (2-d) and its plain code (3-d, the
-  // 2-d fallback).
+  // NaN coordinates are treated differently by PyTorch's vector code (2-d) and its plain code
+  // (3-d, the 2-d fallback).
   bool vector_rules;
 };
 

@@ -1,4 +1,5 @@
-// Resizing by weighted sums, given the taps of each dimension: what operators and their gradients share.
+// Separable resampling: resizing by weighted sums, given the taps of each dimension; operators and their
+// gradients share it.
 #pragma once
 
 #include <vector>
@@ -24,8 +25,8 @@ struct ResizeColumnArrays {
 };
 
 // result = x resized, in float or double. Both have one layout, contiguous or else channels_last, and `rank` spatial
-// dimensions after two others; taps[3 - rank ...] are theirs. Rows are blended first where the image shrinks; where it
-// grows, or with `columns_first`, columns are, because the rows made so serve several output rows.
+// dimensions after two others; taps[3 - rank ...] are theirs. Rows are blended first if the image shrinks; if it grows,
+// or with `columns_first`, columns are, because the rows made so serve several output rows.
 void blend_images(const Tensor& x, const Tensor& result, int rank, const ResizeTaps* taps, bool columns_first = false);
 
 }  // namespace sconce

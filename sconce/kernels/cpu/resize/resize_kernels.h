@@ -1,19 +1,21 @@
-// Weighted sums for resizing, per compute type and instruction set level. Rows go down first or along first; either way
-// a result is rows of the input blended element by element, and columns of a row blended with each other.
+// Resampling kernels: weighted sums for resizing, per compute type and instruction set level. Rows go down first or
+// along first; either way a result is rows of the input blended element by element, and columns of a row blended
+// with each other.
 #pragma once
 
 #include <cstdint>
 
 namespace sconce {
 
-// What resizing along a row needs; n outputs. In channels_last rows of few channels an output is one channel of a
-// pixel.
+// The arrays for resizing along a row; n outputs. In channels_last rows of few channels an output is one channel
+// of a pixel.
 struct ResizeColumns {
   int64_t n, taps;
   int64_t pitch;         // of the arrays below, per tap
   const int32_t* index;  // tap j of output i at [j * pitch + i]
   const void* weight;    // the same, in the compute type
-  // Blocks of as many outputs as a vector has lanes (float only, null else): what one or two vectors of the row hold.
+  // Blocks of as many outputs as a vector has lanes (float only, else null), whose taps one or two vectors of
+  // the row hold.
   const int32_t* base;      // first element of the vectors
   const uint8_t* vectors;   // 1, 2, or 0: the elements lie further apart
   const int32_t* relative;  // index - base

@@ -1,5 +1,5 @@
-// Resizing one dimension: every output element is a weighted sum of few input elements, its taps. 1 for nearest, 2 for
-// linear, 4 for cubic; with anti-aliasing as many as a step of the output covers.
+// Resampling filters: every output element along a dimension is a weighted sum of few input elements, its taps. 1 for
+// nearest, 2 for linear, 4 for cubic; with anti-aliasing as many as a step of the output covers.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ResizeTaps {
 // Taps of each output, as pairs of input element and weight.
 using TapLists = std::vector<std::vector<std::pair<int32_t, double>>>;
 ResizeTaps taps_of(const TapLists& lists);
-// The gradient's taps: what of `taps`, which read from `in` elements, each input element is part of.
+// The gradient's taps, the transpose: for each of `in` input elements the outputs that `taps` uses it in.
 ResizeTaps transposed(const ResizeTaps& taps, int64_t in);
 
 // T is the type that positions and weights are computed in (float or double), as PyTorch does. `scale` is the factor
@@ -33,7 +33,7 @@ ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corn
 
 // A dimension of n elements that is not resized.
 ResizeTaps identity_taps(int64_t n);
-// Nearest neighbours where PyTorch does not look at the scale: the same size, and twice the size.
+// Nearest neighbours for the sizes at which PyTorch ignores the scale: the same, and twice the size.
 std::optional<ResizeTaps> whole_steps(int64_t in, int64_t out);
 
 }  // namespace sconce

@@ -1,4 +1,4 @@
-// What resizing and its gradient share.
+// Upsampling: the checks that resizing and its gradient share.
 #pragma once
 
 #include <optional>

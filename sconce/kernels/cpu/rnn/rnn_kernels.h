@@ -1,5 +1,5 @@
-// Cells of recurrent layers per instruction set level: [0] float, [1] double. They work on hidden units [begin, end) of
-// some rows; `hidden` is the number of units, pitches are in elements from row to row.
+// RNN cell kernels: LSTM, GRU and plain cells, per instruction set level: [0] float, [1] double. They work on hidden
+// units [begin, end) of some rows; `hidden` is the number of units, pitches are in elements from row to row.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct RnnCell {
   bool save;
 };
 
-// The gradient of a cell, from what it saved. All rows are dense but for `before`.
+// The gradient of a cell, from the values it saved. All rows are dense but for `before`.
 struct RnnCellGradient {
   const void* gates;   // activated
   const void* kept;    // lstm: cell states after; gru: the hidden part of the candidate

@@ -1,4 +1,4 @@
-// The gradient of a recurrent layer step by step, over operators: what second derivatives go through. The kernel of
+// Backpropagation through time over operators, step by step: second derivatives go through it. The kernel of
 // cpu/rnn/rnn_sweep.h gives the same numbers, faster.
 #pragma once
 

@@ -1,4 +1,4 @@
-// One layer of a recurrent network in one direction, over rows of steps that follow each other.
+// Recurrent layer: forward and backpropagation through time of one layer in one direction, over rows of steps.
 #pragma once
 
 #include <vector>
@@ -22,7 +22,7 @@ struct RnnLayer {
 };
 
 // out [rows, state], hy [batch, state], cy [batch, hidden] (lstm). gates [rows, gates * hidden] and kept [rows, hidden]
-// are working memory (kept: lstm and gru); with `save` they hold what the gradient needs: activated gates and cell
+// are working memory (kept: lstm and gru); with `save` they hold the values for the gradient: activated gates and cell
 // states or hidden candidates.
 void rnn_forward(const RnnLayer& layer, const Tensor& out, const Tensor& hy, const Tensor& cy, const Tensor& gates,
                  const Tensor& kept, bool save);

@@ -1,4 +1,4 @@
-// Floats from places that a vector names.
+// Vector gather: floats from places that a vector names.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"

@@ -1,5 +1,5 @@
-// What generated pointwise loops are written with: reading an operand vector by vector, writing the result, and the
-// functions of the expression language (opgen/loops.py) that are not in vec.h and math.h.
+// Vocabulary of generated pointwise loops: reading an operand vector by vector, writing the result, and the functions
+// of the expression language (opgen/loops.py) that are not in vec.h and math.h.
 #pragma once
 
 #include "sconce/kernels/cpu/engine/loop.h"
@@ -128,7 +128,7 @@ SCONCE_VEC F32 nextafter(F32 x, F32 y, int64_t mode) {
   return ((x != x) | (y != y)) ? x + y : r;
 }
 
-// x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1; what has no such parts is its own mantissa, with exponent 0.
+// x = mantissa * 2^exponent with 0.5 <= |mantissa| < 1; others are their own mantissa, with exponent 0.
 SCONCE_VEC F32 has_exponent(F32 x, I32& special, I32& shift) {
   special = (x == 0) | ~isfinite(x);
   const I32 denormal = abs(x) < 0x1p-126f;
@@ -216,7 +216,7 @@ SCONCE_VEC V shift_right(V a, V b) {
   return a >> (valid ? b : splat<V>(bits - 1));
 }
 
-// Divisions round towards zero (trunc_div) or down (floor_div); fmod and remainder are what they leave. Integers: the
+// Divisions round towards zero (trunc_div) or down (floor_div); fmod and remainder are the remainders. Integers: the
 // divisor is not 0, the engine has tested that; the least number divided by -1 is itself.
 SCONCE_VEC I32 trunc_div(I32 a, I32 b) {  // exact: 53 bits hold any int32 quotient
   return narrow_to_int(widen_low(a) / widen_low(b), widen_high(a) / widen_high(b));

@@ -1,4 +1,4 @@
-// The loops of a reduction, made from an Op that says what is computed:
+// Reduction loops: templates that make the loops from an Op, which defines the arithmetic:
 //
 //   struct Op {
 //     using V, W;                                  // vectors of the compute type and of the wide type
@@ -7,12 +7,12 @@
 //     template <int k> static V identity();
 //     template <int k> static V map(V self, const V* acc, V n, const V* p);   // acc: results of accumulators before k
 //     template <int k> static V combine(V a, V b);
-//     static void merge(W* a, const W* b, const W* p);         // a = a and b; [accumulators] is the count where
-//     counted template <int r> static W finish(const W* acc, W n, const W* p);
+//     static void merge(W* a, const W* b, const W* p);         // a = a and b; if counted, [accumulators] is the count
+//     template <int r> static W finish(const W* acc, W n, const W* p);
 //   };
 //
-// SCONCE_REDUCE_KERNELS(Op) is the table entry (tensor/reduce_loop.h). Each accumulator is a pass of its own: a leaf
-// lies in the L1 cache, and a later accumulator may use what an earlier one found (the mean, the largest element).
+// SCONCE_REDUCE_KERNELS(Op) is the table entry (engine/reduce_loop.h). Each accumulator is a pass of its own: a leaf
+// lies in the L1 cache, and a later accumulator may use the result of an earlier one (the mean, the largest element).
 #pragma once
 
 #include "sconce/kernels/cpu/engine/reduce_loop.h"

@@ -1,5 +1,5 @@
-// Rows of vectors with a tail: what kernels that compute along a dim are written with. 32 logical lanes as in Note
-// [Leaves] (tensor/reduce_loop.h), in blocks of 4096 elements whose sums are added in double.
+// Row loops: vectors along a row with a tail, for kernels that compute along a dim. 32 logical lanes as in Note
+// [Leaves] (engine/reduce_loop.h), in blocks of 4096 elements whose sums are added in double.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/reduction_loop.h"
@@ -64,8 +64,8 @@ SCONCE_VEC typename Lane<V>::T fold(V (&acc)[vectors]) {
   }
   return fold_from<Op, V, lanes<V> / 2>(acc[0]);
 }
-// f(vector, index of its first element, lanes that count) for every vector of a row; the last may be part of one. The
-// sum of what f returns, where lanes that do not count are 0.
+// f(vector, index of its first element, lanes that count) for every vector of a row; the last may be part of one.
+// Returns the sum of the results of f, in which lanes that do not count are 0.
 template <class V, class F>
 SCONCE_VEC double sum_over(int64_t n, F f) {
   constexpr int width = lanes<V>, vectors = 32 / width;

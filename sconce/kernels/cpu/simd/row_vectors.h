@@ -1,4 +1,4 @@
-// Walks over the vectors of a row, the last of which may be a part of one.
+// Row iteration: walks over the vectors of a row, the last of which may be a part of one.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/row.h"
@@ -12,10 +12,10 @@ SCONCE_VEC void each_vector(int64_t n, F f) {
   for (; i + lanes<V> <= n; i += lanes<V>) f(i, lanes<V>);
   if (i < n) f(i, n - i);
 }
-// What f is: a lambda that must be part of the loop.
+// The head of f: a lambda that must be inlined into the loop.
 #define SCONCE_LAMBDA [&](int64_t i, int64_t part) __attribute__((always_inline))
 
-// The largest element, -inf where there is none. NaN need not win.
+// The largest element, -inf if there is none. NaN need not win.
 template <class V>
 SCONCE_VEC typename Lane<V>::T largest(const typename Lane<V>::T* in, int64_t n) {
   constexpr int width = lanes<V>, vectors = 32 / width;

@@ -1,7 +1,7 @@
-// Vectors for kernels that are compiled once per instruction set. A file that includes this is compiled with
+// SIMD vectors for kernels that are compiled once per instruction set. A file that includes this is compiled with
 // -DSCONCE_ISA=2, 3 or 4 and the -march of that level, puts everything into namespace sconce::SCONCE_ISA_NAMESPACE (v2,
 // v3, v4), and includes no standard header that defines functions: one such function compiled for AVX-512 and kept by
-// the linker for everybody would crash older machines.
+// the linker for all callers would crash older machines.
 //
 //   F32, F64, I32, I64, U8    vectors of vector_bytes (16, 32, 64) bytes: float, double, int32_t, int64_t, uint8_t
 //   a + b, a < b, -a, a & b   element by element (GCC's vector extension); a number on one side is repeated
@@ -33,7 +33,7 @@
 namespace sconce::SCONCE_ISA_NAMESPACE {
 
 constexpr int vector_bytes = SCONCE_VECTOR_BYTES;
-constexpr int vectors_per_group = 64 / vector_bytes;  // Note [Groups] in tensor/loop.h
+constexpr int vectors_per_group = 64 / vector_bytes;  // Note [Groups] in engine/loop.h
 
 #define SCONCE_VECTOR_OF(element, bytes) __attribute__((vector_size(bytes))) element
 typedef SCONCE_VECTOR_OF(float, SCONCE_VECTOR_BYTES) F32;
@@ -98,8 +98,8 @@ SCONCE_VEC V splat(typename Lane<V>::T x) {
   return x - V{};
 }
 
-// --- operations that GCC's vector types lack: the compiler's builtins, or generic ones where it has them
-// ---------------
+// --- operations that GCC's vector types lack ------------------------------------------------------------------------
+// The compiler's builtins, or generic code.
 
 #if defined(__clang__)
 #define SCONCE_UNARY(name, builtin)                 \

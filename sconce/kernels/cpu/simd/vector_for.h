@@ -1,4 +1,4 @@
-// The vector type whose lanes are of a given type.
+// Vector types by lane: the vector type whose lanes are of a given type.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"

@@ -1,4 +1,4 @@
-// Coefficients of the special functions, lowest power first. Printed by tools/fit_special.py.
+// Minimax coefficients of the special functions, lowest power first. Printed by tools/fit_special.py.
 #pragma once
 
 namespace sconce::special {

@@ -1,4 +1,4 @@
-// Evaluation of a fitted polynomial (coefficients.h) by Horner's rule.
+// Horner's rule: evaluates a fitted polynomial (coefficients.h).
 #pragma once
 
 #include <cstddef>

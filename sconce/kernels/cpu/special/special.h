@@ -1,7 +1,7 @@
-// Special functions of one number or two, for the loops of ops/special.toml and for the arguments that the vector
-// functions (simd/special.h) leave out. Those that are only declared for double are called with float too. Outside of
-// its domain a function is NaN, at a pole an infinity; none throws or sets errno. Errors are some units in the last
-// place, except beside the zeros of the oscillating ones.
+// Special functions of one argument or two, for the loops of ops/special.toml and for the arguments that the vector
+// functions (simd/math/special_vectors.h) leave out. Those that are only declared for double are called with float too.
+// Outside of its domain a function is NaN, at a pole an infinity; none throws or sets errno. Errors are some units in
+// the last place, except beside the zeros of the oscillating ones.
 #pragma once
 
 namespace sconce::special {

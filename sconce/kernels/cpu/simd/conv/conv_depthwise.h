@@ -1,4 +1,4 @@
-// Depthwise convolution of one channels_last output row: vectors run over channels, a tile is a few neighbouring pixels
+// Depthwise convolution of one channels_last output row. Vectors run over channels, a tile is a few neighbouring pixels
 // of one vector of channels, and an input vector is loaded once per kernel row for all pixels that see it. Images are
 // of type Stored; weights, bias and sums are of type T.
 #pragma once
@@ -24,8 +24,8 @@ GEMM_INLINE void store_channels(Stored* p, Vec<T> v, int count) {
   }
 }
 
-// Loads what is added to, and adds what comes after the sum and stores, one vector of channels of neighbouring pixels.
-// Whole vectors, or `count` channels.
+// Loads the sums to add to, and stores them after the epilogue: one vector of channels of neighbouring pixels. Whole
+// vectors, or `count` channels.
 template <class T, class Stored, int Pixels, bool Whole>
 GEMM_INLINE void start_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, int64_t pixel, int64_t channel,
                               int count) {

@@ -1,5 +1,5 @@
-// The gradient of depthwise weights, one output row at a time: vectors run over channels, and a vector of the gradient
-// is loaded once for all taps of a kernel row.
+// Depthwise weight gradient, one output row at a time: vectors run over channels, and a vector of the gradient is
+// loaded once for all taps of a kernel row.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm/gemm_tile.h"

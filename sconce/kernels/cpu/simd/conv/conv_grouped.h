@@ -1,6 +1,6 @@
-// Convolutions with small groups: a vector holds the channels of several groups, and what output channel c reads from
-// place i of its group is the input vector with place i of every group spread over that group. So a convolution with
-// groups of g channels is the sum of g depthwise ones, of inputs that are permuted in registers.
+// Grouped convolution with small groups: a vector holds the channels of several groups. Output channel c reads place i
+// of its group from the input vector with place i of every group spread over that group. So a convolution with groups
+// of g channels is the sum of g depthwise ones, of inputs that are permuted in registers.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/conv/conv_depthwise.h"

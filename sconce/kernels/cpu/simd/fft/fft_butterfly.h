@@ -1,4 +1,4 @@
-// Small Fourier transforms on registers: every lane is a transform of its own.
+// FFT butterflies: small transforms on registers, where every lane is a transform of its own.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"

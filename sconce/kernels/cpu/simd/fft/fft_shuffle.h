@@ -1,4 +1,4 @@
-// Rearrangements of lanes for transforms: pairs (re, im) to two vectors and back, square transposes, reversals.
+// Lane shuffles of FFTs: pairs (re, im) to two vectors and back, square transposes, reversals.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/vec.h"

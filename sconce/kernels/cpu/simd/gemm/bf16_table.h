@@ -1,4 +1,4 @@
-// Micro-kernels that multiply bfloat16 numbers in pairs (AVX512_BF16) and sum in float32.
+// bfloat16 micro-kernels: multiply numbers in pairs (AVX512_BF16) and sum in float32.
 #pragma once
 
 #include <cstdint>

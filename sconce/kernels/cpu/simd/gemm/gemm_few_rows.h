@@ -1,5 +1,5 @@
-// Products with a few rows, where reading b once is what costs: dot products when b is contiguous along k, sums of rows
-// when it is contiguous along columns.
+// GEMV-like products with a few rows, which are bound by reading b once: dot products when b is contiguous along k,
+// sums of rows when it is contiguous along columns.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm/gemm_outer.h"

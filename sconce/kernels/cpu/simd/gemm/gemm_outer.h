@@ -1,4 +1,4 @@
-// Outer products: tiles of a product whose two matrices lie along k (OuterArgs).
+// Outer-product micro-kernels: tiles of a product whose two matrices lie along k (OuterArgs).
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm/gemm_tile.h"

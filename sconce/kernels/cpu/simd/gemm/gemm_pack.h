@@ -1,4 +1,4 @@
-// Copies between any memory layout and the contiguous rows and panels that tiles read.
+// GEMM packing: copies between any memory layout and the contiguous rows and panels that tiles read.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm/gemm_tile.h"

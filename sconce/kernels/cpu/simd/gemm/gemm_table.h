@@ -1,5 +1,5 @@
-// The matrix micro-kernels of one instruction set, as tables of functions. What computes in float and what in double
-// has a table of its own. The drivers above (gemm.cpp, conv.cpp) are compiled once and call these.
+// GEMM micro-kernels of one instruction set, as tables of functions, one for float and one for double. The drivers
+// above (gemm.cpp, conv.cpp) are compiled once and call these.
 #pragma once
 
 #include <cstdint>
@@ -93,7 +93,7 @@ struct DepthwiseArgs {
   TileOutput<T> output;  // c, bias and residual at the first pixel, their strides from pixel to pixel
 };
 
-// What one output row contributes to the gradient of one row of a depthwise kernel:
+// The contribution of one output row to the gradient of one row of a depthwise kernel:
 //   sums[j][c] += sum over pixels p of grad_row[p][c] * input_row[p * stride - padding + j * dilation][c]
 // for first_channel <= c < last_channel. The first is a multiple of the lanes; so is the last, or it is `channels`.
 template <class T>
@@ -208,8 +208,8 @@ struct WinogradTable {
   void (*kernels)(const T* taps, int64_t count, T* out, int64_t out_step);
   // `pixels` are (m + 2)^2 pointers, row by row; transformed pixel i goes to out + i * out_step.
   void (*input[2])(const T* const* pixels, int64_t channels, T* out, int64_t out_step);
-  // Sum i of the (m + 2)^2 is read from sums + i * step. Whether all results are finite, but for an overflow of the
-  // epilogue.
+  // Sum i of the (m + 2)^2 is read from sums + i * step. Whether all results are finite, but for an overflow
+  // of the epilogue.
   bool (*output[2])(const T* sums, int64_t step, int64_t channels, const WinogradOutput<T>& out);
   // The adjoint of output, for m = 2: four pixels, null for those outside of the image, to 16 sums.
   void (*output_gradient)(const T* const* pixels, int64_t channels, T* out, int64_t out_step);

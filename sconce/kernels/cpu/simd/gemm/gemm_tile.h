@@ -1,4 +1,4 @@
-// The tile kernel: every product of matrices and every convolution that is not depthwise ends here.
+// Register-blocked micro-kernel: every product of matrices and every convolution that is not depthwise ends here.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"

@@ -1,6 +1,6 @@
-// Vectors of the instruction set this file is compiled for, as the matrix kernels need them: loads and stores of whole
-// and partial vectors from float32, float64, bfloat16 and float16 memory, multiply-add, clamp, transpose. Included only
-// by files that are compiled once per instruction set; everything lives in that set's namespace.
+// SIMD vectors of the instruction set this file is compiled for, as the matrix kernels need them: loads and stores of
+// whole and partial vectors from float32, float64, bfloat16 and float16 memory, multiply-add, clamp, transpose.
+// Included only by files that are compiled once per instruction set; everything lives in that set's namespace.
 #pragma once
 
 #include <immintrin.h>
@@ -152,7 +152,7 @@ GEMM_INLINE Vec<T> sums(Vec<T>* vectors) {
   }
 }
 
-// Half-width storage. What a tile computes in is float; bfloat16 and float16 are converted on load and store.
+// Half-width storage. Tiles compute in float; bfloat16 and float16 are converted on load and store.
 struct Bfloat16Bits {
   uint16_t bits;
 };

@@ -285,7 +285,7 @@ static double asinh_real(double x) {
       a > 0x1p100 ? libm::log(a) + 0x1.62e42fefa39efp-1 : libm::log1p(a + a * a / (1 + __builtin_sqrt(a * a + 1)));
   return __builtin_copysign(r, x);
 }
-// Whether one part is infinite and the other is no NaN.
+// Whether one part is infinite and the other is not NaN.
 static bool is_endless(C128 a) {
   return a.re == a.re && a.im == a.im && !(__builtin_isfinite(a.re) && __builtin_isfinite(a.im));
 }

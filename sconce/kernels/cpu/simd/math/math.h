@@ -1,8 +1,8 @@
 // Vector math for F32 and F64 (vec.h): the same functions for eager loops, reductions and compiled code, so that all
 // give the same bits. No branches: NaN, infinities, zeros of both signs and denormals come out right through selects.
-// Where one test per vector finds an element outside the fast range (sin of a huge number, fmod with a huge quotient),
-// a cold function calls libm element by element. v3 and v4 give the same bits; v2 has no fma and may differ in the last
-// ones.
+// Where one test per vector finds an element outside the fast range (sin of a huge number, fmod with a huge
+// quotient), a cold function calls libm element by element. v3 and v4 give the same bits; v2 has no fma and may
+// differ in the last ones.
 //
 // Largest errors in units of the last place (math_test.cpp checks them):
 //   exp, exp2 1.2, expm1 2.5, log 1, log1p 2, tanh 1.5, erf 1.5, sin and cos 2, tan 3.5, asin, acos 2.5, atan,
@@ -205,7 +205,7 @@ SCONCE_VEC F64 log_sum(F64 f, F64 e) {
   const F64 tail = fma(s, fma(s2, polynomial(s2, log_atanh_f64), half_square), e * ln2_f64[1]);
   return fma(e, splat<F64>(ln2_f64[0]), f - (half_square - tail));
 }
-// What log gives where x is not a positive finite number.
+// The values of log if x is not a positive finite number.
 template <class V>
 SCONCE_VEC V log_special(V x, V r) {
   r = x == 0 ? -infinity<V>() : r;
@@ -456,7 +456,7 @@ template <class V>
 SCONCE_VEC V acos_(V x) {
   using T = typename Lane<V>::T;
   constexpr T half_pi = static_cast<T>(0x1.921fb54442d18p0), pi = static_cast<T>(0x1.921fb54442d18p1);
-  // What pi/2 and pi lose when rounded to T.
+  // The rounding errors of pi/2 and pi in T.
   constexpr T half_rest =
       is_f32<V> ? static_cast<T>(0x1.921fb54442d18p0 - half_pi) : static_cast<T>(0x1.1a62633145c07p-54);
   const V a = abs(x);
@@ -574,7 +574,7 @@ SCONCE_VEC F64 pow_positive(F64 x, F64 y) {  // 2^(y log2(x))
 }
 #endif
 
-// What pow is where the formula for positive finite numbers does not hold.
+// The values of pow where the formula for positive finite numbers does not hold.
 template <class V>
 SCONCE_VEC V pow_(V x, V y) {
   using T = typename Lane<V>::T;

@@ -1,4 +1,4 @@
-// Coefficients for math.h, lowest power first. Printed by tools/fit_math.py.
+// Minimax coefficients for math.h, lowest power first. Printed by tools/fit_math.py.
 #pragma once
 
 namespace sconce::SCONCE_ISA_NAMESPACE {

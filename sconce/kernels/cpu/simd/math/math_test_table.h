@@ -1,4 +1,4 @@
-// What math_test.cpp knows of the functions of math.h at one instruction set level.
+// Test table: the functions of math.h at one instruction set level, for math_test.cpp.
 #pragma once
 
 // one(name) for functions of one argument, two(name) for those of two.

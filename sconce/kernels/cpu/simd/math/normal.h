@@ -1,4 +1,4 @@
-// The normal distribution, for gelu.
+// Normal distribution function, for gelu.
 #pragma once
 
 #include "sconce/kernels/cpu/simd/math/math.h"

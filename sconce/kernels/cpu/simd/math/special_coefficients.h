@@ -1,4 +1,4 @@
-// Coefficients for special.h, lowest power first. Printed by tools/fit_special.py vector.
+// Minimax coefficients for special_vectors.h, lowest power first. Printed by tools/fit_special.py vector.
 #pragma once
 
 namespace sconce::SCONCE_ISA_NAMESPACE {

@@ -1,4 +1,4 @@
-// Special functions of vectors: those that are called often. What is outside of a function's main range goes to the
+// Special functions of vectors: those that are called often. Arguments outside of a function's main range go to the
 // functions of one element (special/special.h).
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 
-// r, with the elements that are not marked computed one by one. (The others keep their bits whatever stands beside
-// them.)
+// r, with the elements that are not marked computed one by one. (The others keep their bits whatever
+// stands beside them.)
 #define SCONCE_BY_ELEMENT(name)                                                   \
   template <class V, class M>                                                     \
   SCONCE_VEC_COLD V name##_by_element(V x, V r, M done) {                         \
