@@ -74,8 +74,12 @@ TEST(Table, expressions_are_well_formed) {
       const Step& s = e.steps()[i];
       const uint8_t operands[] = {s.a, s.b, s.c};
       for (int k = 0; k < step_arity(s.kind); ++k) EXPECT_LT(operands[k], i);
-      if (s.kind == StepKind::argument) EXPECT_LT(s.a, op.schema().arguments.size());
-      if (s.kind == StepKind::constant) EXPECT_NE(e.constants, nullptr);
+      if (s.kind == StepKind::argument) {
+        EXPECT_LT(s.a, op.schema().arguments.size());
+      }
+      if (s.kind == StepKind::constant) {
+        EXPECT_NE(e.constants, nullptr);
+      }
     }
   };
   size_t pointwise = 0, reductions = 0;

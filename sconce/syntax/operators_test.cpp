@@ -25,7 +25,9 @@ TEST(Operators, name_operators_that_there_are) {
     const OperatorNames& names = names_of(op);
     SCOPED_TRACE(names.text);
     for (const std::string_view name : {names.op, names.eager, names.augmented, names.in_place}) {
-      if (!name.empty()) EXPECT_FALSE(find_overloads(name).empty()) << name;
+      if (!name.empty()) {
+        EXPECT_FALSE(find_overloads(name).empty()) << name;
+      }
     }
   }
   EXPECT_EQ(names_of(Operator::mod).in_place, "aten::fmod_");

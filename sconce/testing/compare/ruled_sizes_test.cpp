@@ -45,9 +45,12 @@ TEST(ShapeRules, HoldForEverySample) {
 TEST(ShapeRules, BecomeGraphs) {
   for (const Op* op : all_ops()) {
     if (!op->info.entry) continue;
-    if (op->info.entry->shape) EXPECT_NE(passes::op_graphs()->shape(*op), nullptr) << op->info.schema;
-    if (op->info.entry->scatter && op->has(Trait::view))
+    if (op->info.entry->shape) {
+      EXPECT_NE(passes::op_graphs()->shape(*op), nullptr) << op->info.schema;
+    }
+    if (op->info.entry->scatter && op->has(Trait::view)) {
       EXPECT_NE(passes::op_graphs()->scatter(*op), nullptr) << op->info.schema;
+    }
   }
 }
 
