@@ -23,7 +23,7 @@ BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_sha
 NUMBER_FUNCTIONS = {"int", "float", "bool", "abs", "min", "max", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "ceil",
                     "floor", "fmod", "int_pow", "range_length"}
 DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
-          "complex128")
+          "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
 _FORMATS = {"contiguous_format": "contiguous", "preserve_format": "preserve", "channels_last": "channels_last",
             "channels_last_3d": "channels_last_3d"}
 _ATTRIBUTES = {"shape": "{}.sizes()", "dtype": "{}.dtype()", "device": "{}.device()", "ndim": "{}.dim()"}

@@ -40,6 +40,7 @@ KEYS = {
     "functional": (str, ALL),
     "instruction": (str, ALL),
     "each": (list, ALL),
+    "dtypes": (str, {"pointwise", "reduce", "leaf"}),
     # pointwise
     "dtype": ((str, list), {"pointwise", "reduce", "leaf"}),
     "types": (str, {"pointwise", "reduce"}),

@@ -1,6 +1,6 @@
 """Records: the static data of each operator (struct Op of sconce/dispatch/op.h)."""
 
-from .. import cpp, devices, formulas
+from .. import cpp, devices, formulas, limited
 from ..kinds import leaf
 from ..signature import declare, optional_tensors, takes_out, typed, written
 
@@ -54,8 +54,9 @@ def _info(op, gradient_kind, formulas_of, symbol, functional):
     texts = [f"{schema.namespace}::{schema.name}", schema.overload, full, entry.origin, entry.get("body"),
              _derivatives(entry), entry.get("doc")]
     table = "&" + "::".join(formula_symbol(formulas_of)) if formulas_of is not None else "nullptr"
-    return ", ".join([cpp.string(t) for t in texts] +
-                     [symbol, _traits(op), f"Gradient::{gradient_kind}", str(functional), table])
+    members = [cpp.string(t) for t in texts] + [symbol, _traits(op), f"Gradient::{gradient_kind}", str(functional), table]
+    dtypes = limited.admitted(entry)
+    return ", ".join(members if dtypes == limited.ALL else members + [str(dtypes)])
 
 
 def _derivatives(entry):

@@ -2,7 +2,7 @@
 
 import re
 
-from .. import cpp
+from .. import cpp, limited
 from ..loops.pointwise import PointwiseOp
 from ..signature import name
 from ..translation import checks, expression
@@ -87,7 +87,7 @@ def _rule(entry, data, loop):
     promote = data.get("promote", [n for n, kind in loop.inputs if kind == "common"])
     bits = lambda names, wanted: sum(1 << i for i, n in enumerate(names) if n in wanted)
     return (f"&cpu::loops_{loop.name}, DTypeRule::{dtype_rule(entry, data)}, {bits([n for n, _ in loop.inputs], promote)}, "
-            f"{bits(loop.params, promote)}, {bits(loop.params, data.get('integral', []))}")
+            f"{bits(loop.params, promote)}, {bits(loop.params, data.get('integral', []))}, {limited.accepted(entry, data)}")
 
 
 def dtype_rule(entry, data):

@@ -14,7 +14,7 @@ Arguments `dim`, `keepdim` and `dtype` of the schema have their usual meaning.
 
 import re
 
-from .. import cpp
+from .. import cpp, limited
 from ..loops.functions import CLASSES
 from ..loops.reductions import ReduceOp
 from ..signature import name
@@ -145,7 +145,7 @@ def _rule(entry, data):
     """The members of a ReduceRule behind the loops: name, dtype rule, dtypes of the results, empty and no dims."""
     rule, results, empty, dims = rule_of(entry, data)
     listed = ", ".join(f"ResultRule::{r}" for r in results)
-    return f"{cpp.string(entry.schema.name)}, ReduceDType::{rule}, {{{listed}}}, {empty}, {dims}"
+    return f"{cpp.string(entry.schema.name)}, ReduceDType::{rule}, {{{listed}}}, {empty}, {dims}, {limited.accepted(entry, data)}"
 
 
 def rule_of(entry, data):

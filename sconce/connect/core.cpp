@@ -1,13 +1,16 @@
 // The connections of libsconce_core (Note [Connections]): tensors, operators and gradients, no programs.
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/body.h"
 #include "sconce/kernels/boxed/object_order.h"
+#include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
+constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
 

@@ -1,16 +1,19 @@
 // The connections of libsconce_lite (Note [Connections]), which runs bytecode and has neither front end nor passes.
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/body.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
+#include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
+constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
 

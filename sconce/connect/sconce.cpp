@@ -9,6 +9,7 @@
 //   asked by                       answered by
 //   tensor/print.cpp               autograd: the name of a tensor's grad_fn
 //   dispatch/body.cpp              runtime: bodies and derivatives of custom operators, read and run
+//   tensor/tensor.cpp              dispatch: guards operators once there are tensors of limited dtypes
 //   kernels/boxed/list_order.cpp   runtime: a < b of instances, by their class's __lt__
 //   autograd/anomaly.cpp           runtime: the script's lines that made a node
 //   passes, lowering               frontend: bodies and derivatives of operators as graphs
@@ -16,6 +17,7 @@
 //   serialization/lite             frontend: functions that do what operators did in old archives
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/body.h"
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
@@ -24,11 +26,13 @@
 #include "sconce/runtime/bytecode/compiler.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
+#include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
 
 namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
+constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 
 constinit const BodyRunnerSource body_runner_source = runtime::graph_runner;
 

@@ -61,6 +61,10 @@ double pow(const Scalar& a, const Scalar& b) { return std::pow(a.to_double(), b.
 
 double largest(DType dtype) {
   switch (dtype) {
+    case DType::float8_e4m3fn:
+      return 448;
+    case DType::float8_e5m2:
+      return 57344;
     case DType::float16:
       return 65504;
     case DType::bfloat16:

@@ -110,7 +110,8 @@ void Op::no_kernel(KeySet keys) const {
   std::string present;
   for (int k = 0; k < kKeys; ++k) {
     const Key key = static_cast<Key>(k);
-    if (!has_kernel(key) || key == Key::view) continue;  // views are looked at in every operator, or in none
+    // Views and limited dtypes are looked at in every operator, or in none.
+    if (!has_kernel(key) || key == Key::view || key == Key::limited) continue;
     if (kBackendKeys.has(key) && kernels[k] == fallback_kernel(key)) continue;  // a device's refusal
     if (!present.empty()) present += ", ";
     present += key_name(key);

@@ -69,6 +69,7 @@ struct OpInfo {
   Gradient gradient = Gradient::through;
   int16_t functional = 0;              // how many records on the functional twin of an in-place or out= form stands
   const Formulas* formulas = nullptr;  // the derivatives as code, where gradient says so
+  uint8_t dtypes = kLimitedAll;        // the limited dtypes that it takes (dtype.h)
 };
 
 // Static data: generated for native operators, made on the heap and never freed for custom ones.

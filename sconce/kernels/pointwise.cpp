@@ -4,6 +4,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/contiguous.h"
 #include "sconce/tensor/backend.h"
+#include "sconce/tensor/element.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 
@@ -56,9 +57,20 @@ int64_t wrapped(int64_t v, DType common) {
       return static_cast<int8_t>(v);
     case DType::int16:
       return static_cast<int16_t>(v);
+    case DType::uint16:
+      return static_cast<uint16_t>(v);
+    case DType::uint32:
+      return static_cast<uint32_t>(v);
     default:
       return v;
   }
+}
+
+// A number beside float8 is one: 0.3 equals a float8 that was made from 0.3.
+Scalar as_float8(const Scalar& s, DType common) {
+  uint8_t element;
+  store_scalar(&element, common, s);
+  return load_scalar(&element, common);
 }
 
 DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Scalar* params) {
@@ -86,6 +98,13 @@ DType common_dtype(const PointwiseRule& rule, const Tensor* const* in, const Sca
                  "For non-complex input tensors, argument alpha must not be a complex number");
   }
   return common;
+}
+
+// Note [Limited dtypes] in dtype.h.
+bool takes(const PointwiseRule& rule, DType common, const Tensor* const* in) {
+  if (!is_limited(common)) return true;
+  if ((limited_set(common) & ~rule.dtypes) != 0) return false;
+  return !(rule.dtypes & kLimitedTensors) || !is_float8(common) || in[1]->numel() != 1;
 }
 
 DType result_dtype(const PointwiseLoops& loops, DType common) {
@@ -129,13 +148,15 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   const int inputs = loops.inputs;
   const Device device = common_device(loops, in);
   const DType common = common_dtype(rule, in, numbers);
-  const bool refused = rule.dtype == DTypeRule::wide && (common == DType::float16 || common == DType::bfloat16);
+  const bool refused = (rule.dtype == DTypeRule::wide && is_reduced_float(common)) ||
+                       (device.type != DeviceType::meta && !takes(rule, common, in));
   SCONCE_CHECK_AS(not_implemented, has_loop(loops, common) && !refused, "\"{}\" not implemented for '{}'", loops.name,
                   dtype_legacy_name(common));
   const DType result = result_dtype(loops, common);
   Param params[kMaxLoopParams];
   for (int i = 0; i < loops.params; ++i) {
-    params[i] = to_param(numbers[i]);
+    params[i] =
+        to_param(is_float8(common) && (rule.promoting_params >> i & 1) ? as_float8(numbers[i], common) : numbers[i]);
     params[i].integer = wrapped(params[i].integer, common);
   }
 

@@ -15,6 +15,7 @@ struct PointwiseRule {
   uint8_t promoting_inputs;  // bit k: input k takes part in promotion
   uint8_t promoting_params;  // bit k: so does parameter k
   uint8_t integral_params;   // bit k: must be an integer when the common dtype is one, a bool only with bools (alpha)
+  uint8_t dtypes;            // the limited dtypes that it computes in (tensor/dtype.h)
 };
 
 // The strides of a fresh output: dense, in the order of dimensions that the operands have (strides expanded to

@@ -20,6 +20,7 @@ struct ReduceRule {
   ResultRule results[kMaxReduceResults];
   bool empty_is_error;      // there is no result for no elements
   bool empty_list_is_none;  // dim=[] reduces nothing; otherwise everything
+  uint8_t dtypes;           // the limited dtypes that it computes in (tensor/dtype.h)
 };
 
 struct ReduceAxes {

@@ -25,7 +25,21 @@ constexpr Names kNames[kDTypeSlots] = {{"uint8", "Byte"},
                                        {"", ""},
                                        {"", ""},
                                        {"", ""},
-                                       {"bfloat16", "BFloat16"}};
+                                       {"bfloat16", "BFloat16"},
+                                       {},
+                                       {},
+                                       {},
+                                       {},
+                                       {},
+                                       {},
+                                       {},
+                                       {"float8_e5m2", "Float8_e5m2"},
+                                       {"float8_e4m3fn", "Float8_e4m3fn"},
+                                       {},
+                                       {},
+                                       {"uint16", "UInt16"},
+                                       {"uint32", "UInt32"},
+                                       {"uint64", "UInt64"}};
 
 std::atomic<DType> default_float{DType::float32};
 
@@ -54,6 +68,7 @@ DType dtype_from_number(int64_t number) {
 DType default_dtype() { return default_float.load(std::memory_order_relaxed); }
 
 void set_default_dtype(DType t) {
+  SCONCE_CHECK_AS(type, !is_float8(t), "couldn't find storage object {}Storage", dtype_legacy_name(t));
   SCONCE_CHECK_AS(type, is_floating(t), "the default dtype must be a floating point type, got {}", dtype_name(t));
   default_float.store(t, std::memory_order_relaxed);
 }

@@ -13,11 +13,18 @@ T convert(const Scalar& v) {
     return to_half(static_cast<float>(v.to_double()));
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     return to_bfloat16(static_cast<float>(v.to_double()));
+  } else if constexpr (std::is_same_v<T, Float8E4M3FN>) {
+    return to_float8_e4m3fn(static_cast<float>(v.to_double()));
+  } else if constexpr (std::is_same_v<T, Float8E5M2>) {
+    return to_float8_e5m2(static_cast<float>(v.to_double()));
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(v.to_double());
   } else if constexpr (std::is_integral_v<T>) {
     if (!v.is_real()) return static_cast<T>(v.to_int());
     const double d = v.to_double();
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      if (d >= 0x1p63 && d < 0x1p64) return static_cast<uint64_t>(d);
+    }
     // Out of range gives the result of the processor's conversion: the smallest int64.
     return static_cast<T>(d >= -0x1p63 && d < 0x1p63 ? static_cast<int64_t>(d) : INT64_MIN);
   } else {
@@ -27,10 +34,17 @@ T convert(const Scalar& v) {
 
 }  // namespace
 
+void fail_not_implemented(DType t) {
+  fail_as(ErrorKind::not_implemented, "not implemented for '{}'", dtype_legacy_name(t));
+}
+
 Scalar load_scalar(const void* element, DType t) {
-  return visit_dtype(t, [&]<class T>() -> Scalar {
+  return visit_every_dtype(t, [&]<class T>() -> Scalar {
     const T v = *static_cast<const T*>(element);
-    if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    if constexpr (std::is_same_v<T, uint64_t>) {
+      SCONCE_CHECK(v <= static_cast<uint64_t>(INT64_MAX), "value cannot be converted to type int64_t without overflow");
+      return Scalar(v);
+    } else if constexpr (std::is_class_v<T> && requires { to_float(v); }) {
       return Scalar(to_float(v));
     } else {
       return Scalar(v);
@@ -39,7 +53,7 @@ Scalar load_scalar(const void* element, DType t) {
 }
 
 void store_scalar(void* element, DType t, const Scalar& value) {
-  visit_dtype(t, [&]<class T>() { *static_cast<T*>(element) = convert<T>(value); });
+  visit_every_dtype(t, [&]<class T>() { *static_cast<T*>(element) = convert<T>(value); });
 }
 
 }  // namespace sconce

@@ -1,5 +1,7 @@
 // Dtype dispatch: the bridge from a run-time dtype to a C++ type, and single elements of any dtype.
-//   visit_dtype(t, [&]<class T>() { ... })      all twelve (bool is `bool`, halves are Half and BFloat16)
+//   visit_dtype(t, [&]<class T>() { ... })      the twelve that kernels compute in (bool is `bool`, halves are Half and
+//                                               BFloat16); limited dtypes throw Error, see Note [Limited dtypes]
+//   visit_every_dtype(t, ...)                   those too: for what stores, shows or compares elements
 //   for_float(t, [&]<class T>() { ... })        float and double; others throw Error
 #pragma once
 
@@ -7,10 +9,13 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/dtype.h"
+#include "sconce/tensor/float8.h"
 #include "sconce/tensor/half.h"
 #include "sconce/tensor/scalar.h"
 
 namespace sconce {
+
+[[noreturn]] SCONCE_API SCONCE_COLD void fail_not_implemented(DType t);
 
 template <class F>
 decltype(auto) visit_dtype(DType t, F&& f) {
@@ -39,15 +44,34 @@ decltype(auto) visit_dtype(DType t, F&& f) {
       return f.template operator()<std::complex<float>>();
     case DType::complex128:
       return f.template operator()<std::complex<double>>();
+    default:
+      fail_not_implemented(t);
   }
-  fail("unknown dtype {}", static_cast<int>(t));
+}
+
+template <class F>
+decltype(auto) visit_every_dtype(DType t, F&& f) {
+  switch (t) {
+    case DType::uint16:
+      return f.template operator()<uint16_t>();
+    case DType::uint32:
+      return f.template operator()<uint32_t>();
+    case DType::uint64:
+      return f.template operator()<uint64_t>();
+    case DType::float8_e4m3fn:
+      return f.template operator()<Float8E4M3FN>();
+    case DType::float8_e5m2:
+      return f.template operator()<Float8E5M2>();
+    default:
+      return visit_dtype(t, f);
+  }
 }
 
 template <class F>
 decltype(auto) for_float(DType t, F&& f) {
   if (t == DType::float32) return f.template operator()<float>();
   if (t == DType::float64) return f.template operator()<double>();
-  fail_as(ErrorKind::not_implemented, "not implemented for '{}'", dtype_legacy_name(t));
+  fail_not_implemented(t);
 }
 
 // By item size only: 1, 2, 4, 8 or 16 bytes, for code that moves elements without looking at them.
@@ -71,7 +95,8 @@ decltype(auto) visit_item_size(DType t, F&& f) {
   fail("unknown dtype {}", static_cast<int>(t));
 }
 
-// The value as stored: no rounding on load; on store, conversion as a cast of the tensor's dtype does it.
+// The value as stored: no rounding on load; on store, conversion as a cast of the tensor's dtype does it. Loading
+// throws Error for a uint64 that int64 cannot hold.
 SCONCE_API Scalar load_scalar(const void* element, DType t);
 SCONCE_API void store_scalar(void* element, DType t, const Scalar& value);
 

@@ -97,6 +97,11 @@ TEST(Element, StoresAndLoadsEveryDType) {
 TEST(Element, StoringConvertsAsACast) {
   EXPECT_EQ(round_trip(Scalar(300), DType::uint8).to_int(), 44);
   EXPECT_EQ(round_trip(Scalar(-1), DType::uint8).to_int(), 255);
+  EXPECT_EQ(round_trip(Scalar(-1), DType::uint16).to_int(), 65535);
+  EXPECT_EQ(round_trip(Scalar(-1.0), DType::uint32).to_int(), 4294967295);
+  EXPECT_EQ(round_trip(Scalar(449.0), DType::float8_e4m3fn).to_double(), 448);
+  EXPECT_EQ(round_trip(Scalar(1e9), DType::float8_e5m2).to_double(), INFINITY);
+  EXPECT_THROW(round_trip(Scalar(-1), DType::uint64), Error);  // stored, but no int64
   EXPECT_EQ(round_trip(Scalar(2.9), DType::int32).to_int(), 2);
   EXPECT_EQ(round_trip(Scalar(-2.9), DType::int32).to_int(), -2);
   EXPECT_EQ(round_trip(Scalar(1e300), DType::int64).to_int(), INT64_MIN);
@@ -110,7 +115,11 @@ TEST(Element, StoringConvertsAsACast) {
 
 TEST(Element, VisitsTheRightType) {
   for (DType t : kAllDTypes) {
-    EXPECT_EQ(visit_dtype(t, []<class T>() { return sizeof(T); }), item_size(t));
+    EXPECT_EQ(visit_every_dtype(t, []<class T>() { return sizeof(T); }), item_size(t));
+    if (is_limited(t))
+      EXPECT_THROW(visit_dtype(t, []<class T>() { return sizeof(T); }), Error);
+    else
+      EXPECT_EQ(visit_dtype(t, []<class T>() { return sizeof(T); }), item_size(t));
     EXPECT_EQ(visit_item_size(t, []<class T>() { return sizeof(T); }), item_size(t));
   }
   EXPECT_EQ(for_float(DType::float64, []<class T>() { return sizeof(T); }), 8u);
@@ -181,6 +190,7 @@ TEST(DType, NamesAndNumbers) {
   EXPECT_FALSE(dtype_from_name("complex32", &unused));
   for (const int64_t n : {-1, 8, 12, 13, 14, 16, 1000}) EXPECT_THROW(dtype_from_number(n), Error) << n;
   EXPECT_THROW(set_default_dtype(DType::int64), Error);
+  EXPECT_THROW(set_default_dtype(DType::float8_e5m2), Error);
   EXPECT_EQ(real_dtype(DType::complex128), DType::float64);
   EXPECT_EQ(complex_dtype(DType::float32), DType::complex64);
 }

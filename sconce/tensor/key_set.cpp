@@ -16,6 +16,8 @@ std::string_view key_name(Key k) {
       return "Meta";
     case Key::privateuse1:
       return "PrivateUse1";
+    case Key::limited:
+      return "Limited";
     case Key::python:
       return "Python";
     case Key::functionalize:

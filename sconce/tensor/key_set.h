@@ -26,8 +26,9 @@ enum class Key : uint8_t {
   autocast = 8,
   tracer = 9,
   observe = 10,  // profiler and hooks
+  limited = 11,  // the tensor's dtype is one that few operators have: Note [Limited dtypes] in dtype.h
 };
-inline constexpr int kKeys = 11;
+inline constexpr int kKeys = 12;
 
 class KeySet {
  public:

@@ -131,6 +131,10 @@ class Contents {
   }
 
   void collect_element(const char* at) {
+    if (tensor_.dtype() == DType::uint64) {  // a Scalar holds only half of them
+      words_.push_back(std::to_string(*reinterpret_cast<const uint64_t*>(at)));
+      return;
+    }
     const Scalar v = load_scalar(at, tensor_.dtype());
     if (v.is_complex()) {
       reals_.push_back(v.to_complex().real());

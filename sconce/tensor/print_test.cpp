@@ -48,6 +48,17 @@ TEST(Print, EmptyMetaAndUndefined) {
   EXPECT_EQ(empty_tensor({}, DType::bool_, meta).to_string(), "tensor(..., device='meta', size=(), dtype=torch.bool)");
 }
 
+TEST(Print, LimitedDTypes) {
+  EXPECT_EQ(ramp({3}, DType::uint16, 30000).to_string(), "tensor([    0, 30000, 60000], dtype=torch.uint16)");
+  Tensor large = ramp({2}, DType::uint64);
+  large.data<uint64_t>()[1] = UINT64_MAX;
+  EXPECT_EQ(large.to_string(), "tensor([                   0, 18446744073709551615], dtype=torch.uint64)");
+  EXPECT_EQ(ramp({3}, DType::float8_e4m3fn, 0.75).to_string(),
+            "tensor([0.0000, 0.7500, 1.5000], dtype=torch.float8_e4m3fn)");
+  EXPECT_EQ(ramp({2}, DType::float8_e5m2, 1e9).to_string(), "tensor([0., inf], dtype=torch.float8_e5m2)");
+  EXPECT_EQ(empty_tensor({0}, DType::uint32).to_string(), "tensor([], dtype=torch.uint32)");
+}
+
 TEST(Print, Views) {
   const Tensor t = make_view(ramp({3, 4}, DType::float32), {4, 3}, {1, 4}, 0);
   EXPECT_EQ(t.to_string(),

@@ -1,9 +1,20 @@
 #include "sconce/tensor/promotion.h"
 
+#include "sconce/base/error.h"
+
 namespace sconce {
 
 DType promote_types(DType a, DType b) {
   if (a == b) return a;
+  if (is_limited(a) || is_limited(b)) {
+    SCONCE_CHECK(!is_float8(a) && !is_float8(b),
+                 "Promotion for Float8 Types is not supported, attempted to promote {} and {}", dtype_legacy_name(a),
+                 dtype_legacy_name(b));
+    SCONCE_CHECK(is_floating(a) || is_floating(b),
+                 "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {} and {}",
+                 dtype_legacy_name(a), dtype_legacy_name(b));
+    return is_floating(a) ? a : b;
+  }
   if (category(a) < category(b)) std::swap(a, b);
   // a has the higher category, or the same
   switch (category(a)) {
@@ -27,6 +38,7 @@ namespace {
 
 DType complex_of(DType t) {
   if (t == DType::float16) return kComplex32;
+  SCONCE_CHECK(!is_float8(t), "Unknown Complex ScalarType for {}", dtype_legacy_name(t));
   return t == DType::float64 ? DType::complex128 : DType::complex64;
 }
 
@@ -63,8 +75,10 @@ DType ResultType::get() const {
       result = type_[group];
       any = true;
     } else if (category(type_[group]) > category(result)) {
-      // Next to floating numbers a complex one is as precise as they are.
-      result = is_floating(result) ? complex_of(result) : promote_types(type_[group], result);
+      // Next to floating numbers a complex one is as precise as they are; next to integers it stays what it is.
+      result = is_floating(result)        ? complex_of(result)
+               : is_complex(type_[group]) ? type_[group]
+                                          : promote_types(result, type_[group]);
     }
   }
   return result;

@@ -7,6 +7,7 @@
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/inner_view.h"
+#include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/view_base.h"
@@ -22,7 +23,9 @@ Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (allocate_small(k
 
 uint64_t base_meta(DType dtype, Device device) {
   SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
-  return static_cast<uint64_t>(KeySet(backend_key(device.type)).bits()) |
+  if (is_limited(dtype) && limited_tensor_made) [[unlikely]]
+    limited_tensor_made();
+  return static_cast<uint64_t>((KeySet(backend_key(device.type)) | dtype_keys(dtype)).bits()) |
          static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.type)) << TensorImpl::kDeviceAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt |
@@ -145,12 +148,12 @@ Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t off
 
 namespace {
 
-// The flags that a view takes over from its base: dtype, device and backend; keys of modes and marks of the base do
+// The flags that a view takes over from its base: dtype, device and their keys; keys of modes and marks of the base do
 // not pass on.
 uint64_t kept_meta(const TensorImpl& base) {
   constexpr uint64_t kKept =
       0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
-  return base.meta & (kKept | kBackendKeys.bits());
+  return base.meta & (kKept | (kBackendKeys | Key::limited).bits());
 }
 
 Ref<TensorImpl> new_view(TensorImpl& base, void* data) {
@@ -261,7 +264,8 @@ Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat form
 Tensor empty_same_shape(const Tensor& like, DType dtype) {
   const TensorImpl& t = *like.impl();
   const auto rank = static_cast<size_t>(like.dim());
-  if (!is_plain_rank(rank) || t.numel == 0) return empty_tensor(like.sizes(), dtype, like.device());
+  if (!is_plain_rank(rank) || t.numel == 0 || is_limited(dtype))
+    return empty_tensor(like.sizes(), dtype, like.device());
   constexpr uint64_t kDevice = 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
   const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) |
                         static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |

@@ -5,6 +5,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/tensor_options.h"
+#include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -131,6 +132,7 @@ Tensor eye_m(int64_t n, int64_t m, OptDType dtype, OptLayout layout, OptDevice d
   SCONCE_CHECK(n >= 0, "n must be greater or equal to 0, got {}", n);
   SCONCE_CHECK(m >= 0, "m must be greater or equal to 0, got {}", m);
   Tensor out = empty_tensor({n, m}, dtype.value_or(default_dtype()), device.value_or(Device()));
+  if (is_limited(out.dtype()) && !is_float8(out.dtype()) && !out.is_meta()) fail_not_implemented(out.dtype());
   fill_tensor(out, 0);
   fill_tensor(make_view(out, {std::min(n, m)}, {m + 1}, 0), 1);
   return out;

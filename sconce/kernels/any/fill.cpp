@@ -1,6 +1,7 @@
 #include "sconce/kernels/any/fill.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sconce/base/error.h"
@@ -26,6 +27,12 @@ bool fits_integer(const Scalar& value) {
          v <= static_cast<int64_t>(std::numeric_limits<T>::max());
 }
 
+// Within the limit, or infinite where the format has that; NaN is in all of them.
+bool fits_float(const Scalar& value, double limit, bool infinite) {
+  const double v = std::abs(value.is_complex() ? value.to_complex().real() : value.to_double());
+  return !(v > limit) || (infinite && std::isinf(v));
+}
+
 bool fits(const Scalar& value, DType dtype) {
   switch (dtype) {
     case DType::uint8:
@@ -38,16 +45,23 @@ bool fits(const Scalar& value, DType dtype) {
       return fits_integer<int32_t>(value);
     case DType::int64:
       return fits_integer<int64_t>(value);
-    case DType::float16: {
-      const double v = value.is_complex() ? value.to_complex().real() : value.to_double();
-      return !(v > 65504 && v < std::numeric_limits<double>::infinity()) &&
-             !(v < -65504 && v > -std::numeric_limits<double>::infinity());
+    case DType::uint16:
+      return fits_integer<uint16_t>(value);
+    case DType::uint32:
+      return fits_integer<uint32_t>(value);
+    case DType::uint64: {
+      if (value.is_integral() || value.is_bool()) return true;  // below 0 wraps
+      const double v = value.is_real() ? value.to_double() : value.to_complex().real();
+      return v >= 0 && v <= 0x1p64;
     }
-    case DType::float32: {
-      const double v = value.is_complex() ? value.to_complex().real() : value.to_double();
-      const double limit = std::numeric_limits<float>::max(), infinite = std::numeric_limits<double>::infinity();
-      return !(v > limit && v < infinite) && !(v < -limit && v > -infinite);
-    }
+    case DType::float8_e4m3fn:
+      return fits_float(value, 448, false);
+    case DType::float8_e5m2:
+      return fits_float(value, 57344, true);
+    case DType::float16:
+      return fits_float(value, 65504, true);
+    case DType::float32:
+      return fits_float(value, std::numeric_limits<float>::max(), true);
     default:
       return true;
   }

@@ -44,7 +44,7 @@ bool is_set_to(const Tensor& self, const Tensor& tensor) {
 }
 bool is_complex(const Tensor& self) { return sconce::is_complex(self.dtype()); }
 bool is_floating_point(const Tensor& self) { return is_floating(self.dtype()); }
-bool is_signed(const Tensor& self) { return self.dtype() != DType::uint8 && self.dtype() != DType::bool_; }
+bool is_signed(const Tensor& self) { return !is_unsigned(self.dtype()) && self.dtype() != DType::bool_; }
 bool is_conj(const Tensor&) { return false; }  // conjugates and negatives are computed at once
 bool is_neg(const Tensor&) { return false; }
 bool is_inference(const Tensor& self) { return self.impl()->meta & TensorImpl::inference; }

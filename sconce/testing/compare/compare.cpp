@@ -18,7 +18,7 @@ std::string shape_text(IntList list) { return format_message("{}", {ErrorArg(lis
 // Elements in the type that they are compared in: integers as they are, floats as double.
 template <class T>
 auto comparable(T v) {
-  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>)
+  if constexpr (std::is_class_v<T> && requires { to_float(v); })
     return static_cast<double>(to_float(v));
   else if constexpr (std::is_floating_point_v<T>)
     return static_cast<double>(v);
@@ -85,7 +85,7 @@ Difference compare_values(const std::vector<T>& got, const std::vector<T>& expec
 
 std::vector<double> sorted_reals(const Tensor& tensor) {
   std::vector<double> values;
-  visit_dtype(tensor.dtype(), [&]<class T>() {
+  visit_every_dtype(tensor.dtype(), [&]<class T>() {
     for (const T& v : elements<T>(tensor)) values.push_back(magnitude(comparable(v)));
   });
   std::sort(values.begin(), values.end());
@@ -129,7 +129,7 @@ Difference compare_geometry(const Tensor& got, const Tensor& expected, bool stri
 
 Difference compare_elements(const Tensor& got, const Tensor& expected, Closeness closeness) {
   const Tolerance tolerance = tolerance_for(expected.dtype(), closeness);
-  return visit_dtype(expected.dtype(), [&]<class T>() {
+  return visit_every_dtype(expected.dtype(), [&]<class T>() {
     return compare_values(elements<T>(got), elements<T>(expected), expected.sizes(), tolerance);
   });
 }

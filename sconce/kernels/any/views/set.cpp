@@ -1,5 +1,6 @@
 // set_: a tensor handle that shows other memory from now on.
 #include "sconce/base/error.h"
+#include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
@@ -61,7 +62,8 @@ void set_data(const Tensor& self, const Tensor& new_data) {
   const uint32_t version = self.impl()->meta & TensorImpl::inference ? 0 : self.version();
   uint64_t& meta = self.impl()->meta;
   const auto dtype = static_cast<uint64_t>(static_cast<uint8_t>(new_data.dtype()));
-  meta = (meta & ~(uint64_t{0xff} << TensorImpl::kDTypeAt)) | dtype << TensorImpl::kDTypeAt;
+  constexpr uint64_t kOfDType = uint64_t{0xff} << TensorImpl::kDTypeAt | KeySet(Key::limited).bits();
+  meta = (meta & ~kOfDType) | dtype << TensorImpl::kDTypeAt | dtype_keys(new_data.dtype()).bits();
   show(self, Ref<Storage>::share(new_data.storage()), new_data.sizes(), new_data.strides(), new_data.storage_offset());
   keep_version(self, version);
 }

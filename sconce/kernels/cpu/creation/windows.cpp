@@ -29,8 +29,10 @@ void fill_by_place(const Tensor& out, const F& f) {
       return put(static_cast<BFloat16*>(nullptr));
     case DType::float32:
       return put(static_cast<float*>(nullptr));
-    default:
+    case DType::float64:
       return put(static_cast<double*>(nullptr));
+    default:
+      fail_not_implemented(out.dtype());
   }
 }
 

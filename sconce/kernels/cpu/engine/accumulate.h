@@ -1,11 +1,12 @@
 // Element accumulation: arithmetic on single elements of any dtype, for kernels that combine elements at data-dependent
-// places. Halves compute in float and round; bool adds with or, multiplies with and; integers wrap.
+// places. Halves and float8 compute in float and round; bool adds with or, multiplies with and; integers wrap.
 #pragma once
 
 #include <complex>
 #include <type_traits>
 
 #include "sconce/tensor/dtype.h"
+#include "sconce/tensor/float8.h"
 #include "sconce/tensor/half.h"
 
 namespace sconce {
@@ -13,11 +14,13 @@ namespace sconce {
 template <class T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 template <class T>
+inline constexpr bool kIsFloat8 = std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+template <class T>
 inline constexpr bool kIsComplex = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
 template <class T>
 auto widened(T v) {
-  if constexpr (kIsHalf<T>)
+  if constexpr (kIsHalf<T> || kIsFloat8<T>)
     return to_float(v);
   else
     return v;
@@ -28,6 +31,10 @@ T narrowed(W v) {
     return to_half(static_cast<float>(v));
   else if constexpr (std::is_same_v<T, BFloat16>)
     return to_bfloat16(static_cast<float>(v));
+  else if constexpr (std::is_same_v<T, Float8E4M3FN>)
+    return to_float8_e4m3fn(static_cast<float>(v));
+  else if constexpr (std::is_same_v<T, Float8E5M2>)
+    return to_float8_e5m2(static_cast<float>(v));
   else
     return static_cast<T>(v);
 }

@@ -10,7 +10,7 @@ namespace sconce {
 
 void convert(void* out, DType out_dtype, const void* in, DType in_dtype, int64_t n) {
   if (n <= 0) return;
-  const TileKernels::Convert f = tile_kernels().convert[static_cast<int>(in_dtype)][static_cast<int>(out_dtype)];
+  const TileKernels::Convert f = conversion(tile_kernels(), in_dtype, out_dtype);
   SCONCE_CHECK(f != nullptr, "cannot convert {} to {}", dtype_name(in_dtype), dtype_name(out_dtype));
   f(out, in, n);
 }
@@ -34,19 +34,19 @@ void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand&
     for (int d = 0; d < g.dims; ++d) same &= g.stride[d][0] == g.stride[d][1];
     if (same) return;
   }
-  Conversion conversion;
-  conversion.add(tiles, in.dtype, out.dtype);
+  Conversion steps;
+  steps.add(tiles, in.dtype, out.dtype);
   const int64_t columns = g.size[g.dims - 1];
   const int64_t rows = g.dims > 1 ? g.size[g.dims - 2] : 1;
   const bool transposed = rows > 1 && from.row_stride == from.size && from.column_stride > from.size;
-  const bool direct = conversion.none() && to.column_stride == to.size;
+  const bool direct = steps.none() && to.column_stride == to.size;
 
   int64_t tile_rows = 1, tile_columns = std::min(columns, kParallelGrain);
   if (transposed) {
     tile_rows = transposed_rows(std::max(to.size, from.size), rows);
     tile_columns = std::min<int64_t>(
         columns, direct ? std::max(32, 64 / to.size) : kTileBytes / std::max(to.size, from.size) / tile_rows);
-  } else if (!conversion.none() && !(from.column_stride == from.size && to.column_stride == to.size)) {
+  } else if (!steps.none() && !(from.column_stride == from.size && to.column_stride == to.size)) {
     tile_columns = std::min(columns, kTile);
     tile_rows = std::clamp<int64_t>(kTile / columns, 1, rows);
   } else if (columns < kTile) {
@@ -73,7 +73,7 @@ void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand&
             tiles.gather[log2](d, s, from.column_stride, c);
           }
         }
-      } else if (conversion.none()) {
+      } else if (steps.none()) {
         for (int64_t i = 0; i < r; ++i, d += to.row_stride, s += from.row_stride) {
           if (from.column_stride == from.size) {
             tiles.scatter[log2](d, to.column_stride, s, c);
@@ -86,9 +86,9 @@ void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand&
           }
         }
       } else if (from.dense(r, c) && to.dense(r, c)) {
-        conversion.first(d, s, r * c);
+        steps.first(d, s, r * c);
       } else if (from.column_stride == from.size && to.column_stride == to.size) {
-        for (int64_t i = 0; i < r; ++i) conversion.first(d + i * to.row_stride, s + i * from.row_stride, c);
+        for (int64_t i = 0; i < r; ++i) steps.first(d + i * to.row_stride, s + i * from.row_stride, c);
       } else {
         const char* dense = s;
         if (!from.dense(r, c)) {
@@ -96,9 +96,9 @@ void run_copy(std::span<const int64_t> sizes, const Operand& out, const Operand&
           dense = gathered;
         }
         if (to.dense(r, c)) {
-          conversion.first(d, dense, r * c);
+          steps.first(d, dense, r * c);
         } else {
-          conversion.first(converted, dense, r * c);
+          steps.first(converted, dense, r * c);
           scatter_tile(tiles, d, converted, to, r, c);
         }
       }

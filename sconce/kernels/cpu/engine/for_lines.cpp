@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/engine/tile.h"
 #include "sconce/tensor/strides.h"
@@ -41,7 +42,7 @@ struct Side {
 };
 
 void convert(void* out, DType to, const void* in, DType from, int64_t n) {
-  tile_kernels().convert[static_cast<int>(from)][static_cast<int>(to)](out, in, n);
+  conversion(tile_kernels(), from, to)(out, in, n);
 }
 
 // `lines` lines from `at` on into `out`, one after the other, in the compute type.

@@ -28,8 +28,11 @@ constexpr Compute compute_type(DType common) {
     case DType::int8:
     case DType::int16:
     case DType::int32:
+    case DType::uint16:
       return Compute::i32;
     case DType::int64:
+    case DType::uint32:
+    case DType::uint64:  // right for what wraps around and compares bits; nothing else is done with them
       return Compute::i64;
     case DType::float64:
       return Compute::f64;

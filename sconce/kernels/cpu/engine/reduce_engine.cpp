@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/prefetch.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
@@ -172,8 +173,8 @@ class Reduction {
     wide_item_ = static_cast<int64_t>(item_size(wide_));
     per_group_ = 64 / compute_item_;
     direct_ = in.dtype == computed && common == computed;
-    if (in.dtype != common) to_common_ = tiles_.convert[static_cast<int>(in.dtype)][static_cast<int>(common)];
-    if (common != computed) to_compute_ = tiles_.convert[static_cast<int>(common)][static_cast<int>(computed)];
+    if (in.dtype != common) to_common_ = conversion(tiles_, in.dtype, common);
+    if (common != computed) to_compute_ = conversion(tiles_, common, computed);
     common_item_ = static_cast<int64_t>(item_size(common));
 
     for (size_t d = 0; d < sizes.size(); ++d) {
@@ -266,7 +267,7 @@ class Reduction {
       const auto to_item = static_cast<int64_t>(item_size(to));
       const char* values = finished[r];
       if (from != to) {
-        tiles_.convert[static_cast<int>(from)][static_cast<int>(to)](converted, values, n);
+        conversion(tiles_, from, to)(converted, values, n);
         values = converted;
       }
       char* out = static_cast<char*>(out_[r].data);

@@ -11,7 +11,8 @@ namespace sconce {
 
 struct TileKernels {
   // convert[from][to], by DType number: n elements, dense, not overlapping. Floats become integers towards zero, bools
-  // by "is not 0"; integers wrap around; complex numbers lose their imaginary part.
+  // by "is not 0"; integers wrap around; complex numbers lose their imaginary part. Limited dtypes are not in it: call
+  // conversion (conversion.h).
   using Convert = void (*)(void* out, const void* in, int64_t n);
   Convert convert[16][16];
 

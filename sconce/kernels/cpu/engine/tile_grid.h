@@ -8,6 +8,7 @@
 #include <span>
 
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/tile.h"
 
@@ -96,7 +97,7 @@ struct Conversion {
   bool none() const { return first == nullptr; }
   void add(const TileKernels& tiles, DType from, DType to) {
     if (from == to) return;
-    (first == nullptr ? first : second) = tiles.convert[static_cast<int>(from)][static_cast<int>(to)];
+    (first == nullptr ? first : second) = conversion(tiles, from, to);
   }
   void run(char* out, const char* in, int64_t n, char* between) const {
     if (second == nullptr) {

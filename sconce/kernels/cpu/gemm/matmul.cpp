@@ -44,14 +44,27 @@ void add_product(const Tensor& self, const Scalar& given_beta, const Scalar& giv
   copy_tensor(out, reads_self ? sconce::add(scaled, beta.equals(1) ? self : sconce::mul(self, beta)) : scaled);
 }
 
+// float8 is multiplied and added up in float32, and rounded at the end.
+Tensor wide(const Tensor& t) { return to_dtype(t, DType::float32); }
+
 }  // namespace
 
 void mm(const Tensor& self, const Tensor& mat2, const Tensor& out) {
+  if (is_float8(out.dtype())) {
+    const Tensor sums = empty_tensor(out.sizes(), DType::float32);
+    mm(wide(self), wide(mat2), sums);
+    return copy_tensor(out, sums);
+  }
   gemm(out.dtype(), self.size(0), mat2.size(1), self.size(1), matrix(self), matrix(mat2), out_matrix(out));
 }
 
 void addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
            const Tensor& out) {
+  if (is_float8(out.dtype())) {
+    const Tensor sums = empty_tensor(out.sizes(), DType::float32);
+    addmm(wide(self), wide(mat1), wide(mat2), beta, alpha, sums);
+    return copy_tensor(out, sums);
+  }
   add_product(self, beta, alpha, out, [&](const Tensor& target, const Epilogue& epilogue) {
     gemm(target.dtype(), mat1.size(0), mat2.size(1), mat1.size(1), matrix(mat1), matrix(mat2), out_matrix(target),
          epilogue);

@@ -287,7 +287,7 @@ void put_index(const AdvancedIndex& plan, const Tensor& values, bool accumulate)
     visit_item_size(values.dtype(), [&]<class T>() { copy_positions<T, false>(walk, from, to, 0, walk.positions()); });
     return;
   }
-  visit_dtype(values.dtype(), [&]<class T>() {
+  const auto add = [&]<class T>() {
     walk.each(0, walk.positions(),
               [&](const int64_t* self_offsets, const int64_t* other_offsets, int64_t n, int64_t self_base,
                   int64_t other_base) {
@@ -300,7 +300,10 @@ void put_index(const AdvancedIndex& plan, const Tensor& values, bool accumulate)
                   }
                 }
               });
-  });
+  };
+  if (values.dtype() == DType::float8_e4m3fn) return add.operator()<Float8E4M3FN>();
+  if (values.dtype() == DType::float8_e5m2) return add.operator()<Float8E5M2>();
+  visit_dtype(values.dtype(), add);
 }
 
 }  // namespace sconce

@@ -1,5 +1,6 @@
 // equal: one answer for two tensors, decided at the first difference.
 #include <algorithm>
+#include <cstring>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
@@ -17,6 +18,8 @@ bool equal(const Tensor& self, const Tensor& other) {
   if (!(self.sizes() == other.sizes())) return false;
   SCONCE_CHECK_AS(not_implemented, !self.is_meta(), "a meta tensor has no values to compare");
   const Tensor a = contiguous_tensor(self), b = contiguous_tensor(other);
+  if (is_limited(self.dtype()))  // integers: their bytes
+    return self.numel() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * a.item_size()) == 0;
   return visit_dtype(self.dtype(), [&]<class T>() {
     const T* x = a.data<T>();
     const T* y = b.data<T>();

@@ -98,6 +98,7 @@ void scan_in(DType compute, const Tensor& self, int64_t dim, const Tensor& out) 
 // Through the dtype of the result, which the elements are converted to first.
 template <class Op>
 void scan(const Tensor& given, int64_t dim, const Tensor& out) {
+  if (is_limited(out.dtype())) fail_not_implemented(out.dtype());
   const Tensor self = to_dtype(given, out.dtype());
   switch (category(out.dtype())) {
     case Category::complex:

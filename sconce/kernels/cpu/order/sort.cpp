@@ -7,6 +7,7 @@
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/for_lines.h"
 #include "sconce/kernels/cpu/order/ordering.h"
+#include "sconce/kernels/cpu/order/signed_twin.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::cpu {
@@ -19,6 +20,11 @@ std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool>, 
   Tensor values = empty_strided_tensor(self.sizes(), strides, self.dtype(), self.device());
   Tensor indices = empty_strided_tensor(self.sizes(), strides, DType::int64, self.device());
   if (self.is_meta() || self.numel() == 0) return {values, indices};
+  if (is_limited(self.dtype())) {
+    const auto [sorted, order] = sort_stable(cpu::signed_twin(self), true, dim, descending);
+    copy_tensor(values, cpu::from_signed_twin(sorted, self.dtype()));
+    return {values, order};
+  }
   const int64_t n = self.dim() == 0 ? 1 : self.sizes()[static_cast<size_t>(dim)];
   if (n == 1) {
     copy_tensor(values, self);

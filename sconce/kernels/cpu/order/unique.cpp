@@ -13,6 +13,7 @@
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/order/ordering.h"
+#include "sconce/kernels/cpu/order/signed_twin.h"
 #include "sconce/kernels/cpu/order/sort_keys.h"
 #include "sconce/tensor/strides.h"
 
@@ -102,8 +103,17 @@ void unique_by_order(const T* x, int64_t n, const Tensor& inverse, bool counts, 
   std::copy(found, found + m, values->data<T>());
 }
 
+// Unsigned integers by way of their signed twins.
+template <class F>
+Results through_twin(const Tensor& self, const F& unique) {
+  const auto [values, inverse, counts] = unique(cpu::signed_twin(self));
+  return {cpu::from_signed_twin(values, self.dtype()), inverse, counts};
+}
+
 Results unique_elements(const Tensor& self, bool return_inverse, bool return_counts) {
   check_input(self, "unique");
+  if (is_limited(self.dtype()))
+    return through_twin(self, [&](const Tensor& t) { return unique_elements(t, return_inverse, return_counts); });
   const Tensor x = contiguous_tensor(self);
   const int64_t n = x.numel();
   Tensor values = empty_tensor({0}, self.dtype()), inverse, counts = empty_indices({0});
@@ -170,6 +180,8 @@ Results gather_rows(const Tensor& flat, const Tensor& compared, const std::vecto
 
 Results unique_slices(const Tensor& self, int64_t dim, bool consecutive) {
   check_input(self, "unique_dim");
+  if (is_limited(self.dtype()))
+    return through_twin(self, [&](const Tensor& t) { return unique_slices(t, dim, consecutive); });
   SCONCE_CHECK_AS(index, self.dim() > 0, "Dimension specified as {} but tensor has no dimensions", dim);
   dim = wrap_dim(dim, self.dim());
   const int64_t n = self.sizes()[static_cast<size_t>(dim)];
@@ -210,6 +222,8 @@ Results unique_slices(const Tensor& self, int64_t dim, bool consecutive) {
 
 Results unique_runs(const Tensor& self, bool return_inverse, bool return_counts) {
   check_input(self, "unique");
+  if (is_limited(self.dtype()))
+    return through_twin(self, [&](const Tensor& t) { return unique_runs(t, return_inverse, return_counts); });
   const Tensor x = contiguous_tensor(self);
   const int64_t n = x.numel();
   Tensor values = empty_tensor({0}, self.dtype()), inverse = empty_indices({0}), counts = empty_indices({0});

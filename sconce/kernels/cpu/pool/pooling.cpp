@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
+#include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/row_cache.h"
 #include "sconce/kernels/cpu/engine/tile.h"
@@ -50,12 +51,8 @@ struct Rows {
   bool same() const { return dtype == compute; }
   const void* in_at(int64_t element) const { return in + element * static_cast<int64_t>(item_size(dtype)); }
   void* out_at(int64_t element) const { return out + element * static_cast<int64_t>(item_size(dtype)); }
-  void widen(void* to, const void* from, int64_t n) const {
-    tile_kernels().convert[static_cast<int>(dtype)][static_cast<int>(compute)](to, from, n);
-  }
-  void narrow(void* to, const void* from, int64_t n) const {
-    tile_kernels().convert[static_cast<int>(compute)][static_cast<int>(dtype)](to, from, n);
-  }
+  void widen(void* to, const void* from, int64_t n) const { conversion(tile_kernels(), dtype, compute)(to, from, n); }
+  void narrow(void* to, const void* from, int64_t n) const { conversion(tile_kernels(), compute, dtype)(to, from, n); }
 };
 
 int64_t longest_window(const PoolAxis& a) {

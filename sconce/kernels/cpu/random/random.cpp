@@ -56,6 +56,12 @@ IntegerRange integer_range(DType t) {
       return {INT16_MIN, INT16_MAX};
     case DType::int32:
       return {INT32_MIN, INT32_MAX};
+    case DType::uint16:
+      return {0, UINT16_MAX};
+    case DType::uint32:
+      return {0, UINT32_MAX};
+    case DType::uint64:
+      return {0, INT64_MAX};
     default:
       return {INT64_MIN, INT64_MAX};
   }
@@ -211,6 +217,7 @@ void random_(const Tensor& t, const Generator& generator) {
   check_writable(t, "random_");
   if (t.is_meta()) return;
   const DType dtype = t.dtype();
+  if (is_limited(dtype)) fail_not_implemented(dtype);
   Draws draws(generator);
   const bool wide = dtype == DType::int64 || dtype == DType::float64;
   const uint64_t range = is_floating(dtype) ? (uint64_t{1} << float_digits(dtype)) + 1

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "sconce/base/error.h"
@@ -30,6 +31,14 @@ T cast(Value v) {
 
 template <class Value>
 void store(DType dtype, char* to, int64_t step, const Value* values, int64_t n) {
+  if (is_limited(dtype)) {  // unsigned integers: the low bytes
+    SCONCE_ASSERT(!is_float8(dtype));
+    for (int64_t i = 0; i < n; ++i) {
+      const auto word = static_cast<int64_t>(values[i]);
+      std::memcpy(to + i * step, &word, item_size(dtype));
+    }
+    return;
+  }
   visit_dtype(dtype, [&]<class T>() {
     if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>) {
       for (int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = cast<T>(values[i]);
@@ -113,6 +122,9 @@ Tensor parts_of_complex(const Tensor& t) {
 }
 
 void check_writable(const Tensor& t, std::string_view name) {
+  // Unsigned integers of a range are the only draws of limited dtypes.
+  if (is_limited(t.dtype()) && (is_float8(t.dtype()) || name != "random_") && !t.is_meta())
+    fail_not_implemented(t.dtype());
   if (t.is_dense()) return;
   for (size_t d = 0; d < t.sizes().size(); ++d) {
     SCONCE_CHECK(

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/row_cache.h"
 #include "sconce/kernels/cpu/engine/tile.h"
@@ -105,8 +106,8 @@ void blend_images(const Tensor& x_tensor, const Tensor& result, int rank, const 
       std::max<int64_t>(in_row, 2 * table.lanes);  // elements of a row, those behind its end included
   const ResizeColumnArrays columns(taps[2], m.channels, !by_pixels, in_float, readable);
   const bool padded = readable != in_row && !by_pixels;
-  const auto widen = tile_kernels().convert[static_cast<int>(dtype)][static_cast<int>(compute)];
-  const auto narrow = tile_kernels().convert[static_cast<int>(compute)][static_cast<int>(dtype)];
+  const auto widen = conversion(tile_kernels(), dtype, compute);
+  const auto narrow = conversion(tile_kernels(), compute, dtype);
   const char* x = x_tensor.data<char>();
   char* y = result.data<char>();
   const int64_t depth_taps = taps[0].count, height_taps = taps[1].count, row_taps = depth_taps * height_taps;

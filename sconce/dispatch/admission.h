@@ -1,0 +1,11 @@
+// Admission control: operators refuse tensors of limited dtypes that they have no kernel for, in PyTorch's words. See
+// Note [Limited dtypes] in tensor/dtype.h.
+#pragma once
+
+namespace sconce {
+
+// From now on, every operator asks OpInfo::dtypes before it takes a tensor with Key::limited. Called whenever one is
+// made; the first call does the work.
+void admit_limited_dtypes();
+
+}  // namespace sconce

@@ -1,0 +1,16 @@
+// Dispatch key of limited dtypes: how their tensors make themselves known. Note [Limited dtypes] in dtype.h.
+#pragma once
+
+#include "sconce/tensor/dtype.h"
+#include "sconce/tensor/key_set.h"
+
+namespace sconce {
+
+// The key that a tensor has for its dtype alone.
+constexpr KeySet dtype_keys(DType t) { return is_limited(t) ? KeySet(Key::limited) : KeySet(); }
+
+// Called before a tensor of a limited dtype is made: the dispatcher gets ready for its key (Note [Connections]).
+using LimitedTensorMade = void (*)();
+extern const LimitedTensorMade limited_tensor_made;
+
+}  // namespace sconce
