@@ -172,8 +172,10 @@ int run_convert(Options& o) {
   if (o.half) o.dtype_name = "float16";
   if (!o.dtype_name.empty()) {
     DType dtype{};
-    if (!dtype_from_name(o.dtype_name, &dtype) || !is_floating(dtype))
-      throw UsageError(fmt::format("--dtype takes float16, bfloat16, float32 or float64, got '{}'", o.dtype_name));
+    if (!dtype_from_name(o.dtype_name, &dtype) || !is_floating(dtype)) {
+      throw UsageError(fmt::format(
+          "--dtype takes float16, bfloat16, float32, float64, float8_e4m3fn or float8_e5m2, got '{}'", o.dtype_name));
+    }
     o.dtype = dtype;
   }
   const FormatName& format = format_of(o.out);

@@ -198,7 +198,12 @@ typedef enum sconce_dtype { /* numbered as in PyTorch */
                             SCONCE_COMPLEX64 = 9,
                             SCONCE_COMPLEX128 = 10,
                             SCONCE_BOOL8 = 11, /* one byte, 0 or 1 */
-                            SCONCE_BFLOAT16 = 15
+                            SCONCE_BFLOAT16 = 15,
+                            SCONCE_FLOAT8_E5M2 = 23, /* these five are for storage: few operators take them */
+                            SCONCE_FLOAT8_E4M3FN = 24,
+                            SCONCE_UINT16 = 27,
+                            SCONCE_UINT32 = 28,
+                            SCONCE_UINT64 = 29
 } sconce_dtype;
 
 #define SCONCE_MAX_DIMENSIONS 64

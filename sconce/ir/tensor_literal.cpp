@@ -135,9 +135,7 @@ DType read_dtype(TextCursor& in) {
     if (name.starts_with(key_name(key))) name.remove_prefix(key_name(key).size());
   }
   if (name.ends_with("Type")) name.remove_suffix(4);
-  for (const DType t :
-       {DType::uint8, DType::int8, DType::int16, DType::int32, DType::int64, DType::float16, DType::float32,
-        DType::float64, DType::complex64, DType::complex128, DType::bool_, DType::bfloat16}) {
+  for (const DType t : kAllDTypes) {
     if (dtype_legacy_name(t) == name) return t;
   }
   in.fail("unknown dtype '{}' of a tensor", name);

@@ -282,31 +282,27 @@ class Reader {
     constexpr DType kNumbered[] = {DType::uint8,      DType::int8,    DType::int16,   DType::int32, DType::int64,
                                    DType::float16,    DType::float32, DType::float64, kComplex32,   DType::complex64,
                                    DType::complex128, DType::bool_,   DType::bfloat16};
-    if (number < 1 || number > 13 || kNumbered[number - 1] == kComplex32) {
-      fields_.wrong("dtype number {} is not supported{}", number, other_dtype(number));
+    constexpr std::pair<int64_t, DType> kLater[] = {{28, DType::uint16},
+                                                    {29, DType::float8_e4m3fn},
+                                                    {30, DType::float8_e5m2},
+                                                    {34, DType::uint32},
+                                                    {35, DType::uint64}};
+    if (number >= 1 && number <= 13 && kNumbered[number - 1] != kComplex32) return kNumbered[number - 1];
+    for (const auto& [later, dtype] : kLater) {
+      if (later == number) return dtype;
     }
-    return kNumbered[number - 1];
+    fields_.wrong("dtype number {} is not supported{}", number, other_dtype(number));
   }
   static const char* other_dtype(int64_t number) {
     switch (number) {
       case 9:
         return " (complex32)";
-      case 28:
-        return " (uint16)";
-      case 29:
-        return " (float8_e4m3fn)";
-      case 30:
-        return " (float8_e5m2)";
       case 31:
         return " (float8_e4m3fnuz)";
       case 32:
         return " (float8_e5m2fnuz)";
       case 33:
         return " (float8_e8m0fnu)";
-      case 34:
-        return " (uint32)";
-      case 35:
-        return " (uint64)";
       default:
         return "";
     }

@@ -207,8 +207,8 @@ TEST_F(ExportedProgram, TensorsMustLieInTheirRecords) {
   w["tensor_meta"]["device"]["type"] = "cuda";
   EXPECT_ERROR(load(), "tensor 'inner.w' is on cuda; programs exported for the CPU can be read");
   w["tensor_meta"] = tensor_meta({2}, {1});
-  w["tensor_meta"]["dtype"] = 29;
-  EXPECT_ERROR(load(), "config.inner.w.tensor_meta.dtype: dtype number 29 is not supported (float8_e4m3fn)");
+  w["tensor_meta"]["dtype"] = 31;
+  EXPECT_ERROR(load(), "config.inner.w.tensor_meta.dtype: dtype number 31 is not supported (float8_e4m3fnuz)");
   w["tensor_meta"] = tensor_meta({2}, {1});
   w["path_name"] = "../x";
   EXPECT_ERROR(load(), "there is no record 'data/weights/../x' for tensor 'inner.w'");

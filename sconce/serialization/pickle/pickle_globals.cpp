@@ -275,9 +275,8 @@ constexpr QuantizedStorage kQuantizedStorages[] = {{"QInt8Storage", DType::int8}
                                                    {"QUInt4x2Storage", DType::uint8},
                                                    {"QUInt2x4Storage", DType::uint8}};
 // Dtypes that PyTorch has and Sconce has not; tensors of them are recognised.
-constexpr std::string_view kForeignDTypes[] = {
-    "uint16",          "uint32",          "uint64",         "float8_e4m3fn",    "float8_e5m2",
-    "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn_x2", "complex32"};
+constexpr std::string_view kForeignDTypes[] = {"float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+                                               "float4_e2m1fn_x2", "complex32"};
 constexpr std::string_view kSchemes[] = {"per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
                                          "per_channel_symmetric", "per_channel_affine_float_qparams"};
 

@@ -226,6 +226,10 @@ class Writer {
   }
 
   // ---- tensors ----
+
+  // Python has no classes of storages for limited dtypes: a checkpoint names the dtype beside bytes. Archives name one.
+  bool is_untyped(const Tensor& t) const { return options_.plain && is_limited(t.dtype()); }
+
   void storage(const Tensor& t) {
     const auto place = std::make_pair(static_cast<const Storage*>(t.storage()), t.dtype());
     if (const auto found = stored_.find(place); found != stored_.end()) return out_.get(found->second);
@@ -238,10 +242,13 @@ class Writer {
     }
     out_.op('(');
     out_.text("storage");
-    out_.global("torch", std::string(dtype_legacy_name(t.dtype())) + "Storage");
+    if (is_untyped(t))
+      out_.global("torch.storage", "UntypedStorage");
+    else
+      out_.global("torch", std::string(dtype_legacy_name(t.dtype())) + "Storage");
     out_.text(storages_.key_of(t));
     out_.text("cpu");
-    out_.integer(static_cast<int64_t>(t.storage()->nbytes / t.item_size()));
+    out_.integer(static_cast<int64_t>(t.storage()->nbytes / (is_untyped(t) ? 1 : t.item_size())));
     out_.op('t');
     out_.op('Q');
     stored_.emplace(place, out_.put());
@@ -259,7 +266,7 @@ class Writer {
     if (t.numel() != 0 && offset % static_cast<ptrdiff_t>(t.item_size()) != 0) {
       parts_.refuse("the elements of a tensor lie between those of its memory, which cannot be saved");
     }
-    out_.global("torch._utils", "_rebuild_tensor_v2");
+    out_.global("torch._utils", is_untyped(t) ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
     out_.op('(');
     storage(t);
     out_.integer(t.storage_offset());
@@ -269,6 +276,7 @@ class Writer {
     out_.global("collections", "OrderedDict");  // of hooks
     out_.op(')');
     out_.op('R');
+    if (is_untyped(t)) out_.global("torch", dtype_name(t.dtype()));
     out_.op('t');
     out_.op('R');
   }

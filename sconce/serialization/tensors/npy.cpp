@@ -22,7 +22,8 @@ struct NamedDType {
 constexpr NamedDType kDTypes[] = {
     {"b1", DType::bool_},   {"u1", DType::uint8},     {"i1", DType::int8},        {"i2", DType::int16},
     {"i4", DType::int32},   {"i8", DType::int64},     {"f2", DType::float16},     {"f4", DType::float32},
-    {"f8", DType::float64}, {"c8", DType::complex64}, {"c16", DType::complex128},
+    {"f8", DType::float64}, {"c8", DType::complex64}, {"c16", DType::complex128}, {"u2", DType::uint16},
+    {"u4", DType::uint32},  {"u8", DType::uint64},
 };
 
 struct Element {

@@ -18,7 +18,8 @@ inline constexpr size_t kMaxNpyHeader = 65'536;  // bytes
 // The array in `bytes`, which are of `file` (null: they are copied); `name` is its name in errors. Throws Error.
 Tensor parse_npy(std::span<std::byte> bytes, const std::string& name, const FileBytesPtr& file);
 
-// The bytes before the elements of a contiguous tensor. Throws Error for bfloat16, which NumPy does not have.
+// The bytes before the elements of a contiguous tensor. Throws Error for bfloat16 and float8, which NumPy does not
+// have.
 std::string npy_header(DType dtype, IntList sizes);
 
 // The header's dict, {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }, read by a grammar of its own: nothing

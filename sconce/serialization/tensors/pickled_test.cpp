@@ -54,8 +54,8 @@ TEST(Pickled, RecognisesTensorsThatItDoesNotSupport) {
                        "K\0K\x08\x85K\1\x85(ctorch\nper_tensor_affine\nG\x3f\xe0\0\0\0\0\0\0K\x0at\x89}tR"s);
   EXPECT_EQ(describe_special_tensor(q), "quantised tensor of int8 [8] (per_tensor_affine, scale 0.5, zero point 10)");
   const Value f = load("ctorch._utils\n_rebuild_tensor_v3\n(" + storage("UntypedStorage", "K\x08") +
-                       "K\0K\x08\x85K\1\x85\x89}ctorch\nfloat8_e5m2\ntR"s);
-  EXPECT_EQ(describe_special_tensor(f), "tensor of float8_e5m2 (8,)");
+                       "K\0K\x08\x85K\1\x85\x89}ctorch\nfloat8_e5m2fnuz\ntR"s);
+  EXPECT_EQ(describe_special_tensor(f), "tensor of float8_e5m2fnuz (8,)");
 }
 
 TEST(Pickled, ReadsWhatPythonWrites) {

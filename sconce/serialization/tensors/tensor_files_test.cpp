@@ -19,14 +19,17 @@ Tensor bytes(std::vector<int64_t> sizes) {
   return t;
 }
 
-// A tensor of every dtype, one that is not contiguous, an empty one and a number.
+Tensor example(DType dtype) {
+  Tensor t = empty_tensor({2, 3}, dtype);
+  for (size_t i = 0; i < 6 * item_size(dtype); ++i) t.data<uint8_t>()[i] = dtype == DType::bool_ ? i % 2 : i;
+  return t;
+}
+
+// A tensor of every dtype that NumPy has, one that is not contiguous, an empty one and a number.
 NamedTensors examples() {
   NamedTensors all;
   for (DType dtype : kAllDTypes) {
-    if (dtype == DType::bfloat16) continue;  // NumPy does not have it
-    Tensor t = empty_tensor({2, 3}, dtype);
-    for (size_t i = 0; i < 6 * item_size(dtype); ++i) t.data<uint8_t>()[i] = dtype == DType::bool_ ? i % 2 : i;
-    all.emplace_back(std::string(dtype_name(dtype)), t);
+    if (dtype != DType::bfloat16 && !is_float8(dtype)) all.emplace_back(std::string(dtype_name(dtype)), example(dtype));
   }
   all.emplace_back("turned", make_view(bytes({2, 3}), {3, 2}, {1, 3}, 0));
   all.emplace_back("empty", bytes({0, 3}));
@@ -52,6 +55,8 @@ TEST(TensorFiles, SafetensorsKeepTensorsAndMetadata) {
     if (t.dtype() != DType::complex128) content.tensors.emplace_back(name, t);
   }
   content.tensors.emplace_back("half", empty_tensor({0}, DType::bfloat16));
+  content.tensors.emplace_back("quarter", example(DType::float8_e4m3fn));
+  content.tensors.emplace_back("wide quarter", example(DType::float8_e5m2));
   write_safetensors(folder.file("a.safetensors"), content);
   const TensorFile back = read_tensors(folder.file("a.safetensors"));
   expect_same(back.tensors, content.tensors);
@@ -91,6 +96,21 @@ TEST(TensorFiles, StateDictsKeepTensorsAndWhatTheyShare) {
   EXPECT_EQ(names, (std::vector<std::string>{"base", "layers.row", "layers.7.0", "layers.7.1"}));
   EXPECT_EQ(back.tensors[0].second.storage(), back.tensors[1].second.storage());
   EXPECT_EQ(read_pickled(FileBytes::map(folder.file("a.pth"))).to_dict().find("epoch")->to_int(), 3);
+}
+
+TEST(TensorFiles, StateDictsNameDTypesThatHaveNoStorages) {
+  const TemporaryFolder folder;
+  Ref<Dict> dict = make_ref<Dict>(any_type(), any_type());
+  for (DType dtype : kAllDTypes) {
+    const Tensor whole = example(dtype);
+    dict->set(std::string(dtype_name(dtype)), whole);
+    dict->set(std::string(dtype_name(dtype)) + " row", make_view(whole, {3}, {1}, 3));
+  }
+  write_pickled(folder.file("a.pth"), dict);
+  const TensorFile back = read_tensors(folder.file("a.pth"));
+  expect_same(back.tensors, flatten_tensors(dict));
+  for (size_t i = 0; i < back.tensors.size(); i += 2)
+    EXPECT_EQ(back.tensors[i].second.storage(), back.tensors[i + 1].second.storage()) << back.tensors[i].first;
 }
 
 // Dtype, sizes and bytes.
@@ -140,6 +160,7 @@ TEST(TensorFiles, WhatCannotBeWrittenIsNamed) {
   const TemporaryFolder folder;
   const Tensor half = empty_tensor({1}, DType::bfloat16);
   EXPECT_ERROR(write_npy(folder.file("a.npy"), half), "NumPy has no dtype bfloat16");
+  EXPECT_ERROR(write_npy(folder.file("a.npy"), example(DType::float8_e5m2)), "NumPy has no dtype float8_e5m2");
   const Tensor wide = empty_tensor({1}, DType::complex128);
   EXPECT_ERROR(write_safetensors(folder.file("a.st"), {{{"c", wide}}, {}, {}}), "have no dtype complex128");
   const Tensor nowhere = empty_tensor({1}, DType::float32, parse_device("meta"));
