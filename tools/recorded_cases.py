@@ -13,7 +13,8 @@ def read_cases(path, enums=None):
     header = json.loads(raw[8:8 + n])
     types = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64, "I32": torch.int32, "BOOL": torch.bool,
              "F16": torch.float16, "BF16": torch.bfloat16, "U8": torch.uint8, "I16": torch.int16, "I8": torch.int8,
-             "C64": torch.complex64, "C128": torch.complex128}
+             "C64": torch.complex64, "C128": torch.complex128, "U16": torch.uint16, "U32": torch.uint32,
+             "U64": torch.uint64, "F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2}
 
     def tensor(j):
         e = header[j["t"]]
