@@ -183,7 +183,7 @@ def compile_loops(op):
     return loops
 
 
-_NOTICE = "// Generated from ops/{family}.toml by opgen/loops.py.\n"
+_NOTICE = "// Generated from ops/{family}.toml by opgen/loops/pointwise.py.\n"
 
 
 def pointwise_source(family, ops):

@@ -157,7 +157,7 @@ def _kernels(op):
             yield from ((cls, c, w) for c, w in zip(*_COMPUTE[cls]))
 
 
-_NOTICE = "// Generated from ops/{family}.toml by opgen/reductions.py.\n"
+_NOTICE = "// Generated from ops/{family}.toml by opgen/loops/reductions.py.\n"
 
 
 def source(family, ops):

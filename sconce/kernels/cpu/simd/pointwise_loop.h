@@ -1,5 +1,5 @@
 // Vocabulary of generated pointwise loops: reading an operand vector by vector, writing the result, and the functions
-// of the expression language (opgen/loops.py) that are not in vec.h and math.h.
+// of the expression language (opgen/loops/expression.py) that are not in vec.h and math.h.
 #pragma once
 
 #include "sconce/kernels/cpu/engine/loop.h"
