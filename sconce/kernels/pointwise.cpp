@@ -251,6 +251,8 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
   const uint8_t direct = kDirect[static_cast<size_t>(dtype)];
   const int rank = static_cast<int>(in[0]->dim());
   if (loops.mask_inputs != 0 || direct == 0 || rank > TensorImpl::kInlineRank) return false;
+  if (storages_moved.load(std::memory_order_relaxed)) [[unlikely]]
+    return false;  // TensorImpl::data and whole_block may be out of date
   if (rule.promoting_params != 0 && !keeps_dtype(rule, dtype, numbers)) return false;
   if (is_floating_rule(rule.dtype) && !is_floating(dtype)) return false;
   const auto compute = static_cast<Compute>(direct - 1);

@@ -88,10 +88,12 @@ Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* cont
 
 namespace {
 
-// Memory that a storage has outgrown while other tensors looked at it. They keep pointers of their own, so it lives as
-// long as the storage, which keeps the list in `context`.
+// Memory that a storage has outgrown while other tensors looked at it. They keep addresses in it, so it lives as long
+// as the storage, which keeps the list in `context`: nothing else may get these addresses.
 struct Outgrown {
   Owned memory;
+  size_t nbytes;
+  bool in_header;  // behind the storage's header, and freed with that
   Outgrown* next;
 };
 
@@ -101,13 +103,30 @@ void free_data(Storage& s) noexcept {
   give_back(memory_of(s), s.device);
   for (auto* old = static_cast<Outgrown*>(s.context); old;) {
     Outgrown* next = old->next;
-    give_back(old->memory, s.device);
+    if (!old->in_header) give_back(old->memory, s.device);
     delete old;
     old = next;
   }
 }
 
 }  // namespace
+
+constinit std::atomic<bool> storages_moved{false};
+
+// The present memory first: it and those before are apart, but one may begin where another ends, and a tensor without
+// elements may point there.
+void* present_address(const Storage& s, void* kept) noexcept {
+  if (!is_owned(s) || !s.context) return kept;
+  const auto offset_in = [&](const void* data) {
+    return reinterpret_cast<uintptr_t>(kept) - reinterpret_cast<uintptr_t>(data);
+  };
+  if (offset_in(s.data) <= s.nbytes) return kept;
+  for (auto* old = static_cast<const Outgrown*>(s.context); old; old = old->next) {
+    const void* begin = old->memory.data;
+    if (offset_in(begin) <= old->nbytes) return static_cast<char*>(s.data) + offset_in(begin);
+  }
+  return kept;
+}
 
 void resize_storage(Storage& s, size_t nbytes) {
   if (s.kind == Storage::Kind::none || nbytes <= s.nbytes) {
@@ -118,12 +137,13 @@ void resize_storage(Storage& s, size_t nbytes) {
                s.nbytes, nbytes);
   const Owned memory = take_memory(nbytes, s.device);
   if (s.nbytes != 0) backend_of(s.device).copy_bytes(memory.data, s.device, s.data, s.device, s.nbytes);
-  if (is_owned(s)) {
-    if (s.count.unique()) {
-      give_back(memory_of(s), s.device);
-    } else {
-      s.context = new Outgrown{memory_of(s), static_cast<Outgrown*>(s.context)};
-    }
+  if (!s.count.unique()) {
+    const bool owned = is_owned(s);
+    s.context = new Outgrown{owned ? memory_of(s) : Owned{s.data, 0, nullptr}, s.nbytes, !owned,
+                             owned ? static_cast<Outgrown*>(s.context) : nullptr};
+    storages_moved.store(true, std::memory_order_relaxed);
+  } else if (is_owned(s)) {
+    give_back(memory_of(s), s.device);
   }
   own(s, memory, nbytes);
 }

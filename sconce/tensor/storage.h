@@ -1,8 +1,15 @@
 // Storage: the bytes behind tensors. Base and views share one. It is owned by counting (Ref<Storage>), its memory is
 // freed by its kind: inline behind the header, a block of the allocator, a block of another device's backend, or a
 // foreign deleter (a mapped file, numpy memory).
+//
+// Note [Memory that moves]
+// resize_ may have to move the memory of a storage. Tensors keep the address of their first element, and a storage does
+// not know its tensors. So where others share it, it keeps the old memory as long as it lives, and sets storages_moved:
+// from then on Tensor::data() compares its address with the storage's and corrects it. In a process where that never
+// happens, which is nearly every one, it costs a load of a global and a branch.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -46,9 +53,12 @@ inline constexpr size_t kInlineBytes = 960;
 SCONCE_API Ref<Storage> make_storage(size_t nbytes, Device device);
 // Memory that the library does not own; `deleter(context)` runs when the last tensor over it is gone (may be null).
 SCONCE_API Ref<Storage> wrap_storage(void* data, size_t nbytes, Deleter deleter, void* context, bool read_only = false);
-// Grows or shrinks owned memory, keeping the first bytes. Throws Error for foreign memory that would have to grow. When
-// memory has to move, other tensors over the storage keep the old one, which stays valid as long as the storage lives.
+// Grows or shrinks owned memory, keeping the first bytes. Throws Error for foreign memory that would have to grow. All
+// tensors over the storage see the memory that it has afterwards (Note [Memory that moves]).
 void resize_storage(Storage& storage, size_t nbytes);
+extern SCONCE_API std::atomic<bool> storages_moved;
+// Where an address that a tensor over the storage has kept is now.
+void* present_address(const Storage& storage, void* kept) noexcept;
 
 SCONCE_API void destroy(Storage* storage) noexcept;
 

@@ -103,6 +103,14 @@ void destroy(TensorImpl* impl) noexcept {
   free_small(impl, kImplClass);
 }
 
+void* Tensor::moved_data() const {
+  const std::atomic_ref<void*> kept(impl_->data);  // threads may find out at once
+  void* before = kept.load(std::memory_order_relaxed);
+  void* now = present_address(*impl_->storage, before);
+  if (now != before) kept.store(now, std::memory_order_relaxed);
+  return now;
+}
+
 int64_t Tensor::size(int64_t d) const {
   SCONCE_CHECK_AS(index, dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
   return sizes()[wrap_dim(d, dim())];
@@ -183,7 +191,7 @@ Tensor shallow_copy(const Tensor& tensor) {
   const TensorImpl& from = *tensor.impl();
   Ref<TensorImpl> t = new_impl();
   t->meta = from.meta & ~(TensorImpl::is_view | TensorImpl::requires_grad);
-  t->data = from.data;
+  t->data = tensor.data();
   t->numel = from.numel;
   t->storage = from.storage;
   retain(t->storage);

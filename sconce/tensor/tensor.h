@@ -59,7 +59,9 @@ struct alignas(64) TensorImpl {
 
   RefCount count;
   uint64_t meta;
-  void* data;  // first element, offset applied; on Meta, which has no memory, the offset in bytes
+  // First element, offset applied; on Meta, which has no memory, the offset in bytes. Read it through Tensor::data(),
+  // which knows when the memory has moved.
+  void* data;
   int64_t numel;
   Storage* storage;
   uintptr_t autograd;  // see view_base.h
@@ -107,7 +109,7 @@ class Tensor {
   SCONCE_API int64_t size(int64_t dim) const;
   SCONCE_API int64_t stride(int64_t dim) const;
   int64_t storage_offset() const {  // in elements
-    return (reinterpret_cast<intptr_t>(impl_->data) - reinterpret_cast<intptr_t>(impl_->storage->data)) /
+    return (reinterpret_cast<intptr_t>(data()) - reinterpret_cast<intptr_t>(impl_->storage->data)) /
            static_cast<int64_t>(item_size());
   }
 
@@ -127,10 +129,14 @@ class Tensor {
   }
   bool is_view() const { return impl_->meta & TensorImpl::is_view; }
 
-  void* data() const { return impl_->data; }
+  void* data() const {
+    if (storages_moved.load(std::memory_order_relaxed)) [[unlikely]]
+      return moved_data();
+    return impl_->data;
+  }
   template <class T>
   T* data() const {
-    return static_cast<T*>(impl_->data);
+    return static_cast<T*>(data());
   }
   Storage* storage() const { return impl_->storage; }
 
@@ -157,6 +163,7 @@ class Tensor {
 
   SCONCE_API bool base_requires_grad() const;
   SCONCE_API void check_inference_write() const;
+  SCONCE_API void* moved_data() const;  // Note [Memory that moves]
 
   Ref<TensorImpl> impl_;
 };

@@ -215,20 +215,33 @@ TEST(Tensor, ResizeKeepsTheFirstElements) {
   EXPECT_THROW(resize_tensor(t, {-1}), Error);
 }
 
-TEST(Tensor, ViewsStayValidWhenTheirStorageGrows) {
+TEST(Tensor, AllSeeTheMemoryOfTheirStorage) {
   for (const int64_t n : {4, 1000}) {  // inside the header, and in a block of its own
     const Tensor t = empty_tensor({n}, DType::int64);
     for (int64_t i = 0; i < n; ++i) t.data<int64_t>()[i] = i;
-    const Tensor view = make_view(t, {2}, {1}, 1);
+    const Tensor view = make_view(t, {2}, {1}, 1), same = shallow_copy(t), end = make_view(t, {0}, {1}, n);
+    const Tensor late = make_view(view, {1}, {1}, 2);  // looked at only after the last move
     for (int64_t size = 2 * n; size < 64 * n; size *= 2) {
       resize_tensor(t, {size});
       std::memset(t.data<int64_t>() + n, 0xff, static_cast<size_t>(size - n) * 8);
       const Tensor other = empty_tensor({n}, DType::int64);  // would take memory that was freed too early
       std::memset(other.data(), 0xee, static_cast<size_t>(n) * 8);
+      t.data<int64_t>()[1] = size;
+      EXPECT_EQ(view.data<int64_t>()[0], size);
+      EXPECT_EQ(view.storage_offset(), 1);
+      EXPECT_EQ(same.data(), t.data());
+      EXPECT_EQ(shallow_copy(view).data(), view.data());
+      view.data<int64_t>()[1] = -size;
+      EXPECT_EQ(t.data<int64_t>()[2], -size);
     }
-    EXPECT_EQ(view.data<int64_t>()[0], 1);
-    EXPECT_EQ(view.data<int64_t>()[1], 2);
-    EXPECT_EQ(t.data<int64_t>()[2], 2);
+    EXPECT_EQ(late.data(), t.data<int64_t>() + 2);
+    EXPECT_EQ(late.storage_offset(), 2);
+    EXPECT_EQ(make_view(late, {1}, {1}, 3).data<int64_t>()[0], 3);
+    EXPECT_EQ(end.storage_offset(), n);
+    // Moved through a view.
+    resize_tensor(view, {100 * n});
+    EXPECT_EQ(t.data<int64_t>() + 1, view.data());
+    EXPECT_EQ(t.data<int64_t>()[3], 3);
   }
 }
 
