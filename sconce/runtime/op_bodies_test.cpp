@@ -73,7 +73,6 @@ TEST(OpBodies, compute_with_numbers_as_torchscript) {
       {"6 & 3 | 8", "10"},
       {"1 << 4 >> 1", "8"},
       {"5 ^ 1", "4"},
-      {"~5", "-6"},
       {"-(3)", "-3"},
       {"not 0", "True"},
       {"1 and 0", "False"},
@@ -109,7 +108,7 @@ TEST(OpBodies, compute_with_numbers_as_torchscript) {
       {"sqrt(16)", "4.0"},
       {"math.floor(-1.5)", "-2"},
       {"ceil(1.2)", "2"},
-      {"round(2.5)", "2"},
+      {"round(2.5)", "2.0"},
       {"torch.float32", "6"},
       {"torch.channels_last", "2"},
       {"inf", "inf"},
@@ -218,8 +217,9 @@ TEST(OpBodies, call_operators_for_tensors) {
   EXPECT_EQ(tensor_result("return a[-1]", one, {a}), (Floats{3}));
   EXPECT_EQ(result("return a[None, 1:, None].shape", one, {a}), "[1, 2, 1]");
   EXPECT_EQ(result("return ones([2, 3]).shape, ones([4]).shape"), "([2, 3], [4])");
-  EXPECT_NE(refusal("if a > 0: pass", one, {a}).find("Boolean value of Tensor with more than one value"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal("if a > 0:\n  return 1\nreturn 2", one, {a}).find("Boolean value of Tensor with more than one value"),
+      std::string::npos);
 }
 
 const Op& compound(const char* schema, const char* body) {
