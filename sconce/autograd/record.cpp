@@ -5,7 +5,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/autograd/views/copy_slices.h"
 #include "sconce/base/error.h"
-#include "sconce/dispatch/custom_op.h"
+#include "sconce/dispatch/custom/custom_op.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/creation.h"

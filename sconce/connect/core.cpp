@@ -2,7 +2,7 @@
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/admission.h"
-#include "sconce/dispatch/body.h"
+#include "sconce/dispatch/custom/body.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"

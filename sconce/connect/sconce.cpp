@@ -8,7 +8,7 @@
 //
 //   asked by                       answered by
 //   tensor/print.cpp               autograd: the name of a tensor's grad_fn
-//   dispatch/body.cpp              runtime: bodies and derivatives of custom operators, read and run
+//   dispatch/custom/body.cpp       runtime: bodies and derivatives of custom operators, read and run
 //   tensor/tensor.cpp              dispatch: guards operators once there are tensors of limited dtypes
 //   kernels/boxed/list_order.cpp   runtime: a < b of instances, by their class's __lt__
 //   autograd/anomaly.cpp           runtime: the script's lines that made a node
@@ -18,7 +18,7 @@
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/admission.h"
-#include "sconce/dispatch/body.h"
+#include "sconce/dispatch/custom/body.h"
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"

@@ -9,10 +9,10 @@
 #include <set>
 #include <shared_mutex>
 
-#include "sconce/dispatch/body.h"
-#include "sconce/dispatch/custom_op.h"
-#include "sconce/dispatch/derivative.h"
-#include "sconce/dispatch/interpreted_formulas.h"
+#include "sconce/dispatch/custom/body.h"
+#include "sconce/dispatch/custom/custom_op.h"
+#include "sconce/dispatch/custom/derivative.h"
+#include "sconce/dispatch/custom/interpreted_formulas.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {

@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "sconce/dispatch/custom_op.h"
+#include "sconce/dispatch/custom/custom_op.h"
 #include "sconce/dispatch/extensions.h"
 
 namespace sconce {

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <set>
 
-#include "sconce/dispatch/body.h"
-#include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/custom/body.h"
+#include "sconce/dispatch/custom/derivative.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/testing/source_tree.h"

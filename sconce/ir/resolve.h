@@ -1,6 +1,6 @@
 // Overload resolution of nodes: finds the schema that takes the types of their inputs (PyTorch's IR names no
 // overloads). There is nothing to bind by name or default: a node has one input for each argument (Note [Binders] in
-// dispatch/argument_binder.h).
+// dispatch/binding/argument_binder.h).
 #pragma once
 
 #include <optional>

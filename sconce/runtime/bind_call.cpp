@@ -1,5 +1,5 @@
 // Arguments as a function wants them: PyTorch's rules at its Python boundary (Note [Binders] in argument_binder.h).
-#include "sconce/dispatch/argument_binder.h"
+#include "sconce/dispatch/binding/argument_binder.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/runtime/value_ops.h"
 

@@ -1,12 +1,12 @@
-// Bodies and derivatives of custom operators, run as graphs: the BodyRunner of dispatch/body.h. The front end compiles
-// their texts (passes/analysis/op_graphs.h); code is made of each graph once, when it is first needed.
+// Bodies and derivatives of custom operators, run as graphs: the BodyRunner of dispatch/custom/body.h. The front end
+// compiles their texts (passes/analysis/op_graphs.h); code is made of each graph once, when it is first needed.
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "sconce/dispatch/body.h"
+#include "sconce/dispatch/binding/match.h"
+#include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/formula.h"
-#include "sconce/dispatch/match.h"
 #include "sconce/passes/analysis/op_graphs.h"
 #include "sconce/runtime/bytecode/compiler.h"
 #include "sconce/runtime/execute.h"

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/body.h"
+#include "sconce/dispatch/custom/body.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-// One schema against the arguments of one call in a program (Note [Binders] in dispatch/argument_binder.h).
+// One schema against the arguments of one call in a program (Note [Binders] in dispatch/binding/argument_binder.h).
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "sconce/dispatch/argument_binder.h"
+#include "sconce/dispatch/binding/argument_binder.h"
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/calls/type_rules.h"
 #include "sconce/frontend/script/emit/emitter.h"

@@ -1,5 +1,5 @@
-// Body parser: the statements of an operator's body or derivative (dispatch/body.h) as a tree that the emitter can
-// compile. They stand without a `def`, and only statements that compute are allowed.
+// Body parser: the statements of an operator's body or derivative (dispatch/custom/body.h) as a tree that the emitter
+// can compile. They stand without a `def`, and only statements that compute are allowed.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "sconce/base/logs.h"
-#include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/custom/derivative.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/frontend/script/emit/emitter.h"
 #include "sconce/frontend/script/program/body_text.h"

@@ -1,7 +1,7 @@
 // Interpreted derivatives: the formulas of custom operators (derivative.h), run by a BodyRunner (body.h).
 #pragma once
 
-#include "sconce/dispatch/custom_op.h"
+#include "sconce/dispatch/custom/custom_op.h"
 
 namespace sconce {
 

@@ -1,6 +1,6 @@
-#include "sconce/dispatch/body.h"
+#include "sconce/dispatch/custom/body.h"
 
-#include "sconce/dispatch/match.h"
+#include "sconce/dispatch/binding/match.h"
 
 namespace sconce {
 namespace {

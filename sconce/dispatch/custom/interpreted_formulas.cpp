@@ -1,10 +1,10 @@
-#include "sconce/dispatch/interpreted_formulas.h"
+#include "sconce/dispatch/custom/interpreted_formulas.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "sconce/dispatch/body.h"
-#include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/custom/body.h"
+#include "sconce/dispatch/custom/derivative.h"
 #include "sconce/dispatch/formula.h"
 
 namespace sconce {

@@ -1,7 +1,7 @@
 // Argument binding: positional and keyword arguments arranged as a schema wants them.
 #include <algorithm>
 
-#include "sconce/dispatch/match.h"
+#include "sconce/dispatch/binding/match.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {

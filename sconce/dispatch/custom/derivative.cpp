@@ -1,11 +1,11 @@
-#include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/custom/derivative.h"
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
 
 #include "sconce/base/error.h"
-#include "sconce/dispatch/body.h"
+#include "sconce/dispatch/custom/body.h"
 
 namespace sconce {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "sconce/dispatch/argument_binder.h"
+#include "sconce/dispatch/binding/argument_binder.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/custom_op.h"
+#include "sconce/dispatch/custom/custom_op.h"
 
 namespace sconce {
 namespace {

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/argument_binder.h"
+#include "sconce/dispatch/binding/argument_binder.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/derivative.h"
+#include "sconce/dispatch/custom/derivative.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "sconce/dispatch/match.h"
+#include "sconce/dispatch/binding/match.h"
 
 #include <algorithm>
 
-#include "sconce/dispatch/argument_binder.h"
+#include "sconce/dispatch/binding/argument_binder.h"
 
 namespace sconce {
 namespace {

@@ -10,8 +10,8 @@
 //
 // Note [Binders]
 // All binders walk an ArgumentBinder, and add their conversions and the words of a refusal.
-//   dispatch/match.cpp: Values for an operator that is called by name: TorchScript's conversions, tried without and
-//     with them, and the reason for each overload (dispatch/bind.cpp).
+//   dispatch/binding/match.cpp: Values for an operator that is called by name: TorchScript's conversions, tried without
+//     and with them, and the reason for each overload (dispatch/binding/bind.cpp).
 //   runtime/bind_call.cpp: Values for a compiled function that is called from outside: conversions of PyTorch's Python
 //     boundary, which copies lists, and its messages.
 //   frontend/script/calls/match_schema.cpp: values of a graph, whose conversions are nodes to emit and to take back;
