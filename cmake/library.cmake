@@ -114,6 +114,10 @@ sconce_folder(values types)
 sconce_folder(values dispatch)
 sconce_folder(tensors kernels)
 sconce_folder(tensors autograd)
+# A kernel is declared by the table (generated/<family>_kernels.h): one with another signature is an error where it stands.
+target_compile_options(sconce_kernels PRIVATE -Werror=missing-declarations)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/autograd/operators.cpp" PROPERTIES
+  COMPILE_OPTIONS -Werror=missing-declarations)
 sconce_objects(operators operators ${SCONCE_GENERATED_SOURCES})
 # Of the lite library, too.
 sconce_folder(small_values ir)

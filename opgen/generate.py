@@ -2,6 +2,7 @@
 
     generated/<family>.h            typed functions (public)
     generated/<family>_ops.cpp      operator records, glue between dispatch and kernels, typed functions
+    generated/<family>_kernels.h    declares hand-written kernels, for the sources that define them
     generated/<family>_formulas.cpp derivatives
     generated/<family>_loops.cpp    vector loops, compiled once per instruction set level
     generated/<family>_loops_list.{h,cpp}
@@ -14,7 +15,8 @@
 """
 
 from . import formulas
-from .faces import entries as entry_records, functions, methods, operators as operator_sources, records, registration, samples
+from .faces import entries as entry_records, functions, kernels, methods, operators as operator_sources
+from .faces import records, registration, samples
 from .faces.text import banner
 from .family import Catalog, Family
 from .loops import pointwise, reductions
@@ -44,6 +46,9 @@ def _family_files(family):
     base = f"sconce/generated/{name}"
     yield base + ".h", "header", functions.header(family)
     yield base + "_ops.cpp", "source", operator_sources.source(family)
+    declared = kernels.header(family)
+    if declared is not None:
+        yield base + "_kernels.h", "header", declared
     if family.formulas:
         yield base + "_formulas.cpp", "source", formulas.source(name, family.formulas, family.families_called, banner(name))
     if family.pointwise:

@@ -1,10 +1,26 @@
-"""Kernels: declarations of the hand-written ones, and the functions between dispatch and kernels."""
+"""Kernels: declarations of the hand-written ones, and the functions between dispatch and kernels.
+
+The declarations are in <family>_kernels.h, which the sources that `kernel` names include: they are compiled with
+-Werror=missing-declarations, so that a kernel whose signature is not that of its schema is an error with a line.
+"""
 
 from ..kinds import BODIES, leaf
 from ..signature import declare, out_names, typed, written
+from .text import banner
 
 
-def declarations(family):
+def header(family):
+    """<family>_kernels.h, or None where the family has no hand-written kernels."""
+    declared = _declarations(family)
+    if not declared:
+        return None
+    boxed = any(leaf.is_boxed(e) for e in family.entries)
+    includes = ['#include "sconce/dispatch/glue.h"'] + ['#include "sconce/dispatch/op.h"'] * boxed
+    return "\n".join([banner(family.name), "#pragma once\n", *includes, "\nnamespace sconce {\n", *declared,
+                      "}  // namespace sconce\n"])
+
+
+def _declarations(family):
     """The hand-written kernels and shape rules of a family, by namespace."""
     by_namespace = {}
     for entry in family.entries:

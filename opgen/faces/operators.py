@@ -11,7 +11,6 @@ def source(family):
     out += ["\nnamespace sconce {\n", "namespace autograd {",
             "void record(const Op& op, KeySet keys, Value* args, Value* returns);", "}  // namespace autograd\n"]
     out += _formulas(family)
-    out += kernels.declarations(family)
     out += [f"namespace {family.name}_kernels {{", "namespace {\n"]
     out += glue + ["}  // namespace", f"}}  // namespace {family.name}_kernels\n"]
     entries = Entries(family)
@@ -30,6 +29,8 @@ def _includes(family, glue):
              "kernels/pointwise.h",
              "kernels/reduce.h"]
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
+    if kernels.header(family) is not None:
+        names.append(f"generated/{family.name}_kernels.h")
     if family.pointwise:
         names.append(f"generated/{family.name}_loops_list.h")
     if family.reductions:

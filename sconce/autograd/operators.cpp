@@ -3,6 +3,8 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/op.h"
+#include "sconce/generated/environment_kernels.h"
+#include "sconce/generated/view_kernels.h"
 
 namespace sconce {
 namespace {

@@ -1,5 +1,6 @@
 // Conditions on values of tensors.
 #include "sconce/base/error.h"
+#include "sconce/generated/assertion_kernels.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::any_device {

@@ -1,5 +1,7 @@
 #include "sconce/kernels/any/attention_choice.h"
 
+#include "sconce/generated/attention_kernels.h"
+
 namespace sconce {
 
 bool attention_heads_fit(const Tensor& query, const Tensor& key) {

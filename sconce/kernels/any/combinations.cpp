@@ -1,6 +1,7 @@
 // Combinations in lexicographic order, as indices.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/host_lists.h"
+#include "sconce/generated/rearranging_kernels.h"
 
 namespace sconce::any_device {
 

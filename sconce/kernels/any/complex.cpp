@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/float_parts_kernels.h"
 #include "sconce/generated/math.h"
 #include "sconce/generated/view.h"
 #include "sconce/kernels/any/views/views.h"

@@ -1,6 +1,9 @@
 // Copies: to() in all of its overloads, contiguous, clone and copy_. A call that needs no copy returns its tensor.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/copy_kernels.h"
+#include "sconce/generated/creation_kernels.h"
+#include "sconce/generated/view_kernels.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"

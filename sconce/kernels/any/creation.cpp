@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/creation_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/tensor/element.h"

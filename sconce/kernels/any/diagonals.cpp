@@ -3,6 +3,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/index_structure_kernels.h"
+#include "sconce/generated/rearranging_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/strides.h"

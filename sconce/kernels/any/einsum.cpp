@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/contraction_kernels.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::any_device {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/fft_kernels.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {

@@ -6,6 +6,8 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/copy_kernels.h"
+#include "sconce/generated/padding_kernels.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"

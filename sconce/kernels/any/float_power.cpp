@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/exponential_kernels.h"
 #include "sconce/tensor/promotion.h"
 
 namespace sconce::any_device {

@@ -1,5 +1,6 @@
 // The operator that fits gradients in differentiated graphs: what fit_gradient does for recorded ones.
 #include "sconce/base/error.h"
+#include "sconce/generated/autodiff_kernels.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

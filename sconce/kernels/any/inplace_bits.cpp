@@ -1,5 +1,6 @@
 // Python's &=, |=, ^=, <<= and >>= on tensors: the in-place forms of the operators on bits.
 #include "sconce/generated/comparison.h"
+#include "sconce/generated/integer_kernels.h"
 
 namespace sconce::any_device {
 

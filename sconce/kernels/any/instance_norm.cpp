@@ -1,5 +1,6 @@
 // Instance normalisation, by way of batch normalisation.
 #include "sconce/base/error.h"
+#include "sconce/generated/normalization_kernels.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

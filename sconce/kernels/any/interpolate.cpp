@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/interpolation_kernels.h"
 #include "sconce/generated/pooling.h"
 #include "sconce/generated/resizing.h"
 

@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/host_lists.h"
+#include "sconce/generated/linalg_kernels.h"
 
 namespace sconce::linalg {
 namespace {

@@ -1,6 +1,7 @@
 // Gradients of losses that compare two tensors element by element.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/loss_kernels.h"
 #include "sconce/kernels/any/loss_arguments.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/strides.h"

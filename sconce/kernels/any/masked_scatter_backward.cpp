@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/indexing.h"
+#include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
 

@@ -2,6 +2,8 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/host_lists.h"
+#include "sconce/generated/container_kernels.h"
+#include "sconce/generated/creation_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/tensor/view_base.h"
 

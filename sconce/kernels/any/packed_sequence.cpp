@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/host_lists.h"
+#include "sconce/generated/recurrent_kernels.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

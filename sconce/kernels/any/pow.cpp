@@ -1,6 +1,7 @@
 // pow_: its schemas have other overload names than pow's, so the in-place form is not derived.
 #include "sconce/base/error.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/arithmetic_kernels.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {

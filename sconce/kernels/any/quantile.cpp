@@ -1,6 +1,7 @@
 // The check of quantiles, which needs their values.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/host_lists.h"
+#include "sconce/generated/sorting_kernels.h"
 
 namespace sconce::any_device {
 

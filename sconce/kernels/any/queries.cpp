@@ -1,5 +1,7 @@
 // Queries of a tensor that need no data.
 #include "sconce/base/error.h"
+#include "sconce/generated/container_kernels.h"
+#include "sconce/generated/view_kernels.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/tensor.h"
 

@@ -6,6 +6,7 @@
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/creation.h"
 #include "sconce/generated/random.h"
+#include "sconce/generated/random_kernels.h"
 #include "sconce/generated/reduction.h"
 #include "sconce/tensor/strides.h"
 

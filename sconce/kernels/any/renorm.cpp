@@ -1,6 +1,7 @@
 // renorm: slices along a dim scaled down to a largest norm.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/reduction_kernels.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/strides.h"
 

@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/normalization_kernels.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

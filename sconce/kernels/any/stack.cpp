@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/concatenation.h"
+#include "sconce/generated/concatenation_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/strides.h"

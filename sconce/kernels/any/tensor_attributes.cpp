@@ -1,6 +1,7 @@
 // Attributes of a tensor that a program reads, numbers that become tensors, and initialisation outside of autograd.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/environment_kernels.h"
 #include "sconce/kernels/any/nested.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"

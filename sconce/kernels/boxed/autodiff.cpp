@@ -1,5 +1,6 @@
 // The sum of two gradients, either of which may be missing.
 #include "sconce/dispatch/op.h"
+#include "sconce/generated/autodiff_kernels.h"
 #include "sconce/ops.h"
 
 namespace sconce::boxed {

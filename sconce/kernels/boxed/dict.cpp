@@ -1,5 +1,6 @@
 // Dicts as TorchScript programs use them, in insertion order.
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/container_kernels.h"
 #include "sconce/types/script_text.h"
 
 namespace sconce::boxed {

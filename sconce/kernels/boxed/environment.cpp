@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/op.h"
+#include "sconce/generated/environment_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/export_kernels.h"
 #include "sconce/types/value.h"
 
 namespace sconce::boxed {

@@ -2,6 +2,7 @@
 // Arguments that are not lists are the same for every call.
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/foreach_kernels.h"
 
 namespace sconce::boxed {
 namespace {

@@ -1,5 +1,6 @@
 // `is`, and equality of enums.
 #include "sconce/dispatch/op.h"
+#include "sconce/generated/container_kernels.h"
 
 namespace sconce::boxed {
 

@@ -1,6 +1,8 @@
 // Lists as TorchScript programs use them. Indices count from the end when negative.
 #include "sconce/base/memory_quota.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/container_kernels.h"
+#include "sconce/generated/program_kernels.h"
 #include "sconce/kernels/boxed/slice.h"
 
 namespace sconce::boxed {

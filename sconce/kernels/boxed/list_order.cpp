@@ -3,6 +3,7 @@
 #include <complex>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/list_kernels.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/types/value.h"
 

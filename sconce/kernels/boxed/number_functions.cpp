@@ -8,6 +8,8 @@
 
 #include "sconce/base/numbers.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/number_function_kernels.h"
+#include "sconce/generated/number_kernels.h"
 #include "sconce/types/value.h"
 
 namespace sconce::boxed {

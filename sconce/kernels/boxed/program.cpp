@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/program_kernels.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/types/value.h"
 

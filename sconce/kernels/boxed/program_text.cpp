@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "sconce/dispatch/op.h"
+#include "sconce/generated/environment_kernels.h"
 #include "sconce/types/script_text.h"
 
 namespace sconce::boxed {

@@ -3,6 +3,8 @@
 #include <cstdio>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/container_kernels.h"
+#include "sconce/generated/environment_kernels.h"
 #include "sconce/kernels/boxed/slice.h"
 #include "sconce/types/script_text.h"
 

@@ -6,6 +6,8 @@
 
 #include "sconce/base/memory_quota.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/container_kernels.h"
+#include "sconce/generated/string_kernels.h"
 #include "sconce/types/value.h"
 
 namespace sconce::boxed {

@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/generated/creation_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/view_base.h"

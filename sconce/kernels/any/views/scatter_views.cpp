@@ -1,6 +1,7 @@
 // as_strided_scatter: a copy of a tensor with a part of its storage replaced.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/view_kernels.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {

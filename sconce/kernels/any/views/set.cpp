@@ -1,5 +1,7 @@
 // set_: a tensor handle that shows other memory from now on.
 #include "sconce/base/error.h"
+#include "sconce/generated/creation_kernels.h"
+#include "sconce/generated/storage_kernels.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"

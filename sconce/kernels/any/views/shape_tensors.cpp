@@ -1,6 +1,7 @@
 // Shapes as tensors.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/host_lists.h"
+#include "sconce/generated/rearranging_kernels.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

@@ -4,6 +4,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/host_lists.h"
+#include "sconce/generated/view_kernels.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"

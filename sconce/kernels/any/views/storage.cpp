@@ -1,6 +1,7 @@
 // Where tensors lie, and facts about it.
 #include "sconce/base/error.h"
 #include "sconce/generated/copy.h"
+#include "sconce/generated/storage_kernels.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 

@@ -1,6 +1,7 @@
 // unreduce: the view of a reduction's result that has the shape of its input, with stride 0 along reduced dims.
 // Gradients of reductions are such views.
 #include "sconce/base/error.h"
+#include "sconce/generated/reduction_kernels.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 

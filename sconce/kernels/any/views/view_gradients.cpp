@@ -4,10 +4,13 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/concatenation_kernels.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/creation.h"
 #include "sconce/generated/indexing.h"
 #include "sconce/generated/padding.h"
+#include "sconce/generated/padding_kernels.h"
+#include "sconce/generated/view_kernels.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/strides.h"
 

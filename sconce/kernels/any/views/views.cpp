@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/view_kernels.h"
 #include "sconce/kernels/any/views/view_geometry.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/strides.h"

@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/convolution_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_layout.h"
 #include "sconce/kernels/cpu/conv/conv_winograd.h"
 #include "sconce/kernels/cpu/engine/iterate.h"

@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/convolution_kernels.h"
 #include "sconce/kernels/cpu/conv/convolution.h"
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/ops.h"

@@ -6,6 +6,8 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/fold_kernels.h"
+#include "sconce/generated/view_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/scratch.h"

@@ -5,6 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/creation_kernels.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"

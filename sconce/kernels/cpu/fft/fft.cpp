@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/fft_kernels.h"
 #include "sconce/kernels/any/fft_arguments.h"
 #include "sconce/kernels/cpu/fft/transform.h"
 #include "sconce/tensor/strides.h"

@@ -2,6 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/matmul_kernels.h"
 #include "sconce/kernels/cpu/gemm/gemm.h"
 
 namespace sconce::cpu {

@@ -5,6 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/concatenation_kernels.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"

@@ -1,6 +1,7 @@
 // index and index_put: the operators around cpu/advanced_index.h.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/index/advanced_index.h"

@@ -1,6 +1,7 @@
 // masked_select and masked_scatter: elements where a mask is true, in row-major order.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"

@@ -8,6 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"

@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/fill.h"
 
 namespace sconce::cpu {

@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/rearranging_kernels.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"

@@ -5,6 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/generated/indexing_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/index/scatter_along.h"

@@ -10,6 +10,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/histogram_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"

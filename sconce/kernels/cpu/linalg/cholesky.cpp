@@ -1,5 +1,6 @@
 // A = L L^H (or U^H U) for positive-definite matrices, and solving with the factor.
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"

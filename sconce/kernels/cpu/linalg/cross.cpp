@@ -1,5 +1,6 @@
 // The cross product of vectors of three elements along a dimension.
 #include "sconce/base/parallel.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"

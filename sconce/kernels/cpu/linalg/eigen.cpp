@@ -1,5 +1,6 @@
 // Eigenvalues and eigenvectors, of Hermitian and of general matrices.
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 
 namespace sconce::cpu {

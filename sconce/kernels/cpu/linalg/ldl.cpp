@@ -1,5 +1,6 @@
 // Symmetric or Hermitian indefinite matrices: A = L D L^T with blocks of one or two rows in D.
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 

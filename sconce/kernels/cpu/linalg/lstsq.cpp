@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/lu.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"

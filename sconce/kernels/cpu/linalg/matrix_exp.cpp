@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/ops.h"
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/lu.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"

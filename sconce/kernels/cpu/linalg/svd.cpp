@@ -1,5 +1,6 @@
 // A = U diag(S) V^H by divide and conquer.
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 
 namespace sconce::cpu {

@@ -1,5 +1,6 @@
 // Solving with triangular matrices.
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/linalg_kernels.h"
 #include "sconce/kernels/cpu/linalg/factor.h"
 #include "sconce/kernels/cpu/linalg/matrices.h"
 #include "sconce/tensor/strides.h"

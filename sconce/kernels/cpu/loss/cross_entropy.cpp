@@ -5,6 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/loss_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/loss/loss_kernels.h"
 #include "sconce/tensor/element.h"

@@ -9,6 +9,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/loss_kernels.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {

@@ -4,6 +4,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/distance_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/loss/distance_kernels.h"

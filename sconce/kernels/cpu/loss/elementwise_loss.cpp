@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/loss_kernels.h"
 #include "sconce/generated/loss_loops_list.h"
 #include "sconce/kernels/any/loss_arguments.h"
 #include "sconce/kernels/cpu/engine/iterate.h"

@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/normalization_kernels.h"
 #include "sconce/generated/reduction_reductions_list.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_engine.h"

@@ -4,6 +4,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/normalization_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_loop.h"

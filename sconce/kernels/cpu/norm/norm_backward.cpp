@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/normalization_kernels.h"
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/ops.h"
 

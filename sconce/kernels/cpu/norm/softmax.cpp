@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/normalization_kernels.h"
 #include "sconce/kernels/cpu/engine/along_dim.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/tensor/strides.h"

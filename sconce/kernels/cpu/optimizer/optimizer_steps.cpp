@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/optimizer_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/optimizer/optimizer_kernels.h"
 #include "sconce/kernels/cpu/optimizer/parameter_sweep.h"

@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/searching_kernels.h"
 #include "sconce/kernels/cpu/order/sort_keys.h"
 #include "sconce/tensor/promotion.h"
 

@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/reduction_kernels.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/kernels/cpu/engine/for_lines.h"
 #include "sconce/kernels/cpu/order/ordering.h"

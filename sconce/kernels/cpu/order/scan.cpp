@@ -8,6 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/reduction_kernels.h"
 #include "sconce/kernels/cpu/engine/along_dim.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"

@@ -8,6 +8,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/searching_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"

@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/sorting_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/for_lines.h"
 #include "sconce/kernels/cpu/order/ordering.h"

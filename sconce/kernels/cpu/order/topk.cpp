@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/sorting_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/engine/for_lines.h"
 #include "sconce/kernels/cpu/engine/threshold_kernels.h"

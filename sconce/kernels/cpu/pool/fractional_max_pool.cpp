@@ -4,6 +4,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/generated/pooling_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/pool/pool_geometry.h"
 

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/pooling_kernels.h"
 #include "sconce/kernels/cpu/engine/image_blocks.h"
 #include "sconce/kernels/cpu/pool/pool_geometry.h"
 #include "sconce/tensor/element.h"

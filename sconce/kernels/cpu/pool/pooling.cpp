@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/generated/pooling_kernels.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/random_kernels.h"
 #include "sconce/kernels/cpu/random/random.h"
 #include "sconce/kernels/cpu/random/random_fill.h"
 #include "sconce/tensor/element.h"

@@ -4,6 +4,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/activation.h"
+#include "sconce/generated/activation_kernels.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/kernels/cpu/random/random.h"
 

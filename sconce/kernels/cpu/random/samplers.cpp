@@ -6,6 +6,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/random_kernels.h"
 #include "sconce/kernels/cpu/random/random_fill.h"
 #include "sconce/kernels/cpu/special/special.h"
 #include "sconce/tensor/strides.h"

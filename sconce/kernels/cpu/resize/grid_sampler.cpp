@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/grid_sampling_kernels.h"
 
 namespace sconce {
 namespace {

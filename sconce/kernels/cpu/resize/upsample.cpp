@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
+#include "sconce/generated/resizing_kernels.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/resize/resize_blend.h"
 

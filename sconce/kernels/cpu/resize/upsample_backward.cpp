@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/generated/resizing_kernels.h"
 #include "sconce/kernels/cpu/resize/resize_blend.h"
 #include "sconce/kernels/cpu/resize/upsample.h"
 

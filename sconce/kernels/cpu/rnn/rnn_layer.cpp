@@ -3,6 +3,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/generated/recurrent_kernels.h"
 #include "sconce/kernels/cpu/rnn/rnn_layer_steps.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
