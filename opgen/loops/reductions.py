@@ -110,7 +110,8 @@ def _params(op):
 
 def _switch(signature, index, bodies):
     """A function with one body for each value of a template parameter."""
-    out = [f"  template <int {index}>", f"  SCONCE_OP {signature} {{"]
+    long = any(_mentions(line, "pow") for body in bodies for line in body)
+    out = [f"  template <int {index}>", f"  {'SCONCE_LONG_OP' if long else 'SCONCE_OP'} {signature} {{"]
     for i, body in enumerate(bodies):
         if len(bodies) == 1:
             out += ["    " + line for line in body]

@@ -21,6 +21,8 @@
 namespace sconce::SCONCE_ISA_NAMESPACE {
 
 #define SCONCE_OP static inline __attribute__((always_inline))
+// For a power: the loops have up to 20 copies of a map, and each would be a kilobyte.
+#define SCONCE_LONG_OP static __attribute__((noinline))
 
 template <>
 struct Lane<C128> {
@@ -107,23 +109,28 @@ SCONCE_VEC V keep(typename Lane<V>::Mask m, V a, V b) {
   return m ? a : b;
 }
 
-// Lane i + distance in lane i.
+// Lane i + distance in lane i, where there is one. Bytes go through memory: no level has an instruction that shuffles
+// them across a whole vector, and one by one they are 15 KB of code.
 template <class V, int distance>
 SCONCE_VEC V shifted(V v) {
-#if defined(__clang__)
-  V r = v;
-  for (int i = 0; i + distance < lanes<V>; ++i) r[i] = v[i + distance];
-  return r;
-#else
-  using B = typename Lane<V>::Bits;
-  if constexpr (sizeof(typename Lane<V>::T) == 4) {
-    return __builtin_shuffle(v, load<B>(count_32) + distance);
-  } else if constexpr (sizeof(typename Lane<V>::T) == 8) {
-    return __builtin_shuffle(v, load<B>(count_64) + distance);
+  if constexpr (sizeof(typename Lane<V>::T) == 1) {
+    alignas(64) char bytes[2 * sizeof(V)] = {};
+    store(bytes, v);
+    return load<V>(bytes + distance);
   } else {
-    return __builtin_shuffle(v, load<B>(count_8) + distance);
-  }
+#if defined(__clang__)
+    V r = v;
+    for (int i = 0; i + distance < lanes<V>; ++i) r[i] = v[i + distance];
+    return r;
+#else
+    using B = typename Lane<V>::Bits;
+    if constexpr (sizeof(typename Lane<V>::T) == 4) {
+      return __builtin_shuffle(v, load<B>(count_32) + distance);
+    } else {
+      return __builtin_shuffle(v, load<B>(count_64) + distance);
+    }
 #endif
+  }
 }
 
 template <class Op, int k, class V, int distance>
