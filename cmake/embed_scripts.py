@@ -1,13 +1,14 @@
-"""embed_scripts.py FOLDER TEXTS.cpp UPGRADED.cpp: every .py file under FOLDER as a constant of a C++ source, and the
-operators that its upgraders are for as another.
+"""embed_scripts.py FOLDER TEXTS.cpp UPGRADED.cpp: every .py file under FOLDER as deflated text in a C++ source, and the
+operators that its upgraders are for in another.
 
 Paths are relative to FOLDER with forward slashes, in sorted order."""
 
 import ast
 import pathlib
 import sys
+import zlib
 
-from cpp_literal import literal, write_source
+from cpp_literal import write_source
 
 
 def upgraded(folder: pathlib.Path) -> list[str]:
@@ -42,8 +43,14 @@ def main() -> None:
             "}  // namespace sconce::lite",
         ],
     )
-    files = sorted(folder.rglob("*.py"))
-    entries = [f'    {{"{f.relative_to(folder).as_posix()}", {literal(f.read_text())}}},' for f in files]
+    entries, data = [], b""
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_bytes()
+        deflated = zlib.compress(text, 9)
+        place = f"ListRef<uint8_t>(deflated + {len(data)}, {len(deflated)})"
+        entries.append(f'    {{"{path.relative_to(folder).as_posix()}", {place}, {len(text)}}},')
+        data += deflated
+    numbers = [",".join(map(str, data[i : i + 32])) + "," for i in range(0, len(data), 32)]
     write_source(
         out,
         [
@@ -52,11 +59,15 @@ def main() -> None:
             "",
             "namespace sconce::script {",
             "",
+            f"static constexpr uint8_t deflated[{len(data)}] = {{",
+            *numbers,
+            "};",
+            "",
             "ListRef<LibrarySource> library_sources() {",
             "  static constexpr LibrarySource sources[] = {",
             *entries,
             "  };",
-            f"  return ListRef<LibrarySource>(sources, {len(files)});",
+            f"  return ListRef<LibrarySource>(sources, {len(entries)});",
             "}",
             "",
             "}  // namespace sconce::script",

@@ -37,7 +37,7 @@ const std::map<std::string, const LibrarySource*, std::less<>>& index() {
     std::map<std::string, const LibrarySource*, std::less<>> files;
     for (const LibrarySource& source : library_sources()) {
       const std::string module = python_module(source.path);
-      each_definition(source.text, [&](std::string_view name) {
+      each_definition(source.text(), [&](std::string_view name) {
         files.emplace(module + "." + std::string(name), &source);
         if (!source.path.starts_with(kModules)) return;
         files.emplace("torch.nn." + std::string(name), &source);
@@ -59,7 +59,7 @@ Definition* ProgramState::library_definition(std::string_view path) {
   if (!scope) {
     scope = &add_scope("__torch__." + python_module(source.path), syntax::Dialect::python);
     scope->is_library = true;
-    const auto text = std::make_shared<Source>(std::string(source.path), std::string(source.text));
+    const auto text = std::make_shared<Source>(std::string(source.path), source.text());
     scope->add(syntax::parse(text, syntax::Dialect::python));
   }
   return scope->find(path.substr(path.rfind('.') + 1));

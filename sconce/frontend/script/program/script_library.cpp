@@ -1,5 +1,7 @@
 #include "sconce/frontend/script/program/script_library.h"
 
+#include <zlib.h>
+
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -32,7 +34,7 @@ class LibrarySpace : public Resolver {
       if (c == '/') c = '.';
     }
     for (const LibrarySource* file : files) {
-      add(syntax::parse(std::make_shared<Source>("script/" + std::string(file->path), std::string(file->text))));
+      add(syntax::parse(std::make_shared<Source>("script/" + std::string(file->path), file->text())));
     }
   }
 
@@ -176,6 +178,14 @@ Library& library() {
 }
 
 }  // namespace
+
+std::string LibrarySource::text() const {
+  std::string made(size, '\0');
+  uLongf length = made.size();
+  const int status = uncompress(reinterpret_cast<Bytef*>(made.data()), &length, deflated.data(), deflated.size());
+  SCONCE_ASSERT(status == Z_OK && length == size);
+  return made;
+}
 
 SugaredPtr library_value(Emitter& e, const Range& at, std::string_view path, const std::string& name) {
   Library& l = library();

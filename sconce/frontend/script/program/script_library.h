@@ -1,5 +1,5 @@
 // The script library: functions and classes of ours that are written in the language itself (the folder script/),
-// embedded as text and compiled when first used, once for the process.
+// embedded as deflated text and compiled when first used, once for the process.
 //
 // | file                        | holds                                                                              |
 // | --------------------------- | ---------------------------------------------------------------------------------- |
@@ -19,7 +19,9 @@
 // and imports, which add nothing: files see the language's names and those of their own namespace.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +32,11 @@
 namespace sconce::script {
 
 struct LibrarySource {
-  std::string_view path;  // relative to script/, "torch/nn/functional.py"
-  std::string_view text;
+  std::string_view path;      // relative to script/, "torch/nn/functional.py"
+  ListRef<uint8_t> deflated;  // by zlib
+  size_t size;
+
+  std::string text() const;
 };
 
 // All embedded files (the list is generated).
