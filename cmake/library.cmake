@@ -90,6 +90,7 @@ endfunction()
 # Vector loops: the same sources once per instruction-set level, each in a namespace of its own (v2, v3, v4), chosen at
 # run time. They hold no inline functions of the standard library: the linker keeps one copy of such a function for the
 # whole program, and it might keep the one that needs AVX-512. Hence no precompiled header, and -O2 even when debugging.
+# They throw nothing and call nothing that throws, so they need no tables for unwinding.
 file(GLOB_RECURSE simd_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/kernels/cpu/simd/*.cpp")
 list(FILTER simd_sources EXCLUDE REGEX "_test\\.cpp$")
 list(APPEND simd_sources ${SCONCE_GENERATED_SIMD})
@@ -101,7 +102,8 @@ if(simd_sources)
     target_link_libraries(${target} PRIVATE sconce_common)
     target_compile_definitions(${target} PRIVATE SCONCE_BUILDING SCONCE_ISA=${level}
                                SCONCE_ISA_NAMESPACE=v${level})
-    target_compile_options(${target} PRIVATE -march=x86-64-v${level} -O2 -fno-math-errno -fno-trapping-math -fwrapv)
+    target_compile_options(${target} PRIVATE -march=x86-64-v${level} -O2 -fno-math-errno -fno-trapping-math -fwrapv
+                           -fno-exceptions -fno-asynchronous-unwind-tables)
     add_dependencies(${target} sconce_generated)
     list(APPEND simd_levels simd_v${level})
   endforeach()
