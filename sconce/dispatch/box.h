@@ -269,8 +269,9 @@ KeySet device_keys(const A& first, const Rest&... rest) {
 
 // The typed function of an operator but for the operator: keys of the arguments, the kernel that they choose, operator
 // and shapes for what it throws. One serves all operators of a signature; each of their functions is a jump to it, so
-// the operator is the last argument, and the others stay where they are. `kReturned`: the argument that the function
-// of an in-place or out= operator returns, -1 for what the kernel returns.
+// the operator is the last argument, and the others stay where they are. Where they do not fit into registers there is
+// no jump that leaves them alone, and the function has all of it itself. `kReturned`: the argument that the function of
+// an in-place or out= operator returns, -1 for what the kernel returns.
 template <class Sig, uint32_t kOptional, int kReturned>
 struct TypedFunction;
 template <class R, class... A, uint32_t kOptional, int kReturned>
@@ -278,7 +279,22 @@ struct TypedFunction<R(A...), kOptional, kReturned> {
   static constexpr bool kWrites = kReturned >= 0;
   using Result = std::conditional_t<kWrites, const Tensor&, R>;
 
-  [[gnu::noinline]] static Result call(A... args, const Op& op) try {
+  SCONCE_INLINE static Result call(A... args, const Op& op) {
+    if constexpr (kFitsRegisters)
+      return shared(args..., op);
+    else
+      return own(args..., op);
+  }
+
+ private:
+  // Words of the result's place, the arguments and the operator; six are passed in registers.
+  template <class T>
+  static constexpr size_t kWords = std::is_reference_v<T> ? 1 : (sizeof(T) + 7) / 8;
+  static constexpr bool kHasPlace = !kWrites && !std::is_void_v<R> && !std::is_scalar_v<R>;
+  static constexpr bool kFitsRegisters = (kWords<A> + ... + (kHasPlace + 1)) <= 6;
+
+  [[gnu::noinline]] static Result shared(A... args, const Op& op) { return own(args..., op); }
+  SCONCE_INLINE static Result own(A... args, const Op& op) try {
     const KeySet keys = keys_of_all(std::index_sequence_for<A...>(), args...);
     if constexpr (kWrites) {
       typed_call<void, A...>(op, keys, args...);
@@ -290,7 +306,6 @@ struct TypedFunction<R(A...), kOptional, kReturned> {
     call_failed(error, op, {box::tensor_in<A>(args)...});
   }
 
- private:
   template <size_t I>
   static constexpr bool kIsOptional = (kOptional >> I & 1) != 0;
 
