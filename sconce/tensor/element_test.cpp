@@ -116,10 +116,11 @@ TEST(Element, StoringConvertsAsACast) {
 TEST(Element, VisitsTheRightType) {
   for (DType t : kAllDTypes) {
     EXPECT_EQ(visit_every_dtype(t, []<class T>() { return sizeof(T); }), item_size(t));
-    if (is_limited(t))
+    if (is_limited(t)) {
       EXPECT_THROW(visit_dtype(t, []<class T>() { return sizeof(T); }), Error);
-    else
+    } else {
       EXPECT_EQ(visit_dtype(t, []<class T>() { return sizeof(T); }), item_size(t));
+    }
     EXPECT_EQ(visit_item_size(t, []<class T>() { return sizeof(T); }), item_size(t));
   }
   EXPECT_EQ(for_float(DType::float64, []<class T>() { return sizeof(T); }), 8u);

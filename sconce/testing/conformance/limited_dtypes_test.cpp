@@ -145,10 +145,11 @@ TEST(LimitedDTypes, unsigned_integers_convert_as_in_pytorch) {
       const Tensor made = to(all, dtype_named(target));
       for (int64_t i = 0; i < count; ++i) {
         const auto expected = values.at(static_cast<size_t>(i)).get<std::string>();
-        if (is_floating(made.dtype()))
+        if (is_floating(made.dtype())) {
           EXPECT_EQ(load_scalar(select(made, 0, i).data(), made.dtype()).to_double(), std::stod(expected)) << target;
-        else
+        } else {
           EXPECT_EQ(text_of(made, i), expected) << name << " to " << target;
+        }
       }
     }
   }
