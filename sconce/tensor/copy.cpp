@@ -7,11 +7,14 @@
 namespace sconce {
 namespace {
 
+// Without the table for the CPU, whose copies may be of a few bytes.
+const Backend& backend_at(Device device) { return device.type == DeviceType::cpu ? cpu_backend : backend_of(device); }
+
 bool same_place(Device a, Device b) { return a.type == b.type && (a.index == b.index || a.type == DeviceType::cpu); }
 
 void copy_in_place(const Tensor& out, const Tensor& in, const Dims& in_strides) {
   const Device device = out.device();
-  backend_of(device).copy({out.sizes().data(), out.sizes().size()}, {out.data(), out.dtype(), out.strides().data()},
+  backend_at(device).copy({out.sizes().data(), out.sizes().size()}, {out.data(), out.dtype(), out.strides().data()},
                           {in.data(), in.dtype(), in_strides.data()}, device);
 }
 
@@ -70,9 +73,9 @@ void fill_elements(const Tensor& t, const void* element) {
   const Device device = t.device();
   if (t.is_dense()) {  // in whatever order
     const int64_t size = t.numel(), one = 1;
-    backend_of(device).fill({&size, 1}, {t.data(), t.dtype(), &one}, element, device);
+    backend_at(device).fill({&size, 1}, {t.data(), t.dtype(), &one}, element, device);
   } else {
-    backend_of(device).fill({t.sizes().data(), t.sizes().size()}, {t.data(), t.dtype(), t.strides().data()}, element,
+    backend_at(device).fill({t.sizes().data(), t.sizes().size()}, {t.data(), t.dtype(), t.strides().data()}, element,
                             device);
   }
 }
