@@ -2,7 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/environment_kernels.h"
-#include "sconce/kernels/any/nested.h"
+#include "sconce/kernels/any/layers/nested.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/strides.h"

@@ -7,7 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/attention_kernels.h"
-#include "sconce/kernels/any/attention_choice.h"
+#include "sconce/kernels/any/layers/attention_choice.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/strides.h"

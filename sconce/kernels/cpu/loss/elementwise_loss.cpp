@@ -9,7 +9,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/loss_kernels.h"
 #include "sconce/generated/loss_loops_list.h"
-#include "sconce/kernels/any/loss_arguments.h"
+#include "sconce/kernels/any/layers/loss_arguments.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/reduce_loop.h"
 #include "sconce/kernels/cpu/engine/scratch.h"

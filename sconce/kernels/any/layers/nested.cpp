@@ -1,4 +1,4 @@
-#include "sconce/kernels/any/nested.h"
+#include "sconce/kernels/any/layers/nested.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "sconce/kernels/any/attention_choice.h"
+#include "sconce/kernels/any/layers/attention_choice.h"
 
 #include "sconce/generated/attention_kernels.h"
 

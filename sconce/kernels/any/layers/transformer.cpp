@@ -5,7 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/attention_kernels.h"
-#include "sconce/kernels/any/nested.h"
+#include "sconce/kernels/any/layers/nested.h"
 #include "sconce/ops.h"
 
 namespace sconce::any_device {

@@ -2,7 +2,7 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/loss_kernels.h"
-#include "sconce/kernels/any/loss_arguments.h"
+#include "sconce/kernels/any/layers/loss_arguments.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/strides.h"
 
