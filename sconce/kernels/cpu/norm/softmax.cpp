@@ -9,13 +9,12 @@
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
+namespace cpu {
+namespace {
 
 const SoftmaxKernels& softmax_kernels() {
   return at_cpu_level(v2::softmax_kernels, v3::softmax_kernels, v4::softmax_kernels);
 }
-
-namespace cpu {
-namespace {
 
 void run(const char* name, const SoftmaxKernels::Rows (&rows)[2], const SoftmaxKernels::Columns (&columns)[2],
          std::span<const Tensor* const> in, int64_t dim, const Tensor& out) {
