@@ -54,9 +54,9 @@ def _info(op, gradient_kind, formulas_of, symbol, functional):
     texts = [f"{schema.namespace}::{schema.name}", schema.overload, full, entry.origin, entry.get("body"),
              _derivatives(entry), entry.get("doc")]
     table = "&" + "::".join(formula_symbol(formulas_of)) if formulas_of is not None else "nullptr"
-    members = [cpp.string(t) for t in texts] + [symbol, _traits(op), f"Gradient::{gradient_kind}", str(functional), table]
-    dtypes = limited.admitted(entry)
-    return ", ".join(members if dtypes == limited.ALL else members + [str(dtypes)])
+    # Every member is written: one that is left to its default makes g++ fill the whole table when a program starts.
+    return ", ".join([cpp.string(t) for t in texts] + [symbol, _traits(op), f"Gradient::{gradient_kind}", str(functional),
+                                                       table, str(limited.admitted(entry))])
 
 
 def _derivatives(entry):
