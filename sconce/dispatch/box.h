@@ -224,7 +224,9 @@ inline KeySet keys_of(TensorList list) {
   for (const Tensor& t : list) keys |= keys_of_optional(t);
   return keys;
 }
-inline KeySet keys_of(const std::optional<Device>& device) { return device ? backend_key(device->type) : Key::cpu; }
+SCONCE_INLINE KeySet keys_of(const std::optional<Device>& device) {
+  return device ? backend_key(device->type) : Key::cpu;
+}
 // An empty list of tensors has no keys: the call goes to the CPU.
 inline KeySet or_cpu(KeySet keys) { return keys.empty() ? KeySet(Key::cpu) : keys; }
 
@@ -256,9 +258,9 @@ SCONCE_INLINE const Tensor* tensor_in(const std::remove_cvref_t<A>& argument) {
     return nullptr;
 }
 // The device of a call without tensors: the first that is an argument, or the CPU.
-inline KeySet device_keys() { return Key::cpu; }
+SCONCE_INLINE KeySet device_keys() { return Key::cpu; }
 template <class A, class... Rest>
-KeySet device_keys(const A& first, const Rest&... rest) {
+SCONCE_INLINE KeySet device_keys(const A& first, const Rest&... rest) {
   if constexpr (std::is_same_v<A, Device> || std::is_same_v<A, std::optional<Device>>)
     return keys_of(std::optional<Device>(first));
   else
@@ -269,8 +271,8 @@ KeySet device_keys(const A& first, const Rest&... rest) {
 
 // The typed function of an operator but for the operator: keys of the arguments, the kernel that they choose, operator
 // and shapes for what it throws. One serves all operators of a signature; each of their functions is a jump to it, so
-// the operator is the last argument, and the others stay where they are. Where they do not fit into registers there is
-// no jump that leaves them alone, and the function has all of it itself. `kReturned`: the argument that the function of
+// the operator is the last argument, and the others stay where they are. Where they do not fit into registers they are
+// copied; a factory, which does little else, has all of it itself then. `kReturned`: the argument that the function of
 // an in-place or out= operator returns, -1 for what the kernel returns.
 template <class Sig, uint32_t kOptional, int kReturned>
 struct TypedFunction;
@@ -280,7 +282,7 @@ struct TypedFunction<R(A...), kOptional, kReturned> {
   using Result = std::conditional_t<kWrites, const Tensor&, R>;
 
   SCONCE_INLINE static Result call(A... args, const Op& op) {
-    if constexpr (kFitsRegisters)
+    if constexpr (kFitsRegisters || kHasTensors)
       return shared(args..., op);
     else
       return own(args..., op);
@@ -291,9 +293,11 @@ struct TypedFunction<R(A...), kOptional, kReturned> {
   template <class T>
   static constexpr size_t kWords = std::is_reference_v<T> ? 1 : (sizeof(T) + 7) / 8;
   static constexpr bool kHasPlace = !kWrites && !std::is_void_v<R> && !std::is_scalar_v<R>;
+  static constexpr bool kHasTensors = ((box::kIsTensor<A> || std::is_same_v<A, TensorList>) || ...);
   static constexpr bool kFitsRegisters = (kWords<A> + ... + (kHasPlace + 1)) <= 6;
 
-  [[gnu::noinline]] static Result shared(A... args, const Op& op) { return own(args..., op); }
+  // Flattened: for size g++ would call even functions of one instruction.
+  [[gnu::noinline, gnu::flatten]] static Result shared(A... args, const Op& op) { return own(args..., op); }
   SCONCE_INLINE static Result own(A... args, const Op& op) try {
     const KeySet keys = keys_of_all(std::index_sequence_for<A...>(), args...);
     if constexpr (kWrites) {
@@ -313,7 +317,7 @@ struct TypedFunction<R(A...), kOptional, kReturned> {
   SCONCE_INLINE static KeySet keys_of_all(std::index_sequence<I...>, const std::remove_cvref_t<A>&... args) {
     if constexpr (((box::kIsTensor<A> && !kIsOptional<I>) || ...))
       return (box::keys_in<A, kIsOptional<I>>(args) | ...);
-    else if constexpr (((box::kIsTensor<A> || std::is_same_v<A, TensorList>) || ...))
+    else if constexpr (kHasTensors)
       return or_cpu((box::keys_in<A, kIsOptional<I>>(args) | ...));
     else
       return box::device_keys(args...);
