@@ -266,17 +266,30 @@ class Writer {
     if (t.numel() != 0 && offset % static_cast<ptrdiff_t>(t.item_size()) != 0) {
       parts_.refuse("the elements of a tensor lie between those of its memory, which cannot be saved");
     }
+    // PyTorch's _rebuild_tensor_v3 fails for a tensor that requires grad; a parameter gets the flag from around it.
+    const bool parameter = is_untyped(t) && t.requires_grad();
+    if (parameter) {
+      out_.global("torch._utils", "_rebuild_parameter");
+      out_.op('(');
+    }
     out_.global("torch._utils", is_untyped(t) ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
     out_.op('(');
     storage(t);
     out_.integer(t.storage_offset());
     sizes(t.sizes());
     sizes(t.strides());
-    out_.op(t.requires_grad() ? '\x88' : '\x89');
+    out_.op(t.requires_grad() && !parameter ? '\x88' : '\x89');
     out_.global("collections", "OrderedDict");  // of hooks
     out_.op(')');
     out_.op('R');
     if (is_untyped(t)) out_.global("torch", dtype_name(t.dtype()));
+    out_.op('t');
+    out_.op('R');
+    if (!parameter) return;
+    out_.op('\x88');
+    out_.global("collections", "OrderedDict");
+    out_.op(')');
+    out_.op('R');
     out_.op('t');
     out_.op('R');
   }
