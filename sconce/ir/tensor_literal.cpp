@@ -21,6 +21,9 @@ Scalar element(const Tensor& t, int64_t index) {
     at += index % t.size(d) * t.stride(d);
     index /= t.size(d);
   }
+  // PyTorch shows numbers as doubles, which is also how those of uint64 can be shown that are no int64.
+  if (t.dtype() == DType::uint64 && t.data<uint64_t>()[at] > static_cast<uint64_t>(INT64_MAX))
+    return Scalar(static_cast<double>(t.data<uint64_t>()[at]));
   return load_scalar(static_cast<const char*>(t.data()) + at * static_cast<int64_t>(item_size(t.dtype())), t.dtype());
 }
 
