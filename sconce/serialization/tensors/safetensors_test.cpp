@@ -91,7 +91,7 @@ TEST(Safetensors, RefusesWhatIsNoHeader) {
 }
 
 TEST(Safetensors, RefusesTensorsThatDoNotFit) {
-  expect_error(tensor_header("F8_E5M2", "[4]", "[0, 4]"), "1234", "unknown dtype 'F8_E5M2'");
+  expect_error(tensor_header("F8_E8M0", "[4]", "[0, 4]"), "1234", "unknown dtype 'F8_E8M0'");
   expect_error(tensor_header("F32", "[]", "[0, 5]"), "1234", "lies at [0, 5]");
   expect_error(tensor_header("F32", "[]", "[4, 0]"), "1234", "lies at [4, 0]");
   expect_error(tensor_header("F32", "[2]", "[0, 4]"), "1234", "does not fill");
