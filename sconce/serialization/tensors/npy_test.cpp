@@ -70,7 +70,7 @@ TEST(Npy, ReadsColumnMajorArraysScalarsAndNothing) {
 TEST(Npy, RefusesWhatIsNoTensor) {
   expect_error(npy(dict("|O", "(1,)"), "x"), "f: is an array of Python objects ('|O'), which are not read");
   expect_error(npy(dict("<U3", "(1,)"), "x"), "is an array of texts ('<U3')");
-  expect_error(npy(dict("<U2", "(1,)"), "12345678"), "has the dtype '<U2', which tensors do not have");
+  expect_error(npy(dict("<f16", "(1,)"), "0123456789abcdef"), "has the dtype '<f16', which tensors do not have");
   expect_error(npy(dict("|f4", "(1,)"), "xxxx"), "has the dtype '|f4'");
   expect_error(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "xxxx"), "structured arrays");
 }
