@@ -225,7 +225,9 @@ inline KeySet keys_of(TensorList list) {
   return keys;
 }
 SCONCE_INLINE KeySet keys_of(const std::optional<Device>& device) {
-  return device ? backend_key(device->type) : Key::cpu;
+  if (!device || device->type == DeviceType::cpu) [[likely]]
+    return Key::cpu;
+  return backend_key(device->type);
 }
 // An empty list of tensors has no keys: the call goes to the CPU.
 inline KeySet or_cpu(KeySet keys) { return keys.empty() ? KeySet(Key::cpu) : keys; }

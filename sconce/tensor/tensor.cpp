@@ -21,11 +21,18 @@ constexpr uint8_t kImplClass = small_class(sizeof(TensorImpl));
 
 Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (allocate_small(kImplClass)) TensorImpl); }
 
-uint64_t base_meta(DType dtype, Device device) {
+// Keys of what is neither on the CPU nor of an everyday dtype.
+SCONCE_COLD KeySet uncommon_keys(DType dtype, Device device) {
   SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
-  if (is_limited(dtype) && limited_tensor_made) [[unlikely]]
-    limited_tensor_made();
-  return static_cast<uint64_t>((KeySet(backend_key(device.type)) | dtype_keys(dtype)).bits()) |
+  if (is_limited(dtype) && limited_tensor_made) limited_tensor_made();
+  return KeySet(backend_key(device.type)) | dtype_keys(dtype);
+}
+
+uint64_t base_meta(DType dtype, Device device) {
+  KeySet keys = Key::cpu;
+  if (device.type != DeviceType::cpu || dtype == kComplex32 || is_limited(dtype)) [[unlikely]]
+    keys = uncommon_keys(dtype, device);
+  return static_cast<uint64_t>(keys.bits()) |
          static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.type)) << TensorImpl::kDeviceAt |
          static_cast<uint64_t>(static_cast<uint8_t>(device.index)) << TensorImpl::kIndexAt |
