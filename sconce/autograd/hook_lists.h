@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/hooks.h"
-#include "sconce/autograd/meta.h"
 
 namespace sconce::autograd {
 
@@ -68,7 +68,7 @@ struct NodeHooks {
 // How the node that made a tensor finds it, to leave its gradient there: a tensor owns its node, not the other way.
 struct RetainedGrad {
   std::mutex mutex;
-  Meta* meta;  // null once the tensor is gone
+  AutogradState* state;  // null once the tensor is gone
   HookHandle hook;
 };
 void forget_tensor(RetainedGrad& retained);

@@ -14,9 +14,9 @@ NodeHooks& hooks_of(Node& node) {
   return *node.hooks;
 }
 
-TensorHooks& hooks_of(Meta& meta) {
-  if (!meta.hooks) meta.hooks = std::make_unique<TensorHooks>();
-  return *meta.hooks;
+TensorHooks& hooks_of(AutogradState& state) {
+  if (!state.hooks) state.hooks = std::make_unique<TensorHooks>();
+  return *state.hooks;
 }
 
 // Lets the node that made t leave t's gradient there.
@@ -26,8 +26,8 @@ void keep_gradient(const Tensor& t, const std::shared_ptr<RetainedGrad>& retaine
     const std::shared_ptr<RetainedGrad> to = weak.lock();
     if (!to || !grad.defined()) return {};
     const std::lock_guard lock(to->mutex);
-    if (!to->meta) return {};
-    Tensor& kept = to->meta->grad;
+    if (!to->state) return {};
+    Tensor& kept = to->state->grad;
     kept = kept.defined() ? add(kept, grad) : clone(grad);
     return {};
   };
@@ -55,13 +55,13 @@ void run_tensor_hook(const TensorHook& hook, Tensor& grad, size_t number) {
 HookHandle register_hook(const Tensor& t, TensorHook hook) {
   SCONCE_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
   if (const Ref<Node> node = grad_fn(t)) return hooks_of(*node).outputs.add({output_number(t), std::move(hook)});
-  return hooks_of(make_meta(t)).pre.add(std::move(hook));
+  return hooks_of(make_state(t)).pre.add(std::move(hook));
 }
 
 HookHandle register_post_accumulate_grad_hook(const Tensor& t, PostAccumulateHook hook) {
   SCONCE_CHECK(t.requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
   SCONCE_CHECK(is_leaf(t), "post accumulate grad hooks cannot be registered on non-leaf tensors");
-  return hooks_of(make_meta(t)).post_accumulate.add(std::move(hook));
+  return hooks_of(make_state(t)).post_accumulate.add(std::move(hook));
 }
 
 HookHandle register_pre_hook(Node& node, NodePreHook hook) { return hooks_of(node).pre.add(std::move(hook)); }
@@ -70,28 +70,28 @@ HookHandle register_post_hook(Node& node, NodePostHook hook) { return hooks_of(n
 void retain_grad(const Tensor& t) {
   SCONCE_CHECK(t.requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
   if (is_leaf(t)) return;
-  Meta& meta = make_meta(t);
-  if (meta.retained) return;
-  meta.retained = std::make_shared<RetainedGrad>();
-  meta.retained->meta = &meta;
-  keep_gradient(t, meta.retained);
+  AutogradState& state = make_state(t);
+  if (state.retained) return;
+  state.retained = std::make_shared<RetainedGrad>();
+  state.retained->state = &state;
+  keep_gradient(t, state.retained);
 }
 
 bool retains_grad(const Tensor& t) {
-  const Meta* meta = meta_of(t);
-  return meta && meta->retained;
+  const AutogradState* state = state_of(t);
+  return state && state->retained;
 }
 
 void forget_tensor(RetainedGrad& retained) {
   const std::lock_guard lock(retained.mutex);
-  retained.meta = nullptr;
+  retained.state = nullptr;
 }
 
 void follow_history(const Tensor& t) {
-  const Meta* meta = meta_of(t);
-  if (!meta || !meta->retained) return;
-  meta->retained->hook.remove();
-  keep_gradient(t, meta->retained);
+  const AutogradState* state = state_of(t);
+  if (!state || !state->retained) return;
+  state->retained->hook.remove();
+  keep_gradient(t, state->retained);
 }
 
 }  // namespace sconce::autograd

@@ -1,9 +1,9 @@
 #include "sconce/autograd/variable.h"
 
+#include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/graph/accumulate_grad.h"
 #include "sconce/autograd/hook_lists.h"
-#include "sconce/autograd/meta.h"
 #include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
 #include "sconce/tensor/grad_mode.h"
@@ -37,11 +37,11 @@ void set_requires_grad(const Tensor& t, bool on) {
                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
                "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   if (const TensorImpl* base = base_of(impl)) {
-    if (on || meta_of(t)) make_meta(t).asked = on;
+    if (on || state_of(t)) make_state(t).asked = on;
     return mark(t, on || (base->meta & TensorImpl::requires_grad));
   }
   if (on && !t.requires_grad() && !impl.storage->count.unique()) watch_views();
-  if (on) make_meta(t);  // now, not when threads use the tensor at once
+  if (on) make_state(t);  // now, not when threads use the tensor at once
   mark(t, on);
 }
 
@@ -49,18 +49,18 @@ bool is_leaf(const Tensor& t) { return !grad_fn(t); }
 
 Ref<Node> grad_fn(const Tensor& t) {
   if (TensorImpl* base = base_of(*t.impl())) return view_grad_fn(t, *base);
-  const Meta* meta = meta_of(t);
-  return meta ? meta->grad_fn : nullptr;
+  const AutogradState* state = state_of(t);
+  return state ? state->grad_fn : nullptr;
 }
 
 uint32_t output_number(const Tensor& t) {
-  const Meta* meta = meta_of(t);
-  return meta ? meta->output : 0;
+  const AutogradState* state = state_of(t);
+  return state ? state->output : 0;
 }
 
 Tensor grad(const Tensor& t) {
-  const Meta* meta = meta_of(t);
-  return meta ? meta->grad : Tensor();
+  const AutogradState* state = state_of(t);
+  return state ? state->grad : Tensor();
 }
 
 void set_grad(const Tensor& t, Tensor grad) {
@@ -75,10 +75,10 @@ void set_grad(const Tensor& t, Tensor grad) {
         grad.sizes(), t.sizes());
     SCONCE_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
     SCONCE_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
-  } else if (!meta_of(t)) {
+  } else if (!state_of(t)) {
     return;
   }
-  make_meta(t).grad = std::move(grad);
+  make_state(t).grad = std::move(grad);
 }
 
 Edge gradient_edge(const Tensor& t) {
@@ -86,35 +86,35 @@ Edge gradient_edge(const Tensor& t) {
   if (!t.requires_grad()) return {};
   // A view that only its base makes require grad, and that has no history, was made while nothing was recorded.
   if (base_of(*t.impl())) {
-    const Meta* meta = meta_of(t);
-    if (!meta || !meta->asked) return {};
+    const AutogradState* state = state_of(t);
+    if (!state || !state->asked) return {};
   }
   return {accumulator_of(t), 0};
 }
 
 void set_history(const Tensor& t, Ref<Node> node, uint32_t slot) {
-  Meta& meta = make_meta(t);
-  meta.grad_fn = std::move(node);
-  meta.output = slot;
+  AutogradState& state = make_state(t);
+  state.grad_fn = std::move(node);
+  state.output = slot;
   mark(t, true);
-  set_seen_version(meta, *t.impl());
-  if (meta.retained) [[unlikely]]
+  set_seen_version(state, *t.impl());
+  if (state.retained) [[unlikely]]
     follow_history(t);
 }
 
 void make_leaf(const Tensor& t) {
   if (!is_differentiable(t.dtype())) return;
-  make_meta(t);
+  make_state(t);
   mark(t, true);
 }
 
 void detach_in_place(const Tensor& t) {
   SCONCE_CHECK(!t.is_view(), "Can't detach views in-place. Use detach() instead.");
   mark(t, false);
-  Meta* meta = meta_of(t);
-  if (!meta) return;
-  meta->grad_fn = nullptr;
-  meta->output = 0;
+  AutogradState* state = state_of(t);
+  if (!state) return;
+  state->grad_fn = nullptr;
+  state->output = 0;
 }
 
 }  // namespace sconce::autograd

@@ -32,7 +32,7 @@
 
 namespace sconce {
 
-// The autograd state of a tensor, deleted with it (autograd/meta.h has the rest).
+// The autograd state of a tensor, deleted with it (autograd/autograd_state.h has the rest).
 struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };

@@ -1,8 +1,8 @@
 #include "sconce/autograd/graph/accumulate_grad.h"
 
+#include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/graph/sole_owner.h"
 #include "sconce/autograd/hook_lists.h"
-#include "sconce/autograd/meta.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/view.h"
@@ -40,45 +40,45 @@ AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
 }
 
 AccumulateGrad::~AccumulateGrad() {
-  Meta* meta = meta_of(leaf_);
-  const std::lock_guard lock(meta->mutex);
-  if (meta->accumulator == this) meta->accumulator = nullptr;
+  AutogradState* state = state_of(leaf_);
+  const std::lock_guard lock(state->mutex);
+  if (state->accumulator == this) state->accumulator = nullptr;
 }
 
 void AccumulateGrad::run_tensor_hooks(std::span<Tensor> grads) {
-  const Meta& meta = *meta_of(leaf_);
-  if (!meta.hooks) return;
+  const AutogradState& state = *state_of(leaf_);
+  if (!state.hooks) return;
   size_t number = 0;
-  for (const TensorHook& hook : meta.hooks->pre.current()) run_tensor_hook(hook, grads[0], number++);
+  for (const TensorHook& hook : state.hooks->pre.current()) run_tensor_hook(hook, grads[0], number++);
 }
 
 void AccumulateGrad::apply(const BackwardCall& call) {
   if (!call.grads[0].defined()) return;
   Tensor incoming = std::move(call.grads[0]);
-  Meta& meta = *meta_of(leaf_);
+  AutogradState& state = *state_of(leaf_);
   {
-    const std::lock_guard lock(meta.mutex);
-    if (!meta.grad.defined()) {
-      meta.grad = can_take(incoming, leaf_) ? std::move(incoming)
-                  : grad_enabled()          ? clone(incoming)
-                                            : own_copy(incoming, leaf_);
+    const std::lock_guard lock(state.mutex);
+    if (!state.grad.defined()) {
+      state.grad = can_take(incoming, leaf_) ? std::move(incoming)
+                   : grad_enabled()          ? clone(incoming)
+                                             : own_copy(incoming, leaf_);
     } else if (grad_enabled()) {
-      meta.grad = add(meta.grad, incoming);
+      state.grad = add(state.grad, incoming);
     } else {
-      add_(meta.grad, incoming);
+      add_(state.grad, incoming);
     }
   }
-  if (meta.hooks) {
-    for (const PostAccumulateHook& hook : meta.hooks->post_accumulate.current()) hook(leaf_);
+  if (state.hooks) {
+    for (const PostAccumulateHook& hook : state.hooks->post_accumulate.current()) hook(leaf_);
   }
 }
 
 Ref<Node> accumulator_of(const Tensor& leaf) {
-  Meta& meta = make_meta(leaf);
-  const std::lock_guard lock(meta.mutex);
-  if (meta.accumulator && meta.accumulator->count.try_retain()) return Ref<Node>::adopt(meta.accumulator);
+  AutogradState& state = make_state(leaf);
+  const std::lock_guard lock(state.mutex);
+  if (state.accumulator && state.accumulator->count.try_retain()) return Ref<Node>::adopt(state.accumulator);
   auto made = make_ref<AccumulateGrad>(leaf);
-  meta.accumulator = made.get();
+  state.accumulator = made.get();
   return made;
 }
 

@@ -5,7 +5,8 @@
 
 namespace sconce::autograd {
 
-// Owns its leaf; the leaf's Meta only points back (Meta::accumulator), so a leaf has one as long as a graph uses it.
+// Owns its leaf; the leaf's state only points back (AutogradState::accumulator), so a leaf has one as long as a graph
+// uses it.
 class AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(Tensor leaf);

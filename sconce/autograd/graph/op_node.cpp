@@ -119,9 +119,9 @@ void OpNode::keep(uint32_t index, const Value& v, bool facts, uint32_t slot) {
   } else if (is_tensor_list(v)) {
     const TensorList tensors = v.to_list().tensors();
     if (facts) {
-      std::vector<Tensor> meta;
-      for (const Tensor& t : tensors) meta.push_back(facts_of(t));
-      kept.other = Value(meta);
+      std::vector<Tensor> facts;
+      for (const Tensor& t : tensors) facts.push_back(facts_of(t));
+      kept.other = Value(facts);
     } else {
       kept.list = std::make_unique<std::vector<SavedTensor>>();
       for (const Tensor& t : tensors) kept.list->emplace_back(t, slot == ~0u ? slot : slot++);

@@ -1,5 +1,5 @@
 // History of in-place operations: which tensors they may write, and the grad_fn that they leave.
-#include "sconce/autograd/meta.h"
+#include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/autograd/views/copy_slices.h"
 #include "sconce/autograd/views/view_history.h"

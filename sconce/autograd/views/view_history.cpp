@@ -3,10 +3,10 @@
 #include <atomic>
 #include <mutex>
 
+#include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/differentiable_dtype.h"
 #include "sconce/autograd/graph/op_node.h"
 #include "sconce/autograd/hook_lists.h"
-#include "sconce/autograd/meta.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
@@ -36,13 +36,13 @@ Tensor through(const Op& op, Value (&&args)[N], Tensor result) {
 
 // Gives the view, which other threads may be looking at, the history that `like`, at the same place, was given.
 void take_history(const Tensor& view, const Tensor& like) {
-  const Meta& from = *meta_of(like);
-  Meta& meta = make_meta(view);
-  meta.grad_fn = from.grad_fn;
-  meta.output = from.output;
-  meta.recorded.store(true, std::memory_order_relaxed);
-  set_seen_version(meta, *view.impl());
-  if (meta.retained) follow_history(view);
+  const AutogradState& from = *state_of(like);
+  AutogradState& state = make_state(view);
+  state.grad_fn = from.grad_fn;
+  state.output = from.output;
+  state.recorded.store(true, std::memory_order_relaxed);
+  set_seen_version(state, *view.impl());
+  if (state.retained) follow_history(view);
 }
 
 // Under remake_mutex.
@@ -75,8 +75,8 @@ void record_views(const Op& op, KeySet keys, Value* args, Value* returns) {
 Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base) {
   TensorImpl& impl = *view.impl();
   const auto made = [&]() -> Ref<Node> {
-    const Meta* meta = meta_of(view);
-    return meta ? meta->grad_fn : nullptr;
+    const AutogradState* state = state_of(view);
+    return state ? state->grad_fn : nullptr;
   };
   if (saw_version(impl)) return made();
   if (!view.requires_grad()) return nullptr;
@@ -93,12 +93,12 @@ Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base) {
 void check_view_write(const Tensor& view, bool indirect) {
   const ViewOrigin origin = view_origin(*view.impl());
   if (origin == ViewOrigin::plain) return;
-  const Meta* meta = meta_of(view);
+  const AutogradState* state = state_of(view);
   const bool inference = origin == ViewOrigin::inference, no_grad = origin == ViewOrigin::no_grad;
   const std::string mode = inference ? "inference" : "no_grad";
   std::string text;
-  if (meta && meta->grad_fn) {
-    text = "Output " + std::to_string(meta->output) + " of " + forward_name(*meta->grad_fn) + " is a view";
+  if (state && state->grad_fn) {
+    text = "Output " + std::to_string(state->output) + " of " + forward_name(*state->grad_fn) + " is a view";
     if (inference || no_grad) text += " of a view which was created in " + mode + " mode";
   } else {
     text = "A view was created in " + mode + " mode";
@@ -107,7 +107,7 @@ void check_view_write(const Tensor& view, bool indirect) {
                    : " and is being modified inplace";
   if (inference)
     text += " in normal mode";
-  else if (no_grad || !meta || !meta->grad_fn)
+  else if (no_grad || !state || !state->grad_fn)
     text += " with grad mode enabled";
   text += ". ";
   switch (origin) {

@@ -7,7 +7,7 @@ namespace sconce::runtime {
 
 // Any operator: one register per schema argument; defaults that the node leaves out are constants; the arguments for
 // "..." become a tuple (Note [Variable arguments]).
-void Codegen::emit_op(const ir::Node* n) {
+void BytecodeCompiler::emit_op(const ir::Node* n) {
   // A kind that has an operator only for the general case (prim::TupleIndex) comes without one.
   const Op* op = n->op() ? n->op() : ir::resolve_op(*n);
   SCONCE_CHECK_AS(not_implemented, op, "there is no operator for {} with these arguments", n->kind().text());
@@ -63,7 +63,7 @@ void Codegen::emit_op(const ir::Node* n) {
   if (rest) registers_.free(*rest);
 }
 
-void Codegen::emit_typed_op(const ir::Node* n, Signature signature) {
+void BytecodeCompiler::emit_typed_op(const ir::Node* n, Signature signature) {
   OpCall& call = code_->op_calls.emplace_back();
   call.op = n->op();
   call.met_grad = &code_->met_grad;
@@ -103,8 +103,9 @@ void Codegen::emit_typed_op(const ir::Node* n, Signature signature) {
   emit_op_call(op, out, call.args[0], call.args.size() > 1 ? call.args[1] : 0, &call);
 }
 
-void Codegen::call_with(CallSite& site, bool dynamic, bool borrows_self, const std::vector<const ir::Value*>& values,
-                        const std::vector<TypePtr>& types, const std::vector<ir::Value*>& results) {
+void BytecodeCompiler::call_with(CallSite& site, bool dynamic, bool borrows_self,
+                                 const std::vector<const ir::Value*>& values, const std::vector<TypePtr>& types,
+                                 const std::vector<ir::Value*>& results) {
   site.args = static_cast<uint32_t>(values.size());
   site.borrows_self = borrows_self;
   window_ = std::max(window_, static_cast<uint32_t>(std::max(values.size(), results.size())) + 1);
@@ -133,7 +134,7 @@ void Codegen::call_with(CallSite& site, bool dynamic, bool borrows_self, const s
   }
 }
 
-void Codegen::emit_function_call(const ir::Node* n) {
+void BytecodeCompiler::emit_function_call(const ir::Node* n) {
   CallSite& site = code_->call_sites.emplace_back();
   std::vector<const ir::Value*> values;
   std::vector<TypePtr> types;
@@ -173,7 +174,7 @@ void Codegen::emit_function_call(const ir::Node* n) {
   call_with(site, !callee, is_method, values, types, n->outputs());
 }
 
-void Codegen::emit_fork(const ir::Node* n, Opcode op) {
+void BytecodeCompiler::emit_fork(const ir::Node* n, Opcode op) {
   BuildSite& site = code_->build_sites.emplace_back();
   const ir::Graph& body = n->graph_attribute("Subgraph");
   const TypePtr type = n->output()->type();
@@ -189,7 +190,7 @@ void Codegen::emit_fork(const ir::Node* n, Opcode op) {
   emit_build(op, define(n->output()), 0, &site);
 }
 
-void Codegen::emit_region(const ir::Node* n) {
+void BytecodeCompiler::emit_region(const ir::Node* n) {
   BuildSite& site = code_->build_sites.emplace_back();
   site.region = std::make_shared<DifferentiableRegion>(std::get<std::shared_ptr<ir::Graph>>(*n->attribute("Subgraph")),
                                                        code_->name);
@@ -202,7 +203,7 @@ void Codegen::emit_region(const ir::Node* n) {
   emit_build(Opcode::run_region, 0, 0, &site);
 }
 
-void Codegen::emit_wait(const ir::Node* n) {
+void BytecodeCompiler::emit_wait(const ir::Node* n) {
   const Draft from = take_input(0);
   if (n->is(ir::kind::awaitable_nowait)) {
     free_taken();
@@ -217,7 +218,7 @@ void Codegen::emit_wait(const ir::Node* n) {
 }
 
 // with obj as x: calls __enter__, from then on __exit__ is due.
-void Codegen::emit_enter(const ir::Node* n) {
+void BytecodeCompiler::emit_enter(const ir::Node* n) {
   const TypePtr type = n->input(0)->type();
   ir::Function* enter = ir::find_method(type, "__enter__");
   SCONCE_CHECK(enter && ir::find_method(type, "__exit__"), "{} is no context manager: it needs __enter__ and __exit__",
@@ -230,7 +231,7 @@ void Codegen::emit_enter(const ir::Node* n) {
   emit(Opcode::enter, object);
 }
 
-void Codegen::emit_exit(const ir::Node* n) {
+void BytecodeCompiler::emit_exit(const ir::Node* n) {
   const TypePtr type = n->input(0)->type();
   ir::Function* exit = ir::find_method(type, "__exit__");
   SCONCE_CHECK(exit, "{} has no method '__exit__'", type->to_string());
@@ -244,7 +245,7 @@ void Codegen::emit_exit(const ir::Node* n) {
   for (const ir::Value* out : n->outputs()) define(out);  // None
 }
 
-void Codegen::emit_raise(const ir::Node* n) {
+void BytecodeCompiler::emit_raise(const ir::Node* n) {
   emit(Opcode::raise, operand(n->input(0)), n->inputs().size() > 1 ? operand(n->input(1)) : constant(Value()));
 }
 

@@ -4,13 +4,13 @@
 
 namespace sconce::runtime {
 
-void Codegen::block(const ir::Block* b) {
+void BytecodeCompiler::block(const ir::Block* b) {
   for (const ir::Value* v : liveness_->dead_at_entry(b)) drop(v);
   for (const ir::Node* n : b->nodes()) node(n);
 }
 
 // The instructions from here on belong to this node. A node before it that emitted none has no site.
-void Codegen::note_site(const ir::Node* n) {
+void BytecodeCompiler::note_site(const ir::Node* n) {
   const auto first = static_cast<uint32_t>(drafts_.size());
   std::vector<Site>& sites = code_->sites;
   if (sites.empty() || sites.back().first != first) sites.emplace_back();
@@ -21,7 +21,7 @@ void Codegen::note_site(const ir::Node* n) {
   nodes.back() = {n, first, {}};
 }
 
-void Codegen::note_results(const ir::Node* n) {
+void BytecodeCompiler::note_results(const ir::Node* n) {
   if (!node_sites_) return;
   std::vector<NodeSite>& nodes = (*node_sites_)[code_.get()];
   for (const ir::Value* out : n->outputs()) {
@@ -30,7 +30,7 @@ void Codegen::note_results(const ir::Node* n) {
   }
 }
 
-void Codegen::node(const ir::Node* n) {
+void BytecodeCompiler::node(const ir::Node* n) {
   if (n->is(ir::kind::Constant) || deferred_.contains(n)) return;
   if (n->is(ir::kind::unchecked_cast) && root(n->output()) != n->output()) return;
   current_ = n;
@@ -124,7 +124,7 @@ void Codegen::node(const ir::Node* n) {
 }
 
 // Jumps to `target` when the condition is `when`.
-void Codegen::branch(const ir::Value* condition, bool when, Label& target) {
+void BytecodeCompiler::branch(const ir::Value* condition, bool when, Label& target) {
   if (const std::optional<bool> known = constant_bool(condition)) {
     if (*known == when) jump(Opcode::jump, target);
     return;
@@ -134,7 +134,7 @@ void Codegen::branch(const ir::Value* condition, bool when, Label& target) {
   jump(when ? Opcode::jump_if : Opcode::jump_unless, target, operand(condition));
 }
 
-void Codegen::emit_if(const ir::Node* n) {
+void BytecodeCompiler::emit_if(const ir::Node* n) {
   const Liveness::Values& ends = liveness_->ends(n);
   // A register for each result: the one where it is wanted, if the value in it dies in here.
   std::vector<uint32_t> results;
@@ -217,7 +217,7 @@ void Codegen::emit_if(const ir::Node* n) {
 //       body, carried = its results
 //       for_loop i n top   or   jump_if cond top
 // exit:
-void Codegen::emit_loop(const ir::Node* n) {
+void BytecodeCompiler::emit_loop(const ir::Node* n) {
   const ir::Block* body = n->block_at(0);
   const ir::Value* next = body->outputs()[0];
   const ir::Value* trip = body->inputs()[0];
@@ -373,7 +373,7 @@ void Codegen::emit_loop(const ir::Node* n) {
   for (const ir::Value* v : liveness_->ends(n)) drop(v);
 }
 
-void Codegen::pass_results(const ir::Block* b, std::vector<Move> moves) {
+void BytecodeCompiler::pass_results(const ir::Block* b, std::vector<Move> moves) {
   current_ = b->return_node();
   parallel_move(std::move(moves));
   moved_.clear();
@@ -381,7 +381,7 @@ void Codegen::pass_results(const ir::Block* b, std::vector<Move> moves) {
 }
 
 // A parallel move: a register is written only when no other move still reads it; a cycle is cut with a temporary.
-void Codegen::parallel_move(std::vector<Move> moves) {
+void BytecodeCompiler::parallel_move(std::vector<Move> moves) {
   struct Pending {
     Move move;
     Draft from;
@@ -442,7 +442,7 @@ void Codegen::parallel_move(std::vector<Move> moves) {
   for (const uint32_t t : temporaries) registers_.free(t);
 }
 
-void Codegen::move_one(const Move& m, Draft from, bool dies) {
+void BytecodeCompiler::move_one(const Move& m, Draft from, bool dies) {
   const bool from_constant = from >= kConstants && from < kWindow;
   const bool word_wanted = m.to_class != RegisterClass::value;
   if (from_constant) {

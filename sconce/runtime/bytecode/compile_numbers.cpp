@@ -157,7 +157,7 @@ bool is_float(const ir::Value* v) { return class_of(v->type()) == RegisterClass:
 }  // namespace
 
 // The value as a float: itself, a constant, or converted into a temporary.
-Codegen::Draft Codegen::as_float(const ir::Value* v, std::vector<uint32_t>& temporaries) {
+BytecodeCompiler::Draft BytecodeCompiler::as_float(const ir::Value* v, std::vector<uint32_t>& temporaries) {
   if (is_float(v)) return operand(v);
   if (const std::optional<int64_t> c = constant_int(v)) return constant(static_cast<double>(*c));
   const uint32_t t = registers_.take(RegisterClass::float_);
@@ -166,7 +166,7 @@ Codegen::Draft Codegen::as_float(const ir::Value* v, std::vector<uint32_t>& temp
   return local(t);
 }
 
-bool Codegen::emit_arithmetic(const ir::Node* n) {
+bool BytecodeCompiler::emit_arithmetic(const ir::Node* n) {
   using enum Arithmetic;
   if (!n->op()) return false;
   const std::optional<Arithmetic> found = arithmetic_of(*n->op());
@@ -279,7 +279,7 @@ bool Codegen::emit_arithmetic(const ir::Node* n) {
 }
 
 // A deferred condition: compares and jumps at once.
-bool Codegen::branch_on(const ir::Node* n, bool when, Label& target) {
+bool BytecodeCompiler::branch_on(const ir::Node* n, bool when, Label& target) {
   using enum Arithmetic;
   if (const Container c = container_of(*n->op()); c == Container::is || c == Container::is_not) {
     const bool jump_on_none = (c == Container::is) == when;

@@ -16,7 +16,7 @@ bool fits_16_bits(int64_t v) { return v >= INT16_MIN && v <= INT16_MAX; }
 // exit:
 // Every way to the end of the loop that ends in an addition gets a fused copy of it; the original is removed when no
 // other way leads to it.
-void Codegen::fuse_loop_ends() {
+void BytecodeCompiler::fuse_loop_ends() {
   std::vector<std::vector<size_t>> jumps_at(drafts_.size() + 1);  // jumps (numbers in jumps_) by their targets
   std::unordered_map<size_t, size_t> jump_of;                     // instruction -> number in jumps_
   for (size_t j = 0; j < jumps_.size(); ++j) {
@@ -66,7 +66,7 @@ void Codegen::fuse_loop_ends() {
   remove_deleted();
 }
 
-void Codegen::remove_deleted() {
+void BytecodeCompiler::remove_deleted() {
   std::vector<size_t> moved(drafts_.size() + 1);
   size_t next = 0;
   for (size_t i = 0; i < drafts_.size(); ++i) {

@@ -19,7 +19,7 @@ Storage storage_of(TypePtr element) {
 
 }  // namespace
 
-bool Codegen::emit_container(const ir::Node* n) {
+bool BytecodeCompiler::emit_container(const ir::Node* n) {
   if (!n->op()) return false;
   const Container c = container_of(*n->op());
   const auto is_list = [&](size_t i) { return n->input(i)->type()->is(TypeKind::list); };
@@ -137,7 +137,7 @@ bool Codegen::emit_container(const ir::Node* n) {
   return true;  // these return their container, unused here
 }
 
-void Codegen::emit_build_node(const ir::Node* n, Opcode op) {
+void BytecodeCompiler::emit_build_node(const ir::Node* n, Opcode op) {
   BuildSite& site = code_->build_sites.emplace_back();
   site.type = plain_type(n->output()->type());
   const TypeKind wanted = op == Opcode::make_list    ? TypeKind::list
@@ -151,7 +151,7 @@ void Codegen::emit_build_node(const ir::Node* n, Opcode op) {
   emit_build(op, define(n->output()), 0, &site);
 }
 
-void Codegen::emit_unpack(const ir::Node* n, Opcode op) {
+void BytecodeCompiler::emit_unpack(const ir::Node* n, Opcode op) {
   BuildSite& site = code_->build_sites.emplace_back();
   const Draft from = take_input(0);
   free_taken();
@@ -162,7 +162,7 @@ void Codegen::emit_unpack(const ir::Node* n, Opcode op) {
   emit_build(op, from, 0, &site);
 }
 
-void Codegen::emit_tuple_index(const ir::Node* n) {
+void BytecodeCompiler::emit_tuple_index(const ir::Node* n) {
   const std::optional<int64_t> index = constant_int(n->input(1));
   if (!index) return emit_op(n);  // all elements have one type
   const TypePtr type = n->input(0)->type();
@@ -178,7 +178,7 @@ void Codegen::emit_tuple_index(const ir::Node* n) {
 }
 
 // The elements, then a new tuple of them.
-void Codegen::emit_tuple_slice(const ir::Node* n) {
+void BytecodeCompiler::emit_tuple_slice(const ir::Node* n) {
   const TypePtr type = n->input(0)->type();
   SCONCE_CHECK(type->is(TypeKind::tuple), "prim::TupleSlice takes a tuple, got {}", type->to_string());
   const int64_t begin = n->value_attribute("beg").to_int(), end = n->value_attribute("end").to_int();
@@ -203,7 +203,7 @@ void Codegen::emit_tuple_slice(const ir::Node* n) {
 
 // An attribute is borrowed when nothing can replace it while it is used: in graphs that set none and call nothing, and
 // submodules always, whose slots never change.
-void Codegen::emit_get_attr(const ir::Node* n) {
+void BytecodeCompiler::emit_get_attr(const ir::Node* n) {
   const ir::Value* object = n->input(0);
   const std::string& name = n->string_attribute("name");
   SCONCE_CHECK(object->type()->is(TypeKind::class_), "prim::GetAttr takes an object, got {}",
@@ -231,7 +231,7 @@ void Codegen::emit_get_attr(const ir::Node* n) {
   }
 }
 
-void Codegen::emit_set_attr(const ir::Node* n) {
+void BytecodeCompiler::emit_set_attr(const ir::Node* n) {
   const ir::Value* object = n->input(0);
   const std::string& name = n->string_attribute("name");
   SCONCE_CHECK(object->type()->is(TypeKind::class_), "prim::SetAttr takes an object, got {}",
@@ -247,14 +247,14 @@ void Codegen::emit_set_attr(const ir::Node* n) {
     emit(Opcode::set_attr, to, root(n->input(1)) == root(object) ? operand(n->input(1)) : take_input(1), 0, slot);
 }
 
-void Codegen::emit_isinstance(const ir::Node* n) {
+void BytecodeCompiler::emit_isinstance(const ir::Node* n) {
   BuildSite& site = code_->build_sites.emplace_back();
   site.types = n->types_attribute("types");
   const Draft from = operand(n->input(0));
   emit_build(Opcode::isinstance, define(n->output()), from, &site);
 }
 
-void Codegen::emit_tolist(const ir::Node* n) {
+void BytecodeCompiler::emit_tolist(const ir::Node* n) {
   BuildSite& site = code_->build_sites.emplace_back();
   site.type = plain_type(n->output()->type());
   const Draft from = operand(n->input(0));
@@ -264,7 +264,7 @@ void Codegen::emit_tolist(const ir::Node* n) {
 }
 
 // Between register classes; a cast within one class needs no instruction.
-void Codegen::emit_cast(const ir::Node* n) {
+void BytecodeCompiler::emit_cast(const ir::Node* n) {
   const Draft from = operand(n->input(0));
   const Draft to = define(n->output());
   if (is_word(n->output()))
@@ -273,7 +273,7 @@ void Codegen::emit_cast(const ir::Node* n) {
     emit(Opcode::copy_bits, to, from);  // a word as a Value
 }
 
-void Codegen::emit_uninitialized(const ir::Node* n) {
+void BytecodeCompiler::emit_uninitialized(const ir::Node* n) {
   for (const ir::Value* out : n->outputs()) {
     const Draft to = define(out);
     if (is_word(out)) emit(Opcode::load_int, to, 0, 0, 0);

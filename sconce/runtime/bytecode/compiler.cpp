@@ -107,7 +107,7 @@ std::string constant_key(const Value& v) {
 std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method,
                                NodeSites* sites) {
   const auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<Code> code = Codegen(graph, std::move(name), unit, is_method, sites).run();
+  std::shared_ptr<Code> code = BytecodeCompiler(graph, std::move(name), unit, is_method, sites).run();
   if (is_logged(LogTag::bytecode)) {
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     std::fprintf(stderr, "code of %s: %zu instructions, %u registers, %.1f us\n", code->name.c_str(),
@@ -117,14 +117,15 @@ std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::Com
   return code;
 }
 
-Codegen::Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method, NodeSites* sites)
+BytecodeCompiler::BytecodeCompiler(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method,
+                                   NodeSites* sites)
     : graph_(graph), unit_(unit), node_sites_(sites), code_(std::make_shared<Code>()) {
   code_->name = std::move(name);
   code_->unit = unit;
   code_->borrows_self = is_method && !graph.inputs().empty();
 }
 
-std::shared_ptr<Code> Codegen::run() {
+std::shared_ptr<Code> BytecodeCompiler::run() {
   check_operators(graph_, code_->name);
   attributes_are_stable_ = keeps_attributes(graph_.block());
   find_deferred(graph_.block());
@@ -145,14 +146,14 @@ std::shared_ptr<Code> Codegen::run() {
 }
 
 // Comparisons whose only use is the condition of an If or Loop that follows.
-void Codegen::find_deferred(const ir::Block* block) {
+void BytecodeCompiler::find_deferred(const ir::Block* block) {
   for (const ir::Node* n : block->nodes()) {
     if (can_defer(n)) deferred_.insert(n);
     for (const ir::Block* b : n->blocks()) find_deferred(b);
   }
 }
 
-bool Codegen::can_defer(const ir::Node* n) const {
+bool BytecodeCompiler::can_defer(const ir::Node* n) const {
   if (!n->op() || n->outputs().size() != 1 || n->output()->uses().size() != 1) return false;
   const ir::Use use = n->output()->uses()[0];
   if (use.user->block() != n->block() && use.user != n->block()->return_node()) return false;
@@ -179,7 +180,7 @@ bool Codegen::can_defer(const ir::Node* n) const {
   return false;
 }
 
-void Codegen::place_arguments() {
+void BytecodeCompiler::place_arguments() {
   const std::vector<ir::Value*>& inputs = graph_.inputs();
   code_->args = static_cast<uint32_t>(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -191,16 +192,16 @@ void Codegen::place_arguments() {
   }
 }
 
-void Codegen::place(const ir::Value* v, uint32_t r, bool borrowed) { places_[v] = {r, borrowed}; }
+void BytecodeCompiler::place(const ir::Value* v, uint32_t r, bool borrowed) { places_[v] = {r, borrowed}; }
 
-Codegen::Draft Codegen::constant(const Value& v) {
+BytecodeCompiler::Draft BytecodeCompiler::constant(const Value& v) {
   const auto [at, is_new] =
       constant_index_.emplace(constant_key(v), kConstants + 2 * static_cast<Draft>(constants_.size()));
   if (is_new) constants_.push_back(v);
   return at->second;
 }
 
-Codegen::Draft Codegen::operand(const ir::Value* v) {
+BytecodeCompiler::Draft BytecodeCompiler::operand(const ir::Value* v) {
   const ir::Value* r = root(v);
   if (r->node()->is(Constant)) {
     const std::optional<Value> c = constant_value(r);
@@ -213,24 +214,24 @@ Codegen::Draft Codegen::operand(const ir::Value* v) {
   return local(found->second.r);
 }
 
-bool Codegen::is_owned(const ir::Value* v) const {
+bool BytecodeCompiler::is_owned(const ir::Value* v) const {
   const auto found = places_.find(root(v));
   return found != places_.end() && !found->second.borrowed &&
          registers_.class_at(found->second.r) == RegisterClass::value;
 }
 
-bool Codegen::dies_here(const ir::Value* v) const {
+bool BytecodeCompiler::dies_here(const ir::Value* v) const {
   const Liveness::Values& dead = liveness_->deaths(current_);
   return is_owned(v) && std::find(dead.begin(), dead.end(), root(v)) != dead.end();
 }
 
-Codegen::Draft Codegen::take(const ir::Value* v) {
+BytecodeCompiler::Draft BytecodeCompiler::take(const ir::Value* v) {
   if (!dies_here(v)) return operand(v);
   moved_.push_back(root(v));
   return operand(v) | kMoves;
 }
 
-Codegen::Draft Codegen::take_input(size_t i) {
+BytecodeCompiler::Draft BytecodeCompiler::take_input(size_t i) {
   const std::vector<ir::Value*>& inputs = current_->inputs();
   for (size_t later = i + 1; later < inputs.size(); ++later) {
     if (root(inputs[later]) == root(inputs[i])) return operand(inputs[i]);
@@ -238,7 +239,7 @@ Codegen::Draft Codegen::take_input(size_t i) {
   return take(inputs[i]);
 }
 
-void Codegen::free_taken() {
+void BytecodeCompiler::free_taken() {
   for (const ir::Value* v : liveness_->deaths(current_)) {
     const auto found = places_.find(v);
     if (found == places_.end()) continue;
@@ -248,7 +249,7 @@ void Codegen::free_taken() {
   taken_are_free_ = true;
 }
 
-Codegen::Draft Codegen::define(const ir::Value* v) {
+BytecodeCompiler::Draft BytecodeCompiler::define(const ir::Value* v) {
   const RegisterClass c = class_of(v->type());
   const auto hint = hints_.find(v);
   if (hint != hints_.end() && registers_.class_at(hint->second) == c && registers_.is_free(hint->second)) {
@@ -260,14 +261,14 @@ Codegen::Draft Codegen::define(const ir::Value* v) {
   return local(places_[v].r);
 }
 
-void Codegen::drop(const ir::Value* v) {
+void BytecodeCompiler::drop(const ir::Value* v) {
   const auto found = places_.find(v);
   if (found == places_.end()) return;
   if (is_owned(v)) emit(Opcode::drop, local(found->second.r));
   registers_.free(found->second.r);
 }
 
-void Codegen::finish(const ir::Node* n) {
+void BytecodeCompiler::finish(const ir::Node* n) {
   if (!taken_are_free_) free_taken();
   for (const ir::Value* v : liveness_->deaths(n)) {
     const bool moved = std::find(moved_.begin(), moved_.end(), v) != moved_.end();
@@ -277,52 +278,52 @@ void Codegen::finish(const ir::Node* n) {
   taken_are_free_ = false;
 }
 
-void Codegen::emit(Opcode op, Draft a, Draft b, Draft c, int64_t x) {
+void BytecodeCompiler::emit(Opcode op, Draft a, Draft b, Draft c, int64_t x) {
   Instruction tail{};
   tail.integer = x;
   drafts_.push_back({op, a, b, c, tail, false});
 }
-void Codegen::emit_float(Opcode op, Draft a, Draft b, double x) {
+void BytecodeCompiler::emit_float(Opcode op, Draft a, Draft b, double x) {
   Instruction tail{};
   tail.real = x;
   drafts_.push_back({op, a, b, 0, tail, false});
 }
-void Codegen::emit_op_call(Opcode op, Draft a, Draft b, Draft c, OpCall* call) {
+void BytecodeCompiler::emit_op_call(Opcode op, Draft a, Draft b, Draft c, OpCall* call) {
   Instruction tail{};
   tail.op_call = call;
   drafts_.push_back({op, a, b, c, tail, false});
 }
-void Codegen::emit_call(Opcode op, Draft a, CallSite* site) {
+void BytecodeCompiler::emit_call(Opcode op, Draft a, CallSite* site) {
   Instruction tail{};
   tail.call = site;
   drafts_.push_back({op, a, 0, 0, tail, false});
 }
-void Codegen::emit_build(Opcode op, Draft a, Draft b, BuildSite* site) {
+void BytecodeCompiler::emit_build(Opcode op, Draft a, Draft b, BuildSite* site) {
   Instruction tail{};
   tail.build = site;
   drafts_.push_back({op, a, b, 0, tail, false});
 }
-void Codegen::jump(Opcode op, Label& target, Draft a, Draft b, Draft c) {
+void BytecodeCompiler::jump(Opcode op, Label& target, Draft a, Draft b, Draft c) {
   jumps_.emplace_back(drafts_.size(), &target);
   emit(op, a, b, c);
 }
-void Codegen::bind(Label& label) { label.at = static_cast<int64_t>(drafts_.size()); }
+void BytecodeCompiler::bind(Label& label) { label.at = static_cast<int64_t>(drafts_.size()); }
 
-std::optional<int64_t> Codegen::constant_int(const ir::Value* v) const {
+std::optional<int64_t> BytecodeCompiler::constant_int(const ir::Value* v) const {
   const std::optional<Value> c = constant_value(v);
   return c && c->is_int() ? std::optional(c->to_int()) : std::nullopt;
 }
-std::optional<double> Codegen::constant_float(const ir::Value* v) const {
+std::optional<double> BytecodeCompiler::constant_float(const ir::Value* v) const {
   const std::optional<Value> c = constant_value(v);
   return c && c->is_double() ? std::optional(c->to_double()) : std::nullopt;
 }
-std::optional<bool> Codegen::constant_bool(const ir::Value* v) const {
+std::optional<bool> BytecodeCompiler::constant_bool(const ir::Value* v) const {
   const std::optional<Value> c = constant_value(v);
   return c && c->is_bool() ? std::optional(c->to_bool()) : std::nullopt;
 }
 
 // Locals, then constants, then the window; jumps become addresses.
-void Codegen::lay_out() {
+void BytecodeCompiler::lay_out() {
   Code& code = *code_;
   code.locals = std::max(registers_.count(), code.args);
   code.frame = code.locals + static_cast<uint32_t>(constants_.size());

@@ -28,9 +28,10 @@ std::shared_ptr<Code> generate(const ir::Graph& graph, std::string name, ir::Com
 // The compiler of a function's first call: passes, then generate().
 extern const GraphCompiler optimising_compiler;
 
-class Codegen {
+class BytecodeCompiler {
  public:
-  Codegen(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method, NodeSites* sites);
+  BytecodeCompiler(const ir::Graph& graph, std::string name, ir::CompilationUnit* unit, bool is_method,
+                   NodeSites* sites);
   std::shared_ptr<Code> run();
 
  private:

@@ -40,21 +40,21 @@ DifferentiableRegion::DifferentiableRegion(std::shared_ptr<ir::Graph> graph, std
     : graph_(std::move(graph)), name_(std::move(name)), plain_(generate(*graph_, name_, nullptr, false)) {}
 DifferentiableRegion::~DifferentiableRegion() = default;
 
-std::shared_ptr<Plan> DifferentiableRegion::find_plan(const std::vector<Value>& args) {
+std::shared_ptr<RegionPlan> DifferentiableRegion::find_plan(const std::vector<Value>& args) {
   const std::lock_guard lock(mutex_);
-  for (const std::shared_ptr<Plan>& plan : plans_) {
+  for (const std::shared_ptr<RegionPlan>& plan : plans_) {
     if (plan->takes(args)) return plan;
   }
   if (plans_.size() == kMostPlans) return nullptr;
   std::vector<ArgumentKind> kinds;
   for (const Value& v : args) kinds.push_back(kind_of(v, plans_.size() < kExactPlans));
-  plans_.push_back(std::make_shared<Plan>(*graph_, std::move(kinds), name_));
+  plans_.push_back(std::make_shared<RegionPlan>(*graph_, std::move(kinds), name_));
   return plans_.back();
 }
 
 std::vector<Value> DifferentiableRegion::run(std::vector<Value> args, const RunOptions& options) {
   if (!records(args)) return results_of(*plain_, args, options);
-  const std::shared_ptr<Plan> plan = find_plan(args);
+  const std::shared_ptr<RegionPlan> plan = find_plan(args);
   if (!plan || !plan->is_possible()) return results_of(*plain_, args, options);
   const Ref<ScriptNode> node = make_ref<ScriptNode>(plan, args);
   std::vector<Tensor> tensors;  // results are compared with them

@@ -20,7 +20,7 @@
 
 namespace sconce::runtime {
 
-class Plan;
+class RegionPlan;
 
 class DifferentiableRegion final : public Region {
  public:
@@ -32,13 +32,13 @@ class DifferentiableRegion final : public Region {
   std::vector<Value> run(std::vector<Value> args, const RunOptions& options) override;
 
  private:
-  std::shared_ptr<Plan> find_plan(const std::vector<Value>& args);
+  std::shared_ptr<RegionPlan> find_plan(const std::vector<Value>& args);
 
   const std::shared_ptr<ir::Graph> graph_;
   const std::string name_;
   std::shared_ptr<Code> plain_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Plan>> plans_;
+  std::vector<std::shared_ptr<RegionPlan>> plans_;
 };
 
 // Whether functions run with regions at all (on when a process starts). For comparisons; not for use while scripts run.

@@ -48,7 +48,7 @@ ArgumentKind kind_of(const Value& v, bool with_sizes) {
   return kind;
 }
 
-Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::string& name)
+RegionPlan::RegionPlan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::string& name)
     : kinds_(std::move(kinds)), name_(name) {
   const std::shared_ptr<ir::Graph> copy = graph.copy();
   for (size_t i = 0; i < kinds_.size(); ++i) {
@@ -68,19 +68,19 @@ Plan::Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::s
   }
 }
 
-void Plan::log(const char* what, const ir::Graph& graph) const {
+void RegionPlan::log(const char* what, const ir::Graph& graph) const {
   if (!is_logged(LogTag::autodiff, LogLevel::debug)) return;
   std::fprintf(stderr, "%s of %s:\n%s", what, name_.c_str(), graph.to_string(false).c_str());
 }
 
-bool Plan::takes(const std::vector<Value>& args) const {
+bool RegionPlan::takes(const std::vector<Value>& args) const {
   for (size_t i = 0; i < args.size(); ++i) {
     if (!kinds_[i].takes(args[i])) return false;
   }
   return true;
 }
 
-Plan::BackwardCode Plan::backward(const std::vector<bool>& wanted, bool second_order) {
+RegionPlan::BackwardCode RegionPlan::backward(const std::vector<bool>& wanted, bool second_order) {
   const std::lock_guard lock(mutex_);
   BackwardCode& known = backward_[{wanted, second_order}];
   if (known.code) return known;
@@ -150,7 +150,7 @@ Value SavedValue::gradients(std::span<Tensor> grads, bool& any) const {
 
 // ---- the node ----
 
-ScriptNode::ScriptNode(std::shared_ptr<Plan> plan, const std::vector<Value>& args) : plan_(std::move(plan)) {
+ScriptNode::ScriptNode(std::shared_ptr<RegionPlan> plan, const std::vector<Value>& args) : plan_(std::move(plan)) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (plan_->wanted()[i]) edges.push_back(autograd::gradient_edge(args[i].to_tensor()));
   }
@@ -224,7 +224,7 @@ void ScriptNode::apply(const autograd::BackwardCall& call) {
   size_t edge = 0;
   for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = plan_->wanted()[i] && call.wanted[edge++];
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
-  const Plan::BackwardCode df = plan_->backward(wanted, second_order);
+  const RegionPlan::BackwardCode df = plan_->backward(wanted, second_order);
   const Value result = execute(*df.code, args, {});
   size_t next = 0;
   for (edge = 0; edge < edges.size(); ++edge) {

@@ -1,4 +1,4 @@
-// Specialisation: a Plan is f and df of a region for arguments of one kind. ScriptNode: a run of f in
+// Specialisation: a RegionPlan is f and df of a region for arguments of one kind. ScriptNode: a run of f in
 // the backward graph.
 #pragma once
 
@@ -21,10 +21,10 @@ struct ArgumentKind {
 };
 ArgumentKind kind_of(const Value& v, bool with_sizes);
 
-class Plan {
+class RegionPlan {
  public:
   // Without f if the graph cannot be differentiated.
-  Plan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::string& name);
+  RegionPlan(const ir::Graph& graph, std::vector<ArgumentKind> kinds, const std::string& name);
   bool takes(const std::vector<Value>& args) const;
   bool is_possible() const { return forward_ != nullptr; }
 
@@ -75,7 +75,7 @@ class SavedValue {
 class ScriptNode final : public autograd::Node {
  public:
   // Its edges lead to the arguments that are wanted.
-  ScriptNode(std::shared_ptr<Plan> plan, const std::vector<Value>& args);
+  ScriptNode(std::shared_ptr<RegionPlan> plan, const std::vector<Value>& args);
   // Gives results their history and saves captures. `results`: those of f; captures are cut off.
   void set_results(std::vector<Value>& results, const std::vector<Tensor>& args);
 
@@ -84,7 +84,7 @@ class ScriptNode final : public autograd::Node {
   void release_saved() override;
 
  private:
-  const std::shared_ptr<Plan> plan_;
+  const std::shared_ptr<RegionPlan> plan_;
   std::vector<uint32_t> slots_;  // of differentiable results; kNoSlot: not recorded
   static constexpr uint32_t kNoSlot = ~0u;
   std::vector<SavedValue> saved_;

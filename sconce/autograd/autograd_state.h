@@ -1,4 +1,4 @@
-// Meta: the autograd state of a tensor that takes part in it (see Note [The autograd slot] in view_base.h). The
+// AutogradState: what autograd keeps of a tensor that takes part in it (Note [The autograd slot] in view_base.h). The
 // functions of variable.h are the way to it.
 #pragma once
 
@@ -14,9 +14,9 @@ class AccumulateGrad;
 struct TensorHooks;
 struct RetainedGrad;
 
-struct Meta final : ViewMeta {
-  Meta();
-  ~Meta() override;
+struct AutogradState final : ViewMeta {
+  AutogradState();
+  ~AutogradState() override;
 
   std::mutex mutex;  // of accumulator: threads may use one parameter at once
   Tensor grad;
@@ -29,8 +29,8 @@ struct Meta final : ViewMeta {
 };
 
 // Null if the tensor has none.
-inline Meta* meta_of(const Tensor& t) { return static_cast<Meta*>(view_meta(*t.impl())); }
+inline AutogradState* state_of(const Tensor& t) { return static_cast<AutogradState*>(view_meta(*t.impl())); }
 // Made if there is none. The caller is the only user of the tensor, or the tensor is a leaf being set up.
-Meta& make_meta(const Tensor& t);
+AutogradState& make_state(const Tensor& t);
 
 }  // namespace sconce::autograd
