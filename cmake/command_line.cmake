@@ -3,7 +3,7 @@
 file(GLOB cli_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/cli/*")
 foreach(folder IN LISTS cli_folders)
   if(IS_DIRECTORY "${folder}")
-    file(GLOB cli_sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+    file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS "${folder}/*.cpp")
     list(FILTER cli_sources EXCLUDE REGEX "_test\\.cpp$")
     if(cli_sources)
       get_filename_component(name "${folder}" NAME)
@@ -22,7 +22,7 @@ endforeach()
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 target_link_libraries(sconce-program PRIVATE PNG::PNG JPEG::JPEG)
-# The page that `sconce ir --html` writes: cli/sconce/html/, embedded as text (see cli/sconce/graph_page.h).
+# The page that `sconce ir --html` writes: cli/sconce/html/, embedded as text (see cli/sconce/graphs/graph_page.h).
 file(GLOB page_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/sconce/html/*")
 set(page_source "${SCONCE_GENERATED_DIR}/graph_page_text.cpp")
 add_custom_command(OUTPUT ${page_source}

@@ -20,7 +20,7 @@ def main() -> None:
         out,
         [
             "// Made by cmake/embed_page.py from cli/sconce/html/.",
-            '#include "graph_page.h"',
+            '#include "graphs/graph_page.h"',
             "",
             "namespace sconce::cli {",
             "",

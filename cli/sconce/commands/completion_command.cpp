@@ -1,0 +1,151 @@
+// sconce completion SHELL: a completion script, made from the options that the commands have added.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include "commands/commands.h"
+
+namespace sconce::cli {
+namespace {
+
+constexpr const char* kDescription = "Prints a script with which a shell completes commands, options and files.";
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  bash:  eval \"$(sconce completion bash)\"                 in ~/.bashrc\n"
+    "  zsh:   eval \"$(sconce completion zsh)\"                  in ~/.zshrc, after compinit\n"
+    "  fish:  sconce completion fish > ~/.config/fish/completions/sconce.fish";
+
+struct OptionText {
+  std::vector<std::string> names;  // "--json", "-h"
+  std::string description;
+  bool takes_value = false;
+};
+
+std::vector<OptionText> options_of(const CLI::App& app) {
+  std::vector<OptionText> out;
+  for (const CLI::Option* option : app.get_options()) {
+    OptionText o;
+    for (const std::string& name : option->get_snames()) o.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) o.names.push_back("--" + name);
+    if (o.names.empty()) continue;  // a positional one
+    o.description = option->get_description();
+    o.takes_value = option->get_items_expected_max() > 0;
+    out.push_back(std::move(o));
+  }
+  return out;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// For a text in single quotes of a shell: zsh and bash write a quote as '\'', fish as \'.
+std::string quoted(const std::string& text, const char* quote) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'')
+      out += quote;
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
+std::vector<std::string> names_of(const std::vector<OptionText>& options, bool only_with_value = false) {
+  std::vector<std::string> out;
+  for (const OptionText& o : options) {
+    if (!only_with_value || o.takes_value) out.insert(out.end(), o.names.begin(), o.names.end());
+  }
+  return out;
+}
+
+void print_bash(const CLI::App& app, const std::vector<const CLI::App*>& commands) {
+  std::vector<std::string> names;
+  for (const CLI::App* c : commands) names.push_back(c->get_name());
+  fmt::print(
+      "_sconce() {{\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} options\n"
+      "  if ((COMP_CWORD == 1)); then\n"
+      "    COMPREPLY=($(compgen -W '{} {}' -- \"$word\"))\n"
+      "    return\n"
+      "  fi\n"
+      "  case ${{COMP_WORDS[1]}} in\n",
+      fmt::join(names, " "), fmt::join(names_of(options_of(app)), " "));
+  for (const CLI::App* c : commands) {
+    fmt::print("    {}) options='{}' ;;\n", c->get_name(), fmt::join(names_of(options_of(*c)), " "));
+  }
+  fmt::print(
+      "  esac\n"
+      "  if [[ $word == -* ]]; then\n"
+      "    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+      "  else\n"
+      "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
+      "  fi\n"
+      "}}\n"
+      "complete -o filenames -F _sconce sconce\n");
+}
+
+// Entries of _describe: 'name:description', colons of the name escaped.
+void print_zsh(const CLI::App& app, const std::vector<const CLI::App*>& commands) {
+  const auto entry = [](const std::string& name, const std::string& description) {
+    return quoted(name + ":" + first_line(description), "'\\''");
+  };
+  const auto print_options = [&](const CLI::App& of) {
+    for (const OptionText& o : options_of(of)) {
+      for (const std::string& name : o.names) fmt::print("      {}\n", entry(name, o.description));
+    }
+  };
+  fmt::print("#compdef sconce\n_sconce() {{\n  local -a items\n  if ((CURRENT == 2)); then\n    items=(\n");
+  for (const CLI::App* c : commands) fmt::print("      {}\n", entry(c->get_name(), c->get_description()));
+  print_options(app);
+  fmt::print("    )\n    _describe command items\n    return\n  fi\n  case ${{words[2]}} in\n");
+  for (const CLI::App* c : commands) {
+    fmt::print("    {}) items=(\n", c->get_name());
+    print_options(*c);
+    fmt::print("    ) ;;\n");
+  }
+  fmt::print(
+      "  esac\n  if [[ ${{words[CURRENT]}} == -* ]]; then\n    _describe option items\n  else\n    _files\n  fi\n}}\n"
+      "compdef _sconce sconce\n");
+}
+
+void print_fish(const CLI::App& app, const std::vector<const CLI::App*>& commands) {
+  const auto print_options = [](const CLI::App& of, const std::string& condition) {
+    for (const OptionText& o : options_of(of)) {
+      std::string line = fmt::format("complete -c sconce -n '{}'", condition);
+      for (const std::string& name : o.names) {
+        line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      }
+      fmt::print("{}{} -d {}\n", line, o.takes_value ? " -r" : "", quoted(first_line(o.description), "\\'"));
+    }
+  };
+  print_options(app, "__fish_use_subcommand");
+  for (const CLI::App* c : commands) {
+    fmt::print("complete -c sconce -f -n __fish_use_subcommand -a {} -d {}\n", c->get_name(),
+               quoted(first_line(c->get_description()), "\\'"));
+    print_options(*c, fmt::format("__fish_seen_subcommand_from {}", c->get_name()));
+  }
+}
+
+}  // namespace
+
+Command add_completion_command(CLI::App& app) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("completion", kDescription);
+  command->footer(kFooter);
+  command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->type_name("");
+  return [shell, &app] {
+    std::vector<const CLI::App*> commands;
+    for (const CLI::App* c : std::as_const(app).get_subcommands({})) commands.push_back(c);
+    if (*shell == "bash") {
+      print_bash(app, commands);
+    } else if (*shell == "zsh") {
+      print_zsh(app, commands);
+    } else if (*shell == "fish") {
+      print_fish(app, commands);
+    } else {
+      throw UsageError(fmt::format("there is completion for bash, zsh and fish, not for '{}'", *shell));
+    }
+    return 0;
+  };
+}
+
+}  // namespace sconce::cli

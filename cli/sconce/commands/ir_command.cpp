@@ -1,0 +1,238 @@
+// sconce ir FILE: the graphs of a program, before and after passes, as text, as JSON, as a page.
+#include <chrono>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "commands/commands.h"
+#include "files/inputs.h"
+#include "graphs/graph_json.h"
+#include "graphs/graph_page.h"
+#include "graphs/graph_source.h"
+#include "graphs/graph_watch.h"
+#include "sconce/api/asks_for_gradients.h"
+#include "sconce/ir/verifier.h"
+#include "sconce/passes/passes.h"
+#include "sconce/runtime/bytecode/code.h"
+#include "sconce/runtime/interpreter.h"
+#include "sconce/serialization/file/file_writer.h"
+#include "sconce/tensor/grad_mode.h"
+#include "text/json.h"
+#include "text/units.h"
+
+namespace sconce::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  InputOptions inputs;
+  std::string function, html;
+  std::vector<std::string> passes;
+  size_t warm_up = 1;
+  bool inline_calls = false, optimise = false, time = false, list_passes = false, verify = false, code = false;
+  bool json = false, run = false;
+};
+
+constexpr const char* kDescription =
+    "Prints the graphs of a program: of all its methods or functions, or of one. FILE is an archive (.pt, .pt2), "
+    "program\n"
+    "text, or the text of one graph (it starts with 'graph('). Passes run in the order in which they are given.";
+constexpr const char* kFooter =
+    "--html writes one page that needs nothing else: search, zoom, open submodules, read the source behind a node. "
+    "Calls\n"
+    "are inlined there, so that submodules are groups. With --run or --random the graph runs once, and the page shows\n"
+    "shapes and times.\n"
+    "Examples:\n"
+    "  sconce ir model.pt\n"
+    "  sconce ir model.pt --method layer1.0.forward --inline\n"
+    "  sconce ir model.pt --html graph.html --random 1x3x224x224\n"
+    "  sconce ir model.py --function f --inline --pass constant_propagation --pass dead_code\n"
+    "  sconce ir model.py --module 'Net(4)' --function forward --optimise --time\n"
+    "  sconce ir --list-passes";
+
+void list_passes(bool json) {
+  if (json) {
+    auto out = nlohmann::ordered_json::array();
+    for (const passes::PassInfo& p : passes::all_passes())
+      out.push_back({{"name", p.name}, {"in_pipeline", p.in_pipeline}, {"summary", p.summary}});
+    return print_json(out);
+  }
+  size_t width = 0;
+  for (const passes::PassInfo& p : passes::all_passes()) width = std::max(width, std::string_view(p.name).size());
+  for (const bool in_pipeline : {true, false}) {
+    fmt::print("{}\n", in_pipeline ? "What --optimise runs, in this order:" : "Asked for by name:");
+    for (const passes::PassInfo& p : passes::all_passes()) {
+      if (p.in_pipeline == in_pipeline) fmt::print("  {:{}}  {}\n", p.name, width, p.summary);
+    }
+  }
+}
+
+void print_times(const std::vector<passes::PassTime>& times) {
+  double total = 0;
+  for (const passes::PassTime& t : times) {
+    fmt::print(stderr, "{:>10.1f} us  {}{}\n", t.seconds * 1e6, t.name, t.changed ? "" : "  (no change)");
+    total += t.seconds;
+  }
+  fmt::print(stderr, "{:>10.1f} us  in all\n", total * 1e6);
+}
+
+// A copy of the graph, after everything that was asked for.
+std::shared_ptr<ir::Graph> prepared(const ir::Graph& original, const Options& o, std::vector<passes::PassTime>& times) {
+  std::shared_ptr<ir::Graph> graph = original.copy();
+  const auto run = [&](const passes::PassInfo& pass) {
+    const auto start = std::chrono::steady_clock::now();
+    const bool changed = pass.run(*graph);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    times.push_back({pass.name, took.count(), changed});
+    if (o.verify) ir::verify(*graph);
+  };
+  if (o.verify) ir::verify(*graph);
+  if (o.inline_calls || !o.html.empty()) run(*passes::find_pass("inline_calls"));
+  if (o.optimise) {
+    passes::PipelineOptions pipeline;
+    pipeline.verify = o.verify;
+    passes::optimise(*graph, pipeline, &times);
+  }
+  for (const std::string& name : o.passes) run(*passes::find_pass(name));
+  return graph;
+}
+
+void need_graph(const NamedGraph& g, const Options& o) {
+  SCONCE_CHECK(g.graph, "{}: {} is bytecode and has no graph; --code shows what runs", o.model.file, g.name);
+}
+
+void print_code(const GraphSource& source, const Options& o) {
+  auto all = nlohmann::ordered_json::array();
+  for (const NamedGraph& g : source.graphs()) {
+    if (!g.function) throw UsageError("--code needs program text, this is one graph");
+    std::string code = runtime::disassemble(*g.function);
+    if (o.json) {
+      all.push_back({{"name", g.name}, {"code", std::move(code)}});
+    } else {
+      fmt::print("# {}\n{}", g.name, code);
+    }
+  }
+  if (o.json) print_json(all);
+}
+
+void print_graphs(const GraphSource& source, const Options& o) {
+  for (const NamedGraph& g : source.graphs()) {
+    if (!g.name.empty()) fmt::print("# {}\n", g.name);
+    need_graph(g, o);
+    std::vector<passes::PassTime> times;
+    fmt::print("{}", prepared(*g.graph, o, times)->to_string());
+    std::fflush(stdout);
+    if (o.time) print_times(times);
+  }
+}
+
+// The run of the graph of `function`, which the command line gives inputs for.
+GraphRun run_graph(const GraphSource& source, const NamedGraph& g, const ir::Graph& graph, const Options& o) {
+  const std::string method(g.function->short_name());
+  std::optional<InferenceMode> mode;
+  if (!jit::asks_for_gradients(source.model()->method(method))) mode.emplace();
+  CallValues values = read_inputs(o.inputs, *source.model(), method);
+  if (g.function->self_type()) values.args.insert(values.args.begin(), source.model()->module()->value());
+  const std::vector<Value> bound = runtime::bind_call(*g.function, std::move(values.args), std::move(values.kwargs));
+  for (size_t i = 0; i < o.warm_up; ++i) watch_graph(graph, *g.function, bound);
+  return watch_graph(graph, *g.function, bound);
+}
+
+nlohmann::ordered_json document(const GraphSource& source, const Options& o, size_t& nodes) {
+  const ir::Function* wanted = nullptr;
+  if (o.run) {
+    if (!source.model()) throw UsageError("--run needs a program, this is one graph");
+    if (o.function.find('.') != o.function.npos)
+      throw UsageError(fmt::format("--run runs methods of the file's module itself, not '{}'", o.function));
+    wanted = &source.model()->method(o.function).function();
+  }
+  GraphDocument out(o.model.file);
+  for (const NamedGraph& g : source.graphs()) {
+    need_graph(g, o);
+    std::vector<passes::PassTime> times;
+    const std::shared_ptr<ir::Graph> graph = prepared(*g.graph, o, times);
+    if (o.time) print_times(times);
+    std::optional<GraphRun> run;
+    if (wanted && g.function == wanted) run = run_graph(source, g, *graph, o);
+    out.add(g.name.empty() ? "graph" : g.name, *graph, run ? &*run : nullptr);
+  }
+  nlohmann::ordered_json json = out.finish();
+  for (const auto& g : json["graphs"]) nodes += g["nodes"].size();
+  return json;
+}
+
+int run_ir(Options o) {
+  if (o.list_passes) {
+    list_passes(o.json);
+    return 0;
+  }
+  if (o.model.file.empty()) throw UsageError("FILE is required");
+  for (const std::string& name : o.passes) {
+    if (!passes::find_pass(name)) throw UsageError(fmt::format("there is no pass '{}', see --list-passes", name));
+  }
+  o.run = o.run || !o.inputs.values.empty() || !o.inputs.random.empty();
+  if (o.run && !o.json && o.html.empty()) throw UsageError("--run needs --html or --json: they show shapes and times");
+  if (o.code && (o.run || !o.html.empty())) throw UsageError("--code prints bytecode; --run and --html show the graph");
+  const GraphSource source(o.model, o.function);
+  if (o.code) {
+    print_code(source, o);
+  } else if (!o.json && o.html.empty()) {
+    print_graphs(source, o);
+  } else {
+    size_t nodes = 0;
+    const nlohmann::ordered_json json = document(source, o, nodes);
+    if (!o.html.empty()) {
+      const std::string page = graph_page(json);
+      FileWriter file(o.html == "-" ? "/dev/stdout" : o.html);
+      file.write(page);
+      file.commit();
+      if (o.html != "-" && !o.json) {
+        const size_t graphs = source.graphs().size();
+        fmt::print("{}: {} graph{}, {} nodes, {}\n", o.html, graphs, graphs == 1 ? "" : "s", nodes,
+                   bytes_text(page.size()));
+      }
+    }
+    if (o.json) print_json(json);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_ir_command(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("ir", kDescription);
+  command->footer(kFooter);
+  command->add_option("FILE", o->model.file, "A program or graph text; - reads text from standard input")
+      ->type_name("");
+  command
+      ->add_option("--function,--method", o->function,
+                   "Only this one: f, Class.method, forward, or a submodule's: layer1.0.forward")
+      ->type_name("F");
+  command
+      ->add_option("--module", o->model.module,
+                   "Builds this module of program text first, by its name or as a call of its constructor: the graphs "
+                   "of its methods")
+      ->type_name("CLASS");
+  command->add_option("--pass", o->passes, "Runs this pass; repeatable")->type_name("NAME")->allow_extra_args(false);
+  command->add_flag("--inline", o->inline_calls, "Replaces calls by the bodies of what they call, first");
+  command->add_flag("--optimise", o->optimise, "Runs the whole pipeline, before --pass");
+  command->add_flag("--verify", o->verify, "Checks the graph after every pass");
+  command->add_flag("--time", o->time, "Says on standard error how long each pass took");
+  command->add_flag("--code", o->code, "Prints the bytecode that runs instead: docs/runtime.md explains it");
+  command->add_flag("--list-passes", o->list_passes, "Lists the passes");
+  command->add_option("--html", o->html, "Writes a page that shows the graphs")->type_name("OUT.html");
+  command->add_option("--run", o->inputs.values, "Runs the graph with these inputs, for --html and --json")
+      ->type_name("[INPUT...]")
+      ->expected(0, -1)
+      ->each([o](const std::string&) { o->run = true; });
+  command->add_option("--warm-up", o->warm_up, "Runs before the one that is shown; 1 by default")->type_name("N");
+  add_random_options(*command, o->inputs);
+  command->add_option("--seed", o->model.seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
+  add_ops_option(*command, o->model.libraries);
+  add_json_option(*command, o->json);
+  return [o] { return run_ir(*o); };
+}
+
+}  // namespace sconce::cli
