@@ -4,7 +4,10 @@
 
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/generated/copy.h"
+#include "sconce/ir/function.h"
+#include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"
 
@@ -45,6 +48,7 @@ class Copier {
         const Object& from = v.to_object();
         auto to = make_ref<Object>(from.type());
         copies_[key] = Value(to);
+        if (is_custom_class(from.type())) return copy_custom(v, Value(to), depth);
         for (size_t i = 0; i < from.type()->class_info()->attributes.size(); ++i)
           to->set_slot(i, copy(from.slot(i), depth + 1));
         return Value(to);
@@ -56,6 +60,20 @@ class Copier {
 
  private:
   static constexpr int kMaxDepth = 1000;
+
+  // By the state that a file would hold.
+  Value copy_custom(const Value& from, const Value& to, int depth) {
+    const TypePtr type = from.to_object().type();
+    ir::Function *get = ir::find_method(type, "__getstate__"), *set = ir::find_method(type, "__setstate__");
+    SCONCE_CHECK(get && set,
+                 "Cannot serialize custom bound C++ class {}. Please define serialization methods via def_pickle() for "
+                 "this class.",
+                 type->name());
+    Value self[] = {from};
+    Value args[] = {to, copy(runtime::run(*get, self), depth + 1)};
+    runtime::run(*set, args);
+    return to;
+  }
 
   // A leaf stays one, with a copy of its gradient.
   static Tensor copy_tensor(const Tensor& from) {

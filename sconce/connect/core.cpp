@@ -3,6 +3,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/custom/body.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
@@ -13,6 +14,8 @@ constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
+constinit const DefineClassMethods define_class_methods = nullptr;
+constinit const BuiltinClasses builtin_classes = nullptr;
 
 namespace boxed {
 constinit const ObjectLess object_less = nullptr;

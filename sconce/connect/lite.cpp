@@ -3,8 +3,10 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/custom/body.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/runtime/bytecode/code.h"
+#include "sconce/runtime/class_methods.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/tensor/limited_dtypes.h"
@@ -16,6 +18,8 @@ constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
+constinit const DefineClassMethods define_class_methods = runtime::define_class_methods;
+constinit const BuiltinClasses builtin_classes = nullptr;
 
 namespace boxed {
 constinit const ObjectLess object_less = runtime::object_less;

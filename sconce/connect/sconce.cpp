@@ -9,6 +9,7 @@
 //   asked by                       answered by
 //   tensor/print.cpp               autograd: the name of a tensor's grad_fn
 //   dispatch/custom/body.cpp       runtime: bodies and derivatives of custom operators, read and run
+//   dispatch/custom/custom_class    runtime: methods of C++ classes as functions; whoever has classes: those
 //   tensor/tensor.cpp              dispatch: guards operators once there are tensors of limited dtypes
 //   kernels/boxed/list_order.cpp   runtime: a < b of instances, by their class's __lt__
 //   autograd/anomaly.cpp           runtime: the script's lines that made a node
@@ -19,11 +20,13 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/custom/body.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/passes/analysis/op_graphs.h"
 #include "sconce/runtime/bytecode/compiler.h"
+#include "sconce/runtime/class_methods.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/tensor/limited_dtypes.h"
@@ -35,6 +38,8 @@ constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
 
 constinit const BodyRunnerSource body_runner_source = runtime::graph_runner;
+constinit const DefineClassMethods define_class_methods = runtime::define_class_methods;
+constinit const BuiltinClasses builtin_classes = nullptr;
 
 namespace boxed {
 constinit const ObjectLess object_less = runtime::object_less;

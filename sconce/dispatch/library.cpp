@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
 
+#include "sconce/dispatch/class_builder.h"
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_op.h"
 #include "sconce/dispatch/custom/derivative.h"
@@ -65,7 +67,7 @@ void install(Op& op, Key key, const LibraryKernel* kernel) {
 // May a C++ type, in the words of schemas, stand for a schema's type?
 bool stands_for(const std::string& word, TypePtr type) {
   if (word == "*") return true;
-  const TypePtr given = parse_type(word);
+  const TypePtr given = parse_type(word, [](std::string_view name) { return class_type(name); });
   const TypePtr plain = plain_type(type);
   if (given == type) return true;
   if (given == plain) return true;  // int64_t for a ScalarType
@@ -159,6 +161,7 @@ struct Library::Pending {
   std::vector<Kernel> kernels;
   std::vector<Derivative> derivatives;
   std::vector<Fallback> fallbacks;
+  std::deque<ClassDefinition> classes;
 
   std::string qualified(std::string_view name) const {
     return name.find("::") == std::string_view::npos ? space + "::" + std::string(name) : std::string(name);
@@ -178,7 +181,7 @@ struct Library::Pending {
 };
 
 Library::Library(std::string_view space, bool fragment, std::string_view origin)
-    : pending_(new Pending{std::string(space), fragment, std::string(origin), {}, {}, {}, {}}) {}
+    : pending_(new Pending{std::string(space), fragment, std::string(origin), {}, {}, {}, {}, {}}) {}
 Library::Library(Library&&) noexcept = default;
 Library::~Library() = default;
 
@@ -202,6 +205,10 @@ void Library::compound(std::string_view schema, std::string_view body, std::stri
   op.set_text(&OpInfo::body, body);
   op.info.traits |= static_cast<uint32_t>(Trait::compound);
   for (const Key key : kBackendKeys) op.set_kernel(key, SCONCE_BOXED_KERNEL(run_body));
+}
+
+ClassDefinition& Library::add_class(std::string_view name) {
+  return pending_->classes.emplace_back(pending_->space + "." + std::string(name), pending_->origin);
 }
 
 void Library::fallback(Key key, BoxedKernel kernel) { pending_->fallbacks.push_back({key, kernel}); }
@@ -249,7 +256,12 @@ void commit(std::vector<Library>& libraries) {
     }
   }
 
-  // Operators that are not visible yet get everything first; from add_custom_ops on nothing can fail.
+  std::vector<ClassDefinition> classes;
+  for (Library& library : libraries) {
+    for (ClassDefinition& c : library.pending_->classes) classes.push_back(std::move(c));
+  }
+
+  // Operators that are not visible yet get everything first; from register_classes on nothing can fail.
   const auto apply = [](const Install& i) {
     if (i.kernel) {
       install(*i.op, i.key, i.kernel.get());
@@ -267,7 +279,9 @@ void commit(std::vector<Library>& libraries) {
     if (!i.exists) apply(i);
   }
   for (const std::unique_ptr<CustomOp>& op : made) make_differentiable(*op);
+  check_new_classes(classes);
   add_custom_ops(made);
+  register_classes(std::move(classes));
   // Kernels live for ever: a call may still be in one that was replaced.
   static auto& kept = *new std::vector<std::unique_ptr<LibraryKernel>>;
   for (Install& i : installs) {
@@ -278,6 +292,31 @@ void commit(std::vector<Library>& libraries) {
     for (const Library::Pending::Fallback& f : library.pending_->fallbacks) set_fallback(f.key, f.kernel);
   }
   open_spaces() = std::move(spaces);
+}
+
+std::string library::method_schema(std::string_view text, const std::vector<std::string>& arguments,
+                                   const std::string& result) {
+  const size_t open = text.find('(');
+  if (open == text.npos) {
+    std::string made = std::string(text) + "(";
+    for (size_t i = 0; i < arguments.size(); ++i) made += (i ? ", " : "") + arguments[i] + " _" + std::to_string(i);
+    return made + ") -> " + (result.starts_with('(') && result != "()" ? "(" + result + ")" : result);
+  }
+  const Schema schema = parse_schema("method::" + std::string(text));
+  const auto check = [&](bool fits, const std::string& what) {
+    SCONCE_CHECK_AS(type, fits, "{}: the C++ function {}", text, what);
+  };
+  check(schema.arguments.size() == arguments.size(), "has " + std::to_string(arguments.size()) + " parameters");
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const TypePtr type = schema.arguments[i].type;
+    const bool takes_none = arguments[i] == "*" || arguments[i].ends_with('?') || !type->is(TypeKind::optional);
+    check(takes_none && stands_for(arguments[i], type), "takes " + arguments[i] + " for " + schema.arguments[i].name);
+  }
+  std::vector<TypePtr> types;
+  for (const Argument& r : schema.returns) types.push_back(r.type);
+  const TypePtr returned = types.size() == 1 ? types[0] : tuple_type(types);
+  check(stands_for(result, returned), "returns " + result);
+  return std::string(text);
 }
 
 namespace {

@@ -19,6 +19,9 @@
 // or Value for anything. A KeySet may come first. It returns the same kinds, a std::tuple for several, or nothing where
 // the operator returns what it writes. Signatures are compared with the schema when the library registers.
 //
+// Classes of C++ are registered beside operators (class_builder.h), and std::shared_ptr<T> of such a class is a
+// parameter and result of kernels too.
+//
 // Registration is all or nothing, for a whole shared library: what is wrong in one line leaves no trace of the others.
 #pragma once
 
@@ -31,6 +34,7 @@
 #include <vector>
 
 #include "sconce/dispatch/box.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/op.h"
 
 namespace sconce {
@@ -88,6 +92,18 @@ template <class T>
 struct Words<std::optional<T>> {
   static std::string get() { return Words<T>::get() + "?"; }
 };
+template <class... T>
+struct Words<std::tuple<T...>> {
+  static std::string get() {
+    std::string text;
+    ((text += (text.empty() ? "(" : ", ") + Words<T>::get()), ...);
+    return text.empty() ? "()" : text + ")";
+  }
+};
+template <class T>
+struct Words<std::shared_ptr<T>> {
+  static std::string get() { return bound_class(typeid(T))->name(); }
+};
 
 // From a Value to a parameter.
 template <class T>
@@ -107,6 +123,31 @@ struct Take<std::vector<T>> {
   static std::vector<T> get(const Value& v) {
     const auto& items = Take<ListRef<T>>::get(v);
     return std::vector<T>(items.begin(), items.end());
+  }
+};
+template <>
+struct Take<std::vector<std::string>> {
+  static std::vector<std::string> get(const Value& v) {
+    std::vector<std::string> texts;
+    for (const Value& item : v.to_list().values()) texts.push_back(item.to_string_ref());
+    return texts;
+  }
+};
+template <class T>
+struct Take<std::shared_ptr<T>> {
+  static std::shared_ptr<T> get(const Value& v) { return instance_pointer<T>(v); }
+};
+template <class... T>
+struct Take<std::tuple<T...>> {
+  static std::tuple<T...> get(const Value& v) {
+    const std::vector<Value>& items = v.to_tuple().items;
+    SCONCE_CHECK_AS(type, items.size() == sizeof...(T), "expected a tuple of {} values, got {}", sizeof...(T),
+                    items.size());
+    return get(items, std::index_sequence_for<T...>());
+  }
+  template <size_t... I>
+  static std::tuple<T...> get(const std::vector<Value>& items, std::index_sequence<I...>) {
+    return std::tuple<T...>(Take<T>::get(items[I])...);
   }
 };
 template <>
@@ -135,8 +176,40 @@ decltype(auto) take(const Value& v, [[maybe_unused]] bool optional) {
 }
 
 template <class T>
+Value give(T&& v);
+template <class T>
+struct Give {  // of what Value has no constructor for
+  static constexpr bool has = false;
+};
+template <class T>
+struct Give<std::shared_ptr<T>> {
+  static constexpr bool has = true;
+  static Value get(const std::shared_ptr<T>& v) { return make_instance(bound_class(typeid(T)), v); }
+};
+template <class... T>
+struct Give<std::tuple<T...>> {
+  static constexpr bool has = true;
+  static Value get(const std::tuple<T...>& v) {
+    std::vector<Value> items;
+    std::apply([&](const auto&... e) { (items.push_back(give(e)), ...); }, v);
+    return make_ref<Tuple>(std::move(items));
+  }
+};
+template <>
+struct Give<std::vector<std::string>> {
+  static constexpr bool has = true;
+  static Value get(const std::vector<std::string>& v) {
+    auto list = make_ref<List>(string_type());
+    for (const std::string& text : v) list->append(Value(text));
+    return list;
+  }
+};
+
+template <class T>
 Value give(T&& v) {
-  if constexpr (std::is_same_v<std::remove_cvref_t<T>, std::vector<int64_t>>) {
+  if constexpr (Give<std::remove_cvref_t<T>>::has) {
+    return Give<std::remove_cvref_t<T>>::get(v);
+  } else if constexpr (std::is_same_v<std::remove_cvref_t<T>, std::vector<int64_t>>) {
     return Value(IntList(v));
   } else if constexpr (std::is_same_v<std::remove_cvref_t<T>, std::vector<double>>) {
     return Value(ListRef<double>(v));
@@ -234,6 +307,9 @@ class SCONCE_API Library {
   void derivative(std::string_view name, std::string_view formulas);
   // A new operator with a body in the script language (see body.h), for every device.
   void compound(std::string_view schema, std::string_view body, std::string_view doc = {});
+  // A class of C++, torch.classes.<namespace>.<name> in programs: see class_builder.h, which has to be included.
+  template <class T>
+  auto class_(std::string_view name);
   // See set_fallback.
   void fallback(Key key, BoxedKernel kernel);
 
@@ -242,6 +318,7 @@ class SCONCE_API Library {
   struct Pending;
   void impl_function(std::string_view name, Key key, library::Function function);
   void impl_boxed(std::string_view name, Key key, BoxedKernel kernel);
+  ClassDefinition& add_class(std::string_view name);
   std::unique_ptr<Pending> pending_;
 };
 

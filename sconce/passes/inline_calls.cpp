@@ -89,6 +89,7 @@ class Inliner {
   static size_t first_argument(const ir::Node& call) { return call.is(ir::kind::CallFunction) ? 1 : 0; }
 
   bool fits(const ir::Node& call, ir::Function& callee) {
+    if (!callee.has_graph()) return false;  // a method of C++
     const std::shared_ptr<ir::Graph>& body = callee.graph();
     if (!body || body->inputs().size() != call.inputs().size() - first_argument(call)) return false;
     if (body->outputs().size() != call.outputs().size()) return false;

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "sconce/base/memory_quota.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/frontend/script/names/archive_names.h"
 #include "sconce/frontend/script/names/missing_operators.h"
 #include "sconce/frontend/script/program/program_state.h"
@@ -28,6 +29,8 @@ class ArchiveContext final : public PickleContext {
   }
   TypePtr find_class(const std::string& name) override {
     const TypePtr type = program_.find_type(name);
+    SCONCE_CHECK_AS(not_implemented, type || !name.starts_with(kCustomClasses),
+                    "{}: needs the class '{}', which is not registered", records_.name(), name);
     SCONCE_CHECK(type && (type->is(TypeKind::class_) || type->is(TypeKind::enum_)), "{}: there is no class '{}'",
                  records_.name(), name);
     return type;
@@ -66,6 +69,7 @@ class ArchiveContext final : public PickleContext {
     options.step_budget = kMaxLoadSteps;
     options.max_depth = kMaxLoadDepth;
     runtime::run(set_state, args, options);
+    if (is_custom_class(type)) return;
     for (size_t i = 0; i < type->class_info()->attributes.size(); ++i) set_attribute(*object, i, object->slot(i));
   }
   void set_attribute(Object& object, size_t i, const Value& v) {

@@ -6,15 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/frontend/script/names/archive_names.h"
 #include "sconce/serialization/code/print_literals.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
 namespace {
-
-// Classes of C++ are known to the reader of the file.
-constexpr std::string_view kCustomClasses = "__torch__.torch.classes.";
 
 constexpr std::string_view kMangle = ".___torch_mangle_";
 
@@ -77,7 +75,7 @@ void CodeTables::note(TypePtr type) {
   for (TypePtr part : type->contained()) note(part);
   const bool is_named = type->is(TypeKind::class_) || type->is(TypeKind::interface) || type->is(TypeKind::enum_) ||
                         type->is(TypeKind::tuple);
-  if (!is_named || type->name().empty() || type->name().starts_with(kCustomClasses)) return;
+  if (!is_named || type->name().empty() || is_custom_class(type)) return;
   const auto [found, added] = by_name_.try_emplace(type->name(), definitions_.size());
   if (added) {
     definitions_.push_back({type, type->name()});
@@ -94,6 +92,7 @@ std::string CodeTables::type(TypePtr type) {
 }
 
 std::string CodeTables::function(ir::Function& function) {
+  if (!function.has_graph()) return function.name();  // of a class of C++, which the reader of the file knows
   std::string& name = functions_[&function];
   if (!name.empty()) return name;
   name = function_name(function);

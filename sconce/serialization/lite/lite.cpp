@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "sconce/base/memory_quota.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/lite/lite_debug.h"
@@ -73,7 +74,8 @@ class Context final : public PickleContext {
     Ref<Object> object = make_ref<Object>(type);
     if (!run_setstate_) return object;
     const MemoryQuota quota(memory_);
-    Value args[] = {object, state};
+    const std::vector<Argument>& arguments = set_state.schema().arguments;
+    Value args[] = {object, is_custom_class(type) && arguments.size() == 2 ? fit(state, arguments[1].type) : state};
     runtime::RunOptions options;
     options.step_budget = kMaxSetStateSteps;
     options.max_depth = kMaxSetStateDepth;

@@ -10,6 +10,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/passes/passes.h"
 #include "sconce/types/class_info.h"
 
@@ -139,6 +140,7 @@ class Compiler {
     return static_cast<int64_t>(m_.types.size()) - 1;
   }
   void check_type(TypePtr t) const {
+    if (is_custom_class(t)) return;
     if (t->is(TypeKind::class_) || t->is(TypeKind::interface) || t->is(TypeKind::enum_) || t->is(TypeKind::union_)) {
       refuse("type '" + t->annotation() + "'");
     }
@@ -261,6 +263,9 @@ class Compiler {
           store({const_cast<ir::Value*>(v)});
         }
         return;
+      case kind::CreateObject_id:
+        if (!is_custom_class(n->output()->type())) return operator_node(n);
+        return simple(n, Opcode::create_object, type(n->output()->type()));
       case kind::CallMethod_id:
         return call_method(n);
       case kind::RaiseException_id:

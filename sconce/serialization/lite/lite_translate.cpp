@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/runtime/bytecode/liveness.h"
 
@@ -185,8 +186,12 @@ class Translator {
         if (t->contained().size() != i.n) wrong("a {} has {} fields, not {}", t->name(), t->contained().size(), i.n);
         return build(Target::make_tuple, i.n, t);
       }
-      case Opcode::create_object:
+      case Opcode::create_object: {
+        BuildSite& s = site();
+        s.type = type(i.x, TypeKind::class_, "class");
+        if (is_custom_class(s.type)) return emit_build(Target::make_object, on_stack(depth_), 0, s);
         wrong("script classes are not supported in lite archives: '{}'", m_.types[static_cast<size_t>(i.x)]);
+      }
       case Opcode::isinstance: {
         BuildSite& s = site();
         for (int32_t k = 0; k < i.n; ++k) s.types.push_back(type(i.x + k, TypeKind::any, ""));

@@ -1,5 +1,6 @@
 #include "sconce/serialization/lite/lite_types.h"
 
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::lite {
@@ -27,8 +28,11 @@ size_t closing(std::string_view text, size_t open) {
 }  // namespace
 
 TypePtr Types::find_class(std::string_view name) {
-  SCONCE_CHECK_AS(not_implemented, !name.starts_with("__torch__.torch.classes."),
-                  "{}: custom C++ classes are not supported in lite archives: '{}'", file_, name);
+  if (name.starts_with(kCustomClasses)) {
+    const TypePtr custom = find_custom_class(name);
+    SCONCE_CHECK_AS(not_implemented, custom, "{}: needs the class '{}', which is not registered", file_, name);
+    return custom;
+  }
   if (const TypePtr known = unit_.find_type(name)) return known;
   const TypePtr made = make_class_type(name);
   made->class_info()->is_module = true;

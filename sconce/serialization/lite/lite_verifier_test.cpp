@@ -65,7 +65,7 @@ TEST(LiteVerifier, TypesMustFit) {
           "a __torch__.P has 2 fields, not 1");
   refuses({"DROP\nCREATE_OBJECT 0\nRET", {}, {}, {"__torch__.K"}}, "script classes are not supported in lite archives");
   refuses({"DROP\nLIST_CONSTRUCT 0 0\nRET", {}, {}, {"List[__torch__.torch.classes.a.B]"}},
-          "custom C++ classes are not supported");
+          "needs the class '__torch__.torch.classes.a.B', which is not registered");
 }
 
 TEST(LiteVerifier, TheStackIsBounded) {

@@ -63,6 +63,7 @@ class Collector {
 
  private:
   void add(ir::Function& method) {
+    if (!method.has_graph()) return;  // of a class of C++, which the reader of the file knows
     if (added_.insert(&method).second) tables_.methods.push_back(lite::compile_method(method, compiled_));
   }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/serialization/file/utf8.h"
 #include "sconce/serialization/pickle/pickle_bytes.h"
 #include "sconce/serialization/pickle/pickle_parts.h"
@@ -203,7 +204,11 @@ class Writer {
   void object(const Value& v) {
     const TypePtr type = v.to_object().type();
     refuse_plain(type);
-    if (!type->name().starts_with("__torch__.") || type->name().starts_with("__torch__.torch.classes.")) {
+    if (is_custom_class(type) && !parts_.state_of(v)) {
+      parts_.refuse("Cannot serialize custom bound C++ class " + type->name() +
+                    ". Please define serialization methods via def_pickle() for this class.");
+    }
+    if (!type->name().starts_with("__torch__.")) {
       parts_.refuse("an object of class '" + type->name() + "' cannot be saved: its class has no code");
     }
     out_.global(type->name());

@@ -2,6 +2,7 @@
 // interface can use.
 #include <fmt/format.h>
 
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/classes/classes.h"
 #include "sconce/frontend/script/construct/module_types.h"
@@ -45,6 +46,9 @@ bool implements(TypePtr type, TypePtr interface, std::string* why) {
     if (why) *why = std::move(reason);
     return false;
   };
+  if (is_custom_class(type)) {
+    return no(fmt::format("Class '{}' is one of C++, which implements no interface.\n", type->annotation()));
+  }
   const InterfaceInfo& wanted = *interface->interface_info();
   const bool is_module =
       type->is(TypeKind::interface) ? type->interface_info()->is_module : type->class_info()->is_module;

@@ -143,7 +143,35 @@ class InterfaceClass : public SugaredValue {
   std::string name_;
 };
 
+class CustomClassValue final : public SugaredValue {
+ public:
+  explicit CustomClassValue(TypePtr type) : type_(type) {}
+  std::string kind() const override { return "class"; }
+
+  SugaredPtr call(Emitter& e, const Range& at, const CallArguments& args, TypePtr) override {
+    if (!ir::find_method(type_, "__init__")) {
+      refuse(at, "Class {} does not have an __init__ function defined", type_->name());
+    }
+    ir::Value* self = e.node(at, ir::kind::CreateObject, {}, {type_})->output();
+    call_method(e, at, self, {std::string("__init__")}, args);
+    return simple(self);
+  }
+
+  SugaredPtr attr(Emitter&, const Range& at, const std::string& name) override {
+    if (name == "__new__") return std::make_shared<NewObject>(type_);
+    for (const auto& [method, f] : type_->class_info()->statics) {
+      if (method == name) return std::make_shared<FunctionValue>(std::vector<ir::Function*>{f});
+    }
+    refuse(at, "Tried to lookup unknown attribute on class {}: '{}'", type_->annotation(), name);
+  }
+
+ private:
+  TypePtr type_;
+};
+
 }  // namespace
+
+SugaredPtr custom_class_value(TypePtr type) { return std::make_shared<CustomClassValue>(type); }
 
 SugaredPtr class_value(Definition& d) {
   switch (d.scope->kind_of(d)) {

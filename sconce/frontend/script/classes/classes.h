@@ -24,6 +24,9 @@ std::optional<bool> is_module_instance(Emitter& e, TypePtr type, syntax::ExprPtr
 // Module number `index` (or of that name) of a container, as an interface that all of its modules implement.
 SugaredPtr index_modules(Emitter& e, const Range& at, ir::Value* container, ir::Value* index, TypePtr interface);
 
+// A class of C++ (dispatch/custom/custom_class.h): K(1), K.static(2); K.__new__(K) of archives.
+SugaredPtr custom_class_value(TypePtr type);
+
 // The sugared value of a value of the graph: a ModuleValue for a module of this program, whose attributes are known
 // while compiling; a SimpleValue for everything else. Attributes that hold modules go through this.
 SugaredPtr value_of(Emitter& e, ir::Value* v);

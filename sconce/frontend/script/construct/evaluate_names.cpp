@@ -10,6 +10,7 @@
 #include "sconce/frontend/script/construct/evaluator.h"
 #include "sconce/frontend/script/construct/module_methods.h"
 #include "sconce/frontend/script/names/names.h"
+#include "sconce/frontend/script/names/namespaces.h"
 #include "sconce/tensor/generator.h"
 
 namespace sconce::script {
@@ -391,6 +392,7 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
     const std::string op = "aten::" + space.substr(6) + "_" + n;
     if (!find_overloads(op).empty()) return call_operator(op, args, at);
   }
+  if (path.starts_with("torch.classes.")) return construct_custom(require_custom_class(at, path), args, at);
   refuse(at, "'{}' is not supported while modules are built", path);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "sconce/base/numbers.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/construct/evaluator.h"
 #include "sconce/types/class_info.h"
@@ -366,7 +367,8 @@ void Evaluator::set_item(const Dynamic& v, const Dynamic& index, Dynamic value, 
   refuse(at, "'{}' object does not support item assignment", type_name(v));
 }
 
-Dynamic Evaluator::call_operator(const std::string& name, const DynamicArguments& args, const Range& at) {
+Dynamic Evaluator::call_with(const std::string& name, const DynamicArguments& args, const Range& at,
+                             FunctionRef<std::vector<V>(std::vector<V>, std::vector<NamedValue>)> f) {
   const auto convert = [&](const Dynamic& a) {
     std::string why;
     const bool empty = a.items() && a.items()->empty();
@@ -385,7 +387,7 @@ Dynamic Evaluator::call_operator(const std::string& name, const DynamicArguments
   for (const Dynamic& a : args.positional) positional.push_back(convert(a));
   for (const auto& [key, a] : args.keywords) keywords.emplace_back(key, convert(a));
   try {
-    std::vector<V> results = call_op(name, std::move(positional), std::move(keywords));
+    std::vector<V> results = f(std::move(positional), std::move(keywords));
     if (results.size() == 1) return from_value(results.front());
     std::vector<Dynamic> items;
     for (const V& r : results) items.push_back(from_value(r));
@@ -395,6 +397,25 @@ Dynamic Evaluator::call_operator(const std::string& name, const DynamicArguments
   } catch (const Error& error) {
     refuse(at, "{}", error.message());
   }
+}
+
+Dynamic Evaluator::call_operator(const std::string& name, const DynamicArguments& args, const Range& at) {
+  return call_with(name, args, at, [&](std::vector<V> positional, std::vector<NamedValue> keywords) {
+    return call_op(name, std::move(positional), std::move(keywords));
+  });
+}
+
+Dynamic Evaluator::construct_custom(TypePtr type, const DynamicArguments& args, const Range& at) {
+  const Op* init = find_class_method(type, "__init__");
+  if (!init) refuse(at, "Class {} does not have an __init__ function defined", type->name());
+  return call_with(type->name(), args, at, [&](std::vector<V> positional, std::vector<NamedValue> keywords) {
+    const V object(make_ref<Object>(type));
+    positional.insert(positional.begin(), object);
+    std::vector<V> bound = bind_arguments(init->schema(), std::move(positional), std::move(keywords));
+    V none;
+    init->call_boxed(bound.data(), &none);
+    return std::vector<V>{object};
+  });
 }
 
 }  // namespace sconce::script

@@ -6,6 +6,8 @@
 
 #include <unordered_map>
 
+#include "sconce/base/function_ref.h"
+#include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/construct/dynamic.h"
 #include "sconce/frontend/script/program/program_state.h"
 
@@ -89,6 +91,11 @@ class Evaluator {
   bool is_instance(const Dynamic& v, const Dynamic& cls, const Range& at);
   // An operator of the registry.
   Dynamic call_operator(const std::string& name, const DynamicArguments& args, const Range& at);
+  // An instance of a class of C++.
+  Dynamic construct_custom(TypePtr type, const DynamicArguments& args, const Range& at);
+  // f over arguments as values; `name` is for errors.
+  Dynamic call_with(const std::string& name, const DynamicArguments& args, const Range& at,
+                    FunctionRef<std::vector<sconce::Value>(std::vector<sconce::Value>, std::vector<NamedValue>)> f);
 
   int64_t steps_left_;
   int depth_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sconce/frontend/script/names/names.h"
+#include "sconce/frontend/script/names/namespaces.h"
 #include "sconce/syntax/parser.h"
 
 namespace sconce::script {
@@ -110,6 +111,7 @@ class Reader {
 
   TypePtr read_name(const Range& at, const std::string& name) {
     if (TypePtr found = resolver_.find_type(name)) return found;
+    if (name.starts_with("torch.classes.")) return require_custom_class(at, name);
     const std::string_view plain = without_prefix(name);
     if (is_constructor(plain) && plain != "list" && plain != "tuple") {
       const std::string_view example = plain == "Dict" || plain == "dict" ? "Dict[str, int]"

@@ -1,7 +1,9 @@
 #include "sconce/frontend/script/names/namespaces.h"
 
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/calls/calls.h"
+#include "sconce/frontend/script/classes/classes.h"
 #include "sconce/frontend/script/names/names.h"
 
 namespace sconce::script {
@@ -32,9 +34,7 @@ ir::Value* NamespaceValue::as_value(Emitter&, const Range& at) {
 
 SugaredPtr NamespaceValue::attr(Emitter& e, const Range& at, const std::string& name) {
   if (SugaredPtr found = find_path(e, at, path + "." + name)) return found;
-  if (path == "torch" && name == "classes") {
-    refuse(at, "torch.classes is not supported: custom classes cannot be used in script functions");
-  }
+  if (path == "torch" && name == "classes") return std::make_shared<ClassesValue>("");
   refuse(at, "object has no attribute {}{}", name, did_you_mean(name, names_in(path)));
 }
 
@@ -54,6 +54,25 @@ SugaredPtr OpsValue::attr(Emitter& e, const Range& at, const std::string& name) 
 
 bool OpsValue::has_attr(Emitter&, const Range&, const std::string& name) {
   return space_.empty() || is_builtin(ir::Symbol(space_ + "::" + name));
+}
+
+TypePtr require_custom_class(const Range& at, const std::string& path) {
+  const std::string qualified = "__torch__." + path;
+  if (const TypePtr found = find_custom_class(qualified)) return found;
+  const std::string name = qualified.substr(kCustomClasses.size());
+  std::vector<std::string> known;
+  for (const std::string& other : custom_class_names()) known.push_back(other.substr(kCustomClasses.size()));
+  refuse(at, "Tried to instantiate class '{}', but it does not exist! Ensure that it is registered via torch::class_{}",
+         name, did_you_mean(name, known));
+}
+
+SugaredPtr ClassesValue::attr(Emitter&, const Range& at, const std::string& name) {
+  if (space_.empty()) return std::make_shared<ClassesValue>(name);
+  return custom_class_value(require_custom_class(at, "torch.classes." + space_ + "." + name));
+}
+
+bool ClassesValue::has_attr(Emitter&, const Range&, const std::string& name) {
+  return space_.empty() || find_custom_class(std::string(kCustomClasses) + space_ + "." + name);
 }
 
 SugaredPtr OpsFunction::attr(Emitter&, const Range& at, const std::string& overload) {

@@ -28,6 +28,20 @@ class OpsValue : public SugaredValue {
   const std::string space_;  // empty for torch.ops itself
 };
 
+// torch.classes, then torch.classes.my, whose attributes are classes of C++ (dispatch/custom/custom_class.h).
+class ClassesValue : public SugaredValue {
+ public:
+  explicit ClassesValue(std::string space) : space_(std::move(space)) {}
+  std::string kind() const override { return "python value of type 'module'"; }
+  SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override;
+  bool has_attr(Emitter& e, const Range& at, const std::string& name) override;
+
+ private:
+  const std::string space_;  // empty for torch.classes itself
+};
+// The class that "torch.classes.my.Counter" names. Refuses one that is not registered.
+TypePtr require_custom_class(const Range& at, const std::string& path);
+
 // torch.ops.aten.add: all overloads; its attributes are the overloads by name.
 class OpsFunction : public BuiltinFunction {
  public:

@@ -1,5 +1,7 @@
 #include "sconce/frontend/script/program/program_state.h"
 
+#include "sconce/dispatch/custom/custom_class.h"
+#include "sconce/frontend/script/classes/classes.h"
 #include "sconce/frontend/script/classes/declare_class.h"
 #include "sconce/frontend/script/construct/evaluator.h"
 #include "sconce/frontend/script/construct/module_types.h"
@@ -15,6 +17,7 @@ class QualifiedName : public SugaredValue {
   SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
     const std::string qualified = name_ + "." + name;
     if (Definition* d = state_.find_definition(qualified)) return d->scope->find_value(e, at, name);
+    if (const TypePtr type = find_custom_class(qualified)) return custom_class_value(type);
     return std::make_shared<QualifiedName>(state_, qualified);
   }
 
@@ -85,7 +88,7 @@ TypePtr ProgramState::find_type(std::string_view qualified) {
     if (const TypePtr type = d->scope->type_of(*d)) return type;
   }
   if (const TypePtr type = unit.find_type(qualified)) return type;
-  return find_class_type(qualified);
+  return qualified.starts_with(kCustomClasses) ? find_custom_class(qualified) : find_class_type(qualified);
 }
 
 SugaredPtr ProgramState::root_value(const std::string& name) {
