@@ -1,7 +1,7 @@
 import types
 import unittest
 
-from . import devices
+from . import devices, formats
 
 
 def entry(kind, **kernel):
@@ -12,6 +12,7 @@ class Devices(unittest.TestCase):
     def test_slots_are_those_of_key_set(self):
         self.assertEqual([devices.SLOTS[key] for key in devices.GLUE], [0, 2])
         self.assertLess(devices.SLOTS["privateuse1"], devices.SLOTS["python"])  # devices come first
+        self.assertEqual([devices.SLOTS[key] for key in formats.FORMATS], [4, 5])  # above devices, below autograd
         self.assertEqual(len(set(devices.SLOTS.values())), len(devices.SLOTS))
         self.assertIn("autograd", devices.SLOTS)
 

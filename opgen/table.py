@@ -10,7 +10,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 
-from . import cpp, devices, formulas, schema as schemas
+from . import cpp, devices, formats, formulas, schema as schemas
 
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
@@ -41,6 +41,8 @@ KEYS = {
     "instruction": (str, ALL),
     "each": (list, ALL),
     "dtypes": (str, {"pointwise", "reduce", "leaf"}),
+    "sparse": (str, ALL),
+    "quantized": (str, ALL),
     # pointwise
     "dtype": ((str, list), {"pointwise", "reduce", "leaf"}),
     "types": (str, {"pointwise", "reduce"}),
@@ -201,6 +203,7 @@ def _check_entry(entry, names):
         entry.fail(f"a {entry.kind} operator needs '{need[entry.kind][0]}'")
     if entry.kind == "leaf":
         _check_kernels(entry)
+    formats.check(entry)
     if "types" in data:
         for name in data["types"].split():
             if name not in CLASSES:

@@ -4,6 +4,7 @@ The declarations are in <family>_kernels.h, which the sources that `kernel` name
 -Werror=missing-declarations, so that a kernel whose signature is not that of its schema is an error with a line.
 """
 
+from .. import formats
 from ..kinds import BODIES, leaf
 from ..signature import declare, out_names, typed, written
 from .text import banner
@@ -24,9 +25,8 @@ def _declarations(family):
     """The hand-written kernels and shape rules of a family, by namespace."""
     by_namespace = {}
     for entry in family.entries:
-        if entry.kind != "leaf":
-            continue
-        for namespace, text in _of_entry(entry):
+        own = _of_entry(entry) if entry.kind == "leaf" else ()
+        for namespace, text in (*own, *formats.declarations(entry)):
             lines = by_namespace.setdefault(namespace, [])
             if namespace != "boxed" or text not in lines:  # operators may share a boxed kernel
                 lines.append(text)
@@ -68,4 +68,4 @@ def function(op, family):
     keys = "KeySet keys" if any("keys.has(" in line for line in body) else "KeySet"
     listed = ", ".join([keys] + [unused + declare([p]) for p in params])
     return [f"// {entry.origin}: {op.schema.key}", f"{'void' if places else result} {op.cpp_name}({listed}) {{",
-            *body, "}\n"]
+            *body, "}\n", *formats.functions(op)]

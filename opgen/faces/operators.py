@@ -25,7 +25,7 @@ def source(family):
 
 
 def _includes(family, glue):
-    names = ["dispatch/box.h", "dispatch/entry.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/glue.h",
+    names = ["dispatch/box.h", "dispatch/entry.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/formats.h", "dispatch/glue.h",
              "kernels/pointwise.h",
              "kernels/reduce.h"]
     names += [f"generated/{name}.h" for name in family.families_called(glue)]

@@ -1,6 +1,6 @@
 """Records: the static data of each operator (struct Op of sconce/dispatch/op.h)."""
 
-from .. import cpp, devices, formulas, limited
+from .. import cpp, devices, formats, formulas, limited
 from ..kinds import leaf
 from ..signature import declare, optional_tensors, takes_out, typed, written
 
@@ -30,7 +30,7 @@ def _slots(op, family, gradient_kind):
         kernel = f"SCONCE_BOXED_KERNEL(boxed::{leaf.boxed_name(op.entry)})"
     else:
         kernel = f"SCONCE_TYPED_KERNEL({family.name}_kernels::{op.cpp_name})"
-    kernels = {key: kernel for key in devices.GLUE}
+    kernels = {key: kernel for key in devices.GLUE} | formats.kernels(op, family)
     if gradient_kind != "through":
         kernels["autograd"] = "SCONCE_BOXED_KERNEL(autograd::record)"
     return {devices.SLOTS[key]: kernel for key, kernel in kernels.items()}
@@ -56,7 +56,7 @@ def _info(op, gradient_kind, formulas_of, symbol, functional):
     table = "&" + "::".join(formula_symbol(formulas_of)) if formulas_of is not None else "nullptr"
     # Every member is written: one that is left to its default makes g++ fill the whole table when a program starts.
     return ", ".join([cpp.string(t) for t in texts] + [symbol, _traits(op), f"Gradient::{gradient_kind}", str(functional),
-                                                       table, str(limited.admitted(entry))])
+                                                       table, str(limited.admitted(entry)), str(formats.taken(entry))])
 
 
 def _derivatives(entry):

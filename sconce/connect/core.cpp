@@ -4,6 +4,7 @@
 #include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_class.h"
+#include "sconce/dispatch/formats.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
@@ -12,6 +13,7 @@ namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
+constinit const FormatUsed format_used = guard_format;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
 constinit const DefineClassMethods define_class_methods = nullptr;

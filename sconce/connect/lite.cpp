@@ -4,6 +4,7 @@
 #include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_class.h"
+#include "sconce/dispatch/formats.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/class_methods.h"
@@ -16,6 +17,7 @@ namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
+constinit const FormatUsed format_used = guard_format;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
 constinit const DefineClassMethods define_class_methods = runtime::define_class_methods;

@@ -11,6 +11,7 @@
 //   dispatch/custom/body.cpp       runtime: bodies and derivatives of custom operators, read and run
 //   dispatch/custom/custom_class    runtime: methods of C++ classes as functions; whoever has classes: those
 //   tensor/tensor.cpp              dispatch: guards operators once there are tensors of limited dtypes
+//   tensor/tensor.cpp              dispatch: guards operators once there are tensors of limited dtypes or formats
 //   kernels/boxed/list_order.cpp   runtime: a < b of instances, by their class's __lt__
 //   autograd/anomaly.cpp           runtime: the script's lines that made a node
 //   passes, lowering               frontend: bodies and derivatives of operators as graphs
@@ -21,6 +22,7 @@
 #include "sconce/dispatch/admission.h"
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_class.h"
+#include "sconce/dispatch/formats.h"
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"
@@ -36,6 +38,7 @@ namespace sconce {
 
 constinit const HistoryName history_name = autograd::name_of_history;
 constinit const LimitedTensorMade limited_tensor_made = admit_limited_dtypes;
+constinit const FormatUsed format_used = guard_format;
 
 constinit const BodyRunnerSource body_runner_source = runtime::graph_runner;
 constinit const DefineClassMethods define_class_methods = runtime::define_class_methods;

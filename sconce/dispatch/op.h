@@ -70,6 +70,7 @@ struct OpInfo {
   int16_t functional = 0;              // how many records on the functional twin of an in-place or out= form stands
   const Formulas* formulas = nullptr;  // the derivatives as code, where gradient says so
   uint8_t dtypes = kLimitedAll;        // the limited dtypes that it takes (dtype.h)
+  uint8_t formats = 0;                 // kFormats of tensors that its ordinary kernel takes (formats.h)
 };
 
 // Static data: generated for native operators, made on the heap and never freed for custom ones.

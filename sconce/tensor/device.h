@@ -24,7 +24,15 @@ struct Device {
 SCONCE_API std::string to_string(Device d);             // "cpu", "cuda:0"
 SCONCE_API Device parse_device(std::string_view text);  // throws Error for anything else
 
-enum class Layout : int8_t { strided = 0, sparse = 1, sparse_csr = 2, mkldnn = 3 };
+enum class Layout : int8_t {
+  strided = 0,
+  sparse = 1,
+  sparse_csr = 2,
+  mkldnn = 3,
+  sparse_csc = 4,
+  sparse_bsr = 5,
+  sparse_bsc = 6
+};
 enum class MemoryFormat : int8_t { contiguous = 0, preserve = 1, channels_last = 2, channels_last_3d = 3 };
 
 SCONCE_API std::string_view memory_format_name(MemoryFormat f);

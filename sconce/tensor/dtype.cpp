@@ -22,9 +22,9 @@ constexpr Names kNames[kDTypeSlots] = {{"uint8", "Byte"},
                                        {"complex64", "ComplexFloat"},
                                        {"complex128", "ComplexDouble"},
                                        {"bool", "Bool"},
-                                       {"", ""},
-                                       {"", ""},
-                                       {"", ""},
+                                       {"qint8", "QInt8"},
+                                       {"quint8", "QUInt8"},
+                                       {"qint32", "QInt32"},
                                        {"bfloat16", "BFloat16"},
                                        {},
                                        {},
@@ -49,19 +49,17 @@ std::string_view dtype_name(DType t) { return kNames[static_cast<int>(t)].name; 
 std::string_view dtype_legacy_name(DType t) { return kNames[static_cast<int>(t)].legacy; }
 
 bool dtype_from_name(std::string_view name, DType* out) {
-  for (DType t : kAllDTypes) {
-    if (dtype_name(t) == name) {
-      *out = t;
-      return true;
-    }
+  for (int i = 0; i < kDTypeSlots; ++i) {
+    if (item_size(DType(i)) == 0 || DType(i) == kComplex32 || kNames[i].name != name) continue;
+    *out = DType(i);
+    return true;
   }
   return false;
 }
 
 DType dtype_from_number(int64_t number) {
-  for (DType t : kAllDTypes) {
-    if (static_cast<int64_t>(t) == number) return t;
-  }
+  if (number >= 0 && number < kDTypeSlots && DType(number) != kComplex32 && item_size(DType(number)) != 0)
+    return DType(number);
   fail("dtype number {} is not supported", number);
 }
 

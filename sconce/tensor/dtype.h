@@ -21,6 +21,9 @@ enum class DType : int8_t {
   complex64 = 9,
   complex128 = 10,
   bool_ = 11,
+  qint8 = 12,
+  quint8 = 13,
+  qint32 = 14,
   bfloat16 = 15,
   float8_e5m2 = 23,
   float8_e4m3fn = 24,
@@ -29,10 +32,16 @@ enum class DType : int8_t {
   uint64 = 29,
 };
 
+// Quantised: integers that stand for numbers, by the scale and zero point of their tensor (quantizer.h). Only operators
+// with a kernel for Key::quantized take them.
+inline constexpr DType kQuantizedDTypes[] = {DType::qint8, DType::quint8, DType::qint32};
+constexpr bool is_quantized(DType t) { return t >= DType::qint8 && t <= DType::qint32; }
+
 // A name only: what float16 and a complex number promote to. No tensor has it; making one throws Error.
 inline constexpr DType kComplex32{8};
 
 inline constexpr int kDTypeSlots = 30;  // one more than the largest number above
+// What elements can be computed in or converted to: all but the quantised ones.
 inline constexpr DType kAllDTypes[] = {
     DType::bool_,   DType::uint8,    DType::int8,    DType::int16,         DType::int32,      DType::int64,
     DType::float16, DType::bfloat16, DType::float32, DType::float64,       DType::complex64,  DType::complex128,
@@ -45,6 +54,8 @@ inline constexpr DType kAllDTypes[] = {
 // common dtype outside of their quick paths; other kernels are guarded by Key::limited, which only tensors of these
 // dtypes carry.
 constexpr bool is_limited(DType t) { return static_cast<int>(t) > 15; }
+// All but the everyday ones: those whose tensors carry a key for their dtype, and complex32.
+constexpr bool is_uncommon(DType t) { return is_limited(t) || is_quantized(t) || t == kComplex32; }
 constexpr bool is_float8(DType t) { return t == DType::float8_e4m3fn || t == DType::float8_e5m2; }
 // Sets of limited dtypes, as the table names them: "uint" are all three, the other two can differ.
 inline constexpr uint8_t kLimitedUint = 1, kLimitedE4m3fn = 2, kLimitedE5m2 = 4, kLimitedAll = 7;
@@ -77,9 +88,9 @@ inline constexpr DTypeInfo kDTypeInfo[kDTypeSlots] = {{1, Category::integral},
                                                       {8, Category::complex},
                                                       {16, Category::complex},
                                                       {1, Category::boolean},
-                                                      {0, Category::boolean},
-                                                      {0, Category::boolean},
-                                                      {0, Category::boolean},
+                                                      {1, Category::integral},
+                                                      {1, Category::integral},
+                                                      {4, Category::integral},
                                                       {2, Category::floating},
                                                       {},
                                                       {},

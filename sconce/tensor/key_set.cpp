@@ -16,6 +16,10 @@ std::string_view key_name(Key k) {
       return "Meta";
     case Key::privateuse1:
       return "PrivateUse1";
+    case Key::sparse:
+      return "Sparse";
+    case Key::quantized:
+      return "Quantized";
     case Key::limited:
       return "Limited";
     case Key::python:

@@ -18,17 +18,20 @@ enum class Key : uint8_t {
   cuda = 1,
   meta = 2,
   privateuse1 = 3,
+  // formats of elements that only kernels of their own understand: Note [Formats] in dispatch/formats.h
+  sparse = 4,
+  quantized = 5,
   // intercepting keys, lowest priority first
-  python = 4,
-  functionalize = 5,
-  view = 6,      // a view of another tensor, whose history may change under it
-  autograd = 7,  // the tensor requires grad
-  autocast = 8,
-  tracer = 9,
-  observe = 10,  // profiler and hooks
-  limited = 11,  // the tensor's dtype is one that few operators have: Note [Limited dtypes] in dtype.h
+  python = 6,
+  functionalize = 7,
+  view = 8,      // a view of another tensor, whose history may change under it
+  autograd = 9,  // the tensor requires grad
+  autocast = 10,
+  tracer = 11,
+  observe = 12,  // profiler and hooks
+  limited = 13,  // the tensor's dtype is one that few operators have: Note [Limited dtypes] in dtype.h
 };
-inline constexpr int kKeys = 12;
+inline constexpr int kKeys = 14;
 
 class KeySet {
  public:
@@ -72,6 +75,7 @@ class KeySet {
 };
 
 inline constexpr KeySet kBackendKeys{Key::cpu, Key::cuda, Key::meta, Key::privateuse1};
+inline constexpr KeySet kFormatKeys{Key::sparse, Key::quantized};
 
 [[noreturn]] SCONCE_API SCONCE_COLD void no_backend_key(DeviceType type);
 

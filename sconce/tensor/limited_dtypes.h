@@ -7,10 +7,15 @@
 namespace sconce {
 
 // The key that a tensor has for its dtype alone.
-constexpr KeySet dtype_keys(DType t) { return is_limited(t) ? KeySet(Key::limited) : KeySet(); }
+constexpr KeySet dtype_keys(DType t) {
+  return is_limited(t) ? KeySet(Key::limited) : is_quantized(t) ? KeySet(Key::quantized) : KeySet();
+}
 
 // Called before a tensor of a limited dtype is made: the dispatcher gets ready for its key (Note [Connections]).
 using LimitedTensorMade = void (*)();
 extern const LimitedTensorMade limited_tensor_made;
+// The same for tensors with Key::sparse or Key::quantized.
+using FormatUsed = void (*)(Key format);
+extern const FormatUsed format_used;
 
 }  // namespace sconce

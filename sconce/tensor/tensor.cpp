@@ -9,6 +9,8 @@
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/memory/allocator.h"
+#include "sconce/tensor/quantizer.h"
+#include "sconce/tensor/sparse_parts.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/view_base.h"
 
@@ -25,12 +27,13 @@ Ref<TensorImpl> new_impl() { return Ref<TensorImpl>::adopt(new (allocate_small(k
 SCONCE_COLD KeySet uncommon_keys(DType dtype, Device device) {
   SCONCE_CHECK_AS(not_implemented, dtype != kComplex32, "tensors of dtype complex32 are not supported");
   if (is_limited(dtype) && limited_tensor_made) limited_tensor_made();
+  if (is_quantized(dtype) && format_used) format_used(Key::quantized);
   return KeySet(backend_key(device.type)) | dtype_keys(dtype);
 }
 
 uint64_t base_meta(DType dtype, Device device) {
   KeySet keys = Key::cpu;
-  if (device.type != DeviceType::cpu || dtype == kComplex32 || is_limited(dtype)) [[unlikely]]
+  if (device.type != DeviceType::cpu || is_uncommon(dtype)) [[unlikely]]
     keys = uncommon_keys(dtype, device);
   return static_cast<uint64_t>(keys.bits()) |
          static_cast<uint64_t>(static_cast<uint8_t>(dtype)) << TensorImpl::kDTypeAt |
@@ -161,6 +164,8 @@ Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t off
   return view;
 }
 
+Layout Tensor::sparse_layout() const { return impl_->extra->sparse->layout; }
+
 namespace {
 
 // The flags that a view takes over from its base: dtype, device and their keys; keys of modes and marks of the base do
@@ -168,7 +173,14 @@ namespace {
 uint64_t kept_meta(const TensorImpl& base) {
   constexpr uint64_t kKept =
       0xffull << TensorImpl::kDTypeAt | 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
-  return base.meta & (kKept | (kBackendKeys | Key::limited).bits());
+  return base.meta & (kKept | (kBackendKeys | Key::limited | Key::quantized).bits());
+}
+
+// A view's elements mean what they mean in its base.
+SCONCE_COLD void take_quantizer(TensorImpl& view, const TensorImpl& base) {
+  if (!base.extra || !base.extra->quantizer) return;
+  view.extra = new Extra;
+  view.extra->quantizer = base.extra->quantizer;
 }
 
 Ref<TensorImpl> new_view(TensorImpl& base, void* data) {
@@ -180,6 +192,8 @@ Ref<TensorImpl> new_view(TensorImpl& base, void* data) {
   t->autograd = 0;
   t->python = nullptr;
   t->extra = nullptr;
+  if (base.meta & KeySet(Key::quantized).bits()) [[unlikely]]
+    take_quantizer(*t, base);
   become_view(*t, base);
   return t;
 }
@@ -351,6 +365,22 @@ void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t 
   write_geometry(t, kept_sizes, kept_strides, plain_numel(kept_sizes), fact_bits(kept_sizes, kept_strides));
   t.data = reinterpret_cast<void*>(reinterpret_cast<intptr_t>(t.storage->data) +
                                    offset * static_cast<int64_t>(tensor.item_size()));
+}
+
+void take_contents(const Tensor& tensor, const Tensor& from) {
+  TensorImpl& t = *tensor.impl();
+  const TensorImpl& f = *from.impl();
+  retain(f.storage);
+  release(t.storage);
+  t.storage = f.storage;
+  t.data = f.data;
+  const Ref<Storage> version = t.extra ? t.extra->version_storage : Ref<Storage>();
+  delete t.extra;
+  t.extra = f.extra || version ? new Extra(f.extra ? *f.extra : Extra()) : nullptr;
+  if (t.extra) t.extra->version_storage = version;
+  t.meta = (t.meta & ~kGeometryBits) | (f.meta & kGeometryBits & ~TensorImpl::whole_block);
+  t.numel = f.numel;
+  std::memcpy(t.dims, f.dims, sizeof t.dims);
 }
 
 void resize_tensor(const Tensor& tensor, IntList sizes, MemoryFormat format) {

@@ -13,6 +13,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,10 +38,15 @@ struct AutogradMeta {
   virtual ~AutogradMeta() = default;
 };
 
+struct SparseParts;  // see sparse_parts.h
+struct Quantizer;    // see quantizer.h
+
 // Rare properties of a tensor.
 struct Extra {
-  std::vector<int64_t> dims;     // sizes, then strides, when rank > 8
-  Ref<Storage> version_storage;  // a version counter of its own (see `.data`), kept in an empty storage
+  std::vector<int64_t> dims;                   // sizes, then strides, when rank > 8
+  Ref<Storage> version_storage;                // a version counter of its own (see `.data`), kept in an empty storage
+  std::shared_ptr<const SparseParts> sparse;   // of a tensor with Key::sparse
+  std::shared_ptr<const Quantizer> quantizer;  // of a tensor with Key::quantized
 };
 
 struct alignas(64) TensorImpl {
@@ -99,7 +105,7 @@ class Tensor {
   }
   bool is_meta() const { return device().type == DeviceType::meta; }
   KeySet keys() const { return KeySet(static_cast<uint16_t>(impl_->meta)); }
-  Layout layout() const { return Layout::strided; }
+  Layout layout() const { return keys().has(Key::sparse) ? sparse_layout() : Layout::strided; }
 
   int64_t dim() const { return static_cast<int64_t>(impl_->meta >> TensorImpl::kRankAt & 0xff); }
   int64_t numel() const { return impl_->numel; }
@@ -162,6 +168,7 @@ class Tensor {
   const int64_t* dims() const { return dim() <= TensorImpl::kInlineRank ? impl_->dims : impl_->extra->dims.data(); }
 
   SCONCE_API bool base_requires_grad() const;
+  SCONCE_API Layout sparse_layout() const;
   SCONCE_API void check_inference_write() const;
   SCONCE_API void* moved_data() const;  // Note [Memory that moves]
 
@@ -192,6 +199,8 @@ SCONCE_API Scalar item_of(const Tensor& tensor);
 
 // New geometry for an existing tensor (resize_, squeeze_, set_ ...): same storage, offset in elements.
 void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t offset);
+// Memory, sizes and format of another tensor of the same dtype and layout: sparse and quantised tensors are written so.
+void take_contents(const Tensor& tensor, const Tensor& from);
 // resize_: the same storage, grown when needed, contiguous in `format`.
 void resize_tensor(const Tensor& tensor, IntList sizes, MemoryFormat format = MemoryFormat::contiguous);
 

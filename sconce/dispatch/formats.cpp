@@ -1,0 +1,51 @@
+#include "sconce/dispatch/formats.h"
+
+#include <mutex>
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/tensor/copy.h"
+
+namespace sconce {
+namespace {
+
+// The backend's name in PyTorch's messages.
+std::string_view backend_name(Key format, const Value* args, size_t count) {
+  if (format == Key::quantized) return "QuantizedCPU";
+  for (const Value* v = args; v != args + count; ++v) {
+    if (!v->is_tensor() || v->to_tensor().layout() == Layout::strided) continue;
+    return v->to_tensor().layout() == Layout::sparse ? "SparseCPU" : "SparseCsrCPU";
+  }
+  return "SparseCPU";
+}
+
+template <Key format, uint8_t bit>
+void guard(const Op& op, KeySet keys, Value* args, Value* returns) {
+  if (op.info.formats & bit) return op.redispatch_boxed(keys - format, args, returns);
+  fail_as(ErrorKind::not_implemented,
+          "Could not run '{}' with arguments from the '{}' backend. This could be because the operator doesn't exist "
+          "for this backend",
+          op.qualified_name(), backend_name(format, args, op.schema().arguments.size()));
+}
+
+}  // namespace
+
+void guard_format(Key format) {
+  static std::once_flag sparse, quantized;
+  if (format == Key::sparse)
+    std::call_once(sparse, [] { set_fallback(Key::sparse, guard<Key::sparse, kTakesSparse>); });
+  else
+    std::call_once(quantized, [] { set_fallback(Key::quantized, guard<Key::quantized, kTakesQuantized>); });
+}
+
+void become_result(const Tensor& tensor, const Tensor& result) {
+  if (((tensor.keys() | result.keys()) & kFormatKeys).empty()) return copy_to_out(tensor, result);
+  SCONCE_CHECK(tensor.dtype() == result.dtype() && tensor.layout() == result.layout(),
+               "a result of dtype {} cannot be written to a tensor of dtype {}, or their layouts differ",
+               dtype_name(result.dtype()), dtype_name(tensor.dtype()));
+  take_contents(tensor, result);
+  tensor.bump_version();
+}
+
+}  // namespace sconce

@@ -1,0 +1,30 @@
+// Formats of elements: sparse and quantised tensors, and which operators take them.
+//
+// Note [Formats]
+// The memory of such a tensor means nothing to an ordinary kernel: a sparse tensor has no strided memory at all, the
+// integers of a quantised one stand for other numbers. They carry Key::sparse or Key::quantized, above the key of their
+// device, and an operator does with them what its entry says (docs/operators.md):
+//
+//   sparse = "sparse/sum.cpp"   a kernel of its own, in the namespace `sparse` (or `quantized`); it makes its result,
+//                               and become_result() puts that into the tensors that in-place and out= forms write
+//   sparse = "through"          the ordinary kernel: it looks at sizes, calls operators, or makes a view
+//   (nothing)                   "through" for compound and boxed operators; all others refuse, in PyTorch's words
+//
+// The guard costs nothing before the first such tensor is made: only then the operators get a kernel for the key.
+#pragma once
+
+#include "sconce/dispatch/op.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce {
+
+inline constexpr uint8_t kTakesSparse = 1, kTakesQuantized = 2;
+
+// From now on operators without a kernel for `format` ask OpInfo::formats before they take a tensor that has it.
+void guard_format(Key format);
+
+// Makes `tensor` what `result` is: memory, sizes, sparse parts, quantizer. For in-place and out= forms, whose dtype and
+// sizes the caller has checked.
+SCONCE_API void become_result(const Tensor& tensor, const Tensor& result);
+
+}  // namespace sconce
