@@ -185,11 +185,12 @@ TEST(DType, NamesAndNumbers) {
     EXPECT_EQ(found, t);
     EXPECT_EQ(dtype_from_number(static_cast<int64_t>(t)), t);
   }
+  for (DType t : kQuantizedDTypes) EXPECT_EQ(dtype_from_number(static_cast<int64_t>(t)), t);
   DType unused;
   EXPECT_FALSE(dtype_from_name("float8", &unused));
   EXPECT_FALSE(dtype_from_name("", &unused));
   EXPECT_FALSE(dtype_from_name("complex32", &unused));
-  for (const int64_t n : {-1, 8, 12, 13, 14, 16, 1000}) EXPECT_THROW(dtype_from_number(n), Error) << n;
+  for (const int64_t n : {-1, 8, 16, 17, 30, 1000}) EXPECT_THROW(dtype_from_number(n), Error) << n;
   EXPECT_THROW(set_default_dtype(DType::int64), Error);
   EXPECT_THROW(set_default_dtype(DType::float8_e5m2), Error);
   EXPECT_EQ(real_dtype(DType::complex128), DType::float64);
