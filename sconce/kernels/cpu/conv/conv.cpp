@@ -1,11 +1,13 @@
 #include "sconce/kernels/cpu/conv/conv.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/engine/row_cache.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
@@ -75,7 +77,7 @@ struct Tiles<uint16_t> {
 
 // The compute type of a convolution: bfloat16 as it is, if the processor can.
 bool computes_in_bf16(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
-  return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_depthwise(shape);
+  return dtype == DType::bfloat16 && kernels.bf16 && !conv_is_channelwise(shape);
 }
 
 // The group of conv_small_group, where the kernels for such groups know the rest of the shape too; else 0.
@@ -188,11 +190,11 @@ int64_t panel_rows(const ConvShape& shape, int64_t taps) {
 }
 
 // Packed weights: for every phase, for every group, panels [out channels / panel][panel_rows][panel]. Depthwise: for
-// every phase [taps][channels]. Small groups: for every phase [taps][channels of a group][channels].
+// every phase [taps][out channels]. Small groups: for every phase [taps][channels of a group][channels].
 template <class T>
 int64_t packed_elements(const ConvShape& shape, const MatrixKernels& kernels) {
   const int64_t taps = product(shape.kernel, shape.rank);
-  if (conv_is_depthwise(shape)) return taps * shape.in_channels;
+  if (conv_is_channelwise(shape)) return taps * shape.out_channels;
   if (const int64_t group = group_in_vector<T>(shape, kernels)) return taps * group * shape.in_channels;
   const int64_t panel = Tiles<T>(kernels).panel;
   return shape.groups * divide_up(shape.out_channels / shape.groups, panel) * panel * panel_rows<T>(shape, taps);
@@ -242,13 +244,13 @@ class PhaseWeights {
     }
   }
 
-  // Of a depthwise convolution: [taps][channels].
+  // Of a depthwise convolution: [taps][out channels].
   void pack_depthwise(T* to) const {
     if constexpr (sizeof(T) > 2) {
       for (int64_t offset : taps_) {
         tiles_.table.copy_rows(storage_of(dtype_), at(offset), 0, shape_.transposed ? in_stride_ : out_stride_, 1,
-                               shape_.in_channels, to, 0);
-        to += shape_.in_channels;
+                               shape_.out_channels, to, 0);
+        to += shape_.out_channels;
       }
     }
   }
@@ -288,9 +290,9 @@ void pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t
           const MatrixKernels& kernels) {
   for (const Phase& phase : phases_of(shape)) {
     const PhaseWeights<T> weights(shape, phase, dtype, weight, strides, kernels);
-    if (conv_is_depthwise(shape)) {
+    if (conv_is_channelwise(shape)) {
       weights.pack_depthwise(packed);
-      packed += weights.taps() * shape.in_channels;
+      packed += weights.taps() * shape.out_channels;
       continue;
     }
     if (const int64_t group = group_in_vector<T>(shape, kernels)) {
@@ -350,7 +352,29 @@ struct Call {
   }
 };
 
-// Images are of type Stored: T, or uint16_t for bfloat16. `group` is 1, or the channels of a small group.
+// Every channel of some pixels, `times` times.
+template <int64_t times, class Stored>
+void repeat_channels(const Stored* from, int64_t count, Stored* to) {
+  for (int64_t i = 0; i < count; i++) {
+    for (int64_t j = 0; j < times; j++) to[i * times + j] = from[i];
+  }
+}
+template <class Stored>
+void repeat_channels(const Stored* from, int64_t count, int64_t times, Stored* to) {
+  if (times == 2) return repeat_channels<2>(from, count, to);
+  if (times == 4) return repeat_channels<4>(from, count, to);
+  for (int64_t i = 0; i < count; i++) to = std::fill_n(to, times, from[i]);
+}
+
+// How far apart the rows lie that an output row sees, plus one.
+int64_t span(const Axis& axis) {
+  if (axis.offsets.empty()) return 1;
+  const auto [first, last] = std::minmax_element(axis.offsets.begin(), axis.offsets.end());
+  return *last - *first + 1;
+}
+
+// Images are of type Stored: T, or uint16_t for bfloat16. `group` is 1, or the channels of a small group. Where a
+// channel has several outputs, they see rows in which it is repeated: so vectors run over outputs here, too.
 template <class T, class Stored>
 void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase& phase, const T* packed,
                    const DepthwiseTable<T>& table, int64_t group = 1) {
@@ -358,7 +382,8 @@ void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase&
   const ConvShape& shape = call.shape;
   const auto& [depth, height, width] = phase.axes;
   const auto kernel_width = static_cast<int64_t>(width.taps.size());
-  const int64_t channels = shape.in_channels, out_pixels = depth.out * height.out * width.out;
+  const int64_t channels = shape.out_channels, out_pixels = depth.out * height.out * width.out;
+  const int64_t in_row = width.in * shape.in_channels, times = channels / shape.in_channels;
   const int64_t rows = shape.batch * depth.count * height.count;
   const int64_t row_work = width.count * channels * phase.taps();
   parallel_for(rows, divide_up(work_per_thread / 8, std::max<int64_t>(row_work, 1)), [&](int64_t begin, int64_t end) {
@@ -366,6 +391,9 @@ void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase&
     const auto kernel_rows = static_cast<int64_t>(depth.taps.size() * height.taps.size());
     const T** input_rows = scratch.take<const T*>(kernel_rows);
     const T** weight_rows = scratch.take<const T*>(kernel_rows);
+    std::optional<RowCache> repeated;
+    if (times > 1)
+      repeated.emplace(scratch, in_row * times * static_cast<int64_t>(sizeof(Stored)), span(depth), span(height));
     for (int64_t row = begin; row < end; row++) {
       const int64_t h = row % height.count, d = row / height.count % depth.count, n = row / height.count / depth.count;
       DepthwiseArgs<T> args{};
@@ -374,8 +402,14 @@ void run_depthwise(const Call<T>& call, const Stored* x, Stored* y, const Phase&
         for (int64_t h_offset : height.offsets) {
           const int64_t from_d = d * depth.in_step + d_offset, from_h = h * height.in_step + h_offset;
           if (from_d >= 0 && from_d < depth.in && from_h >= 0 && from_h < height.in) {
-            input_rows[args.kernel_rows] =
-                reinterpret_cast<const T*>(x + ((n * depth.in + from_d) * height.in + from_h) * width.in * channels);
+            const int64_t number = (n * depth.in + from_d) * height.in + from_h;
+            const void* input = x + number * in_row;
+            if (repeated) {
+              input = repeated->get(number, from_d, from_h, [&](void* to) {
+                repeat_channels(x + number * in_row, in_row, times, static_cast<Stored*>(to));
+              });
+            }
+            input_rows[args.kernel_rows] = static_cast<const T*>(input);
             weight_rows[args.kernel_rows++] = weights;
           }
           weights += kernel_width * group * channels;
@@ -681,10 +715,10 @@ void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights
       call.wide_bias = bias;
     }
   } else {
-    if (conv_is_depthwise(shape)) {
+    if (conv_is_channelwise(shape)) {
       for (const Phase& phase : phases_of(shape)) {
         run_depthwise(call, x, y, phase, packed, depthwise_table<T>(kernels));
-        packed += phase.taps() * shape.in_channels;
+        packed += phase.taps() * shape.out_channels;
       }
       return;
     }
@@ -726,7 +760,7 @@ void run_depthwise_bf16(const ConvShape& shape, const uint16_t* x, const float* 
   const Call<float> call{shape, tiles, nullptr, reinterpret_cast<float*>(y), wide};
   for (const Phase& phase : phases_of(shape)) {
     run_depthwise(call, x, y, phase, packed, *kernels.depthwise_f32);
-    packed += phase.taps() * shape.in_channels;
+    packed += phase.taps() * shape.out_channels;
   }
 }
 
@@ -859,6 +893,11 @@ bool conv_is_depthwise(const ConvShape& shape) {
   return shape.groups == shape.in_channels && shape.groups == shape.out_channels && shape.groups > 1;
 }
 
+bool conv_is_channelwise(const ConvShape& shape) {
+  return conv_is_depthwise(shape) ||
+         (shape.groups == shape.in_channels && shape.groups > 1 && shape.out_channels > 0 && !shape.transposed);
+}
+
 int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels) {
   const int64_t group = shape.in_channels / shape.groups, lanes = kernels.f32->lanes;
   const bool fits = (group == 2 || group == 4 || group == 8) && group < lanes && shape.in_channels % lanes == 0;
@@ -922,7 +961,7 @@ void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* pa
     run(shape, static_cast<const T*>(x), static_cast<const T*>(packed), nullptr, static_cast<T*>(y), epilogue, kernels);
   });
   if (done) return;
-  if (dtype == DType::bfloat16 && conv_is_depthwise(shape)) {
+  if (dtype == DType::bfloat16 && conv_is_channelwise(shape)) {
     return run_depthwise_bf16(shape, static_cast<const uint16_t*>(x), static_cast<const float*>(packed),
                               static_cast<uint16_t*>(y), epilogue, kernels);
   }
@@ -934,7 +973,7 @@ void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const voi
   check(shape, dtype);
   if (!has_result(shape)) return;
   const bool small_groups = dtype == DType::float32 && group_in_vector<float>(shape, kernels);
-  if (!conv_is_depthwise(shape) && !small_groups) {
+  if (!conv_is_channelwise(shape) && !small_groups) {
     const GivenWeights given{weight, strides};
     const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
       run<T>(shape, static_cast<const T*>(x), nullptr, &given, static_cast<T*>(y), epilogue, kernels);

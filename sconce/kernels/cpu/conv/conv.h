@@ -36,6 +36,8 @@ struct ConvShape {
 
 // One input channel for every output channel, and several of them.
 bool conv_is_depthwise(const ConvShape& shape);
+// Depthwise, perhaps with several output channels for an input channel ("channel multiplier"), but not transposed then.
+bool conv_is_channelwise(const ConvShape& shape);
 // Channels of a group, if several groups fit into a vector of float and make as many channels as they have: 2, 4 or
 // 8, else 0.
 int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels);

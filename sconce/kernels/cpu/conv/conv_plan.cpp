@@ -17,7 +17,7 @@ bool is_winograd(ConvAlgorithm algorithm) {
 }
 
 ConvAlgorithm plain_algorithm(const ConvShape& shape) {
-  if (conv_is_depthwise(shape)) return ConvAlgorithm::depthwise;
+  if (conv_is_channelwise(shape)) return ConvAlgorithm::depthwise;
   return conv_is_product(shape) ? ConvAlgorithm::product : ConvAlgorithm::direct;
 }
 

@@ -243,9 +243,21 @@ std::vector<ConvShape> shapes() {
       make(2, 33, 18, 1, {8, 5}, {3, 2}, {2, 1}, {1, 0}, {1, 2}),
       make(1, 130, 70, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}),
       make(1, 12, 18, 3, {8, 9}, {3, 3}, {1, 2}, {1, 1}, {1, 1}),
-      make(2, 6, 12, 6, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}),  // depthwise with two outputs a channel
       make(1, 8, 24, 1, {4, 5, 6}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}),
       make(1, 2, 9, 1, {5, 6, 7}, {2, 3, 3}, {2, 1, 2}, {1, 0, 1}, {1, 2, 1}),
+  };
+}
+
+// Depthwise with several outputs a channel.
+std::vector<ConvShape> multiplier_shapes() {
+  return {
+      make(2, 6, 12, 6, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}),
+      make(1, 32, 64, 32, {9, 8}, {3, 3}, {2, 2}, {1, 1}, {1, 1}),
+      make(2, 5, 20, 5, {8, 9}, {5, 5}, {1, 1}, {2, 2}, {1, 1}),
+      make(1, 7, 21, 7, {9, 7}, {3, 2}, {2, 1}, {1, 1}, {2, 3}),
+      make(2, 9, 18, 9, {20}, {3}, {1}, {1}, {1}),
+      make(2, 3, 18, 3, {4, 5, 6}, {3, 3, 3}, {2, 1, 1}, {1, 1, 1}, {1, 2, 1}),
+      make(1, 4, 8, 4, {5, 4}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true),
   };
 }
 
@@ -313,6 +325,7 @@ void check_all(const std::vector<ConvShape>& list) {
 
 TEST(Conv, Direct) { check_all(shapes()); }
 TEST(Conv, Depthwise) { check_all(depthwise_shapes()); }
+TEST(Conv, ChannelMultiplier) { check_all(multiplier_shapes()); }
 TEST(Conv, SmallGroups) { check_all(small_group_shapes()); }
 TEST(Conv, Transposed) { check_all(transposed_shapes()); }
 
