@@ -152,13 +152,29 @@ TEST(HostileArchive, DebugRecordsAreChecked) {
   };
   EXPECT_EQ(check(head + "))t"), "no error");
   EXPECT_EQ(check(record(zero, text("a"))), "no error");
-  EXPECT_SAYS(check("K\1"), "f: a tuple of 3 items was expected");
+  EXPECT_SAYS(check("K\1"), "f: a tuple of 0 items was expected");
+  EXPECT_SAYS(check(head + ")t"), "f: a tuple of 3 items was expected");
   EXPECT_SAYS(check("(" + text("other") + "))t"), "f: has an unknown format");
   EXPECT_SAYS(check(head + ")K\1\x85t"), "f: a tuple of 2 items was expected");
   EXPECT_SAYS(check(record("K\5", text("a"))), "f: there is no text 5");
   std::string many;
   for (int i = 0; i < 2000; ++i) many += zero;
   EXPECT_SAYS(check(record(many, text(std::string(200, 'x')))), "f: its texts are too long");
+}
+
+TEST(HostileArchive, OlderDebugRecordsAreChecked) {
+  const std::string zero = "K\0"s;
+  const auto record = [&](const std::string& source) { return "\x80\x02" + zero + "(" + source + "K\1K\3t\x86\x85."; };
+  const auto check = [](const std::string& bytes) { return testing::error_of([&] { read_debug_ranges(bytes, "f"); }); };
+  EXPECT_EQ(check(record("(" + text("abcdef") + "NK\2t")), "no error");
+  EXPECT_SAYS(check(record("(K\1NK\2t")), "f: a text and the name of a file were expected");
+  EXPECT_SAYS(check(record("(" + text("a") + "K\1K\2t")), "f: a text and the name of a file were expected");
+  EXPECT_SAYS(check(record("(" + text("a") + "NJ\xff\xff\xff\xfft")), "f: there is no line -1");
+  EXPECT_SAYS(check(record(text("a") + "\x85")), "f: a tuple of 3 items was expected");
+  // The text once, in many sources.
+  std::string many = "\x80\x02" + text(std::string(2000, 'x')) + "q\0000("s;
+  for (int i = 0; i < 500; ++i) many += zero + "h\0NK\1\x87"s + zero + zero + "\x87\x86";
+  EXPECT_SAYS(check(many + "t."), "f: its texts are too long");
 }
 
 TEST(Verify, SaysWhatWasChecked) {
@@ -169,21 +185,18 @@ TEST(Verify, SaysWhatWasChecked) {
   EXPECT_EQ(checks,
             "zip directory: 4 records\nchecksums: 103 bytes\nversion: format version 3\ndata.pkl: 0 tensors\n"
             "debug records: 0 records\noperators: 0 operators\ncode: 0 functions\n");
-  EXPECT_TRUE(good.passed()) << checks;
+  EXPECT_EQ(good.outcome(), Outcome::ok) << checks;
 }
 
 TEST(Verify, FindsWhatIsWrong) {
   const auto failed = [](const FileBytesPtr& file) {
     std::string all;
     for (const Check& c : verify_file(file).checks) {
-      if (!c.passed) all += c.what + ": " + c.detail + "\n";
+      if (c.outcome == Outcome::invalid) all += c.what + ": " + c.detail + "\n";
     }
     return all;
   };
   EXPECT_SAYS(failed(archive_of(module_with("x : int"), attribute("x", "N"))), "code: __torch__.M.x: a value of type");
-  EXPECT_SAYS(failed(archive_of(module_with("x : int") + "  def f(self) -> int:\n    return torch.nothing(1)\n",
-                                attribute("x", "K\1"))),
-              "operators: one is not known: aten::nothing");
   testing::ZipPart part{"a/x", "hello"};
   part.crc = 1;
   const std::string sums = testing::pack_zip({part});
@@ -194,11 +207,35 @@ TEST(Verify, FindsWhatIsWrong) {
               "kind: a file of kind 'text' cannot be verified");
 }
 
+TEST(Verify, TellsLimitsFromDamage) {
+  const Verification v = verify_file(archive_of(
+      module_with("x : int") + "  def f(self) -> int:\n    return torch.nothing(1)\n", attribute("x", "K\1")));
+  EXPECT_EQ(v.outcome(), Outcome::limits);
+  ASSERT_FALSE(v.limits.empty());
+  EXPECT_EQ(v.limits[0].kind, "operators");
+  EXPECT_EQ(v.limits[0].text, "runs, unless it comes to what is not known: aten::nothing");
+  EXPECT_EQ(v.limits[0].names, std::vector<std::string>{"aten::nothing"});
+
+  // PyTorch looks at debug records when an error is shown: a program runs without them.
+  const std::string bytes = testing::pack_zip({{"m/data.pkl",
+                                                "\x80\x02"
+                                                "c__torch__\nM\n)\x81}b."},
+                                               {"m/code/__torch__.py", "class M(Module):\n  __parameters__ = []\n"},
+                                               {"m/code/__torch__.py.debug_pkl", "\x80\x02K\1."},
+                                               {"m/constants.pkl", "\x80\x02)."},
+                                               {"m/version", "3\n"}});
+  const Verification places = verify_file(FileBytes::copy(std::as_bytes(std::span(bytes)), "f"));
+  EXPECT_EQ(places.outcome(), Outcome::limits);
+  ASSERT_EQ(places.limits.size(), 1u);
+  EXPECT_EQ(places.limits[0].kind, "debug records");
+  EXPECT_EQ(places.limits[0].names, std::vector<std::string>{"m/code/__torch__.py.debug_pkl"});
+}
+
 TEST(Verify, ChecksBytecode) {
   const Verification v = verify_file(testing::source_path("tests/conformance/formats/MLP.ptl"));
   std::string checks;
   for (const Check& c : v.checks) checks += c.what + ": " + c.detail + "\n";
-  EXPECT_TRUE(v.passed()) << checks;
+  EXPECT_EQ(v.outcome(), Outcome::ok) << checks;
   EXPECT_NE(checks.find("bytecode: "), std::string::npos) << checks;
 }
 
@@ -209,10 +246,10 @@ TEST(Verify, CompilesAllAndRunsNothing) {
       "1\n"
       "  def __setstate__(self: __torch__.M, s: int) -> NoneType:\n    _0 = True\n    while _0:\n      _0 = True\n    "
       "return None\n";
-  EXPECT_TRUE(verify_file(archive_of(code, "K\1")).passed());
-  EXPECT_FALSE(verify_file(archive_of(module_with("x : int") + "def unused(x: int) -> str:\n  return x\n",
-                                      attribute("x", "K\1")))
-                   .passed());
+  EXPECT_EQ(verify_file(archive_of(code, "K\1")).outcome(), Outcome::ok);
+  const std::string unused = "def unused(x: int) -> str:\n  return x\n";
+  EXPECT_EQ(verify_file(archive_of(module_with("x : int") + unused, attribute("x", "K\1"))).outcome(),
+            Outcome::invalid);
 }
 
 }  // namespace

@@ -57,25 +57,37 @@ class Verifier {
   }
 
  private:
-  // Notes what `f` says, or the error that it throws. Returns whether it passed.
+  // Notes what `f` says, the limits that it adds, or the error that it throws. Returns false for an error.
   bool check(const char* what, const std::function<std::string()>& f) {
-    Check c{what, {}, true};
+    Check c{what, {}};
+    const size_t limits_before = result_.limits.size();
     try {
       c.detail = f();
+      for (size_t i = limits_before; i < result_.limits.size(); ++i) {
+        c.outcome = Outcome::limits;
+        c.detail += (c.detail.empty() ? "" : "; ") + result_.limits[i].text;
+      }
     } catch (const Error& error) {
-      c.passed = false;
-      c.detail = error.message();
-      const std::string prefix = file_->name() + ": ";
-      if (c.detail.starts_with(prefix)) c.detail.erase(0, prefix.size());
+      c.outcome = Outcome::invalid;
+      c.detail = reason(error);
     }
     result_.checks.push_back(std::move(c));
-    return result_.checks.back().passed;
+    return result_.checks.back().outcome != Outcome::invalid;
+  }
+  // For use inside of a check.
+  void limit(const char* kind, std::string text, std::vector<std::string> names) {
+    result_.limits.push_back({kind, std::move(text), std::move(names)});
   }
 
-  static std::string tensors(const TensorFile& content) {
-    std::string text = count(content.tensors.size(), "tensor");
-    if (!content.unsupported.empty()) text += ", and " + count(content.unsupported.size(), "unsupported tensor");
-    return text;
+  std::string reason(const Error& error) const {
+    const std::string message = error.message(), prefix = file_->name() + ": ";
+    return message.starts_with(prefix) ? message.substr(prefix.size()) : message;
+  }
+
+  std::string tensors(const TensorFile& content) {
+    for (const auto& [name, description] : content.unsupported)
+      limit("tensors", "'" + name + "' is a " + description + ", which cannot be used here", {name});
+    return count(content.tensors.size(), "tensor");
   }
 
   std::string check_directory() {
@@ -112,15 +124,7 @@ class Verifier {
       content.tensors = flatten_tensors(read_archive_state(records), &content.unsupported);
       return tensors(content);
     });
-    check("debug records", [&] {
-      size_t n = 0;
-      for (const ZipReader::Record& record : records.zip().records()) {
-        if (!record.name.ends_with(".py.debug_pkl")) continue;
-        read_debug_ranges(records.zip().read(record), record.name);
-        ++n;
-      }
-      return count(n, "record");
-    });
+    check("debug records", [&] { return check_debug_records(records); });
     check("operators", [&] { return check_operators(records); });
     LoadOptions options;
     options.run_setstate = false;
@@ -132,11 +136,38 @@ class Verifier {
       });
     }
     if (result_.kind == FileKind::torchscript) {
-      check("code", [&] {
-        const Archive archive = load_archive(file_, options);
-        return count(archive.unit->functions().size(), "function");
-      });
+      check("code", [&] { return check_code(options); });
     }
+  }
+
+  std::string check_code(const LoadOptions& options) {
+    try {
+      const Archive archive = load_archive(file_, options);
+      return count(archive.unit->functions().size(), "function");
+    } catch (const CompileError&) {
+      const bool missing = std::any_of(result_.limits.begin(), result_.limits.end(),
+                                       [](const Limit& limit) { return limit.kind == "operators"; });
+      if (!missing) throw;
+      limit("code", "cannot be compiled before all operators are known", {});
+      return {};
+    }
+  }
+
+  // Only errors show what they hold, so that a program runs without them.
+  std::string check_debug_records(const Records& records) {
+    size_t n = 0;
+    for (const ZipReader::Record& record : records.zip().records()) {
+      if (!record.name.ends_with(".py.debug_pkl")) continue;
+      const std::string bytes = records.zip().read(record);
+      try {
+        read_debug_ranges(bytes, record.name);
+        ++n;
+      } catch (const Error& error) {
+        limit("debug records", "errors show the code of the archive instead of the original text: " + reason(error),
+              {record.name});
+      }
+    }
+    return count(n, "record");
   }
 
   std::string check_operators(const Records& records) {
@@ -154,7 +185,7 @@ class Verifier {
     if (!missing.empty()) {
       std::string names;
       for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
-      fail("{} not known: {}", missing.size() == 1 ? "one is" : count(missing.size(), "operator") + " are", names);
+      limit("operators", "runs, unless it comes to what is not known: " + names, missing);
     }
     return count(known.size(), "operator");
   }
@@ -166,8 +197,22 @@ class Verifier {
 
 }  // namespace
 
-bool Verification::passed() const {
-  return std::all_of(checks.begin(), checks.end(), [](const Check& c) { return c.passed; });
+const char* outcome_name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::ok:
+      return "ok";
+    case Outcome::limits:
+      return "runs with limits";
+    case Outcome::invalid:
+      return "not valid";
+  }
+  return "";
+}
+
+Outcome Verification::outcome() const {
+  Outcome worst = Outcome::ok;
+  for (const Check& c : checks) worst = std::max(worst, c.outcome);
+  return worst;
 }
 
 Verification verify_file(const std::string& path, const VerifyProgress& progress) {

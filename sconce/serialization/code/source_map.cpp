@@ -9,9 +9,15 @@
 namespace sconce {
 namespace {
 
-// ("FORMAT_WITH_STRING_TABLE", texts, records): from byte `first` of the code on, the text comes from bytes begin
-// to end of the lines, which begin at line `line` of the file. Each record is (first, ((lines, file, line),
-// begin, end), tag).
+// A record is (first, (source, begin, end), tag): from byte `first` of the code on, the text comes from bytes begin to
+// end of the source. PyTorch has written them in two ways:
+//
+//   (record, ...)                                     first: a source is (text, file or None, line), and the oldest
+//                                                     have no tag
+//   ("FORMAT_WITH_STRING_TABLE", texts, records)      since: a source is ([index of a text, ...], index of the file's
+//                                                     name, line), and its text is these texts, one after the other
+//
+// `line` is the number that the first line of the text has in the file.
 class RecordReader {
  public:
   RecordReader(const std::string& bytes, const std::string& name) : name_(name), room_(kMaxDebugText * bytes.size()) {
@@ -20,15 +26,23 @@ class RecordReader {
   }
 
   std::vector<DebugRange> read() {
-    const std::vector<Value>& parts = part(whole_, 3);
-    SCONCE_CHECK(parts[0].is_string() && parts[0].to_string_ref() == "FORMAT_WITH_STRING_TABLE",
-                 "{}: has an unknown format", name_);
+    const std::vector<Value>& parts = part(whole_, 0);
+    if (parts.empty() || !parts[0].is_string()) return read_records(parts, nullptr);
+    SCONCE_CHECK(parts[0].to_string_ref() == "FORMAT_WITH_STRING_TABLE", "{}: has an unknown format", name_);
+    part(whole_, 3);
+    return read_records(part(parts[2], 0), &part(parts[1], 0));
+  }
+
+ private:
+  // `texts`: the table of texts; null for records that have none.
+  std::vector<DebugRange> read_records(const std::vector<Value>& records, const std::vector<Value>* texts) {
     std::vector<DebugRange> places;
-    for (const Value& record : part(parts[2], 0)) {
+    for (const Value& record : records) {
       const std::vector<Value>& fields = part(record, 2);
       const std::vector<Value>& range = part(fields[1], 3);
       DebugRange place{static_cast<uint32_t>(fields[0].to_int()), {}, fields.size() > 2 ? fields[2].to_int() : -1};
-      if (const SourcePtr source = source_of(part(range[0], 3), part(parts[1], 0))) {
+      const std::vector<Value>& parts = part(range[0], 3);
+      if (const SourcePtr source = texts ? source_of(parts, *texts) : plain_source_of(parts)) {
         const auto size = static_cast<int64_t>(source->text().size());
         const int64_t begin = std::clamp<int64_t>(range[1].to_int(), 0, size);
         const int64_t end = std::clamp<int64_t>(range[2].to_int(), begin, size);
@@ -41,7 +55,6 @@ class RecordReader {
     return places;
   }
 
- private:
   // The items of a tuple that has at least so many.
   const std::vector<Value>& part(const Value& v, size_t least) const {
     SCONCE_CHECK(v.is_tuple() && v.to_tuple().items.size() >= least, "{}: a tuple of {} items was expected", name_,
@@ -55,26 +68,46 @@ class RecordReader {
   SourcePtr source_of(const std::vector<Value>& source, const std::vector<Value>& texts) {
     const IntList lines = source[0].to_list().ints();
     if (lines.empty()) return nullptr;
-    const int64_t first_line = source[2].to_int();
-    SCONCE_CHECK(first_line >= 0 && first_line <= INT32_MAX, "{}: there is no line {}", name_, first_line);
+    const int first_line = line_of(source);
     SourcePtr& found = sources_[{std::vector<int64_t>(lines.begin(), lines.end()), first_line}];
     if (!found) {
       std::string whole;
       for (int64_t i : lines) {
         const std::string& line = text(texts, i);
-        SCONCE_CHECK(line.size() <= room_, "{}: its texts are too long", name_);
-        room_ -= line.size();
+        take_room(line.size());
         whole += line;
       }
-      found = std::make_shared<Source>(text(texts, source[1].to_int()), whole, static_cast<int>(first_line));
+      found = std::make_shared<Source>(text(texts, source[1].to_int()), whole, first_line);
     }
     return found;
+  }
+  // A pickle holds each source once: records share the tuple.
+  SourcePtr plain_source_of(const std::vector<Value>& source) {
+    SourcePtr& found = plain_sources_[&source];
+    if (found) return found;
+    SCONCE_CHECK(source[0].is_string() && (source[1].is_string() || source[1].is_none()),
+                 "{}: a text and the name of a file were expected", name_);
+    const std::string& text = source[0].to_string_ref();
+    if (text.empty()) return nullptr;
+    take_room(text.size());
+    return found = std::make_shared<Source>(source[1].is_none() ? "<string>" : source[1].to_string_ref(), text,
+                                            line_of(source));
+  }
+  int line_of(const std::vector<Value>& source) const {
+    const int64_t line = source[2].to_int();
+    SCONCE_CHECK(line >= 0 && line <= INT32_MAX, "{}: there is no line {}", name_, line);
+    return static_cast<int>(line);
+  }
+  void take_room(size_t bytes) {
+    SCONCE_CHECK(bytes <= room_, "{}: its texts are too long", name_);
+    room_ -= bytes;
   }
 
   const std::string& name_;
   size_t room_;  // bytes of text that may still come
   Value whole_;
   std::map<std::pair<std::vector<int64_t>, int64_t>, SourcePtr> sources_;
+  std::map<const std::vector<Value>*, SourcePtr> plain_sources_;
 };
 
 class DebugRanges final : public SourceMap {
