@@ -133,7 +133,7 @@ class ClassPrinter {
     for (size_t i = 1; i < schema.arguments.size(); ++i) {
       const Argument& a = schema.arguments[i];
       text += ", " + a.name + ": " + tables_.type(a.type);
-      if (a.default_value) text += "=" + tables_.value(*a.default_value);
+      if (a.default_value) text += "=" + tables_.default_value(*a.default_value);
     }
     line(text + ") -> " + tables_.type(schema.returns.empty() ? none_type() : schema.returns[0].type) + ":");
     line("    pass");

@@ -107,6 +107,21 @@ std::string CodeTables::value(const Value& v) {
   return constant(v);
 }
 
+std::string CodeTables::default_value(const Value& v) {
+  if (v.is_tuple() && !v.to_tuple().items.empty()) {
+    const TypePtr named = v.to_tuple().named_type;
+    std::string text = (named && !named->name().empty() ? type(named) : "") + "(";
+    for (const Value& item : v.to_tuple().items) text += (text.back() == '(' ? "" : ", ") + default_value(item);
+    return text + (v.to_tuple().items.size() == 1 && text.front() == '(' ? ",)" : ")");
+  }
+  if (v.is_list() && v.to_list().is_tensors() && !v.to_list().empty()) {
+    std::string text = "[";
+    for (const Value& item : v.to_list().values()) text += (text.size() == 1 ? "" : ", ") + default_value(item);
+    return text + "]";
+  }
+  return value(v);
+}
+
 std::string CodeTables::constant(const Value& v) {
   const bool is_storable = v.tag() != Tag::future && v.tag() != Tag::capsule && v.tag() != Tag::generator;
   SCONCE_CHECK(is_storable, "a constant of type {} cannot be saved", v.type()->annotation());

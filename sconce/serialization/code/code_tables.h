@@ -25,6 +25,8 @@ class CodeTables {
   std::string function(ir::Function& function);
   // A literal, or "CONSTANTS.c0": equal tensors and strings have one entry.
   std::string value(const Value& v);
+  // Of a parameter: tensors inside of tuples and lists are constants of their own.
+  std::string default_value(const Value& v);
   void note_operator(const Op& op);
 
   const std::vector<Definition>& definitions() const { return definitions_; }

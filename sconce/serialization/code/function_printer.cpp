@@ -18,7 +18,7 @@ TaggedText FunctionPrinter::print(ir::Function& function, std::string_view name)
     texts_[body.inputs()[i]].add(variable);
     if (i != 0) head += ",\n    ";
     head += variable + ": " + tables_.type(argument.type);
-    if (argument.default_value) head += "=" + tables_.value(*argument.default_value);
+    if (argument.default_value) head += "=" + tables_.default_value(*argument.default_value);
   }
   const TypePtr result = schema.returns.empty() ? none_type() : schema.returns[0].type;
   head += ") -> " + tables_.type(result) + ":\n";

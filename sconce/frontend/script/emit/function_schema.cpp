@@ -2,6 +2,8 @@
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/emit/emit_literal.h"
 #include "sconce/frontend/script/emit/emitter.h"
+#include "sconce/ir/literal.h"
+#include "sconce/types/script_text.h"
 
 namespace sconce::script {
 
@@ -39,6 +41,21 @@ sconce::Value as_default(sconce::Value v, const Argument& a) {
   }
   if (list && v.is_list() && v.to_list().empty()) return sconce::Value(make_ref<List>(type->element()));
   return v;
+}
+
+// As PyTorch shows it: the value, not what was written.
+std::string shown_default(const sconce::Value& v, TypePtr type) {
+  if (type->is(TypeKind::optional)) type = type->element();
+  if (type->is(TypeKind::string) && v.is_string()) return ir::quoted(v.to_string_ref());
+  if (v.tag() == Tag::enum_) {
+    const std::string& name = v.to_enum().type->name();
+    return "Enum<" + name.substr(name.rfind('.') + 1) + "." + v.to_enum().name + ">";
+  }
+  if (!v.is_tuple()) return script_text(v);
+  std::string text;
+  for (const sconce::Value& item : v.to_tuple().items)
+    text += (text.empty() ? "" : ", ") + shown_default(item, item.is_string() ? any_type() : item.type());
+  return "(" + text + (v.to_tuple().items.size() == 1 ? ",)" : ")");
 }
 
 // An overload's declaration takes the defaults of the function's body, where they are of its types.
@@ -104,7 +121,7 @@ Schema declared_schema(const FunctionSource& source, bool* returns_declared) {
     if (value) {
       has_default = true;
       a.default_value = as_default(std::move(*value), a);
-      a.default_text = p.default_value ? std::string(p.default_value->range.text()) : a.default_value->repr();
+      a.default_text = shown_default(*a.default_value, a.type);
       const TypePtr type = a.default_value->type();
       if (is_borrowed(def, i) && !fits(type, a.type)) {
         a.default_value.reset();

@@ -3,6 +3,7 @@
 #include "sconce/frontend/script/classes/declare_class.h"
 #include "sconce/frontend/script/construct/evaluator.h"
 #include "sconce/frontend/script/emit/emit_literal.h"
+#include "sconce/frontend/script/names/archive_defaults.h"
 
 namespace sconce::script {
 
@@ -61,9 +62,21 @@ std::vector<std::pair<std::string, sconce::Value>> evaluated_defaults(Scope& sco
   std::vector<std::pair<std::string, sconce::Value>> defaults;
   for (const Parameter& p : def.parameters) {
     if (!p.default_value || literal_value(p.default_value)) continue;
+    if (scope.dialect == Dialect::archive) {
+      defaults.emplace_back(p.name, archived_default(scope, p.default_value));
+      continue;
+    }
     if (as<DictExpr>(p.default_value) || as<ListExpr>(p.default_value))
       continue;  // refused by the reader of the signature
-    defaults.emplace_back(p.name, evaluate_constant(scope, p.default_value, nullptr));
+    const auto place = std::make_pair(p.default_value->range.source, p.default_value->range.begin);
+    const auto known = scope.state.shared_defaults.find(place);
+    if (known != scope.state.shared_defaults.end()) {
+      defaults.emplace_back(p.name, known->second);
+      continue;
+    }
+    sconce::Value v = evaluate_constant(scope, p.default_value, nullptr);
+    if (v.is_tensor()) scope.state.shared_defaults.emplace(place, v);
+    defaults.emplace_back(p.name, std::move(v));
   }
   return defaults;
 }

@@ -32,14 +32,7 @@ class ConstantTable : public SugaredValue {
   explicit ConstantTable(ProgramState& state) : state_(state) {}
   std::string kind() const override { return "table of constants"; }
   SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
-    size_t index = 0;
-    bool digits = name.size() > 1 && name.size() < 10 && name[0] == 'c';
-    for (size_t i = 1; digits && i < name.size(); ++i) {
-      digits = name[i] >= '0' && name[i] <= '9';
-      index = index * 10 + static_cast<size_t>(name[i] - '0');
-    }
-    if (!digits || index >= state_.constants.size()) refuse(at, "the archive has no constant '{}'", name);
-    return simple(e.constant(at, state_.constants[index]));
+    return simple(e.constant(at, state_.archive_constant(at, name)));
   }
 
  private:
@@ -61,6 +54,17 @@ ProgramState::~ProgramState() = default;
 Scope* ProgramState::find_scope(std::string_view prefix) const {
   const auto found = by_prefix_.find(std::string(prefix));
   return found == by_prefix_.end() ? nullptr : found->second;
+}
+
+const sconce::Value& ProgramState::archive_constant(const Range& at, const std::string& name) const {
+  size_t index = 0;
+  bool digits = name.size() > 1 && name.size() < 10 && name[0] == 'c';
+  for (size_t i = 1; digits && i < name.size(); ++i) {
+    digits = name[i] >= '0' && name[i] <= '9';
+    index = index * 10 + static_cast<size_t>(name[i] - '0');
+  }
+  if (!digits || index >= constants.size()) refuse(at, "the archive has no constant '{}'", name);
+  return constants[index];
 }
 
 Scope& ProgramState::add_scope(const std::string& prefix, syntax::Dialect dialect) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -39,6 +40,11 @@ class ProgramState {
   std::function<SourcePtr(std::string_view qualifier)> load;
   std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: no archive
   std::vector<sconce::Value> constants;  // CONSTANTS.c0, ... of an archive
+  // CONSTANTS.name. Throws CompileError when there is none.
+  const sconce::Value& archive_constant(const Range& at, const std::string& name) const;
+  // Defaults of parameters that are tensors: one object each, as Python evaluates a `def` once, whatever classes it is
+  // compiled for. By the text and the place of the expression.
+  std::map<std::pair<SourcePtr, uint32_t>, sconce::Value> shared_defaults;
   // A named type by its qualified name, loaded when needed; null when there is none.
   TypePtr find_type(std::string_view qualified);
   // A definition by its qualified name, loaded when needed; null when there is none.
