@@ -143,6 +143,21 @@ TEST(Values, CastsBetweenWordsAndValues) {
   EXPECT_EQ(run_text(text, {Value(), int64_t{1}}).to_int(), 1);
 }
 
+// A program that lies about a type gets an error, not the address of the object.
+TEST(Values, CastsToNumbersAreChecked) {
+  constexpr const char* graph = R"(graph(%x : Any):
+  %one : int = prim::Constant[value=1]()
+  %y : int = prim::unchecked_cast(%x)
+  %z : int = aten::add(%y, %one)
+  return (%z)
+)";
+  EXPECT_EQ(run_text(graph, {int64_t{5}}).to_int(), 6);
+  EXPECT_ERROR(run_text(graph, {empty_tensor({4}, DType::float32)}), "expected int, got Tensor");
+  EXPECT_ERROR(run_text(graph, {Value("text")}), "expected int, got str");
+  EXPECT_ERROR(run_text("graph(%x : Any):\n  %y : int = prim::unchecked_cast(%x)\n  return (%y)\n", {Value("text")}),
+               "expected int, got str");
+}
+
 TEST(Values, TuplesAreUnpackedIndexedAndSliced) {
   constexpr const char* text = R"(graph(%t : (int, str, float)):
   %m : int = prim::Constant[value=-1]()

@@ -456,6 +456,8 @@ void BytecodeCompiler::move_one(const Move& m, Draft from, bool dies) {
     return;
   }
   const RegisterClass c = registers_.class_at(from / 2);
+  if (word_wanted && (c == RegisterClass::value || c == RegisterClass::borrowed))  // as for casts: see emit_cast
+    emit(Opcode::check_tag, from, tag_of(m.to_class));
   if (word_wanted && c == RegisterClass::value && dies) {
     m.whole ? emit(Opcode::retag, m.to, from, tag_of(m.to_class)) : emit(Opcode::move_word, m.to, from);
     emit(Opcode::drop, from);
