@@ -43,14 +43,16 @@ RunRequest make_request(const std::vector<Tensor>& tensors, const std::vector<Te
   const GradMode mode(options.create_graph);
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    SCONCE_CHECK(t.defined() && t.requires_grad(),
-                 "element {} of tensors does not require grad and does not have a grad_fn", i);
-    request.roots.push_back(gradient_edge(t));
+    Edge edge = t.defined() && t.requires_grad() ? gradient_edge(t) : Edge();
+    // A view of something that requires grad may have no history of its own: of another dtype, or made under no_grad.
+    SCONCE_CHECK(edge.node, "element {} of tensors does not require grad and does not have a grad_fn", i);
+    request.roots.push_back(std::move(edge));
     request.grads.push_back(root_grad(t, grads.empty() ? Tensor() : grads[i], i, request.roots.back()));
   }
   for (const Tensor& t : inputs) {
-    SCONCE_CHECK(t.defined() && t.requires_grad(), "One of the differentiated Tensors does not require grad");
-    request.inputs.push_back(gradient_edge(t));
+    Edge edge = t.defined() && t.requires_grad() ? gradient_edge(t) : Edge();
+    SCONCE_CHECK(edge.node, "One of the differentiated Tensors does not require grad");
+    request.inputs.push_back(std::move(edge));
   }
   return request;
 }
