@@ -82,6 +82,9 @@ inline void check_backward(const Tensor& grad, const Tensor& rois, int64_t poole
 // For pooling with channels of its own for every bin.
 inline int64_t channels_per_bin(int64_t channels, int64_t pooled_height, int64_t pooled_width, const char* name) {
   check_pooled(pooled_height, pooled_width, name);
+  SCONCE_CHECK(channels >= 0 && pooled_width <= channels / pooled_height,  // their product does not overflow
+               "{}: input channels must be a multiple of pooling height * pooling width, got {} for {} x {}", name,
+               channels, pooled_height, pooled_width);
   SCONCE_CHECK(channels % (pooled_height * pooled_width) == 0,
                "{}: input channels must be a multiple of pooling height * pooling width, got {} for {} x {}", name,
                channels, pooled_height, pooled_width);
