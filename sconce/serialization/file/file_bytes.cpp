@@ -23,7 +23,7 @@ constexpr size_t kAlignment = 64;  // as archives align their tensors
 }  // namespace
 
 std::shared_ptr<const FileBytes> FileBytes::map(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not block
   if (file < 0) cannot("opened", path);
   struct Closer {
     int file;
