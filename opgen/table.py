@@ -32,6 +32,7 @@ KEYS = {
     "facts": (list, {"leaf"}),
     "reference": (str, ALL),
     "check": (dict, {"pointwise", "reduce", "leaf", "compound"}),
+    "same": (dict, {"pointwise", "reduce", "leaf", "compound"}),
     "out": (str, ALL),
     "out_schema": (str, ALL),
     "inplace_schema": (str, ALL),
@@ -197,6 +198,13 @@ def _check_entry(entry, names):
     for name in (n for key in grad for n in formulas.targets(key)) if isinstance(grad, dict) else ():
         if name not in arguments:
             entry.fail(f"derivative for '{name}', which is no argument", "grad")
+    for what, names in data.get("same", {}).items():
+        if what not in ("sizes", "dtypes"):
+            entry.fail(f"same says '{what}', expected sizes or dtypes", "same")
+        for name in names:
+            argument = entry.schema.argument(name)
+            if argument is None or argument.type not in ("Tensor", "Tensor?"):
+                entry.fail(f"'same' names '{name}', which is no tensor", "same")
     need = {"pointwise": ("scalar", "case"), "reduce": ("map", "loops", "case"), "leaf": ("kernel",), "compound": ("body",),
             "scalar": ("scalar",)}
     if not any(key in data for key in need[entry.kind]):

@@ -1,6 +1,6 @@
 """Script text of a column as C++, with errors that name the line of the column."""
 
-from . import script
+from . import cpp, script
 
 
 def translated(entry, key, translate):
@@ -18,9 +18,19 @@ def expression(entry, key, text, schemas, arguments=None):
     return translated(entry, key, lambda: script.translate_expression(text, arguments, schemas)[0])
 
 
+def _same(entry):
+    """Tensors that must agree with the first one named, in sizes or in dtype."""
+    places = {a.name: i for i, a in enumerate(entry.schema.arguments)}
+    out = []
+    for what, names in entry.get("same", {}).items():
+        told = [f'{{{cpp.identifier(n)}, "{n}", {places[n] + 1}}}' for n in names]
+        out += [f'  check_same_{what}({told[0]}, {other}, "{entry.schema.name}");' for other in told[1:]]
+    return out
+
+
 def checks(entry, schemas):
     """The entry's own refusals, which come first in every form."""
-    out = []
+    out = _same(entry)
     for condition, message in entry.get("check", {}).items():
         test = expression(entry, "check", condition, schemas)
         text = translated(entry, "check", lambda: script.translate_message(message, entry.schema.arguments, schemas))

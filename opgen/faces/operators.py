@@ -28,6 +28,8 @@ def _includes(family, glue):
     names = ["dispatch/box.h", "dispatch/entry.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/formats.h", "dispatch/glue.h",
              "kernels/pointwise.h",
              "kernels/reduce.h"]
+    if any("  check_same_" in line for line in glue):
+        names.append("dispatch/same.h")
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
     if kernels.header(family) is not None:
         names.append(f"generated/{family.name}_kernels.h")

@@ -47,6 +47,7 @@ std::vector<int64_t> sconce_fft_dims(const Tensor& self, std::optional<IntList> 
 }
 
 std::vector<int64_t> sconce_fft_sizes(const Tensor& self, std::optional<IntList> s, IntList dim) {
+  SCONCE_CHECK(!s || s->size() == dim.size(), "When given, dim and shape arguments must have the same length");
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < dim.size(); ++i) {
     const int64_t n = s && (*s)[i] != -1 ? (*s)[i] : self.size(dim[i]);

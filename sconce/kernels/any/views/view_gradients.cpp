@@ -65,6 +65,9 @@ bool is_apart(IntList sizes, IntList strides) {
 // of the input share memory each gets its part.
 Tensor sconce_as_strided_backward(const Tensor& grad_output, IntList input_size, IntList input_stride, IntList size,
                                   IntList stride, int64_t offset) {
+  SCONCE_CHECK(input_size.size() == input_stride.size() && size.size() == stride.size(),
+               "as_strided_backward: sizes and strides must have the same lengths, got {} and {}, {} and {}",
+               input_size.size(), input_stride.size(), size.size(), stride.size());
   const int64_t begin = std::max<int64_t>(-offset, 0);  // of the input
   const int64_t elements = std::max(begin + reach(input_size, input_stride), begin + offset + reach(size, stride));
   const Tensor sums = zeros({elements}, grad_output.dtype(), {}, grad_output.device());

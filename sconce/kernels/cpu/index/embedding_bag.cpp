@@ -249,7 +249,15 @@ std::vector<int64_t> bags_from(const Tensor& offset2bag, const Tensor& offsets, 
   return {bags.data<int64_t>(), bags.data<int64_t>() + count};
 }
 
-void check_backward(const Tensor& grad, const Tensor& bag_size, int64_t num_weights, int64_t mode) {
+void check_backward(const Tensor& grad, const Tensor& indices, const Tensor& bag_size, int64_t num_weights,
+                    int64_t mode, const Tensor& per_sample_weights) {
+  if (per_sample_weights.defined()) {
+    SCONCE_CHECK(per_sample_weights.numel() == indices.numel(),
+                 "per_sample_weights must have one value per index ({}), got {}", indices.numel(),
+                 per_sample_weights.numel());
+    SCONCE_CHECK(per_sample_weights.dtype() == grad.dtype(), "expected scalar type {} but found {}",
+                 dtype_legacy_name(grad.dtype()), dtype_legacy_name(per_sample_weights.dtype()));
+  }
   SCONCE_CHECK(grad.dim() == 2 && num_weights >= 0, "grad must be a matrix, got {}", grad.sizes());
   SCONCE_CHECK(mode != kMean || bag_size.numel() >= grad.sizes()[0], "bag_size must have one value per bag, got {}",
                bag_size.sizes());
@@ -278,7 +286,7 @@ Tensor _embedding_bag_backward(const Tensor& grad, const Tensor& indices, const 
                                int64_t num_weights, bool scale_grad_by_freq, int64_t mode, bool sparse,
                                const Tensor& per_sample_weights, int64_t padding_idx) {
   SCONCE_CHECK_AS(not_implemented, !sparse, "sparse gradients are not supported");
-  check_backward(grad, bag_size, num_weights, mode);
+  check_backward(grad, indices, bag_size, num_weights, mode, per_sample_weights);
   if (grad.is_meta()) return empty_tensor({num_weights, grad.sizes()[1]}, grad.dtype(), grad.device());
   return bag_backward(grad, indices, bags_from(offset2bag, offsets, indices.numel()), bag_size, maximum_indices,
                       num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx);
@@ -288,7 +296,7 @@ Tensor _embedding_bag_dense_backward(const Tensor& grad, const Tensor& indices, 
                                      const Tensor& bag_size, const Tensor& maximum_indices, int64_t num_weights,
                                      bool scale_grad_by_freq, int64_t mode, const Tensor& per_sample_weights,
                                      int64_t padding_idx) {
-  check_backward(grad, bag_size, num_weights, mode);
+  check_backward(grad, indices, bag_size, num_weights, mode, per_sample_weights);
   if (grad.is_meta()) return empty_tensor({num_weights, grad.sizes()[1]}, grad.dtype(), grad.device());
   return bag_backward(grad, indices, bags_from(offset2bag, {}, indices.numel()), bag_size, maximum_indices, num_weights,
                       scale_grad_by_freq, mode, per_sample_weights, padding_idx);
