@@ -8,6 +8,10 @@
 #include "commands/commands.h"
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
+#include "sconce/base/spelling.h"
+#include "text/error_text.h"
+#include "text/help.h"
+#include "text/terminal.h"
 
 namespace {
 
@@ -32,20 +36,9 @@ constexpr Command (*kCommands[])(CLI::App&) = {
 
 constexpr const char* kDescription = "Runs PyTorch programs, and shows, checks and converts their files.";
 constexpr const char* kFooter =
-    "'sconce COMMAND --help' says more about a command, with examples.\n"
+    "'sconce help COMMAND' says more about a command, with examples.\n"
     "Exit status: 0; 1 when a file or a program is refused or fails, or when files differ; 2 when the command line is\n"
-    "wrong.";
-
-// In the list of commands, the first sentence of each.
-class HelpFormatter final : public CLI::Formatter {
- public:
-  std::string make_subcommand(const CLI::App* command) const override {
-    std::string text = command->get_description();
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    const size_t end = text.find(". ");
-    return fmt::format("  {:<11} {}\n", command->get_name(), text.substr(0, end == text.npos ? end : end + 1));
-  }
-};
+    "wrong; 3 when verify finds limits.";
 
 // Values like -1, -.5 and [1, 2] are neither options nor lists of options' values: a space in front lets them pass
 // CLI11, and means nothing in a value.
@@ -61,7 +54,7 @@ std::vector<std::string> arguments(int argc, char** argv) {
 
 int say(int status, std::string_view message) {
   std::fflush(stdout);
-  fmt::print(stderr, "sconce: {}{}", message, message.ends_with('\n') ? "" : "\n");
+  fmt::print(stderr, "{} {}{}", coloured(stderr, Colour::red, "sconce:"), message, message.ends_with('\n') ? "" : "\n");
   return status;
 }
 
@@ -74,20 +67,52 @@ void read_log_levels() {
   }
 }
 
+// "Did you mean '--json'?", for a word that the command line should not have.
+std::string hint(const std::string& wrong, const CLI::App& of) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : of.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const CLI::App* command : of.get_subcommands({})) known.push_back(command->get_name());
+  const std::string near = sconce::similar_names_text(wrong.substr(0, wrong.find('=')), known);
+  return near.empty() ? near : fmt::format("\nDid you mean {}?", near);
+}
+
+// What is said of a wrong command line.
+std::string refusal(const CLI::App& app, const CLI::Error& e) {
+  const CLI::App* of = &app;
+  for (const CLI::App* command : app.get_subcommands()) of = command;
+  std::string near;
+  for (const std::string& extra : of->remaining()) {
+    if (near.empty() && extra.starts_with("-")) near = hint(extra, *of);
+  }
+  return fmt::format("{} {}{}\nRun with --help for more information.\n", coloured(stderr, Colour::red, "sconce:"),
+                     e.what(), near);
+}
+
+// `sconce help` is `sconce --help`, `sconce help run` is `sconce run --help`.
+std::vector<char*> without_help_command(int argc, char** argv) {
+  static char flag[] = "--help";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc < 2 || std::strcmp(argv[1], "help") != 0) return words;
+  words.erase(words.begin() + 1);
+  words.resize(std::min<size_t>(words.size(), 2));
+  words.push_back(flag);
+  return words;
+}
+
 int run(int argc, char** argv) {
   CLI::App app(kDescription, "sconce");
   app.footer(kFooter);
-  app.formatter(std::make_shared<HelpFormatter>());
+  app.formatter(make_help_formatter());
   app.require_subcommand(1);
   app.set_version_flag("--version", "sconce " SCONCE_VERSION, "Prints the version");
-  app.failure_message([](const CLI::App*, const CLI::Error& e) {
-    return fmt::format("sconce: {}\nRun with --help for more information.\n", e.what());
-  });
+  app.failure_message([&app](const CLI::App*, const CLI::Error& e) { return refusal(app, e); });
   std::vector<Command> commands;
   for (const auto add : kCommands) commands.push_back(add(app));
   const auto is_command = [&](const CLI::App* c) { return argc > 1 && c->check_name(argv[1]); };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_command).empty())
-    throw UsageError(fmt::format("there is no command '{}', see sconce --help", argv[1]));
+    throw UsageError(fmt::format("there is no command '{}', see sconce --help{}", argv[1], hint(argv[1], app)));
   try {
     app.parse(arguments(argc, argv));
   } catch (const CLI::ParseError& e) {
@@ -107,11 +132,14 @@ int main(int argc, char** argv) {
   int status = 1;
   try {
     read_log_levels();
-    status = run(argc, argv);
+    std::vector<char*> words = without_help_command(argc, argv);
+    status = run(static_cast<int>(words.size()), words.data());
   } catch (const UsageError& e) {
     return say(2, e.what());
   } catch (const std::bad_alloc&) {
     return say(1, "out of memory");
+  } catch (const sconce::Error& e) {
+    return say(1, error_text(e));
   } catch (const std::exception& e) {
     return say(1, e.what());
   }

@@ -23,14 +23,17 @@ int machine_threads() {
 
 }  // namespace
 
-void add_threads_option(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Threads that operators may use; else all that the machine has")
-      ->type_name("N");
+void add_threads_option(CLI::App& command, int& threads, const char* help) {
+  command.add_option("--threads", threads, help)->type_name("N")->check([](const std::string& text) {
+    int n = 0;
+    const bool good = CLI::detail::lexical_cast(text, n) && n >= 1 && n <= kMaxThreads;
+    return good ? "" : fmt::format("takes a number from 1 to {}, got {}", kMaxThreads, text);
+  });
 }
 
 void start_threads(int threads) {
   if (threads < 0 || threads > kMaxThreads)
-    throw UsageError(fmt::format("--threads takes a number from 1 to {}, got {}", kMaxThreads, threads));
+    throw UsageError(fmt::format("takes a number from 1 to {}, got {}", kMaxThreads, threads));
   set_num_threads(threads == 0 ? machine_threads() : threads);
 }
 

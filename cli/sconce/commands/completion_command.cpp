@@ -1,9 +1,12 @@
 // sconce completion SHELL: a completion script, made from the options that the commands have added.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "commands/commands.h"
+#include "commands/completion_values.h"
 
 namespace sconce::cli {
 namespace {
@@ -35,7 +38,11 @@ std::vector<OptionText> options_of(const CLI::App& app) {
   return out;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+// On one line, so that no sentence is cut by a line end.
+std::string first_sentence(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text.substr(0, text.find(". "));
+}
 
 // For a text in single quotes of a shell: zsh and bash write a quote as '\'', fish as \'.
 std::string quoted(const std::string& text, const char* quote) {
@@ -62,7 +69,7 @@ void print_bash(const CLI::App& app, const std::vector<const CLI::App*>& command
   for (const CLI::App* c : commands) names.push_back(c->get_name());
   fmt::print(
       "_sconce() {{\n"
-      "  local word=${{COMP_WORDS[COMP_CWORD]}} options\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} options values\n"
       "  if ((COMP_CWORD == 1)); then\n"
       "    COMPREPLY=($(compgen -W '{} {}' -- \"$word\"))\n"
       "    return\n"
@@ -76,6 +83,9 @@ void print_bash(const CLI::App& app, const std::vector<const CLI::App*>& command
       "  esac\n"
       "  if [[ $word == -* ]]; then\n"
       "    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n"
+      "  elif values=$(sconce completion values -- \"${{COMP_WORDS[@]:1:COMP_CWORD}}\" 2>/dev/null) && [[ $values ]]; "
+      "then\n"
+      "    COMPREPLY=($(compgen -W \"$values\" -- \"$word\"))\n"
       "  else\n"
       "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
       "  fi\n"
@@ -86,7 +96,7 @@ void print_bash(const CLI::App& app, const std::vector<const CLI::App*>& command
 // Entries of _describe: 'name:description', colons of the name escaped.
 void print_zsh(const CLI::App& app, const std::vector<const CLI::App*>& commands) {
   const auto entry = [](const std::string& name, const std::string& description) {
-    return quoted(name + ":" + first_line(description), "'\\''");
+    return quoted(name + ":" + first_sentence(description), "'\\''");
   };
   const auto print_options = [&](const CLI::App& of) {
     for (const OptionText& o : options_of(of)) {
@@ -103,7 +113,10 @@ void print_zsh(const CLI::App& app, const std::vector<const CLI::App*>& commands
     fmt::print("    ) ;;\n");
   }
   fmt::print(
-      "  esac\n  if [[ ${{words[CURRENT]}} == -* ]]; then\n    _describe option items\n  else\n    _files\n  fi\n}}\n"
+      "  esac\n  local -a values\n"
+      "  values=(${{(f)\"$(sconce completion values -- \"${{(@)words[2,CURRENT]}}\" 2>/dev/null)\"}})\n"
+      "  if [[ ${{words[CURRENT]}} == -* ]]; then\n    _describe option items\n"
+      "  elif (($#values)); then\n    compadd -a values\n  else\n    _files\n  fi\n}}\n"
       "compdef _sconce sconce\n");
 }
 
@@ -114,13 +127,19 @@ void print_fish(const CLI::App& app, const std::vector<const CLI::App*>& command
       for (const std::string& name : o.names) {
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      fmt::print("{}{} -d {}\n", line, o.takes_value ? " -r" : "", quoted(first_line(o.description), "\\'"));
+      fmt::print("{}{} -d {}\n", line, o.takes_value ? " -r" : "", quoted(first_sentence(o.description), "\\'"));
     }
   };
+  fmt::print(
+      "function __sconce_values\n"
+      "  set -l words (commandline -opc) (commandline -ct)\n"
+      "  sconce completion values -- $words[2..] 2>/dev/null\n"
+      "end\n"
+      "complete -c sconce -a '(__sconce_values)'\n");
   print_options(app, "__fish_use_subcommand");
   for (const CLI::App* c : commands) {
     fmt::print("complete -c sconce -f -n __fish_use_subcommand -a {} -d {}\n", c->get_name(),
-               quoted(first_line(c->get_description()), "\\'"));
+               quoted(first_sentence(c->get_description()), "\\'"));
     print_options(*c, fmt::format("__fish_seen_subcommand_from {}", c->get_name()));
   }
 }
@@ -132,7 +151,13 @@ Command add_completion_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("completion", kDescription);
   command->footer(kFooter);
   command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->type_name("");
-  return [shell, &app] {
+  auto words = std::make_shared<std::vector<std::string>>();  // for `values`, which the scripts call
+  command->add_option("WORD", *words)->group("");
+  return [shell, words, &app] {
+    if (*shell == "values") {
+      for (const std::string& value : completion_values(*words)) fmt::print("{}\n", value);
+      return 0;
+    }
     std::vector<const CLI::App*> commands;
     for (const CLI::App* c : std::as_const(app).get_subcommands({})) commands.push_back(c);
     if (*shell == "bash") {

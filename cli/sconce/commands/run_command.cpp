@@ -27,7 +27,7 @@ struct Options {
   std::string method, out;
   int threads = 0;
   int64_t repeat = 1;
-  bool json = false;
+  bool json = false, top_given = false;
 };
 
 constexpr const char* kDescription =
@@ -95,7 +95,7 @@ int run(const Options& o) {
   constexpr int64_t kMaxRepeat = 10'000'000;
   if (o.repeat < 1 || o.repeat > kMaxRepeat)
     throw UsageError(fmt::format("--repeat takes a number from 1 to {}, got {}", kMaxRepeat, o.repeat));
-  if (o.top.count < 0) throw UsageError(fmt::format("--top takes a positive number, got {}", o.top.count));
+  if (o.top_given && o.top.count < 1) throw UsageError(fmt::format("--top takes a number from 1, got {}", o.top.count));
   if (!o.top.labels.empty() && o.top.count == 0) throw UsageError("--labels needs --top");
   if (!o.out.empty()) check_output_path(o.out);
   const ModelFile model(o.model);
@@ -129,9 +129,13 @@ Command add_run_command(CLI::App& app) {
   command->add_option("--out", o->out, fmt::format("Writes the result to a file instead: {}", output_endings()))
       ->type_name("FILE");
   add_json_option(*command, o->json);
-  command->add_option("--top", o->top.count, "Prints the K highest class scores instead")->type_name("K");
+  command->add_option("--top", o->top.count, "Prints the K highest class scores instead")
+      ->type_name("K")
+      ->each([o](const std::string&) { o->top_given = true; });
   command->add_option("--labels", o->top.labels, "The names of classes for --top, one on a line")->type_name("FILE");
-  command->add_option("--repeat", o->repeat, "Runs N times, and says on standard error how long that took")
+  command
+      ->add_option("--repeat", o->repeat,
+                   "Runs N times, and says on standard error how long that took, with all threads (bench: with one)")
       ->type_name("N");
   add_threads_option(*command, o->threads);
   return [o] { return run(*o); };

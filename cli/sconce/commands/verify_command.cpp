@@ -12,6 +12,7 @@
 #include "text/json.h"
 #include "text/progress.h"
 #include "text/table.h"
+#include "text/terminal.h"
 
 namespace sconce::cli {
 namespace {
@@ -37,8 +38,15 @@ constexpr const char* kFooter =
     "  sconce verify --quiet downloads/*.pth\n"
     "  sconce verify detector.pt --ops my_ops.so --json";
 
-const char* mark(Outcome outcome) {
-  return outcome == Outcome::ok ? "ok" : outcome == Outcome::limits ? "limits" : "FAILED";
+std::string in_its_colour(Outcome outcome, const char* text) {
+  const Colour colour = outcome == Outcome::ok       ? Colour::green
+                        : outcome == Outcome::limits ? Colour::yellow
+                                                     : Colour::red;
+  return coloured(stdout, colour, text);
+}
+std::string mark(Outcome outcome) {
+  const char* text = outcome == Outcome::ok ? "ok" : outcome == Outcome::limits ? "limits" : "FAILED";
+  return in_its_colour(outcome, text);
 }
 
 // A detail of several lines (code with a mark under it) is as many rows.
@@ -80,7 +88,7 @@ Json verification_json(const std::string& path, const Verification& v) {
 
 void print_verification(const std::string& path, const Verification& v, bool quiet) {
   if (quiet && v.outcome() == Outcome::ok) return;
-  fmt::print("{}: {}, {}\n", path, kind_name(v.kind), outcome_name(v.outcome()));
+  fmt::print("{}: {}, {}\n", path, kind_name(v.kind), in_its_colour(v.outcome(), outcome_name(v.outcome())));
   Table table({"", "", ""});
   for (const Check& c : v.checks) {
     if (!quiet || c.outcome != Outcome::ok) add_check(table, c);

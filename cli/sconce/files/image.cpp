@@ -140,17 +140,17 @@ Tensor read_png(const FileBytesPtr& file) {
   SCONCE_CHECK(info, "{}: libpng cannot be started", file->name());
   png_set_read_fn(png, &reading, png_take);
   Pixels pixels;
-  SCONCE_CHECK(png_begin(png, info, pixels), "{}: is no PNG picture that can be read: {}", file->name(),
+  SCONCE_CHECK(png_begin(png, info, pixels), "{}: is not a PNG picture that can be read: {}", file->name(),
                error.empty() ? "it has no red, green and blue" : error);
   check_size(file, pixels.height, pixels.width);
   const size_t row_bytes = png_get_rowbytes(png, info);
   SCONCE_CHECK(row_bytes == static_cast<size_t>(pixels.width) * 3 * static_cast<size_t>(pixels.sample_bytes),
-               "{}: is no PNG picture that can be read: rows of {} bytes for {} pixels", file->name(), row_bytes,
+               "{}: is not a PNG picture that can be read: rows of {} bytes for {} pixels", file->name(), row_bytes,
                pixels.width);
   pixels.rows.resize(row_bytes * static_cast<size_t>(pixels.height));
   std::vector<png_bytep> rows;
   for (int64_t i = 0; i < pixels.height; ++i) rows.push_back(pixels.rows.data() + static_cast<size_t>(i) * row_bytes);
-  SCONCE_CHECK(png_rows(png, rows.data()), "{}: is no PNG picture that can be read: {}", file->name(), error);
+  SCONCE_CHECK(png_rows(png, rows.data()), "{}: is not a PNG picture that can be read: {}", file->name(), error);
   return to_tensor(pixels);
 }
 
@@ -170,14 +170,14 @@ Tensor read_jpeg(const FileBytesPtr& file) {
   progress.progress_monitor = jpeg_progress;
   jpeg.progress = &progress;
   Pixels pixels;
-  SCONCE_CHECK(jpeg_begin(jpeg, errors, file->bytes()), "{}: is no JPEG picture that can be read: {}", file->name(),
+  SCONCE_CHECK(jpeg_begin(jpeg, errors, file->bytes()), "{}: is not a JPEG picture that can be read: {}", file->name(),
                errors.message);
   pixels.height = jpeg.image_height;
   pixels.width = jpeg.image_width;
   check_size(file, pixels.height, pixels.width);
   const size_t row_bytes = static_cast<size_t>(pixels.width) * 3;
   pixels.rows.resize(row_bytes * static_cast<size_t>(pixels.height));
-  SCONCE_CHECK(jpeg_rows(jpeg, errors, pixels.rows.data(), row_bytes), "{}: is no JPEG picture that can be read: {}",
+  SCONCE_CHECK(jpeg_rows(jpeg, errors, pixels.rows.data(), row_bytes), "{}: is not a JPEG picture that can be read: {}",
                file->name(), errors.message);
   return to_tensor(pixels);
 }

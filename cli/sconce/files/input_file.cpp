@@ -61,7 +61,7 @@ Values read_input_file(const InputFile& file, const PictureOptions& pictures) {
     case FileKind::wav:
       return only(file, read_wav(bytes).samples);
     default:
-      throw UsageError(fmt::format("{}: a file of this kind ({}) cannot be an input", file.path, kind_name(kind)));
+      fail("{}: a file of this kind ({}) cannot be an input", file.path, kind_name(kind));
   }
 }
 

@@ -55,10 +55,10 @@ class Reader {
         if (const auto named_file = as_file(keyword->second)) {
           add_file(*named_file, keyword->first);
         } else {
-          add(keyword->first, literal(keyword->second));
+          add(keyword->first, literal(keyword->second, argument(keyword->first)));
         }
       } else {
-        add("", literal(text));
+        add("", literal(text, next_argument()));
       }
     }
     for (const std::string& text : options_.random) {
@@ -83,13 +83,18 @@ class Reader {
     for (auto& [key, value] : values) add(by_name ? key : "", std::move(value));
   }
 
-  Value literal(const std::string& text) {
-    if (looks_like_path(text)) throw UsageError(fmt::format("there is no file '{}'", text));
+  // `to`: the argument that it is for, or null. Where that is a str, whatever is not one is taken as it stands.
+  Value literal(const std::string& text, const Argument* to) {
+    const bool wants_text = to && (to->type == string_type() || to->type == optional_type(string_type()));
+    if (looks_like_path(text) && !wants_text) throw UsageError(fmt::format("there is no file '{}'", text));
     try {
-      if (ProgramFile* program = model_.program()) return evaluate(program->program(), text, "INPUT");
       if (!empty_program_) empty_program_ = std::make_unique<script::Program>("");
-      return evaluate(*empty_program_, text, "INPUT");
+      ProgramFile* program = model_.program();
+      const Value v = evaluate(program ? program->program() : *empty_program_, with_one_kind_of_number(text), "INPUT");
+      const bool fits = v.is_string() || (v.is_none() && to && to->type != string_type());
+      return wants_text && !fits ? Value(text) : v;
     } catch (const CompileError& e) {
+      if (wants_text) return Value(text);
       throw UsageError(
           fmt::format("'{0}' is neither a file nor a value: {1} (a text is written \"'{0}'\")", text, e.reason()));
     }
@@ -100,12 +105,14 @@ class Reader {
     return at && name != "self" ? &schema_.arguments[*at] : nullptr;
   }
 
-  void add(const std::string& name, Value v) {
+  const Argument* next_argument() const {
     const size_t first = !schema_.arguments.empty() && schema_.arguments[0].name == "self" && model_.module() ? 1 : 0;
     const size_t position = first + out_.args.size();
-    const Argument* to = !name.empty()                         ? argument(name)
-                         : position < schema_.arguments.size() ? &schema_.arguments[position]
-                                                               : nullptr;
+    return position < schema_.arguments.size() ? &schema_.arguments[position] : nullptr;
+  }
+
+  void add(const std::string& name, Value v) {
+    const Argument* to = name.empty() ? next_argument() : argument(name);
     if (to && v.is_tensor() && to->type == list_type(tensor_type())) v = list_of_one(v.to_tensor());
     if (name.empty())
       out_.args.push_back(std::move(v));

@@ -58,7 +58,7 @@ Sound read_wav(const FileBytesPtr& file) {
   const std::string& name = file->name();
   std::span<const std::byte> bytes = file->bytes();
   SCONCE_CHECK(bytes.size() >= 12 && text_of(bytes.subspan(0, 4)) == "RIFF" && text_of(bytes.subspan(8, 4)) == "WAVE",
-               "{}: is no RIFF WAVE file", name);
+               "{}: is not a RIFF WAVE file", name);
   Format format;
   bytes = bytes.subspan(12);
   while (bytes.size() >= 8) {

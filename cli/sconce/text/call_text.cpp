@@ -54,7 +54,66 @@ std::vector<std::string_view> split_arguments(std::string_view s) {
   return parts;
 }
 
+// The end of a list of nothing but numbers (and lists of them) that begins with the '[' at `begin`; 0 when it is another
+// list.
+size_t end_of_number_list(std::string_view s, size_t begin) {
+  int depth = 0;
+  for (size_t i = begin; i < s.size(); ++i) {
+    const char c = s[i];
+    if (c == '[') {
+      ++depth;
+    } else if (c == ']') {
+      if (--depth == 0) return i + 1;
+    } else if (!std::isdigit(static_cast<unsigned char>(c)) && std::string_view(".eE+-_, \t\n").find(c) == s.npos) {
+      return 0;
+    }
+  }
+  return 0;
+}
+
+// "1" of "[1, 2.5]" becomes "1."
+std::string integers_as_floats(std::string_view list) {
+  std::string out;
+  for (size_t i = 0; i < list.size();) {
+    const size_t end = std::min(list.find_first_of("[], \t\n+-", i), list.size());
+    // 1e-5: the sign belongs to the number.
+    std::string_view word = list.substr(i, end - i);
+    size_t stop = end;
+    if (!word.empty() && (word.back() == 'e' || word.back() == 'E') && end < list.size() && end > i + 1) {
+      stop = std::min(list.find_first_of("[], \t\n", end + 1), list.size());
+      word = list.substr(i, stop - i);
+    }
+    out += word;
+    if (!word.empty() && word.find_first_of(".eE") == word.npos) out += '.';
+    if (stop < list.size()) out += list[stop];
+    i = stop + 1;
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string with_one_kind_of_number(std::string_view s) {
+  std::string out;
+  char quote = '\0';
+  for (size_t i = 0; i < s.size();) {
+    const size_t end = s[i] == '[' && !quote ? end_of_number_list(s, i) : 0;
+    if (end) {
+      const std::string_view list = s.substr(i, end - i);
+      out += list.find_first_of(".eE") == list.npos ? std::string(list) : integers_as_floats(list);
+      i = end;
+      continue;
+    }
+    if (quote && s[i] == '\\' && i + 1 < s.size())
+      out += s[i++];
+    else if (quote && s[i] == quote)
+      quote = '\0';
+    else if (!quote && (s[i] == '\'' || s[i] == '"'))
+      quote = s[i];
+    out += s[i++];
+  }
+  return out;
+}
 
 std::optional<std::pair<std::string, std::string>> split_keyword(std::string_view text) {
   const size_t equals = text.find('=');

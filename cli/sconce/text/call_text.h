@@ -22,6 +22,10 @@ CallText split_call(std::string_view text);
 // "k=2" is {"k", "2"}; nothing when the text is not a name, one '=' and something.
 std::optional<std::pair<std::string, std::string>> split_keyword(std::string_view text);
 
+// In lists of nothing but numbers, integers beside floats become floats, as in Python's torch.tensor([1, 2.5]): the
+// language itself has lists of one type only.
+std::string with_one_kind_of_number(std::string_view expression);
+
 // The value of an expression of the language that uses the program's functions and classes. Throws CompileError, or
 // what it fails with.
 Value evaluate(script::Program& program, const std::string& expression, const std::string& source_name);

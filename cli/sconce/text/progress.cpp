@@ -2,15 +2,11 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "text/table.h"
+#include "text/terminal.h"
 #include "text/units.h"
 
 namespace sconce::cli {
@@ -23,21 +19,10 @@ constexpr size_t kNarrowest = 10;  // a bar that says something
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-bool is_terminal() {
-  const char* term = std::getenv("TERM");
-  return isatty(STDERR_FILENO) && !(term && std::strcmp(term, "dumb") == 0);
-}
-
-size_t columns() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 }  // namespace
 
 Progress::Progress(std::string what, uint64_t total, bool shown)
-    : what_(std::move(what)), total_(total), shown_(shown && is_terminal()), start_(shown_ ? now() : 0) {
+    : what_(std::move(what)), total_(total), shown_(shown && is_terminal(stderr)), start_(shown_ ? now() : 0) {
   next_ = start_ + kDelay;
 }
 
@@ -66,7 +51,7 @@ void Progress::draw(uint64_t done, double elapsed) {
   } else {
     tail = fmt::format("{}  {}", count_text(done), seconds_text(elapsed));
   }
-  const size_t width = columns() - 1;  // the last column would start a new line on some terminals
+  const size_t width = terminal_columns(stderr, 80) - 1;  // the last column would start a new line on some terminals
   const size_t taken = text_width(what_) + text_width(tail) + 4;
   std::string line = what_;
   if (total_ > 0 && width >= taken + kNarrowest) {

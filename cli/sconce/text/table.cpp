@@ -5,8 +5,15 @@
 namespace sconce::cli {
 
 size_t text_width(std::string_view text) {
-  // Bytes 10xxxxxx continue a character.
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  size_t width = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {  // a colour: ESC [ 3 1 m
+      i = std::min(text.find('m', i), text.size());
+    } else {
+      width += (text[i] & 0xc0) != 0x80;  // bytes 10xxxxxx continue a character
+    }
+  }
+  return width;
 }
 
 Table::Table(std::vector<std::string> titles) : titles_(std::move(titles)), right_(titles_.size()) {

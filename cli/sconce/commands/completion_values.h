@@ -1,0 +1,14 @@
+// Completion candidates: the values that an option or an argument may have, for `sconce completion`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sconce::cli {
+
+// `words`: the command line behind `sconce`, up to the word that is being written, which is the last and may be empty.
+// What the word may become, in order: passes, dtypes, operators, the methods of the file that stands before it, ...
+// Nothing where files are meant, and for what cannot be read.
+std::vector<std::string> completion_values(const std::vector<std::string>& words);
+
+}  // namespace sconce::cli
