@@ -12,6 +12,7 @@
 #include "sconce/tensor/generator.h"
 #include "text/json.h"
 #include "text/table.h"
+#include "text/terminal.h"
 #include "text/text_diff.h"
 #include "text/units.h"
 #include "threads.h"
@@ -28,20 +29,22 @@ struct Options {
   Tolerance tolerance;
   uint64_t seed = 0;
   int threads = 0;
-  bool code = false, weights = false, json = false, run = false;
+  bool code = false, weights = false, results = false, json = false, run = false;
 };
 
 constexpr const char* kDescription =
     "Compares two files: the code of programs, method by method, and the tensors of any files. With inputs, runs both\n"
-    "programs and compares the results. Prints nothing when they are equal.";
+    "programs and compares the results. Prints nothing when everything is equal.";
 constexpr const char* kFooter =
     "Exit status: 0 when nothing differs, 1 when something does.\n"
     "Results are equal within a tolerance: |a - b| <= atol + rtol * |b|, by dtype what torch.testing.assert_close "
-    "takes.\n"
+    "takes;\n"
+    "of two dtypes, the coarser one decides.\n"
     "Examples:\n"
     "  sconce diff old.pt new.pt\n"
     "  sconce diff model.pt model.ptl --run 'torch.ones(1, 4)'\n"
-    "  sconce diff model.pt frozen.pt --run --random 1x3x224x224 --rtol 1e-4\n"
+    "  sconce diff model.pt frozen.pt --results --random 1x3x224x224 --rtol 1e-4\n"
+    "  sconce diff model.pt half.pt --results --any-dtype --run x.npy\n"
     "  sconce diff model.pt weights.safetensors --weights\n"
     "  sconce diff a.npz b.npz --json";
 
@@ -105,6 +108,20 @@ std::vector<CodeDifference> compare_code(const Side& a, const Side& b) {
   return out;
 }
 
+// Lines that go in red, lines that come in green.
+std::string coloured_diff(std::string_view diff) {
+  std::string out;
+  while (!diff.empty()) {
+    const size_t end = std::min(diff.find('\n'), diff.size());
+    const std::string_view line = diff.substr(0, end);
+    const bool plain = !line.starts_with('+') && !line.starts_with('-');
+    out += plain ? std::string(line) : coloured(stdout, line[0] == '+' ? Colour::green : Colour::red, line);
+    out += '\n';
+    diff.remove_prefix(std::min(end + 1, diff.size()));
+  }
+  return out;
+}
+
 // ---- weights ----
 
 struct WeightDifference {
@@ -134,7 +151,7 @@ std::vector<WeightDifference> compare_weights(const Side& a, const Side& b) {
 void print_weights(const std::vector<WeightDifference>& differences) {
   Table table({"tensor", "change", "elements>", "largest difference>", "relative>"});
   for (const WeightDifference& w : differences) {
-    if (w.difference && w.difference->what.empty()) {
+    if (w.difference && w.difference->has_numbers) {
       table.add({w.name, w.change, count_text(static_cast<uint64_t>(w.difference->elements)),
                  fmt::format("{:.3g}", w.difference->max_abs), fmt::format("{:.3g}", w.difference->max_rel)});
     } else {
@@ -157,7 +174,8 @@ int run_diff(const Options& o) {
   load_libraries(o.libraries);
   const Side a = open(o.files[0], o), b = open(o.files[1], o);
   const bool run = o.run || !o.inputs.random.empty();
-  const bool asked = o.code || o.weights;
+  const bool asked = o.code || o.weights || o.results;
+  if (o.results && !run) throw UsageError("--results needs inputs: --run INPUT..., or --random");
   const bool both_programs = a.model && b.model;
   for (const auto& [wanted, option] : {std::pair(run, "--run"), std::pair(o.code, "--code")}) {
     if (wanted && !both_programs)
@@ -186,7 +204,7 @@ int run_diff(const Options& o) {
     if (!code.empty() && !o.json) {
       title(fmt::format("code: --- {} +++ {}", a.path, b.path).c_str());
       for (const CodeDifference& c : code)
-        fmt::print("{}{}", c.name + "\n", c.text.ends_with('\n') ? c.text : "  " + c.text + "\n");
+        fmt::print("{}{}", c.name + "\n", c.text.ends_with('\n') ? coloured_diff(c.text) : "  " + c.text + "\n");
     }
     same = same && code.empty();
   }
@@ -195,7 +213,7 @@ int run_diff(const Options& o) {
     json["weights"] = Json::array();
     for (const WeightDifference& w : weights) {
       json["weights"].push_back({{"name", w.name}, {"change", w.change}});
-      if (w.difference && w.difference->what.empty()) {
+      if (w.difference && w.difference->has_numbers) {
         json["weights"].back()["elements"] = w.difference->elements;
         json["weights"].back()["max_abs"] = to_json(Value(w.difference->max_abs));
         json["weights"].back()["max_rel"] = to_json(Value(w.difference->max_rel));
@@ -209,10 +227,19 @@ int run_diff(const Options& o) {
   }
   if (run) {
     start_threads(o.threads);
-    const std::string why = compare_results(result_of(a, o), result_of(b, o), o.tolerance);
-    json["results"] = why.empty() ? Json(nullptr) : Json(why);
-    if (!why.empty() && !o.json) title(why.c_str());
-    same = same && why.empty();
+    const ResultComparison results = compare_results(result_of(a, o), result_of(b, o), o.tolerance);
+    const bool equal = results.difference.empty();
+    json["results"] = {{"equal", equal},
+                       {"difference", equal ? Json(nullptr) : Json(results.difference)},
+                       {"elements", results.elements},
+                       {"max_abs", to_json(Value(results.max_abs))},
+                       {"max_rel", to_json(Value(results.max_rel))}};
+    // Where something else differs, or nothing else was asked for, equal results are news, too.
+    if (!o.json && (!equal || !same || o.results)) {
+      if (!same) fmt::print("\n");
+      fmt::print("{}\n", equal ? "results: equal, " + results.numbers_text() : results.difference);
+    }
+    same = same && equal;
   }
   if (o.json) {
     json["equal"] = same;
@@ -231,6 +258,7 @@ Command add_diff_command(CLI::App& app) {
   command->add_option("B", o->files[1], "The other one")->required()->type_name("");
   command->add_flag("--code", o->code, "Compares only code (and --weights, and results, where asked for)");
   command->add_flag("--weights", o->weights, "Compares only tensors (and --code, and results, where asked for)");
+  command->add_flag("--results", o->results, "Compares only what --run or --random gives (and --code, --weights)");
   CLI::Option* run = command->add_option("--run", o->inputs.values, "Runs both programs with these inputs, see below")
                          ->type_name("INPUT")
                          ->expected(0, -1);
@@ -238,6 +266,7 @@ Command add_diff_command(CLI::App& app) {
   command->add_option("--method", o->method, "What to run; else forward, or the only function")->type_name("NAME");
   command->add_option("--rtol", o->tolerance.rtol, "Relative tolerance of results")->type_name("X");
   command->add_option("--atol", o->tolerance.atol, "Absolute tolerance of results")->type_name("X");
+  command->add_flag("--any-dtype", o->tolerance.any_dtype, "Results of two dtypes may be equal");
   command->add_option("--seed", o->seed, "Seed of random numbers, before each run; else 0")->type_name("N");
   command->add_option("--module", o->module, "Of program text: builds this module")->type_name("CLASS");
   add_threads_option(*command, o->threads);
