@@ -117,7 +117,7 @@ class Page(unittest.TestCase):
 
     def test_groups_open_and_close(self):
         b = self.open("program.py", "--module", "Net", "--function", "forward", program=CONTROL)
-        titles = self.texts("#graph .group text")
+        titles = self.texts("#graph .titles text")
         for wanted in ("▾ loop", "▾ if", "▾ then", "▾ else", "▾ block"):
             self.assertIn(wanted, titles)
         before = self.count("#graph .op")
@@ -125,7 +125,7 @@ class Page(unittest.TestCase):
         self.assertLess(self.count("#graph .op"), before)
         self.assertEqual(self.texts("#graph .closed text:first-of-type"), ["▸ loop"])
         b.click("#graph .closed", count=2)
-        self.assertIn("▾ loop", self.texts("#graph .group text"))
+        self.assertIn("▾ loop", self.texts("#graph .titles text"))
         b.click("#open-all")
         self.assertEqual(self.count("#graph .closed"), 0)
         self.assertEqual(self.count("#graph .op"), before)
@@ -181,12 +181,61 @@ class Page(unittest.TestCase):
         self.assertIn("2×4 float32", first)
         self.assertRegex(first, r"(ns|µs|ms)  [\d.]+ %")
         self.assertIn("share of", self.text("#legend"))
+        self.assertIn("medians of 5 runs", self.text("#legend"))
         self.assertGreater(self.count("#graph rect.heat"), 0)
         b.click("#graph .op")
         self.assertIn("ran 1 time,", self.text("#details"))
         b.key("Escape")
         shares = [float(t.split()[0]) for t in self.texts("#details td.number") if t.endswith("%")]
         self.assertTrue(50 < sum(shares) <= 101, shares)
+
+    def test_calls_of_loops_are_counted(self):
+        b = self.open("program.py", "--module", "Net", "--function", "forward", "--seed", "0", "--run", "torch.ones(2, 4)", "3",
+                      program=CONTROL)
+        counts = dict(b.evaluate("[...document.querySelectorAll('#details table')].at(-1) && "
+                                 "[...[...document.querySelectorAll('#details table')].at(-1).rows].map("
+                                 "(r) => [r.cells[0].textContent, Number(r.cells[1].textContent)])"))
+        self.assertEqual(counts["sum"], 3, counts)
+        self.assertNotIn("0.0 %", " ".join(self.texts("#graph .time")))
+
+    def test_text_on_tinted_boxes_can_be_read(self):
+        b = self.open("program.py", "--run", "torch.ones(900, 900)",
+                      program="def f(x: Tensor) -> Tensor:\n    return x.matmul(x).relu() + x[:300].matmul(x).sum() + x[:150].matmul(x).sum()\n")
+        contrast = """(() => {
+          const numbers = (c) => c.match(/[\\d.]+/g).map(Number);
+          const light = ([r, g, b]) => [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+                                                .reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+          const over = ([r, g, b, a = 1], under) => [r, g, b].map((v, i) => v * a + under[i] * (1 - a));
+          return [...document.querySelectorAll('#graph .warm')].flatMap((g) => {
+            const box = numbers(getComputedStyle(g.querySelector('.box')).fill);
+            const behind = light(over(numbers(getComputedStyle(g.querySelector('.heat')).fill), box));
+            return [...g.querySelectorAll('text')].map((t) => {
+              const ink = light(numbers(getComputedStyle(t).fill));
+              return (Math.max(ink, behind) + 0.05) / (Math.min(ink, behind) + 0.05);
+            });
+          });
+        })()"""
+        for dark in (False, True):
+            b.show(dark=dark)
+            found = b.evaluate(contrast)
+            self.assertGreater(len(found), 3, "matmul takes most of the time")
+            self.assertGreater(min(found), 4.4, "WCAG asks for 4.5 of the final colours, which are rounded")
+
+    def test_narrow_windows_keep_graph_and_tools(self):
+        b = self.open(f"{PROGRAMS}/ConvNet.pt", width=420, height=800)
+        inside = b.evaluate("[...document.querySelectorAll('header button, header input[type=search]')]"
+                            ".every((e) => { const r = e.getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth + 1; })")
+        self.assertTrue(inside, "the tools are in the window")
+        width, height = b.evaluate("(() => { const r = document.getElementById('graph').getBoundingClientRect(); return [r.width, r.height]; })()")
+        self.assertGreater(width, 400)
+        self.assertGreater(height, 250)
+
+    def test_opens_with_the_whole_graph(self):
+        b = self.open(f"{PROGRAMS}/ConvNet.pt", width=900, height=500)
+        inside = b.evaluate("[...document.querySelectorAll('#graph .op')].every((e) => { const r = e.getBoundingClientRect();"
+                            " const c = document.getElementById('canvas').getBoundingClientRect();"
+                            " return r.left >= c.left && r.top >= c.top && r.right <= c.right && r.bottom <= c.bottom; })")
+        self.assertTrue(inside)
 
     def test_hovering_text_marks_the_graph(self):
         b = self.open("program.py", "--module", "Net", "--function", "forward", program=CONTROL)

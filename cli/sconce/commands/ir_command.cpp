@@ -12,6 +12,7 @@
 #include "graphs/graph_source.h"
 #include "graphs/graph_watch.h"
 #include "sconce/api/asks_for_gradients.h"
+#include "sconce/api/deep_copy.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/passes.h"
 #include "sconce/runtime/bytecode/code.h"
@@ -29,10 +30,12 @@ struct Options {
   InputOptions inputs;
   std::string function, html;
   std::vector<std::string> passes;
-  size_t warm_up = 1;
+  size_t warm_up = 1, repeat = 5;
   bool inline_calls = false, optimise = false, time = false, list_passes = false, verify = false, code = false;
   bool json = false, run = false;
 };
+
+constexpr size_t kMostRuns = 1000;  // each is kept
 
 constexpr const char* kDescription =
     "Prints the graphs of a program: of all its methods or functions, or of one. FILE is an archive (.pt, .pt2), "
@@ -41,8 +44,8 @@ constexpr const char* kDescription =
 constexpr const char* kFooter =
     "--html writes one page that needs nothing else: search, zoom, open submodules, read the source behind a node. "
     "Calls\n"
-    "are inlined there, so that submodules are groups. With --run or --random the graph runs once, and the page shows\n"
-    "shapes and times.\n"
+    "are inlined there, so that submodules are groups. With --run or --random the graph runs, and the page shows\n"
+    "shapes and times: the medians of --repeat runs.\n"
     "Examples:\n"
     "  sconce ir model.pt\n"
     "  sconce ir model.pt --method layer1.0.forward --inline\n"
@@ -135,8 +138,16 @@ GraphRun run_graph(const GraphSource& source, const NamedGraph& g, const ir::Gra
   CallValues values = read_inputs(o.inputs, *source.model(), method);
   if (g.function->self_type()) values.args.insert(values.args.begin(), source.model()->module()->value());
   const std::vector<Value> bound = runtime::bind_call(*g.function, std::move(values.args), std::move(values.kwargs));
-  for (size_t i = 0; i < o.warm_up; ++i) watch_graph(graph, *g.function, bound);
-  return watch_graph(graph, *g.function, bound);
+  const size_t first = g.function->self_type() ? 1 : 0;
+  const auto watch = [&] {  // a run may write to its inputs
+    std::vector<Value> args = bound;
+    for (size_t i = first; i < args.size(); ++i) args[i] = jit::deep_copy(args[i]);
+    return watch_graph(graph, *g.function, std::move(args));
+  };
+  for (size_t i = 0; i < o.warm_up; ++i) watch();
+  std::vector<GraphRun> runs;
+  for (size_t i = 0; i < o.repeat; ++i) runs.push_back(watch());
+  return median_run(std::move(runs));
 }
 
 nlohmann::ordered_json document(const GraphSource& source, const Options& o, size_t& nodes) {
@@ -167,6 +178,8 @@ int run_ir(Options o) {
     list_passes(o.json);
     return 0;
   }
+  if (o.repeat < 1 || o.repeat > kMostRuns)
+    throw UsageError(fmt::format("--repeat takes a number from 1 to {}, got {}", kMostRuns, o.repeat));
   if (o.model.file.empty()) throw UsageError("FILE is required");
   for (const std::string& name : o.passes) {
     if (!passes::find_pass(name)) throw UsageError(fmt::format("there is no pass '{}', see --list-passes", name));
@@ -227,7 +240,8 @@ Command add_ir_command(CLI::App& app) {
       ->type_name("[INPUT...]")
       ->expected(0, -1)
       ->each([o](const std::string&) { o->run = true; });
-  command->add_option("--warm-up", o->warm_up, "Runs before the one that is shown; 1 by default")->type_name("N");
+  command->add_option("--warm-up", o->warm_up, "Runs before those that are shown; 1 by default")->type_name("N");
+  command->add_option("--repeat", o->repeat, "Runs whose medians are shown; 5 by default")->type_name("N");
   add_random_options(*command, o->inputs);
   command->add_option("--seed", o->model.seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
   add_ops_option(*command, o->model.libraries);

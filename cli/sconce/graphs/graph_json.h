@@ -9,8 +9,8 @@
 //                           "schema": 0, "at": place, "written": place, "calls": 1, "ns": 1200}],
 //                "blocks": [{"owner": null, "inputs": [], "outputs": [], "nodes": [0, 1]}],      the graph's own is
 //                first "scopes": [{"function": "__torch__.Linear.forward", "object": "fc", "call": place, "outer":
-//                null}], "edges": [[from, to, value]],                            between nodes "ns": 5000}], of the
-//                run
+//                null}], "edges": [[from, to, value]],                            between nodes
+//                "ns": 5000, "runs": 5}],                                 of the runs: medians
 //    "schemas": [{"text": "aten::linear(...)", "arguments": ["input", "weight", "bias"]}],
 //    "sources": [{"name": "model.py", "line": 1, "text": "..."}]}
 //
@@ -38,7 +38,10 @@ struct GraphRun {
   std::unordered_map<const ir::Node*, Node> nodes;
   std::unordered_map<const ir::Value*, std::string> values;  // "1×64×56×56 float32"; the last, of several
   uint64_t ns = 0;                                           // of the whole run, by itself
+  size_t runs = 1;                                           // that times are the medians of
 };
+// Calls and values of the last run, times that are medians. At least one run.
+GraphRun median_run(std::vector<GraphRun> runs);
 
 class GraphDocument {
  public:

@@ -51,9 +51,15 @@ class Watch final : public InstructionTimer {
   std::unordered_map<const ir::Value*, std::string> seen_;
 };
 
+// Something stands for each item, so that the others keep their places.
+std::string item_text(const Value& v) {
+  const std::string text = seen_text(v);
+  return !text.empty() ? text : v.is_none() ? "None" : "…";
+}
+
 std::string items_text(const std::vector<Value>& items, const char* open, const char* close) {
   std::string out = open;
-  for (size_t i = 0; i < items.size() && out.size() < kLongestSeen; ++i) out += (i ? ", " : "") + seen_text(items[i]);
+  for (size_t i = 0; i < items.size() && out.size() < kLongestSeen; ++i) out += (i ? ", " : "") + item_text(items[i]);
   if (out.size() >= kLongestSeen) out += ", ...";
   return out + close;
 }

@@ -20,6 +20,11 @@ function textWidth(text, size = 13, weight = "") {
 function shorten(text, most) {
   return text.length <= most ? text : text.slice(0, most / 2) + "…" + text.slice(text.length - most / 2 + 1);
 }
+// " 12.3 %"; small shares are no news.
+function showShare(ns, total) {
+  const percent = 100 * ns / total;
+  return percent < 0.05 ? "" : `  ${percent.toFixed(1)} %`;
+}
 function showTime(ns) {
   if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
   if (ns >= 1e6) return (ns / 1e6).toFixed(2) + " ms";
@@ -59,7 +64,7 @@ class View {
     const node = item.kind === "op" ? graph.nodes[item.node] : null;
     const second = item.kind === "op" ? (item.module ?? "") : item.subtitle ?? "";
     const shape = node ? node.outputs.map((v) => shapeOf(graph.values[v])).filter(Boolean).join(", ") : "";
-    const time = total && item.ns ? `${showTime(item.ns)}  ${(100 * item.ns / total).toFixed(1)} %` : "";
+    const time = total && item.ns ? showTime(item.ns) + showShare(item.ns, total) : "";
     return { first: shorten(item.title, 36), second: shorten(second, 40), shape: shorten(shape, 40), time };
   }
 
@@ -81,9 +86,10 @@ class View {
     this.world.replaceChildren();
     this.byItem = new Map();
     const groups = svg("g", {}, this.world), lines = svg("g", {}, this.world), boxes = svg("g", {}, this.world);
+    const titles = svg("g", { class: "titles" }, this.world);  // of open groups, above the lines that cross them
     for (const item of shown) {
       if (!visible(item.x - item.w / 2, item.y - item.h / 2, item.x + item.w / 2, item.y + item.h / 2)) continue;
-      const element = item.kind === "group" && item.open ? this.drawOpen(item, groups) : this.drawBox(item, boxes);
+      const element = item.kind === "group" && item.open ? this.drawOpen(item, groups, titles) : this.drawBox(item, boxes);
       element.item = item;
       element.dataset.item = item.id;
       if (item.node !== null && item.node !== undefined) element.dataset.node = item.node;
@@ -102,15 +108,16 @@ class View {
     this.move();
   }
 
-  drawOpen(item, parent) {
-    const g = svg("g", { class: "group " + item.role, transform: `translate(${item.x - item.w / 2} ${item.y - item.h / 2})` }, parent);
+  drawOpen(item, parent, titles) {
+    const transform = `translate(${item.x - item.w / 2} ${item.y - item.h / 2})`;
+    const g = svg("g", { class: "group " + item.role, transform }, parent), title = svg("g", { transform }, titles);
     svg("rect", { width: item.w, height: item.h, rx: 10 }, g);
     const head = svg("rect", { class: "head", width: item.w, height: kHeader, rx: 10 }, g);
     svg("title", {}, head, "Click to select, double-click to close");
     const label = this.labels(item);
-    svg("text", { x: 12, y: 18 }, g, "▾ " + label.first);
-    if (label.second) svg("text", { class: "soft", x: 20 + textWidth("▾ " + label.first, 13, 600), y: 18 }, g, label.second);
-    if (label.time && item.w > 260) svg("text", { class: "time", x: item.w - 12, y: 18, "text-anchor": "end" }, g, label.time);
+    svg("text", { x: 12, y: 18 }, title, "▾ " + label.first);
+    if (label.second) svg("text", { class: "soft", x: 20 + textWidth("▾ " + label.first, 13, 600), y: 18 }, title, label.second);
+    if (label.time && item.w > 260) svg("text", { class: "time", x: item.w - 12, y: 18, "text-anchor": "end" }, title, label.time);
     return g;
   }
 
@@ -128,14 +135,16 @@ class View {
     const box = svg("rect", { class: "box", width: item.w, height: item.h, rx: isGroup ? 8 : 6 }, g);
     const heat = this.page.heatOf(item);
     if (heat > 0) svg("rect", { class: "heat", width: item.w, height: item.h, rx: isGroup ? 8 : 6, fill: `rgba(var(--heat), ${heat})` }, g);
+    // Grey text could not be read on a tint. 0.72: where black has as much contrast as white in the dark.
+    const hot = heat > 0.72 ? " warm hot" : heat > 0.1 ? " warm" : "";
     if (isGroup) {
-      g.setAttribute("class", "closed " + item.role);
+      g.setAttribute("class", "closed " + item.role + hot);
       svg("text", { x: 10, y: 18, "font-weight": 600 }, g, "▸ " + label.first);
       if (label.second) svg("text", { class: "soft", x: 18 + textWidth("▸ " + label.first, 13, 600), y: 18 }, g, label.second);
       svg("text", { class: "soft", x: 12, y: 34 }, g, `${item.count} operator${item.count === 1 ? "" : "s"}`);
       if (label.time) svg("text", { class: "time", x: 12, y: 49 }, g, label.time);
     } else {
-      g.setAttribute("class", "op" + (isScalar(this.model.graph, item.node) ? " scalar" : ""));
+      g.setAttribute("class", "op" + (isScalar(this.model.graph, item.node) ? " scalar" : "") + hot);
       if (this.model.total && !this.model.graph.nodes[item.node].calls) g.classList.add("idle");
       g.style.setProperty("--colour", this.page.colourOf(item));
       svg("rect", { class: "strip", x: 0, y: 0, width: 5, height: item.h, rx: 2.5 }, g);

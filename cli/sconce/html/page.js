@@ -48,7 +48,7 @@ class Page {
     colour.value = this.model.total ? "time" : "op";
     this.text.show(this.model);
     this.view.show(this.model);
-    this.view.fit(0.7);
+    this.view.fit();
     this.showDetails();
     this.search("");
     this.legend();
@@ -70,7 +70,7 @@ class Page {
   // How strongly a box is tinted: the square root of its share of the time, so that small shares are seen, too.
   heatOf(item) {
     if (!this.model.total || document.getElementById("colour").value !== "time") return 0;
-    return 0.85 * Math.sqrt(Math.min(1, item.ns / this.model.total));
+    return 0.8 * Math.sqrt(Math.min(1, item.ns / this.model.total));
   }
   legend() {
     const legend = document.getElementById("legend");
@@ -80,6 +80,8 @@ class Page {
       const scale = html("small", "", null, legend);
       html("span", "", "0", scale);
       html("span", "", "share of " + showTime(this.model.total), scale);
+      const { runs } = this.model.graph;
+      html("small", "", runs > 1 ? `medians of ${runs} runs` : "one run", legend);
     }
     for (const [kind, count] of this.kinds) {
       const row = html("div", "", null, legend);

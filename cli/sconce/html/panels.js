@@ -144,7 +144,7 @@ class DetailsPanel {
     const path = this.page.scopePath(node.scope);
     if (path) html("p", "", path, this.element);
     if (node.calls !== undefined && this.page.model.total) {
-      html("p", "", `ran ${node.calls} time${node.calls === 1 ? "" : "s"}, ${showTime(node.ns)}, ${(100 * node.ns / model.total).toFixed(1)} % of the run`, this.element);
+      html("p", "", `ran ${node.calls} time${node.calls === 1 ? "" : "s"}, ${showTime(node.ns)}${node.calls === 1 ? "" : " in all"}` + shareOfRun(node.ns, model), this.element);
     }
     const line = html("code", "line-of", null, this.element);
     line.style.marginTop = "8px";
@@ -219,7 +219,7 @@ class DetailsPanel {
     this.clear();
     html("h2", "", item.title, this.element);
     if (item.subtitle) html("p", "", item.subtitle, this.element);
-    html("p", "", `${item.count} operators` + (model.total && item.ns ? `, ${showTime(item.ns)}, ${(100 * item.ns / model.total).toFixed(1)} % of the run` : ""), this.element);
+    html("p", "", `${item.count} operators` + (model.total && item.ns ? `, ${showTime(item.ns)}` + shareOfRun(item.ns, model) : ""), this.element);
     this.element.append(this.link(item.open ? "close" : "open", () => this.page.toggled(item)));
     const call = item.scope !== undefined ? model.graph.scopes[item.scope].call : null;
     if (call) this.source(call, "Called at");
@@ -247,7 +247,7 @@ class DetailsPanel {
     const { graph } = model;
     this.clear();
     html("h2", "", plainName(graph.name), this.element);
-    if (model.hidden.size) html("p", "", "Sizes and checks are not drawn.", this.element);
+    if (model.hidden.size) html("p", "", "What is only computed from shapes, and checks, are not drawn.", this.element);
     html("p", "", `${graph.nodes.length} nodes, ${model.root.count} of them operators that are drawn` +
                   (model.total ? `; the run took ${showTime(model.total)}` : ""), this.element);
     if (data.run) html("p", "", data.run, this.element);
@@ -264,13 +264,13 @@ class DetailsPanel {
     for (const op of ops) {
       const kind = model.graph.nodes[op.node].kind;
       const row = rows.get(kind) ?? { kind, count: 0, ns: 0, first: op.node };
-      row.count += 1;
+      row.count += model.total ? model.graph.nodes[op.node].calls : 1;
       row.ns += op.ns;
       rows.set(kind, row);
     }
     const sorted = [...rows.values()].sort((a, b) => b.ns - a.ns || b.count - a.count);
     if (!sorted.length) return;
-    const table = this.section("Operators");
+    const table = this.section(model.total ? "Operators: calls, and the time of all of them" : "Operators");
     const most = sorted[0].ns;
     for (const row of sorted.slice(0, 40)) {
       const name = this.link(shortKind(row.kind), () => this.page.search(row.kind));
@@ -278,10 +278,15 @@ class DetailsPanel {
       tr.children[1].className = "number";
       if (!model.total) continue;
       html("td", "number", showTime(row.ns), tr);
-      html("td", "number", (100 * row.ns / model.total).toFixed(1) + " %", tr);
+      html("td", "number", showShare(row.ns, model.total).trim(), tr);
       html("div", "bar", null, html("td", "", null, tr)).style.width = 90 * row.ns / (most || 1) + "px";
     }
   }
+}
+
+function shareOfRun(ns, model) {
+  const share = showShare(ns, model.total).trim();
+  return share ? `, ${share} of the run` : "";
 }
 
 function leaves(item) {

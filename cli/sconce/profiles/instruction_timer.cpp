@@ -1,5 +1,6 @@
 #include "profiles/instruction_timer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
@@ -14,6 +15,18 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
+}
+
+uint64_t median_ns(std::vector<uint64_t> times, size_t count) {
+  times.resize(count);
+  if (times.empty()) return 0;
+  std::sort(times.begin(), times.end());
+  return (times[(count - 1) / 2] + times[count / 2]) / 2;
+}
+
+void add_runs(std::vector<uint64_t>& sum, const std::vector<uint64_t>& more) {
+  if (sum.size() < more.size()) sum.resize(more.size());
+  for (size_t i = 0; i < more.size(); ++i) sum[i] += more[i];
 }
 
 InstructionTimer::InstructionTimer() : id_(next_id++) {}
@@ -35,8 +48,7 @@ InstructionTimer::Thread& InstructionTimer::thread() {
 void InstructionTimer::end(Thread& t, uint64_t now, const runtime::Code* next, const Value* registers) {
   if (!t.since) return;
   Count& count = (*t.current)[t.instruction];
-  ++count.calls;
-  count.ns += now - t.since;
+  count.add(now - t.since);
   ended(t, t.since, now, next, registers);
   t.since = 0;
 }
@@ -69,6 +81,16 @@ void InstructionTimer::leave(const runtime::Code& code) {
   left(t, code, now);
 }
 
+void InstructionTimer::end_run(bool keep) {
+  for (const auto& t : threads_) {
+    for (auto& [code, counts] : t->counts) {
+      for (Count& c : counts) c.end_run(kept_runs_, keep);
+    }
+    run_ended(*t, keep);
+  }
+  kept_runs_ += keep;
+}
+
 void InstructionTimer::for_each(const std::function<void(const runtime::Code&, size_t, const Count&)>& visit) const {
   for (const auto& t : threads_) {
     for (const auto& [code, counts] : t->counts) {
@@ -89,6 +111,7 @@ void InstructionTimer::ended(Thread&, uint64_t, uint64_t, const runtime::Code*, 
 void InstructionTimer::begins(Thread&, const runtime::Code&, size_t, const Value*) {}
 void InstructionTimer::entered(Thread&, const runtime::Code&, uint64_t) {}
 void InstructionTimer::left(Thread&, const runtime::Code&, uint64_t) {}
+void InstructionTimer::run_ended(Thread&, bool) {}
 std::unique_ptr<InstructionTimer::Thread> InstructionTimer::new_thread() { return std::make_unique<Thread>(); }
 
 }  // namespace sconce::cli

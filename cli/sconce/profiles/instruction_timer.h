@@ -22,6 +22,21 @@ class InstructionTimer : public runtime::Observer {
   struct Count {
     uint64_t calls = 0;
     uint64_t ns = 0;
+    uint64_t run_ns = 0;         // since the last end_run
+    std::vector<uint64_t> runs;  // the nanoseconds of each run that was kept; runs before the first call are missing
+    void add(uint64_t took) {
+      ++calls;
+      ns += took;
+      run_ns += took;
+    }
+    // `kept` runs were kept before this one.
+    void end_run(size_t kept, bool keep) {
+      if (keep && run_ns) {
+        runs.resize(kept);
+        runs.push_back(run_ns);
+      }
+      run_ns = 0;
+    }
   };
   // What a thread does.
   struct Thread {
@@ -39,6 +54,11 @@ class InstructionTimer : public runtime::Observer {
   void enter(const runtime::Code& code) final;
   void leave(const runtime::Code& code) final;
 
+  // Between two runs, when nothing runs: what was timed since the last call was one run. Of many runs, those with `keep`
+  // are remembered one by one.
+  void end_run(bool keep = true);
+  size_t kept_runs() const { return kept_runs_; }
+
   // Every instruction that ran, of all threads; only when nothing runs any more.
   void for_each(const std::function<void(const runtime::Code&, size_t instruction, const Count&)>& visit) const;
   uint64_t total_ns() const;
@@ -53,15 +73,22 @@ class InstructionTimer : public runtime::Observer {
   virtual void entered(Thread& thread, const runtime::Code& code, uint64_t at);
   virtual void left(Thread& thread, const runtime::Code& code, uint64_t at);
   virtual std::unique_ptr<Thread> new_thread();
+  virtual void run_ended(Thread& thread, bool keep);
 
  private:
   Thread& thread();
   void end(Thread& t, uint64_t now, const runtime::Code* next, const Value* registers);
 
   uint64_t id_;
+  size_t kept_runs_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Thread>> threads_;
 };
+
+// The middle one, or the mean of the two in the middle; 0 of none. `count` of them, those that are missing are 0.
+uint64_t median_ns(std::vector<uint64_t> times, size_t count);
+// Adds the times of `more` to those of `sum`, run by run.
+void add_runs(std::vector<uint64_t>& sum, const std::vector<uint64_t>& more);
 
 // Nanoseconds of a clock that never goes back.
 uint64_t now_ns();

@@ -63,9 +63,16 @@ std::string inputs_text(const runtime::OpCall& call, const runtime::Instruction&
   return out;
 }
 
-void sort_rows(std::vector<ProfileRow>& rows) {
-  std::sort(rows.begin(), rows.end(),
-            [](const ProfileRow& a, const ProfileRow& b) { return a.ns != b.ns ? a.ns > b.ns : a.name < b.name; });
+void sort_rows(std::vector<ProfileRow>& rows, size_t runs) {
+  std::vector<std::pair<uint64_t, size_t>> order;
+  for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(median_ns(rows[i].runs, runs), i);
+  std::sort(order.begin(), order.end(), [&](const auto& x, const auto& y) {
+    const ProfileRow &a = rows[x.second], &b = rows[y.second];
+    return std::tie(y.first, b.ns, a.name) < std::tie(x.first, a.ns, b.name);
+  });
+  std::vector<ProfileRow> sorted;
+  for (const auto& [median, i] : order) sorted.push_back(std::move(rows[i]));
+  rows = std::move(sorted);
 }
 
 }  // namespace
@@ -90,14 +97,16 @@ void Profiler::ended(Thread& thread, uint64_t from, uint64_t to, const runtime::
   const runtime::Instruction& instruction = thread.code->instructions[thread.instruction];
   const Op* op = op_of(instruction);
   if (options_.shapes) {
-    Count& count = track.by_shape[{op ? op->info.name : kInterpreter, op ? track.inputs : ""}];
-    ++count.calls;
-    count.ns += to - from;
+    track.by_shape[{op ? op->info.name : kInterpreter, op ? track.inputs : ""}].add(to - from);
   }
   if (options_.trace && op) {
     const std::string place = place_of(thread.code->site_of(&instruction)).to_string();
     keep(track, {"operator", op->info.name, from, to, track.number, place, std::move(track.inputs)});
   }
+}
+
+void Profiler::run_ended(Thread& thread, bool keep) {
+  for (auto& [key, count] : static_cast<Track&>(thread).by_shape) count.end_run(kept_runs(), keep);
 }
 
 void Profiler::entered(Thread& thread, const runtime::Code& code, uint64_t at) {
@@ -172,10 +181,12 @@ std::vector<ProfileRow> Profiler::rows_by_shape() const {
     for (const auto& [key, count] : track->by_shape) {
       counts[key].calls += count.calls;
       counts[key].ns += count.ns;
+      add_runs(counts[key].runs, count.runs);
     }
   }
   std::vector<ProfileRow> rows;
-  for (const auto& [key, count] : counts) rows.push_back({key.first, key.second, count.calls, count.ns, count.ns});
+  for (const auto& [key, count] : counts)
+    rows.push_back({key.first, key.second, count.calls, count.ns, count.ns, count.runs, count.runs});
   return rows;
 }
 
@@ -198,9 +209,15 @@ std::vector<ProfileRow> Profiler::rows_by_module() const {
       Module& m = modules[name];
       m.row.name = name;
       if (m.row.detail.empty()) m.row.detail = detail;
-      if (counted.find("\n" + name + "\n") == counted.npos) m.row.ns += count.ns;
+      if (counted.find("\n" + name + "\n") == counted.npos) {
+        m.row.ns += count.ns;
+        add_runs(m.row.runs, count.runs);
+      }
       counted += "\n" + name + "\n";
-      if (is_innermost) m.row.self_ns += count.ns;
+      if (is_innermost) {
+        m.row.self_ns += count.ns;
+        add_runs(m.row.self_runs, count.runs);
+      }
       is_innermost = false;
       const auto [at, is_new] = m.first.try_emplace(call);
       if (is_new || (at->second.code == &code && at->second.instruction > instruction)) {
@@ -243,10 +260,12 @@ std::vector<ProfileRow> Profiler::rows(By by) const {
       if (by == By::op || op) row.calls += count.calls;
       row.ns += count.ns;
       row.self_ns += count.ns;
+      add_runs(row.runs, count.runs);
+      row.self_runs = row.runs;
     });
     for (auto& [name, row] : known) rows.push_back(std::move(row));
   }
-  sort_rows(rows);
+  sort_rows(rows, kept_runs());
   return rows;
 }
 

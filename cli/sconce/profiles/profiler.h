@@ -16,8 +16,10 @@ struct ProfileRow {
   std::string name;    // "aten::add", "model.py:12", "layer1.0"
   std::string detail;  // shapes, the line's text, the module's class
   uint64_t calls = 0;
-  uint64_t ns = 0;       // with what it calls; of operators and lines the same as self_ns
-  uint64_t self_ns = 0;  // these add up to the whole
+  uint64_t ns = 0;                       // with what it calls; of operators and lines the same as self_ns
+  uint64_t self_ns = 0;                  // these add up to the whole
+  std::vector<uint64_t> runs = {};       // `ns`, run by run: see InstructionTimer::Count
+  std::vector<uint64_t> self_runs = {};  // self_ns
 };
 
 // A stretch of time in a thread: a method, a module, an operator.
@@ -40,7 +42,7 @@ class Profiler final : public InstructionTimer {
 
   explicit Profiler(Options options) : options_(options) {}
 
-  // When nothing runs any more. What takes longest comes first.
+  // When nothing runs any more. What takes longest in the median of the runs comes first.
   std::vector<ProfileRow> rows(By by) const;
   // In the order of their ends, thread by thread.
   std::vector<TraceSlice> slices() const;
@@ -65,6 +67,7 @@ class Profiler final : public InstructionTimer {
   void entered(Thread& thread, const runtime::Code& code, uint64_t at) override;
   void left(Thread& thread, const runtime::Code& code, uint64_t at) override;
   std::unique_ptr<Thread> new_thread() override;
+  void run_ended(Thread& thread, bool keep) override;
 
   void follow_scope(Track& track, const runtime::Code& code, size_t instruction, uint64_t now);
   void close(Track& track, uint64_t at);
