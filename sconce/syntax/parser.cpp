@@ -53,11 +53,33 @@ Parser::Level::Level(Parser& parser) : parser_(parser) {
   ++parser_.nesting_;
 }
 
+// if __name__ == "__main__": what stands there runs when Python runs the file, and may be any Python.
+bool Parser::at_main_guard() const {
+  return dialect_ == Dialect::python && is(Kind::if_) && ahead().kind == Kind::ident && text(ahead()) == "__name__";
+}
+
+void Parser::skip_main_guard() {
+  do {
+    while (!is(Kind::newline) && !is(Kind::indent) && !is(Kind::eof)) next();
+    int depth = 0;  // of what stands on lines of its own
+    do {
+      depth += is(Kind::indent) ? 1 : is(Kind::dedent) ? -1 : 0;
+      if (!is(Kind::eof)) next();
+    } while (depth > 0 && !is(Kind::eof));
+  } while (is(Kind::else_) || is(Kind::elif));
+}
+
 void Parser::parse_file(bool inside_function) {
   at_ = {lex(*source_, 0, static_cast<uint32_t>(source_->text().size()), dialect_, /*bracketed=*/false), 0};
   const Place place = inside_function ? Place::function : Place::file;
   if (is(Kind::invalid)) fail_expected("a statement");
-  while (!is(Kind::eof)) parse_statement(tree_->body, place);
+  while (!is(Kind::eof)) {
+    if (place == Place::file && at_main_guard()) {
+      skip_main_guard();
+    } else {
+      parse_statement(tree_->body, place);
+    }
+  }
   if (!inside_function) drop_docstring(tree_->body);
 }
 

@@ -121,6 +121,8 @@ class Parser {
 
   // ---- statements.cpp ----
   enum class Place : uint8_t { file, class_body, function };
+  bool at_main_guard() const;
+  void skip_main_guard();
   // Appends one statement, or several on one line.
   void parse_statement(Body& out, Place place);
   void parse_simple_line(Body& out, Place place);

@@ -218,6 +218,16 @@ class Net((. nn Module) Base)
 )");
 }
 
+// What Python runs when it runs the file may be any Python.
+TEST(SyntaxParser, skips_the_main_guard) {
+  const std::string f = "def f(x):\n  return x\n", alone = file(f);
+  EXPECT_EQ(file(f + "if __name__ == '__main__':\n  try:\n    f(1)\n  except* E:\n    pass\n"), alone);
+  EXPECT_EQ(file("if __name__ == \"__main__\":\n  with open(a) as b, c as d:\n\n    pass\n\n" + f), alone);
+  EXPECT_EQ(file("if __name__ == '__main__': main()\n" + f), alone);
+  EXPECT_EQ(file("if __name__ == '__main__':\n  f(1)\nelif x:\n  f(2)\nelse:\n  f(3)\n" + f), alone);
+  EXPECT_NE(statements("if __name__ == 'a':\n  f(1)\n"), "");
+}
+
 TEST(SyntaxParser, names_what_it_refuses) {
   const Case cases[] = {
       {"x = {1, 2}", "Set aren't supported"},

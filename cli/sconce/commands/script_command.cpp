@@ -1,9 +1,12 @@
 // sconce script FILE: compiles a program, lists what is in it, calls it.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
+#include "files/model_file.h"
 #include "files/program_file.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/runtime/interpreter.h"
@@ -17,6 +20,7 @@ namespace {
 
 struct Options {
   std::string file, call, module;
+  std::vector<std::string> libraries;
   bool json = false;
   std::optional<uint64_t> seed;
 };
@@ -88,14 +92,34 @@ int run_module(ProgramFile& file, const Options& o) {
   return 0;
 }
 
+// Everything that can be called, then every error. Beside modules, functions that cannot be compiled may be those that
+// build them: no error.
+int list(ProgramFile& file, const Options& o) {
+  std::vector<NamedFunction> functions = file.functions();
+  const std::vector<std::string> modules = file.modules();
+  for (const std::string& import : file.skipped_imports())
+    fmt::print(stderr, "{} is skipped, since other files are not read\n", import);
+  std::vector<std::string> errors;
+  if (modules.empty() && !o.json) {
+    for (const NamedFunction& f : functions) {
+      if (!f.function) errors.push_back(f.message);
+    }
+    std::erase_if(functions, [](const NamedFunction& f) { return !f.function; });
+  }
+  print_list(functions, modules, o.json);
+  std::fflush(stdout);
+  for (const std::string& e : errors) fmt::print(stderr, "sconce: {}{}", e, e.ends_with('\n') ? "" : "\n");
+  const bool failed =
+      std::any_of(functions.begin(), functions.end(), [](const NamedFunction& f) { return !f.function; });
+  return errors.empty() && !(failed && modules.empty()) ? 0 : 1;
+}
+
 int run_script(const Options& o) {
+  load_libraries(o.libraries);
   if (o.seed) manual_seed(*o.seed);
   ProgramFile file(o.file);
   if (!o.module.empty()) return run_module(file, o);
-  if (o.call.empty()) {
-    print_list(file.functions(), file.modules(), o.json);
-    return 0;
-  }
+  if (o.call.empty()) return list(file, o);
   const CallText call = split_call(o.call);
   if (!file.program().find_class(call.callee)) file.function(call.callee);
   const bool bare = o.call.find('(') == o.call.npos;  // a name alone
@@ -117,6 +141,7 @@ Command add_script_command(CLI::App& app) {
       ->add_option("--module", options->module,
                    "Builds this module first, by its name or as a call of its constructor; --call then calls a method")
       ->type_name("CLASS");
+  add_ops_option(*command, options->libraries);
   add_json_option(*command, options->json);
   command->add_option("--seed", options->seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
   return [options] { return run_script(*options); };

@@ -12,7 +12,18 @@ namespace {
 script::ProgramOptions options_for(const std::string& path) {
   script::ProgramOptions options;
   options.name = source_name(path);
+  options.compile_all = false;
   return options;
+}
+
+// What the language knows by name, or needs no code for.
+bool is_known_module(std::string_view path) {
+  const std::string_view root = path.substr(0, path.find('.'));
+  for (const char* known : {"torch", "typing", "typing_extensions", "math", "cmath", "enum", "collections",
+                            "dataclasses", "abc", "functools", "__future__", "warnings"}) {
+    if (root == known) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -33,6 +44,7 @@ std::vector<NamedFunction> ProgramFile::functions() {
       named.function = f;
     } catch (const CompileError& e) {
       named.error = e.reason();
+      named.message = e.message();
     }
   };
   for (syntax::StmtPtr s : tree_->body) {
@@ -42,6 +54,24 @@ std::vector<NamedFunction> ProgramFile::functions() {
       const TypePtr type = program_.find_class(c->name);
       if (!type || !type->class_info()) continue;
       for (const auto& [name, method] : type->class_info()->methods) add(c->name + "." + name, method);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> ProgramFile::skipped_imports() const {
+  std::vector<std::string> out;
+  for (syntax::StmtPtr s : tree_->body) {
+    const auto* import = syntax::as<syntax::Import>(s);
+    if (!import) continue;
+    const auto add = [&](const std::string& module) {
+      if (!is_known_module(module))
+        out.push_back(fmt::format("{}:{}: the import of {}", source_name(path_), import->range.line(), module));
+    };
+    if (!import->module.empty()) {
+      add(import->module);
+    } else {
+      for (const syntax::Import::Alias& alias : import->names) add(alias.name);
     }
   }
   return out;
@@ -79,7 +109,8 @@ Value ProgramFile::build(const std::string& call) {
 
 std::vector<NamedFunction> ProgramFile::methods(const Value& module) {
   std::vector<NamedFunction> out;
-  for (const auto& [name, method] : module.to_object().type()->class_info()->methods) out.push_back({name, method, ""});
+  for (const auto& [name, method] : module.to_object().type()->class_info()->methods)
+    out.push_back({name, method, "", ""});
   return out;
 }
 

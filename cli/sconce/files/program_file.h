@@ -12,11 +12,13 @@ struct NamedFunction {
   std::string name;                  // "f", "Class.method"
   ir::Function* function = nullptr;  // null when it cannot be compiled
   std::string error;                 // why
+  std::string message;               // why, with the place
 };
 
 class ProgramFile {
  public:
-  // Throws UsageError when the file cannot be read, CompileError when the program is refused.
+  // Throws UsageError when the file cannot be read, CompileError for what stands at the top of it. Functions are
+  // compiled when they are needed: one that is refused hides no other.
   explicit ProgramFile(const std::string& path);
   ProgramFile(const std::string& path, const std::string& text);
 
@@ -24,6 +26,8 @@ class ProgramFile {
   // All functions, and the methods of its classes. Beside modules may stand functions that only build them, in more of
   // Python than can be compiled: those come with an error.
   std::vector<NamedFunction> functions();
+  // "model.py:2: the import of helper": those that are not followed, since other files are not read.
+  std::vector<std::string> skipped_imports() const;
   // Module classes: instances of them are built first.
   std::vector<std::string> modules();
   // Throws UsageError when there is none, CompileError when it cannot be compiled.

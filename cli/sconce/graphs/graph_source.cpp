@@ -56,7 +56,9 @@ GraphSource::GraphSource(const ModelOptions& options, const std::string& functio
   } else if (!function.empty()) {
     add(model_->program()->function(function));
   } else {
+    const bool only_functions = model_->program()->modules().empty();
     for (const NamedFunction& f : model_->program()->functions()) {
+      if (!f.function && only_functions) fail("{}", f.message);
       if (f.function) add(*f.function);
     }
   }

@@ -4,6 +4,7 @@
 #include "sconce/frontend/script/names/archive_names.h"
 #include "sconce/frontend/script/names/compile_depth.h"
 #include "sconce/frontend/script/names/constant_expressions.h"
+#include "sconce/frontend/script/names/names.h"
 #include "sconce/frontend/script/program/program_state.h"
 #include "sconce/types/class_info.h"
 
@@ -275,7 +276,9 @@ SugaredPtr Scope::find_value(Emitter& e, const Range& at, const std::string& nam
     case Definition::Kind::function:
       return std::make_shared<FunctionValue>(functions_of(*d));
     case Definition::Kind::import_:
-      return state.imported_value(e, at, d->path);
+      if (SugaredPtr v = state.imported_value(e, at, d->path)) return v;
+      if (SugaredPtr v = find_builtin_name(e, at, name)) return v;
+      refuse(at, "undefined value {}: it is imported ('{}'), and other files are not read", name, d->path);
     case Definition::Kind::constant:
       return constant_value_of(*d, e, at);
     case Definition::Kind::class_:
