@@ -4,6 +4,7 @@
 #include "sconce/serialization/archive/save_archive.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/file_kind.h"
+#include "sconce/serialization/file/stray_text.h"
 #include "sconce/serialization/lite/lite.h"
 
 namespace sconce::jit {
@@ -22,6 +23,7 @@ Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
       archive = load_exported_program(file);
       break;
     default:
+      if (kind == FileKind::text && file->name() != "<memory>") check_is_program_text(file);
       fail("{}: holds no program ({}); archives (.pt, .ptl) and exported programs (.pt2) do", file->name(),
            kind_name(kind));
   }

@@ -10,6 +10,7 @@
 #include "commands/commands.h"
 #include "files/file_info.h"
 #include "files/model_file.h"
+#include "sconce/base/error.h"
 #include "text/json.h"
 #include "text/table.h"
 #include "text/units.h"
@@ -66,7 +67,7 @@ std::string headline(const FileInfo& f) {
   if (f.has_bytecode) text += " with bytecode";
   if (f.version) text += fmt::format(", format version {}", *f.version);
   if (!f.details.empty()) text += ", " + f.details;
-  return text + ", " + bytes_text(f.bytes);
+  return f.problem.empty() || f.bytes ? text + ", " + bytes_text(f.bytes) : text;
 }
 
 // Records by the first part of their name inside of the archive's folder: "data/", "code/".
@@ -165,7 +166,8 @@ void print_info(const FileInfo& f, const Options& o) {
   }
   if (o.tensors || (!program && !f.tensors.empty())) print_tensors(f);
   std::string unsupported;
-  for (const auto& [name, what] : f.unsupported) unsupported += fmt::format("  {}: {}\n", name, what);
+  for (const auto& [name, what] : f.unsupported)
+    unsupported += fmt::format("  {}{}{}\n", name, name.empty() ? "" : ": ", what);
   print_list("tensors that cannot be used here", unsupported);
   print_operators(f, o.operators);
   if (o.records) {
@@ -185,7 +187,7 @@ void print_info(const FileInfo& f, const Options& o) {
   for (const auto& [name, bytes] : f.extra_files) extra.add({name, bytes_text(bytes)});
   if (!extra.empty()) print_list("extra files", extra.to_string(2));
   const std::vector<std::string> missing = f.missing();
-  if (!missing.empty()) fmt::print("\nmissing: {}\n", fmt::join(missing, ", "));
+  if (!missing.empty() && f.problem.empty()) fmt::print("\nmissing: {}\n", fmt::join(missing, ", "));
   if (!f.problem.empty()) fmt::print("\ncannot be loaded: {}\n", f.problem);
 }
 
@@ -219,11 +221,25 @@ Json as_json(const FileInfo& f) {
   return out;
 }
 
+// One of several files that cannot be read does not hide the others.
+FileInfo described(const std::string& path, const Options& o) {
+  try {
+    return read_file_info(path);
+  } catch (const Error& e) {
+    if (o.files.size() == 1 && !o.json) throw;
+    FileInfo info;
+    info.path = path;
+    info.problem = e.message();
+    if (info.problem.starts_with(path + ": ")) info.problem.erase(0, path.size() + 2);
+    return info;
+  }
+}
+
 int run_info(const Options& o) {
   load_libraries(o.libraries);
   int status = 0;
   for (size_t i = 0; i < o.files.size(); ++i) {
-    const FileInfo info = read_file_info(o.files[i]);
+    const FileInfo info = described(o.files[i], o);
     if (o.json) {
       print_json(as_json(info));
     } else {

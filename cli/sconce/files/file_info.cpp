@@ -12,6 +12,7 @@
 #include "sconce/api/jit.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/serialization/file/records.h"
+#include "sconce/serialization/file/stray_text.h"
 #include "sconce/serialization/lite/lite.h"
 #include "sconce/serialization/tensors/tensor_files.h"
 
@@ -112,10 +113,13 @@ void add_program(FileInfo& info, const FileBytesPtr& file) {
   }
 }
 
-void add_text(FileInfo& info) {
+void add_text(FileInfo& info, const FileBytesPtr& file) {
   try {
+    check_is_program_text(file);
     ProgramFile program(info.path);
+    const bool only_functions = program.modules().empty();
     for (const NamedFunction& f : program.functions()) {
+      if (!f.function && only_functions && info.problem.empty()) info.problem = f.message;
       if (!f.function) continue;
       Schema schema = f.function->schema();
       schema.name = f.name;
@@ -124,7 +128,8 @@ void add_text(FileInfo& info) {
     for (const std::string& name : program.modules()) info.modules.push_back({"", name, 0});
     info.operators = operators_in_unit(program.program().unit());
   } catch (const Error& e) {
-    info.problem = e.what();
+    info.problem = e.message();
+    if (info.problem.starts_with(info.path + ": ")) info.problem.erase(0, info.path.size() + 2);
   }
 }
 
@@ -134,7 +139,8 @@ void add_records(FileInfo& info, const FileBytesPtr& file) {
   for (const ZipReader::Record& r : zip.records()) info.records.push_back({r.name, r.size, r.stored_size});
 }
 
-std::string picture_details(const Tensor& t) { return fmt::format("{} x {} pixels", t.size(2), t.size(3)); }
+// Width first, as everybody writes it.
+std::string picture_details(const Tensor& t) { return fmt::format("{} x {} pixels", t.size(3), t.size(2)); }
 
 }  // namespace
 
@@ -181,7 +187,7 @@ FileInfo read_file_info(const std::string& path) {
       break;
     }
     case FileKind::text:
-      add_text(info);
+      add_text(info, file);
       break;
     case FileKind::unknown:
       break;

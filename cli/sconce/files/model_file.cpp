@@ -10,8 +10,10 @@
 #include "files/program_file.h"
 #include "sconce/api/asks_for_gradients.h"
 #include "sconce/dispatch/library.h"
+#include "sconce/dispatch/registry.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/records.h"
+#include "sconce/serialization/file/stray_text.h"
 #include "sconce/serialization/lite/lite.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
@@ -50,8 +52,10 @@ Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
 
 void load_libraries(const std::vector<std::string>& libraries) {
   for (const std::string& path : libraries) {
+    const size_t before = all_ops().size();
     // A bare name would be looked for in the system's folders; here it is a file of this one.
     load_library(path.find('/') == path.npos ? fmt::format("./{}", path) : path);
+    if (all_ops().size() == before) fmt::print(stderr, "sconce: {}: the library registers no operators\n", path);
   }
 }
 
@@ -77,6 +81,7 @@ void ModelFile::load(const ModelOptions& options) {
   kind_ = kind_of(bytes);
   switch (kind_) {
     case FileKind::text:
+      check_is_program_text(bytes);
       return load_text(std::string(reinterpret_cast<const char*>(bytes->bytes().data()), bytes->bytes().size()),
                        options);
     case FileKind::torchscript:
@@ -92,7 +97,7 @@ void ModelFile::load(const ModelOptions& options) {
       }
       return;
     default:
-      throw UsageError(fmt::format("{}: there is no program in a file of this kind ({})", file_, kind_name(kind_)));
+      fail("{}: there is no program in a file of this kind ({})", file_, kind_name(kind_));
   }
 }
 

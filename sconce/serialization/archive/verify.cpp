@@ -10,6 +10,7 @@
 #include "sconce/serialization/code/source_map.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/records.h"
+#include "sconce/serialization/file/stray_text.h"
 #include "sconce/serialization/lite/lite.h"
 #include "sconce/serialization/tensors/tensor_files.h"
 #include "sconce/syntax/parser.h"
@@ -50,8 +51,10 @@ class Verifier {
         });
         break;
       default:
-        check("kind",
-              [&]() -> std::string { fail("a file of kind '{}' cannot be verified", kind_name(result_.kind)); });
+        check("kind", [&]() -> std::string {
+          if (result_.kind == FileKind::text) check_is_program_text(file_);
+          fail("a file of kind '{}' cannot be verified", kind_name(result_.kind));
+        });
     }
     return std::move(result_);
   }

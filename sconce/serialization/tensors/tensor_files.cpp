@@ -98,7 +98,7 @@ TensorFile read_tensors(const FileBytesPtr& file) {
       content.tensors = flatten_tensors(load_exported_program(file).module, &content.unsupported);
       return content;
     default:
-      fail("{}: is no file of tensors but {} {}", file->name(), kind == FileKind::unknown ? "an" : "a",
+      fail("{}: is not a file of tensors but {} {}", file->name(), kind == FileKind::unknown ? "an" : "a",
            kind_name(kind));
   }
 }

@@ -178,7 +178,7 @@ TEST(TensorFiles, OtherFilesAreRefusedByKind) {
   FileWriter out(folder.file("a.py"));
   out.write("x = 1\n");
   out.commit();
-  EXPECT_ERROR(read_tensors(folder.file("a.py")), "is no file of tensors but a text");
+  EXPECT_ERROR(read_tensors(folder.file("a.py")), "is not a file of tensors but a text");
 }
 
 TEST(TensorFiles, AnArchiveOfArraysHoldsNothingElse) {
