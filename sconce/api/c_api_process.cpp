@@ -2,6 +2,7 @@
 #include <new>
 
 #include "sconce/api/c_api.h"
+#include "sconce/base/error_class.h"
 #include "sconce/base/parallel.h"
 #include "sconce/base/source.h"
 #include "sconce/dispatch/library.h"
@@ -27,6 +28,11 @@ sconce_status keep(sconce_status status, std::string_view message, std::string_v
     last_error.exception.clear();
   }
   return status;
+}
+
+std::string without_line_end(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
 }
 
 sconce_status status_of(ErrorKind kind) {
@@ -61,9 +67,11 @@ sconce_status status_of_exception() noexcept {
   } catch (const InvalidArgument& error) {
     return keep(SCONCE_INVALID_ARGUMENT, error.message);
   } catch (const runtime::ScriptError& error) {
-    return keep(SCONCE_SCRIPT_ERROR, error.what(), error.exception_class());
+    const bool raised = !error.exception_class().empty();  // else an operator failed
+    return keep(SCONCE_SCRIPT_ERROR, without_line_end(error.message()),
+                raised ? error.exception_class() : std::string("builtins.") + python_class(error.kind()));
   } catch (const CompileError& error) {
-    return keep(SCONCE_COMPILE_ERROR, error.what());
+    return keep(SCONCE_COMPILE_ERROR, without_line_end(error.message()));
   } catch (const Error& error) {
     return keep(status_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

@@ -61,9 +61,11 @@ typedef enum sconce_status {
   SCONCE_SCRIPT_ERROR = 13   /* an exception while a program ran: the message has its traceback */
 } sconce_status;
 
-/* What the last call of this thread that failed had to say; "" before. Valid until the next that fails. */
+/* What the last call of this thread that failed had to say, without a line end; "" before. Valid until the next that
+ * fails. */
 SCONCE_C_API const char* sconce_last_error(void);
-/* The class of the exception that a program raised, "builtins.ValueError"; "" when it was none of a program. */
+/* The class of the exception that a program raised, "builtins.ValueError", or that one of its operators would raise in
+ * Python, "builtins.IndexError"; "" when no program ran. */
 SCONCE_C_API const char* sconce_last_exception(void);
 /* "SCONCE_TYPE_ERROR"; "unknown status" for other numbers. */
 SCONCE_C_API const char* sconce_status_name(sconce_status status);

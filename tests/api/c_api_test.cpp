@@ -291,10 +291,24 @@ TEST(CApi, ErrorsOfPrograms) {
   EXPECT_EQ(sconce_call(m, "forward", args, 1, &y), SCONCE_SCRIPT_ERROR);
   EXPECT_NE(error().find("Traceback of TorchScript"), std::string::npos) << error();
   EXPECT_NE(std::string(sconce_last_exception()).find("ValueError"), std::string::npos) << sconce_last_exception();
+  EXPECT_FALSE(error().ends_with("\n"));
   EXPECT_EQ(y.v, nullptr);
   EXPECT_EQ(sconce_call(m, "frob", args, 1, &y), SCONCE_RUNTIME_ERROR);
   EXPECT_STREQ(sconce_last_exception(), "");
   EXPECT_EQ(sconce_call(m, "forward", nullptr, 0, &y), SCONCE_RUNTIME_ERROR);
+  // An operator that fails has the class that Python would raise.
+  Module mlp;
+  ASSERT_OK(sconce_load(data("formats/MLPdyn.pt2").c_str(), &mlp));
+  Value wrong;
+  wrong.v = make_int(1);
+  sconce_value* const wrong_args[] = {wrong};
+  EXPECT_NE(sconce_call(mlp, "forward", wrong_args, 1, &y), SCONCE_OK);
+  const int64_t sizes[] = {65, 4};
+  Value too_large;
+  ASSERT_OK(sconce_tensor_zeros(SCONCE_FLOAT32, 2, sizes, &too_large));
+  sconce_value* const large_args[] = {too_large};
+  EXPECT_EQ(sconce_call(mlp, "forward", large_args, 1, &y), SCONCE_SCRIPT_ERROR);
+  EXPECT_STREQ(sconce_last_exception(), "builtins.RuntimeError");
   // Each thread has its own.
   std::thread([] { EXPECT_STREQ(sconce_last_error(), ""); }).join();
 }
