@@ -145,6 +145,7 @@ endforeach()
 
 # Methods of Tensor are defined for the face that programs see, which the precompiled Tensor is not.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/autograd/tensor_methods.cpp"
+  "${PROJECT_SOURCE_DIR}/sconce/api/tensor_item.cpp"
   "${SCONCE_GENERATED_DIR}/sconce/generated/methods.cpp" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
 set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/api/c_api_process.cpp" PROPERTIES

@@ -12,7 +12,8 @@ _OWN = ("dim", "size", "numel", "dtype", "device", "stride", "storage_offset", "
 def files(families):
     methods = [m for family in families for m in _methods(family)]
     yield ("sconce/generated/tensor_methods.inc", "header",
-           banner() + '#include "sconce/autograd/tensor_methods.inc"\n' + "".join(m[0] + "\n" for m in methods))
+           banner() + "".join(f'#include "sconce/{layer}/tensor_methods.inc"\n' for layer in ("api", "autograd")) +
+           "".join(m[0] + "\n" for m in methods))
     yield ("sconce/generated/methods.cpp", "source", banner() +
            "// The face of Tensor that programs see: see tensor.h.\n#undef SCONCE_BUILDING\n"
            '#include "sconce/ops.h"\n\nnamespace sconce {\n\n' + "".join(m[1] + "\n" for m in methods) +

@@ -22,6 +22,17 @@ if(SANITIZE)
 endif()
 run(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 run(COMMAND "${prefix}/bin/sconce" --version EXPECT "sconce")
+foreach(file doc/sconce/LICENSE man/man1/sconce.1 bash-completion/completions/sconce zsh/site-functions/_sconce
+        fish/vendor_completions.d/sconce.fish)
+  file(GLOB found "${prefix}/share/${file}")
+  if(NOT found)
+    message(FATAL_ERROR "share/${file} was not installed")
+  endif()
+endforeach()
+file(STRINGS "${prefix}/share/man/man1/sconce.1" sections REGEX "^\\.SH SCONCE RUN")
+if(NOT sections)
+  message(FATAL_ERROR "sconce(1) says nothing of sconce run")
+endif()
 
 # find_package, from a project in C and C++.
 run(COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${work}/build" -G Ninja "-DCMAKE_PREFIX_PATH=${prefix}"
@@ -29,7 +40,7 @@ run(COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${work}/build"
     "-DCMAKE_CXX_FLAGS=${flags}" "-DCMAKE_EXE_LINKER_FLAGS=${flags}")
 run(COMMAND "${CMAKE_COMMAND}" --build "${work}/build")
 run(COMMAND "${work}/build/from_c" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
-run(COMMAND "${work}/build/from_cpp" "${MODEL}" EXPECT "2 rows")
+run(COMMAND "${work}/build/from_cpp" "${MODEL}" EXPECT "2 rows, sum of inputs 28")
 
 # pkg-config, without CMake. (Looked for now: it may have been installed after the build was configured.)
 find_program(PKG_CONFIG pkg-config)
@@ -46,3 +57,7 @@ get_filename_component(library_folder "${pc_folder}" DIRECTORY)
 run(COMMAND "${C_COMPILER}" -std=c99 -pedantic -Wall -Werror ${flags} "${CMAKE_CURRENT_LIST_DIR}/from_c.c" -o
     "${work}/from_pkg_config" ${words} "-Wl,-rpath,${library_folder}")
 run(COMMAND "${work}/from_pkg_config" "${MODEL}" EXPECT "forward\\(Tensor input\\) -> Tensor")
+
+# Headers give no warnings to programs that ask for many.
+run(COMMAND "${CXX_COMPILER}" -std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror
+    "${CMAKE_CURRENT_LIST_DIR}/from_cpp.cpp" ${words})
