@@ -233,6 +233,9 @@ bool take_seen_pixels(ConvShape& shape, Tensor& input) {
 
 constexpr size_t kWeightBytes = 640 * 1024;    // packed weights that stay in the second-level cache
 constexpr int64_t kBlockElements = 32 * 1024;  // of results that stay there before they are rearranged
+// Where an image is cut decides which pixels share a tile, and with it the order of their sums: it must not depend on
+// the number of threads. Blocks in fours serve 2 and 4 of them evenly.
+constexpr int64_t kBlocksTogether = 4, kFewRows = 8;
 
 // Planar results are rearranged a few rows of the image at a time, while they are in the cache, by the thread that
 // computed them: conv(part of the shape, its image, results with channels innermost). x has channels innermost.
@@ -241,9 +244,10 @@ void run_rows(const ConvShape& shape, const float* x, const Tensor& out, F&& con
   int64_t in_image = shape.in_channels, out_row = 1;
   for (int i = 0; i < shape.rank; ++i) in_image *= shape.in[i];
   for (int i = 1; i < shape.rank; ++i) out_row *= shape.out[i];
-  const int64_t height = shape.out[0], channels = shape.out_channels, threads = num_threads();
+  const int64_t height = shape.out[0], channels = shape.out_channels;
   int64_t blocks = (height * out_row * channels + kBlockElements - 1) / kBlockElements;
-  if (shape.batch % threads != 0) blocks = (blocks + threads - 1) / threads * threads;
+  if (blocks > 1 && shape.batch % kBlocksTogether != 0)
+    blocks = (blocks + kBlocksTogether - 1) / kBlocksTogether * kBlocksTogether;
   blocks = std::min(blocks, height / 2 + 1);
   parallel_for(shape.batch * blocks, 1, [&](int64_t begin, int64_t end) {
     Scratch own;
@@ -272,8 +276,7 @@ bool run_by_rows(const ConvShape& shape, const Tensor& x, const Tensor& weight, 
   const size_t packed_bytes = conv_packed_bytes(shape, dtype);
   if (packed_bytes > kWeightBytes) return false;
   const int64_t results = out.numel() / shape.batch;
-  if ((results + kBlockElements - 1) / kBlockElements * shape.batch < 2 ||
-      shape.out[0] * shape.batch < 2 * num_threads())
+  if ((results + kBlockElements - 1) / kBlockElements * shape.batch < 2 || shape.out[0] * shape.batch < kFewRows)
     return false;
   Scratch scratch;
   void* packed = scratch.take_bytes(packed_bytes);

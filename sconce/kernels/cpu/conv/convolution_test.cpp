@@ -44,6 +44,29 @@ TEST(Convolution, WinogradAgreesWithSums) {
   }
 }
 
+// Where an image is cut into tiles decides the order of sums, so it must be the same for any number of threads.
+TEST(Convolution, SameBitsForAnyNumberOfThreads) {
+  manual_seed(3);
+  struct Shape {
+    std::vector<int64_t> x, w;
+    int64_t stride, padding;
+  };
+  const Shape shapes[] = {{{1, 64, 13, 13}, {256, 64, 3, 3}, 1, 1}, {{1, 64, 56, 56}, {64, 64, 3, 3}, 1, 1},
+                          {{1, 3, 112, 112}, {16, 3, 3, 3}, 2, 1},  {{1, 3, 112, 112}, {64, 3, 7, 7}, 2, 3},
+                          {{3, 64, 28, 28}, {128, 64, 3, 3}, 2, 1}, {{2, 16, 27, 27}, {48, 16, 1, 1}, 1, 0},
+                          {{1, 12, 40, 40}, {24, 12, 5, 5}, 1, 2}};
+  for (const Shape& shape : shapes) {
+    const Tensor x = rand(shape.x), w = sub(rand(shape.w), 0.5);
+    const auto run = [&](int threads) {
+      set_num_threads(threads);
+      return conv2d(x, w, {}, {shape.stride, shape.stride}, {shape.padding, shape.padding});
+    };
+    const Tensor one = run(1);
+    for (const int threads : {2, 3, 4, 8}) EXPECT_TRUE(equal(one, run(threads))) << threads << " threads";
+    set_num_threads(1);
+  }
+}
+
 TEST(Convolution, InfinitiesReachWhatSeesThem) {
   manual_seed(3);
   const Example e;
