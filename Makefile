@@ -3,7 +3,9 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 BUILD := build/$(PRESET)
 
-.PHONY: help demo test build bench size fuzz format check-format lint clean bootstrap
+PREFIX ?= /usr/local
+
+.PHONY: help demo test build install bench size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -21,6 +23,9 @@ test: build           ## build, then run every test
 
 build: bootstrap      ## compile everything but the benchmarks into build/<preset>
 	@tools/build $(PRESET) $(JOBS)
+
+install: build        ## library, headers, bin/sconce, manual page and completion into PREFIX (/usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 bench: build          ## Google Benchmark programs, then the comparison with PyTorch
 	@tools/bootstrap bench

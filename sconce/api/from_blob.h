@@ -15,8 +15,8 @@ using BlobDeleter = std::function<void(void* data)>;
 
 // Elements lie one after the other, the last dimension first, or as `strides` (in elements, none below 0) say. The
 // memory must be there until `deleter` is called, or, without one, as long as a tensor over it. Throws Error when the
-// sizes or strides are negative or too large, and when `data` is null or not aligned for its elements; then `deleter` is
-// not called.
+// sizes or strides are negative or too large, and when `data` is null or not aligned for its elements; then `deleter`
+// is not called.
 SCONCE_API Tensor from_blob(void* data, IntList sizes, DType dtype = DType::float32);
 SCONCE_API Tensor from_blob(void* data, IntList sizes, IntList strides, DType dtype = DType::float32);
 SCONCE_API Tensor from_blob(void* data, IntList sizes, BlobDeleter deleter, DType dtype = DType::float32);

@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def run(command: str, folder: str, bin_dir: str) -> str:
     env = dict(os.environ, PATH=bin_dir + os.pathsep + os.environ["PATH"], SOURCE=str(ROOT), BIN=bin_dir,
                GENERATED=str(pathlib.Path(bin_dir).parent / "generated/sconce/generated"))
+    for variable in ("COLUMNS", "NO_COLOR"):  # of whoever runs the tests
+        env.pop(variable, None)
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120, check=False)
     return done.stdout + (f"[exit status {done.returncode}]\n" if done.returncode else "")

@@ -117,7 +117,8 @@ void print_zsh(const CLI::App& app, const std::vector<const CLI::App*>& commands
       "  values=(${{(f)\"$(sconce completion values -- \"${{(@)words[2,CURRENT]}}\" 2>/dev/null)\"}})\n"
       "  if [[ ${{words[CURRENT]}} == -* ]]; then\n    _describe option items\n"
       "  elif (($#values)); then\n    compadd -a values\n  else\n    _files\n  fi\n}}\n"
-      "compdef _sconce sconce\n");
+      // As a file of site-functions it is the function's own first call, else it is evaluated in .zshrc.
+      "if [[ $funcstack[1] == _sconce ]]; then _sconce \"$@\"; else compdef _sconce sconce; fi\n");
 }
 
 void print_fish(const CLI::App& app, const std::vector<const CLI::App*>& commands) {

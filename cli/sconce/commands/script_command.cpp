@@ -13,6 +13,7 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/types/class_info.h"
 #include "text/call_text.h"
+#include "text/error_text.h"
 #include "text/json.h"
 
 namespace sconce::cli {
@@ -108,7 +109,8 @@ int list(ProgramFile& file, const Options& o) {
   }
   print_list(functions, modules, o.json);
   std::fflush(stdout);
-  for (const std::string& e : errors) fmt::print(stderr, "sconce: {}{}", e, e.ends_with('\n') ? "" : "\n");
+  for (const std::string& e : errors)
+    fmt::print(stderr, "sconce: {}{}", with_short_lines(e), e.ends_with('\n') ? "" : "\n");
   const bool failed =
       std::any_of(functions.begin(), functions.end(), [](const NamedFunction& f) { return !f.function; });
   return errors.empty() && !(failed && modules.empty()) ? 0 : 1;

@@ -1,5 +1,6 @@
 #include "text/error_text.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -21,9 +22,24 @@ std::string_view last_traceback(std::string_view text, std::string_view reason) 
 
 }  // namespace
 
+std::string with_short_lines(std::string_view text) {
+  constexpr size_t kLongest = 1000;
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    size_t shown = std::min(end, kLongest);
+    while (shown < end && (text[shown] & 0xc0) == 0x80) --shown;  // not within a character
+    out += text.substr(0, shown);
+    if (shown < end) out += " ...";
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 std::string error_text(const Error& error) {
   const auto* script = dynamic_cast<const runtime::ScriptError*>(&error);
-  if (!script) return error.message();
+  if (!script) return with_short_lines(error.message());
   std::string_view name = script->exception_class();
   if (name.starts_with("builtins.")) name.remove_prefix(9);
   if (name.empty()) name = python_class(script->kind());
@@ -33,7 +49,8 @@ std::string error_text(const Error& error) {
   const std::string_view traceback = last_traceback(script->message(), reason);
   const size_t first_line = traceback.find('\n');
   const bool has_frames = first_line != traceback.npos && first_line + 1 < traceback.size();
-  return fmt::format("{}{}{}\n{}", named ? "" : name, named ? "" : ": ", reason, has_frames ? traceback : "");
+  return with_short_lines(
+      fmt::format("{}{}{}\n{}", named ? "" : name, named ? "" : ": ", reason, has_frames ? traceback : ""));
 }
 
 }  // namespace sconce::cli

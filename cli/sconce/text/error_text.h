@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace sconce {
 class Error;
@@ -16,5 +17,8 @@ namespace sconce::cli {
 // Of the two tracebacks that a program from an archive has, only the one in the original text. Errors without a
 // traceback are what they say.
 std::string error_text(const Error& error);
+
+// Of lines that no terminal shows (a whole program may stand on one), the beginning.
+std::string with_short_lines(std::string_view text);
 
 }  // namespace sconce::cli
