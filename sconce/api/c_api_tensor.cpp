@@ -12,7 +12,7 @@ DType dtype_of(sconce_dtype dtype) {
   for (DType known : kAllDTypes) {
     if (static_cast<int>(known) == static_cast<int>(dtype)) return known;
   }
-  invalid("{} is no dtype", static_cast<int>(dtype));
+  invalid("{} is not a dtype", static_cast<int>(dtype));
 }
 
 IntList checked_sizes(size_t dimensions, const int64_t* sizes) {

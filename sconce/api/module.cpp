@@ -205,7 +205,7 @@ Module Module::submodule(std::string_view path) const {
   while (!path.empty()) {
     const size_t dot = std::min(path.find('.'), path.size());
     found = found.to_object().attr(path.substr(0, dot));
-    SCONCE_CHECK(is_module(found), "'{}' is no submodule", path.substr(0, dot));
+    SCONCE_CHECK(is_module(found), "'{}' is not a submodule", path.substr(0, dot));
     path.remove_prefix(std::min(dot + 1, path.size()));
   }
   return Module(unit_, found);

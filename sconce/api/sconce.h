@@ -210,7 +210,7 @@ typedef enum sconce_dtype { /* numbered as in PyTorch */
 
 #define SCONCE_MAX_DIMENSIONS 64
 
-/* Bytes of one element; 0 for a number that is no dtype. */
+/* Bytes of one element; 0 for a number that is not a dtype. */
 SCONCE_C_API size_t sconce_dtype_size(sconce_dtype dtype);
 
 /* Over the caller's memory: `data` holds the elements at `strides` (in elements, not negative; null: contiguous, the

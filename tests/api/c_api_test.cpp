@@ -184,7 +184,7 @@ TEST(CApi, WrongTensorsAreRefused) {
   EXPECT_EQ(over(nullptr, SCONCE_FLOAT32, 2, two, nullptr), SCONCE_INVALID_ARGUMENT);
   EXPECT_EQ(error(), "data is null");
   EXPECT_EQ(over(numbers, 8, 2, two, nullptr), SCONCE_INVALID_ARGUMENT);
-  EXPECT_EQ(error(), "8 is no dtype");
+  EXPECT_EQ(error(), "8 is not a dtype");
   EXPECT_EQ(over(numbers, SCONCE_FLOAT32, 2, negative, nullptr), SCONCE_INVALID_ARGUMENT);
   EXPECT_EQ(error(), "sizes[1] is -1");
   EXPECT_EQ(over(numbers, SCONCE_FLOAT32, 2, huge, nullptr), SCONCE_INVALID_ARGUMENT);

@@ -221,8 +221,8 @@ void BytecodeCompiler::emit_wait(const ir::Node* n) {
 void BytecodeCompiler::emit_enter(const ir::Node* n) {
   const TypePtr type = n->input(0)->type();
   ir::Function* enter = ir::find_method(type, "__enter__");
-  SCONCE_CHECK(enter && ir::find_method(type, "__exit__"), "{} is no context manager: it needs __enter__ and __exit__",
-               type->to_string());
+  SCONCE_CHECK(enter && ir::find_method(type, "__exit__"),
+               "{} is not a context manager: it needs __enter__ and __exit__", type->to_string());
   CallSite& site = code_->call_sites.emplace_back();
   site.function = enter;
   const Draft object = operand(n->input(0));

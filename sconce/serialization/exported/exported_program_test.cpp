@@ -118,7 +118,7 @@ TEST_F(ExportedProgram, RunsAndChecksSizes) {
 }
 
 TEST_F(ExportedProgram, PlacesOfWrongFields) {
-  EXPECT_ERROR(load("{"), "m.pt2: models/model.json: is no JSON");
+  EXPECT_ERROR(load("{"), "m.pt2: models/model.json: is not JSON");
   EXPECT_ERROR(load("[]"), "models/model.json: must be an object, is array");
   EXPECT_ERROR(load("{}"), "has no field 'schema_version'");
   program_["schema_version"]["major"] = 9;
@@ -249,7 +249,7 @@ TEST_F(ExportedProgram, Limits) {
   }
   graph() = inner;
   EXPECT_ERROR(load(), "graphs are nested deeper than 50");
-  EXPECT_ERROR(load(std::string(1'000'000, '[')), "is no JSON");
+  EXPECT_ERROR(load(std::string(1'000'000, '[')), "is not JSON");
   EXPECT_ERROR(exported::read_program(std::string(exported::kMaxJsonBytes + 1, ' '), "big"),
                "at most 268435456 are read");
 }

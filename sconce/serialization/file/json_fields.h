@@ -24,7 +24,7 @@ class JsonFields {
     try {
       return Json::parse(text.begin(), text.end());
     } catch (const Json::exception& error) {
-      fail("{}: is no JSON: {}", name_, error.what());
+      fail("{}: is not JSON: {}", name_, error.what());
     }
   }
 

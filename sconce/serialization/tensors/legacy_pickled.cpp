@@ -77,7 +77,7 @@ class LegacyReader {
   Value read() {
     SCONCE_CHECK(!is_tar(bytes_), "{}: is a tar file of PyTorch 0.1; save it again with a newer PyTorch", name_);
     at_ = end_of_magic(bytes_);
-    SCONCE_CHECK(at_ != 0, "{}: is no torch.save file", name_);
+    SCONCE_CHECK(at_ != 0, "{}: is not a torch.save file", name_);
     ClaimContext claims(name_);
     const Value version = next(claims);
     SCONCE_CHECK(version.is_int() && version.to_int() == kVersion, "{}: has the format version {}, known is {}", name_,

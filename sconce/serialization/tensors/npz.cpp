@@ -16,7 +16,7 @@ NamedTensors read_npz(FileBytesPtr file) {
   NamedTensors tensors;
   for (const ZipReader::Record& record : zip.records()) {
     const std::string& name = zip.file()->name();
-    SCONCE_CHECK(record.name.ends_with(kSuffix), "{}: record '{}' is no array: its name does not end in .npy", name,
+    SCONCE_CHECK(record.name.ends_with(kSuffix), "{}: record '{}' is not an array: its name does not end in .npy", name,
                  record.name);
     const std::string whole = name + ": " + record.name;
     Tensor t;

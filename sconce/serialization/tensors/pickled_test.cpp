@@ -120,7 +120,7 @@ TEST(LegacyPickled, ReadsViewsOfStorages) {
 
 TEST(LegacyPickled, RefusesBrokenFiles) {
   const auto expect = [](const std::string& bytes, const std::string& part) { EXPECT_ERROR(load_legacy(bytes), part); };
-  expect("", "f: is no torch.save file");
+  expect("", "f: is not a torch.save file");
   expect(legacy(kTwoFloats, kKeys, ""), "ends before its storages do");
   expect(legacy(kTwoFloats, kKeys, kCount + "abc"), "ends before its storages do");
   expect(legacy(kTwoFloats, "]", ""), "storage '0' is not there");

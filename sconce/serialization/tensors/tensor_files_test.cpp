@@ -188,7 +188,7 @@ TEST(TensorFiles, AnArchiveOfArraysHoldsNothingElse) {
   zip.add("readme.txt", "hello");
   zip.finish();
   out.commit();
-  EXPECT_ERROR(read_npz(FileBytes::map(folder.file("a.npz"))), "record 'readme.txt' is no array");
+  EXPECT_ERROR(read_npz(FileBytes::map(folder.file("a.npz"))), "record 'readme.txt' is not an array");
 }
 
 }  // namespace

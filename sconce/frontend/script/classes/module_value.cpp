@@ -229,7 +229,8 @@ SugaredPtr ModuleValue::call(Emitter& e, const Range& at, const CallArguments& a
 }
 
 std::vector<SugaredPtr> ModuleValue::unpack(Emitter& e, const Range& at, std::optional<size_t>) {
-  if (!is_container()) refuse(at, "module '{}' cannot be unpacked: it is no container of modules", module_.cls->name);
+  if (!is_container())
+    refuse(at, "module '{}' cannot be unpacked: it is not a container of modules", module_.cls->name);
   std::vector<SugaredPtr> items;
   for (const std::string& name : held_names()) {
     items.push_back(is_keyed(info_.container) ? simple(e.constant(at, sconce::Value(name))) : attr(e, at, name));
