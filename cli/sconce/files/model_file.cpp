@@ -9,6 +9,7 @@
 #include "commands/commands.h"
 #include "files/program_file.h"
 #include "sconce/api/asks_for_gradients.h"
+#include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/serialization/exported/exported_program.h"
@@ -52,10 +53,12 @@ Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
 
 void load_libraries(const std::vector<std::string>& libraries) {
   for (const std::string& path : libraries) {
-    const size_t before = all_ops().size();
+    const auto registered = [] { return all_ops().size() + custom_class_names().size(); };
+    const size_t before = registered();
     // A bare name would be looked for in the system's folders; here it is a file of this one.
     load_library(path.find('/') == path.npos ? fmt::format("./{}", path) : path);
-    if (all_ops().size() == before) fmt::print(stderr, "sconce: {}: the library registers no operators\n", path);
+    if (registered() == before)
+      fmt::print(stderr, "sconce: {}: the library registers neither operators nor classes\n", path);
   }
 }
 
