@@ -1,3 +1,4 @@
+// Memory of the caller, items and tuples, as a program outside of the library sees them.
 #include "sconce/api/from_blob.h"
 
 #include <gtest/gtest.h>
