@@ -128,7 +128,9 @@ void print_fish(const CLI::App& app, const std::vector<const CLI::App*>& command
       for (const std::string& name : o.names) {
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      fmt::print("{}{} -d {}\n", line, o.takes_value ? " -r" : "", quoted(first_sentence(o.description), "\\'"));
+      const bool values = std::any_of(o.names.begin(), o.names.end(), option_has_values);
+      const char* what = values ? " -x -a '(__sconce_values)'" : o.takes_value ? " -r" : "";
+      fmt::print("{}{} -d {}\n", line, what, quoted(first_sentence(o.description), "\\'"));
     }
   };
   fmt::print(

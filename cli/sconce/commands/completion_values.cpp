@@ -64,21 +64,37 @@ std::vector<std::string> modules(const Words& words) {
   return file.empty() ? std::vector<std::string>() : ProgramFile(file).modules();
 }
 
+struct OptionValues {
+  const char* option;
+  std::vector<std::string> (*values)(const Words& words);
+};
+constexpr OptionValues kOptions[] = {
+    {"--pass", [](const Words&) { return pass_names(); }},
+    {"--dtype", [](const Words&) { return dtypes(); }},
+    {"--by", [](const Words&) { return Words{"op", "line", "module"}; }},
+    {"--normalize", [](const Words&) { return Words{"imagenet"}; }},
+    {"--method", methods},
+    {"--function", methods},
+    {"--module", modules},
+};
+
 std::vector<std::string> values_of(const Words& words) {
   const std::string& command = words[0];
   const std::string& before = words[words.size() - 2];
-  if (before == "--pass") return pass_names();
-  if (before == "--dtype") return dtypes();
-  if (before == "--by") return {"op", "line", "module"};
-  if (before == "--normalize") return {"imagenet"};
-  if (before == "--method" || before == "--function") return methods(words);
-  if (before == "--module") return modules(words);
+  for (const OptionValues& o : kOptions) {
+    if (before == o.option) return o.values(words);
+  }
   if (command == "completion" && words.size() == 2) return {"bash", "zsh", "fish"};
   if (command == "ops" && !before.starts_with("--")) return operators();
   return {};
 }
 
 }  // namespace
+
+bool option_has_values(const std::string& option) {
+  return std::any_of(std::begin(kOptions), std::end(kOptions),
+                     [&](const OptionValues& o) { return option == o.option; });
+}
 
 std::vector<std::string> completion_values(const Words& words) {
   if (words.size() < 2) return {};

@@ -11,4 +11,7 @@ namespace sconce::cli {
 // Nothing where files are meant, and for what cannot be read.
 std::vector<std::string> completion_values(const std::vector<std::string>& words);
 
+// Has "--pass" such values? Others have files, numbers or texts.
+bool option_has_values(const std::string& option);
+
 }  // namespace sconce::cli
