@@ -268,7 +268,7 @@ void BytecodeCompiler::emit_cast(const ir::Node* n) {
   const Draft from = operand(n->input(0));
   const Draft to = define(n->output());
   if (is_word(n->output())) {
-    // Nothing but the program says that the value is a number: without this, the address of an object would pass as one.
+    // Only the program says that the value is a number: without this, the address of an object would pass as one.
     if (!is_word(n->input(0))) emit(Opcode::check_tag, from, tag_of(class_of(n->output()->type())));
     emit(Opcode::move_word, to, from);
   } else
