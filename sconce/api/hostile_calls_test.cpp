@@ -62,6 +62,21 @@ TEST(HostileCalls, WeightsOfBags) {
   EXPECT_ERROR(evaluate(call + "torch.ones(40).to(torch.double))"), "expected scalar type Float but found Double");
 }
 
+// What would run for ever, or take all memory, is refused at once.
+TEST(HostileCalls, WithoutEnd) {
+  EXPECT_ERROR(evaluate("[1] * (1 << 62)"), "there is no memory for a list of 4611686018427387904 times 1 items");
+  EXPECT_ERROR(evaluate("[torch.ones(1)] * (1 << 58)"), "there is no memory for a list");
+  EXPECT_ERROR(evaluate("torch.tril_indices(9007199254740992, 20)"), "");
+  EXPECT_EQ(evaluate("torch.triu_indices(9007199254740992, 20)").to_tensor().sizes(), IntList({2, 210}));
+  EXPECT_EQ(evaluate("torch.tril_indices(20, 9007199254740992, -3)").to_tensor().sizes(), IntList({2, 153}));
+  EXPECT_ERROR(
+      evaluate("torch.conv_transpose1d(torch.ones(1, 1, 5), torch.ones(1, 1, 3), None, [4611686018427387905])"),
+      "dimension 0 of the output is too large");
+  EXPECT_ERROR(evaluate("torch.linalg.lstsq(torch.tensor([[1.0, -float('inf'), 1e10], [3.0, float('inf'), "
+                        "float('inf')]]), torch.ones(2, 3), rcond=1e-300, driver='gelss')"),
+               "non-finite values");
+}
+
 // An honest program can do this: the view has another dtype, and no history.
 TEST(HostileCalls, BackwardOfAViewOfOtherBytes) {
   auto unit = compile(

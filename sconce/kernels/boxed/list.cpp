@@ -3,6 +3,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/program_kernels.h"
+#include "sconce/kernels/boxed/list_room.h"
 #include "sconce/kernels/boxed/slice.h"
 
 namespace sconce::boxed {
@@ -38,7 +39,7 @@ int64_t find(const List& list, const Value& item) {
 Value repeated(const List& list, int64_t times) {
   auto out = make_ref<List>(list.element_type());
   const size_t n = list.size();
-  if (n != 0 && times > 0) MemoryQuota::charge(static_cast<uint64_t>(times), n * sizeof(Value));
+  make_room(*out, n, times);
   for (int64_t k = 0; n != 0 && k < times; ++k) {
     for (size_t i = 0; i < n; ++i) out->append(list.get(i));
   }

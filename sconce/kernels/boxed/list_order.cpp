@@ -4,6 +4,7 @@
 
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/list_kernels.h"
+#include "sconce/kernels/boxed/list_room.h"
 #include "sconce/kernels/boxed/object_order.h"
 #include "sconce/types/value.h"
 
@@ -95,6 +96,7 @@ void list_repeat_in_place(const Op&, KeySet, Value* args, Value* returns) {
   const size_t n = list.size();
   const int64_t times = args[1].to_int();
   if (times <= 0) list.clear();
+  make_room(list, n, times);
   for (int64_t k = 1; k < times; ++k) {
     for (size_t i = 0; i < n; ++i) list.append(list.get(i));
   }

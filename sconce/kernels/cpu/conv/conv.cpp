@@ -876,13 +876,21 @@ class NarrowConv {
 
 void ConvShape::infer_output() {
   for (int i = 0; i < rank; i++) {
-    const int64_t reach = dilation[i] * (kernel[i] - 1);
+    // In 128 bits, where products and sums of these numbers do not wrap around.
+    const auto wide = [](int64_t n) { return static_cast<__int128>(n); };
+    const __int128 reach = wide(dilation[i]) * (kernel[i] - 1);
+    __int128 size = 0;
     if (transposed) {
-      out[i] = (in[i] - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i] + 1;
+      size = (wide(in[i]) - 1) * stride[i] - 2 * wide(padding[i]) + reach + output_padding[i] + 1;
     } else {
-      const int64_t free = in[i] + 2 * padding[i] - reach - 1;
-      out[i] = free >= 0 ? free / stride[i] + 1 : 0;
+      const __int128 free = in[i] + 2 * wide(padding[i]) - reach - 1;
+      size = free >= 0 ? free / stride[i] + 1 : 0;
     }
+    SCONCE_CHECK(size <= INT64_MAX / 2,
+                 "convolution: dimension {} of the output is too large: in {}, kernel {}, stride "
+                 "{}, padding {}, dilation {}",
+                 i, in[i], kernel[i], stride[i], padding[i], dilation[i]);
+    out[i] = static_cast<int64_t>(size);
     SCONCE_CHECK(out[i] >= (transposed ? 0 : 1),
                  "convolution: dimension {} has no output: in {}, kernel {}, stride {}, padding {}, dilation {}", i,
                  in[i], kernel[i], stride[i], padding[i], dilation[i]);

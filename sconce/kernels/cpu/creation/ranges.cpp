@@ -265,14 +265,22 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, bool lower, DT
   const int64_t shift = std::clamp(offset, -row - 1, col + 1);
   const auto begin = [&](int64_t r) { return lower ? 0 : std::clamp<int64_t>(r + shift, 0, col); };
   const auto end = [&](int64_t r) { return lower ? std::clamp<int64_t>(r + shift + 1, 0, col) : col; };
-  int64_t count = 0;
-  for (int64_t r = 0; r < row; ++r) count += end(r) - begin(r);
+  // Rows [first, last) have columns; the length of those before `bend` (lower) or from it on (upper) grows or shrinks by
+  // one a row, that of the others is col.
+  const int64_t first = lower ? std::min(row, std::max<int64_t>(0, -shift)) : 0;
+  const int64_t last = lower ? row : std::clamp<int64_t>(col - shift, 0, row);
+  const int64_t bend = std::clamp(lower ? col - shift - 1 : -shift, first, last);
+  const auto sum = [&](int64_t from, int64_t to) {  // of an arithmetic series, in which no product overflows
+    return from == to ? __int128{0}
+                      : static_cast<__int128>(to - from) * (end(from) - begin(from) + end(to - 1) - begin(to - 1)) / 2;
+  };
+  const int64_t count = static_cast<int64_t>(sum(first, bend) + sum(bend, last));
   Tensor out = empty_tensor({2, count}, dtype, device);
   if (out.is_meta()) return out;
   const auto write = [&]<class T>() {
     T* rows = out.data<T>();
     T* columns = rows + count;
-    for (int64_t r = 0; r < row; ++r) {
+    for (int64_t r = first; r < last; ++r) {
       for (int64_t c = begin(r); c < end(r); ++c) {
         *rows++ = static_cast<T>(r);
         *columns++ = static_cast<T>(c);

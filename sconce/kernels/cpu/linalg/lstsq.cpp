@@ -114,6 +114,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, cons
     }
     lapack::require(op);
     const Tensor A = copy_columns(self, with_sizes(batch, m, n));
+    // LAPACK may search for the singular values of such a matrix for ever.
+    SCONCE_CHECK(all_finite(A.data<T>(), A.numel()),
+                 "{}: The algorithm failed to converge because the input matrix contained non-finite values.", op);
     const Tensor info = empty_tensor(batch, DType::int32);
     const R tolerance =
         static_cast<R>(rcond.value_or(std::numeric_limits<R>::epsilon() * static_cast<double>(std::max(m, n))));

@@ -1,0 +1,26 @@
+#include "sconce/kernels/boxed/list_room.h"
+
+#include <new>
+#include <stdexcept>
+
+#include "sconce/base/error.h"
+#include "sconce/base/memory_quota.h"
+
+namespace sconce::boxed {
+
+void make_room(List& list, size_t n, int64_t times) {
+  if (n == 0 || times <= 0) return;
+  MemoryQuota::charge(static_cast<uint64_t>(times), n * sizeof(Value));
+  size_t items = 0;
+  bool there = !__builtin_mul_overflow(n, static_cast<size_t>(times), &items);
+  try {
+    if (there) list.reserve(items);
+  } catch (const std::bad_alloc&) {
+    there = false;
+  } catch (const std::length_error&) {
+    there = false;
+  }
+  SCONCE_CHECK(there, "there is no memory for a list of {} times {} items", times, n);
+}
+
+}  // namespace sconce::boxed
