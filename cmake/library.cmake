@@ -109,6 +109,10 @@ if(simd_sources)
   endforeach()
 endif()
 
+# Loops that are left to the compiler.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/sconce/kernels/cpu/simd/quantized/quantized.cpp" PROPERTIES
+  COMPILE_OPTIONS -O3)
+
 # Of the core.
 sconce_folder(plain base)
 sconce_folder(plain tensor)

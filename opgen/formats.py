@@ -25,10 +25,21 @@ def has_kernel(entry, format):
     return entry.get(format) not in (None, "through", "refused")
 
 
+# Files of kernels that let a format through unless an entry says otherwise: those that only look at facts, and for
+# quantised tensors those that make views, whose elements mean what they mean in the base.
+_FACTS = ("any/queries.cpp", "any/tensor_attributes.cpp")
+_THROUGH = {"sparse": _FACTS, "quantized": (*_FACTS, "any/views/views.cpp", "any/views/splits.cpp")}
+
+
 def taken(entry):
     """OpInfo::formats: what the ordinary kernel takes. Compound and boxed operators leave the decision to what they call."""
+    return sum(bit for format, bit in FORMATS.items() if entry.get(format, _default(entry, format)) == "through")
+
+
+def _default(entry, format):
     passes = entry.kind in ("compound", "scalar") or leaf.is_boxed(entry)
-    return sum(bit for format, bit in FORMATS.items() if entry.get(format, "through" if passes else None) == "through")
+    passes = passes or (entry.kind == "leaf" and entry.get("kernel").get("any") in _THROUGH[format])
+    return "through" if passes else None
 
 
 def kernels(op, family):

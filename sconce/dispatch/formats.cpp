@@ -6,6 +6,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/copy.h"
+#include "sconce/tensor/quantized_tensor.h"
 
 namespace sconce {
 namespace {
@@ -29,6 +30,13 @@ void guard(const Op& op, KeySet keys, Value* args, Value* returns) {
           op.qualified_name(), backend_name(format, args, op.schema().arguments.size()));
 }
 
+// Views of the tensor see its new integers.
+void write_quantized(const Tensor& tensor, const Tensor& result) {
+  copy_tensor(stored_integers(tensor), stored_integers(result));
+  if (!tensor.impl()->extra) tensor.impl()->extra = new Extra;
+  tensor.impl()->extra->quantizer = quantizer_pointer(result);
+}
+
 }  // namespace
 
 void guard_format(Key format) {
@@ -44,7 +52,11 @@ void become_result(const Tensor& tensor, const Tensor& result) {
   SCONCE_CHECK(tensor.dtype() == result.dtype() && tensor.layout() == result.layout(),
                "a result of dtype {} cannot be written to a tensor of dtype {}, or their layouts differ",
                dtype_name(result.dtype()), dtype_name(tensor.dtype()));
-  take_contents(tensor, result);
+  if (is_quantized(tensor.dtype()) && tensor.sizes() == result.sizes()) {
+    write_quantized(tensor, result);
+  } else {
+    take_contents(tensor, result);
+  }
   tensor.bump_version();
 }
 

@@ -9,6 +9,7 @@
 
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/tensor.h"
 #include "sconce/tensor/view_base.h"
 
@@ -254,10 +255,53 @@ void append_suffixes(std::string& out, const std::vector<std::string>& suffixes)
   }
 }
 
+// As Python writes a float.
+std::string python_float(double v) {
+  char text[40];
+  char* end = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific).ptr;
+  const std::string shortest(static_cast<char*>(text), end);
+  const int exponent = std::stoi(shortest.substr(shortest.find('e') + 1));
+  if (!std::isfinite(v) || (v != 0 && (exponent < -4 || exponent >= 16))) return shortest;
+  char wide[400];
+  end = std::to_chars(wide, wide + sizeof wide, v, std::chars_format::fixed).ptr;
+  const std::string fixed(static_cast<char*>(wide), end);
+  return fixed.find('.') == std::string::npos ? fixed + ".0" : fixed;
+}
+
+std::vector<std::string> quantizer_suffixes(const Quantizer& q) {
+  std::vector<std::string> out = {"quantization_scheme=" + std::string(qscheme_name(q.scheme))};
+  if (q.per_channel()) {
+    out.push_back("scale=" + q.scales.to_string());
+    out.push_back("zero_point=" + q.zero_points.to_string());
+    out.push_back("axis=" + std::to_string(q.axis));
+  } else {
+    out.push_back("scale=" + python_float(q.scale));
+    out.push_back("zero_point=" + std::to_string(q.zero_point));
+  }
+  return out;
+}
+
+// One that was made by empty() has no numbers to show.
+std::string quantized_text(const Tensor& t) {
+  std::string out(kPrefix);
+  const bool known = t.impl()->extra && t.impl()->extra->quantizer;
+  if (!known || t.numel() == 0)
+    out += t.numel() == 0 ? "[]" : "...";
+  else
+    Contents(quantized_numbers(t)).write(out);
+  std::vector<std::string> suffixes = {size_suffix(t.sizes()), dtype_suffix(t.dtype())};
+  if (known) {
+    for (std::string& suffix : quantizer_suffixes(quantizer_of(t))) suffixes.push_back(std::move(suffix));
+  }
+  append_suffixes(out, suffixes);
+  return out + ")";
+}
+
 }  // namespace
 
 std::string Tensor::to_string() const {
   if (!defined()) return "None";
+  if (is_quantized(dtype())) return quantized_text(*this);
   std::string out(kPrefix);
   std::vector<std::string> suffixes;
   if (device().type != DeviceType::cpu) suffixes.push_back("device='" + sconce::to_string(device()) + "'");

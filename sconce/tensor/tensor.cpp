@@ -157,9 +157,41 @@ Tensor make_tensor(Ref<Storage> storage, DType dtype, IntList sizes, IntList str
   return make_tensor_unchecked(std::move(storage), dtype, sizes, strides, offset);
 }
 
+namespace {
+
+// Do the channels of a quantised tensor stand where they stand in its view? Only where they are the same stretches of
+// memory.
+bool keeps_channels(const TensorImpl& view, const TensorImpl& base, int64_t axis) {
+  const auto rank = [](const TensorImpl& t) { return static_cast<int64_t>(t.meta >> TensorImpl::kRankAt & 0xff); };
+  const auto outer = [&](const TensorImpl& t) {
+    int64_t n = 1;
+    for (int64_t d = 0; d < axis; ++d) n *= t.dims[d];
+    return n;
+  };
+  if (rank(view) > TensorImpl::kInlineRank || rank(base) > TensorImpl::kInlineRank) return false;
+  if (view.numel != base.numel || axis >= rank(view)) return false;
+  if (rank(view) == rank(base) && std::memcmp(view.dims, base.dims, sizeof view.dims) == 0) return true;
+  return (view.meta & base.meta & TensorImpl::contiguous) != 0 && view.dims[axis] == base.dims[axis] &&
+         outer(view) == outer(base);
+}
+
+// A view's elements mean what they mean in its base.
+SCONCE_COLD void take_quantizer(TensorImpl& view, const TensorImpl& base) {
+  if (!base.extra || !base.extra->quantizer) return;
+  const std::shared_ptr<const Quantizer>& q = base.extra->quantizer;
+  SCONCE_CHECK(!q->per_channel() || keeps_channels(view, base, q->axis),
+               "Setting strides is possible only on uniformly quantized tensor");
+  if (!view.extra) view.extra = new Extra;
+  view.extra->quantizer = q;
+}
+
+}  // namespace
+
 Tensor make_view(const Tensor& base, IntList sizes, IntList strides, int64_t offset) {
   check_bounds(base.dtype(), sizes, strides, offset, base.storage()->nbytes);
   Tensor view = make_tensor_unchecked(Ref<Storage>::share(base.storage()), base.dtype(), sizes, strides, offset);
+  if (is_quantized(base.dtype())) [[unlikely]]
+    take_quantizer(*view.impl(), *base.impl());
   become_view(*view.impl(), *base.impl());
   return view;
 }
@@ -176,13 +208,6 @@ uint64_t kept_meta(const TensorImpl& base) {
   return base.meta & (kKept | (kBackendKeys | Key::limited | Key::quantized).bits());
 }
 
-// A view's elements mean what they mean in its base.
-SCONCE_COLD void take_quantizer(TensorImpl& view, const TensorImpl& base) {
-  if (!base.extra || !base.extra->quantizer) return;
-  view.extra = new Extra;
-  view.extra->quantizer = base.extra->quantizer;
-}
-
 Ref<TensorImpl> new_view(TensorImpl& base, void* data) {
   Ref<TensorImpl> t = new_impl();
   t->meta = kept_meta(base);
@@ -192,8 +217,6 @@ Ref<TensorImpl> new_view(TensorImpl& base, void* data) {
   t->autograd = 0;
   t->python = nullptr;
   t->extra = nullptr;
-  if (base.meta & KeySet(Key::quantized).bits()) [[unlikely]]
-    take_quantizer(*t, base);
   become_view(*t, base);
   return t;
 }
@@ -205,6 +228,8 @@ Tensor make_view_unchecked(const Tensor& base, IntList sizes, IntList strides, i
   Ref<TensorImpl> t = new_view(b, reinterpret_cast<void*>(reinterpret_cast<intptr_t>(b.storage->data) +
                                                           offset * static_cast<int64_t>(base.item_size())));
   write_geometry(*t, sizes, strides, plain_numel(sizes), fact_bits(sizes, strides));
+  if (is_quantized(base.dtype())) [[unlikely]]
+    take_quantizer(*t, b);
   return Tensor(std::move(t));
 }
 
@@ -237,6 +262,8 @@ Tensor make_contiguous_view(const Tensor& base, IntList sizes) {
     t->dims[rank + i] = step;
     step *= sizes[i];
   }
+  if (is_quantized(base.dtype())) [[unlikely]]
+    take_quantizer(*t, *base.impl());
   return Tensor(std::move(t));
 }
 
@@ -293,7 +320,7 @@ Tensor empty_tensor(IntList sizes, DType dtype, Device device, MemoryFormat form
 Tensor empty_same_shape(const Tensor& like, DType dtype) {
   const TensorImpl& t = *like.impl();
   const auto rank = static_cast<size_t>(like.dim());
-  if (!is_plain_rank(rank) || t.numel == 0 || is_limited(dtype))
+  if (!is_plain_rank(rank) || t.numel == 0 || is_uncommon(dtype))
     return empty_tensor(like.sizes(), dtype, like.device());
   constexpr uint64_t kDevice = 0xffull << TensorImpl::kDeviceAt | 0xffull << TensorImpl::kIndexAt;
   const uint64_t meta = (t.meta & (kDevice | kBackendKeys.bits())) |

@@ -1,4 +1,5 @@
 #include "sconce/types/script_text.h"
+#include "sconce/tensor/quantized_tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -96,13 +97,28 @@ std::vector<double> elements_of(const Tensor& t) {
   return out;
 }
 
+std::string tensor_text(const Tensor& t);
+
+// ", qscheme: per_tensor_affine, scale: 0.1, zero_point: 10"
+std::string quantizer_text(const Quantizer& q) {
+  std::string out = ", qscheme: " + std::string(qscheme_name(q.scheme).substr(6));
+  if (!q.per_channel())
+    return out + ", scale: " + with_format("%*.*g", q.scale, 0, 6) + ", zero_point: " + std::to_string(q.zero_point);
+  return out + ", scales: " + tensor_text(q.scales) + ", zero_points: " + tensor_text(q.zero_points) +
+         ", axis: " + std::to_string(q.axis);
+}
+
 std::string tensor_text(const Tensor& t) {
-  std::string type =
-      "[ " + std::string(key_name(backend_key(t.device().type))) + std::string(dtype_legacy_name(t.dtype())) + "Type{";
+  const bool quantised = is_quantized(t.dtype());
+  std::string type = "[ " + std::string(quantised ? "Quantized" : "") +
+                     std::string(key_name(backend_key(t.device().type))) + std::string(dtype_legacy_name(t.dtype())) +
+                     "Type{";
   for (size_t d = 0; d < t.sizes().size(); ++d) type += (d ? "," : "") + std::to_string(t.sizes()[d]);
-  type += "} ]";
+  type += "}";
+  if (quantised) type += quantizer_text(quantizer_of(t));
+  type += " ]";
   if (t.is_meta() || t.numel() == 0) return type;
-  const std::vector<double> values = elements_of(t);
+  const std::vector<double> values = elements_of(quantised ? quantized_numbers(t) : t);
   std::string out;
   if (t.dim() == 0) return with_format("%*.*g", values[0], 0, 6) + "\n" + type;
   const Format f = format_of(values);

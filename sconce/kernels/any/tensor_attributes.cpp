@@ -26,7 +26,7 @@ bool prim_is_mtia(const Tensor&) { return false; }
 bool prim_is_ipu(const Tensor&) { return false; }
 bool prim_is_maia(const Tensor&) { return false; }
 bool prim_is_vulkan(const Tensor&) { return false; }
-bool prim_is_quantized(const Tensor&) { return false; }
+bool prim_is_quantized(const Tensor& a) { return is_quantized(a.dtype()); }
 bool prim_is_nested(const Tensor& a) { return nested_lengths(a) != nullptr; }
 bool _is_zerotensor(const Tensor&) { return false; }
 bool is_distributed(const Tensor&) { return false; }
