@@ -6,6 +6,7 @@
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/formats.h"
 #include "sconce/kernels/boxed/object_order.h"
+#include "sconce/kernels/quantized/packed_params.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
 
@@ -17,7 +18,7 @@ constinit const FormatUsed format_used = guard_format;
 
 constinit const BodyRunnerSource body_runner_source = nullptr;
 constinit const DefineClassMethods define_class_methods = nullptr;
-constinit const BuiltinClasses builtin_classes = nullptr;
+constinit const BuiltinClasses builtin_classes = quantized::register_packed_classes;
 
 namespace boxed {
 constinit const ObjectLess object_less = nullptr;

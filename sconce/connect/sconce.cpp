@@ -26,6 +26,7 @@
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"
+#include "sconce/kernels/quantized/packed_params.h"
 #include "sconce/passes/analysis/op_graphs.h"
 #include "sconce/runtime/bytecode/compiler.h"
 #include "sconce/runtime/class_methods.h"
@@ -42,7 +43,7 @@ constinit const FormatUsed format_used = guard_format;
 
 constinit const BodyRunnerSource body_runner_source = runtime::graph_runner;
 constinit const DefineClassMethods define_class_methods = runtime::define_class_methods;
-constinit const BuiltinClasses builtin_classes = nullptr;
+constinit const BuiltinClasses builtin_classes = quantized::register_packed_classes;
 
 namespace boxed {
 constinit const ObjectLess object_less = runtime::object_less;

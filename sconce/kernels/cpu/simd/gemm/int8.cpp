@@ -1,0 +1,290 @@
+// int8 tiles. VNNI multiplies and adds four pairs of bytes in one instruction. Without it bytes are widened to 16 bits
+// and multiplied in pairs: pmaddubsw would take bytes as they are, but it saturates, and 255 * 127 + 255 * 127 does.
+// Functions that use VNNI say so one by one: the rest of the file is plain code of its level.
+#include "sconce/kernels/cpu/simd/gemm/int8_table.h"
+
+#include <immintrin.h>
+
+namespace sconce::SCONCE_ISA_NAMESPACE {
+namespace {
+
+#define INT8_INLINE static inline __attribute__((always_inline))
+#define INT8_UNROLL _Pragma("GCC unroll 16")
+
+#if SCONCE_ISA == 4
+constexpr int lanes = 16, rows_of_tile = 8;
+#elif SCONCE_ISA == 3
+constexpr int lanes = 8, rows_of_tile = 2;
+#else
+constexpr int lanes = 4, rows_of_tile = 1;
+#endif
+constexpr int panel = Int8Table::panel, vectors = panel / lanes;
+
+typedef int32_t I32 __attribute__((vector_size(lanes * 4)));
+typedef uint32_t U32 __attribute__((vector_size(lanes * 4)));
+typedef int16_t I16 __attribute__((vector_size(lanes * 4)));
+typedef float F32 __attribute__((vector_size(lanes * 4)));
+typedef uint8_t U8 __attribute__((vector_size(lanes)));
+template <class V>
+struct Loose {
+  typedef V type __attribute__((aligned(1), may_alias));
+};
+template <class V>
+INT8_INLINE V load(const void* p) {
+  return *static_cast<const typename Loose<V>::type*>(p);
+}
+template <class V>
+INT8_INLINE void store(void* p, V v) {
+  *static_cast<typename Loose<V>::type*>(p) = v;
+}
+
+INT8_INLINE I32 multiply_pairs(I16 a, I16 b) {
+#if SCONCE_ISA == 4
+  return (I32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
+#elif SCONCE_ISA == 3
+  return (I32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
+#else
+  return (I32)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#endif
+}
+
+// Four bytes of a row, the last group perhaps fewer.
+INT8_INLINE int32_t group_at(const uint8_t* p, int64_t count) {
+  int32_t group = 0;
+  if (count >= 4) {
+    __builtin_memcpy(&group, p, 4);
+  } else {
+    for (int64_t i = 0; i < count; ++i) group |= static_cast<int32_t>(p[i]) << (8 * i);
+  }
+  return group;
+}
+
+// Rounds to the nearest integer, to the even one of two: what is added leaves no room for a fraction. For less than
+// 2 ** 22.
+INT8_INLINE I32 rounded(F32 x) {
+  constexpr float kRound = 12582912.f;
+  const F32 moved = x + kRound;
+  return (I32)moved - (I32)(F32{} + kRound);
+}
+
+// The bounds of the number that is rounded: those of the bytes less the zero point.
+struct Bounds {
+  F32 least, most;
+};
+INT8_INLINE Bounds bounds_of(const Int8Output& out) {
+  return {F32{} + static_cast<float>(out.lo - out.zero_point), F32{} + static_cast<float>(out.hi - out.zero_point)};
+}
+
+// NaN becomes the least.
+INT8_INLINE U8 to_bytes(F32 real, const Bounds& bounds, int32_t zero_point) {
+  real = real > bounds.least ? real : bounds.least;
+  real = real < bounds.most ? real : bounds.most;
+  return __builtin_convertvector((U32)(rounded(real) + zero_point), U8);
+}
+
+INT8_INLINE void store_part(void* to, const void* from, int bytes) {
+  __builtin_memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+template <int Rows>
+INT8_INLINE void finish_tile(I32 (&acc)[Rows][vectors], int columns, const Int8Output& out) {
+  const Bounds bounds = bounds_of(out);
+  INT8_UNROLL for (int j = 0; j < vectors; ++j) {
+    const int left = columns - j * lanes;
+    if (left <= 0) break;
+    const I32 offset = load<I32>(out.offset + j * lanes);
+    const F32 bias = load<F32>(out.bias + j * lanes), scale = load<F32>(out.scale + j * lanes);
+    INT8_UNROLL for (int i = 0; i < Rows; ++i) {
+      I32 sum = acc[i][j] - offset;
+      if (out.row_sums) sum -= out.row_sums[i] * load<I32>(out.zero_points + j * lanes);
+      if (out.bytes) {
+        const U8 bytes = to_bytes((__builtin_convertvector(sum, F32) + bias) * scale, bounds, out.zero_point);
+        uint8_t* to = out.bytes + i * out.stride + j * lanes;
+        if (left >= lanes) {
+          store(to, bytes);
+        } else {
+          store_part(to, &bytes, left);
+        }
+      } else {
+        F32 real = __builtin_convertvector(sum, F32) * scale + bias;
+        if (out.lo == 0) real = real > 0 ? real : F32{};
+        float* to = out.reals + i * out.stride + j * lanes;
+        if (left >= lanes) {
+          store(to, real);
+        } else {
+          store_part(to, &real, left * 4);
+        }
+      }
+    }
+  }
+}
+
+// One group of four: even bytes in one vector of 16-bit numbers, odd ones in another.
+template <int Rows>
+INT8_INLINE void step_pairs(I32 (&acc)[Rows][vectors], const int32_t (&groups)[Rows], const int8_t* b) {
+  INT8_UNROLL for (int j = 0; j < vectors; ++j) {
+    const I16 bytes = load<I16>(b + j * lanes * 4);
+    const I16 odd = bytes >> 8, even = (I16)(bytes << 8) >> 8;
+    INT8_UNROLL for (int i = 0; i < Rows; ++i) {
+      const I32 group = I32{} + groups[i];
+      const I16 a_even = (I16)(group & 0x00ff00ff), a_odd = (I16)((I32)((U32)group >> 8) & 0x00ff00ff);
+      acc[i][j] += multiply_pairs(a_even, even) + multiply_pairs(a_odd, odd);
+    }
+  }
+}
+
+template <int Rows>
+void tile_pairs(int64_t taps, int64_t tap_stride, int64_t k, const uint8_t* const* rows, const int8_t* b, int columns,
+                const Int8Output& out) {
+  I32 acc[Rows][vectors] = {};
+  for (int64_t t = 0; t < taps; ++t) {
+    for (int64_t p = 0; p < k; p += 4, b += panel * 4) {
+      int32_t groups[Rows];
+      INT8_UNROLL for (int i = 0; i < Rows; ++i) groups[i] = group_at(rows[i] + t * tap_stride + p, k - p);
+      step_pairs<Rows>(acc, groups, b);
+    }
+  }
+  finish_tile<Rows>(acc, columns, out);
+}
+
+#if SCONCE_ISA >= 3
+#if SCONCE_ISA == 4
+#define VNNI __attribute__((target("avx512vnni")))
+#define VNNI_INLINE static inline __attribute__((always_inline, target("avx512vnni")))
+VNNI_INLINE I32 add_products(I32 acc, I32 a, I32 b) {
+  return (I32)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)a, (__m512i)b);
+}
+#else
+#define VNNI __attribute__((target("avxvnni")))
+#define VNNI_INLINE static inline __attribute__((always_inline, target("avxvnni")))
+VNNI_INLINE I32 add_products(I32 acc, I32 a, I32 b) {
+  return (I32)_mm256_dpbusd_avx_epi32((__m256i)acc, (__m256i)a, (__m256i)b);
+}
+#endif
+
+template <int Rows>
+VNNI_INLINE void step_vnni(I32 (&acc)[Rows][vectors], const int32_t (&groups)[Rows], const int8_t* b) {
+  I32 bs[vectors];
+  INT8_UNROLL for (int j = 0; j < vectors; ++j) bs[j] = load<I32>(b + j * lanes * 4);
+  INT8_UNROLL for (int i = 0; i < Rows; ++i) {
+    const I32 a = I32{} + groups[i];
+    INT8_UNROLL for (int j = 0; j < vectors; ++j) acc[i][j] = add_products(acc[i][j], a, bs[j]);
+  }
+}
+
+template <int Rows>
+VNNI void tile_vnni(int64_t taps, int64_t tap_stride, int64_t k, const uint8_t* const* rows, const int8_t* b,
+                    int columns, const Int8Output& out) {
+  I32 acc[Rows][vectors] = {};
+  const uint8_t* at[Rows];
+  INT8_UNROLL for (int i = 0; i < Rows; ++i) at[i] = rows[i];
+  for (int64_t t = 0; t < taps; ++t) {
+    int64_t p = 0;
+    int32_t groups[Rows];
+    for (; p + 4 <= k; p += 4, b += panel * 4) {
+      INT8_UNROLL for (int i = 0; i < Rows; ++i) __builtin_memcpy(&groups[i], at[i] + p, 4);
+      step_vnni<Rows>(acc, groups, b);
+    }
+    if (p < k) {
+      INT8_UNROLL for (int i = 0; i < Rows; ++i) groups[i] = group_at(at[i] + p, k - p);
+      step_vnni<Rows>(acc, groups, b);
+      b += panel * 4;
+    }
+    INT8_UNROLL for (int i = 0; i < Rows; ++i) at[i] += tap_stride;
+  }
+  finish_tile<Rows>(acc, columns, out);
+}
+#endif
+
+void depthwise(int64_t taps, int64_t channels, const uint8_t* const* rows, const int16_t* w, int32_t* sums) {
+  typedef int16_t Half __attribute__((vector_size(lanes * 2)));
+  int64_t c = 0;
+  for (; c + lanes <= channels; c += lanes) {
+    I32 acc{};
+    for (int64_t t = 0; t < taps; ++t) {
+      acc += __builtin_convertvector(load<U8>(rows[t] + c), I32) *
+             __builtin_convertvector(load<Half>(w + t * channels + c), I32);
+    }
+    store(sums + c, acc);
+  }
+  for (; c < channels; ++c) {
+    int32_t acc = 0;
+    for (int64_t t = 0; t < taps; ++t) acc += rows[t][c] * w[t * channels + c];
+    sums[c] = acc;
+  }
+}
+
+void finish_row(const int32_t* sums, int64_t n, const Int8Output& out) {
+  const int32_t row_sum = out.row_sums ? out.row_sums[0] : 0;
+  for (int64_t c = 0; c < n; c += lanes) {
+    const int width = n - c < lanes ? static_cast<int>(n - c) : lanes;
+    I32 sum{}, offset{}, zero{};
+    F32 bias{}, scale{};
+    const auto read = [&](auto& v, const auto* from) __attribute__((always_inline)) {
+      if (width == lanes) {
+        __builtin_memcpy(&v, from + c, sizeof v);
+      } else {
+        __builtin_memcpy(&v, from + c, static_cast<size_t>(width) * 4);
+      }
+    };
+    read(sum, sums);
+    read(offset, out.offset);
+    read(bias, out.bias);
+    read(scale, out.scale);
+    if (out.row_sums) read(zero, out.zero_points);
+    sum = sum - offset - row_sum * zero;
+    if (out.bytes) {
+      const U8 bytes = to_bytes((__builtin_convertvector(sum, F32) + bias) * scale, bounds_of(out), out.zero_point);
+      store_part(out.bytes + c, &bytes, width);
+    } else {
+      F32 real = __builtin_convertvector(sum, F32) * scale + bias;
+      if (out.lo == 0) real = real > 0 ? real : F32{};
+      store_part(out.reals + c, &real, width * 4);
+    }
+  }
+}
+
+int32_t sum_bytes(const uint8_t* p, int64_t n) {
+  I32 acc{};
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) acc += __builtin_convertvector(load<U8>(p + i), I32);
+  int32_t sum = 0;
+  for (int j = 0; j < lanes; ++j) sum += acc[j];
+  for (; i < n; ++i) sum += p[i];
+  return sum;
+}
+
+template <template <int> class Choice>
+constexpr Int8Table make_table() {
+  Int8Table table{};
+  const auto fill = [&]<int Rows>(const auto& self) {
+    table.tiles[Rows] = Choice<Rows>::function;
+    if constexpr (Rows > 1) self.template operator()<Rows - 1>(self);
+  };
+  fill.template operator()<rows_of_tile>(fill);
+  table.tile_rows = rows_of_tile;
+  table.depthwise = depthwise;
+  table.finish_row = finish_row;
+  table.sum_bytes = sum_bytes;
+  return table;
+}
+
+template <int Rows>
+struct Pairs {
+  static constexpr Int8Table::Tile function = tile_pairs<Rows>;
+};
+#if SCONCE_ISA >= 3
+template <int Rows>
+struct Vnni {
+  static constexpr Int8Table::Tile function = tile_vnni<Rows>;
+};
+#endif
+
+}  // namespace
+
+constinit const Int8Table int8_table = make_table<Pairs>();
+#if SCONCE_ISA >= 3
+constinit const Int8Table int8_table_vnni = make_table<Vnni>();
+#endif
+
+}  // namespace sconce::SCONCE_ISA_NAMESPACE
