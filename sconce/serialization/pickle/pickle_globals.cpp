@@ -6,6 +6,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/serialization/pickle/special_tensors.h"
+#include "sconce/tensor/quantized_tensor.h"
 
 namespace sconce {
 namespace {
@@ -86,19 +87,26 @@ Value rebuild_parameter(const Args& args, PickleContext&) {
   return is_special_tensor(args[0]) ? args[0] : with_grad(args[0].to_tensor(), args[1]);
 }
 
+// (scheme, scale, zero_point), or (scheme, scales, zero_points, axis)
+QuantizerPtr quantizer_from(const Args& parts) {
+  SCONCE_CHECK(parts.size() >= 3, "a quantizer needs a scheme, a scale and a zero point");
+  const std::string& scheme = parts[0].to_string_ref();
+  if (scheme == "per_tensor_affine") return per_tensor_quantizer(parts[1].to_double(), parts[2].to_int());
+  const bool floats = scheme == "per_channel_affine_float_qparams";
+  SCONCE_CHECK(floats || scheme == "per_channel_affine", "the quantizer '{}' is not supported", scheme);
+  SCONCE_CHECK(parts.size() == 4, "the quantizer '{}' needs scales, zero points and an axis", scheme);
+  QuantizerPtr made = per_channel_quantizer(parts[1].to_tensor(), parts[2].to_tensor(), parts[3].to_int());
+  SCONCE_CHECK((made->scheme == QScheme::per_channel_affine_float_qparams) == floats,
+               "the quantizer '{}' has zero points of {}", scheme, dtype_name(parts[2].to_tensor().dtype()));
+  return made;
+}
+
 // (storage, offset, size, stride, quantizer, requires_grad, hooks)
 Value rebuild_quantized(const Args& args, PickleContext&) {
   need(args, 6, 7);
   const Tensor& flat = args[0].to_tensor();
-  const Tensor integers = geometry(flat, flat.dtype(), args[1], args[2], args[3]);
-  const Args& quantizer = args[4].to_tuple().items;
-  SCONCE_CHECK(quantizer.size() >= 3, "a quantizer needs a scheme, a scale and a zero point");
-  const std::string& scheme = quantizer[0].to_string_ref();
-  if (scheme == "per_tensor_affine") {
-    return make_quantized(integers, scheme, quantizer[1].to_double(), quantizer[2].to_int(), 0);
-  }
-  SCONCE_CHECK(quantizer.size() == 4, "the quantizer '{}' needs scales, zero points and an axis", scheme);
-  return make_quantized(integers, scheme, quantizer[1].to_tensor(), quantizer[2].to_tensor(), quantizer[3].to_int());
+  return make_quantized(geometry(flat, flat.dtype(), args[1], args[2], args[3]),
+                        quantizer_from(args[4].to_tuple().items));
 }
 
 // torch.save: (layout, (indices, values, size[, is_coalesced])), and the same with two index tensors; archives:

@@ -8,6 +8,7 @@
 #include "sconce/serialization/pickle/pickle_bytes.h"
 #include "sconce/serialization/pickle/pickle_parts.h"
 #include "sconce/serialization/pickle/special_tensors.h"
+#include "sconce/tensor/quantized_tensor.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -263,6 +264,19 @@ class Writer {
     for (const int64_t n : list) out_.integer(n);
     out_.op('t');
   }
+  void quantizer(const Quantizer& q) {
+    out_.op('(');
+    out_.global("torch", qscheme_name(q.scheme).substr(std::string_view("torch.").size()));
+    if (q.per_channel()) {
+      tensor(q.scales);
+      tensor(q.zero_points);
+      out_.integer(q.axis);
+    } else {
+      out_.real(q.scale);
+      out_.integer(q.zero_point);
+    }
+    out_.op('t');
+  }
   void tensor(const Tensor& t) {
     if (t.device().type != DeviceType::cpu) {
       parts_.refuse("a tensor on device " + to_string(t.device()) + " cannot be saved; only those on the CPU can");
@@ -277,12 +291,16 @@ class Writer {
       out_.global("torch._utils", "_rebuild_parameter");
       out_.op('(');
     }
-    out_.global("torch._utils", is_untyped(t) ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
+    const bool quantised = is_quantized(t.dtype());
+    out_.global("torch._utils", quantised       ? "_rebuild_qtensor"
+                                : is_untyped(t) ? "_rebuild_tensor_v3"
+                                                : "_rebuild_tensor_v2");
     out_.op('(');
     storage(t);
     out_.integer(t.storage_offset());
     sizes(t.sizes());
     sizes(t.strides());
+    if (quantised) quantizer(quantizer_of(t));
     out_.op(t.requires_grad() && !parameter ? '\x88' : '\x89');
     out_.global("collections", "OrderedDict");  // of hooks
     out_.op(')');

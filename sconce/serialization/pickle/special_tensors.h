@@ -1,5 +1,5 @@
-// Unsupported tensors: those that Sconce does not compute with, quantised, sparse and of other dtypes, are read as
-// named tuples of their parts, so that a file which holds them can be listed and the rest of it used.
+// Unsupported tensors: those that Sconce does not compute with, sparse and of other dtypes, are read as named tuples of
+// their parts, so that a file which holds them can be listed and the rest of it used.
 #pragma once
 
 #include <string>
@@ -9,17 +9,13 @@
 
 namespace sconce {
 
-// QuantizedTensor(integers, scheme, scale, zero_point, axis): `scale` and `zero_point` are numbers, or tensors if each
-// channel of dimension `axis` has its own.
-Value make_quantized(const Tensor& integers, std::string_view scheme, Value scale, Value zero_point, int64_t axis);
 // SparseTensor(layout, size, indices, values): `indices` is one tensor ("sparse_coo") or a tuple of two (the others).
 Value make_sparse(std::string_view layout, Value size, Value indices, const Tensor& values);
 // ForeignTensor(dtype, size): of a dtype that Sconce does not have.
 Value make_foreign(std::string_view dtype, Value size);
 
 SCONCE_API bool is_special_tensor(const Value& v);
-// "quantised tensor of int8 [2, 3] (per_tensor_affine, scale 0.5, zero point 10)", "sparse_coo tensor of
-// float32 [4, 4]"
+// "sparse_coo tensor of float32 [4, 4]"
 SCONCE_API std::string describe_special_tensor(const Value& v);
 
 }  // namespace sconce

@@ -4,6 +4,7 @@
 #include "sconce/serialization/file/zip_writer.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 #include "sconce/serialization/tensors/tensor_files.h"
+#include "sconce/tensor/quantized_tensor.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/temporary_folder.h"
 
@@ -49,10 +50,23 @@ TEST(Pickled, AppliesConjugationAndSign) {
   EXPECT_EQ(v.to_tensor().data<float>()[1], -2);
 }
 
+TEST(Pickled, ReadsQuantisedTensors) {
+  const auto quantised = [](const std::string& parts) {
+    return load("ctorch._utils\n_rebuild_qtensor\n(" + storage("QInt8Storage", "K\x08") + "K\0K\x08\x85K\1\x85("s +
+                parts + "t\x89}tR");
+  };
+  const std::string scale = "G\x3f\xe0\0\0\0\0\0\0"s, scheme = "ctorch\nper_tensor_affine\n";
+  const Tensor t = quantised(scheme + scale + "K\x0a").to_tensor();
+  EXPECT_EQ(t.dtype(), DType::qint8);
+  EXPECT_EQ(quantizer_of(t).scale, 0.5);
+  EXPECT_EQ(quantizer_of(t).zero_point, 10);
+  EXPECT_ERROR(quantised(scheme + scale + "M\xff\1"s), "zero_point 511 is above upper bound");
+  EXPECT_ERROR(quantised(scheme + "G\x7f\xf8\0\0\0\0\0\0K\0"s), "needs a finite scale");
+  EXPECT_ERROR(quantised("ctorch\nper_tensor_symmetric\n" + scale + "K\x0a"), "is not supported");
+  EXPECT_ERROR(quantised("ctorch\nper_channel_affine\n" + scale + "K\x0a"), "needs scales, zero points and an axis");
+}
+
 TEST(Pickled, RecognisesTensorsThatItDoesNotSupport) {
-  const Value q = load("ctorch._utils\n_rebuild_qtensor\n(" + storage("QInt8Storage", "K\x08") +
-                       "K\0K\x08\x85K\1\x85(ctorch\nper_tensor_affine\nG\x3f\xe0\0\0\0\0\0\0K\x0at\x89}tR"s);
-  EXPECT_EQ(describe_special_tensor(q), "quantised tensor of int8 [8] (per_tensor_affine, scale 0.5, zero point 10)");
   const Value f = load("ctorch._utils\n_rebuild_tensor_v3\n(" + storage("UntypedStorage", "K\x08") +
                        "K\0K\x08\x85K\1\x85\x89}ctorch\nfloat8_e5m2fnuz\ntR"s);
   EXPECT_EQ(describe_special_tensor(f), "tensor of float8_e5m2fnuz (8,)");

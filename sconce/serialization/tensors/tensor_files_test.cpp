@@ -4,6 +4,7 @@
 
 #include "sconce/serialization/file/zip_writer.h"
 #include "sconce/serialization/pickle/special_tensors.h"
+#include "sconce/tensor/quantized_tensor.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/source_tree.h"
 #include "sconce/testing/temporary_folder.h"
@@ -165,9 +166,12 @@ TEST(TensorFiles, WhatCannotBeWrittenIsNamed) {
   EXPECT_ERROR(write_safetensors(folder.file("a.st"), {{{"c", wide}}, {}, {}}), "have no dtype complex128");
   const Tensor nowhere = empty_tensor({1}, DType::float32, parse_device("meta"));
   EXPECT_ERROR(write_safetensors(folder.file("a.st"), {{{"m", nowhere}}, {}, {}}), "tensor 'm' has no data");
+  const Tensor quantised = make_quantized(bytes({2}), per_tensor_quantizer(0.5, 10));
+  EXPECT_ERROR(write_safetensors(folder.file("a.st"), {{{"q", quantised}}, {}, {}}), "have no dtype quint8");
+  EXPECT_ERROR(write_npy(folder.file("a.npy"), quantised), "NumPy has no dtype quint8");
   Ref<Dict> dict = make_ref<Dict>(any_type(), any_type());
-  dict->set("w", make_quantized(bytes({2}), "per_tensor_affine", 0.5, 10, 0));
-  const std::string what = "quantised tensor of uint8 [2] (per_tensor_affine, scale 0.5, zero point 10)";
+  dict->set("w", make_foreign("complex32", IntList({2})));
+  const std::string what = "tensor of complex32 [2]";
   EXPECT_ERROR(flatten_tensors(dict), "'w' is a " + what + ", which is not supported");
   EXPECT_ERROR(write_pickled(folder.file("a.pth"), dict), "tensor 'w' cannot be written: it is a " + what);
   EXPECT_ERROR(write_safetensors(folder.file("a.st"), {{}, {}, {{"w", what}}}), "tensor 'w' cannot be written");
