@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sconce/ops.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compare/compare_rules.h"
@@ -52,9 +53,32 @@ Difference compare_dicts(const Dict& got, const Dict& expected, TensorComparison
   return compare_items(values[0], values[1], "values of a dict", tensors);
 }
 
+// Quantised results may be one step apart: where they are, `got` with the expected element.
+Value without_steps(const Value& got, const Value& expected, double quantum) {
+  const auto same_list = [&](const std::vector<Value>& a, const std::vector<Value>& b) {
+    std::vector<Value> out = a;
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) out[i] = without_steps(a[i], b[i], quantum);
+    return out;
+  };
+  if (got.is_tuple() && expected.is_tuple())
+    return make_ref<Tuple>(same_list(items_of(got), items_of(expected)), got.to_tuple().named_type);
+  if (got.is_list() && expected.is_list()) {
+    auto list = make_ref<List>(got.to_list().element_type());
+    for (Value& item : same_list(items_of(got), items_of(expected))) list->append(std::move(item));
+    return list;
+  }
+  if (!got.is_tensor() || !expected.is_tensor()) return got;
+  const Tensor &a = got.to_tensor(), &b = expected.to_tensor();
+  if (a.sizes() != b.sizes() || a.dtype() != b.dtype() || a.dtype() == DType::bool_) return got;
+  const Tensor near = le(abs(sub(to(a, DType::float64), to(b, DType::float64))), quantum * (1 + 1e-5));
+  return where(near, b, a);
+}
+
 Difference compare_results(const CaseFile& file, const Json& json, const Value& got, const Value& expected) {
   const Json* op = find_member(json, "op");
   const Rule rule = op && op->is_string() ? rule_for(op->get<std::string>(), {}) : Rule::close;
+  if (const Json* quantum = find_member(json, "quantum"))
+    return compare_nested(without_steps(got, expected, quantum->get<double>()), expected);
   if (rule < Rule::svd || !got.is_tuple() || !expected.is_tuple()) return compare_nested(got, expected);
   const std::vector<Value> self{read_value(json.at("inputs").at(0), file.tensors())};
   return compare_outputs(rule, self, items_of(got), items_of(expected), false);
