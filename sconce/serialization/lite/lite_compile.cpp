@@ -12,6 +12,7 @@
 
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/passes/passes.h"
+#include "sconce/serialization/archive/portable_checks.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::lite {
@@ -97,6 +98,7 @@ class Compiler {
   static std::shared_ptr<ir::Graph> inlined(ir::Function& function) {
     std::shared_ptr<ir::Graph> graph = function.graph()->copy();
     passes::inline_calls(*graph);
+    make_checks_portable(*graph);
     passes::dead_code(*graph);
     return graph;
   }
