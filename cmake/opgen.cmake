@@ -17,7 +17,8 @@ set(SCONCE_GENERATED_TESTING)
 file(MAKE_DIRECTORY "${SCONCE_GENERATED_DIR}")
 
 file(GLOB op_tables CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/*.toml")
-file(GLOB overload_order CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/overload_order.txt")
+file(GLOB operator_lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/overload_order.txt"
+     "${PROJECT_SOURCE_DIR}/ops/autocast.txt")
 set(operator_names "${PROJECT_SOURCE_DIR}/sconce/base/operators.def")
 file(GLOB_RECURSE opgen_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/opgen/*.py")
 list(FILTER opgen_sources EXCLUDE REGEX "_test\\.py$")
@@ -53,7 +54,7 @@ if(op_tables AND EXISTS "${PROJECT_SOURCE_DIR}/opgen/__main__.py")
   endforeach()
 
   add_custom_command(OUTPUT ${generated_files} COMMAND ${opgen}
-                     DEPENDS ${op_tables} ${overload_order} ${operator_names} ${opgen_sources} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                     DEPENDS ${op_tables} ${operator_lists} ${operator_names} ${opgen_sources} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                      COMMENT "Generating operators" VERBATIM)
   add_custom_target(sconce_generated DEPENDS ${generated_files})
 else()

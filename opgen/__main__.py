@@ -5,7 +5,7 @@ import argparse
 import pathlib
 import sys
 
-from . import order, table
+from . import autocast, order, table
 from .generate import generate
 
 
@@ -19,7 +19,7 @@ def main():
     try:
         entries = table.load(args.root)
         operators = table.operators(entries)
-        files = generate(entries, operators, order.load(args.root, operators))
+        files = generate(entries, operators, order.load(args.root, operators), autocast.load(args.root))
     except table.TableError as e:
         sys.exit(f"opgen: {e}")
     for path, (kind, text) in files.items():

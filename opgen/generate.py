@@ -10,11 +10,12 @@
     generated/step_functions.inc    functions that a step of an expression may be
     generated/tensor_methods.inc    methods of Tensor (public)
     generated/register.cpp          the list of families
+    generated/autocast.cpp          policies of autocast
     generated/op_samples.cpp        samples, for tests only
     ops.h                           includes every family (public)
 """
 
-from . import formulas
+from . import autocast, formulas
 from .faces import entries as entry_records, functions, kernels, methods, operators as operator_sources
 from .faces import records, registration, samples
 from .faces.text import banner
@@ -23,7 +24,7 @@ from .loops import pointwise, reductions
 from .table import TableError
 
 
-def generate(entries, operators, orders=()):
+def generate(entries, operators, orders=(), policies={}):
     """{relative path: (kind, text)}"""
     catalog = Catalog(entries, operators)
     names = list(dict.fromkeys(e.family for e in entries))
@@ -36,6 +37,7 @@ def generate(entries, operators, orders=()):
     files += entry_records.files()
     files.append(("sconce/ops.h", "header", _every_family(names)))
     files += registration.files(names, operators, orders)
+    files += autocast.files(policies)
     gradients = {o.entry.key: records.gradient(o, catalog)[0] for o in operators if o.form == "function"}
     files.append(("sconce/generated/op_samples.cpp", "testing", samples.source(entries, gradients, banner())))
     return {path: (kind, text) for path, kind, text in files}

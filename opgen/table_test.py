@@ -4,7 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
-from opgen import order
+from opgen import autocast, order
 from opgen.table import TableError, load, operators
 
 
@@ -42,6 +42,24 @@ class Order(unittest.TestCase):
                          "ops/overload_order.txt:1: 'aten::f' has no overload 'float'")
         self.assertEqual(self.order_of("aten::f: int\naten::f: int\n"),
                          "ops/overload_order.txt:2: 'aten::f' has a line already")
+
+
+class Autocast(unittest.TestCase):
+    def policies_of(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "ops").mkdir()
+            (root / "ops" / "autocast.txt").write_text(text)
+            try:
+                return autocast.load(root)
+            except TableError as e:
+                return str(e)
+
+    def test_lines(self):
+        self.assertEqual(self.policies_of("# a comment\naten::mm lower\n"), {"aten::mm": "lower"})
+        self.assertEqual(self.policies_of("aten::mm low\n"), "ops/autocast.txt:1: 'low' is none of lower, full, widest")
+        self.assertEqual(self.policies_of("aten::mm full\naten::mm full\n"),
+                         "ops/autocast.txt:2: 'aten::mm' has a line already")
 
 
 class Aliases(unittest.TestCase):

@@ -355,13 +355,47 @@ class Effects(nn.Module):  # tokens, after decomposition
         return torch.linalg.inv(x @ x.T + torch.eye(3))
 
 
-@program(r(3, 4), calls=[(r(3, 4),)])
+@program(r(4, 3), r(3), calls=[(r(4, 3, seed=2), r(3))])
 class Map(nn.Module):
-    refused_to_load = "graph_module.graph.nodes[0] (torch.ops.higher_order.map_impl): the higher-order operator 'map_impl' is not supported"
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x, y):
+        from torch._higher_order_ops import map as hop_map
+        return hop_map(lambda rows, b: (self.linear(rows[0]) + b, rows[1].sum()), (x, x * 2), y)
+
+
+@program(r(5, 3), r(3), dynamic={"x": {0: batch}, "h": None}, calls=[(r(2, 3), r(3)), (r(7, 3), r(3, seed=2))])
+class Scan(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x, h):
+        from torch._higher_order_ops.scan import scan
+
+        def step(carried, row):
+            state = torch.tanh(self.linear(carried) + row)
+            return state, state * 2
+        return scan(step, h, x)
+
+
+@program(r(2, 3, 4), calls=[(r(2, 3, 4, seed=2),)], core=False)  # PyTorch cannot decompose it
+class Autocast(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.norm = nn.LayerNorm(4)
 
     def forward(self, x):
-        from torch._higher_order_ops import map as hop_map
-        return hop_map(lambda a: a.sin(), x)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.linear(self.norm(x))
+            z = torch.einsum("bij,bkj->bik", y, x)
+            with torch.autocast("cpu", enabled=False):
+                w = self.linear(x)
+            return (y, z, w, torch.prod(z, 1), torch.stack([y, w]), torch.cat([y, y]), nn.functional.mse_loss(y, w),
+                    nn.functional.scaled_dot_product_attention(x, x, x), torch.exp(y), y.double() @ x.double().mT)
 
 
 def clean(ep):

@@ -9,6 +9,9 @@ void NodeBuilder::insert_control(const Node& node, Names& names) {
   const std::string_view name = std::string_view(node.target).substr(kSpace.size());
   if (name == "cond") return insert_cond(node, names);
   if (name == "while_loop") return insert_while(node, names);
+  if (name == "scan") return insert_scan(node, names);
+  if (name == "map_impl") return insert_map(node, names);
+  if (name == "wrap_with_autocast") return insert_autocast(node, names);
   if (name == "wrap_with_set_grad_enabled") {
     // Results computed without gradients have none: the same values, detached.
     SCONCE_CHECK(!node.inputs.empty() && node.inputs[0].second.value.is_bool(), "must begin with true or false");
@@ -22,8 +25,8 @@ void NodeBuilder::insert_control(const Node& node, Names& names) {
     return insert_inlined(call, 0, names, false);
   }
   fail(
-      "the higher-order operator '{}' is not supported; cond, while_loop, wrap_with_set_grad_enabled, with_effects and "
-      "invoke_subgraph are",
+      "the higher-order operator '{}' is not supported; cond, while_loop, scan, map, wrap_with_set_grad_enabled, "
+      "wrap_with_autocast, with_effects and invoke_subgraph are",
       name);
 }
 
@@ -132,6 +135,79 @@ void NodeBuilder::insert_while(const Node& node, Names& names) {
     for (ir::Value* v : next) block->add_output(v);
   }
   bind_results(node, loop->outputs(), names);
+}
+
+// scan(graph, first carried values, rows, further values): (carried, row) to (carried, result) for row after row.
+void NodeBuilder::insert_scan(const Node& node, Names& names) {
+  SCONCE_CHECK(node.inputs.size() == 4 && node.inputs[1].second.kind == Argument::Kind::list,
+               "must have a graph and three lists");
+  std::vector<ir::Value*> carried;
+  for (const Argument& item : node.inputs[1].second.items) carried.push_back(value_of(item, names));
+  insert_rows(node, carried, 2, 3, names);
+}
+
+// map_impl(graph, rows, further values)
+void NodeBuilder::insert_map(const Node& node, Names& names) {
+  SCONCE_CHECK(node.inputs.size() == 3, "must have a graph and two lists");
+  insert_rows(node, {}, 1, 2, names);
+}
+
+//   for i in range(rows[0].size(0)):
+//       carried, result = graph(carried, rows[0][i], ..., rest)
+//       results.append(result)
+//   return carried, torch.stack(results)
+void NodeBuilder::insert_rows(const Node& node, ListRef<ir::Value*> carried, size_t rows_at, size_t rest_at,
+                              Names& names) {
+  const Graph& body = graph_argument(node, 0);
+  for (const size_t at : {rows_at, rest_at}) {
+    SCONCE_CHECK(node.inputs[at].second.kind == Argument::Kind::list, "argument {} must be a list", at);
+  }
+  std::vector<ir::Value*> rows, rest;
+  for (const Argument& item : node.inputs[rows_at].second.items) rows.push_back(value_of(item, names));
+  for (const Argument& item : node.inputs[rest_at].second.items) rest.push_back(value_of(item, names));
+  SCONCE_CHECK(!rows.empty(), "must have a tensor to go over");
+  SCONCE_CHECK(body.outputs.size() >= carried.size(), "its graph has {} outputs, {} values are carried",
+               body.outputs.size(), carried.size());
+
+  ir::Value* zero = graph_.insert_constant(Value(int64_t{0}), range_);
+  ir::Value* count = insert_call(graph_, "aten::size", {rows[0], zero}, range_);
+  std::vector<ir::Value*> lists;
+  for (size_t i = carried.size(); i < body.outputs.size(); ++i) {
+    ir::Node* list = graph_.create(ir::kind::ListConstruct, {}, 1);
+    list->output()->set_type(list_type(tensor_type()));
+    lists.push_back(graph_.insert(list->set_range(range_))->output());
+  }
+  std::vector<ir::Value*> loop_inputs{count, graph_.insert_constant(Value(true), range_)};
+  loop_inputs.insert(loop_inputs.end(), carried.begin(), carried.end());
+  ir::Node* loop = graph_.create(ir::kind::Loop, loop_inputs);
+  graph_.insert(loop->set_range(range_));
+  ir::Block* block = loop->add_block();
+  ir::Value* turn = block->add_input(int_type());
+  std::vector<ir::Value*> inside;
+  for (ir::Value* v : carried) {
+    inside.push_back(block->add_input(v->type()));
+    loop->add_output(v->type());
+  }
+  {
+    const ir::InsertPoint in_block(graph_, block);
+    ir::Value* dim = graph_.insert_constant(Value(int64_t{0}), range_);
+    for (ir::Value* v : rows) inside.push_back(insert_call(graph_, "aten::select", {v, dim, turn}, range_));
+    inside.insert(inside.end(), rest.begin(), rest.end());
+    const std::vector<ir::Value*> results = inline_graph(body, inside);
+    block->add_output(graph_.insert_constant(Value(true), range_));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (i >= carried.size()) {
+        insert_call(graph_, "aten::append", {lists[i - carried.size()], results[i]}, range_);
+        continue;
+      }
+      SCONCE_CHECK(is_subtype(results[i]->type(), carried[i]->type()), "carries a {} that becomes a {}",
+                   carried[i]->type()->annotation(), results[i]->type()->annotation());
+      block->add_output(results[i]);
+    }
+  }
+  std::vector<ir::Value*> outputs = loop->outputs();
+  for (ir::Value* list : lists) outputs.push_back(insert_call(graph_, "aten::stack", {list, zero}, range_));
+  bind_results(node, outputs, names);
 }
 
 void NodeBuilder::insert_inlined(const Node& node, size_t graph_at, Names& names, bool detached) {

@@ -388,8 +388,14 @@ class Reader {
       } else if (kind == "token") {
         spec.kind = InputSpec::Kind::token;
         fields_.in(j, "arg", [&](const Json& a) { spec.name = tensor(a).text; });
+      } else if (kind == "custom_obj") {
+        std::string class_name = "?";
+        fields_.in(j, "arg", [&](const Json& a) {
+          fields_.maybe(a, "class_fqn", [&](const Json& name) { class_name = fields_.text(name); });
+        });
+        fields_.wrong("holds an object of class '{}', custom objects are not supported", class_name);
       } else {
-        fields_.wrong("inputs of this kind are not supported");  // custom_obj
+        fields_.wrong("inputs of this kind are not supported");
       }
     });
     return spec;

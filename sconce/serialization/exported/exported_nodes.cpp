@@ -95,7 +95,9 @@ void NodeBuilder::define(Names& names, const std::string& name, ir::Value* v) {
 void NodeBuilder::insert_nodes(const Graph& graph, Names& names) {
   const std::string outer_place = std::move(place_);
   const size_t outer_node = node_;
+  const Graph* outer_graph = nodes_of_;
   place_ = graph.place;
+  nodes_of_ = &graph;
   for (node_ = 0; node_ < graph.nodes.size(); ++node_) {
     const Node& node = graph.nodes[node_];
     const std::string at = place_ + ".nodes[" + std::to_string(node_) + "]";
@@ -108,6 +110,7 @@ void NodeBuilder::insert_nodes(const Graph& graph, Names& names) {
   }
   place_ = outer_place;
   node_ = outer_node;
+  nodes_of_ = outer_graph;
 }
 
 void NodeBuilder::insert_node(const Node& node, Names& names) {
@@ -246,6 +249,7 @@ void NodeBuilder::insert_operator(const Node& node, Names& names) {
   const Op* op = find_op(name.name, name.overload);
   SCONCE_CHECK(op, "there is no operator of this name");
   std::vector<ir::Value*> inputs = operator_inputs(node, *op, names);
+  if (autocast_) autocast_inputs(node, *op, inputs);
   const auto types = [&] {
     std::vector<TypePtr> all;
     for (const ir::Value* v : inputs) all.push_back(v->type());

@@ -3,9 +3,11 @@
 //   torch.ops.aten.mul.Tensor(x, 2)   =>  aten::mul(%x, %c)        overloads as the types of the arguments say
 //   _operator.mul(s0, 2)              =>  aten::mul(%s0, %c)       numbers
 //   a, b = split(x)                   =>  prim::ListUnpack
-//   cond, while_loop                  =>  prim::If, prim::Loop     other subgraphs are inlined
+//   cond, while_loop, scan, map       =>  prim::If, prim::Loop     other subgraphs are inlined
+//   wrap_with_autocast                =>  aten::to                 of the arguments that autocast would convert
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -49,6 +51,11 @@ class NodeBuilder {
   void insert_control(const Node& node, Names& names);
   void insert_cond(const Node& node, Names& names);
   void insert_while(const Node& node, Names& names);
+  void insert_scan(const Node& node, Names& names);
+  void insert_map(const Node& node, Names& names);
+  // The loop over rows that both of them are: `carried` comes first in the body's inputs and outputs.
+  void insert_rows(const Node& node, ListRef<ir::Value*> carried, size_t rows_at, size_t rest_at, Names& names);
+  void insert_autocast(const Node& node, Names& names);
   void insert_inlined(const Node& node, size_t graph_at, Names& names, bool detached);
   std::vector<ir::Value*> inline_graph(const Graph& graph, ListRef<ir::Value*> inputs);
   std::vector<ir::Value*> operands(const Node& node, size_t from, const Names& names);
@@ -56,8 +63,15 @@ class NodeBuilder {
   const Graph& graph_argument(const Node& node, size_t at);
   ir::Value* condition(ir::Value* v);
 
+  // The inputs of an operator as autocast passes them on (exported_autocast.cpp).
+  void autocast_inputs(const Node& node, const Op& op, std::vector<ir::Value*>& inputs);
+  ir::Value* converted(ir::Value* v, DType to);
+  std::optional<DType> dtype_of(const Argument& argument) const;
+
   ir::Graph& graph_;
   std::string file_;
+  std::optional<DType> autocast_;                       // what autocast converts to here, when it is on
+  const Graph* nodes_of_ = nullptr;                     // the graph whose nodes are inserted
   std::string place_;                                   // of the graph
   size_t node_ = 0;                                     // in it
   sconce::Range range_;                                 // of the node

@@ -179,8 +179,14 @@ TEST_F(ExportedProgram, SignaturesMustFit) {
   program_["graph_module"]["signature"]["input_specs"][0]["parameter"]["parameter_name"] = "v";
   EXPECT_ERROR(load(), "m.pt2: there is no tensor 'v', an input of the program");
   program_ = program();
-  program_["graph_module"]["signature"]["input_specs"][1] = {{"custom_obj", {{"arg", {{"name", "x"}}}}}};
-  EXPECT_ERROR(load(), "signature.input_specs[1].custom_obj: inputs of this kind are not supported");
+  program_["graph_module"]["signature"]["input_specs"][1] = {
+      {"custom_obj", {{"arg", {{"name", "x"}, {"class_fqn", "__torch__.torch.classes.my.Queue"}}}}}};
+  EXPECT_ERROR(
+      load(),
+      "signature.input_specs[1].custom_obj: holds an object of class '__torch__.torch.classes.my.Queue', custom "
+      "objects are not supported");
+  program_["graph_module"]["signature"]["input_specs"][1] = {{"oracle", {{"arg", {{"name", "x"}}}}}};
+  EXPECT_ERROR(load(), "signature.input_specs[1].oracle: inputs of this kind are not supported");
   program_ = program();
   Json& call = program_["graph_module"]["module_call_graph"][0]["signature"];
   call["out_spec"] = R"([1, {"type": "mylib.Thing", "context": "null", "children_spec": []}])";
