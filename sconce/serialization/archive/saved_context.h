@@ -1,5 +1,5 @@
-// Pickle context of torch.save files, which may refer to storages and nothing else. Classes of programs are
-// refused by name.
+// Pickle context of torch.save files, which may refer to storages. Objects of other classes, those of programs among
+// them, are records that nothing is done with.
 #pragma once
 
 #include <string>
@@ -15,6 +15,7 @@ class SavedContext : public PickleContext {
   TypePtr find_type(std::string_view text) final { refuse("the type tag '" + std::string(text) + "'"); }
   Value fit(const Value&, TypePtr) final { refuse("a type tag"); }
   Value build(TypePtr, Value) final { refuse("an object"); }
+  bool keeps_opaque() const override { return true; }
   const std::string& file() const { return file_; }
 
  private:

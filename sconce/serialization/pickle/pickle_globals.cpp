@@ -5,6 +5,7 @@
 
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/serialization/pickle/opaque_objects.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 #include "sconce/tensor/quantized_tensor.h"
 
@@ -84,7 +85,7 @@ Value rebuild_meta_tensor(const Args& args, PickleContext&) {
 // (tensor, requires_grad, hooks[, state])
 Value rebuild_parameter(const Args& args, PickleContext&) {
   need(args, 3, 4);
-  return is_special_tensor(args[0]) ? args[0] : with_grad(args[0].to_tensor(), args[1]);
+  return is_special_tensor(args[0]) || is_opaque(args[0]) ? args[0] : with_grad(args[0].to_tensor(), args[1]);
 }
 
 // (scheme, scale, zero_point), or (scheme, scales, zero_points, axis)
@@ -138,7 +139,8 @@ Value layout_name(const Args& args, PickleContext&) {
   need(args, 1, 1);
   std::string_view name = args[0].to_string_ref();
   if (name.starts_with("torch.")) name.remove_prefix(6);
-  constexpr std::string_view kLayouts[] = {"sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"};
+  constexpr std::string_view kLayouts[] = {"strided",    "sparse_coo", "sparse_csr",
+                                           "sparse_csc", "sparse_bsr", "sparse_bsc"};
   SCONCE_CHECK(std::find(std::begin(kLayouts), std::end(kLayouts), name) != std::end(kLayouts),
                "there is no layout '{}'", name);
   return name;
@@ -147,6 +149,7 @@ Value layout_name(const Args& args, PickleContext&) {
 // (constructor, class, args, state): a tensor of a class of its own, or one with attributes, which are not kept.
 Value rebuild_from_type(const Args& args, PickleContext& context) {
   need(args, 4, 4);
+  if (is_opaque(args[0])) return make_opaque(opaque_class_name(args[0]), args[2]);  // of a class that we do not know
   SCONCE_CHECK(args[0].tag() == Tag::capsule, "needs a constructor");
   const auto* inner = static_cast<const PickleConstructor*>(args[0].to_capsule().object);
   SCONCE_CHECK(inner->make && inner->make != rebuild_from_type, "'{}.{}' cannot be called here", inner->module,
@@ -265,6 +268,7 @@ constexpr PickleConstructor kConstructors[] = {
     {"builtins", "frozenset", set},
     {"builtins", "complex", complex_number},
     {"builtins", "bytearray", encoded},
+    {"builtins", "bytes", encoded},
     {"_codecs", "encode", encoded},
     {"torch", "device", device},
     {"torch", "Size", size},

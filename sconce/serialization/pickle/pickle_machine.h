@@ -44,6 +44,7 @@ class PickleMachine {
   void stack_global();
   void reduce();
   void new_object();
+  void new_object_with_keywords();
   void build();
   void persistent();
   // The one item that is left.
@@ -59,12 +60,13 @@ class PickleMachine {
     uint64_t weight = 1;        // values inside, the shared ones as often as they are used
     bool names_global = false;  // a tuple with a constructor in it, which only another constructor may take
   };
-  // A list or dict that the memo knows, or that stands on the stack twice.
+  // A list, dict or opaque object that the memo knows, or that stands on the stack twice.
   struct Shared {
     Value keep;  // so that no other is made at its address
     int depth;
     uint64_t weight;
-    bool closed;  // inside of another container
+    bool closed;        // inside of another container
+    Value became = {};  // the array that an object of NumPy became by its state
   };
 
   void push_item(Item item);
@@ -72,6 +74,9 @@ class PickleMachine {
   Item& top();
   std::vector<Item> items_since_mark();
   Value value_of(Item& item, bool in_tuple = false);
+  void push_opaque(std::string_view class_name, Item& arguments);
+  bool build_opaque(Item& object, Item& state);
+  Value key_of(Value key);
   void make_tuple(std::vector<Item> items);
   void append(std::vector<Item> items);
   void set_items(std::vector<Item> items);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "sconce/serialization/pickle/opaque_objects.h"
 #include "sconce/serialization/pickle/pickle_machine.h"
 #include "sconce/serialization/pickle/value_fit.h"
 #include "sconce/types/class_info.h"
@@ -15,6 +16,10 @@ PickleContext::~PickleContext() = default;
 Value PickleContext::fit(const Value& v, TypePtr type) {
   if (!fitter_) fitter_ = std::make_unique<ValueFitter>();
   return fitter_->fit(v, type);
+}
+
+Value PickleContext::packaged(const std::string& function, const Value& arguments) {
+  return make_opaque(function, arguments);
 }
 
 Value PickleContext::member(TypePtr type, const Value& value) {
@@ -213,6 +218,8 @@ class Reader {
         return machine_.stack_global();
       case '\x81':
         return machine_.new_object();
+      case '\x92':  // NEWOBJ_EX
+        return machine_.new_object_with_keywords();
       case 'R':
         return machine_.reduce();
       case 'b':

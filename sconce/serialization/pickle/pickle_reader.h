@@ -41,6 +41,13 @@ class SCONCE_API PickleContext {
   virtual Value fit(const Value& v, TypePtr type);
   // NEWOBJ, then BUILD with `state`: an object of the class.
   virtual Value build(TypePtr class_type, Value state) = 0;
+  // Whether objects of unknown classes become records (opaque_objects.h); otherwise they are an error.
+  virtual bool keeps_opaque() const { return false; }
+  // BINPERSID of a torch.package: ("reduce_package", id, function, arguments). An opaque object, unless the context
+  // knows the function.
+  virtual Value packaged(const std::string& function, const Value& arguments);
+  // Whether values may be shared without limit: for readers that look at a shared part once.
+  virtual bool shares_freely() const { return false; }
   // REDUCE of a class: the member of the enum that has the value. Throws Error.
   virtual Value member(TypePtr enum_type, const Value& value);
 
@@ -49,7 +56,7 @@ class SCONCE_API PickleContext {
 };
 
 // For pickles that are numbers, strings and containers of them: refuses everything else.
-class SCONCE_API PlainContext final : public PickleContext {
+class SCONCE_API PlainContext : public PickleContext {
  public:
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override;
   TypePtr find_class(const std::string& qualified_name) override;

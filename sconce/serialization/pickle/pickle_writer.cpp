@@ -191,8 +191,9 @@ class Writer {
     }
     if (!options_.plain) tag(v);
   }
+  // Of a file, or of a module; a program's Dict[str, Tensor] stays a dict.
   static bool is_state_dict(const Dict& d) {
-    bool all = d.size() != 0;
+    bool all = d.size() != 0 && d.value_type() != tensor_type();
     d.for_each([&](const Value& key, const Value& value) { all &= key.is_string() && value.is_tensor(); });
     return all;
   }

@@ -246,8 +246,10 @@ TEST(PickleWriter, PlainFilesHaveNoTypeTags) {
   EXPECT_EQ(written(dict, plain), "\x80\2}."s);
   dict->set("a", 1);
   EXPECT_EQ(written(dict, plain), "\x80\2}(X\1\0\0\0aq\0K\1u."s);
-  Ref<Dict> state = make_ref<Dict>(string_type(), tensor_type());
+  Ref<Dict> state = make_ref<Dict>(any_type(), any_type()), result = make_ref<Dict>(string_type(), tensor_type());
   state->set("w", empty_tensor({1}, DType::int64));
+  result->set("w", empty_tensor({1}, DType::int64));
+  EXPECT_TRUE(written(result, plain).starts_with("\x80\2}(X\1\0\0\0w"s));
   EXPECT_TRUE(written(state, plain)
                   .starts_with("\x80\2"
                                "ccollections\nOrderedDict\nq\0)R(X\1\0\0\0w"s));

@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/serialization/file/file_writer.h"
+#include "sconce/serialization/pickle/numpy_dtypes.h"
 #include "sconce/serialization/tensors/file_tensor.h"
 #include "sconce/serialization/tensors/tensor_files.h"
 #include "sconce/tensor/strides.h"
@@ -15,43 +16,14 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;  // of the elements, as NumPy writes them
 
-struct NamedDType {
-  std::string_view name;  // without its byte order
-  DType dtype;
-};
-constexpr NamedDType kDTypes[] = {
-    {"b1", DType::bool_},   {"u1", DType::uint8},     {"i1", DType::int8},        {"i2", DType::int16},
-    {"i4", DType::int32},   {"i8", DType::int64},     {"f2", DType::float16},     {"f4", DType::float32},
-    {"f8", DType::float64}, {"c8", DType::complex64}, {"c16", DType::complex128}, {"u2", DType::uint16},
-    {"u4", DType::uint32},  {"u8", DType::uint64},
-};
-
-struct Element {
-  DType dtype;
-  bool swapped;  // big-endian
-};
-
-Element element_of(const std::string& descr, const std::string& name) {
+NumpyElement element_of(const std::string& descr, const std::string& name) {
   const std::string_view kind = std::string_view(descr).substr(descr.empty() ? 0 : 1);
   const char order = descr.empty() ? '\0' : descr[0];
   SCONCE_CHECK(!kind.starts_with('O'), "{}: is an array of Python objects ('{}'), which are not read", name, descr);
   SCONCE_CHECK(!kind.starts_with('U') && !kind.starts_with('S'), "{}: is an array of texts ('{}'), no tensor", name,
                descr);
-  for (const NamedDType& d : kDTypes) {
-    const bool one_byte = item_size(d.dtype) == 1;
-    if (d.name == kind && (order == '<' || order == '>' || (order == '|' && one_byte))) {
-      return {d.dtype, order == '>' && !one_byte};
-    }
-  }
+  if (const std::optional<NumpyElement> known = order == '=' ? std::nullopt : numpy_element(kind, order)) return *known;
   fail("{}: has the dtype '{}', which tensors do not have", name, descr);
-}
-
-// Swaps the bytes of every number, both halves of a complex one apart.
-void swap_bytes(const Tensor& t) {
-  const size_t size = item_size(real_dtype(t.dtype()));
-  auto* bytes = t.data<std::byte>();
-  const size_t total = static_cast<size_t>(t.numel()) * t.item_size();
-  for (size_t i = 0; i < total; i += size) std::reverse(bytes + i, bytes + i + size);
 }
 
 std::string_view text_of(std::span<const std::byte> bytes) {
@@ -78,7 +50,7 @@ Tensor parse_npy(std::span<std::byte> bytes, const std::string& name, const File
                kMaxNpyHeader);
   SCONCE_CHECK(length <= text.size() - at, "{}: ends in the middle of its header", name);
   const NpyHeader header = parse_npy_header(text.substr(at, length), name);
-  const Element element = element_of(header.descr, name);
+  const NumpyElement element = element_of(header.descr, name);
   const std::span<std::byte> data = bytes.subspan(at + length);
   try {
     std::vector<int64_t> sizes = header.shape;
@@ -95,14 +67,11 @@ Tensor parse_npy(std::span<std::byte> bytes, const std::string& name, const File
 }
 
 std::string npy_header(DType dtype, IntList sizes) {
-  const NamedDType* found = nullptr;
-  for (const NamedDType& d : kDTypes) {
-    if (d.dtype == dtype) found = &d;
-  }
-  SCONCE_CHECK(found, "NumPy has no dtype {}; convert to float32 first", dtype_name(dtype));
+  const std::string_view kind = numpy_kind(dtype);
+  SCONCE_CHECK(!kind.empty(), "NumPy has no dtype {}; convert to float32 first", dtype_name(dtype));
   std::string dict = "{'descr': '";
   dict += item_size(dtype) == 1 ? '|' : '<';
-  dict += std::string(found->name) + "', 'fortran_order': False, 'shape': (";
+  dict += std::string(kind) + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < sizes.size(); ++i) {
     dict += std::to_string(sizes[i]) + (i + 1 < sizes.size() ? ", " : sizes.size() == 1 ? "," : "");
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sconce/serialization/file/zip_writer.h"
+#include "sconce/serialization/pickle/opaque_objects.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 #include "sconce/serialization/tensors/tensor_files.h"
 #include "sconce/tensor/quantized_tensor.h"
@@ -95,13 +96,77 @@ TEST(Pickled, ReadsLaterProtocols) {
 }
 
 TEST(Pickled, NamesWhatItRefuses) {
-  EXPECT_ERROR(load("cnumpy.core.multiarray\nscalar\n)R"), "'numpy.core.multiarray.scalar' is not on the list");
-  EXPECT_ERROR(load("c__torch__.m\nK\n)\x81}b"), "the class '__torch__.m.K' has no place in a torch.save file");
   EXPECT_ERROR(load("ctorch.jit._pickle\nrestore_type_tag\n]" + str("List[int]") + "\x86R"),
                "the type tag 'List[int]'");
-  EXPECT_ERROR(load("ctorch.nn.parameter\nParameter\n)R"), "'torch.nn.parameter.Parameter' cannot be called");
-  EXPECT_ERROR(load("]ctorch\nSize\na"), "'torch.Size' is not a value");
-  EXPECT_ERROR(load("ctorch\nSize\n\x85"), "a constructor stands where a value belongs");
+  EXPECT_ERROR(load("cm\nK\nN\x81"), "'m.K' needs a tuple of arguments");
+}
+
+// Objects of unknown classes: (class, arguments, state, items, entries).
+TEST(Pickled, KeepsObjectsOfUnknownClasses) {
+  EXPECT_EQ(describe_opaque(load("c__torch__.m\nK\n)\x81}b")), "object of class '__torch__.m.K'");
+  EXPECT_EQ(describe_opaque(load("ctorch.nn.parameter\nParameter\n)R")),
+            "object of class 'torch.nn.parameter.Parameter'");
+  EXPECT_EQ(describe_opaque(load("]ctorch\nSize\na").to_list().get(0)), "class 'torch.Size'");
+  EXPECT_EQ(describe_opaque(load("ctorch\nSize\n\x85").to_tuple().items[0]), "class 'torch.Size'");
+  EXPECT_EQ(describe_opaque(load("cos\nsystem\n" + str("ls") + "\x85R")), "object of class 'os.system'");
+  EXPECT_EQ(describe_opaque(load("ccopy_reg\n_reconstructor\ncm\nK\nc__builtin__\nobject\nN\x87R")),
+            "object of class 'm.K'");
+  const Value object = load("cm\nK\nK\1\x85\x81}" + str("a") + "K\2sb(K\3K\4e(" + str("k") + "K\5u");
+  EXPECT_EQ(opaque_arguments(object).repr(), "(1,)");
+  EXPECT_EQ(opaque_state(object).repr(), "{'a': 2}");
+  EXPECT_EQ(opaque_items(object).size(), 2u);
+  EXPECT_EQ(opaque_entries(object).find("k")->to_int(), 5);
+  EXPECT_EQ(load("}cm\nColor\nK\1\x85RK\7s").repr(), "{'m.Color(1,)': 7}");
+  EXPECT_EQ(opaque_arguments(load("\x8c\x01m\x8c\x01K\x93K\1\x85}\x92"s, "", 4)).repr(), "((1,), {})");
+}
+
+TEST(Pickled, ObjectsInsideOfThemselvesAreNamed) {
+  const Value object = load("cm\nK\n)\x81q\0}"s + str("me") + "h\0sb"s);
+  const Value* inner = opaque_state(object).to_dict().find("me");
+  EXPECT_EQ(describe_opaque(*inner), "object of class 'm.K'");
+  EXPECT_TRUE(opaque_state(*inner).is_none());
+  const Value twice = load("]cm\nK\n)\x81q\0ah\0a"s);
+  EXPECT_TRUE(twice.to_list().get(0).is_same(twice.to_list().get(1)));
+  EXPECT_ERROR(load("]cm\nK\n)\x81q\0ah\0}b"s), "an object is changed after it was put into a container");
+}
+
+const std::string kFloat32 =
+    "cnumpy\ndtype\n" + str("f4") + "\x89\x88\x87R(K\3" + str("<") + "NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"s;
+
+std::string array(const std::string& shape, const std::string& dtype, const char* fortran, const std::string& data) {
+  return "cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85"
+         "C\1b\x87R(K\1"s +
+         shape + dtype + fortran + data + "tb";
+}
+
+TEST(Pickled, ReadsArraysOfNumPy) {
+  const std::string data = "C\x10\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40"s;
+  const Tensor t = load(array("K\2K\2\x86", kFloat32, "\x89", data)).to_tensor();
+  EXPECT_EQ(t.dtype(), DType::float32);
+  EXPECT_EQ(t.sizes(), IntList({2, 2}));
+  EXPECT_EQ(t.data<float>()[3], 4);
+  EXPECT_EQ(load(array("K\2K\2\x86", kFloat32, "\x88", data)).to_tensor().strides(), IntList({1, 2}));
+  EXPECT_ERROR(load(array("K\3K\2\x86", kFloat32, "\x89", data)), "an array of float32 [3, 2] does not fill 16 bytes");
+  EXPECT_ERROR(load(array("K\2K\2\x86", kFloat32, "\x89", "C\0"s)), "does not fill 0 bytes");
+  const Value texts = load(array("K\1\x85", "cnumpy\ndtype\n" + str("U1") + "\x89\x88\x87R", "\x89", "C\4abcd"s));
+  EXPECT_EQ(describe_opaque(texts), "object of class 'numpy.core.multiarray._reconstruct'");
+  const std::string memoized = array("K\2K\2\x86", kFloat32, "\x89", data);
+  const std::string twice =
+      "]" + memoized.substr(0, memoized.find("(K\1")) + "q\0"s + memoized.substr(memoized.find("(K\1")) + "ah\0a"s;
+  EXPECT_EQ(load(twice).to_list().get(1).to_tensor().numel(), 4);
+}
+
+TEST(Pickled, ReadsScalarsOfNumPy) {
+  const auto scalar = [](const std::string& dtype, const std::string& data) {
+    return load("cnumpy._core.multiarray\nscalar\n" + dtype + data + "\x86R");
+  };
+  EXPECT_EQ(scalar(kFloat32, "C\4\0\0\0\x40"s).to_double(), 2);
+  EXPECT_EQ(scalar("cnumpy\ndtype\n" + str("i8") + "\x89\x88\x87R", "C\x08\5\0\0\0\0\0\0\0"s).to_int(), 5);
+  EXPECT_ERROR(scalar(kFloat32, "C\2\0\0"s), "an array of float32 [] does not fill 2 bytes");
+  EXPECT_EQ(load("cnumpy._core.numeric\n_frombuffer\n(C\4\0\0\0\x40"s + kFloat32 + "K\1\x85" + str("C") + "tR")
+                .to_tensor()
+                .numel(),
+            1);
 }
 
 const std::string kMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."s;

@@ -15,10 +15,12 @@ constexpr size_t kLengthSize = 8;
 
 SafetensorsFile::Entry entry_of(const SafetensorsHeader::Tensor& said, const std::string& file, size_t data_begin,
                                 size_t file_size) {
-  SafetensorsFile::Entry entry{said.name, {}, {}, 0, 0};
-  const std::optional<DType> dtype = safetensors_dtype(said.dtype);
-  SCONCE_CHECK(dtype, "{}: tensor '{}' has the unknown dtype '{}'", file, said.name, said.dtype);
-  entry.dtype = *dtype;
+  SafetensorsFile::Entry entry{said.name, {}, {}, 0, 0, {}};
+  if (const std::optional<DType> dtype = safetensors_dtype(said.dtype)) {
+    entry.dtype = *dtype;
+  } else {
+    entry.foreign_dtype = said.dtype;
+  }
   for (uint64_t n : said.shape) {
     SCONCE_CHECK(n <= INT64_MAX, "{}: tensor '{}' has a size that does not fit into 63 bits", file, said.name);
     entry.shape.push_back(static_cast<int64_t>(n));
@@ -27,6 +29,9 @@ SafetensorsFile::Entry entry_of(const SafetensorsHeader::Tensor& said, const std
   SCONCE_CHECK(said.begin <= said.end && said.end <= data_size,
                "{}: tensor '{}' lies at [{}, {}], the file has {} bytes of data", file, said.name,
                std::to_string(said.begin), std::to_string(said.end), data_size);
+  entry.begin = data_begin + said.begin;
+  entry.end = data_begin + said.end;
+  if (!entry.foreign_dtype.empty()) return entry;  // how large its elements are is not known
   int64_t bytes = 0;
   bool fits = false;
   try {
@@ -37,8 +42,6 @@ SafetensorsFile::Entry entry_of(const SafetensorsHeader::Tensor& said, const std
   }
   SCONCE_CHECK(fits, "{}: tensor '{}' of shape {} and dtype {} does not fill its {} bytes", file, said.name,
                entry.shape, dtype_name(entry.dtype), std::to_string(said.end - said.begin));
-  entry.begin = data_begin + said.begin;
-  entry.end = data_begin + said.end;
   return entry;
 }
 
@@ -92,7 +95,10 @@ SafetensorsFile SafetensorsFile::parse(std::string_view bytes, const std::string
 const SafetensorsFile::Entry& SafetensorsFile::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   SCONCE_CHECK_AS(key, found != by_name_.end(), "{}: has no tensor '{}'", file_->name(), name);
-  return entries_[found->second];
+  const Entry& entry = entries_[found->second];
+  SCONCE_CHECK(entry.foreign_dtype.empty(), "{}: tensor '{}' has the dtype '{}', which Sconce does not have",
+               file_->name(), name, entry.foreign_dtype);
+  return entry;
 }
 
 Tensor SafetensorsFile::tensor(std::string_view name) const {

@@ -29,7 +29,8 @@ class SCONCE_API SafetensorsFile {
     std::string name;
     DType dtype;
     std::vector<int64_t> shape;
-    size_t begin, end;  // into the bytes of the file
+    size_t begin, end;          // into the bytes of the file
+    std::string foreign_dtype;  // the name of a dtype that Sconce does not have ("F8_E8M0"); empty otherwise
   };
 
   // Maps the file. Throws Error with the path and the reason when it cannot be read or is corrupt.
@@ -42,7 +43,7 @@ class SCONCE_API SafetensorsFile {
   const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
   bool has(std::string_view name) const { return by_name_.contains(name); }
 
-  // A contiguous CPU tensor. Throw Error when there is no tensor of that name.
+  // A contiguous CPU tensor. Throw Error when there is no tensor of that name, or its dtype is a foreign one.
   Tensor tensor(std::string_view name) const;    // a copy
   Tensor in_place(std::string_view name) const;  // in the file, if it is aligned
 
