@@ -1,6 +1,6 @@
 #include "sconce/serialization/code/class_printer.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "sconce/serialization/code/function_printer.h"
 #include "sconce/serialization/code/print_literals.h"
@@ -108,10 +108,9 @@ class ClassPrinter {
     for (const auto& [name, value] : info.constants) {
       line("  " + name + " : Final[" + tables_.type(constant_type(value)) + "] = " + constant_text(value));
     }
-    std::vector<const ir::Function*> printed;
+    std::unordered_set<const ir::Function*> printed;
     const auto method = [&](const std::string& name, ir::Function* f) {
-      if (std::find(printed.begin(), printed.end(), f) != printed.end()) return;
-      printed.push_back(f);
+      if (!printed.insert(f).second) return;
       SCONCE_CHECK(is_identifier(name), "class {}: an archive cannot say method '{}'", type->name(), name);
       out_.add(FunctionPrinter(tables_, names_, 1).print(*f, name));
     };

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "sconce/dispatch/op.h"
 #include "sconce/frontend/script/ssa/to_ssa.h"
 #include "sconce/frontend/script/ssa/to_ssa_steps.h"
 #include "sconce/serialization/archive/portable_checks.h"
+#include "sconce/serialization/exported/number_calls.h"
 
 namespace sconce {
 namespace {
@@ -57,11 +59,31 @@ void make_constant_lists(ir::Block& block) {
   }
 }
 
+// A bool for a Scalar is read as an int, whatever was written: so it is written as one.
+void make_bools_numbers(ir::Block& block) {
+  for (ir::Node* n : block.nodes()) {
+    for (ir::Block* b : n->blocks()) make_bools_numbers(*b);
+    const Op* op = n->op();
+    if (!op || op->schema().arguments.size() != n->inputs().size()) continue;
+    for (size_t i = 0; i < n->inputs().size(); ++i) {
+      ir::Value* v = n->input(i);
+      if (!v->type()->is(TypeKind::bool_) || !plain_type(op->schema().arguments[i].type)->is(TypeKind::number))
+        continue;
+      const ir::InsertPoint before(*n->graph(), n);
+      const std::optional<Value> constant = ir::constant_value(v);
+      ir::Value* number = constant ? n->graph()->insert_constant(Value(int64_t{constant->to_bool()}), n->range())
+                                   : exported::insert_call(*n->graph(), "aten::Int", {v}, n->range());
+      n->set_input(i, number);
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<ir::Graph> printable_graph(const ir::Graph& graph) {
   std::shared_ptr<ir::Graph> copy = graph.copy();
   make_checks_portable(*copy);
+  make_bools_numbers(*copy->block());
   make_constant_lists(*copy->block());
   script::canonicalize_loops(*copy);
   script::clean_up(*copy);

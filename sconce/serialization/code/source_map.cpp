@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <unordered_map>
 
 #include "sconce/serialization/pickle/pickle_reader.h"
 
 namespace sconce {
 namespace {
+
+// Thousands of places share the lines of a long text.
+class DebugContext final : public PlainContext {
+ public:
+  bool shares_freely() const override { return true; }
+};
 
 // A record is (first, (source, begin, end), tag): from byte `first` of the code on, the text comes from bytes begin to
 // end of the source. PyTorch has written them in two ways:
@@ -20,8 +27,9 @@ namespace {
 // `line` is the number that the first line of the text has in the file.
 class RecordReader {
  public:
-  RecordReader(const std::string& bytes, const std::string& name) : name_(name), room_(kMaxDebugText * bytes.size()) {
-    PlainContext context;
+  RecordReader(const std::string& bytes, const std::string& name)
+      : name_(name), room_(kFreeDebugText + kMaxDebugText * bytes.size()) {
+    DebugContext context;
     whole_ = read_pickle(bytes, name, context);
   }
 
@@ -41,8 +49,7 @@ class RecordReader {
       const std::vector<Value>& fields = part(record, 2);
       const std::vector<Value>& range = part(fields[1], 3);
       DebugRange place{static_cast<uint32_t>(fields[0].to_int()), {}, fields.size() > 2 ? fields[2].to_int() : -1};
-      const std::vector<Value>& parts = part(range[0], 3);
-      if (const SourcePtr source = texts ? source_of(parts, *texts) : plain_source_of(parts)) {
+      if (const SourcePtr source = shared_source(range[0], texts)) {
         const auto size = static_cast<int64_t>(source->text().size());
         const int64_t begin = std::clamp<int64_t>(range[1].to_int(), 0, size);
         const int64_t end = std::clamp<int64_t>(range[2].to_int(), begin, size);
@@ -65,6 +72,13 @@ class RecordReader {
     SCONCE_CHECK(i >= 0 && static_cast<uint64_t>(i) < texts.size(), "{}: there is no text {}", name_, i);
     return texts[static_cast<size_t>(i)].to_string_ref();
   }
+  // Places share the tuple of their source: its lines are looked at once, however many places there are.
+  SourcePtr shared_source(const Value& source, const std::vector<Value>* texts) {
+    const std::vector<Value>& fields = part(source, 3);
+    const auto [known, is_new] = by_tuple_.try_emplace(source.counted());
+    if (is_new) known->second = texts ? source_of(fields, *texts) : plain_source_of(fields);
+    return known->second;
+  }
   SourcePtr source_of(const std::vector<Value>& source, const std::vector<Value>& texts) {
     const IntList lines = source[0].to_list().ints();
     if (lines.empty()) return nullptr;
@@ -81,17 +95,14 @@ class RecordReader {
     }
     return found;
   }
-  // A pickle holds each source once: records share the tuple.
   SourcePtr plain_source_of(const std::vector<Value>& source) {
-    SourcePtr& found = plain_sources_[&source];
-    if (found) return found;
     SCONCE_CHECK(source[0].is_string() && (source[1].is_string() || source[1].is_none()),
                  "{}: a text and the name of a file were expected", name_);
     const std::string& text = source[0].to_string_ref();
     if (text.empty()) return nullptr;
     take_room(text.size());
-    return found = std::make_shared<Source>(source[1].is_none() ? "<string>" : source[1].to_string_ref(), text,
-                                            line_of(source));
+    return std::make_shared<Source>(source[1].is_none() ? "<string>" : source[1].to_string_ref(), text,
+                                    line_of(source));
   }
   int line_of(const std::vector<Value>& source) const {
     const int64_t line = source[2].to_int();
@@ -106,8 +117,8 @@ class RecordReader {
   const std::string& name_;
   size_t room_;  // bytes of text that may still come
   Value whole_;
+  std::unordered_map<const void*, SourcePtr> by_tuple_;
   std::map<std::pair<std::vector<int64_t>, int64_t>, SourcePtr> sources_;
-  std::map<const std::vector<Value>*, SourcePtr> plain_sources_;
 };
 
 class DebugRanges final : public SourceMap {
@@ -115,20 +126,21 @@ class DebugRanges final : public SourceMap {
   explicit DebugRanges(std::function<std::string()> read) : read_(std::move(read)) {}
 
   Range original(const Range& written) const noexcept override {
-    try {
-      std::call_once(once_, [&] { places_ = read_now(); });
-      const auto after = std::upper_bound(places_.begin(), places_.end(), written.begin,
-                                          [](uint32_t at, const DebugRange& p) { return at < p.first; });
-      return after == places_.begin() ? Range() : (after - 1)->range;
-    } catch (const std::exception&) {
-      return {};
-    }
+    std::call_once(once_, [&] { places_ = read_now(); });
+    const auto after = std::upper_bound(places_.begin(), places_.end(), written.begin,
+                                        [](uint32_t at, const DebugRange& p) { return at < p.first; });
+    return after == places_.begin() ? Range() : (after - 1)->range;
   }
 
  private:
-  std::vector<DebugRange> read_now() const {
+  // A broken record is read once, too: it knows no places.
+  std::vector<DebugRange> read_now() const noexcept {
     static const std::string name = "debug record";
-    return RecordReader(read_(), name).read();
+    try {
+      return RecordReader(read_(), name).read();
+    } catch (const std::exception&) {
+      return {};
+    }
   }
 
   const std::function<std::string()> read_;

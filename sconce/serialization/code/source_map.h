@@ -16,7 +16,9 @@ namespace sconce {
 std::shared_ptr<const SourceMap> read_source_map(std::function<std::string()> read);
 
 // Limits against hostile files; each has a clear error and a test.
-inline constexpr size_t kMaxDebugText = 64;  // bytes of original text for each byte of the record
+// Records share lines: one of a traced program has stacks of calls, a line of 150 bytes for two bytes of the record.
+inline constexpr size_t kMaxDebugText = 256;           // bytes of original text for each byte of the record
+inline constexpr size_t kFreeDebugText = 1024 * 1024;  // that any record may have
 
 // One place of a debug record: from byte `first` of the code on, it comes from `range`, which bytecode calls `tag`.
 struct DebugRange {

@@ -48,34 +48,35 @@ Range written_range(const Range& printed) {
 
 }  // namespace
 
-int64_t SourceMapWriter::id_of(const Source* source) {
+int64_t SourceMapWriter::id_of(const SourcePtr& source) {
   if (!source) return 0;
-  const auto next = static_cast<int64_t>(sources_.size()) + 1;
-  return sources_.try_emplace({source->name(), source->first_line(), source->text()}, next).first->second;
+  const auto [known, is_new] = ids_.try_emplace(source);
+  if (is_new) {
+    const auto next = static_cast<int64_t>(sources_.size()) + 1;
+    known->second = sources_.try_emplace({source->name(), source->first_line(), source->text()}, next).first->second;
+  }
+  return known->second;
 }
 
 std::optional<int64_t> SourceMapWriter::tag_of(const Range& range) {
   const Range r = written_range(range);
-  const auto found = tags_.find({id_of(r.source.get()), r.begin, r.end});
+  const auto found = tags_.find({id_of(r.source), r.begin, r.end});
   return found == tags_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string SourceMapWriter::write(const PrintedFile& file) {
   TextTable texts;
-  std::unordered_map<const Source*, int64_t> ids;
   std::unordered_map<int64_t, Value> entries;  // shared in the pickle, too
   std::vector<Value> places;
   Place last(-1, 0, 0);
   for (const PrintedRange& printed : file.ranges) {
     const Range range = written_range(printed.range);
-    const Source* source = range.source.get();
-    const auto [id, is_new] = ids.try_emplace(source);
-    if (is_new) id->second = id_of(source);
-    const Place place(id->second, range.begin, range.end);
+    const int64_t id = id_of(range.source);
+    const Place place(id, range.begin, range.end);
     if (place == last) continue;
     last = place;
-    const auto [entry, added] = entries.try_emplace(id->second);
-    if (added) entry->second = source_entry(source, texts);
+    const auto [entry, added] = entries.try_emplace(id);
+    if (added) entry->second = source_entry(range.source.get(), texts);
     const int64_t tag = tags_.try_emplace(place, static_cast<int64_t>(tags_.size())).first->second;
     places.push_back(tuple_of({static_cast<int64_t>(printed.offset),
                                tuple_of({entry->second, int64_t{range.begin}, int64_t{range.end}}), tag}));

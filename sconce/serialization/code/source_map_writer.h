@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 #include "sconce/serialization/code/code_printer.h"
 
@@ -21,10 +22,11 @@ class SCONCE_API SourceMapWriter {
 
  private:
   using Place = std::tuple<int64_t, uint32_t, uint32_t>;  // source, begin, end
-  int64_t id_of(const Source* source);
+  int64_t id_of(const SourcePtr& source);
 
   // Sources by content, so that reading one twice gives one entry: name, first line, text.
   std::map<std::tuple<std::string, int, std::string>, int64_t> sources_;
+  std::unordered_map<SourcePtr, int64_t> ids_;  // of those that were looked up; a text is compared once
   std::map<Place, int64_t> tags_;
 };
 

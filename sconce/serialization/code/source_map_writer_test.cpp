@@ -37,5 +37,28 @@ TEST(SourceMapWriter, PlacesAreFoundAgain) {
   EXPECT_EQ(SourceMapWriter().write(again), record);
 }
 
+// All places of a long text share its lines; the record is read, and read once.
+TEST(SourceMapWriter, LongTextsHaveManyPlaces) {
+  std::string text;
+  PrintedFile file{"__torch__", "", {}};
+  constexpr uint32_t kLines = 20000;
+  for (uint32_t i = 0; i < kLines; ++i) text += "line " + std::to_string(i) + "\n";
+  const auto source = std::make_shared<Source>("long.py", text);
+  for (uint32_t i = 0; i < kLines; ++i) file.ranges.push_back({i, {source, i, i + 1}});
+  const auto map = map_of(SourceMapWriter().write(file));
+  EXPECT_EQ(map->original(at(kLines / 2)).begin, kLines / 2);
+  EXPECT_EQ(map->original(at(0)).source, map->original(at(kLines - 1)).source);
+}
+
+TEST(SourceMapWriter, BrokenRecordsAreReadOnce) {
+  int reads = 0;
+  const auto map = read_source_map([&] {
+    ++reads;
+    return std::string("broken");
+  });
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(map->original(at(i)).to_string(), "");
+  EXPECT_EQ(reads, 1);
+}
+
 }  // namespace
 }  // namespace sconce
