@@ -1,6 +1,7 @@
 // jit::load: chooses the reader by the kind of the file.
 #include "sconce/api/jit.h"
 #include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/archive/save_archive.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/file_kind.h"
@@ -22,10 +23,13 @@ Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
     case FileKind::exported_program:
       archive = load_exported_program(file);
       break;
+    case FileKind::package:
+      archive = load_package(file);
+      break;
     default:
       if (kind == FileKind::text && file->name() != "<memory>") check_is_program_text(file);
-      fail("{}: holds no program ({}); archives (.pt, .ptl) and exported programs (.pt2) do", file->name(),
-           kind_name(kind));
+      fail("{}: holds no program ({}); archives (.pt, .ptl) and exported programs (.pt2) do{}", file->name(),
+           kind_name(kind), program_hint(kind));
   }
   if (extra_files) *extra_files = std::move(archive.extra_files);
   return Module(std::move(archive.unit), std::move(archive.module));

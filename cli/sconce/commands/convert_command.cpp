@@ -131,7 +131,7 @@ Tensors read(const Options& o, FileKind kind) {
 }
 
 Value as_dict(const NamedTensors& tensors) {
-  Ref<Dict> dict = make_ref<Dict>(string_type(), tensor_type());
+  Ref<Dict> dict = make_ref<Dict>(any_type(), any_type());  // a state dict
   for (const auto& [name, t] : tensors) dict->set(Value(name), Value(t));
   return dict;
 }
@@ -164,7 +164,7 @@ void write_tensors(const Options& o, const Tensors& t, const FormatName& format)
 
 bool is_program(FileKind kind) {
   return kind == FileKind::torchscript || kind == FileKind::lite || kind == FileKind::exported_program ||
-         kind == FileKind::text;
+         kind == FileKind::package || kind == FileKind::text;
 }
 
 int run_convert(Options& o) {

@@ -50,7 +50,7 @@ constexpr const char* kFooter =
 
 bool is_program(FileKind kind) {
   return kind == FileKind::torchscript || kind == FileKind::lite || kind == FileKind::exported_program ||
-         kind == FileKind::text;
+         kind == FileKind::package || kind == FileKind::text;
 }
 
 // One of the two files.

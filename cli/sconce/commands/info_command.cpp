@@ -169,6 +169,11 @@ void print_info(const FileInfo& f, const Options& o) {
   for (const auto& [name, what] : f.unsupported)
     unsupported += fmt::format("  {}{}{}\n", name, name.empty() ? "" : ": ", what);
   print_list("tensors that cannot be used here", unsupported);
+  for (const auto& [heading, lines] : f.lists) {
+    std::string text;
+    for (const std::string& line : lines) text += "  " + line + "\n";
+    print_list(heading.c_str(), text);
+  }
   print_operators(f, o.operators);
   if (o.records) {
     Table table({"", ">", ""});
@@ -200,6 +205,7 @@ Json as_json(const FileInfo& f) {
   if (!f.methods.empty()) out["methods"] = f.methods;
   if (!f.input_rules.empty()) out["inputs"] = f.input_rules;
   for (const auto& [name, what] : f.unsupported) out["unsupported_tensors"][name] = what;
+  for (const auto& [heading, lines] : f.lists) out["lists"][heading] = lines;
   for (const ModuleInfo& m : f.modules)
     out["modules"].push_back({{"path", m.path}, {"type", m.type}, {"parameters", m.parameters}});
   for (const TensorInfo& t : f.tensors) {

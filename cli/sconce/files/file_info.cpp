@@ -11,6 +11,7 @@
 #include "graphs/operator_uses.h"
 #include "sconce/api/jit.h"
 #include "sconce/dispatch/schema.h"
+#include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/file/stray_text.h"
 #include "sconce/serialization/lite/lite.h"
@@ -33,10 +34,53 @@ TensorInfo describe(const std::string& name, const Tensor& t, const char* role) 
   return info;
 }
 
+// By class, in the order in which they are met.
+void add_opaque(FileInfo& info, const OpaqueObjects& objects) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> classes;
+  std::map<std::string, size_t> places;
+  for (const auto& [name, class_name] : objects) {
+    const auto [place, is_new] = places.try_emplace(class_name, classes.size());
+    if (is_new) classes.emplace_back(class_name, std::vector<std::string>());
+    classes[place->second].second.push_back(name.empty() ? "the whole file" : name);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [class_name, names] : classes) {
+    const std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
+    lines.push_back(fmt::format("{}: {}{}", class_name, names[0], more));
+  }
+  if (!lines.empty()) info.lists.emplace_back("objects of Python classes, which are not read", std::move(lines));
+}
+
 void add_file(FileInfo& info, TensorFile content) {
   for (const auto& [name, t] : content.tensors) info.tensors.push_back(describe(name, t, ""));
   info.metadata = std::move(content.metadata);
   info.unsupported = std::move(content.unsupported);
+  add_opaque(info, content.opaque);
+}
+
+// TorchScript modules with their methods, and the records that are no part of them.
+void add_package(FileInfo& info, const FileBytesPtr& file) {
+  const Records records(file);
+  info.version = records.version();
+  const PackageContent content = read_package(records);
+  std::vector<std::string> modules;
+  for (const PackageContent::Module& m : content.modules) {
+    try {
+      const Archive archive = load_package(file, m.name);
+      const jit::Module module(archive.unit, archive.module);
+      std::string methods;
+      for (const std::string& method : module.method_names()) methods += (methods.empty() ? "" : ", ") + method;
+      modules.push_back(fmt::format("{}: {} ({})", m.name, module.type_name(), methods));
+    } catch (const Error& e) {
+      modules.push_back(fmt::format("{}: {}", m.name, e.message()));
+    }
+  }
+  info.lists.emplace_back("TorchScript modules", std::move(modules));
+  info.lists.emplace_back("pickles", content.pickles);
+  info.lists.emplace_back("Python source, which is never run", content.python);
+  info.lists.emplace_back("resources", content.resources);
+  info.lists.emplace_back("Python modules that it needs", content.extern_modules);
+  add_file(info, read_tensors(file));
 }
 
 void add_module(FileInfo& info, const jit::Module& module) {
@@ -166,6 +210,9 @@ FileInfo read_file_info(const std::string& path) {
     case FileKind::lite:
     case FileKind::exported_program:
       add_program(info, file);
+      break;
+    case FileKind::package:
+      add_package(info, file);
       break;
     case FileKind::state_dict:
     case FileKind::legacy_state_dict:

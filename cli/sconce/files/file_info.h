@@ -52,8 +52,9 @@ struct FileInfo {
   std::vector<std::pair<std::string, uint64_t>> extra_files;     // name, bytes
   std::map<std::string, std::string> metadata;                   // of safetensors
   std::vector<std::pair<std::string, std::string>> unsupported;  // tensors that Sconce cannot use: name, what it is
-  std::vector<std::string> input_rules;                          // of exported programs: what they ask of their inputs
-  std::string problem;                                           // why the program cannot be loaded; empty when it can
+  std::vector<std::pair<std::string, std::vector<std::string>>> lists;  // what else there is: a heading, lines
+  std::vector<std::string> input_rules;  // of exported programs: what they ask of their inputs
+  std::string problem;                   // why the program cannot be loaded; empty when it can
 
   std::vector<std::string> missing() const;  // operators that do not exist
 };

@@ -29,7 +29,9 @@ Values pick(const InputFile& file, const NamedTensors& tensors) {
 
 Values read_value(const InputFile& file, const FileBytesPtr& bytes) {
   const Value v = read_pickled(bytes);
-  if (!file.name.empty()) return pick(file, flatten_tensors(v));
+  UnsupportedTensors unsupported;  // others can be used beside them
+  if (!file.name.empty()) return pick(file, flatten_tensors(v, &unsupported));
+  refuse_opaque(v, file.path);
   return {{"", v}};
 }
 

@@ -12,6 +12,7 @@
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/file/stray_text.h"
@@ -48,6 +49,7 @@ Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
   if (lite && kind == FileKind::exported_program)
     throw UsageError(fmt::format("{}: --lite: an {} has no bytecode", file->name(), kind_name(kind)));
   if (lite || kind == FileKind::lite) return load_lite_archive(file);
+  if (kind == FileKind::package) return load_package(file);
   return kind == FileKind::exported_program ? load_exported_program(file) : load_archive(file);
 }
 
@@ -99,8 +101,14 @@ void ModelFile::load(const ModelOptions& options) {
         extra_files_ = std::move(archive.extra_files);
       }
       return;
+    case FileKind::package: {  // --module chooses one of several
+      Archive archive = load_package(bytes, options.module);
+      unit_ = std::move(archive.unit);
+      module_.emplace(unit_, std::move(archive.module));
+      return;
+    }
     default:
-      fail("{}: there is no program in a file of this kind ({})", file_, kind_name(kind_));
+      fail("{}: there is no program in a file of this kind ({}){}", file_, kind_name(kind_), program_hint(kind_));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "sconce/frontend/script/names/missing_operators.h"
 #include "sconce/frontend/script/program/program_state.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/serialization/archive/archive_places.h"
 #include "sconce/serialization/code/code_record.h"
 #include "sconce/serialization/code/source_map.h"
 #include "sconce/serialization/file/records.h"
@@ -90,10 +91,16 @@ class ArchiveContext final : public PickleContext {
   bool run_setstate_;
 };
 
+// The qualifier whose text the record is; empty when it is no code.
+std::string qualifier_of(const Records& records, const ArchivePlaces& places, const ZipReader::Record& record) {
+  const std::string_view name = records.name_in_folder(record);
+  return name.starts_with(places.code) ? code_qualifier(name.substr(places.code.size())) : std::string();
+}
+
 // Declares every class and function of the code, so that all are compiled.
-void declare_all(const Records& records, script::ProgramState& program) {
+void declare_all(const Records& records, const ArchivePlaces& places, script::ProgramState& program) {
   for (const ZipReader::Record& record : records.zip().records()) {
-    const std::string qualifier = code_qualifier(records.name_in_folder(record));
+    const std::string qualifier = qualifier_of(records, places, record);
     if (qualifier.empty()) continue;
     program.find_definition(qualifier + ".");  // reads the text
     script::Scope* scope = program.find_scope(qualifier);
@@ -105,25 +112,27 @@ void declare_all(const Records& records, script::ProgramState& program) {
   }
 }
 
-void read_objects(const Records& records, script::ProgramState& program, const LoadOptions& options, Archive& archive) {
-  ArchiveContext constants(records, program, "constants/", options.run_setstate);
-  const Value table = read_pickle(records.read("constants.pkl"), records.name() + ": constants.pkl", constants);
+void read_objects(const Records& records, const ArchivePlaces& places, script::ProgramState& program,
+                  const LoadOptions& options, Archive& archive) {
+  ArchiveContext constants(records, program, places.constant_storages, options.run_setstate);
+  const Value table = read_pickle(records.read(places.constants), records.name() + ": " + places.constants, constants);
   SCONCE_CHECK(table.is_tuple(), "{}: constants.pkl is not a tuple", records.name());
   program.constants = table.to_tuple().items;
 
-  ArchiveContext data(records, program, "data/", options.run_setstate);
-  archive.module = read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", data);
-  SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records.name());
-  if (options.all_code) declare_all(records, program);
+  ArchiveContext data(records, program, places.data_storages, options.run_setstate);
+  archive.module = read_pickle(records.read(places.data), records.name() + ": " + places.data, data);
+  SCONCE_CHECK(archive.module.is_object(), "{}: {} is not an object", records.name(), places.data);
+  if (options.all_code) declare_all(records, places, program);
   program.unit.define_all();
 }
 
 // Names all operators that the archive's code calls and that do not exist; does nothing when there are none.
-void refuse_missing_operators(const Records& records, const script::ProgramState& program) {
+void refuse_missing_operators(const Records& records, const ArchivePlaces& places,
+                              const script::ProgramState& program) {
   std::vector<script::MissingOperator> missing;
   std::unordered_set<std::string> names;
   for (const ZipReader::Record& record : records.zip().records()) {
-    const std::string qualifier = code_qualifier(records.name_in_folder(record));
+    const std::string qualifier = qualifier_of(records, places, record);
     if (qualifier.empty()) continue;
     try {
       const SourcePtr source = program.load(qualifier);
@@ -144,32 +153,36 @@ void refuse_missing_operators(const Records& records, const script::ProgramState
 Archive load_archive(const std::string& path) { return load_archive(FileBytes::map(path)); }
 
 Archive load_archive(FileBytesPtr file, const LoadOptions& options) {
-  const auto records = std::make_shared<const Records>(std::move(file));
+  return load_archive_at(std::make_shared<const Records>(std::move(file)), ArchivePlaces(), options);
+}
+
+Archive load_archive_at(const std::shared_ptr<const Records>& records, const ArchivePlaces& places,
+                        const LoadOptions& options) {
   Archive archive;
   archive.version = records->version();
   records->check_byte_order();
-  SCONCE_CHECK(records->find("constants.pkl"), "{}: is no TorchScript archive: it has no record 'constants.pkl'",
-               records->name());
+  SCONCE_CHECK(records->find(places.constants), "{}: is no TorchScript archive: it has no record '{}'", records->name(),
+               places.constants);
   archive.extra_files = extra_files(*records);
 
   const auto program = std::make_shared<script::ProgramState>();
   archive.unit = std::shared_ptr<ir::CompilationUnit>(program, &program->unit);
   program->archive_version = archive.version;
-  program->load = [records](std::string_view qualifier) -> SourcePtr {
-    const std::string name = code_record(qualifier);
-    const ZipReader::Record* record = records->find(name);
+  program->load = [records, code = places.code](std::string_view qualifier) -> SourcePtr {
+    const std::string name = code_record(qualifier), place = code + name;
+    const ZipReader::Record* record = records->find(place);
     if (!record) return nullptr;
     std::shared_ptr<const SourceMap> map;
-    if (const ZipReader::Record* ranges = records->find(name + ".debug_pkl")) {
+    if (const ZipReader::Record* ranges = records->find(place + ".debug_pkl")) {
       map = read_source_map([records, ranges] { return records->zip().read(*ranges); });
     }
     return std::make_shared<Source>(name, records->zip().read(*record), 1, std::move(map));
   };
   try {
-    read_objects(*records, *program, options, archive);
+    read_objects(*records, places, *program, options, archive);
   } catch (const CompileError&) {
     // One message should name everything that is missing, not the first call that failed.
-    refuse_missing_operators(*records, *program);
+    refuse_missing_operators(*records, places, *program);
     throw;
   }
   program->load = nullptr;

@@ -10,7 +10,7 @@ namespace {
 
 class StateContext final : public PickleContext {
  public:
-  explicit StateContext(const Records& records) : storages_(records, "data/") {}
+  StateContext(const Records& records, const std::string& storages) : storages_(records, storages) {}
 
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
     return storages_.find(key, dtype, count);
@@ -46,11 +46,11 @@ class StateContext final : public PickleContext {
 
 }  // namespace
 
-Value read_archive_state(const Records& records) {
+Value read_archive_state(const Records& records, const std::string& data, const std::string& storages) {
   records.version();
   records.check_byte_order();
-  StateContext context(records);
-  return read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", context);
+  StateContext context(records, storages);
+  return read_pickle(records.read(data), records.name() + ": " + data, context);
 }
 
 }  // namespace sconce

@@ -8,7 +8,8 @@
 
 namespace sconce {
 
-// Throws Error.
-Value read_archive_state(const Records& records);
+// Throws Error. A torch.package has several pickles, with all storages in one folder.
+Value read_archive_state(const Records& records, const std::string& data = "data.pkl",
+                         const std::string& storages = "data/");
 
 }  // namespace sconce

@@ -6,6 +6,7 @@
 #include "sconce/frontend/script/names/missing_operators.h"
 #include "sconce/serialization/archive/archive.h"
 #include "sconce/serialization/archive/archive_state.h"
+#include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/code/code_record.h"
 #include "sconce/serialization/code/source_map.h"
 #include "sconce/serialization/exported/exported_program.h"
@@ -40,6 +41,9 @@ class Verifier {
           return count(flatten_tensors(archive.module).size(), "tensor");
         });
         break;
+      case FileKind::package:
+        check_package();
+        [[fallthrough]];
       case FileKind::state_dict:
       case FileKind::legacy_state_dict:
       case FileKind::safetensors:
@@ -111,6 +115,16 @@ class Verifier {
       bytes += record.size;
     }
     return count(bytes, "byte");
+  }
+
+  void check_package() {
+    check("modules", [&] {
+      const std::vector<PackageContent::Module> modules = read_package(Records(file_)).modules;
+      LoadOptions options;
+      options.run_setstate = false;
+      for (const PackageContent::Module& m : modules) load_package(file_, m.name, options);
+      return count(modules.size(), "TorchScript module");
+    });
   }
 
   void check_archive() {

@@ -26,6 +26,14 @@ std::string model_name(const Records& records) {
     if (!record.name.starts_with(folder) || !record.name.ends_with(kJson)) continue;
     names.push_back(record.name.substr(folder.size(), record.name.size() - folder.size() - kJson.size()));
   }
+  const auto& all_records = records.zip().records();
+  const bool compiled = std::any_of(all_records.begin(), all_records.end(), [](const ZipReader::Record& r) {
+    return r.name.find("/data/aotinductor/") != r.name.npos;
+  });
+  SCONCE_CHECK(!names.empty() || !compiled,
+               "{}: is a package of AOTInductor, machine code without a graph; save the exported program itself by "
+               "torch.export.save(...)",
+               records.name());
   SCONCE_CHECK(!names.empty(), "{}: is no exported program: it has no record 'models/model.json'", records.name());
   if (std::find(names.begin(), names.end(), "model") != names.end()) return "model";
   std::string all;

@@ -30,6 +30,7 @@ FileKind kind_of_zip(const FileBytesPtr& file) {
   if (folder.empty()) return FileKind::unknown;
   const auto has = [&](std::string_view record) { return zip.find(folder + std::string(record)) != nullptr; };
   if (has("archive_format")) return FileKind::exported_program;
+  if (has(".data/extern_modules")) return FileKind::package;
   const bool code = std::any_of(records.begin(), records.end(), [&](const ZipReader::Record& r) {
     return without_folder(r.name).starts_with("code/") && r.name.starts_with(folder);
   });
@@ -83,6 +84,8 @@ const char* kind_name(FileKind kind) {
       return "lite-interpreter archive";
     case FileKind::exported_program:
       return "exported program";
+    case FileKind::package:
+      return "torch.package archive";
     case FileKind::state_dict:
       return "torch.save file";
     case FileKind::legacy_state_dict:
@@ -103,6 +106,12 @@ const char* kind_name(FileKind kind) {
       return "text";
   }
   return "unknown file";
+}
+
+const char* program_hint(FileKind kind) {
+  if (kind != FileKind::state_dict && kind != FileKind::legacy_state_dict) return "";
+  return "; torch.save keeps tensors and the names of classes, but no code: save the module by "
+         "torch.jit.script(module).save(...) or torch.export.save(...)";
 }
 
 }  // namespace sconce

@@ -12,6 +12,7 @@ enum class FileKind : uint8_t {
   torchscript,        // .pt, with or without bytecode
   lite,               // .ptl, with bytecode and without code (torch writes both: that is a TorchScript archive)
   exported_program,   // .pt2
+  package,            // of torch.package: pickles, Python source, TorchScript modules
   state_dict,         // .pth: torch.save of any value
   legacy_state_dict,  // the same, not in a zip file
   safetensors,
@@ -27,5 +28,7 @@ enum class FileKind : uint8_t {
 SCONCE_API FileKind kind_of(const FileBytesPtr& file);
 // "TorchScript archive", "safetensors file", ...
 SCONCE_API const char* kind_name(FileKind kind);
+// For a file of a kind that holds no program: what to do to get one; empty, or "; " and a sentence.
+SCONCE_API const char* program_hint(FileKind kind);
 
 }  // namespace sconce

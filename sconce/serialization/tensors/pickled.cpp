@@ -32,6 +32,7 @@ Value read_pickled(FileBytesPtr file) {
 }
 
 void write_pickled(const std::string& path, const Value& v) {
+  refuse_opaque(v, path);
   UnsupportedTensors unsupported;
   flatten_tensors(v, &unsupported);
   if (!unsupported.empty()) {
