@@ -22,6 +22,12 @@ void zip(std::string_view bytes);
 // A pickle that may name any class.
 void pickle(std::string_view bytes);
 
+// The pickle of a checkpoint: NumPy's arrays, objects of unknown classes.
+void checkpoint(std::string_view bytes);
+
+// A torch.package: its pickles, and the TorchScript modules in it, loaded and not run.
+void package(std::string_view bytes);
+
 // A whole TorchScript archive: loaded, its graphs verified, nothing of it run.
 void archive(std::string_view bytes);
 
@@ -37,8 +43,8 @@ struct Target {
   void (*run)(std::string_view bytes);
 };
 inline constexpr Target kTargets[] = {
-    {"parser", parser},    {"ir", ir},           {"compile", compile},         {"zip", zip},
-    {"pickle", pickle},    {"archive", archive}, {"safetensors", safetensors}, {"npy", npy},
-    {"bytecode", bytecode}};
+    {"parser", parser},     {"ir", ir},           {"compile", compile},         {"zip", zip},
+    {"pickle", pickle},     {"archive", archive}, {"safetensors", safetensors}, {"npy", npy},
+    {"bytecode", bytecode}, {"package", package}, {"checkpoint", checkpoint}};
 
 }  // namespace sconce::fuzz

@@ -1,0 +1,2 @@
+// Packages are zip files of records, and change as archives do.
+#include "tests/fuzz/archive_mutator.cpp"
