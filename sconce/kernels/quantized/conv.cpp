@@ -91,6 +91,28 @@ const uint8_t* window(const Image& image, const Geometry& g, int64_t p) {
          ((z * g.stride[0] * image.size[1] + y * g.stride[1]) * image.size[2] + x * g.stride[2]) * g.channels;
 }
 
+// The windows of pixels that follow each other, without a division for each.
+class Windows {
+ public:
+  Windows(const Image& image, const Geometry& g) : image_(image), g_(g) {}
+  const uint8_t* operator()(int64_t p) {
+    if (left_ == 0) {
+      next_ = window(image_, g_, p);
+      left_ = g_.out[2] - p % g_.out[2];
+    }
+    --left_;
+    const uint8_t* here = next_;
+    next_ += g_.stride[2] * g_.channels;
+    return here;
+  }
+
+ private:
+  const Image& image_;
+  const Geometry& g_;
+  const uint8_t* next_ = nullptr;
+  int64_t left_ = 0;  // pixels of the output's row
+};
+
 // Offsets of all taps from the beginning of a window.
 std::vector<int64_t> tap_offsets(const Image& image, const Geometry& g) {
   std::vector<int64_t> offsets;
@@ -151,9 +173,7 @@ class Convolution {
       if (!params_.depthwise.empty()) return run_depthwise(image, begin, end, at(batch, 0));
       if (params_.by_rows) {
         const int64_t tap_stride = g_.dilation[1] * image.size[2] * g_.channels;
-        return multiply_rows(
-            begin, end, [&](int64_t p) { return window(image, g_, p); }, tap_stride, params_.packed[0], terms_[0],
-            at(batch, 0));
+        return multiply_rows(begin, end, Windows(image, g_), tap_stride, params_.packed[0], terms_[0], at(batch, 0));
       }
       for (int64_t group = 0; group < params_.groups; ++group)
         run_gathered(image, group, begin, end, at(batch, group * params_.packed[0].n));

@@ -55,7 +55,7 @@ struct ProductResult {
   int64_t stride = 0;  // from row to row
   int32_t zero_point = 0, lo = 0, hi = 255;
 };
-// `row_at(r)` is where row r begins; its taps follow at `tap_stride`.
+// `row_at(r)` is where row r begins, asked once for each, in order; its taps follow at `tap_stride`.
 template <class F>
 void multiply_rows(int64_t begin, int64_t end, F&& row_at, int64_t tap_stride, const PackedWeights& packed,
                    const ColumnTerms& terms, const ProductResult& result);

@@ -48,6 +48,33 @@ INT8_INLINE I32 multiply_pairs(I16 a, I16 b) {
 #endif
 }
 
+// Conversions by instructions of their own: g++ takes vectors apart for __builtin_convertvector between bytes and words.
+typedef int16_t Half __attribute__((vector_size(lanes * 2)));
+#if SCONCE_ISA == 4
+// g++ 12 warns of the forms without a mask: their headers read a variable that has no value.
+constexpr __mmask16 kAll = 0xffff;
+INT8_INLINE U8 low_bytes(I32 v) { return (U8)_mm512_maskz_cvtepi32_epi8(kAll, (__m512i)v); }
+INT8_INLINE I32 widened(U8 v) { return (I32)_mm512_maskz_cvtepu8_epi32(kAll, (__m128i)v); }
+INT8_INLINE I32 widened(Half v) { return (I32)_mm512_maskz_cvtepi16_epi32(kAll, (__m256i)v); }
+#elif SCONCE_ISA == 3
+INT8_INLINE U8 low_bytes(I32 v) {
+  const __m256i first = _mm256_set1_epi32(0x0c080400);
+  const __m256i bytes = _mm256_shuffle_epi8((__m256i)v, first);
+  const int64_t joined =
+      _mm_cvtsi128_si64(_mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+  return __builtin_bit_cast(U8, joined);
+}
+INT8_INLINE I32 widened(U8 v) { return (I32)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(__builtin_bit_cast(int64_t, v))); }
+INT8_INLINE I32 widened(Half v) { return (I32)_mm256_cvtepi16_epi32((__m128i)v); }
+#else
+INT8_INLINE U8 low_bytes(I32 v) {
+  const __m128i bytes = _mm_shuffle_epi8((__m128i)v, _mm_set1_epi32(0x0c080400));
+  return __builtin_bit_cast(U8, _mm_cvtsi128_si32(bytes));
+}
+INT8_INLINE I32 widened(U8 v) { return (I32)_mm_cvtepu8_epi32(_mm_cvtsi32_si128(__builtin_bit_cast(int32_t, v))); }
+INT8_INLINE I32 widened(Half v) { return (I32)_mm_cvtepi16_epi32(_mm_cvtsi64_si128(__builtin_bit_cast(int64_t, v))); }
+#endif
+
 // Four bytes of a row, the last group perhaps fewer.
 INT8_INLINE int32_t group_at(const uint8_t* p, int64_t count) {
   int32_t group = 0;
@@ -79,12 +106,23 @@ INT8_INLINE Bounds bounds_of(const Int8Output& out) {
 INT8_INLINE U8 to_bytes(F32 real, const Bounds& bounds, int32_t zero_point) {
   real = real > bounds.least ? real : bounds.least;
   real = real < bounds.most ? real : bounds.most;
-  return __builtin_convertvector((U32)(rounded(real) + zero_point), U8);
+  return low_bytes(rounded(real) + zero_point);
 }
 
-INT8_INLINE void store_part(void* to, const void* from, int bytes) {
-  __builtin_memcpy(to, from, static_cast<size_t>(bytes));
+// The first n elements.
+#if SCONCE_ISA == 4
+INT8_INLINE void store_part(uint8_t* to, U8 v, int n) {
+  _mm_mask_storeu_epi8(to, static_cast<__mmask16>((1u << n) - 1), (__m128i)v);
 }
+INT8_INLINE void store_part(float* to, F32 v, int n) {
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << n) - 1), (__m512)v);
+}
+#else
+template <class T, class V>
+INT8_INLINE void store_part(T* to, V v, int n) {
+  for (int i = 0; i < n; ++i) to[i] = v[i];
+}
+#endif
 
 template <int Rows>
 INT8_INLINE void finish_tile(I32 (&acc)[Rows][vectors], int columns, const Int8Output& out) {
@@ -103,7 +141,7 @@ INT8_INLINE void finish_tile(I32 (&acc)[Rows][vectors], int columns, const Int8O
         if (left >= lanes) {
           store(to, bytes);
         } else {
-          store_part(to, &bytes, left);
+          store_part(to, bytes, left);
         }
       } else {
         F32 real = __builtin_convertvector(sum, F32) * scale + bias;
@@ -112,7 +150,7 @@ INT8_INLINE void finish_tile(I32 (&acc)[Rows][vectors], int columns, const Int8O
         if (left >= lanes) {
           store(to, real);
         } else {
-          store_part(to, &real, left * 4);
+          store_part(to, real, left);
         }
       }
     }
@@ -197,13 +235,11 @@ VNNI void tile_vnni(int64_t taps, int64_t tap_stride, int64_t k, const uint8_t* 
 #endif
 
 void depthwise(int64_t taps, int64_t channels, const uint8_t* const* rows, const int16_t* w, int32_t* sums) {
-  typedef int16_t Half __attribute__((vector_size(lanes * 2)));
   int64_t c = 0;
   for (; c + lanes <= channels; c += lanes) {
     I32 acc{};
     for (int64_t t = 0; t < taps; ++t) {
-      acc += __builtin_convertvector(load<U8>(rows[t] + c), I32) *
-             __builtin_convertvector(load<Half>(w + t * channels + c), I32);
+      acc += widened(load<U8>(rows[t] + c)) * widened(load<Half>(w + t * channels + c));
     }
     store(sums + c, acc);
   }
@@ -235,11 +271,11 @@ void finish_row(const int32_t* sums, int64_t n, const Int8Output& out) {
     sum = sum - offset - row_sum * zero;
     if (out.bytes) {
       const U8 bytes = to_bytes((__builtin_convertvector(sum, F32) + bias) * scale, bounds_of(out), out.zero_point);
-      store_part(out.bytes + c, &bytes, width);
+      store_part(out.bytes + c, bytes, width);
     } else {
       F32 real = __builtin_convertvector(sum, F32) * scale + bias;
       if (out.lo == 0) real = real > 0 ? real : F32{};
-      store_part(out.reals + c, &real, width * 4);
+      store_part(out.reals + c, real, width);
     }
   }
 }
@@ -247,7 +283,7 @@ void finish_row(const int32_t* sums, int64_t n, const Int8Output& out) {
 int32_t sum_bytes(const uint8_t* p, int64_t n) {
   I32 acc{};
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) acc += __builtin_convertvector(load<U8>(p + i), I32);
+  for (; i + lanes <= n; i += lanes) acc += widened(load<U8>(p + i));
   int32_t sum = 0;
   for (int j = 0; j < lanes; ++j) sum += acc[j];
   for (; i < n; ++i) sum += p[i];
