@@ -6,8 +6,10 @@
 
 namespace sconce {
 
-// The keys of all tensors among the arguments of a boxed call; without any, those of the device that one names, else
-// of the CPU.
-KeySet argument_keys(const Value* args, size_t count);
+struct Op;
+
+// The keys of all tensors among the arguments of a boxed call; without any, those of the device that one names where
+// the operator makes a tensor (hash(device) is a number), else of the CPU.
+KeySet argument_keys(const Op& op, const Value* args, size_t count);
 
 }  // namespace sconce

@@ -1,5 +1,7 @@
 #include "sconce/dispatch/op.h"
 
+#include <algorithm>
+
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
@@ -36,9 +38,22 @@ std::string describe(const Schema& schema, const Value* args) {
   return out;
 }
 
+bool holds_tensor(TypePtr type) {
+  if (type->is(TypeKind::tensor)) return true;
+  for (TypePtr part : type->contained()) {
+    if (holds_tensor(part)) return true;
+  }
+  return false;
+}
+
+bool makes_tensor(const Op& op) {
+  const std::vector<Argument>& returns = op.schema().returns;
+  return std::any_of(returns.begin(), returns.end(), [](const Argument& a) { return holds_tensor(a.type); });
+}
+
 }  // namespace
 
-KeySet argument_keys(const Value* args, size_t count) {
+KeySet argument_keys(const Op& op, const Value* args, size_t count) {
   KeySet keys;
   const Value* device = nullptr;
   for (const Value* v = args; v != args + count; ++v) {
@@ -54,7 +69,7 @@ KeySet argument_keys(const Value* args, size_t count) {
     }
   }
   if (!keys.empty()) return keys;
-  return device ? backend_key(device->to_device().type) : Key::cpu;
+  return device && makes_tensor(op) ? backend_key(device->to_device().type) : Key::cpu;
 }
 
 const Schema& Op::schema() const {
@@ -73,7 +88,7 @@ std::string Op::qualified_name() const {
 }
 
 void Op::call_boxed(Value* args, Value* returns) const {
-  redispatch_boxed(active_keys(argument_keys(args, schema().arguments.size())), args, returns);
+  redispatch_boxed(active_keys(argument_keys(*this, args, schema().arguments.size())), args, returns);
 }
 
 void Op::redispatch_boxed(KeySet keys, Value* args, Value* returns) const {

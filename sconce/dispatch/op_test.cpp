@@ -36,8 +36,14 @@ TEST(Op, runs_the_kernel_of_the_tensors_keys) {
   EXPECT_EQ(call(op, {meta, empty, none}), 2);
   EXPECT_EQ(call(op, {none, list, none}), 2);
   EXPECT_EQ(call(op, {none, empty, none}), 1);
-  EXPECT_EQ(call(op, {none, empty, Device(DeviceType::meta)}), 2);
+  EXPECT_EQ(call(op, {none, empty, Device(DeviceType::meta)}), 1);
   EXPECT_EQ(call(op, {cpu, empty, Device(DeviceType::meta)}), 1);
+  Op& makes = define_op("op_test::make_here(Tensor? a, Device? device=None) -> Tensor");
+  makes.set_kernel(Key::cpu, SCONCE_BOXED_KERNEL(answer<1>));
+  makes.set_kernel(Key::meta, SCONCE_BOXED_KERNEL(answer<2>));
+  EXPECT_EQ(call(makes, {none, none}), 1);
+  EXPECT_EQ(call(makes, {none, Device(DeviceType::meta)}), 2);
+  EXPECT_EQ(call(makes, {cpu, Device(DeviceType::meta)}), 1);
 }
 
 TEST(Op, asks_the_modes_of_the_thread) {
@@ -99,6 +105,14 @@ TEST(Op, parses_its_schema_once_for_all_threads) {
   for (const Schema* s : seen) EXPECT_EQ(s, &op.schema());
   delete op.parsed;
   op.parsed = nullptr;
+}
+
+// A device among the arguments chooses the kernel of what makes a tensor there, and of nothing else.
+TEST(Op, ValuesOfAnyDeviceAreWorkForTheCpu) {
+  const Value cuda(Device(DeviceType::cuda, 1));
+  EXPECT_EQ(call_op("aten::hash", {cuda})[0].to_int(), call_op("aten::hash", {cuda})[0].to_int());
+  EXPECT_TRUE(call_op("aten::eq", {cuda, cuda})[0].to_bool());
+  EXPECT_THROW(call_op("aten::zeros", {Value(IntList{2})}, {{"device", cuda}}), Error);
 }
 
 }  // namespace

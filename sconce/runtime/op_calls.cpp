@@ -70,7 +70,7 @@ void call_operator(Slot* base, const OpCall& call, Slot* window) {
   for (size_t i = 0; i < count; ++i) copy_words(args[i], slot_at(base, call.args[i] & ~kMoves));
   for (size_t i = 0; i < results; ++i) set_none(out[i]);
   const Op& op = *call.op;
-  const KeySet keys = active_keys(argument_keys(&value_of(args[0]), count));
+  const KeySet keys = active_keys(argument_keys(op, &value_of(args[0]), count));
   const char* kernel = kernel_for(op, keys);
   const Cleanup results_left{out, out + results};
   if (is_boxed(kernel)) {
