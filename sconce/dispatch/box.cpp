@@ -17,6 +17,7 @@ std::vector<Value> box::call_boxed(const Op& op, const char* kernel, KeySet keys
 void fail_undefined_tensor() { fail_as(ErrorKind::type, "expected a Tensor as argument, got None"); }
 
 void call_failed(Error& error, const Op& op, std::initializer_list<const Tensor*> tensors) {
+  if (is_internal(op)) throw;
   std::string shapes;
   size_t next = 0;
   const Schema& schema = op.schema();

@@ -101,7 +101,7 @@ void Op::redispatch_boxed(KeySet keys, Value* args, Value* returns) const {
       box(kernel, keys, args, returns);
     }
   } catch (Error& error) {
-    if (error.op().empty()) error.set_op(qualified_name(), describe(schema(), args));
+    if (error.op().empty() && !is_internal(*this)) error.set_op(qualified_name(), describe(schema(), args));
     throw;
   }
 }

@@ -22,6 +22,10 @@ Tensor by_head(const Tensor& t, int64_t heads) {
   return transpose(reshape(t, {s[0], s[1], heads, s[2] / heads}), 1, 2);
 }
 
+// A padding mask of floats, 0 to keep and -inf to leave out, is what nn.MultiheadAttention makes of one of bools. As in
+// PyTorch, whatever is not 0 leaves out.
+Tensor truth_of(const Tensor& mask) { return mask.dtype() == DType::bool_ ? mask : ne(mask, 0); }
+
 }  // namespace
 
 Tensor _masked_softmax(const Tensor& self, const Tensor& mask, std::optional<int64_t> dim,
@@ -93,7 +97,8 @@ std::tuple<Tensor, Tensor> _native_multi_head_attention(const Tensor& query, con
     context = scaled_dot_product_attention(q, k, v);
   } else {
     const Tensor scores = matmul(mul(q, 1 / std::sqrt(static_cast<double>(embed_dim / num_head))), transpose(k, 2, 3));
-    weights = mask.defined() ? sconce::_masked_softmax(scores, mask, scores.dim() - 1, mask_type) : softmax(scores, -1);
+    weights = mask.defined() ? any_device::_masked_softmax(scores, truth_of(mask), scores.dim() - 1, mask_type)
+                             : softmax(scores, -1);
     context = matmul(weights, v);
   }
   const Tensor merged = reshape(transpose(context, 1, 2), query.sizes());
