@@ -156,7 +156,11 @@ class Freezer {
   }
 
   static void optimise_frozen(ir::Graph& graph) {
-    optimise(graph, {.disabled = {"inline_calls", "unroll_loops"}, .enabled = {}, .limit = -1, .verify = false});
+    // number_constants is for what runs: PyTorch's freeze folds a number of a trace as the tensor that it is there.
+    optimise(graph, {.disabled = {"inline_calls", "unroll_loops", "number_constants"},
+                     .enabled = {},
+                     .limit = -1,
+                     .verify = false});
   }
 
   // ---- which attribute a node means ----
