@@ -50,6 +50,13 @@ sconce_status sconce_load(const char* path, sconce_module** out) {
   });
 }
 
+sconce_status sconce_load_strict(const char* path, sconce_module** out) {
+  return guarded([&] {
+    need(out, "out");
+    *out = new_module(jit::load(std::string(&need(path, "path")), jit::LoadSettings{.strict = true}));
+  });
+}
+
 sconce_status sconce_load_memory(const void* data, size_t bytes, sconce_module** out) {
   return guarded([&] {
     need(out, "out");

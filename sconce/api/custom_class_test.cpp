@@ -4,6 +4,7 @@
 
 #include "sconce/api/deep_copy.h"
 #include "sconce/api/jit.h"
+#include "sconce/serialization/file/zip_writer.h"
 #include "sconce/testing/error_of.h"
 #include "sconce/testing/temporary_folder.h"
 
@@ -195,6 +196,33 @@ TEST_F(CustomClass, IsCheckedAgainstItsSchema) {
   EXPECT_ERROR(enter([](Library& m) { m.class_<Counter>("A").def("add() -> int", &Counter::add); }),
                "the C++ function has 1 parameters");
   EXPECT_EQ(find_custom_class("__torch__.torch.classes.class_test_wrong.A"), nullptr);
+}
+
+// Whoever loads a file learns what it would have to register.
+TEST_F(CustomClass, ThatIsNotRegisteredIsRefusedWithItsMethods) {
+  using namespace std::string_literals;
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.file("m.pt");
+  FileWriter out(path);
+  ZipWriter zip(out, "m");
+  zip.add("data.pkl", "\x80\2c__torch__\nM\n)\x81}(X\1\0\0\0kc__torch__.torch.classes.nowhere\nK\n)\x81K\1bub."s);
+  zip.add("code/__torch__.py",
+          "class M(Module):\n"
+          "  k : __torch__.torch.classes.nowhere.K\n"
+          "  def forward(self: __torch__.M, x: Tensor) -> Tensor:\n"
+          "    k = self.k\n"
+          "    y = (k).scaled((k).first(x, ), )\n"
+          "    return torch.add(y, (self.k).bias())\n"
+          "  def other(self: __torch__.M, o: Optional[__torch__.torch.classes.nowhere.L]) -> int:\n"
+          "    return 1\n");
+  zip.add("constants.pkl", "\x80\2)."s);
+  zip.add("version", "3\n");
+  zip.finish();
+  out.commit();
+  EXPECT_ERROR(load(path),
+               path +
+                   ": needs classes of C++ that are not registered: torch.classes.nowhere.K (the file calls "
+                   "scaled, first, bias); torch.classes.nowhere.L (the file calls none of its methods)");
 }
 
 }  // namespace

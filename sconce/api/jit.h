@@ -204,6 +204,15 @@ SCONCE_API CompilationUnit compile(std::string_view source, const CompileOptions
 // interpreter (.ptl), an exported program (.pt2). The content decides which it is. Its tensors lie in the mapped file.
 // `extra_files`, when given, gets those of the archive. Throws Error with the path and what is wrong.
 SCONCE_API Module load(const std::string& path, ExtraFiles* extra_files = nullptr);
+// With more to say. A file whose code calls operators that do not exist is loaded, since it may never come to them: a
+// call of one throws Error, which names all that are missing.
+struct LoadSettings {
+  bool strict = false;  // throws Error instead, for a program or an exported program with any such call
+  ExtraFiles* extra_files = nullptr;
+  std::vector<std::string>* missing_operators = nullptr;  // when given, gets their names
+};
+SCONCE_API Module load(const std::string& path, const LoadSettings& settings);
+SCONCE_API Module load(std::shared_ptr<const FileBytes> file, const LoadSettings& settings);
 // From memory, which is copied.
 SCONCE_API Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files = nullptr);
 SCONCE_API Module load(std::shared_ptr<const FileBytes> file, ExtraFiles* extra_files = nullptr);

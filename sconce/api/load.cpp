@@ -11,14 +11,16 @@
 namespace sconce::jit {
 namespace {
 
-Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
+Module load_file(const FileBytesPtr& file, const LoadSettings& settings) {
   Archive archive;
+  LoadOptions options;
+  options.strict = settings.strict;
   switch (const FileKind kind = kind_of(file)) {
     case FileKind::torchscript:
-      archive = load_archive(file);
+      archive = load_archive(file, options);
       break;
     case FileKind::lite:
-      archive = load_lite_archive(file);
+      archive = load_lite_archive(file, options);
       break;
     case FileKind::exported_program:
       archive = load_exported_program(file);
@@ -31,16 +33,22 @@ Module load_file(const FileBytesPtr& file, ExtraFiles* extra_files) {
       fail("{}: holds no program ({}); archives (.pt, .ptl) and exported programs (.pt2) do{}", file->name(),
            kind_name(kind), program_hint(kind));
   }
-  if (extra_files) *extra_files = std::move(archive.extra_files);
+  if (settings.extra_files) *settings.extra_files = std::move(archive.extra_files);
+  if (settings.missing_operators) *settings.missing_operators = std::move(archive.missing_operators);
   return Module(std::move(archive.unit), std::move(archive.module));
 }
 
 }  // namespace
 
-Module load(const std::string& path, ExtraFiles* extra_files) { return load_file(FileBytes::map(path), extra_files); }
-Module load(std::shared_ptr<const FileBytes> file, ExtraFiles* extra_files) { return load_file(file, extra_files); }
+Module load(const std::string& path, const LoadSettings& settings) { return load_file(FileBytes::map(path), settings); }
+Module load(std::shared_ptr<const FileBytes> file, const LoadSettings& settings) { return load_file(file, settings); }
+
+Module load(const std::string& path, ExtraFiles* extra_files) { return load(path, {.extra_files = extra_files}); }
+Module load(std::shared_ptr<const FileBytes> file, ExtraFiles* extra_files) {
+  return load(std::move(file), {.extra_files = extra_files});
+}
 Module load(std::span<const std::byte> bytes, ExtraFiles* extra_files) {
-  return load_file(FileBytes::copy(bytes, "<memory>"), extra_files);
+  return load_file(FileBytes::copy(bytes, "<memory>"), {.extra_files = extra_files});
 }
 
 void save(const Module& module, const std::string& path, const ExtraFiles& extra_files) {

@@ -98,6 +98,9 @@ typedef struct sconce_value sconce_value;
 
 /* Any file with a program: TorchScript (.pt), lite (.ptl), exported (.pt2). Tensors lie in the mapped file. */
 SCONCE_C_API sconce_status sconce_load(const char* path, sconce_module** out);
+/* The same, and refuses a file whose code calls operators that do not exist; sconce_load takes it, and such a call
+ * fails when it is reached, with a message that names all that are missing. */
+SCONCE_C_API sconce_status sconce_load_strict(const char* path, sconce_module** out);
 /* The content of such a file; copied. */
 SCONCE_C_API sconce_status sconce_load_memory(const void* data, size_t bytes, sconce_module** out);
 /* The same without a copy: tensors lie in `data`, which must stay as it is until `release(context)` is called, after

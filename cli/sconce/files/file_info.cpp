@@ -145,6 +145,10 @@ void add_program(FileInfo& info, const FileBytesPtr& file) {
     for (const auto& [name, content] : archive.extra_files) info.extra_files.emplace_back(name, content.size());
     add_module(info, jit::Module(archive.unit, archive.module));
     info.operators = operators_in_unit(*archive.unit);
+    if (!archive.missing_operators.empty()) {  // graphs do not have them
+      info.operators = operators_in_text(file);
+      info.operators_from_text = true;
+    }
     if (info.kind != FileKind::exported_program) return;
     if (ir::Function* forward = ir::find_method(archive.module.to_object().type(), "forward"))
       add_input_rules(info, *forward);

@@ -1,10 +1,12 @@
 #include "sconce/serialization/archive/archive.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "sconce/base/memory_quota.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/frontend/script/names/archive_names.h"
+#include "sconce/frontend/script/names/missing_classes.h"
 #include "sconce/frontend/script/names/missing_operators.h"
 #include "sconce/frontend/script/program/program_state.h"
 #include "sconce/runtime/interpreter.h"
@@ -12,6 +14,7 @@
 #include "sconce/serialization/code/code_record.h"
 #include "sconce/serialization/code/source_map.h"
 #include "sconce/serialization/file/records.h"
+#include "sconce/serialization/lite/missing_text.h"
 #include "sconce/serialization/pickle/pickle_reader.h"
 #include "sconce/syntax/parser.h"
 #include "sconce/types/class_info.h"
@@ -126,9 +129,9 @@ void read_objects(const Records& records, const ArchivePlaces& places, script::P
   program.unit.define_all();
 }
 
-// Names all operators that the archive's code calls and that do not exist; does nothing when there are none.
-void refuse_missing_operators(const Records& records, const ArchivePlaces& places,
-                              const script::ProgramState& program) {
+// All operators that the archive's code calls and that do not exist, in the order of their first use.
+std::vector<script::MissingOperator> find_missing(const Records& records, const ArchivePlaces& places,
+                                                  const script::ProgramState& program) {
   std::vector<script::MissingOperator> missing;
   std::unordered_set<std::string> names;
   for (const ZipReader::Record& record : records.zip().records()) {
@@ -145,7 +148,42 @@ void refuse_missing_operators(const Records& records, const ArchivePlaces& place
       // A file that cannot be read is another problem than the one that is looked for.
     }
   }
-  script::refuse_missing(missing, records.name());
+  return missing;
+}
+
+// Names all classes of C++ that the code needs and that nobody has registered; does nothing when there are none.
+void refuse_missing_classes(const Records& records, const ArchivePlaces& places, const script::ProgramState& program) {
+  std::vector<script::MissingClass> missing;
+  for (const ZipReader::Record& record : records.zip().records()) {
+    const std::string qualifier = qualifier_of(records, places, record);
+    if (qualifier.empty()) continue;
+    try {
+      if (const SourcePtr source = program.load(qualifier))
+        script::add_missing_classes(*syntax::parse(source, syntax::Dialect::archive), missing);
+    } catch (const CompileError&) {
+      // As above.
+    }
+  }
+  if (missing.empty()) return;
+  std::string text;
+  for (const script::MissingClass& c : missing) {
+    text += (text.empty() ? "" : "; ") + c.name.substr(sizeof("__torch__.") - 1) + " (the file calls ";
+    for (size_t i = 0; i < c.methods.size(); ++i) text += (i ? ", " : "") + c.methods[i];
+    text += c.methods.empty() ? "none of its methods)" : ")";
+  }
+  fail_as(ErrorKind::not_implemented, "{}: needs classes of C++ that are not registered: {}", records.name(), text);
+}
+
+// The message of a call that is reached, whichever it is; the first call of this notes them all.
+script::MissingMessage missing_message(const Records& records, const ArchivePlaces& places,
+                                       const script::ProgramState& program, std::vector<std::string>& names) {
+  return [&](const std::string& called) {
+    if (names.empty()) {
+      for (const script::MissingOperator& m : find_missing(records, places, program)) names.push_back(m.name);
+    }
+    if (std::find(names.begin(), names.end(), called) == names.end()) names.push_back(called);
+    return missing_text(records.name(), called, names);
+  };
 }
 
 }  // namespace
@@ -178,13 +216,18 @@ Archive load_archive_at(const std::shared_ptr<const Records>& records, const Arc
     }
     return std::make_shared<Source>(name, records->zip().read(*record), 1, std::move(map));
   };
+  if (!options.strict)
+    program->missing_message = missing_message(*records, places, *program, archive.missing_operators);
   try {
     read_objects(*records, places, *program, options, archive);
-  } catch (const CompileError&) {
+  } catch (const Error& error) {
     // One message should name everything that is missing, not the first call that failed.
-    refuse_missing_operators(*records, places, *program);
+    refuse_missing_classes(*records, places, *program);
+    if (options.strict && dynamic_cast<const CompileError*>(&error))
+      script::refuse_missing(find_missing(*records, places, *program), records->name());
     throw;
   }
+  program->missing_message = nullptr;
   program->load = nullptr;
   return archive;
 }

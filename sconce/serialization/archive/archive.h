@@ -28,11 +28,15 @@ struct Archive {
   Value module;                               // the root object
   int version = 0;
   std::vector<std::pair<std::string, std::string>> extra_files;  // name, content
+  // Operators that its code calls and that do not exist: a call throws Error, which names them all, and can be saved
+  // no more.
+  std::vector<std::string> missing_operators;
 };
 
 struct LoadOptions {
   bool run_setstate = true;  // without, objects of classes that have a __setstate__ stay empty: only to check a file
   bool all_code = false;     // compiles also code that the module does not need
+  bool strict = false;       // throws Error when an operator is missing, even if it would never be called
 };
 
 // Throws Error (or CompileError, for the code) with the file's name and what is wrong.

@@ -94,7 +94,9 @@ TEST(Archive, OneErrorNamesAllMissingOperators) {
   zip.add("version", "3\n");
   zip.finish();
   out.commit();
-  const std::string text = error_of([&] { load_archive(path); });
+  LoadOptions strict;
+  strict.strict = true;
+  const std::string text = error_of([&] { load_archive(FileBytes::map(path), strict); });
   EXPECT_TRUE(text.starts_with(path + ": Unknown builtin ops (2):\n  custom::first, code/__torch__/a.py:4:25\n"
                                       "  aten::no_such, code/__torch__/b.py:2:9:\n"))
       << text;

@@ -137,7 +137,9 @@ TEST(HostileArchive, RecordsElsewhereAreNotLookedAt) {
        {"m/version", "3\n"},
        {"x", "elsewhere"},
        {"m/code/a.b.py", "not the code of a.b"}});
-  EXPECT_ERROR(load_archive(FileBytes::copy(std::as_bytes(std::span(bytes)), "f")), "nothing");
+  LoadOptions options;
+  options.strict = true;
+  EXPECT_ERROR(load_archive(FileBytes::copy(std::as_bytes(std::span(bytes)), "f"), options), "nothing");
 }
 
 TEST(HostileArchive, DebugRecordsAreChecked) {

@@ -149,6 +149,7 @@ class Verifier {
     if (has_bytecode(records)) {
       check("bytecode", [&] {
         const Archive archive = load_lite_archive(file_, options);
+        limit_operators(archive.missing_operators);
         return count(archive.unit->functions().size(), "method");
       });
     }
@@ -199,12 +200,18 @@ class Verifier {
       for (const script::CalledOperator& op : script::called_operators(*tree))
         note(op.known ? known : missing, op.name);
     }
-    if (!missing.empty()) {
-      std::string names;
-      for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
-      limit("operators", "runs, unless it comes to what is not known: " + names, missing);
-    }
+    limit_operators(missing);
     return count(known.size(), "operator");
+  }
+
+  // Of code or bytecode, whichever says it first: a file has both of the same program.
+  void limit_operators(const std::vector<std::string>& missing) {
+    const bool is_known = std::any_of(result_.limits.begin(), result_.limits.end(),
+                                      [](const Limit& limit) { return limit.kind == "operators"; });
+    if (missing.empty() || is_known) return;
+    std::string names;
+    for (const std::string& name : missing) names += (names.empty() ? "" : ", ") + name;
+    limit("operators", "runs, unless it comes to what is not known: " + names, missing);
   }
 
   const FileBytesPtr file_;

@@ -16,6 +16,7 @@ struct File {
 
 PrintedCode print_code(const std::vector<TypePtr>& classes, const std::vector<ir::Function*>& functions) {
   CodeTables tables;
+  tables.for_file = true;
   for (TypePtr type : classes) tables.type(type);
   for (ir::Function* f : functions) tables.function(*f);
   std::vector<std::unique_ptr<File>> files;

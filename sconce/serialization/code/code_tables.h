@@ -19,6 +19,9 @@ class CodeTables {
     std::string name;
   };
 
+  // For a file, which can hold less than people can read.
+  bool for_file = false;
+
   // As an annotation. Throws Error when two types of one name are met: the text could not tell them apart.
   std::string type(TypePtr type);
   // The qualified name; functions of one name (of two programs, overloads) are told apart by ___torch_mangle_N.

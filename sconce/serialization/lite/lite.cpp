@@ -133,9 +133,10 @@ void define_slots(const Method& m, TypePtr type) {
 }  // namespace
 
 void define_methods(const Tables& tables, int archive_version, const std::string& file, ir::CompilationUnit& unit,
-                    Types& types, const FindPlace& find_place) {
-  const std::vector<std::vector<Operator>> operators = find_operators(tables, archive_version, file);
+                    Types& types, const FindPlace& find_place, bool strict, std::vector<std::string>* missing) {
   TranslateContext context;
+  const std::vector<std::vector<Operator>> operators =
+      find_operators(tables, archive_version, file, strict ? nullptr : &context.missing);
   context.unit = &unit;
   context.file = file;
   context.find_type = [&](std::string_view text) { return types.parse(text); };
@@ -155,6 +156,7 @@ void define_methods(const Tables& tables, int archive_version, const std::string
     type->class_info()->methods.emplace_back(m.short_name(), &function);
     if (m.short_name() == "__setstate__") define_slots(m, type);
   }
+  if (missing) *missing = std::move(context.missing);
 }
 
 }  // namespace lite
@@ -180,7 +182,8 @@ Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options) {
   lite::Tables tables = lite::read_tables(
       read_pickle(records.read("bytecode.pkl"), records.name() + ": bytecode.pkl", constants), records.name());
   const lite::FindPlace find_place = lite::read_debug_places(records, tables);
-  lite::define_methods(tables, archive.version, records.name(), *archive.unit, types, find_place);
+  lite::define_methods(tables, archive.version, records.name(), *archive.unit, types, find_place, options.strict,
+                       &archive.missing_operators);
   lite::Context data(records, types, "data/", true, options.run_setstate);
   archive.module = read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", data);
   SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records.name());

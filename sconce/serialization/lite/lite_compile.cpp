@@ -271,6 +271,9 @@ class Compiler {
       case kind::CallMethod_id:
         return call_method(n);
       case kind::RaiseException_id:
+        if (n->attribute("missing_operator")) {
+          refuse("a call of " + n->string_attribute("missing_operator") + ", which does not exist here");
+        }
         return simple(n, Opcode::raise);
       default:
         return operator_node(n);

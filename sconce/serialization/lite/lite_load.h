@@ -13,7 +13,9 @@ inline constexpr size_t kMaxSetStateDepth = 100;       // of calls
 inline constexpr size_t kMaxRestoredSlots = 1u << 18;  // attributes that they set, of all objects
 
 // Throws Error; nothing has run then.
+// Without `strict`, operators that do not exist are errors when they are called; `missing` gets their names.
 SCONCE_API void define_methods(const Tables& tables, int archive_version, const std::string& file,
-                               ir::CompilationUnit& unit, Types& types, const FindPlace& find_place);
+                               ir::CompilationUnit& unit, Types& types, const FindPlace& find_place, bool strict = true,
+                               std::vector<std::string>* missing = nullptr);
 
 }  // namespace sconce::lite

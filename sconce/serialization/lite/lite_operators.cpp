@@ -40,7 +40,7 @@ bool is_upgraded(const Op& op, int version) {
 
 class Finder {
  public:
-  explicit Finder(int version) : version_(version) {}
+  Finder(int version, std::vector<std::string>* missing) : version_(version), missing_(missing) {}
 
   Operator find(const OperatorRow& row) {
     const std::string name = row.qualified_name();
@@ -63,6 +63,12 @@ class Finder {
  private:
   void find_op_of(const OperatorRow& row, Operator& o) {
     o.op = find_op(row.name, row.overload);
+    if (!o.op && missing_) {
+      o.kind = Operator::Kind::missing;
+      const std::string name = row.qualified_name();
+      if (std::find(missing_->begin(), missing_->end(), name) == missing_->end()) missing_->push_back(name);
+      return;
+    }
     if (!o.op) return complain(row, "does not exist");
     o.schema = &o.op->schema();
     if (o.schema->is_varret) return complain(row, "has any number of results");
@@ -85,13 +91,15 @@ class Finder {
   }
 
   const int version_;
+  std::vector<std::string>* const missing_;
 };
 
 }  // namespace
 
-std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file) {
+std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file,
+                                                  std::vector<std::string>* missing) {
   constexpr size_t kShown = 100;
-  Finder finder(archive_version);
+  Finder finder(archive_version, missing);
   std::vector<std::vector<Operator>> all;
   for (const Method& m : tables.methods) {
     std::vector<Operator>& operators = all.emplace_back();

@@ -143,5 +143,23 @@ TEST(LiteRun, FunctionsHaveNoGraph) {
                "function '__torch__.M.forward' was loaded from lite bytecode and has no graph");
 }
 
+TEST(LiteRun, OperatorsThatDoNotExistAreErrorsWhenTheyAreCalled) {
+  Tables tables;
+  tables.version = kNewestBytecode;
+  tables.methods = {method_of({"STOREN 1 2\nDROPR 1\nLOAD 2\nJF 5\nLOADC 0\nLOADC 0\nOP 0\nJMP 2\nLOADC 0\nRET",
+                               {"custom::pair 2", "custom::never 1"},
+                               {Value("here")},
+                               {},
+                               2,
+                               2})};
+  TestFile file;
+  std::vector<std::string> missing;
+  define_methods(tables, 10, "test.ptl", file.unit, file.types, nullptr, false, &missing);
+  EXPECT_EQ(missing, (std::vector<std::string>{"custom::pair", "custom::never"}));
+  EXPECT_EQ(file.call("__torch__.M.forward", {false}).repr(), "'here'");
+  EXPECT_ERROR(file.call("__torch__.M.forward", {true}),
+               "test.ptl: Unknown builtin op: custom::pair. All that are missing (2): custom::pair, custom::never");
+}
+
 }  // namespace
 }  // namespace sconce::lite

@@ -12,6 +12,7 @@
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/runtime/bytecode/liveness.h"
+#include "sconce/serialization/lite/missing_text.h"
 
 namespace sconce::lite {
 namespace {
@@ -289,6 +290,11 @@ class Translator {
     emit(Target::raise, has_class ? top(1) : top(), has_class ? top() : constant(Value()));
   }
 
+  void raise_missing(const std::string& name) {
+    emit(Target::raise, constant(missing_text(context_.file, name, context_.missing)),
+         constant(Value("builtins.NotImplementedError")));
+  }
+
   // ---- calls ----
   void call(const Operator& o, const Instruction& i) {
     switch (o.kind) {
@@ -298,6 +304,8 @@ class Translator {
         return uninitialized();
       case Operator::Kind::raise:
         return raise();
+      case Operator::Kind::missing:
+        return raise_missing(m_.operators[static_cast<size_t>(i.x)].qualified_name());
       case Operator::Kind::upgrader:
         return call_upgrader(o);
       case Operator::Kind::op:

@@ -24,6 +24,7 @@ struct TranslateContext {
   std::string file;
   std::function<TypePtr(std::string_view text)> find_type;  // of the type table; throws Error
   FindPlace find_place;                                     // null without debug records
+  std::vector<std::string> missing;                         // operators that do not exist, for errors
 };
 
 // The code of a method. Throws Error: a type that does not fit, too many registers.

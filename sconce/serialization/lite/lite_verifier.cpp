@@ -30,6 +30,8 @@ Effect effect_of_op(const Method& m, const Operator& o, size_t at) {
       return {0, 1};
     case Operator::Kind::raise:
       return {1, 0};
+    case Operator::Kind::missing:
+      return {0, 0};
     default:
       break;
   }
@@ -190,8 +192,9 @@ class Verifier {
 
   bool ends(const Instruction& i) const {
     if (i.op == Opcode::raise) return true;
-    return (i.op == Opcode::op || i.op == Opcode::opn) &&
-           operators_[static_cast<size_t>(i.x)].kind == Operator::Kind::raise;
+    if (i.op != Opcode::op && i.op != Opcode::opn) return false;
+    const Operator::Kind kind = operators_[static_cast<size_t>(i.x)].kind;
+    return kind == Operator::Kind::raise || kind == Operator::Kind::missing;
   }
 
   const Method& m_;

@@ -20,7 +20,7 @@ inline constexpr int64_t kMaxSlot = 4'095;   // the highest slot of an object
 
 // The meaning of an operator of the table.
 struct Operator {
-  enum class Kind : uint8_t { op, upgrader, tuple_unpack, uninitialized, raise };
+  enum class Kind : uint8_t { op, upgrader, tuple_unpack, uninitialized, raise, missing };
   Kind kind = Kind::op;
   const Op* op = nullptr;
   ir::Function* upgrader = nullptr;  // does what the operator did when the file was written
@@ -28,9 +28,10 @@ struct Operator {
   size_t pushed = 0;                 // arguments on the stack; the rest are defaults. Vararg: at least these
   size_t out = 0;                    // of them out= arguments, which are the last
 };
-// The operators of each method. `archive_version` chooses upgraders. Throws one Error that names all that are missing
-// or cannot be called with so many arguments.
-std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file);
+// The operators of each method. `archive_version` chooses upgraders. Throws one Error that names all that cannot be
+// called with so many arguments, and those that do not exist, unless `missing` is given, which gets their names.
+std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file,
+                                                  std::vector<std::string>* missing = nullptr);
 
 // The stack effect of an instruction.
 struct Effect {

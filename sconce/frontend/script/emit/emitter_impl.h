@@ -67,6 +67,8 @@ struct Emitter::Impl {
   // ---- statements.cpp ----
   void body(const syntax::Body& statements);
   void statement(syntax::StmtPtr s);
+  void plain_statement(syntax::StmtPtr s);
+  void forget_blocks(const ir::Node& node);
   void return_(const Range& at, ir::Value* v);
   void raise(const syntax::Raise& s);
   void raise_message(const Range& at, ir::Value* message, ir::Value* class_name);

@@ -4,6 +4,7 @@
 #include "sconce/frontend/script/emit/closure_value.h"
 #include "sconce/frontend/script/emit/emitter_impl.h"
 #include "sconce/frontend/script/names/language_values.h"
+#include "sconce/frontend/script/names/missing_use.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::script {
@@ -17,8 +18,35 @@ void Emitter::Impl::body(const Body& statements) {
   }
 }
 
+// A call of an operator that does not exist (missing_use.h) takes the place of its statement.
 void Emitter::Impl::statement(StmtPtr s) {
   const DepthGuard guard(depth, s->range);
+  const std::shared_ptr<Environment> outside = environment;
+  ir::Node* const before = current()->return_node()->prev();
+  try {
+    plain_statement(s);
+  } catch (const MissingOperatorUse& use) {
+    environment = outside;
+    graph.set_insert_point(current());
+    for (ir::Node* last; (last = current()->return_node()->prev()) != before;) {
+      forget_blocks(*last);
+      last->destroy();
+    }
+    raise_message(use.at, e.constant(use.at, sconce::Value(use.message)),
+                  e.constant(use.at, sconce::Value("builtins.NotImplementedError")));
+    current()->return_node()->prev()->set_attribute(kMissingOperator, sconce::Value(use.name));
+  }
+}
+
+// Before the node goes: a new block may get the address of an old one.
+void Emitter::Impl::forget_blocks(const ir::Node& node) {
+  for (ir::Block* block : node.blocks()) {
+    exited.erase(block);
+    for (const ir::Node* inner : block->nodes()) forget_blocks(*inner);
+  }
+}
+
+void Emitter::Impl::plain_statement(StmtPtr s) {
   switch (s->kind) {
     case StmtKind::expr: {
       const ExprPtr x = as<ExprStmt>(s)->value;

@@ -27,24 +27,28 @@ class UpgradedFunction final : public BuiltinFunction {
 
 class ArchiveTorch final : public NamespaceValue {
  public:
-  explicit ArchiveTorch(int version) : NamespaceValue("torch"), version_(version) {}
+  ArchiveTorch(int version, const MissingMessage& missing)
+      : NamespaceValue("torch"), version_(version), missing_(missing) {}
   SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
     const ir::Symbol op("aten::" + name);
     std::vector<ir::Function*> upgraders = find_upgraders(name, version_);
     if (!upgraders.empty()) return std::make_shared<UpgradedFunction>(op, std::move(upgraders));
     if (is_builtin(op)) return std::make_shared<BuiltinFunction>(op);
+    if (missing_ && !NamespaceValue::has_attr(e, at, name))
+      throw MissingOperatorUse{op.text(), at, missing_(op.text())};
     return NamespaceValue::attr(e, at, name);
   }
 
  private:
   const int version_;
+  const MissingMessage& missing_;
 };
 
 }  // namespace
 
-SugaredPtr archive_name(const std::string& name, int version) {
-  if (name == "torch") return std::make_shared<ArchiveTorch>(version);
-  if (name == "ops") return std::make_shared<OpsValue>("");
+SugaredPtr archive_name(const std::string& name, int version, const MissingMessage& missing) {
+  if (name == "torch") return std::make_shared<ArchiveTorch>(version, missing);
+  if (name == "ops") return std::make_shared<OpsValue>("", &missing);
   return nullptr;
 }
 

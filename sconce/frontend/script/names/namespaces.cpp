@@ -43,10 +43,11 @@ bool NamespaceValue::has_attr(Emitter& e, const Range& at, const std::string& na
 }
 
 SugaredPtr OpsValue::attr(Emitter& e, const Range& at, const std::string& name) {
-  if (space_.empty()) return std::make_shared<OpsValue>(name);
+  if (space_.empty()) return std::make_shared<OpsValue>(name, missing_);
   const ir::Symbol symbol(space_ + "::" + name);
   if (SugaredPtr form = find_path(e, at, "ops." + space_ + "." + name)) return form;
   if (!has_attr(e, at, name)) {
+    if (missing_ && *missing_) throw MissingOperatorUse{symbol.text(), at, (*missing_)(symbol.text())};
     refuse(at, "Unknown builtin op: {}.{}", symbol.text(), did_you_mean(symbol.text(), similar_operators(symbol)));
   }
   return std::make_shared<OpsFunction>(symbol);

@@ -1,6 +1,7 @@
 // Namespaces: names with attributes, such as torch, torch.nn.functional, math, torch.ops.
 #pragma once
 
+#include "sconce/frontend/script/names/missing_use.h"
 #include "sconce/frontend/script/names/sugared_value.h"
 
 namespace sconce::script {
@@ -19,13 +20,16 @@ class NamespaceValue : public SugaredValue {
 // torch.ops, then torch.ops.aten, whose attributes are operators.
 class OpsValue : public SugaredValue {
  public:
-  explicit OpsValue(std::string space) : space_(std::move(space)) {}
+  // `missing` may be null: operators that do not exist are refused.
+  explicit OpsValue(std::string space, const MissingMessage* missing = nullptr)
+      : space_(std::move(space)), missing_(missing) {}
   std::string kind() const override { return "python value of type 'module'"; }
   SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override;
   bool has_attr(Emitter& e, const Range& at, const std::string& name) override;
 
  private:
   const std::string space_;  // empty for torch.ops itself
+  const MissingMessage* const missing_;
 };
 
 // torch.classes, then torch.classes.my, whose attributes are classes of C++ (dispatch/custom/custom_class.h).

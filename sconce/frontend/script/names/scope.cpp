@@ -266,7 +266,7 @@ SugaredPtr Scope::find_value(Emitter& e, const Range& at, const std::string& nam
   if (of_archive && name == "CONSTANTS") return state.root_value(name);
   Definition* d = find(name);
   if (!d && of_archive) {
-    if (SugaredPtr v = archive_name(name, *state.archive_version)) return v;
+    if (SugaredPtr v = archive_name(name, *state.archive_version, state.missing_message)) return v;
   }
   if (!d) {
     const std::string path = dialect == Dialect::python ? implicit_import(name) : std::string();

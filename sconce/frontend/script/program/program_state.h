@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sconce/frontend/script/names/missing_use.h"
 #include "sconce/frontend/script/names/scope.h"
 
 namespace sconce::script {
@@ -40,6 +41,7 @@ class ProgramState {
   std::function<SourcePtr(std::string_view qualifier)> load;
   std::optional<int> archive_version;    // its format, which decides what operators mean; nothing: no archive
   std::vector<sconce::Value> constants;  // CONSTANTS.c0, ... of an archive
+  MissingMessage missing_message;        // of an archive whose unknown operators are errors only when they are called
   // CONSTANTS.name. Throws CompileError when there is none.
   const sconce::Value& archive_constant(const Range& at, const std::string& name) const;
   // Defaults of parameters that are tensors: one object each, as Python evaluates a `def` once, whatever classes it is
