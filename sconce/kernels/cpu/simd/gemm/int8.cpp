@@ -48,7 +48,7 @@ INT8_INLINE I32 multiply_pairs(I16 a, I16 b) {
 #endif
 }
 
-// Conversions by instructions of their own: g++ takes vectors apart for __builtin_convertvector between bytes and words.
+// Conversions by instructions of their own: __builtin_convertvector between bytes and words takes vectors apart.
 typedef int16_t Half __attribute__((vector_size(lanes * 2)));
 #if SCONCE_ISA == 4
 // g++ 12 warns of the forms without a mask: their headers read a variable that has no value.
