@@ -56,6 +56,8 @@ void copy_across(const Tensor& out, const Tensor& in) {
 }  // namespace
 
 void copy_tensor(const Tensor& out, const Tensor& in) {
+  SCONCE_CHECK(!(out.keys() | in.keys()).has(Key::sparse),
+               "Cannot access data pointer of Tensor that doesn't have storage");
   const Dims in_strides = expanded_strides(in.sizes(), in.strides(), out.sizes());
   if (out.is_meta() || in.is_meta()) {
     SCONCE_CHECK(out.is_meta(), "cannot copy from the meta device: it has no data");
@@ -81,6 +83,7 @@ void fill_elements(const Tensor& t, const void* element) {
 }
 
 Tensor host_copy(const Tensor& t) {
+  SCONCE_CHECK(!t.keys().has(Key::sparse), "Cannot access data pointer of Tensor that doesn't have storage");
   if (t.device().type == DeviceType::cpu) return t;
   SCONCE_CHECK(!t.is_meta(), "cannot copy from the meta device: it has no data");
   return t.numel() == 0 ? empty_tensor(t.sizes(), t.dtype()) : moved(t, Device());

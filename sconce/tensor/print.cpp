@@ -10,6 +10,7 @@
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/quantized_tensor.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/tensor.h"
 #include "sconce/tensor/view_base.h"
 
@@ -104,9 +105,10 @@ class Contents {
     }
   }
 
-  void write(std::string& out) {
+  // `indent` is the column at which the text begins.
+  void write(std::string& out, size_t indent) {
     if (tensor_.dim() == 0) return write_element(out);
-    write_slice(out, 0, static_cast<int64_t>(kPrefix.size()));
+    write_slice(out, 0, static_cast<int64_t>(indent));
   }
 
  private:
@@ -238,14 +240,15 @@ bool is_evident(DType t) {
   return t == default_dtype() || t == complex_dtype(default_dtype()) || t == DType::int64 || t == DType::bool_;
 }
 
-// Appends ", suffix" each, on a new line where the line would get too long.
-void append_suffixes(std::string& out, const std::vector<std::string>& suffixes) {
+// Appends ", suffix" each, on a new line where the line would get too long; the first one always if `new_line` says so.
+void append_suffixes(std::string& out, const std::vector<std::string>& suffixes, bool new_line = false) {
   const size_t line_begin = out.rfind('\n');
   // Two more than the line has characters: PyTorch counts this way.
   auto line = static_cast<int64_t>(line_begin == std::string::npos ? out.size() + 2 : out.size() - line_begin + 1);
   for (const std::string& suffix : suffixes) {
     const auto length = static_cast<int64_t>(suffix.size());
-    if (line + length + 2 > kLineWidth) {
+    if (new_line || line + length + 2 > kLineWidth) {
+      new_line = false;
       out += ",\n" + std::string(kPrefix.size(), ' ') + suffix;
       line = static_cast<int64_t>(kPrefix.size()) + length;
     } else {
@@ -288,7 +291,7 @@ std::string quantized_text(const Tensor& t) {
   if (!known || t.numel() == 0)
     out += t.numel() == 0 ? "[]" : "...";
   else
-    Contents(quantized_numbers(t)).write(out);
+    Contents(quantized_numbers(t)).write(out, kPrefix.size());
   std::vector<std::string> suffixes = {size_suffix(t.sizes()), dtype_suffix(t.dtype())};
   if (known) {
     for (std::string& suffix : quantizer_suffixes(quantizer_of(t))) suffixes.push_back(std::move(suffix));
@@ -297,11 +300,49 @@ std::string quantized_text(const Tensor& t) {
   return out + ")";
 }
 
+// "name=tensor([...])" of a sparse tensor, on a line of its own.
+void append_part(std::string& out, std::string_view name, const Tensor& part) {
+  if (out.size() > kPrefix.size()) out += ",\n" + std::string(kPrefix.size(), ' ');
+  out += std::string(name) + "=" + std::string(kPrefix);
+  if (part.numel() == 0) {
+    out += "[], " + size_suffix(part.sizes());
+  } else {
+    Contents(host_copy(part)).write(out, 2 * kPrefix.size() + name.size() + 1);
+  }
+  out += ')';
+}
+
+void append_history(std::vector<std::string>& suffixes, const Tensor& t) {
+  if (!t.requires_grad()) return;
+  const std::string made_by = history_name ? history_name(t) : "";
+  suffixes.push_back(made_by.empty() ? "requires_grad=True" : "grad_fn=<" + made_by + ">");
+}
+
+std::string sparse_text(const Tensor& t) {
+  const SparseParts& parts = sparse_parts(t);
+  const bool coo = parts.layout == Layout::sparse;
+  std::string out(kPrefix);
+  if (coo) {
+    append_part(out, "indices", parts.indices);
+  } else {
+    append_part(out, compresses_rows(parts.layout) ? "crow_indices" : "ccol_indices", parts.compressed);
+    append_part(out, compresses_rows(parts.layout) ? "col_indices" : "row_indices", parts.plain);
+  }
+  append_part(out, "values", parts.values);
+  std::vector<std::string> suffixes = {size_suffix(t.sizes()), "nnz=" + std::to_string(specified_elements(parts))};
+  if (!is_evident(t.dtype())) suffixes.push_back(dtype_suffix(t.dtype()));
+  suffixes.push_back("layout=torch." + std::string(layout_name(parts.layout)));
+  append_history(suffixes, t);
+  append_suffixes(out, suffixes, coo);
+  return out + ")";
+}
+
 }  // namespace
 
 std::string Tensor::to_string() const {
   if (!defined()) return "None";
   if (is_quantized(dtype())) return quantized_text(*this);
+  if (is_sparse_tensor(*this)) return sparse_text(*this);
   std::string out(kPrefix);
   std::vector<std::string> suffixes;
   if (device().type != DeviceType::cpu) suffixes.push_back("device='" + sconce::to_string(device()) + "'");
@@ -310,13 +351,10 @@ std::string Tensor::to_string() const {
     if (is_meta() || dim() != 1) suffixes.push_back(size_suffix(sizes()));
     if (dtype() != default_dtype()) suffixes.push_back(dtype_suffix(dtype()));
   } else {
-    Contents(host_copy(*this)).write(out);
+    Contents(host_copy(*this)).write(out, kPrefix.size());
     if (!is_evident(dtype())) suffixes.push_back(dtype_suffix(dtype()));
   }
-  if (requires_grad()) {
-    const std::string made_by = history_name ? history_name(*this) : "";
-    suffixes.push_back(made_by.empty() ? "requires_grad=True" : "grad_fn=<" + made_by + ">");
-  }
+  append_history(suffixes, *this);
   append_suffixes(out, suffixes);
   out += ')';
   return out;

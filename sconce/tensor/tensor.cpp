@@ -10,7 +10,7 @@
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/quantizer.h"
-#include "sconce/tensor/sparse_parts.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/view_base.h"
 
@@ -378,6 +378,7 @@ Tensor wrapped_number(const Scalar& value) {
 Scalar item_of(const Tensor& tensor) {
   SCONCE_CHECK(tensor.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", tensor.numel());
   SCONCE_CHECK(!tensor.is_meta(), "a tensor on the meta device has no value");
+  SCONCE_CHECK(!tensor.keys().has(Key::sparse), "Cannot access data pointer of Tensor that doesn't have storage");
   if (tensor.device().type == DeviceType::cpu) [[likely]]
     return load_scalar(tensor.data(), tensor.dtype());
   Element element;
@@ -397,10 +398,12 @@ void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t 
 void take_contents(const Tensor& tensor, const Tensor& from) {
   TensorImpl& t = *tensor.impl();
   const TensorImpl& f = *from.impl();
-  retain(f.storage);
-  release(t.storage);
-  t.storage = f.storage;
-  t.data = f.data;
+  if (!tensor.keys().has(Key::sparse)) {  // the storage of a sparse tensor holds its version only
+    retain(f.storage);
+    release(t.storage);
+    t.storage = f.storage;
+    t.data = f.data;
+  }
   const Ref<Storage> version = t.extra ? t.extra->version_storage : Ref<Storage>();
   delete t.extra;
   t.extra = f.extra || version ? new Extra(f.extra ? *f.extra : Extra()) : nullptr;

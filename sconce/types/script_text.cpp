@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sconce/tensor/sparse/sparse_parts.h"
+
 namespace sconce {
 namespace {
 
@@ -108,7 +110,17 @@ std::string quantizer_text(const Quantizer& q) {
          ", axis: " + std::to_string(q.axis);
 }
 
+std::string sparse_text(const Tensor& t) {
+  const SparseParts& parts = sparse_parts(t);
+  if (parts.layout != Layout::sparse) return t.to_string();  // PyTorch has no text for these
+  std::string sizes;
+  for (const int64_t n : t.sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(n);
+  return "[ SparseCPU" + std::string(dtype_legacy_name(t.dtype())) + "Type{}\nindices:\n" + tensor_text(parts.indices) +
+         "\nvalues:\n" + tensor_text(parts.values) + "\nsize:\n[" + sizes + "]\n]";
+}
+
 std::string tensor_text(const Tensor& t) {
+  if (is_sparse_tensor(t)) return sparse_text(t);
   const bool quantised = is_quantized(t.dtype());
   std::string type = "[ " + std::string(quantised ? "Quantized" : "") +
                      std::string(key_name(backend_key(t.device().type))) + std::string(dtype_legacy_name(t.dtype())) +
