@@ -26,7 +26,8 @@ DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat
           "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2")
 _FORMATS = {"contiguous_format": "contiguous", "preserve_format": "preserve", "channels_last": "channels_last",
             "channels_last_3d": "channels_last_3d"}
-_ATTRIBUTES = {"shape": "{}.sizes()", "dtype": "{}.dtype()", "device": "{}.device()", "ndim": "{}.dim()"}
+_ATTRIBUTES = {"shape": "{}.sizes()", "dtype": "{}.dtype()", "device": "{}.device()", "ndim": "{}.dim()",
+               "is_sparse": "({}.layout() == Layout::sparse)"}
 _QUERIES = {"dim", "numel", "is_contiguous"}  # methods of Tensor itself
 
 

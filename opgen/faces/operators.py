@@ -1,5 +1,6 @@
 """<family>_ops.cpp: the functions between dispatch and kernels, the records, and the typed functions of a family."""
 
+from .. import formats
 from . import functions, kernels, records
 from .entries import Entries
 from .text import banner
@@ -30,6 +31,7 @@ def _includes(family, glue):
              "kernels/reduce.h"]
     if any("  check_same_" in line for line in glue):
         names.append("dispatch/same.h")
+    names += [formats.MAPS_HEADER] * any(formats.maps_values(e) for e in family.entries)
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
     if kernels.header(family) is not None:
         names.append(f"generated/{family.name}_kernels.h")

@@ -167,6 +167,7 @@ sconce_status sconce_tensor_data(const sconce_value* tensor, void** out) {
   return guarded([&] {
     const Tensor& t = tensor_of(tensor);
     if (t.is_meta()) fail("the tensor is on the device meta and has no data");
+    if (t.layout() != Layout::strided) fail("Cannot access data pointer of Tensor that doesn't have storage");
     need(out, "out") = t.numel() > 0 ? t.data() : nullptr;
   });
 }

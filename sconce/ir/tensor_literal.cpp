@@ -181,7 +181,7 @@ Tensor read_item(TextCursor& in, TypePtr type) {
 }  // namespace
 
 std::string tensor_literal_text(const Tensor& t) {
-  const bool readable = t.device().type == DeviceType::cpu;
+  const bool readable = t.device().type == DeviceType::cpu && (t.keys() & kFormatKeys).empty();
   if (!readable || t.numel() > kMaxPrinted || (is_complex(t.dtype()) && t.numel() > 1)) return "<Tensor>";
   if (t.numel() == 1) return "{" + item_text(element(t, 0)) + "}";
   std::string sizes;

@@ -11,6 +11,8 @@
 namespace sconce::autograd {
 namespace {
 
+bool is_sparse(const Tensor& t) { return t.keys().has(Key::sparse); }
+
 // The strides of dimensions that have one element do not count.
 bool same_layout(const Tensor& a, const Tensor& b) {
   for (size_t i = 0; i < a.sizes().size(); ++i) {
@@ -21,10 +23,12 @@ bool same_layout(const Tensor& a, const Tensor& b) {
 
 // May the gradient become the leaf's own, without a copy?
 bool can_take(const Tensor& grad, const Tensor& leaf) {
-  return !grad_enabled() && has_sole_owner(grad) && same_layout(grad, leaf);
+  if (is_sparse(grad)) return !grad_enabled() && grad.impl()->count.unique();
+  return !grad_enabled() && has_sole_owner(grad) && (is_sparse(leaf) || same_layout(grad, leaf));
 }
 
 Tensor own_copy(const Tensor& grad, const Tensor& leaf) {
+  if (is_sparse(grad)) return clone(grad);
   if (!leaf.is_dense()) return clone(grad, MemoryFormat::contiguous);
   Tensor out = empty_strided_tensor(leaf.sizes(), leaf.strides(), leaf.dtype(), leaf.device());
   copy_(out, grad);
@@ -63,7 +67,10 @@ void AccumulateGrad::apply(const BackwardCall& call) {
                    : grad_enabled()          ? clone(incoming)
                                              : own_copy(incoming, leaf_);
     } else if (grad_enabled()) {
-      state.grad = add(state.grad, incoming);
+      state.grad =
+          is_sparse(state.grad) && !is_sparse(incoming) ? add(incoming, state.grad) : add(state.grad, incoming);
+    } else if (is_sparse(state.grad)) {
+      state.grad = is_sparse(incoming) ? add(state.grad, incoming) : add(incoming, state.grad);
     } else {
       add_(state.grad, incoming);
     }

@@ -109,6 +109,8 @@ class MemoryLease {
 void add_gradient(Tensor& sum, Tensor more) {
   if (!sum.defined()) {
     sum = std::move(more);
+  } else if ((sum.keys() | more.keys()).has(Key::sparse)) [[unlikely]] {
+    sum = sum.keys().has(Key::sparse) ? add(more, sum) : add(sum, more);
   } else if (grad_enabled()) {
     sum = add(sum, more);
   } else if (has_sole_owner(sum)) {

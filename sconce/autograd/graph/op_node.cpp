@@ -43,6 +43,7 @@ class FlagLock {
 // A tensor that has the facts of another, and no data.
 Tensor facts_of(const Tensor& t) {
   if (!t.defined()) return t;
+  if (t.keys().has(Key::sparse)) return shallow_copy(t);  // its layout is a fact, too
   return make_tensor_unchecked(make_storage(0, Device(DeviceType::meta)), t.dtype(), t.sizes(), t.strides(),
                                t.storage_offset());
 }

@@ -7,6 +7,7 @@
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -23,12 +24,33 @@ Tensor converted(const Tensor& self, DType dtype, Device device, MemoryFormat fo
   return out;
 }
 
+// A sparse tensor with other values, under the same indices.
+Tensor converted_sparse(const Tensor& self, DType dtype, Device device, bool copy) {
+  SCONCE_CHECK_AS(not_implemented, device == self.device(), "sparse tensors are supported on the CPU only, not on {}",
+                  to_string(device));
+  if (dtype == self.dtype() && !copy) return self;
+  SparseParts parts = sparse_parts(self);
+  const Tensor values = empty_tensor(parts.values.sizes(), dtype);
+  copy_tensor(values, parts.values);
+  parts.values = values;
+  return make_sparse_tensor(self.sizes(), std::move(parts));
+}
+
+void check_layout(const Tensor& self, std::optional<Layout> layout) {
+  SCONCE_CHECK(layout.value_or(self.layout()) == self.layout(), "to(options): unsupported layout: {}",
+               layout_legacy_name(*layout));
+}
+
 Tensor to(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool copy,
           std::optional<MemoryFormat> memory_format) {
   const DType to_dtype = dtype.value_or(self.dtype());
   Device to_device = device.value_or(self.device());
   if (to_device.type == self.device().type && to_device.index == -1) to_device = self.device();
   const MemoryFormat format = memory_format.value_or(MemoryFormat::preserve);
+  if (is_sparse_tensor(self)) [[unlikely]] {
+    SCONCE_CHECK(format == MemoryFormat::preserve, "memory format option is only supported by strided tensors");
+    return converted_sparse(self, to_dtype, to_device, copy);
+  }
   const bool same = to_dtype == self.dtype() && to_device == self.device() &&
                     (format == MemoryFormat::preserve || format == suggested_format(self));
   return same && !copy ? self : converted(self, to_dtype, to_device, format);
@@ -44,6 +66,10 @@ Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
 
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::preserve);
+  if (is_sparse_tensor(self)) [[unlikely]] {
+    SCONCE_CHECK(format == MemoryFormat::preserve, "unsupported memory format option {}", memory_format_name(format));
+    return converted_sparse(self, self.dtype(), self.device(), true);
+  }
   Tensor out = format == MemoryFormat::preserve
                    ? empty_strided_tensor(self.sizes(), preserved_strides(self.sizes(), self.strides()), self.dtype(),
                                           self.device())
@@ -75,14 +101,16 @@ Tensor copy(const Tensor& self, const Tensor& src, bool) {
 Tensor _to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
                 std::optional<Device> device, std::optional<bool> pin_memory, bool,
                 std::optional<MemoryFormat> memory_format) {
-  check_options(layout, pin_memory);
+  check_options({}, pin_memory);
+  check_layout(self, layout);
   return to(self, dtype, device, true, memory_format);
 }
 
 Tensor to_dtype_layout(const Tensor& self, std::optional<DType> dtype, std::optional<Layout> layout,
                        std::optional<Device> device, std::optional<bool> pin_memory, bool, bool copy,
                        std::optional<MemoryFormat> memory_format) {
-  check_options(layout, pin_memory);
+  check_options({}, pin_memory);
+  check_layout(self, layout);
   return to(self, dtype, device, copy, memory_format);
 }
 

@@ -6,6 +6,7 @@
 #include "sconce/generated/creation_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/tensor_options.h"
+#include "sconce/kernels/sparse/sparse_tensors.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
@@ -15,6 +16,12 @@ namespace {
 using OptFormat = std::optional<MemoryFormat>;
 
 Tensor filled(Tensor out, const Scalar& value) {
+  if (is_sparse_tensor(out)) [[unlikely]] {
+    if (value.is_integral() && value.to_int() == 0) return out;
+    fail_as(ErrorKind::not_implemented,
+            "Could not run 'aten::fill_.Scalar' with arguments from the 'SparseCPU' backend. This could be because the "
+            "operator doesn't exist for this backend");
+  }
   fill_tensor(out, value);
   return out;
 }
@@ -27,12 +34,34 @@ void fill_out(IntList size, const Scalar& value, const Tensor& out) {
 
 DType dtype_for(const Scalar& value, OptDType dtype) { return dtype.value_or(value.dtype()); }
 
+// Sparse tensors that are empty are all zeros.
+Tensor empty_sparse(IntList size, Layout layout, DType dtype, Device device, int64_t dense_dim = 0) {
+  SCONCE_CHECK_AS(not_implemented, device.type == DeviceType::cpu,
+                  "sparse tensors are supported on the CPU only, not on {}", to_string(device));
+  checked_numel(size);
+  if (layout == Layout::sparse) return sparse::empty_coo(size, static_cast<int64_t>(size.size()) - dense_dim, dtype);
+  return sparse::empty_compressed(layout, size, dtype, dense_dim);
+}
+
+Tensor empty_sparse_as(const Tensor& self, Layout layout, DType dtype, Device device) {
+  if (layout != self.layout()) return empty_sparse(self.sizes(), layout, dtype, device, sparse::dense_dims_of(self));
+  const SparseParts& parts = sparse_parts(self);
+  if (layout == Layout::sparse) return sparse::empty_coo(self.sizes(), parts.sparse_dim, dtype);
+  return sparse::empty_compressed_as(self, dtype);
+}
+
 // Sizes and format of another tensor.
 Tensor empty_as(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
                 OptFormat format) {
-  check_options(layout, pin_memory);
   const DType to_dtype = dtype.value_or(self.dtype());
   const Device to_device = device.value_or(self.device());
+  if (const Layout to_layout = layout.value_or(self.layout()); is_sparse_layout(to_layout)) [[unlikely]] {
+    check_options({}, pin_memory);
+    return empty_sparse_as(self, to_layout, to_dtype, to_device);
+  }
+  check_options(layout, pin_memory);
+  if (is_sparse_tensor(self)) [[unlikely]]
+    return empty_tensor(self.sizes(), to_dtype, to_device, format.value_or(MemoryFormat::contiguous));
   if (format.value_or(MemoryFormat::preserve) != MemoryFormat::preserve)
     return empty_tensor(self.sizes(), to_dtype, to_device, *format);
   if (self.is_contiguous()) return empty_strided_tensor(self.sizes(), self.strides(), to_dtype, to_device);
@@ -41,13 +70,18 @@ Tensor empty_as(const Tensor& self, OptDType dtype, OptLayout layout, OptDevice 
 
 Tensor empty_of(IntList size, DType dtype, OptLayout layout, OptDevice device, OptBool pin_memory,
                 OptFormat format = {}) {
+  if (is_sparse_layout(layout.value_or(Layout::strided))) [[unlikely]] {
+    check_options({}, pin_memory);
+    return empty_sparse(size, *layout, dtype, device.value_or(Device()));
+  }
   check_options(layout, pin_memory);
   return empty_tensor(size, dtype, device.value_or(Device()), format.value_or(MemoryFormat::contiguous));
 }
 
 Tensor empty_beside(const Tensor& self, IntList size, OptDType dtype, OptLayout layout, OptDevice device,
                     OptBool pin_memory) {
-  return empty_of(size, dtype.value_or(self.dtype()), layout, device.value_or(self.device()), pin_memory);
+  return empty_of(size, dtype.value_or(self.dtype()), layout.value_or(self.layout()), device.value_or(self.device()),
+                  pin_memory);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "sconce/kernels/any/layers/nested.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::any_device {
@@ -41,7 +42,11 @@ bool is_strides_like_format(const Tensor& self, MemoryFormat memory_format) {
   return memory_format != MemoryFormat::contiguous && memory_format != MemoryFormat::preserve &&
          self.is_contiguous(memory_format);
 }
-bool is_coalesced(const Tensor&) { fail("is_coalesced expected sparse coordinate tensor layout but got Strided"); }
+bool is_coalesced(const Tensor& self) {
+  SCONCE_CHECK(self.layout() == Layout::sparse, "is_coalesced expected sparse coordinate tensor layout but got {}",
+               layout_legacy_name(self.layout()));
+  return sparse_parts(self).coalesced;
+}
 bool _has_same_storage_numel(const Tensor& self, const Tensor& other) {
   return self.storage()->nbytes / self.item_size() == other.storage()->nbytes / other.item_size();
 }

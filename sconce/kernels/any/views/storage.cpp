@@ -1,13 +1,24 @@
 // Where tensors lie, and facts about it.
 #include "sconce/base/error.h"
 #include "sconce/generated/copy.h"
+#include "sconce/generated/sparse.h"
 #include "sconce/generated/storage_kernels.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::any_device {
 
-int64_t dense_dim(const Tensor& self) { return self.dim(); }
+int64_t dense_dim(const Tensor& self) {
+  if (!is_sparse_tensor(self)) return self.dim();
+  const SparseParts& parts = sparse_parts(self);
+  return parts.layout == Layout::sparse ? self.dim() - parts.sparse_dim : dense_dims(parts);
+}
+
+Tensor to_dense(const Tensor& self, std::optional<DType> dtype, std::optional<bool> masked_grad) {
+  if (is_sparse_tensor(self)) return _to_dense(self, dtype, masked_grad);
+  return dtype ? to(self, *dtype) : self;
+}
 
 std::vector<Tensor> _to_cpu(TensorList tensors) {
   std::vector<Tensor> out;
