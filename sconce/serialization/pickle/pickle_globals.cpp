@@ -8,6 +8,7 @@
 #include "sconce/serialization/pickle/opaque_objects.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 #include "sconce/tensor/quantized_tensor.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 
 namespace sconce {
 namespace {
@@ -119,23 +120,30 @@ Value rebuild_sparse(const Args& args, PickleContext&) {
     SCONCE_CHECK(coo || args[0].to_int() == 2, "has the unknown layout {}", args[0].to_int());
     const size_t parts = coo ? 5 : 6;
     need(args, parts, parts + 1);
-    Value indices = args[3].to_tensor();
-    if (!coo) indices = std::tuple<Tensor, Tensor>(args[3].to_tensor(), args[4].to_tensor());
-    return make_sparse(coo ? "sparse_coo" : "sparse_csr", args[1], indices, args[parts - 1].to_tensor());
+    const std::vector<int64_t> sizes = ints_of(need_tuple(args[1]));
+    if (coo) return with_grad(checked_coo_tensor(args[3].to_tensor(), args[4].to_tensor(), sizes, false), args[2]);
+    return with_grad(checked_compressed_tensor(Layout::sparse_csr, args[3].to_tensor(), args[4].to_tensor(),
+                                               args[5].to_tensor(), sizes),
+                     args[2]);
   }
   const std::string& layout = args[0].to_string_ref();
   const Args& parts = args[1].to_tuple().items;
   if (layout == "sparse_coo") {
     SCONCE_CHECK(parts.size() == 3 || parts.size() == 4, "a sparse_coo tensor has 3 or 4 parts, got {}", parts.size());
-    return make_sparse(layout, parts[2], parts[0].to_tensor(), parts[1].to_tensor());
+    const bool coalesced = parts.size() == 4 && parts[3].is_bool() && parts[3].to_bool();
+    return checked_coo_tensor(parts[0].to_tensor(), parts[1].to_tensor(), ints_of(need_tuple(parts[2])), coalesced);
   }
   SCONCE_CHECK(parts.size() == 4, "a {} tensor has 4 parts, got {}", layout, parts.size());
-  return make_sparse(layout, parts[3], std::tuple<Tensor, Tensor>(parts[0].to_tensor(), parts[1].to_tensor()),
-                     parts[2].to_tensor());
+  for (const Layout l : {Layout::sparse_csr, Layout::sparse_csc, Layout::sparse_bsr, Layout::sparse_bsc}) {
+    if (sconce::layout_name(l) != layout) continue;
+    return checked_compressed_tensor(l, parts[0].to_tensor(), parts[1].to_tensor(), parts[2].to_tensor(),
+                                     ints_of(need_tuple(parts[3])));
+  }
+  fail("has the unknown layout '{}'", layout);
 }
 
 // torch.serialization._get_layout("torch.sparse_coo")
-Value layout_name(const Args& args, PickleContext&) {
+Value named_layout(const Args& args, PickleContext&) {
   need(args, 1, 1);
   std::string_view name = args[0].to_string_ref();
   if (name.starts_with("torch.")) name.remove_prefix(6);
@@ -256,7 +264,7 @@ constexpr PickleConstructor kConstructors[] = {
     {"torch._utils", "_rebuild_sparse_csr_tensor", rebuild_sparse},
     {"torch._utils", "_rebuild_meta_tensor_no_storage", rebuild_meta_tensor},
     {"torch._tensor", "_rebuild_from_type_v2", rebuild_from_type},
-    {"torch.serialization", "_get_layout", layout_name},
+    {"torch.serialization", "_get_layout", named_layout},
     {"torch.jit._pickle", "build_intlist", build_list<int_type>},
     {"torch.jit._pickle", "build_doublelist", build_list<float_type>},
     {"torch.jit._pickle", "build_boollist", build_list<bool_type>},

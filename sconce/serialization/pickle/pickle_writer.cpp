@@ -9,6 +9,7 @@
 #include "sconce/serialization/pickle/pickle_parts.h"
 #include "sconce/serialization/pickle/special_tensors.h"
 #include "sconce/tensor/quantized_tensor.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -278,7 +279,73 @@ class Writer {
     }
     out_.op('t');
   }
+  // A layout as Python pickles it.
+  void layout(Layout l) {
+    out_.global("torch.serialization", "_get_layout");
+    out_.text("torch." + std::string(layout_name(l)));
+    out_.op('\x85');
+    out_.op('R');
+  }
+
+  // Archives number the layout, and know two of them; checkpoints name it.
+  void sparse(const Tensor& t) {
+    const SparseParts& parts = sparse_parts(t);
+    const bool coo = parts.layout == Layout::sparse;
+    if (!options_.plain && !coo && parts.layout != Layout::sparse_csr) {
+      parts_.refuse("a tensor of layout " + std::string(layout_name(parts.layout)) +
+                    " cannot be saved in an archive, only those of sparse_coo and sparse_csr can");
+    }
+    const bool parameter = options_.plain && t.requires_grad();
+    if (parameter) {
+      out_.global("torch._utils", "_rebuild_parameter");
+      out_.op('(');
+    }
+    out_.global("torch._utils", "_rebuild_sparse_tensor");
+    out_.op('(');
+    if (options_.plain) {
+      layout(parts.layout);
+      out_.op('(');
+    } else {
+      out_.integer(static_cast<int64_t>(parts.layout));
+      sizes(t.sizes());
+      out_.op(t.requires_grad() ? '\x88' : '\x89');
+    }
+    if (coo) {
+      tensor(parts.indices);
+    } else {
+      tensor(parts.compressed);
+      tensor(parts.plain);
+    }
+    tensor(parts.values);
+    if (options_.plain) {
+      out_.global("torch", "Size");
+      sizes(t.sizes());
+      out_.op('\x85');
+      out_.op('R');
+      if (coo) out_.op(parts.coalesced ? '\x88' : '\x89');
+      out_.op('t');
+    } else {
+      no_hooks();
+    }
+    out_.op('t');
+    out_.op('R');
+    if (parameter) end_parameter();
+  }
+
+  void no_hooks() {
+    out_.global("collections", "OrderedDict");
+    out_.op(')');
+    out_.op('R');
+  }
+  void end_parameter() {
+    out_.op('\x88');
+    no_hooks();
+    out_.op('t');
+    out_.op('R');
+  }
+
   void tensor(const Tensor& t) {
+    if (is_sparse_tensor(t)) return sparse(t);
     if (t.device().type != DeviceType::cpu) {
       parts_.refuse("a tensor on device " + to_string(t.device()) + " cannot be saved; only those on the CPU can");
     }
@@ -303,19 +370,11 @@ class Writer {
     sizes(t.strides());
     if (quantised) quantizer(quantizer_of(t));
     out_.op(t.requires_grad() && !parameter ? '\x88' : '\x89');
-    out_.global("collections", "OrderedDict");  // of hooks
-    out_.op(')');
-    out_.op('R');
+    no_hooks();
     if (is_untyped(t)) out_.global("torch", dtype_name(t.dtype()));
     out_.op('t');
     out_.op('R');
-    if (!parameter) return;
-    out_.op('\x88');
-    out_.global("collections", "OrderedDict");
-    out_.op(')');
-    out_.op('R');
-    out_.op('t');
-    out_.op('R');
+    if (parameter) end_parameter();
   }
 
   StorageTable& storages_;

@@ -11,6 +11,7 @@
 #include "sconce/serialization/tensors/safetensors_dtypes.h"
 #include "sconce/serialization/tensors/tensor_files.h"
 #include "sconce/tensor/copy.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 
 namespace sconce {
 namespace {
@@ -20,6 +21,10 @@ constexpr size_t kAlignment = 64;  // of the first tensor of a safetensors file
 // The elements, one after the other.
 Tensor contiguous(const Tensor& t, const std::string& path, const std::string& name) {
   SCONCE_CHECK(!t.is_meta(), "{}: tensor '{}' has no data: it is on the device meta", path, name);
+  SCONCE_CHECK(t.layout() == Layout::strided,
+               "{}: tensor '{}' cannot be written: its layout is torch.{}, and these files "
+               "hold strided tensors",
+               path, name, layout_name(t.layout()));
   const Tensor host = host_copy(t);
   return host.is_contiguous() ? host : call_op("aten::contiguous", {host}).at(0).to_tensor();
 }
