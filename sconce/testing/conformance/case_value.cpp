@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/base/error.h"
+#include "sconce/dispatch/registry.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::testing {
@@ -78,6 +80,31 @@ Tensor read_tensor(const Json& json, const SafetensorsFile& tensors) {
   return strides ? with_strides(dense, dims_of(*strides, json), json) : dense;
 }
 
+Layout layout_named(const std::string& name) {
+  if (name == "strided") return Layout::strided;
+  if (name == "sparse" || name == "sparse_coo") return Layout::sparse;
+  if (name == "sparse_csr") return Layout::sparse_csr;
+  if (name == "sparse_csc") return Layout::sparse_csc;
+  if (name == "sparse_bsr") return Layout::sparse_bsr;
+  if (name == "sparse_bsc") return Layout::sparse_bsc;
+  if (name == "mkldnn") return Layout::mkldnn;
+  fail("layout '{}' is unknown", name);
+}
+
+// {"sparse": layout, "size": [...], "parts": [tensors], "coalesced": bool}
+Tensor read_sparse(const Json& json, const SafetensorsFile& tensors) {
+  const Layout layout = layout_named(text_of(json["sparse"], json));
+  const Json *size = find_member(json, "size"), *parts = find_member(json, "parts");
+  SCONCE_CHECK(size && parts && parts->is_array() && parts->size() == (layout == Layout::sparse ? 2u : 3u),
+               "{} needs a size, and a tensor for each part", brief(json));
+  const Dims sizes = dims_of(*size, json);
+  std::vector<Tensor> of;
+  for (const Json& part : *parts) of.push_back(read_tensor(part, tensors));
+  if (layout != Layout::sparse) return checked_compressed_tensor(layout, of[0], of[1], of[2], sizes);
+  const Json* coalesced = find_member(json, "coalesced");
+  return checked_coo_tensor(of[0], of[1], sizes, coalesced && coalesced->get<bool>());
+}
+
 Value read_float(const Json& json) {
   const std::string& text = text_of(json["f"], json);
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
@@ -108,14 +135,7 @@ Value read_memory_format(const Json& json) {
   fail("memory format '{}' is unknown", name);
 }
 
-Value read_layout(const Json& json) {
-  const std::string& name = text_of(json["layout"], json);
-  if (name == "strided") return Layout::strided;
-  if (name == "sparse" || name == "sparse_coo") return Layout::sparse;
-  if (name == "sparse_csr") return Layout::sparse_csr;
-  if (name == "mkldnn") return Layout::mkldnn;
-  fail("layout '{}' is unknown", name);
-}
+Value read_layout(const Json& json) { return layout_named(text_of(json["layout"], json)); }
 
 // The type that a list of these values has by itself.
 TypePtr common_type(const std::vector<Value>& values) {
@@ -224,6 +244,7 @@ Value read_enum(const Json& json, TypePtr wanted) {
 
 Value read_object(const Json& json, const SafetensorsFile& tensors, TypePtr wanted) {
   if (json.contains("t")) return read_tensor(json, tensors);
+  if (json.contains("sparse")) return read_sparse(json, tensors);
   SCONCE_CHECK(json.size() == 1, "{} is no known form of value", brief(json));
   if (json.contains("f")) return read_float(json);
   if (json.contains("dtype")) return read_dtype(json);
@@ -275,7 +296,22 @@ Value map_tensors(const Value& value, F f) {
   return value;
 }
 
+// A sparse tensor as its layout, sizes and coalesced coordinates, since lists of one tensor may differ in their order
+// (and PyTorch calls some coalesced that are not). Compressed layouts have their pointers, too.
+void flatten_sparse(const Tensor& t, std::vector<Value>& out) {
+  out.emplace_back(std::string(layout_name(t.layout())));
+  for (int64_t n : t.sizes()) out.emplace_back(n);
+  if (sparse_parts(t).compressed.defined()) out.emplace_back(sparse_parts(t).compressed);
+  const Tensor coo = shallow_copy(call_op("aten::_to_sparse", {t}).at(0).to_tensor());
+  call_op("aten::_coalesced_", {coo, false});
+  const Tensor sorted = call_op("aten::coalesce", {coo}).at(0).to_tensor();
+  const SparseParts& parts = sparse_parts(sorted);
+  out.emplace_back(parts.indices);
+  out.emplace_back(parts.values);
+}
+
 void flatten_into(const Value& value, std::vector<Value>& out) {
+  if (value.is_tensor() && is_sparse_tensor(value.to_tensor())) return flatten_sparse(value.to_tensor(), out);
   if (value.is_list()) {
     for (const Value& v : value.to_list().values()) flatten_into(v, out);
   } else if (value.is_tuple()) {
@@ -318,6 +354,7 @@ std::vector<Value> flatten(const std::vector<Value>& values) {
 Value to_meta(const Value& value) {
   if (value.is_device()) return Device(DeviceType::meta);
   return map_tensors(value, [](const Tensor& t) {
+    if (is_sparse_tensor(t)) return t;
     Tensor result = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), DeviceType::meta);
     if (t.is_wrapped_number()) result.set_wrapped_number();
     return result;
@@ -325,7 +362,7 @@ Value to_meta(const Value& value) {
 }
 
 Tensor to_device(const Tensor& t, Device device) {
-  if (!t.defined() || t.is_wrapped_number() || t.device() == device) return t;
+  if (!t.defined() || t.is_wrapped_number() || t.device() == device || is_sparse_tensor(t)) return t;
   Tensor result = empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), device);
   if (t.numel() == 0) return result;
   int64_t last = 0;
@@ -341,7 +378,7 @@ Value to_device(const Value& value, Device device) {
 
 Value to_strided(const Value& value) {
   return map_tensors(value, [](const Tensor& t) {
-    if (t.is_wrapped_number()) return t;
+    if (t.is_wrapped_number() || is_sparse_tensor(t)) return t;
     Dims strides;
     int64_t next = 2;
     for (int64_t size : t.sizes()) {

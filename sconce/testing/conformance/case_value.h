@@ -1,6 +1,7 @@
 // Case values: JSON with special forms, read as Values.
 //
 //   {"t": "t3"}                         a tensor of the file, contiguous
+//   {"sparse": "sparse_csr", "size": [2, 3], "parts": [{"t": "t3"}, ...]}   two parts, and "coalesced", for sparse_coo
 //   {"t": "t3", "strides": [1, 4]}      the same values with these strides (which may overlap, as in expanded views)
 //   {"f": "nan" | "inf" | "-inf"}       a float
 //   {"c": [re, im]}                     a complex number

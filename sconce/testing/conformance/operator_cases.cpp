@@ -47,6 +47,7 @@ bool are_plainly_laid_out(const std::vector<Value>& args) {
 Value snapshot(const Value& value) {
   if (value.is_tensor()) {
     const Tensor& t = value.to_tensor();
+    if (t.layout() != Layout::strided) return shallow_copy(t);
     Tensor copy = empty_tensor(t.sizes(), t.dtype());
     visit_item_size(t.dtype(), [&]<class T>() {
       const std::vector<T> all = elements<T>(t);
