@@ -1,7 +1,7 @@
 // Regions of autocast: the conversions that PyTorch makes on the fly become nodes.
 //
-// The file says which dtype each value had under autocast, so that a conversion stands where one is needed only, and the
-// program runs and is saved as any other.
+// The file says which dtype each value had under autocast, so that a conversion stands where one is needed only, and
+// the program runs and is saved as any other.
 #include <algorithm>
 
 #include "sconce/dispatch/binding/autocast.h"

@@ -91,7 +91,7 @@ std::optional<Value> numpy_call(std::string_view function, const std::vector<Val
   return std::nullopt;
 }
 
-// The state is (version, shape, dtype, is in Fortran's order, bytes or a list of objects); without version in old files.
+// The state is (version, shape, dtype, is in Fortran's order, bytes or a list of objects); old files have no version.
 std::optional<Value> numpy_array(const Value& object, const Value& state) {
   if (!is_function(opaque_class_name(object), "multiarray", "_reconstruct") || !state.is_tuple()) return {};
   const std::vector<Value>& parts = state.to_tuple().items;

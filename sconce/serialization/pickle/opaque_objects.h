@@ -3,8 +3,8 @@
 //
 //   OpaqueObject(class_name, arguments, state, items, entries)
 //
-// `arguments` is a tuple, or None for the class itself; `state` is None or what __setstate__ would get, mostly a dict of
-// attributes; `items` and `entries` hold what a subclass of list or dict has in it.
+// `arguments` is a tuple, or None for the class itself; `state` is None or what __setstate__ would get, mostly a dict
+// of attributes; `items` and `entries` hold what a subclass of list or dict has in it.
 #pragma once
 
 #include <string>

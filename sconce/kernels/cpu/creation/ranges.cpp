@@ -265,8 +265,8 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, bool lower, DT
   const int64_t shift = std::clamp(offset, -row - 1, col + 1);
   const auto begin = [&](int64_t r) { return lower ? 0 : std::clamp<int64_t>(r + shift, 0, col); };
   const auto end = [&](int64_t r) { return lower ? std::clamp<int64_t>(r + shift + 1, 0, col) : col; };
-  // Rows [first, last) have columns; the length of those before `bend` (lower) or from it on (upper) grows or shrinks by
-  // one a row, that of the others is col.
+  // Rows [first, last) have columns; the length of those before `bend` (lower) or from it on (upper) grows or shrinks
+  // by one a row, that of the others is col.
   const int64_t first = lower ? std::min(row, std::max<int64_t>(0, -shift)) : 0;
   const int64_t last = lower ? row : std::clamp<int64_t>(col - shift, 0, row);
   const int64_t bend = std::clamp(lower ? col - shift - 1 : -shift, first, last);
