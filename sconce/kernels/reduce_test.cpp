@@ -58,7 +58,7 @@ std::vector<double> naive(const Tensor& t, const std::set<int64_t>& reduced, dou
   return results;
 }
 
-std::vector<double> values(const Tensor& t) {
+std::vector<double> values_of(const Tensor& t) {
   const Tensor d = contiguous_tensor(to_dtype(t, DType::float64));
   return {d.data<double>(), d.data<double>() + d.numel()};
 }
@@ -112,8 +112,8 @@ TEST(Reduce, EveryDimSetOfEveryLayout) {
         }
         SCOPED_TRACE(std::string(dtype_name(dtype)) + " dims " + std::to_string(mask));
         const double tolerance = dtype == DType::bfloat16 ? 1e-2 : dtype == DType::float32 ? 1e-5 : 1e-12;
-        expect_sum(t, reduced, values(sum(t, dims)), tolerance);
-        expect_near(values(amax(t, dims)), naive(t, reduced, -1e300, larger), 0);
+        expect_sum(t, reduced, values_of(sum(t, dims)), tolerance);
+        expect_near(values_of(amax(t, dims)), naive(t, reduced, -1e300, larger), 0);
       }
     }
   }
@@ -128,7 +128,7 @@ TEST(Reduce, LongAndNarrow) {
         for (int64_t d = 0; d < t.dim(); ++d) {
           SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + std::to_string(sizes[0]) + " dim " + std::to_string(d));
           const auto wanted = dtype == DType::float16 ? std::optional(DType::float32) : std::nullopt;
-          expect_sum(t, {d}, values(sum(t, IntList(&d, 1), false, wanted)), relative);
+          expect_sum(t, {d}, values_of(sum(t, IntList(&d, 1), false, wanted)), relative);
         }
       }
     }
@@ -143,7 +143,7 @@ TEST(Reduce, Indices) {
           const auto [best, index] = max(t, d);
           const std::vector<double> want =
               naive(t, {d}, -1e300, [](double a, double x, int64_t) { return std::max(a, x); });
-          expect_near(values(best), want, 0);
+          expect_near(values_of(best), want, 0);
           // the first element that is as large
           const int64_t outputs = t.sizes()[1 - d];
           for (int64_t o = 0; o < outputs; ++o) {
@@ -153,7 +153,7 @@ TEST(Reduce, Indices) {
             ASSERT_EQ(index.data<int64_t>()[o], first);
           }
         }
-        const auto flat = values(t);
+        const auto flat = values_of(t);
         const int64_t want = std::max_element(flat.begin(), flat.end()) - flat.begin();
         EXPECT_EQ(argmax(t).data<int64_t>()[0], want);
       }
@@ -166,7 +166,7 @@ TEST(Reduce, NanWins) {
   t.data<float>()[50 + 17] = NAN;
   t.data<float>()[50 + 30] = NAN;
   for (const int64_t d : {0, 1}) {
-    const std::vector<double> top = values(amax(t, IntList(&d, 1))), low = values(amin(t, IntList(&d, 1)));
+    const std::vector<double> top = values_of(amax(t, IntList(&d, 1))), low = values_of(amin(t, IntList(&d, 1)));
     for (size_t i = 0; i < top.size(); ++i) {
       const bool nan = d == 1 ? i == 1 : i == 17 || i == 30;
       EXPECT_EQ(std::isnan(top[i]), nan);
@@ -231,13 +231,13 @@ TEST(Reduce, SameBitsAtEveryLevel) {
 
 TEST(Reduce, Empty) {
   const Tensor none = empty_tensor({0, 3}, DType::float32);
-  EXPECT_EQ(values(sum(none)), std::vector<double>{0});
-  EXPECT_EQ(values(prod(none)), std::vector<double>{1});
-  EXPECT_EQ(values(sum(none, IntList{0})), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(values_of(sum(none)), std::vector<double>{0});
+  EXPECT_EQ(values_of(prod(none)), std::vector<double>{1});
+  EXPECT_EQ(values_of(sum(none, IntList{0})), (std::vector<double>{0, 0, 0}));
   EXPECT_EQ(sum(none, IntList{1}).numel(), 0);
-  EXPECT_TRUE(std::isnan(values(mean(none))[0]));
-  EXPECT_EQ(values(any(none)), std::vector<double>{0});
-  EXPECT_EQ(values(all(none)), std::vector<double>{1});
+  EXPECT_TRUE(std::isnan(values_of(mean(none))[0]));
+  EXPECT_EQ(values_of(any(none)), std::vector<double>{0});
+  EXPECT_EQ(values_of(all(none)), std::vector<double>{1});
   EXPECT_THROW(amax(none), Error);
   EXPECT_THROW(max(none, 0), Error);
   EXPECT_EQ(amax(none, IntList{1}).numel(), 0);
@@ -252,8 +252,8 @@ TEST(Reduce, Dims) {
   EXPECT_THROW(sum(t, IntList{1, 1}), Error);
   EXPECT_THROW(sum(t, IntList{3}), Error);
   const Tensor number = scalar_tensor_of(3.0, DType::float32);
-  EXPECT_EQ(values(sum(number, IntList{0})), std::vector<double>{3});
-  EXPECT_EQ(values(sum(number, IntList{-1})), std::vector<double>{3});
+  EXPECT_EQ(values_of(sum(number, IntList{0})), std::vector<double>{3});
+  EXPECT_EQ(values_of(sum(number, IntList{-1})), std::vector<double>{3});
 }
 
 TEST(Reduce, DTypes) {
@@ -266,7 +266,7 @@ TEST(Reduce, DTypes) {
   EXPECT_EQ(count_nonzero(numbers({5}, DType::float32)).dtype(), DType::int64);
   // Summed as float16, a float32 is rounded first.
   const Tensor t = scalar_tensor_of(2049.0, DType::float32);
-  EXPECT_EQ(values(sum(t, DType::float16)), std::vector<double>{2048});
+  EXPECT_EQ(values_of(sum(t, DType::float16)), std::vector<double>{2048});
 }
 
 TEST(Reduce, OutTensors) {
@@ -274,15 +274,15 @@ TEST(Reduce, OutTensors) {
   const Tensor out = empty_tensor({1}, DType::float64);
   sum_out(out, t, IntList{1});
   EXPECT_EQ(Dims(out.sizes()), Dims({4}));
-  expect_near(values(out), values(sum(t, IntList{1})), 1e-6);
+  expect_near(values_of(out), values_of(sum(t, IntList{1})), 1e-6);
   const Tensor wrong = empty_tensor({4}, DType::int64);
   EXPECT_THROW(amax_out(wrong, t, IntList{1}), Error);
 }
 
 TEST(Reduce, VarianceOfALargeOffset) {
   Tensor t = add(numbers({100000}, DType::float32), 10000.0);
-  const double want = values(var(to_dtype(t, DType::float64), true))[0];
-  EXPECT_NEAR(values(var(t, true))[0], want, want * 1e-4);
+  const double want = values_of(var(to_dtype(t, DType::float64), true))[0];
+  EXPECT_NEAR(values_of(var(t, true))[0], want, want * 1e-4);
 }
 
 TEST(Softmax, RowsAndColumns) {
@@ -295,8 +295,8 @@ TEST(Softmax, RowsAndColumns) {
           const Tensor e = exp(sub(x, amax(x, IntList(&d, 1), true)));
           const Tensor want = div(e, sum(e, IntList(&d, 1), true));
           const double tolerance = dtype == DType::bfloat16 ? 1e-2 : dtype == DType::float32 ? 2e-6 : 1e-14;
-          expect_near(values(softmax(t, d)), values(want), tolerance);
-          if (dtype != DType::bfloat16) expect_near(values(log_softmax(t, d)), values(log(want)), tolerance);
+          expect_near(values_of(softmax(t, d)), values_of(want), tolerance);
+          if (dtype != DType::bfloat16) expect_near(values_of(log_softmax(t, d)), values_of(log(want)), tolerance);
         }
       }
     }
@@ -311,7 +311,7 @@ TEST(Norm, ChannelsLastAgreesAndStays) {
     const Tensor a = batch_norm(t, w, b, contiguous(mean), contiguous(var), training, 0.0, 1e-5, false);
     const Tensor c = batch_norm(cl, w, b, contiguous(mean), contiguous(var), training, 0.0, 1e-5, false);
     EXPECT_TRUE(c.is_contiguous(MemoryFormat::channels_last));
-    expect_near(values(c), values(a), 1e-5);
+    expect_near(values_of(c), values_of(a), 1e-5);
   }
 }
 
@@ -322,7 +322,7 @@ TEST(Norm, LayerNormOfReducedFloats) {
       layer_norm(to_dtype(t, DType::float32), {100}, to_dtype(w, DType::float32), to_dtype(b, DType::float32));
   const Tensor got = layer_norm(t, {100}, w, b);
   EXPECT_EQ(got.dtype(), DType::bfloat16);
-  expect_near(values(got), values(wide), 1e-2);
+  expect_near(values_of(got), values_of(wide), 1e-2);
 }
 
 TEST(Scan, Gradients) {
@@ -336,7 +336,7 @@ TEST(Scan, Gradients) {
                  down = to_dtype(to_dtype(x, DType::complex128), DType::float64);
     up.data<double>()[i] += 1e-6;
     down.data<double>()[i] -= 1e-6;
-    const double slope = values(sum(mul(g, sub(cumprod(up, 0), cumprod(down, 0)))))[0] / 2e-6;
+    const double slope = values_of(sum(mul(g, sub(cumprod(up, 0), cumprod(down, 0)))))[0] / 2e-6;
     EXPECT_NEAR(got.data<double>()[i], slope, 1e-6);
   }
 }

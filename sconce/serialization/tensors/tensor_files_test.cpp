@@ -115,7 +115,7 @@ TEST(TensorFiles, StateDictsNameDTypesThatHaveNoStorages) {
 }
 
 // Dtype, sizes and bytes.
-std::string values(const Tensor& t) {
+std::string values_of(const Tensor& t) {
   EXPECT_TRUE(t.is_contiguous());
   return std::string(dtype_name(t.dtype())) + format_message("{}", {ErrorArg(t.sizes())}) +
          std::string(t.data<const char>(), static_cast<size_t>(t.numel()) * t.item_size());
@@ -128,14 +128,14 @@ TEST(TensorFiles, ReadsWhatPyTorchWrote) {
     std::map<std::string, Tensor> recorded;  // "t0", "t1", ... in the order of the state dict
     for (const auto& [name, t] : read_tensors(path(module + ".safetensors")).tensors) recorded[name] = t;
     std::map<std::string, std::string> program;
-    for (const auto& [name, t] : read_tensors(path(module + ".ptl")).tensors) program[name] = values(t);
+    for (const auto& [name, t] : read_tensors(path(module + ".ptl")).tensors) program[name] = values_of(t);
     for (const char* suffix : {".pth", ".legacy.pth"}) {
       const NamedTensors got = read_tensors(path(module + suffix)).tensors;
       EXPECT_EQ(got.size(), program.size()) << module << suffix;
       for (size_t i = 0; i < got.size(); ++i) {
         const auto& [name, t] = got[i];
-        EXPECT_EQ(values(t), values(recorded.at("t" + std::to_string(i)))) << module << suffix << ": " << name;
-        EXPECT_EQ(values(t), program[name]) << module << suffix << ": " << name;
+        EXPECT_EQ(values_of(t), values_of(recorded.at("t" + std::to_string(i)))) << module << suffix << ": " << name;
+        EXPECT_EQ(values_of(t), program[name]) << module << suffix << ": " << name;
       }
     }
   }

@@ -33,7 +33,7 @@ class SecondDevice : public ::testing::Test {
 
 Tensor on_device(const Tensor& t) { return to(t, kSecondDevice, t.dtype()); }
 
-std::vector<double> values(const Tensor& t) {
+std::vector<double> values_of(const Tensor& t) {
   const Tensor host = to(contiguous(host_copy(t)), DType::float64);
   return {host.data<double>(), host.data<double>() + host.numel()};
 }
@@ -45,7 +45,7 @@ TEST_F(SecondDevice, TensorsAreMadeThere) {
   EXPECT_EQ(t.device(), kSecondDevice);
   EXPECT_TRUE(t.keys().has(Key::privateuse1));
   EXPECT_FALSE(t.keys().has(Key::cpu));
-  EXPECT_EQ(values(t), (Values{1, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(values_of(t), (Values{1, 1, 1, 1, 1, 1}));
   EXPECT_EQ(error_of([] { empty_tensor({2}, DType::float32, Device(DeviceType::privateuse1, 1)); }),
             "there is no device privateuseone:1: the second device is one");
 }
@@ -54,17 +54,17 @@ TEST_F(SecondDevice, CopiesGoBothWays) {
   const Tensor x = sconce::t(view(arange(6), {2, 3}));  // strided
   const Tensor there = on_device(x);
   EXPECT_EQ(there.device(), kSecondDevice);
-  EXPECT_EQ(values(there), (Values{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(values_of(there), (Values{0, 3, 1, 4, 2, 5}));
   const Tensor halves = to(there, Device(), DType::float16);
   EXPECT_EQ(halves.device(), Device());
-  EXPECT_EQ(values(halves), values(x));
+  EXPECT_EQ(values_of(halves), values_of(x));
   Tensor wide = zeros({2, 3, 2}, DType::float64, {}, kSecondDevice);
   copy_(transpose(wide, 0, 1), reshape(x, {3, 1, 2}));  // strided, broadcast, converted
-  EXPECT_EQ(values(select(wide, 0, 1)), (Values{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(values_of(select(wide, 0, 1)), (Values{0, 3, 1, 4, 2, 5}));
   Tensor host = zeros({3, 2});
   copy_(host, there);
-  EXPECT_EQ(values(host), values(x));
-  EXPECT_EQ(values(expand(there, {2, 3, 2})), (Values{0, 3, 1, 4, 2, 5, 0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(values_of(host), values_of(x));
+  EXPECT_EQ(values_of(expand(there, {2, 3, 2})), (Values{0, 3, 1, 4, 2, 5, 0, 3, 1, 4, 2, 5}));
 }
 
 TEST_F(SecondDevice, PrintsAndGivesItems) {
@@ -76,33 +76,34 @@ TEST_F(SecondDevice, PrintsAndGivesItems) {
 
 TEST_F(SecondDevice, RunsPointwiseOperators) {
   const Tensor a = on_device(to(arange(4), DType::float32)), b = on_device(ones({4}));
-  EXPECT_EQ(values(add(a, b)), (Values{1, 2, 3, 4}));
-  EXPECT_EQ(values(mul(view(a, {4, 1}), b)).size(), 16u);
-  EXPECT_EQ(values(add(a, scalar_tensor_of(2, DType::int64))), (Values{2, 3, 4, 5}));  // a number on the CPU may join
-  EXPECT_EQ(values(where(gt(a, Scalar(1)), a, b)), (Values{1, 1, 2, 3}));
+  EXPECT_EQ(values_of(add(a, b)), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(values_of(mul(view(a, {4, 1}), b)).size(), 16u);
+  EXPECT_EQ(values_of(add(a, scalar_tensor_of(2, DType::int64))),
+            (Values{2, 3, 4, 5}));  // a number on the CPU may join
+  EXPECT_EQ(values_of(where(gt(a, Scalar(1)), a, b)), (Values{1, 1, 2, 3}));
   add_(a, b);
-  EXPECT_EQ(values(a), (Values{1, 2, 3, 4}));
+  EXPECT_EQ(values_of(a), (Values{1, 2, 3, 4}));
   Tensor out = empty_tensor({0}, DType::float32, kSecondDevice);
   mul_out(out, a, a);
-  EXPECT_EQ(values(out), (Values{1, 4, 9, 16}));
+  EXPECT_EQ(values_of(out), (Values{1, 4, 9, 16}));
   EXPECT_EQ(out.device(), kSecondDevice);
 }
 
 TEST_F(SecondDevice, RunsReductionsViewsAndCompounds) {
   const Tensor a = view(on_device(to(arange(12), DType::float64)), {3, 4});
   EXPECT_EQ(item_of(sum(a)).to_double(), 66);
-  EXPECT_EQ(values(amax(t(a), {0})), (Values{3, 7, 11}));
-  EXPECT_EQ(values(std::get<1>(max(a, 1))), (Values{3, 3, 3}));
+  EXPECT_EQ(values_of(amax(t(a), {0})), (Values{3, 7, 11}));
+  EXPECT_EQ(values_of(std::get<1>(max(a, 1))), (Values{3, 3, 3}));
   EXPECT_EQ(item_of(sum(slice(a, 0, 3, 3))).to_double(), 0);
-  EXPECT_EQ(values(square(select(a, 0, 0))), (Values{0, 1, 4, 9}));
-  EXPECT_EQ(values(t(reshape(narrow(a, 0, 1, 1), {2, 2}))), (Values{4, 6, 5, 7}));
+  EXPECT_EQ(values_of(square(select(a, 0, 0))), (Values{0, 1, 4, 9}));
+  EXPECT_EQ(values_of(t(reshape(narrow(a, 0, 1, 1), {2, 2}))), (Values{4, 6, 5, 7}));
 }
 
 TEST_F(SecondDevice, DrawsItsOwnNumbers) {
   manual_seed(0);
   const Tensor host = rand({3000});
   manual_seed(0);
-  EXPECT_EQ(values(rand({3000}, DType::float32, {}, kSecondDevice)), values(host));
+  EXPECT_EQ(values_of(rand({3000}, DType::float32, {}, kSecondDevice)), values_of(host));
   EXPECT_ERROR(normal_(empty_tensor({2}, DType::int64, kSecondDevice)), "normal_: not implemented for 'Long'");
 }
 
@@ -111,7 +112,7 @@ TEST_F(SecondDevice, ResizesItsMemory) {
   const Tensor rest = slice(t, 0, 1);
   fill_(slice(resize_(t, {100}), 0, 3), 7);
   EXPECT_EQ(item_of(sum(t)).to_int(), 3 + 97 * 7);
-  EXPECT_EQ(values(rest), (Values{1, 2}));
+  EXPECT_EQ(values_of(rest), (Values{1, 2}));
 }
 
 TEST_F(SecondDevice, Differentiates) {
@@ -119,7 +120,7 @@ TEST_F(SecondDevice, Differentiates) {
   autograd::set_requires_grad(x, true);
   autograd::backward({sum(mul(x, x))});
   EXPECT_EQ(autograd::grad(x).device(), kSecondDevice);
-  EXPECT_EQ(values(autograd::grad(x)), (Values{0, 2, 4}));
+  EXPECT_EQ(values_of(autograd::grad(x)), (Values{0, 2, 4}));
 }
 
 TEST_F(SecondDevice, RefusesByNameWhatItLacks) {

@@ -7,7 +7,7 @@
 namespace sconce {
 namespace {
 
-std::vector<double> values(const Tensor& t) {
+std::vector<double> values_of(const Tensor& t) {
   const Tensor dense = contiguous(to(t, DType::float64));
   return {dense.data<double>(), dense.data<double>() + dense.numel()};
 }
@@ -35,7 +35,7 @@ TEST(Views, DataHasAVersionOfItsOwn) {
   fill_(d, 1);
   EXPECT_EQ(x.version(), 0u);
   EXPECT_EQ(d.version(), 1u);
-  EXPECT_EQ(values(x), (std::vector<double>{1, 1, 1}));
+  EXPECT_EQ(values_of(x), (std::vector<double>{1, 1, 1}));
 }
 
 TEST(Views, ErrorsNameShapes) {
@@ -64,7 +64,7 @@ TEST(Views, HugeNumbersAreNoCrash) {
   EXPECT_EQ(slice(x, 0, INT64_MIN, INT64_MAX, INT64_MAX).sizes().vec(), (Sizes{1, 3}));
   EXPECT_EQ(diagonal(x, INT64_MAX).numel(), 0);
   EXPECT_EQ(diagonal(x, INT64_MIN).numel(), 0);
-  EXPECT_EQ(values(tril(x, INT64_MIN)), std::vector<double>(6, 0));
+  EXPECT_EQ(values_of(tril(x, INT64_MIN)), std::vector<double>(6, 0));
   EXPECT_ERROR(expand(x, {INT64_MAX, 2, 3}), "does not fit");
   EXPECT_ERROR(zeros({INT64_MAX, 2}), "does not fit");
   EXPECT_ERROR(as_strided(x, {2}, {INT64_MAX}), "out of bounds");
@@ -105,21 +105,21 @@ TEST(Copies, OverlapIsSeen) {
   // Interleaved strides: told apart by nobody, but the result is as if the source were a copy.
   const Tensor y = arange(6);
   copy_(slice(y, 0, 0, 5, 2), slice(y, 0, 1, 6, 2));
-  EXPECT_EQ(values(y), (std::vector<double>{1, 1, 3, 3, 5, 5}));
+  EXPECT_EQ(values_of(y), (std::vector<double>{1, 1, 3, 3, 5, 5}));
 }
 
 TEST(Copies, FillChecksTheRange) {
   EXPECT_ERROR(full({2}, 300, DType::uint8), "without overflow");
   EXPECT_ERROR(full({2}, Scalar(std::complex<double>(0, 1)), DType::float32), "imaginary");
-  EXPECT_EQ(values(full({2}, -1, DType::uint8)), (std::vector<double>{255, 255}));
+  EXPECT_EQ(values_of(full({2}, -1, DType::uint8)), (std::vector<double>{255, 255}));
   EXPECT_EQ(full({2}, true).dtype(), DType::bool_);
-  EXPECT_EQ(values(full({2, 2}, 2.5)), std::vector<double>(4, 2.5));
+  EXPECT_EQ(values_of(full({2, 2}, 2.5)), std::vector<double>(4, 2.5));
 }
 
 TEST(Ranges, ArangeCountsAsPythonDoes) {
-  EXPECT_EQ(values(arange(5, 0, -2)), (std::vector<double>{5, 3, 1}));
+  EXPECT_EQ(values_of(arange(5, 0, -2)), (std::vector<double>{5, 3, 1}));
   EXPECT_EQ(arange(1, 2, 0.25).dtype(), DType::float32);
-  EXPECT_EQ(values(arange(1, 2, 0.25)), (std::vector<double>{1, 1.25, 1.5, 1.75}));
+  EXPECT_EQ(values_of(arange(1, 2, 0.25)), (std::vector<double>{1, 1.25, 1.5, 1.75}));
   EXPECT_ERROR(arange(0, 5, 0), "step must be nonzero");
   EXPECT_ERROR(arange(0, 5, -1), "inconsistent with step sign");
   EXPECT_ERROR(arange(INT64_MIN, INT64_MAX, 1), "overflow");

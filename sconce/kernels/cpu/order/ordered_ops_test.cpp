@@ -23,7 +23,7 @@ Tensor floats(std::initializer_list<float> v) {
   std::copy(v.begin(), v.end(), t.data<float>());
   return t;
 }
-Ints values(const Tensor& t) {
+Ints values_of(const Tensor& t) {
   const Tensor dense = contiguous(to(t, DType::int64));
   return {dense.data<int64_t>(), dense.data<int64_t>() + dense.numel()};
 }
@@ -59,8 +59,8 @@ TEST(OrderedOps, SearchesAreChecked) {
   EXPECT_ERROR(searchsorted(x, x, false, false, {}, ints({0, 1, 3})), "out of range");
   EXPECT_ERROR(searchsorted(x, x, false, false, {}, ints({0, -1, 2})), "out of range");
   EXPECT_ERROR(bucketize(x, zeros({2, 2})), "1 dimension");
-  EXPECT_EQ(values(searchsorted(x, floats({0, 1, 1.5f, 3, 9}))), (Ints{0, 0, 1, 2, 3}));
-  EXPECT_EQ(values(searchsorted(x, floats({0, 1, 1.5f, 3, 9}), false, true)), (Ints{0, 1, 1, 3, 3}));
+  EXPECT_EQ(values_of(searchsorted(x, floats({0, 1, 1.5f, 3, 9}))), (Ints{0, 0, 1, 2, 3}));
+  EXPECT_EQ(values_of(searchsorted(x, floats({0, 1, 1.5f, 3, 9}), false, true)), (Ints{0, 1, 1, 3, 3}));
 }
 
 TEST(OrderedOps, CountsAndSegmentsAreChecked) {
@@ -104,7 +104,7 @@ TEST(OrderedOps, LongLines) {
     for (DType dtype : {DType::float32, DType::float64, DType::int64}) {
       const Tensor x = shuffled(n, dtype);
       const auto [sorted, order] = sort(x);
-      EXPECT_EQ(values(sorted), values(arange(n)));
+      EXPECT_EQ(values_of(sorted), values_of(arange(n)));
       EXPECT_TRUE(equal(gather(x, 0, order), sorted));
       for (int64_t k : {int64_t{5}, int64_t{2000}, n}) {
         const auto [top, at] = topk(x, k);
@@ -113,10 +113,10 @@ TEST(OrderedOps, LongLines) {
       }
       EXPECT_EQ(item_of(median(x)).to_double(), static_cast<double>((n - 1) / 2));
       EXPECT_EQ(item_of(std::get<0>(kthvalue(x, 78))).to_double(), 77);
-      EXPECT_EQ(values(std::get<0>(_unique2(x))).size(), static_cast<size_t>(n));
+      EXPECT_EQ(values_of(std::get<0>(_unique2(x))).size(), static_cast<size_t>(n));
       EXPECT_TRUE(item_of(all(isin(x, slice(x, 0, 0, n, 1)))).to_bool());
     }
-    EXPECT_EQ(values(bincount(remainder(shuffled(n, DType::int64), 7)))[0], 14287);
+    EXPECT_EQ(values_of(bincount(remainder(shuffled(n, DType::int64), 7)))[0], 14287);
   }
   set_num_threads(1);
 }
@@ -125,10 +125,10 @@ TEST(OrderedOps, OutTensorsAreResizedAndMayBeStrided) {
   const Tensor x = floats({3, 1, 2}), wide = zeros({3, 2}), indices = empty({0}, DType::int64);
   const Tensor column = select(wide, 1, 1);
   sort_out(column, indices, x);
-  EXPECT_EQ(values(wide), (Ints{0, 1, 0, 2, 0, 3}));
-  EXPECT_EQ(values(indices), (Ints{1, 2, 0}));
+  EXPECT_EQ(values_of(wide), (Ints{0, 1, 0, 2, 0, 3}));
+  EXPECT_EQ(values_of(indices), (Ints{1, 2, 0}));
   topk_out(column, indices, x, 3);
-  EXPECT_EQ(values(wide), (Ints{0, 3, 0, 2, 0, 1}));
+  EXPECT_EQ(values_of(wide), (Ints{0, 3, 0, 2, 0, 1}));
 }
 
 }  // namespace
