@@ -103,7 +103,7 @@ def functions(op):
         listed = ", ".join(["KeySet"] + [declare([p]) for p in params])
         out += [f"// {op.entry.origin}: {op.schema.key}, {format}",
                 f"{'void' if places else result} {_glue_name(op, format)}({listed}) {{",
-                *_body(op, params, places, call), "}\n"]
+                *_body(op, format, params, places, call), "}\n"]
     return out
 
 
@@ -117,10 +117,10 @@ def _mapped(op, arguments):
     return f"sparse::map_values({first}, {what}, {function})"
 
 
-def _body(op, params, places, call):
+def _body(op, format, params, places, call):
     if op.form == "function":
         return [f"  {'' if places else 'return '}{call};"]
-    if op.form == "inplace" and maps_values(op.entry):
+    if op.form == "inplace" and _maps(op.entry, format):
         return [f"  {call};"]
     if len(places) == 1:
         return [f"  become_result({name(params[places[0]][1])}, {call});"]
