@@ -126,11 +126,13 @@ TEST(Table, forms_have_a_functional_twin) {
   }
   // What writes no values, writes lists, or draws into a second argument; and in-place only ones with a body or one
   // kernel of their own.
-  EXPECT_EQ(without, (std::set<std::string>{
-                         "aten::requires_grad_", "aten::set_.source_Tensor_storage_offset", "aten::mul_.t",
-                         "aten::rrelu_with_noise_", "aten::copy_.Tensor", "aten::copy_.int", "aten::copy_.float",
-                         "aten::fill_diagonal_", "aten::_index_put_impl_.hacked_twin", "aten::_no_grad_zero_",
-                         "aten::_no_grad_fill_", "aten::_no_grad_uniform_", "aten::_no_grad_normal_"}));
+  EXPECT_EQ(without,
+            (std::set<std::string>{"aten::requires_grad_", "aten::set_.source_Tensor_storage_offset", "aten::mul_.t",
+                                   "aten::rrelu_with_noise_", "aten::copy_.Tensor", "aten::copy_.int",
+                                   "aten::copy_.float", "aten::fill_diagonal_", "aten::_index_put_impl_.hacked_twin",
+                                   "aten::_no_grad_zero_", "aten::_no_grad_fill_", "aten::_no_grad_uniform_",
+                                   "aten::_no_grad_normal_", "aten::_coalesced_", "aten::copy_sparse_to_sparse_",
+                                   "aten::sparse_resize_", "aten::sparse_resize_and_clear_"}));
   EXPECT_EQ(functional_twin(*find_op("aten::add_.Tensor")), find_op("aten::add.Tensor"));
   EXPECT_EQ(functional_twin(*find_op("aten::add.Tensor")), nullptr);
 }
