@@ -175,8 +175,8 @@ TEST(HostileArchive, OlderDebugRecordsAreChecked) {
   EXPECT_SAYS(check(record("(" + text("a") + "NJ\xff\xff\xff\xfft")), "f: there is no line -1");
   EXPECT_SAYS(check(record(text("a") + "\x85")), "f: a tuple of 3 items was expected");
   // The text once, in many sources.
-  std::string many = "\x80\x02" + text(std::string(2000, 'x')) + "q\0000("s;
-  for (int i = 0; i < 500; ++i) many += zero + "h\0NK\1\x87"s + zero + zero + "\x87\x86";
+  std::string many = "\x80\x02" + text(std::string(60'000, 'x')) + "q\0000("s;
+  for (int i = 0; i < 4000; ++i) many += zero + "h\0NK\1\x87"s + zero + zero + "\x87\x86";
   EXPECT_SAYS(check(many + "t."), "f: its texts are too long");
 }
 
