@@ -29,6 +29,7 @@ int64_t check_values(const int64_t* x, int64_t n) {
 }
 
 constexpr int64_t kPart = 32768;  // elements worth a thread, if the table of counts is smaller
+constexpr int64_t kWeightParts = 4;
 
 // How often each value occurs, by one thread: a block is checked, then counted while it is in the cache. Two tables
 // take turns, so that a count need not wait for the one before to be stored. Nothing when there are many values.
@@ -56,8 +57,9 @@ std::optional<std::vector<int64_t>> count_blocks(const int64_t* x, int64_t n) {
 // sums[x[i]] += weights[i]
 template <class Sum, class Weight>
 void add_up(const int64_t* x, const Weight* weights, int64_t n, Sum* sums, int64_t bins) {
-  const int64_t parts = bins > kPart ? 1 : std::clamp<int64_t>(n / kPart, 1, num_threads()),
-                part = (n + parts - 1) / parts;
+  // Where weights are cut decides the order of their sums, so the number of threads has no say in it.
+  const int64_t shares = weights ? kWeightParts : num_threads();
+  const int64_t parts = bins > kPart ? 1 : std::clamp<int64_t>(n / kPart, 1, shares), part = (n + parts - 1) / parts;
   std::vector<std::vector<Sum>> partial(static_cast<size_t>(parts));
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {

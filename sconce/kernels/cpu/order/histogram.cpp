@@ -22,6 +22,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::opti
 
 namespace {
 
+constexpr int64_t kWeightParts = 4;
+
 using Range = std::optional<ListRef<double>>;
 
 enum class Search {
@@ -78,7 +80,9 @@ template <class T, class Bin>
 void count_points(const T* points, int64_t n, const std::vector<Bin>& axes, const T* weights,
                   std::vector<double>& total) {
   const auto width = static_cast<int64_t>(axes.size());
-  const int64_t parts = std::clamp<int64_t>(n / 32768, 1, num_threads()), part = (n + parts - 1) / parts;
+  // Where weights are cut decides the order of their sums, so the number of threads has no say in it.
+  const int64_t shares = weights ? kWeightParts : num_threads();
+  const int64_t parts = std::clamp<int64_t>(n / 32768, 1, shares), part = (n + parts - 1) / parts;
   std::vector<std::vector<double>> sums(static_cast<size_t>(parts));
   parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
