@@ -15,6 +15,41 @@ namespace {
 
 bool is_control_flow(const ir::Node& node) { return node.is(ir::kind::If) || node.is(ir::kind::Loop); }
 
+// A look that is enough for most graphs: nothing is dead when every node has an effect or a result with a use, and every
+// `if` and loop uses all of its results or, without any, holds an effect. A use is behind the node or a result of the
+// block around it, so that from the end backwards each user is alive by the same rule.
+class FirstLook {
+ public:
+  explicit FirstLook(const ir::Block& block) { look(block); }
+  bool all_alive() const { return all_alive_; }
+
+ private:
+  // Is there an effect inside?
+  bool look(const ir::Block& block) {
+    bool effects = false;
+    for (const ir::Node* node : block.nodes()) {
+      if (!all_alive_) return effects;
+      effects |= is_control_flow(*node) ? look_inside(*node) : look_at(*node);
+    }
+    return effects;
+  }
+  bool look_at(const ir::Node& node) {
+    const bool effects = ir::has_side_effects(node);
+    const auto has_use = [](const ir::Value* v) { return v->has_uses(); };
+    all_alive_ &= effects || std::any_of(node.outputs().begin(), node.outputs().end(), has_use);
+    return effects;
+  }
+  bool look_inside(const ir::Node& node) {
+    bool effects = false;
+    for (const ir::Block* block : node.blocks()) effects |= look(*block);
+    for (const ir::Value* v : node.outputs()) all_alive_ &= v->has_uses();
+    all_alive_ &= effects || !node.outputs().empty();
+    return effects;
+  }
+
+  bool all_alive_ = true;
+};
+
 // Marks the nodes that are needed, from the results backwards.
 class Needed {
  public:
@@ -159,6 +194,7 @@ class Sweep {
 }  // namespace
 
 bool dead_code(ir::Graph& graph) {
+  if (FirstLook(*graph.block()).all_alive()) return false;
   const Needed needed(graph);
   return Sweep(needed).block(*graph.block());
 }

@@ -1,5 +1,7 @@
 #include "sconce/serialization/code/code_printer.h"
 
+#include <tuple>
+
 #include "sconce/serialization/code/class_printer.h"
 #include "sconce/serialization/code/function_printer.h"
 
@@ -44,9 +46,8 @@ PrintedCode print_code(const std::vector<TypePtr>& classes, const std::vector<ir
   PrintedCode code;
   for (const auto& file : files) {
     PrintedFile& printed = code.files.emplace_back();
-    printed.qualifier = file->qualifier;
-    printed.text = file->text.text();
-    printed.ranges = file->text.ranges();
+    printed.qualifier = std::move(file->qualifier);
+    std::tie(printed.text, printed.ranges) = std::move(file->text).take();
     std::erase_if(printed.ranges, [](const PrintedRange& r) { return !r.range; });
   }
   code.constants = tables.take_constants();

@@ -135,6 +135,8 @@ std::string CodeTables::constant(const Value& v) {
   return fmt::format("CONSTANTS.c{}", constants_.size() - 1);
 }
 
-void CodeTables::note_operator(const Op& op) { version_ = std::max(version_, script::first_version_of(op)); }
+void CodeTables::note_operator(const Op& op) {
+  if (operators_.insert(&op).second) version_ = std::max(version_, script::first_version_of(op));
+}
 
 }  // namespace sconce

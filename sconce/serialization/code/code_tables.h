@@ -4,6 +4,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -44,6 +45,7 @@ class CodeTables {
   std::unordered_map<const ir::Function*, std::string> functions_;
   std::vector<Value> constants_;
   std::unordered_map<std::string, std::vector<size_t>> alike_;  // constants that may be equal, by a cheap key
+  std::unordered_set<const Op*> operators_;                     // those noted
   int version_ = 3;
 };
 

@@ -2,41 +2,73 @@
 
 #include <unordered_map>
 
-#include "sconce/serialization/pickle/pickle_writer.h"
+#include "sconce/serialization/pickle/pickle_bytes.h"
 
 namespace sconce {
 namespace {
 
-Value tuple_of(std::vector<Value> items) { return make_ref<Tuple>(std::move(items)); }
-
-// The strings that places share: lines of sources, names of files. The first is empty.
+// The strings that places share: lines of sources, names of files. The first is empty. They are views: the sources live
+// as long as the file that is written.
 class TextTable {
  public:
   TextTable() { add(""); }
   int64_t add(std::string_view text) {
     const auto [found, added] = index_.emplace(text, static_cast<int64_t>(texts_.size()));
-    if (added) texts_.emplace_back(text);
+    if (added) texts_.push_back(text);
     return found->second;
   }
-  Value take() { return tuple_of(std::move(texts_)); }
+  void write(PickleBytes& out) const {
+    out.begin_tuple(texts_.size());
+    for (const std::string_view text : texts_) out.text(text);
+    out.end_tuple(texts_.size());
+  }
 
  private:
-  std::unordered_map<std::string, int64_t> index_;
-  std::vector<Value> texts_;
+  std::unordered_map<std::string_view, int64_t> index_;
+  std::vector<std::string_view> texts_;
 };
 
-// (lines, file, first line)
-Value source_entry(const Source* source, TextTable& texts) {
-  std::vector<int64_t> lines;
-  if (!source) return tuple_of({Value(IntList(lines)), 0, 0});
-  const std::string_view text = source->text();
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    lines.push_back(texts.add(text.substr(at, end - at)));
-    at = end;
+// (lines, file, first line); all places of one source share it.
+struct SourceEntry {
+  SourceEntry(const Source* source, TextTable& texts) {
+    if (!source) return;
+    const std::string_view text = source->text();
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+      lines.push_back(texts.add(text.substr(at, end - at)));
+      at = end;
+    }
+    name = texts.add(source->name());
+    first_line = source->first_line();
   }
-  return tuple_of({Value(IntList(lines)), texts.add(source->name()), int64_t{source->first_line()}});
-}
+  void write(PickleBytes& out) {
+    if (memo) return out.get(*memo);
+    out.global("torch.jit._pickle", "build_intlist");
+    out.op('(');
+    out.op(']');
+    out.op('(');
+    for (const int64_t line : lines) out.integer(line);
+    out.op('e');
+    out.op('t');
+    out.op('R');
+    out.integer(name);
+    out.integer(first_line);
+    out.end_tuple(3);
+    if (places > 1) memo = out.put();
+  }
+
+  std::vector<int64_t> lines;
+  int64_t name = 0, first_line = 0;
+  size_t places = 0;             // that use it
+  std::optional<uint32_t> memo;  // where the pickle has it
+};
+
+struct PlaceEntry {
+  size_t offset;  // in the code
+  SourceEntry* source;
+  uint32_t begin, end;
+  int64_t tag;
+};
 
 // The original text.
 Range written_range(const Range& printed) {
@@ -64,10 +96,12 @@ std::optional<int64_t> SourceMapWriter::tag_of(const Range& range) {
   return found == tags_.end() ? std::nullopt : std::optional(found->second);
 }
 
+// Written by the opcode: a record has a place for every few bytes of code, so that an object for each of its parts would
+// take most of the time of a save.
 std::string SourceMapWriter::write(const PrintedFile& file) {
   TextTable texts;
-  std::unordered_map<int64_t, Value> entries;  // shared in the pickle, too
-  std::vector<Value> places;
+  std::unordered_map<int64_t, SourceEntry> sources;
+  std::vector<PlaceEntry> places;
   Place last(-1, 0, 0);
   for (const PrintedRange& printed : file.ranges) {
     const Range range = written_range(printed.range);
@@ -75,14 +109,27 @@ std::string SourceMapWriter::write(const PrintedFile& file) {
     const Place place(id, range.begin, range.end);
     if (place == last) continue;
     last = place;
-    const auto [entry, added] = entries.try_emplace(id);
-    if (added) entry->second = source_entry(range.source.get(), texts);
+    SourceEntry& source = sources.try_emplace(id, range.source.get(), texts).first->second;
+    ++source.places;
     const int64_t tag = tags_.try_emplace(place, static_cast<int64_t>(tags_.size())).first->second;
-    places.push_back(tuple_of({static_cast<int64_t>(printed.offset),
-                               tuple_of({entry->second, int64_t{range.begin}, int64_t{range.end}}), tag}));
+    places.push_back({printed.offset, &source, range.begin, range.end, tag});
   }
-  StorageTable none;
-  return write_pickle(tuple_of({"FORMAT_WITH_STRING_TABLE", texts.take(), tuple_of(std::move(places))}), none);
+  PickleBytes out;
+  out.text("FORMAT_WITH_STRING_TABLE");
+  texts.write(out);
+  out.begin_tuple(places.size());
+  for (const PlaceEntry& place : places) {
+    out.integer(static_cast<int64_t>(place.offset));
+    place.source->write(out);
+    out.integer(place.begin);
+    out.integer(place.end);
+    out.end_tuple(3);
+    out.integer(place.tag);
+    out.end_tuple(3);
+  }
+  out.end_tuple(places.size());
+  out.end_tuple(3);
+  return std::move(out).finish();
 }
 
 }  // namespace sconce

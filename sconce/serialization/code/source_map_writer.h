@@ -22,12 +22,19 @@ class SCONCE_API SourceMapWriter {
 
  private:
   using Place = std::tuple<int64_t, uint32_t, uint32_t>;  // source, begin, end
+  struct PlaceHash {
+    size_t operator()(const Place& place) const noexcept {
+      const auto [source, begin, end] = place;
+      return ((static_cast<uint64_t>(begin) << 32 | end) + static_cast<uint64_t>(source) * kMix) * kMix >> 20;
+    }
+    static constexpr uint64_t kMix = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio: Fibonacci hashing
+  };
   int64_t id_of(const SourcePtr& source);
 
   // Sources by content, so that reading one twice gives one entry: name, first line, text.
   std::map<std::tuple<std::string, int, std::string>, int64_t> sources_;
   std::unordered_map<SourcePtr, int64_t> ids_;  // of those that were looked up; a text is compared once
-  std::map<Place, int64_t> tags_;
+  std::unordered_map<Place, int64_t, PlaceHash> tags_;
 };
 
 }  // namespace sconce

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sconce/serialization/code/code_printer.h"
@@ -25,6 +26,8 @@ class TaggedText {
   // where its first part begins, and one place can have only one range.
   void retag_first(const Range& range);
 
+  // Text and ranges, moved out.
+  std::pair<std::string, std::vector<PrintedRange>> take() && { return {std::move(text_), std::move(ranges_)}; }
   const std::string& text() const { return text_; }
   const std::vector<PrintedRange>& ranges() const { return ranges_; }
   // The ranges of the first byte that has one, and of the last byte.
