@@ -55,6 +55,19 @@ void define_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(0.0, 100.0));
   app.add_flag("--strided", o.suite.run.strided,
                "Give every argument another memory layout; the values must be the same");
+  app.add_option(
+         "--same-bits", o.suite.run.same_bits,
+         "Run every case with each of these numbers of threads (1,2,3,4,8): the results must have the same bits")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64));
+  CLI::Option* levels =
+      app.add_option("--same-levels", o.suite.run.same_levels,
+                     "Run every case at each of these levels of the CPU (2,3,4): the results must have the same bits")
+          ->delimiter(',')
+          ->check(CLI::Range(2, 4));
+  app.add_flag("--deterministic", o.suite.run.deterministic,
+               "In deterministic mode; level 2 without it must give the same bits, too")
+      ->needs(levels);
   app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
   app.add_flag("--archives", o.suite.run.archives, "Run programs from the .pt files beside them, not from their text");
   CLI::Option* archives = app.get_option("--archives");

@@ -6,6 +6,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/base/source.h"
 #include "sconce/dispatch/library.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/memory/memory_source.h"
@@ -143,6 +144,10 @@ sconce_status sconce_set_num_threads(int count) {
   return guarded([&] { set_num_threads(count); });
 }
 int sconce_num_threads(void) { return num_threads(); }
+sconce_status sconce_set_deterministic(int on) {
+  return guarded([&] { set_deterministic(on != 0); });
+}
+int sconce_is_deterministic(void) { return is_deterministic() ? 1 : 0; }
 
 sconce_status sconce_manual_seed(uint64_t seed) {
   return guarded([&] { manual_seed(seed); });

@@ -29,6 +29,30 @@ constexpr const char* kCalls[] = {
     "torch.fft.rfft(torch.rand([300, 1000])).abs()",
     "torch.conv1d(torch.rand([2, 64, 3000]), torch.rand([64, 64, 5]), None, [1], [2])",
     "torch.conv_transpose2d(torch.rand([1, 32, 30, 30]), torch.rand([32, 48, 4, 4]), None, [2, 2], [1, 1])",
+    "torch.nn.functional.group_norm(torch.rand([4, 64, 50, 50]), 8)",
+    "torch.native_batch_norm(torch.rand([8, 64, 40, 40]), None, None, None, None, True, 0.1, 1e-5)[1]",
+    "torch.rand([300000]).double().sum() + torch.rand([300000]).double().prod()",
+    "torch.logsumexp(torch.rand([1000, 700]), 0)",
+    "torch.var_mean(torch.rand([700000]))[0]",
+    "torch.cdist(torch.rand([400, 60]), torch.rand([300, 60]))",
+    "torch.nn.functional.mse_loss(torch.rand([700000]), torch.rand([700000]))",
+    "torch.nn.functional.cross_entropy(torch.rand([5000, 100]), torch.randint(0, 100, [5000]))",
+    "torch.avg_pool2d(torch.rand([4, 32, 80, 80]), [3, 3])",
+    "torch.nn.functional.interpolate(torch.rand([2, 16, 60, 60]), scale_factor=2.0, mode='bicubic')",
+    "torch.nn.functional.embedding_bag(torch.randint(0, 50, [30000]), torch.rand([50, 32]), "
+    "torch.arange(0, 30000, 100))",
+    "torch.zeros([50, 64]).scatter_add(0, torch.randint(0, 50, [20000, 64]), torch.rand([20000, 64]))",
+    "torch.zeros([60]).index_put([torch.randint(0, 60, [200000])], torch.rand([200000]), True)",
+    "torch.rand([200000]).sort()[0].cumsum(0)",
+    "torch.einsum('bij,bjk->ik', torch.rand([20, 60, 70]), torch.rand([20, 70, 50]))",
+    "torch.linalg.solve(torch.rand([200, 200]) + 200 * torch.eye(200), torch.rand([200, 50]))",
+    "torch.conv2d(torch.rand([2, 64, 56, 56]), torch.rand([64, 64, 3, 3]), None, [1, 1], [1, 1])",
+    "torch.conv3d(torch.rand([1, 16, 12, 20, 20]), torch.rand([16, 16, 3, 3, 3]))",
+    "torch.convolution_backward(torch.rand([2, 32, 28, 28]), torch.rand([2, 32, 28, 28]), torch.rand([32, 32, 3, 3]), "
+    "[32], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, True])[1]",
+    "torch.lstm(torch.rand([20, 16, 64]), [torch.zeros([1, 16, 128]), torch.zeros([1, 16, 128])], "
+    "[torch.rand([512, 64]), torch.rand([512, 128]), torch.rand([512]), torch.rand([512])], True, 1, 0.0, False, "
+    "False, False)[0]",
     "torch.gru(torch.rand([20, 16, 64]), torch.zeros([1, 16, 200]), [torch.rand([600, 64]), torch.rand([600, 200]), "
     "torch.rand([600]), torch.rand([600])], True, 1, 0.0, False, False, False)[0]",
 };

@@ -77,6 +77,10 @@ SCONCE_C_API int sconce_api_version(void);     /* SCONCE_API_VERSION of the libr
 /* Threads that one call may use, the caller's included; 1 at first. */
 SCONCE_C_API sconce_status sconce_set_num_threads(int count);
 SCONCE_C_API int sconce_num_threads(void);
+/* Deterministic mode: 1 makes results have the same bits on every machine, at the cost of speed; 0, the default, does
+ * not. SCONCE_DETERMINISTIC=1 in the environment does the same. Only before the first operator of linear algebra. */
+SCONCE_C_API sconce_status sconce_set_deterministic(int on);
+SCONCE_C_API int sconce_is_deterministic(void);
 SCONCE_C_API sconce_status sconce_manual_seed(uint64_t seed);
 /* A shared library of custom operators, which programs may call from then on. */
 SCONCE_C_API sconce_status sconce_load_library(const char* path);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/parallel_grains.h"
 
 namespace sconce {
 namespace {
@@ -169,6 +170,8 @@ std::atomic<Pool*>& pool_slot() {
   return slot;
 }
 
+std::atomic<bool> no_grains = false;
+
 Pool& pool() { return *pool_slot().load(std::memory_order_acquire); }
 
 }  // namespace
@@ -182,11 +185,13 @@ void set_num_threads(int count) {
   pool().resize(count);
 }
 
+void ignore_grains(bool ignore) noexcept { no_grains.store(ignore, std::memory_order_relaxed); }
+
 bool in_parallel_region() noexcept { return inside_region; }
 
 void parallel_for(int64_t n, int64_t grain, Body body) {
   if (n <= 0) return;
-  grain = std::max<int64_t>(grain, 1);
+  if (grain < 1 || no_grains.load(std::memory_order_relaxed)) grain = 1;
   Pool& threads = pool();
   int64_t ranges = std::min<int64_t>(threads.size(), n / grain);
   if (ranges > 1 && !inside_region) {

@@ -218,8 +218,6 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   return out;
 }
 
-const int level = cpu_level() - 2;  // of the CPU's loops; the lowest until this file is initialised
-
 bool same_sizes(const TensorImpl& a, const TensorImpl& b, int rank) {
   for (int i = 0; i < rank; ++i) {
     if (a.dims[i] != b.dims[i]) return false;
@@ -256,6 +254,7 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
   if (rule.promoting_params != 0 && !keeps_dtype(rule, dtype, numbers)) return false;
   if (is_floating_rule(rule.dtype) && !is_floating(dtype)) return false;
   const auto compute = static_cast<Compute>(direct - 1);
+  const int level = cpu_level() - 2;
   if (loops.loops[level][static_cast<int>(compute)] == nullptr) return false;
 
   uint64_t common = a.meta;  // bits that all have

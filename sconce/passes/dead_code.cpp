@@ -15,9 +15,9 @@ namespace {
 
 bool is_control_flow(const ir::Node& node) { return node.is(ir::kind::If) || node.is(ir::kind::Loop); }
 
-// A look that is enough for most graphs: nothing is dead when every node has an effect or a result with a use, and every
-// `if` and loop uses all of its results or, without any, holds an effect. A use is behind the node or a result of the
-// block around it, so that from the end backwards each user is alive by the same rule.
+// A look that is enough for most graphs: nothing is dead when every node has an effect or a result with a use, and all
+// results of every `if` and loop are used or, if there are none, it holds an effect. A use is behind the node or a
+// result of the block around it, so that from the end backwards each user is alive by the same rule.
 class FirstLook {
  public:
   explicit FirstLook(const ir::Block& block) { look(block); }

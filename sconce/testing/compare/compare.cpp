@@ -8,6 +8,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
+#include "sconce/testing/compare/seen_bits.h"
 #include "sconce/testing/conformance/case_value.h"
 
 namespace sconce::testing {
@@ -128,6 +129,7 @@ Difference compare_geometry(const Tensor& got, const Tensor& expected, bool stri
 }
 
 Difference compare_elements(const Tensor& got, const Tensor& expected, Closeness closeness) {
+  note_bits(got);
   const Tolerance tolerance = tolerance_for(expected.dtype(), closeness);
   return visit_every_dtype(expected.dtype(), [&]<class T>() {
     return compare_values(elements<T>(got), elements<T>(expected), expected.sizes(), tolerance);
@@ -135,6 +137,7 @@ Difference compare_elements(const Tensor& got, const Tensor& expected, Closeness
 }
 
 Difference compare_distribution(const Tensor& got, const Tensor& expected, Draws draws) {
+  note_bits(got);
   const std::vector<double> a = sorted_reals(got), b = sorted_reals(expected);
   const auto n = static_cast<double>(a.size());
   if (a.empty()) return {};
@@ -158,6 +161,7 @@ Difference compare_distribution(const Tensor& got, const Tensor& expected, Draws
 }
 
 Difference compare_plain(const Value& got, const Value& expected) {
+  note_bits(got);
   bool same = got.tag() == expected.tag();
   if (same && (got.is_double() || got.is_complex())) {
     const std::complex<double> g = got.to_complex(), e = expected.to_complex();

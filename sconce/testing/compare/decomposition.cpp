@@ -8,6 +8,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/element.h"
+#include "sconce/testing/compare/seen_bits.h"
 #include "sconce/testing/conformance/case_value.h"
 
 namespace sconce::testing {
@@ -261,6 +262,7 @@ Difference compare_decomposition(Rule rule, const std::vector<Value>& args, cons
   for (size_t i = 0; i < outputs; ++i) {
     if (!got[i].is_tensor() || got[i].to_tensor().is_meta()) return {};
   }
+  for (const Value& v : got) note_bits(v);
   const Checker check(got, expected);
   switch (rule) {
     case Rule::svd:

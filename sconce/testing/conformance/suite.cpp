@@ -1,11 +1,17 @@
 #include "sconce/testing/conformance/suite.h"
 
+#include <cstdlib>
 #include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "sconce/base/error.h"
+#include "sconce/base/parallel.h"
+#include "sconce/base/parallel_grains.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
+#include "sconce/tensor/generator.h"
+#include "sconce/testing/compare/seen_bits.h"
 #include "sconce/testing/conformance/isolated_run.h"
 
 namespace sconce::testing {
@@ -102,13 +108,57 @@ class CaseRunner {
       file_ = CaseFile::open(job.path);
       kind_ = kind_of(*file_, options_);
     }
-    return kind_->run(*file_, job.indices[step], options_);
+    const size_t index = job.indices[step];
+    if (!options_.same_bits.empty()) return run_with_threads(index);
+    if (!options_.same_levels.empty()) return run_at_levels(index);
+    return kind_->run(*file_, index, options_);
+  }
+
+  // The first way to run the case gives the bits that the others must have.
+  CaseResult run_once(size_t index, const std::string& way) {
+    manual_seed(0);  // for cases that were recorded without a seed
+    take_bits();
+    CaseResult result = kind_->run(*file_, index, options_);
+    const uint64_t bits = take_bits();
+    if (!first_bits_) first_bits_ = bits;
+    if (result.status != Status::passed) return result;
+    return bits == *first_bits_ ? result : CaseResult::failure("other bits " + way);
+  }
+
+  CaseResult run_with_threads(size_t index) {
+    first_bits_.reset();
+    ignore_grains(true);
+    CaseResult result;
+    for (const int threads : options_.same_bits) {
+      set_num_threads(threads);
+      result = run_once(index, fmt::format("with {} threads", threads));
+      if (result.status != Status::passed) break;
+    }
+    set_num_threads(1);
+    return result;
+  }
+
+  // At each level of the CPU. In deterministic mode, at level 2 without the mode last.
+  CaseResult run_at_levels(size_t index) {
+    first_bits_.reset();
+    CaseResult result;
+    for (const int level : options_.same_levels) {
+      result = run_at_level(index, level, options_.deterministic);
+      if (result.status != Status::passed) return result;
+    }
+    return options_.deterministic ? run_at_level(index, 2, false) : result;
+  }
+  CaseResult run_at_level(size_t index, int level, bool deterministic) {
+    ::setenv("SCONCE_CPU_LEVEL", std::to_string(level).c_str(), 1);
+    set_deterministic(deterministic);
+    return run_once(index, fmt::format("at level {}", level));
   }
 
   const std::vector<FileJob>& jobs_;
   const RunOptions& options_;
   std::optional<CaseFile> file_;
   const CaseKind* kind_ = nullptr;
+  std::optional<uint64_t> first_bits_;
 };
 
 }  // namespace

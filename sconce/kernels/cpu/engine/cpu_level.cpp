@@ -4,8 +4,41 @@
 #include <string_view>
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/gemm/provider.h"
 
-namespace sconce::detail {
+namespace sconce {
+namespace {
+
+// -1 until first asked. Two threads write the same value, that of the environment.
+int deterministic = -1;
+
+bool wants_deterministic() {
+  const char* text = std::getenv("SCONCE_DETERMINISTIC");
+  if (text == nullptr || *text == '\0') return false;
+  const std::string_view wanted = text;
+  SCONCE_CHECK(wanted == "0" || wanted == "1", "SCONCE_DETERMINISTIC must be 0 or 1, got '{}'", wanted);
+  return wanted == "1";
+}
+
+}  // namespace
+
+bool is_deterministic() {
+  int mode = __atomic_load_n(&deterministic, __ATOMIC_RELAXED);
+  if (mode < 0) {
+    mode = wants_deterministic() ? 1 : 0;
+    __atomic_store_n(&deterministic, mode, __ATOMIC_RELAXED);
+  }
+  return mode == 1;
+}
+
+void set_deterministic(bool on) {
+  SCONCE_CHECK(!on || !uses_onednn(),
+               "deterministic mode cannot be had with provider 'onednn': its results depend on the machine");
+  __atomic_store_n(&deterministic, on ? 1 : 0, __ATOMIC_RELAXED);
+  detail::find_cpu_level();
+}
+
+namespace detail {
 
 // Written by the first caller; two threads write the same value.
 int cached_cpu_level = 0;
@@ -22,8 +55,10 @@ int find_cpu_level() {
                  wanted);
     if (wanted[0] - '0' < level) level = wanted[0] - '0';
   }
+  if (is_deterministic()) level = 2;
   __atomic_store_n(&cached_cpu_level, level, __ATOMIC_RELAXED);
   return level;
 }
 
-}  // namespace sconce::detail
+}  // namespace detail
+}  // namespace sconce

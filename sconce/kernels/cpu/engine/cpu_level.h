@@ -11,11 +11,23 @@ SCONCE_API int find_cpu_level();
 }  // namespace detail
 
 // 2, 3 or 4: x86-64-v2 (SSE4.2), -v3 (AVX2, FMA, F16C), -v4 (AVX-512). Found once. The environment variable
-// SCONCE_CPU_LEVEL lowers it, for tests. Throws Error on a machine below v2, or when the variable is none of 2, 3, 4.
+// SCONCE_CPU_LEVEL lowers it, for tests; deterministic mode makes it 2. Throws Error on a machine below v2, or when the
+// variable is none of 2, 3, 4.
 inline int cpu_level() {
   const int level = __atomic_load_n(&detail::cached_cpu_level, __ATOMIC_RELAXED);
   return level != 0 ? level : detail::find_cpu_level();
 }
+
+// Deterministic mode: results have the same bits on every machine, because every kernel runs at level 2, and LAPACK is
+// told to use the instructions of that level, too. Without it, results depend on the level (fused multiply-add, the
+// order of sums in wider vectors), though never on the number of threads: docs/numerics.md has the list. It costs
+// speed.
+//
+// Off when the process starts, unless the environment has SCONCE_DETERMINISTIC=1. Set it before the first call of an
+// operator of linear algebra: LAPACK chooses its kernels when it is loaded, and such operators throw Error when that
+// was before. Not while another thread computes. Throws Error when a provider (gemm/provider.h) is in use.
+SCONCE_API void set_deterministic(bool on);
+SCONCE_API bool is_deterministic();
 
 // Of the tables of kernels that are compiled for each level, the one for this machine.
 template <class Table>

@@ -32,5 +32,17 @@ TEST(CpuLevel, IsLoweredByTheEnvironmentOnly) {
   detail::find_cpu_level();
 }
 
+// Every machine has level 2.
+TEST(CpuLevel, IsTheLowestInDeterministicMode) {
+  const bool before = is_deterministic();
+  set_deterministic(true);
+  EXPECT_TRUE(is_deterministic());
+  EXPECT_EQ(cpu_level(), 2);
+  set_deterministic(false);
+  EXPECT_FALSE(is_deterministic());
+  EXPECT_EQ(cpu_level(), detail::find_cpu_level());
+  set_deterministic(before);
+}
+
 }  // namespace
 }  // namespace sconce

@@ -705,13 +705,7 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
 
 }  // namespace
 
-const MatrixKernels& matrix_kernels() {
-  static constinit const MatrixKernels* best = nullptr;  // two threads write the same value
-  if (const MatrixKernels* found = __atomic_load_n(&best, __ATOMIC_RELAXED)) return *found;
-  const MatrixKernels& found = matrix_kernels(cpu_level());
-  __atomic_store_n(&best, &found, __ATOMIC_RELAXED);
-  return found;
-}
+const MatrixKernels& matrix_kernels() { return matrix_kernels(cpu_level()); }
 
 const MatrixKernels& matrix_kernels(int level) {
   SCONCE_CHECK(level >= 2 && level <= 4, "matrix_kernels: expected level 2, 3 or 4, got {}", level);

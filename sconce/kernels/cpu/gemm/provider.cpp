@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/gemm/onednn.h"
 
 namespace sconce {
@@ -19,6 +20,8 @@ void set_providers(std::string_view names) {
     SCONCE_CHECK(name == "onednn", "unknown provider '{}': expected 'onednn', or nothing", name);
     onednn = true;
   }
+  SCONCE_CHECK(!onednn || !is_deterministic(),
+               "provider 'onednn' cannot be used in deterministic mode: its results depend on the machine");
   if (onednn) load_onednn();
   __atomic_store_n(&detail::onednn_state, onednn ? 1 : 0, __ATOMIC_RELEASE);
 }

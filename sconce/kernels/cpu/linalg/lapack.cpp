@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 
 namespace sconce::lapack {
 namespace {
@@ -46,10 +48,26 @@ constexpr const char* kNames[kRoutines][2] = {
 constexpr const char* kLibraries[] = {"libopenblas.so.0", "liblapack.so.3"};
 constexpr char kLetters[] = {'s', 'd', 'c', 'z'};
 
+// An environment variable that has a value for a while, unless the user gave it one.
+class WhileLoading {
+ public:
+  WhileLoading(const char* name, const char* value) : name_(std::getenv(name) ? nullptr : name) {
+    if (name_) ::setenv(name_, value, 1);
+  }
+  ~WhileLoading() {
+    if (name_) ::unsetenv(name_);
+  }
+  WhileLoading(const WhileLoading&) = delete;
+
+ private:
+  const char* name_;
+};
+
 struct Library {
   void* handle = nullptr;
   std::string name, tried;
   bool locked = false;
+  const bool deterministic = is_deterministic();  // while it was loaded
   std::mutex mutex;
   void* symbols[kRoutines][4] = {};
 
@@ -71,14 +89,13 @@ struct Library {
   }
 
   void open(const char* path) {
-    constexpr const char* kThreads = "OPENBLAS_NUM_THREADS";
     handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (handle == nullptr) {
-      // OpenBLAS starts its threads while it is loaded.
-      const bool quiet = std::getenv(kThreads) == nullptr;
-      if (quiet) ::setenv(kThreads, "1", 1);
+      // OpenBLAS starts its threads and chooses its kernels while it is loaded. Nehalem is its name for x86-64-v2.
+      const WhileLoading threads("OPENBLAS_NUM_THREADS", "1");
+      std::optional<WhileLoading> kernels;
+      if (deterministic) kernels.emplace("OPENBLAS_CORETYPE", "Nehalem");
       handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-      if (quiet) ::unsetenv(kThreads);
     }
     if (handle != nullptr)
       name = path;
@@ -113,6 +130,10 @@ constexpr bool kComplex = !std::is_same_v<T, Real<T>>;
 // The address of a routine. Throws Error when the library lacks it.
 void* symbol_of(Routine routine, int letter) {
   const Library& lib = library();
+  SCONCE_CHECK(lib.deterministic || !is_deterministic() || lib.handle == nullptr,
+               "{} was loaded before set_deterministic(true), with kernels for this machine: set it before the first "
+               "call of linear algebra, or SCONCE_DETERMINISTIC=1 in the environment",
+               lib.name);
   void* symbol = lib.symbols[routine][letter];
   SCONCE_CHECK_AS(not_implemented, symbol != nullptr, "{} has no routine {}{}",
                   lib.handle != nullptr ? lib.name : "LAPACK", std::string_view(&kLetters[letter], 1),
