@@ -47,6 +47,9 @@ int class_of(size_t bytes) {
   return kFine + (log2 - 28) * 4 + step(4);
 }
 
+// What a block has of its own, where none are kept for reuse.
+size_t exact_bytes(size_t bytes) { return (std::max<size_t>(bytes, 1) + 63) / 64 * 64; }
+
 [[noreturn]] SCONCE_COLD void out_of_memory(size_t bytes) {
   fail("not enough memory: tried to allocate {} bytes", bytes);
 }
@@ -69,6 +72,7 @@ void count_unused(size_t bytes) { used_bytes.fetch_sub(bytes, std::memory_order_
 // A program that embeds the library may bring its own memory, before the first block is taken.
 constinit std::atomic<bool> has_blocks{false};
 constinit std::atomic<const MemorySource*> memory_source{nullptr};
+constinit std::atomic<bool> exact_blocks{false};  // of the source
 std::mutex source_mutex;
 
 void* system_allocate(size_t bytes) {
@@ -154,16 +158,19 @@ void give_to_depot(int c, FreeBlock* head, int count) noexcept {
   }
 }
 
-struct ThreadExit {
-  ~ThreadExit() {
-    ThreadLists& lists = detail::thread_lists;
-    lists.closed = true;
-    for (int c = 0; c < kListed; ++c) {
-      if (lists.head[c]) give_to_depot(c, lists.head[c], lists.count[c]);
-      lists.head[c] = nullptr;
-      lists.count[c] = detail::kSmallLimit - 1;  // the next block that is freed is one too many
-    }
+// From here on the thread keeps no block.
+void close_lists() noexcept {
+  ThreadLists& lists = detail::thread_lists;
+  lists.closed = true;
+  for (int c = 0; c < kListed; ++c) {
+    if (lists.head[c]) give_to_depot(c, lists.head[c], lists.count[c]);
+    lists.head[c] = nullptr;
+    lists.count[c] = detail::kSmallLimit - 1;  // the next block that is freed is one too many
   }
+}
+
+struct ThreadExit {
+  ~ThreadExit() { close_lists(); }
 };
 
 SCONCE_COLD void register_thread() {
@@ -187,6 +194,10 @@ void* keep_rest(int c, FreeBlock* head, int count) {
 }  // namespace
 
 SCONCE_COLD void* detail::refill(int c) {
+  if (exact_blocks.load(std::memory_order_relaxed)) {
+    if (!thread_lists.closed) close_lists();
+    return system_allocate(class_bytes(c));
+  }
   if (!thread_lists.registered && !thread_lists.closed) register_thread();
   Depot& d = depot();
   std::unique_lock lock(d.mutex);
@@ -220,7 +231,10 @@ SCONCE_COLD void* detail::refill(int c) {
 SCONCE_COLD void detail::spill(int c) noexcept {
   ThreadLists& lists = thread_lists;
   if (lists.closed) {
-    give_to_depot(c, lists.head[c], 1);
+    if (exact_blocks.load(std::memory_order_relaxed))
+      system_free(lists.head[c], class_bytes(c));
+    else
+      give_to_depot(c, lists.head[c], 1);
     lists.head[c] = nullptr;
     lists.count[c] = kSmallLimit - 1;
     return;
@@ -289,7 +303,16 @@ bool set_memory_source(const MemorySource& source) {
   if (has_blocks.load(std::memory_order_acquire)) return false;
   // Never freed: the last tensor may be freed by a static destructor.
   memory_source.store(new MemorySource(source), std::memory_order_release);
+  exact_blocks.store(source.exact, std::memory_order_relaxed);
   return true;
+}
+
+bool takes_exact_blocks() noexcept {
+#ifdef SCONCE_NO_POOLS
+  return true;
+#else
+  return exact_blocks.load(std::memory_order_relaxed);
+#endif
 }
 
 size_t block_capacity(uint8_t size_class) noexcept { return class_bytes(size_class); }
@@ -300,7 +323,7 @@ size_t block_capacity(uint8_t size_class) noexcept { return class_bytes(size_cla
 Block allocate_block(size_t bytes) {
   if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
   const int c = class_of(bytes);
-  const size_t exact = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
+  const size_t exact = exact_bytes(bytes);
   void* data = system_allocate(exact);
   count_held(class_bytes(c) - exact);
   count_used(class_bytes(c));
@@ -318,6 +341,11 @@ void set_cache_limit(size_t) {}
 Block allocate_block(size_t bytes) {
   if (bytes > class_bytes(kClasses - 1)) out_of_memory(bytes);
   const int c = class_of(bytes);
+  if (exact_blocks.load(std::memory_order_relaxed)) [[unlikely]] {
+    void* data = system_allocate(exact_bytes(bytes));
+    count_held(class_bytes(c) - exact_bytes(bytes));
+    return {data, static_cast<uint8_t>(c)};
+  }
   void* data = c < kListed ? allocate_small(static_cast<uint8_t>(c)) : allocate_large(c);
   if (class_bytes(c) >= kCountedBytes) count_used(class_bytes(c));
   return {data, static_cast<uint8_t>(c)};
@@ -325,6 +353,8 @@ Block allocate_block(size_t bytes) {
 
 void free_block(void* data, uint8_t size_class) noexcept {
   const int c = size_class;
+  if (exact_blocks.load(std::memory_order_relaxed)) [[unlikely]]
+    return system_free(data, class_bytes(c));
   if (class_bytes(c) >= kCountedBytes) count_unused(class_bytes(c));
   if (c >= kListed) return free_large(data);
   ThreadLists& lists = detail::thread_lists;

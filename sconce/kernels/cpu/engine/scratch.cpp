@@ -4,6 +4,8 @@
 #include <new>
 #include <vector>
 
+#include "sconce/tensor/memory/memory_source.h"
+
 namespace sconce {
 namespace {
 
@@ -29,11 +31,13 @@ thread_local Blocks blocks;
 
 thread_local constinit Scratch::Top Scratch::top{};
 
+void Scratch::refuse() { throw std::bad_alloc(); }
+
 void* Scratch::take_from_next_block(size_t bytes) {
   size_t next = blocks.empty() ? 0 : top.block + 1;
   while (next < blocks.size() && blocks[next].size < bytes) next++;
   if (next == blocks.size()) {
-    const size_t size = std::max(bytes, smallest_block);
+    const size_t size = takes_exact_blocks() ? bytes : std::max(bytes, smallest_block);
     blocks.reserve(next + 1);
     blocks.push_back({static_cast<std::byte*>(operator new(size, alignment)), size});
   }
@@ -43,6 +47,11 @@ void* Scratch::take_from_next_block(size_t bytes) {
 
 void Scratch::release() {
   top = {blocks[block_].data, blocks[block_].size, block_, used_};
+  if (takes_exact_blocks()) {
+    blocks.shrink(block_ + (used_ != 0 ? 1 : 0));
+    if (used_ == 0) top = {};
+    return;
+  }
   if (block_ != 0 || used_ != 0) return;
   size_t held = 0, count = 0;
   while (count < blocks.size() && held + blocks[count].size <= most_kept) held += blocks[count++].size;

@@ -1,5 +1,5 @@
 // Scratch memory: a stack allocator per thread that keeps its blocks, so that a kernel asks the
-// system for memory once.
+// system for memory once. Where blocks are exact (memory_source.h), each request has one of its own.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,12 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Uninitialised memory for `count` objects of a plain type, aligned to 64 bytes. Throws std::bad_alloc.
+  // Uninitialised memory for `count` objects of a plain type, aligned to 64 bytes. Throws std::bad_alloc, also
+  // for a count that is negative or too large.
   template <class T>
   T* take(int64_t count) {
+    if (static_cast<uint64_t>(count) > kMostBytes / sizeof(T)) [[unlikely]]
+      refuse();
     return static_cast<T*>(take_bytes(static_cast<size_t>(count) * sizeof(T)));
   }
   void* take_bytes(size_t bytes) {
@@ -38,6 +41,8 @@ class Scratch {
   };
   static thread_local constinit Top top __attribute__((tls_model("initial-exec")));
 
+  static constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+  [[noreturn]] static void refuse();
   void* take_from_next_block(size_t bytes);
   void release();
 
