@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <vector>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/library.h"
@@ -53,6 +55,12 @@ inline void check_pooled(int64_t height, int64_t width, const char* name) {
   SCONCE_CHECK(height > 0 && width > 0, "{}: pooled_height and pooled_width must be positive, got {} and {}", name,
                height, width);
 }
+// How many bins a region is cut into.
+inline int64_t bins_of(int64_t pooled_height, int64_t pooled_width) { return Checked(pooled_height) * pooled_width; }
+// Samples of a bin along each side, 0 or less for as many as it has pixels.
+inline void check_samples(int64_t ratio, const char* name) {
+  SCONCE_CHECK(ratio <= 1024, "{}: sampling_ratio must be at most 1024, got {}", name, ratio);
+}
 // Every row must name an image that exists.
 template <class T>
 void check_images(const Tensor& rois, int64_t images, const char* name) {
@@ -82,13 +90,11 @@ inline void check_backward(const Tensor& grad, const Tensor& rois, int64_t poole
 // For pooling with channels of its own for every bin.
 inline int64_t channels_per_bin(int64_t channels, int64_t pooled_height, int64_t pooled_width, const char* name) {
   check_pooled(pooled_height, pooled_width, name);
-  SCONCE_CHECK(channels >= 0 && pooled_width <= channels / pooled_height,  // their product does not overflow
+  const int64_t bins = bins_of(pooled_height, pooled_width);
+  SCONCE_CHECK(channels >= bins && channels % bins == 0,
                "{}: input channels must be a multiple of pooling height * pooling width, got {} for {} x {}", name,
                channels, pooled_height, pooled_width);
-  SCONCE_CHECK(channels % (pooled_height * pooled_width) == 0,
-               "{}: input channels must be a multiple of pooling height * pooling width, got {} for {} x {}", name,
-               channels, pooled_height, pooled_width);
-  return channels / (pooled_height * pooled_width);
+  return channels / bins;
 }
 
 // Results of pooling: of input's dtype, and int32 numbers beside them.

@@ -51,24 +51,26 @@ Shape shape_of(const Tensor& input, const Tensor& weight, const Tensor& offset, 
   SCONCE_CHECK(dilation_h > 0 && dilation_w > 0, "{}: dilation_h: {} dilation_w: {}", name, dilation_h, dilation_w);
   SCONCE_CHECK(groups > 0 && offset_groups > 0, "{}: groups and offset_groups must be positive, got {} and {}", name,
                groups, offset_groups);
-  SCONCE_CHECK(weight.size(1) * groups == s.channels, "{}: weight of shape {} does not fit {} channels in {} groups",
-               name, weight.sizes(), s.channels, groups);
+  SCONCE_CHECK(Checked(weight.size(1)) * groups == Checked(s.channels),
+               "{}: weight of shape {} does not fit {} channels in {} groups", name, weight.sizes(), s.channels,
+               groups);
   SCONCE_CHECK(s.out_channels % groups == 0, "{}: {} output channels cannot be cut into {} groups", name,
                s.out_channels, groups);
   SCONCE_CHECK(s.channels % offset_groups == 0, "{}: {} channels cannot be cut into {} offset groups", name, s.channels,
                offset_groups);
   SCONCE_CHECK(bias.dim() == 1 && bias.size(0) == s.out_channels, "{}: expected bias of shape [{}], got {}", name,
                s.out_channels, bias.sizes());
-  SCONCE_CHECK(offset.size(1) == offset_groups * 2 * s.taps(), "{}: offset.shape[1] is not valid: got: {} expected: {}",
-               name, offset.size(1), offset_groups * 2 * s.taps());
-  SCONCE_CHECK(!use_mask || mask.size(1) == offset_groups * s.taps(),
-               "{}: mask.shape[1] is not valid: got: {} expected: {}", name, mask.size(1), offset_groups * s.taps());
+  const int64_t places = Checked(offset_groups) * s.taps();
+  SCONCE_CHECK(offset.size(1) == 2 * places, "{}: offset.shape[1] is not valid: got: {} expected: {}", name,
+               offset.size(1), 2 * places);
+  SCONCE_CHECK(!use_mask || mask.size(1) == places, "{}: mask.shape[1] is not valid: got: {} expected: {}", name,
+               mask.size(1), places);
   SCONCE_CHECK(offset.size(0) == s.batch, "{}: invalid batch size of offset: {}, input has {}", name, offset.size(0),
                s.batch);
   SCONCE_CHECK(!use_mask || mask.size(0) == s.batch, "{}: invalid batch size of mask: {}, input has {}", name,
                mask.size(0), s.batch);
-  s.out_h = (s.height + 2 * pad_h - (dilation_h * (s.kernel_h - 1) + 1)) / stride_h + 1;
-  s.out_w = (s.width + 2 * pad_w - (dilation_w * (s.kernel_w - 1) + 1)) / stride_w + 1;
+  s.out_h = (s.height + Checked(2) * pad_h - (Checked(dilation_h) * (s.kernel_h - 1) + 1)) / stride_h + 1;
+  s.out_w = (s.width + Checked(2) * pad_w - (Checked(dilation_w) * (s.kernel_w - 1) + 1)) / stride_w + 1;
   SCONCE_CHECK(offset.size(2) == s.out_h && offset.size(3) == s.out_w,
                "{}: offset output dims: ({}, {}) - computed output dims: ({}, {})", name, offset.size(2),
                offset.size(3), s.out_h, s.out_w);

@@ -47,7 +47,7 @@ template <class T>
 std::vector<Box> boxes_of(const Region<T>& region, int64_t pooled_height, int64_t pooled_width, int64_t height,
                           int64_t width) {
   std::vector<Box> boxes;
-  for (int64_t bin = 0; bin < pooled_height * pooled_width; ++bin) {
+  for (int64_t bin = 0; bin < bins_of(pooled_height, pooled_width); ++bin) {
     boxes.push_back(region.bin(bin / pooled_width, bin % pooled_width, height, width));
   }
   return boxes;
@@ -73,7 +73,7 @@ Two roi_pool_cpu(const Tensor& input, const Tensor& rois, double spatial_scale, 
                  int64_t pooled_width) {
   const auto [result, argmax] = roi_pool_meta(input, rois, spatial_scale, pooled_height, pooled_width);
   const int64_t channels = input.size(1), height = input.size(2), width = input.size(3),
-                bins = pooled_height * pooled_width;
+                bins = bins_of(pooled_height, pooled_width);
   Tensor out;
   auto* places = argmax.data<int32_t>();
   compute(input.dtype(), "roi_pool_forward_kernel", [&]<class T>() {
@@ -127,7 +127,7 @@ Tensor roi_pool_backward_cpu(const Tensor& grad, const Tensor& rois, const Tenso
     std::fill_n(out.data<T>(), out.numel(), T(0));
     if (g.numel() == 0) return;
     check_images<T>(r, batch_size, "_roi_pool_backward");
-    const int64_t bins = pooled_height * pooled_width, plane = height * width;
+    const int64_t bins = bins_of(pooled_height, pooled_width), plane = height * width;
     for (int64_t i = 0; i < g.numel(); ++i) {
       const int64_t image = static_cast<int64_t>(r.data<T>()[i / bins / channels * 5]), c = i / bins % channels;
       const int64_t place = places.data<int32_t>()[i];
@@ -150,7 +150,7 @@ Two ps_roi_pool_cpu(const Tensor& input, const Tensor& rois, double spatial_scal
                     int64_t pooled_width) {
   const auto [result, mapping] = ps_roi_pool_meta(input, rois, spatial_scale, pooled_height, pooled_width);
   const int64_t channels = result.size(1), height = input.size(2), width = input.size(3),
-                bins = pooled_height * pooled_width;
+                bins = bins_of(pooled_height, pooled_width);
   Tensor out;
   auto* from_channel = mapping.data<int32_t>();
   compute(input.dtype(), "ps_roi_pool_forward_kernel", [&]<class T>() {
@@ -203,7 +203,7 @@ Tensor ps_roi_pool_backward_cpu(const Tensor& grad, const Tensor& rois, const Te
     std::fill_n(out.data<T>(), out.numel(), T(0));
     if (g.numel() == 0 || out.numel() == 0) return;
     check_images<T>(r, batch_size, name);
-    const int64_t bins = pooled_height * pooled_width;
+    const int64_t bins = bins_of(pooled_height, pooled_width);
     for (int64_t i = 0; i < g.numel(); ++i) {
       const int64_t k = i / bins / per_bin, bin = i % bins, channel = mapping.data<int32_t>()[i];
       SCONCE_CHECK(channel >= 0 && channel < channels, "{}: channel {} is out of range, there are {}", name, channel,

@@ -1,5 +1,6 @@
 // Convolutions with packed weights. They work on pixels: images are channels_last, a row of the product is a window of
 // the image and its columns are output channels.
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/custom/custom_class.h"
@@ -48,7 +49,7 @@ struct Geometry {
       stride[d] = p.stride[i];
       padding[d] = p.padding[i];
       dilation[d] = p.dilation[i];
-      const int64_t reach = dilation[d] * (kernel[d] - 1) + 1, room = in[d] + 2 * padding[d];
+      const int64_t reach = Checked(dilation[d]) * (kernel[d] - 1) + 1, room = in[d] + Checked(2) * padding[d];
       SCONCE_CHECK(room >= reach,
                    "Kernel size can't be greater than actual input size: the kernel reaches over {} of {}", reach,
                    room);
@@ -56,7 +57,7 @@ struct Geometry {
     }
   }
   int64_t out_pixels() const { return out[0] * out[1] * out[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }  // fits: sizes of the weight
   bool is_padded() const { return padding[0] || padding[1] || padding[2]; }
 };
 
@@ -70,7 +71,7 @@ struct Image {
 // read four at once.
 Image with_border(const uint8_t* from, const Geometry& g, uint8_t zero_point, Scratch& scratch) {
   Image image{};
-  for (size_t d = 0; d < kMost; ++d) image.size[d] = g.in[d] + 2 * g.padding[d];
+  for (size_t d = 0; d < kMost; ++d) image.size[d] = g.in[d] + 2 * g.padding[d];  // fits: Geometry
   const int64_t row = image.size[2] * g.channels, bytes = image.size[0] * image.size[1] * row;
   auto* to = scratch.take<uint8_t>(bytes + 64);
   std::fill(to, to + bytes + 64, zero_point);

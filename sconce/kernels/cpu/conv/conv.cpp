@@ -827,7 +827,7 @@ class NarrowConv {
     int64_t pixel = image * out_pixels(), x_pixel = image * in_pixels();
     if (!shape_.transposed) {
       const int64_t stride = shape_.stride[0], padding = shape_.padding[0];
-      const int64_t reach = shape_.dilation[0] * (shape_.kernel[0] - 1);
+      const int64_t reach = shape_.dilation[0] * (shape_.kernel[0] - 1);  // fits: infer_output
       const int64_t from = std::clamp<int64_t>(first * stride - padding, 0, shape_.in[0]);
       const int64_t until = std::clamp<int64_t>((last - 1) * stride - padding + reach + 1, from, shape_.in[0]);
       part.out[0] = last - first;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/generated/arithmetic.h"
@@ -91,8 +92,8 @@ ConvShape conv_shape_of(const Tensor& input, const Tensor& weight, const Tensor&
     int64_t padded[max_conv_rank], reach[max_conv_rank];
     bool fits = true;
     for (int i = 0; i < rank; ++i) {
-      padded[i] = s.in[i] + 2 * s.padding[i];
-      reach[i] = s.dilation[i] * (s.kernel[i] - 1) + 1;
+      padded[i] = s.in[i] + Checked(2) * s.padding[i];
+      reach[i] = Checked(s.dilation[i]) * (s.kernel[i] - 1) + 1;
       fits &= padded[i] >= reach[i];
     }
     SCONCE_CHECK(fits,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
@@ -23,8 +24,8 @@ struct Blocks {
   int64_t kernel[2], dilation[2], padding[2], stride[2];
   int64_t image[2], count[2];  // sizes of the image, how many blocks there are
 
-  int64_t blocks() const { return count[0] * count[1]; }
-  int64_t size() const { return kernel[0] * kernel[1]; }
+  int64_t blocks() const { return Checked(count[0]) * count[1]; }
+  int64_t size() const { return Checked(kernel[0]) * kernel[1]; }
 
   // For element k of the blocks along dimension d: the blocks [from, to) whose element lies in the image.
   void inside(int d, int64_t k, int64_t& from, int64_t& to) const {
@@ -66,8 +67,8 @@ void set_image(Blocks& b, int64_t height, int64_t width) {
   b.image[0] = height;
   b.image[1] = width;
   for (int d = 0; d < 2; ++d) {
-    const int64_t room = b.image[d] + 2 * b.padding[d] - (b.dilation[d] * (b.kernel[d] - 1) + 1);
-    b.count[d] = room >= 0 ? room / b.stride[d] + 1 : -((-room + b.stride[d] - 1) / b.stride[d]) + 1;
+    const int64_t room = b.image[d] + Checked(2) * b.padding[d] - (Checked(b.dilation[d]) * (b.kernel[d] - 1) + 1);
+    b.count[d] = room >= 0 ? room / b.stride[d] + 1 : -((b.stride[d] - 1 - Checked(room)) / b.stride[d]) + 1;
   }
 }
 

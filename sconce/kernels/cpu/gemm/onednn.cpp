@@ -303,7 +303,8 @@ void make_convolution(const ConvShape& s, DType dtype, const int64_t* weight_str
     strides[i] = s.stride[i];
     dilations[i] = s.dilation[i] - 1;
     before[i] = s.padding[i];
-    after[i] = (s.out[i] - 1) * s.stride[i] + s.dilation[i] * (s.kernel[i] - 1) + 1 - s.in[i] - s.padding[i];
+    const int64_t reach = s.dilation[i] * (s.kernel[i] - 1);  // fits: infer_output
+    after[i] = (s.out[i] - 1) * s.stride[i] + reach + 1 - s.in[i] - s.padding[i];
   }
   const DnnlDims x_steps = channels_last(x, rank + 2), y_steps = channels_last(y, rank + 2);
   Description any_weights;

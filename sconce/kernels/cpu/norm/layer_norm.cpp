@@ -12,6 +12,7 @@
 #include "sconce/kernels/cpu/engine/tile.h"
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/kernels/cpu/norm/norm_kernels.h"
+#include "sconce/tensor/strides.h"
 
 namespace sconce {
 
@@ -58,12 +59,6 @@ void for_rows(const Tensor& out, const Tensor& in, DType compute, int64_t rows, 
     }
     if (stream) tile_kernels().stream_fence();
   });
-}
-
-int64_t product(IntList sizes) {
-  int64_t n = 1;
-  for (const int64_t s : sizes) n *= s;
-  return n;
 }
 
 void check_shape(const char* name, const Tensor& input, IntList shape, const Tensor& weight, const Tensor& bias) {
@@ -121,7 +116,7 @@ namespace cpu {
 void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias,
                        double eps, const Tensor& out, const Tensor& mean, const Tensor& rstd) {
   const DType compute = compute_dtype(input, "layer_norm");
-  const int64_t n = product(normalized_shape), rows = mean.numel();
+  const int64_t n = checked_numel(normalized_shape), rows = mean.numel();
   if (rows == 0) return;
   const Tensor x = contiguous_tensor(input), w = parameter(weight, compute), b = parameter(bias, compute);
   const bool same = mean.dtype() == compute;
@@ -142,7 +137,7 @@ void native_layer_norm(const Tensor& input, IntList normalized_shape, const Tens
 void _fused_rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps,
                      const Tensor& out, const Tensor& rstd) {
   const DType compute = compute_dtype(input, "rms_norm");
-  const int64_t n = product(normalized_shape), rows = rstd.numel();
+  const int64_t n = checked_numel(normalized_shape), rows = rstd.numel();
   if (rows == 0) return;
   const Tensor x = contiguous_tensor(input), w = parameter(weight, compute);
   const auto item = static_cast<int64_t>(item_size(compute));

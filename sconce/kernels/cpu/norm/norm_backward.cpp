@@ -2,11 +2,13 @@
 // means over the normalised elements: (h - mean(h) - x * mean(h * x)) * rstd.
 #include <tuple>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/normalization_kernels.h"
 #include "sconce/kernels/cpu/norm/norm_gradients.h"
 #include "sconce/ops.h"
+#include "sconce/tensor/strides.h"
 
 namespace sconce::cpu {
 namespace {
@@ -49,10 +51,9 @@ Three native_layer_norm_backward(const Tensor& grad_out, const Tensor& input, In
                                  ListRef<bool> output_mask) {
   SCONCE_CHECK(output_mask.size() == 3, "native_layer_norm_backward: output_mask has {} entries, expected 3",
                output_mask.size());
-  int64_t n = 1;
-  for (const int64_t s : normalized_shape) n *= s;
+  const int64_t n = checked_numel(normalized_shape);
   SCONCE_CHECK(normalized_shape.size() <= static_cast<size_t>(input.dim()) && grad_out.numel() == input.numel() &&
-                   mean.numel() * n == input.numel() && rstd.numel() == mean.numel() &&
+                   Checked(mean.numel()) * n == Checked(input.numel()) && rstd.numel() == mean.numel() &&
                    (!weight.defined() || weight.numel() == n),
                "native_layer_norm_backward: sizes of grad_out {}, mean {} or rstd {} do not fit input {}",
                grad_out.sizes(), mean.sizes(), rstd.sizes(), input.sizes());

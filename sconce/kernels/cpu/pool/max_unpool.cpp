@@ -6,6 +6,7 @@
 #include "sconce/kernels/cpu/engine/image_blocks.h"
 #include "sconce/kernels/cpu/pool/pool_geometry.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/strides.h"
 
 namespace sconce {
 namespace {
@@ -40,11 +41,9 @@ void unpool(const Tensor& self, const Tensor& indices, int rank, IntList output_
   check_pool_dtype(self, PoolTypes::floats, rank == 2 ? "max_unpool2d" : "max_unpool3d");
   const ImageBlocks images(out, rank);
   const Tensor x = contiguous_tensor(self, images.format(out)), where = contiguous_tensor(indices, images.format(out));
-  int64_t out_plane = 1, in_plane = 1;
-  for (int i = 0; i < rank; ++i) {
-    out_plane *= output_size[static_cast<size_t>(i)];
-    in_plane *= self.size(self.dim() - rank + i);
-  }
+  const int64_t out_plane = checked_numel(output_size);
+  int64_t in_plane = 1;
+  for (int i = 0; i < rank; ++i) in_plane *= self.size(self.dim() - rank + i);
   const auto* places = where.data<int64_t>();
   for (int64_t i = 0; i < where.numel(); ++i) {
     SCONCE_CHECK(places[i] >= 0 && places[i] < out_plane,

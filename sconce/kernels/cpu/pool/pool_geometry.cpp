@@ -1,12 +1,14 @@
 #include "sconce/kernels/cpu/pool/pool_geometry.h"
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 
 namespace sconce {
 namespace {
 
 int64_t pooled_size(const PoolAxis& a, bool ceil_mode) {
-  const int64_t span = a.in + 2 * a.padding - a.dilation * (a.kernel - 1) - 1 + (ceil_mode ? a.stride - 1 : 0);
+  const int64_t span =
+      a.in + Checked(2) * a.padding - Checked(a.dilation) * (a.kernel - 1) - 1 + (ceil_mode ? a.stride - 1 : 0);
   int64_t out = (span >= 0 ? span / a.stride : -((-span + a.stride - 1) / a.stride)) + 1;
   if (ceil_mode && (out - 1) * a.stride >= a.in + a.padding) --out;  // the last window must start inside
   return out;
@@ -28,7 +30,7 @@ Pool window_pool(const Tensor& self, int rank, IntList kernel, IntList stride, I
     SCONCE_CHECK(self.size(d) > 0, "Expected tensor to have non-zero size for non-batch dimensions, got {}",
                  self.sizes());
   }
-  constexpr int64_t limit = int64_t{1} << 30;  // keeps the sums below inside int64
+  constexpr int64_t limit = int64_t{1} << 30;  // keeps what windows reach over inside int64
   Pool p;
   p.rank = rank;
   for (int i = 0; i < rank; ++i) {
@@ -44,7 +46,7 @@ Pool window_pool(const Tensor& self, int rank, IntList kernel, IntList stride, I
     SCONCE_CHECK(a.kernel < limit && a.stride < limit && a.dilation < limit,
                  "kernel_size, stride and dilation must be below 2^30, got {}, {} and {}", a.kernel, a.stride,
                  a.dilation);
-    SCONCE_CHECK(a.padding >= 0 && a.padding <= ((a.kernel - 1) * a.dilation + 1) / 2,
+    SCONCE_CHECK(a.padding >= 0 && a.padding <= ((a.kernel - 1) * Checked(a.dilation) + 1) / 2,
                  "pad should be at most half of effective kernel size, but got pad={}, kernel_size={} and dilation={}",
                  a.padding, a.kernel, a.dilation);
     a.out = pooled_size(a, ceil_mode);

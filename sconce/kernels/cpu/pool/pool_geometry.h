@@ -15,7 +15,7 @@ struct PoolAxis {
 
   int64_t begin(int64_t i) const { return adaptive ? i * in / out : i * stride - padding; }
   int64_t end(int64_t i) const {
-    return adaptive ? ((i + 1) * in + out - 1) / out : begin(i) + (kernel - 1) * dilation + 1;
+    return adaptive ? ((i + 1) * in + out - 1) / out : begin(i) + (kernel - 1) * dilation + 1;  // fits: window_pool
   }
   // The same without the border: [first, last), first reached by whole steps.
   int64_t first(int64_t i) const {

@@ -59,7 +59,7 @@ struct Rows {
 int64_t longest_window(const PoolAxis& a) {
   int64_t longest = 1;
   for (int64_t i = 0; i < a.out; ++i) longest = std::max(longest, a.end(i) - a.begin(i));
-  return a.adaptive ? longest : (a.kernel - 1) * a.dilation + 1;
+  return a.adaptive ? longest : (a.kernel - 1) * a.dilation + 1;  // fits: window_pool
 }
 
 // The state that all rows of one call share.
@@ -82,7 +82,7 @@ struct Columns {
       skipped[k] = static_cast<int32_t>(a.first(i) - a.begin(i));
     }
     if (a.adaptive) return;
-    const int64_t covered = (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1;
+    const int64_t covered = (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1;  // fits: window_pool
     pitch = (covered + a.stride - 1) / a.stride + kSlack;
     for (int64_t j = 0; j < a.kernel; ++j) {
       const int64_t at = j * a.dilation;
