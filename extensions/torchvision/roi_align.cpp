@@ -19,20 +19,40 @@ struct Bins {
             height = std::max(roi[4] * scale - offset - start_h, least);
     bin_h = height / static_cast<T>(pooled_height);
     bin_w = width / static_cast<T>(pooled_width);
-    constexpr T most = T(1 << 20);  // samples; a region that large has no meaning, and must not hang
+    constexpr T most = T(1 << 20);  // samples; a region that large has no meaning
     const auto samples = [&](T extent) {
-      return sampling_ratio > 0 ? sampling_ratio : static_cast<int64_t>(std::min(std::ceil(extent), most));
+      if (sampling_ratio > 0) return sampling_ratio;
+      return extent > T(0) ? static_cast<int64_t>(std::min(std::ceil(extent), most)) : int64_t{0};
     };
     samples_h = samples(bin_h);
     samples_w = samples(bin_w);
   }
-  // f(neighbours) for every sample of bin (ph, pw).
+  struct Range {
+    int64_t from, to;
+  };
+  // The samples of a bin that may lie in an image of `size` pixels, and a few more: regions come from data, and may be
+  // much larger than the image.
+  static Range near(T begin, T bin, int64_t samples, int64_t size) {
+    const double step = static_cast<double>(bin) / static_cast<double>(samples), first = static_cast<double>(begin);
+    if (!(step > 0)) return {0, samples};
+    // Positions are rounded to T.
+    const double error =
+        8 * std::numeric_limits<T>::epsilon() * (std::fabs(first) + std::fabs(static_cast<double>(bin)));
+    const auto number = [&](double at) {
+      return static_cast<int64_t>(std::clamp((at - first) / step, 0.0, static_cast<double>(samples)));
+    };
+    const int64_t from = number(-2 - error), to = number(static_cast<double>(size) + 1 + error);
+    return {std::max<int64_t>(from - 2, 0), std::min(to + 2, samples)};
+  }
+  // f(neighbours) for every sample of bin (ph, pw) that lies in the image.
   template <class F>
   void for_each(int64_t ph, int64_t pw, int64_t height, int64_t width, F&& f) const {
-    for (int64_t i = 0; i < samples_h; ++i) {
+    const Range rows = near(start_h + static_cast<T>(ph) * bin_h, bin_h, samples_h, height);
+    const Range columns = near(start_w + static_cast<T>(pw) * bin_w, bin_w, samples_w, width);
+    for (int64_t i = rows.from; i < rows.to; ++i) {
       const T y =
           start_h + static_cast<T>(ph) * bin_h + (static_cast<T>(i) + T(0.5)) * bin_h / static_cast<T>(samples_h);
-      for (int64_t j = 0; j < samples_w; ++j) {
+      for (int64_t j = columns.from; j < columns.to; ++j) {
         const T x =
             start_w + static_cast<T>(pw) * bin_w + (static_cast<T>(j) + T(0.5)) * bin_w / static_cast<T>(samples_w);
         const Neighbours<T> n(height, width, y, x);
@@ -54,7 +74,7 @@ struct Samples {
   void fill(const Bins<T>& b, int64_t pooled_height, int64_t pooled_width, int64_t height, int64_t width) {
     list.clear();
     first.assign(1, 0);
-    for (int64_t bin = 0; bin < pooled_height * pooled_width; ++bin) {
+    for (int64_t bin = 0; bin < bins_of(pooled_height, pooled_width); ++bin) {
       b.for_each(bin / pooled_width, bin % pooled_width, height, width,
                  [&](const Neighbours<T>& n) { list.push_back(n); });
       first.push_back(list.size());
@@ -65,9 +85,10 @@ struct Samples {
 }  // namespace
 
 Tensor roi_align_meta(const Tensor& input, const Tensor& rois, double, int64_t pooled_height, int64_t pooled_width,
-                      int64_t, bool) {
+                      int64_t sampling_ratio, bool) {
   check_input(input, rois, "roi_align");
   check_pooled(pooled_height, pooled_width, "roi_align");
+  check_samples(sampling_ratio, "roi_align");
   return empty_tensor({rois.size(0), input.size(1), pooled_height, pooled_width}, input.dtype(), input.device());
 }
 
@@ -76,7 +97,7 @@ Tensor roi_align_cpu(const Tensor& input, const Tensor& rois, double spatial_sca
   const Tensor result =
       roi_align_meta(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned);
   const int64_t channels = input.size(1), height = input.size(2), width = input.size(3),
-                bins = pooled_height * pooled_width;
+                bins = bins_of(pooled_height, pooled_width);
   Tensor out;
   compute(input.dtype(), "roi_align_forward_kernel", [&]<class T>() {
     const Tensor x = prepared(input), r = prepared(rois);
@@ -112,8 +133,9 @@ Tensor roi_align_cpu(const Tensor& input, const Tensor& rois, double spatial_sca
 
 Tensor roi_align_backward_meta(const Tensor& grad, const Tensor& rois, double, int64_t pooled_height,
                                int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height,
-                               int64_t width, int64_t, bool) {
+                               int64_t width, int64_t sampling_ratio, bool) {
   check_backward(grad, rois, pooled_height, pooled_width, channels, "_roi_align_backward");
+  check_samples(sampling_ratio, "_roi_align_backward");
   return empty_tensor({batch_size, channels, height, width}, grad.dtype(), grad.device());
 }
 
@@ -121,6 +143,7 @@ Tensor roi_align_backward_cpu(const Tensor& grad, const Tensor& rois, double spa
                               int64_t pooled_width, int64_t batch_size, int64_t channels, int64_t height, int64_t width,
                               int64_t sampling_ratio, bool aligned) {
   check_backward(grad, rois, pooled_height, pooled_width, channels, "_roi_align_backward");
+  check_samples(sampling_ratio, "_roi_align_backward");
   Tensor out;
   compute(grad.dtype(), "roi_align_backward_kernel", [&]<class T>() {
     const Tensor g = prepared(grad), r = prepared(rois);
@@ -128,7 +151,7 @@ Tensor roi_align_backward_cpu(const Tensor& grad, const Tensor& rois, double spa
     std::fill_n(out.data<T>(), out.numel(), T(0));
     if (out.numel() == 0 || g.numel() == 0) return;
     check_images<T>(r, batch_size, "_roi_align_backward");
-    const int64_t bins = pooled_height * pooled_width;
+    const int64_t bins = bins_of(pooled_height, pooled_width);
     parallel_for(channels, 8, [&](int64_t from, int64_t to) {  // regions may overlap, channels do not
       Samples<T> samples;
       for (int64_t k = 0; k < rois.size(0); ++k) {
@@ -154,8 +177,9 @@ Tensor roi_align_backward_cpu(const Tensor& grad, const Tensor& rois, double spa
 }
 
 Two ps_roi_align_meta(const Tensor& input, const Tensor& rois, double, int64_t pooled_height, int64_t pooled_width,
-                      int64_t) {
+                      int64_t sampling_ratio) {
   check_input(input, rois, "ps_roi_align");
+  check_samples(sampling_ratio, "ps_roi_align");
   const int64_t channels = channels_per_bin(input.size(1), pooled_height, pooled_width, "ps_roi_align");
   return pooled_pair(input, {rois.size(0), channels, pooled_height, pooled_width});
 }
@@ -164,7 +188,7 @@ Two ps_roi_align_cpu(const Tensor& input, const Tensor& rois, double spatial_sca
                      int64_t pooled_width, int64_t sampling_ratio) {
   const auto [result, mapping] =
       ps_roi_align_meta(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio);
-  const int64_t height = input.size(2), width = input.size(3), bins = pooled_height * pooled_width,
+  const int64_t height = input.size(2), width = input.size(3), bins = bins_of(pooled_height, pooled_width),
                 channels = result.size(1);
   Tensor out;
   auto* from_channel = mapping.data<int32_t>();
@@ -196,8 +220,9 @@ Two ps_roi_align_cpu(const Tensor& input, const Tensor& rois, double spatial_sca
 }
 
 Tensor ps_roi_align_backward_meta(const Tensor& grad, const Tensor& rois, const Tensor&, double, int64_t pooled_height,
-                                  int64_t pooled_width, int64_t, int64_t batch_size, int64_t channels, int64_t height,
-                                  int64_t width) {
+                                  int64_t pooled_width, int64_t sampling_ratio, int64_t batch_size, int64_t channels,
+                                  int64_t height, int64_t width) {
+  check_samples(sampling_ratio, "_ps_roi_align_backward");
   check_backward(grad, rois, pooled_height, pooled_width,
                  channels_per_bin(channels, pooled_height, pooled_width, "_ps_roi_align_backward"),
                  "_ps_roi_align_backward");
@@ -209,6 +234,7 @@ Tensor ps_roi_align_backward_cpu(const Tensor& grad, const Tensor& rois, const T
                                  int64_t sampling_ratio, int64_t batch_size, int64_t channels, int64_t height,
                                  int64_t width) {
   const char* name = "_ps_roi_align_backward";
+  check_samples(sampling_ratio, name);
   check_backward(grad, rois, pooled_height, pooled_width, channels_per_bin(channels, pooled_height, pooled_width, name),
                  name);
   SCONCE_CHECK(channel_mapping.dtype() == DType::int32 && channel_mapping.sizes() == grad.sizes(),
@@ -222,7 +248,7 @@ Tensor ps_roi_align_backward_cpu(const Tensor& grad, const Tensor& rois, const T
     std::fill_n(out.data<T>(), out.numel(), T(0));
     if (out.numel() == 0 || g.numel() == 0) return;
     check_images<T>(r, batch_size, name);
-    const int64_t bins = pooled_height * pooled_width, per_bin = grad.size(1);
+    const int64_t bins = bins_of(pooled_height, pooled_width), per_bin = grad.size(1);
     for (int64_t i = 0; i < g.numel(); ++i) {
       const int64_t k = i / bins / per_bin, bin = i % bins, channel = mapping.data<int32_t>()[i];
       SCONCE_CHECK(channel >= 0 && channel < channels, "{}: channel {} is out of range, there are {}", name, channel,

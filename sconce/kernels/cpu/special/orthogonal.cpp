@@ -16,6 +16,10 @@ int64_t degree(T n) {
 
 bool is_even(int64_t n) { return n % 2 == 0; }
 
+// The largest degree that recurrences climb to. PyTorch climbs to any, for as long as that takes; its float32 numbers
+// mean little from here on.
+constexpr int64_t kLargestDegree = 65'536;
+
 // p(0) = 1, p(1) = first, p(k + 1) = 2 x p(k) - p(k - 1)
 template <class T>
 T chebyshev(T x, T first, int64_t n) {
@@ -29,6 +33,28 @@ T chebyshev(T x, T first, int64_t n) {
   return now;
 }
 
+// Of high degree outside of [-1, 1]: hyperbolic functions, in the same time for every degree. What overflows is NaN, as
+// the recurrence ends.
+template <class T>
+bool is_far_out(T x, int64_t n) {
+  return n > kLargestDegree && std::fabs(x) > T(1);
+}
+template <class T>
+T finite_or_nan(T value) {
+  return std::isinf(value) ? std::numeric_limits<T>::quiet_NaN() : value;
+}
+// x must be positive: cosh((n + 1/2) a) / cosh(a / 2), sinh((n + 1/2) a) / sinh(a / 2) for a = acosh(x).
+template <class T>
+T v_far_out(T x, int64_t n) {
+  const T a = std::acosh(x);
+  return std::cosh((static_cast<T>(n) + T(0.5)) * a) / std::cosh(a / 2);
+}
+template <class T>
+T w_far_out(T x, int64_t n) {
+  const T a = std::acosh(x);
+  return std::sinh((static_cast<T>(n) + T(0.5)) * a) / std::sinh(a / 2);
+}
+
 template <class T>
 bool is_inside(T x, int64_t n) {
   return n > 8 && std::fabs(x) < T(1);
@@ -40,6 +66,10 @@ T t_of(T x, T order) {
   if (n < 0) return 0;
   if (std::fabs(x) == T(1)) return x > 0 || is_even(n) ? 1 : -1;
   if (n > 6 && std::fabs(x) < T(1)) return std::cos(static_cast<T>(n) * std::acos(x));
+  if (is_far_out(x, n)) {
+    const T size = std::cosh(static_cast<T>(n) * std::acosh(std::fabs(x)));
+    return finite_or_nan(x > 0 || is_even(n) ? size : -size);
+  }
   return chebyshev(x, x, n);
 }
 
@@ -52,6 +82,10 @@ T u_of(T x, T order) {
   if (is_inside(x, n)) {
     const T angle = std::acos(x), sine = std::sin(angle);
     return sine != T(0) ? std::sin(count * angle) / sine : count * std::cos(count * angle) / x;
+  }
+  if (is_far_out(x, n)) {
+    const T a = std::acosh(std::fabs(x)), size = std::sinh(count * a) / std::sinh(a);
+    return finite_or_nan(x > 0 || is_even(n) ? size : -size);
   }
   return chebyshev(x, x + x, n);
 }
@@ -68,6 +102,8 @@ T v_of(T x, T order) {
     if (std::sin(angle / 2) == T(1)) return at_minus_1;
     return std::cos((static_cast<T>(n) + T(0.5)) * angle) / std::cos(angle / 2);
   }
+  if (is_far_out(x, n))
+    return finite_or_nan(x > 0 ? v_far_out(x, n) : is_even(n) ? w_far_out(-x, n) : -w_far_out(-x, n));
   return chebyshev(x, x + x - 1, n);
 }
 
@@ -83,6 +119,8 @@ T w_of(T x, T order) {
     if (std::cos(angle / 2) == T(1)) return x > 0 ? end : at_minus_1;
     return std::sin((static_cast<T>(n) + T(0.5)) * angle) / std::sin(angle / 2);
   }
+  if (is_far_out(x, n))
+    return finite_or_nan(x > 0 ? w_far_out(x, n) : is_even(n) ? v_far_out(-x, n) : -v_far_out(-x, n));
   return chebyshev(x, x + x + 1, n);
 }
 
@@ -124,6 +162,7 @@ T l_of(T x, T order) {
   const int64_t n = degree(order);
   if (n < 0) return 0;
   if (n == 0 || x == T(0)) return 1;
+  if (n > kLargestDegree) return std::numeric_limits<T>::quiet_NaN();
   return climb(n, 1 - x, [x](T k, T now, T before) { return std::fma(k + k + (1 - x), now, -(k * before)) / (k + 1); });
 }
 
@@ -133,6 +172,7 @@ T p_of(T x, T order) {
   if (n < 0) return 0;
   if (std::fabs(x) == T(1)) return x > 0 || is_even(n) ? 1 : -1;
   if (n == 0) return 1;
+  if (n > kLargestDegree) return std::numeric_limits<T>::quiet_NaN();
   return climb(n, x, [x](T k, T now, T before) { return std::fma((k + k + 1) * x, now, -(k * before)) / (k + 1); });
 }
 
