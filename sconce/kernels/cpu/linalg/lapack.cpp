@@ -171,15 +171,18 @@ Int asked(const T& amount) {
   return static_cast<Int>(std::clamp(n * (1 + std::numeric_limits<Real<T>>::epsilon()), 1.0, 2147483647.0));
 }
 
+// Elements behind the work space that are not told of: see empty_columns in matrices.cpp.
+constexpr size_t kSpare = 8;
+
 // Runs f(work, lwork) with the workspace; before the first time, with lwork = -1 to learn how much is best.
 template <class T, class F>
 void with_work(Workspace<T>& space, F f) {
   if (space.work.empty()) {
     T best{};
     f(&best, Int{-1});
-    space.work.resize(static_cast<size_t>(asked(best)));
+    space.work.resize(static_cast<size_t>(asked(best)) + kSpare);
   }
-  f(space.work.data(), static_cast<Int>(space.work.size()));
+  f(space.work.data(), static_cast<Int>(space.work.size() - kSpare));
 }
 
 template <class V>

@@ -63,7 +63,14 @@ Dims with_size(IntList batch, int64_t size) {
 }
 
 Tensor empty_columns(IntList sizes, DType dtype, Device device) {
-  return empty_strided_tensor(sizes, column_strides(sizes), dtype, device);
+  if (!is_complex(dtype) || device.type != DeviceType::cpu || sizes.size() < 2)
+    return empty_strided_tensor(sizes, column_strides(sizes), dtype, device);
+  // OpenBLAS (0.3.21: cgemv, zgemv) reads the element of a row behind the last one, as far as a column over the end.
+  const auto bytes = static_cast<size_t>(checked_numel(sizes)) * item_size(dtype);
+  const auto spare = static_cast<size_t>(2 * sizes[sizes.size() - 2] + 8) * item_size(dtype);
+  Ref<Storage> storage = make_storage(bytes + spare, device);
+  storage->nbytes = bytes;
+  return make_tensor(std::move(storage), dtype, sizes, column_strides(sizes), 0);
 }
 
 Tensor copy_columns(const Tensor& t, IntList sizes) {
