@@ -100,10 +100,10 @@ def functions(op):
         call = f"{format}::{op.entry.cpp_name}({', '.join(plain)})"
         if _maps(op.entry, format):
             call = _mapped(op, plain)
-        listed = ", ".join(["KeySet"] + [declare([p]) for p in params])
+        listed = ", ".join(["KeySet keys"] + [declare([p]) for p in params])
         out += [f"// {op.entry.origin}: {op.schema.key}, {format}",
                 f"{'void' if places else result} {_glue_name(op, format)}({listed}) {{",
-                *_body(op, format, params, places, call), "}\n"]
+                *leaf.mixed_devices(op.entry), *_body(op, format, params, places, call), "}\n"]
     return out
 
 

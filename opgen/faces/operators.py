@@ -1,6 +1,7 @@
 """<family>_ops.cpp: the functions between dispatch and kernels, the records, and the typed functions of a family."""
 
 from .. import formats
+from ..kinds import leaf
 from . import functions, kernels, records
 from .entries import Entries
 from .text import banner
@@ -29,7 +30,7 @@ def _includes(family, glue):
     names = ["dispatch/box.h", "dispatch/entry.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/formats.h", "dispatch/glue.h",
              "kernels/pointwise.h",
              "kernels/reduce.h"]
-    if any("  check_same_" in line for line in glue):
+    if any("  check_same_" in line or "fail_on_meta(" in line for line in glue) or any(map(leaf.reads_memory, family.entries)):
         names.append("dispatch/same.h")
     names += [formats.MAPS_HEADER] * any(formats.maps_values(e) for e in family.entries)
     names += [f"generated/{name}.h" for name in family.families_called(glue)]

@@ -31,6 +31,8 @@ def _slots(op, family, gradient_kind):
     else:
         kernel = f"SCONCE_TYPED_KERNEL({family.name}_kernels::{op.cpp_name})"
     kernels = {key: kernel for key in devices.GLUE} | formats.kernels(op, family)
+    if leaf.reads_memory(op.entry):
+        kernels["meta"] = "SCONCE_BOXED_KERNEL(refuse_meta)"
     if gradient_kind != "through":
         kernels["autograd"] = "SCONCE_BOXED_KERNEL(autograd::record)"
     return {devices.SLOTS[key]: kernel for key, kernel in kernels.items()}

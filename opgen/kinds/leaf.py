@@ -21,6 +21,11 @@ def boxed_name(entry):
     return function or entry.cpp_name
 
 
+def reads_memory(entry):
+    """Whether the kernel works on the CPU's memory and does not ask whether there is any: those of quantised tensors."""
+    return any(file.startswith("quantized/") for file in entry.get("kernel", {}).values())
+
+
 def namespace(device):
     """The C++ namespace of kernels for a device."""
     return "any_device" if device == "any" else device
@@ -38,6 +43,8 @@ def body(op, params, written, family):
     if not makes_result(entry):
         return out + _specs(entry, family.schemas) + _filled(op, params, written, plain)
     device, = entry.data["kernel"]
+    if device == "cpu":
+        out += mixed_devices(entry)
     call = f"{namespace(device)}::{entry.cpp_name}({', '.join(plain)})"
     if op.form == "function":
         return out + [f"  {'' if written else 'return '}{call};"]
@@ -49,6 +56,7 @@ def _filled(op, params, written, plain):
     arguments = op.entry.schema.arguments
     outs = out_names(op.schema)
     tensors = [name(a) for a in arguments if a.type == "Tensor"]
+    read = [name(a) for a in arguments if a.type in ("Tensor", "Tensor?")]
     lists = [name(a) for a in arguments if a.type in ("Tensor[]", "Tensor?[]")]
     fill = _fill(op.entry, f"{outs[0]}_", f"{op.entry.cpp_name}({', '.join(plain + [o + '_' for o in outs])})")
     if op.form == "function":
@@ -57,18 +65,28 @@ def _filled(op, params, written, plain):
         result = f"{outs[0]}_" if len(outs) == 1 else "{" + ", ".join(o + "_" for o in outs) + "}"
         return make + fill + [f"  return {result};"]
     given = [name(params[i][1]) for i in written]
-    inputs = f"{{{', '.join('&' + t for t in tensors)}}}, {'true' if op.form == 'inplace' else 'false'}"
-    inputs += ", " + lists[0] if lists else ""
-    prepare = [f"  const Tensor {o}_ = prepare_output(spec{i}, {g}, {inputs});" for i, (o, g) in enumerate(zip(outs, given))]
+    if len(lists) > 1:
+        op.entry.fail("out= forms look at one list of tensors: make the results in the kernel", "kernel")
+    prepare = []
+    for i, (o, g) in enumerate(zip(outs, given)):
+        others = ["&" + t for t in read + [x for x in given if x != g]]
+        inputs = ", ".join([f"{{{', '.join(others)}}}", "true" if op.form == "inplace" else "false", *lists])
+        prepare.append(f"  const Tensor {o}_ = prepare_output(spec{i}, {g}, {inputs});")
     return prepare + fill + [f"  finish_output({o}_, {g});" for o, g in zip(outs, given)]
+
+
+def mixed_devices(entry):
+    """C++ that refuses tensors on Meta, which have no memory, beside others: the kernel would read it."""
+    return [f'  if (keys.has(Key::meta) && keys.has(Key::cpu)) fail_on_meta("{entry.schema.name}");']
 
 
 def _fill(entry, out, call):
     """C++ that calls the kernel of the result's device; Meta has none."""
+    on_cpu = [f'    if (keys.has(Key::meta)) fail_on_meta("{entry.schema.name}");', f"    cpu::{call};"]
     if "any" not in entry.data["kernel"]:
-        return [f"  if (!{out}.is_meta()) cpu::{call};"]
-    return [f"  if ({out}.device().type == DeviceType::cpu) cpu::{call};",
-            f"  else if (!{out}.is_meta()) any_device::{call};"]
+        return [f"  if (!{out}.is_meta()) {{", *on_cpu, "  }"]
+    return [f"  if ({out}.device().type == DeviceType::cpu) {{", *on_cpu,
+            f"  }} else if (!{out}.is_meta()) any_device::{call};"]
 
 
 def _device(tensors, lists):

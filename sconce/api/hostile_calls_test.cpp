@@ -28,6 +28,10 @@ TEST(HostileCalls, SizesThatDoNotFit) {
   EXPECT_ERROR(evaluate("torch.ops.sconce.cdist_direct_backward(torch.ones(1), torch.ones(1, 1000, 4), "
                         "torch.ones(1, 1000, 4), 1.0, torch.ones(1))"),
                "expected distances of all pairs");
+  EXPECT_ERROR(call_op("sconce::cross_entropy_rows_backward",
+                       {evaluate("torch.ones(64)"), evaluate("torch.ones(64)"), evaluate("torch.ones(64)"),
+                        evaluate("torch.ones(64)"), Value(0)}),
+               "expected rows of classes, got input of shape [64]");
 }
 
 TEST(HostileCalls, DTypesThatDoNotFit) {
@@ -75,6 +79,67 @@ TEST(HostileCalls, WithoutEnd) {
   EXPECT_ERROR(evaluate("torch.linalg.lstsq(torch.tensor([[1.0, -float('inf'), 1e10], [3.0, float('inf'), "
                         "float('inf')]]), torch.ones(2, 3), rcond=1e-300, driver='gelss')"),
                "non-finite values");
+  // Degrees that no recurrence reaches.
+  EXPECT_EQ(evaluate("torch.special.legendre_polynomial_p(torch.tensor([0.5, 2.0]), 1e18).isnan().all()")
+                .to_tensor()
+                .to_string(),
+            "tensor(True)");
+  EXPECT_EQ(evaluate("torch.special.laguerre_polynomial_l(torch.tensor(0.5), 1e18).isnan()").to_tensor().to_string(),
+            "tensor(True)");
+  EXPECT_EQ(evaluate("torch.special.chebyshev_polynomial_t(torch.tensor(1.0000000000000002, dtype=torch.double), 1e9)")
+                .to_tensor()
+                .to_string(),
+            "tensor(1., dtype=torch.float64)");
+}
+
+// Tensors on Meta have no memory, sparse ones none of their own, and the integers of quantised ones are no numbers.
+TEST(HostileCalls, TensorsWithoutMemory) {
+  const std::string on_meta = "torch.empty([3], dtype=torch.long, device='meta')";
+  EXPECT_ERROR(evaluate("torch.take(torch.ones(4), " + on_meta + ")"),
+               "take: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!");
+  EXPECT_ERROR(evaluate("torch.nanmedian(torch.empty([3], device='meta'), out=torch.ones(1))"), "cpu and meta!");
+  EXPECT_ERROR(evaluate("torch.linalg.solve(torch.empty([1, 1], device='meta'), torch.ones(1, 1))"), "cpu and meta!");
+  EXPECT_ERROR(evaluate("torch.ops.quantized.add(torch.empty([3], device='meta'), torch.empty([3], device='meta'), "
+                        "1.0, 0)"),
+               "Could not run 'quantized::add' with arguments from the 'Meta' backend");
+  EXPECT_ERROR(evaluate("torch.floor(torch.ones(2, 2), out=torch.ones(2, 2).to_sparse())"), "expected a sparse tensor");
+  EXPECT_ERROR(call_op("aten::cat.out", {Value(TensorList{})}, {{"out", evaluate("torch.ones(2, 2).to_sparse()")}}),
+               "expected a non-empty list of Tensors");
+  EXPECT_ERROR(evaluate("torch.ops.aten._tensor_to_list(torch.quantize_per_tensor(torch.ones(40), 0.5, 0, "
+                        "torch.qint32))"),
+               "cannot copy a tensor of dtype qint32 to one of dtype int64");
+}
+
+TEST(HostileCalls, DTypesWithoutLoops) {
+  EXPECT_ERROR(evaluate("torch.lt(torch.ones(1).to(torch.half), 1j)"), "not implemented for 'ComplexHalf'");
+  EXPECT_ERROR(evaluate("torch.sum(torch.ones(1), dtype=torch.quint8)"), "not implemented for 'QUInt8'");
+}
+
+// Products of arguments that are too large, some of which wrap around to the right number.
+TEST(HostileCalls, SizesThatWrapAround) {
+  EXPECT_ERROR(evaluate("torch.ops.aten.col2im(torch.ones(1, 1), [3, 3], [1 << 53, 1 << 53], [8, 8], [4, 4], [7, 7])"),
+               "sizes are too large: 9007199254740992 * 9007199254740992 does not fit into 64 bits");
+  EXPECT_ERROR(evaluate("torch.ops.aten.im2col(torch.ones(1, 1, 4, 4), [2, 2], [1, 1], [1 << 62, 0], [1, 1])"),
+               "does not fit into 64 bits");
+  EXPECT_ERROR(evaluate("torch.ops.aten.native_layer_norm_backward(torch.ones(4), torch.ones(4), [(1 << 62) + 1], "
+                        "torch.ones(4), torch.ones(4), None, None, [True, True, True])"),
+               "does not fit into 64 bits");
+  EXPECT_ERROR(evaluate("torch.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 3), None, [1], [1 << 62])"),
+               "does not fit into 64 bits");
+}
+
+// A tensor that is read and written, and has other sizes than the result, is read as it is.
+TEST(HostileCalls, OutputsThatAreInputs) {
+  const Tensor both = evaluate("torch.arange(6, dtype=torch.long).view(2, 3)").to_tensor();
+  EXPECT_ERROR(call_op("aten::_convert_indices_from_csr_to_coo.out", {both, both}, {{"out", both}}),
+               "crow_indices must go from 0 to the number of elements, 3");
+  const Tensor x = evaluate("torch.tensor([[4, 1], [2, 3]])").to_tensor();
+  call_op("aten::sort.values", {x, Value(1)},
+          {{"values", x}, {"indices", evaluate("torch.empty([0], dtype=torch.long)")}});
+  EXPECT_EQ(x.to_string(), "tensor([[1, 4],\n        [2, 3]])");
+  const Tensor one = evaluate("torch.empty([0], dtype=torch.long)").to_tensor();
+  call_op("aten::sort.values", {x, Value(1)}, {{"values", one}, {"indices", one}});
+  EXPECT_EQ(one.sizes(), IntList({2, 2}));
 }
 
 // An honest program can do this: the view has another dtype, and no history.

@@ -56,6 +56,11 @@ Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer
   check_castable(spec.dtype, given);
   if (!(given.sizes() == IntList(spec.sizes))) {
     SCONCE_CHECK(!inplace, "output with shape {} doesn't match the result's shape {}", given.sizes(), spec.sizes);
+    // An input keeps its sizes, which were checked, until the kernel has read it.
+    bool is_read = false;
+    for (const Tensor* in : inputs) is_read |= in->is_same(given);
+    for (const Tensor& in : more_inputs) is_read |= in.is_same(given);
+    if (is_read) return make_output(spec, given.device());
     resize_tensor(given, spec.sizes, spec.format);
   }
   check_no_internal_overlap(given);
@@ -70,7 +75,10 @@ Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer
 }
 
 void finish_output(const Tensor& written, const Tensor& given) {
-  if (!written.is_same(given)) copy_tensor(given, written);
+  if (!written.is_same(given)) {
+    if (!(given.sizes() == written.sizes())) resize_tensor(given, written.sizes());
+    copy_tensor(given, written);
+  }
   given.bump_version();
 }
 

@@ -18,10 +18,12 @@ struct OutSpec {
 
 Tensor make_output(const OutSpec& spec, Device device);
 // For out= and in-place forms: `given` is resized (or, in place, must fit) and its dtype checked. Returns `given`
-// itself when a kernel can write to it directly, a new tensor when its strides differ or it overlaps an input.
+// itself when a kernel can write to it directly, a new tensor when its strides differ or it overlaps an input. Other
+// tensors that the call writes count as inputs.
 Tensor prepare_output(const OutSpec& spec, const Tensor& given, std::initializer_list<const Tensor*> inputs,
                       bool inplace, TensorList more_inputs = {});
-// Copies the tensor that prepare_output returned to `given` if it is another one, and bumps given's version.
+// Copies the tensor that prepare_output returned to `given` if it is another one, and bumps given's version. `given` is
+// resized now if it was an input.
 void finish_output(const Tensor& written, const Tensor& given);
 // In-place form of an operator that makes its own result: the shape must be that of `self`, the dtype castable.
 void copy_into(const Tensor& self, const Tensor& result);

@@ -19,4 +19,15 @@ void check_same_dtypes(const NamedTensor& a, const NamedTensor& b, const char* o
                dtype_legacy_name(a.tensor.dtype()), dtype_legacy_name(b.tensor.dtype()), b.name);
 }
 
+void fail_on_meta(const char* op) {
+  fail("{}: Expected all tensors to be on the same device, but found at least two devices, cpu and meta!", op);
+}
+
+void refuse_meta(const Op& op, KeySet, Value*, Value*) {
+  fail_as(ErrorKind::not_implemented,
+          "Could not run '{}' with arguments from the 'Meta' backend. This could be because the operator doesn't exist "
+          "for this backend",
+          op.qualified_name());
+}
+
 }  // namespace sconce

@@ -148,7 +148,8 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
   const int inputs = loops.inputs;
   const Device device = common_device(loops, in);
   const DType common = common_dtype(rule, in, numbers);
-  const bool refused = (rule.dtype == DTypeRule::wide && is_reduced_float(common)) ||
+  // complex32 has no loops: a loop for complex64 would be taken, and would read twice the memory.
+  const bool refused = common == kComplex32 || (rule.dtype == DTypeRule::wide && is_reduced_float(common)) ||
                        (device.type != DeviceType::meta && !takes(rule, common, in));
   SCONCE_CHECK_AS(not_implemented, has_loop(loops, common) && !refused, "\"{}\" not implemented for '{}'", loops.name,
                   dtype_legacy_name(common));

@@ -111,7 +111,8 @@ void run(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, std
   bool reduced[kMaxRank];
   mark_reduced(rule, self.dim(), axes, reduced);
   const DType common = common_dtype(rule, self, dtype, outs);
-  const bool taken = self.is_meta() || (limited_set(common) & ~rule.dtypes) == 0;
+  const bool taken =
+      (self.is_meta() || (limited_set(common) & ~rule.dtypes) == 0) && !is_quantized(common) && common != kComplex32;
   SCONCE_CHECK_AS(not_implemented, taken && has_reduction(loops, common), "\"{}\" not implemented for '{}'", loops.name,
                   dtype_legacy_name(common));
   check_not_empty(rule, self, axes, reduced);

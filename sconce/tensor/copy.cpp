@@ -53,11 +53,21 @@ void copy_across(const Tensor& out, const Tensor& in) {
   copy_in_place(out, there, expanded_strides(there.sizes(), there.strides(), out.sizes()));
 }
 
+// Sparse tensors have no memory; integers of quantised ones are no numbers that another dtype could take.
+void check_formats(const Tensor& out, const Tensor& in) {
+  if (((out.keys() | in.keys()) & kFormatKeys).empty()) [[likely]]
+    return;
+  SCONCE_CHECK(!(out.keys() | in.keys()).has(Key::sparse),
+               "Cannot access data pointer of Tensor that doesn't have storage");
+  SCONCE_CHECK(out.dtype() == in.dtype(),
+               "cannot copy a tensor of dtype {} to one of dtype {}: quantise or dequantise it", dtype_name(in.dtype()),
+               dtype_name(out.dtype()));
+}
+
 }  // namespace
 
 void copy_tensor(const Tensor& out, const Tensor& in) {
-  SCONCE_CHECK(!(out.keys() | in.keys()).has(Key::sparse),
-               "Cannot access data pointer of Tensor that doesn't have storage");
+  check_formats(out, in);
   const Dims in_strides = expanded_strides(in.sizes(), in.strides(), out.sizes());
   if (out.is_meta() || in.is_meta()) {
     SCONCE_CHECK(out.is_meta(), "cannot copy from the meta device: it has no data");

@@ -213,6 +213,7 @@ Tensor select_int(const Tensor& self, int64_t dim, int64_t index) {
 }
 
 Tensor cat(TensorList tensors, int64_t dim) {
+  SCONCE_CHECK(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   for (const Tensor& t : tensors) {
     SCONCE_CHECK(t.layout() == Layout::sparse, "Concatenating sparse tensors, but a tensor of layout {} was among them",
                  layout_legacy_name(t.layout()));

@@ -144,7 +144,10 @@ void check_compressed_indices(Layout layout, const CompressedShape& shape, const
 
 }  // namespace
 
-const SparseParts& sparse_parts(const Tensor& t) { return *t.impl()->extra->sparse; }
+const SparseParts& sparse_parts(const Tensor& t) {
+  SCONCE_CHECK(t.defined() && is_sparse_tensor(t), "expected a sparse tensor, but got a tensor with layout Strided");
+  return *t.impl()->extra->sparse;
+}
 
 std::string_view layout_name(Layout l) {
   for (const auto& known : kLayouts) {

@@ -29,7 +29,7 @@ struct SparseParts {
 };
 
 inline bool is_sparse_tensor(const Tensor& t) { return t.keys().has(Key::sparse); }
-// Of a tensor with Key::sparse.
+// Throws Error unless the tensor has Key::sparse.
 SCONCE_API const SparseParts& sparse_parts(const Tensor& t);
 
 constexpr bool is_compressed(Layout l) {
