@@ -1,9 +1,9 @@
 #include "sconce/dispatch/admission.h"
 
-#include <mutex>
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/once.h"
 #include "sconce/dispatch/registry.h"
 
 namespace sconce {
@@ -60,8 +60,8 @@ void admit(const Op& op, KeySet keys, Value* args, Value* returns) {
 }  // namespace
 
 void admit_limited_dtypes() {
-  static std::once_flag once;
-  std::call_once(once, [] { set_fallback(Key::limited, admit); });
+  static Once once;
+  once([] { set_fallback(Key::limited, admit); });
 }
 
 }  // namespace sconce

@@ -1,8 +1,8 @@
 #include "sconce/dispatch/formats.h"
 
-#include <mutex>
 
 #include "sconce/base/error.h"
+#include "sconce/base/once.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/copy.h"
@@ -40,11 +40,11 @@ void write_quantized(const Tensor& tensor, const Tensor& result) {
 }  // namespace
 
 void guard_format(Key format) {
-  static std::once_flag sparse, quantized;
+  static Once sparse, quantized;
   if (format == Key::sparse)
-    std::call_once(sparse, [] { set_fallback(Key::sparse, guard<Key::sparse, kTakesSparse>); });
+    sparse([] { set_fallback(Key::sparse, guard<Key::sparse, kTakesSparse>); });
   else
-    std::call_once(quantized, [] { set_fallback(Key::quantized, guard<Key::quantized, kTakesQuantized>); });
+    quantized([] { set_fallback(Key::quantized, guard<Key::quantized, kTakesQuantized>); });
 }
 
 void become_result(const Tensor& tensor, const Tensor& result) {

@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "sconce/base/once.h"
 #include "sconce/dispatch/custom/custom_op.h"
 #include "sconce/dispatch/extensions.h"
 
@@ -50,8 +51,8 @@ Registry& bare_registry() {
 }
 
 Registry& registry() {
-  static std::once_flag once;
-  std::call_once(once, register_generated_ops);
+  static Once once;
+  once(register_generated_ops);
   return bare_registry();
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "sconce/base/once.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -26,8 +27,8 @@ Classes& classes() {
 }
 
 void register_builtin_classes() {
-  static std::once_flag once;
-  if (builtin_classes) std::call_once(once, builtin_classes);
+  static Once once;
+  if (builtin_classes) once(builtin_classes);
 }
 
 // A method gives one value: nothing is None, several are a tuple.

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 
+#include "sconce/base/once.h"
 #include "sconce/serialization/pickle/pickle_reader.h"
 
 namespace sconce {
@@ -126,7 +126,7 @@ class DebugRanges final : public SourceMap {
   explicit DebugRanges(std::function<std::string()> read) : read_(std::move(read)) {}
 
   Range original(const Range& written) const noexcept override {
-    std::call_once(once_, [&] { places_ = read_now(); });
+    once_([&] { places_ = read_now(); });
     const auto after = std::upper_bound(places_.begin(), places_.end(), written.begin,
                                         [](uint32_t at, const DebugRange& p) { return at < p.first; });
     return after == places_.begin() ? Range() : (after - 1)->range;
@@ -144,7 +144,7 @@ class DebugRanges final : public SourceMap {
   }
 
   const std::function<std::string()> read_;
-  mutable std::once_flag once_;
+  mutable Once once_;
   mutable std::vector<DebugRange> places_;
 };
 

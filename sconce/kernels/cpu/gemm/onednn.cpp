@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/once.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 
@@ -349,8 +350,8 @@ void make_product(int type, int64_t m, int64_t n, int64_t k, const DnnlDims& a, 
 }  // namespace
 
 void load_onednn() {
-  static std::once_flag once;
-  std::call_once(once, [] { library = open_library(); });
+  static Once once;
+  once([] { library = open_library(); });
 }
 
 namespace {
