@@ -9,6 +9,7 @@
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/memory/allocator.h"
+#include "sconce/tensor/python_owner.h"
 #include "sconce/tensor/quantizer.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
@@ -102,9 +103,15 @@ size_t bytes_for(int64_t numel, DType dtype) {
   return static_cast<size_t>(bytes);
 }
 
+std::atomic<PythonRelease> python_release = nullptr;
+
 }  // namespace
 
+void set_python_release(PythonRelease release) noexcept { python_release.store(release); }
+
 void destroy(TensorImpl* impl) noexcept {
+  if (reinterpret_cast<uintptr_t>(impl->python) & kOwnsPython) [[unlikely]]
+    python_release.load()(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(impl->python) - kOwnsPython));
   release(impl->storage);
   if (impl->autograd) [[unlikely]]
     drop_autograd(*impl);

@@ -1,0 +1,99 @@
+"""Methods of Tensor that PyTorch has beside its operators, written in terms of them."""
+
+import builtins
+
+from . import _sconce
+from ._sconce import Tensor, device, dtype
+
+_CONVERSIONS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32",
+                "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "cfloat": "complex64", "cdouble": "complex128"}
+
+
+def _conversion(name, target):
+    def convert(self, memory_format=_sconce.preserve_format):
+        return self.to(target, memory_format=memory_format)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"The same numbers as {target}."
+    return convert
+
+
+_to = _sconce._packet("aten::to")
+
+
+def to(self, *args, **kwargs):
+    """to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy and memory_format."""
+    options = dict(zip(("non_blocking", "copy"), args[_targets(args):]))
+    for argument in args[:_targets(args)]:
+        if isinstance(argument, Tensor):
+            options.update(dtype=argument.dtype, device=argument.device)
+        elif isinstance(argument, dtype):
+            options["dtype"] = argument
+        elif argument is not None:
+            options["device"] = device(argument)
+    if "other" in kwargs:
+        other = kwargs.pop("other")
+        options.update(dtype=other.dtype, device=other.device)
+    options.update(kwargs)
+    if isinstance(options.get("device"), str):
+        options["device"] = device(options["device"])
+    if not any(options.get(name) is not None for name in ("dtype", "device", "memory_format")) and not options.get("copy"):
+        return self
+    return _to(self, **{name: value for name, value in options.items() if value is not None})
+
+
+def _targets(args):
+    """How many of the positional arguments say where to: those before non_blocking."""
+    count = 0
+    while count < len(args) and not isinstance(args[count], builtins.bool):
+        count += 1
+    return count
+
+
+def cpu(self, memory_format=_sconce.preserve_format):
+    """The same tensor on the CPU."""
+    return self.to("cpu", memory_format=memory_format)
+
+
+def type(self, dtype=None, non_blocking=False):
+    """The dtype's name, as 'torch.FloatTensor'; with one, converted to it."""
+    if dtype is not None:
+        return self.to(dtype, non_blocking)
+    return f"torch.{_TENSOR_TYPES[self.dtype]}Tensor"
+
+
+_TENSOR_TYPES = {_sconce.float32: "Float", _sconce.float64: "Double", _sconce.float16: "Half", _sconce.bfloat16: "BFloat16",
+                 _sconce.int64: "Long", _sconce.int32: "Int", _sconce.int16: "Short", _sconce.int8: "Char", _sconce.uint8: "Byte",
+                 _sconce.bool: "Bool", _sconce.complex64: "ComplexFloat", _sconce.complex128: "ComplexDouble"}
+
+
+def __format__(self, spec):
+    return format(self.item() if self.dim() == 0 and spec else str(self), spec)
+
+
+def __reversed__(self):
+    return self.flip(0) if self.dim() else self
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements, or slices along dim; with their places and numbers when asked for."""
+    if dim is None:
+        found = _sconce._packet("aten::_unique2")(input, sorted, return_inverse, return_counts)
+    else:
+        found = _sconce._packet("aten::unique_dim")(input, dim, sorted, return_inverse, return_counts)
+    wanted = [part for part, asked in zip(found, (True, return_inverse, return_counts)) if asked]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+def einsum(equation, *operands):
+    """Sums of products by Einstein's convention: einsum('ij,jk->ik', a, b)."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    return _sconce._packet("aten::einsum")(equation, list(operands))
+
+
+def add_methods():
+    for name, target in _CONVERSIONS.items():
+        _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
+    for method in (to, cpu, type, unique, __format__, __reversed__):
+        _sconce._add_method(method.__name__, method)

@@ -1,0 +1,452 @@
+#include "binder.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include <structmember.h>
+
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/base/inline_vector.h"
+#include "sconce/dispatch/registry.h"
+#include "tensor_object.h"
+#include "values.h"
+
+namespace sconce::python {
+namespace {
+
+// The arguments of one call, as Python's vectorcall gives them.
+struct Given {
+  std::span<PyObject* const> positional;
+  PyObject* names;         // of keywords: a tuple, or null
+  PyObject* const* named;  // their values
+  size_t keywords() const { return names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0; }
+  PyObject* name(size_t k) const { return PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(k)); }
+};
+
+bool is_out(const Argument& a) { return a.keyword_only && a.alias && a.alias->write; }
+
+// Tries to fit a call to one overload.
+class Fit {
+ public:
+  // `takes_numbers`: for tensors.
+  Fit(const Schema& schema, const Given& given, bool takes_numbers)
+      : schema_(schema), given_(given), takes_numbers_(takes_numbers), used_(given.keywords(), false) {}
+
+  // Fills one Value per argument of the schema; false when the call does not fit, and `reason` then says why.
+  bool run(Value* values) {
+    size_t position = 0;
+    for (size_t i = 0; i < schema_.arguments.size(); ++i) {
+      const Argument& a = schema_.arguments[i];
+      if (!a.keyword_only && position < given_.positional.size()) {
+        if (takes_rest(i, position)) {
+          if (!rest(a, position, values[i])) return false;
+          position = given_.positional.size();
+          continue;
+        }
+        PyObject* o = given_.positional[position++];
+        if (!fits(o, a, values[i])) return wrong(a, o, position);
+        continue;
+      }
+      PyObject* o = is_out(a) ? out(i) : keyword(a);
+      if (o != nullptr) {
+        if (!fits(o, a, values[i])) return wrong(a, o, 0);
+      } else if (a.default_value) {
+        values[i] = *a.default_value;
+      } else {
+        reason = "missing a required argument: '" + shown_name(a) + "'";
+        return false;
+      }
+    }
+    if (position < given_.positional.size()) {
+      reason = "takes " + std::to_string(position) + " positional arguments but " +
+               std::to_string(given_.positional.size()) + " were given";
+      return false;
+    }
+    for (size_t k = 0; k < used_.size(); ++k) {
+      if (used_[k] || takes_requires_grad(k)) continue;
+      reason = "got an unexpected keyword argument '" + std::string(text_of(given_.name(k))) + "'";
+      return false;
+    }
+    return true;
+  }
+
+  std::string reason;
+  bool requires_grad = false;  // of the result
+
+ private:
+  // Functions that make tensors take requires_grad=, which no schema has.
+  bool takes_requires_grad(size_t k) {
+    Value wanted;
+    if (text_of(given_.name(k)) != "requires_grad" || !schema_.find_argument("pin_memory")) return false;
+    if (!convert(given_.named[k], bool_type(), std::nullopt, wanted)) return false;
+    requires_grad = wanted.to_bool();
+    return true;
+  }
+
+  bool fits(PyObject* o, const Argument& a, Value& out) const {
+    if (convert(o, a.type, a.fixed_size, out)) return true;
+    if (!takes_numbers_ || !a.type->is(TypeKind::tensor) || !convert(o, number_type(), std::nullopt, out)) return false;
+    const Scalar v = out.to_scalar();
+    const DType dtype = v.is_bool()       ? DType::bool_
+                        : v.is_integral() ? DType::int64
+                        : v.is_real()     ? DType::float64
+                                          : DType::complex128;
+    const Tensor t = scalar_tensor_of(v, dtype);
+    t.set_wrapped_number();
+    out = Value(t);
+    return true;
+  }
+
+  static std::string shown_name(const Argument& a) { return a.name == "self" ? "input" : a.name; }
+
+  // view(2, 3): a list of integers that is the last positional argument may be written without brackets.
+  bool takes_rest(size_t i, size_t position) const {
+    const Argument& a = schema_.arguments[i];
+    if (!a.type->is(TypeKind::list)) return false;
+    const TypeKind element = a.type->element()->kind();
+    if (element != TypeKind::int_ && element != TypeKind::sym_int) return false;
+    if (PyTuple_Check(given_.positional[position]) || PyList_Check(given_.positional[position])) return false;
+    const bool last = i + 1 == schema_.arguments.size() || schema_.arguments[i + 1].keyword_only;
+    return last && (given_.positional.size() - position > 1 || !a.fixed_size) &&
+           (i <= 1);  // only of methods and factories: view(2, 3), ones(2, 3)
+  }
+  bool rest(const Argument& a, size_t position, Value& out) {
+    auto list = make_ref<List>(a.type->element());
+    for (; position < given_.positional.size(); ++position) {
+      Value item;
+      PyObject* o = given_.positional[position];
+      if (!convert(o, a.type->element(), std::nullopt, item)) return wrong(a, o, position + 1);
+      list->append(std::move(item));
+    }
+    out = Value(std::move(list));
+    return true;
+  }
+
+  PyObject* keyword(const Argument& a) {
+    for (size_t k = 0; k < used_.size(); ++k) {
+      const std::string_view name = text_of(given_.name(k));
+      if (used_[k] || (name != a.name && !(a.name == "self" && name == "input"))) continue;
+      used_[k] = true;
+      return given_.named[k];
+    }
+    return nullptr;
+  }
+  // out=t, or out=(values, indices) for several.
+  PyObject* out(size_t i) {
+    const auto& arguments = schema_.arguments;
+    for (size_t k = 0; k < used_.size(); ++k) {
+      if (text_of(given_.name(k)) != "out") continue;
+      used_[k] = true;
+      size_t count = 0, mine = 0;
+      for (size_t j = 0; j < arguments.size(); ++j) {
+        if (!is_out(arguments[j])) continue;
+        if (j == i) mine = count;
+        ++count;
+      }
+      if (count == 1) return given_.named[k];
+      PyObject* several = given_.named[k];
+      if (!PyTuple_Check(several) || PyTuple_GET_SIZE(several) != static_cast<Py_ssize_t>(count)) return several;
+      return PyTuple_GET_ITEM(several, static_cast<Py_ssize_t>(mine));
+    }
+    return keyword(arguments[i]);
+  }
+
+  bool wrong(const Argument& a, PyObject* o, size_t position) {
+    reason = "argument '" + shown_name(a) + "'" +
+             (position ? " (position " + std::to_string(position) + ")" : std::string()) + " must be " +
+             type_text(a.type) + ", not " + std::string(class_name(o));
+    return false;
+  }
+
+  const Schema& schema_;
+  const Given& given_;
+  const bool takes_numbers_;
+  std::vector<bool> used_;
+};
+
+// ---- named results: sort() gives return_types.sort(values=..., indices=...) ----
+
+PyTypeObject* result_type(const Op& op) {
+  static auto& known = *new std::unordered_map<std::string, PyTypeObject*>;
+  const Schema& schema = op.schema();
+  std::string key = schema.name;
+  for (const Argument& r : schema.returns) {
+    if (r.name.empty()) return nullptr;
+    key += " " + r.name;
+  }
+  const auto [found, added] = known.try_emplace(key);
+  if (!added) return found->second;
+  auto* fields = new std::vector<PyStructSequence_Field>;  // lives as long as the type
+  for (const Argument& r : schema.returns) fields->push_back({r.name.c_str(), nullptr});
+  fields->push_back({nullptr, nullptr});
+  const auto* name = new std::string("sconce.return_types." + schema.name.substr(schema.name.find("::") + 2));
+  PyStructSequence_Desc description{name->c_str(), nullptr, fields->data(), static_cast<int>(schema.returns.size())};
+  found->second = PyStructSequence_NewType(&description);
+  if (found->second == nullptr) throw PythonError();
+  return found->second;
+}
+
+Owned results_of(const Op& op, Value* returns) {
+  const std::vector<Argument>& types = op.schema().returns;
+  if (types.empty()) return Owned::share(Py_None);
+  if (types.size() == 1) return object_of(returns[0], types[0].type);
+  PyTypeObject* named = result_type(op);
+  const auto n = static_cast<Py_ssize_t>(types.size());
+  Owned made = Owned::take(named ? PyStructSequence_New(named) : PyTuple_New(n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = object_of(returns[i], types[static_cast<size_t>(i)].type).give();
+    if (named)
+      PyStructSequence_SetItem(made.get(), i, item);
+    else
+      PyTuple_SET_ITEM(made.get(), i, item);
+  }
+  return made;
+}
+
+// Elements that are worth letting other threads of Python run meanwhile: giving the lock up and taking it again costs
+// some 30 ns, a microsecond is about 1,000 elements.
+constexpr int64_t kLongWork = 20'000;
+
+int64_t elements(const Value* values, size_t n) {
+  int64_t sum = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (values[i].is_tensor()) sum += values[i].to_tensor().numel();
+  }
+  return sum;
+}
+
+class WithoutLock {
+ public:
+  explicit WithoutLock(bool really) : state_(really ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutLock() {
+    if (state_) PyEval_RestoreThread(state_);
+  }
+  WithoutLock(const WithoutLock&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+Owned run(const Op& op, Value* values) {
+  const Schema& schema = op.schema();
+  InlineVector<Value, 4> returns(std::max<size_t>(schema.returns.size(), 1));
+  {
+    const WithoutLock unlocked(elements(values, schema.arguments.size()) > kLongWork);
+    op.call_boxed(values, returns.data());
+  }
+  return results_of(op, returns.data());
+}
+
+struct Overloads {
+  std::string name;  // "add"
+  std::vector<const Op*> ops;
+  bool takes_numbers = false;  // for tensors, as torch.ops does
+};
+
+std::string given_types(const Given& given) {
+  std::string out;
+  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
+  for (PyObject* o : given.positional) add(std::string(class_name(o)));
+  for (size_t k = 0; k < given.keywords(); ++k)
+    add(std::string(text_of(given.name(k))) + "=" + std::string(class_name(given.named[k])));
+  return "(" + out + ")";
+}
+
+std::string signature(const Schema& schema) {
+  std::string out;
+  bool keywords = false;
+  for (const Argument& a : schema.arguments) {
+    if (!out.empty()) out += ", ";
+    if (a.keyword_only && !keywords) out += "*, ";
+    keywords |= a.keyword_only;
+    out += type_text(a.type) + " " + (a.name == "self" ? "input" : a.name);
+    if (a.default_value) out += " = " + (a.default_text.empty() ? "None" : a.default_text);
+  }
+  return "(" + out + ")";
+}
+
+// Throws Error (type) in PyTorch's words; returns an empty reference when `quiet`.
+Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet) {
+  std::string reason;
+  int plain = 0;  // overloads without out=
+  for (const Op* op : overloads.ops) {
+    const Schema& schema = op->schema();
+    InlineVector<Value, 8> values(schema.arguments.size());
+    Fit fit(schema, given, overloads.takes_numbers);
+    if (fit.run(values.data())) {
+      Owned result = run(*op, values.data());
+      if (fit.requires_grad) autograd::set_requires_grad(tensor_of(result.get()), true);
+      return result;
+    }
+    if (!op->has(Trait::out)) {
+      ++plain;
+      reason = std::move(fit.reason);
+    }
+  }
+  if (quiet) return {};
+  if (plain == 1) fail_as(ErrorKind::type, "{}(): {}", overloads.name, reason);
+  std::string message = overloads.name + "() received an invalid combination of arguments - got " + given_types(given) +
+                        ", but expected one of:\n";
+  for (const Op* op : overloads.ops) message += " * " + signature(op->schema()) + "\n";
+  fail_as(ErrorKind::type, "{}", message);
+}
+
+// ---- the function object ----
+
+struct FunctionObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  const Overloads* overloads;  // lives for ever
+  bool is_packet;              // sconce.ops.aten.add, which has an attribute for each overload
+};
+extern PyTypeObject function_type;
+
+PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  return guarded([&] {
+    const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    const Given given{{args, n}, names, args + n};
+    return call_overloads(*reinterpret_cast<FunctionObject*>(self)->overloads, given, false).give();
+  });
+}
+
+const Overloads& overloads_of(PyObject* self) { return *reinterpret_cast<FunctionObject*>(self)->overloads; }
+
+PyObject* function_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<%s %s>", reinterpret_cast<FunctionObject*>(self)->is_packet ? "operator" : "function",
+                              overloads_of(self).name.c_str());
+}
+PyObject* function_get(PyObject* self, PyObject* object, PyObject*) {
+  return object == nullptr ? Py_NewRef(self) : PyMethod_New(self, object);
+}
+PyObject* function_doc(PyObject* self, void*) {
+  return guarded([&] {
+    std::string doc;
+    for (const Op* op : overloads_of(self).ops) doc += op->schema().to_string() + "\n";
+    for (const Op* op : overloads_of(self).ops) {
+      if (!op->info.doc) continue;
+      doc += std::string("\n") + op->info.doc + "\n";
+      break;
+    }
+    return text(doc).give();
+  });
+}
+PyObject* function_name(PyObject* self, void*) { return text(overloads_of(self).name).give(); }
+
+Owned make_function(Overloads overloads, bool is_packet = false) {
+  if (overloads.ops.empty()) return {};
+  auto* object = PyObject_New(FunctionObject, &function_type);
+  Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
+  object->vectorcall = call_function;
+  object->overloads = new Overloads(std::move(overloads));
+  object->is_packet = is_packet;
+  return made;
+}
+
+PyObject* function_attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !reinterpret_cast<FunctionObject*>(self)->is_packet || !PyErr_ExceptionMatches(PyExc_AttributeError))
+    return found;
+  return guarded([&]() -> PyObject* {
+    const std::string_view wanted = text_of(name);
+    for (const Op* op : overloads_of(self).ops) {
+      if (wanted != (*op->info.overload ? op->info.overload : "default")) continue;
+      PyErr_Clear();
+      return make_function({op->qualified_name(), {op}, true}).give();
+    }
+    throw PythonError();
+  });
+}
+PyObject* packet_overloads(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Owned list = Owned::take(PyList_New(0));
+    for (const Op* op : overloads_of(self).ops)
+      check(PyList_Append(list.get(), text(*op->info.overload ? op->info.overload : "default").get()));
+    return list.give();
+  });
+}
+
+PyGetSetDef function_properties[] = {{"__doc__", function_doc, nullptr, nullptr, nullptr},
+                                     {"__name__", function_name, nullptr, nullptr, nullptr},
+                                     {"__qualname__", function_name, nullptr, nullptr, nullptr},
+                                     {}};
+PyMethodDef function_methods[] = {{"overloads", packet_overloads, METH_NOARGS, "The names of all overloads."}, {}};
+
+PyTypeObject make_function_type() {
+  PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  type.tp_name = "sconce.OperatorFunction";
+  type.tp_basicsize = sizeof(FunctionObject);
+  type.tp_vectorcall_offset = offsetof(FunctionObject, vectorcall);
+  type.tp_call = PyVectorcall_Call;
+  type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+                  Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  type.tp_repr = function_repr;
+  type.tp_descr_get = function_get;
+  type.tp_getattro = function_attribute;
+  type.tp_getset = function_properties;
+  type.tp_methods = function_methods;
+  return type;
+}
+PyTypeObject function_type = make_function_type();
+
+bool holds_tensor(TypePtr type) {
+  if (type->is(TypeKind::optional) || type->is(TypeKind::list)) return holds_tensor(type->element());
+  return type->is(TypeKind::tensor);
+}
+// TorchScript's operators on numbers, strings and lists are no functions of PyTorch's Python.
+bool is_for_python(const Op& op) {
+  const Schema& schema = op.schema();
+  const auto has_tensor = [](const Argument& a) { return holds_tensor(a.type); };
+  return !schema.is_vararg && (std::any_of(schema.arguments.begin(), schema.arguments.end(), has_tensor) ||
+                               std::any_of(schema.returns.begin(), schema.returns.end(), has_tensor));
+}
+// Overloads with out= come last: a call without it cannot mean them.
+std::vector<const Op*> for_python(std::vector<const Op*> ops) {
+  std::erase_if(ops, [](const Op* op) { return !is_for_python(*op); });
+  std::stable_partition(ops.begin(), ops.end(), [](const Op* op) { return !op->has(Trait::out); });
+  return ops;
+}
+
+}  // namespace
+
+Owned find_function(std::string_view name) {
+  return make_function({std::string(name), for_python(find_overloads("aten::" + std::string(name)))});
+}
+
+Owned find_method(std::string_view name) {
+  std::vector<const Op*> ops = for_python(find_overloads("aten::" + std::string(name)));
+  std::erase_if(ops, [](const Op* op) {
+    const std::vector<Argument>& arguments = op->schema().arguments;
+    return op->has(Trait::out) || arguments.empty() || arguments[0].name != "self" ||
+           !arguments[0].type->is(TypeKind::tensor);
+  });
+  return make_function({std::string(name), std::move(ops)});
+}
+
+Owned find_packet(std::string_view qualified) {
+  return make_function({std::string(qualified), find_overloads(qualified), true}, true);
+}
+
+std::vector<std::string> function_names() {
+  std::set<std::string> names;
+  for (const Op* op : all_ops()) {
+    const std::string_view name = op->info.name;
+    if (name.starts_with("aten::") && !name.starts_with("aten::__") && is_for_python(*op))
+      names.emplace(name.substr(6));
+  }
+  return {names.begin(), names.end()};
+}
+
+Owned call(const char* name, std::span<PyObject* const> args, bool or_not_implemented) {
+  static auto& known = *new std::map<std::string_view, Overloads>;
+  auto found = known.find(name);
+  if (found == known.end())
+    found = known.emplace(name, Overloads{name, for_python(find_overloads("aten::" + std::string(name)))}).first;
+  Owned result = call_overloads(found->second, {args, nullptr, nullptr}, or_not_implemented);
+  return result ? std::move(result) : Owned::share(Py_NotImplemented);
+}
+
+void add_binder(PyObject* module) { check(PyModule_AddType(module, &function_type)); }
+
+}  // namespace sconce::python

@@ -1,0 +1,29 @@
+// Binder: calls operators from Python. One function of Python stands for all overloads of a name; the first whose
+// arguments fit is called, in the order of the registry, as PyTorch's parser of arguments does.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "object.h"
+#include "sconce/dispatch/op.h"
+
+namespace sconce::python {
+
+// sconce.NAME of operators aten::NAME; empty when there is none that Python may call.
+Owned find_function(std::string_view name);
+// Tensor.NAME: of those that take a tensor called `self`. Empty when there is none.
+Owned find_method(std::string_view name);
+// sconce.ops.NAMESPACE.NAME (all overloads) and sconce.ops.NAMESPACE.NAME.OVERLOAD; empty when there is none.
+Owned find_packet(std::string_view qualified);
+// Every name that find_function knows.
+std::vector<std::string> function_names();
+
+// A call of C++ for Python's sake (slots of Tensor): positional arguments only. When no overload fits, returns
+// NotImplemented instead of an error if `or_not_implemented`.
+Owned call(const char* name, std::span<PyObject* const> args, bool or_not_implemented = false);
+
+void add_binder(PyObject* module);
+
+}  // namespace sconce::python

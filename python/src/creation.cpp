@@ -1,0 +1,215 @@
+#include "creation.h"
+
+#include <bit>
+
+#include "sconce/base/error.h"
+#include "sconce/sconce.hpp"
+#include "sconce/tensor/element.h"
+#include "tensor_object.h"
+#include "values.h"
+
+namespace sconce::python {
+namespace {
+
+bool is_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
+// An array of numpy: its elements are read through the buffer. (bytes have one too, and are refused.)
+bool is_array(PyObject* o) {
+  return PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o) && !is_tensor(o);
+}
+
+// Sizes by the first item of each list; all others are compared while they are written.
+std::vector<int64_t> sizes_of(PyObject* data) {
+  std::vector<int64_t> sizes;
+  Owned at = Owned::share(data);
+  for (;;) {
+    if (is_list(at.get())) {
+      const Py_ssize_t n = PySequence_Fast_GET_SIZE(at.get());
+      sizes.push_back(n);
+      SCONCE_CHECK_AS(value, sizes.size() <= 64, "too many dimensions '{}'", class_name(data));
+      if (n == 0) return sizes;
+      at = Owned::share(PySequence_Fast_GET_ITEM(at.get(), 0));
+    } else if (is_tensor(at.get())) {
+      for (const int64_t n : tensor_of(at.get()).sizes()) sizes.push_back(n);
+      return sizes;
+    } else {
+      return sizes;
+    }
+  }
+}
+
+Value number_in(PyObject* item) {
+  Value v;
+  if (!convert(item, number_type(), std::nullopt, v))
+    fail_as(ErrorKind::type, "new(): invalid data type '{}'", class_name(item));
+  return v;
+}
+
+// bool < int64 < float < complex: the widest kind of number in the data.
+Scalar::Tag widest(PyObject* data) {
+  if (is_tensor(data)) {
+    switch (category(tensor_of(data).dtype())) {
+      case Category::boolean:
+        return Scalar::Tag::boolean;
+      case Category::integral:
+        return Scalar::Tag::integer;
+      case Category::floating:
+        return Scalar::Tag::real;
+      default:
+        return Scalar::Tag::complex;
+    }
+  }
+  const auto rank = [](Scalar::Tag t) {
+    return t == Scalar::Tag::boolean ? 0 : t == Scalar::Tag::integer ? 1 : t == Scalar::Tag::real ? 2 : 3;
+  };
+  if (!is_list(data)) return number_in(data).to_scalar().tag();
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(data);
+  if (n == 0) return Scalar::Tag::real;
+  Scalar::Tag found = Scalar::Tag::boolean;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    const Owned item = Owned::share(PySequence_Fast_GET_ITEM(data, i));
+    const Scalar::Tag tag = widest(item.get());
+    if (rank(tag) > rank(found)) found = tag;
+  }
+  return found;
+}
+
+DType dtype_for(PyObject* data) {
+  if (is_tensor(data)) return tensor_of(data).dtype();
+  switch (widest(data)) {
+    case Scalar::Tag::boolean:
+      return DType::bool_;
+    case Scalar::Tag::integer:
+      return DType::int64;
+    case Scalar::Tag::real:
+      return Scalar(0.0).dtype();
+    default:
+      return Scalar(std::complex<double>()).dtype();
+  }
+}
+
+void write(PyObject* data, const Tensor& into) {
+  if (into.dim() == 0) {
+    into.fill_(is_tensor(data) ? item_of(tensor_of(data)) : number_in(data).to_scalar());
+    return;
+  }
+  if (is_tensor(data)) {
+    SCONCE_CHECK_AS(value, tensor_of(data).sizes() == into.sizes(), "expected a tensor of sizes {}, got {}",
+                    into.sizes(), tensor_of(data).sizes());
+    into.copy_(tensor_of(data));
+    return;
+  }
+  const int64_t expected = into.size(0);
+  SCONCE_CHECK_AS(value, is_list(data), "expected sequence of length {} at dim {} (got a {})", expected, 0,
+                  class_name(data));
+  SCONCE_CHECK_AS(value, PySequence_Fast_GET_SIZE(data) == expected,
+                  "expected sequence of length {} at dim {} (got {})", expected, 0,
+                  static_cast<int64_t>(PySequence_Fast_GET_SIZE(data)));
+  if (into.dim() > 1) {
+    for (int64_t i = 0; i < expected; ++i) {
+      const Owned item = Owned::share(PySequence_Fast_GET_ITEM(data, i));
+      write(item.get(), into.select(0, i));
+    }
+    return;
+  }
+  // The last dimension, by the element.
+  for (int64_t i = 0; i < expected; ++i) {
+    const Owned item = Owned::share(PySequence_Fast_GET_ITEM(data, i));
+    SCONCE_CHECK_AS(value, !is_list(item.get()), "expected a number, got a {}: the lists have different depths",
+                    class_name(item.get()));
+    const Scalar v = is_tensor(item.get()) ? item_of(tensor_of(item.get())) : number_in(item.get()).to_scalar();
+    into.select(0, i).fill_(v);
+  }
+}
+
+// ---- buffers ----
+
+std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
+  std::string_view f = format ? format : "B";
+  if (f.starts_with('@') || f.starts_with('=') || (f.starts_with('<') && std::endian::native == std::endian::little))
+    f.remove_prefix(1);
+  if (f == "?") return DType::bool_;
+  if (f == "e") return DType::float16;
+  if (f == "f") return DType::float32;
+  if (f == "d") return DType::float64;
+  if (f == "Zf") return DType::complex64;
+  if (f == "Zd") return DType::complex128;
+  const bool with_sign = f == "b" || f == "h" || f == "i" || f == "l" || f == "q";
+  const bool without = f == "B" || f == "H" || f == "I" || f == "L" || f == "Q" || f == "c";
+  if (!with_sign && !without) return std::nullopt;
+  switch (size) {
+    case 1:
+      return with_sign ? DType::int8 : DType::uint8;
+    case 2:
+      return with_sign ? DType::int16 : DType::uint16;
+    case 4:
+      return with_sign ? DType::int32 : DType::uint32;
+    default:
+      return with_sign ? DType::int64 : DType::uint64;
+  }
+}
+
+}  // namespace
+
+Tensor tensor_of_data(PyObject* data, std::optional<DType> dtype) {
+  if (is_array(data)) {
+    const Tensor t = tensor_of_buffer(data, false);
+    return t.to(dtype.value_or(t.dtype()), false, true);
+  }
+  const NoGrad unrecorded;
+  const Tensor out = empty_tensor(sizes_of(data), dtype ? *dtype : dtype_for(data));
+  if (out.numel() != 0 || out.dim() > 0) write(data, out);
+  return out;
+}
+
+Tensor tensor_of_buffer(PyObject* object, bool warn_if_readonly) {
+  auto* view = new Py_buffer;
+  if (PyObject_GetBuffer(object, view, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
+    delete view;
+    throw PythonError();
+  }
+  // Tensors may die in any thread.
+  const auto let_go = [view](void*) {
+    if (!Py_IsInitialized()) return;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    PyBuffer_Release(view);
+    PyGILState_Release(state);
+    delete view;
+  };
+  try {
+    const std::optional<DType> dtype = dtype_of_format(view->format, view->itemsize);
+    SCONCE_CHECK_AS(type, dtype,
+                    "can't convert an array with elements '{}' to a tensor: the supported types are "
+                    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+                    "uint16, uint8, and bool.",
+                    std::string_view(view->format ? view->format : ""));
+    std::vector<int64_t> sizes, strides;
+    for (int d = 0; d < view->ndim; ++d) {
+      sizes.push_back(view->shape[d]);
+      SCONCE_CHECK_AS(value, view->strides[d] >= 0,
+                      "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                      "not currently supported. (You can probably work around this by making a copy of your array with "
+                      "array.copy().)");
+      SCONCE_CHECK_AS(value, view->strides[d] % view->itemsize == 0,
+                      "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                      "reallocate the memory.");
+      strides.push_back(view->strides[d] / view->itemsize);
+    }
+    if (view->readonly && warn_if_readonly) {
+      check(PyErr_WarnEx(PyExc_UserWarning,
+                         "The given NumPy array is not writable, and tensors do not know that: writing to the tensor "
+                         "changes it all the same. Copy the array first, or make it writable.",
+                         1));
+    }
+    if (view->len == 0) {
+      const Tensor empty = empty_tensor(sizes, *dtype);
+      let_go(nullptr);
+      return empty;
+    }
+    return from_blob(view->buf, sizes, strides, let_go, *dtype);
+  } catch (...) {
+    let_go(nullptr);
+    throw;
+  }
+}
+
+}  // namespace sconce::python

@@ -1,0 +1,19 @@
+// Tensors from data of Python: nested lists, numbers, buffers (arrays of numpy among them).
+#pragma once
+
+#include <optional>
+
+#include "object.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce::python {
+
+// sconce.tensor(data, dtype): a copy. The dtype follows the data as in PyTorch: bool, int64, the default float dtype, or
+// the complex one that goes with it. Throws Error (value) when the lists have different lengths.
+Tensor tensor_of_data(PyObject* data, std::optional<DType> dtype);
+
+// A tensor over the memory of an object with the buffer protocol, which lives as long. Throws Error for dtypes that a
+// tensor cannot have, and for negative strides.
+Tensor tensor_of_buffer(PyObject* object, bool warn_if_readonly);
+
+}  // namespace sconce::python

@@ -1,0 +1,190 @@
+// Indexing: t[i], t[1:, None, ..., mask] and assignment, as views first and one gather or scatter for index tensors.
+#include <optional>
+
+#include "creation.h"
+#include "sconce/base/error.h"
+#include "sconce/sconce.hpp"
+#include "tensor_object.h"
+#include "values.h"
+
+namespace sconce::python {
+namespace {
+
+// What is left of an index after its views: the view, and one tensor (or nothing) a dimension.
+struct Indexed {
+  Tensor view;
+  std::vector<Tensor> indices;  // undefined for a dimension that stays; empty: the view is all
+};
+
+bool is_mask_number(PyObject* o) { return PyBool_Check(o); }
+bool is_int(PyObject* o) { return PyLong_Check(o) || (!is_tensor(o) && PyIndex_Check(o)); }
+int64_t int_of(PyObject* o) {
+  const Py_ssize_t v = PyNumber_AsSsize_t(o, PyExc_IndexError);
+  if (v == -1 && PyErr_Occurred()) throw PythonError();
+  return v;
+}
+
+class Indexer {
+ public:
+  explicit Indexer(const Tensor& t) { result_.view = t; }
+
+  Indexed run(PyObject* index) {
+    if (PyTuple_Check(index)) {
+      count(index);
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i) add(PyTuple_GET_ITEM(index, i));
+    } else {
+      add(index);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // How many dimensions the parts of a tuple stand for, so that an Ellipsis knows the rest.
+  void count(PyObject* tuple) {
+    int64_t used = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+      PyObject* part = PyTuple_GET_ITEM(tuple, i);
+      if (part == Py_None || part == Py_Ellipsis || is_mask_number(part)) continue;
+      used += is_tensor(part) && tensor_of(part).dtype() == DType::bool_ ? tensor_of(part).dim() : 1;
+    }
+    SCONCE_CHECK_AS(index, used <= result_.view.dim(), "too many indices for tensor of dimension {}",
+                    result_.view.dim());
+    rest_ = result_.view.dim() - used;
+  }
+
+  void add(PyObject* part) {
+    if (part == Py_None) {
+      result_.view = result_.view.unsqueeze(dim_++);
+    } else if (part == Py_Ellipsis) {
+      dim_ += rest_.value_or(result_.view.dim());
+    } else if (PySlice_Check(part)) {
+      slice(part);
+    } else if (is_mask_number(part)) {
+      result_.view = result_.view.unsqueeze(dim_);
+      gather(scalar_tensor_of(Scalar(part == Py_True), DType::bool_).unsqueeze(0));
+    } else if (is_int(part)) {
+      check_has_dimension();
+      result_.view = result_.view.select(dim_, int_of(part));
+    } else if (is_tensor(part)) {
+      tensor(tensor_of(part));
+    } else if (PyList_Check(part) || PyTuple_Check(part)) {
+      tensor(tensor_of_data(part, std::nullopt));
+    } else {
+      fail_as(
+          ErrorKind::type,
+          "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})",
+          class_name(part));
+    }
+  }
+
+  void check_has_dimension() const {
+    SCONCE_CHECK_AS(index, result_.view.dim() > 0,
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                    "convert a 0-dim tensor to a number");
+    SCONCE_CHECK_AS(index, dim_ < result_.view.dim(), "too many indices for tensor of dimension {}",
+                    result_.view.dim());
+  }
+
+  void slice(PyObject* part) {
+    check_has_dimension();
+    Py_ssize_t start = 0, stop = 0, step = 1;
+    check(PySlice_Unpack(part, &start, &stop, &step));
+    SCONCE_CHECK_AS(value, step > 0, "step must be greater than zero");
+    result_.view = result_.view.slice(dim_, start, stop, step);
+    ++dim_;
+  }
+
+  void tensor(const Tensor& t) {
+    // A number in a tensor selects, like the number: the result is a view.
+    if (t.dim() == 0 && t.dtype() != DType::bool_ && is_integral(t.dtype())) {
+      check_has_dimension();
+      result_.view = result_.view.select(dim_, item_of(t).to_int());
+      return;
+    }
+    if (t.dim() == 0 && t.dtype() == DType::bool_) {
+      result_.view = result_.view.unsqueeze(dim_);
+      gather(t.unsqueeze(0));
+    } else {
+      gather(t);
+    }
+  }
+  void gather(Tensor t) {
+    result_.indices.resize(static_cast<size_t>(dim_));
+    dim_ += t.dtype() == DType::bool_ || t.dtype() == DType::uint8 ? std::max<int64_t>(t.dim(), 1) : 1;
+    result_.indices.emplace_back(std::move(t));
+  }
+
+  Indexed result_;
+  int64_t dim_ = 0;
+  std::optional<int64_t> rest_;
+};
+
+PyObject* get(PyObject* self, PyObject* index) {
+  return guarded([&] {
+    const Indexed found = Indexer(tensor_of(self)).run(index);
+    if (!found.indices.empty()) return wrap(sconce::index(found.view, found.indices)).give();
+    // t[...] is a new tensor over the same memory.
+    return wrap(found.view.is_same(tensor_of(self)) ? sconce::alias(found.view) : found.view).give();
+  });
+}
+
+// A number becomes a tensor of the dtype that it is written to.
+Tensor source_for(PyObject* value, const Tensor& target) {
+  if (is_tensor(value)) return tensor_of(value);
+  Value number;
+  SCONCE_CHECK_AS(type, convert(value, number_type(), std::nullopt, number), "can't assign a {} to a {}",
+                  class_name(value), dtype_name(target.dtype()));
+  return scalar_tensor_of(number.to_scalar(), target.dtype(), target.device());
+}
+
+int set(PyObject* self, PyObject* index, PyObject* value) {
+  return guarded_int([&] {
+    SCONCE_CHECK_AS(type, value != nullptr, "Tensor does not support deleting items");
+    const Tensor& t = tensor_of(self);
+    const Indexed found = Indexer(t).run(index);
+    Tensor source = source_for(value, t);
+    if (!found.indices.empty()) {
+      found.view.index_put_(found.indices, source.to(t.dtype()));
+    } else {
+      // Leading dimensions of one element too many are dropped, as in PyTorch.
+      while (source.dim() > found.view.dim() && source.size(0) == 1) source = source.squeeze(0);
+      found.view.copy_(source);
+    }
+    return 0;
+  });
+}
+
+Py_ssize_t length(PyObject* self) {
+  return guarded(
+      [&]() -> Py_ssize_t {
+        SCONCE_CHECK_AS(type, tensor_of(self).dim() > 0, "len() of a 0-d tensor");
+        return tensor_of(self).size(0);
+      },
+      Py_ssize_t{-1});
+}
+
+// x in t: is any element equal?
+int contains(PyObject* self, PyObject* value) {
+  return guarded_int([&] {
+    const Tensor& t = tensor_of(self);
+    SCONCE_CHECK(is_tensor(value) || PyNumber_Check(value),
+                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}.", class_name(value));
+    Value number;
+    if (is_tensor(value)) return item_of((t.eq(tensor_of(value))).any()).to_bool() ? 1 : 0;
+    if (!convert(value, number_type(), std::nullopt, number)) return 0;
+    return item_of(t.eq(number.to_scalar()).any()).to_bool() ? 1 : 0;
+  });
+}
+
+PySequenceMethods make_sequence() {
+  PySequenceMethods methods = {};
+  methods.sq_contains = contains;
+  return methods;
+}
+
+}  // namespace
+
+PySequenceMethods tensor_sequence = make_sequence();
+PyMappingMethods tensor_mapping = {length, get, set};
+
+}  // namespace sconce::python

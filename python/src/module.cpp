@@ -1,0 +1,257 @@
+// The extension module sconce._sconce.
+#include "binder.h"
+#include "creation.h"
+#include "programs.h"
+#include "sconce/autograd/backward.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/sconce.hpp"
+#include "small_objects.h"
+#include "tensor_object.h"
+#include "values.h"
+
+namespace sconce::python {
+
+void set_size_class(PyObject* type);  // properties.cpp
+
+namespace {
+
+PyObject* none_after(void (*f)(PyObject*), PyObject* arg) {
+  return guarded([&]() -> PyObject* {
+    f(arg);
+    Py_RETURN_NONE;
+  });
+}
+bool is_true(PyObject* o) {
+  const int v = PyObject_IsTrue(o);
+  check(v);
+  return v != 0;
+}
+
+// function(name): the function of operators aten::name.
+PyObject* function(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    Owned found = find_function(text_of(name));
+    if (!found) {
+      PyErr_Format(PyExc_AttributeError, "module 'sconce' has no attribute '%U'", name);
+      throw PythonError();
+    }
+    return found.give();
+  });
+}
+PyObject* packet(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    Owned found = find_packet(text_of(name));
+    if (!found) {
+      PyErr_Format(PyExc_AttributeError, "there is no operator '%U'", name);
+      throw PythonError();
+    }
+    return found.give();
+  });
+}
+PyObject* names(PyObject*, PyObject*) {
+  return guarded([&] {
+    Owned list = Owned::take(PyList_New(0));
+    for (const std::string& name : function_names()) check(PyList_Append(list.get(), text(name).get()));
+    return list.give();
+  });
+}
+
+PyObject* make_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    static const char* keywords[] = {"data", "dtype", "device", "requires_grad", nullptr};
+    PyObject *data = nullptr, *dtype = Py_None, *device = Py_None;
+    int requires_grad = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OOp:tensor", const_cast<char**>(keywords), &data, &dtype,
+                                     &device, &requires_grad))
+      throw PythonError();
+    Value type, place;
+    SCONCE_CHECK_AS(
+        type,
+        convert(dtype, optional_type(parse_schema("f(ScalarType t) -> ()").arguments[0].type), std::nullopt, type),
+        "tensor(): argument 'dtype' must be torch.dtype, not {}", class_name(dtype));
+    SCONCE_CHECK_AS(type, convert(device, optional_type(device_type()), std::nullopt, place),
+                    "tensor(): argument 'device' must be torch.device, not {}", class_name(device));
+    Tensor t = tensor_of_data(data, type.is_none() ? std::nullopt : std::optional(static_cast<DType>(type.to_int())));
+    if (!place.is_none() && !(place.to_device() == t.device())) t = t.to(place.to_device(), t.dtype());
+    if (requires_grad) autograd::set_requires_grad(t, true);
+    return wrap(std::move(t)).give();
+  });
+}
+PyObject* from_numpy(PyObject*, PyObject* array) {
+  return guarded([&] {
+    SCONCE_CHECK_AS(type, class_name(array) == "ndarray", "expected np.ndarray (got {})", class_name(array));
+    return wrap(tensor_of_buffer(array, true)).give();
+  });
+}
+PyObject* make_subclass(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *type = nullptr, *data = nullptr;
+    int requires_grad = 0;
+    if (!PyArg_ParseTuple(args, "O!O!|p", &PyType_Type, &type, &python::tensor_type, &data, &requires_grad))
+      throw PythonError();
+    SCONCE_CHECK_AS(type, PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), &python::tensor_type),
+                    "a subclass of Tensor was expected");
+    const Tensor t = shallow_copy(tensor_of(data));
+    Owned made = wrap_as(reinterpret_cast<PyTypeObject*>(type), t);
+    if (requires_grad) autograd::set_requires_grad(t, true);
+    return made.give();
+  });
+}
+
+struct Unlocked {
+  PyThreadState* state = PyEval_SaveThread();
+  ~Unlocked() { PyEval_RestoreThread(state); }
+};
+
+std::vector<Tensor> tensors_in(PyObject* list) {
+  std::vector<Tensor> out;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* item = PyList_GET_ITEM(list, i);
+    SCONCE_CHECK_AS(type, is_tensor(item) || item == Py_None, "a Tensor was expected, got {}", class_name(item));
+    out.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  }
+  return out;
+}
+
+// backward(tensors, gradients, retain_graph, create_graph, inputs): all but flags are lists.
+PyObject* backward(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *tensors = nullptr, *grads = nullptr, *inputs = nullptr, *retain = nullptr;
+    int create = 0;
+    if (!PyArg_ParseTuple(args, "O!O!OpO!", &PyList_Type, &tensors, &PyList_Type, &grads, &retain, &create,
+                          &PyList_Type, &inputs))
+      throw PythonError();
+    autograd::BackwardOptions options;
+    if (retain != Py_None) options.retain_graph = is_true(retain);
+    options.create_graph = create != 0;
+    const std::vector<Tensor> of = tensors_in(tensors), given = tensors_in(grads), only = tensors_in(inputs);
+    {
+      const Unlocked unlocked;
+      autograd::backward(of, given, options, only);
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+// grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused): all but flags are lists.
+PyObject* gradients(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *outputs = nullptr, *inputs = nullptr, *grads = nullptr, *retain = nullptr;
+    int create = 0, unused = 0;
+    if (!PyArg_ParseTuple(args, "O!O!O!Opp", &PyList_Type, &outputs, &PyList_Type, &inputs, &PyList_Type, &grads,
+                          &retain, &create, &unused))
+      throw PythonError();
+    autograd::GradOptions options;
+    if (retain != Py_None) options.retain_graph = is_true(retain);
+    options.create_graph = create != 0;
+    options.allow_unused = unused != 0;
+    const std::vector<Tensor> out = tensors_in(outputs), in = tensors_in(inputs), given = tensors_in(grads);
+    std::vector<Tensor> found;
+    {
+      const Unlocked unlocked;
+      found = autograd::grad(out, in, given, options);
+    }
+    Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
+    for (size_t i = 0; i < found.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap(std::move(found[i])).give());
+    return tuple.give();
+  });
+}
+
+int64_t int_argument(PyObject* o) {
+  const long long v = PyLong_AsLongLong(o);
+  if (v == -1 && PyErr_Occurred()) throw PythonError();
+  return v;
+}
+
+PyMethodDef functions[] = {
+    {"_function", function, METH_O, nullptr},
+    {"_packet", packet, METH_O, nullptr},
+    {"_function_names", names, METH_NOARGS, nullptr},
+    {"tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_tensor)), METH_VARARGS | METH_KEYWORDS,
+     "tensor(data, *, dtype=None, device=None, requires_grad=False): a tensor with a copy of the data."},
+    {"from_numpy", from_numpy, METH_O, "from_numpy(array): a tensor over the memory of the array."},
+    {"_make_subclass", make_subclass, METH_VARARGS, nullptr},
+    {"_backward", backward, METH_VARARGS, nullptr},
+    {"_gradients", gradients, METH_VARARGS, nullptr},
+    {"is_grad_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }, METH_NOARGS,
+     "Are operations recorded for gradients?"},
+    {"_set_grad_enabled",
+     [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { set_grad_enabled(is_true(v)); }, o); }, METH_O,
+     nullptr},
+    {"is_inference_mode_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(inference_mode_enabled()); },
+     METH_NOARGS, "Are inference tensors made?"},
+    {"_inference_mode_state", [](PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(inference_mode_state()); },
+     METH_NOARGS, nullptr},
+    {"_set_inference_mode",
+     [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { set_inference_mode(is_true(v)); }, o); }, METH_O,
+     nullptr},
+    {"_restore_inference_mode",
+     [](PyObject*, PyObject* o) {
+       return none_after([](PyObject* v) { restore_inference_mode(PyLong_AsUnsignedLongLongMask(v)); }, o);
+     },
+     METH_O, nullptr},
+    {"manual_seed",
+     [](PyObject*, PyObject* o) {
+       return none_after([](PyObject* v) { manual_seed(static_cast<uint64_t>(int_argument(v))); }, o);
+     },
+     METH_O, "manual_seed(seed): the random numbers that follow are those of PyTorch for this seed."},
+    {"get_num_threads", [](PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }, METH_NOARGS,
+     "How many threads one operator may use."},
+    {"set_num_threads",
+     [](PyObject*, PyObject* o) {
+       return none_after([](PyObject* v) { set_num_threads(static_cast<int>(int_argument(v))); }, o);
+     },
+     METH_O, "set_num_threads(n): one operator may use n threads."},
+    {"get_default_dtype", [](PyObject*, PyObject*) { return Py_NewRef(dtype_object(default_dtype())); }, METH_NOARGS,
+     "The dtype of floats that say none."},
+    {"set_default_dtype",
+     [](PyObject*, PyObject* o) {
+       return none_after(
+           [](PyObject* v) {
+             SCONCE_CHECK_AS(type, is_dtype(v), "invalid dtype object: a dtype was expected, got {}", class_name(v));
+             set_default_dtype(static_cast<DType>(number_of(v)));
+           },
+           o);
+     },
+     METH_O, "set_default_dtype(dtype): the dtype of floats that say none."},
+    {"_add_method",
+     [](PyObject*, PyObject* args) {
+       return guarded([&]() -> PyObject* {
+         PyObject *name = nullptr, *method = nullptr;
+         if (!PyArg_ParseTuple(args, "UO", &name, &method)) throw PythonError();
+         check(PyDict_SetItem(python::tensor_type.tp_dict, name, method));
+         PyType_Modified(&python::tensor_type);
+         Py_RETURN_NONE;
+       });
+     },
+     METH_VARARGS, nullptr},
+    {"_set_size_class", [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { set_size_class(v); }, o); },
+     METH_O, nullptr},
+    {}};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "_sconce",
+                          "The compiled part of sconce.",
+                          -1,
+                          functions,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+}  // namespace sconce::python
+
+PyMODINIT_FUNC PyInit__sconce() {
+  using namespace sconce::python;
+  return guarded([]() -> PyObject* {
+    Owned module = Owned::take(PyModule_Create(&definition));
+    add_small_objects(module.get());
+    add_binder(module.get());
+    add_tensor_type(module.get());
+    add_programs(module.get());
+    return module.give();
+  });
+}

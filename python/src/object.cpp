@@ -1,0 +1,66 @@
+#include "object.h"
+
+#include <new>
+
+#include "sconce/base/error.h"
+#include "sconce/runtime/interpreter.h"
+
+namespace sconce::python {
+namespace {
+
+PyObject* class_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::type:
+      return PyExc_TypeError;
+    case ErrorKind::value:
+      return PyExc_ValueError;
+    case ErrorKind::index:
+      return PyExc_IndexError;
+    case ErrorKind::key:
+      return PyExc_KeyError;
+    case ErrorKind::not_implemented:
+      return PyExc_NotImplementedError;
+    case ErrorKind::zero_division:
+      return PyExc_ZeroDivisionError;
+    case ErrorKind::overflow:
+      return PyExc_OverflowError;
+    default:
+      return PyExc_RuntimeError;
+  }
+}
+
+}  // namespace
+
+void raise_current() noexcept {
+  try {
+    throw;
+  } catch (const PythonError&) {
+  } catch (const runtime::ScriptError& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (const Error& error) {
+    PyErr_SetString(class_of(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
+std::string_view text_of(PyObject* object) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(object, &size);
+  if (bytes == nullptr) throw PythonError();
+  return {bytes, static_cast<size_t>(size)};
+}
+
+Owned text(std::string_view v) {
+  return Owned::take(PyUnicode_DecodeUTF8(v.data(), static_cast<Py_ssize_t>(v.size()), "replace"));
+}
+
+std::string_view class_name(PyObject* object) {
+  const std::string_view name = Py_TYPE(object)->tp_name;
+  const size_t dot = name.rfind('.');
+  return dot == name.npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace sconce::python

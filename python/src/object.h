@@ -1,0 +1,72 @@
+// Owned references to objects of Python, and errors on their way between the two languages.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace sconce::python {
+
+// Thrown where Python has set an exception: whoever catches it leaves that one as it is.
+struct PythonError {};
+
+// A counted reference; null only when default-constructed or moved from.
+class Owned {
+ public:
+  Owned() = default;
+  // Of a new reference, as most functions of Python return one. Throws PythonError for null.
+  static Owned take(PyObject* object) {
+    if (object == nullptr) throw PythonError();
+    return Owned(object);
+  }
+  static Owned share(PyObject* object) { return Owned(Py_NewRef(object)); }
+  Owned(Owned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Owned() { Py_XDECREF(object_); }
+
+  PyObject* get() const { return object_; }
+  PyObject* give() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  explicit Owned(PyObject* object) : object_(object) {}
+  PyObject* object_ = nullptr;
+};
+
+// Throws PythonError when a call of Python that returns a number failed.
+inline void check(int status) {
+  if (status < 0) throw PythonError();
+}
+
+// Inside of a catch: turns the C++ exception into one of Python, of the class that PyTorch would raise.
+void raise_current() noexcept;
+
+// Runs f; an exception becomes one of Python, and the result is `failed`.
+template <class F, class R = std::invoke_result_t<F>>
+R guarded(F&& f, R failed = R()) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    raise_current();
+    return failed;
+  }
+}
+// The same for slots whose sign of failure is -1.
+template <class F>
+int guarded_int(F&& f) noexcept {
+  return guarded(std::forward<F>(f), -1);
+}
+
+// The text of a str. Throws PythonError for anything else.
+std::string_view text_of(PyObject* object);
+Owned text(std::string_view v);
+// "int", "list", "Tensor": how messages name the class of an object.
+std::string_view class_name(PyObject* object);
+
+}  // namespace sconce::python

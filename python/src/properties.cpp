@@ -1,0 +1,290 @@
+// Properties and methods of sconce.Tensor that are no operators: geometry, gradients, memory, pickling, copies.
+#include "binder.h"
+#include "creation.h"
+#include "sconce/autograd/backward.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/sconce.hpp"
+#include "small_objects.h"
+#include "tensor_object.h"
+#include "values.h"
+
+namespace sconce::python {
+namespace {
+
+Owned size_class;  // sconce.Size, a tuple that prints as PyTorch's does
+
+template <Owned (*f)(const Tensor&)>
+PyObject* property(PyObject* self, void*) {
+  return guarded([&] { return f(tensor_of(self)).give(); });
+}
+Owned truth_of(bool v) { return Owned::share(v ? Py_True : Py_False); }
+Owned number(int64_t v) { return Owned::take(PyLong_FromLongLong(v)); }
+
+Owned ints(IntList list) {
+  Owned made = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
+  for (size_t i = 0; i < list.size(); ++i)
+    PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), number(list[i]).give());
+  return made;
+}
+Owned shape(const Tensor& t) { return Owned::take(PyObject_CallOneArg(size_class.get(), ints(t.sizes()).get())); }
+Owned dtype(const Tensor& t) { return Owned::share(dtype_object(t.dtype())); }
+Owned device(const Tensor& t) { return make_device(t.device()); }
+Owned layout(const Tensor& t) { return Owned::share(layout_object(t.layout())); }
+Owned ndim(const Tensor& t) { return number(t.dim()); }
+Owned itemsize(const Tensor& t) { return number(static_cast<int64_t>(t.item_size())); }
+Owned nbytes(const Tensor& t) { return number(t.numel() * static_cast<int64_t>(t.item_size())); }
+Owned requires_grad(const Tensor& t) { return truth_of(t.requires_grad()); }
+Owned is_leaf(const Tensor& t) { return truth_of(autograd::is_leaf(t)); }
+Owned is_sparse(const Tensor& t) { return truth_of(t.layout() == Layout::sparse); }
+Owned is_quantised(const Tensor& t) { return truth_of(is_quantized(t.dtype())); }
+Owned is_meta(const Tensor& t) { return truth_of(t.is_meta()); }
+Owned is_cuda(const Tensor& t) { return truth_of(t.device().type == DeviceType::cuda); }
+Owned grad(const Tensor& t) { return wrap(autograd::grad(t)); }
+Owned data(const Tensor& t) { return wrap(shallow_copy(t)); }
+Owned version(const Tensor& t) { return number(t.version()); }
+Owned grad_fn(const Tensor& t) {
+  const Ref<autograd::Node> node = autograd::grad_fn(t);
+  return node ? text("<" + std::string(node->name()) + ">") : Owned::share(Py_None);
+}
+Owned transposed(const Tensor& t) { return wrap(t.numpy_T()); }
+Owned matrix_transposed(const Tensor& t) { return wrap(t.mT()); }
+Owned real(const Tensor& t) { return wrap(sconce::real(t)); }
+Owned imag(const Tensor& t) { return wrap(sconce::imag(t)); }
+
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    SCONCE_CHECK_AS(type, value && PyBool_Check(value), "requires_grad must be a bool");
+    autograd::set_requires_grad(tensor_of(self), value == Py_True);
+    return 0;
+  });
+}
+int set_grad(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    const bool none = value == nullptr || value == Py_None;
+    SCONCE_CHECK_AS(type, none || is_tensor(value),
+                    "assigned grad expected to be a Tensor or None but got grad of type {}", class_name(value));
+    autograd::set_grad(tensor_of(self), none ? Tensor() : tensor_of(value));
+    return 0;
+  });
+}
+
+// The keyword arguments of a method, by name; those that are not among `names` are refused.
+struct Arguments {
+  template <size_t n>
+  Arguments(const char* method, PyObject* args, PyObject* kwargs, const char* const (&names)[n], PyObject* (&out)[n]) {
+    const Py_ssize_t given = PyTuple_GET_SIZE(args);
+    SCONCE_CHECK_AS(type, given <= static_cast<Py_ssize_t>(n), "{}() takes at most {} arguments, got {}", method, n,
+                    static_cast<int64_t>(given));
+    for (Py_ssize_t i = 0; i < given; ++i) out[i] = PyTuple_GET_ITEM(args, i);
+    if (kwargs == nullptr) return;
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t at = 0; PyDict_Next(kwargs, &at, &key, &value);) {
+      size_t i = 0;
+      while (i < n && text_of(key) != names[i]) ++i;
+      SCONCE_CHECK_AS(type, i < n && !out[i], "{}() got an unexpected keyword argument '{}'", method, text_of(key));
+      out[i] = value;
+    }
+  }
+};
+bool is_given(PyObject* o) { return o != nullptr && o != Py_None; }
+
+std::vector<Tensor> tensors_in(PyObject* o) {
+  if (!is_given(o)) return {};
+  if (is_tensor(o)) return {tensor_of(o)};
+  const Owned items = Owned::take(PySequence_Fast(o, "a tensor or a sequence of tensors was expected"));
+  std::vector<Tensor> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    SCONCE_CHECK_AS(type, is_tensor(item) || item == Py_None, "a tensor was expected, got {}", class_name(item));
+    out.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  }
+  return out;
+}
+
+// Hooks of Python need its lock, which backward does not hold.
+template <class F>
+auto without_lock(F&& f) {
+  struct Unlocked {
+    PyThreadState* state = PyEval_SaveThread();
+    ~Unlocked() { PyEval_RestoreThread(state); }
+  } unlocked;
+  return f();
+}
+
+PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    PyObject* given[4] = {};
+    Arguments("backward", args, kwargs, {"gradient", "retain_graph", "create_graph", "inputs"}, given);
+    autograd::BackwardOptions options;
+    if (is_given(given[1])) options.retain_graph = PyObject_IsTrue(given[1]) == 1;
+    options.create_graph = is_given(given[2]) && PyObject_IsTrue(given[2]) == 1;
+    const std::vector<Tensor> grads = tensors_in(given[0]), inputs = tensors_in(given[3]);
+    const Tensor t = tensor_of(self);
+    without_lock([&] { autograd::backward({t}, grads, options, inputs); });
+    Py_RETURN_NONE;
+  });
+}
+PyObject* requires_grad_in_place(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    PyObject* given[1] = {};
+    Arguments("requires_grad_", args, kwargs, {"requires_grad"}, given);
+    autograd::set_requires_grad(tensor_of(self), given[0] == nullptr || PyObject_IsTrue(given[0]) == 1);
+    return Py_NewRef(self);
+  });
+}
+PyObject* retain_grad(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    autograd::retain_grad(tensor_of(self));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* size(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    PyObject* given[1] = {};
+    Arguments("size", args, kwargs, {"dim"}, given);
+    if (!is_given(given[0])) return shape(tensor_of(self)).give();
+    Value dim;
+    SCONCE_CHECK_AS(type, convert(given[0], int_type(), std::nullopt, dim),
+                    "size(): argument 'dim' must be int, not {}", class_name(given[0]));
+    return number(tensor_of(self).size(dim.to_int())).give();
+  });
+}
+PyObject* stride(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    PyObject* given[1] = {};
+    Arguments("stride", args, kwargs, {"dim"}, given);
+    if (!is_given(given[0])) return ints(tensor_of(self).strides()).give();
+    Value dim;
+    SCONCE_CHECK_AS(type, convert(given[0], int_type(), std::nullopt, dim),
+                    "stride(): argument 'dim' must be int, not {}", class_name(given[0]));
+    return number(tensor_of(self).stride(dim.to_int())).give();
+  });
+}
+PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).numel()); }
+PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).dim()); }
+PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(tensor_of(self).data()); }
+PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).storage_offset()); }
+PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(tensor_of(self).item_size()); }
+PyObject* item(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    SCONCE_CHECK(t.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", t.numel());
+    return object_of(Value(item_of(t))).give();
+  });
+}
+
+Owned nested_list(const Tensor& t) {
+  if (t.dim() == 0) return object_of(Value(item_of(t)));
+  Owned list = Owned::take(PyList_New(t.size(0)));
+  for (int64_t i = 0; i < t.size(0); ++i) PyList_SET_ITEM(list.get(), i, nested_list(t.select(0, i)).give());
+  return list;
+}
+PyObject* tolist(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const NoGrad unrecorded;
+    return nested_list(tensor_of(self).detach()).give();
+  });
+}
+
+PyObject* new_tensor(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    PyObject* given[2] = {};
+    Arguments("new_tensor", args, kwargs, {"data", "dtype"}, given);
+    SCONCE_CHECK_AS(type, given[0], "new_tensor() missing 1 required positional argument: 'data'");
+    const bool chosen = is_given(given[1]) && is_dtype(given[1]);
+    return wrap(tensor_of_data(given[0], chosen ? static_cast<DType>(number_of(given[1])) : tensor_of(self).dtype()))
+        .give();
+  });
+}
+
+// Through numpy's view of the buffer, without a copy.
+PyObject* numpy(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    SCONCE_CHECK(!tensor_of(self).requires_grad(),
+                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    const Owned module = Owned::take(PyImport_ImportModule("numpy"));
+    const Owned view = Owned::take(PyMemoryView_FromObject(self));
+    return PyObject_CallMethod(module.get(), "asarray", "O", view.get());
+  });
+}
+PyObject* array(PyObject* self, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const Owned made = Owned::take(numpy(self, nullptr));
+    if (PyTuple_GET_SIZE(args) == 0 || PyTuple_GET_ITEM(args, 0) == Py_None) return Py_NewRef(made.get());
+    return PyObject_CallMethod(made.get(), "astype", "O", PyTuple_GET_ITEM(args, 0));
+  });
+}
+
+PyObject* deepcopy(PyObject* self, PyObject* memo) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensor_of(self);
+    SCONCE_CHECK(
+        autograd::is_leaf(t),
+        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment");
+    const Owned id = Owned::take(PyLong_FromVoidPtr(self));
+    if (PyObject* known = PyDict_GetItem(memo, id.get())) return Py_NewRef(known);
+    const NoGrad unrecorded;
+    Tensor copy = t.clone();
+    if (t.requires_grad()) autograd::set_requires_grad(copy, true);
+    const Owned made = wrap_as(Py_TYPE(self), std::move(copy));
+    check(PyDict_SetItem(memo, id.get(), made.get()));
+    return Py_NewRef(made.get());
+  });
+}
+
+}  // namespace
+
+PyGetSetDef tensor_properties[] = {
+    {"shape", property<shape>, nullptr, "The size of each dimension.", nullptr},
+    {"dtype", property<dtype>, nullptr, "The type of the elements.", nullptr},
+    {"device", property<device>, nullptr, "Where the elements are.", nullptr},
+    {"layout", property<layout>, nullptr, "How the elements are kept.", nullptr},
+    {"ndim", property<ndim>, nullptr, "The number of dimensions.", nullptr},
+    {"itemsize", property<itemsize>, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", property<nbytes>, nullptr, "Bytes of all elements.", nullptr},
+    {"requires_grad", property<requires_grad>, set_requires_grad, "Are gradients computed for it?", nullptr},
+    {"is_leaf", property<is_leaf>, nullptr, "Was it made by the user, and not by a recorded operation?", nullptr},
+    {"is_sparse", property<is_sparse>, nullptr, "Is its layout COO?", nullptr},
+    {"is_quantized", property<is_quantised>, nullptr, "Is its dtype a quantised one?", nullptr},
+    {"is_meta", property<is_meta>, nullptr, "Has it sizes and no elements?", nullptr},
+    {"is_cuda", property<is_cuda>, nullptr, "Is it on a GPU?", nullptr},
+    {"grad", property<grad>, set_grad, "The gradient that backward() accumulated, or None.", nullptr},
+    {"grad_fn", property<grad_fn>, nullptr, "The name of the operation that made it, or None.", nullptr},
+    {"data", property<data>, nullptr, "The same memory without history.", nullptr},
+    {"_version", property<version>, nullptr, "How often it was written in place.", nullptr},
+    {"T", property<transposed>, nullptr, "The dimensions in reverse order.", nullptr},
+    {"mT", property<matrix_transposed>, nullptr, "The last two dimensions exchanged.", nullptr},
+    {"real", property<real>, nullptr, "The real parts.", nullptr},
+    {"imag", property<imag>, nullptr, "The imaginary parts.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {}};
+
+#define SCONCE_WITH_KEYWORDS(f) \
+  reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f)), METH_VARARGS | METH_KEYWORDS
+PyMethodDef tensor_methods[] = {
+    {"backward", SCONCE_WITH_KEYWORDS(backward),
+     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): adds gradients to the leaves."},
+    {"requires_grad_", SCONCE_WITH_KEYWORDS(requires_grad_in_place), "requires_grad_(requires_grad=True)"},
+    {"retain_grad", retain_grad, METH_NOARGS, "Keeps the gradient of a tensor that is no leaf."},
+    {"size", SCONCE_WITH_KEYWORDS(size), "size(dim=None): all sizes, or one."},
+    {"stride", SCONCE_WITH_KEYWORDS(stride), "stride(dim=None): all strides, or one, in elements."},
+    {"numel", numel, METH_NOARGS, "The number of elements."},
+    {"nelement", numel, METH_NOARGS, "The number of elements."},
+    {"dim", dim, METH_NOARGS, "The number of dimensions."},
+    {"ndimension", dim, METH_NOARGS, "The number of dimensions."},
+    {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
+    {"storage_offset", storage_offset, METH_NOARGS, "Where the first element is in its memory, in elements."},
+    {"element_size", element_size, METH_NOARGS, "Bytes of one element."},
+    {"item", item, METH_NOARGS, "The only element, as a number."},
+    {"tolist", tolist, METH_NOARGS, "Nested lists of numbers."},
+    {"new_tensor", SCONCE_WITH_KEYWORDS(new_tensor), "new_tensor(data, dtype=None): a tensor of this dtype from data."},
+    {"numpy", numpy, METH_NOARGS, "An array of numpy over the same memory."},
+    {"__array__", SCONCE_WITH_KEYWORDS(array), nullptr},
+    {"__deepcopy__", deepcopy, METH_O, nullptr},
+    {}};
+
+void set_size_class(PyObject* type) { size_class = Owned::share(type); }
+
+}  // namespace sconce::python

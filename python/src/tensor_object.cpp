@@ -1,0 +1,180 @@
+#include "tensor_object.h"
+
+#include "binder.h"
+#include "sconce/base/error.h"
+#include "sconce/sconce.hpp"
+#include "sconce/tensor/python_owner.h"
+
+namespace sconce::python {
+namespace {
+
+TensorObject* object_of(const TensorImpl& impl) {
+  return reinterpret_cast<TensorObject*>(reinterpret_cast<uintptr_t>(impl.python) & ~kOwnsPython);
+}
+bool owns_object(const TensorImpl& impl) { return reinterpret_cast<uintptr_t>(impl.python) & kOwnsPython; }
+
+// A tensor that owned its object is gone. Python may be gone, too.
+void release_object(void* object) {
+  if (!Py_IsInitialized()) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  static_cast<TensorObject*>(object)->impl = nullptr;  // it is being destroyed
+  Py_DECREF(static_cast<PyObject*>(object));
+  PyGILState_Release(state);
+}
+
+bool has_state(const TensorObject& object) {
+  return (object.dict != nullptr && PyDict_GET_SIZE(object.dict) != 0) || object.weak_references != nullptr ||
+         !Py_IS_TYPE(&object, &tensor_type);
+}
+
+// True when the object lives on, owned by its tensor.
+bool change_sides(PyObject* self) {
+  auto& object = *reinterpret_cast<TensorObject*>(self);
+  if (object.impl == nullptr || object.impl->count.unique() || !has_state(object)) return false;
+  Py_SET_REFCNT(self, 1);
+  // Python lets go of the class of a subclass's object after this function, whether the object is gone or not.
+  if (Py_TYPE(self)->tp_flags & Py_TPFLAGS_HEAPTYPE) Py_INCREF(Py_TYPE(self));
+  object.impl->python = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(self) | kOwnsPython);
+  // The last owner may have let go meanwhile: then this destroys the tensor, which gives the object back.
+  release(object.impl);
+  return true;
+}
+
+void dealloc(PyObject* self) {
+  auto& object = *reinterpret_cast<TensorObject*>(self);
+  if (change_sides(self)) return;
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (object.weak_references != nullptr) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(object.dict);
+  if (object.impl != nullptr) {
+    object.impl->python = nullptr;
+    release(object.impl);
+  }
+  type->tp_free(self);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
+  return 0;
+}
+int clear(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<TensorObject*>(self)->dict);
+  return 0;
+}
+
+// Only an object with attributes can be part of a cycle, so only then the collector has to know it.
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  const int status = PyObject_GenericSetAttr(self, name, value);
+  if (status == 0 && reinterpret_cast<TensorObject*>(self)->dict != nullptr && !PyObject_GC_IsTracked(self))
+    PyObject_GC_Track(self);
+  return status;
+}
+
+// Methods of operators: found once, and then part of the type.
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return guarded([&]() -> PyObject* {
+    PyErr_Clear();
+    const Owned method = find_method(text_of(name));
+    if (!method) {
+      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'", Py_TYPE(self)->tp_name, name);
+      throw PythonError();
+    }
+    check(PyDict_SetItem(tensor_type.tp_dict, name, method.get()));
+    PyType_Modified(&tensor_type);
+    return PyObject_GenericGetAttr(self, name);
+  });
+}
+
+PyObject* repr(PyObject* self) {
+  return guarded([&] { return text(tensor_of(self).to_string()).give(); });
+}
+Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+
+// Tensor(other): the same tensor under another class, as subclasses make their objects.
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject* from = nullptr;
+    if (!PyArg_ParseTuple(args, "O!:Tensor", &tensor_type, &from)) throw PythonError();
+    return wrap_as(type, shallow_copy(tensor_of(from))).give();
+  });
+}
+
+PyObject* iterate(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    SCONCE_CHECK_AS(type, tensor_of(self).dim() > 0, "iteration over a 0-d tensor");
+    std::vector<Tensor> parts = unbind(tensor_of(self), 0);
+    const Owned list = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
+    for (size_t i = 0; i < parts.size(); ++i)
+      PyTuple_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), wrap(std::move(parts[i])).give());
+    return PyObject_GetIter(list.get());
+  });
+}
+
+PyTypeObject make_type() {
+  PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  type.tp_name = "sconce.Tensor";
+  type.tp_doc = "An n-dimensional array, as torch.Tensor.";
+  type.tp_basicsize = sizeof(TensorObject);
+  type.tp_dictoffset = offsetof(TensorObject, dict);
+  type.tp_weaklistoffset = offsetof(TensorObject, weak_references);
+  type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
+  type.tp_dealloc = dealloc;
+  type.tp_traverse = traverse;
+  type.tp_clear = clear;
+  type.tp_free = PyObject_GC_Del;
+  type.tp_repr = repr;
+  type.tp_hash = hash;
+  type.tp_getattro = get_attribute;
+  type.tp_setattro = set_attribute;
+  type.tp_richcompare = compare_tensors;
+  type.tp_iter = iterate;
+  type.tp_new = make;
+  type.tp_as_number = &tensor_numbers;
+  type.tp_as_sequence = &tensor_sequence;
+  type.tp_as_mapping = &tensor_mapping;
+  type.tp_as_buffer = &tensor_buffer;
+  type.tp_getset = tensor_properties;
+  type.tp_methods = tensor_methods;
+  return type;
+}
+
+}  // namespace
+
+PyTypeObject tensor_type = make_type();
+
+Owned wrap(Tensor tensor) {
+  if (!tensor.defined()) return Owned::share(Py_None);
+  TensorImpl& impl = *tensor.impl();
+  if (impl.python == nullptr) return wrap_as(&tensor_type, std::move(tensor));
+  TensorObject* object = object_of(impl);
+  if (!owns_object(impl)) return Owned::share(reinterpret_cast<PyObject*>(object));
+  impl.python = object;  // the object owns the tensor again
+  object->impl = tensor.leak();
+  return Owned::take(reinterpret_cast<PyObject*>(object));
+}
+
+Owned wrap_as(PyTypeObject* type, Tensor tensor) {
+  SCONCE_CHECK(tensor.impl()->python == nullptr, "the tensor has an object in Python already");
+  TensorObject* object = nullptr;
+  if (type == &tensor_type) {
+    object = PyObject_GC_New(TensorObject, type);
+  } else {
+    object = reinterpret_cast<TensorObject*>(type->tp_alloc(type, 0));
+  }
+  Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
+  object->dict = nullptr;
+  object->weak_references = nullptr;
+  object->impl = tensor.leak();
+  object->impl->python = object;
+  return made;
+}
+
+void add_tensor_type(PyObject* module) {
+  set_python_release(release_object);
+  check(PyModule_AddType(module, &tensor_type));
+}
+
+}  // namespace sconce::python

@@ -1,0 +1,73 @@
+"""Recorded cases in Python: reads the case files of tests/conformance (their forms: sconce/testing/conformance/case_value.h)."""
+
+import json
+import pathlib
+import struct
+
+import sconce
+
+DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I64": "int64", "I32": "int32", "I16": "int16",
+          "I8": "int8", "U8": "uint8", "BOOL": "bool", "C64": "complex64", "C128": "complex128"}
+
+
+class CaseFile:
+    def __init__(self, path):
+        data = pathlib.Path(path).read_bytes()
+        (size,) = struct.unpack("<Q", data[:8])
+        self.entries = json.loads(data[8:8 + size])
+        self.bytes = data[8 + size:]
+        self.cases = json.loads(self.entries.pop("__metadata__")["cases"])
+
+    def tensor(self, name, strides=None):
+        entry = self.entries[name]
+        begin, end = entry["data_offsets"]
+        dtype = getattr(sconce, DTYPES[entry["dtype"]])
+        raw = sconce.tensor(list(self.bytes[begin:end]), dtype=sconce.uint8)
+        flat = raw.view(dtype) if end > begin else sconce.empty(0, dtype=dtype)
+        tensor = flat.reshape(entry["shape"])
+        if strides is None:
+            return tensor.clone()
+        extent = 1 + sum((n - 1) * s for n, s in zip(entry["shape"], strides)) if tensor.numel() else 0
+        placed = sconce.zeros(extent, dtype=dtype).as_strided(entry["shape"], strides)
+        # Elements may overlap, in expanded views: then they are equal.
+        if tensor.numel():
+            placed.copy_(tensor) if 0 not in strides else _fill(placed, tensor)
+        return placed
+
+    def value(self, form):
+        if isinstance(form, list):
+            return [self.value(item) for item in form]
+        if not isinstance(form, dict):
+            return form
+        kind = next(iter(form))
+        what = form[kind]
+        if kind == "t":
+            return self.tensor(what, form.get("strides"))
+        if kind == "f":
+            return float(what)
+        if kind == "c":
+            return complex(*(self.value(part) for part in what))
+        if kind in ("dtype", "memory_format", "layout"):
+            return getattr(sconce, what)
+        if kind == "device":
+            return sconce.device(what)
+        if kind == "tuple":
+            return tuple(self.value(item) for item in what)
+        if kind == "sparse":
+            raise NotImplementedError("sparse")
+        raise ValueError(f"unknown form {kind}")
+
+
+def _fill(placed, tensor):
+    """Writes elements one by one, since copy_ refuses memory that overlaps."""
+    flat = placed.as_strided([1 + sum((n - 1) * s for n, s in zip(placed.shape, placed.stride()))], [1])
+
+    def walk(prefix, at):
+        d = len(prefix)
+        if d == placed.dim():
+            flat[at] = tensor[tuple(prefix)] if prefix else tensor
+            return
+        for i in range(placed.shape[d]):
+            walk([*prefix, i], at + i * placed.stride(d))
+
+    walk([], 0)

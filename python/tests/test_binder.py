@@ -1,0 +1,89 @@
+"""Calls of operators: overloads, keywords, results with names, refusals."""
+
+import threading
+import unittest
+
+import sconce as torch
+
+
+class Binder(unittest.TestCase):
+    def test_keywords(self):
+        t = torch.tensor([[3.0, 1.0], [2.0, 4.0]])
+        self.assertEqual(torch.sum(input=t, dim=0).tolist(), [5, 5])
+        self.assertEqual(t.sum(dim=1, keepdim=True).shape, (2, 1))
+        self.assertEqual(torch.add(t, t, alpha=2).tolist(), (t * 3).tolist())
+        self.assertEqual(t.transpose(dim0=0, dim1=1).tolist(), [[3, 2], [1, 4]])
+
+    def test_named_results(self):
+        values, indices = pair = torch.tensor([3.0, 1.0, 2.0]).sort()
+        self.assertEqual((values.tolist(), indices.tolist()), ([1, 2, 3], [1, 2, 0]))
+        self.assertIs(pair.values, values)
+        self.assertIs(pair.indices, indices)
+        self.assertEqual(torch.max(torch.tensor([[1, 5], [7, 2]]), 1).values.tolist(), [5, 7])
+
+    def test_out(self):
+        out = torch.empty(2)
+        self.assertIs(torch.add(torch.ones(2), 1, out=out), out)
+        self.assertEqual(out.tolist(), [2, 2])
+        values, indices = torch.empty(2), torch.empty(2, dtype=torch.int64)
+        torch.max(torch.tensor([[1.0, 5.0], [7.0, 2.0]]), 1, out=(values, indices))
+        self.assertEqual((values.tolist(), indices.tolist()), ([5, 7], [1, 0]))
+
+    def test_operators_by_overload(self):
+        add = torch.ops.aten.add
+        self.assertIn("Tensor", add.overloads())
+        self.assertEqual(add.Tensor(torch.ones(2), torch.ones(2), alpha=3).tolist(), [4, 4])
+        self.assertEqual(add(torch.ones(1), 2).item(), 3)
+        with self.assertRaises(AttributeError):
+            add.no_such_overload
+        with self.assertRaises(AttributeError):
+            torch.ops.aten.no_such_operator
+
+    def test_refusals_say_what_was_given(self):
+        with self.assertRaisesRegex(TypeError, r"received an invalid combination of arguments - got \(Tensor, str\)"):
+            torch.add(torch.ones(2), "text")
+        with self.assertRaisesRegex(TypeError, r"relu\(\): argument 'input' \(position 1\) must be Tensor, not int"):
+            torch.relu(3)
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'colour'"):
+            torch.relu(torch.ones(2), colour=1)
+        with self.assertRaisesRegex(TypeError, "missing a required argument: 'input'"):
+            torch.relu()
+        with self.assertRaises(AttributeError):
+            torch.no_such_function
+        with self.assertRaises(AttributeError):
+            torch.ones(2).no_such_method
+        with self.assertRaisesRegex(RuntimeError, "size"):
+            torch.ones(2) + torch.ones(3)
+        with self.assertRaises(IndexError):
+            torch.ones(2).sum(5)
+
+    def test_numbers_of_any_kind(self):
+        self.assertEqual(torch.full([2], 7).dtype, torch.int64)
+        self.assertEqual(torch.full([2], 7.0).dtype, torch.float32)
+        self.assertEqual(torch.clamp(torch.tensor([1.0, 5.0]), max=torch.tensor(2)).tolist(), [1, 2])
+        with self.assertRaises(OverflowError):
+            torch.zeros(1 << 70)
+
+    def test_functions_describe_themselves(self):
+        self.assertIn("aten::relu(Tensor self) -> Tensor", torch.relu.__doc__)
+        self.assertEqual(torch.relu.__name__, "relu")
+        self.assertIn("softmax", dir(torch))
+        self.assertGreater(len(dir(torch)), 1000)
+
+    def test_threads(self):
+        def work(results):
+            for _ in range(200):
+                t = torch.rand(64, 64)
+                results.append(((t @ t).sum() - torch.matmul(t, t).sum()).item())
+
+        results = []
+        threads = [threading.Thread(target=work, args=(results,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(results, [0.0] * 800)
+
+
+if __name__ == "__main__":
+    unittest.main()

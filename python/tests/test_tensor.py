@@ -1,0 +1,271 @@
+"""sconce.Tensor: making, arithmetic, gradients, numpy, copies, identity."""
+
+import copy
+import gc
+import math
+import unittest
+import weakref
+
+import sconce as torch
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+class Making(unittest.TestCase):
+    def test_dtype_follows_the_data(self):
+        self.assertIs(torch.tensor([True, False]).dtype, torch.bool)
+        self.assertIs(torch.tensor([1, True]).dtype, torch.int64)
+        self.assertIs(torch.tensor([1, 2.5]).dtype, torch.float32)
+        self.assertIs(torch.tensor([1, 2j]).dtype, torch.complex64)
+        self.assertIs(torch.tensor([]).dtype, torch.float32)
+        self.assertIs(torch.tensor([1.5], dtype=torch.int32).dtype, torch.int32)
+
+    def test_nested(self):
+        t = torch.tensor([[1, 2, 3], [4, 5, 6]])
+        self.assertEqual(t.shape, (2, 3))
+        self.assertEqual(t.tolist(), [[1, 2, 3], [4, 5, 6]])
+        self.assertEqual(torch.tensor([torch.tensor([1, 2]), torch.tensor([3, 4])]).tolist(), [[1, 2], [3, 4]])
+
+    def test_ragged(self):
+        for data in ([[1, 2], [3]], [[1], 2], [1, [2]], [[[1]], [[1, 2]]]):
+            with self.assertRaises(ValueError):
+                torch.tensor(data)
+        with self.assertRaises(TypeError):
+            torch.tensor(["a"])
+        with self.assertRaises(TypeError):
+            torch.tensor(object())
+
+    def test_printing(self):
+        self.assertEqual(repr(torch.tensor([1.0, 2.5])), "tensor([1.0000, 2.5000])")
+        self.assertEqual(str(torch.ones(2).shape), "torch.Size([2])")
+        self.assertEqual(repr(torch.float32), "torch.float32")
+        self.assertEqual(repr(torch.device("cpu")), "device(type='cpu')")
+
+    def test_factories_take_sizes_both_ways(self):
+        self.assertEqual(torch.zeros(2, 3).shape, torch.zeros([2, 3]).shape)
+        self.assertEqual(torch.zeros(2, 3, dtype=torch.int8).dtype, torch.int8)
+        self.assertEqual(torch.ones(4).view(2, 2).shape, torch.ones(4).view([2, 2]).shape)
+
+
+class Arithmetic(unittest.TestCase):
+    def test_numbers_on_either_side(self):
+        t = torch.tensor([1.0, 2.0, 4.0])
+        for got, wanted in ((t + 1, [2, 3, 5]), (1 + t, [2, 3, 5]), (t - 1, [0, 1, 3]), (1 - t, [0, -1, -3]), (t * 2, [2, 4, 8]),
+                            (8 / t, [8, 4, 2]), (t / 2, [0.5, 1, 2]), (t ** 2, [1, 4, 16]), (2 ** t, [2, 4, 16]), (t // 2, [0, 1, 2]),
+                            (9 // t, [9, 4, 2]), (t % 3, [1, 2, 1]), (5 % t, [0, 1, 1]), (-t, [-1, -2, -4]), (abs(-t), [1, 2, 4])):
+            self.assertEqual(got.tolist(), wanted)
+
+    def test_integers(self):
+        t = torch.tensor([6, 5])
+        self.assertEqual((t & 3).tolist(), [2, 1])
+        self.assertEqual((1 | t).tolist(), [7, 5])
+        self.assertEqual((t ^ 1).tolist(), [7, 4])
+        self.assertEqual((t << 1).tolist(), [12, 10])
+        self.assertEqual((t >> 1).tolist(), [3, 2])
+        self.assertEqual((~t).tolist(), [-7, -6])
+
+    def test_in_place_keeps_the_object(self):
+        t = before = torch.ones(2)
+        t += 1
+        t *= 3
+        self.assertIs(t, before)
+        self.assertEqual(t.tolist(), [6, 6])
+
+    def test_comparisons(self):
+        t = torch.tensor([1, 2, 3])
+        self.assertEqual((t > 1).tolist(), [False, True, True])
+        self.assertEqual((2 >= t).tolist(), [True, True, False])
+        self.assertEqual((t == torch.tensor([1, 0, 3])).tolist(), [True, False, True])
+        self.assertEqual(t == "text", False)
+        self.assertTrue(t != None)  # noqa: E711
+
+    def test_unknown_partner(self):
+        with self.assertRaises(TypeError):
+            torch.ones(2) + "text"
+        with self.assertRaises(TypeError):
+            object() - torch.ones(2)
+
+    def test_to_numbers(self):
+        self.assertEqual(int(torch.tensor(3.9)), 3)
+        self.assertEqual(float(torch.tensor([2.5])), 2.5)
+        self.assertEqual([10, 20, 30][torch.tensor(1)], 20)
+        self.assertTrue(torch.tensor(0.5))
+        with self.assertRaisesRegex(RuntimeError, "more than one value is ambiguous"):
+            bool(torch.ones(2))
+        with self.assertRaises(TypeError):
+            [1][torch.tensor(0.0)]
+
+
+class Gradients(unittest.TestCase):
+    def test_backward(self):
+        x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = (x * x).sum()
+        self.assertFalse(y.is_leaf)
+        self.assertEqual(y.grad_fn, "<SumBackward0>")
+        y.backward()
+        self.assertEqual(x.grad.tolist(), [2, 4, 6])
+        self.assertIs(x.grad, x.grad)
+        x.grad = None
+        self.assertIsNone(x.grad)
+
+    def test_grad(self):
+        x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+        gx, gy = torch.autograd.grad((x * y * 3).sum(), [x, y])
+        self.assertEqual((gx + gy).tolist(), [6, 6])
+        with self.assertRaisesRegex(RuntimeError, "not have been used in the graph"):
+            torch.autograd.grad(x.sum(), y)
+
+    def test_backward_of_several(self):
+        x = torch.ones(2, requires_grad=True)
+        torch.autograd.backward([x.sum(), (x * 2).sum()])
+        self.assertEqual(x.grad.tolist(), [3, 3])
+
+    def test_modes(self):
+        x = torch.ones(1, requires_grad=True)
+        with torch.no_grad():
+            self.assertFalse((x * 2).requires_grad)
+            with torch.enable_grad():
+                self.assertTrue((x * 2).requires_grad)
+        self.assertTrue((x * 2).requires_grad)
+
+        @torch.no_grad()
+        def f(x):
+            return x * 2
+
+        self.assertFalse(f(x).requires_grad)
+        with torch.set_grad_enabled(False):
+            self.assertFalse(torch.is_grad_enabled())
+        with torch.inference_mode():
+            self.assertTrue((x * 2).is_inference())
+        self.assertTrue(torch.is_grad_enabled())
+
+    def test_integers_have_none(self):
+        with self.assertRaisesRegex(RuntimeError, "floating point"):
+            torch.ones(2, dtype=torch.int64).requires_grad_()
+
+
+class Identity(unittest.TestCase):
+    def test_attributes_survive_while_the_tensor_lives(self):
+        x = torch.ones(2, requires_grad=True)
+        y = x * 2
+        x.note = "kept"
+        name = id(x)
+        del x
+        gc.collect()
+        y.sum().backward()  # the graph has kept the tensor, and the tensor its object
+        del y
+        gc.collect()
+        self.assertNotEqual(name, 0)
+
+    def test_saved_tensor_is_the_same_object(self):
+        holder = torch.ones(2, requires_grad=True)
+        holder.note = 5
+        loss = (holder * 3).sum()
+        reference = weakref.ref(holder)
+        del holder
+        gc.collect()
+        self.assertEqual(reference().note, 5)
+        del loss
+        gc.collect()
+        self.assertIsNone(reference())
+
+    def test_cycles_are_collected(self):
+        t = torch.ones(1)
+        t.me = t
+        reference = weakref.ref(t)
+        del t
+        gc.collect()
+        self.assertIsNone(reference())
+
+    def test_subclass(self):
+        class Named(torch.Tensor):
+            pass
+
+        t = Named(torch.ones(2))
+        t.name = "n"
+        self.assertIsInstance(t, torch.Tensor)
+        self.assertEqual((t + 1).tolist(), [2, 2])
+        reference = weakref.ref(t)
+        del t
+        gc.collect()
+        self.assertIsNone(reference())
+
+    def test_copies(self):
+        x = torch.ones(2, requires_grad=True)
+        y = copy.deepcopy([x, x])
+        self.assertIs(y[0], y[1])
+        self.assertIsNot(y[0], x)
+        self.assertTrue(y[0].requires_grad)
+        self.assertIn(x, {x})
+
+
+@unittest.skipUnless(numpy, "numpy is not installed")
+class Numpy(unittest.TestCase):
+    def test_shares_memory_both_ways(self):
+        a = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+        t = torch.from_numpy(a)
+        t[0, 0] = 42
+        self.assertEqual(a[0, 0], 42)
+        b = t.t().numpy()
+        self.assertEqual(b.shape, (3, 2))
+        b[1, 1] = 7
+        self.assertEqual(t[1, 1].item(), 7)
+
+    def test_every_dtype(self):
+        for name in ("bool_", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128",
+                     "uint16", "uint32", "uint64"):
+            a = numpy.ones(3, dtype=getattr(numpy, name))
+            t = torch.from_numpy(a)
+            self.assertEqual(t.numpy().dtype, a.dtype)
+            self.assertEqual(str(t.dtype), "torch." + name.rstrip("_"))
+
+    def test_refused(self):
+        with self.assertRaisesRegex(ValueError, "negative"):
+            torch.from_numpy(numpy.arange(3)[::-1])
+        with self.assertRaises(TypeError):
+            torch.from_numpy(numpy.array(["text"]))
+        with self.assertRaises(TypeError):
+            torch.from_numpy([1, 2])
+        with self.assertRaises(TypeError):
+            torch.ones(2, dtype=torch.bfloat16).numpy()
+        with self.assertRaisesRegex(RuntimeError, "requires grad"):
+            torch.ones(2, requires_grad=True).numpy()
+
+    def test_read_only_warns(self):
+        a = numpy.ones(2)
+        a.flags.writeable = False
+        with self.assertWarns(UserWarning):
+            torch.from_numpy(a)
+
+    def test_memory_outlives_the_array(self):
+        t = torch.from_numpy(numpy.full(1000, 3.0))
+        gc.collect()
+        self.assertEqual(t.sum().item(), 3000)
+
+    def test_numbers_of_numpy(self):
+        self.assertEqual(torch.zeros(numpy.int64(2)).shape, (2,))
+        self.assertEqual((torch.ones(1) * numpy.float32(2)).item(), 2)
+
+
+class Values(unittest.TestCase):
+    def test_random_numbers_repeat(self):
+        torch.manual_seed(0)
+        first = torch.rand(3)
+        torch.manual_seed(0)
+        self.assertEqual(first.tolist(), torch.rand(3).tolist())
+        torch.manual_seed(0)
+        self.assertTrue(math.isclose(torch.rand(1).item(), 0.49625658988952637))  # PyTorch's
+
+    def test_default_dtype(self):
+        torch.set_default_dtype(torch.float64)
+        try:
+            self.assertIs(torch.tensor(1.5).dtype, torch.float64)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+
+if __name__ == "__main__":
+    unittest.main()
