@@ -177,7 +177,8 @@ sconce_objects_of(objects ${whole})
 
 add_library(sconce SHARED ${objects})
 target_link_libraries(sconce PUBLIC sconce_common PRIVATE sconce_fmt)
-target_link_options(sconce PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions)
+# nodelete: threads that end call functions of the library, also after a dlclose.
+target_link_options(sconce PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions -Wl,-z,nodelete)
 set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX)
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
   # The map is for tools/size.

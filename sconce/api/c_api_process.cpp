@@ -5,6 +5,7 @@
 #include "sconce/base/error_class.h"
 #include "sconce/base/parallel.h"
 #include "sconce/base/source.h"
+#include "sconce/base/thread_exit.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/runtime/interpreter.h"
@@ -14,21 +15,42 @@
 namespace sconce::c_api {
 namespace {
 
-struct LastError {
-  std::string message, exception;
-};
-thread_local LastError last_error;
+constexpr const char* kNoMemory = "not enough memory";
 
-// When even the message cannot be kept, an empty one is.
+// The texts are in `kept`, or constants: to say that there is no memory takes none.
+struct LastError {
+  const char* message = "";
+  const char* exception = "";
+  struct Texts {
+    std::string message, exception;
+  }* kept = nullptr;
+};
+thread_local constinit LastError last_error;
+thread_local constinit ThreadExit free_last_error{[]() noexcept {
+  delete last_error.kept;
+  last_error = {};
+}};
+
+sconce_status keep_constant(sconce_status status, const char* message) noexcept {
+  last_error.message = message;
+  last_error.exception = "";
+  return status;
+}
+
 sconce_status keep(sconce_status status, std::string_view message, std::string_view exception = {}) noexcept {
   try {
-    last_error.message = message;
-    last_error.exception = exception;
+    if (!last_error.kept) {
+      at_thread_exit(free_last_error);
+      last_error.kept = new LastError::Texts;
+    }
+    last_error.kept->message = message;
+    last_error.kept->exception = exception;
+    last_error.message = last_error.kept->message.c_str();
+    last_error.exception = last_error.kept->exception.c_str();
+    return status;
   } catch (...) {
-    last_error.message.clear();
-    last_error.exception.clear();
+    return keep_constant(status, "not enough memory to say what was wrong");
   }
-  return status;
 }
 
 std::string without_line_end(std::string text) {
@@ -60,9 +82,7 @@ sconce_status status_of(ErrorKind kind) {
   return SCONCE_INTERNAL_ERROR;
 }
 
-}  // namespace
-
-sconce_status status_of_exception() noexcept {
+sconce_status status_of_current_exception() {
   try {
     throw;
   } catch (const InvalidArgument& error) {
@@ -76,11 +96,21 @@ sconce_status status_of_exception() noexcept {
   } catch (const Error& error) {
     return keep(status_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {
-    return keep(SCONCE_OUT_OF_MEMORY, "not enough memory");
+    return keep_constant(SCONCE_OUT_OF_MEMORY, kNoMemory);
   } catch (const std::exception& error) {
     return keep(SCONCE_INTERNAL_ERROR, error.what());
   } catch (...) {
     return keep(SCONCE_INTERNAL_ERROR, "an exception of an unknown type");
+  }
+}
+
+}  // namespace
+
+sconce_status status_of_exception() noexcept {
+  try {
+    return status_of_current_exception();
+  } catch (...) {  // the text could not be made
+    return keep_constant(SCONCE_OUT_OF_MEMORY, kNoMemory);
   }
 }
 
@@ -100,8 +130,8 @@ std::vector<Value> values_of(sconce_value* const* items, size_t count, const cha
 using namespace sconce;
 using namespace sconce::c_api;
 
-const char* sconce_last_error(void) { return last_error.message.c_str(); }
-const char* sconce_last_exception(void) { return last_error.exception.c_str(); }
+const char* sconce_last_error(void) { return last_error.message; }
+const char* sconce_last_exception(void) { return last_error.exception; }
 
 const char* sconce_status_name(sconce_status status) {
   switch (status) {

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "sconce/base/thread_exit.h"
+
 namespace sconce::runtime {
 namespace {
 
@@ -12,14 +14,14 @@ constexpr size_t kMostSlots = size_t{1} << 24;  // 256 MiB
 constexpr size_t kKept = 4;                     // executions that a thread keeps
 
 struct Pool {
-  std::vector<Execution*> free;
+  Execution* free[kKept] = {};
+  size_t count = 0;  // of those that are free
   Execution* running = nullptr;
-  ~Pool() {
-    for (Execution* e : free) delete e;
-    free.clear();
-  }
 };
-thread_local Pool pool;
+thread_local constinit Pool pool;
+thread_local constinit ThreadExit free_pool{[]() noexcept {
+  while (pool.count > 0) delete pool.free[--pool.count];
+}};
 
 }  // namespace
 
@@ -53,11 +55,11 @@ Slot* Execution::grow(Slot* at, size_t registers) {
 Execution* current_execution() noexcept { return pool.running; }
 
 ExecutionLease::ExecutionLease() {
-  if (pool.free.empty()) {
+  if (pool.count == 0) {
+    at_thread_exit(free_pool);
     execution_ = new Execution;
   } else {
-    execution_ = pool.free.back();
-    pool.free.pop_back();
+    execution_ = pool.free[--pool.count];
   }
   outer_ = std::exchange(pool.running, execution_);
 }
@@ -65,8 +67,8 @@ ExecutionLease::ExecutionLease() {
 ExecutionLease::~ExecutionLease() {
   pool.running = outer_;
   execution_->steps_left.reset();
-  if (pool.free.size() < kKept)
-    pool.free.push_back(execution_);
+  if (pool.count < kKept)
+    pool.free[pool.count++] = execution_;
   else
     delete execution_;
 }

@@ -13,6 +13,7 @@
 #include "sconce/autograd/graph/sole_owner.h"
 #include "sconce/autograd/hook_lists.h"
 #include "sconce/base/error.h"
+#include "sconce/base/thread_exit.h"
 #include "sconce/generated/arithmetic.h"
 #include "sconce/tensor/grad_mode.h"
 
@@ -82,21 +83,28 @@ struct Memory {
 };
 
 // Runs inside of runs take further memories from the thread's pool.
-thread_local std::vector<std::unique_ptr<Memory>> memories;
+struct Memories {
+  Memory* free[4] = {};
+  size_t count = 0;
+};
+thread_local constinit Memories memories;
+thread_local constinit ThreadExit free_memories{[]() noexcept {
+  while (memories.count > 0) delete memories.free[--memories.count];
+}};
 
 class MemoryLease {
  public:
   MemoryLease() {
-    if (memories.empty()) {
+    if (memories.count == 0) {
+      at_thread_exit(free_memories);
       memory_ = std::make_unique<Memory>();
     } else {
-      memory_ = std::move(memories.back());
-      memories.pop_back();
+      memory_.reset(memories.free[--memories.count]);
     }
   }
   ~MemoryLease() {
     memory_->clear();
-    if (memories.size() < 4) memories.push_back(std::move(memory_));
+    if (memories.count < std::size(memories.free)) memories.free[memories.count++] = memory_.release();
   }
   MemoryLease(const MemoryLease&) = delete;
   Memory& operator*() const { return *memory_; }

@@ -2,12 +2,15 @@
 
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
+#include "sconce/base/thread_exit.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace sconce::autograd {
 namespace {
 
-thread_local SavedTensorHookStack hook_stack;
+// Null while there are none.
+thread_local constinit SavedTensorHookStack* hook_stack = nullptr;
+thread_local constinit ThreadExit free_hooks{[]() noexcept { delete std::exchange(hook_stack, nullptr); }};
 
 // ", which is output 0 of Mul,"
 std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
@@ -28,13 +31,25 @@ struct SavedTensor::Packed {
 };
 
 SavedTensorHooksGuard::SavedTensorHooksGuard(SavedTensorHooks hooks) {
-  hook_stack.push_back(std::make_shared<const SavedTensorHooks>(std::move(hooks)));
+  SavedTensorHookStack stack = saved_tensor_hooks();
+  stack.push_back(std::make_shared<const SavedTensorHooks>(std::move(hooks)));
+  set_saved_tensor_hooks(std::move(stack));
 }
-SavedTensorHooksGuard::~SavedTensorHooksGuard() { hook_stack.pop_back(); }
+SavedTensorHooksGuard::~SavedTensorHooksGuard() {
+  hook_stack->pop_back();
+  if (hook_stack->empty()) delete std::exchange(hook_stack, nullptr);
+}
 
-SavedTensorHookStack saved_tensor_hooks() { return hook_stack; }
-bool has_saved_tensor_hooks() noexcept { return !hook_stack.empty(); }
-void set_saved_tensor_hooks(SavedTensorHookStack stack) { hook_stack = std::move(stack); }
+SavedTensorHookStack saved_tensor_hooks() { return hook_stack ? *hook_stack : SavedTensorHookStack(); }
+bool has_saved_tensor_hooks() noexcept { return hook_stack != nullptr; }
+void set_saved_tensor_hooks(SavedTensorHookStack stack) {
+  std::unique_ptr<SavedTensorHookStack> made;
+  if (!stack.empty()) {
+    at_thread_exit(free_hooks);
+    made = std::make_unique<SavedTensorHookStack>(std::move(stack));
+  }
+  delete std::exchange(hook_stack, made.release());
+}
 
 SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
   if (!t.defined()) return;
@@ -45,13 +60,13 @@ SavedTensor::SavedTensor(const Tensor& t, uint32_t slot) : slot_(slot) {
       "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
   version_ = t.version();
   requires_grad_ = t.requires_grad();
-  if (hook_stack.empty()) [[likely]] {
+  if (!hook_stack) [[likely]] {
     // An output that keeps its history would own the node that owns it.
     tensor_ = slot == kInput ? t : shallow_copy(t);
     return;
   }
   packed_ = std::make_shared<Packed>();
-  packed_->hooks = hook_stack.back();
+  packed_->hooks = hook_stack->back();
   if (slot == kInput && requires_grad_) packed_->edge = gradient_edge(t);
   const NoGrad off;
   packed_->value = packed_->hooks->pack(shallow_copy(t));

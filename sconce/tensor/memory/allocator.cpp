@@ -4,13 +4,17 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "sconce/base/error.h"
+#include "sconce/base/thread_exit.h"
 #include "sconce/tensor/memory/allocator_stats.h"
 #include "sconce/tensor/memory/large_blocks.h"
 #include "sconce/tensor/memory/memory_source.h"
@@ -122,23 +126,31 @@ constexpr int batch_of(int c) {
   return static_cast<int>(std::clamp<size_t>((size_t{512} << 10) / bytes, 1, 32));
 }
 
+// Free blocks of a class that move together. It lies in the first of them: to give blocks back takes no memory.
 struct Batch {
-  FreeBlock* head;
+  FreeBlock first;
+  Batch* next;
   int count;
 };
+static_assert(sizeof(Batch) <= class_bytes(0) && std::is_standard_layout_v<Batch>);
 
 // Shared by all threads: full batches of small and medium blocks, single large blocks.
 struct Depot {
   std::mutex mutex;
-  std::vector<Batch> batches[kListed];
-  std::vector<void*> slabs;  // never given back: small blocks of many tensors share one
+  Batch* batches[kListed] = {};
   LargeBlocks large;
   size_t large_limit = size_t{1} << 30;  // of its free bytes
 };
 
-// Never destroyed: tensors may be freed by other static destructors.
+// Never destroyed: tensors may be freed by other static destructors. A process does not fork while another thread is in
+// it: the child would find it locked for ever.
 Depot& depot() {
-  static Depot* d = new Depot;
+  static Depot* d = [] {
+    auto made = std::make_unique<Depot>();
+    if (pthread_atfork([] { depot().mutex.lock(); }, [] { depot().mutex.unlock(); }, [] { depot().mutex.unlock(); }))
+      throw std::bad_alloc();
+    return made.release();
+  }();
   return *d;
 }
 
@@ -150,15 +162,13 @@ namespace {
 
 void give_to_depot(int c, FreeBlock* head, int count) noexcept {
   Depot& d = depot();
+  Batch* batch = new (head) Batch{*head, nullptr, count};
   std::lock_guard lock(d.mutex);
-  try {
-    d.batches[c].push_back({head, count});
-  } catch (...) {
-    // no memory for the list itself: the blocks stay lost to reuse, which is no error
-  }
+  batch->next = d.batches[c];
+  d.batches[c] = batch;
 }
 
-// From here on the thread keeps no block.
+// From now on every block that is freed goes straight to the depot.
 void close_lists() noexcept {
   ThreadLists& lists = detail::thread_lists;
   lists.closed = true;
@@ -168,15 +178,14 @@ void close_lists() noexcept {
     lists.count[c] = detail::kSmallLimit - 1;  // the next block that is freed is one too many
   }
 }
+thread_local constinit ThreadExit thread_exit{close_lists};
 
-struct ThreadExit {
-  ~ThreadExit() { close_lists(); }
-};
-
-SCONCE_COLD void register_thread() {
-  static thread_local ThreadExit on_exit;
-  (void)&on_exit;
-  detail::thread_lists.registered = true;
+// A thread of which we cannot know when it ends keeps no blocks.
+SCONCE_COLD void register_thread() noexcept {
+  if (try_at_thread_exit(thread_exit))
+    detail::thread_lists.registered = true;
+  else
+    close_lists();
 }
 
 // Takes the first block, the others become the thread's.
@@ -201,22 +210,20 @@ SCONCE_COLD void* detail::refill(int c) {
   if (!thread_lists.registered && !thread_lists.closed) register_thread();
   Depot& d = depot();
   std::unique_lock lock(d.mutex);
-  if (!d.batches[c].empty()) {
-    const Batch batch = d.batches[c].back();
-    d.batches[c].pop_back();
+  if (Batch* batch = d.batches[c]) {
+    d.batches[c] = batch->next;
     lock.unlock();
-    return keep_rest(c, batch.head, batch.count);
+    const int count = batch->count;
+    return keep_rest(c, new (batch) FreeBlock(batch->first), count);
   }
+  lock.unlock();
   if (c >= kSmallClasses) {
-    lock.unlock();
     void* p = system_allocate(class_bytes(c));
     if (class_bytes(c) < kCountedBytes) count_used(class_bytes(c));
     return p;
   }
-  char* slab = static_cast<char*>(system_allocate(kSlabBytes));
+  char* slab = static_cast<char*>(system_allocate(kSlabBytes));  // never given back: many tensors share it
   count_used(kSlabBytes);
-  d.slabs.push_back(slab);
-  lock.unlock();
   const size_t bytes = class_bytes(c);
   const int total = static_cast<int>(kSlabBytes / bytes);
   FreeBlock* head = nullptr;
@@ -240,6 +247,7 @@ SCONCE_COLD void detail::spill(int c) noexcept {
     return;
   }
   if (!lists.registered) register_thread();
+  if (lists.closed) return;
   // The older blocks go, those used last stay in cache.
   const int keep = batch_of(c);
   FreeBlock* last = lists.head[c];
@@ -260,10 +268,16 @@ void* allocate_large(int c) {
       std::lock_guard lock(d.mutex);
       if (void* p = d.large.take(bytes)) return p;
     }
-    void* p = system_allocate(bytes);
+    struct Fresh {
+      void* data;
+      size_t bytes;
+      ~Fresh() {
+        if (data) system_free(data, bytes);
+      }
+    } fresh{system_allocate(bytes), bytes};
     std::lock_guard lock(d.mutex);
-    d.large.add(p, bytes);
-    return p;
+    d.large.add(fresh.data, bytes);
+    return std::exchange(fresh.data, nullptr);
   } catch (const std::bad_alloc&) {
     out_of_memory(bytes);
   }
@@ -367,27 +381,29 @@ void free_block(void* data, uint8_t size_class) noexcept {
 
 void release_cached_memory() {
   Depot& d = depot();
-  std::vector<std::pair<int, Batch>> medium;
-  {
-    std::lock_guard lock(d.mutex);
-    for (int c = kSmallClasses; c < kListed; ++c) {
-      for (const Batch& batch : d.batches[c]) medium.emplace_back(c, batch);
-      d.batches[c].clear();
-    }
-  }
-  for (int c = kSmallClasses; c < kListed; ++c) {
-    medium.emplace_back(c, Batch{detail::thread_lists.head[c], detail::thread_lists.count[c]});
-    detail::thread_lists.head[c] = nullptr;
-    detail::thread_lists.count[c] = 0;
-  }
   shrink_large(0);
-  for (const auto& [c, batch] : medium) {
-    for (FreeBlock* p = batch.head; p;) {
-      FreeBlock* next = p->next;
-      if (class_bytes(c) < kCountedBytes) count_unused(class_bytes(c));
-      system_free(p, class_bytes(c));
-      p = next;
+  for (int c = kSmallClasses; c < kListed; ++c) {
+    const auto free_all = [&](FreeBlock* p) {
+      while (p) {
+        FreeBlock* next = p->next;
+        if (class_bytes(c) < kCountedBytes) count_unused(class_bytes(c));
+        system_free(p, class_bytes(c));
+        p = next;
+      }
+    };
+    Batch* batch;
+    {
+      std::lock_guard lock(d.mutex);
+      batch = std::exchange(d.batches[c], nullptr);
     }
+    while (batch) {
+      Batch* next = batch->next;
+      free_all(new (batch) FreeBlock(batch->first));
+      batch = next;
+    }
+    if (detail::thread_lists.closed) continue;
+    free_all(std::exchange(detail::thread_lists.head[c], nullptr));
+    detail::thread_lists.count[c] = 0;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 #include <vector>
 
+#include "sconce/base/thread_exit.h"
 #include "sconce/tensor/memory/memory_source.h"
 
 namespace sconce {
@@ -25,7 +26,11 @@ struct Blocks : std::vector<Block> {
   }
 };
 
-thread_local Blocks blocks;
+thread_local constinit Blocks* thread_blocks = nullptr;  // made when the first is taken
+thread_local constinit ThreadExit free_blocks{[]() noexcept {
+  delete thread_blocks;
+  thread_blocks = nullptr;
+}};
 
 }  // namespace
 
@@ -34,6 +39,11 @@ thread_local constinit Scratch::Top Scratch::top{};
 void Scratch::refuse() { throw std::bad_alloc(); }
 
 void* Scratch::take_from_next_block(size_t bytes) {
+  if (!thread_blocks) {
+    at_thread_exit(free_blocks);
+    thread_blocks = new Blocks;
+  }
+  Blocks& blocks = *thread_blocks;
   size_t next = blocks.empty() ? 0 : top.block + 1;
   while (next < blocks.size() && blocks[next].size < bytes) next++;
   if (next == blocks.size()) {
@@ -46,6 +56,7 @@ void* Scratch::take_from_next_block(size_t bytes) {
 }
 
 void Scratch::release() {
+  Blocks& blocks = *thread_blocks;
   top = {blocks[block_].data, blocks[block_].size, block_, used_};
   if (takes_exact_blocks()) {
     blocks.shrink(block_ + (used_ != 0 ? 1 : 0));
