@@ -31,8 +31,23 @@ struct Registry {
         op.set_kernel(key, kernel);
       }
     }
-    by_name[op.info.name].push_back(&op);
     ops.push_back(&op);
+    try {
+      by_name[op.info.name].push_back(&op);
+    } catch (...) {
+      ops.pop_back();
+      if (const auto found = by_name.find(op.info.name); found != by_name.end() && found->second.empty())
+        by_name.erase(found);
+      throw;
+    }
+  }
+  // Forgets all operators but the first `count`.
+  void shrink(size_t count) noexcept {
+    for (; ops.size() > count; ops.pop_back()) {
+      const auto found = by_name.find(ops.back()->info.name);
+      std::erase(found->second, ops.back());
+      if (found->second.empty()) by_name.erase(found);
+    }
   }
   Op* find(std::string_view name, std::string_view overload) const {
     const auto found = by_name.find(name);
@@ -50,9 +65,22 @@ Registry& bare_registry() {
   return registry;
 }
 
+// All or none: when there is no memory for it, the next call begins anew.
+void register_all() {
+  Registry& r = bare_registry();
+  const size_t before = r.ops.size();
+  try {
+    register_generated_ops();
+  } catch (...) {
+    const std::unique_lock lock(r.mutex);
+    r.shrink(before);
+    throw;
+  }
+}
+
 Registry& registry() {
   static Once once;
-  once(register_generated_ops);
+  once(register_all);
   return bare_registry();
 }
 
@@ -123,9 +151,9 @@ void order_overloads(std::span<const OverloadOrder> orders) {
   for (const OverloadOrder& order : orders) {
     const auto found = r.by_name.find(order.name);
     if (found == r.by_name.end()) continue;
-    std::vector<Op*> sorted;
+    std::vector<Op*> left = found->second, sorted;
     const auto take = [&](std::string_view overload) {
-      for (Op*& op : found->second) {
+      for (Op*& op : left) {
         if (!op || op->info.overload != overload) continue;
         sorted.push_back(op);
         op = nullptr;
@@ -137,7 +165,7 @@ void order_overloads(std::span<const OverloadOrder> orders) {
       take(word == "default" ? std::string_view() : word);
       at = end + 1;
     }
-    for (Op* op : found->second) {
+    for (Op* op : left) {
       if (op) sorted.push_back(op);
     }
     found->second = std::move(sorted);
@@ -153,7 +181,14 @@ void add_custom_ops(std::span<std::unique_ptr<CustomOp>> ops) {
     for (size_t j = 0; j < i; ++j) exists |= ops[j]->qualified_name() == ops[i]->qualified_name();
     SCONCE_CHECK_AS(value, !exists, "operator '{}' is already defined", ops[i]->qualified_name());
   }
-  for (std::unique_ptr<CustomOp>& op : ops) r.add(*op.release());
+  const size_t before = r.ops.size();
+  try {
+    for (std::unique_ptr<CustomOp>& op : ops) r.add(*op);
+  } catch (...) {
+    r.shrink(before);
+    throw;
+  }
+  for (std::unique_ptr<CustomOp>& op : ops) op.release();
 }
 
 Op& define_op(std::string_view schema, OpInfo info) {

@@ -66,7 +66,12 @@ Function& CompilationUnit::add_function(std::string name, Function::Define defin
   SCONCE_CHECK(!by_name_.contains(name), "function '{}' is defined already", name);
   functions_.push_back(std::make_unique<Function>(this, std::move(name), std::move(define)));
   Function& f = *functions_.back();
-  by_name_.emplace(f.name(), &f);
+  try {
+    by_name_.emplace(f.name(), &f);
+  } catch (...) {
+    functions_.pop_back();
+    throw;
+  }
   return f;
 }
 
@@ -87,9 +92,15 @@ void CompilationUnit::remove_function(std::string_view name) {
 }
 
 void CompilationUnit::add_type(TypePtr type) {
-  SCONCE_CHECK(types_by_name_.emplace(type->name(), type).second, "type '{}' is defined already", type->name());
-  types_.push_back(type);
   if (scope_) scope_->adopt(type);
+  SCONCE_CHECK(!types_by_name_.contains(type->name()), "type '{}' is defined already", type->name());
+  types_.push_back(type);
+  try {
+    types_by_name_.emplace(type->name(), type);
+  } catch (...) {
+    types_.pop_back();
+    throw;
+  }
 }
 
 TypePtr CompilationUnit::find_type(std::string_view name) const {

@@ -315,7 +315,13 @@ void Block::copy_from(const Block& other, ValueMap& map) {
 // ---- graphs ----
 
 Graph::Graph() {
-  block_ = make_block(nullptr);
+  try {
+    block_ = make_block(nullptr);
+  } catch (...) {
+    for (Node* n : nodes_) delete n;
+    for (Block* b : blocks_) delete b;
+    throw;
+  }
   insert_before_ = block_->return_node();
 }
 
@@ -335,7 +341,12 @@ std::shared_ptr<Graph> Graph::copy() const {
 template <class T>
 T* Graph::own(std::vector<T*>& all, T* made) {
   made->place_ = all.size();
-  all.push_back(made);
+  try {
+    all.push_back(made);
+  } catch (...) {
+    delete made;
+    throw;
+  }
   return made;
 }
 

@@ -56,9 +56,16 @@ std::shared_ptr<Code> code_of_method(const std::string& name, const Op& op) {
 
 void define_class_methods(const CustomClass& made) {
   ClassInfo& info = *made.type->class_info();
-  class_unit().add_type(made.type);
+  ir::CompilationUnit& unit = class_unit();
+  // Some may be there, if there was no memory for all of them: the class is new.
+  info.methods.clear();
+  info.statics.clear();
+  info.properties.clear();
+  if (!unit.find_type(made.type->name())) unit.add_type(made.type);
   for (const CustomClass::Method& method : made.methods) {
-    ir::Function& function = class_unit().add_function(made.type->name() + "." + method.name);
+    const std::string name = made.type->name() + "." + method.name;
+    if (unit.find_function(name)) unit.remove_function(name);
+    ir::Function& function = unit.add_function(name);
     Schema schema = method.op->schema();
     schema.name = method.name;
     schema.overload.clear();

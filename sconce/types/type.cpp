@@ -80,17 +80,17 @@ class TypeTable {
     key += name;
     for (const std::string& field : fields) (key += '\0') += field;
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Type>& type = by_key_[key];
-    if (type) return type.get();
-    type.reset(new Type);
+    if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second.get();
+    std::unique_ptr<Type> type(new Type);
     type->kind_ = kind;
     type->contained_ = contained.vec();
     type->name_ = name;
     type->fields_ = fields.vec();
+    // A key that a scope knows and the table does not, because there was no memory for the rest, does no harm.
     for (TypePtr t : contained) {
       for (TypeScope* scope : t->scopes_) bind(*type, *scope, key);
     }
-    return type.get();
+    return by_key_.emplace(std::move(key), std::move(type)).first->second.get();
   }
 
   void adopt(TypeScope& scope, TypePtr type) {
@@ -98,23 +98,41 @@ class TypeTable {
     const auto found = loose_.find(type);
     if (found == loose_.end()) return;
     Type& mine = *found->second;
+    scope.types_.emplace_back();
+    try {
+      mine.scopes_.push_back(&scope);
+    } catch (...) {
+      scope.types_.pop_back();
+      throw;
+    }
     mine.bound_ = true;
-    mine.scopes_.push_back(&scope);
-    scope.types_.push_back(std::move(found->second));
+    scope.types_.back() = std::move(found->second);
     loose_.erase(found);
   }
-
-  // What is interned over the types of the scope, for the caller to delete.
-  std::vector<std::unique_ptr<Type>> take_bound(const TypeScope& scope) {
-    std::vector<std::unique_ptr<Type>> taken;
+  // A type that nobody could adopt.
+  void forget(TypePtr type) noexcept {
     const std::lock_guard lock(mutex_);
-    for (const std::string& key : scope.keys_) {
-      const auto found = by_key_.find(key);
-      if (found == by_key_.end()) continue;  // it went with another scope
-      taken.push_back(std::move(found->second));
-      by_key_.erase(found);
+    loose_.erase(type);
+  }
+
+  // Deletes a scope with its types and what is interned over them. Takes no memory: programs end where there is none.
+  void destroy(TypeScope* scope) noexcept {
+    const Type* taken = nullptr;  // a list: the place where a type remembers List[type] leads to the next
+    {
+      const std::lock_guard lock(mutex_);
+      for (const std::string& key : scope->keys_) {
+        const auto found = by_key_.find(key);
+        if (found == by_key_.end()) continue;  // it went with another scope
+        found->second->list_.store(taken, std::memory_order_relaxed);
+        taken = found->second.release();
+        by_key_.erase(found);
+      }
     }
-    return taken;
+    delete scope;
+    while (taken) {
+      const std::unique_ptr<const Type> gone(taken);
+      taken = gone->list_.load(std::memory_order_relaxed);
+    }
   }
 
   // A type that is equal to itself alone.
@@ -122,7 +140,7 @@ class TypeTable {
     std::unique_ptr<Type> type = make_nominal(kind, name, contained);
     const std::lock_guard lock(mutex_);
     const TypePtr made = type.get();
-    loose_.emplace(made, std::move(type));
+    loose_.try_emplace(made).first->second = std::move(type);
     return made;
   }
 
@@ -140,9 +158,9 @@ class TypeTable {
   // The class of this name that the process has once.
   TypePtr shared_class(std::string_view name) {
     const std::lock_guard lock(mutex_);
-    TypePtr& type = classes_[std::string(name)];
-    if (!type) type = types_.emplace_back(make_nominal(TypeKind::class_, name, {})).get();
-    return type;
+    if (const auto found = classes_.find(std::string(name)); found != classes_.end()) return found->second;
+    const TypePtr type = types_.emplace_back(make_nominal(TypeKind::class_, name, {})).get();
+    return classes_.emplace(name, type).first->second;
   }
   TypePtr find_class(std::string_view name) {
     const std::lock_guard lock(mutex_);
@@ -205,15 +223,27 @@ void Type::retain_scopes() const noexcept {
   for (TypeScope* scope : scopes_) scope->count.retain();
 }
 void Type::release_scopes() const noexcept {
-  if (scopes_.size() == 1) return release(scopes_[0]);
-  // The first to go may take the type with it.
-  const std::vector<TypeScope*> all = scopes_;
-  for (TypeScope* scope : all) release(scope);
+  // The first to go may take the type with it: all are read before.
+  const auto release_from = [this](const auto& self, size_t at) noexcept -> void {
+    TypeScope* scope = scopes_[at];
+    if (at + 1 < scopes_.size()) self(self, at + 1);
+    release(scope);
+  };
+  if (!scopes_.empty()) release_from(release_from, 0);
 }
 
-TypeScope::TypeScope() = default;
+TypeScope::TypeScope() {
+  TypeTable::get();  // made here: the end of a scope must not need memory
+}
 TypeScope::~TypeScope() = default;
-void TypeScope::adopt(TypePtr type) { TypeTable::get().adopt(*this, type); }
+void TypeScope::adopt(TypePtr type) {
+  try {
+    TypeTable::get().adopt(*this, type);
+  } catch (...) {
+    TypeTable::get().forget(type);
+    throw;
+  }
+}
 
 void TypeScope::close() {
   for (const std::unique_ptr<Type>& type : types_) {
@@ -230,10 +260,7 @@ void TypeScope::close() {
   }
 }
 
-void destroy(TypeScope* scope) noexcept {
-  const std::vector<std::unique_ptr<Type>> interned = TypeTable::get().take_bound(*scope);
-  delete scope;
-}
+void destroy(TypeScope* scope) noexcept { TypeTable::get().destroy(scope); }
 
 TypePtr simple_type(TypeKind kind) {
   SCONCE_ASSERT(kind < TypeKind::list);

@@ -117,14 +117,17 @@ std::vector<TypePtr> register_classes(std::vector<ClassDefinition> definitions) 
   check_new_classes(definitions);
   Classes& table = classes();
   const std::lock_guard lock(table.mutex);
+  // All or none, also when there is no memory.
   std::vector<TypePtr> types;
+  decltype(table.by_name) all;
   for (ClassDefinition& definition : definitions) {
     auto made = std::make_unique<const CustomClass>(std::move(definition.made_));
     made->type->class_info()->attributes = {{"capsule", simple_type(TypeKind::capsule)}};
     if (define_class_methods) define_class_methods(*made);
     types.push_back(made->type);
-    table.by_name.emplace(definition.qualified_name(), std::move(made));
+    all.emplace(definition.qualified_name(), std::move(made));
   }
+  table.by_name.merge(all);
   return types;
 }
 

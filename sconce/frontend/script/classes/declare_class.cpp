@@ -18,9 +18,9 @@ std::shared_ptr<Resolver> borrowed(Scope& scope) { return {std::shared_ptr<void>
 
 TypePtr new_class(Definition& d) {
   ir::CompilationUnit& unit = d.scope->state.unit;
-  d.type = make_class_type(unit.unique_name(d.scope->prefix + "." + d.name));
-  unit.add_type(d.type);
-  return d.type;
+  const TypePtr type = make_class_type(unit.unique_name(d.scope->prefix + "." + d.name));
+  unit.add_type(type);
+  return d.type = type;
 }
 
 // T of Final[T]; null for a bare Final.
@@ -233,8 +233,9 @@ void declare_archive_module(Definition& d) {
 void declare_interface(Definition& d) {
   const ClassDef& def = *d.class_def;
   ir::CompilationUnit& unit = d.scope->state.unit;
-  d.type = make_interface_type(unit.unique_name(d.scope->prefix + "." + d.name));
-  unit.add_type(d.type);
+  const TypePtr type = make_interface_type(unit.unique_name(d.scope->prefix + "." + d.name));
+  unit.add_type(type);
+  d.type = type;
   InterfaceInfo& info = *d.type->interface_info();
   for (ExprPtr base : def.bases)
     info.is_module |= d.scope->path_of(base).ends_with("Module") || dotted_name(base) == "ModuleInterface";

@@ -178,8 +178,9 @@ void declare_enum(Definition& d) {
            value->annotation());
   }
   ir::CompilationUnit& unit = scope.state.unit;
-  d.type = make_enum_type(unit.unique_name(scope.prefix + "." + d.name), value);
-  unit.add_type(d.type);
+  const TypePtr type = make_enum_type(unit.unique_name(scope.prefix + "." + d.name), value);
+  unit.add_type(type);
+  d.type = type;
   for (const Member& m : members) {
     d.type->enum_info()->members.emplace_back(m.name, Value(make_ref<EnumValue>(d.type, m.name, m.value)));
   }

@@ -119,6 +119,10 @@ struct ModuleTypes::Draft {
   }
 };
 
+ModuleTypes::ModuleTypes(ProgramState& state) : state_(state) {
+  registry();  // made here: the destructor must not need memory
+}
+
 ModuleTypes::~ModuleTypes() {
   const std::lock_guard lock(registry().mutex);
   for (const auto& t : types_) registry().types.erase(t->type);
@@ -305,12 +309,13 @@ ModuleType& ModuleTypes::type_for(Draft& d, Instance& instance) {
   ModuleType*& slot = by_signature_[signature];
   if (slot) return *slot;
 
-  types_.push_back(std::make_unique<ModuleType>());
-  slot = types_.back().get();
+  auto made = std::make_unique<ModuleType>();
   ir::CompilationUnit& unit = state_.unit;
-  slot->cls = instance.cls;
-  slot->type = make_class_type(unit.unique_name(instance.cls->scope->prefix + "." + instance.cls->name));
-  unit.add_type(slot->type);
+  made->cls = instance.cls;
+  made->type = make_class_type(unit.unique_name(instance.cls->scope->prefix + "." + instance.cls->name));
+  unit.add_type(made->type);
+  types_.push_back(std::move(made));
+  slot = types_.back().get();
   ClassInfo& info = *slot->type->class_info();
   info.is_module = true;
   info.attributes = d.attributes;
@@ -320,7 +325,7 @@ ModuleType& ModuleTypes::type_for(Draft& d, Instance& instance) {
   slot->functions = d.functions;
   {
     const std::lock_guard lock(registry().mutex);
-    registry().types[slot->type] = {slot, this};
+    registry().types.try_emplace(slot->type, slot, this);
   }
   declare_container_methods(*slot, instance);
   declare_hooks(*slot, instance);

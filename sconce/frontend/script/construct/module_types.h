@@ -23,7 +23,7 @@ struct ModuleType {
 
 class ModuleTypes {
  public:
-  explicit ModuleTypes(ProgramState& state) : state_(state) {}
+  explicit ModuleTypes(ProgramState& state);
   ~ModuleTypes();
 
   // The object of an instance and of everything below it; types are made as needed and the methods that a module always

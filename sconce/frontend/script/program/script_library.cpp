@@ -183,6 +183,7 @@ std::string LibrarySource::text() const {
   std::string made(size, '\0');
   uLongf length = made.size();
   const int status = uncompress(reinterpret_cast<Bytef*>(made.data()), &length, deflated.data(), deflated.size());
+  if (status == Z_MEM_ERROR) throw std::bad_alloc();
   SCONCE_ASSERT(status == Z_OK && length == size);
   return made;
 }
