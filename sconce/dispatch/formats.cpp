@@ -1,6 +1,5 @@
 #include "sconce/dispatch/formats.h"
 
-
 #include "sconce/base/error.h"
 #include "sconce/base/once.h"
 #include "sconce/dispatch/glue.h"

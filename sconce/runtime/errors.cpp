@@ -28,10 +28,11 @@ Reason reason_of(const std::exception_ptr& error) {
   }
 }
 
-bool is_script_error(const std::exception_ptr& error) {
+template <class Kind>
+bool is(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const ScriptError&) {
+  } catch (const Kind&) {
     return true;
   } catch (...) {
     return false;
@@ -82,6 +83,43 @@ void release_frame(const Code& code, Slot* base) {
   for (const uint32_t r : code.owned) release_slot(base[r]);
 }
 
+ScriptError script_error(const Execution& ex, const Reason& reason) {
+  const std::vector<ShownFrame> frames = frames_of(ex);
+  std::string text = "The following operation failed in the TorchScript interpreter.\n" + traceback(frames);
+  Range at = frames.empty() ? Range() : frames.back().at;
+  if (const Range original = at.original()) at = original;
+  text += (reason.exception_class.empty() ? "RuntimeError" : reason.exception_class) + ": " + reason.text;
+  text += '\n';
+  return ScriptError(reason.kind, std::move(text), reason.text, reason.exception_class, at);
+}
+
+// The error of the script. That there is no memory needs no traceback, which would need some.
+std::exception_ptr error_to_tell(const Execution& ex, const std::exception_ptr& error) {
+  // The error of a region of the function itself is that of the function.
+  const bool said = ex.code && ex.frames.empty() && ex.pc->op == Opcode::run_region && is<ScriptError>(error);
+  if (said || is<std::bad_alloc>(error)) return error;
+  try {
+    return std::make_exception_ptr(script_error(ex, reason_of(error)));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+// Leaves the context managers that were entered. The first error is the one to tell, not those of their methods.
+void leave_entered(Execution& ex) {
+  while (!ex.entered.empty()) {
+    const Value object = std::move(ex.entered.back().object);
+    ex.entered.pop_back();
+    try {
+      ir::Function* exit = ir::find_method(object.to_object().type(), "__exit__");
+      std::vector<Value> args(exit->schema().arguments.size());
+      args[0] = object;
+      run(*exit, args);
+    } catch (const std::exception&) {
+    }
+  }
+}
+
 }  // namespace
 
 std::string current_lines() {
@@ -114,36 +152,14 @@ const Site* Code::site_of(const Instruction* pc) const {
 }
 
 void fail_execution(Execution& ex) {
-  const std::exception_ptr error = std::current_exception();
-  const Reason reason = reason_of(error);
-  const std::vector<ShownFrame> frames = frames_of(ex);
-  std::string text = "The following operation failed in the TorchScript interpreter.\n" + traceback(frames);
-  Range at = frames.empty() ? Range() : frames.back().at;
-  if (const Range original = at.original()) at = original;
-  text += (reason.exception_class.empty() ? "RuntimeError" : reason.exception_class) + ": " + reason.text;
-  text += '\n';
-
-  while (!ex.entered.empty()) {
-    const Value object = std::move(ex.entered.back().object);
-    ex.entered.pop_back();
-    try {
-      ir::Function* exit = ir::find_method(object.to_object().type(), "__exit__");
-      std::vector<Value> args(exit->schema().arguments.size());
-      args[0] = object;
-      run(*exit, args);
-    } catch (const Error&) {
-      // The first error is the one to tell.
-    }
-  }
-  // The error of a region of the function itself is that of the function.
-  const bool said = ex.code && ex.frames.empty() && ex.pc->op == Opcode::run_region && is_script_error(error);
+  const std::exception_ptr error = error_to_tell(ex, std::current_exception());
+  leave_entered(ex);
   if (ex.code) release_frame(*ex.code, ex.base);
   for (const Frame& f : ex.frames) release_frame(*f.code, f.base);
   ex.frames.clear();
   ex.code = nullptr;
   ex.base = nullptr;
-  if (said) std::rethrow_exception(error);
-  throw ScriptError(reason.kind, std::move(text), reason.text, reason.exception_class, at);
+  std::rethrow_exception(error);
 }
 
 }  // namespace sconce::runtime

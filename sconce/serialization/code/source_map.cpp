@@ -125,8 +125,17 @@ class DebugRanges final : public SourceMap {
  public:
   explicit DebugRanges(std::function<std::string()> read) : read_(std::move(read)) {}
 
-  Range original(const Range& written) const noexcept override {
+  // Throws std::bad_alloc: the next call reads the record again.
+  void ensure_read() const {
     once_([&] { places_ = read_now(); });
+  }
+
+  Range original(const Range& written) const noexcept override {
+    try {
+      ensure_read();
+    } catch (...) {  // an error is shown without the place
+      return Range();
+    }
     const auto after = std::upper_bound(places_.begin(), places_.end(), written.begin,
                                         [](uint32_t at, const DebugRange& p) { return at < p.first; });
     return after == places_.begin() ? Range() : (after - 1)->range;
@@ -134,11 +143,11 @@ class DebugRanges final : public SourceMap {
 
  private:
   // A broken record is read once, too: it knows no places.
-  std::vector<DebugRange> read_now() const noexcept {
+  std::vector<DebugRange> read_now() const {
     static const std::string name = "debug record";
     try {
       return RecordReader(read_(), name).read();
-    } catch (const std::exception&) {
+    } catch (const Error&) {
       return {};
     }
   }
@@ -149,6 +158,12 @@ class DebugRanges final : public SourceMap {
 };
 
 }  // namespace
+
+Range original_place(const Range& range) {
+  if (!range.source) return Range();
+  if (const auto* lazy = dynamic_cast<const DebugRanges*>(range.source->map())) lazy->ensure_read();
+  return range.original();
+}
 
 std::shared_ptr<const SourceMap> read_source_map(std::function<std::string()> read) {
   return std::make_shared<DebugRanges>(std::move(read));

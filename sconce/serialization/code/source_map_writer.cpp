@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "sconce/serialization/code/source_map.h"
 #include "sconce/serialization/pickle/pickle_bytes.h"
 
 namespace sconce {
@@ -73,7 +74,7 @@ struct PlaceEntry {
 // The original text.
 Range written_range(const Range& printed) {
   const bool is_written = printed.source && printed.source->map();
-  Range range = is_written ? printed.original() : printed;
+  Range range = is_written ? original_place(printed) : printed;
   if (!range.source || range.source->text().empty()) range = {};
   return range;
 }

@@ -1,5 +1,7 @@
 #include "sconce/serialization/code/tagged_text.h"
 
+#include "sconce/serialization/code/source_map.h"
+
 namespace sconce {
 namespace {
 
@@ -14,7 +16,7 @@ bool is_same(const Range& a, const Range& b) {
 }  // namespace
 
 Range source_place(const Range& range) {
-  Range original = range.original();
+  Range original = original_place(range);
   return original ? original : range;
 }
 

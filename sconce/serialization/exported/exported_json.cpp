@@ -24,7 +24,8 @@ class Reader {
 
   Program program(std::string_view text) {
     if (text.size() > kMaxJsonBytes) fields_.wrong("has {} bytes; at most {} are read", text.size(), kMaxJsonBytes);
-    const Json json = fields_.parse(text);
+    const JsonDocument document = fields_.parse(text);
+    const Json& json = document;
     Program p;
     fields_.in(json, "schema_version", [&](const Json& v) { check_version(v); });
     fields_.in(json, "graph_module", [&](const Json& module) { read_module(p, module); });
@@ -40,7 +41,8 @@ class Reader {
   std::vector<Payload> payloads(std::string_view text) {
     if (text.size() > kMaxJsonBytes) fields_.wrong("has {} bytes; at most {} are read", text.size(), kMaxJsonBytes);
     std::vector<Payload> all;
-    const Json json = fields_.parse(text);
+    const JsonDocument document = fields_.parse(text);
+    const Json& json = document;
     fields_.each_member(json, "config", [&](const std::string& key, const Json& j) {
       Payload p;
       p.name = key;

@@ -12,7 +12,8 @@ class TreeReader {
   TreeReader(const std::string& name, const TupleFields& tuples) : fields_(name), name_(name), tuples_(tuples) {}
 
   Tree read(std::string_view text) {
-    const Json json = fields_.parse(text);
+    const JsonDocument document = fields_.parse(text);
+    const Json& json = document;
     if (!json.is_array() || json.size() != 2) fields_.wrong("must be a list of a version and a tree");
     const int64_t version = fields_.integer(json[0]);
     if (version != 1) fields_.wrong("has version {}; version 1 can be read", version);
@@ -49,7 +50,8 @@ class TreeReader {
       read_keys(t, context(json));
     } else if (is("collections.defaultdict")) {
       t.kind = Tree::Kind::dict;
-      const Json inner = context(json);
+      const JsonDocument document = context(json);
+      const Json& inner = document;
       if (!inner.is_object() || !inner.contains("dict_context")) fields_.wrong("the context of a defaultdict is wrong");
       read_keys(t, inner["dict_context"]);
     } else if (is("collections.namedtuple")) {
@@ -61,7 +63,7 @@ class TreeReader {
   }
 
   // A text that holds JSON again.
-  Json context(const Json& json) {
+  JsonDocument context(const Json& json) {
     const std::string text = fields_.text(json, "context");
     return JsonFields(name_ + ": " + fields_.place() + ".context").parse(text);
   }

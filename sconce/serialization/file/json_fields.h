@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sconce/base/error.h"
+#include "sconce/serialization/file/json_document.h"
 
 namespace sconce {
 
@@ -20,13 +20,7 @@ class JsonFields {
   explicit JsonFields(std::string name) : name_(std::move(name)) {}
 
   // The whole text. Throws Error for text that is not JSON.
-  Json parse(std::string_view text) const {
-    try {
-      return Json::parse(text.begin(), text.end());
-    } catch (const Json::exception& error) {
-      fail("{}: is not JSON: {}", name_, error.what());
-    }
-  }
+  JsonDocument parse(std::string_view text) const { return JsonDocument(text, name_); }
 
   template <class... Args>
   [[noreturn]] void wrong(std::string_view format, const Args&... args) const {

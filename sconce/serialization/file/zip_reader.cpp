@@ -281,7 +281,9 @@ std::string ZipReader::read(const Record& record) const {
   } else {
     content.resize(record.size);
     z_stream stream{};
-    SCONCE_CHECK(inflateInit2(&stream, -MAX_WBITS) == Z_OK, "zlib cannot be started");
+    const int started = inflateInit2(&stream, -MAX_WBITS);
+    if (started == Z_MEM_ERROR) throw std::bad_alloc();
+    SCONCE_CHECK(started == Z_OK, "zlib cannot be started");
     const std::span<std::byte> packed = file_->bytes().subspan(record.offset, record.stored_size);
     stream.next_in = reinterpret_cast<Bytef*>(packed.data());
     stream.avail_in = static_cast<uInt>(packed.size());
@@ -290,6 +292,7 @@ std::string ZipReader::read(const Record& record) const {
     const int result = inflate(&stream, Z_FINISH);
     const bool whole = result == Z_STREAM_END && stream.avail_out == 0 && stream.avail_in == 0;
     inflateEnd(&stream);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
     SCONCE_CHECK(whole, "{}: record '{}' is broken: it does not inflate to {} bytes", file_->name(), record.name,
                  record.size);
   }

@@ -71,9 +71,14 @@ uint64_t narrow(uint64_t v) { return std::min<uint64_t>(v, 0xffffffff); }
 
 std::string deflated(std::span<const std::byte> content, std::string_view name) {
   z_stream stream{};
-  SCONCE_CHECK(
-      deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK,
-      "zlib cannot be started");
+  const int started =
+      deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY);
+  if (started == Z_MEM_ERROR) throw std::bad_alloc();
+  SCONCE_CHECK(started == Z_OK, "zlib cannot be started");
+  const struct End {
+    z_stream& stream;
+    ~End() { deflateEnd(&stream); }
+  } end{stream};
   std::string packed(deflateBound(&stream, content.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(content.data()));
   stream.avail_in = static_cast<uInt>(content.size());
@@ -81,7 +86,6 @@ std::string deflated(std::span<const std::byte> content, std::string_view name) 
   stream.avail_out = static_cast<uInt>(packed.size());
   const int result = deflate(&stream, Z_FINISH);
   packed.resize(stream.total_out);
-  deflateEnd(&stream);
   SCONCE_CHECK(result == Z_STREAM_END, "zlib cannot deflate record '{}'", name);
   return packed;
 }
