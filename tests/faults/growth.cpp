@@ -1,0 +1,103 @@
+// sconce-growth LOADS CALLS FAILED FILE...: loads and frees the files in turn, LOADS times; calls those that take one
+// tensor of 3 x 4, CALLS times; loads FAILED broken forms of them (mutate_archive.h), each another one. Fails where the
+// memory that is allocated grows after the first round.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "failing_malloc.h"
+#include "sconce/api/jit.h"
+#include "sconce/dispatch/schema.h"
+#include "sconce/ops.h"
+#include "sconce/testing/hostile/mutate_archive.h"
+#include "sconce/testing/temporary_folder.h"
+
+using namespace sconce;
+
+namespace {
+
+double resident_mib() {
+  size_t total = 0, resident = 0;
+  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(f, "%zu %zu", &total, &resident) != 2) resident = 0;
+    std::fclose(f);
+  }
+  return static_cast<double>(resident * static_cast<size_t>(sysconf(_SC_PAGESIZE))) / 1048576;
+}
+
+// Does `step` `count` times. What is allocated after the first `first` (rounded up to a whole round) may not grow by more
+// than `allowed` bytes until the end.
+template <class F>
+bool stays(const char* what, long count, long round, long first, long allowed, F&& step) {
+  if (count <= 0 || round <= 0) return true;
+  first = std::max(1l, (std::min(first, count / 4) + round - 1) / round) * round;
+  count = (std::max(count, 2 * first) + round - 1) / round * round;
+  size_t live = 0;
+  double resident = 0;
+  for (long i = 0; i < count; ++i) {
+    if (i == first) {
+      live = live_bytes();
+      resident = resident_mib();
+    }
+    step(i);
+  }
+  const long more = static_cast<long>(live_bytes()) - static_cast<long>(live);
+  std::printf("%ld %s: %+ld bytes allocated after the first %ld; resident %.2f MiB then, %.2f MiB at the end\n", count,
+              what, more, first, resident, resident_mib());
+  std::fflush(stdout);
+  return more <= allowed;
+}
+
+bool takes_a_matrix(const jit::Module& module) {
+  try {
+    module(ones({3, 4}));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) {
+    std::fprintf(stderr, "usage: sconce-growth LOADS CALLS FAILED FILE...\n");
+    return 2;
+  }
+  const long loads = std::atol(argv[1]), calls = std::atol(argv[2]), failed = std::atol(argv[3]);
+  const std::vector<std::string> paths(argv + 4, argv + argc);
+  const auto files = static_cast<long>(paths.size());
+  bool steady = stays("loads", loads, files, 1000, 0, [&](long i) { jit::load(paths[i % files]); });
+
+  std::vector<jit::Module> callable;
+  for (const std::string& path : paths) {
+    jit::Module module = jit::load(path);
+    if (takes_a_matrix(module)) callable.push_back(std::move(module));
+  }
+  if (callable.empty() && calls > 0) {
+    std::printf("none of the files takes a tensor of 3 x 4\n");
+    return 2;
+  }
+  const Tensor x = ones({3, 4});
+  const auto modules = static_cast<long>(callable.size());
+  steady &= stays("calls", calls, modules, 1000, 0, [&](long i) { callable[i % modules](x); });
+  callable.clear();
+
+  std::vector<testing::ArchiveMutator> mutators;
+  for (const std::string& path : paths) {
+    if (failed > 0) mutators.emplace_back(testing::read_file(path));
+  }
+  long refused = 0;
+  steady &= stays("loads of broken files", failed, files, 1000, 0, [&](long i) {
+    testing::Random random(static_cast<uint64_t>(i) + 1);
+    const std::string bytes = mutators[i % files].mutate(random);
+    try {
+      jit::load(std::as_bytes(std::span(bytes)));
+    } catch (const Error&) {
+      ++refused;
+    }
+  });
+  if (failed > 0) std::printf("%ld of them were refused\n", refused);
+  return steady ? 0 : 1;
+}
