@@ -17,9 +17,9 @@ namespace sconce::script {
 namespace {
 
 // Script-written overloads of operators of this namespace.
-std::vector<ir::Function*> helpers_named(ir::Symbol name) {
-  if (name.space() == "aten") return library_functions("builtins/aten.py", name.name());
-  if (name.space() == "prim") return library_functions("builtins/prim.py", name.name());
+std::vector<ir::Function*> helpers_named(std::string_view name) {
+  if (name.starts_with("aten::")) return library_functions("builtins/aten.py", name.substr(6));
+  if (name.starts_with("prim::")) return library_functions("builtins/prim.py", name.substr(6));
   return {};
 }
 
@@ -157,10 +157,7 @@ void compile_callee(Emitter& e, const Range& at, ir::Function& callee) {
 
 }  // namespace
 
-bool is_builtin(ir::Symbol name) {
-  if (!find_overloads(name.text()).empty()) return true;
-  return !helpers_named(name).empty();
-}
+bool is_builtin(std::string_view name) { return !find_overloads(name).empty() || !helpers_named(name).empty(); }
 
 SugaredPtr call_builtin(Emitter& e, const Range& at, ir::Symbol name, const CallArguments& given,
                         const std::optional<CallArgument>& given_self) {
@@ -175,11 +172,11 @@ SugaredPtr call_builtin(Emitter& e, const Range& at, ir::Symbol name, const Call
     ops.push_back(op);
     candidates.push_back({&op->schema(), {}});
   }
-  const std::vector<ir::Function*> helpers = helpers_named(name);
+  const std::vector<ir::Function*> helpers = helpers_named(name.text());
   for (ir::Function* f : helpers) candidates.push_back({&f->schema(), name.name()});
   if (candidates.empty()) {
     std::string text = fmt::format("Unknown builtin op: {}.\n", name.text());
-    const std::vector<std::string> close = similar_operators(name);
+    const std::vector<std::string> close = similar_operators(name.text());
     if (close.empty()) {
       text += fmt::format(
           "Could not find any similar ops to {}. This op may not exist or may not be currently supported in "

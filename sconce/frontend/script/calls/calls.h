@@ -31,10 +31,11 @@ SugaredPtr call_overload(Emitter& e, const Range& at, const Op& op, const CallAr
 // The same from values, for the emitter's own use: call_op(e, at, "aten::select", {x, dim, index}).
 ir::Value* call_op(Emitter& e, const Range& at, std::string_view name, ListRef<ir::Value*> args,
                    std::vector<CallArgument> keywords = {});
-// Whether an operator (or script-written builtin) of this name exists.
-bool is_builtin(ir::Symbol name);
+// Whether an operator (or script-written builtin) of this name, "aten::add", exists. A name that a file makes up is no
+// Symbol before: those stay for ever.
+bool is_builtin(std::string_view name);
 // Operators of the same namespace with a name like this one, nearest first.
-std::vector<std::string> similar_operators(ir::Symbol name);
+std::vector<std::string> similar_operators(std::string_view name);
 // A constant of type Function, the first input of prim::CallFunction.
 ir::Value* function_constant(Emitter& e, ir::Function& f);
 

@@ -30,12 +30,11 @@ class ArchiveTorch final : public NamespaceValue {
   ArchiveTorch(int version, const MissingMessage& missing)
       : NamespaceValue("torch"), version_(version), missing_(missing) {}
   SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
-    const ir::Symbol op("aten::" + name);
+    const std::string op = "aten::" + name;
     std::vector<ir::Function*> upgraders = find_upgraders(name, version_);
-    if (!upgraders.empty()) return std::make_shared<UpgradedFunction>(op, std::move(upgraders));
-    if (is_builtin(op)) return std::make_shared<BuiltinFunction>(op);
-    if (missing_ && !NamespaceValue::has_attr(e, at, name))
-      throw MissingOperatorUse{op.text(), at, missing_(op.text())};
+    if (!upgraders.empty()) return std::make_shared<UpgradedFunction>(ir::Symbol(op), std::move(upgraders));
+    if (is_builtin(op)) return std::make_shared<BuiltinFunction>(ir::Symbol(op));
+    if (missing_ && !NamespaceValue::has_attr(e, at, name)) throw MissingOperatorUse{op, at, missing_(op)};
     return NamespaceValue::attr(e, at, name);
   }
 

@@ -94,7 +94,7 @@ class Finder {
     }
     if (name.empty()) return;
     const auto [place, is_new] = places_.emplace(name, called.size());
-    if (is_new) called.push_back({name, callee->range, 0, is_builtin(ir::Symbol(name))});
+    if (is_new) called.push_back({name, callee->range, 0, is_builtin(name)});
     ++called[place->second].count;
   }
 

@@ -127,8 +127,8 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
     if (SugaredPtr found = library_value(e, at, space->second.library, name)) return found;
   }
   if (space->second.prefix.empty()) return library_class_value(path);
-  const ir::Symbol op(std::string(space->second.prefix) + name);
-  return is_builtin(op) ? std::make_shared<BuiltinFunction>(op) : nullptr;
+  const std::string op = std::string(space->second.prefix) + name;
+  return is_builtin(op) ? std::make_shared<BuiltinFunction>(ir::Symbol(op)) : nullptr;
 }
 
 std::string_view cast_name(std::string_view op) {

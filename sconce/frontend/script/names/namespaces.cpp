@@ -44,17 +44,17 @@ bool NamespaceValue::has_attr(Emitter& e, const Range& at, const std::string& na
 
 SugaredPtr OpsValue::attr(Emitter& e, const Range& at, const std::string& name) {
   if (space_.empty()) return std::make_shared<OpsValue>(name, missing_);
-  const ir::Symbol symbol(space_ + "::" + name);
+  const std::string op = space_ + "::" + name;
   if (SugaredPtr form = find_path(e, at, "ops." + space_ + "." + name)) return form;
   if (!has_attr(e, at, name)) {
-    if (missing_ && *missing_) throw MissingOperatorUse{symbol.text(), at, (*missing_)(symbol.text())};
-    refuse(at, "Unknown builtin op: {}.{}", symbol.text(), did_you_mean(symbol.text(), similar_operators(symbol)));
+    if (missing_ && *missing_) throw MissingOperatorUse{op, at, (*missing_)(op)};
+    refuse(at, "Unknown builtin op: {}.{}", op, did_you_mean(op, similar_operators(op)));
   }
-  return std::make_shared<OpsFunction>(symbol);
+  return std::make_shared<OpsFunction>(ir::Symbol(op));
 }
 
 bool OpsValue::has_attr(Emitter&, const Range&, const std::string& name) {
-  return space_.empty() || is_builtin(ir::Symbol(space_ + "::" + name));
+  return space_.empty() || is_builtin(space_ + "::" + name);
 }
 
 TypePtr require_custom_class(const Range& at, const std::string& path) {

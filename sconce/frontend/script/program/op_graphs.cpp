@@ -51,8 +51,8 @@ class BodyNames : public Resolver {
     if (name == "needs") return nullptr;
     SugaredPtr op;
     for (const std::string_view space : {std::string_view("aten"), std::string_view(space_)}) {
-      const ir::Symbol symbol(std::string(space) + "::" + name);
-      if (!op && is_builtin(symbol)) op = std::make_shared<BuiltinFunction>(symbol);
+      const std::string full = std::string(space) + "::" + name;
+      if (!op && is_builtin(full)) op = std::make_shared<BuiltinFunction>(ir::Symbol(full));
     }
     if (SugaredPtr helper = library_value(e, at, kHelpers, name)) {
       return op ? std::make_shared<HelperOrOperator>(helper, op) : helper;
