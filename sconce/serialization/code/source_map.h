@@ -14,8 +14,8 @@ namespace sconce {
 // `read` gives the bytes of the record; it is called at most once, when the first place is asked for. A record that is
 // broken knows no places.
 std::shared_ptr<const SourceMap> read_source_map(std::function<std::string()> read);
-// Where a range comes from (Range::original), for what must not be lost when memory is short: throws std::bad_alloc then,
-// where Range::original says that it does not know.
+// Where a range comes from (Range::original), for what must not be lost when memory is short: throws std::bad_alloc
+// then, where Range::original says that it does not know.
 Range original_place(const Range& range);
 
 // Limits against hostile files; each has a clear error and a test.

@@ -1,5 +1,5 @@
-// JSON document: the tree of a text, of bounded depth. To destroy it takes no memory, which nlohmann's own trees need for
-// that; they end the process when there is none.
+// JSON document: the tree of a text, of bounded depth. To destroy it takes no memory; nlohmann's own trees take some,
+// and end the process when there is none.
 //
 // Includes nlohmann/json: for .cpp files only.
 #pragma once
