@@ -14,8 +14,11 @@ target_compile_options(sconce_python PRIVATE -Wno-missing-field-initializers -Wn
 set_target_properties(sconce_python PROPERTIES OUTPUT_NAME _sconce LIBRARY_OUTPUT_DIRECTORY "${python_package}")
 
 # Links, so that an edited file is the one that is imported.
-file(GLOB modules CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python/sconce" "${PROJECT_SOURCE_DIR}/python/sconce/*.py")
+file(GLOB_RECURSE modules CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python/sconce" "${PROJECT_SOURCE_DIR}/python/sconce/*.py")
 file(MAKE_DIRECTORY "${python_package}")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}/script" "${python_package}/script" SYMBOLIC)
 foreach(module ${modules})
+  get_filename_component(folder "${python_package}/${module}" DIRECTORY)
+  file(MAKE_DIRECTORY "${folder}")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/python/sconce/${module}" "${python_package}/${module}" SYMBOLIC)
 endforeach()

@@ -6,7 +6,7 @@ Functions, methods and operators are PyTorch's, as far as the operator table goe
 loads and runs TorchScript files.
 """
 
-from . import _methods, _sconce
+from . import _library, _methods, _sconce
 from ._methods import einsum, unique
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes
 from ._sconce import Tensor, _function, _function_names, _packet, tensor
@@ -73,13 +73,13 @@ ops = _Operators()
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(f"module 'sconce' has no attribute '{name}'")
-    found = _function(name)
+    found = getattr(_library.functional(), name) if name in _library.functional_names() else _function(name)
     globals()[name] = found
     return found
 
 
 def __dir__():
-    return sorted({*globals(), *_function_names()})
+    return sorted({*globals(), *_function_names(), *_library.functional_names()})
 
 
-from . import jit  # noqa: E402  needs the names above
+from . import _C, jit, nn  # noqa: E402  need the names above

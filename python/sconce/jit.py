@@ -1,5 +1,6 @@
 """TorchScript programs: files, and functions from their text."""
 
+from ._jit_internal import _overload, _overload_method
 from ._sconce import ScriptFunction, ScriptModule, _jit_compile, _jit_load
 
 __all__ = ["CompilationUnit", "ScriptFunction", "ScriptModule", "load", "save"]
@@ -26,3 +27,22 @@ class CompilationUnit:
             return self.__dict__["_functions"][name]
         except KeyError:
             raise AttributeError(f"'CompilationUnit' has no attribute '{name}'") from None
+
+
+def annotate(the_type, the_value):
+    """The value: the type is for the compiler."""
+    return the_value
+
+
+def is_scripting():
+    """False: this is Python."""
+    return False
+
+
+def unused(fn):
+    """Marks a function that the compiler leaves out."""
+    return fn
+
+
+ignore = export = unused
+

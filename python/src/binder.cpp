@@ -102,16 +102,19 @@ class Fit {
 
   static std::string shown_name(const Argument& a) { return a.name == "self" ? "input" : a.name; }
 
-  // view(2, 3): a list of integers that is the last positional argument may be written without brackets.
+  // view(2, 3), meshgrid(a, b): a list of integers or tensors that is the last positional argument may be written without
+  // brackets.
   bool takes_rest(size_t i, size_t position) const {
     const Argument& a = schema_.arguments[i];
     if (!a.type->is(TypeKind::list)) return false;
+    PyObject* first = given_.positional[position];
+    if (PyTuple_Check(first) || PyList_Check(first)) return false;
+    if (i + 1 < schema_.arguments.size() && !schema_.arguments[i + 1].keyword_only) return false;
     const TypeKind element = a.type->element()->kind();
+    if (element == TypeKind::tensor) return i == 0 && is_tensor(first);
     if (element != TypeKind::int_ && element != TypeKind::sym_int) return false;
-    if (PyTuple_Check(given_.positional[position]) || PyList_Check(given_.positional[position])) return false;
-    const bool last = i + 1 == schema_.arguments.size() || schema_.arguments[i + 1].keyword_only;
-    return last && (given_.positional.size() - position > 1 || !a.fixed_size) &&
-           (i <= 1);  // only of methods and factories: view(2, 3), ones(2, 3)
+    // Only of methods and factories; one number for int[2] is another matter.
+    return i <= 1 && (given_.positional.size() - position > 1 || !a.fixed_size);
   }
   bool rest(const Argument& a, size_t position, Value& out) {
     auto list = make_ref<List>(a.type->element());

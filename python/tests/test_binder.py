@@ -64,6 +64,19 @@ class Binder(unittest.TestCase):
         with self.assertRaises(OverflowError):
             torch.zeros(1 << 70)
 
+    def test_lists_without_brackets(self):
+        a, b = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")
+        self.assertEqual((a.shape, b.shape), ((2, 3), (2, 3)))
+        self.assertEqual(torch.broadcast_tensors(torch.ones(2, 1), torch.ones(3))[1].shape, (2, 3))
+        self.assertEqual(torch.ones(6).reshape(2, 3).permute(1, 0).shape, (3, 2))
+
+    def test_functions_of_the_library(self):
+        self.assertEqual(torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), dims=1).shape, (2, 4))
+        self.assertEqual(torch.unique(torch.tensor([2, 1, 2])).tolist(), [1, 2])
+        self.assertEqual(torch.unique_consecutive(torch.tensor([2, 2, 1]), return_counts=True)[1].tolist(), [2, 1])
+        self.assertEqual(torch.norm(torch.tensor([3.0, 4.0])).item(), 5)
+        self.assertEqual(torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 2)).tolist(), [[3, 3], [3, 3]])
+
     def test_functions_describe_themselves(self):
         self.assertIn("aten::relu(Tensor self) -> Tensor", torch.relu.__doc__)
         self.assertEqual(torch.relu.__name__, "relu")

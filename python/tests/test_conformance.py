@@ -10,6 +10,7 @@ import sys
 
 import sconce
 from cases import CaseFile
+from sconce import _sconce
 
 
 def flat(value):
@@ -48,7 +49,7 @@ def check(file, case):
     # The recording sometimes names another overload than PyTorch took (indices in a tensor, for tensor_split.indices).
     exact = packet if name == "tensor_split" else getattr(packet, overload or "default")
     try:
-        function = getattr(sconce, name)
+        function = _sconce._function(name)  # sconce.NAME, unless a function of Python stands before the operator
     except AttributeError:
         return None
     wanted = [describe(v) for v in flat(file.value(case["out"]))]

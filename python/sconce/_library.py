@@ -1,0 +1,139 @@
+"""The library of the script language as Python modules: sconce.nn.modules.linear is script/torch/nn/modules/linear.py.
+
+The front end compiles these texts when a program uses torch.nn; here Python runs them, so that both have one definition of
+every module. `torch` in them means sconce. A folder of texts that share their names (torch/nn/functional) is one module.
+"""
+
+import ast
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import pathlib
+import re
+import sys
+
+FOLDER = pathlib.Path(__file__).parent / "script" / "torch"
+NAMES = {"sconce.functional": "functional.py", "sconce.nn.functional": "nn/functional", "sconce.nn.init": "nn/init.py",
+         "sconce.nn.utils.rnn": "nn/utils/rnn.py"}
+WRITTEN_ANEW = {"sconce.nn.modules.container"}
+
+
+class _ForPython(ast.NodeTransformer):
+    """What the language means otherwise than Python: torch is sconce, sizes are lists, and BroadcastingList2[int] takes one int
+    for all."""
+
+    def visit_Module(self, node):
+        self.generic_visit(node)
+        node.body.insert(0, ast.parse("from sconce._library import _Sizes").body[0])
+        return node
+
+    def visit_Import(self, node):
+        for alias in node.names:
+            if alias.name == "torch":
+                alias.name, alias.asname = "sconce", "torch"
+            elif alias.name.startswith("torch."):
+                alias.name = "sconce" + alias.name[5:]
+        return node
+
+    def visit_ImportFrom(self, node):
+        if node.module == "torch" or (node.module or "").startswith("torch."):
+            node.module = "sconce" + node.module[5:]
+        return node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        sizes = isinstance(node.func, ast.Attribute) and node.func.attr == "size" and not node.args and not node.keywords
+        return _listed(node) if sizes else node
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        return _listed(node) if node.attr == "shape" and isinstance(node.ctx, ast.Load) else node
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        for argument in reversed(node.args.args):
+            text = ast.unparse(argument.annotation) if argument.annotation else ""
+            if "BroadcastingList" not in text:
+                continue
+            count = text[text.index("BroadcastingList") + 16]
+            name = argument.arg
+            spread = ast.parse(f"{name} = [{name}] * {count} if isinstance({name}, int) else {name}").body[0]
+            node.body.insert(0, ast.copy_location(spread, node))
+        return node
+
+
+class _Sizes(list):
+    """Sizes in the texts: a list that equals tuples, too."""
+
+    def __eq__(self, other):
+        return list.__eq__(self, list(other))
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = None
+
+
+def _listed(node):
+    return ast.copy_location(ast.Call(ast.Name("_Sizes", ast.Load()), [node], []), node)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def source_to_code(self, data, path, *, _optimize=-1):
+        tree = ast.fix_missing_locations(_ForPython().visit(ast.parse(data, path)))
+        return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
+
+
+class _FolderLoader(importlib.abc.Loader):
+    """Runs all files of a folder in one module."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        for path in sorted(self.folder.glob("*.py")):
+            exec(_Loader(module.__name__, str(path)).get_code(module.__name__), module.__dict__)
+        module.__getattr__ = _operator
+
+
+def _operator(name):
+    """What is an operator and nothing more: functional.linear."""
+    from . import _sconce
+
+    return _sconce._function(name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("sconce.nn.modules."):
+            if name in WRITTEN_ANEW:
+                return None
+            file = FOLDER / "nn" / "modules" / (name.rpartition(".")[2] + ".py")
+        elif name in NAMES:
+            file = FOLDER / NAMES[name]
+        else:
+            return None
+        if file.is_dir():
+            return importlib.machinery.ModuleSpec(name, _FolderLoader(file), origin=str(file))
+        if not file.is_file():
+            return None
+        return importlib.util.spec_from_file_location(name, file, loader=_Loader(name, str(file)))
+
+
+sys.meta_path.insert(0, _Finder())
+
+
+def functional():
+    """The functions of torch that take more kinds of arguments than their operators: tensordot, norm, stft."""
+    return importlib.import_module("sconce.functional")
+
+
+@functools.cache
+def functional_names():
+    """Their names, from the text: it is compiled when one is called."""
+    text = (FOLDER / NAMES["sconce.functional"]).read_text()
+    return frozenset(function or alias for function, alias in re.findall(r"^def ([a-z]\w*)|^([a-z]\w*) = ", text, re.M))

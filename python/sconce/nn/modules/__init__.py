@@ -1,0 +1,1 @@
+"""Classes of modules, a file for each kind: texts of the script library."""
