@@ -1,5 +1,5 @@
 // sconce-concurrent FILE OTHER...: 64 threads call one module from its first call on, while others load, call and free
-// OTHER files; then the process forks again and again, without exec, while threads compute and the pool of threads is
+// OTHER files; then the process forks again and again, without exec, while threads infer and the pool of threads is
 // alive, and each child calls, loads and saves. FILE takes a tensor of 2 x 3 x 16 x 16. Prints what went wrong.
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,6 +15,7 @@
 #include "sconce/api/jit.h"
 #include "sconce/base/parallel.h"
 #include "sconce/ops.h"
+#include "sconce/tensor/grad_mode.h"
 #include "sconce/testing/temporary_folder.h"
 
 using namespace sconce;
@@ -95,6 +96,8 @@ void fork_while_computing(const std::string& path) {
   std::vector<std::thread> threads;
   for (int i = 0; i < kComputing; ++i) {
     threads.emplace_back([&] {
+      // Recording gradients locks parameters, which a child would find locked for ever.
+      const NoGrad inference;
       guarded([&] {
         while (!ends.load()) {
           check(module, expected);
