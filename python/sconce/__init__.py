@@ -82,4 +82,4 @@ def __dir__():
     return sorted({*globals(), *_function_names(), *_library.functional_names()})
 
 
-from . import _C, jit, nn  # noqa: E402  need the names above
+from . import _C, jit, nn, optim  # noqa: E402  need the names above

@@ -1,6 +1,7 @@
 // The extension module sconce._sconce.
 #include "binder.h"
 #include "creation.h"
+#include "optimizers.h"
 #include "programs.h"
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
@@ -252,6 +253,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_binder(module.get());
     add_tensor_type(module.get());
     add_programs(module.get());
+    add_optimizers(module.get());
     return module.give();
   });
 }
