@@ -7,7 +7,7 @@ loads and runs TorchScript files.
 """
 
 from . import _library, _methods, _sconce
-from ._methods import einsum, unique
+from ._methods import einsum, nonzero, unique
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes
 from ._sconce import Tensor, _function, _function_names, _packet, tensor
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -82,4 +82,4 @@ def __dir__():
     return sorted({*globals(), *_function_names(), *_library.functional_names()})
 
 
-from . import _C, jit, nn, optim  # noqa: E402  need the names above
+from . import _C, fft, jit, linalg, nn, optim, special  # noqa: E402  need the names above

@@ -85,6 +85,13 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return wanted[0] if len(wanted) == 1 else tuple(wanted)
 
 
+def nonzero(input, *, out=None, as_tuple=False):
+    """The places of elements that are not 0: a row for each, or one tensor for each dimension."""
+    if as_tuple:
+        return tuple(_sconce._packet("aten::nonzero_numpy")(input))
+    return _sconce._packet("aten::nonzero")(input) if out is None else _sconce._packet("aten::nonzero")(input, out=out)
+
+
 def einsum(equation, *operands):
     """Sums of products by Einstein's convention: einsum('ij,jk->ik', a, b)."""
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -95,5 +102,5 @@ def einsum(equation, *operands):
 def add_methods():
     for name, target in _CONVERSIONS.items():
         _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
-    for method in (to, cpu, type, unique, __format__, __reversed__):
+    for method in (to, cpu, type, nonzero, unique, __format__, __reversed__):
         _sconce._add_method(method.__name__, method)

@@ -74,6 +74,8 @@ class Binder(unittest.TestCase):
         self.assertEqual(torch.tensordot(torch.ones(2, 3), torch.ones(3, 4), dims=1).shape, (2, 4))
         self.assertEqual(torch.unique(torch.tensor([2, 1, 2])).tolist(), [1, 2])
         self.assertEqual(torch.unique_consecutive(torch.tensor([2, 2, 1]), return_counts=True)[1].tolist(), [2, 1])
+        self.assertEqual([t.tolist() for t in torch.tensor([[0, 1], [2, 0]]).nonzero(as_tuple=True)], [[0, 1], [1, 0]])
+        self.assertEqual(torch.linalg.det(torch.eye(2)).item(), 1)
         self.assertEqual(torch.norm(torch.tensor([3.0, 4.0])).item(), 5)
         self.assertEqual(torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 2)).tolist(), [[3, 3], [3, 3]])
 
