@@ -21,6 +21,14 @@ TEST(Engine, sums_what_flows_into_a_leaf) {
   EXPECT_EQ(grad_text(x), "tensor([5., 7., 9.])");
 }
 
+// A leaf that is its own gradient is looked up while its gradient is written.
+TEST(Engine, records_leaves_that_are_gradients) {
+  const Tensor x = leaf({1, 2, 3});
+  backward({x}, {x}, {.create_graph = true});
+  backward({x}, {x}, {.create_graph = true});
+  EXPECT_EQ(grad_text(x), "tensor([2., 4., 6.])");
+}
+
 TEST(Engine, starts_at_several_roots) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 2, z = y * y;

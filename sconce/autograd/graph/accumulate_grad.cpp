@@ -35,6 +35,27 @@ Tensor own_copy(const Tensor& grad, const Tensor& leaf) {
   return out;
 }
 
+// With a graph of its own. What is recorded looks up the accumulators of leaves, this leaf's too if it is its own
+// gradient (x.backward(x, create_graph=True)), under the lock of the state: so the sum is made without it, and made
+// again if another thread was quicker.
+void accumulate_recorded(AutogradState& state, const Tensor& incoming) {
+  for (;;) {
+    Tensor before, after;
+    {
+      const std::lock_guard lock(state.mutex);
+      before = state.grad;
+    }
+    if (!before.defined())
+      after = clone(incoming);
+    else
+      after = is_sparse(before) && !is_sparse(incoming) ? add(incoming, before) : add(before, incoming);
+    const std::lock_guard lock(state.mutex);
+    if (!state.grad.is_same(before)) continue;
+    std::swap(state.grad, after);
+    return;
+  }
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor leaf) : leaf_(std::move(leaf)) {
@@ -60,17 +81,16 @@ void AccumulateGrad::apply(const BackwardCall& call) {
   if (!call.grads[0].defined()) return;
   Tensor incoming = std::move(call.grads[0]);
   AutogradState& state = *state_of(leaf_);
-  {
+  if (grad_enabled()) {
+    accumulate_recorded(state, incoming);
+  } else {
+    Tensor replaced;  // freed without the lock: it may hold the last reference to a graph with this node in it
     const std::lock_guard lock(state.mutex);
     if (!state.grad.defined()) {
-      state.grad = can_take(incoming, leaf_) ? std::move(incoming)
-                   : grad_enabled()          ? clone(incoming)
-                                             : own_copy(incoming, leaf_);
-    } else if (grad_enabled()) {
-      state.grad =
-          is_sparse(state.grad) && !is_sparse(incoming) ? add(incoming, state.grad) : add(state.grad, incoming);
+      state.grad = can_take(incoming, leaf_) ? std::move(incoming) : own_copy(incoming, leaf_);
     } else if (is_sparse(state.grad)) {
-      state.grad = is_sparse(incoming) ? add(state.grad, incoming) : add(incoming, state.grad);
+      replaced = is_sparse(incoming) ? add(state.grad, incoming) : add(incoming, state.grad);
+      std::swap(state.grad, replaced);
     } else {
       add_(state.grad, incoming);
     }
