@@ -71,6 +71,7 @@ TEST(HostileCalls, WithoutEnd) {
   EXPECT_ERROR(evaluate("[1] * (1 << 62)"), "there is no memory for a list of 4611686018427387904 times 1 items");
   EXPECT_ERROR(evaluate("[torch.ones(1)] * (1 << 58)"), "there is no memory for a list");
   EXPECT_ERROR(evaluate("torch.tril_indices(9007199254740992, 20)"), "");
+  EXPECT_EQ(evaluate("torch.tril_indices(1 << 62, 0, 1)").to_tensor().sizes(), IntList({2, 0}));
   EXPECT_EQ(evaluate("torch.triu_indices(9007199254740992, 20)").to_tensor().sizes(), IntList({2, 210}));
   EXPECT_EQ(evaluate("torch.tril_indices(20, 9007199254740992, -3)").to_tensor().sizes(), IntList({2, 153}));
   EXPECT_ERROR(
@@ -110,7 +111,22 @@ TEST(HostileCalls, TensorsWithoutMemory) {
                "cannot copy a tensor of dtype qint32 to one of dtype int64");
 }
 
+// A transposed convolution without output channels: its gradient is a convolution without input channels.
+TEST(HostileCalls, ConvolutionsWithoutChannels) {
+  auto unit = compile(
+      "def f(b: Optional[Tensor]):\n"
+      "    return torch.ops.aten._convolution(torch.ones(1, 0, 5, 5), torch.ones(2, 0, 1, 3), b, [1, 1], [0, 3], "
+      "[1, 1], False, [0, 0], 1, False, False, False, False)\n");
+  EXPECT_EQ(unit.function("f")(Value()).to_tensor().to_string(),
+            evaluate("torch.zeros(1, 2, 5, 9)").to_tensor().to_string());
+  EXPECT_EQ(unit.function("f")(evaluate("torch.ones(2)")).to_tensor().to_string(),
+            evaluate("torch.ones(1, 2, 5, 9)").to_tensor().to_string());
+}
+
 TEST(HostileCalls, DTypesWithoutLoops) {
+  EXPECT_ERROR(evaluate("torch.index_add(torch.ones(2).to(torch.long), 0, torch.tensor([0, 1]), "
+                        "torch.ones(2).to(torch.long), alpha=-0.5)"),
+               "a tensor of dtype int64 takes no alpha that makes float32 of its source");
   EXPECT_ERROR(evaluate("torch.lt(torch.ones(1).to(torch.half), 1j)"), "not implemented for 'ComplexHalf'");
   EXPECT_ERROR(evaluate("torch.sum(torch.ones(1), dtype=torch.quint8)"), "not implemented for 'QUInt8'");
 }

@@ -2,6 +2,7 @@
 // 0.28.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -282,6 +283,26 @@ TEST_F(Torchvision, refuses_what_does_not_fit) {
                        1, 0, 0, 1, 1, 1, 1, true});
             }).find("offset.shape[1] is not valid"),
             std::string::npos);
+  EXPECT_NE(error_of([&] {
+              call_op("torchvision::_ps_roi_align_backward",
+                      {filled({1, 1, 1, 1}, 1), filled({1, 5}, 0), empty_tensor({1}, DType::int32), 1.0, 4,
+                       int64_t{1} << 62, 0, 1, 4, 4, 4});
+            }).find("4 * 4611686018427387904 does not fit into 64 bits"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              call_op("torchvision::roi_align", {x, rois(), 1.0, 2, 2, int64_t{1} << 40, false});
+            }).find("sampling_ratio must be at most 1024"),
+            std::string::npos);
+}
+
+// Boxes come from data. Of the 10^18 samples of this one, those in the image are looked at.
+TEST_F(Torchvision, aligns_a_region_much_larger_than_the_image) {
+  const Tensor x = filled({1, 1, 7, 8}, 1);
+  Tensor box = filled({1, 5}, 0);
+  const double corners[] = {0, -1e9, -1e9, 1e9, 1e9};
+  std::copy(std::begin(corners), std::end(corners), box.data<double>());
+  const Tensor out = call_op("torchvision::roi_align", {x, box, 1.0, 1, 1, 0, false})[0].to_tensor();
+  EXPECT_NEAR(out.data<double>()[0], 0, 1e-6);
 }
 
 TEST(Extensions, RotatedBoxesOverlap) {

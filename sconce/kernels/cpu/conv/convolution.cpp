@@ -1,4 +1,5 @@
 #include "sconce/kernels/cpu/conv/convolution.h"
+#include "sconce/kernels/any/fill.h"
 
 #include <algorithm>
 #include <atomic>
@@ -328,7 +329,20 @@ bool run_winograd(const ConvShape& given, const Tensor& x, const Tensor& weight,
   return finite;
 }
 
+// Without input channels: sums of nothing, and the bias.
+void run_empty(const Tensor& bias, const Tensor& out) {
+  fill_tensor(out, 0);
+  if (!bias.defined()) return;
+  Dims sizes(static_cast<size_t>(out.dim() - 1)), strides(sizes.size());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    sizes[d] = d == 0 ? bias.size(0) : 1;
+    strides[d] = d == 0 ? bias.stride(0) : 0;
+  }
+  copy_tensor(out, make_view(bias, sizes, strides, bias.storage_offset()));
+}
+
 void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
+  if (shape.in_channels == 0) return run_empty(bias, out);
   ConvShape dense = shape;
   Tensor seen = input;
   if (take_seen_pixels(dense, seen)) return run(dense, seen, weight, bias, out);

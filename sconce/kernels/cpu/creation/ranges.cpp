@@ -260,7 +260,7 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, bool lower, DT
   SCONCE_CHECK(col >= 0, "col must be non-negative, got {}", col);
   SCONCE_CHECK(dtype == DType::int32 || dtype == DType::int64, "indices must be int32 or int64, got {}",
                dtype_name(dtype));
-  checked_numel({row, col});
+  if (checked_numel({row, col}) == 0) return empty_tensor({2, 0}, dtype, device);
   // Columns [begin, end) of a row; an offset past the matrix is the same as one at its edge.
   const int64_t shift = std::clamp(offset, -row - 1, col + 1);
   const auto begin = [&](int64_t r) { return lower ? 0 : std::clamp<int64_t>(r + shift, 0, col); };

@@ -240,7 +240,11 @@ void scatter_reduce__two(const Tensor& self, int64_t dim, const Tensor& index, c
 void index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   const int64_t d = wrap_dim(dim, self.dim());
   check_index_vector(self, d, index, source, "index_add");
-  index_into(self, d, index, alpha.equals(1) ? source : mul(source, alpha), Combine::add);
+  const Tensor scaled = alpha.equals(1) ? source : mul(source, alpha);
+  SCONCE_CHECK(scaled.dtype() == self.dtype(),
+               "index_add(): a tensor of dtype {} takes no alpha that makes {} of its source", dtype_name(self.dtype()),
+               dtype_name(scaled.dtype()));
+  index_into(self, d, index, scaled, Combine::add);
 }
 
 void index_copy_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
