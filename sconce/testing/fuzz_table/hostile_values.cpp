@@ -357,7 +357,7 @@ Tensor HostileValues::tensor() {
   for (const int64_t size : sizes) total *= std::max<int64_t>(size, 1);
   if (total > kMostElements || sizes.size() > 64) sizes = {4, 5};
   Tensor t = strided(sizes, type);
-  if (takes_gradient(type) && chance(35)) autograd::set_requires_grad(t, true);
+  if (takes_gradient(type) && chance(45)) autograd::set_requires_grad(t, true);
   return t;
 }
 
@@ -675,7 +675,7 @@ void HostileValues::guard(std::vector<Value>& args) {
   const auto again = [&](const Tensor& t) -> Tensor {
     if (t.layout() != Layout::strided || is_quantized(t.dtype()) || t.is_view() || t.requires_grad()) return t;
     Tensor copy = guarded_copy(t, chance(70) ? Placement::end : Placement::begin);
-    if (takes_gradient(copy.dtype()) && chance(40)) autograd::set_requires_grad(copy, true);
+    if (takes_gradient(copy.dtype()) && chance(55)) autograd::set_requires_grad(copy, true);
     return copy;
   };
   for (Value& v : args) {

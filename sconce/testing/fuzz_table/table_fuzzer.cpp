@@ -53,6 +53,7 @@ constexpr int kSecondsPerCall = 2;  // of processor time
 constexpr double kWallSeconds = 30;           // without processor time: a call that waits for ever
 constexpr size_t kMemory = size_t{1} << 30;   // that a child may take
 constexpr size_t kQuota = size_t{512} << 20;  // of one call
+constexpr int kMostResults = 100;             // of a call that are read
 constexpr int kMostTries = 60;                // to make a finding smaller
 
 // Operators that end or block the process by what they are for, and those that only the interpreter calls, with as many
@@ -301,8 +302,9 @@ class Fuzzer {
       target.op->call_boxed(call.args.data(), returns.data());
       shared_->phase = Phase::looking;
       std::vector<Tensor> outputs, grads;
+      int looked = 0;
       for (const Value& v : flatten(returns)) {
-        if (!v.is_tensor()) continue;
+        if (!v.is_tensor() || ++looked > kMostResults) continue;
         look_at(v.to_tensor());
         const Tensor& t = v.to_tensor();
         if (!t.requires_grad() || autograd::is_leaf(t) || t.numel() > 1'000'000) continue;
@@ -391,10 +393,14 @@ class Fuzzer {
         shared_->position = position;
         shared_->phase = Phase::building;
         restart_timer();
-        CallArguments call = arguments_of(*turn.target, turn.first + i);
-        for (const Edit& edit : edits) apply(*turn.target, call, edit);
-        guard_lists(call.args);
-        perform(*turn.target, call, position);
+        try {
+          CallArguments call = arguments_of(*turn.target, turn.first + i);
+          for (const Edit& edit : edits) apply(*turn.target, call, edit);
+          guard_lists(call.args);
+          perform(*turn.target, call, position);
+        } catch (const std::exception&) {  // no memory for the arguments
+          ++shared_->refused;
+        }
         if (only_one) ::_exit(0);
         if (shared_->has_note) ::_exit(kNoteStatus);
       }
@@ -513,10 +519,16 @@ class Fuzzer {
       std::vector<Edit> edits;
       bool alone = true;
       if (!hang && options_.shrink) alone = shrink(target, number, end, edits);
-      CallArguments call = arguments_of(target, number);
-      for (const Edit& edit : edits) apply(target, call, edit);
+      std::string text = target.name;
+      try {
+        CallArguments call = arguments_of(target, number);
+        for (const Edit& edit : edits) apply(target, call, edit);
+        text = text_of(target, call.args);
+      } catch (const std::exception& e) {
+        text += std::string(": its arguments cannot be made: ") + e.what();
+      }
       std::printf("%s: %s %s\n  at %s\n  %s\n  --seed %llu --one %s %llu%s\n", hang ? "HANG" : "FAILED",
-                  finding.kind.c_str(), phase_name(phase), finding.place.c_str(), text_of(target, call.args).c_str(),
+                  finding.kind.c_str(), phase_name(phase), finding.place.c_str(), text.c_str(),
                   static_cast<unsigned long long>(options_.seed), target.name.c_str(),
                   static_cast<unsigned long long>(number), alone ? "" : " (not alone: only after the calls before it)");
       std::fflush(stdout);
