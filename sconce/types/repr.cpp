@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "sconce/types/identity.h"
 #include "sconce/types/value.h"
 
 namespace sconce {
@@ -28,9 +29,11 @@ std::string device_repr(Device d) {
 
 std::string last_name(const std::string& qualified) { return qualified.substr(qualified.rfind('.') + 1); }
 
+// Looks like Python's, but says nothing about addresses.
 std::string address_repr(const std::string& what, const void* p) {
+  constexpr uint64_t kAddressBits = 0x7fff'ffff'fff0;
   char text[24] = "0x";
-  char* end = std::to_chars(text + 2, text + sizeof text, reinterpret_cast<uintptr_t>(p), 16).ptr;
+  char* end = std::to_chars(text + 2, text + sizeof text, identity_of(p) & kAddressBits, 16).ptr;
   return "<" + what + " at " + std::string(text, end) + ">";
 }
 

@@ -2,6 +2,7 @@
 
 #include "sconce/types/class_info.h"
 #include "sconce/types/hash.h"
+#include "sconce/types/identity.h"
 
 #include <cmath>
 #include <functional>
@@ -309,7 +310,7 @@ size_t Value::hash() const {
     case Tag::string:
       return std::hash<std::string>()(to_string_ref());
     case Tag::enum_:
-      return std::hash<std::string>()(to_enum().name) ^ mix_hash(reinterpret_cast<uintptr_t>(TypePtr(to_enum().type)));
+      return std::hash<std::string>()(to_enum().name) ^ mix_hash(std::hash<std::string>()(to_enum().type->name()));
     case Tag::tuple: {
       size_t h = 0x345678;
       for (const Value& item : to_tuple().items) h = mix_hash(h ^ item.hash()) + 97531;
@@ -320,7 +321,7 @@ size_t Value::hash() const {
     case Tag::dict:
       fail_as(ErrorKind::type, "unhashable type: 'dict'");
     default:
-      return mix_hash(bits_ >> 4);  // tensors and objects are compared by identity
+      return identity_of(reinterpret_cast<const void*>(bits_));  // tensors and objects are compared by identity
   }
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "sconce/testing/error_of.h"
+#include "sconce/types/hash.h"
 
 namespace sconce {
 namespace {
@@ -235,6 +236,21 @@ TEST(Future, gives_its_error_to_those_who_wait) {
   future.fail(std::make_exception_ptr(Error(ErrorKind::value, "broken")));
   EXPECT_EQ(error_of([&] { future.value(); }), "broken");
   future.wait();
+}
+
+// What a program sees of an identity must not tell it where things lie.
+TEST(Value, IdentitiesAreNoAddresses) {
+  const Ref<Future> future = make_ref<Future>(int_type());
+  const Value v(future), same(future), other(make_ref<Future>(int_type()));
+  EXPECT_EQ(v.hash(), same.hash());
+  EXPECT_NE(v.hash(), other.hash());
+  EXPECT_EQ(v.repr(), same.repr());
+  EXPECT_NE(v.repr(), other.repr());
+  char address[32];
+  std::snprintf(address, sizeof address, "%zx", static_cast<size_t>(v.bits()));
+  EXPECT_EQ(v.repr().find(address), std::string::npos) << v.repr();
+  EXPECT_NE(v.hash(), mix_hash(v.bits()));
+  EXPECT_NE(v.hash(), mix_hash(v.bits() >> 4));
 }
 
 }  // namespace
