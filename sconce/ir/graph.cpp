@@ -107,7 +107,8 @@ void Node::remove_input(size_t at) {
 }
 
 void Node::clear_inputs() {
-  for (size_t i = 0; i < inputs_.size(); ++i) drop_use(i);
+  // The last first: where one value is many of the inputs, its last use is this one.
+  for (size_t i = inputs_.size(); i-- > 0;) drop_use(i);
   inputs_.clear();
 }
 

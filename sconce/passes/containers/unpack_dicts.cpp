@@ -4,6 +4,8 @@
 //   %b : bool = aten::__contains__(%d, %key)      =>  True
 //   %n : int = aten::len(%d)                      =>  2
 // All keys are constants, and the dict is never written to; the alias facts decide.
+#include <unordered_map>
+
 #include "sconce/passes/analysis/lazy_alias.h"
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
@@ -11,18 +13,25 @@
 namespace sconce::passes {
 namespace {
 
-// The entries, by key: the last of equal keys counts. Nothing when a key is not a constant.
-std::optional<std::vector<std::pair<sconce::Value, ir::Value*>>> entries_of(const ir::Node& dict) {
-  std::vector<std::pair<sconce::Value, ir::Value*>> entries;
+// A larger dict stays a dict: its entries are looked at for every use.
+constexpr size_t kMaxEntries = 1024;
+
+struct KeyHash {
+  size_t operator()(const sconce::Value& key) const { return key.hash(); }
+};
+struct SameKey {
+  bool operator()(const sconce::Value& a, const sconce::Value& b) const { return a.equals(b); }
+};
+using Entries = std::unordered_map<sconce::Value, ir::Value*, KeyHash, SameKey>;
+
+// The entries, by key: the last of equal keys counts. Nothing when a key is not a constant, or there are too many.
+std::optional<Entries> entries_of(const ir::Node& dict) {
+  if (dict.inputs().size() / 2 > kMaxEntries) return std::nullopt;
+  Entries entries;
   for (size_t i = 0; i + 1 < dict.inputs().size(); i += 2) {
     std::optional<sconce::Value> key = ir::constant_value(dict.input(i));
     if (!key || key->is_tensor()) return std::nullopt;
-    const auto same = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first.equals(*key); });
-    if (same != entries.end()) {
-      same->second = dict.input(i + 1);
-    } else {
-      entries.emplace_back(std::move(*key), dict.input(i + 1));
-    }
+    entries[std::move(*key)] = dict.input(i + 1);
   }
   return entries;
 }
@@ -43,8 +52,7 @@ class DictUnpacker {
     }
     const std::optional<sconce::Value> key = ir::constant_value(node.input(1));
     if (!key || key->is_tensor()) return false;
-    const auto found =
-        std::find_if(entries->begin(), entries->end(), [&](const auto& e) { return e.first.equals(*key); });
+    const auto found = entries->find(*key);
     if (node.is(contains_)) {
       replace_with_constant(node, found != entries->end());
       return true;
