@@ -10,6 +10,7 @@
     generated/step_functions.inc    functions that a step of an expression may be
     generated/tensor_methods.inc    methods of Tensor (public)
     generated/register.cpp          the list of families
+    generated/op_terms.cpp          what budgets and loaders ask of operators
     generated/autocast.cpp          policies of autocast
     generated/op_samples.cpp        samples, for tests only
     ops.h                           includes every family (public)
@@ -17,7 +18,7 @@
 
 from . import autocast, formulas
 from .faces import entries as entry_records, functions, kernels, methods, operators as operator_sources
-from .faces import records, registration, samples
+from .faces import records, registration, samples, terms
 from .faces.text import banner
 from .family import Catalog, Family
 from .loops import pointwise, reductions
@@ -37,6 +38,7 @@ def generate(entries, operators, orders=(), policies={}):
     files += entry_records.files()
     files.append(("sconce/ops.h", "header", _every_family(names)))
     files += registration.files(names, operators, orders)
+    files += terms.files(families)
     files += autocast.files(policies)
     gradients = {o.entry.key: records.gradient(o, catalog)[0] for o in operators if o.form == "function"}
     files.append(("sconce/generated/op_samples.cpp", "testing", samples.source(entries, gradients, banner())))

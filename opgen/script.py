@@ -18,7 +18,8 @@ from .python_operators import BINARY, COMPARE, UNARY
 # Functions of sconce::body that are not operators of the table.
 BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_shapes", "wrap_dim", "all_dims", "prod",
             "result_type", "is_floating_point", "is_complex", "is_integral", "default_dtype", "abs", "sum", "pool_size", "conv_size",
-            "list_of", "inverse_permutation", "largest"}
+            "list_of", "inverse_permutation", "largest", "elements",
+            "largest_element", "number", "convolution_work", "log2"}
 # Functions of numbers, for entries of kind scalar.
 NUMBER_FUNCTIONS = {"int", "float", "bool", "abs", "min", "max", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "ceil",
                     "floor", "fmod", "int_pow", "range_length"}

@@ -42,6 +42,9 @@ KEYS = {
     "instruction": (str, ALL),
     "each": (list, ALL),
     "dtypes": (str, {"pointwise", "reduce", "leaf"}),
+    "work": (str, ALL),
+    "loads": (bool, ALL),
+    "named": (bool, ALL),
     "sparse": (str, ALL),
     "quantized": (str, ALL),
     # pointwise

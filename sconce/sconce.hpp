@@ -8,9 +8,10 @@
 #include "sconce/api/jit.h"                             // load, compile, functions and modules
 #include "sconce/api/optim.h"                           // optimisers and schedules
 #include "sconce/base/parallel.h"                       // set_num_threads
+#include "sconce/dispatch/budget/budget_scope.h"        // limits on memory, work, steps and time
 #include "sconce/dispatch/library.h"                    // custom operators, load_library
 #include "sconce/ops.h"                                 // every operator, as a function and as a method
-#include "sconce/runtime/interpreter.h"                 // ScriptError, limits of runs
+#include "sconce/runtime/interpreter.h"                 // ScriptError
 #include "sconce/serialization/tensors/tensor_files.h"  // state dicts, safetensors, .npy, .npz
 #include "sconce/tensor/generator.h"                    // manual_seed
 #include "sconce/tensor/grad_mode.h"                    // NoGrad, InferenceMode

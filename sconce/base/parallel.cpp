@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel_grains.h"
 
@@ -187,11 +188,9 @@ void set_num_threads(int count) {
 
 void ignore_grains(bool ignore) noexcept { no_grains.store(ignore, std::memory_order_relaxed); }
 
-bool in_parallel_region() noexcept { return inside_region; }
+namespace {
 
-void parallel_for(int64_t n, int64_t grain, Body body) {
-  if (n <= 0) return;
-  if (grain < 1 || no_grains.load(std::memory_order_relaxed)) grain = 1;
+void run_ranges(int64_t n, int64_t grain, Body body) {
   Pool& threads = pool();
   int64_t ranges = std::min<int64_t>(threads.size(), n / grain);
   if (ranges > 1 && !inside_region) {
@@ -202,6 +201,35 @@ void parallel_for(int64_t n, int64_t grain, Body body) {
     }
   }
   body(0, n);
+}
+
+constexpr int64_t kGrainsPerPiece = 16;  // about half a millisecond of light work
+
+// Ranges are cut into pieces, between which time and the cancel flag are looked at; memory that a worker takes is
+// charged to the budget of the thread that it works for.
+SCONCE_COLD void run_pieces(int64_t n, int64_t grain, Body body, Budget& budget) {
+  const int64_t piece = grain > INT64_MAX / kGrainsPerPiece ? grain : grain * kGrainsPerPiece;
+  run_ranges(n, grain, [&](int64_t begin, int64_t end) {
+    const ActiveBudget active(&budget);
+    while (begin < end) {
+      budget.poll();
+      const int64_t stop = end - begin > piece ? begin + piece : end;
+      body(begin, stop);
+      begin = stop;
+    }
+  });
+}
+
+}  // namespace
+
+bool in_parallel_region() noexcept { return inside_region; }
+
+void parallel_for(int64_t n, int64_t grain, Body body) {
+  if (n <= 0) return;
+  if (grain < 1 || no_grains.load(std::memory_order_relaxed)) grain = 1;
+  if (Budget* budget = Budget::active()) [[unlikely]]
+    return run_pieces(n, grain, body, *budget);
+  run_ranges(n, grain, body);
 }
 
 }  // namespace sconce

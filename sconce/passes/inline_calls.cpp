@@ -7,6 +7,7 @@
 // for functions and methods that are known, and in their callees. Each node remembers the calls that led to it
 // (Node::inlined), so that errors show the same frames as without inlining. Of an If that an argument decides (relu
 // with inplace=False) only the branch that is taken comes along.
+#include "sconce/base/budget.h"
 #include "sconce/ir/function.h"
 #include "sconce/passes/analysis/rewrite.h"
 #include "sconce/passes/passes.h"
@@ -17,6 +18,9 @@ namespace {
 // Deeper calls, and what would make the graph larger, stay calls.
 constexpr size_t kMaxDepth = 64;
 constexpr size_t kMaxNodes = 100'000;
+// Where steps are counted, as while a file is loaded: functions that call each other twice grow by powers of two, and
+// the passes over their nodes would take longer than the steps that are left.
+constexpr size_t kMaxCountedNodes = 10'000;
 
 using Chain = std::shared_ptr<const ir::InlinedCall>;
 
@@ -94,7 +98,7 @@ class Inliner {
     if (!body || body->inputs().size() != call.inputs().size() - first_argument(call)) return false;
     if (body->outputs().size() != call.outputs().size()) return false;
     nodes_ += count_nodes(*body->block());
-    return nodes_ <= kMaxNodes;
+    return nodes_ <= max_nodes_;
   }
 
   void splice(ir::Node& call, ir::Function& callee) {
@@ -135,6 +139,7 @@ class Inliner {
   }
 
   size_t nodes_ = 0;
+  const size_t max_nodes_ = Budget::active() && Budget::active()->counts_steps() ? kMaxCountedNodes : kMaxNodes;
 };
 
 }  // namespace

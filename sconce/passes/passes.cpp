@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/logs.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/passes/analysis/activity.h"
@@ -93,6 +94,7 @@ class Runner {
   }
 
   bool run(const PassInfo& pass, ir::Graph& graph) {
+    Budget::poll_active();
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.run(graph);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;

@@ -1,8 +1,7 @@
 // What a failing script says, and that it loses nothing.
 #include <gtest/gtest.h>
 
-#include <atomic>
-
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/runtime/test_program.h"
 #include "sconce/testing/error_of.h"
 
@@ -157,9 +156,10 @@ constexpr const char* kForever = R"(graph(%x : Tensor, %l : int[]):
 
 TEST(Limits, ABudgetEndsLoops) {
   const Tensor x = scalar_tensor_of(1.0, DType::float32);
-  RunOptions options;
-  options.step_budget = 1000;
-  EXPECT_ERROR(run_text(kForever, {x, Value(IntList())}, options), "the step budget of 1000 is used up");
+  {
+    const BudgetScope scope(std::make_shared<Budget>(Limits{.steps = 1000}));
+    EXPECT_ERROR(run_text(kForever, {x, Value(IntList())}), "the call: the step limit of 1000");
+  }
   EXPECT_EQ(x.impl()->count.owners(), 1u);
   constexpr const char* ten = R"(graph(%n : int):
   %go : bool = prim::Constant[value=1]()
@@ -170,16 +170,20 @@ TEST(Limits, ABudgetEndsLoops) {
       -> (%go, %s.2)
   return (%s)
 )";
-  options.step_budget = 10;
-  EXPECT_EQ(run_text(ten, {int64_t{10}}, options).to_int(), 45);
-  EXPECT_ERROR(run_text(ten, {int64_t{11}}, options), "budget");
+  {
+    const BudgetScope scope(std::make_shared<Budget>(Limits{.steps = 10}));
+    EXPECT_EQ(run_text(ten, {int64_t{10}}).to_int(), 45);
+  }
+  const BudgetScope scope(std::make_shared<Budget>(Limits{.steps = 10}));
+  EXPECT_ERROR(run_text(ten, {int64_t{11}}), "step limit");
 }
 
 TEST(Limits, ACancelledRunEnds) {
-  RunOptions options;
-  options.cancel = std::make_shared<std::atomic<bool>>(true);
-  EXPECT_ERROR(run_text(kForever, {scalar_tensor_of(1.0, DType::float32), Value(IntList())}, options),
-               "the run was cancelled");
+  const auto budget = std::make_shared<Budget>(Limits{});
+  budget->cancel();
+  const BudgetScope scope(budget);
+  EXPECT_ERROR(run_text(kForever, {scalar_tensor_of(1.0, DType::float32), Value(IntList())}),
+               "the call: was cancelled");
 }
 
 TEST(Limits, AnObserverSeesEveryInstruction) {

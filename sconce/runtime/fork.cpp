@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <thread>
 
+#include "sconce/base/budget.h"
 #include "sconce/runtime/execute.h"
 
 namespace sconce::runtime {
@@ -19,6 +20,7 @@ struct Task {
   std::vector<Value> args;
   Ref<Future> future;  // of an awaitable: set when a thread waits
   ThreadModes modes;
+  std::shared_ptr<Budget> budget;  // of the run that forked it; may be null
   RunOptions options;
   std::shared_ptr<Task> next_dropped;
 };
@@ -91,6 +93,7 @@ class Pool {
   void run(const TaskPtr& task) {
     const ThreadModes modes = thread_modes;
     thread_modes = task->modes;
+    const ActiveBudget budget(task->budget.get());
     try {
       Value result = execute(*task->code, task->args, task->options);
       task->future->complete(std::move(result));
@@ -201,10 +204,12 @@ class Pool {
 };
 
 TaskPtr make_task(const BuildSite& site, std::vector<Value> args, RunOptions options) {
+  Budget::charge_memory(sizeof(Task) + sizeof(Future) + args.size() * sizeof(Value));
   auto task = std::make_shared<Task>();
   task->code = site.code;
   task->args = std::move(args);
   task->modes = thread_modes;
+  if (Budget* budget = Budget::active()) task->budget = budget->shared_from_this();
   task->options = std::move(options);
   return task;
 }

@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/runtime/test_program.h"
 #include "sconce/testing/error_of.h"
 
@@ -134,20 +135,21 @@ with prim::awaitable_1 = graph(%n : int):
 )";
 
 TEST(Fork, TasksDrawFromTheBudgetOfTheirRun) {
-  RunOptions options;
-  options.step_budget = 300;
-  EXPECT_EQ(run_text(kThreeLoops, {int64_t{100}}, options).to_int(), 300);
-  EXPECT_ERROR(run_text(kThreeLoops, {int64_t{101}}, options), "the step budget of 300 is used up");
-  EXPECT_ERROR(run_text(kThreeLoops, {int64_t{1'000'000'000'000}}, options), "the step budget of 300 is used up");
+  const auto run_in = [](int64_t n) {
+    const BudgetScope scope(std::make_shared<Budget>(Limits{.steps = 300}));
+    return run_text(kThreeLoops, {n}).to_int();
+  };
+  EXPECT_EQ(run_in(100), 300);
+  EXPECT_ERROR(run_in(101), "the step limit of 300 (loop iterations and calls) is used up");
+  EXPECT_ERROR(run_in(1'000'000'000'000), "the step limit of 300 (loop iterations and calls) is used up");
 }
 
 TEST(Fork, TasksEndWithTheirRun) {
-  const auto cancel = std::make_shared<std::atomic<bool>>(false);
-  RunOptions options;
-  options.cancel = cancel;
+  const auto budget = std::make_shared<Budget>(Limits{});
+  const BudgetScope scope(budget);
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    cancel->store(true);
+    budget->cancel();
   });
   constexpr const char* endless = R"(graph(%n : int):
   %f : Future[int] = prim::fork_0(%n)
@@ -163,7 +165,7 @@ with prim::fork_0 = graph(%n : int):
       -> (%go, %t)
   return (%w)
 )";
-  EXPECT_ERROR(run_text(endless, {int64_t{1'000'000'000'000'000}}, options), "the run was cancelled");
+  EXPECT_ERROR(run_text(endless, {int64_t{1'000'000'000'000'000}}), "the call: was cancelled");
   later.join();
 }
 

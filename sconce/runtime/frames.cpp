@@ -66,7 +66,6 @@ ExecutionLease::ExecutionLease() {
 
 ExecutionLease::~ExecutionLease() {
   pool.running = outer_;
-  execution_->steps_left.reset();
   if (pool.count < kKept)
     pool.free[pool.count++] = execution_;
   else

@@ -29,8 +29,6 @@ struct Execution {
   const Instruction* pc = nullptr;
   Slot* base = nullptr;
   const Code* code = nullptr;
-  // The rest of the step budget, from the moment when other tasks draw from it, too; null before, and without a budget.
-  std::shared_ptr<std::atomic<int64_t>> steps_left;
 
   Execution();
   ~Execution();

@@ -3,12 +3,14 @@
 
 #include <cstring>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/numbers.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
 #include "sconce/runtime/op_calls.h"
 #include "sconce/runtime/value_ops.h"
+#include "sconce/types/class_info.h"
 
 #pragma GCC diagnostic ignored "-Wpedantic"  // addresses of labels
 
@@ -20,32 +22,39 @@ using namespace numbers;
 constinit const std::atomic<bool> never_cancelled{false};
 constinit std::atomic<Observer*> observer_of_all{nullptr};
 
-// Where the interpreter's own count of steps ends, or the run is cancelled. A budget that is shared is counted here,
-// step by step and exactly: a run is not refused while another holds steps that it does not use. Returns what is left
-// to count without asking: nothing.
-SCONCE_COLD int64_t take_step(const Execution& ex, const RunOptions& options) {
-  if (options.cancel && options.cancel->load(std::memory_order_relaxed)) fail("the run was cancelled");
-  const bool any_left = ex.steps_left && ex.steps_left->fetch_sub(1, std::memory_order_relaxed) > 0;
-  if (!any_left) fail("the step budget of {} is used up", options.step_budget);
-  return 0;
+constexpr int64_t kStepsBetweenPolls = 1024;
+constexpr uint64_t kInstructionsPerStep = 64;
+
+// What the interpreter may count without asking. Steps that are limited are counted in the budget, one by one and
+// exactly: a run is not refused while another holds steps that it does not use.
+int64_t uncounted_steps(const Budget* budget) {
+  return !budget ? INT64_MAX : budget->counts_steps() ? 0 : kStepsBetweenPolls;
 }
 
-// Before others draw from the budget: what is left goes where they find it. Returns what is left to count here.
-int64_t share_steps(Execution& ex, const RunOptions& options, int64_t steps) {
-  if (options.step_budget < 0) return steps;
-  if (!ex.steps_left) ex.steps_left = std::make_shared<std::atomic<int64_t>>(steps);
-  return 0;
+// Where that is at its end, or the run is cancelled; `instructions` of the loop's body or of the callee count, too.
+SCONCE_COLD int64_t take_step(Budget* budget, size_t instructions) {
+  SCONCE_ASSERT(budget != nullptr);
+  budget->take_steps(1 + instructions / kInstructionsPerStep);
+  return uncounted_steps(budget);
 }
 
-RunOptions inherited(const Execution& ex, const RunOptions& options) {
-  RunOptions inherited = options;
-  inherited.steps_left = ex.steps_left;
-  return inherited;
+// How many instructions the loop has that ends here: `pc` jumps back, or the instruction behind it does.
+size_t loop_size(const Code& code, const Instruction* pc) {
+  const Instruction* target = (pc->op == Opcode::step ? pc + 1 : pc)->target;
+  const bool back = target >= code.instructions.data() && target <= pc;
+  return back ? static_cast<size_t>(pc - target) : 0;
 }
 
 SCONCE_INLINE void copy_initial(Slot* base, const Code& code) {
   std::memcpy(static_cast<void*>(base + code.args), static_cast<const void*>(code.initial.data()),
               code.initial.size() * sizeof(Slot));
+}
+
+// Before an item is appended that may make the list grow, twofold as vectors do.
+template <class T>
+SCONCE_INLINE void charge_growth(const std::vector<T>& items) {
+  if (items.size() == items.capacity()) [[unlikely]]
+    Budget::charge_memory(std::max<size_t>(items.size(), 4), sizeof(T));
 }
 
 SCONCE_INLINE size_t list_index(int64_t i, size_t n) {
@@ -88,8 +97,9 @@ void interpret(Execution& ex, const RunOptions& options) {
   const Code* code = ex.code;
   const Instruction* pc = code->instructions.data();
   Slot* base = ex.base;
-  int64_t steps = options.step_budget < 0 ? INT64_MAX : options.steps_left ? 0 : options.step_budget;
-  const std::atomic<bool>* cancel = options.cancel ? options.cancel.get() : &never_cancelled;
+  Budget* const budget = Budget::active();
+  int64_t steps = uncounted_steps(budget);
+  const std::atomic<bool>* cancel = budget ? &budget->stopped() : &never_cancelled;
   const CallSite* called = nullptr;
 
 #define GO                                                                                                    \
@@ -126,7 +136,7 @@ void interpret(Execution& ex, const RunOptions& options) {
   do {                                                                         \
     if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]] { \
       SAVE;                                                                    \
-      steps = take_step(ex, options);                                          \
+      steps = take_step(budget, loop_size(*code, pc));                         \
     }                                                                          \
   } while (false)
 #define WINDOW (base + code->frame)
@@ -473,6 +483,7 @@ do_list_append_int: {
   std::vector<int64_t>* items = list.int_items();
   if (!items) [[unlikely]]
     fail_storage(list, "int");
+  charge_growth(*items);
   items->push_back(INT(B));
   NEXT;
 }
@@ -482,6 +493,7 @@ do_list_append_float: {
   std::vector<double>* items = list.double_items();
   if (!items) [[unlikely]]
     fail_storage(list, "float");
+  charge_growth(*items);
   items->push_back(FLOAT(B));
   NEXT;
 }
@@ -494,6 +506,7 @@ do_list_append_tensor: {
     list_append_value(base, *pc);
     NEXT;
   }
+  charge_growth(*items);
   items->push_back(take_tensor(from, pc->b));
   NEXT;
 }
@@ -570,6 +583,7 @@ do_isinstance: {
 
 do_make_object:
   SAVE;
+  charge_items(4 + pc->build->type->class_info()->attributes.size());
   put_value(A, Value(make_ref<Object>(pc->build->type)), 0);
   NEXT;
 do_get_attr_word:
@@ -638,9 +652,9 @@ do_call_method: {
   const Code* callee = nullptr;
   // An error from here on finds the arguments in the window, which no frame owns yet.
   try {
-    if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]]
-      steps = take_step(ex, options);
     callee = &code_of(called->function ? *called->function : method_of(*pc->call, window[0]));
+    if (--steps < 0 || cancel->load(std::memory_order_relaxed)) [[unlikely]]
+      steps = take_step(budget, callee->instructions.size());
     if (ex.frames.size() >= options.max_depth) [[unlikely]]
       fail("maximum depth of calls reached: {}", options.max_depth);
     if (window + callee->total > ex.limit) [[unlikely]]
@@ -674,14 +688,12 @@ do_ret: {
 }
 do_fork: {
   SAVE;
-  steps = share_steps(ex, options, steps);
-  put_value(A, start_fork(*pc->build, captured(base, *pc->build), inherited(ex, options)), 0);
+  put_value(A, start_fork(*pc->build, captured(base, *pc->build), options), 0);
   NEXT;
 }
 do_make_await: {
   SAVE;
-  steps = share_steps(ex, options, steps);
-  put_value(A, make_await(*pc->build, captured(base, *pc->build), inherited(ex, options)), 0);
+  put_value(A, make_await(*pc->build, captured(base, *pc->build), options), 0);
   NEXT;
 }
 do_wait:
@@ -694,8 +706,7 @@ do_make_done:
   NEXT;
 do_run_region:
   SAVE;
-  steps = share_steps(ex, options, steps);
-  run_region(base, *pc->build, inherited(ex, options));
+  run_region(base, *pc->build, options);
   NEXT;
 do_enter:
   SAVE;
@@ -765,7 +776,6 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   ex.base = base;
   ex.code = &code;
   ex.pc = code.instructions.data();
-  ex.steps_left = options.steps_left;
   try {
     if (options.observer) [[unlikely]]
       interpret_observed(ex, options);

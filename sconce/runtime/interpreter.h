@@ -1,7 +1,6 @@
 // Interpreter: runs functions as register bytecode (bytecode.h). docs/runtime.md says how it works.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,15 +27,11 @@ struct SCONCE_API Observer {
 // whole calls (jit::Module's with its hooks), while nothing else runs.
 SCONCE_API void observe_all_runs(Observer* observer);
 
-// Limits and hooks of one run; all optional. The tasks that it forks run under them, too: they draw from the same
-// budget and end by the same flag, which is shared because they may outlive the run.
+// Options of one run, and of the tasks that it forks. Limits on steps, work, memory and time are the Budget of the
+// thread (base/budget.h); its tasks draw from the same one.
 struct RunOptions {
-  int64_t step_budget = -1;                         // loop iterations and calls; Error when used up; -1: no limit
-  std::shared_ptr<const std::atomic<bool>> cancel;  // polled at every loop end and call; Error "cancelled"
-  size_t max_depth = 10'000;                        // of calls
+  size_t max_depth = 10'000;  // of calls
   Observer* observer = nullptr;
-  // The interpreter's own: the rest of the budget once several tasks draw from it.
-  std::shared_ptr<std::atomic<int64_t>> steps_left;
 };
 
 // Calls `function` with one Value per schema argument (defaults filled in by the caller, see bind_call) and returns its

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 
-#include "sconce/base/memory_quota.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/types/class_info.h"
 #include "sconce/types/script_text.h"
@@ -118,6 +117,7 @@ Value tensor_to_list(const Tensor& t, TypePtr type) {
 
 void make_tuple(Slot* base, const Instruction& i) {
   const BuildSite& site = *i.build;
+  charge_items(4 + site.registers.size());
   std::vector<Value> items;
   items.reserve(site.registers.size());
   for (const Operand o : site.registers) items.push_back(take_value(base, o));
@@ -127,6 +127,7 @@ void make_tuple(Slot* base, const Instruction& i) {
 
 void make_list(Slot* base, const Instruction& i) {
   const BuildSite& site = *i.build;
+  charge_items(4 + site.registers.size());
   auto list = make_ref<List>(site.type->element());
   if (!site.registers.empty()) list->reserve(site.registers.size());
   if (std::vector<int64_t>* ints = list->int_items()) {
@@ -139,6 +140,7 @@ void make_list(Slot* base, const Instruction& i) {
 
 void make_dict(Slot* base, const Instruction& i) {
   const BuildSite& site = *i.build;
+  charge_items(8 + 2 * site.registers.size());
   auto dict = make_ref<Dict>(site.type->contained()[0], site.type->contained()[1]);
   for (size_t k = 0; k + 1 < site.registers.size(); k += 2) {
     Value key = take_value(base, site.registers[k]);
@@ -201,7 +203,7 @@ void str_concat(Slot* base, const Instruction& i) {
   Slot& left = slot_at(base, i.b & ~kMoves);
   const std::string& right = value_of(slot_at(base, i.c)).to_string_ref();
   const std::string& text = value_of(left).to_string_ref();
-  MemoryQuota::charge(text.size() + right.size());
+  Budget::charge_memory(text.size() + right.size());
   auto* box = static_cast<StringBox*>(value_of(left).counted());
   if ((i.b & kMoves) && box->count.unique()) {
     box->text += right;
@@ -249,6 +251,7 @@ void dict_set(Slot* base, const Instruction& i) {
     if (i.b & kMoves) release_slot(key);
     return;
   }
+  charge_items(4);
   Value owned = take_value(base, i.b);
   dict.set(std::move(owned), take_value(base, i.c));
 }

@@ -1,6 +1,7 @@
 // Slow paths of instructions on containers and objects.
 #pragma once
 
+#include "sconce/base/budget.h"
 #include "sconce/runtime/bytecode/code.h"
 
 namespace sconce::runtime {
@@ -17,6 +18,9 @@ void make_dict(Slot* base, const Instruction& i);
 void unpack_tuple(Slot* base, const Instruction& i);
 void unpack_list(Slot* base, const Instruction& i);
 void tuple_get(Slot* base, const Instruction& i);
+// Before a value of about `count` items is made.
+inline void charge_items(size_t count) { Budget::charge_memory(count, sizeof(Value)); }
+
 void str_concat(Slot* base, const Instruction& i);
 void dict_get(Slot* base, const Instruction& i, bool word);
 void dict_set(Slot* base, const Instruction& i);

@@ -2,8 +2,8 @@
 
 #include <new>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
-#include "sconce/base/memory_quota.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/memory/allocator.h"
 
@@ -25,6 +25,8 @@ struct Owned {
 };
 
 Owned take_memory(size_t nbytes, Device device) {
+  if (Budget* budget = Budget::active()) [[unlikely]]
+    budget->take_tensor_memory(nbytes);
   if (device.type == DeviceType::cpu) {
     const Block block = allocate_block(nbytes);
     return {block.data, block.size_class, nullptr};
@@ -34,7 +36,9 @@ Owned take_memory(size_t nbytes, Device device) {
   return {memory.data, 0, memory.handle};
 }
 
-void give_back(const Owned& memory, Device device) noexcept {
+void give_back(const Owned& memory, size_t nbytes, Device device) noexcept {
+  if (Budget* budget = Budget::active()) [[unlikely]]
+    budget->give_tensor_memory(nbytes);
   if (device.type == DeviceType::cpu) {
     free_block(memory.data, memory.size_class);
   } else if (const Backend* backend = find_backend(device.type); backend && memory.data) {
@@ -67,7 +71,6 @@ Ref<Storage> make_large_storage(size_t nbytes, Device device) {
     return Ref<Storage>::adopt(s);
   }
   device = resolve_device(device);
-  MemoryQuota::charge(nbytes);
   const Owned memory = take_memory(nbytes, device);
   Storage* s = make_header();
   s->device = device;
@@ -100,10 +103,10 @@ struct Outgrown {
 void free_data(Storage& s) noexcept {
   if (s.kind == Storage::Kind::foreign && s.deleter) s.deleter(s.context);
   if (!is_owned(s)) return;
-  give_back(memory_of(s), s.device);
+  give_back(memory_of(s), s.nbytes, s.device);
   for (auto* old = static_cast<Outgrown*>(s.context); old;) {
     Outgrown* next = old->next;
-    if (!old->in_header) give_back(old->memory, s.device);
+    if (!old->in_header) give_back(old->memory, old->nbytes, s.device);
     delete old;
     old = next;
   }
@@ -143,7 +146,7 @@ void resize_storage(Storage& s, size_t nbytes) {
                              owned ? static_cast<Outgrown*>(s.context) : nullptr};
     storages_moved.store(true, std::memory_order_relaxed);
   } else if (is_owned(s)) {
-    give_back(memory_of(s), s.device);
+    give_back(memory_of(s), s.nbytes, s.device);
   }
   own(s, memory, nbytes);
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/lite/lite_load.h"
 #include "sconce/serialization/pickle/pickle_reader.h"
@@ -295,7 +296,7 @@ void run_all(const lite::Tables& tables, lite::Types& types, Generator& values) 
     std::vector<Value> args;
     for (size_t i = 0; i < f->schema().arguments.size(); ++i) args.push_back(i == 0 ? Value(self) : values.value());
     runtime::RunOptions options;
-    options.step_budget = 100;
+    const BudgetScope scope(std::make_shared<Budget>(Limits{.steps = 100}));
     options.max_depth = 20;
     try {
       runtime::run(*f, args, options);

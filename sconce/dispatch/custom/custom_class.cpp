@@ -5,12 +5,14 @@
 #include <mutex>
 
 #include "sconce/base/once.h"
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
 namespace {
 
 void run_method(const Op& op, KeySet, Value* args, Value* returns) {
+  const InsideOperator inside;
   returns[0] = static_cast<const MethodOp&>(op).body(args);
 }
 

@@ -1,5 +1,5 @@
 // Lists as TorchScript programs use them. Indices count from the end when negative.
-#include "sconce/base/memory_quota.h"
+#include "sconce/base/budget.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/program_kernels.h"
@@ -79,7 +79,7 @@ void list_insert(const Op&, KeySet, Value* args, Value*) {
 
 void list_extend(const Op&, KeySet, Value* args, Value*) {
   List& list = args[0].to_list();
-  MemoryQuota::charge(2 * args[1].to_list().size(), sizeof(Value));
+  Budget::charge_memory(2 * args[1].to_list().size(), sizeof(Value));
   const Ref<List> other = args[1].to_list().copy();  // x.extend(x) is allowed
   for (size_t i = 0; i < other->size(); ++i) list.append(other->get(i));
 }
@@ -103,7 +103,7 @@ void list_reverse(const Op&, KeySet, Value* args, Value*) { args[0].to_list().re
 void list_copy(const Op&, KeySet, Value* args, Value* returns) { returns[0] = args[0].to_list().copy(); }
 
 void list_add(const Op&, KeySet, Value* args, Value* returns) {
-  MemoryQuota::charge(args[0].to_list().size() + args[1].to_list().size(), sizeof(Value));
+  Budget::charge_memory(args[0].to_list().size() + args[1].to_list().size(), sizeof(Value));
   Ref<List> out = args[0].to_list().copy();
   const List& other = args[1].to_list();
   for (size_t i = 0; i < other.size(); ++i) out->append(other.get(i));
@@ -112,7 +112,7 @@ void list_add(const Op&, KeySet, Value* args, Value* returns) {
 
 void list_add_(const Op&, KeySet, Value* args, Value* returns) {
   List& list = args[0].to_list();
-  MemoryQuota::charge(2 * args[1].to_list().size(), sizeof(Value));
+  Budget::charge_memory(2 * args[1].to_list().size(), sizeof(Value));
   const Ref<List> other = args[1].to_list().copy();  // x += x is allowed
   for (size_t i = 0; i < other->size(); ++i) list.append(other->get(i));
   returns[0] = std::move(args[0]);

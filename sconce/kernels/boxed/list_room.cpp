@@ -3,14 +3,14 @@
 #include <new>
 #include <stdexcept>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
-#include "sconce/base/memory_quota.h"
 
 namespace sconce::boxed {
 
 void make_room(List& list, size_t n, int64_t times) {
   if (n == 0 || times <= 0) return;
-  MemoryQuota::charge(static_cast<uint64_t>(times), n * sizeof(Value));
+  Budget::charge_memory(static_cast<uint64_t>(times), n * sizeof(Value));
   size_t items = 0;
   bool there = !__builtin_mul_overflow(n, static_cast<size_t>(times), &items);
   try {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "sconce/base/memory_quota.h"
+#include "sconce/base/budget.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/generated/container_kernels.h"
 #include "sconce/generated/string_kernels.h"
@@ -96,8 +96,8 @@ Ref<List> split_words(std::string_view s) {
 void check_separator(std::string_view separator) { SCONCE_CHECK_AS(value, !separator.empty(), "empty separator"); }
 
 std::string padded(const std::string& s, int64_t left, int64_t right, char fill) {
-  MemoryQuota::charge(static_cast<uint64_t>(std::max<int64_t>(left, 0)) +
-                      static_cast<uint64_t>(std::max<int64_t>(right, 0)));
+  Budget::charge_memory(static_cast<uint64_t>(std::max<int64_t>(left, 0)) +
+                        static_cast<uint64_t>(std::max<int64_t>(right, 0)));
   return std::string(static_cast<size_t>(std::max<int64_t>(left, 0)), fill) + s +
          std::string(static_cast<size_t>(std::max<int64_t>(right, 0)), fill);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "sconce/base/memory_quota.h"
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/frontend/script/names/archive_names.h"
 #include "sconce/frontend/script/names/missing_classes.h"
@@ -13,6 +13,7 @@
 #include "sconce/serialization/archive/archive_places.h"
 #include "sconce/serialization/code/code_record.h"
 #include "sconce/serialization/code/source_map.h"
+#include "sconce/serialization/file/load_budget.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/lite/missing_text.h"
 #include "sconce/serialization/pickle/pickle_reader.h"
@@ -25,8 +26,8 @@ namespace {
 // Objects of the archive's classes, tensors of its storages.
 class ArchiveContext final : public PickleContext {
  public:
-  ArchiveContext(const Records& records, script::ProgramState& program, std::string folder, bool run_setstate)
-      : records_(records), program_(program), storages_(records, std::move(folder)), run_setstate_(run_setstate) {}
+  ArchiveContext(const Records& records, script::ProgramState& program, std::string folder, const LoadOptions& options)
+      : records_(records), program_(program), storages_(records, std::move(folder)), options_(options) {}
 
   Tensor storage(const std::string& key, std::optional<DType> dtype, int64_t count) override {
     return storages_.find(key, dtype, count);
@@ -45,7 +46,7 @@ class ArchiveContext final : public PickleContext {
   Value build(TypePtr type, Value state) override {
     Ref<Object> object = make_ref<Object>(type);
     if (ir::Function* set_state = ir::find_method(type, "__setstate__")) {
-      if (run_setstate_) set_state_of(object, *set_state, std::move(state));
+      if (options_.run_setstate) set_state_of(object, *set_state, std::move(state));
       return object;
     }
     SCONCE_CHECK(state.is_dict(), "{}: an object of class '{}' has no dict of attributes", records_.name(),
@@ -68,9 +69,8 @@ class ArchiveContext final : public PickleContext {
     SCONCE_CHECK(arguments.size() == 2, "{}: __setstate__ of class '{}' takes {} arguments, not 2", records_.name(),
                  type->name(), arguments.size());
     Value args[] = {object, fit_for(state, arguments[1].type, type->name() + ".__setstate__")};
-    const MemoryQuota quota(kMaxLoadBytes + kMaxLoadBytesPerByte * records_.zip().file()->bytes().size());
+    const BudgetScope scope(setstate_budget(records_.name(), options_.trust));
     runtime::RunOptions options;
-    options.step_budget = kMaxLoadSteps;
     options.max_depth = kMaxLoadDepth;
     runtime::run(set_state, args, options);
     if (is_custom_class(type)) return;
@@ -91,7 +91,7 @@ class ArchiveContext final : public PickleContext {
   const Records& records_;
   script::ProgramState& program_;
   Storages storages_;
-  bool run_setstate_;
+  const LoadOptions& options_;
 };
 
 // The qualifier whose text the record is; empty when it is no code.
@@ -117,12 +117,12 @@ void declare_all(const Records& records, const ArchivePlaces& places, script::Pr
 
 void read_objects(const Records& records, const ArchivePlaces& places, script::ProgramState& program,
                   const LoadOptions& options, Archive& archive) {
-  ArchiveContext constants(records, program, places.constant_storages, options.run_setstate);
+  ArchiveContext constants(records, program, places.constant_storages, options);
   const Value table = read_pickle(records.read(places.constants), records.name() + ": " + places.constants, constants);
   SCONCE_CHECK(table.is_tuple(), "{}: constants.pkl is not a tuple", records.name());
   program.constants = table.to_tuple().items;
 
-  ArchiveContext data(records, program, places.data_storages, options.run_setstate);
+  ArchiveContext data(records, program, places.data_storages, options);
   archive.module = read_pickle(records.read(places.data), records.name() + ": " + places.data, data);
   SCONCE_CHECK(archive.module.is_object(), "{}: {} is not an object", records.name(), places.data);
   if (options.all_code) declare_all(records, places, program);
@@ -196,6 +196,7 @@ Archive load_archive(FileBytesPtr file, const LoadOptions& options) {
 
 Archive load_archive_at(const std::shared_ptr<const Records>& records, const ArchivePlaces& places,
                         const LoadOptions& options) {
+  const BudgetScope scope(load_budget(*records->zip().file(), options.limits));
   Archive archive;
   archive.version = records->version();
   records->check_byte_order();

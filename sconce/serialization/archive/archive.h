@@ -4,7 +4,7 @@
 //   Value out = runtime::run(*ir::find_method(a.module.to_object().type(), "forward"), args);
 //
 // Tensors lie in the mapped file; nothing of it is copied that is not written to. Reading never runs code of the file,
-// but for __setstate__ methods of its classes, which run in our interpreter.
+// but for __setstate__ methods of its classes, which run in our interpreter, under the limits of load_budget.h.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "sconce/base/budget.h"
 #include "sconce/ir/function.h"
 #include "sconce/serialization/file/file_bytes.h"
 
 namespace sconce {
-
-// Limits against hostile files, on the __setstate__ of one object; each has a clear error and a test.
-inline constexpr int64_t kMaxLoadSteps = 100'000;    // loop iterations and calls
-inline constexpr size_t kMaxLoadDepth = 1'000;       // calls in calls
-inline constexpr uint64_t kMaxLoadBytes = 64 << 20;  // taken for tensors, lists and strings, and
-inline constexpr uint64_t kMaxLoadBytesPerByte = 4;  // for each byte of the file
 
 struct Archive {
   std::shared_ptr<ir::CompilationUnit> unit;  // the functions and classes; compiled, may be shared by threads
@@ -37,6 +32,8 @@ struct LoadOptions {
   bool run_setstate = true;  // without, objects of classes that have a __setstate__ stay empty: only to check a file
   bool all_code = false;     // compiles also code that the module does not need
   bool strict = false;       // throws Error when an operator is missing, even if it would never be called
+  bool trust = false;        // __setstate__ may call every operator, not only those that the table marks as `loads`
+  Limits limits;             // in place of the defaults of load_budget.h
 };
 
 // Throws Error (or CompileError, for the code) with the file's name and what is wrong.

@@ -81,7 +81,7 @@ TEST(HostileArchive, SetStateHasAnEnd) {
   EXPECT_EQ(refusal(code("    self.n = s\n    return None\n"), "K\1"), "no error");
   EXPECT_SAYS(
       refusal(code("    _0 = True\n    while _0:\n      self.n = s\n      _0 = True\n    return None\n"), "K\1"),
-      "step budget");
+      "loading f: the step limit of 200000");
   EXPECT_SAYS(refusal(code("    return (self).__setstate__(s, )\n"), "K\1"), "called recursively");
   EXPECT_SAYS(refusal(code("    return None\n"), "K\1"), "f: __torch__.M.n: a value of type NoneType stands where int");
   EXPECT_SAYS(refusal(code("    self.n = s\n    return None\n"), text("s")), "M.__setstate__: a value of type str");
@@ -96,14 +96,91 @@ TEST(HostileArchive, SetStateTakesLittleMemory) {
             body + "    return None\n",
         "K\1");
   };
-  const char* why = "more than it may have while a file is loaded";
+  const char* why = "loading f: the memory limit of 671";
   EXPECT_SAYS(state("    self.n = torch.len(torch.mul([1], 1000000000000))\n"), why);
   EXPECT_SAYS(state("    x = [1, 2]\n    for i in range(60):\n      x = torch.add(x, x)\n    self.n = torch.len(x)\n"),
               why);
   EXPECT_SAYS(state("    x = \"ab\"\n    for i in range(60):\n      x = torch.add(x, x)\n    self.n = torch.len(x)\n"),
               why);
-  EXPECT_SAYS(state("    self.n = int(torch.sum(torch.ones([100000, 100000])))\n"), why);
+  EXPECT_SAYS(state("    self.n = torch.len(torch.ones([20000000]))\n"), why);
   EXPECT_EQ(state("    self.n = torch.len(torch.mul([1], 1000))\n"), "no error");
+}
+
+// What `body` of __setstate__ makes of the load; `functions` stand behind the class.
+std::string setstate(const std::string& body, const LoadOptions& options = {}, const std::string& functions = "") {
+  const FileBytesPtr file = archive_of(
+      "class M(Module):\n  __parameters__ = []\n  n : int\n"
+      "  def __getstate__(self: __torch__.M) -> int:\n    return 1\n"
+      "  def __setstate__(self: __torch__.M, s: int) -> NoneType:\n" +
+          body + "    return None\n" + functions,
+      "K\1");
+  return testing::error_of([&] { load_archive(file, options); });
+}
+
+TEST(HostileArchive, SetStateCallsWhatIsFitForLoading) {
+  EXPECT_EQ(setstate("    x = torch.clone(torch.slice(torch.zeros([8]), 0, 1, 5))\n    self.n = torch.len(x)\n"),
+            "no error");
+  EXPECT_EQ(setstate("    x = torch.quantize_per_tensor(torch.zeros([8]), 0.5, 0, 12)\n    self.n = torch.len(x)\n"),
+            "no error");
+  EXPECT_EQ(setstate("    x = {\"a\": [1, 2]}\n    torch.append(x[\"a\"], s)\n    self.n = torch.len(x[\"a\"])\n"),
+            "no error");
+  const std::string softmax =
+      "    x = torch._softmax_backward_data(torch.ones([1000, 1000]), torch.ones([1]), 1, 6)\n    self.n = "
+      "torch.len(x)\n";
+  EXPECT_SAYS(setstate(softmax), "aten::_softmax_backward_data may not be called while a file is loaded");
+  LoadOptions trust;
+  trust.trust = true;
+  EXPECT_SAYS(setstate(softmax, trust), "grad_output");  // its own refusal
+  const std::string sum = "    self.n = int(torch.sum(torch.ones([4])))\n";
+  EXPECT_SAYS(setstate(sum), "aten::sum may not be called while a file is loaded");
+  EXPECT_EQ(setstate(sum, trust), "no error");
+  EXPECT_SAYS(setstate("    self.n = __torch__.g(s)\n", {},
+                       "def g(s: int) -> int:\n  return int(torch.sum(torch.ones([4])))\n"),
+              "aten::sum may not be called");
+}
+
+TEST(HostileArchive, OperatorsOfSetStatePayBeforeTheyBegin) {
+  LoadOptions trust;
+  trust.trust = true;
+  const std::string huge = "torch.expand(torch.ones([1]), [1000000000000])";
+  EXPECT_SAYS(setstate("    self.n = int(torch.sum(" + huge + "))\n", trust), "loading f: the work limit");
+  EXPECT_SAYS(setstate("    self.n = torch.len(torch.clone(" + huge + "))\n"), "loading f: the work limit");
+  EXPECT_SAYS(setstate("    x = torch.special_legendre_polynomial_p(torch.ones([1]), 1000000000000000000)\n"
+                       "    self.n = torch.len(x)\n",
+                       trust),
+              "loading f: the work limit");
+  EXPECT_SAYS(setstate("    self.n = torch.len(torch.tensor_split(torch.ones([4]), 1125899906842624))\n"),
+              "loading f: the work limit");
+  EXPECT_SAYS(setstate("    x = torch.zeros([1000000])\n    for i in range(100000):\n      x = torch.fill_(x, 1)\n"
+                       "    self.n = torch.len(x)\n"),
+              "loading f: the work limit");
+  LoadOptions more;
+  more.limits.work = 10'000'000;
+  EXPECT_SAYS(setstate("    x = torch.zeros([1000000])\n    for i in range(20):\n      x = torch.fill_(x, 1)\n"
+                       "    self.n = torch.len(x)\n",
+                       more),
+              "the work limit of 10000000 elements");
+}
+
+// A loop of few steps with a long body, functions that double with each call.
+TEST(HostileArchive, StepsCountWhatTheyRun) {
+  std::string body = "    y = s\n    for i in range(200000):\n";
+  for (int i = 0; i < 2000; ++i) body += "      y = torch.add(torch.mul(y, " + std::to_string(i) + "), i)\n";
+  EXPECT_SAYS(setstate(body + "    self.n = y\n"), "the step limit");
+  std::string functions = "def f0(x: int) -> int:\n  return x\n";
+  for (int i = 1; i <= 60; ++i) {
+    const std::string call = "__torch__.f" + std::to_string(i - 1) + "(x)";
+    functions += "def f" + std::to_string(i) + "(x: int) -> int:\n  return torch.add(" + call + ", " + call + ")\n";
+  }
+  EXPECT_SAYS(setstate("    self.n = __torch__.f60(s)\n", {}, functions), "the step limit");
+}
+
+TEST(HostileArchive, OperatorsOfOurOwnHaveNoName) {
+  const std::string message = "is an operator of Sconce itself, which programs and files cannot name";
+  EXPECT_SAYS(setstate("    x = ops.sconce.cdist_direct(torch.ones([2, 2]), torch.ones([2, 2]), 1.)\n"
+                       "    self.n = torch.len(x)\n"),
+              message);
+  EXPECT_EQ(setstate("    self.n = ops.sconce.inference_mode_state()\n"), "no error");  // torch.inference_mode() has it
 }
 
 TEST(HostileArchive, ChainsOfClassesHaveAnEnd) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/ir/resolve.h"
 #include "sconce/serialization/exported/number_calls.h"
@@ -248,6 +249,7 @@ void NodeBuilder::insert_operator(const Node& node, Names& names) {
   const OpName name = *op_name(node.target);
   const Op* op = find_op(name.name, name.overload);
   SCONCE_CHECK(op, "there is no operator of this name");
+  SCONCE_CHECK(!is_hidden(*op), "{} {}", op->qualified_name(), kHidden);
   std::vector<ir::Value*> inputs = operator_inputs(node, *op, names);
   if (autocast_) autocast_inputs(node, *op, inputs);
   const auto types = [&] {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/serialization/exported/exported_call.h"
 #include "sconce/serialization/exported/exported_json.h"
@@ -9,6 +10,7 @@
 #include "sconce/serialization/exported/exported_nodes.h"
 #include "sconce/serialization/exported/exported_weights.h"
 #include "sconce/serialization/exported/number_calls.h"
+#include "sconce/serialization/file/load_budget.h"
 
 namespace sconce {
 namespace {
@@ -196,7 +198,8 @@ Archive build(const ExportedFile& file, const std::string& name) {
 
 Archive load_exported_program(const std::string& path) { return load_exported_program(FileBytes::map(path)); }
 
-Archive load_exported_program(FileBytesPtr file) {
+Archive load_exported_program(FileBytesPtr file, const LoadOptions& options) {
+  const BudgetScope scope(load_budget(*file, options.limits));
   const std::string& name = file->name();
   if (ZipReader zip(file); zip.find(kOldProgram)) return build(read_old_file(zip), name);
   const Records records(file);

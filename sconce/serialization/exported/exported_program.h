@@ -13,6 +13,6 @@ namespace sconce {
 // The module's parameters, buffers and constants are attributes (a name with dots is nested modules, as it was). Throws
 // Error with the path and what is wrong.
 SCONCE_API Archive load_exported_program(const std::string& path);
-SCONCE_API Archive load_exported_program(FileBytesPtr file);
+SCONCE_API Archive load_exported_program(FileBytesPtr file, const LoadOptions& options = {});
 
 }  // namespace sconce

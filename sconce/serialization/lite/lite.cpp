@@ -3,9 +3,10 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "sconce/base/memory_quota.h"
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/serialization/file/load_budget.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/lite/lite_debug.h"
 #include "sconce/serialization/lite/lite_load.h"
@@ -21,10 +22,9 @@ namespace {
 // Objects of classes that the file does not define, tensors of its storages.
 class Context final : public PickleContext {
  public:
-  Context(const Records& records, Types& types, std::string folder, bool has_objects, bool run_setstate)
+  Context(const Records& records, Types& types, std::string folder, bool has_objects, const LoadOptions& options)
       : has_objects_(has_objects),
-        run_setstate_(run_setstate),
-        memory_(kMaxLoadBytes + kMaxLoadBytesPerByte * records.zip().file()->bytes().size()),
+        options_(options),
         name_(records.name()),
         types_(types),
         folder_(std::move(folder)),
@@ -72,20 +72,18 @@ class Context final : public PickleContext {
     SCONCE_CHECK(restored_slots_ <= kMaxRestoredSlots, "{}: __setstate__ makes more than {} attributes", name_,
                  kMaxRestoredSlots);
     Ref<Object> object = make_ref<Object>(type);
-    if (!run_setstate_) return object;
-    const MemoryQuota quota(memory_);
+    if (!options_.run_setstate) return object;
+    const BudgetScope scope(setstate_budget(name_, options_.trust));
     const std::vector<Argument>& arguments = set_state.schema().arguments;
     Value args[] = {object, is_custom_class(type) && arguments.size() == 2 ? fit(state, arguments[1].type) : state};
     runtime::RunOptions options;
-    options.step_budget = kMaxSetStateSteps;
     options.max_depth = kMaxSetStateDepth;
     runtime::run(set_state, args, options);
     return object;
   }
 
   const bool has_objects_;
-  const bool run_setstate_;
-  const uint64_t memory_;  // that __setstate__ of an object may take
+  const LoadOptions& options_;
   const std::string& name_;
   Types& types_;
   const std::string folder_;
@@ -173,18 +171,19 @@ Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options) {
                   file->name());
   const Records records(std::move(file));
   SCONCE_CHECK(has_bytecode(records), "{}: is no lite archive: it has no record 'bytecode.pkl'", records.name());
+  const BudgetScope scope(load_budget(*records.zip().file(), options.limits));
   Archive archive;
   archive.version = records.version();
   archive.extra_files = extra_files(records);
   archive.unit = std::make_shared<ir::CompilationUnit>();
   lite::Types types(*archive.unit, records.name());
-  lite::Context constants(records, types, "bytecode/", false, options.run_setstate);
+  lite::Context constants(records, types, "bytecode/", false, options);
   lite::Tables tables = lite::read_tables(
       read_pickle(records.read("bytecode.pkl"), records.name() + ": bytecode.pkl", constants), records.name());
   const lite::FindPlace find_place = lite::read_debug_places(records, tables);
   lite::define_methods(tables, archive.version, records.name(), *archive.unit, types, find_place, options.strict,
                        &archive.missing_operators);
-  lite::Context data(records, types, "data/", true, options.run_setstate);
+  lite::Context data(records, types, "data/", true, options);
   archive.module = read_pickle(records.read("data.pkl"), records.name() + ": data.pkl", data);
   SCONCE_CHECK(archive.module.is_object(), "{}: data.pkl is not an object", records.name());
   return archive;

@@ -8,7 +8,6 @@
 namespace sconce::lite {
 
 // Limits on __setstate__ methods while a file is read, each with a clear error and a test.
-inline constexpr int64_t kMaxSetStateSteps = 10'000;   // loop iterations and calls, per object
 inline constexpr size_t kMaxSetStateDepth = 100;       // of calls
 inline constexpr size_t kMaxRestoredSlots = 1u << 18;  // attributes that they set, of all objects
 

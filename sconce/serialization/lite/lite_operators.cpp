@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/serialization/lite/lite_verifier.h"
@@ -70,6 +71,7 @@ class Finder {
       return;
     }
     if (!o.op) return complain(row, "does not exist");
+    if (is_hidden(*o.op)) return complain(row, kHidden);
     o.schema = &o.op->schema();
     if (o.schema->is_varret) return complain(row, "has any number of results");
     if (!find_upgrader && is_upgraded(*o.op, version_)) {

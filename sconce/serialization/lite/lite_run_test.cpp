@@ -1,6 +1,7 @@
 // Bytecode that runs, and what it says when it cannot.
 #include <gtest/gtest.h>
 
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/serialization/lite/lite_test_program.h"
 #include "sconce/testing/error_of.h"
@@ -33,9 +34,8 @@ TEST(LiteRun, Loops) {
   EXPECT_EQ(result(p, {0}), "0");
   EXPECT_EQ(result(p, {-3}), "0");
   EXPECT_ERROR(run_program(p, {2.5}), "expected int, got float");
-  runtime::RunOptions options;
-  options.step_budget = 10;
-  EXPECT_ERROR(run_program(p, {1000}, options), "the step budget of 10 is used up");
+  const BudgetScope scope(std::make_shared<Budget>(Limits{.steps = 10}));
+  EXPECT_ERROR(run_program(p, {1000}), "the step limit of 10");
 }
 
 TEST(LiteRun, BranchesNeedABool) {
@@ -46,9 +46,8 @@ TEST(LiteRun, BranchesNeedABool) {
 }
 
 TEST(LiteRun, EndlessLoopsCountSteps) {
-  runtime::RunOptions options;
-  options.step_budget = 100;
-  EXPECT_ERROR(run_program({"JMP 0\nRET"}, {}, options), "the step budget of 100 is used up");
+  const BudgetScope scope(std::make_shared<Budget>(Limits{.steps = 100}));
+  EXPECT_ERROR(run_program({"JMP 0\nRET"}), "the step limit of 100");
 }
 
 TEST(LiteRun, Containers) {

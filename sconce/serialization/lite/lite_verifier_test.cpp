@@ -51,6 +51,8 @@ TEST(LiteVerifier, TheStackIsFollowedOnEveryPath) {
 TEST(LiteVerifier, OperatorsMustExistAndTakeTheArguments) {
   refuses({"OP 0\nRET", {"aten::nonsense.x 1", "prim::never 2", "aten::nonsense.x 1"}},
           "operators that it needs are missing: aten::nonsense.x (does not exist), prim::never (does not exist)");
+  refuses({"OP 0\nRET", {"sconce::cdist_direct 3"}},
+          "sconce::cdist_direct (is an operator of Sconce itself, which programs and files cannot name)");
   refuses({"OP 0\nRET", {"aten::add.Tensor 5"}}, "aten::add.Tensor (takes 3 arguments, not 5)");
   refuses({"OP 0\nRET", {"aten::add.Tensor 1"}}, "aten::add.Tensor (has no default for 'other')");
   refuses({"OP 0\nRET", {"aten::add.out 0"}}, "aten::add.out (takes 4 arguments, not 0)");

@@ -16,6 +16,8 @@ class Resolver {
   virtual TypePtr find_type(const std::string& name) = 0;
   // Names that exist, for spelling suggestions.
   virtual std::vector<std::string> known_names() const { return {}; }
+  // Whether the text is our own, which may name operators of sconce::.
+  virtual bool is_ours() const { return false; }
 };
 
 // The language's own: torch, math, cmath, F, nn, warnings, int, len, print, range, enumerate, ... Null when unknown.

@@ -1,9 +1,11 @@
 #include "sconce/frontend/script/names/namespaces.h"
 
+#include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/frontend/script/calls/calls.h"
 #include "sconce/frontend/script/classes/classes.h"
+#include "sconce/frontend/script/emit/emitter.h"
 #include "sconce/frontend/script/names/names.h"
 
 namespace sconce::script {
@@ -46,6 +48,11 @@ SugaredPtr OpsValue::attr(Emitter& e, const Range& at, const std::string& name) 
   if (space_.empty()) return std::make_shared<OpsValue>(name, missing_);
   const std::string op = space_ + "::" + name;
   if (SugaredPtr form = find_path(e, at, "ops." + space_ + "." + name)) return form;
+  if (!e.resolver().is_ours()) {
+    for (const Op* overload : find_overloads(op)) {
+      if (is_hidden(*overload)) refuse(at, "{} {}", op, kHidden);
+    }
+  }
   if (!has_attr(e, at, name)) {
     if (missing_ && *missing_) throw MissingOperatorUse{op, at, (*missing_)(op)};
     refuse(at, "Unknown builtin op: {}.{}", op, did_you_mean(op, similar_operators(op)));

@@ -54,6 +54,7 @@ class Scope : public Resolver {
   SugaredPtr find_value(Emitter& e, const Range& at, const std::string& name) override;
   TypePtr find_type(const std::string& name) override;
   std::vector<std::string> known_names() const override;
+  bool is_ours() const override { return is_library; }
 
   Definition* find(std::string_view name) const;  // null when there is none
   // In order of definition.

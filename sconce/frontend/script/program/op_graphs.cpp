@@ -59,6 +59,7 @@ class BodyNames : public Resolver {
     }
     return find_builtin_name(e, at, name) ? nullptr : op;
   }
+  bool is_ours() const override { return true; }
   TypePtr find_type(const std::string& name) override {
     if (name.size() < 2 || name[0] != 'T' || name.find_first_not_of("0123456789", 1) != std::string::npos)
       return nullptr;

@@ -1,6 +1,7 @@
 // Operators that cut a tensor into several views of it, or into copies of such views.
 #include <algorithm>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/host_lists.h"
@@ -22,18 +23,30 @@ Tensor part(const Tensor& self, int64_t dim, int64_t from, int64_t length) {
   return make_view_unchecked(self, sizes, self.strides(), self.storage_offset() + from * self.strides()[dim]);
 }
 
+// An empty list with room for as many tensors, whose number a program decides. Throws Error when there is no memory for
+// them, or no more of it in the budget.
+Tensors room_for(int64_t count) {
+  constexpr uint64_t kBytes = sizeof(TensorImpl) + sizeof(Tensor);
+  Budget::charge_memory(static_cast<uint64_t>(count), kBytes);
+  Tensors out;
+  try {
+    out.reserve(static_cast<size_t>(count));
+  } catch (const std::exception&) {
+    fail("there is no memory for a list of {} tensors", count);
+  }
+  return out;
+}
+
 // Parts of `size`, the last one smaller.
 Tensors parts(const Tensor& self, int64_t size, int64_t count, int64_t dim) {
-  Tensors out;
-  out.reserve(static_cast<size_t>(count));
+  Tensors out = room_for(count);
   const int64_t length = self.sizes()[dim];
   for (int64_t i = 0; i < count; ++i) out.push_back(part(self, dim, i * size, std::min(size, length - i * size)));
   return out;
 }
 
 Tensors parts(const Tensor& self, IntList sizes, int64_t dim) {
-  Tensors out;
-  out.reserve(sizes.size());
+  Tensors out = room_for(static_cast<int64_t>(sizes.size()));
   int64_t at = 0;
   for (int64_t size : sizes) {
     out.push_back(part(self, dim, at, size));
@@ -114,7 +127,7 @@ Tensors tensor_split_sections(const Tensor& self, int64_t sections, int64_t dim)
   const int64_t d = wrap_dim(dim, self.dim());
   SCONCE_CHECK(sections > 0, "number of sections must be larger than 0, got {}", sections);
   const int64_t length = self.sizes()[d], size = length / sections, larger = length % sections;
-  Tensors out;
+  Tensors out = room_for(sections);
   int64_t at = 0;
   for (int64_t i = 0; i < sections; ++i) {
     const int64_t here = size + (i < larger);

@@ -4,6 +4,7 @@
 #include <new>
 #include <vector>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/thread_exit.h"
 #include "sconce/tensor/memory/memory_source.h"
 
@@ -22,7 +23,10 @@ struct Block {
 struct Blocks : std::vector<Block> {
   ~Blocks() { shrink(0); }
   void shrink(size_t count) {
-    for (; size() > count; pop_back()) operator delete(back().data, alignment);
+    for (; size() > count; pop_back()) {
+      operator delete(back().data, alignment);
+      if (Budget* budget = Budget::active()) budget->give_tensor_memory(back().size);
+    }
   }
 };
 
@@ -48,6 +52,7 @@ void* Scratch::take_from_next_block(size_t bytes) {
   while (next < blocks.size() && blocks[next].size < bytes) next++;
   if (next == blocks.size()) {
     const size_t size = takes_exact_blocks() ? bytes : std::max(bytes, smallest_block);
+    if (Budget* budget = Budget::active()) budget->take_tensor_memory(size);
     blocks.reserve(next + 1);
     blocks.push_back({static_cast<std::byte*>(operator new(size, alignment)), size});
   }

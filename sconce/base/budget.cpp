@@ -1,0 +1,186 @@
+#include "sconce/base/budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#include "sconce/base/error.h"
+
+namespace sconce {
+namespace {
+
+constexpr double kMost = 9e18;  // elements; more are as good as endless
+
+// Bytes of the C library's heap that are in use; 0 where it does not say so.
+uint64_t heap_in_use() noexcept {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+#else
+  return 0;
+#endif
+}
+
+std::string milliseconds(std::chrono::nanoseconds t) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(t).count()) + " ms";
+}
+
+double leading_number(const std::string& text, const char** rest) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  *rest = end;
+  return end == text.c_str() || !std::isfinite(number) ? -1 : number;
+}
+
+}  // namespace
+
+namespace detail {
+thread_local constinit Budget* budget_of_thread = nullptr;
+}
+
+Budget::Budget(const Limits& limits, std::string whose)
+    : limits_(limits),
+      whose_(std::move(whose)),
+      outer_(active() ? active()->shared_from_this() : nullptr),
+      deadline_(limits.timeout == std::chrono::nanoseconds::max()
+                    ? std::chrono::steady_clock::time_point::max()
+                    : std::chrono::steady_clock::now() +
+                          std::min<std::chrono::nanoseconds>(limits.timeout, std::chrono::hours(24 * 365))),
+      has_deadline_(limits.timeout != std::chrono::nanoseconds::max()),
+      loading_only_(outer_ && outer_->loading_only_) {
+  if (limits_.memory != Limits::kNone) in_use_before_ = heap_in_use();
+}
+
+void Budget::end(const std::string& why) {
+  for (Budget* b = this; b; b = b->outer_.get()) b->ended_.store(true, std::memory_order_relaxed);
+  fail("{}: {}", whose_, why);
+}
+
+// Values that are gone were counted when they were made. The heap knows what there is: also tensors and what other
+// threads have, so that the count stays an upper bound. Whether a good part of the limit is free again.
+bool Budget::count_again() noexcept {
+  const uint64_t now = heap_in_use();
+  if (now == 0 || in_use_before_ == 0) return false;
+  const int64_t tensors = std::max<int64_t>(tensors_.load(std::memory_order_relaxed), 0);
+  const int64_t grown = std::max<int64_t>(static_cast<int64_t>(now - in_use_before_) - tensors, 0);
+  if (grown >= values_.load(std::memory_order_relaxed)) return false;
+  values_.store(grown, std::memory_order_relaxed);
+  return static_cast<uint64_t>(tensors + grown) < limits_.memory - limits_.memory / 16;
+}
+
+void Budget::take_memory(uint64_t bytes) {
+  if (outer_) outer_->take_memory(bytes);
+  if (limits_.memory == Limits::kNone) return;
+  for (bool again = true;; again = false) {
+    const int64_t tensors = std::max<int64_t>(tensors_.load(std::memory_order_relaxed), 0);
+    const uint64_t held = static_cast<uint64_t>(tensors + values_.load(std::memory_order_relaxed));
+    if (held <= limits_.memory && bytes <= limits_.memory - held) break;
+    if (again && bytes <= limits_.memory && count_again()) continue;
+    end(format_message("the memory limit of {} bytes does not allow {} more: {} are left",
+                       {limits_.memory, bytes, limits_.memory - std::min(held, limits_.memory)}));
+  }
+  values_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+void Budget::take_tensor_memory(uint64_t bytes) {
+  if (outer_) outer_->take_tensor_memory(bytes);
+  if (limits_.work != Limits::kNone) {
+    const double elements = static_cast<double>(bytes) / 4;
+    const uint64_t before = work_.load(std::memory_order_relaxed);
+    if (before > limits_.work || elements > static_cast<double>(limits_.work - before))
+      end(format_message("the work limit of {} elements does not allow a tensor of {} bytes: {} are left",
+                         {limits_.work, bytes, limits_.work - std::min(before, limits_.work)}));
+  }
+  const auto take = [&](std::atomic<int64_t>* memory) {
+    if (memory) memory->fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    if (limits_.work != Limits::kNone) work_.fetch_add(bytes / 4, std::memory_order_relaxed);
+  };
+  if (limits_.memory == Limits::kNone) return take(nullptr);
+  for (bool again = true;; again = false) {
+    const int64_t held = tensors_.load(std::memory_order_relaxed) + values_.load(std::memory_order_relaxed);
+    const uint64_t left = held >= static_cast<int64_t>(std::min<uint64_t>(limits_.memory, INT64_MAX))
+                              ? 0
+                              : limits_.memory - static_cast<uint64_t>(std::max<int64_t>(held, 0));
+    if (bytes <= left) break;
+    if (again && bytes <= limits_.memory && count_again()) continue;
+    end(format_message("the memory limit of {} bytes does not allow a tensor of {} more: {} are left",
+                       {limits_.memory, bytes, left}));
+  }
+  take(&tensors_);
+}
+
+void Budget::give_tensor_memory(uint64_t bytes) noexcept {
+  if (outer_) outer_->give_tensor_memory(bytes);
+  tensors_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+void Budget::take_work(double elements) {
+  if (outer_) outer_->take_work(elements);
+  if (limits_.work == Limits::kNone) return;
+  const uint64_t count = elements > 0 ? elements < kMost ? static_cast<uint64_t>(elements) : Limits::kNone / 2 : 0;
+  const uint64_t before = work_.load(std::memory_order_relaxed);
+  if (before > limits_.work || count > limits_.work - before)
+    end(format_message("the work limit of {} elements does not allow {} more: {} are left",
+                       {limits_.work, count, limits_.work - std::min(before, limits_.work)}));
+  work_.fetch_add(count, std::memory_order_relaxed);
+}
+
+void Budget::take_steps(uint64_t count) {
+  poll();
+  for (Budget* b = this; b; b = b->outer_.get()) {
+    if (b->limits_.steps == Limits::kNone) continue;
+    const uint64_t before = b->steps_.fetch_add(count, std::memory_order_relaxed);
+    if (before >= b->limits_.steps || count > b->limits_.steps - before)
+      b->end(format_message("the step limit of {} (loop iterations and calls) is used up", {b->limits_.steps}));
+  }
+}
+
+void Budget::poll() {
+  if (outer_) outer_->poll();
+  if (stopped_.load(std::memory_order_relaxed)) end("was cancelled");
+  if (has_deadline_ && std::chrono::steady_clock::now() >= deadline_)
+    end(format_message("the time limit of {} is over", {milliseconds(limits_.timeout)}));
+}
+
+uint64_t parse_amount(const std::string& text, bool binary) {
+  const char* rest = nullptr;
+  double number = leading_number(text, &rest);
+  std::string unit(rest);
+  if (binary && (unit.ends_with("B") || unit.ends_with("b"))) unit.pop_back();
+  const bool explicit_binary = unit.ends_with("i");
+  if (explicit_binary) unit.pop_back();
+  constexpr std::string_view kLetters = "kMGTP";
+  if (unit == "K") unit = "k";
+  if (!unit.empty()) {
+    const size_t power = unit.size() == 1 ? kLetters.find(unit[0]) : std::string_view::npos;
+    number = power == std::string_view::npos
+                 ? -1
+                 : number * std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+  } else if (explicit_binary) {
+    number = -1;
+  }
+  SCONCE_CHECK_AS(value, number >= 0 && number < kMost,
+                  "'{}' is no amount: expected a number, perhaps with one of k, M, G, T, such as 2G", text);
+  return static_cast<uint64_t>(number);
+}
+
+std::chrono::nanoseconds parse_duration(const std::string& text) {
+  const char* rest = nullptr;
+  const double number = leading_number(text, &rest);
+  const std::string unit(rest);
+  const double seconds = unit.empty() || unit == "s"    ? 1
+                         : unit == "ms"                 ? 1e-3
+                         : unit == "us"                 ? 1e-6
+                         : unit == "m" || unit == "min" ? 60
+                         : unit == "h"                  ? 3600
+                                                        : -1;
+  SCONCE_CHECK_AS(value, number >= 0 && seconds > 0 && number * seconds < 1e9,
+                  "'{}' is no time: expected a number with one of ms, s, m, h, such as 5s or 200ms", text);
+  return std::chrono::nanoseconds(static_cast<int64_t>(number * seconds * 1e9));
+}
+
+}  // namespace sconce
