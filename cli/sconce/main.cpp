@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "command_limits.h"
 #include "commands/commands.h"
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
 #include "sconce/base/spelling.h"
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "text/error_text.h"
 #include "text/help.h"
 #include "text/terminal.h"
@@ -110,6 +112,9 @@ int run(int argc, char** argv) {
   app.failure_message([&app](const CLI::App*, const CLI::Error& e) { return refusal(app, e); });
   std::vector<Command> commands;
   for (const auto add : kCommands) commands.push_back(add(app));
+  // Not bench: what it measures would be measured with the limits.
+  for (const char* name : {"run", "info", "verify", "convert", "diff", "ir", "profile", "script"})
+    add_limit_options(*app.get_subcommand(name));
   const auto is_command = [&](const CLI::App* c) { return argc > 1 && c->check_name(argv[1]); };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_command).empty())
     throw UsageError(fmt::format("there is no command '{}', see sconce --help{}", argv[1], hint(argv[1], app)));
@@ -120,7 +125,9 @@ int run(int argc, char** argv) {
   }
   const std::vector<CLI::App*> all = app.get_subcommands({});
   for (size_t i = 0; i < all.size(); ++i) {
-    if (app.got_subcommand(all[i])) return commands[i]();
+    if (!app.got_subcommand(all[i])) continue;
+    const sconce::BudgetScope limits(command_budget());
+    return commands[i]();
   }
   return 2;
 }

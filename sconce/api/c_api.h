@@ -6,6 +6,8 @@
 
 #include "sconce/api/jit.h"
 #include "sconce/api/sconce.h"
+#include "sconce/base/budget.h"
+#include "sconce/base/function_ref.h"
 
 struct sconce_value {
   sconce::Value v;
@@ -39,9 +41,17 @@ template <class... Args>
 // Keeps the message of the current exception for sconce_last_error. Throws nothing.
 sconce_status status_of_exception() noexcept;
 
-// Runs the body of a function of the interface.
+// The limits that this thread uses (sconce_use_limits); null: none.
+extern thread_local constinit sconce_limits* limits_in_use;
+sconce_status guarded_by_limits(FunctionRef<void()> body) noexcept;
+// What loads take instead of the defaults.
+Limits limits_of_loads();
+
+// Runs the body of a function of the interface, under the limits that the thread uses.
 template <class F>
 sconce_status guarded(F&& body) noexcept {
+  if (limits_in_use) [[unlikely]]
+    return guarded_by_limits(body);
   try {
     body();
     return SCONCE_OK;

@@ -29,6 +29,17 @@ sconce_module* new_module(jit::Module module) {
   return handle.release();
 }
 
+jit::LoadSettings settings_of(unsigned flags) {
+  constexpr unsigned kFlags = SCONCE_LOAD_STRICT | SCONCE_LOAD_TRUST | SCONCE_LOAD_COPY;
+  if (flags & ~kFlags) invalid("there are no flags {} of loads", flags & ~kFlags);
+  jit::LoadSettings settings;
+  settings.strict = flags & SCONCE_LOAD_STRICT;
+  settings.trust = flags & SCONCE_LOAD_TRUST;
+  settings.mmap = !(flags & SCONCE_LOAD_COPY);
+  settings.limits = limits_of_loads();
+  return settings;
+}
+
 const sconce_module::Method* find(const sconce_module* module, size_t method) {
   return module && method < module->methods.size() ? &module->methods[method] : nullptr;
 }
@@ -43,25 +54,28 @@ const sconce_module::Argument* find(const sconce_module* module, size_t method, 
 using namespace sconce;
 using namespace sconce::c_api;
 
-sconce_status sconce_load(const char* path, sconce_module** out) {
-  return guarded([&] {
-    need(out, "out");
-    *out = new_module(jit::load(std::string(&need(path, "path"))));
-  });
-}
+sconce_status sconce_load(const char* path, sconce_module** out) { return sconce_load_with(path, 0, out); }
 
 sconce_status sconce_load_strict(const char* path, sconce_module** out) {
+  return sconce_load_with(path, SCONCE_LOAD_STRICT, out);
+}
+
+sconce_status sconce_load_with(const char* path, unsigned flags, sconce_module** out) {
   return guarded([&] {
     need(out, "out");
-    *out = new_module(jit::load(std::string(&need(path, "path")), jit::LoadSettings{.strict = true}));
+    *out = new_module(jit::load(std::string(&need(path, "path")), settings_of(flags)));
   });
 }
 
 sconce_status sconce_load_memory(const void* data, size_t bytes, sconce_module** out) {
+  return sconce_load_memory_with(data, bytes, 0, out);
+}
+
+sconce_status sconce_load_memory_with(const void* data, size_t bytes, unsigned flags, sconce_module** out) {
   return guarded([&] {
     need(out, "out");
     const auto* begin = &need(static_cast<const std::byte*>(data), "data");
-    *out = new_module(jit::load(std::span(begin, bytes)));
+    *out = new_module(jit::load(FileBytes::copy(std::span(begin, bytes), "<memory>"), settings_of(flags)));
   });
 }
 
@@ -80,7 +94,7 @@ sconce_status sconce_load_borrowed(void* data, size_t bytes, void (*release)(voi
       }
     };
     auto loan = std::make_shared<Loan>(Loan{release, context});
-    *out = new_module(jit::load(FileBytes::borrow(std::span(begin, bytes), "<memory>", loan)));
+    *out = new_module(jit::load(FileBytes::borrow(std::span(begin, bytes), "<memory>", loan), settings_of(0)));
     loan->taken = true;
   });
 }

@@ -163,6 +163,8 @@ const char* sconce_status_name(sconce_status status) {
       return "SCONCE_COMPILE_ERROR";
     case SCONCE_SCRIPT_ERROR:
       return "SCONCE_SCRIPT_ERROR";
+    case SCONCE_LIMIT_REACHED:
+      return "SCONCE_LIMIT_REACHED";
   }
   return "unknown status";
 }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "sconce/api/convert.h"
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/types/value.h"
 
@@ -210,6 +211,14 @@ struct LoadSettings {
   bool strict = false;  // throws Error instead, for a program or an exported program with any such call
   ExtraFiles* extra_files = nullptr;
   std::vector<std::string>* missing_operators = nullptr;  // when given, gets their names
+  // Code that the file runs while it is loaded (__setstate__) may call every operator, not only those that copy, view,
+  // pack or make tensors.
+  bool trust = false;
+  // Whether tensors lie in the mapped file. Without, it is read: for files that others may change while they are used
+  // (see FileBytes).
+  bool mmap = true;
+  // In place of what loading may use by default (64 MiB and 4 bytes for each byte of the file, ...: load_budget.h).
+  Limits limits;
 };
 SCONCE_API Module load(const std::string& path, const LoadSettings& settings);
 SCONCE_API Module load(std::shared_ptr<const FileBytes> file, const LoadSettings& settings);

@@ -15,6 +15,8 @@ Module load_file(const FileBytesPtr& file, const LoadSettings& settings) {
   Archive archive;
   LoadOptions options;
   options.strict = settings.strict;
+  options.trust = settings.trust;
+  options.limits = settings.limits;
   switch (const FileKind kind = kind_of(file)) {
     case FileKind::torchscript:
       archive = load_archive(file, options);
@@ -23,10 +25,10 @@ Module load_file(const FileBytesPtr& file, const LoadSettings& settings) {
       archive = load_lite_archive(file, options);
       break;
     case FileKind::exported_program:
-      archive = load_exported_program(file);
+      archive = load_exported_program(file, options);
       break;
     case FileKind::package:
-      archive = load_package(file);
+      archive = load_package(file, {}, options);
       break;
     default:
       if (kind == FileKind::text && file->name() != "<memory>") check_is_program_text(file);
@@ -40,7 +42,9 @@ Module load_file(const FileBytesPtr& file, const LoadSettings& settings) {
 
 }  // namespace
 
-Module load(const std::string& path, const LoadSettings& settings) { return load_file(FileBytes::map(path), settings); }
+Module load(const std::string& path, const LoadSettings& settings) {
+  return load_file(settings.mmap ? FileBytes::map(path) : FileBytes::read(path), settings);
+}
 Module load(std::shared_ptr<const FileBytes> file, const LoadSettings& settings) { return load_file(file, settings); }
 
 Module load(const std::string& path, ExtraFiles* extra_files) { return load(path, {.extra_files = extra_files}); }

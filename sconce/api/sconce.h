@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCONCE_API_VERSION 2
+#define SCONCE_API_VERSION 3
 
 #if defined(__GNUC__)
 #define SCONCE_C_API __attribute__((visibility("default")))
@@ -58,7 +58,8 @@ typedef enum sconce_status {
   SCONCE_ZERO_DIVISION = 10,
   SCONCE_OVERFLOW = 11,
   SCONCE_COMPILE_ERROR = 12, /* code of a file that is refused */
-  SCONCE_SCRIPT_ERROR = 13   /* an exception while a program ran: the message has its traceback */
+  SCONCE_SCRIPT_ERROR = 13,  /* an exception while a program ran: the message has its traceback */
+  SCONCE_LIMIT_REACHED = 14  /* a limit that the thread uses is used up, or it was cancelled: see sconce_limits */
 } sconce_status;
 
 /* What the last call of this thread that failed had to say, without a line end; "" before. Valid until the next that
@@ -95,6 +96,37 @@ SCONCE_C_API sconce_status sconce_set_allocator(sconce_allocate_function allocat
 /* Gives memory that is kept for reuse back. */
 SCONCE_C_API void sconce_release_memory(void);
 
+/* ---- limits ---- */
+
+/* What each call of a function of this interface may use: memory, work, steps, time. For programs and files of others:
+ *
+ *   sconce_limits* limits = NULL;
+ *   sconce_limits_new(&limits);
+ *   sconce_limits_set(limits, SCONCE_LIMIT_MEMORY, 1 << 30);
+ *   sconce_limits_set(limits, SCONCE_LIMIT_MILLISECONDS, 5000);
+ *   sconce_use_limits(limits);
+ *   if (sconce_call(model, "forward", &x, 1, &y) == SCONCE_LIMIT_REACHED) puts(sconce_last_error());
+ *
+ * Every call starts anew. The tasks and threads that a program starts draw from the same limits. */
+typedef struct sconce_limits sconce_limits;
+typedef enum sconce_limit {
+  SCONCE_LIMIT_MEMORY = 0,      /* bytes held beyond those at the beginning of the call */
+  SCONCE_LIMIT_WORK = 1,        /* elements that operators read and compute; an operator pays before it begins */
+  SCONCE_LIMIT_STEPS = 2,       /* loop iterations and calls of functions of programs */
+  SCONCE_LIMIT_MILLISECONDS = 3 /* of time; looked at between operators and within long ones */
+} sconce_limit;
+SCONCE_C_API sconce_status sconce_limits_new(sconce_limits** out); /* no limits yet */
+/* UINT64_MAX: no limit. Calls that run already keep theirs. */
+SCONCE_C_API sconce_status sconce_limits_set(sconce_limits* limits, sconce_limit what, uint64_t amount);
+/* From now on every call of this thread is under these limits; null: under none. They may be used by many threads, and
+ * must live until none uses them. Loads have limits of their own (docs/c-api.md), which those that are set replace. */
+SCONCE_C_API sconce_status sconce_use_limits(sconce_limits* limits);
+/* From any thread: ends the calls that run under the limits, soon, and those that begin later, at once, until
+ * sconce_limits_resume. */
+SCONCE_C_API void sconce_limits_cancel(sconce_limits* limits);
+SCONCE_C_API void sconce_limits_resume(sconce_limits* limits);
+SCONCE_C_API void sconce_limits_free(sconce_limits* limits);
+
 /* ---- modules ---- */
 
 typedef struct sconce_module sconce_module;
@@ -105,8 +137,18 @@ SCONCE_C_API sconce_status sconce_load(const char* path, sconce_module** out);
 /* The same, and refuses a file whose code calls operators that do not exist; sconce_load takes it, and such a call
  * fails when it is reached, with a message that names all that are missing. */
 SCONCE_C_API sconce_status sconce_load_strict(const char* path, sconce_module** out);
+/* The same with any of these, added up. */
+typedef enum sconce_load_flag {
+  SCONCE_LOAD_STRICT = 1, /* as sconce_load_strict */
+  SCONCE_LOAD_TRUST = 2,  /* code that the file runs while it is loaded (__setstate__) may call every operator, not only
+                             those that copy, view, pack or make tensors */
+  SCONCE_LOAD_COPY = 4    /* reads the file rather than mapping it: it may change while the module lives. A mapped file
+                             that is cut short ends the process with SIGBUS */
+} sconce_load_flag;
+SCONCE_C_API sconce_status sconce_load_with(const char* path, unsigned flags, sconce_module** out);
 /* The content of such a file; copied. */
 SCONCE_C_API sconce_status sconce_load_memory(const void* data, size_t bytes, sconce_module** out);
+SCONCE_C_API sconce_status sconce_load_memory_with(const void* data, size_t bytes, unsigned flags, sconce_module** out);
 /* The same without a copy: tensors lie in `data`, which must stay as it is until `release(context)` is called, after
  * the module and all tensors from it are gone (release may be null). A program that changes its buffers changes them
  * there. When it fails, release is not called. */

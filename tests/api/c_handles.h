@@ -18,4 +18,5 @@ struct Handle {
 
 using Value = Handle<sconce_value, sconce_value_free>;
 using Module = Handle<sconce_module, sconce_module_free>;
+using Limits = Handle<sconce_limits, sconce_limits_free>;
 using Optimizer = Handle<sconce_optimizer, sconce_optimizer_free>;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command_limits.h"
 #include "commands/commands.h"
 #include "files/map_tensors.h"
 #include "files/model_file.h"
@@ -120,7 +121,7 @@ Tensors read(const Options& o, FileKind kind) {
   Tensors t;
   const std::string& path = o.model.file;
   if (kind == FileKind::state_dict || kind == FileKind::legacy_state_dict) {
-    t.value = map_tensors(read_pickled(FileBytes::map(path)), [&](const Tensor& x) { return converted(x, o); });
+    t.value = map_tensors(read_pickled(open_file(path)), [&](const Tensor& x) { return converted(x, o); });
     t.content.tensors = flatten_tensors(t.value);
     t.left_out = count_others(t.value);
   } else {
@@ -180,7 +181,7 @@ int run_convert(Options& o) {
   }
   const FormatName& format = format_of(o.out);
   const std::string& in = o.model.file;
-  const FileKind kind = in == "-" ? FileKind::text : kind_of(FileBytes::map(in));
+  const FileKind kind = in == "-" ? FileKind::text : kind_of(open_file(in));
   if (!is_program(kind)) {
     if (format.program)
       throw UsageError(
@@ -206,7 +207,7 @@ int run_convert(Options& o) {
   }
   struct stat info{};
   const uint64_t bytes = stat(o.out.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
-  const char* made = kind_name(kind_of(FileBytes::map(o.out)));
+  const char* made = kind_name(kind_of(open_file(o.out)));
   if (o.json)
     print_json({{"file", o.out}, {"kind", made}, {"bytes", bytes}});
   else

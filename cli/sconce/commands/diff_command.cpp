@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command_limits.h"
 #include "commands/commands.h"
 #include "files/compare_values.h"
 #include "files/inputs.h"
@@ -63,7 +64,7 @@ struct Side {
 };
 
 Side open(const std::string& path, const Options& o) {
-  Side side{path, path == "-" ? FileKind::text : kind_of(FileBytes::map(path)), nullptr, {}, true};
+  Side side{path, path == "-" ? FileKind::text : kind_of(open_file(path)), nullptr, {}, true};
   if (!is_program(side.kind)) {
     side.tensors = read_tensors(path).tensors;
     return side;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command_limits.h"
 #include "commands/commands.h"
 #include "files/model_file.h"
 #include "sconce/base/error.h"
@@ -63,7 +64,7 @@ Verification verify(const std::string& path, const Options& o) {
   Verification v;
   try {
     Progress progress(path.substr(path.rfind('/') + 1), 0, !o.json);
-    v = verify_file(path, progress.reporter());
+    v = verify_file(open_file(path), progress.reporter());
   } catch (const Error& e) {
     v.checks.push_back({"file", e.what(), Outcome::invalid});
   }

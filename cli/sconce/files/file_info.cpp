@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "command_limits.h"
 #include "files/image.h"
 #include "files/model_file.h"
 #include "files/program_file.h"
@@ -66,7 +67,7 @@ void add_package(FileInfo& info, const FileBytesPtr& file) {
   std::vector<std::string> modules;
   for (const PackageContent::Module& m : content.modules) {
     try {
-      const Archive archive = load_package(file, m.name);
+      const Archive archive = load_package(file, m.name, load_options());
       const jit::Module module(archive.unit, archive.module);
       std::string methods;
       for (const std::string& method : module.method_names()) methods += (methods.empty() ? "" : ", ") + method;
@@ -201,7 +202,7 @@ std::vector<std::string> FileInfo::missing() const {
 }
 
 FileInfo read_file_info(const std::string& path) {
-  const FileBytesPtr file = FileBytes::map(path);
+  const FileBytesPtr file = open_file(path);
   FileInfo info;
   info.path = path;
   info.bytes = file->bytes().size();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "command_limits.h"
 #include "commands/commands.h"
 #include "files/image.h"
 #include "files/wav.h"
@@ -44,7 +45,7 @@ Values only(const InputFile& file, Value v) {
 }  // namespace
 
 Values read_input_file(const InputFile& file, const PictureOptions& pictures) {
-  const FileBytesPtr bytes = FileBytes::map(file.path);
+  const FileBytesPtr bytes = open_file(file.path);
   const FileKind kind = kind_of(bytes);
   switch (kind) {
     case FileKind::npy:

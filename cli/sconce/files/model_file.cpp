@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "command_limits.h"
 #include "commands/commands.h"
 #include "files/program_file.h"
 #include "sconce/api/asks_for_gradients.h"
@@ -48,9 +49,10 @@ Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
                                  file->name(), file->name()));
   if (lite && kind == FileKind::exported_program)
     throw UsageError(fmt::format("{}: --lite: an {} has no bytecode", file->name(), kind_name(kind)));
-  if (lite || kind == FileKind::lite) return load_lite_archive(file);
-  if (kind == FileKind::package) return load_package(file);
-  return kind == FileKind::exported_program ? load_exported_program(file) : load_archive(file);
+  const LoadOptions options = load_options();
+  if (lite || kind == FileKind::lite) return load_lite_archive(file, options);
+  if (kind == FileKind::package) return load_package(file, {}, options);
+  return kind == FileKind::exported_program ? load_exported_program(file, options) : load_archive(file, options);
 }
 
 void load_libraries(const std::vector<std::string>& libraries) {
@@ -82,7 +84,7 @@ void ModelFile::load(const ModelOptions& options) {
     kind_ = FileKind::text;
     return load_text(read_text(file_), options);
   }
-  const FileBytesPtr bytes = FileBytes::map(file_);
+  const FileBytesPtr bytes = open_file(file_);
   kind_ = kind_of(bytes);
   switch (kind_) {
     case FileKind::text:
@@ -102,7 +104,7 @@ void ModelFile::load(const ModelOptions& options) {
       }
       return;
     case FileKind::package: {  // --module chooses one of several
-      Archive archive = load_package(bytes, options.module);
+      Archive archive = load_package(bytes, options.module, load_options());
       unit_ = std::move(archive.unit);
       module_.emplace(unit_, std::move(archive.module));
       return;

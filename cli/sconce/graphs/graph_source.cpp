@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "command_limits.h"
 #include "commands/commands.h"
 #include "files/program_file.h"
 #include "sconce/ir/graph_parser.h"
@@ -37,7 +38,7 @@ ir::Function& module_method(const jit::Module& module, const std::string& path, 
 GraphSource::GraphSource(const ModelOptions& options, const std::string& function) {
   load_libraries(options.libraries);
   std::string text;  // of standard input, which can be read only once
-  if (options.file == "-" || kind_of(FileBytes::map(options.file)) == FileKind::text) {
+  if (options.file == "-" || kind_of(open_file(options.file)) == FileKind::text) {
     text = read_text(options.file);
     if (is_graph_text(text)) {
       if (!function.empty() || !options.module.empty())

@@ -24,7 +24,7 @@
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
-#include "sconce/base/memory_quota.h"
+#include "sconce/base/budget.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/generator.h"
@@ -296,7 +296,8 @@ class Fuzzer {
     const std::vector<Value> held = call.args;  // alive until gradients were computed
     std::vector<Value> returns(target.op->schema().returns.size());
     try {
-      const MemoryQuota quota(kQuota);
+      const auto budget = std::make_shared<Budget>(Limits{.memory = kQuota});
+      const ActiveBudget quota(budget.get());
       const GuardedNew guarded;
       shared_->phase = Phase::calling;
       target.op->call_boxed(call.args.data(), returns.data());
