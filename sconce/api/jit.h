@@ -218,7 +218,7 @@ struct LoadSettings {
   // (see FileBytes).
   bool mmap = true;
   // In place of what loading may use by default (64 MiB and 4 bytes for each byte of the file, ...: load_budget.h).
-  Limits limits;
+  Limits limits = {};
 };
 SCONCE_API Module load(const std::string& path, const LoadSettings& settings);
 SCONCE_API Module load(std::shared_ptr<const FileBytes> file, const LoadSettings& settings);

@@ -108,7 +108,7 @@ class SCONCE_API Budget : public std::enable_shared_from_this<Budget> {
 };
 
 namespace detail {
-extern thread_local constinit Budget* budget_of_thread;
+extern SCONCE_API thread_local constinit Budget* budget_of_thread;
 }
 inline Budget* Budget::active() noexcept { return detail::budget_of_thread; }
 

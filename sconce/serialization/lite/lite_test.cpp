@@ -81,7 +81,7 @@ TEST(Lite, SetStateIsVerifiedBeforeItRuns) {
 
 TEST(Lite, SetStateIsBounded) {
   const MadeFile endless({set_state("JMP 0\nRET", {})}, object_of("__torch__.K"), true);
-  EXPECT_ERROR(endless.load(), "the step budget of 10000 is used up");
+  EXPECT_ERROR(endless.load(), "the step limit of 200000 (loop iterations and calls) is used up");
   const MadeFile deep({set_state("INTERFACE_CALL 0 2\nRET", {"__setstate__"})}, object_of("__torch__.K"), true);
   EXPECT_ERROR(deep.load(), "maximum depth of calls reached: 100");
   // Many objects of a class with many slots.

@@ -20,12 +20,16 @@ struct Block {
   size_t size;
 };
 
+// Who pays for a block: the budget of the call, if the block goes when the call is done. A thread's own are not the
+// program's affair.
+Budget* payer_of(size_t size) { return size > most_kept ? Budget::active() : nullptr; }
+
 struct Blocks : std::vector<Block> {
   ~Blocks() { shrink(0); }
   void shrink(size_t count) {
     for (; size() > count; pop_back()) {
       operator delete(back().data, alignment);
-      if (Budget* budget = Budget::active()) budget->give_tensor_memory(back().size);
+      if (Budget* budget = payer_of(back().size)) budget->give_tensor_memory(back().size);
     }
   }
 };
@@ -52,7 +56,7 @@ void* Scratch::take_from_next_block(size_t bytes) {
   while (next < blocks.size() && blocks[next].size < bytes) next++;
   if (next == blocks.size()) {
     const size_t size = takes_exact_blocks() ? bytes : std::max(bytes, smallest_block);
-    if (Budget* budget = Budget::active()) budget->take_tensor_memory(size);
+    if (Budget* budget = payer_of(size)) budget->take_tensor_memory(size);
     blocks.reserve(next + 1);
     blocks.push_back({static_cast<std::byte*>(operator new(size, alignment)), size});
   }
