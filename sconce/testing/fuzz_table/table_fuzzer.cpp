@@ -23,8 +23,8 @@
 
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
-#include "sconce/base/error.h"
 #include "sconce/base/budget.h"
+#include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/generator.h"
