@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -365,6 +366,12 @@ TileKernel<T> tile_kernel(const GemmTable<T>& table, int rows, int columns) {
 }
 
 // b stays where it is; only a last panel that is not a whole number of vectors is packed.
+// A large product takes seconds: whoever limits its time, or cancels it, does not wait for the end.
+void look_at_clock() {
+  if (Budget* budget = Budget::active()) [[unlikely]]
+    budget->poll();
+}
+
 template <class T>
 void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   const int64_t panel = plan.table.panel;
@@ -380,6 +387,7 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
                           static_cast<int>(columns.end - column), ragged);
   }
   for (int64_t group = rows.begin; group < rows.end; group += pointers.group_rows()) {
+    look_at_clock();
     const Range group_rows{group, std::min(rows.end, group + pointers.group_rows())};
     pointers.load(group_rows, 0, plan.k);
     for (int64_t row = group; row < group_rows.end; row += plan.tile) {
@@ -429,6 +437,7 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
                                 b_block + (column - c0) * depth);
         }
         for (int64_t group = r0; group < block_rows.end; group += pointers.group_rows()) {
+          look_at_clock();
           const Range group_rows{group, std::min(block_rows.end, group + pointers.group_rows())};
           pointers.load(group_rows, k0, depth);
           for (int64_t row = group; row < group_rows.end; row += plan.tile) {
