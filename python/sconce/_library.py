@@ -13,6 +13,8 @@ import pathlib
 import re
 import sys
 
+from . import _sconce
+
 FOLDER = pathlib.Path(__file__).parent / "script" / "torch"
 NAMES = {"sconce.functional": "functional.py", "sconce.nn.functional": "nn/functional", "sconce.nn.init": "nn/init.py",
          "sconce.nn.utils.rnn": "nn/utils/rnn.py"}
@@ -97,14 +99,14 @@ class _FolderLoader(importlib.abc.Loader):
     def exec_module(self, module):
         for path in sorted(self.folder.glob("*.py")):
             exec(_Loader(module.__name__, str(path)).get_code(module.__name__), module.__dict__)
-        module.__getattr__ = _operator
 
+        def operator(name):
+            """What is an operator and nothing more: functional.linear."""
+            found = _sconce._function(name)
+            setattr(module, name, found)
+            return found
 
-def _operator(name):
-    """What is an operator and nothing more: functional.linear."""
-    from . import _sconce
-
-    return _sconce._function(name)
+        module.__getattr__ = operator
 
 
 class _Finder(importlib.abc.MetaPathFinder):

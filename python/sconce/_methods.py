@@ -18,7 +18,8 @@ def _conversion(name, target):
     return convert
 
 
-_to = _sconce._packet("aten::to")
+_to, _unique2, _unique_dim, _nonzero, _nonzero_numpy, _einsum = map(
+    _sconce._packet, ("aten::to", "aten::_unique2", "aten::unique_dim", "aten::nonzero", "aten::nonzero_numpy", "aten::einsum"))
 
 
 def to(self, *args, **kwargs):
@@ -78,9 +79,9 @@ def __reversed__(self):
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements, or slices along dim; with their places and numbers when asked for."""
     if dim is None:
-        found = _sconce._packet("aten::_unique2")(input, sorted, return_inverse, return_counts)
+        found = _unique2(input, sorted, return_inverse, return_counts)
     else:
-        found = _sconce._packet("aten::unique_dim")(input, dim, sorted, return_inverse, return_counts)
+        found = _unique_dim(input, dim, sorted, return_inverse, return_counts)
     wanted = [part for part, asked in zip(found, (True, return_inverse, return_counts)) if asked]
     return wanted[0] if len(wanted) == 1 else tuple(wanted)
 
@@ -88,15 +89,15 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 def nonzero(input, *, out=None, as_tuple=False):
     """The places of elements that are not 0: a row for each, or one tensor for each dimension."""
     if as_tuple:
-        return tuple(_sconce._packet("aten::nonzero_numpy")(input))
-    return _sconce._packet("aten::nonzero")(input) if out is None else _sconce._packet("aten::nonzero")(input, out=out)
+        return tuple(_nonzero_numpy(input))
+    return _nonzero(input) if out is None else _nonzero(input, out=out)
 
 
 def einsum(equation, *operands):
     """Sums of products by Einstein's convention: einsum('ij,jk->ik', a, b)."""
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
-    return _sconce._packet("aten::einsum")(equation, list(operands))
+    return _einsum(equation, list(operands))
 
 
 def add_methods():

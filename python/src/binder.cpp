@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <unordered_map>
 
@@ -31,9 +32,13 @@ bool is_out(const Argument& a) { return a.keyword_only && a.alias && a.alias->wr
 // Tries to fit a call to one overload.
 class Fit {
  public:
-  // `takes_numbers`: for tensors.
-  Fit(const Schema& schema, const Given& given, bool takes_numbers)
-      : schema_(schema), given_(given), takes_numbers_(takes_numbers), used_(given.keywords(), false) {}
+  // `takes_numbers`: for tensors. `explains`: `reason` is wanted, which costs more than the attempt.
+  Fit(const Schema& schema, const Given& given, bool takes_numbers, bool explains)
+      : schema_(schema),
+        given_(given),
+        takes_numbers_(takes_numbers),
+        explains_(explains),
+        used_(given.keywords(), false) {}
 
   // Fills one Value per argument of the schema; false when the call does not fit, and `reason` then says why.
   bool run(Value* values) {
@@ -56,19 +61,19 @@ class Fit {
       } else if (a.default_value) {
         values[i] = *a.default_value;
       } else {
-        reason = "missing a required argument: '" + shown_name(a) + "'";
-        return false;
+        return because([&] { return "missing a required argument: '" + shown_name(a) + "'"; });
       }
     }
     if (position < given_.positional.size()) {
-      reason = "takes " + std::to_string(position) + " positional arguments but " +
+      return because([&] {
+        return "takes " + std::to_string(position) + " positional arguments but " +
                std::to_string(given_.positional.size()) + " were given";
-      return false;
+      });
     }
     for (size_t k = 0; k < used_.size(); ++k) {
       if (used_[k] || takes_requires_grad(k)) continue;
-      reason = "got an unexpected keyword argument '" + std::string(text_of(given_.name(k))) + "'";
-      return false;
+      return because(
+          [&] { return "got an unexpected keyword argument '" + std::string(text_of(given_.name(k))) + "'"; });
     }
     return true;
   }
@@ -158,15 +163,21 @@ class Fit {
   }
 
   bool wrong(const Argument& a, PyObject* o, size_t position) {
-    reason = "argument '" + shown_name(a) + "'" +
+    return because([&] {
+      return "argument '" + shown_name(a) + "'" +
              (position ? " (position " + std::to_string(position) + ")" : std::string()) + " must be " +
              type_text(a.type) + ", not " + std::string(class_name(o));
+    });
+  }
+  template <class F>
+  bool because(F&& text) {
+    if (explains_) reason = text();
     return false;
   }
 
   const Schema& schema_;
   const Given& given_;
-  const bool takes_numbers_;
+  const bool takes_numbers_, explains_;
   std::vector<bool> used_;
 };
 
@@ -273,24 +284,31 @@ std::string signature(const Schema& schema) {
 
 // Throws Error (type) in PyTorch's words; returns an empty reference when `quiet`.
 Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet) {
-  std::string reason;
-  int plain = 0;  // overloads without out=
   for (const Op* op : overloads.ops) {
     const Schema& schema = op->schema();
     InlineVector<Value, 8> values(schema.arguments.size());
-    Fit fit(schema, given, overloads.takes_numbers);
-    if (fit.run(values.data())) {
-      Owned result = run(*op, values.data());
-      if (fit.requires_grad) autograd::set_requires_grad(tensor_of(result.get()), true);
-      return result;
-    }
-    if (!op->has(Trait::out)) {
-      ++plain;
-      reason = std::move(fit.reason);
-    }
+    Fit fit(schema, given, overloads.takes_numbers, false);
+    if (!fit.run(values.data())) continue;
+    Owned result = run(*op, values.data());
+    if (fit.requires_grad) autograd::set_requires_grad(tensor_of(result.get()), true);
+    return result;
   }
   if (quiet) return {};
-  if (plain == 1) fail_as(ErrorKind::type, "{}(): {}", overloads.name, reason);
+  const Op* only = nullptr;  // without out=
+  for (const Op* op : overloads.ops) {
+    if (op->has(Trait::out)) continue;
+    if (only) {
+      only = nullptr;
+      break;
+    }
+    only = op;
+  }
+  if (only) {
+    InlineVector<Value, 8> values(only->schema().arguments.size());
+    Fit fit(only->schema(), given, overloads.takes_numbers, true);
+    fit.run(values.data());
+    fail_as(ErrorKind::type, "{}(): {}", overloads.name, fit.reason);
+  }
   std::string message = overloads.name + "() received an invalid combination of arguments - got " + given_types(given) +
                         ", but expected one of:\n";
   for (const Op* op : overloads.ops) message += " * " + signature(op->schema()) + "\n";
@@ -301,7 +319,7 @@ Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet)
 
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
-  const Overloads* overloads;  // lives for ever
+  const Overloads* overloads;  // its own
   bool is_packet;              // sconce.ops.aten.add, which has an attribute for each overload
 };
 extern PyTypeObject function_type;
@@ -316,6 +334,10 @@ PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags, PyO
 
 const Overloads& overloads_of(PyObject* self) { return *reinterpret_cast<FunctionObject*>(self)->overloads; }
 
+void function_dealloc(PyObject* self) {
+  delete reinterpret_cast<FunctionObject*>(self)->overloads;
+  PyObject_Free(self);
+}
 PyObject* function_repr(PyObject* self) {
   return PyUnicode_FromFormat("<%s %s>", reinterpret_cast<FunctionObject*>(self)->is_packet ? "operator" : "function",
                               overloads_of(self).name.c_str());
@@ -339,10 +361,11 @@ PyObject* function_name(PyObject* self, void*) { return text(overloads_of(self).
 
 Owned make_function(Overloads overloads, bool is_packet = false) {
   if (overloads.ops.empty()) return {};
+  auto kept = std::make_unique<const Overloads>(std::move(overloads));
   auto* object = PyObject_New(FunctionObject, &function_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
   object->vectorcall = call_function;
-  object->overloads = new Overloads(std::move(overloads));
+  object->overloads = kept.release();
   object->is_packet = is_packet;
   return made;
 }
@@ -384,6 +407,7 @@ PyTypeObject make_function_type() {
   type.tp_call = PyVectorcall_Call;
   type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
                   Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  type.tp_dealloc = function_dealloc;
   type.tp_repr = function_repr;
   type.tp_descr_get = function_get;
   type.tp_getattro = function_attribute;

@@ -85,6 +85,29 @@ class Binder(unittest.TestCase):
         self.assertIn("softmax", dir(torch))
         self.assertGreater(len(dir(torch)), 1000)
 
+    def test_nothing_grows(self):
+        a, layer = torch.ones(8), torch.nn.Linear(8, 8)
+
+        def calls(count):
+            for _ in range(count):
+                layer(a + 1)[2:].sum().backward()
+                layer.zero_grad()
+                torch.ops.aten.add.Tensor(a, a)
+                torch.einsum("i,i->", a, a)
+                try:
+                    torch.add(a, "text")
+                except TypeError:
+                    pass
+
+        def resident():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * 4096
+
+        calls(2000)
+        before = resident()
+        calls(5000)
+        self.assertLess(resident() - before, 1 << 18)  # the heap breathes; a leak of 64 bytes a call would be more
+
     def test_threads(self):
         def work(results):
             for _ in range(200):
