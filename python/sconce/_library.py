@@ -27,7 +27,7 @@ class _ForPython(ast.NodeTransformer):
 
     def visit_Module(self, node):
         self.generic_visit(node)
-        node.body.insert(0, ast.parse("from sconce._library import _Sizes").body[0])
+        node.body.insert(0, ast.parse("from sconce._library import _Sizes, _spread").body[0])
         return node
 
     def visit_Import(self, node):
@@ -59,8 +59,7 @@ class _ForPython(ast.NodeTransformer):
             if "BroadcastingList" not in text:
                 continue
             count = text[text.index("BroadcastingList") + 16]
-            name = argument.arg
-            spread = ast.parse(f"{name} = [{name}] * {count} if isinstance({name}, int) else {name}").body[0]
+            spread = ast.parse(f"{argument.arg} = _spread({argument.arg}, {count}, {node.args.args[0].arg})").body[0]
             node.body.insert(0, ast.copy_location(spread, node))
         return node
 
@@ -75,6 +74,15 @@ class _Sizes(list):
         return not self == other
 
     __hash__ = None
+
+
+def _spread(value, count, input):
+    """One number for all of `count` dimensions, or a list of them; None in it, for adaptive pooling, keeps the size of the input."""
+    if isinstance(value, int):
+        return [value] * count
+    if isinstance(value, (list, tuple)):
+        return [input.shape[i - len(value)] if v is None else v for i, v in enumerate(value)]
+    return value
 
 
 def _listed(node):

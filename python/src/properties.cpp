@@ -49,6 +49,8 @@ Owned grad_fn(const Tensor& t) {
 }
 Owned transposed(const Tensor& t) { return wrap(t.numpy_T()); }
 Owned matrix_transposed(const Tensor& t) { return wrap(t.mT()); }
+Owned matrix_adjoint(const Tensor& t) { return wrap(t.mH()); }
+Owned adjoint(const Tensor& t) { return wrap(t.matrix_H()); }
 Owned real(const Tensor& t) { return wrap(sconce::real(t)); }
 Owned imag(const Tensor& t) { return wrap(sconce::imag(t)); }
 
@@ -256,6 +258,8 @@ PyGetSetDef tensor_properties[] = {
     {"_version", property<version>, nullptr, "How often it was written in place.", nullptr},
     {"T", property<transposed>, nullptr, "The dimensions in reverse order.", nullptr},
     {"mT", property<matrix_transposed>, nullptr, "The last two dimensions exchanged.", nullptr},
+    {"mH", property<matrix_adjoint>, nullptr, "The last two dimensions exchanged, conjugated.", nullptr},
+    {"H", property<adjoint>, nullptr, "A matrix transposed and conjugated.", nullptr},
     {"real", property<real>, nullptr, "The real parts.", nullptr},
     {"imag", property<imag>, nullptr, "The imaginary parts.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},

@@ -71,22 +71,36 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
   return status;
 }
 
-// Methods of operators: found once, and then part of the type.
+// Methods of operators become part of the type when they are first asked for, from an object (x.add) or from the type
+// (Tensor.add). False, with Python's AttributeError as it was, when there is none of the name.
+bool adopt_method(PyObject* name) {
+  const Owned method = find_method(text_of(name));
+  if (!method) return false;
+  PyErr_Clear();
+  check(PyDict_SetItem(tensor_type.tp_dict, name, method.get()));
+  PyType_Modified(&tensor_type);
+  return true;
+}
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
   if (found != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-  return guarded([&]() -> PyObject* {
-    PyErr_Clear();
-    const Owned method = find_method(text_of(name));
-    if (!method) {
-      PyErr_Format(PyExc_AttributeError, "'%s' object has no attribute '%U'", Py_TYPE(self)->tp_name, name);
-      throw PythonError();
-    }
-    check(PyDict_SetItem(tensor_type.tp_dict, name, method.get()));
-    PyType_Modified(&tensor_type);
-    return PyObject_GenericGetAttr(self, name);
-  });
+  return guarded([&]() -> PyObject* { return adopt_method(name) ? PyObject_GenericGetAttr(self, name) : nullptr; });
 }
+PyObject* get_type_attribute(PyObject* type, PyObject* name) {
+  PyObject* found = PyType_Type.tp_getattro(type, name);
+  if (found != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  return guarded([&]() -> PyObject* { return adopt_method(name) ? PyType_Type.tp_getattro(type, name) : nullptr; });
+}
+
+PyTypeObject make_metatype() {
+  PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  type.tp_name = "sconce._TensorMeta";
+  type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+  type.tp_base = &PyType_Type;
+  type.tp_getattro = get_type_attribute;
+  return type;
+}
+PyTypeObject metatype = make_metatype();
 
 PyObject* repr(PyObject* self) {
   return guarded([&] { return text(tensor_of(self).to_string()).give(); });
@@ -174,6 +188,8 @@ Owned wrap_as(PyTypeObject* type, Tensor tensor) {
 
 void add_tensor_type(PyObject* module) {
   set_python_release(release_object);
+  check(PyType_Ready(&metatype));
+  Py_SET_TYPE(&tensor_type, &metatype);
   check(PyModule_AddType(module, &tensor_type));
 }
 

@@ -122,6 +122,14 @@ class Modules(unittest.TestCase):
         with self.assertRaises(IndexError):
             layers[3]
 
+    def test_sizes_of_pooling(self):
+        x = torch.ones(1, 2, 6, 4)
+        self.assertEqual(F.adaptive_avg_pool2d(x, 3).shape, (1, 2, 3, 3))
+        self.assertEqual(F.adaptive_avg_pool2d(x, (3, None)).shape, (1, 2, 3, 4))
+        self.assertEqual(F.adaptive_max_pool2d(x, (None, 2), return_indices=True)[0].shape, (1, 2, 6, 2))
+        y, indices = F.max_pool1d(torch.ones(1, 1, 4), 2, return_indices=True)
+        self.assertEqual(F.max_unpool1d(y, indices, (2,)).shape, (1, 1, 4))
+
     def test_modes(self):
         net = nn.Sequential(nn.Dropout(0.5), nn.BatchNorm1d(2))
         self.assertTrue(net[0].training)

@@ -193,6 +193,13 @@ class Identity(unittest.TestCase):
         gc.collect()
         self.assertIsNone(reference())
 
+    def test_methods_of_the_class(self):
+        self.assertEqual(torch.Tensor.add(torch.ones(1), 2).item(), 3)
+        self.assertTrue(callable(torch.Tensor.uniform_))
+        with self.assertRaises(AttributeError):
+            torch.Tensor.no_such_method
+        self.assertEqual(torch.tensor([[1j]]).mH.item(), -1j)
+
     def test_copies(self):
         x = torch.ones(2, requires_grad=True)
         y = copy.deepcopy([x, x])
