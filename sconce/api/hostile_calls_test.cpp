@@ -63,6 +63,12 @@ TEST(HostileCalls, DTypesThatDoNotFit) {
   }
 }
 
+TEST(HostileCalls, StepsThatWrap) {
+  EXPECT_EQ(evaluate("'ortho'[-2::9223372036854775806]").repr(), "'h'");
+  EXPECT_EQ(evaluate("[1, 2, 3][::-9223372036854775807]").repr(), "[3]");
+  EXPECT_EQ(evaluate("[1, 2, 3][1::9223372036854775807]").repr(), "[2]");
+}
+
 TEST(HostileCalls, ListsThatDoNotFit) {
   EXPECT_ERROR(internal("fft_sizes", {"torch.ones(4)", "[]", "[0 for i in range(1000000)]"}),
                "must have the same length");
