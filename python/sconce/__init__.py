@@ -44,6 +44,20 @@ def as_tensor(data, dtype=None, device=None):
     return data.to(device if device is not None else data.device, dtype if dtype is not None else data.dtype)
 
 
+def save(obj, f):
+    """Writes tensors, numbers, strings, and lists, tuples and dicts of them as torch.save does; PyTorch reads the file."""
+    _sconce._save(obj, f)
+
+
+def load(f, map_location=None, *, weights_only=True, mmap=None):
+    """What save() or torch.save wrote. Nothing in the file is run, so objects of other classes are refused."""
+    if not weights_only:
+        raise NotImplementedError("load: weights_only=False would run code of the file, which is not supported")
+    if map_location is not None and str(map_location) != "cpu":
+        raise NotImplementedError(f"load: map_location={map_location!r} is not supported, only 'cpu'")
+    return _sconce._load(f, mmap is True)
+
+
 class _Namespace:
     """Operators of one namespace: sconce.ops.aten.add.Tensor."""
 

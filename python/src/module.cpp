@@ -160,6 +160,29 @@ PyObject* gradients(PyObject*, PyObject* args) {
   });
 }
 
+// Files of values, as torch.save writes them. Numbers, strings, tensors, lists, tuples and dicts of these.
+PyObject* save(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *what = nullptr, *path = nullptr;
+    if (!PyArg_ParseTuple(args, "OO", &what, &path)) throw PythonError();
+    const Owned real = Owned::take(PyOS_FSPath(path));
+    write_pickled(std::string(text_of(real.get())), value_of(what));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* load(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* path = nullptr;
+    int mapped = 0;
+    if (!PyArg_ParseTuple(args, "Op", &path, &mapped)) throw PythonError();
+    const Owned real = Owned::take(PyOS_FSPath(path));
+    const std::string from(text_of(real.get()));
+    const Value v = read_pickled(mapped ? FileBytes::map(from) : FileBytes::read(from));
+    refuse_opaque(v, from);
+    return object_of(v).give();
+  });
+}
+
 int64_t int_argument(PyObject* o) {
   const long long v = PyLong_AsLongLong(o);
   if (v == -1 && PyErr_Occurred()) throw PythonError();
@@ -174,6 +197,8 @@ PyMethodDef functions[] = {
      "tensor(data, *, dtype=None, device=None, requires_grad=False): a tensor with a copy of the data."},
     {"from_numpy", from_numpy, METH_O, "from_numpy(array): a tensor over the memory of the array."},
     {"_make_subclass", make_subclass, METH_VARARGS, nullptr},
+    {"_save", save, METH_VARARGS, nullptr},
+    {"_load", load, METH_VARARGS, nullptr},
     {"_backward", backward, METH_VARARGS, nullptr},
     {"_gradients", gradients, METH_VARARGS, nullptr},
     {"is_grad_enabled", [](PyObject*, PyObject*) { return PyBool_FromLong(grad_enabled()); }, METH_NOARGS,

@@ -1,6 +1,8 @@
 """sconce.nn: modules of one's own, containers, hooks, state, conversions, a net that learns."""
 
 import copy
+import pathlib
+import tempfile
 import unittest
 
 import sconce as torch
@@ -79,6 +81,22 @@ class Modules(unittest.TestCase):
         state["first.weight"] = torch.ones(1)
         with self.assertRaisesRegex(RuntimeError, "size mismatch for first.weight"):
             b.load_state_dict(state, strict=False)
+
+    def test_files(self):
+        net, other = Net(), Net()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "net.pth"
+            torch.save({"net": net.state_dict(), "epoch": 3, "names": ["a", "b"]}, path)
+            read = torch.load(path)
+            other.load_state_dict(read["net"])
+            self.assertEqual((read["epoch"], read["names"]), (3, ["a", "b"]))
+            with self.assertRaises(NotImplementedError):
+                torch.load(path, weights_only=False)
+            with self.assertRaises(RuntimeError):
+                torch.load(pathlib.Path(folder) / "nothing.pth")
+            with self.assertRaises(TypeError):
+                torch.save(object(), path)
+        self.assertEqual(net.first.weight.tolist(), other.first.weight.tolist())
 
     def test_hooks(self):
         layer, seen = nn.Linear(1, 1), []
