@@ -56,3 +56,14 @@ class Writer:
         text = json.dumps(header).encode()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def tensors(value):
+    """Every tensor in a value."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from tensors(v)
+    elif isinstance(value, dict):
+        yield from tensors(list(value.values()))

@@ -17,7 +17,7 @@ import warnings
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
-from case_writer import Writer
+from case_writer import Writer, tensors
 
 LAYOUTS = {"coo": torch.sparse_coo, "csr": torch.sparse_csr, "csc": torch.sparse_csc}
 DTYPES = [torch.float64, torch.float32, torch.int64, torch.complex128]
@@ -54,16 +54,6 @@ class SparseWriter(Writer):
             parts, more = [v.ccol_indices(), v.row_indices(), v.values()], {}
         return {"sparse": str(v.layout).removeprefix("torch."), "size": list(v.shape),
                 "parts": [super(SparseWriter, self).value(p.contiguous()) for p in parts], **more}
-
-
-def tensors(value):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for v in value:
-            yield from tensors(v)
-    elif isinstance(value, dict):
-        yield from tensors(list(value.values()))
 
 
 def is_sparse(t):

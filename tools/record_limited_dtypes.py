@@ -16,7 +16,7 @@ import warnings
 
 import torch
 
-from case_writer import Writer
+from case_writer import Writer, tensors
 from recorded_cases import read_cases
 
 LIMITED = [torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2]
@@ -28,16 +28,6 @@ MOST_ELEMENTS = 20
 CASES = pathlib.Path(__file__).parent.parent / "tests/conformance"
 # Results that are random, or not defined.
 LEFT_OUT = ("aten::empty", "aten::new_empty", "aten::rand", "aten::resize", "aten::bernoulli", "aten::as_strided")
-
-
-def tensors(value):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for v in value:
-            yield from tensors(v)
-    elif isinstance(value, dict):
-        yield from tensors(list(value.values()))
 
 
 def converted(value, old, new):

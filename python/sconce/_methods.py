@@ -60,12 +60,7 @@ def type(self, dtype=None, non_blocking=False):
     """The dtype's name, as 'torch.FloatTensor'; with one, converted to it."""
     if dtype is not None:
         return self.to(dtype, non_blocking)
-    return f"torch.{_TENSOR_TYPES[self.dtype]}Tensor"
-
-
-_TENSOR_TYPES = {_sconce.float32: "Float", _sconce.float64: "Double", _sconce.float16: "Half", _sconce.bfloat16: "BFloat16",
-                 _sconce.int64: "Long", _sconce.int32: "Int", _sconce.int16: "Short", _sconce.int8: "Char", _sconce.uint8: "Byte",
-                 _sconce.bool: "Bool", _sconce.complex64: "ComplexFloat", _sconce.complex128: "ComplexDouble"}
+    return f"torch.{self.dtype._legacy_name}Tensor"
 
 
 def __format__(self, spec):

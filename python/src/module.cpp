@@ -100,21 +100,6 @@ PyObject* make_subclass(PyObject*, PyObject* args) {
   });
 }
 
-struct Unlocked {
-  PyThreadState* state = PyEval_SaveThread();
-  ~Unlocked() { PyEval_RestoreThread(state); }
-};
-
-std::vector<Tensor> tensors_in(PyObject* list) {
-  std::vector<Tensor> out;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    PyObject* item = PyList_GET_ITEM(list, i);
-    SCONCE_CHECK_AS(type, is_tensor(item) || item == Py_None, "a Tensor was expected, got {}", class_name(item));
-    out.push_back(item == Py_None ? Tensor() : tensor_of(item));
-  }
-  return out;
-}
-
 // backward(tensors, gradients, retain_graph, create_graph, inputs): all but flags are lists.
 PyObject* backward(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {

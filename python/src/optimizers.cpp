@@ -21,11 +21,6 @@ extern PyTypeObject optimizer_type, scheduler_type;
 optim::Optimizer& optimizer_of(PyObject* self) { return *reinterpret_cast<OptimizerObject*>(self)->optimizer; }
 optim::LRScheduler& scheduler_of(PyObject* self) { return *reinterpret_cast<SchedulerObject*>(self)->scheduler; }
 
-struct Unlocked {
-  PyThreadState* state = PyEval_SaveThread();
-  ~Unlocked() { PyEval_RestoreThread(state); }
-};
-
 optim::Options options_of(PyObject* dict) {
   optim::Options options;
   PyObject *key = nullptr, *value = nullptr;

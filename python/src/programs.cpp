@@ -34,11 +34,6 @@ void dealloc(PyObject* self) {
   PyObject_Free(self);
 }
 
-struct Unlocked {
-  PyThreadState* state = PyEval_SaveThread();
-  ~Unlocked() { PyEval_RestoreThread(state); }
-};
-
 std::vector<Value> positional(PyObject* args) {
   std::vector<Value> values;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) values.push_back(value_of(PyTuple_GET_ITEM(args, i)));

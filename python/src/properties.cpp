@@ -91,29 +91,6 @@ struct Arguments {
 };
 bool is_given(PyObject* o) { return o != nullptr && o != Py_None; }
 
-std::vector<Tensor> tensors_in(PyObject* o) {
-  if (!is_given(o)) return {};
-  if (is_tensor(o)) return {tensor_of(o)};
-  const Owned items = Owned::take(PySequence_Fast(o, "a tensor or a sequence of tensors was expected"));
-  std::vector<Tensor> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
-    SCONCE_CHECK_AS(type, is_tensor(item) || item == Py_None, "a tensor was expected, got {}", class_name(item));
-    out.push_back(item == Py_None ? Tensor() : tensor_of(item));
-  }
-  return out;
-}
-
-// Hooks of Python need its lock, which backward does not hold.
-template <class F>
-auto without_lock(F&& f) {
-  struct Unlocked {
-    PyThreadState* state = PyEval_SaveThread();
-    ~Unlocked() { PyEval_RestoreThread(state); }
-  } unlocked;
-  return f();
-}
-
 PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     PyObject* given[4] = {};
@@ -123,7 +100,10 @@ PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     options.create_graph = is_given(given[2]) && PyObject_IsTrue(given[2]) == 1;
     const std::vector<Tensor> grads = tensors_in(given[0]), inputs = tensors_in(given[3]);
     const Tensor t = tensor_of(self);
-    without_lock([&] { autograd::backward({t}, grads, options, inputs); });
+    {
+      const Unlocked unlocked;
+      autograd::backward({t}, grads, options, inputs);
+    }
     Py_RETURN_NONE;
   });
 }

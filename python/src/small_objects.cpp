@@ -34,6 +34,8 @@ PyGetSetDef dtype_properties[] = {
        return PyBool_FromLong(!is_unsigned(t) && t != DType::bool_ && t != DType::quint8);
      },
      nullptr, "False for bool and unsigned integers.", nullptr},
+    {"_legacy_name", [](PyObject* s, void*) { return text(dtype_legacy_name(dtype_of(s))).give(); }, nullptr, nullptr,
+     nullptr},
     {"itemsize", [](PyObject* s, void*) { return PyLong_FromSize_t(item_size(dtype_of(s))); }, nullptr,
      "Bytes of one element.", nullptr},
     {}};

@@ -233,6 +233,19 @@ Value value_of(PyObject* o) {
   fail_as(ErrorKind::type, "an object of class {} cannot be given to a program", class_name(o));
 }
 
+std::vector<Tensor> tensors_in(PyObject* o) {
+  if (o == nullptr || o == Py_None) return {};
+  if (is_tensor(o)) return {tensor_of(o)};
+  const Owned items = Owned::take(PySequence_Fast(o, "a tensor or a sequence of tensors was expected"));
+  std::vector<Tensor> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    SCONCE_CHECK_AS(type, is_tensor(item) || item == Py_None, "a tensor was expected, got {}", class_name(item));
+    out.push_back(item == Py_None ? Tensor() : tensor_of(item));
+  }
+  return out;
+}
+
 Owned object_of(const Value& v, TypePtr type) {
   switch (v.tag()) {
     case Tag::none:

@@ -14,6 +14,9 @@ bool convert(PyObject* object, TypePtr type, std::optional<int32_t> fixed_size, 
 // anything, dicts. Throws Error (type) for objects that programs cannot hold.
 Value value_of(PyObject* object);
 
+// The tensors of a sequence, undefined for None in it; a tensor is a sequence of one, and no object none.
+std::vector<Tensor> tensors_in(PyObject* object);
+
 // `type`: how the schema names an integer (ScalarType, Layout, MemoryFormat), else null. Programs' objects and futures
 // have no object in Python here: throws Error (not_implemented).
 Owned object_of(const Value& v, TypePtr type = nullptr);

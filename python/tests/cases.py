@@ -71,3 +71,31 @@ def _fill(placed, tensor):
             walk([*prefix, i], at + i * placed.stride(d))
 
     walk([], 0)
+
+
+def flat(value):
+    """What is in nested lists and tuples."""
+    if isinstance(value, (list, tuple)):
+        return [part for item in value for part in flat(item)]
+    return [value]
+
+
+def run_cases(folders, check, name):
+    """Runs check(file, case), which says what is wrong, over all cases; the exit status. `name`: of a case, in the report."""
+    passed, failed = 0, []
+    for folder in folders:
+        for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
+            file = CaseFile(path)
+            for index, case in enumerate(file.cases):
+                try:
+                    problem = check(file, case)
+                except Exception as error:  # whatever a call raises is its result
+                    problem = f"{type(error).__name__}: {error}"
+                if problem:
+                    failed.append(f"{folder}/{path.name}#{index} {case[name]}: {problem}")
+                else:
+                    passed += 1
+    for line in failed:
+        print(line)
+    print(f"{passed} passed, {len(failed)} failed")
+    return 1 if failed or not passed else 0

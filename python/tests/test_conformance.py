@@ -5,18 +5,11 @@ sconce-conformance.
     python3 python/tests/test_conformance.py tests/conformance/ops tests/conformance/leaf
 """
 
-import pathlib
 import sys
 
 import sconce
-from cases import CaseFile
+from cases import flat, run_cases
 from sconce import _sconce
-
-
-def flat(value):
-    if isinstance(value, (list, tuple)):
-        return [part for item in value for part in flat(item)]
-    return [value]
 
 
 def describe(value):
@@ -39,19 +32,16 @@ def run(file, case, how):
 
 
 def uninitialised(name):
-    return any(word in name for word in ("empty", "resize", "set_", "new_empty"))
+    return "empty" in name or name.startswith("resize")
 
 
 def check(file, case):
-    """Nothing when all is well, else what is wrong; None for what Python has no function for."""
+    """Nothing when all is well, else what is wrong."""
     name, _, overload = case["op"].removeprefix("aten::").partition(".")
     packet = getattr(sconce.ops.aten, name)
     # The recording sometimes names another overload than PyTorch took (indices in a tensor, for tensor_split.indices).
     exact = packet if name == "tensor_split" else getattr(packet, overload or "default")
-    try:
-        function = _sconce._function(name)  # sconce.NAME, unless a function of Python stands before the operator
-    except AttributeError:
-        return None
+    function = _sconce._function(name)  # sconce.NAME, unless a function of Python stands before the operator
     wanted = [describe(v) for v in flat(file.value(case["out"]))]
     by_overload = flat(run(file, case, exact))
     by_name = flat(run(file, case, function))
@@ -64,27 +54,5 @@ def check(file, case):
     return ""
 
 
-def main(folders):
-    passed, absent, failed = 0, 0, []
-    for folder in folders:
-        for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
-            file = CaseFile(path)
-            for index, case in enumerate(file.cases):
-                try:
-                    problem = check(file, case)
-                except Exception as error:  # whatever a call raises is its result
-                    problem = f"{type(error).__name__}: {error}"
-                if problem is None:
-                    absent += 1
-                elif problem:
-                    failed.append(f"{folder}/{path.name}#{index} {case['op']}: {problem}")
-                else:
-                    passed += 1
-    for line in failed:
-        print(line)
-    print(f"{passed} passed, {len(failed)} failed, {absent} without a function")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases(sys.argv[1:], check, "op"))

@@ -5,22 +5,15 @@ PyTorch's result.
 """
 
 import math
-import pathlib
 import sys
 
 import sconce
-from cases import CaseFile
+from cases import flat, run_cases
 from sconce import nn
 
 # Those of sconce/testing/compare/compare.h for accumulated results: relative, absolute, of the largest element.
 TOLERANCES = {sconce.float64: (1e-7, 1e-7, 1e-7), sconce.float32: (1.3e-6, 1e-5, 1e-4), sconce.bfloat16: (1.6e-2, 1e-5, 1.6e-2),
               sconce.float16: (1e-3, 1e-5, 1e-3)}
-
-
-def flat(value):
-    if isinstance(value, (list, tuple)):
-        return [part for item in value for part in flat(item)]
-    return [value]
 
 
 def difference(got, wanted):
@@ -60,25 +53,5 @@ def check(file, case):
     return next((problem for g, w in zip(got, wanted) if (problem := difference(g, w))), "")
 
 
-def main(folders):
-    passed, failed = 0, []
-    for folder in folders:
-        for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
-            file = CaseFile(path)
-            for index, case in enumerate(file.cases):
-                try:
-                    problem = check(file, case)
-                except Exception as error:  # whatever a module raises is its result
-                    problem = f"{type(error).__name__}: {error}"
-                if problem:
-                    failed.append(f"{folder}/{path.name}#{index} {case['module']}: {problem}")
-                else:
-                    passed += 1
-    for line in failed:
-        print(line)
-    print(f"{passed} passed, {len(failed)} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run_cases(sys.argv[1:], check, "module"))

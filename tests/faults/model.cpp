@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
     at = end + 1;
   }
   const std::string name = model.path.substr(model.path.rfind('/') + 1) + (trains ? ", trained" : "");
-  const work todo{name.c_str(),
+  const work task{name.c_str(),
                   [](void* m, char* text, size_t room) { return Run(*static_cast<Model*>(m), text, room)(); }, &model};
-  return fail_each_allocation(&todo, &options) != 0;
+  return fail_each_allocation(&task, &options) != 0;
 }
