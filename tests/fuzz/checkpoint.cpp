@@ -2,6 +2,7 @@
 
 #include "sconce/serialization/archive/saved_context.h"
 #include "sconce/serialization/tensors/tensor_files.h"
+#include "tests/fuzz/small_storage.h"
 #include "tests/fuzz/targets.h"
 
 namespace sconce::fuzz {
@@ -12,11 +13,7 @@ class SmallStorages final : public SavedContext {
  public:
   using SavedContext::SavedContext;
   Tensor storage(const std::string&, std::optional<DType> dtype, int64_t count) override {
-    constexpr int64_t kMost = 64;
-    SCONCE_CHECK(count <= kMost, "too large");
-    Tensor t = empty_tensor({count}, dtype.value_or(DType::uint8));
-    for (size_t i = 0; i < static_cast<size_t>(count) * t.item_size(); ++i) t.data<uint8_t>()[i] = 1;
-    return t;
+    return small_storage(dtype, count);
   }
 };
 

@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "sconce/serialization/pickle/pickle_reader.h"
+#include "tests/fuzz/small_storage.h"
 #include "tests/fuzz/targets.h"
 
 namespace sconce::fuzz {
@@ -10,11 +11,7 @@ namespace {
 class AnythingGoes final : public PickleContext {
  public:
   Tensor storage(const std::string&, std::optional<DType> dtype, int64_t count) override {
-    constexpr int64_t kMost = 64;
-    SCONCE_CHECK(count <= kMost, "too large");
-    Tensor t = empty_tensor({count}, dtype.value_or(DType::uint8));
-    for (size_t i = 0; i < static_cast<size_t>(count) * t.item_size(); ++i) t.data<uint8_t>()[i] = 1;
-    return t;
+    return small_storage(dtype, count);
   }
   TypePtr find_class(const std::string&) override { return class_type("__torch__.Anything"); }
   TypePtr find_type(std::string_view text) override {

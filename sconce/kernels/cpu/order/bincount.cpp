@@ -8,6 +8,7 @@
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/histogram_kernels.h"
 #include "sconce/kernels/any/fill.h"
+#include "sconce/kernels/cpu/order/weight_parts.h"
 
 namespace sconce {
 namespace {
@@ -29,7 +30,6 @@ int64_t check_values(const int64_t* x, int64_t n) {
 }
 
 constexpr int64_t kPart = 32768;  // elements worth a thread, if the table of counts is smaller
-constexpr int64_t kWeightParts = 4;
 
 // How often each value occurs, by one thread: a block is checked, then counted while it is in the cache. Two tables
 // take turns, so that a count need not wait for the one before to be stored. Nothing when there are many values.

@@ -12,6 +12,7 @@
 #include "sconce/generated/histogram_kernels.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/any/views/views.h"
+#include "sconce/kernels/cpu/order/weight_parts.h"
 #include "sconce/tensor/element.h"
 
 namespace sconce {
@@ -21,8 +22,6 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::opti
 }
 
 namespace {
-
-constexpr int64_t kWeightParts = 4;
 
 using Range = std::optional<ListRef<double>>;
 
