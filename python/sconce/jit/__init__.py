@@ -1,7 +1,7 @@
 """TorchScript programs: files, and functions from their text."""
 
-from ._jit_internal import _overload, _overload_method
-from ._sconce import ScriptFunction, ScriptModule, _jit_compile, _jit_load
+from .._jit_internal import _overload, _overload_method
+from .._sconce import ScriptFunction, ScriptModule, _jit_compile, _jit_load
 
 __all__ = ["CompilationUnit", "ScriptFunction", "ScriptModule", "load", "save"]
 
