@@ -11,6 +11,7 @@ from ._methods import einsum, nonzero, unique
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes
 from ._sconce import Tensor, _function, _function_names, _packet, tensor
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 
 class Size(tuple):

@@ -2,7 +2,7 @@
 
 import builtins
 
-from . import _sconce
+from . import _sconce, _tensor
 from ._sconce import Tensor, device, dtype
 
 _CONVERSIONS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32",
@@ -98,5 +98,5 @@ def einsum(equation, *operands):
 def add_methods():
     for name, target in _CONVERSIONS.items():
         _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
-    for method in (to, cpu, type, nonzero, unique, __format__, __reversed__):
+    for method in (to, cpu, type, nonzero, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
         _sconce._add_method(method.__name__, method)

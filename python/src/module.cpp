@@ -1,6 +1,8 @@
 // The extension module sconce._sconce.
+#include "autograd_objects.h"
 #include "binder.h"
 #include "creation.h"
+#include "generator_object.h"
 #include "optimizers.h"
 #include "programs.h"
 #include "sconce/autograd/backward.h"
@@ -8,6 +10,7 @@
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"
+#include "storage_object.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -203,11 +206,6 @@ PyMethodDef functions[] = {
        return none_after([](PyObject* v) { restore_inference_mode(PyLong_AsUnsignedLongLongMask(v)); }, o);
      },
      METH_O, nullptr},
-    {"manual_seed",
-     [](PyObject*, PyObject* o) {
-       return none_after([](PyObject* v) { manual_seed(static_cast<uint64_t>(int_argument(v))); }, o);
-     },
-     METH_O, "manual_seed(seed): the random numbers that follow are those of PyTorch for this seed."},
     {"get_num_threads", [](PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }, METH_NOARGS,
      "How many threads one operator may use."},
     {"set_num_threads",
@@ -262,6 +260,9 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_small_objects(module.get());
     add_binder(module.get());
     add_tensor_type(module.get());
+    add_generator(module.get());
+    add_autograd(module.get());
+    add_storage(module.get());
     add_programs(module.get());
     add_optimizers(module.get());
     return module.give();

@@ -35,6 +35,8 @@ void raise_current() noexcept {
   try {
     throw;
   } catch (const PythonError&) {
+  } catch (const CarriedError& error) {
+    error.restore();
   } catch (const runtime::ScriptError& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (const Error& error) {
@@ -44,6 +46,29 @@ void raise_current() noexcept {
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
+}
+
+Kept keep(PyObject* object) {
+  return {Py_XNewRef(object), [](PyObject* o) {
+            if (o == nullptr || !Py_IsInitialized()) return;
+            const Locked locked;
+            Py_DECREF(o);
+          }};
+}
+
+CarriedError::CarriedError() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  type_ = keep(type);
+  value_ = keep(value);
+  trace_ = keep(trace);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+}
+void CarriedError::restore() const {
+  PyErr_Restore(Py_XNewRef(type_.get()), Py_XNewRef(value_.get()), Py_XNewRef(trace_.get()));
 }
 
 std::string_view text_of(PyObject* object) {

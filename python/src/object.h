@@ -4,6 +4,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,6 +78,43 @@ class Unlocked {
  private:
   PyThreadState* state_;
 };
+
+// Takes the lock for a scope, on any thread: for code of C++ that calls Python (hooks, backward of custom functions).
+class Locked {
+ public:
+  Locked() : state_(PyGILState_Ensure()) {}
+  ~Locked() { PyGILState_Release(state_); }
+  Locked(const Locked&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// A reference that C++ keeps, and lets go of on any thread, with the lock or without. Copies share it.
+using Kept = std::shared_ptr<PyObject>;
+Kept keep(PyObject* object);
+
+// An exception of Python on its way through C++ that knows nothing of Python, perhaps to another thread.
+class CarriedError final : public std::exception {
+ public:
+  CarriedError();  // takes the exception that is set
+  const char* what() const noexcept override { return "an exception of Python"; }
+  void restore() const;
+
+ private:
+  Kept type_, value_, trace_;
+};
+
+// Runs f, which calls Python, under the lock; its PythonError leaves as a CarriedError.
+template <class F>
+auto call_python(F&& f) {
+  const Locked locked;
+  try {
+    return f();
+  } catch (const PythonError&) {
+    throw CarriedError();
+  }
+}
 
 // The text of a str. Throws PythonError for anything else.
 std::string_view text_of(PyObject* object);

@@ -1,4 +1,5 @@
 // Properties and methods of sconce.Tensor that are no operators: geometry, gradients, memory, pickling, copies.
+#include "autograd_objects.h"
 #include "binder.h"
 #include "creation.h"
 #include "sconce/autograd/backward.h"
@@ -6,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"
+#include "storage_object.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -43,10 +45,9 @@ Owned is_cuda(const Tensor& t) { return truth_of(t.device().type == DeviceType::
 Owned grad(const Tensor& t) { return wrap(autograd::grad(t)); }
 Owned data(const Tensor& t) { return wrap(shallow_copy(t)); }
 Owned version(const Tensor& t) { return number(t.version()); }
-Owned grad_fn(const Tensor& t) {
-  const Ref<autograd::Node> node = autograd::grad_fn(t);
-  return node ? text("<" + std::string(node->name()) + ">") : Owned::share(Py_None);
-}
+Owned grad_fn(const Tensor& t) { return wrap_node(autograd::grad_fn(t)); }
+Owned retains_grad(const Tensor& t) { return truth_of(autograd::retains_grad(t)); }
+Owned output_nr(const Tensor& t) { return number(autograd::output_number(t)); }
 Owned transposed(const Tensor& t) { return wrap(t.numpy_T()); }
 Owned matrix_transposed(const Tensor& t) { return wrap(t.mT()); }
 Owned matrix_adjoint(const Tensor& t) { return wrap(t.mH()); }
@@ -146,6 +147,20 @@ PyObject* stride(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).numel()); }
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).dim()); }
+PyObject* untyped_storage(PyObject* self, PyObject*) {
+  return guarded([&] {
+    SCONCE_CHECK_AS(not_implemented, tensor_of(self).storage(), "Cannot access storage of a tensor with this layout");
+    return wrap_storage(Ref<Storage>::share(tensor_of(self).storage())).give();
+  });
+}
+PyObject* as_subclass(PyObject* self, PyObject* cls) {
+  return guarded([&] {
+    SCONCE_CHECK_AS(type,
+                    PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), &python::tensor_type),
+                    "cls must be a type (got {})", class_name(cls));
+    return wrap_as(reinterpret_cast<PyTypeObject*>(cls), sconce::alias(tensor_of(self))).give();
+  });
+}
 PyObject* data_ptr(PyObject* self, PyObject*) { return PyLong_FromVoidPtr(tensor_of(self).data()); }
 PyObject* storage_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).storage_offset()); }
 PyObject* element_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(tensor_of(self).item_size()); }
@@ -199,23 +214,6 @@ PyObject* array(PyObject* self, PyObject* args, PyObject*) {
   });
 }
 
-PyObject* deepcopy(PyObject* self, PyObject* memo) {
-  return guarded([&]() -> PyObject* {
-    const Tensor& t = tensor_of(self);
-    SCONCE_CHECK(
-        autograd::is_leaf(t),
-        "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment");
-    const Owned id = Owned::take(PyLong_FromVoidPtr(self));
-    if (PyObject* known = PyDict_GetItem(memo, id.get())) return Py_NewRef(known);
-    const NoGrad unrecorded;
-    Tensor copy = t.clone();
-    if (t.requires_grad()) autograd::set_requires_grad(copy, true);
-    const Owned made = wrap_as(Py_TYPE(self), std::move(copy));
-    check(PyDict_SetItem(memo, id.get(), made.get()));
-    return Py_NewRef(made.get());
-  });
-}
-
 }  // namespace
 
 PyGetSetDef tensor_properties[] = {
@@ -233,7 +231,9 @@ PyGetSetDef tensor_properties[] = {
     {"is_meta", property<is_meta>, nullptr, "Has it sizes and no elements?", nullptr},
     {"is_cuda", property<is_cuda>, nullptr, "Is it on a GPU?", nullptr},
     {"grad", property<grad>, set_grad, "The gradient that backward() accumulated, or None.", nullptr},
-    {"grad_fn", property<grad_fn>, nullptr, "The name of the operation that made it, or None.", nullptr},
+    {"grad_fn", property<grad_fn>, nullptr, "The operation that made it, or None.", nullptr},
+    {"retains_grad", property<retains_grad>, nullptr, "Was retain_grad() called?", nullptr},
+    {"output_nr", property<output_nr>, nullptr, "Which of the results of grad_fn it is.", nullptr},
     {"data", property<data>, nullptr, "The same memory without history.", nullptr},
     {"_version", property<version>, nullptr, "How often it was written in place.", nullptr},
     {"T", property<transposed>, nullptr, "The dimensions in reverse order.", nullptr},
@@ -251,6 +251,10 @@ PyMethodDef tensor_methods[] = {
     {"backward", SCONCE_WITH_KEYWORDS(backward),
      "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): adds gradients to the leaves."},
     {"requires_grad_", SCONCE_WITH_KEYWORDS(requires_grad_in_place), "requires_grad_(requires_grad=True)"},
+    {"register_hook", register_tensor_hook, METH_O,
+     "register_hook(fn): fn(grad) is called with the gradient, and may return another one."},
+    {"register_post_accumulate_grad_hook", register_post_accumulate_hook, METH_O,
+     "register_post_accumulate_grad_hook(fn): fn(tensor) is called when grad of a leaf has been added to."},
     {"retain_grad", retain_grad, METH_NOARGS, "Keeps the gradient of a tensor that is no leaf."},
     {"size", SCONCE_WITH_KEYWORDS(size), "size(dim=None): all sizes, or one."},
     {"stride", SCONCE_WITH_KEYWORDS(stride), "stride(dim=None): all strides, or one, in elements."},
@@ -266,7 +270,8 @@ PyMethodDef tensor_methods[] = {
     {"new_tensor", SCONCE_WITH_KEYWORDS(new_tensor), "new_tensor(data, dtype=None): a tensor of this dtype from data."},
     {"numpy", numpy, METH_NOARGS, "An array of numpy over the same memory."},
     {"__array__", SCONCE_WITH_KEYWORDS(array), nullptr},
-    {"__deepcopy__", deepcopy, METH_O, nullptr},
+    {"untyped_storage", untyped_storage, METH_NOARGS, "The memory that holds the elements."},
+    {"as_subclass", as_subclass, METH_O, "as_subclass(cls): the same memory and history under a subclass of Tensor."},
     {}};
 
 void set_size_class(PyObject* type) { size_class = Owned::share(type); }

@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include "generator_object.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"
@@ -185,8 +186,12 @@ bool convert(PyObject* o, TypePtr type, std::optional<int32_t> fixed_size, Value
     case TypeKind::any:
       out = value_of(o);
       return true;
+    case TypeKind::generator:
+      if (!is_generator(o)) return false;
+      out = Value(generator_of(o));
+      return true;
     default:
-      return false;  // generators, streams, names of dimensions: no object stands for them here
+      return false;  // streams, names of dimensions: no object stands for them here
   }
 }
 
@@ -267,6 +272,8 @@ Owned object_of(const Value& v, TypePtr type) {
       return text(v.to_string_ref());
     case Tag::device:
       return make_device(v.to_device());
+    case Tag::generator:
+      return wrap_generator(v.to_generator());
     case Tag::tensor:
       return wrap(v.to_tensor());
     case Tag::tuple:
@@ -304,6 +311,8 @@ std::string type_text(TypePtr type) {
       return "torch.dtype";
     case TypeKind::device:
       return "torch.device";
+    case TypeKind::generator:
+      return "torch.Generator";
     case TypeKind::layout:
       return "torch.layout";
     case TypeKind::memory_format:

@@ -11,6 +11,7 @@ namespace sconce::autograd {
 namespace {
 
 std::atomic<bool> enabled_now{false}, checks_now{true};
+std::atomic<PlaceSource> outer_source{nullptr};
 constinit thread_local Node* running_here = nullptr;
 
 }  // namespace
@@ -23,10 +24,19 @@ AnomalyMode::~AnomalyMode() {
   enabled_now = enabled_;
   checks_now = check_nan_;
 }
+void AnomalyMode::set(bool enabled, bool check_nan) noexcept {
+  enabled_now = enabled;
+  checks_now = check_nan;
+}
 bool AnomalyMode::enabled() noexcept { return enabled_now.load(std::memory_order_relaxed); }
 bool AnomalyMode::checks_nan() noexcept { return checks_now.load(std::memory_order_relaxed); }
 
-std::string current_place() { return place_source ? place_source() : std::string(); }
+std::string current_place() {
+  std::string place = place_source ? place_source() : std::string();
+  const PlaceSource outer = outer_source.load();
+  return place.empty() && outer ? outer() : place;
+}
+void set_outer_place_source(PlaceSource source) noexcept { outer_source = source; }
 std::unique_ptr<Place> make_place() {
   return std::make_unique<Place>(Place{current_place(), Ref<Node>::share(running_here)});
 }

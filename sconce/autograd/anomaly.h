@@ -16,6 +16,8 @@ class SCONCE_API AnomalyMode {
   ~AnomalyMode();
   AnomalyMode(const AnomalyMode&) = delete;
   AnomalyMode& operator=(const AnomalyMode&) = delete;
+  // Without a scope, until it is set again.
+  static void set(bool enabled, bool check_nan) noexcept;
   static bool enabled() noexcept;
   static bool checks_nan() noexcept;
 
@@ -34,6 +36,8 @@ struct Place {
 using PlaceSource = std::string (*)();
 extern const PlaceSource place_source;
 std::string current_place();
+// The same for code of another language that calls operators: asked where no script runs.
+SCONCE_API void set_outer_place_source(PlaceSource source) noexcept;
 // Of a node that is being made now.
 std::unique_ptr<Place> make_place();
 

@@ -53,6 +53,8 @@ bool Context::needs_input_grad(size_t tensor_argument) const {
   return state_->needs[tensor_argument];
 }
 
+Node* Context::node() const { return state_->owner; }
+
 std::vector<Tensor> Context::saved() const {
   State& state = *state_;
   if (!state.finished) return state.to_save;
@@ -68,6 +70,11 @@ class CustomNode final : public Node {
  public:
   CustomNode(std::string_view name, CustomBackward backward, Context context)
       : name_(std::string(name) + "Backward"), backward_(std::move(backward)), context_(std::move(context)) {}
+  // Other languages keep copies of the context, which may live longer.
+  ~CustomNode() override {
+    release_saved();
+    context_.state_->owner = nullptr;
+  }
   std::string name() const override { return name_; }
 
   uint32_t add_result(const Tensor& t) {
@@ -108,9 +115,10 @@ class CustomNode final : public Node {
 
   void release_saved() override {
     Context::State& state = *context_.state_;
+    std::vector<SavedTensor> dying;  // the last owner of a tensor may run code of another language
     const std::lock_guard lock(state.mutex);
     state.released = state.released || !state.saved.empty();
-    state.saved.clear();
+    dying.swap(state.saved);
   }
 
  private:

@@ -36,6 +36,8 @@ class SCONCE_API Context {
   // Off: backward gets undefined tensors instead of zeros.
   void set_materialize_grads(bool on);
   bool needs_input_grad(size_t tensor_argument) const;
+  // The node of the call; null before forward has ended, where nothing is recorded, and when the graph is gone.
+  Node* node() const;
   // Anything else that backward needs.
   std::vector<Value> values;
 

@@ -15,8 +15,15 @@ class Parameter(Tensor):
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
 
-    def __reduce__(self):
-        return Parameter, (self.detach(), self.requires_grad)
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        if self.__dict__:
+            return super().__reduce_ex__(protocol)
+        return type(self), (self.data, self.requires_grad)
 
 
 class Buffer(Tensor):

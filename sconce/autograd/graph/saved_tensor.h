@@ -28,9 +28,9 @@ class SCONCE_API SavedTensorHooksGuard {
 
 // All of this thread's hooks, to be carried to another thread.
 using SavedTensorHookStack = std::vector<std::shared_ptr<const SavedTensorHooks>>;
-SavedTensorHookStack saved_tensor_hooks();
+SCONCE_API SavedTensorHookStack saved_tensor_hooks();
 bool has_saved_tensor_hooks() noexcept;
-void set_saved_tensor_hooks(SavedTensorHookStack stack);
+SCONCE_API void set_saved_tensor_hooks(SavedTensorHookStack stack);
 
 // The error of a node whose saved tensors were freed.
 inline constexpr std::string_view kSecondBackward =

@@ -1,8 +1,8 @@
-"""Gradients: modes, and grad() for chosen inputs."""
+"""Modes of recording, as context managers and decorators."""
 
 import functools
 
-from . import _sconce
+from .. import _sconce
 
 
 class _Mode:
@@ -71,17 +71,3 @@ class inference_mode(_Mode):
 
     def _again(self):
         return type(self)(self.mode)
-
-
-def _listed(tensors):
-    return [] if tensors is None else [tensors] if isinstance(tensors, _sconce.Tensor) else list(tensors)
-
-
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
-    """The gradients of outputs with respect to inputs; leaves keep theirs."""
-    return _sconce._gradients(_listed(outputs), _listed(inputs), _listed(grad_outputs), retain_graph, create_graph, allow_unused)
-
-
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
-    """Adds gradients to the leaves of the graph, or only to inputs."""
-    _sconce._backward(_listed(tensors), _listed(grad_tensors), retain_graph, create_graph, _listed(inputs))
