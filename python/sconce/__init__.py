@@ -6,10 +6,13 @@ Functions, methods and operators are PyTorch's, as far as the operator table goe
 loads and runs TorchScript files.
 """
 
+import importlib
+
 from . import _library, _methods, _sconce
 from ._methods import einsum, nonzero, unique
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes
 from ._sconce import Tensor, _function, _function_names, _packet, tensor
+from ._overrides import assert_ as _assert  # noqa: F401
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
@@ -88,6 +91,10 @@ ops = _Operators()
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(f"module 'sconce' has no attribute '{name}'")
+    if name == "fx":
+        return importlib.import_module("sconce.fx")
+    if name == "functional":
+        return _library.functional()
     found = getattr(_library.functional(), name) if name in _library.functional_names() else _function(name)
     globals()[name] = found
     return found

@@ -9,25 +9,34 @@ import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import pathlib
 import re
 import sys
 
-from . import _sconce
 
 FOLDER = pathlib.Path(__file__).parent / "script" / "torch"
 NAMES = {"sconce.functional": "functional.py", "sconce.nn.functional": "nn/functional", "sconce.nn.init": "nn/init.py",
          "sconce.nn.utils.rnn": "nn/utils/rnn.py"}
+OVERRIDABLE = {"sconce.functional", "sconce.nn.functional"}
+KEPT = {"sigmoid", "tanh"}  # functions that PyTorch runs whatever their argument is
 WRITTEN_ANEW = {"sconce.nn.modules.container"}
 
 
 class _ForPython(ast.NodeTransformer):
     """What the language means otherwise than Python: torch is sconce, sizes are lists, and BroadcastingList2[int] takes one int
-    for all."""
+    for all. `overridable`: functions ask their arguments for __torch_function__ first."""
+
+    def __init__(self, overridable=False):
+        self.overridable = overridable
 
     def visit_Module(self, node):
         self.generic_visit(node)
-        node.body.insert(0, ast.parse("from sconce._library import _Sizes, _spread").body[0])
+        for function in node.body if self.overridable else ():
+            if isinstance(function, ast.FunctionDef) and not function.decorator_list and function.name not in KEPT and \
+                    not function.name.startswith("_"):
+                _give_way(function)
+        node.body[:0] = ast.parse("from sconce._library import _Sizes, _spread\nfrom sconce import _overrides").body
         return node
 
     def visit_Import(self, node):
@@ -85,13 +94,32 @@ def _spread(value, count, input):
     return value
 
 
+def _give_way(function):
+    """Lets a function begin with a look at its arguments, as functions of torch do: those without a default go by position."""
+    arguments = function.args
+    first_default = len(arguments.args) - len(arguments.defaults)
+    names = [argument.arg for argument in arguments.args]
+    named = names[first_default:] + [argument.arg for argument in arguments.kwonlyargs]
+    args = "".join(name + ", " for name in names[:first_default])
+    kwargs = ", ".join(f"{name!r}: {name}" for name in named)
+    text = (f"if _overrides.active:\n    _result = _overrides.redirect(globals()[{function.name!r}], ({args}), {{{kwargs}}})\n"
+            "    if _result is not _overrides.NOTHING:\n        return _result")
+    after_docstring = 1 if ast.get_docstring(function) is not None else 0
+    function.body.insert(after_docstring, ast.copy_location(ast.parse(text).body[0], function))
+
+
 def _listed(node):
     return ast.copy_location(ast.Call(ast.Name("_Sizes", ast.Load()), [node], []), node)
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
+    def path_stats(self, path):
+        """A text is compiled anew when it or this file has changed."""
+        stats = super().path_stats(path)
+        return {**stats, "mtime": max(stats["mtime"], os.stat(__file__).st_mtime)}
+
     def source_to_code(self, data, path, *, _optimize=-1):
-        tree = ast.fix_missing_locations(_ForPython().visit(ast.parse(data, path)))
+        tree = ast.fix_missing_locations(_ForPython(self.name in OVERRIDABLE).visit(ast.parse(data, path)))
         return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
 
 
@@ -110,7 +138,7 @@ class _FolderLoader(importlib.abc.Loader):
 
         def operator(name):
             """What is an operator and nothing more: functional.linear."""
-            found = _sconce._function(name)
+            found = getattr(sys.modules["sconce"], name)
             setattr(module, name, found)
             return found
 
@@ -139,7 +167,9 @@ sys.meta_path.insert(0, _Finder())
 
 def functional():
     """The functions of torch that take more kinds of arguments than their operators: tensordot, norm, stft."""
-    return importlib.import_module("sconce.functional")
+    module = importlib.import_module("sconce.functional")
+    module.einsum = sys.modules["sconce"].einsum
+    return module
 
 
 @functools.cache

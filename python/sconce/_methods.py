@@ -2,7 +2,7 @@
 
 import builtins
 
-from . import _sconce, _tensor
+from . import _overrides, _sconce, _tensor
 from ._sconce import Tensor, device, dtype
 
 _CONVERSIONS = {"float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32",
@@ -90,9 +90,16 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 def einsum(equation, *operands):
     """Sums of products by Einstein's convention: einsum('ij,jk->ik', a, b)."""
+    if _overrides.active:
+        result = _overrides.redirect(einsum, (equation, *operands), {})
+        if result is not _overrides.NOTHING:
+            return result
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     return _einsum(equation, list(operands))
+
+
+einsum.__module__ = "sconce.functional"  # where PyTorch has it
 
 
 def add_methods():

@@ -13,6 +13,7 @@
 #include "sconce/base/inline_vector.h"
 #include "sconce/dispatch/registry.h"
 #include "tensor_object.h"
+#include "torch_function.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -315,7 +316,10 @@ PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags, PyO
   return guarded([&] {
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags));
     const Given given{{args, n}, names, args + n};
-    return call_overloads(*reinterpret_cast<FunctionObject*>(self)->overloads, given, false).give();
+    const Overloads& overloads = *reinterpret_cast<FunctionObject*>(self)->overloads;
+    Owned result = call_overloads(overloads, given, true);
+    if (!result) result = call_torch_function(self, given.positional, names);
+    return (result ? std::move(result) : call_overloads(overloads, given, false)).give();
   });
 }
 
@@ -458,6 +462,10 @@ Owned call(const char* name, std::span<PyObject* const> args, bool or_not_implem
   if (found == known.end())
     found = known.emplace(name, Overloads{name, for_python(find_overloads("aten::" + std::string(name)))}).first;
   Owned result = call_overloads(found->second, {args, nullptr, nullptr}, or_not_implemented);
+  if (!result && is_tensor(args[0])) {  // tensor + proxy is the method of the tensor
+    Owned method = Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), name));
+    result = call_torch_function(method.get(), args, nullptr);
+  }
   return result ? std::move(result) : Owned::share(Py_NotImplemented);
 }
 

@@ -1,0 +1,1 @@
+"""make_fx (proxy_tensor)."""
