@@ -31,8 +31,9 @@ KINDS = {
     "statements": lambda n: f(["y = x"] + [f"y = y * 3 + {i}" for i in range(n)] + ["return y"]),
     "variables": lambda n: f([f"v{i} = x + {i}" for i in range(n)] + [f"return v0 + v{n - 1}"]),
     "uses": lambda n: f(["y = [x]"] + ["y.append(x)" for i in range(n)] + ["return len(y)"]),
-    "sum": lambda n: f(["return " + " + ".join(["x"] * n)]),
-    "and": lambda n: f(["return int(" + " and ".join(["x > 0"] * (n // 4)) + ")"]),
+    # Nests as deep as the compiler allows, and no deeper: "x + x + x" is a tree on its side.
+    "sum": lambda n: f(["y = x"] + ["y = " + " + ".join(["x"] * 200)] * (n // 200) + ["return y"]),
+    "and": lambda n: f(["y = 0"] + ["y = int(" + " and ".join(["x > 0"] * 50) + ")"] * (n // 200) + ["return y"]),
     "elif": lambda n: f(["if x == -1:", "    y = 0"] + [line for i in range(n // 8) for line in (f"elif x == {i}:", f"    y = {i}")]
                         + ["else:", "    y = 1", "return y"]),
     "ifs": lambda n: f(["y = 0"] + [line for i in range(n // 4) for line in (f"if x > {i}:", f"    y = y + {i}")] + ["return y"]),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
@@ -153,6 +154,7 @@ class Product {
     for (int64_t r0 = rows.begin; r0 < rows.end; r0 += row_block) {
       const int64_t r1 = std::min(rows.end, r0 + row_block);
       for (int64_t c0 = columns.begin; c0 < columns.end; c0 += column_block) {
+        Budget::poll_active();
         const int64_t c1 = std::min(columns.end, c0 + column_block);
         int64_t k0 = 0;
         do {

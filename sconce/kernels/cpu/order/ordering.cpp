@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/order/sort_keys.h"
 
@@ -59,6 +60,7 @@ uint64_t* radix_sort(uint64_t* a, uint64_t* b, int64_t n) {
     ++count[3][w >> 56];
   }
   for (int pass = 0; pass < 4; ++pass) {
+    Budget::poll_active();  // a pass over a long line takes a good part of a second
     const int shift = shift_of(pass);
     if (count[pass][a[0] >> shift & 255] == n) continue;
     uint32_t total = 0;
@@ -78,6 +80,7 @@ uint64_t* parallel_radix_sort(uint64_t* a, uint64_t* b, int64_t n) {
   const int64_t parts = num_threads(), part = (n + parts - 1) / parts;
   std::vector<uint32_t> count(static_cast<size_t>(parts * kBuckets));
   for (int pass = 0; pass < 4; ++pass) {
+    Budget::poll_active();
     const int shift = shift_of(pass);
     parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
