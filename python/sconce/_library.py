@@ -5,13 +5,11 @@ every module. `torch` in them means sconce. A folder of texts that share their n
 """
 
 import ast
-import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
 import pathlib
-import re
 import sys
 
 
@@ -113,6 +111,11 @@ def _listed(node):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
+    def exec_module(self, module):
+        super().exec_module(module)
+        if self.name == "sconce.functional":
+            module.einsum = sys.modules["sconce"].einsum  # it takes more than the language can say
+
     def path_stats(self, path):
         """A text is compiled anew when it or this file has changed."""
         stats = super().path_stats(path)
@@ -145,35 +148,23 @@ class _FolderLoader(importlib.abc.Loader):
         module.__getattr__ = operator
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.startswith("sconce.nn.modules."):
-            if name in WRITTEN_ANEW:
-                return None
-            file = FOLDER / "nn" / "modules" / (name.rpartition(".")[2] + ".py")
-        elif name in NAMES:
-            file = FOLDER / NAMES[name]
-        else:
+def find_spec(name):
+    """Where a module of the library is, as finders of Python say it; None for other modules."""
+    if name.startswith("sconce.nn.modules."):
+        if name in WRITTEN_ANEW:
             return None
-        if file.is_dir():
-            return importlib.machinery.ModuleSpec(name, _FolderLoader(file), origin=str(file))
-        if not file.is_file():
-            return None
-        return importlib.util.spec_from_file_location(name, file, loader=_Loader(name, str(file)))
-
-
-sys.meta_path.insert(0, _Finder())
+        file = FOLDER / "nn" / "modules" / (name.rpartition(".")[2] + ".py")
+    elif name in NAMES:
+        file = FOLDER / NAMES[name]
+    else:
+        return None
+    if file.is_dir():
+        return importlib.machinery.ModuleSpec(name, _FolderLoader(file), origin=str(file))
+    if not file.is_file():
+        return None
+    return importlib.util.spec_from_file_location(name, file, loader=_Loader(name, str(file)))
 
 
 def functional():
     """The functions of torch that take more kinds of arguments than their operators: tensordot, norm, stft."""
-    module = importlib.import_module("sconce.functional")
-    module.einsum = sys.modules["sconce"].einsum
-    return module
-
-
-@functools.cache
-def functional_names():
-    """Their names, from the text: it is compiled when one is called."""
-    text = (FOLDER / NAMES["sconce.functional"]).read_text()
-    return frozenset(function or alias for function, alias in re.findall(r"^def ([a-z]\w*)|^([a-z]\w*) = ", text, re.M))
+    return importlib.import_module("sconce.functional")

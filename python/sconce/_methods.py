@@ -103,6 +103,7 @@ einsum.__module__ = "sconce.functional"  # where PyTorch has it
 
 
 def add_methods():
+    _sconce._add_method("__torch_function__", classmethod(_tensor.__torch_function__))
     for name, target in _CONVERSIONS.items():
         _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
     for method in (to, cpu, type, nonzero, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):

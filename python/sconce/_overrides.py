@@ -7,10 +7,9 @@ which costs next to nothing while no program is traced and no class overrides fu
 
 import contextlib
 
-from ._sconce import Tensor
+from . import _sconce
 
 active = 0
-_default = getattr(getattr(Tensor, "__torch_function__", None), "__func__", None)
 NOTHING = object()
 
 
@@ -27,11 +26,10 @@ def enabled():
 
 def redirect(function, args, kwargs):
     """What __torch_function__ of an argument gives for this call; NOTHING when no argument has one of its own."""
-    for value in (*args, *kwargs.values()):
-        override = getattr(type(value), "__torch_function__", None)
-        if override is not None and getattr(override, "__func__", override) is not _default:
-            return value.__torch_function__(function, (type(value),), args, kwargs)
-    return NOTHING
+    relevant = (*args, *kwargs.values())
+    if not _sconce._has_torch_function(relevant):
+        return NOTHING
+    return _sconce._handle_torch_function(function, relevant, args, kwargs)
 
 
 def assert_(condition, message):

@@ -1,4 +1,4 @@
-"""Copies and pickles of tensors."""
+"""Copies and pickles of tensors, and what functions do with objects of subclasses."""
 
 import copy
 
@@ -85,3 +85,32 @@ def __deepcopy__(self, memo):
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
     memo[id(self)] = made
     return made
+
+
+class DisableTorchFunctionSubclass:
+    """Inside of a with statement, functions do not ask the classes of their arguments (__torch_function__)."""
+
+    def __enter__(self):
+        _sconce._change_torch_function_disabled(1)
+
+    def __exit__(self, *error):
+        _sconce._change_torch_function_disabled(0)
+
+
+def __torch_function__(cls, func, types, args=(), kwargs=None):
+    """What subclasses do that say nothing else: calls the function, and makes tensors among its results objects of the subclass."""
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        return _converted(func(*args, **(kwargs or {})), cls)
+
+
+def _converted(result, cls):
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        items = [_converted(item, cls) for item in result]
+        return type(result)(items) if type(result) in (tuple, list) or hasattr(result, "n_sequence_fields") else type(result)(*items)
+    return result

@@ -9,39 +9,46 @@
 namespace sconce::python {
 namespace {
 
-PyObject* call_two(const char* name, PyObject* a, PyObject* b) {
+template <const char* name>
+const Overloads& overloads() {
+  static const Overloads& found = overloads_for_slot(name);
+  return found;
+}
+template <const char* name>
+PyObject* call_two(PyObject* a, PyObject* b) {
   return guarded([&] {
     const std::array<PyObject*, 2> args = {a, b};
-    return call(name, args, true).give();
+    return call(overloads<name>(), args, true).give();
   });
 }
-PyObject* call_one(const char* name, PyObject* a) {
+template <const char* name>
+PyObject* call_one(PyObject* a) {
   return guarded([&] {
     const std::array<PyObject*, 1> args = {a};
-    return call(name, args, false).give();
+    return call(overloads<name>(), args, false).give();
   });
 }
 
 // A slot is called with the tensor on either side. `reversed` computes with sides exchanged.
 template <const char* name, PyObject* (*reversed)(PyObject* number, PyObject* tensor)>
 PyObject* binary(PyObject* a, PyObject* b) {
-  return is_tensor(a) ? call_two(name, a, b) : reversed(a, b);
+  return is_tensor(a) ? call_two<name>(a, b) : reversed(a, b);
 }
 template <const char* name>
 PyObject* exchanged(PyObject* number, PyObject* tensor) {
-  return call_two(name, tensor, number);
+  return call_two<name>(tensor, number);
 }
 template <const char* name>
 PyObject* as_it_is(PyObject* number, PyObject* tensor) {
-  return call_two(name, number, tensor);
+  return call_two<name>(number, tensor);
 }
 template <const char* name>
 PyObject* in_place(PyObject* a, PyObject* b) {
-  return call_two(name, a, b);
+  return call_two<name>(a, b);
 }
 template <const char* name>
 PyObject* unary(PyObject* a) {
-  return call_one(name, a);
+  return call_one<name>(a);
 }
 
 // The number as a tensor, for operators that have no overload with a number on the left.
@@ -51,19 +58,20 @@ PyObject* wrapped(PyObject* number, PyObject* tensor) {
     if (!PyNumber_Check(number) || PyComplex_Check(number)) Py_RETURN_NOTIMPLEMENTED;
     const Owned like = Owned::take(PyObject_CallMethod(tensor, "new_tensor", "O", number));
     tensor_of(like.get()).set_wrapped_number();
-    return call_two(name, like.get(), tensor);
+    return call_two<name>(like.get(), tensor);
   });
 }
+#define SCONCE_NAME(id, text) constexpr char id[] = text
+SCONCE_NAME(kReciprocal, "reciprocal");
+SCONCE_NAME(kMul, "mul");
 PyObject* divide_number(PyObject* number, PyObject* tensor) {
-  const Owned inverse = guarded([&] { return Owned::take(call_one("reciprocal", tensor)); });
-  return inverse ? call_two("mul", inverse.get(), number) : nullptr;
+  const Owned inverse = guarded([&] { return Owned::take(call_one<kReciprocal>(tensor)); });
+  return inverse ? call_two<kMul>(inverse.get(), number) : nullptr;
 }
 
-#define SCONCE_NAME(id, text) constexpr char id[] = text
 SCONCE_NAME(kAdd, "add");
 SCONCE_NAME(kSub, "sub");
 SCONCE_NAME(kRsub, "rsub");
-SCONCE_NAME(kMul, "mul");
 SCONCE_NAME(kDiv, "div");
 SCONCE_NAME(kFloorDivide, "floor_divide");
 SCONCE_NAME(kRemainder, "remainder");
@@ -74,6 +82,12 @@ SCONCE_NAME(kOr, "bitwise_or");
 SCONCE_NAME(kXor, "bitwise_xor");
 SCONCE_NAME(kLeft, "bitwise_left_shift");
 SCONCE_NAME(kRight, "bitwise_right_shift");
+SCONCE_NAME(kLess, "lt");
+SCONCE_NAME(kLessOrEqual, "le");
+SCONCE_NAME(kEqual, "eq");
+SCONCE_NAME(kNotEqual, "ne");
+SCONCE_NAME(kGreater, "gt");
+SCONCE_NAME(kGreaterOrEqual, "ge");
 SCONCE_NAME(kNeg, "neg");
 SCONCE_NAME(kPositive, "positive");
 SCONCE_NAME(kAbs, "abs");
@@ -93,11 +107,11 @@ SCONCE_NAME(kRightTo, "bitwise_right_shift_");
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  return call_two(kPow, a, b);
+  return call_two<kPow>(a, b);
 }
 PyObject* power_to(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  return call_two(kPowTo, a, b);
+  return call_two<kPowTo>(a, b);
 }
 
 int truth(PyObject* self) {
@@ -179,8 +193,9 @@ PyNumberMethods make_numbers() {
 PyNumberMethods tensor_numbers = make_numbers();
 
 PyObject* compare_tensors(PyObject* a, PyObject* b, int how) {
-  constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};  // Py_LT, Py_LE, ...
-  return call_two(kNames[how], a, b);
+  static constexpr binaryfunc kBy[] = {call_two<kLess>,     call_two<kLessOrEqual>, call_two<kEqual>,
+                                       call_two<kNotEqual>, call_two<kGreater>,     call_two<kGreaterOrEqual>};
+  return kBy[how](a, b);  // Py_LT, Py_LE, ...
 }
 
 }  // namespace sconce::python

@@ -1,13 +1,14 @@
 #include "binder.h"
 
 #include <algorithm>
-#include <map>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <unordered_map>
 
 #include <structmember.h>
 
+#include "quick_call.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/base/inline_vector.h"
@@ -17,16 +18,20 @@
 #include "values.h"
 
 namespace sconce::python {
-namespace {
 
-// The arguments of one call, as Python's vectorcall gives them.
-struct Given {
-  std::span<PyObject* const> positional;
-  PyObject* names;         // of keywords: a tuple, or null
-  PyObject* const* named;  // their values
-  size_t keywords() const { return names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0; }
-  PyObject* name(size_t k) const { return PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(k)); }
+struct Overloads {
+  std::string name;  // "add"
+  std::vector<const Op*> ops;
+  bool takes_numbers = false;  // for tensors, as torch.ops does
+  std::vector<QuickOverload> quick;
+
+  Overloads(std::string name, std::vector<const Op*> ops, bool takes_numbers = false)
+      : name(std::move(name)), ops(std::move(ops)), takes_numbers(takes_numbers) {
+    for (const Op* op : this->ops) quick.emplace_back(*op);
+  }
 };
+
+namespace {
 
 bool is_out(const Argument& a) { return a.keyword_only && a.alias && a.alias->write; }
 
@@ -221,9 +226,6 @@ Owned results_of(const Op& op, Value* returns) {
   return made;
 }
 
-// Elements that are worth letting other threads of Python run meanwhile: 20 us, at about 1,000 elements each.
-constexpr int64_t kLongWork = 20'000;
-
 int64_t elements(const Value* values, size_t n) {
   int64_t sum = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -231,22 +233,6 @@ int64_t elements(const Value* values, size_t n) {
   }
   return sum;
 }
-
-Owned run(const Op& op, Value* values) {
-  const Schema& schema = op.schema();
-  InlineVector<Value, 4> returns(std::max<size_t>(schema.returns.size(), 1));
-  {
-    const Unlocked unlocked(elements(values, schema.arguments.size()) > kLongWork);
-    op.call_boxed(values, returns.data());
-  }
-  return results_of(op, returns.data());
-}
-
-struct Overloads {
-  std::string name;  // "add"
-  std::vector<const Op*> ops;
-  bool takes_numbers = false;  // for tensors, as torch.ops does
-};
 
 std::string given_types(const Given& given) {
   std::string out;
@@ -271,13 +257,13 @@ std::string signature(const Schema& schema) {
 }
 
 // Throws Error (type) in PyTorch's words; returns an empty reference when `quiet`.
-Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet) {
+Owned call_slowly(const Overloads& overloads, const Given& given, bool quiet) {
   for (const Op* op : overloads.ops) {
     const Schema& schema = op->schema();
     InlineVector<Value, 8> values(schema.arguments.size());
     Fit fit(schema, given, overloads.takes_numbers, false);
     if (!fit.run(values.data())) continue;
-    Owned result = run(*op, values.data());
+    Owned result = call_with_values(*op, values.data());
     if (fit.requires_grad) autograd::set_requires_grad(tensor_of(result.get()), true);
     return result;
   }
@@ -303,35 +289,79 @@ Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet)
   fail_as(ErrorKind::type, "{}", message);
 }
 
+// See Note [Quick calls]. `function`: what classes with __torch_function__ are told; null for slots of Tensor, which
+// tell the method of the name.
+Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet, PyObject* function) {
+  for (const QuickOverload& overload : overloads.quick) {
+    Owned result;
+    const QuickOverload::Outcome outcome = overload.call(given, overloads.takes_numbers, result);
+    if (outcome == QuickOverload::Outcome::done) return result;
+    if (outcome == QuickOverload::Outcome::unusual) break;
+  }
+  if (const TorchFunction overriding(given); overriding) {
+    Owned method;
+    if (function == nullptr) {
+      method = Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), overloads.name.c_str()));
+      function = method.get();
+    }
+    return overriding.call(function, given);
+  }
+  return call_slowly(overloads, given, quiet);
+}
+
 // ---- the function object ----
 
+enum class Role : uint8_t { function, method, packet, overload };
+
+// Functions of the module and methods of Tensor are made for all names when the module is; what they call is looked up
+// on first use.
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
-  const Overloads* overloads;  // its own
-  bool is_packet;              // sconce.ops.aten.add, which has an attribute for each overload
+  const Overloads* overloads;  // its own; null until it is used
+  PyObject* name;
+  Role role;
 };
 extern PyTypeObject function_type;
+
+FunctionObject& function_of(PyObject* self) { return *reinterpret_cast<FunctionObject*>(self); }
 
 PyObject* call_function(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&] {
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags));
     const Given given{{args, n}, names, args + n};
-    const Overloads& overloads = *reinterpret_cast<FunctionObject*>(self)->overloads;
-    Owned result = call_overloads(overloads, given, true);
-    if (!result) result = call_torch_function(self, given.positional, names);
-    return (result ? std::move(result) : call_overloads(overloads, given, false)).give();
+    return call_overloads(*function_of(self).overloads, given, false, self).give();
   });
 }
 
-const Overloads& overloads_of(PyObject* self) { return *reinterpret_cast<FunctionObject*>(self)->overloads; }
+std::vector<const Op*> overloads_for(std::string_view name, Role role);
+
+const Overloads& overloads_of(PyObject* self) {
+  FunctionObject& object = function_of(self);
+  if (object.overloads == nullptr) {
+    const std::string name(text_of(object.name));
+    std::vector<const Op*> ops = overloads_for(name, object.role);
+    SCONCE_CHECK_AS(type, !ops.empty(), "{}() has no overload that Python can call", name);
+    object.overloads = new Overloads(name, std::move(ops), object.role == Role::packet);
+    object.vectorcall = call_function;
+  }
+  return *object.overloads;
+}
+PyObject* call_first(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  const bool found = guarded([&] {
+    overloads_of(self);
+    return true;
+  });
+  return found ? call_function(self, args, flags, names) : nullptr;
+}
 
 void function_dealloc(PyObject* self) {
-  delete reinterpret_cast<FunctionObject*>(self)->overloads;
+  delete function_of(self).overloads;
+  Py_DECREF(function_of(self).name);
   PyObject_Free(self);
 }
 PyObject* function_repr(PyObject* self) {
-  return PyUnicode_FromFormat("<%s %s>", reinterpret_cast<FunctionObject*>(self)->is_packet ? "operator" : "function",
-                              overloads_of(self).name.c_str());
+  const Role role = function_of(self).role;
+  return PyUnicode_FromFormat("<%s %U>", role == Role::packet ? "operator" : "function", function_of(self).name);
 }
 PyObject* function_get(PyObject* self, PyObject* object, PyObject*) {
   return object == nullptr ? Py_NewRef(self) : PyMethod_New(self, object);
@@ -348,29 +378,30 @@ PyObject* function_doc(PyObject* self, void*) {
     return text(doc).give();
   });
 }
-PyObject* function_name(PyObject* self, void*) { return text(overloads_of(self).name).give(); }
+PyObject* function_name(PyObject* self, void*) { return Py_NewRef(function_of(self).name); }
 
-Owned make_function(Overloads overloads, bool is_packet = false) {
-  if (overloads.ops.empty()) return {};
-  auto kept = std::make_unique<const Overloads>(std::move(overloads));
+Owned make_function(PyObject* name, Role role) {
   auto* object = PyObject_New(FunctionObject, &function_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
-  object->vectorcall = call_function;
-  object->overloads = kept.release();
-  object->is_packet = is_packet;
+  object->vectorcall = call_first;
+  object->overloads = nullptr;
+  object->name = Py_NewRef(name);
+  object->role = role;
   return made;
 }
 
 PyObject* function_attribute(PyObject* self, PyObject* name) {
   PyObject* found = PyObject_GenericGetAttr(self, name);
-  if (found || !reinterpret_cast<FunctionObject*>(self)->is_packet || !PyErr_ExceptionMatches(PyExc_AttributeError))
-    return found;
+  if (found || function_of(self).role != Role::packet || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
   return guarded([&]() -> PyObject* {
     const std::string_view wanted = text_of(name);
     for (const Op* op : overloads_of(self).ops) {
       if (wanted != (*op->info.overload ? op->info.overload : "default")) continue;
       PyErr_Clear();
-      return make_function({op->qualified_name(), {op}, true}).give();
+      Owned made = make_function(text(op->qualified_name()).get(), Role::overload);
+      function_of(made.get()).overloads = new Overloads(op->qualified_name(), {op}, true);
+      function_of(made.get()).vectorcall = call_function;
+      return made.give();
     }
     throw PythonError();
   });
@@ -412,8 +443,13 @@ bool holds_tensor(TypePtr type) {
   if (type->is(TypeKind::optional) || type->is(TypeKind::list)) return holds_tensor(type->element());
   return type->is(TypeKind::tensor);
 }
-// TorchScript's operators on numbers, strings and lists are no functions of PyTorch's Python.
+// From the text of the schema: parsing all of them takes milliseconds.
+bool seems_for_python(const Op& op) {
+  return std::strstr(op.info.schema, "Tensor") != nullptr && std::strstr(op.info.schema, "Dict(") == nullptr;
+}
+// TorchScript's operators on numbers, strings, lists and dicts are no functions of PyTorch's Python.
 bool is_for_python(const Op& op) {
+  if (!seems_for_python(op)) return false;
   const Schema& schema = op.schema();
   const auto has_tensor = [](const Argument& a) { return holds_tensor(a.type); };
   return !schema.is_vararg && (std::any_of(schema.arguments.begin(), schema.arguments.end(), has_tensor) ||
@@ -426,24 +462,63 @@ std::vector<const Op*> for_python(std::vector<const Op*> ops) {
   return ops;
 }
 
+std::vector<const Op*> overloads_for(std::string_view name, Role role) {
+  if (role == Role::packet) return find_overloads(name);
+  std::vector<const Op*> ops = for_python(find_overloads("aten::" + std::string(name)));
+  if (role == Role::method) {
+    std::erase_if(ops, [](const Op* op) {
+      const std::vector<Argument>& arguments = op->schema().arguments;
+      return op->has(Trait::out) || arguments.empty() || arguments[0].name != "self" ||
+             !arguments[0].type->is(TypeKind::tensor);
+    });
+  }
+  return ops;
+}
+
+// What overloads_for would keep as a method.
+bool seems_method(const Op& op) {
+  std::string_view text = op.info.schema;
+  text.remove_prefix(text.find('(') + 1);
+  if (op.has(Trait::out) || !text.starts_with("Tensor")) return false;
+  text = text.substr(0, text.find_first_of(",=)", text.starts_with("Tensor(") ? text.find(')') + 1 : 0));
+  return text.ends_with(" self") && text.find_first_of("[?") == text.npos;
+}
+
+// Adds a function to a dict that has none of the name yet.
+void add_function(PyObject* dict, std::string_view name, Role role) {
+  Owned key = text(name);
+  PyObject* interned = key.give();
+  PyUnicode_InternInPlace(&interned);
+  key = Owned::take(interned);
+  const int known = PyDict_Contains(dict, key.get());
+  check(known);
+  if (!known) check(PyDict_SetItem(dict, key.get(), make_function(key.get(), role).get()));
+}
+
 }  // namespace
 
 Owned find_function(std::string_view name) {
-  return make_function({std::string(name), for_python(find_overloads("aten::" + std::string(name)))});
-}
-
-Owned find_method(std::string_view name) {
-  std::vector<const Op*> ops = for_python(find_overloads("aten::" + std::string(name)));
-  std::erase_if(ops, [](const Op* op) {
-    const std::vector<Argument>& arguments = op->schema().arguments;
-    return op->has(Trait::out) || arguments.empty() || arguments[0].name != "self" ||
-           !arguments[0].type->is(TypeKind::tensor);
-  });
-  return make_function({std::string(name), std::move(ops)});
+  if (overloads_for(name, Role::function).empty()) return {};
+  return make_function(text(name).get(), Role::function);
 }
 
 Owned find_packet(std::string_view qualified) {
-  return make_function({std::string(qualified), find_overloads(qualified), true}, true);
+  if (find_overloads(qualified).empty()) return {};
+  return make_function(text(qualified).get(), Role::packet);
+}
+
+void add_functions(PyObject* dict) {
+  for (const Op* op : all_ops()) {
+    const std::string_view name = op->info.name;
+    if (!name.starts_with("aten::") || name.starts_with("aten::__") || !seems_for_python(*op)) continue;
+    add_function(dict, name.substr(6), Role::function);
+  }
+}
+void add_methods(PyObject* dict) {
+  for (const Op* op : all_ops()) {
+    const std::string_view name = op->info.name;
+    if (name.starts_with("aten::") && seems_method(*op)) add_function(dict, name.substr(6), Role::method);
+  }
 }
 
 std::vector<std::string> function_names() {
@@ -456,17 +531,22 @@ std::vector<std::string> function_names() {
   return {names.begin(), names.end()};
 }
 
-Owned call(const char* name, std::span<PyObject* const> args, bool or_not_implemented) {
-  static auto& known = *new std::map<std::string_view, Overloads>;
-  auto found = known.find(name);
-  if (found == known.end())
-    found = known.emplace(name, Overloads{name, for_python(find_overloads("aten::" + std::string(name)))}).first;
-  Owned result = call_overloads(found->second, {args, nullptr, nullptr}, or_not_implemented);
-  if (!result && is_tensor(args[0])) {  // tensor + proxy is the method of the tensor
-    Owned method = Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), name));
-    result = call_torch_function(method.get(), args, nullptr);
-  }
+Owned call(const Overloads& overloads, std::span<PyObject* const> args, bool or_not_implemented) {
+  Owned result = call_overloads(overloads, {args, nullptr, nullptr}, or_not_implemented, nullptr);
   return result ? std::move(result) : Owned::share(Py_NotImplemented);
+}
+const Overloads& overloads_for_slot(const char* name) {
+  return *new Overloads(name, overloads_for(name, Role::function));
+}
+
+Owned call_with_values(const Op& op, Value* values) {
+  const Schema& schema = op.schema();
+  InlineVector<Value, 4> returns(std::max<size_t>(schema.returns.size(), 1));
+  {
+    const Unlocked unlocked(elements(values, schema.arguments.size()) > kLongWork);
+    op.call_boxed(values, returns.data());
+  }
+  return results_of(op, returns.data());
 }
 
 void add_binder(PyObject* module) { check(PyModule_AddType(module, &function_type)); }

@@ -13,16 +13,20 @@ namespace sconce::python {
 
 // sconce.NAME of operators aten::NAME; empty when there is none that Python may call.
 Owned find_function(std::string_view name);
-// Tensor.NAME: of those that take a tensor called `self`. Empty when there is none.
-Owned find_method(std::string_view name);
 // sconce.ops.NAMESPACE.NAME (all overloads) and sconce.ops.NAMESPACE.NAME.OVERLOAD; empty when there is none.
 Owned find_packet(std::string_view qualified);
+// Adds functions for all names that find_function knows, and methods for those that take a tensor called `self`, where
+// the dict has nothing of the name.
+void add_functions(PyObject* dict);
+void add_methods(PyObject* dict);
 // Every name that find_function knows.
 std::vector<std::string> function_names();
 
 // A call of C++ for Python's sake (slots of Tensor): positional arguments only. When no overload fits, returns
 // NotImplemented instead of an error if `or_not_implemented`.
-Owned call(const char* name, std::span<PyObject* const> args, bool or_not_implemented = false);
+struct Overloads;
+Owned call(const Overloads& overloads, std::span<PyObject* const> args, bool or_not_implemented = false);
+const Overloads& overloads_for_slot(const char* name);  // lives on
 
 void add_binder(PyObject* module);
 

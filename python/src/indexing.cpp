@@ -1,10 +1,12 @@
 // Indexing: t[i], t[1:, None, ..., mask] and assignment, as views first and one gather or scatter for index tensors.
+#include <array>
 #include <optional>
 
 #include "creation.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "tensor_object.h"
+#include "torch_function.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -22,6 +24,11 @@ int64_t int_of(PyObject* o) {
   const Py_ssize_t v = PyNumber_AsSsize_t(o, PyExc_IndexError);
   if (v == -1 && PyErr_Occurred()) throw PythonError();
   return v;
+}
+
+TorchFunction overriding_in(PyObject* self, PyObject* index) {
+  const std::array<PyObject*, 2> args = {self, index};
+  return TorchFunction({args, nullptr, nullptr});
 }
 
 class Indexer {
@@ -121,6 +128,14 @@ class Indexer {
 
 PyObject* get(PyObject* self, PyObject* index) {
   return guarded([&] {
+    if (PyLong_CheckExact(index) && is_plain_tensor(self) && tensor_of(self).dim() > 0) [[likely]]
+      return wrap(tensor_of(self).select(0, int_of(index))).give();
+    if (const TorchFunction overriding = overriding_in(self, index); overriding) {
+      const Owned method =
+          Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), "__getitem__"));
+      const std::array<PyObject*, 2> args = {self, index};
+      return overriding.call(method.get(), {args, nullptr, nullptr}).give();
+    }
     const Indexed found = Indexer(tensor_of(self)).run(index);
     if (!found.indices.empty()) return wrap(sconce::index(found.view, found.indices)).give();
     // t[...] is a new tensor over the same memory.

@@ -5,18 +5,19 @@
 #include "generator_object.h"
 #include "optimizers.h"
 #include "programs.h"
+#include "quick_call.h"
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
+#include "size_object.h"
 #include "small_objects.h"
 #include "storage_object.h"
 #include "tensor_object.h"
+#include "torch_function.h"
 #include "values.h"
 
 namespace sconce::python {
-
-void set_size_class(PyObject* type);  // properties.cpp
 
 namespace {
 
@@ -236,7 +237,10 @@ PyMethodDef functions[] = {
        });
      },
      METH_VARARGS, nullptr},
-    {"_set_size_class", [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { set_size_class(v); }, o); },
+    {"_set_parameter_class",
+     [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { set_parameter_class(v); }, o); }, METH_O,
+     nullptr},
+    {"_add_functions", [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { add_functions(v); }, o); },
      METH_O, nullptr},
     {}};
 
@@ -259,7 +263,9 @@ PyMODINIT_FUNC PyInit__sconce() {
     Owned module = Owned::take(PyModule_Create(&definition));
     add_small_objects(module.get());
     add_binder(module.get());
+    add_size_type(module.get());
     add_tensor_type(module.get());
+    add_torch_function(module.get());
     add_generator(module.get());
     add_autograd(module.get());
     add_storage(module.get());

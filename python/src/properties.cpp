@@ -6,6 +6,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
+#include "size_object.h"
 #include "small_objects.h"
 #include "storage_object.h"
 #include "tensor_object.h"
@@ -13,8 +14,6 @@
 
 namespace sconce::python {
 namespace {
-
-Owned size_class;  // sconce.Size, a tuple that prints as PyTorch's does
 
 template <Owned (*f)(const Tensor&)>
 PyObject* property(PyObject* self, void*) {
@@ -29,7 +28,7 @@ Owned ints(IntList list) {
     PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), number(list[i]).give());
   return made;
 }
-Owned shape(const Tensor& t) { return Owned::take(PyObject_CallOneArg(size_class.get(), ints(t.sizes()).get())); }
+Owned shape(const Tensor& t) { return make_size(t.sizes()); }
 Owned dtype(const Tensor& t) { return Owned::share(dtype_object(t.dtype())); }
 Owned device(const Tensor& t) { return make_device(t.device()); }
 Owned layout(const Tensor& t) { return Owned::share(layout_object(t.layout())); }
@@ -273,7 +272,5 @@ PyMethodDef tensor_methods[] = {
     {"untyped_storage", untyped_storage, METH_NOARGS, "The memory that holds the elements."},
     {"as_subclass", as_subclass, METH_O, "as_subclass(cls): the same memory and history under a subclass of Tensor."},
     {}};
-
-void set_size_class(PyObject* type) { size_class = Owned::share(type); }
 
 }  // namespace sconce::python

@@ -1,5 +1,7 @@
 #include "tensor_object.h"
 
+#include <array>
+
 #include "binder.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
@@ -40,18 +42,28 @@ bool change_sides(PyObject* self) {
   return true;
 }
 
+// Objects that nobody uses, for the next tensors.
+constexpr size_t kKept = 64;
+std::array<TensorObject*, kKept> free_objects;
+size_t free_count = 0;
+
 void dealloc(PyObject* self) {
   auto& object = *reinterpret_cast<TensorObject*>(self);
-  if (change_sides(self)) return;
   PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  if (object.weak_references != nullptr) PyObject_ClearWeakRefs(self);
-  Py_CLEAR(object.dict);
+  if (type != &tensor_type || object.dict != nullptr || object.weak_references != nullptr) [[unlikely]] {
+    if (change_sides(self)) return;
+    PyObject_GC_UnTrack(self);
+    if (object.weak_references != nullptr) PyObject_ClearWeakRefs(self);
+    Py_CLEAR(object.dict);
+  }
   if (object.impl != nullptr) {
     object.impl->python = nullptr;
     release(object.impl);
   }
-  type->tp_free(self);
+  if (type == &tensor_type && free_count < kKept)
+    free_objects[free_count++] = &object;
+  else
+    type->tp_free(self);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -70,37 +82,6 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
     PyObject_GC_Track(self);
   return status;
 }
-
-// Methods of operators become part of the type when they are first asked for, from an object (x.add) or from the type
-// (Tensor.add). False, with Python's AttributeError as it was, when there is none of the name.
-bool adopt_method(PyObject* name) {
-  const Owned method = find_method(text_of(name));
-  if (!method) return false;
-  PyErr_Clear();
-  check(PyDict_SetItem(tensor_type.tp_dict, name, method.get()));
-  PyType_Modified(&tensor_type);
-  return true;
-}
-PyObject* get_attribute(PyObject* self, PyObject* name) {
-  PyObject* found = PyObject_GenericGetAttr(self, name);
-  if (found != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-  return guarded([&]() -> PyObject* { return adopt_method(name) ? PyObject_GenericGetAttr(self, name) : nullptr; });
-}
-PyObject* get_type_attribute(PyObject* type, PyObject* name) {
-  PyObject* found = PyType_Type.tp_getattro(type, name);
-  if (found != nullptr || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-  return guarded([&]() -> PyObject* { return adopt_method(name) ? PyType_Type.tp_getattro(type, name) : nullptr; });
-}
-
-PyTypeObject make_metatype() {
-  PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
-  type.tp_name = "sconce._TensorMeta";
-  type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
-  type.tp_base = &PyType_Type;
-  type.tp_getattro = get_type_attribute;
-  return type;
-}
-PyTypeObject metatype = make_metatype();
 
 PyObject* repr(PyObject* self) {
   return guarded([&] { return text(tensor_of(self).to_string()).give(); });
@@ -141,7 +122,7 @@ PyTypeObject make_type() {
   type.tp_free = PyObject_GC_Del;
   type.tp_repr = repr;
   type.tp_hash = hash;
-  type.tp_getattro = get_attribute;
+  type.tp_getattro = PyObject_GenericGetAttr;
   type.tp_setattro = set_attribute;
   type.tp_richcompare = compare_tensors;
   type.tp_iter = iterate;
@@ -173,7 +154,10 @@ Owned wrap(Tensor tensor) {
 Owned wrap_as(PyTypeObject* type, Tensor tensor) {
   SCONCE_CHECK(tensor.impl()->python == nullptr, "the tensor has an object in Python already");
   TensorObject* object = nullptr;
-  if (type == &tensor_type) {
+  if (type == &tensor_type && free_count != 0) {
+    object = free_objects[--free_count];
+    _Py_NewReference(reinterpret_cast<PyObject*>(object));
+  } else if (type == &tensor_type) {
     object = PyObject_GC_New(TensorObject, type);
   } else {
     object = reinterpret_cast<TensorObject*>(type->tp_alloc(type, 0));
@@ -188,9 +172,9 @@ Owned wrap_as(PyTypeObject* type, Tensor tensor) {
 
 void add_tensor_type(PyObject* module) {
   set_python_release(release_object);
-  check(PyType_Ready(&metatype));
-  Py_SET_TYPE(&tensor_type, &metatype);
   check(PyModule_AddType(module, &tensor_type));
+  add_methods(tensor_type.tp_dict);
+  PyType_Modified(&tensor_type);
 }
 
 }  // namespace sconce::python

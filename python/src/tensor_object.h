@@ -30,7 +30,7 @@ Owned wrap(Tensor tensor);
 // A new object of a subclass (Parameter) for a tensor that has none yet. Throws Error when it has one.
 Owned wrap_as(PyTypeObject* type, Tensor tensor);
 
-// Adds the type to the module. Methods of operators are found when they are asked for (binder.h).
+// Adds the type, with methods of all operators, to the module.
 void add_tensor_type(PyObject* module);
 
 // The slots that other files fill in before the type is made.

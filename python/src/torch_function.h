@@ -1,14 +1,27 @@
-// Calls of operators with objects that are no tensors and stand for one: fx.Proxy and other classes with __torch_function__.
+// __torch_function__: classes that decide themselves what functions do with their objects (subclasses of Tensor, fx.Proxy).
 #pragma once
 
-#include <span>
+#include <vector>
 
 #include "object.h"
+#include "quick_call.h"
 
 namespace sconce::python {
 
-// What __torch_function__ of the first argument that has one (itself or in a list or tuple) makes of the call; `names`
-// are keywords, whose values follow the positional arguments. Empty when no argument has one. Throws PythonError.
-Owned call_torch_function(PyObject* function, std::span<PyObject* const> positional, PyObject* names);
+// The objects among the arguments of a call, themselves or in lists and tuples, whose classes decide; in the order in
+// which they are asked: subclasses before their bases, else from left to right.
+class TorchFunction {
+ public:
+  explicit TorchFunction(const Given& given);
+  explicit operator bool() const { return !objects_.empty(); }
+  // The first answer that is not NotImplemented. Throws PythonError, a TypeError when there is none.
+  Owned call(PyObject* function, const Given& given) const;
+
+ private:
+  void add(PyObject* object);
+  std::vector<PyObject*> objects_;  // borrowed; one of each class
+};
+
+void add_torch_function(PyObject* module);
 
 }  // namespace sconce::python

@@ -4,6 +4,7 @@ import threading
 import unittest
 
 import sconce as torch
+from sconce import _sconce
 
 
 class Binder(unittest.TestCase):
@@ -121,6 +122,103 @@ class Binder(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(results, [0.0] * 800)
+
+
+class Named(torch.Tensor):
+    """Results of functions are of the same class."""
+
+
+class Logged(torch.Tensor):
+    """Notes the functions that are called with it."""
+
+    calls = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+class Standing:
+    """No tensor, but functions ask it."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__, types, len(args), kwargs or {}
+
+
+class TorchFunction(unittest.TestCase):
+    def test_subclasses_keep_their_class(self):
+        x = torch.ones(3).as_subclass(Named)
+        for y in (x + 1, 1 + x, torch.add(x, torch.ones(3)), torch.ones(3) * x, x.sum(), x[0], x[1:], -x, x == x, x.view(3, 1)):
+            self.assertIs(type(y), Named)
+        values, indices = torch.sort(x)
+        self.assertEqual((type(values), type(indices)), (Named, Named))
+        self.assertIs(type(torch.stack([torch.ones(3), x])), Named)
+        self.assertIs(type(torch.nn.Parameter(torch.ones(2)) + 1), torch.Tensor)
+
+    def test_override(self):
+        Logged.calls.clear()
+        x = torch.ones(3).as_subclass(Logged)
+        y = torch.add(x, 1)
+        self.assertIs(type(y), Logged)
+        y.sum()
+        y * 2
+        self.assertEqual(Logged.calls, ["add", "sum", "mul"])
+        with torch.overrides.DisableTorchFunctionSubclass():
+            self.assertIs(type(x + 1), torch.Tensor)
+        self.assertEqual(len(Logged.calls), 3)
+
+    def test_other_classes(self):
+        s = Standing()
+        self.assertEqual(torch.add(torch.ones(2), s, alpha=2), ("add", (Standing,), 2, {"alpha": 2}))
+        self.assertEqual(torch.cat([torch.ones(2), s])[0], "cat")
+        self.assertEqual((torch.ones(2) + s)[0], "add")
+        self.assertTrue(torch.overrides.has_torch_function((s,)))
+        self.assertFalse(torch.overrides.has_torch_function((torch.ones(1), 5)))
+        self.assertEqual(torch.overrides.handle_torch_function(torch.add, (s,), s, alpha=1), ("add", (Standing,), 1, {"alpha": 1}))
+
+    def test_nobody_answers(self):
+        class Silent:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return NotImplemented
+
+        with self.assertRaisesRegex(TypeError, "no implementation found for"):
+            torch.add(torch.ones(2), Silent())
+
+
+class Names(unittest.TestCase):
+    def test_all_functions_are_there(self):
+        """The names that the module has are found without parsing schemas: the same as by parsing them."""
+        listed = {}
+        _sconce._add_functions(listed)
+        self.assertEqual(set(listed), set(_sconce._function_names()))
+        for function in (*listed.values(), *vars(torch.Tensor).values()):
+            if type(function) is type(torch.add):
+                self.assertTrue(function.__doc__)
+
+    def test_no_getattr(self):
+        """A module with __getattr__ is slow."""
+        self.assertNotIn("__getattr__", vars(torch))
+        with self.assertRaisesRegex(AttributeError, "module 'sconce' has no attribute 'nonsense'"):
+            torch.nonsense
+        with self.assertRaisesRegex(AttributeError, "'sconce.Tensor' object has no attribute 'nonsense'"):
+            torch.ones(1).nonsense
+
+
+class Sizes(unittest.TestCase):
+    def test_size(self):
+        s = torch.ones(2, 3, 4).shape
+        self.assertEqual((repr(s), s.numel(), s == (2, 3, 4)), ("torch.Size([2, 3, 4])", 24, True))
+        for other in (s[1:], s + (5,), s * 2, torch.Size([1, 2])):
+            self.assertIs(type(other), torch.Size)
+        self.assertEqual((s[0], s[-1], hash(s)), (2, 4, hash((2, 3, 4))))
+        with self.assertRaisesRegex(TypeError, "takes an iterable of 'int'"):
+            torch.Size([1.5])
+        a, *b = s
+        self.assertEqual(b, [3, 4])
+        self.assertEqual(torch.Size(range(10)).numel(), 0)
 
 
 if __name__ == "__main__":

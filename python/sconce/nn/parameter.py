@@ -7,6 +7,8 @@ from .._sconce import Tensor
 class Parameter(Tensor):
     """A tensor that is trained."""
 
+    __torch_function__ = _sconce._disabled_torch_function_impl
+
     def __new__(cls, data=None, requires_grad=True):
         if data is None:
             data = _sconce._function("empty")(0)
@@ -26,8 +28,13 @@ class Parameter(Tensor):
         return type(self), (self.data, self.requires_grad)
 
 
+_sconce._set_parameter_class(Parameter)
+
+
 class Buffer(Tensor):
     """A tensor that belongs to the state of a module and is not trained."""
+
+    __torch_function__ = _sconce._disabled_torch_function_impl
 
     def __new__(cls, data=None, *, persistent=True):
         buffer = _sconce._make_subclass(cls, _sconce._function("empty")(0) if data is None else data, False)

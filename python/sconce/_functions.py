@@ -1,0 +1,137 @@
+"""Functions of torch that are no operators."""
+
+from . import _sconce
+from ._sconce import Tensor, tensor
+
+_packet = _sconce._packet
+can_cast, promote_types = _packet("aten::can_cast"), _packet("aten::promote_types")
+
+
+def is_tensor(obj):
+    """True for a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj):
+    """True for the memory of tensors."""
+    return isinstance(obj, _sconce.UntypedStorage)
+
+
+def typename(obj):
+    """The class of an object with its module; of a tensor the name of its type: 'torch.FloatTensor'."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    module = getattr(obj, "__module__", "") or ""
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = module or getattr(named, "__module__", "")
+    return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
+
+
+def as_tensor(data, dtype=None, device=None):
+    """A tensor of the data: without a copy for tensors, arrays and other memory whose dtype and device fit."""
+    if not isinstance(data, Tensor):
+        data = _shared(data)
+        if not isinstance(data, Tensor):
+            return tensor(data, dtype=dtype, device=device)
+    return data.to(device if device is not None else data.device, dtype if dtype is not None else data.dtype)
+
+
+def _shared(obj):
+    """A tensor over the memory of an array of numpy, or of an object with __dlpack__; else the object itself."""
+    if type(obj).__name__ == "ndarray" and type(obj).__module__ == "numpy":
+        return _sconce.from_numpy(obj)
+    if hasattr(type(obj), "__dlpack__"):
+        return _sconce.from_dlpack(obj)
+    return obj
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of any object: over its memory where that is possible (always with copy=False, never with copy=True)."""
+    made = obj if isinstance(obj, Tensor) else _shared(obj)
+    if not isinstance(made, Tensor) and _has_buffer(made):
+        made = frombuffer(made, dtype=dtype if dtype is not None else _sconce.get_default_dtype())
+    if not isinstance(made, Tensor):
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        return tensor(made, dtype=dtype, device=device, requires_grad=requires_grad)
+    fits = (dtype is None or dtype is made.dtype) and (device is None or _sconce.device(device) == made.device)
+    if copy is False and not fits:
+        raise ValueError(f"can't alias tensor with dtype '{made.dtype}' and device '{made.device}' to what was asked for")
+    result = made.to(device if device is not None else made.device, dtype if dtype is not None else made.dtype, copy=copy is True)
+    if requires_grad and not result.requires_grad:
+        result = result.detach() if result is obj else result
+        result.requires_grad_()
+    elif not requires_grad and result.requires_grad:
+        result = result.detach()
+    return result
+
+
+def _has_buffer(obj):
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A tensor over memory with the buffer protocol, from `offset` bytes on."""
+    return _sconce._frombuffer(buffer, dtype, count, offset).requires_grad_(requires_grad)
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes would be broadcast to."""
+    result = []
+    for shape in shapes:
+        sizes = [shape] if isinstance(shape, int) else list(shape)
+        for size in sizes:
+            if size < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({size}): ({size})")
+        result = [1] * (len(sizes) - len(result)) + result
+        for i in range(-1, -len(sizes) - 1, -1):
+            if sizes[i] in (1, result[i]):
+                continue
+            if result[i] != 1:
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
+            result[i] = sizes[i]
+    return _sconce.Size(result)
+
+
+def save(obj, f):
+    """Writes tensors, numbers, strings, and lists, tuples and dicts of them as torch.save does; PyTorch reads the file."""
+    _sconce._save(obj, f)
+
+
+def load(f, map_location=None, *, weights_only=True, mmap=None):
+    """What save() or torch.save wrote. Nothing in the file is run, so objects of other classes are refused."""
+    if not weights_only:
+        raise NotImplementedError("load: weights_only=False would run code of the file, which is not supported")
+    if map_location is not None and str(map_location) != "cpu":
+        raise NotImplementedError(f"load: map_location={map_location!r} is not supported, only 'cpu'")
+    return _sconce._load(f, mmap is True)
+
+
+class _Namespace:
+    """Operators of one namespace: sconce.ops.aten.add.Tensor."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __getattr__(self, name):
+        found = _packet(f"{self._name}::{name}")
+        setattr(self, name, found)
+        return found
+
+
+class _Operators:
+    """Every operator, by namespace."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        namespace = _Namespace(name)
+        setattr(self, name, namespace)
+        return namespace
+
+
+ops = _Operators()

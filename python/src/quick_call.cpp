@@ -1,0 +1,337 @@
+#include "quick_call.h"
+
+#include "sconce/base/error.h"
+#include "sconce/base/inline_vector.h"
+#include "small_objects.h"
+#include "tensor_object.h"
+#include "values.h"
+
+namespace sconce::python {
+namespace {
+
+constexpr size_t kMostParameters = 12;
+
+Take take_of(TypePtr type) {
+  switch (type->kind()) {
+    case TypeKind::tensor:
+      return Take::tensor;
+    case TypeKind::number:
+      return Take::number;
+    case TypeKind::int_:
+    case TypeKind::sym_int:
+      return Take::integer;
+    case TypeKind::float_:
+    case TypeKind::sym_float:
+      return Take::real;
+    case TypeKind::bool_:
+    case TypeKind::sym_bool:
+      return Take::boolean;
+    case TypeKind::scalar_type:
+      return Take::dtype;
+    case TypeKind::list:
+      return take_of(type->element()) == Take::integer ? Take::integers : Take::other;
+    default:
+      return Take::other;
+  }
+}
+
+PyTypeObject* parameter_class = nullptr;
+
+bool is_small_int(PyObject* o) {
+  if (!PyLong_CheckExact(o)) return false;
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyUnstable_Long_IsCompact(reinterpret_cast<PyLongObject*>(o));
+#else
+  return Py_SIZE(o) >= -1 && Py_SIZE(o) <= 1;
+#endif
+}
+int64_t small_int(PyObject* o) {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyUnstable_Long_CompactValue(reinterpret_cast<PyLongObject*>(o));
+#else
+  return Py_SIZE(o) * static_cast<int64_t>(reinterpret_cast<PyLongObject*>(o)->ob_digit[0]);
+#endif
+}
+
+using Fits = QuickOverload::Outcome;
+constexpr Fits kYes = Fits::done, kNo = Fits::does_not_fit, kUnusual = Fits::unusual;
+
+bool is_list_of_ints(PyObject* o) {
+  if (!PyTuple_CheckExact(o) && !PyList_CheckExact(o)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+    if (!is_small_int(PySequence_Fast_GET_ITEM(o, i))) return false;
+  }
+  return true;
+}
+
+// `numbers`: they may stand for tensors.
+Fits fits(PyObject* o, const Parameter& p, bool numbers) {
+  if (o == Py_None) return p.optional ? kYes : p.take == Take::other ? kUnusual : kNo;
+  const bool number = PyFloat_CheckExact(o) || PyLong_CheckExact(o);
+  switch (p.take) {
+    case Take::tensor:
+      if (is_plain_tensor(o)) return kYes;
+      return number && !numbers ? kNo : kUnusual;
+    case Take::number:
+      return PyFloat_CheckExact(o) || PyBool_Check(o) || is_small_int(o) ? kYes : kUnusual;
+    case Take::integer:
+      return is_small_int(o) ? kYes : PyFloat_CheckExact(o) || PyBool_Check(o) ? kNo : kUnusual;
+    case Take::real:
+      return PyFloat_CheckExact(o) || is_small_int(o) ? kYes : kUnusual;
+    case Take::boolean:
+      return PyBool_Check(o) ? kYes : number ? kNo : kUnusual;
+    case Take::dtype:
+      return is_dtype(o) ? kYes : number || PyBool_Check(o) ? kNo : kUnusual;
+    case Take::integers:
+      return is_list_of_ints(o) || (p.argument->fixed_size && is_small_int(o)) ? kYes : kUnusual;
+    default:
+      return kUnusual;
+  }
+}
+
+Scalar scalar_of(PyObject* o, const Parameter& p) {
+  if (o == nullptr) return p.argument->default_value->to_scalar();
+  if (PyFloat_CheckExact(o)) return PyFloat_AS_DOUBLE(o);
+  if (PyBool_Check(o)) return o == Py_True;
+  return small_int(o);
+}
+int64_t int_of(PyObject* o, const Parameter& p) {
+  return o == nullptr ? p.argument->default_value->to_int() : small_int(o);
+}
+bool bool_of(PyObject* o, const Parameter& p) {
+  return o == nullptr ? p.argument->default_value->to_bool() : o == Py_True;
+}
+std::optional<DType> dtype_of(PyObject* o, const Parameter& p) {
+  if (o != nullptr && o != Py_None) return static_cast<DType>(number_of(o));
+  if (o == nullptr && !p.argument->default_value->is_none())
+    return static_cast<DType>(p.argument->default_value->to_int());
+  return std::nullopt;
+}
+const Tensor& optional_tensor(PyObject* o) {
+  static const Tensor none;
+  return o == nullptr || o == Py_None ? none : tensor_of(o);
+}
+
+// The integers of an argument, on the stack.
+class Ints {
+ public:
+  Ints(PyObject* o, const Parameter& p, std::span<PyObject* const> rest) {
+    if (!rest.empty()) {
+      fill(rest.data(), rest.size());
+    } else if (o != nullptr && PyLong_CheckExact(o)) {
+      ints_.resize(static_cast<size_t>(*p.argument->fixed_size));
+      for (int64_t& v : ints_) v = small_int(o);
+      list_ = {ints_.data(), ints_.size()};
+    } else if (o != nullptr && o != Py_None) {
+      fill(PySequence_Fast_ITEMS(o), static_cast<size_t>(PySequence_Fast_GET_SIZE(o)));
+    } else if (o == nullptr && !p.argument->default_value->is_none()) {
+      list_ = p.argument->default_value->to_list().ints();
+    } else {
+      is_none_ = true;
+    }
+  }
+  IntList list() const { return list_; }
+  std::optional<IntList> optional() const { return is_none_ ? std::nullopt : std::optional(list_); }
+
+ private:
+  void fill(PyObject* const* items, size_t n) {
+    ints_.resize(n);
+    for (size_t i = 0; i < n; ++i) ints_.data()[i] = small_int(items[i]);
+    list_ = {ints_.data(), n};
+  }
+  InlineVector<int64_t, 8> ints_;
+  IntList list_;
+  bool is_none_ = false;
+};
+
+}  // namespace
+
+bool is_plain_tensor(PyObject* o) { return Py_IS_TYPE(o, &python::tensor_type) || Py_IS_TYPE(o, parameter_class); }
+void set_parameter_class(PyObject* type) { parameter_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type)); }
+
+QuickOverload::QuickOverload(const Op& op) : op_(&op), shape_(call_shape(op)) {
+  const std::vector<Argument>& arguments = op.schema().arguments;
+  if (arguments.size() > kMostParameters || op.schema().is_vararg) return;
+  parameters_ = std::make_unique<Parameter[]>(arguments.size());
+  count_ = static_cast<uint8_t>(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& a = arguments[i];
+    Parameter& p = parameters_[i];
+    p.optional = a.type->is(TypeKind::optional);
+    p.take = take_of(p.optional ? a.type->element() : a.type);
+    if (p.take == Take::integers && p.optional && a.type->element()->is(TypeKind::optional)) p.take = Take::other;
+    p.keyword_only = a.keyword_only;
+    p.has_default = a.default_value.has_value();
+    p.argument = &a;
+    p.name = PyUnicode_InternFromString(a.name.c_str());
+    if (p.name == nullptr) throw PythonError();
+    if (!a.keyword_only) positional_ = static_cast<uint8_t>(i + 1);
+    const bool last = i + 1 == arguments.size() || arguments[i + 1].keyword_only;
+    p.rest = p.take == Take::integers && !p.optional && last && i <= 1;
+  }
+}
+
+QuickOverload::Outcome QuickOverload::call(const Given& given, bool takes_numbers, Owned& result) const {
+  if (!parameters_) return kUnusual;
+  const size_t n = given.positional.size(), keywords = given.keywords();
+  PyObject* slots[kMostParameters];
+  std::span<PyObject* const> rest;
+  size_t used = 0, position = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    const Parameter& p = parameters_[i];
+    PyObject* o = nullptr;
+    if (!p.keyword_only && position < n) {
+      o = given.positional[position];
+      if (p.rest && PyLong_CheckExact(o)) {
+        rest = given.positional.subspan(position);
+        if (p.argument->fixed_size && rest.size() == 1) {  // one for all
+          rest = {};
+        } else {
+          for (PyObject* item : rest) {
+            if (!is_small_int(item)) return kUnusual;
+          }
+          position = n;
+          slots[i] = nullptr;
+          continue;
+        }
+      }
+      ++position;
+    } else {
+      for (size_t k = 0; k < keywords; ++k) {
+        if (given.name(k) != p.name) continue;
+        o = given.named[k];
+        ++used;
+        break;
+      }
+    }
+    slots[i] = o;
+    if (o == nullptr) {
+      // A keyword that is left may be another spelling of this one.
+      if (!p.has_default) return keywords == used ? kNo : kUnusual;
+      continue;
+    }
+    if (const Fits fit = fits(o, p, takes_numbers); fit != kYes) return fit;
+  }
+  if (position < n) return kNo;
+  if (used != keywords) return kUnusual;
+  result = run(slots, rest);
+  return kYes;
+}
+
+Owned QuickOverload::run(PyObject* const* slots, std::span<PyObject* const> rest) const {
+  const Parameter* p = parameters_.get();
+  const auto tensor = [&](size_t i) -> const Tensor& { return tensor_of(slots[i]); };
+  if (shape_ == CallShape::none) {
+    InlineVector<Value, 8> values(count_);
+    for (size_t i = 0; i < count_; ++i) {
+      if (!rest.empty() && p[i].rest) {
+        auto list = make_ref<List>(p[i].argument->type->element());
+        for (PyObject* item : rest) list->append(Value(small_int(item)));
+        values.data()[i] = Value(std::move(list));
+      } else if (slots[i] == nullptr) {
+        values.data()[i] = *p[i].argument->default_value;
+      } else if (p[i].take == Take::tensor && slots[i] != Py_None) {
+        values.data()[i] = Value(tensor(i));
+      } else {
+        SCONCE_CHECK(convert(slots[i], p[i].argument->type, p[i].argument->fixed_size, values.data()[i]),
+                     "{}: an argument does not fit", op_->qualified_name());
+      }
+    }
+    return call_with_values(*op_, values.data());
+  }
+  int64_t work = tensor(0).numel();
+  if (count_ > 1 && slots[1] != nullptr && p[1].take == Take::tensor && slots[1] != Py_None) work += tensor(1).numel();
+  const auto call = [&](auto&& f) {
+    if (work <= kLongWork) return f();
+    const Unlocked unlocked;
+    return f();
+  };
+  const auto made = [&](auto&& f) { return wrap(call(f)); };
+  const auto written = [&](auto&& f) {
+    call(f);
+    return Owned::share(slots[0]);
+  };
+  const auto scalar = [&](size_t i) { return scalar_of(slots[i], p[i]); };
+  const auto integer = [&](size_t i) { return int_of(slots[i], p[i]); };
+  const auto ints = [&](size_t i) { return Ints(slots[i], p[i], rest); };
+  const Op& op = *op_;
+  switch (shape_) {
+    case CallShape::t:
+      return made([&] { return call_t(tensor(0), op); });
+    case CallShape::tt:
+      return made([&] { return call_tt(tensor(0), tensor(1), op); });
+    case CallShape::ttt:
+      return made([&] { return call_ttt(tensor(0), tensor(1), tensor(2), op); });
+    case CallShape::tto:
+      return made([&] { return call_tto(tensor(0), tensor(1), optional_tensor(slots[2]), op); });
+    case CallShape::ts: {
+      const Scalar b = scalar(1);
+      return made([&] { return call_ts(tensor(0), b, op); });
+    }
+    case CallShape::tss: {
+      const Scalar b = scalar(1), c = scalar(2);
+      return made([&] { return call_tss(tensor(0), b, c, op); });
+    }
+    case CallShape::tts: {
+      const Scalar c = scalar(2);
+      return made([&] { return call_tts(tensor(0), tensor(1), c, op); });
+    }
+    case CallShape::ti: {
+      const int64_t b = integer(1);
+      return made([&] { return call_ti(tensor(0), b, op); });
+    }
+    case CallShape::tii: {
+      const int64_t b = integer(1), c = integer(2);
+      return made([&] { return call_tii(tensor(0), b, c, op); });
+    }
+    case CallShape::tb: {
+      const bool b = bool_of(slots[1], p[1]);
+      return made([&] { return call_tb(tensor(0), b, op); });
+    }
+    case CallShape::tl: {
+      const Ints b = ints(1);
+      return made([&] { return call_tl(tensor(0), b.list(), op); });
+    }
+    case CallShape::td: {
+      const std::optional<DType> b = dtype_of(slots[1], p[1]);
+      return made([&] { return call_td(tensor(0), b, op); });
+    }
+    case CallShape::tid: {
+      const int64_t b = integer(1);
+      const std::optional<DType> c = dtype_of(slots[2], p[2]);
+      return made([&] { return call_tid(tensor(0), b, c, op); });
+    }
+    case CallShape::tlb: {
+      const Ints b = ints(1);
+      const bool c = bool_of(slots[2], p[2]);
+      return made([&] { return call_tlb(tensor(0), b.list(), c, op); });
+    }
+    case CallShape::tLbd: {
+      const Ints b = ints(1);
+      const bool c = bool_of(slots[2], p[2]);
+      const std::optional<DType> d = dtype_of(slots[3], p[3]);
+      return made([&] { return call_tLbd(tensor(0), b.optional(), c, d, op); });
+    }
+    case CallShape::to_t:
+      return written([&] { call_to_t(tensor(0), op); });
+    case CallShape::to_tt:
+      return written([&] { call_to_tt(tensor(0), tensor(1), op); });
+    case CallShape::to_tts: {
+      const Scalar c = scalar(2);
+      return written([&] { call_to_tts(tensor(0), tensor(1), c, op); });
+    }
+    case CallShape::to_ts: {
+      const Scalar b = scalar(1);
+      return written([&] { call_to_ts(tensor(0), b, op); });
+    }
+    case CallShape::to_tss: {
+      const Scalar b = scalar(1), c = scalar(2);
+      return written([&] { call_to_tss(tensor(0), b, c, op); });
+    }
+    case CallShape::none:
+      break;
+  }
+  fail("a call of {} has no known shape", op.qualified_name());
+}
+
+}  // namespace sconce::python
