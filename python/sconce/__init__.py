@@ -10,8 +10,8 @@ import sys as _sys
 from math import e, inf, nan, pi  # noqa: F401
 
 from . import _C, _lazy, _methods, _sconce
-from ._functions import (as_tensor, asarray, broadcast_shapes, can_cast, frombuffer, is_storage, is_tensor, load, ops,
-                         promote_types, save, typename)
+from ._functions import (as_tensor, asarray, broadcast_shapes, can_cast, from_torch, frombuffer, is_storage, is_tensor, load,
+                         ops, promote_types, save, to_torch, typename)
 from ._methods import einsum, nonzero, unique
 from ._overrides import assert_ as _assert
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes

@@ -135,3 +135,17 @@ class _Operators:
 
 
 ops = _Operators()
+
+
+def from_torch(source, example_inputs=None, *, dynamic_shapes=None):
+    """PyTorch's tensors and modules as ours, over the same memory: see sconce.interop."""
+    from . import interop
+
+    return interop.from_torch(source, example_inputs, dynamic_shapes=dynamic_shapes)
+
+
+def to_torch(source):
+    """Our tensors and modules as PyTorch's, over the same memory: see sconce.interop."""
+    from . import interop
+
+    return interop.to_torch(source)

@@ -3,6 +3,7 @@
 #include "binder.h"
 #include "creation.h"
 #include "generator_object.h"
+#include "graph_builder.h"
 #include "optimizers.h"
 #include "programs.h"
 #include "quick_call.h"
@@ -14,6 +15,7 @@
 #include "small_objects.h"
 #include "storage_object.h"
 #include "tensor_object.h"
+#include "torch_bridge.h"
 #include "torch_function.h"
 #include "values.h"
 
@@ -271,6 +273,8 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_storage(module.get());
     add_programs(module.get());
     add_optimizers(module.get());
+    add_graph_builder(module.get());
+    add_torch_bridge(module.get());
     return module.give();
   });
 }

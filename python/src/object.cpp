@@ -63,6 +63,11 @@ CarriedError::CarriedError() {
   type_ = keep(type);
   value_ = keep(value);
   trace_ = keep(trace);
+  if (PyObject* shown = value ? PyObject_Str(value) : nullptr) {
+    text_ = std::string(class_name(value)) + ": " + std::string(text_of(shown));
+    Py_DECREF(shown);
+  }
+  PyErr_Clear();
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);

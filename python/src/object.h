@@ -98,11 +98,12 @@ Kept keep(PyObject* object);
 class CarriedError final : public std::exception {
  public:
   CarriedError();  // takes the exception that is set
-  const char* what() const noexcept override { return "an exception of Python"; }
+  const char* what() const noexcept override { return text_.c_str(); }  // "KeyError: 'a'"
   void restore() const;
 
  private:
   Kept type_, value_, trace_;
+  std::string text_ = "an exception of Python";
 };
 
 // Runs f, which calls Python, under the lock; its PythonError leaves as a CarriedError.

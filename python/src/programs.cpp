@@ -256,6 +256,15 @@ PyMethodDef functions[] = {{"_jit_load", load, METH_O, "load(path): the module i
 
 }  // namespace
 
+Owned wrap_function(jit::Function function) { return hold(function_type, std::move(function)); }
+const jit::Function& function_of(PyObject* object) {
+  if (!PyObject_TypeCheck(object, &function_type)) {
+    PyErr_Format(PyExc_TypeError, "a ScriptFunction was expected, got %s", Py_TYPE(object)->tp_name);
+    throw PythonError();
+  }
+  return held<jit::Function>(object);
+}
+
 void add_programs(PyObject* module) {
   check(PyModule_AddType(module, &function_type));
   check(PyModule_AddType(module, &module_type));
