@@ -11,6 +11,7 @@ from _thread import RLock
 _Module = type(sys)
 _lock = RLock()
 _FOLDER = os.path.dirname(__file__)
+_NEED_TORCH = {"interop", "torch_backend"}  # they are imported by name: reading all of sys.modules must not import PyTorch
 
 
 class _LazyModule(_Module):
@@ -54,7 +55,7 @@ class _LibraryFinder:
 def _submodules():
     for entry in os.listdir(_FOLDER):
         name, extension = os.path.splitext(entry)
-        if name.startswith("_") or not name.isidentifier():
+        if name.startswith("_") or not name.isidentifier() or name in _NEED_TORCH:
             continue
         if extension == ".py" or os.path.isfile(os.path.join(_FOLDER, entry, "__init__.py")):
             yield name
