@@ -75,6 +75,8 @@ sconce_status sconce_limits_new(sconce_limits** out) {
   });
 }
 
+constexpr uint64_t kYear = uint64_t{365} * 24 * 3600 * 1000;  // in milliseconds; more would overflow nanoseconds
+
 sconce_status sconce_limits_set(sconce_limits* limits, sconce_limit what, uint64_t amount) {
   return guarded([&] {
     need(limits, "limits");
@@ -90,10 +92,11 @@ sconce_status sconce_limits_set(sconce_limits* limits, sconce_limit what, uint64
         limits->limits.steps = amount;
         return;
       case SCONCE_LIMIT_MILLISECONDS:
-        constexpr uint64_t kYear = uint64_t{365} * 24 * 3600 * 1000;
         limits->limits.timeout = amount == Limits::kNone ? std::chrono::nanoseconds::max()
                                                          : std::chrono::milliseconds(std::min<uint64_t>(amount, kYear));
         return;
+      case SCONCE_LIMIT_ANY:
+        break;
     }
     invalid("there is no limit {}", static_cast<int>(what));
   });

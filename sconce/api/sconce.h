@@ -110,10 +110,11 @@ SCONCE_C_API void sconce_release_memory(void);
  * Every call starts anew. The tasks and threads that a program starts draw from the same limits. */
 typedef struct sconce_limits sconce_limits;
 typedef enum sconce_limit {
-  SCONCE_LIMIT_MEMORY = 0,      /* bytes held beyond those at the beginning of the call */
-  SCONCE_LIMIT_WORK = 1,        /* elements that operators read and compute; an operator pays before it begins */
-  SCONCE_LIMIT_STEPS = 2,       /* loop iterations and calls of functions of programs */
-  SCONCE_LIMIT_MILLISECONDS = 3 /* of time; looked at between operators and within long ones */
+  SCONCE_LIMIT_MEMORY = 0,       /* bytes held beyond those at the beginning of the call */
+  SCONCE_LIMIT_WORK = 1,         /* elements that operators read and compute; an operator pays before it begins */
+  SCONCE_LIMIT_STEPS = 2,        /* loop iterations and calls of functions of programs */
+  SCONCE_LIMIT_MILLISECONDS = 3, /* of time; looked at between operators and within long ones */
+  SCONCE_LIMIT_ANY = 0x7fffffff  /* no limit: lets C++ look at a wrong number, which is an error and not undefined */
 } sconce_limit;
 SCONCE_C_API sconce_status sconce_limits_new(sconce_limits** out); /* no limits yet */
 /* UINT64_MAX: no limit. Calls that run already keep theirs. */
@@ -254,7 +255,8 @@ typedef enum sconce_dtype { /* numbered as in PyTorch */
                             SCONCE_FLOAT8_E4M3FN = 24,
                             SCONCE_UINT16 = 27,
                             SCONCE_UINT32 = 28,
-                            SCONCE_UINT64 = 29
+                            SCONCE_UINT64 = 29,
+                            SCONCE_DTYPE_ANY = 0x7fffffff /* none, as SCONCE_LIMIT_ANY */
 } sconce_dtype;
 
 #define SCONCE_MAX_DIMENSIONS 64

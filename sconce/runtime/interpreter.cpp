@@ -46,6 +46,7 @@ size_t loop_size(const Code& code, const Instruction* pc) {
 }
 
 SCONCE_INLINE void copy_initial(Slot* base, const Code& code) {
+  if (code.initial.empty()) return;  // has no address, which memcpy must not see
   std::memcpy(static_cast<void*>(base + code.args), static_cast<const void*>(code.initial.data()),
               code.initial.size() * sizeof(Slot));
 }
