@@ -11,9 +11,10 @@ from math import e, inf, nan, pi  # noqa: F401
 
 from . import _C, _lazy, _methods, _sconce
 from ._functions import (as_tensor, asarray, broadcast_shapes, can_cast, from_torch, frombuffer, is_storage, is_tensor, load,
-                         ops, promote_types, save, to_torch, typename)
+                         ops, promote_types, save, set_printoptions, to_torch, typename)
 from ._methods import einsum, nonzero, unique
 from ._overrides import assert_ as _assert
+from ._type_info import finfo, iinfo
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state

@@ -56,7 +56,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         return tensor(made, dtype=dtype, device=device, requires_grad=requires_grad)
     fits = (dtype is None or dtype is made.dtype) and (device is None or _sconce.device(device) == made.device)
     if copy is False and not fits:
-        raise ValueError(f"can't alias tensor with dtype '{made.dtype}' and device '{made.device}' to what was asked for")
+        if device is not None and _sconce.device(device) != made.device:
+            raise ValueError(f"can't alias tensor from device '{made.device}' to '{device}'.")
+        raise ValueError(f"can't alias tensor with dtype '{made.dtype._legacy_name}' into dtype '{dtype._legacy_name}'.")
     result = made.to(device if device is not None else made.device, dtype if dtype is not None else made.dtype, copy=copy is True)
     if requires_grad and not result.requires_grad:
         result = result.detach() if result is obj else result
@@ -82,7 +84,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes would be broadcast to."""
     result = []
-    for shape in shapes:
+    for index, shape in enumerate(shapes):
         sizes = [shape] if isinstance(shape, int) else list(shape)
         for size in sizes:
             if size < 0:
@@ -92,9 +94,23 @@ def broadcast_shapes(*shapes):
             if sizes[i] in (1, result[i]):
                 continue
             if result[i] != 1:
-                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {sizes[i]} at {i}! Mismatching argument at index "
+                                   f"{index} had {tuple(sizes)}; but expected shape should be broadcastable to {result}")
             result[i] = sizes[i]
     return _sconce.Size(result)
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """How tensors are printed: digits, elements before dimensions are cut, elements at their ends, characters in a line."""
+    profiles = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, 2 ** 62, 3, 80)}
+    now = _sconce._print_options()
+    if profile is not None:
+        if profile not in profiles:
+            raise ValueError(f"set_printoptions: profile must be one of {', '.join(profiles)}, not {profile!r}")
+        now = (*profiles[profile], now[4])
+    given = (precision, None if threshold is None else int(min(threshold, 2 ** 62)), edgeitems, linewidth)
+    # As in PyTorch, sci_mode is set by every call: None lets the numbers decide.
+    _sconce._set_print_options(*(old if new is None else new for old, new in zip(now, given)), sci_mode)
 
 
 def save(obj, f):

@@ -129,7 +129,7 @@ int truth(PyObject* self) {
 }
 Scalar only_item(PyObject* self) {
   const Tensor& t = tensor_of(self);
-  SCONCE_CHECK(t.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", t.numel());
+  SCONCE_CHECK_AS(value, t.numel() == 1, "only one element tensors can be converted to Python scalars");
   return item_of(t);
 }
 PyObject* to_int(PyObject* self) {

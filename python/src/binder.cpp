@@ -540,12 +540,14 @@ const Overloads& overloads_for_slot(const char* name) {
 }
 
 Owned call_with_values(const Op& op, Value* values) {
-  const Schema& schema = op.schema();
+  const Schema* parsed = __atomic_load_n(&op.parsed, __ATOMIC_ACQUIRE);
+  const Schema& schema = parsed ? *parsed : op.schema();
   InlineVector<Value, 4> returns(std::max<size_t>(schema.returns.size(), 1));
   {
     const Unlocked unlocked(elements(values, schema.arguments.size()) > kLongWork);
     op.call_boxed(values, returns.data());
   }
+  if (schema.returns.size() == 1 && returns.data()[0].is_tensor()) return wrap(returns.data()[0].to_tensor());
   return results_of(op, returns.data());
 }
 

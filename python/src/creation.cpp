@@ -12,6 +12,34 @@ namespace sconce::python {
 namespace {
 
 bool is_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
+// A sequence of another class (range, bytearray), which is read as a list.
+bool is_other_sequence(PyObject* o) {
+  return !is_list(o) && !is_tensor(o) && PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
+         !PyDict_Check(o) && PySequence_Size(o) >= 0;
+}
+// The same data with lists for other sequences.
+Owned with_lists(PyObject* data, int depth = 0) {
+  SCONCE_CHECK_AS(value, depth < 64, "too many dimensions '{}'", class_name(data));
+  if (is_other_sequence(data)) {
+    const Owned list = Owned::take(PySequence_List(data));
+    return with_lists(list.get(), depth + 1);
+  }
+  PyErr_Clear();  // of a sequence without a length
+  if (!is_list(data)) return Owned::share(data);
+  bool plain = true;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(data) && plain; ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(data, i);
+    plain = PyFloat_CheckExact(item) || PyLong_CheckExact(item) || PyBool_Check(item);
+  }
+  if (plain) return Owned::share(data);
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(data);
+  Owned made = Owned::take(PyList_New(n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    const Owned item = Owned::share(PySequence_Fast_GET_ITEM(data, i));
+    PyList_SET_ITEM(made.get(), i, with_lists(item.get(), depth + 1).give());
+  }
+  return made;
+}
 // An array of numpy: its elements are read through the buffer. (bytes have one too, and are refused.)
 bool is_array(PyObject* o) {
   return PyObject_CheckBuffer(o) && !PyBytes_Check(o) && !PyByteArray_Check(o) && !is_tensor(o);
@@ -123,6 +151,28 @@ void write(PyObject* data, const Tensor& into) {
 
 // ---- buffers ----
 
+// Tensors may die in any thread.
+void release_buffer(Py_buffer* view) {
+  if (!Py_IsInitialized()) return;
+  const Locked locked;
+  PyBuffer_Release(view);
+  delete view;
+}
+
+// "numpy.str_": the class of an array's elements, for messages.
+std::string element_class(PyObject* array, const char* format) {
+  PyObject* dtype = PyObject_GetAttrString(array, "dtype");
+  PyObject* type = dtype ? PyObject_GetAttrString(dtype, "type") : nullptr;
+  Py_XDECREF(dtype);
+  PyErr_Clear();
+  if (type == nullptr || !PyType_Check(type)) {
+    Py_XDECREF(type);
+    return format ? format : "";
+  }
+  const Owned owned = Owned::take(type);
+  return reinterpret_cast<PyTypeObject*>(type)->tp_name;
+}
+
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   std::string_view f = format ? format : "B";
   if (f.starts_with('@') || f.starts_with('=') || (f.starts_with('<') && std::endian::native == std::endian::little))
@@ -156,9 +206,52 @@ Tensor tensor_of_data(PyObject* data, std::optional<DType> dtype) {
     return t.to(dtype.value_or(t.dtype()), false, true);
   }
   const NoGrad unrecorded;
+  const Owned lists = with_lists(data);
+  data = lists.get();
   const Tensor out = empty_tensor(sizes_of(data), dtype ? *dtype : dtype_for(data));
   if (out.numel() != 0 || out.dim() > 0) write(data, out);
   return out;
+}
+
+Tensor tensor_of_memory(PyObject* object, DType dtype, int64_t count, int64_t offset) {
+  SCONCE_CHECK_AS(value, PyObject_CheckBuffer(object), "object does not implement Python buffer protocol.");
+  auto* view = new Py_buffer;
+  if (PyObject_GetBuffer(object, view, PyBUF_WRITABLE) != 0) {
+    PyErr_Clear();
+    if (PyObject_GetBuffer(object, view, PyBUF_SIMPLE) != 0) {
+      delete view;
+      throw PythonError();
+    }
+  }
+  const auto let_go = [view](void*) { release_buffer(view); };
+  try {
+    const int64_t length = view->len;
+    const auto item = static_cast<int64_t>(item_size(dtype));
+    SCONCE_CHECK_AS(value, length > 0 && count != 0, "both buffer length ({}) and count ({}) must not be 0", length,
+                    count);
+    SCONCE_CHECK_AS(value, offset >= 0 && offset < length,
+                    "offset ({} bytes) must be non-negative and no greater than buffer length ({} bytes) minus 1",
+                    offset, length);
+    SCONCE_CHECK_AS(value, count > 0 || (length - offset) % item == 0,
+                    "buffer length ({} bytes) after offset ({} bytes) must be a multiple of element size ({})",
+                    length - offset, offset, item);
+    const int64_t n = count < 0 ? (length - offset) / item : count;
+    SCONCE_CHECK_AS(value, n <= (length - offset) / item,
+                    "requested buffer length ({} * {} bytes) after offset ({} bytes) must not be greater than actual "
+                    "buffer length ({} bytes)",
+                    n, item, offset, length);
+    if (view->readonly) {
+      check(
+          PyErr_WarnEx(PyExc_UserWarning,
+                       "The given buffer is not writable, and tensors do not know that: writing to the tensor changes "
+                       "it all the same. Copy the buffer first, or make it writable.",
+                       1));
+    }
+    return from_blob(static_cast<char*>(view->buf) + offset, {n}, let_go, dtype);
+  } catch (...) {
+    release_buffer(view);
+    throw;
+  }
 }
 
 Tensor tensor_of_buffer(PyObject* object, bool warn_if_readonly) {
@@ -167,21 +260,14 @@ Tensor tensor_of_buffer(PyObject* object, bool warn_if_readonly) {
     delete view;
     throw PythonError();
   }
-  // Tensors may die in any thread.
-  const auto let_go = [view](void*) {
-    if (!Py_IsInitialized()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();
-    PyBuffer_Release(view);
-    PyGILState_Release(state);
-    delete view;
-  };
+  const auto let_go = [view](void*) { release_buffer(view); };
   try {
     const std::optional<DType> dtype = dtype_of_format(view->format, view->itemsize);
     SCONCE_CHECK_AS(type, dtype,
-                    "can't convert an array with elements '{}' to a tensor: the supported types are "
-                    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+                    "can't convert np.ndarray of type {}. The only supported types are: float64, float32, float16, "
+                    "complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
                     "uint16, uint8, and bool.",
-                    std::string_view(view->format ? view->format : ""));
+                    element_class(object, view->format));
     std::vector<int64_t> sizes, strides;
     for (int d = 0; d < view->ndim; ++d) {
       sizes.push_back(view->shape[d]);

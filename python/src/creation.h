@@ -14,6 +14,8 @@ Tensor tensor_of_data(PyObject* data, std::optional<DType> dtype);
 
 // A tensor over the memory of an object with the buffer protocol, which lives as long. Throws Error for dtypes that a
 // tensor cannot have, and for negative strides.
+// frombuffer(): over memory with the buffer protocol, `count` elements (all, if negative) from `offset` bytes on.
+Tensor tensor_of_memory(PyObject* object, DType dtype, int64_t count, int64_t offset);
 Tensor tensor_of_buffer(PyObject* object, bool warn_if_readonly);
 
 }  // namespace sconce::python

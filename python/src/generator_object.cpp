@@ -44,6 +44,7 @@ void dealloc(PyObject* self) {
 
 // Any integer of 64 bits, with a sign or without.
 uint64_t seed_of(PyObject* o) {
+  SCONCE_CHECK(PyIndex_Check(o), "manual_seed expected a long, but got {}", class_name(o));
   const Owned number = Owned::take(PyNumber_Index(o));
   int overflow = 0;
   const long long v = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
@@ -51,7 +52,7 @@ uint64_t seed_of(PyObject* o) {
   const unsigned long long big = overflow > 0 ? PyLong_AsUnsignedLongLong(number.get()) : 0;
   if (overflow < 0 || PyErr_Occurred()) {
     PyErr_Clear();
-    fail("Overflow when unpacking long long");
+    fail_as(ErrorKind::value, "Overflow when unpacking long long");
   }
   return big;
 }

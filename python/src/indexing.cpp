@@ -182,8 +182,9 @@ Py_ssize_t length(PyObject* self) {
 int contains(PyObject* self, PyObject* value) {
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
-    SCONCE_CHECK(is_tensor(value) || PyNumber_Check(value),
-                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a {}.", class_name(value));
+    SCONCE_CHECK(is_tensor(value) || (PyNumber_Check(value) && !PyUnicode_Check(value)),
+                 "Tensor.__contains__ only supports Tensor or scalar, but you passed in a <class '{}'>.",
+                 class_name(value));
     Value number;
     if (is_tensor(value)) return item_of((t.eq(tensor_of(value))).any()).to_bool() ? 1 : 0;
     if (!convert(value, number_type(), std::nullopt, number)) return 0;

@@ -54,7 +54,7 @@ int get(PyObject* self, Py_buffer* view, int flags) {
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
     const char* format = format_of(t.dtype());
-    SCONCE_CHECK_AS(type, format, "Got unsupported ScalarType {}", dtype_name(t.dtype()));
+    SCONCE_CHECK_AS(type, format, "Got unsupported ScalarType {}", dtype_legacy_name(t.dtype()));
     SCONCE_CHECK_AS(type, t.layout() == Layout::strided,
                     "can't convert a tensor of another layout than strided; use "
                     "Tensor.to_dense() first");

@@ -2,6 +2,7 @@
 #include "autograd_objects.h"
 #include "binder.h"
 #include "creation.h"
+#include "dlpack_exchange.h"
 #include "generator_object.h"
 #include "graph_builder.h"
 #include "optimizers.h"
@@ -11,6 +12,7 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
+#include "sconce/tensor/print_options.h"
 #include "size_object.h"
 #include "small_objects.h"
 #include "storage_object.h"
@@ -213,7 +215,14 @@ PyMethodDef functions[] = {
      "How many threads one operator may use."},
     {"set_num_threads",
      [](PyObject*, PyObject* o) {
-       return none_after([](PyObject* v) { set_num_threads(static_cast<int>(int_argument(v))); }, o);
+       return none_after(
+           [](PyObject* v) {
+             SCONCE_CHECK(PyLong_Check(v), "set_num_threads expects an int, but got {}", class_name(v));
+             const int64_t n = int_argument(v);
+             SCONCE_CHECK(n > 0 && n <= INT32_MAX, "set_num_threads expects a positive integer");
+             set_num_threads(static_cast<int>(n));
+           },
+           o);
      },
      METH_O, "set_num_threads(n): one operator may use n threads."},
     {"get_default_dtype", [](PyObject*, PyObject*) { return Py_NewRef(dtype_object(default_dtype())); }, METH_NOARGS,
@@ -222,12 +231,55 @@ PyMethodDef functions[] = {
      [](PyObject*, PyObject* o) {
        return none_after(
            [](PyObject* v) {
-             SCONCE_CHECK_AS(type, is_dtype(v), "invalid dtype object: a dtype was expected, got {}", class_name(v));
+             constexpr const char* kOnly = "only floating-point types are supported as the default type";
+             SCONCE_CHECK_AS(type, is_dtype(v), "invalid dtype object: {}", kOnly);
+             SCONCE_CHECK_AS(type, is_floating(static_cast<DType>(number_of(v))), "{}", kOnly);
              set_default_dtype(static_cast<DType>(number_of(v)));
            },
            o);
      },
      METH_O, "set_default_dtype(dtype): the dtype of floats that say none."},
+    {"_frombuffer",
+     [](PyObject*, PyObject* args) {
+       return guarded([&]() -> PyObject* {
+         PyObject *buffer = nullptr, *dtype = nullptr;
+         long long count = 0, offset = 0;
+         if (!PyArg_ParseTuple(args, "OOLL:frombuffer", &buffer, &dtype, &count, &offset)) throw PythonError();
+         SCONCE_CHECK_AS(type, is_dtype(dtype), "frombuffer(): argument 'dtype' must be torch.dtype, not {}",
+                         class_name(dtype));
+         return wrap(tensor_of_memory(buffer, static_cast<DType>(number_of(dtype)), count, offset)).give();
+       });
+     },
+     METH_VARARGS, nullptr},
+    {"_print_options",
+     [](PyObject*, PyObject*) {
+       const PrintOptions o = print_options();
+       return Py_BuildValue("iLLLO", o.precision, static_cast<long long>(o.threshold),
+                            static_cast<long long>(o.edge_items), static_cast<long long>(o.line_width),
+                            !o.scientific   ? Py_None
+                            : *o.scientific ? Py_True
+                                            : Py_False);
+     },
+     METH_NOARGS, nullptr},
+    {"_set_print_options",
+     [](PyObject*, PyObject* args) {
+       return guarded([&]() -> PyObject* {
+         PrintOptions o;
+         long long threshold = 0, edge_items = 0, line_width = 0;
+         PyObject* scientific = nullptr;
+         if (!PyArg_ParseTuple(args, "iLLLO", &o.precision, &threshold, &edge_items, &line_width, &scientific))
+           throw PythonError();
+         SCONCE_CHECK_AS(value, o.precision >= 0 && o.precision <= 300 && edge_items > 0 && line_width > 0,
+                         "set_printoptions: precision must be 0 to 300, edgeitems and linewidth positive");
+         o.threshold = threshold;
+         o.edge_items = edge_items;
+         o.line_width = line_width;
+         if (scientific != Py_None) o.scientific = is_true(scientific);
+         set_print_options(o);
+         Py_RETURN_NONE;
+       });
+     },
+     METH_VARARGS, nullptr},
     {"_add_method",
      [](PyObject*, PyObject* args) {
        return guarded([&]() -> PyObject* {
@@ -268,6 +320,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_size_type(module.get());
     add_tensor_type(module.get());
     add_torch_function(module.get());
+    add_dlpack(module.get());
     add_generator(module.get());
     add_autograd(module.get());
     add_storage(module.get());

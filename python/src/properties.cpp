@@ -2,6 +2,7 @@
 #include "autograd_objects.h"
 #include "binder.h"
 #include "creation.h"
+#include "dlpack_exchange.h"
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -269,6 +270,8 @@ PyMethodDef tensor_methods[] = {
     {"new_tensor", SCONCE_WITH_KEYWORDS(new_tensor), "new_tensor(data, dtype=None): a tensor of this dtype from data."},
     {"numpy", numpy, METH_NOARGS, "An array of numpy over the same memory."},
     {"__array__", SCONCE_WITH_KEYWORDS(array), nullptr},
+    {"__dlpack__", SCONCE_WITH_KEYWORDS(dlpack_method), nullptr},
+    {"__dlpack_device__", dlpack_device_method, METH_NOARGS, nullptr},
     {"untyped_storage", untyped_storage, METH_NOARGS, "The memory that holds the elements."},
     {"as_subclass", as_subclass, METH_O, "as_subclass(cls): the same memory and history under a subclass of Tensor."},
     {}};

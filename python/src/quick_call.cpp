@@ -112,6 +112,33 @@ const Tensor& optional_tensor(PyObject* o) {
   return o == nullptr || o == Py_None ? none : tensor_of(o);
 }
 
+// The value of an object that fits.
+void fill(PyObject* o, const Parameter& p, Value& out) {
+  switch (p.take) {
+    case Take::tensor:
+      out = Value(tensor_of(o));
+      return;
+    case Take::integer:
+      out = Value(small_int(o));
+      return;
+    case Take::boolean:
+      out = Value(o == Py_True);
+      return;
+    case Take::number:
+      out = Value(scalar_of(o, p));
+      return;
+    case Take::real:
+      out = Value(PyFloat_CheckExact(o) ? PyFloat_AS_DOUBLE(o) : static_cast<double>(small_int(o)));
+      return;
+    case Take::dtype:
+      out = Value(number_of(o));
+      return;
+    default:
+      SCONCE_CHECK(convert(o, p.argument->type, p.argument->fixed_size, out), "argument '{}' does not fit",
+                   p.argument->name);
+  }
+}
+
 // The integers of an argument, on the stack.
 class Ints {
  public:
@@ -230,11 +257,8 @@ Owned QuickOverload::run(PyObject* const* slots, std::span<PyObject* const> rest
         values.data()[i] = Value(std::move(list));
       } else if (slots[i] == nullptr) {
         values.data()[i] = *p[i].argument->default_value;
-      } else if (p[i].take == Take::tensor && slots[i] != Py_None) {
-        values.data()[i] = Value(tensor(i));
-      } else {
-        SCONCE_CHECK(convert(slots[i], p[i].argument->type, p[i].argument->fixed_size, values.data()[i]),
-                     "{}: an argument does not fit", op_->qualified_name());
+      } else if (slots[i] != Py_None) {
+        fill(slots[i], p[i], values.data()[i]);
       }
     }
     return call_with_values(*op_, values.data());

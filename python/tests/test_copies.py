@@ -153,8 +153,10 @@ class Generators(unittest.TestCase):
         torch.manual_seed(-1)
         self.assertEqual(torch.initial_seed(), 2 ** 64 - 1)
         torch.manual_seed(2 ** 64 - 1)
-        with self.assertRaisesRegex(RuntimeError, "Overflow when unpacking long"):
+        with self.assertRaisesRegex(ValueError, "Overflow when unpacking long"):
             torch.manual_seed(2 ** 64)
+        with self.assertRaisesRegex(RuntimeError, "manual_seed expected a long, but got float"):
+            torch.Generator().manual_seed(1.5)
         with self.assertRaises(TypeError):
             torch.Generator().set_state([1])
         with self.assertRaisesRegex(TypeError, "ByteTensor"):

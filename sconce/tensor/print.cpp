@@ -1,14 +1,15 @@
-// Tensor::to_string(): PyTorch's text for a tensor, with its default options: 4 digits, at most 1,000 elements before
-// dimensions are cut to their first and last 3, lines of 80 characters.
+// Tensor::to_string(): PyTorch's text for a tensor.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <complex>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/print_options.h"
 #include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/tensor.h"
@@ -17,10 +18,9 @@
 namespace sconce {
 namespace {
 
-constexpr int kPrecision = 4;
-constexpr int64_t kThreshold = 1000;
-constexpr int64_t kEdge = 3;
-constexpr int64_t kLineWidth = 80;
+std::mutex mutex;  // of the options of the process
+constinit PrintOptions options_of_process;
+thread_local constinit PrintOptions options;  // of the text that is being written
 constexpr std::string_view kPrefix = "tensor(";
 
 void append_real(std::string& out, double v, std::chars_format format, int precision) {
@@ -48,7 +48,7 @@ class Style {
       whole_ = whole_ && v == std::ceil(v);
     }
     if (most == 0) return;
-    exponents_ = most / least > 1000 || most > 1e8 || least < 1e-4;
+    exponents_ = options.scientific.value_or(most / least > 1000 || most > 1e8 || least < 1e-4);
     std::string text;
     for (const double v : values) {
       if (!counts(v)) continue;
@@ -78,12 +78,12 @@ class Style {
 
   void write(std::string& out, double v) const {
     if (exponents_) {
-      append_real(out, v, std::chars_format::scientific, kPrecision);
+      append_real(out, v, std::chars_format::scientific, options.precision);
     } else if (whole_) {
       append_real(out, v, std::chars_format::fixed, 0);
       if (std::isfinite(v)) out += '.';
     } else {
-      append_real(out, v, std::chars_format::fixed, kPrecision);
+      append_real(out, v, std::chars_format::fixed, options.precision);
     }
   }
 
@@ -95,7 +95,7 @@ class Style {
 // Collects the elements that will be shown, in the order in which they are shown; then writes them.
 class Contents {
  public:
-  explicit Contents(const Tensor& t) : tensor_(t), summarize_(t.numel() > kThreshold) {
+  explicit Contents(const Tensor& t) : tensor_(t), summarize_(t.numel() > options.threshold) {
     collect(0, t.data<char>());
     if (is_floating(t.dtype()) || is_complex(t.dtype())) {
       style_ = Style(reals_);
@@ -112,7 +112,7 @@ class Contents {
   }
 
  private:
-  bool cut(int64_t size) const { return summarize_ && size > 2 * kEdge; }
+  bool cut(int64_t size) const { return summarize_ && size > 2 * options.edge_items; }
 
   // Calls visit(i) for the indices that are shown of a dimension, and gap() between the two ends where some
   // are left out.
@@ -122,9 +122,9 @@ class Contents {
       for (int64_t i = 0; i < size; ++i) visit(i);
       return;
     }
-    for (int64_t i = 0; i < kEdge; ++i) visit(i);
+    for (int64_t i = 0; i < options.edge_items; ++i) visit(i);
     gap();
-    for (int64_t i = size - kEdge; i < size; ++i) visit(i);
+    for (int64_t i = size - options.edge_items; i < size; ++i) visit(i);
   }
 
   void collect(int64_t dim, const char* at) {
@@ -192,7 +192,7 @@ class Contents {
   void write_row(std::string& out, int64_t indent) {
     int64_t cell = style_.width() + 2;
     if (!imaginaries_.empty()) cell += imaginary_style_.width() + 1;
-    const int64_t per_line = std::max<int64_t>(1, (kLineWidth - indent) / cell);
+    const int64_t per_line = std::max<int64_t>(1, (options.line_width - indent) / cell);
     int64_t written = 0;
     const auto separate = [&] {
       if (written != 0) out += written % per_line == 0 ? "," : ", ";
@@ -247,7 +247,7 @@ void append_suffixes(std::string& out, const std::vector<std::string>& suffixes,
   auto line = static_cast<int64_t>(line_begin == std::string::npos ? out.size() + 2 : out.size() - line_begin + 1);
   for (const std::string& suffix : suffixes) {
     const auto length = static_cast<int64_t>(suffix.size());
-    if (new_line || line + length + 2 > kLineWidth) {
+    if (new_line || line + length + 2 > options.line_width) {
       new_line = false;
       out += ",\n" + std::string(kPrefix.size(), ' ') + suffix;
       line = static_cast<int64_t>(kPrefix.size()) + length;
@@ -339,8 +339,18 @@ std::string sparse_text(const Tensor& t) {
 
 }  // namespace
 
+PrintOptions print_options() {
+  const std::lock_guard lock(mutex);
+  return options_of_process;
+}
+void set_print_options(const PrintOptions& changed) {
+  const std::lock_guard lock(mutex);
+  options_of_process = changed;
+}
+
 std::string Tensor::to_string() const {
   if (!defined()) return "None";
+  options = print_options();
   if (is_quantized(dtype())) return quantized_text(*this);
   if (is_sparse_tensor(*this)) return sparse_text(*this);
   std::string out(kPrefix);
