@@ -22,6 +22,14 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
   return p;
 }
 
+void* try_allocate(std::size_t bytes) noexcept {
+  try {
+    return allocate(bytes, 16);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void release(void* p) noexcept {
   if (p && sconce::testing::is_guarded_slot(p)) return sconce::testing::guarded_free(p);
   std::free(p);
@@ -33,8 +41,12 @@ void* operator new(std::size_t bytes) { return allocate(bytes, 16); }
 void* operator new[](std::size_t bytes) { return allocate(bytes, 16); }
 void* operator new(std::size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<std::size_t>(a)); }
 void* operator new[](std::size_t bytes, std::align_val_t a) { return allocate(bytes, static_cast<std::size_t>(a)); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return try_allocate(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return try_allocate(bytes); }
 void operator delete(void* p) noexcept { release(p); }
 void operator delete[](void* p) noexcept { release(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { release(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { release(p); }
 void operator delete(void* p, std::size_t) noexcept { release(p); }
 void operator delete[](void* p, std::size_t) noexcept { release(p); }
 void operator delete(void* p, std::align_val_t) noexcept { release(p); }
