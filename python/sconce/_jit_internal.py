@@ -38,6 +38,10 @@ def _redirected(function, parameters, args, kwargs):
 
 def _overload(fn):
     """Declares an overload; the definition that follows is what Python calls."""
+    if not fn.__module__.startswith("sconce."):  # the library's are the compiler's own
+        from .jit import _sources
+
+        _sources.declare_overload(fn)
     return fn
 
 

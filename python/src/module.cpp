@@ -6,6 +6,7 @@
 #include "generator_object.h"
 #include "graph_builder.h"
 #include "optimizers.h"
+#include "program_values.h"
 #include "programs.h"
 #include "quick_call.h"
 #include "sconce/autograd/backward.h"
@@ -13,6 +14,7 @@
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/print_options.h"
+#include "scripting.h"
 #include "size_object.h"
 #include "small_objects.h"
 #include "storage_object.h"
@@ -325,6 +327,8 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_autograd(module.get());
     add_storage(module.get());
     add_programs(module.get());
+    add_program_values(module.get());
+    add_scripting(module.get());
     add_optimizers(module.get());
     add_graph_builder(module.get());
     add_torch_bridge(module.get());

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "sconce/base/error.h"
+#include "sconce/base/source.h"
 #include "sconce/runtime/interpreter.h"
 
 namespace sconce::python {
@@ -39,6 +40,8 @@ void raise_current() noexcept {
     error.restore();
   } catch (const runtime::ScriptError& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (const CompileError& error) {
+    PyErr_SetString(PyExc_RuntimeError, ("\n" + std::string(error.what())).c_str());
   } catch (const Error& error) {
     PyErr_SetString(class_of(error.kind()), error.what());
   } catch (const std::bad_alloc&) {

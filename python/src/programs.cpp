@@ -1,6 +1,8 @@
 #include "programs.h"
 
+#include "program_values.h"
 #include "sconce/base/error.h"
+#include "sconce/dispatch/schema.h"
 #include "sconce/sconce.hpp"
 #include "sconce/types/class_info.h"
 #include "tensor_object.h"
@@ -9,28 +11,35 @@
 namespace sconce::python {
 namespace {
 
-template <class T>
-struct Holder {
-  PyObject_HEAD T held;
+struct FunctionObject {
+  PyObject_HEAD jit::Function held;
+  PyObject* dict;
 };
-using ModuleObject = Holder<jit::Module>;
-using FunctionObject = Holder<jit::Function>;
+struct ModuleObject {
+  PyObject_HEAD jit::Module held;
+};
 extern PyTypeObject module_type, function_type;
 
-template <class T>
-const T& held(PyObject* self) {
-  return reinterpret_cast<Holder<T>*>(self)->held;
-}
-template <class T>
-Owned hold(PyTypeObject& type, T what) {
-  auto* object = PyObject_New(Holder<T>, &type);
+const jit::Function& held_function(PyObject* self) { return reinterpret_cast<FunctionObject*>(self)->held; }
+const jit::Module& held_module(PyObject* self) { return reinterpret_cast<ModuleObject*>(self)->held; }
+
+// Makes the RecursiveScriptModule of a module (jit/_module.py).
+PyObject* make_wrapper = nullptr;
+
+Owned handle_of(jit::Module module) {
+  auto* object = PyObject_New(ModuleObject, &module_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
-  new (&object->held) T(std::move(what));
+  new (&object->held) jit::Module(std::move(module));
   return made;
 }
-template <class T>
-void dealloc(PyObject* self) {
-  reinterpret_cast<Holder<T>*>(self)->held.~T();
+void function_dealloc(PyObject* self) {
+  auto& object = *reinterpret_cast<FunctionObject*>(self);
+  Py_CLEAR(object.dict);
+  object.held.~Function();
+  PyObject_Free(self);
+}
+void module_dealloc(PyObject* self) {
+  reinterpret_cast<ModuleObject*>(self)->held.~Module();
   PyObject_Free(self);
 }
 
@@ -49,194 +58,288 @@ jit::NamedValues named(PyObject* kwargs) {
 
 // Programs run without Python's lock: other threads may call the same one.
 template <class T>
-PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
+PyObject* call(const T& callee, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     std::vector<Value> values = positional(args);
     jit::NamedValues names = named(kwargs);
     Value result;
     {
       const Unlocked unlocked;
-      result = held<T>(self).call(std::move(values), std::move(names));
+      result = callee.call(std::move(values), std::move(names));
     }
+    const CurrentUnit unit(callee.unit());
     return object_of(result).give();
   });
+}
+PyObject* call_function(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return call(held_function(self), args, kwargs);
+}
+PyObject* call_module(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return call(held_module(self), args, kwargs);
 }
 
 // ---- functions ----
 
 PyObject* function_repr(PyObject* self) {
-  return guarded([&] { return text("<ScriptFunction " + held<jit::Function>(self).qualified_name() + ">").give(); });
+  return guarded([&] { return text("<ScriptFunction " + held_function(self).qualified_name() + ">").give(); });
 }
 template <std::string (jit::Function::*f)() const>
 PyObject* function_text(PyObject* self, void*) {
-  return guarded([&] { return text((held<jit::Function>(self).*f)()).give(); });
+  return guarded([&] { return text((held_function(self).*f)()).give(); });
+}
+// PyTorch leaves the type of self out, which archives have.
+PyObject* function_code(PyObject* self, void*) {
+  return guarded([&] {
+    std::string code = held_function(self).code();
+    const size_t start = code.find("(self: ");
+    if (!held_function(self).self().is_none() && start != code.npos) {
+      const size_t end = code.find_first_of(",)", start);
+      code.erase(start + 5, end - start - 5);
+    }
+    return text(code).give();
+  });
 }
 PyObject* function_schema(PyObject* self, void*) {
-  return guarded([&] { return text(held<jit::Function>(self).schema().to_string()).give(); });
+  return guarded([&] {
+    Schema schema = held_function(self).schema();
+    schema.name = held_function(self).name();
+    return text(schema.to_string()).give();
+  });
 }
 PyGetSetDef function_properties[] = {
     {"name", function_text<&jit::Function::name>, nullptr, "Its name.", nullptr},
     {"qualified_name", function_text<&jit::Function::qualified_name>, nullptr, "Its name with its module's.", nullptr},
-    {"code", function_text<&jit::Function::code>, nullptr, "Its text, as archives hold it.", nullptr},
+    {"code", function_code, nullptr, "Its text, as archives hold it.", nullptr},
     {"graph", function_text<&jit::Function::graph>, nullptr, "Its graph as text, before optimisation.", nullptr},
     {"schema", function_schema, nullptr, "Its arguments and results.", nullptr},
+    {"__name__", function_text<&jit::Function::name>, nullptr, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
+PyMethodDef function_methods[] = {{}};
 
-// ---- modules ----
+// ---- modules: handles, which jit/_module.py makes modules of ----
+
+TypePtr type_of(const jit::Module& module) { return module.value().to_object().type(); }
 
 bool is_module_value(const Value& v) { return v.is_object() && v.to_object().type()->class_info()->is_module; }
 
-PyObject* module_attribute(PyObject* self, PyObject* name) {
-  PyObject* found = PyObject_GenericGetAttr(self, name);
-  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
-  return guarded([&]() -> PyObject* {
-    const jit::Module& module = held<jit::Module>(self);
-    const std::string_view wanted = text_of(name);
-    if (module.has_method(wanted)) {
-      PyErr_Clear();
-      return hold(function_type, module.get_method(wanted)).give();
+// [(name, kind)], kind: 0 others, 1 parameters, 2 buffers, 3 modules.
+PyObject* module_attributes(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const jit::Module& module = held_module(self);
+    Owned list = Owned::take(PyList_New(0));
+    for (const ClassInfo::Attribute& a : type_of(module)->class_info()->attributes) {
+      const int kind = a.kind == ClassInfo::AttributeKind::parameter ? 1
+                       : a.kind == ClassInfo::AttributeKind::buffer  ? 2
+                       : is_module_value(module.attr(a.name))        ? 3
+                                                                     : 0;
+      check(PyList_Append(list.get(), Owned::take(Py_BuildValue("(si)", a.name.c_str(), kind)).get()));
     }
-    if (!module.has_attr(wanted)) throw PythonError();
-    PyErr_Clear();
-    const Value v = module.attr(wanted);
-    if (is_module_value(v)) return hold(module_type, module.submodule(wanted)).give();
-    return object_of(v).give();
+    return list.give();
   });
 }
-int module_set_attribute(PyObject* self, PyObject* name, PyObject* value) {
-  return guarded_int([&] {
-    SCONCE_CHECK(value, "attributes of a module cannot be deleted");
-    held<jit::Module>(self).set_attr(text_of(name), value_of(value));
-    return 0;
+PyObject* module_constants(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Owned dict = Owned::take(PyDict_New());
+    for (const auto& [name, value] : type_of(held_module(self))->class_info()->constants)
+      check(PyDict_SetItemString(dict.get(), name.c_str(), object_of(value).get()));
+    return dict.give();
   });
 }
-PyObject* module_repr(PyObject* self) {
-  return guarded([&] { return text("<ScriptModule " + held<jit::Module>(self).type_name() + ">").give(); });
-}
-PyObject* module_save(PyObject* self, PyObject* path) {
+PyObject* module_get(PyObject* self, PyObject* name) {
   return guarded([&]() -> PyObject* {
+    const jit::Module& module = held_module(self);
+    const std::string_view wanted = text_of(name);
+    const CurrentUnit unit(module.unit());
+    if (const ClassInfo::Property* p = type_of(module)->class_info()->find_property(wanted))
+      return object_of(jit::Function(module.unit(), p->getter, module.value()).call({})).give();
+    if (module.has_attr(wanted)) return object_of(module.attr(wanted)).give();
+    PyErr_SetObject(PyExc_AttributeError, name);
+    throw PythonError();
+  });
+}
+PyObject* module_set(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name = nullptr;
+    PyObject* value = nullptr;
+    if (!PyArg_ParseTuple(args, "sO:set", &name, &value)) throw PythonError();
+    const jit::Module& module = held_module(self);
+    const ClassInfo& info = *type_of(module)->class_info();
+    if (const ClassInfo::Property* p = info.find_property(name)) {
+      if (!p->setter) {
+        PyErr_Format(PyExc_AttributeError, "can't set attribute '%s'", name);
+        throw PythonError();
+      }
+      jit::Function(module.unit(), p->setter, module.value()).call({value_of(value)});
+      Py_RETURN_NONE;
+    }
+    const int slot = info.find(name);
+    if (slot < 0) {
+      PyErr_SetString(PyExc_AttributeError, name);
+      throw PythonError();
+    }
+    const TypePtr type = info.attributes[static_cast<size_t>(slot)].type;
+    auto v = value_as(value, type);
+    SCONCE_CHECK(v, "Could not cast attribute '{}' to type {}: got a value of class {}", name, type->annotation(),
+                 class_name(value));
+    module.set_attr(name, std::move(*v));
+    Py_RETURN_NONE;
+  });
+}
+// parameter(name, class): the tensor, whose object is of the class if it has none yet.
+PyObject* module_parameter(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name = nullptr;
+    PyTypeObject* cls = nullptr;
+    if (!PyArg_ParseTuple(args, "sO!:parameter", &name, &PyType_Type, &cls)) throw PythonError();
+    const Value v = held_module(self).attr(name);
+    if (!v.is_tensor()) Py_RETURN_NONE;
+    Tensor t = v.to_tensor();
+    return (t.impl()->python ? wrap(std::move(t)) : wrap_as(cls, std::move(t))).give();
+  });
+}
+PyObject* module_method(PyObject* self, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const jit::Module& module = held_module(self);
+    if (!module.has_method(text_of(name))) Py_RETURN_NONE;
+    return wrap_function(module.get_method(text_of(name))).give();
+  });
+}
+PyObject* module_method_names(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Owned list = Owned::take(PyList_New(0));
+    for (const std::string& name : held_module(self).method_names()) check(PyList_Append(list.get(), text(name).get()));
+    return list.give();
+  });
+}
+PyObject* module_properties_list(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Owned list = Owned::take(PyList_New(0));
+    for (const ClassInfo::Property& p : type_of(held_module(self))->class_info()->properties)
+      check(PyList_Append(list.get(), text(p.name).get()));
+    return list.give();
+  });
+}
+jit::ExtraFiles extra_files_in(PyObject* dict) {
+  jit::ExtraFiles files;
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; dict != Py_None && PyDict_Next(dict, &at, &key, &value);) {
+    const std::string name(text_of(key));
+    if (PyBytes_Check(value)) {
+      files.emplace_back(name, std::string(PyBytes_AS_STRING(value), static_cast<size_t>(PyBytes_GET_SIZE(value))));
+    } else {
+      files.emplace_back(name, std::string(text_of(value)));
+    }
+  }
+  return files;
+}
+PyObject* module_save(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *path = nullptr, *extra = Py_None;
+    int lite = 0;
+    if (!PyArg_ParseTuple(args, "O|Op:save", &path, &extra, &lite)) throw PythonError();
     const Owned real = Owned::take(PyOS_FSPath(path));
     const std::string to(text_of(real.get()));
+    const jit::ExtraFiles files = extra_files_in(extra);
     {
       const Unlocked unlocked;
-      to.ends_with(".ptl") ? held<jit::Module>(self).save_lite(to) : held<jit::Module>(self).save(to);
+      lite ? held_module(self).save_lite(to, files) : held_module(self).save(to, files);
     }
     Py_RETURN_NONE;
   });
 }
-PyObject* module_train(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    int on = 1;
-    if (!PyArg_ParseTuple(args, "|p:train", &on)) throw PythonError();
-    held<jit::Module>(self).train(on != 0);
-    return Py_NewRef(self);
-  });
+PyObject* module_clone(PyObject* self, PyObject*) {
+  return guarded([&] { return handle_of(held_module(self).clone()).give(); });
 }
-PyObject* module_eval(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    held<jit::Module>(self).eval();
-    return Py_NewRef(self);
-  });
+PyObject* module_type_name(PyObject* self, void*) {
+  return guarded([&] { return text(held_module(self).type_name()).give(); });
 }
-Owned dict_of(const jit::NamedTensors& tensors) {
-  Owned dict = Owned::take(PyDict_New());
-  for (const auto& [name, t] : tensors) check(PyDict_SetItem(dict.get(), text(name).get(), wrap(t).get()));
-  return dict;
+// Whether two handles are of one module.
+PyObject* module_compare(PyObject* a, PyObject* b, int how) {
+  if (!Py_IS_TYPE(a, &module_type) || !Py_IS_TYPE(b, &module_type) || (how != Py_EQ && how != Py_NE))
+    Py_RETURN_NOTIMPLEMENTED;
+  return PyBool_FromLong(held_module(a).value().is_same(held_module(b).value()) == (how == Py_EQ));
 }
-template <jit::NamedTensors (jit::Module::*f)(bool) const>
-PyObject* module_tensors(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    const Owned dict = dict_of((held<jit::Module>(self).*f)(true));
-    const Owned items = Owned::take(PyDict_Items(dict.get()));
-    return PyObject_GetIter(items.get());
-  });
+Py_hash_t module_hash(PyObject* self) {
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(&held_module(self).value().to_object()) >> 4);
 }
-PyObject* module_state(PyObject* self, PyObject*) {
-  return guarded([&] { return dict_of(held<jit::Module>(self).state_dict()).give(); });
-}
-PyObject* module_load_state(PyObject* self, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
-    static const char* names[] = {"state_dict", "strict", nullptr};
-    PyObject* state = nullptr;
-    int strict = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|p:load_state_dict", const_cast<char**>(names), &PyDict_Type,
-                                     &state, &strict))
-      throw PythonError();
-    jit::NamedTensors tensors;
-    PyObject *key = nullptr, *value = nullptr;
-    for (Py_ssize_t at = 0; PyDict_Next(state, &at, &key, &value);) {
-      SCONCE_CHECK_AS(type, is_tensor(value), "state_dict: '{}' is a {}, a Tensor was expected", text_of(key),
-                      class_name(value));
-      tensors.emplace_back(text_of(key), tensor_of(value));
-    }
-    held<jit::Module>(self).load_state_dict(tensors, strict != 0);
-    Py_RETURN_NONE;
-  });
-}
-template <std::string (jit::Function::*f)() const>
-PyObject* module_text(PyObject* self, void*) {
-  return guarded([&] { return text((held<jit::Module>(self).get_method("forward").*f)()).give(); });
-}
-PyObject* module_training(PyObject* self, void*) {
-  return guarded([&] { return PyBool_FromLong(held<jit::Module>(self).is_training()); });
+PyObject* module_repr(PyObject* self) {
+  return guarded([&] { return text("<ScriptModule " + held_module(self).type_name() + ">").give(); });
 }
 
 PyGetSetDef module_properties[] = {
-    {"code", module_text<&jit::Function::code>, nullptr, "The text of forward, as archives hold it.", nullptr},
-    {"graph", module_text<&jit::Function::graph>, nullptr, "The graph of forward as text, before optimisation.",
-     nullptr},
-    {"training", module_training, nullptr, "Is it in training mode?", nullptr},
-    {}};
+    {"type_name", module_type_name, nullptr, "The qualified name of its class.", nullptr}, {}};
 PyMethodDef module_methods[] = {
-    {"save", module_save, METH_O, "save(path): writes a TorchScript archive, or for .ptl one with bytecode."},
-    {"train", module_train, METH_VARARGS, "train(mode=True): puts it and all below into training mode."},
-    {"eval", module_eval, METH_NOARGS, "Puts it and all below into evaluation mode."},
-    {"named_parameters", module_tensors<&jit::Module::named_parameters>, METH_NOARGS, "Names and parameters."},
-    {"named_buffers", module_tensors<&jit::Module::named_buffers>, METH_NOARGS, "Names and buffers."},
-    {"state_dict", module_state, METH_NOARGS, "Parameters and buffers by name."},
-    {"load_state_dict", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(module_load_state)),
-     METH_VARARGS | METH_KEYWORDS,
-     "load_state_dict(state_dict, strict=True): copies values into the tensors of the same names."},
+    {"attributes", module_attributes, METH_NOARGS, "[(name, kind)]; kinds: other, parameter, buffer, module."},
+    {"constants", module_constants, METH_NOARGS, "Constants by name."},
+    {"get", module_get, METH_O, "get(name): an attribute, constant or property."},
+    {"set", module_set, METH_VARARGS, "set(name, value)"},
+    {"parameter", module_parameter, METH_VARARGS, "parameter(name, class)"},
+    {"method", module_method, METH_O, "method(name): the bound method, or None."},
+    {"method_names", module_method_names, METH_NOARGS, "Names of methods."},
+    {"property_names", module_properties_list, METH_NOARGS, "Names of properties."},
+    {"save", module_save, METH_VARARGS, "save(path, extra_files, lite)"},
+    {"clone", module_clone, METH_NOARGS, "A copy with its own tensors."},
     {}};
 
-template <class T>
-PyTypeObject make_type(const char* name, const char* doc, reprfunc repr, PyGetSetDef* properties,
-                       PyMethodDef* methods) {
+PyTypeObject function_type = [] {
   PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
-  type.tp_name = name;
-  type.tp_doc = doc;
-  type.tp_basicsize = sizeof(Holder<T>);
+  type.tp_name = "sconce.jit.ScriptFunction";
+  type.tp_doc = "A function or method of a TorchScript program.";
+  type.tp_basicsize = sizeof(FunctionObject);
+  type.tp_dictoffset = offsetof(FunctionObject, dict);
   type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
-  type.tp_dealloc = dealloc<T>;
-  type.tp_call = call<T>;
-  type.tp_repr = repr;
-  type.tp_getset = properties;
-  type.tp_methods = methods;
+  type.tp_dealloc = function_dealloc;
+  type.tp_call = call_function;
+  type.tp_repr = function_repr;
+  type.tp_getset = function_properties;
+  type.tp_methods = function_methods;
   return type;
-}
-PyTypeObject function_type =
-    make_type<jit::Function>("sconce.jit.ScriptFunction", "A function or method of a TorchScript program.",
-                             function_repr, function_properties, nullptr);
+}();
 PyTypeObject module_type = [] {
-  PyTypeObject type = make_type<jit::Module>("sconce.jit.ScriptModule", "A module of a TorchScript program.",
-                                             module_repr, module_properties, module_methods);
-  type.tp_getattro = module_attribute;
-  type.tp_setattro = module_set_attribute;
+  PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  type.tp_name = "sconce._ScriptModule";
+  type.tp_doc = "A handle on a module of a TorchScript program.";
+  type.tp_basicsize = sizeof(ModuleObject);
+  type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+  type.tp_dealloc = module_dealloc;
+  type.tp_call = call_module;
+  type.tp_repr = module_repr;
+  type.tp_richcompare = module_compare;
+  type.tp_hash = module_hash;
+  type.tp_getset = module_properties;
+  type.tp_methods = module_methods;
   return type;
 }();
 
 // ---- functions of sconce.jit ----
 
-PyObject* load(PyObject*, PyObject* path) {
+// load(path or bytes, extra_files): the module, and what the file has under the names of extra_files.
+PyObject* load(PyObject*, PyObject* args) {
   return guarded([&] {
-    const Owned real = Owned::take(PyOS_FSPath(path));
-    const std::string from(text_of(real.get()));
+    PyObject *from = nullptr, *extra = Py_None;
+    if (!PyArg_ParseTuple(args, "O|O:load", &from, &extra)) throw PythonError();
     std::optional<jit::Module> module;
-    {
+    jit::ExtraFiles files;
+    if (PyBytes_Check(from)) {
+      const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(from)),
+                                             static_cast<size_t>(PyBytes_GET_SIZE(from)));
       const Unlocked unlocked;
-      module = jit::load(from);
+      module = jit::load(bytes, &files);
+    } else {
+      const Owned real = Owned::take(PyOS_FSPath(from));
+      const std::string path(text_of(real.get()));
+      const Unlocked unlocked;
+      module = jit::load(path, &files);
     }
-    return hold(module_type, std::move(*module)).give();
+    for (const auto& [name, content] : files) {
+      const Owned key = text(name);
+      if (extra == Py_None || PyDict_Contains(extra, key.get()) != 1) continue;
+      const Owned bytes =
+          Owned::take(PyBytes_FromStringAndSize(content.data(), static_cast<Py_ssize_t>(content.size())));
+      check(PyDict_SetItem(extra, key.get(), bytes.get()));
+    }
+    return wrap_module(std::move(*module)).give();
   });
 }
 // A text of functions, as a dict of them.
@@ -245,24 +348,66 @@ PyObject* compile(PyObject*, PyObject* source) {
     const jit::CompilationUnit unit = jit::compile(text_of(source));
     Owned dict = Owned::take(PyDict_New());
     for (const std::string& name : unit.function_names())
-      check(PyDict_SetItemString(dict.get(), name.c_str(), hold(function_type, unit.function(name)).get()));
+      check(PyDict_SetItemString(dict.get(), name.c_str(), wrap_function(unit.function(name)).get()));
     return dict.give();
   });
 }
 
-PyMethodDef functions[] = {{"_jit_load", load, METH_O, "load(path): the module in a .pt, .ptl or .pt2 file."},
+PyObject* set_module_wrapper(PyObject*, PyObject* function) {
+  Py_XDECREF(make_wrapper);
+  make_wrapper = Py_NewRef(function);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {{"_jit_load", load, METH_VARARGS, "load(path or bytes, extra_files)"},
+                           {"_jit_set_module_wrapper", set_module_wrapper, METH_O, "(handle -> module)"},
                            {"_jit_compile", compile, METH_O, "compile(text): the functions of a text, by name."},
                            {}};
 
 }  // namespace
 
-Owned wrap_function(jit::Function function) { return hold(function_type, std::move(function)); }
+Owned wrap_function(jit::Function function) {
+  auto* object = PyObject_New(FunctionObject, &function_type);
+  Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
+  new (&object->held) jit::Function(std::move(function));
+  object->dict = nullptr;
+  return made;
+}
+
+Owned wrap_module(jit::Module module) {
+  Owned handle = handle_of(std::move(module));
+  return make_wrapper ? Owned::take(PyObject_CallOneArg(make_wrapper, handle.get())) : std::move(handle);
+}
+
 const jit::Function& function_of(PyObject* object) {
-  if (!PyObject_TypeCheck(object, &function_type)) {
+  if (!Py_IS_TYPE(object, &function_type)) {
     PyErr_Format(PyExc_TypeError, "a ScriptFunction was expected, got %s", Py_TYPE(object)->tp_name);
     throw PythonError();
   }
-  return held<jit::Function>(object);
+  return held_function(object);
+}
+
+const jit::Module* find_module(PyObject* object) {
+  if (Py_IS_TYPE(object, &module_type)) return &held_module(object);
+  // A RecursiveScriptModule keeps its handle in its dict, where no __getattr__ is asked.
+  if (!(Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE)) return nullptr;
+  PyObject* dict = PyObject_GenericGetDict(object, nullptr);
+  if (!dict) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  const Owned items = Owned::take(dict);
+  PyObject* handle = PyDict_GetItemString(items.get(), "_c");
+  return handle && Py_IS_TYPE(handle, &module_type) ? &held_module(handle) : nullptr;
+}
+
+const jit::Module& module_of(PyObject* object) {
+  const jit::Module* found = find_module(object);
+  if (!found) {
+    PyErr_Format(PyExc_TypeError, "a ScriptModule was expected, got %s", Py_TYPE(object)->tp_name);
+    throw PythonError();
+  }
+  return *found;
 }
 
 void add_programs(PyObject* module) {

@@ -1,6 +1,7 @@
 #include "values.h"
 
 #include "generator_object.h"
+#include "program_values.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"
@@ -235,6 +236,7 @@ Value value_of(PyObject* o) {
     for (auto& [k, item] : items) dict->set(std::move(k), std::move(item));
     return dict;
   }
+  if (auto special = special_value(o)) return std::move(*special);
   fail_as(ErrorKind::type, "an object of class {} cannot be given to a program", class_name(o));
 }
 
@@ -277,6 +279,7 @@ Owned object_of(const Value& v, TypePtr type) {
     case Tag::tensor:
       return wrap(v.to_tensor());
     case Tag::tuple:
+      if (v.to_tuple().named_type) return special_object(v);
       return tuple_of(v.to_tuple().items, nullptr);
     case Tag::list: {
       const std::vector<Value> items = v.to_list().values();
@@ -292,7 +295,7 @@ Owned object_of(const Value& v, TypePtr type) {
       return made;
     }
     default:
-      fail_as(ErrorKind::not_implemented, "a value of type {} has no object in Python yet", v.type()->annotation());
+      return special_object(v);
   }
 }
 

@@ -60,6 +60,8 @@ class SCONCE_API Function {
   Value call(std::vector<Value> args, NamedValues kwargs = {}) const;
 
   ir::Function& function() const { return *function_; }
+  const UnitPtr& unit() const { return unit_; }
+  const Value& self() const { return self_; }  // None of a function
 
  private:
   UnitPtr unit_;
@@ -74,6 +76,7 @@ class SCONCE_API Object {
 
   std::string type_name() const;  // "__torch__.Counter"
   const Value& value() const { return object_; }
+  const UnitPtr& unit() const { return unit_; }
   bool has_attr(std::string_view name) const;
   // Attributes and constants. Throws Error naming class and attribute.
   Value attr(std::string_view name) const;

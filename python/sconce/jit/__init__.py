@@ -1,19 +1,14 @@
-"""TorchScript programs: files, and functions from their text."""
+"""TorchScript: functions, classes and modules of Python compiled to programs, and files of programs."""
 
 from .._jit_internal import _overload, _overload_method
-from .._sconce import ScriptFunction, ScriptModule, _jit_compile, _jit_load
+from .._sconce import Future, ScriptFunction, _jit_compile
+from ._module import RecursiveScriptModule, ScriptModule, load, save
+from ._script import Attribute, Error, annotate, export, fork, ignore, interface, is_scripting, script, script_if_tracing, unused, wait
+from ._script import isinstance_ as isinstance
 
-__all__ = ["CompilationUnit", "ScriptFunction", "ScriptModule", "load", "save"]
-
-
-def load(path):
-    """The module in a TorchScript archive (.pt), one for the lite interpreter (.ptl), or an exported program (.pt2)."""
-    return _jit_load(path)
-
-
-def save(module, path):
-    """Writes the module as a TorchScript archive; with bytecode for a path that ends with .ptl."""
-    module.save(path)
+__all__ = ["Attribute", "CompilationUnit", "Error", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate",
+           "export", "fork", "ignore", "interface", "is_scripting", "isinstance", "load", "save", "script", "script_if_tracing",
+           "unused", "wait"]
 
 
 class CompilationUnit:
@@ -27,22 +22,3 @@ class CompilationUnit:
             return self.__dict__["_functions"][name]
         except KeyError:
             raise AttributeError(f"'CompilationUnit' has no attribute '{name}'") from None
-
-
-def annotate(the_type, the_value):
-    """The value: the type is for the compiler."""
-    return the_value
-
-
-def is_scripting():
-    """False: this is Python."""
-    return False
-
-
-def unused(fn):
-    """Marks a function that the compiler leaves out."""
-    return fn
-
-
-ignore = export = unused
-

@@ -120,6 +120,7 @@ std::vector<ir::Function*> hooks(const ClassDef& def, TypePtr type, std::string_
 
 static ir::Function& add_function(Scope& scope, const TreePtr& tree, const std::string& qualified,
                                   const FunctionDef& def, FunctionSource given) {
+  if (const auto error = scope.broken.find(&def); error != scope.broken.end()) throw error->second;
   const ReplacedFunction form = callable_form(tree, def);
   auto source = std::make_shared<FunctionSource>(std::move(given));
   source->tree = form.tree;

@@ -104,6 +104,7 @@ std::string type_name(const Dynamic& v) {
   if (const Instance* i = v.instance()) return i->cls ? i->cls->name : "Module";
   if (v.get<Definition*>() || v.get<TypePtr>()) return "type";
   if (v.get<DynamicName>()) return "builtin";
+  if (const auto* foreign = v.get<DynamicForeign>()) return foreign->type;
   return "function";
 }
 
@@ -181,6 +182,10 @@ namespace {
 
 std::vector<Definition*> lookup_order(Definition& cls, int depth) {
   std::vector<Definition*> order{&cls};
+  if (cls.known_order) {
+    order.insert(order.end(), cls.known_order->begin(), cls.known_order->end());
+    return order;
+  }
   if (!cls.class_def) return order;
   // Each base before its own bases, and no class before one that derives from it.
   for (syntax::ExprPtr base : cls.class_def->bases) {

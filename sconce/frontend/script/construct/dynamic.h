@@ -54,12 +54,18 @@ struct DynamicSuper {
   Definition* after;
 };
 
+// An object of the host language that means nothing in programs (host_program.h).
+struct DynamicForeign {
+  std::string type;     // its class, for messages
+  std::string message;  // why it cannot be used; empty: the usual words
+};
+
 struct Dynamic {
   using List = std::shared_ptr<DynamicList>;
   using Tuple = std::shared_ptr<DynamicTuple>;
   using Dict = std::shared_ptr<DynamicDict>;
   std::variant<sconce::Value, List, Tuple, Dict, DynamicParameter, std::shared_ptr<Instance>, Definition*,
-               DynamicFunction, DynamicName, DynamicMethod, DynamicSuper, TypePtr>
+               DynamicFunction, DynamicName, DynamicMethod, DynamicSuper, TypePtr, DynamicForeign>
       data;
 
   Dynamic() = default;

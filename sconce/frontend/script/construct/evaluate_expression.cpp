@@ -38,6 +38,8 @@ Dynamic Evaluator::definition(Definition& d) {
       }
       d.evaluating = false;
       return *d.value;
+    case Definition::Kind::namespace_:
+      return &d;
   }
   return {};
 }

@@ -345,6 +345,10 @@ std::optional<Dynamic> Evaluator::find_attribute(const Dynamic& v, const std::st
   }
   const auto* super = v.get<DynamicSuper>();
   const auto* cls = v.get<Definition*>();
+  if (cls && (*cls)->kind == Definition::Kind::namespace_) {
+    Definition* member = (*cls)->members->find(name);
+    return member ? std::optional(definition(*member)) : std::nullopt;
+  }
   const auto* owner = v.get<std::shared_ptr<Instance>>();
   const std::shared_ptr<Instance> self = owner ? *owner : super ? super->self : nullptr;
   if (owner) {

@@ -90,6 +90,17 @@ Dynamic frozen(const Dynamic& v) {
   return make_tuple(std::move(items));
 }
 
+// What makes a function that is an attribute this one and no other.
+std::string function_identity(const Dynamic& f) {
+  if (const auto* function = f.get<DynamicFunction>()) return fmt::format("{}", fmt::ptr(function->def));
+  const auto* definition = f.get<Definition*>();
+  if (!definition) return to_repr(f);
+  const Definition& d = **definition;
+  if (d.kind == Definition::Kind::import_) return d.path;
+  return d.functions.empty() && !d.compiled.empty() ? fmt::format("{}", fmt::ptr(d.compiled.front()))
+                                                    : fmt::format("{}", fmt::ptr(&d));
+}
+
 std::string no_type(const Dynamic& v, const std::string& why) {
   const bool empty_list = v.get<Dynamic::List>() && v.items()->empty();
   const auto* dict = v.get<Dynamic::Dict>();
@@ -204,8 +215,9 @@ void ModuleTypes::add_submodules(Draft& d, Instance& instance, const Range& at, 
     const sconce::Value object = build(*a.value.get<std::shared_ptr<Instance>>(), at, depth + 1);
     TypePtr type = object.to_object().type();
     if (wanted && wanted->is(TypeKind::interface)) {
-      ModuleType& module = *find_module_type(type);
-      for (const auto& [name, schema] : wanted->interface_info()->methods) find_method(module, name);
+      if (ModuleType* module = find_module_type(type)) {
+        for (const auto& [name, schema] : wanted->interface_info()->methods) find_method(*module, name);
+      }
       std::string why;
       if (!fits(type, wanted, &why)) {
         if (why.ends_with('\n')) why.pop_back();
@@ -295,8 +307,7 @@ ModuleType& ModuleTypes::type_for(Draft& d, Instance& instance) {
   for (const auto& [name, value] : d.constants)
     signature += fmt::format("|{}={}", name, to_repr(from_value(value)) + value.type()->annotation());
   for (const auto& [name, f] : d.functions) {
-    const auto* function = f.get<DynamicFunction>();
-    signature += fmt::format("|{}->{}", name, function ? fmt::format("{}", fmt::ptr(function->def)) : to_repr(f));
+    signature += fmt::format("|{}->{}", name, function_identity(f));
   }
   for (const auto& [name, why] : d.unusable) signature += fmt::format("|!{}{}", name, why);
   for (const auto* hooks : {&instance.forward_pre_hooks, &instance.forward_hooks}) {
@@ -390,6 +401,8 @@ void ModuleTypes::declare_methods(ModuleType& module) {
     for (StmtPtr s : d->class_def->body) {
       const auto* def = as<FunctionDef>(s);
       if (def && has_decorator(def->decorators, "export")) find_method(module, def->name);
+      // Of a class of Python, properties can be asked for from there.
+      if (def && d->known_kind && has_decorator(def->decorators, "property")) find_property(module, def->name);
     }
   }
 }

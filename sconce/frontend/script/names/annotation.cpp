@@ -112,7 +112,8 @@ class Reader {
   TypePtr read_name(const Range& at, const std::string& name) {
     if (TypePtr found = resolver_.find_type(name)) return found;
     if (name.starts_with("torch.classes.")) return require_custom_class(at, name);
-    const std::string_view plain = without_prefix(name);
+    const std::string full = resolver_.full_name(name);
+    const std::string_view plain = without_prefix(full);
     if (is_constructor(plain) && plain != "list" && plain != "tuple") {
       const std::string_view example = plain == "Dict" || plain == "dict" ? "Dict[str, int]"
                                        : plain == "Tuple"                 ? "Tuple[int, str]"
@@ -132,7 +133,7 @@ class Reader {
   }
 
   TypePtr read_subscript(const syntax::Subscript& s) {
-    const std::string full = syntax::dotted_name(s.value);
+    const std::string full = resolver_.full_name(syntax::dotted_name(s.value));
     const std::string_view name = without_prefix(full);
     const auto one = [&] {
       if (s.indices.size() != 1) {

@@ -24,7 +24,8 @@ const sconce::Value* archived_member(Scope& scope, ExprPtr e) {
 
 sconce::Value evaluate_constant(Scope& scope, ExprPtr e, TypePtr type) {
   if (const sconce::Value* member = archived_member(scope, e)) return *member;
-  const Dynamic v = scope.state.evaluator->evaluate(scope, e);
+  const auto known = scope.known_defaults.find(e);
+  const Dynamic v = known != scope.known_defaults.end() ? *known->second : scope.state.evaluator->evaluate(scope, e);
   std::string why;
   if (!type) type = infer_type(v, &why);
   auto value = type ? to_value(v, type, &why) : std::nullopt;
@@ -40,6 +41,9 @@ SugaredPtr sugared_constant(Scope& scope, const Dynamic& v, Emitter& e, const Ra
     }
   }
   if (const auto* n = v.get<DynamicName>()) return scope.state.imported_value(e, at, n->path);
+  if (const auto* foreign = v.get<DynamicForeign>(); foreign && !foreign->message.empty()) {
+    refuse(at, "{}", foreign->message);
+  }
   std::string why;
   const bool immutable = (v.value() && !v.is_tensor()) || v.get<Dynamic::Tuple>();
   const TypePtr type = immutable ? infer_type(v, &why) : nullptr;

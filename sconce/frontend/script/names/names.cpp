@@ -1,5 +1,6 @@
 #include "sconce/frontend/script/names/names.h"
 
+#include <algorithm>
 #include <limits>
 #include <unordered_map>
 
@@ -129,6 +130,23 @@ SugaredPtr find_path(Emitter& e, const Range& at, std::string_view given) {
   if (space->second.prefix.empty()) return library_class_value(path);
   const std::string op = std::string(space->second.prefix) + name;
   return is_builtin(op) ? std::make_shared<BuiltinFunction>(ir::Symbol(op)) : nullptr;
+}
+
+bool is_path(std::string_view given) {
+  const Table& t = table();
+  std::string path(given);
+  if (const auto alias = t.aliases.find(path); alias != t.aliases.end()) path = alias->second;
+  if (t.names.contains(path) || t.constants.contains(path) || t.namespaces.contains(path)) return true;
+  const size_t dot = path.rfind('.');
+  if (dot == std::string::npos) return false;
+  const auto space = t.namespaces.find(path.substr(0, dot));
+  if (space == t.namespaces.end()) return false;
+  const std::string name = path.substr(dot + 1);
+  if (!space->second.library.empty()) {
+    const std::vector<std::string> names = library_names(space->second.library);
+    if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+  }
+  return !space->second.prefix.empty() && is_builtin(std::string(space->second.prefix) + name);
 }
 
 std::string_view cast_name(std::string_view op) {

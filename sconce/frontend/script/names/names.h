@@ -14,6 +14,8 @@ class Resolver {
   // Null when unknown.
   virtual SugaredPtr find_value(Emitter& e, const Range& at, const std::string& name) = 0;
   virtual TypePtr find_type(const std::string& name) = 0;
+  // The name that one means after imports: "typing.List" for L of `from typing import List as L`.
+  virtual std::string full_name(const std::string& name) const { return name; }
   // Names that exist, for spelling suggestions.
   virtual std::vector<std::string> known_names() const { return {}; }
   // Whether the text is our own, which may name operators of sconce::.
@@ -25,6 +27,8 @@ SugaredPtr find_builtin_name(Emitter& e, const Range& at, const std::string& nam
 
 // The same by path, "torch.nn.functional.relu" or "torch.nn", which imports bind. Null when unknown.
 SugaredPtr find_path(Emitter& e, const Range& at, std::string_view path);
+// Whether find_path would find something.
+bool is_path(std::string_view path);
 // Whether torch.name means something beside an operator.
 bool is_torch_name(const std::string& name);
 // The names behind a path ("torch.fft"), and all names without a dot, for suggestions.

@@ -1,6 +1,7 @@
 #include "sconce/frontend/script/names/scope.h"
 
 #include "sconce/frontend/script/classes/declare_class.h"
+#include "sconce/frontend/script/construct/dynamic.h"
 #include "sconce/frontend/script/names/archive_names.h"
 #include "sconce/frontend/script/names/compile_depth.h"
 #include "sconce/frontend/script/names/constant_expressions.h"
@@ -34,6 +35,21 @@ std::string implicit_import(const std::string& name) {
   if (name == "init") return "torch.nn.init";
   return {};
 }
+
+// A module of the host language: its attributes are the names of its scope.
+class NamespaceOfHost : public SugaredValue {
+ public:
+  explicit NamespaceOfHost(const Definition& d) : definition_(d) {}
+  std::string kind() const override { return "module"; }
+  SugaredPtr attr(Emitter& e, const Range& at, const std::string& name) override {
+    if (SugaredPtr found = definition_.members->find_value(e, at, name)) return found;
+    refuse(at, "module '{}' has no attribute '{}'", definition_.name, name);
+  }
+  bool has_attr(Emitter&, const Range&, const std::string& name) override { return definition_.members->find(name); }
+
+ private:
+  const Definition& definition_;
+};
 
 std::shared_ptr<Resolver> borrowed(Scope& scope) { return {std::shared_ptr<void>(), &scope}; }
 
@@ -106,6 +122,11 @@ void Scope::add(const TreePtr& tree) {
 Definition* Scope::find(std::string_view name) const {
   const auto found = by_name_.find(std::string(name));
   if (found != by_name_.end()) return found->second;
+  if (outside) {
+    Definition* d = outside(std::string(name));
+    if (d) by_name_.emplace(name, d);
+    return d;
+  }
   return is_library ? state.library_definition("torch.nn.modules." + std::string(name)) : nullptr;
 }
 
@@ -115,22 +136,40 @@ std::vector<std::string> Scope::known_names() const {
   return names;
 }
 
-std::string Scope::path_of(ExprPtr e) const {
-  const std::string written = dotted_name(e);
+Definition* Scope::find_dotted(std::string_view name, std::string* rest) const {
+  const Scope* scope = this;
+  while (true) {
+    const size_t dot = name.find('.');
+    Definition* d = scope->find(name.substr(0, dot));
+    name = dot == name.npos ? std::string_view() : name.substr(dot + 1);
+    if (!d || d->kind != Definition::Kind::namespace_ || name.empty()) {
+      *rest = name.empty() ? std::string() : "." + std::string(name);
+      return d;
+    }
+    scope = d->members;
+  }
+}
+
+std::string Scope::path_of(ExprPtr e) const { return path_of(dotted_name(e)); }
+
+std::string Scope::path_of(const std::string& written) const {
   if (written.empty()) return written;
-  const size_t dot = written.find('.');
-  const std::string head = written.substr(0, dot);
-  const std::string rest = dot == written.npos ? "" : written.substr(dot);
-  if (const Definition* d = find(head)) return d->kind == Definition::Kind::import_ ? d->path + rest : written;
-  if (dialect == Dialect::python) {
-    if (const std::string path = implicit_import(head); !path.empty()) return path + rest;
+  std::string rest;
+  if (const Definition* d = find_dotted(written, &rest)) {
+    return d->kind == Definition::Kind::import_ ? d->path + rest : written;
+  }
+  if (dialect == Dialect::python && !outside) {
+    const size_t head = std::min(written.find('.'), written.size());
+    const std::string path = implicit_import(written.substr(0, head));
+    if (!path.empty()) return path + written.substr(head);
   }
   return written;
 }
 
 Definition* Scope::class_of(ExprPtr e) const {
-  const std::string written = dotted_name(e);
-  if (Definition* d = find(written); d && d->kind == Definition::Kind::class_) return d;
+  std::string rest;
+  Definition* named = find_dotted(dotted_name(e), &rest);
+  if (named && rest.empty() && named->kind == Definition::Kind::class_) return named;
   const std::string path = path_of(e);
   if (path.starts_with("__torch__.")) {
     Definition* d = state.find_definition(path);
@@ -143,6 +182,7 @@ Definition* Scope::class_of(ExprPtr e) const {
 ClassKind Scope::kind_of(const Definition& d) const { return kind_of(d, 0); }
 
 ClassKind Scope::kind_of(const Definition& d, int depth) const {
+  if (d.known_kind) return *d.known_kind;
   if (depth > 100) refuse(d.class_def->range, "class '{}' derives from itself", d.name);
   if (!d.class_def) {  // written as a call
     const std::string path = path_of(as<Call>(d.assign->value)->callee);
@@ -235,11 +275,17 @@ TypePtr Scope::type_of(Definition& d) {
 }
 
 TypePtr Scope::find_type(const std::string& name) {
-  if (Definition* d = find(name)) {
+  std::string rest;
+  if (Definition* d = find_dotted(name, &rest)) {
+    if (!rest.empty() && d->kind != Definition::Kind::import_) return nullptr;
     switch (d->kind) {
       case Definition::Kind::class_:
-        return type_of(*d);
+        return d->scope->type_of(*d);
       case Definition::Kind::constant:  // IntList = List[int]
+        if (d->value) {
+          const TypePtr* type = d->value->get<TypePtr>();
+          return type ? *type : nullptr;
+        }
         if (d->evaluating) return nullptr;
         d->evaluating = true;
         try {
@@ -251,8 +297,9 @@ TypePtr Scope::find_type(const std::string& name) {
           throw;
         }
       case Definition::Kind::import_:
-        return state.imported_type(d->path);
+        return state.imported_type(d->path + rest);
       case Definition::Kind::function:
+      case Definition::Kind::namespace_:
         return nullptr;
     }
   }
@@ -269,12 +316,14 @@ SugaredPtr Scope::find_value(Emitter& e, const Range& at, const std::string& nam
     if (SugaredPtr v = archive_name(name, *state.archive_version, state.missing_message)) return v;
   }
   if (!d) {
-    const std::string path = dialect == Dialect::python ? implicit_import(name) : std::string();
+    const std::string path = dialect == Dialect::python && !outside ? implicit_import(name) : std::string();
     return path.empty() ? nullptr : state.imported_value(e, at, path);
   }
   switch (d->kind) {
     case Definition::Kind::function:
-      return std::make_shared<FunctionValue>(functions_of(*d));
+      return std::make_shared<FunctionValue>(d->scope->functions_of(*d));
+    case Definition::Kind::namespace_:
+      return std::make_shared<NamespaceOfHost>(*d);
     case Definition::Kind::import_:
       if (SugaredPtr v = state.imported_value(e, at, d->path)) return v;
       if (SugaredPtr v = find_builtin_name(e, at, name)) return v;
