@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 
 PREFIX ?= /usr/local
 
-.PHONY: help demo test build install bench size fuzz format check-format lint clean bootstrap
+.PHONY: help demo test build python install bench size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,11 @@ test: build           ## build, then run every test
 
 build: bootstrap      ## compile everything but the benchmarks into build/<preset>
 	@tools/build $(PRESET) $(JOBS)
+
+python: bootstrap     ## wheels of the Python package, one for every CPython there is, into build/<preset>/wheels
+	@cmake --preset $(PRESET) -DSCONCE_EXAMPLES_ONLY=OFF >/dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS) -- --quiet python_package
+	@tools/make_wheels $(BUILD)
 
 install: build        ## library, headers, bin/sconce, manual page and completion into PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)

@@ -1,5 +1,4 @@
-# The command line: every folder cli/<name> is a program, linked to libsconce.so. Every folder extensions/<name> is a
-# library of custom operators that belongs to Sconce: lib/sconce_<name>.so.
+# The command line: every folder cli/<name> is a program, linked to libsconce.so.
 file(GLOB cli_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/cli/*")
 foreach(folder IN LISTS cli_folders)
   if(IS_DIRECTORY "${folder}")
@@ -34,15 +33,3 @@ add_custom_command(OUTPUT ${page_source}
 target_sources(sconce-program PRIVATE ${page_source})
 target_include_directories(sconce-program PRIVATE "${PROJECT_SOURCE_DIR}/cli/sconce")
 target_compile_definitions(sconce-program PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
-
-file(GLOB extensions CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/extensions/*")
-foreach(extension IN LISTS extensions)
-  file(GLOB extension_sources CONFIGURE_DEPENDS "${extension}/*.cpp")
-  if(extension_sources)
-    get_filename_component(name "${extension}" NAME)
-    add_library(sconce_${name} MODULE ${extension_sources})
-    target_link_libraries(sconce_${name} PRIVATE sconce)
-    set_target_properties(sconce_${name} PROPERTIES PREFIX "" BUILD_RPATH "$ORIGIN")
-    list(APPEND extension_libraries sconce_${name})
-  endif()
-endforeach()

@@ -4,13 +4,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set_target_properties(sconce PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 file(RELATIVE_PATH library_from_bin "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(sconce-program PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_bin}")
 install(TARGETS sconce LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS sconce-program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(extension IN LISTS extension_libraries)
-  set_target_properties(${extension} PROPERTIES INSTALL_RPATH "$ORIGIN")
   install(TARGETS ${extension} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endforeach()
 

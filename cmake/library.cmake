@@ -179,7 +179,7 @@ add_library(sconce SHARED ${objects})
 target_link_libraries(sconce PUBLIC sconce_common PRIVATE sconce_fmt)
 # nodelete: threads that end call functions of the library, also after a dlclose.
 target_link_options(sconce PRIVATE -Wl,--exclude-libs,ALL -Wl,-Bsymbolic-functions -Wl,-z,nodelete)
-set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX)
+set_target_properties(sconce PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT SCONCE_SANITIZE)
   # The map is for tools/size.
   target_link_options(sconce PRIVATE -Wl,-O1 -Wl,-z,defs "-Wl,-Map=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libsconce.map")

@@ -1,20 +1,108 @@
-# The Python package: python/sconce in the build folder, from where tests import it. Needs the headers of Python.
-find_package(Python3 QUIET COMPONENTS Interpreter Development.Module)
-if(NOT Python3_Development.Module_FOUND)
+# The Python package: python/sconce in the build folder, from where tests import it. One extension for every CPython, beside
+# each other in one folder; all else of the package is the same for all. Wheels are made of it (tools/make_wheels), or by
+# `pip install .`, which builds for one interpreter.
+#
+# Sets python_versions to those that it is built for ("311"), and python_<version> to the interpreters.
+set(SCONCE_PYTHONS "" CACHE STRING "Interpreters to build the Python package for; empty: every CPython of the supported versions")
+set(supported_pythons 3.11 3.12 3.13)
+
+# sconce_find_python(VARIABLE CANDIDATE...): the first that runs and has its headers, as "path;version;include folder;suffix
+# of extensions"; empty when there is none.
+function(sconce_find_python variable)
+  set(${variable} "" PARENT_SCOPE)
+  set(asked "import sys, sysconfig as s; print(sys.executable, '%d%d' % sys.version_info[:2], s.get_path('include'), \
+s.get_config_var('EXT_SUFFIX'), s.get_config_var('Py_GIL_DISABLED') or 0, sep=';')")
+  foreach(candidate IN LISTS ARGN)
+    execute_process(COMMAND "${candidate}" -c "${asked}" OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE status
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT status EQUAL 0)
+      continue()
+    endif()
+    list(POP_BACK found free_threaded)
+    list(GET found 2 include)
+    if(NOT free_threaded AND EXISTS "${include}/Python.h")
+      set(${variable} "${found}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
+# The interpreter that runs the build comes first: its extension is the target sconce_python.
+set(pythons)
+set(absent_pythons)
+if(SCONCE_PYTHONS)
+  foreach(candidate IN LISTS SCONCE_PYTHONS)
+    sconce_find_python(found "${candidate}")
+    if(NOT found)
+      message(FATAL_ERROR "SCONCE_PYTHONS: ${candidate} is no CPython with headers")
+    endif()
+    list(JOIN found "|" found)
+    list(APPEND pythons "${found}")
+  endforeach()
+else()
+  sconce_find_python(found "${Python3_EXECUTABLE}")
+  list(JOIN found "|" found)
+  list(APPEND pythons ${found})
+  if(NOT SCONCE_SANITIZE AND NOT SCONCE_PYTHON_ONLY)
+    foreach(version IN LISTS supported_pythons)
+      if(version VERSION_EQUAL "${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}")
+        continue()
+      endif()
+      find_program(python_${version}_program python${version})
+      mark_as_advanced(python_${version}_program)
+      file(GLOB versions "$ENV{HOME}/.pyenv/versions/${version}.*/bin/python${version}"
+           "$ENV{HOME}/.local/share/uv/python/cpython-${version}.*/bin/python${version}")
+      sconce_find_python(found ${python_${version}_program} ${versions})
+      list(JOIN found "|" found)
+      list(APPEND pythons ${found})
+      if(NOT found)
+        list(APPEND absent_pythons ${version})
+      endif()
+    endforeach()
+  endif()
+endif()
+if(NOT pythons)
   message(STATUS "The Python package is left out: there are no headers of Python (Debian: python3-dev)")
   return()
 endif()
+foreach(version IN LISTS absent_pythons)
+  message(STATUS "Python: there is no CPython ${version} with headers, so the package is not built for it")
+endforeach()
 
 set(python_package "${PROJECT_BINARY_DIR}/python/sconce")
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cpp")
-Python3_add_library(sconce_python MODULE WITH_SOABI ${sources})
-target_link_libraries(sconce_python PRIVATE sconce)
-# Objects of Python are cast to each other; slots that a type lacks stay null.
-target_compile_options(sconce_python PRIVATE -Wno-missing-field-initializers -Wno-cast-function-type)
-set_target_properties(sconce_python PROPERTIES OUTPUT_NAME _sconce LIBRARY_OUTPUT_DIRECTORY "${python_package}")
+add_custom_target(python_package ALL DEPENDS ${extension_libraries})
+set(python_versions)
+set(interpreters)
+foreach(python IN LISTS pythons)
+  string(REPLACE "|" ";" python "${python}")
+  list(GET python 0 python_program)
+  list(GET python 1 version)
+  list(GET python 2 include)
+  list(GET python 3 suffix)
+  set(target sconce_python)
+  if(python_versions)
+    set(target sconce_python_${version})
+  endif()
+  list(APPEND python_versions ${version})
+  set(python_${version} "${python_program}")
+  string(APPEND interpreters "${version} ${python_program}\n")
+  add_library(${target} MODULE ${sources})
+  target_include_directories(${target} SYSTEM PRIVATE "${include}")
+  target_link_libraries(${target} PRIVATE sconce)
+  # Objects of Python are cast to each other; slots that a type lacks stay null.
+  target_compile_options(${target} PRIVATE -Wno-missing-field-initializers -Wno-cast-function-type)
+  target_compile_definitions(${target} PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME _sconce SUFFIX "${suffix}" INSTALL_RPATH "$ORIGIN"
+                        LIBRARY_OUTPUT_DIRECTORY "${python_package}")
+  add_dependencies(python_package ${target})
+  install(TARGETS ${target} LIBRARY DESTINATION . COMPONENT python${version} EXCLUDE_FROM_ALL)
+endforeach()
+file(WRITE "${PROJECT_BINARY_DIR}/python/interpreters.txt" "${interpreters}")  # for tools/make_wheels
 
 # Links, so that an edited file is the one that is imported.
-file(GLOB_RECURSE modules CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python/sconce" "${PROJECT_SOURCE_DIR}/python/sconce/*.py")
+file(GLOB_RECURSE modules CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/python/sconce" "${PROJECT_SOURCE_DIR}/python/sconce/*.py"
+     "${PROJECT_SOURCE_DIR}/python/sconce/*.pyi" "${PROJECT_SOURCE_DIR}/python/sconce/py.typed")
 file(MAKE_DIRECTORY "${python_package}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}/script" "${python_package}/script" SYMBOLIC)
 foreach(module ${modules})
@@ -22,3 +110,14 @@ foreach(module ${modules})
   file(MAKE_DIRECTORY "${folder}")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/python/sconce/${module}" "${python_package}/${module}" SYMBOLIC)
 endforeach()
+
+# What a wheel holds beside python/sconce: the extension of one version (component python312), and (component python) the
+# library under the one name by which it is found, as wheels have no links, the bundled libraries of operators, and the texts
+# of the script library.
+install(PROGRAMS "$<TARGET_FILE:sconce>" RENAME "$<TARGET_SONAME_FILE_NAME:sconce>" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
+install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/$<TARGET_SONAME_FILE_NAME:sconce>\"
+                              COMMAND_ERROR_IS_FATAL ANY)" COMPONENT python EXCLUDE_FROM_ALL)
+if(extension_libraries)
+  install(TARGETS ${extension_libraries} LIBRARY DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
+endif()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/script" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py")

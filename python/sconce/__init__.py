@@ -16,6 +16,7 @@ from ._methods import einsum, nonzero, unique
 from ._overrides import assert_ as _assert
 from ._type_info import finfo, iinfo
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes
+from ._sconce import __version__  # noqa: F401
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 

@@ -8,6 +8,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import marshal
 import os
 import pathlib
 import sys
@@ -116,14 +117,26 @@ class _Loader(importlib.machinery.SourceFileLoader):
         if self.name == "sconce.functional":
             module.einsum = sys.modules["sconce"].einsum  # it takes more than the language can say
 
-    def path_stats(self, path):
-        """A text is compiled anew when it or this file has changed."""
-        stats = super().path_stats(path)
-        return {**stats, "mtime": max(stats["mtime"], os.stat(__file__).st_mtime)}
-
     def source_to_code(self, data, path, *, _optimize=-1):
         tree = ast.fix_missing_locations(_ForPython(self.name in OVERRIDABLE).visit(ast.parse(data, path)))
         return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
+
+    def get_code(self, fullname):
+        """Kept under a name of its own: what Python and pip keep for the file is the text as it stands, without _ForPython."""
+        path = self.get_filename(fullname)
+        stats = [os.stat(file) for file in (path, __file__)]
+        key = importlib.util.MAGIC_NUMBER + repr([(found.st_mtime_ns, found.st_size) for found in stats]).encode()
+        kept = importlib.util.cache_from_source(path, optimization="sconce")
+        try:
+            data = self.get_data(kept)
+            if data.startswith(key):
+                return marshal.loads(memoryview(data)[len(key):])
+        except (OSError, EOFError, ValueError, TypeError):
+            pass  # there is none, or half of one
+        code = self.source_to_code(self.get_data(path), path)
+        if not sys.dont_write_bytecode:
+            self.set_data(kept, key + marshal.dumps(code))
+        return code
 
 
 class _FolderLoader(importlib.abc.Loader):

@@ -317,6 +317,7 @@ PyMODINIT_FUNC PyInit__sconce() {
   using namespace sconce::python;
   return guarded([]() -> PyObject* {
     Owned module = Owned::take(PyModule_Create(&definition));
+    check(PyModule_AddStringConstant(module.get(), "__version__", SCONCE_VERSION));
     add_small_objects(module.get());
     add_binder(module.get());
     add_size_type(module.get());

@@ -1,0 +1,12 @@
+# Every folder extensions/<name> is a library of custom operators that belongs to Sconce: lib/sconce_<name>.so.
+file(GLOB extensions CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/extensions/*")
+foreach(extension IN LISTS extensions)
+  file(GLOB extension_sources CONFIGURE_DEPENDS "${extension}/*.cpp")
+  if(extension_sources)
+    get_filename_component(name "${extension}" NAME)
+    add_library(sconce_${name} MODULE ${extension_sources})
+    target_link_libraries(sconce_${name} PRIVATE sconce)
+    set_target_properties(sconce_${name} PROPERTIES PREFIX "" BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+    list(APPEND extension_libraries sconce_${name})
+  endif()
+endforeach()
