@@ -5,6 +5,7 @@
 #include "dlpack_exchange.h"
 #include "generator_object.h"
 #include "graph_builder.h"
+#include "library.h"
 #include "optimizers.h"
 #include "program_values.h"
 #include "programs.h"
@@ -333,6 +334,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_optimizers(module.get());
     add_graph_builder(module.get());
     add_torch_bridge(module.get());
+    add_library(module.get());
     return module.give();
   });
 }

@@ -66,11 +66,13 @@ CarriedError::CarriedError() {
   type_ = keep(type);
   value_ = keep(value);
   trace_ = keep(trace);
+  text_ = value ? class_name(value) : "an exception of Python";
   if (PyObject* shown = value ? PyObject_Str(value) : nullptr) {
-    text_ = std::string(class_name(value)) + ": " + std::string(text_of(shown));
+    const char* bytes = PyUnicode_AsUTF8(shown);
+    if (bytes != nullptr && *bytes) text_ += std::string(": ") + bytes;
     Py_DECREF(shown);
   }
-  PyErr_Clear();
+  PyErr_Clear();  // its text may be none
   Py_XDECREF(type);
   Py_XDECREF(value);
   Py_XDECREF(trace);

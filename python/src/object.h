@@ -97,7 +97,7 @@ Kept keep(PyObject* object);
 // An exception of Python on its way through C++ that knows nothing of Python, perhaps to another thread.
 class CarriedError final : public std::exception {
  public:
-  CarriedError();  // takes the exception that is set
+  CarriedError();                                                       // takes the exception that is set
   const char* what() const noexcept override { return text_.c_str(); }  // "KeyError: 'a'"
   void restore() const;
 
