@@ -19,7 +19,7 @@ struct GeneratorObject {
   PyObject_HEAD Generator generator;
 };
 extern PyTypeObject generator_type;
-Owned default_object;
+Owned& default_object = *new Owned;  // never destroyed: programs end after the interpreter has
 
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
