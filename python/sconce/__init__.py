@@ -14,6 +14,9 @@ from ._functions import (as_tensor, asarray, broadcast_shapes, can_cast, from_to
                          ops, promote_types, save, set_printoptions, to_torch, typename)
 from ._methods import einsum, nonzero, unique
 from ._overrides import assert_ as _assert
+from ._settings import (are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
+                        is_deterministic_algorithms_warn_only_enabled, set_default_device, set_float32_matmul_precision,
+                        use_deterministic_algorithms)
 from ._type_info import finfo, iinfo
 from ._sconce import *  # noqa: F403  dtypes, layouts, Tensor, tensor, from_numpy, modes
 from ._sconce import __version__  # noqa: F401

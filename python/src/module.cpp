@@ -13,6 +13,7 @@
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/print_options.h"
 #include "scripting.h"
@@ -228,6 +229,12 @@ PyMethodDef functions[] = {
            o);
      },
      METH_O, "set_num_threads(n): one operator may use n threads."},
+    {"_cpu_level", [](PyObject*, PyObject*) { return PyLong_FromLong(cpu_level()); }, METH_NOARGS, nullptr},
+    {"is_deterministic", [](PyObject*, PyObject*) { return PyBool_FromLong(is_deterministic()); }, METH_NOARGS,
+     "Do results have the same bits on every machine?"},
+    {"set_deterministic",
+     [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { set_deterministic(is_true(v)); }, o); }, METH_O,
+     "set_deterministic(on): results have the same bits on every machine, which costs speed (docs/numerics.md)."},
     {"get_default_dtype", [](PyObject*, PyObject*) { return Py_NewRef(dtype_object(default_dtype())); }, METH_NOARGS,
      "The dtype of floats that say none."},
     {"set_default_dtype",

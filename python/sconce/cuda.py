@@ -1,0 +1,5 @@
+"""torch.cuda: queries answer that there is no CUDA; everything else is refused by name."""
+
+from ._absent_device import names_of as _names_of
+
+globals().update(_names_of("cuda", "CUDA"))

@@ -1,0 +1,5 @@
+"""torch.xpu: queries answer that there is no XPU; everything else is refused by name."""
+
+from ._absent_device import names_of as _names_of
+
+globals().update(_names_of("xpu", "XPU"))

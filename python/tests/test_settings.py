@@ -1,0 +1,76 @@
+"""Queries and settings that programs begin with: devices, libraries, determinism."""
+
+import unittest
+
+import sconce as torch
+
+
+class Devices(unittest.TestCase):
+    def test_absent_ones_say_so(self):
+        for module in (torch.cuda, torch.xpu, torch.mps):
+            self.assertIs(module.is_available(), False)
+            self.assertEqual(module.device_count(), 0)
+            module.manual_seed_all(3)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.assertEqual(torch.ones(2, device=device).device.type, "cpu")
+        self.assertIsNone(torch.accelerator.current_accelerator())
+        self.assertIs(torch.distributed.is_available(), False)
+
+    def test_absent_ones_refuse(self):
+        with self.assertRaisesRegex(AssertionError, "without CUDA"):
+            torch.cuda.current_device()
+        with self.assertRaisesRegex(AssertionError, "without MPS"):
+            torch.mps.synchronize()
+        with self.assertRaisesRegex(NotImplementedError, "only cpu"):
+            torch.set_default_device("cuda")
+        torch.set_default_device("cpu")
+        self.assertEqual(torch.get_default_device(), torch.device("cpu"))
+
+
+class Libraries(unittest.TestCase):
+    def test_switches_of_absent_ones(self):
+        self.assertIs(torch.backends.cudnn.is_available(), False)
+        torch.backends.cudnn.benchmark = True
+        self.assertIs(torch.backends.cudnn.benchmark, True)
+        torch.backends.cudnn.benchmark = False
+        with self.assertRaisesRegex(AttributeError, "has no switch 'benchmrk'; it has enabled, benchmark"):
+            torch.backends.cudnn.benchmrk = True
+        self.assertIs(torch.backends.mps.is_available(), False)
+
+    def test_the_processor(self):
+        self.assertIn(torch.backends.cpu.get_cpu_capability(), ("DEFAULT", "AVX2", "AVX512"))
+
+
+class Settings(unittest.TestCase):
+    def test_determinism(self):
+        self.assertIs(torch.are_deterministic_algorithms_enabled(), False)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        self.assertIs(torch.are_deterministic_algorithms_enabled(), True)
+        self.assertIs(torch.is_deterministic_algorithms_warn_only_enabled(), True)
+        torch.use_deterministic_algorithms(False)
+        x = torch.randn(100, 7)
+        usual = torch.backends.cpu.get_cpu_capability()
+        torch.set_deterministic(True)
+        try:
+            self.assertIs(torch.is_deterministic(), True)
+            self.assertEqual(torch.backends.cpu.get_cpu_capability(), "DEFAULT")
+            self.assertTrue(torch.equal(x.softmax(0), x.softmax(0)))
+        finally:
+            torch.set_deterministic(False)
+        self.assertEqual(torch.backends.cpu.get_cpu_capability(), usual)
+
+    def test_precision_of_products(self):
+        self.assertEqual(torch.get_float32_matmul_precision(), "highest")
+        torch.set_float32_matmul_precision("high")
+        self.assertEqual(torch.get_float32_matmul_precision(), "high")
+        torch.set_float32_matmul_precision("highest")
+        with self.assertRaisesRegex(RuntimeError, "fast is not one of 'highest', 'high', or 'medium'"):
+            torch.set_float32_matmul_precision("fast")
+
+    def test_version(self):
+        self.assertIsNone(torch.version.cuda)
+        self.assertEqual(torch.version.__version__, torch.__version__)
+
+
+if __name__ == "__main__":
+    unittest.main()
