@@ -19,13 +19,19 @@
 namespace sconce {
 namespace {
 
+constexpr int64_t kMostPhases = 1 << 16;        // of transposed convolutions: a record of 200 bytes each
+constexpr int64_t kLargest = int64_t{1} << 40;  // of strides, paddings and the like: their sums do not overflow
+
 // An argument with one value per spatial dimension, or one for all.
 void read(IntList list, const char* name, int rank, int64_t* out) {
   SCONCE_CHECK(list.size() == 1 || list.size() == static_cast<size_t>(rank),
                "expected {} to be a single integer value or a list of {} values to match the convolution dimensions, "
                "but got {}={}",
                name, rank, name, list);
-  for (int i = 0; i < rank; ++i) out[i] = list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
+  for (int i = 0; i < rank; ++i) {
+    out[i] = list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
+    SCONCE_CHECK(out[i] <= kLargest && out[i] >= -kLargest, "{}={} is out of range", name, list);
+  }
 }
 
 // "(3 x 3)"
@@ -47,6 +53,7 @@ ConvShape conv_shape_of(const Tensor& input, const Tensor& weight, const Tensor&
       "Expected {}-dimensional input for {}-dimensional weight {}, but got {}-dimensional input of size {} instead",
       weight.dim(), weight.dim(), weight.sizes(), input.dim(), input.sizes());
   SCONCE_CHECK(groups > 0, "non-positive groups is not supported, got {}", groups);
+  SCONCE_CHECK(groups <= kLargest, "groups={} is out of range", groups);
   SCONCE_CHECK(input.dtype() == weight.dtype(), "Input type ({}) and weight type ({}) should be the same",
                dtype_name(input.dtype()), dtype_name(weight.dtype()));
   SCONCE_CHECK(!bias.defined() || bias.dtype() == input.dtype(),
@@ -59,7 +66,7 @@ ConvShape conv_shape_of(const Tensor& input, const Tensor& weight, const Tensor&
   s.groups = groups;
   s.transposed = transposed;
   s.in_channels = input.size(1);
-  s.out_channels = transposed ? weight.size(1) * groups : weight.size(0);
+  s.out_channels = transposed ? int64_t{Checked(weight.size(1)) * groups} : weight.size(0);
   for (int i = 0; i < rank; ++i) {
     s.in[i] = input.size(2 + i);
     s.kernel[i] = weight.size(2 + i);
@@ -74,7 +81,13 @@ ConvShape conv_shape_of(const Tensor& input, const Tensor& weight, const Tensor&
     SCONCE_CHECK(s.dilation[i] > 0, "dilation should be greater than zero");
     SCONCE_CHECK(s.output_padding[i] >= 0, "negative output_padding is not supported");
   }
-  const int64_t expected = transposed ? weight.size(0) : weight.size(1) * groups;
+  // A transposed convolution is as many plain ones as there are steps in a stride.
+  if (transposed) {
+    int64_t phases = 1;
+    for (int i = 0; i < rank; ++i) phases = std::min(phases, kMostPhases + 1) * std::min(s.stride[i], kMostPhases + 1);
+    SCONCE_CHECK(phases <= kMostPhases, "transposed convolution: stride={} is out of range", stride);
+  }
+  const int64_t expected = transposed ? weight.size(0) : int64_t{Checked(weight.size(1)) * groups};
   SCONCE_CHECK(s.in_channels == expected,
                "Given groups={}, weight of size {}, expected input{} to have {} channels, but got {} channels instead",
                groups, weight.sizes(), input.sizes(), expected, s.in_channels);
