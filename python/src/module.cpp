@@ -5,6 +5,7 @@
 #include "dlpack_exchange.h"
 #include "generator_object.h"
 #include "graph_builder.h"
+#include "graphs.h"
 #include "library.h"
 #include "optimizers.h"
 #include "program_values.h"
@@ -337,6 +338,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_storage(module.get());
     add_programs(module.get());
     add_program_values(module.get());
+    add_graphs(module.get());
     add_scripting(module.get());
     add_optimizers(module.get());
     add_graph_builder(module.get());

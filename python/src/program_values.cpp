@@ -225,7 +225,16 @@ std::optional<Value> object_as(PyObject* o, TypePtr type) {
 CurrentUnit::CurrentUnit(jit::UnitPtr unit) : before_(std::exchange(current_unit, std::move(unit))) {}
 CurrentUnit::~CurrentUnit() { current_unit = std::move(before_); }
 
+constexpr const char* kValue = "sconce.jit.value";
+
+Owned value_capsule(Value v) {
+  return Owned::take(PyCapsule_New(new Value(std::move(v)), kValue, [](PyObject* capsule) {
+    delete static_cast<Value*>(PyCapsule_GetPointer(capsule, kValue));
+  }));
+}
+
 std::optional<Value> special_value(PyObject* o) {
+  if (PyCapsule_IsValid(o, kValue)) return *static_cast<Value*>(PyCapsule_GetPointer(o, kValue));
   if (Py_IS_TYPE(o, &instance_type)) return instance_of(o).value();
   if (Py_IS_TYPE(o, &future_type_object)) return reinterpret_cast<FutureObject*>(o)->held;
   if (const jit::Module* module = find_module(o)) return module->value();
@@ -319,11 +328,11 @@ std::optional<Value> value_as(PyObject* o, TypePtr type) {
 Owned special_object(const Value& v) {
   switch (v.tag()) {
     case Tag::object: {
-      SCONCE_CHECK_AS(not_implemented, current_unit, "a value of type {} has no program here", v.type()->annotation());
-      if (v.to_object().type()->class_info()->is_module) return wrap_module(jit::Module(current_unit, v));
+      const jit::UnitPtr unit = current_unit ? current_unit : scripted_unit();
+      if (v.to_object().type()->class_info()->is_module) return wrap_module(jit::Module(unit, v));
       auto* made = PyObject_New(InstanceObject, &instance_type);
       Owned object = Owned::take(reinterpret_cast<PyObject*>(made));
-      new (&made->held) jit::Object(current_unit, v);
+      new (&made->held) jit::Object(unit, v);
       return object;
     }
     case Tag::enum_: {

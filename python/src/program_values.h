@@ -25,6 +25,8 @@ std::optional<Value> special_value(PyObject* object);
 std::optional<Value> value_as(PyObject* object, TypePtr type);
 // The value of a constant that is no container: numbers, strings, devices, tensors, and the special ones.
 std::optional<Value> plain_value(PyObject* object);
+// A value on its way through Python: special_value gives it back.
+Owned value_capsule(Value v);
 // The object of such a value. Throws Error (not_implemented) when it has none.
 Owned special_object(const Value& v);
 

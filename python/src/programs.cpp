@@ -1,8 +1,12 @@
 #include "programs.h"
 
+#include "graphs.h"
 #include "program_values.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/schema.h"
+#include "sconce/ir/function.h"
+#include "sconce/passes/freeze/freeze_module.h"
+#include "sconce/passes/passes.h"
 #include "sconce/sconce.hpp"
 #include "sconce/types/class_info.h"
 #include "tensor_object.h"
@@ -60,6 +64,7 @@ jit::NamedValues named(PyObject* kwargs) {
 template <class T>
 PyObject* call(const T& callee, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
+    const CurrentUnit unit(callee.unit());  // functions of Python that it calls need it, too
     std::vector<Value> values = positional(args);
     jit::NamedValues names = named(kwargs);
     Value result;
@@ -67,7 +72,6 @@ PyObject* call(const T& callee, PyObject* args, PyObject* kwargs) {
       const Unlocked unlocked;
       result = callee.call(std::move(values), std::move(names));
     }
-    const CurrentUnit unit(callee.unit());
     return object_of(result).give();
   });
 }
@@ -99,6 +103,26 @@ PyObject* function_code(PyObject* self, void*) {
     return text(code).give();
   });
 }
+PyObject* function_graph(PyObject* self, void*) {
+  return guarded([&] { return wrap_graph(held_function(self).function().graph()).give(); });
+}
+PyObject* function_inlined_graph(PyObject* self, void*) {
+  return guarded([&] {
+    const std::shared_ptr<ir::Graph> copy = held_function(self).function().graph()->copy();
+    passes::find_pass("inline_calls")->run(*copy);
+    return wrap_graph(copy).give();
+  });
+}
+// Writes a module whose forward is the function.
+PyObject* function_save(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce.jit._module"));
+    const Owned save = Owned::take(PyObject_GetAttrString(module.get(), "save_function"));
+    const Owned before = Owned::take(PyTuple_Pack(1, self));
+    const Owned all = Owned::take(PySequence_Concat(before.get(), args));
+    return PyObject_Call(save.get(), all.get(), kwargs);
+  });
+}
 PyObject* function_schema(PyObject* self, void*) {
   return guarded([&] {
     Schema schema = held_function(self).schema();
@@ -110,12 +134,16 @@ PyGetSetDef function_properties[] = {
     {"name", function_text<&jit::Function::name>, nullptr, "Its name.", nullptr},
     {"qualified_name", function_text<&jit::Function::qualified_name>, nullptr, "Its name with its module's.", nullptr},
     {"code", function_code, nullptr, "Its text, as archives hold it.", nullptr},
-    {"graph", function_text<&jit::Function::graph>, nullptr, "Its graph as text, before optimisation.", nullptr},
+    {"graph", function_graph, nullptr, "Its graph, before optimisation.", nullptr},
+    {"inlined_graph", function_inlined_graph, nullptr, "Its graph, with calls replaced by what they call.", nullptr},
     {"schema", function_schema, nullptr, "Its arguments and results.", nullptr},
     {"__name__", function_text<&jit::Function::name>, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {}};
-PyMethodDef function_methods[] = {{}};
+PyMethodDef function_methods[] = {
+    {"save", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_save)), METH_VARARGS | METH_KEYWORDS,
+     "save(f, _extra_files=None): writes an archive with a module whose forward is the function."},
+    {}};
 
 // ---- modules: handles, which jit/_module.py makes modules of ----
 
@@ -248,6 +276,20 @@ PyObject* module_save(PyObject* self, PyObject* args) {
     Py_RETURN_NONE;
   });
 }
+// freeze(preserved, optimize_numerics)
+PyObject* module_freeze(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    PyObject* names = nullptr;
+    int numerics = 1;
+    if (!PyArg_ParseTuple(args, "O!p:freeze", &PyList_Type, &names, &numerics)) throw PythonError();
+    passes::FreezeOptions options;
+    options.fold_numerics = numerics != 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); ++i)
+      options.preserved.emplace_back(text_of(PyList_GET_ITEM(names, i)));
+    const jit::Module& module = held_module(self);
+    return wrap_module(jit::Module(module.unit(), passes::freeze(*module.unit(), module.value(), options))).give();
+  });
+}
 PyObject* module_clone(PyObject* self, PyObject*) {
   return guarded([&] { return handle_of(held_module(self).clone()).give(); });
 }
@@ -279,6 +321,7 @@ PyMethodDef module_methods[] = {
     {"method_names", module_method_names, METH_NOARGS, "Names of methods."},
     {"property_names", module_properties_list, METH_NOARGS, "Names of properties."},
     {"save", module_save, METH_VARARGS, "save(path, extra_files, lite)"},
+    {"freeze", module_freeze, METH_VARARGS, "freeze(preserved, optimize_numerics)"},
     {"clone", module_clone, METH_NOARGS, "A copy with its own tensors."},
     {}};
 
@@ -342,6 +385,34 @@ PyObject* load(PyObject*, PyObject* args) {
     return wrap_module(std::move(*module)).give();
   });
 }
+// A module whose forward is the function: how functions are saved.
+PyObject* function_module(PyObject*, PyObject* function) {
+  return guarded([&] {
+    ir::Function& from = function_of(function).function();
+    const auto unit = std::make_shared<ir::CompilationUnit>();
+    const TypePtr type = make_class_type("__torch__.PlaceholderModule");
+    unit->add_type(type);
+    ClassInfo& info = *type->class_info();
+    info.is_module = true;
+    info.attributes.push_back({"training", bool_type()});
+    ir::Function& forward = unit->add_function(type->name() + ".forward");
+    const std::shared_ptr<ir::Graph> graph = from.graph()->copy();
+    graph->block()->insert_input(0, type)->set_name("self");
+    Schema schema = from.schema();
+    schema.name = forward.name();
+    Argument self;
+    self.name = "self";
+    self.type = type;
+    schema.arguments.insert(schema.arguments.begin(), std::move(self));
+    forward.set_self_type(type);
+    forward.set_schema(std::move(schema));
+    forward.set_graph(graph);
+    info.methods.emplace_back("forward", &forward);
+    auto object = make_ref<Object>(type);
+    object->set_slot(0, true);
+    return handle_of(jit::Module(unit, Value(std::move(object)))).give();
+  });
+}
 // A text of functions, as a dict of them.
 PyObject* compile(PyObject*, PyObject* source) {
   return guarded([&] {
@@ -360,6 +431,7 @@ PyObject* set_module_wrapper(PyObject*, PyObject* function) {
 }
 
 PyMethodDef functions[] = {{"_jit_load", load, METH_VARARGS, "load(path or bytes, extra_files)"},
+                           {"_jit_function_module", function_module, METH_O, "(function): a handle of a module"},
                            {"_jit_set_module_wrapper", set_module_wrapper, METH_O, "(handle -> module)"},
                            {"_jit_compile", compile, METH_O, "compile(text): the functions of a text, by name."},
                            {}};

@@ -306,6 +306,21 @@ PyObject* build(PyObject*, PyObject* instance) {
     return wrap_module(jit::Module(program().unit(), std::move(object))).give();
   });
 }
+// (type definition, object): the value of a result of Python, as special_value takes it.
+PyObject* typed_value(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *definition = nullptr, *object = nullptr;
+    if (!PyArg_ParseTuple(args, "OO", &definition, &object)) throw PythonError();
+    const Definition& d = definition_of(definition);
+    const TypePtr* type = d.value ? d.value->get<TypePtr>() : nullptr;
+    SCONCE_CHECK_AS(type, type, "'{}' is no type", d.name);
+    auto v = value_as(object, *type);
+    SCONCE_CHECK_AS(type, v,
+                    "Expected a value of type '{}' from a function of Python, but it returned an object of class {}",
+                    (*type)->annotation(), class_name(object));
+    return value_capsule(std::move(*v)).give();
+  });
+}
 PyObject* set_class_finder(PyObject*, PyObject* finder) {
   Py_XDECREF(find_class);
   find_class = Py_NewRef(finder);
@@ -331,6 +346,7 @@ PyMethodDef functions[] = {
     {"_script_annotate", annotate, METH_VARARGS, "(instance, attribute, scope, type)"},
     {"_script_built_instance", make_built_instance, METH_O, "(module)"},
     {"_script_build", build, METH_O, "(instance): module"},
+    {"_script_typed_value", typed_value, METH_VARARGS, "(type, object)"},
     {"_script_set_class_finder", set_class_finder, METH_O, "(function): class -> definition or None"},
     {}};
 
@@ -348,6 +364,8 @@ PyObject* class_of_type(TypePtr type) {
   const auto found = classes().find(type);
   return found == classes().end() ? nullptr : found->second;
 }
+
+jit::UnitPtr scripted_unit() { return program().unit(); }
 
 void add_scripting(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "object.h"
-#include "sconce/types/value.h"
+#include "sconce/api/jit.h"
 
 namespace sconce::python {
 
@@ -13,5 +13,7 @@ void add_scripting(PyObject* module);
 TypePtr type_of_class(PyObject* cls);
 // The class of Python that a type was made from; null when it was made otherwise.
 PyObject* class_of_type(TypePtr type);
+// What all scripts of Python belong to.
+jit::UnitPtr scripted_unit();
 
 }  // namespace sconce::python

@@ -1,8 +1,11 @@
 """sconce.jit.script: functions and classes of Python, with the names that they see."""
 
 import enum
+import io
 import math
 import math as mathematics
+import os
+import tempfile
 import typing
 import unittest
 from dataclasses import dataclass
@@ -198,6 +201,76 @@ class Functions(unittest.TestCase):
         self.assertEqual(f(torch.ones(1), False).tolist(), [1])
         with self.assertRaises(RuntimeError):
             f(torch.ones(1), True)
+
+    def test_calls_of_python(self):
+        seen = []
+
+        @jit.ignore
+        def in_python(x: Tensor, names: List[str], *, scale: float = 2.0) -> Tuple[Tensor, float]:
+            seen.append((names, scale))
+            return x * 2, int(scale)  # becomes the float that the signature says
+
+        @jit.script
+        def f(x: Tensor) -> Tuple[Tensor, float]:
+            y, n = in_python(x, ["a"], scale=3.0)
+            return y + 1, n
+
+        x = torch.ones(2, requires_grad=True)
+        y, n = f(x)
+        self.assertEqual((y.tolist(), n, type(n)), ([3, 3], 3.0, float))
+        y.sum().backward()
+        self.assertEqual(x.grad.tolist(), [2, 2])
+        self.assertEqual(seen, [(["a"], 3.0)])
+        self.assertIsNotNone(f.inlined_graph.findNode("python::in_python"))
+        with self.assertRaisesRegex(RuntimeError, "Could not export Python function call 'in_python'. Remove calls to Python functions "
+                                    "before export. Did you forget to add @script or @script_method annotation[?]"):
+            f.save("never.pt")
+
+        @jit.ignore
+        def fails(x: Tensor) -> Tensor:
+            raise KeyError("from Python")
+
+        @jit.script
+        def g(x):
+            return fails(x)
+
+        with self.assertRaisesRegex(Exception, "from Python"):
+            g(x)
+
+    def test_graphs(self):
+        @jit.script
+        def f(x, n: int):
+            for i in range(n):
+                x = scaled(x) + i
+            return x
+
+        graph = f.graph
+        self.assertTrue(str(graph).startswith("graph(%x : Tensor,\n      %n : int):\n"))
+        self.assertEqual([value.debugName() for value in graph.inputs()], ["x", "n"])
+        self.assertEqual([str(value.type()) for value in graph.inputs()], ["Tensor", "int"])
+        loop = graph.findNode("prim::Loop")
+        (block,) = loop.blocks()
+        self.assertEqual([node.kind() for node in block.nodes()], ["prim::CallFunction", "aten::add"])
+        add = graph.findAllNodes("aten::add")[0]
+        self.assertEqual((add.inputsSize(), add.outputsSize(), add.output().type().annotation_str), (3, 1, "Tensor"))
+        self.assertEqual(add.inputsAt(0).node().kind(), "prim::CallFunction")
+        self.assertEqual(add.output().uses()[0][0].kind(), "prim::Return")
+        self.assertIn("x = scaled(x) + i", add.sourceRange())
+        self.assertEqual(next(node for node in graph.nodes() if node.kind() == "prim::Constant" and node.hasAttribute("name")).s("name"),
+                         "scaled")
+        self.assertIsNone(graph.findNode("aten::mul"))
+        self.assertIsNotNone(f.inlined_graph.findNode("aten::mul"))
+        self.assertEqual(graph.return_node().inputsAt(0), graph.outputs()[0])
+
+    def test_files_of_functions(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "f.pt")
+            jit.script(unannotated).save(path)
+            self.assertEqual(jit.load(path)(torch.ones(1)).tolist(), [4])
+        buffer = io.BytesIO()
+        jit.save(jit.script(scaled), buffer)
+        buffer.seek(0)
+        self.assertEqual(jit.load(buffer)(torch.ones(1), 5).tolist(), [5])
 
     def test_overloads(self):
         @jit._overload

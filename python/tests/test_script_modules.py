@@ -5,7 +5,7 @@ import io
 import pathlib
 import tempfile
 import unittest
-from typing import Dict, Final, List, Optional
+from typing import Dict, Final, List, Optional, Tuple
 
 import sconce as torch
 import sconce.nn.functional as F
@@ -168,6 +168,37 @@ class Settable(nn.Module):
         return self.n
 
 
+class Ignoring(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(1))
+
+    @jit.ignore
+    def in_python(self, x: Tensor) -> Tensor:
+        assert isinstance(self, jit.ScriptModule)
+        return x + self.w + len("Python")
+
+    def forward(self, x):
+        return self.in_python(x) * 2
+
+
+class Hooked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.lin(x)
+
+
+def before(self, args: Tuple[Tensor]) -> Tuple[Tensor]:
+    return (args[0] + 1,)
+
+
+def after(self, args: Tuple[Tensor], result: Tensor) -> Tensor:
+    return result * 10
+
+
 class Modules(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(0)
@@ -315,6 +346,43 @@ class Modules(unittest.TestCase):
         m = jit.script(Outer())
         self.assertTrue(torch.equal(m(x), inner(x) + 1))
         self.assertIs(m.inner.weight, inner.weight)
+
+    def test_calls_of_python(self):
+        m = jit.script(Ignoring())
+        y = m(torch.ones(1))
+        self.assertEqual(y.tolist(), [16])
+        y.backward()
+        self.assertEqual(m.w.grad.tolist(), [2])
+        self.assertEqual(m.in_python(torch.zeros(1)).tolist(), [7])
+        with self.assertRaisesRegex(RuntimeError, "Could not export Python function call 'in_python'"):
+            m.save("never.pt")
+
+    def test_hooks_are_compiled(self):
+        m = Hooked()
+        m.register_forward_pre_hook(before)
+        m.register_forward_hook(after)
+        m.lin.register_forward_hook(after)
+        expected = m(torch.ones(1))
+        scripted = jit.script(m)
+        self.assertEqual(scripted(torch.ones(1)).tolist(), expected.tolist())
+        buffer = io.BytesIO()
+        scripted.save(buffer)
+        buffer.seek(0)
+        self.assertEqual(jit.load(buffer)(torch.ones(1)).tolist(), expected.tolist())
+
+    def test_freeze(self):
+        with self.assertRaisesRegex(RuntimeError, "only implemented for modules in eval mode"):
+            jit.freeze(self.scripted)
+        with self.assertRaisesRegex(RuntimeError, "Freezing expects a ScriptModule as input"):
+            jit.freeze(self.net)
+        scripted = self.scripted.eval()
+        frozen = jit.freeze(scripted, preserved_attrs=["shift"])
+        self.assertTrue(torch.allclose(frozen(self.x), scripted(self.x)))
+        self.assertEqual(list(frozen.parameters()), [])
+        self.assertEqual(frozen.shift.tolist(), [1, 1, 1, 1])
+        faster = jit.optimize_for_inference(scripted)
+        self.assertTrue(torch.allclose(faster(self.x), scripted(self.x)))
+        self.assertFalse(hasattr(faster, "training"))
 
     def test_errors(self):
         class Bad(nn.Module):

@@ -62,7 +62,7 @@ bool is_call(const Node& node) {
       return true;
     default: {
       static const Symbol wait("aten::wait");
-      return node.is(wait);
+      return node.is(wait) || (node.op() && node.kind().space() == "python");  // a function of the host
     }
   }
 }

@@ -2,12 +2,12 @@
 
 from .._jit_internal import _overload, _overload_method
 from .._sconce import Future, ScriptFunction, _jit_compile
-from ._module import RecursiveScriptModule, ScriptModule, load, save
+from ._module import RecursiveScriptModule, ScriptModule, freeze, load, optimize_for_inference, save
 from ._script import Attribute, Error, annotate, export, fork, ignore, interface, is_scripting, script, script_if_tracing, unused, wait
 from ._script import isinstance_ as isinstance
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate",
-           "export", "fork", "ignore", "interface", "is_scripting", "isinstance", "load", "save", "script", "script_if_tracing",
+           "export", "fork", "freeze", "ignore", "interface", "is_scripting", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
            "unused", "wait"]
 
 

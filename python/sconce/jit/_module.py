@@ -1,7 +1,6 @@
 """Modules of programs in Python: made from live modules, and read from files."""
 
 import collections.abc
-import io
 import os
 import tempfile
 import types
@@ -197,18 +196,11 @@ class RecursiveScriptModule(ScriptModule):
 
     def save(self, f, _extra_files=None):
         """Writes a TorchScript archive to a path or file; with bytecode for a path that ends with .ptl."""
-        if hasattr(f, "write"):
-            f.write(self.save_to_buffer(_extra_files))
-            return
-        self._c.save(f, _extra_files, os.fspath(f).endswith(".ptl"))
+        _write(self._c, f, _extra_files)
 
     def save_to_buffer(self, _extra_files=None):
         """The bytes of the archive."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "module.pt")
-            self._c.save(path, _extra_files, False)
-            with open(path, "rb") as file:
-                return file.read()
+        return _bytes_of(self._c, _extra_files)
 
     def copy(self):
         """A copy with its own tensors."""
@@ -250,7 +242,52 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
 def save(m, f, _extra_files=None):
     """Writes a ScriptModule or ScriptFunction to a path or file."""
+    if not isinstance(m, (ScriptModule, _sconce.ScriptFunction)):
+        raise TypeError(f"jit.save: a ScriptModule or ScriptFunction was expected, got {type(m).__name__}")
     m.save(f, _extra_files=_extra_files)
+
+
+def save_function(function, f, _extra_files=None):
+    """Writes an archive with a module whose forward is the function."""
+    _write(_sconce._jit_function_module(function), f, _extra_files)
+
+
+def _write(handle, f, extra_files):
+    if hasattr(f, "write"):
+        f.write(_bytes_of(handle, extra_files))
+    else:
+        handle.save(f, extra_files, os.fspath(f).endswith(".ptl"))
+
+
+def _bytes_of(handle, extra_files):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "archive.pt")
+        handle.save(path, extra_files, False)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+# ---- for inference ----
+
+
+def freeze(mod, preserved_attrs=None, optimize_numerics=True):
+    """A module for inference only: its attributes are constants of its code, which is optimised. `preserved_attrs` are attributes
+    and methods that it keeps, beside forward."""
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script or torch.jit.trace to script your "
+                           "'nn.Module'.")
+    if getattr(mod, "training", False):
+        raise RuntimeError("Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+                           "before freezing.")
+    return mod._c.freeze([str(name) for name in preserved_attrs or ()], optimize_numerics)
+
+
+def optimize_for_inference(mod, other_methods=None):
+    """Freezes a module that is not frozen yet, with what can be computed beforehand."""
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError("optimize_for_inference expects ScriptModule as input. Please use torch.jit.script or torch.jit.trace to "
+                           "script your 'nn.Module'.")
+    return freeze(mod.eval(), other_methods) if hasattr(mod, "training") else mod
 
 
 # ---- from live modules ----

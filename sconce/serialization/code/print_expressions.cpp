@@ -138,15 +138,24 @@ TaggedText FunctionPrinter::call_operator(const ir::Node& n, const Range& from) 
   SCONCE_CHECK(op, "an archive cannot say {}", n.kind().text());
   SCONCE_CHECK(script::chosen_by_name(*op), "an archive cannot say {}: its name means another overload",
                op->qualified_name());
-  tables_.note_operator(*op);
   const Schema& schema = op->schema();
   const ir::Symbol name(op->info.name);
+  if (name.space() == "python" && tables_.for_file) {
+    refuse(
+        from,
+        "Could not export Python function call '{}'. Remove calls to Python functions before export. Did you forget to "
+        "add @script or @script_method annotation? If this is a nn.ModuleList, add it to __constants__",
+        name.name());
+  }
+  tables_.note_operator(*op);
   std::string head;
   if (const std::string_view cast = script::cast_name(name.text());
       !cast.empty() && n.inputs().size() == 1 && n.input()->type() != n.output()->type()) {
     head = cast;
   } else if (name.space() == "aten") {
     head = "torch." + std::string(name.name());
+  } else if (name.space() == "python") {
+    head = "^" + std::string(name.name());
   } else {
     head = "ops." + std::string(name.space()) + "." + std::string(name.name());
   }

@@ -30,7 +30,7 @@ ExprPtr name_node(Tree& tree, const std::string& id, const Range& at) {
 
 // return unchecked_cast(T, torch.ops.python.f(x, y)): the function calls the host.
 Body callback_body(HostTree& made, const FunctionDef& def, const std::string& op) {
-  std::string text = "return unchecked_cast(Tensor, ops." + op + "(";
+  std::string text = "return unchecked_cast(torch.Tensor, torch.ops." + op + "(";
   for (const Parameter& p : def.parameters) text += p.name + ", ";
   text += "))\n";
   const TreePtr parsed = parse_statements(std::make_shared<Source>(std::string(def.range.source->name()), text));
