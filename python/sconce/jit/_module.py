@@ -132,8 +132,8 @@ class RecursiveScriptModule(ScriptModule):
     @property
     def forward(self):
         method = self._c.method("forward")
-        if method is None:
-            raise NotImplementedError(f"Module [{self.original_name}] is missing the required \"forward\" function")
+        if method is None:  # it has none, or several (overloads)
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute 'forward'")
         return method
 
     def __len__(self):
