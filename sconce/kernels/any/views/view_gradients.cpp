@@ -1,6 +1,7 @@
 // Gradients of views that are not a single operator of PyTorch.
 #include <algorithm>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/arithmetic.h"
@@ -91,7 +92,7 @@ Tensor sconce_as_strided_backward(const Tensor& grad_output, IntList input_size,
 
 Tensor sconce_constant_pad_backward(const Tensor& grad, IntList pad) {
   Dims crop;
-  for (int64_t p : pad) crop.push_back(-p);
+  for (int64_t p : pad) crop.push_back(Checked(0) - p);
   return constant_pad_nd(grad, crop, 0);
 }
 

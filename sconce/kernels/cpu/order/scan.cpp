@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/reduction_kernels.h"
@@ -26,6 +27,7 @@ struct Sum {
   static T step(T a, T x) {
     return a + x;
   }
+  static int64_t step(int64_t a, int64_t x) { return numbers::wrap_add(a, x); }
 };
 struct Product {
   template <class T>
@@ -36,6 +38,7 @@ struct Product {
   static T step(T a, T x) {
     return a * x;
   }
+  static int64_t step(int64_t a, int64_t x) { return numbers::wrap_mul(a, x); }
 };
 // log(exp(a) + exp(x))
 struct LogSum {
