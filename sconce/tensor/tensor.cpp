@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
@@ -425,7 +426,7 @@ void resize_tensor(const Tensor& tensor, IntList sizes, MemoryFormat format) {
   const int64_t numel = checked_numel(kept);
   const Dims strides = dense_strides(kept, format);
   const int64_t offset = tensor.storage_offset();
-  const size_t need = numel == 0 ? 0 : bytes_for(offset + numel, tensor.dtype());
+  const size_t need = numel == 0 ? 0 : bytes_for(Checked(offset) + numel, tensor.dtype());
   if (need > tensor.storage()->nbytes) resize_storage(*tensor.storage(), need);
   set_geometry(tensor, kept, strides, offset);
 }

@@ -16,6 +16,7 @@ constexpr double kMost = 1e13;  // indices
 // Every choice of r of n numbers in lexicographic order, one after the other.
 Tensor sconce_combination_indices(int64_t n, int64_t r, bool with_replacement) {
   SCONCE_CHECK(r >= 0, "Expect a non-negative number, but got {}", r);
+  SCONCE_CHECK(n >= 0, "combinations of {} numbers", n);
   // How many there are is known before: a program decides it.
   double count = static_cast<double>(r);
   const int64_t of = with_replacement ? n + std::min(r, INT64_MAX - n) - 1 : n;

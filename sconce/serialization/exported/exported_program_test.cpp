@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sconce/api/jit.h"
+#include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/serialization/exported/exported_json.h"
 #include "sconce/serialization/exported/exported_module.h"
 #include "sconce/serialization/file/zip_writer.h"
@@ -115,6 +116,13 @@ TEST_F(ExportedProgram, RunsAndChecksSizes) {
   EXPECT_ERROR(module(empty_tensor({9, 2}, DType::float32)),
                "input 'x': dimension 0 is 9, the program was exported for at most 8");
   EXPECT_ERROR(module(Value(3)), "Expected a value of type 'Tensor' for argument 'x'");
+}
+
+TEST_F(ExportedProgram, MayNotNameOperatorsOfTheLibrary) {
+  node()["target"] = "torch.ops.sconce.cdist_direct.default";
+  node()["inputs"].push_back({{"name", "p"}, {"arg", {{"as_float", 2.0}}}, {"kind", 1}});
+  EXPECT_ERROR(load(), "sconce::cdist_direct");
+  EXPECT_ERROR(load(), kHidden);
 }
 
 TEST_F(ExportedProgram, PlacesOfWrongFields) {

@@ -2,6 +2,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/recurrent_kernels.h"
@@ -26,7 +27,7 @@ struct States {
 // input is [steps, batch, width], or [rows, width] with batch_sizes; hx and cx [layers * directions, batch, state].
 States run(const Tensor& input, const Tensor& batch_sizes, const Tensor& hx, const Tensor& cx, TensorList params,
            const Network& net, int64_t mode) {
-  const int64_t directions = net.bidirectional ? 2 : 1, runs = net.num_layers * directions;
+  const int64_t directions = net.bidirectional ? 2 : 1, runs = Checked(net.num_layers) * directions;
   SCONCE_CHECK(hx.dim() == 3 && (!cx.defined() || cx.dim() == 3), "hidden states must have 3 dimensions, got {}",
                hx.sizes());
   SCONCE_CHECK(hx.sizes()[0] == runs && (!cx.defined() || cx.sizes()[0] == runs),
@@ -34,8 +35,9 @@ States run(const Tensor& input, const Tensor& batch_sizes, const Tensor& hx, con
   const bool projects = cx.defined() && hx.sizes()[2] != cx.sizes()[2];
   const int64_t per = (net.has_biases ? 4 : 2) + (projects ? 1 : 0);
   SCONCE_CHECK(net.num_layers > 0, "num_layers must be greater than zero, got {}", net.num_layers);
-  SCONCE_CHECK(static_cast<int64_t>(params.size()) == runs * per,
-               "got an incorrect number of RNN parameters: {}, expected {}", params.size(), runs * per);
+  SCONCE_CHECK(static_cast<int64_t>(params.size()) == Checked(runs) * per,
+               "got an incorrect number of RNN parameters: {}, expected {}", params.size(),
+               int64_t{Checked(runs) * per});
   Tensor x = input;
   std::vector<Tensor> h, c;
   for (int64_t layer = 0; layer < net.num_layers; ++layer) {

@@ -4,6 +4,7 @@
 // (Paterson and Stockmeyer's scheme; the first term left out, 0.75^10/10! = 1.6e-8 and 0.78^17/17! = 4e-17,
 // bounds the error.)
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "sconce/dispatch/glue.h"
@@ -82,7 +83,10 @@ Tensor linalg_matrix_exp(const Tensor& self) {
   for (int64_t i = 0; i < count; ++i) {
     const double norm = norms.data<double>()[i];
     int times = 0;
-    if (std::isfinite(norm) && norm > scheme.norm) times = static_cast<int>(std::ceil(std::log2(norm / scheme.norm)));
+    if (std::isfinite(norm) && norm > scheme.norm) {
+      const double ratio = std::min(norm / scheme.norm, std::numeric_limits<double>::max());
+      times = static_cast<int>(std::ceil(std::log2(ratio)));
+    }
     squarings[static_cast<size_t>(i)] = times;
     most = std::max(most, times);
     if (factors.dtype() == DType::float64)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
@@ -296,8 +297,8 @@ Three native_group_norm(const Tensor& input, const Tensor& weight, const Tensor&
                "Expected number of channels in input to be divisible by num_groups, but got input of "
                "shape {} and num_groups={}",
                input.sizes(), group);
-  SCONCE_CHECK(input.numel() == N * C * HxW, "native_group_norm: input of size {} does not have {} * {} * {} elements",
-               input.sizes(), N, C, HxW);
+  SCONCE_CHECK(N >= 0 && C >= 0 && HxW >= 0 && input.numel() == Checked(N) * C * HxW,
+               "native_group_norm: input of size {} does not have {} * {} * {} elements", input.sizes(), N, C, HxW);
   check_channels("weight", weight, C);
   check_channels("bias", bias, C);
   const DType compute = compute_dtype(input), kept = parameter_dtype(input, weight);

@@ -147,8 +147,9 @@ Three native_group_norm_backward(const Tensor& grad_out, const Tensor& input, co
                                  ListRef<bool> output_mask) {
   SCONCE_CHECK(output_mask.size() == 3, "native_group_norm_backward: output_mask has {} entries, expected 3",
                output_mask.size());
-  SCONCE_CHECK(group > 0 && C % group == 0 && input.numel() == N * C * HxW && grad_out.numel() == input.numel() &&
-                   mean.numel() == N * group && rstd.numel() == N * group && (!weight.defined() || weight.numel() == C),
+  SCONCE_CHECK(group > 0 && C % group == 0 && N >= 0 && C >= 0 && HxW >= 0 && input.numel() == Checked(N) * C * HxW &&
+                   grad_out.numel() == input.numel() && mean.numel() == Checked(N) * group &&
+                   rstd.numel() == mean.numel() && (!weight.defined() || weight.numel() == C),
                "native_group_norm_backward: sizes of grad_out {}, mean {} or rstd {} do not fit input {}",
                grad_out.sizes(), mean.sizes(), rstd.sizes(), input.sizes());
   const int64_t inside = C / group;
