@@ -107,7 +107,7 @@ char fill_of(const Value& v) {
   return text(v)[0];
 }
 int64_t missing(const Value* args) {
-  return std::max<int64_t>(0, args[1].to_int() - static_cast<int64_t>(text(args[0]).size()));
+  return std::max<int64_t>(0, std::max<int64_t>(0, args[1].to_int()) - static_cast<int64_t>(text(args[0]).size()));
 }
 
 std::string in_base(int64_t v, unsigned base, const char* prefix) {

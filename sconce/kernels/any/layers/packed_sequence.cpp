@@ -3,6 +3,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/dispatch/host_lists.h"
@@ -70,7 +71,8 @@ Tensor _pack_padded_sequence_backward(const Tensor& grad, IntList input_size, co
     const Tensor shape = empty_tensor(by_step, grad.dtype(), grad.device());
     return batch_first ? transpose(shape, 0, 1) : shape;
   }
-  const Tensor empty = zeros(with_rows(by_step[0] * by_step[1], by_step, 2), grad.dtype(), std::nullopt, grad.device());
+  const Tensor empty =
+      zeros(with_rows(Checked(by_step[0]) * by_step[1], by_step, 2), grad.dtype(), std::nullopt, grad.device());
   const Tensor filled = reshape(
       index_copy(empty, 0, places(numbers(batch_sizes, "batch_sizes"), by_step[1], grad.device()), grad), by_step);
   return batch_first ? transpose(filled, 0, 1) : filled;
