@@ -75,7 +75,7 @@ SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "i
 MODELS = {
     "alexnet": vision("alexnet"), "vgg11": vision("vgg11", 32), "resnet18": vision("resnet18"),
     "squeezenet": vision("squeezenet1_1"), "mobilenet_v2": vision("mobilenet_v2"), "mobilenet_v3": vision("mobilenet_v3_small"),
-    "shufflenet": vision("shufflenet_v2_x0_5"), "mnasnet": vision("mnasnet0_5"), "efficientnet": vision("efficientnet_b0"),
+    "shufflenet": vision("shufflenet_v2_x0_5"), "mnasnet": vision("mnasnet0_5", 160), "efficientnet": vision("efficientnet_b0"),
     "regnet": vision("regnet_y_400mf"), "convnext": vision("convnext_tiny", 32), "swin": vision("swin_t", 32),
     "googlenet": vision("googlenet", init_weights=False, aux_logits=False),
     "deit": timm_model("deit_tiny_patch16_224", img_size=64), "mixer": timm_model("mixer_s32_224", 224),

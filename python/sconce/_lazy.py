@@ -96,6 +96,9 @@ def install(package):
     for name in _submodules():
         if name not in names:
             module = sys.modules[f"sconce.{name}"] = _LazyModule(f"sconce.{name}")
+            folder = os.path.join(_FOLDER, name)
+            if os.path.isdir(folder):  # known before its text runs: `import sconce.nn.module` asks for it, and runs that once
+                module.__path__ = [folder]
             setattr(package, name, module)
     for name in _functional_names():
         if name not in names:

@@ -398,10 +398,15 @@ PyObject* function_attribute(PyObject* self, PyObject* name) {
     for (const Op* op : overloads_of(self).ops) {
       if (wanted != (*op->info.overload ? op->info.overload : "default")) continue;
       PyErr_Clear();
-      Owned made = make_function(text(op->qualified_name()).get(), Role::overload);
-      function_of(made.get()).overloads = new Overloads(op->qualified_name(), {op}, true);
-      function_of(made.get()).vectorcall = call_function;
-      return made.give();
+      static auto& known = *new std::unordered_map<const Op*, PyObject*>;  // one object each: graphs compare targets
+      PyObject*& kept = known[op];
+      if (kept == nullptr) {
+        Owned made = make_function(text(op->qualified_name()).get(), Role::overload);
+        function_of(made.get()).overloads = new Overloads(op->qualified_name(), {op}, true);
+        function_of(made.get()).vectorcall = call_function;
+        kept = made.give();
+      }
+      return Py_NewRef(kept);
     }
     throw PythonError();
   });

@@ -2,6 +2,7 @@
 #include "autograd_objects.h"
 #include "binder.h"
 #include "creation.h"
+#include "dispatch_hook.h"
 #include "dlpack_exchange.h"
 #include "generator_object.h"
 #include "graph_builder.h"
@@ -86,6 +87,7 @@ PyObject* make_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
         "tensor(): argument 'dtype' must be torch.dtype, not {}", class_name(dtype));
     SCONCE_CHECK_AS(type, convert(device, optional_type(device_type()), std::nullopt, place),
                     "tensor(): argument 'device' must be torch.device, not {}", class_name(device));
+    const ModeGuard unseen(KeySet(), Key::python);  // the data is a constant for those who record operators
     Tensor t = tensor_of_data(data, type.is_none() ? std::nullopt : std::optional(static_cast<DType>(type.to_int())));
     if (!place.is_none() && !(place.to_device() == t.device())) t = t.to(place.to_device(), t.dtype());
     if (requires_grad) autograd::set_requires_grad(t, true);
@@ -342,6 +344,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_scripting(module.get());
     add_optimizers(module.get());
     add_graph_builder(module.get());
+    add_dispatch_hook(module.get());
     add_torch_bridge(module.get());
     add_library(module.get());
     return module.give();

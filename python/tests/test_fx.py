@@ -17,7 +17,9 @@ import sconce.fx as fx
 import sconce.nn as nn
 import sconce.nn.functional as F
 from sconce.fx import subgraph_rewriter
+from sconce.fx.experimental.proxy_tensor import make_fx
 from sconce.fx.proxy import TraceError
+from sconce.fx.script import from_script, to_script
 
 RECORDED = json.loads((pathlib.Path(__file__).parent / "data" / "fx_texts.json").read_text())
 
@@ -597,6 +599,116 @@ def forward(self, x, w1, w2):
             replacement_callback=lambda match, graph, pattern: replacement)
         self.assertEqual(len(made), 1)
         self.assertEqual(traced(torch.tensor([1.0])).item(), -1.0)
+
+
+class MakeFx(unittest.TestCase):
+    def trace(self, f, *args):
+        """The code, after a check that the graph computes what the function does, on these arguments and on others."""
+        module = make_fx(f)(*args)
+        for inputs in (args, tuple(arg * 2 if isinstance(arg, torch.Tensor) else arg for arg in args)):
+            if all(not isinstance(arg, torch.Tensor) or arg.device.type == "cpu" for arg in args):
+                self.assertTrue(close(module(*inputs), f(*inputs)))
+        return module.code.strip()
+
+    def test_operators(self):
+        x = torch.randn(2, 3)
+        self.assertEqual(self.trace(lambda x: x.sin() + 1, x),
+                         "def forward(self, x_1):\n    sin = torch.ops.aten.sin.default(x_1);  x_1 = None\n"
+                         "    add = torch.ops.aten.add.Tensor(sin, 1);  sin = None\n    return add")
+        self.assertEqual(self.trace(lambda x: F.softmax(x, dim=1), x),
+                         "def forward(self, x_1):\n    _softmax = torch.ops.aten._softmax.default(x_1, 1, False);  x_1 = None\n"
+                         "    return _softmax")
+        self.assertEqual(self.trace(lambda x: torch.max(x, 1)[0] * 2, x),
+                         "def forward(self, x_1):\n    max_1 = torch.ops.aten.max.dim(x_1, 1);  x_1 = None\n"
+                         "    getitem = max_1[0]\n    getitem_1 = max_1[1];  max_1 = getitem_1 = None\n"
+                         "    mul = torch.ops.aten.mul.Tensor(getitem, 2);  getitem = None\n    return mul")
+
+    def test_in_place(self):
+        def program(x):
+            y = x + 1
+            y.mul_(2)
+            return y.relu_()
+
+        code = self.trace(program, torch.randn(3))
+        self.assertIn("mul_ = torch.ops.aten.mul_.Tensor(add, 2);  add = None\n"
+                      "    relu_ = torch.ops.aten.relu_.default(mul_);  mul_ = None\n    return relu_", code)
+
+    def test_gradients(self):
+        def program(x, w):
+            x = x.detach().requires_grad_(True)
+            return torch.autograd.grad([torch.tanh(x @ w.t()).sum()], [x])[0]
+
+        code = self.trace(program, torch.randn(2, 3), torch.randn(4, 3))
+        self.assertIn("torch.ops.aten.tanh_backward.default(expand, tanh)", code)
+        self.assertNotIn("_tensor_constant", code)
+
+    def test_modules_and_constants(self):
+        net = Net()
+        traced = make_fx(net)(torch.randn(2, 4))
+        self.assertEqual(traced.graph.find_nodes(op="call_module"), [])
+        x = torch.randn(2, 4)
+        self.assertTrue(close(traced(x), net(x)))
+        self.assertTrue(any(value is net.scale for value in vars(traced).values()) or
+                        any(value is net.scale for value in traced.parameters()))
+
+    def test_nested_arguments(self):
+        traced = make_fx(lambda a: (a[0] + a[1]["k"], a[0].split(1)))([torch.ones(2), {"k": torch.ones(2)}])
+        total, parts = traced([torch.full((2,), 3.0), {"k": torch.full((2,), 4.0)}])
+        self.assertEqual((total.tolist(), [part.item() for part in parts]), ([7, 7], [3, 3]))
+
+    def test_meta(self):
+        module = make_fx(lambda x, w: F.relu(x @ w))(torch.empty(2, 3, device="meta"), torch.empty(3, 5, device="meta"))
+        self.assertEqual([tuple(node.meta["val"].shape) for node in module.graph.nodes if "val" in node.meta][-1], (2, 5))
+        self.assertEqual([node.target for node in module.graph.nodes if node.op == "call_function"],
+                         [torch.ops.aten.mm.default, torch.ops.aten.relu.default])
+
+    def test_nothing_is_seen_afterwards(self):
+        with self.assertRaises(ZeroDivisionError):
+            make_fx(lambda x: x / (1 // 0))(torch.ones(1))
+        traced = make_fx(lambda x: x + 1)(torch.ones(1))
+        torch.ones(2) * 3
+        self.assertEqual(len(traced.graph.nodes), 3)
+
+    def test_unsupported(self):
+        for options in ({"tracing_mode": "symbolic"}, {"pre_dispatch": True}, {"decomposition_table": {1: 2}}):
+            with self.assertRaisesRegex(NotImplementedError, f"make_fx: {next(iter(options))}="):
+                make_fx(lambda x: x, **options)
+
+
+class Scripts(unittest.TestCase):
+    def test_there_and_back(self):
+        def program(x, w):
+            a, b = torch.ops.aten.max.dim(x, 1)
+            parts = torch.ops.aten.split.Tensor(x, 1, 1)
+            y = torch.ops.aten.cat.default([parts[0], x], 1)
+            return torch.ops.aten.add.Tensor(y, 2, alpha=3), a, torch.ops.aten.index.Tensor(w, [None, b])
+
+        traced = fx.symbolic_trace(program)
+        function = to_script(traced, name="program")
+        again = from_script(function)
+        x, w = torch.randn(2, 3), torch.randn(4, 3)
+        for found in (function(x, w), again(x, w)):
+            for a, b in zip(found, program(x, w)):
+                self.assertTrue(close(a, b))
+        operators = [node.target.__name__ for node in again.graph.nodes if node.op == "call_function" and node.target is not operator.getitem]
+        self.assertEqual(operators, ["aten::max.dim", "aten::split.Tensor", "aten::cat", "aten::add.Scalar",
+                                     "aten::index.Tensor"])
+        self.assertEqual(str(to_script(again).graph).count("aten::"), str(function.graph).count("aten::"))
+
+    def test_modules(self):
+        net = Net()
+        traced = fx.symbolic_trace(net)
+        with self.assertRaisesRegex(ValueError, "example_inputs are needed"):
+            to_script(traced)
+        function = to_script(traced, torch.randn(2, 4), None)
+        x = torch.randn(2, 4)
+        self.assertTrue(close(function(x, None), net(x)))
+        self.assertTrue(close(from_script(function)(x, None), net(x)))
+
+    def test_control_flow(self):
+        unit = torch.jit.CompilationUnit("def f(x: int) -> int:\n    return x if x > 0 else -x\n")
+        with self.assertRaises(NotImplementedError):
+            from_script(unit.f)
 
 
 class Files(unittest.TestCase):

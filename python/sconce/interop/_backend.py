@@ -44,8 +44,16 @@ def sconce(graph_module, example_inputs, **options):
     if options:
         raise TypeError(f"the backend sconce takes no options, got {', '.join(options)}")
     compiler = aot_autograd(fw_compiler=compile_graph, bw_compiler=compile_graph, inference_compiler=compile_graph,
-                            decompositions=core_aten_decompositions())
+                            decompositions=_decompositions())
     return compiler(graph_module, example_inputs)
+
+
+def _decompositions():
+    """Those to Core ATen, but for attention: what its decomposition returns as the logsumexp are the weights, with which its
+    derivative cannot work."""
+    table = core_aten_decompositions()
+    table.pop(torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default, None)
+    return table
 
 
 register_backend(sconce, name="sconce")

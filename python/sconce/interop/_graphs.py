@@ -70,7 +70,8 @@ class Translation:
             value = getattr(value, part)
         if isinstance(value, torch.fx.GraphModule):
             raise Unsupported(f"the graph {node.target} as a value")
-        return self.builder.constant(to_sconce(value.detach()) if isinstance(value, torch.Tensor) else value)
+        # Not through an operator of PyTorch: while it compiles, those make tensors without memory.
+        return self.builder.constant(_sconce._from_torch(value) if isinstance(value, torch.Tensor) else value)
 
     def call_function(self, node):
         args, kwargs = self.arguments(node.args), dict(self.arguments(node.kwargs))
