@@ -152,6 +152,13 @@ class Compiled(unittest.TestCase):
         self.equal(lambda x, y: x[y], torch.randn(5), torch.tensor([0, 3]))
         self.equal(lambda x: (x, x + 1, None, 3), torch.randn(2))
         self.equal(lambda x: x.view(2, 2), torch.randn(4))
+        z = torch.tensor([1 + 2j, 3 - 4j])
+        self.equal(lambda x: x * 2, z)
+        self.equal(lambda x: x * 2, z.conj())
+        self.equal(lambda x: x * 2, z.conj().imag)
+        run = compiled(lambda x: x + 1)
+        for x in (torch.ones(2), z.conj().imag, z.imag, torch._neg_view(torch.ones(2))):
+            torch.testing.assert_close(run(x), x + 1)
 
     def test_mutation(self):
         def f(x):

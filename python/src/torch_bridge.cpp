@@ -2,11 +2,11 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "dlpack.h"
 #include "programs.h"
-#include "sconce/api/from_blob.h"
 #include "sconce/base/error.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/sconce.hpp"
@@ -88,25 +88,43 @@ Managed resolved(PyObject* object) {
   return managed(call_method(call_method(object, resolve_conj).get(), resolve_neg).get());
 }
 
+// The bytes from the first element to the end of the last; strides are PyTorch's, which are never negative.
+size_t bytes_of(IntList sizes, IntList strides, DType dtype) {
+  int64_t last = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) last += (sizes[i] - 1) * strides[i];
+  return static_cast<size_t>(last + 1) * item_size(dtype);
+}
 // Our tensor over the memory of PyTorch's, which it keeps alive.
-Tensor from_torch(PyObject* object) {
-  const std::shared_ptr<dlpack::ManagedTensor> owner = resolved(object);
+Tensor over(Managed owner) {
   const dlpack::Tensor& t = owner->tensor;
   SCONCE_CHECK_AS(type, t.device.type == dlpack::DeviceType::cpu,
                   "only tensors of PyTorch on the CPU can be shared, this one is on DLPack's device {}",
                   static_cast<int>(t.device.type));
   const DType dtype = dtype_of(t.dtype);
   const auto rank = static_cast<size_t>(t.rank);
-  void* data = static_cast<char*>(t.data) + t.byte_offset;
   const IntList sizes(t.sizes, rank);
-  bool empty = false;
-  for (const int64_t n : sizes) empty |= n == 0;
-  if (empty)  // has no memory
-    return t.strides ? empty_strided_tensor(sizes, IntList(t.strides, rank), dtype) : empty_tensor(sizes, dtype);
-  const BlobDeleter keep_alive = [owner](void*) {};
-  if (t.strides == nullptr) return from_blob(data, sizes, keep_alive, dtype);
-  return from_blob(data, sizes, IntList(t.strides, rank), keep_alive, dtype);
+  SmallVector<int64_t, 8> dense;
+  if (t.strides == nullptr) {
+    dense.resize(rank);
+    int64_t step = 1;
+    for (size_t i = rank; i-- > 0; step *= std::max<int64_t>(sizes[i], 1)) dense[i] = step;
+  }
+  const IntList strides(t.strides ? t.strides : dense.data(), rank);
+  for (const int64_t n : sizes) {
+    if (n == 0) return empty_strided_tensor(sizes, strides, dtype);  // has no memory
+  }
+  void* data = static_cast<char*>(t.data) + t.byte_offset;
+  const auto deleter = [](void* m) noexcept {
+    static_cast<dlpack::ManagedTensor*>(m)->deleter(static_cast<dlpack::ManagedTensor*>(m));
+  };
+  // The storage lets go of PyTorch's tensor from the moment when nothing can fail any more.
+  Ref<Storage> storage = wrap_storage(data, bytes_of(sizes, strides, dtype), nullptr, nullptr);
+  Tensor made = make_tensor(storage, dtype, sizes, strides, 0);
+  storage->context = owner.release();
+  storage->deleter = deleter;
+  return made;
 }
+Tensor from_torch(PyObject* object) { return over(resolved(object)); }
 
 // What PyTorch holds of ours.
 struct Given {
@@ -149,11 +167,15 @@ struct CallObject {
   PyObject* function;
   // Per result: the input that it is, or -1 for the next part of what the function returns.
   std::vector<Py_ssize_t> results;
+  std::vector<bool> may_have_bits;  // per input: is it conjugate or negative by a bit? torch.compile guards that
   char boxed;
 };
 extern PyTypeObject call_type;
 
-Value argument(PyObject* object) { return is_torch_tensor(object) ? Value(from_torch(object)) : value_of(object); }
+Value argument(PyObject* object, bool may_have_bits) {
+  if (!is_torch_tensor(object)) return value_of(object);
+  return over(may_have_bits ? resolved(object) : managed(object));
+}
 Owned result_of(const Value& v) {
   if (v.is_tensor()) return v.to_tensor().defined() ? to_torch(v.to_tensor()) : Owned::share(Py_None);
   return object_of(v);
@@ -169,7 +191,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject*) {
       PyTuple_SET_ITEM(inputs.get(), i, Py_NewRef(list ? PyList_GET_ITEM(list, i) : args[i]));
     std::vector<Value> values;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs.get()); ++i)
-      values.push_back(argument(PyTuple_GET_ITEM(inputs.get(), i)));
+      values.push_back(argument(PyTuple_GET_ITEM(inputs.get(), i), call->may_have_bits.at(static_cast<size_t>(i))));
     if (list) check(PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr));
     const std::vector<Value> kept = values;  // so that nothing takes the inputs' memory for its own results
     Value made;
@@ -189,15 +211,17 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject*) {
   });
 }
 
-// TorchCall(function, results): see CallObject.
+// TorchCall(function, results, may_have_bits): see CallObject.
 PyObject* make_call(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
-    PyObject *function = nullptr, *results = nullptr;
-    if (!PyArg_ParseTuple(args, "OO!:TorchCall", &function, &PyList_Type, &results)) throw PythonError();
+    PyObject *function = nullptr, *results = nullptr, *bits = nullptr;
+    if (!PyArg_ParseTuple(args, "OO!O!:TorchCall", &function, &PyList_Type, &results, &PyList_Type, &bits))
+      throw PythonError();
     (void)function_of(function);
     Owned made = Owned::take(type->tp_alloc(type, 0));
     auto* object = reinterpret_cast<CallObject*>(made.get());
     new (&object->results) std::vector<Py_ssize_t>;
+    new (&object->may_have_bits) std::vector<bool>;
     object->vectorcall = call;
     object->function = Py_NewRef(function);
     object->boxed = 1;
@@ -206,6 +230,8 @@ PyObject* make_call(PyTypeObject* type, PyObject* args, PyObject*) {
       if (from == -1 && PyErr_Occurred()) throw PythonError();
       object->results.push_back(from);
     }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(bits); ++i)
+      object->may_have_bits.push_back(PyList_GET_ITEM(bits, i) == Py_True);
     return made.give();
   });
 }
@@ -213,6 +239,7 @@ void free_call(PyObject* self) {
   auto* object = reinterpret_cast<CallObject*>(self);
   Py_XDECREF(object->function);
   object->results.~vector();
+  object->may_have_bits.~vector();
   Py_TYPE(self)->tp_free(self);
 }
 PyMemberDef call_members[] = {{"_boxed_call", T_BOOL, offsetof(CallObject, boxed), READONLY, nullptr},

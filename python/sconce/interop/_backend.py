@@ -21,7 +21,7 @@ def compile_graph(graph_module, example_inputs):
     except Unsupported as reason:
         warnings.warn(f"sconce cannot compile a graph, PyTorch runs it: {reason} is not supported", stacklevel=2)
         return torch._functorch.aot_autograd.make_boxed_func(graph_module.forward)
-    call = _sconce._TorchCall(made.function, made.results)
+    call = _sconce._TorchCall(made.function, made.results, made.may_have_bits)
     return _with_pytorch_randomness(call) if made.is_random else call
 
 

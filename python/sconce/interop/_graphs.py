@@ -47,6 +47,7 @@ class Translation:
         self.is_random = False
         self.callbacks = []
         self.placeholders = []
+        self.may_have_bits = []  # per placeholder: a tensor that is conjugate or negative by a bit
         self.results = []
         for node in graph_module.graph.nodes:
             try:
@@ -62,6 +63,7 @@ class Translation:
     def placeholder(self, node):
         self.placeholders.append(node)
         value = node.meta.get("val", node.meta.get("example_value"))
+        self.may_have_bits.append(isinstance(value, torch.Tensor) and (value.is_neg() or value.is_conj()))
         return self.builder.input(node.name, _type_of(value))
 
     def get_attr(self, node):

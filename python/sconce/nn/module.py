@@ -199,13 +199,13 @@ class Module:
             yield module
 
     def _named(self, table, prefix, recurse, remove_duplicate):
-        seen = set()
+        seen = {}  # with the tensors, so that no other object gets the id of one of them
         for path, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
             for name, tensor in module.__dict__[table].items():
                 if tensor is None or id(tensor) in seen:
                     continue
                 if remove_duplicate:
-                    seen.add(id(tensor))
+                    seen[id(tensor)] = tensor
                 yield path + ("." if path else "") + name, tensor
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
