@@ -405,7 +405,7 @@ PyObject* apply_function(PyObject*, PyObject* given) {
       context.mark_non_differentiable(
           marked(ctx, "non_differentiable", "mark_non_differentiable only accepts variable arguments"));
       const Owned materialize = Owned::take(PyObject_GetAttrString(ctx, "materialize_grads"));
-      context.set_materialize_grads(PyObject_IsTrue(materialize.get()) == 1);
+      context.set_materialize_grads(is_true(materialize.get()));
       context_of(ctx).context = context;
       return results;
     };

@@ -8,6 +8,7 @@
 
 #include <structmember.h>
 
+#include "long_call.h"
 #include "quick_call.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -226,12 +227,20 @@ Owned results_of(const Op& op, Value* returns) {
   return made;
 }
 
-int64_t elements(const Value* values, size_t n) {
-  int64_t sum = 0;
+// How much work a call is, as the table says; a guess for small ones. Of tensors in lists every one counts.
+double work_of(const Op& op, const Value* values, size_t n) {
+  int64_t elements = 0;
+  bool other = false;  // what the elements do not say: lists, sizes of what is made
   for (size_t i = 0; i < n; ++i) {
-    if (values[i].is_tensor()) sum += values[i].to_tensor().numel();
+    if (values[i].is_tensor())
+      elements += values[i].to_tensor().numel();
+    else
+      other |= values[i].is_list();
   }
-  return sum;
+  if (elements < 512 && !other) [[likely]]
+    return 0;
+  const WorkFunction work = terms_of(op).work;
+  return std::max(static_cast<double>(elements), work ? work_of_call(work, values, n) : 0.0);
 }
 
 std::string given_types(const Given& given) {
@@ -548,10 +557,7 @@ Owned call_with_values(const Op& op, Value* values) {
   const Schema* parsed = __atomic_load_n(&op.parsed, __ATOMIC_ACQUIRE);
   const Schema& schema = parsed ? *parsed : op.schema();
   InlineVector<Value, 4> returns(std::max<size_t>(schema.returns.size(), 1));
-  {
-    const Unlocked unlocked(elements(values, schema.arguments.size()) > kLongWork);
-    op.call_boxed(values, returns.data());
-  }
+  run_long(work_of(op, values, schema.arguments.size()), [&] { op.call_boxed(values, returns.data()); });
   if (schema.returns.size() == 1 && returns.data()[0].is_tensor()) return wrap(returns.data()[0].to_tensor());
   return results_of(op, returns.data());
 }

@@ -8,6 +8,7 @@
 #include "graph_builder.h"
 #include "graphs.h"
 #include "library.h"
+#include "long_call.h"
 #include "optimizers.h"
 #include "program_values.h"
 #include "programs.h"
@@ -36,11 +37,6 @@ PyObject* none_after(void (*f)(PyObject*), PyObject* arg) {
     f(arg);
     Py_RETURN_NONE;
   });
-}
-bool is_true(PyObject* o) {
-  const int v = PyObject_IsTrue(o);
-  check(v);
-  return v != 0;
 }
 
 // function(name): the function of operators aten::name.
@@ -127,10 +123,7 @@ PyObject* backward(PyObject*, PyObject* args) {
     if (retain != Py_None) options.retain_graph = is_true(retain);
     options.create_graph = create != 0;
     const std::vector<Tensor> of = tensors_in(tensors), given = tensors_in(grads), only = tensors_in(inputs);
-    {
-      const Unlocked unlocked;
-      autograd::backward(of, given, options, only);
-    }
+    run_interruptible([&] { autograd::backward(of, given, options, only); });
     Py_RETURN_NONE;
   });
 }
@@ -148,11 +141,7 @@ PyObject* gradients(PyObject*, PyObject* args) {
     options.create_graph = create != 0;
     options.allow_unused = unused != 0;
     const std::vector<Tensor> out = tensors_in(outputs), in = tensors_in(inputs), given = tensors_in(grads);
-    std::vector<Tensor> found;
-    {
-      const Unlocked unlocked;
-      found = autograd::grad(out, in, given, options);
-    }
+    std::vector<Tensor> found = run_interruptible([&] { return autograd::grad(out, in, given, options); });
     Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
     for (size_t i = 0; i < found.size(); ++i)
       PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap(std::move(found[i])).give());

@@ -46,6 +46,13 @@ inline void check(int status) {
   if (status < 0) throw PythonError();
 }
 
+// The truth of an object. Throws PythonError when it has none.
+inline bool is_true(PyObject* object) {
+  const int truth = PyObject_IsTrue(object);
+  check(truth);
+  return truth != 0;
+}
+
 // Inside of a catch: turns the C++ exception into one of Python, of the class that PyTorch would raise.
 void raise_current() noexcept;
 

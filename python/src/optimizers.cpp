@@ -88,7 +88,7 @@ PyObject* step(PyObject* self, PyObject* closure) {
 }
 PyObject* zero_grad(PyObject* self, PyObject* set_to_none) {
   return guarded([&]() -> PyObject* {
-    optimizer_of(self).zero_grad(PyObject_IsTrue(set_to_none) == 1);
+    optimizer_of(self).zero_grad(is_true(set_to_none));
     Py_RETURN_NONE;
   });
 }

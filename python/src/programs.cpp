@@ -1,6 +1,7 @@
 #include "programs.h"
 
 #include "graphs.h"
+#include "long_call.h"
 #include "program_values.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/schema.h"
@@ -67,11 +68,7 @@ PyObject* call(const T& callee, PyObject* args, PyObject* kwargs) {
     const CurrentUnit unit(callee.unit());  // functions of Python that it calls need it, too
     std::vector<Value> values = positional(args);
     jit::NamedValues names = named(kwargs);
-    Value result;
-    {
-      const Unlocked unlocked;
-      result = callee.call(std::move(values), std::move(names));
-    }
+    const Value result = run_interruptible([&] { return callee.call(std::move(values), std::move(names)); });
     return object_of(result).give();
   });
 }
@@ -367,13 +364,11 @@ PyObject* load(PyObject*, PyObject* args) {
     if (PyBytes_Check(from)) {
       const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(from)),
                                              static_cast<size_t>(PyBytes_GET_SIZE(from)));
-      const Unlocked unlocked;
-      module = jit::load(bytes, &files);
+      run_interruptible([&] { module = jit::load(bytes, &files); });
     } else {
       const Owned real = Owned::take(PyOS_FSPath(from));
       const std::string path(text_of(real.get()));
-      const Unlocked unlocked;
-      module = jit::load(path, &files);
+      run_interruptible([&] { module = jit::load(path, &files); });
     }
     for (const auto& [name, content] : files) {
       const Owned key = text(name);

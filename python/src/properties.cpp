@@ -3,6 +3,7 @@
 #include "binder.h"
 #include "creation.h"
 #include "dlpack_exchange.h"
+#include "long_call.h"
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -97,14 +98,11 @@ PyObject* backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     PyObject* given[4] = {};
     Arguments("backward", args, kwargs, {"gradient", "retain_graph", "create_graph", "inputs"}, given);
     autograd::BackwardOptions options;
-    if (is_given(given[1])) options.retain_graph = PyObject_IsTrue(given[1]) == 1;
-    options.create_graph = is_given(given[2]) && PyObject_IsTrue(given[2]) == 1;
+    if (is_given(given[1])) options.retain_graph = is_true(given[1]);
+    options.create_graph = is_given(given[2]) && is_true(given[2]);
     const std::vector<Tensor> grads = tensors_in(given[0]), inputs = tensors_in(given[3]);
     const Tensor t = tensor_of(self);
-    {
-      const Unlocked unlocked;
-      autograd::backward({t}, grads, options, inputs);
-    }
+    run_interruptible([&] { autograd::backward({t}, grads, options, inputs); });
     Py_RETURN_NONE;
   });
 }
@@ -112,7 +110,7 @@ PyObject* requires_grad_in_place(PyObject* self, PyObject* args, PyObject* kwarg
   return guarded([&]() -> PyObject* {
     PyObject* given[1] = {};
     Arguments("requires_grad_", args, kwargs, {"requires_grad"}, given);
-    autograd::set_requires_grad(tensor_of(self), given[0] == nullptr || PyObject_IsTrue(given[0]) == 1);
+    autograd::set_requires_grad(tensor_of(self), given[0] == nullptr || is_true(given[0]));
     return Py_NewRef(self);
   });
 }

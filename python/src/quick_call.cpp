@@ -1,5 +1,6 @@
 #include "quick_call.h"
 
+#include "long_call.h"
 #include "sconce/base/error.h"
 #include "sconce/base/inline_vector.h"
 #include "small_objects.h"
@@ -10,6 +11,7 @@ namespace sconce::python {
 namespace {
 
 constexpr size_t kMostParameters = 12;
+constexpr int64_t kLeastWork = 512;  // elements for which no operator takes long
 
 Take take_of(TypePtr type) {
   switch (type->kind()) {
@@ -176,7 +178,16 @@ class Ints {
 bool is_plain_tensor(PyObject* o) { return Py_IS_TYPE(o, &python::tensor_type) || Py_IS_TYPE(o, parameter_class); }
 void set_parameter_class(PyObject* type) { parameter_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(type)); }
 
+double work_of_call(WorkFunction work, const Value* values, size_t count) {
+  try {
+    return work(values, count);
+  } catch (const Error&) {  // of arguments that the operator will refuse
+    return 0;
+  }
+}
+
 QuickOverload::QuickOverload(const Op& op) : op_(&op), shape_(call_shape(op)) {
+  if (const WorkFunction work = terms_of(op).work; work != work_of_elements) work_ = work;
   const std::vector<Argument>& arguments = op.schema().arguments;
   if (arguments.size() > kMostParameters || op.schema().is_vararg) return;
   parameters_ = std::make_unique<Parameter[]>(arguments.size());
@@ -245,6 +256,24 @@ QuickOverload::Outcome QuickOverload::call(const Given& given, bool takes_number
   return kYes;
 }
 
+double QuickOverload::work_of(PyObject* const* slots) const {
+  int64_t elements = tensor_of(slots[0]).numel();
+  const bool two = count_ > 1 && parameters_[1].take == Take::tensor && slots[1] != nullptr && slots[1] != Py_None;
+  if (two) elements += tensor_of(slots[1]).numel();
+  if (work_ == nullptr || !two || elements < kLeastWork) [[likely]]
+    return static_cast<double>(elements);
+  InlineVector<Value, 4> values(count_);
+  for (size_t i = 0; i < count_; ++i) {
+    if (slots[i] != nullptr && parameters_[i].take == Take::tensor && slots[i] != Py_None)
+      values.data()[i] = Value(tensor_of(slots[i]));
+    else if (slots[i] == nullptr)
+      values.data()[i] = *parameters_[i].argument->default_value;
+    else
+      return static_cast<double>(elements);
+  }
+  return work_of_call(work_, values.data(), count_);
+}
+
 Owned QuickOverload::run(PyObject* const* slots, std::span<PyObject* const> rest) const {
   const Parameter* p = parameters_.get();
   const auto tensor = [&](size_t i) -> const Tensor& { return tensor_of(slots[i]); };
@@ -263,16 +292,10 @@ Owned QuickOverload::run(PyObject* const* slots, std::span<PyObject* const> rest
     }
     return call_with_values(*op_, values.data());
   }
-  int64_t work = tensor(0).numel();
-  if (count_ > 1 && slots[1] != nullptr && p[1].take == Take::tensor && slots[1] != Py_None) work += tensor(1).numel();
-  const auto call = [&](auto&& f) {
-    if (work <= kLongWork) return f();
-    const Unlocked unlocked;
-    return f();
-  };
-  const auto made = [&](auto&& f) { return wrap(call(f)); };
+  const double work = work_of(slots);
+  const auto made = [&](auto&& f) { return wrap(run_long(work, f)); };
   const auto written = [&](auto&& f) {
-    call(f);
+    run_long(work, f);
     return Owned::share(slots[0]);
   };
   const auto scalar = [&](size_t i) { return scalar_of(slots[i], p[i]); };

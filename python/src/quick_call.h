@@ -12,6 +12,7 @@
 #include <span>
 
 #include "object.h"
+#include "sconce/dispatch/budget/op_terms.h"
 #include "sconce/dispatch/call_shape.h"
 
 namespace sconce::python {
@@ -48,8 +49,11 @@ class QuickOverload {
  private:
   Owned run(PyObject* const* slots, std::span<PyObject* const> rest) const;
 
+  double work_of(PyObject* const* slots) const;
+
   const Op* op_;
   CallShape shape_;
+  WorkFunction work_ = nullptr;  // of the table; null where it is the number of elements
   uint8_t count_ = 0, positional_ = 0;
   std::unique_ptr<Parameter[]> parameters_;  // null: every call is unusual
 };
@@ -58,10 +62,10 @@ class QuickOverload {
 bool is_plain_tensor(PyObject* object);
 void set_parameter_class(PyObject* type);
 
+// What a function of the column `work` says of a call.
+double work_of_call(WorkFunction work, const Value* values, size_t count);
+
 // Runs the kernel over Values, one for each argument of the schema.
 Owned call_with_values(const Op& op, Value* values);
-
-// Elements that are worth letting other threads of Python run meanwhile: 20 us, at about 1,000 elements each.
-inline constexpr int64_t kLongWork = 20'000;
 
 }  // namespace sconce::python

@@ -12,6 +12,7 @@
 #include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/autograd/graph/sole_owner.h"
 #include "sconce/autograd/hook_lists.h"
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/thread_exit.h"
 #include "sconce/generated/arithmetic.h"
@@ -266,6 +267,7 @@ class GraphRun {
     memory_.wanted.assign(edges, 0);
     const uint32_t* targets = memory_.targets.data() + state.edges;
     try {
+      Budget::poll_active();
       const RunningNode running(node);
       node.run_tensor_hooks(grads);
       if (state.captured) [[unlikely]] {
