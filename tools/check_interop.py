@@ -296,6 +296,15 @@ class Modules(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "it cannot be scripted: .*; with example_inputs it could be exported or traced"):
             sconce.from_torch(Unscriptable())
 
+    def test_to_torch(self):
+        ours = sconce.nn.Sequential(sconce.nn.Linear(4, 8), sconce.nn.ReLU(), sconce.nn.BatchNorm1d(8)).eval()
+        theirs = sconce.to_torch(ours)
+        x = torch.randn(3, 4)
+        torch.testing.assert_close(theirs(x), sconce.to_torch(ours(sconce.from_torch(x)).detach()))
+        with torch.no_grad():
+            dict(theirs.named_parameters())["0.weight"].zero_()
+        self.assertEqual(ours[0].weight.abs().sum().item(), 0)
+
     def test_gradients(self):
         net = Net().eval()
         made = sconce.from_torch(net)

@@ -16,7 +16,8 @@ namespace sconce::python {
 namespace {
 
 struct BuilderObject {
-  PyObject_HEAD std::shared_ptr<ir::Graph> graph;
+  PyObject_HEAD std::shared_ptr<ir::Graph> graph;  // also of the function, in the end: values point into it
+  bool finished;
 };
 struct ValueObject {
   PyObject_HEAD PyObject* builder;  // whose graph has the value
@@ -176,9 +177,9 @@ class Call {
 };
 
 ir::Graph& graph_of(PyObject* builder) {
-  const std::shared_ptr<ir::Graph>& graph = reinterpret_cast<BuilderObject*>(builder)->graph;
-  SCONCE_CHECK(graph, "the graph is finished");
-  return *graph;
+  const auto* object = reinterpret_cast<BuilderObject*>(builder);
+  SCONCE_CHECK(!object->finished, "the graph is finished");
+  return *object->graph;
 }
 
 // ---- methods ----
@@ -275,7 +276,8 @@ PyObject* finish(PyObject* self, PyObject* args) {
     made.type = returned->type();
     schema.returns.push_back(std::move(made));
     function.set_schema(std::move(schema));
-    function.set_graph(std::move(reinterpret_cast<BuilderObject*>(self)->graph));
+    function.set_graph(reinterpret_cast<BuilderObject*>(self)->graph);
+    reinterpret_cast<BuilderObject*>(self)->finished = true;
     function.ensure_defined();
     return wrap_function(jit::Function(std::move(unit), &function)).give();
   });

@@ -21,6 +21,8 @@ class Builder(unittest.TestCase):
         self.assertEqual(found[1:], (2, None, 1.5))
         self.assertEqual(f.name, "f")
         self.assertIn("aten::reshape", str(f.graph))
+        del f
+        self.assertEqual(y.type, "Tensor")
         with self.assertRaisesRegex(RuntimeError, "the graph is finished"):
             self.b.input("z", "Tensor")
 

@@ -4,7 +4,7 @@ import warnings
 
 import torch
 from torch._decomp import core_aten_decompositions
-from torch._dynamo import register_backend
+from torch._dynamo import list_backends, register_backend
 from torch._dynamo.backends.common import aot_autograd
 
 from .. import _sconce, random
@@ -56,4 +56,5 @@ def _decompositions():
     return table
 
 
-register_backend(sconce, name="sconce")
+if "sconce" not in list_backends(exclude_tags=()):  # where the package is installed, PyTorch knows it by its entry point
+    register_backend(sconce, name="sconce")
