@@ -214,6 +214,20 @@ QuickOverload::Outcome QuickOverload::call(const Given& given, bool takes_number
   const size_t n = given.positional.size(), keywords = given.keywords();
   PyObject* slots[kMostParameters];
   std::span<PyObject* const> rest;
+  if (keywords == 0 && n == 2 && is_plain_tensor(given.positional[0])) {  // what most calls are
+    PyObject* second = given.positional[1];
+    const bool tensors = is_plain_tensor(second), number = PyFloat_CheckExact(second);
+    const bool fits_tensor = shape_ == CallShape::tt || (shape_ == CallShape::tts && parameters_[2].has_default);
+    const bool fits_number = shape_ == CallShape::ts || (shape_ == CallShape::tss && parameters_[2].has_default);
+    if ((tensors && fits_tensor) || (number && fits_number)) {
+      slots[0] = given.positional[0];
+      slots[1] = second;
+      slots[2] = nullptr;
+      result = run(slots, rest);
+      return kYes;
+    }
+    if (number && fits_tensor && !takes_numbers) return kNo;
+  }
   size_t used = 0, position = 0;
   for (size_t i = 0; i < count_; ++i) {
     const Parameter& p = parameters_[i];

@@ -70,8 +70,9 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
   return 0;
 }
+// The dict stays, empty: it is the sign that the collector may know the object (dealloc).
 int clear(PyObject* self) {
-  Py_CLEAR(reinterpret_cast<TensorObject*>(self)->dict);
+  if (PyObject* dict = reinterpret_cast<TensorObject*>(self)->dict) PyDict_Clear(dict);
   return 0;
 }
 

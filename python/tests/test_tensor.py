@@ -274,5 +274,23 @@ class Values(unittest.TestCase):
             torch.set_default_dtype(torch.float32)
 
 
+class Collector(unittest.TestCase):
+    def test_cycles(self):
+        """Objects that the collector cleared are used again for other tensors."""
+        for turn in range(20):
+            kept = []
+            for i in range(300):
+                t = torch.full((2,), float(i))
+                t.me = [t]
+                kept.append(torch.full((2,), float(i)))
+            del t
+            gc.collect()
+            others = [torch.full((2,), -1.0) for _ in range(400)]
+            gc.collect()
+            self.assertEqual([k[0].item() for k in kept], [float(i) for i in range(300)])
+            self.assertTrue(all(o[1].item() == -1 for o in others))
+            self.assertTrue(not any(gc.is_tracked(o) for o in others))
+
+
 if __name__ == "__main__":
     unittest.main()
