@@ -19,6 +19,7 @@ import venv
 import warnings
 
 PACKAGES = ["torchvision", "timm", "transformers"]  # without what they ask for, which is a torch of their own choice
+TOLERANCE, TRAINING_TOLERANCE = 1e-4, 1e-2  # the second is what PyTorch's benchmarks ask of compiled vision models
 NEEDED = ["numpy", "pillow", "pyyaml", "huggingface_hub", "safetensors", "tokenizers", "regex", "tqdm", "requests", "packaging"]
 
 
@@ -76,7 +77,7 @@ MODELS = {
     "alexnet": vision("alexnet"), "vgg11": vision("vgg11", 32), "resnet18": vision("resnet18"),
     "squeezenet": vision("squeezenet1_1"), "mobilenet_v2": vision("mobilenet_v2"), "mobilenet_v3": vision("mobilenet_v3_small"),
     "shufflenet": vision("shufflenet_v2_x0_5"), "mnasnet": vision("mnasnet0_5", 160), "efficientnet": vision("efficientnet_b0"),
-    "regnet": vision("regnet_y_400mf"), "convnext": vision("convnext_tiny", 32), "swin": vision("swin_t", 32),
+    "regnet": vision("regnet_y_400mf", 128), "convnext": vision("convnext_tiny", 32), "swin": vision("swin_t", 32),
     "googlenet": vision("googlenet", init_weights=False, aux_logits=False),
     "deit": timm_model("deit_tiny_patch16_224", img_size=64), "mixer": timm_model("mixer_s32_224", 224),
     "resnet10t": timm_model("resnet10t"), "repvgg": timm_model("repvgg_a0"), "mobilevit": timm_model("mobilevit_xxs"),
@@ -154,7 +155,7 @@ def check(torch, name, make, what):
     if len(found) != len(expected):
         return f"{len(found)} results, {len(expected)} expected", seconds
     for i, (a, b, c) in enumerate(zip(expected, found, reference)):
-        if not torch._dynamo.utils.same(a, b, c, tol=1e-3 if training else 1e-4, equal_nan=True):
+        if not torch._dynamo.utils.same(a, b, c, tol=TRAINING_TOLERANCE if training else TOLERANCE, equal_nan=True):
             return f"result {i} of {len(found)}: differs by {(a.double() - b.double()).abs().max():.3g}", seconds
     return None, seconds
 

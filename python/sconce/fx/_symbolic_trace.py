@@ -12,7 +12,7 @@ import types
 import warnings
 
 import sconce
-from .. import _overrides
+from .. import _overrides, _sconce
 from . import _pytree
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
@@ -290,6 +290,7 @@ class Tracer(TracerBase):
             patches.wrap_known(getattr(module.forward, "__globals__", {}), self._autowrap_ids)
             return self.call_module(module, functools.partial(call, module), args, kwargs)
 
+        patches.callback(_tune, module_class)  # in the end, when the class has its own methods again
         patches.set_attribute(module_class, "__getattr__", traced_get)
         patches.set_attribute(module_class, "__call__", traced_call)
 
@@ -300,6 +301,16 @@ class Tracer(TracerBase):
         return made
 
 
+def _tune(module_class):
+    """Gives modules their quick ways to attributes and calls back, which Python's changes of the class took away."""
+    tune = getattr(_sconce, "_tune_module_class", None)
+    if tune is not None:
+        for found in (module_class, *module_class.__subclasses__()):
+            tune(found)
+            if found is not module_class:
+                _tune(found)
+
+
 class _Patches(contextlib.ExitStack):
     """Names of modules and classes that mean something else while a program is traced."""
 
@@ -308,7 +319,10 @@ class _Patches(contextlib.ExitStack):
         self.seen = set()
 
     def set_attribute(self, owner, name, value):
-        self.callback(setattr, owner, name, getattr(owner, name))
+        if name in vars(owner):
+            self.callback(setattr, owner, name, vars(owner)[name])
+        else:
+            self.callback(delattr, owner, name)
         setattr(owner, name, value)
 
     def set_global(self, names, name, value):
