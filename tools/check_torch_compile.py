@@ -149,6 +149,10 @@ def check(torch, name, make, what):
             warnings.simplefilter("ignore")
             made = sconce.interop.from_torch(model, example_inputs=inputs)
         found = tensors(torch, sconce.interop.to_torch(run(made, sconce.interop.from_torch(inputs))))
+        theirs = {parameter.data_ptr() for parameter in model.parameters()}
+        copied = [name for name, parameter in made.named_parameters() if parameter.data_ptr() not in theirs]
+        if copied or not list(made.named_parameters()):
+            return f"parameters are not shared: {copied or 'there are none'}", time.perf_counter() - start
     else:
         found = compute(torch, torch.compile(model, backend="sconce"), inputs)
     seconds = time.perf_counter() - start

@@ -105,7 +105,8 @@ def _shared(made, source):
         named = source.state_dict.items()
     else:
         named = [*source.named_parameters(remove_duplicate=False), *source.named_buffers(remove_duplicate=False)]
-    own = {**dict(made.named_parameters()), **dict(made.named_buffers())}
+    # All names of tensors that have several, and buffers that are not in the state.
+    own = {*made.state_dict(), *(name for name, _ in made.named_buffers())}
     shared = {}
     for name, tensor in named:
         if name not in own:
