@@ -140,6 +140,7 @@ sconce_folder(plain syntax)
 sconce_folder(small_values optim)
 sconce_folder(programs passes)
 sconce_folder(programs lowering)
+sconce_folder(programs tracing)
 sconce_folder(programs frontend ${SCONCE_SCRIPT_SOURCES})
 sconce_folder(programs serialization)
 sconce_folder(programs api)
@@ -164,8 +165,8 @@ foreach(folder file pickle tensors code lite)
 endforeach()
 set(core ${core_parts} operators connect_core)
 set(lite ${core_parts} runtime ${program_parts} operators connect_lite)
-set(whole ${core_parts} runtime syntax ${program_parts} runtime_plans optim passes lowering frontend serialization api
-    operators connect_sconce)
+set(whole ${core_parts} runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
+    api operators connect_sconce)
 # sconce_objects_of(VARIABLE PART...): their objects.
 function(sconce_objects_of variable)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:sconce_\\1>" OUTPUT_VARIABLE objects)

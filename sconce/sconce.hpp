@@ -7,6 +7,7 @@
 #include "sconce/api/items.h"                           // items of tuples and lists
 #include "sconce/api/jit.h"                             // load, compile, functions and modules
 #include "sconce/api/optim.h"                           // optimisers and schedules
+#include "sconce/api/trace.h"                           // functions from runs of C++
 #include "sconce/base/parallel.h"                       // set_num_threads
 #include "sconce/dispatch/budget/budget_scope.h"        // limits on memory, work, steps and time
 #include "sconce/dispatch/library.h"                    // custom operators, load_library

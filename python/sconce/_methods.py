@@ -10,7 +10,7 @@ _CONVERSIONS = {"float": "float32", "double": "float64", "half": "float16", "bfl
 
 
 def _conversion(name, target):
-    def convert(self, memory_format=_sconce.preserve_format):
+    def convert(self, memory_format=None):
         return self.to(target, memory_format=memory_format)
 
     convert.__name__ = convert.__qualname__ = name
@@ -20,6 +20,9 @@ def _conversion(name, target):
 
 _to, _unique2, _unique_dim, _nonzero, _nonzero_numpy, _einsum = map(
     _sconce._packet, ("aten::to", "aten::_unique2", "aten::unique_dim", "aten::nonzero", "aten::nonzero_numpy", "aten::einsum"))
+_split, _split_with_sizes = _sconce._packet("aten::split").Tensor, _sconce._packet("aten::split_with_sizes")
+_vector_norm = _sconce._packet("aten::linalg_vector_norm")
+_to_dtype, _to_device, _to_layout = _to.dtype, _to.device, _to.dtype_layout
 
 
 def to(self, *args, **kwargs):
@@ -38,9 +41,18 @@ def to(self, *args, **kwargs):
     options.update(kwargs)
     if isinstance(options.get("device"), str):
         options["device"] = device(options["device"])
-    if not any(options.get(name) is not None for name in ("dtype", "device", "memory_format")) and not options.get("copy"):
+    target, place, memory_format = options.get("dtype"), options.get("device"), options.get("memory_format")
+    rest = (options.get("non_blocking") or False, options.get("copy") or False, memory_format)
+    unknown = options.keys() - {"dtype", "device", "memory_format", "non_blocking", "copy"}
+    if unknown:
+        raise TypeError(f"to() got an unexpected keyword argument '{min(unknown)}'")
+    if target is None and place is None and memory_format is None and not rest[1]:
         return self
-    return _to(self, **{name: value for name, value in options.items() if value is not None})
+    # The overloads that PyTorch calls: traces show them.
+    if target is not None:
+        return _to_dtype(self, target, *rest) if place is None else _to_device(self, place, target, *rest)
+    return _to_layout(self, dtype=self.dtype, layout=self.layout, device=self.device if place is None else place,
+                      non_blocking=rest[0], copy=rest[1], memory_format=memory_format)
 
 
 def _targets(args):
@@ -51,7 +63,7 @@ def _targets(args):
     return count
 
 
-def cpu(self, memory_format=_sconce.preserve_format):
+def cpu(self, memory_format=None):
     """The same tensor on the CPU."""
     return self.to("cpu", memory_format=memory_format)
 
@@ -88,6 +100,24 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _nonzero(input) if out is None else _nonzero(input, out=out)
 
 
+def split(self, split_size, dim=0):
+    """The tensor in parts of one size along dim, the last perhaps smaller, or of the sizes in a list."""
+    if isinstance(split_size, Tensor):
+        split_size = builtins.int(split_size)
+    if isinstance(split_size, builtins.int):
+        return _split(self, split_size, dim)
+    return _split_with_sizes(self, split_size, dim)
+
+
+def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+    """The norm of the elements as one vector, or along dim."""
+    if p is None or p == "nuc" or self.layout is not _sconce.strided:
+        from . import _library  # reads the texts of the library, which is not needed for importing
+        return _library.functional().norm(self, p, dim, keepdim, dtype=dtype)
+    dims = [dim] if isinstance(dim, builtins.int) else dim
+    return _vector_norm(self, 2 if p == "fro" else p, dims, keepdim, dtype=dtype)
+
+
 def einsum(equation, *operands):
     """Sums of products by Einstein's convention: einsum('ij,jk->ik', a, b)."""
     if _overrides.active:
@@ -106,5 +136,5 @@ def add_methods():
     _sconce._add_method("__torch_function__", classmethod(_tensor.__torch_function__))
     for name, target in _CONVERSIONS.items():
         _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
-    for method in (to, cpu, type, nonzero, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
+    for method in (to, cpu, type, nonzero, norm, split, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
         _sconce._add_method(method.__name__, method)

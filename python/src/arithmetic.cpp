@@ -5,6 +5,7 @@
 #include "binder.h"
 #include "sconce/sconce.hpp"
 #include "tensor_object.h"
+#include "tracing.h"
 
 namespace sconce::python {
 namespace {
@@ -77,11 +78,16 @@ SCONCE_NAME(kFloorDivide, "floor_divide");
 SCONCE_NAME(kRemainder, "remainder");
 SCONCE_NAME(kPow, "pow");
 SCONCE_NAME(kMatmul, "matmul");
-SCONCE_NAME(kAnd, "bitwise_and");
-SCONCE_NAME(kOr, "bitwise_or");
-SCONCE_NAME(kXor, "bitwise_xor");
-SCONCE_NAME(kLeft, "bitwise_left_shift");
-SCONCE_NAME(kRight, "bitwise_right_shift");
+SCONCE_NAME(kAnd, "__and__");
+SCONCE_NAME(kOr, "__or__");
+SCONCE_NAME(kXor, "__xor__");
+SCONCE_NAME(kLeft, "__lshift__");
+SCONCE_NAME(kRight, "__rshift__");
+SCONCE_NAME(kAndNumber, "bitwise_and");
+SCONCE_NAME(kOrNumber, "bitwise_or");
+SCONCE_NAME(kXorNumber, "bitwise_xor");
+SCONCE_NAME(kNumberLeft, "bitwise_left_shift");
+SCONCE_NAME(kNumberRight, "bitwise_right_shift");
 SCONCE_NAME(kLess, "lt");
 SCONCE_NAME(kLessOrEqual, "le");
 SCONCE_NAME(kEqual, "eq");
@@ -117,6 +123,7 @@ PyObject* power_to(PyObject* a, PyObject* b, PyObject* modulus) {
 int truth(PyObject* self) {
   return guarded_int([&] {
     const Tensor& t = tensor_of(self);
+    warn_of_value("Converting a tensor to a Python boolean");
     if (t.numel() != 1) {
       const char* message = t.numel() == 0 ? "Boolean value of Tensor with no values is ambiguous"
                                            : "Boolean value of Tensor with more than one value is ambiguous";
@@ -134,15 +141,20 @@ Scalar only_item(PyObject* self) {
 }
 PyObject* to_int(PyObject* self) {
   return guarded([&] {
+    warn_of_value("Converting a tensor to a Python integer");
     const Scalar v = only_item(self);
     return v.is_real() ? PyLong_FromDouble(v.real()) : PyLong_FromLongLong(v.to_int());
   });
 }
 PyObject* to_float(PyObject* self) {
-  return guarded([&] { return PyFloat_FromDouble(only_item(self).to_double()); });
+  return guarded([&] {
+    warn_of_value("Converting a tensor to a Python float");
+    return PyFloat_FromDouble(only_item(self).to_double());
+  });
 }
 PyObject* to_index(PyObject* self) {
   return guarded([&] {
+    warn_of_value("Converting a tensor to a Python index");
     const Tensor& t = tensor_of(self);
     SCONCE_CHECK_AS(type, t.numel() == 1 && (is_integral(t.dtype()) || t.dtype() == DType::bool_),
                     "only integer tensors of a single element can be converted to an index");
@@ -160,11 +172,11 @@ PyNumberMethods make_numbers() {
   n.nb_remainder = binary<kRemainder, as_it_is<kRemainder>>;
   n.nb_power = power;
   n.nb_matrix_multiply = binary<kMatmul, as_it_is<kMatmul>>;
-  n.nb_and = binary<kAnd, exchanged<kAnd>>;
-  n.nb_or = binary<kOr, exchanged<kOr>>;
-  n.nb_xor = binary<kXor, exchanged<kXor>>;
-  n.nb_lshift = binary<kLeft, as_it_is<kLeft>>;
-  n.nb_rshift = binary<kRight, as_it_is<kRight>>;
+  n.nb_and = binary<kAnd, exchanged<kAndNumber>>;
+  n.nb_or = binary<kOr, exchanged<kOrNumber>>;
+  n.nb_xor = binary<kXor, exchanged<kXorNumber>>;
+  n.nb_lshift = binary<kLeft, as_it_is<kNumberLeft>>;
+  n.nb_rshift = binary<kRight, as_it_is<kNumberRight>>;
   n.nb_negative = unary<kNeg>;
   n.nb_positive = unary<kPositive>;
   n.nb_absolute = unary<kAbs>;

@@ -16,6 +16,7 @@
 #include "sconce/dispatch/registry.h"
 #include "tensor_object.h"
 #include "torch_function.h"
+#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -60,11 +61,13 @@ class Fit {
         }
         PyObject* o = given_.positional[position++];
         if (!fits(o, a, values[i])) return wrong(a, o, position);
+        if (traced_) objects_.emplace_back(&a, o);
         continue;
       }
       PyObject* o = is_out(a) ? out(i) : keyword(a);
       if (o != nullptr) {
         if (!fits(o, a, values[i])) return wrong(a, o, 0);
+        if (traced_) objects_.emplace_back(&a, o);
       } else if (a.default_value) {
         values[i] = *a.default_value;
       } else {
@@ -83,6 +86,22 @@ class Fit {
           [&] { return "got an unexpected keyword argument '" + std::string(text_of(given_.name(k))) + "'"; });
     }
     return true;
+  }
+
+  // While tracing, after run(): numbers of the graph are named for the recorder, and options that PyTorch's functions fill
+  // in are filled in.
+  void prepare_trace(Value* values) const {
+    for (const auto& [a, o] : objects_) stash_argument(*a, o);
+    for (size_t i = rest_from_; rest_ && i < given_.positional.size(); ++i)
+      stash_element(*rest_, given_.positional.size() - rest_from_, i - rest_from_, given_.positional[i]);
+    const std::optional<size_t> pinned = schema_.find_argument("pin_memory");
+    if (!pinned || schema_.name == "aten::to" || schema_.name == "aten::_to_copy") return;
+    if (values[*pinned].is_none()) values[*pinned] = false;
+    const std::optional<size_t> device = schema_.find_argument("device");
+    const auto is_tensor_argument = [](const Argument& a) { return a.type->is(TypeKind::tensor); };
+    if (device && values[*device].is_none() &&
+        std::none_of(schema_.arguments.begin(), schema_.arguments.end(), is_tensor_argument))
+      values[*device] = Device{};
   }
 
   std::string reason;
@@ -130,6 +149,8 @@ class Fit {
   }
   bool rest(const Argument& a, size_t position, Value& out) {
     auto list = make_ref<List>(a.type->element());
+    rest_ = &a;
+    rest_from_ = position;
     for (; position < given_.positional.size(); ++position) {
       Value item;
       PyObject* o = given_.positional[position];
@@ -184,8 +205,11 @@ class Fit {
 
   const Schema& schema_;
   const Given& given_;
-  const bool takes_numbers_, explains_;
+  const bool takes_numbers_, explains_, traced_ = is_tracing();
   std::vector<bool> used_;
+  std::vector<std::pair<const Argument*, PyObject*>> objects_;  // what was given, while tracing
+  const Argument* rest_ = nullptr;                              // the list that was given without brackets
+  size_t rest_from_ = 0;
 };
 
 // ---- named results: sort() gives return_types.sort(values=..., indices=...) ----
@@ -265,6 +289,17 @@ std::string signature(const Schema& schema) {
   return "(" + out + ")";
 }
 
+// While tracing, arithmetic with numbers is that with tensors: PyTorch's functions of these names have no signature with a
+// number, so that graphs have a constant tensor there.
+bool wraps_numbers(std::string_view name) {
+  if (name.ends_with('_')) name.remove_suffix(1);
+  for (const std::string_view known :
+       {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
 // Throws Error (type) in PyTorch's words; returns an empty reference when `quiet`.
 Owned call_slowly(const Overloads& overloads, const Given& given, bool quiet) {
   for (const Op* op : overloads.ops) {
@@ -298,10 +333,43 @@ Owned call_slowly(const Overloads& overloads, const Given& given, bool quiet) {
   fail_as(ErrorKind::type, "{}", message);
 }
 
+// Where PyTorch's functions of Python try overloads in another order than the registry, with equal results but another
+// node: those with lists of scales first, those that ask for unbiased= alone last.
+std::vector<const Op*> in_order_of_python(std::vector<const Op*> ops) {
+  std::stable_partition(ops.begin(), ops.end(),
+                        [](const Op* op) { return op->info.overload == std::string_view("vec"); });
+  std::stable_partition(ops.begin(), ops.end(), [](const Op* op) {
+    const std::vector<Argument>& arguments = op->schema().arguments;
+    return arguments.size() != 2 || arguments[1].name != "unbiased";
+  });
+  return ops;
+}
+
+// Empty when no overload fits.
+Owned call_traced(const Overloads& overloads, const Given& given) {
+  const bool wraps = wraps_numbers(overloads.name);
+  for (const Op* op : in_order_of_python(overloads.ops)) {
+    const Schema& schema = op->schema();
+    const std::optional<size_t> other = schema.find_argument("other");
+    if (wraps && other && schema.arguments[*other].type->is(TypeKind::number)) continue;
+    InlineVector<Value, 8> values(schema.arguments.size());
+    Fit fit(schema, given, overloads.takes_numbers || wraps, false);
+    if (!fit.run(values.data())) continue;
+    fit.prepare_trace(values.data());
+    Owned result = call_with_values(*op, values.data());
+    if (tracing::Tracer* tracer = tracing::Tracer::current()) tracer->clear_stash();
+    if (fit.requires_grad) autograd::set_requires_grad(tensor_of(result.get()), true);
+    return result;
+  }
+  return {};
+}
+
 // See Note [Quick calls]. `function`: what classes with __torch_function__ are told; null for slots of Tensor, which
 // tell the method of the name.
 Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet, PyObject* function) {
+  const bool traced = is_tracing();
   for (const QuickOverload& overload : overloads.quick) {
+    if (traced) break;
     Owned result;
     const QuickOverload::Outcome outcome = overload.call(given, overloads.takes_numbers, result);
     if (outcome == QuickOverload::Outcome::done) return result;
@@ -314,6 +382,9 @@ Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet,
       function = method.get();
     }
     return overriding.call(function, given);
+  }
+  if (traced) {
+    if (Owned result = call_traced(overloads, given)) return result;
   }
   return call_slowly(overloads, given, quiet);
 }
@@ -557,7 +628,11 @@ Owned call_with_values(const Op& op, Value* values) {
   const Schema* parsed = __atomic_load_n(&op.parsed, __ATOMIC_ACQUIRE);
   const Schema& schema = parsed ? *parsed : op.schema();
   InlineVector<Value, 4> returns(std::max<size_t>(schema.returns.size(), 1));
-  run_long(work_of(op, values, schema.arguments.size()), [&] { op.call_boxed(values, returns.data()); });
+  if (is_tracing()) {
+    op.call_boxed(values, returns.data());  // the recorder asks Python where it is
+  } else {
+    run_long(work_of(op, values, schema.arguments.size()), [&] { op.call_boxed(values, returns.data()); });
+  }
   if (schema.returns.size() == 1 && returns.data()[0].is_tensor()) return wrap(returns.data()[0].to_tensor());
   return results_of(op, returns.data());
 }

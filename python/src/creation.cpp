@@ -6,6 +6,7 @@
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/element.h"
 #include "tensor_object.h"
+#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -202,10 +203,12 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
 
 Tensor tensor_of_data(PyObject* data, std::optional<DType> dtype) {
   if (is_array(data)) {
+    const tracing::Paused untraced;
     const Tensor t = tensor_of_buffer(data, false);
     return t.to(dtype.value_or(t.dtype()), false, true);
   }
   const NoGrad unrecorded;
+  const tracing::Paused untraced;
   const Owned lists = with_lists(data);
   data = lists.get();
   const Tensor out = empty_tensor(sizes_of(data), dtype ? *dtype : dtype_for(data));

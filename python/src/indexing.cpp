@@ -7,6 +7,7 @@
 #include "sconce/sconce.hpp"
 #include "tensor_object.h"
 #include "torch_function.h"
+#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -75,7 +76,8 @@ class Indexer {
     } else if (is_tensor(part)) {
       tensor(tensor_of(part));
     } else if (PyList_Check(part) || PyTuple_Check(part)) {
-      tensor(tensor_of_data(part, std::nullopt));
+      const Tensor t = tensor_of_data(part, std::nullopt);
+      tensor(is_tracing() ? t.to(t.device(), t.dtype(), false, false, std::nullopt) : t);
     } else {
       fail_as(
           ErrorKind::type,
@@ -95,16 +97,35 @@ class Indexer {
   void slice(PyObject* part) {
     check_has_dimension();
     Py_ssize_t start = 0, stop = 0, step = 1;
-    check(PySlice_Unpack(part, &start, &stop, &step));
+    if (is_tracing()) {
+      unpack_traced(part, start, stop, step);
+    } else {
+      check(PySlice_Unpack(part, &start, &stop, &step));
+    }
     SCONCE_CHECK_AS(value, step > 0, "step must be greater than zero");
     result_.view = result_.view.slice(dim_, start, stop, step);
     ++dim_;
+  }
+
+  // Bounds that are tensors are values of the graph.
+  static void unpack_traced(PyObject* part, Py_ssize_t& start, Py_ssize_t& stop, Py_ssize_t& step) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(part);
+    const auto bound = [](PyObject* o, const char* name) {
+      if (!is_tensor(o)) return Owned::share(o);
+      tracing::Tracer::current()->stash(name, tensor_of(o), int_type());
+      const tracing::Paused unrecorded;
+      return Owned::take(PyLong_FromLongLong(item_of(tensor_of(o)).to_int()));
+    };
+    const Owned a = bound(slice->start, "start"), b = bound(slice->stop, "end"), c = bound(slice->step, "step");
+    const Owned plain = Owned::take(PySlice_New(a.get(), b.get(), c.get()));
+    check(PySlice_Unpack(plain.get(), &start, &stop, &step));
   }
 
   void tensor(const Tensor& t) {
     // A number in a tensor selects, like the number: the result is a view.
     if (t.dim() == 0 && t.dtype() != DType::bool_ && is_integral(t.dtype())) {
       check_has_dimension();
+      if (is_tracing()) tracing::Tracer::current()->stash("index", t, int_type());
       result_.view = result_.view.select(dim_, item_of(t).to_int());
       return;
     }
@@ -159,11 +180,15 @@ int set(PyObject* self, PyObject* index, PyObject* value) {
     const Indexed found = Indexer(t).run(index);
     Tensor source = source_for(value, t);
     if (!found.indices.empty()) {
-      found.view.index_put_(found.indices, source.to(t.dtype()));
+      found.view.index_put_(found.indices, source.dtype() == t.dtype() ? source : source.to(t.dtype()));
     } else {
       // Leading dimensions of one element too many are dropped, as in PyTorch.
       while (source.dim() > found.view.dim() && source.size(0) == 1) source = source.squeeze(0);
-      found.view.copy_(source);
+      if (!is_tensor(value) && is_tracing()) {
+        found.view.fill_(source);
+      } else {
+        found.view.copy_(source);
+      }
     }
     return 0;
   });
@@ -173,6 +198,10 @@ Py_ssize_t length(PyObject* self) {
   return guarded(
       [&]() -> Py_ssize_t {
         SCONCE_CHECK_AS(type, tensor_of(self).dim() > 0, "len() of a 0-d tensor");
+        warn_when_tracing(
+            "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage would be "
+            "tensor.shape[0]. Passing a tensor of different shape might lead to errors or silently give incorrect "
+            "results.");
         return tensor_of(self).size(0);
       },
       Py_ssize_t{-1});

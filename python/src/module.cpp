@@ -26,6 +26,7 @@
 #include "tensor_object.h"
 #include "torch_bridge.h"
 #include "torch_function.h"
+#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -86,6 +87,7 @@ PyObject* make_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
     const ModeGuard unseen(KeySet(), Key::python);  // the data is a constant for those who record operators
     Tensor t = tensor_of_data(data, type.is_none() ? std::nullopt : std::optional(static_cast<DType>(type.to_int())));
     if (!place.is_none() && !(place.to_device() == t.device())) t = t.to(place.to_device(), t.dtype());
+    if (is_tracing()) t = traced_constant(t, "torch.tensor");
     if (requires_grad) autograd::set_requires_grad(t, true);
     return wrap(std::move(t)).give();
   });
@@ -93,6 +95,7 @@ PyObject* make_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
 PyObject* from_numpy(PyObject*, PyObject* array) {
   return guarded([&] {
     SCONCE_CHECK_AS(type, class_name(array) == "ndarray", "expected np.ndarray (got {})", class_name(array));
+    warn_of_constant("torch.from_numpy");
     return wrap(tensor_of_buffer(array, true)).give();
   });
 }
@@ -331,6 +334,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_program_values(module.get());
     add_graphs(module.get());
     add_scripting(module.get());
+    add_tracing(module.get());
     add_optimizers(module.get());
     add_graph_builder(module.get());
     add_dispatch_hook(module.get());

@@ -11,6 +11,7 @@
 #include "sconce/sconce.hpp"
 #include "sconce/types/class_info.h"
 #include "tensor_object.h"
+#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -68,7 +69,9 @@ PyObject* call(const T& callee, PyObject* args, PyObject* kwargs) {
     const CurrentUnit unit(callee.unit());  // functions of Python that it calls need it, too
     std::vector<Value> values = positional(args);
     jit::NamedValues names = named(kwargs);
-    const Value result = run_interruptible([&] { return callee.call(std::move(values), std::move(names)); });
+    const Value result =
+        is_tracing() ? traced_call(callee, std::move(values), std::move(names))
+                     : run_interruptible([&] { return callee.call(std::move(values), std::move(names)); });
     return object_of(result).give();
   });
 }
@@ -101,7 +104,11 @@ PyObject* function_code(PyObject* self, void*) {
   });
 }
 PyObject* function_graph(PyObject* self, void*) {
-  return guarded([&] { return wrap_graph(held_function(self).function().graph()).give(); });
+  return guarded([&] {
+    ir::Function& f = held_function(self).function();
+    const std::shared_ptr<ir::Graph> traced = tracing::traced_graph(f);
+    return wrap_graph(traced ? traced : f.graph()).give();
+  });
 }
 PyObject* function_inlined_graph(PyObject* self, void*) {
   return guarded([&] {

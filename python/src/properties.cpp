@@ -12,6 +12,7 @@
 #include "small_objects.h"
 #include "storage_object.h"
 #include "tensor_object.h"
+#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {
@@ -30,7 +31,12 @@ Owned ints(IntList list) {
     PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), number(list[i]).give());
   return made;
 }
-Owned shape(const Tensor& t) { return make_size(t.sizes()); }
+Owned shape(const Tensor& t) {
+  if (!is_tracing()) return make_size(t.sizes());
+  const Owned sizes = Owned::take(PyTuple_New(t.dim()));
+  for (int64_t i = 0; i < t.dim(); ++i) PyTuple_SET_ITEM(sizes.get(), i, size_object(t, i).give());
+  return make_size_of(sizes.get());
+}
 Owned dtype(const Tensor& t) { return Owned::share(dtype_object(t.dtype())); }
 Owned device(const Tensor& t) { return make_device(t.device()); }
 Owned layout(const Tensor& t) { return Owned::share(layout_object(t.layout())); }
@@ -129,7 +135,7 @@ PyObject* size(PyObject* self, PyObject* args, PyObject* kwargs) {
     Value dim;
     SCONCE_CHECK_AS(type, convert(given[0], int_type(), std::nullopt, dim),
                     "size(): argument 'dim' must be int, not {}", class_name(given[0]));
-    return number(tensor_of(self).size(dim.to_int())).give();
+    return size_object(tensor_of(self), dim.to_int()).give();
   });
 }
 PyObject* stride(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -143,7 +149,9 @@ PyObject* stride(PyObject* self, PyObject* args, PyObject* kwargs) {
     return number(tensor_of(self).stride(dim.to_int())).give();
   });
 }
-PyObject* numel(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).numel()); }
+PyObject* numel(PyObject* self, PyObject*) {
+  return guarded([&] { return numel_object(tensor_of(self)).give(); });
+}
 PyObject* dim(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self).dim()); }
 PyObject* untyped_storage(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -166,6 +174,7 @@ PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
     const Tensor& t = tensor_of(self);
     SCONCE_CHECK(t.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", t.numel());
+    warn_of_value("Converting a tensor to a Python number");
     return object_of(Value(item_of(t))).give();
   });
 }
@@ -178,7 +187,9 @@ Owned nested_list(const Tensor& t) {
 }
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
+    warn_of_value("Converting a tensor to a Python list");
     const NoGrad unrecorded;
+    const tracing::Paused untraced;
     return nested_list(tensor_of(self).detach()).give();
   });
 }
@@ -199,6 +210,7 @@ PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     SCONCE_CHECK(!tensor_of(self).requires_grad(),
                  "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    warn_of_value("Converting a tensor to a NumPy array");
     const Owned module = Owned::take(PyImport_ImportModule("numpy"));
     const Owned view = Owned::take(PyMemoryView_FromObject(self));
     return PyObject_CallMethod(module.get(), "asarray", "O", view.get());

@@ -142,6 +142,12 @@ Owned make_size(IntList sizes) {
   }
   return made;
 }
+Owned make_size_of(PyObject* tuple) {
+  Owned made = make_empty(static_cast<size_t>(PyTuple_GET_SIZE(tuple)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+    PyTuple_SET_ITEM(made.get(), i, Py_NewRef(PyTuple_GET_ITEM(tuple, i)));
+  return made;
+}
 bool is_size(PyObject* object) { return Py_IS_TYPE(object, &size_type); }
 
 void add_size_type(PyObject* module) {

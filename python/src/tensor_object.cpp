@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/python_owner.h"
+#include "tracing.h"
 
 namespace sconce::python {
 namespace {
@@ -101,6 +102,10 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
 PyObject* iterate(PyObject* self) {
   return guarded([&]() -> PyObject* {
     SCONCE_CHECK_AS(type, tensor_of(self).dim() > 0, "iteration over a 0-d tensor");
+    warn_when_tracing(
+        "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't "
+        "change "
+        "the number of iterations executed (and might lead to errors or silently give incorrect results).");
     std::vector<Tensor> parts = unbind(tensor_of(self), 0);
     const Owned list = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(parts.size())));
     for (size_t i = 0; i < parts.size(); ++i)

@@ -2,6 +2,7 @@
 #include "sconce/api/jit.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/code/code_printer.h"
+#include "sconce/tracing/tracer.h"
 
 namespace sconce::jit {
 
@@ -11,7 +12,10 @@ Function::Function(UnitPtr unit, ir::Function* function, Value self)
 std::string Function::name() const { return std::string(function_->short_name()); }
 std::string Function::qualified_name() const { return function_->name(); }
 const Schema& Function::schema() const { return function_->schema(); }
-std::string Function::graph() const { return function_->graph()->to_string(); }
+std::string Function::graph() const {
+  const std::shared_ptr<ir::Graph> traced = tracing::traced_graph(*function_);
+  return (traced ? traced : function_->graph())->to_string();
+}
 std::string Function::code() const { return print_function(*function_); }
 
 Value Function::call(std::vector<Value> args, NamedValues kwargs) const {

@@ -5,10 +5,11 @@ from .._sconce import Future, ScriptFunction, _jit_compile
 from ._module import RecursiveScriptModule, ScriptModule, freeze, load, optimize_for_inference, save
 from ._script import Attribute, Error, annotate, export, fork, ignore, interface, is_scripting, script, script_if_tracing, unused, wait
 from ._script import isinstance_ as isinstance
+from ._trace import TracerWarning, TracingCheckError, is_tracing, trace, trace_module
 
 __all__ = ["Attribute", "CompilationUnit", "Error", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate",
-           "export", "fork", "freeze", "ignore", "interface", "is_scripting", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
-           "unused", "wait"]
+           "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
+           "trace", "trace_module", "unused", "wait"]
 
 
 class CompilationUnit:

@@ -59,8 +59,7 @@ def _canonical_mask(mask: Optional[Tensor], mask_name: str, other_type: Optional
 
 
 # The thirds (or two thirds) of a stacked projection, each contiguous: one matrix product for all of them.
-def _stacked_linear(input: Tensor, weight: Tensor, bias: Optional[Tensor], parts: int) -> Tensor:
-    rows = weight.size(0) // parts
+def _stacked_linear(input: Tensor, weight: Tensor, bias: Optional[Tensor], parts: int, rows: int) -> Tensor:
     stacked = torch._C._nn.linear(input, weight, bias)
     return stacked.unflatten(-1, [parts, rows]).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
 
@@ -70,14 +69,16 @@ def _in_projection_packed(q: Tensor, k: Tensor, v: Tensor, w: Tensor,
     size = q.size(-1)
     if k is v:
         if q is k:
-            all_three = _stacked_linear(q, w, b, 3)
+            all_three = _stacked_linear(q, w, b, 3, size)
             return all_three[0], all_three[1], all_three[2]
+        w_q, w_kv = w.split([size, size * 2])
         bias_q: Optional[Tensor] = None
         bias_kv: Optional[Tensor] = None
         if b is not None:
-            bias_q, bias_kv = b[:size], b[size:]
-        both = _stacked_linear(k, w[size:], bias_kv, 2)
-        return torch._C._nn.linear(q, w[:size], bias_q), both[0], both[1]
+            bias_q, bias_kv = b.split([size, size * 2])
+        projected = torch._C._nn.linear(q, w_q, bias_q)
+        both = _stacked_linear(k, w_kv, bias_kv, 2, size)
+        return projected, both[0], both[1]
     w_q, w_k, w_v = w.chunk(3)
     if b is None:
         return torch._C._nn.linear(q, w_q), torch._C._nn.linear(k, w_k), torch._C._nn.linear(v, w_v)
@@ -103,11 +104,6 @@ def _pad_mask(mask: Optional[Tensor]) -> Optional[Tensor]:
     if mask is None:
         return None
     return torch._C._nn.pad(mask, [0, 1])
-
-
-# [length, batch, heads * size] as [batch * heads, length, size]
-def _split_heads(x: Tensor, heads: int, head_dim: int) -> Tensor:
-    return x.view(x.size(0), heads, head_dim).transpose(0, 1)
 
 
 def _static_heads(x: Tensor, name: str, heads: int, head_dim: int) -> Tensor:
@@ -163,7 +159,10 @@ def multi_head_attention_forward(
 
     assert embed_dim == embed_dim_to_check, "was expecting embedding dimension of {}, but got {}".format(
         embed_dim_to_check, embed_dim)
-    head_dim = embed_dim // num_heads
+    if isinstance(embed_dim, torch.Tensor):  # while Python traces
+        head_dim = embed_dim.div(num_heads, rounding_mode="trunc")
+    else:
+        head_dim = embed_dim // num_heads
     assert head_dim * num_heads == embed_dim, "embed_dim {} not divisible by num_heads {}".format(embed_dim, num_heads)
     if use_separate_proj_weight:
         assert key.shape[:2] == value.shape[:2], "key's sequence and batch dims {} do not match value's {}".format(
@@ -205,19 +204,19 @@ def multi_head_attention_forward(
         assert bias_k is None, "bias_k is set but bias_v is None"
         assert bias_v is None, "bias_v is set but bias_k is None"
 
-    heads = bsz * num_heads
-    q = _split_heads(q, heads, head_dim)
+    # [length, batch, heads * size] as [batch * heads, length, size]
+    q = q.view(tgt_len, bsz * num_heads, head_dim).transpose(0, 1)
     if static_k is None:
-        k = _split_heads(k, heads, head_dim)
+        k = k.view(k.shape[0], bsz * num_heads, head_dim).transpose(0, 1)
     else:
-        k = _static_heads(static_k, "static_k", heads, head_dim)
+        k = _static_heads(static_k, "static_k", bsz * num_heads, head_dim)
     if static_v is None:
-        v = _split_heads(v, heads, head_dim)
+        v = v.view(v.shape[0], bsz * num_heads, head_dim).transpose(0, 1)
     else:
-        v = _static_heads(static_v, "static_v", heads, head_dim)
+        v = _static_heads(static_v, "static_v", bsz * num_heads, head_dim)
     if add_zero_attn:
-        k = torch.cat([k, torch.zeros([heads, 1, head_dim], dtype=k.dtype, device=k.device)], dim=1)
-        v = torch.cat([v, torch.zeros([heads, 1, head_dim], dtype=v.dtype, device=v.device)], dim=1)
+        k = torch.cat([k, torch.zeros([bsz * num_heads, 1, head_dim], dtype=k.dtype, device=k.device)], dim=1)
+        v = torch.cat([v, torch.zeros([bsz * num_heads, 1, head_dim], dtype=v.dtype, device=v.device)], dim=1)
         attn_mask = _pad_mask(attn_mask)
         key_padding_mask = _pad_mask(key_padding_mask)
     src_len = k.size(1)
