@@ -111,13 +111,30 @@ foreach(module ${modules})
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/python/sconce/${module}" "${python_package}/${module}" SYMBOLIC)
 endforeach()
 
+# Types for checkers, and examples for docstrings: from the table and the texts, by the package itself.
+set(python_texts)
+if("${Python3_VERSION_MAJOR}${Python3_VERSION_MINOR}" IN_LIST python_versions AND NOT SCONCE_SANITIZE)
+  set(python_texts "${python_package}/py.typed" "${python_package}/_examples.txt")
+  list(TRANSFORM modules PREPEND "${PROJECT_SOURCE_DIR}/python/sconce/" OUTPUT_VARIABLE module_files)
+  add_custom_command(OUTPUT ${python_texts}
+                     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/python_stubs.py" "${python_package}"
+                     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/python_examples.py" "${python_package}"
+                     DEPENDS sconce_python ${module_files} ${script_files} ${op_tables} "${PROJECT_SOURCE_DIR}/cmake/python_stubs.py"
+                             "${PROJECT_SOURCE_DIR}/cmake/python_examples.py"
+                     COMMENT "Writing stubs and examples of the Python package" VERBATIM)
+  add_custom_target(sconce_python_texts DEPENDS ${python_texts})
+  add_dependencies(python_package sconce_python_texts)
+endif()
+
 # What a wheel holds beside python/sconce: the extension of one version (component python312), and (component python) the
-# library under the one name by which it is found, as wheels have no links, the bundled libraries of operators, and the texts
-# of the script library.
+# library under the one name by which it is found, as wheels have no links, the bundled libraries of operators, stubs, and
+# the texts of the script library.
 install(PROGRAMS "$<TARGET_FILE:sconce>" RENAME "$<TARGET_SONAME_FILE_NAME:sconce>" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
 install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/$<TARGET_SONAME_FILE_NAME:sconce>\"
                               COMMAND_ERROR_IS_FATAL ANY)" COMPONENT python EXCLUDE_FROM_ALL)
 if(extension_libraries)
   install(TARGETS ${extension_libraries} LIBRARY DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
 endif()
+install(DIRECTORY "${python_package}/" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.pyi"
+        PATTERN "py.typed" PATTERN "_examples.txt" PATTERN "script" EXCLUDE)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/script" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py")

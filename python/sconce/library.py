@@ -451,6 +451,12 @@ def _check_aliases(qualified, fn, args, result):
         seen.add(pointer)
 
 
+@typing.overload
+def custom_op(name: str, fn: None = None, /, *, mutates_args: str | collections.abc.Iterable[str], device_types: typing.Any = None,
+              schema: str | None = None, tags: typing.Any = None) -> collections.abc.Callable[[typing.Any], CustomOpDef]: ...
+@typing.overload
+def custom_op(name: str, fn: collections.abc.Callable[..., typing.Any], /, *, mutates_args: str | collections.abc.Iterable[str],
+              device_types: typing.Any = None, schema: str | None = None, tags: typing.Any = None) -> CustomOpDef: ...
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
     """Makes an operator of a function. Its schema comes from its annotations; `mutates_args` names the tensors that it writes.
 

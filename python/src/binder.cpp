@@ -446,16 +446,18 @@ PyObject* function_repr(PyObject* self) {
 PyObject* function_get(PyObject* self, PyObject* object, PyObject*) {
   return object == nullptr ? Py_NewRef(self) : PyMethod_New(self, object);
 }
+// Written by sconce._documentation: signatures, what the table says, an example.
 PyObject* function_doc(PyObject* self, void*) {
   return guarded([&] {
-    std::string doc;
-    for (const Op* op : overloads_of(self).ops) doc += op->schema().to_string() + "\n";
+    const Owned schemas = Owned::take(PyList_New(0));
+    Owned doc = Owned::share(Py_None);
     for (const Op* op : overloads_of(self).ops) {
-      if (!op->info.doc) continue;
-      doc += std::string("\n") + op->info.doc + "\n";
-      break;
+      check(PyList_Append(schemas.get(), text(op->schema().to_string()).get()));
+      if (op->info.doc && doc.get() == Py_None) doc = text(op->info.doc);
     }
-    return text(doc).give();
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._documentation"));
+    return PyObject_CallMethod(module.get(), "describe", "OOOi", function_of(self).name, schemas.get(), doc.get(),
+                               function_of(self).role == Role::method ? 1 : 0);
   });
 }
 PyObject* function_name(PyObject* self, void*) { return Py_NewRef(function_of(self).name); }

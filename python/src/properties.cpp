@@ -208,7 +208,7 @@ PyObject* new_tensor(PyObject* self, PyObject* args, PyObject* kwargs) {
 // Through numpy's view of the buffer, without a copy.
 PyObject* numpy(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    SCONCE_CHECK(!tensor_of(self).requires_grad(),
+    SCONCE_CHECK(!(tensor_of(self).requires_grad() && grad_enabled()),
                  "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     warn_of_value("Converting a tensor to a NumPy array");
     const Owned module = Owned::take(PyImport_ImportModule("numpy"));

