@@ -48,8 +48,11 @@ def parts_of(text):
     return found
 
 
-def tensor_text(kind, sizes, transposed, words):
-    """Python for `f64[2,3] 0..1`."""
+LIMITS = [("-1", "2"), ("3", "1"), ("0.5", "2.5")]  # of floats that say none: the first tensor's, the second's, ...
+
+
+def tensor_text(kind, sizes, transposed, words, number):
+    """Python for `f64[2,3] 0..1`, the tensor of that number in a call."""
     dtype = DTYPES[kind]
     count = 1
     for size in sizes:
@@ -66,7 +69,7 @@ def tensor_text(kind, sizes, transposed, words):
             (f" + {low})" if low else ")")
         text += "" if dtype == "int64" else f".to(sconce.{dtype})"
     else:
-        low, high = (limits[1], limits[2]) if limits else ("-1", "2")
+        low, high = (limits[1], limits[2]) if limits else LIMITS[number % len(LIMITS)]
         extra = "" if dtype == "float32" else f", dtype=sconce.{dtype}"
         text = f"sconce.linspace({low}, {high}, {count}{extra})"
     if not sizes:
@@ -74,18 +77,18 @@ def tensor_text(kind, sizes, transposed, words):
     return text + shape + (".t()" if transposed else "")
 
 
-def argument_text(text):
+def argument_text(text, number=0):
     text = text.strip()
     if found := TENSOR.fullmatch(text):
         if found[1] not in DTYPES:
             raise Untranslatable(text)
-        return tensor_text(found[1], [int(n) for n in found[2].split(",") if n.strip()], found[3], found[4].split())
+        return tensor_text(found[1], [int(n) for n in found[2].split(",") if n.strip()], found[3], found[4].split(), number)
     if found := VALUES.fullmatch(text):
         dtype = DTYPES.get(found[1], "float32")
         values = found[2].replace("{", "[").replace("}", "]")
         return f"sconce.tensor({values}" + (")" if dtype in ("int64",) else f", dtype=sconce.{dtype})")
     if text.startswith("[") and text.endswith("]"):
-        return f"[{', '.join(argument_text(part) for part in parts_of(text[1:-1]))}]"
+        return f"[{', '.join(argument_text(part, i) for i, part in enumerate(parts_of(text[1:-1])))}]"
     if text in NAMES:
         return NAMES[text]
     if re.fullmatch(r"-?[\d.]+(e-?\d+)?j?|True|False|None|'[^']*'", text):
@@ -97,11 +100,11 @@ def call_text(name, sample, method):
     """A line of Python for a sample."""
     sample = sample.partition(" -> ")[0]
     positional, named = [], []
-    for part in parts_of(sample):
+    for number, part in enumerate(parts_of(sample)):
         if found := re.match(r"(\w+)=(?!=)(.*)$", part):
-            named.append(f"{found[1]}={argument_text(found[2])}")
+            named.append(f"{found[1]}={argument_text(found[2], number)}")
         else:
-            positional.append(argument_text(part))
+            positional.append(argument_text(part, number))
     if method:
         first, *rest = positional
         return f"{first}.{name}({', '.join(rest + named)})"

@@ -577,6 +577,7 @@ def dynamic_names(name, known):
     """Names that a module has at run time beside those of its text: what it loads on first use, classes that it makes."""
     try:
         module = importlib.import_module(name)
+        getattr(module, "__all__", None)  # loads it
     except ImportError:  # of PyTorch
         return ""
     lines, operator = [], sys.modules["sconce"]._sconce.OperatorFunction
