@@ -327,7 +327,32 @@ class Libraries(unittest.TestCase):
             Library("libtest", "IMPL").define("f(Tensor x) -> Tensor")
 
 
+class Smooth(sconce.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = sconce.nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.libtest.squareplus(self.linear(x), 1.0)
+
+
 class Programs(unittest.TestCase):
+    def test_file(self):
+        model, x = Smooth(), sconce.randn(2, 3)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "smooth.pt"
+            sconce.jit.script(model).save(path)
+            loaded = sconce.jit.load(path)
+        self.assertTrue(sconce.equal(loaded(x), model(x)))
+
+    @unittest.skipUnless(hasattr(sconce.jit, "trace"), "there is no tracing yet")
+    def test_trace(self):
+        model, x = Smooth(), sconce.randn(2, 3)
+        traced = sconce.jit.trace(model, (x,))
+        self.assertIn("libtest::squareplus", str(traced.graph))
+        other = sconce.randn(4, 3)
+        self.assertTrue(sconce.equal(traced(other), model(other)))
+
     TEXT = "def f(x: Tensor) -> Tensor:\n    return torch.ops.libtest.squareplus(x, 1.0) * 2\n"
 
     def test_script(self):
