@@ -81,7 +81,7 @@ class Binder(unittest.TestCase):
         self.assertEqual(torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(3, 2)).tolist(), [[3, 3], [3, 3]])
 
     def test_functions_describe_themselves(self):
-        self.assertIn("aten::relu(Tensor self) -> Tensor", torch.relu.__doc__)
+        self.assertIn("relu(input: Tensor) -> Tensor", torch.relu.__doc__)
         self.assertEqual(torch.relu.__name__, "relu")
         self.assertIn("softmax", dir(torch))
         self.assertGreater(len(dir(torch)), 1000)
