@@ -11,9 +11,9 @@
 namespace sconce::jit {
 
 struct TraceSettings {
-  std::string name = "traced";              // of the function
-  std::vector<std::string> argument_names;  // of all inputs, or none
-  bool strict = true;                       // results that are dicts are refused
+  std::string name = "traced";                   // of the function
+  std::vector<std::string> argument_names = {};  // of all inputs, or none
+  bool strict = true;                            // results that are dicts are refused
 };
 
 // Calls `f` once with the inputs (tensors, and lists, tuples and dicts of them); what it does with them, operator by

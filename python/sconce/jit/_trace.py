@@ -169,6 +169,8 @@ def _recorded_modules(mod):
         _trace_module_map = before
         if original is None:
             del Module.__call__
+            from ..fx._symbolic_trace import _tune
+            _tune(Module)
         else:
             Module.__call__ = original
 

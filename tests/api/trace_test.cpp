@@ -1,3 +1,4 @@
+// jit::trace: functions and methods from runs of C++.
 #include <gtest/gtest.h>
 
 #include "sconce/sconce.hpp"
