@@ -21,15 +21,7 @@ endforeach()
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 target_link_libraries(sconce-program PRIVATE PNG::PNG JPEG::JPEG)
-# The page that `sconce ir --html` writes: cli/sconce/html/, embedded as text (see cli/sconce/graphs/graph_page.h).
-file(GLOB page_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/sconce/html/*")
-set(page_source "${SCONCE_GENERATED_DIR}/graph_page_text.cpp")
-add_custom_command(OUTPUT ${page_source}
-                   COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/embed_page.py"
-                           "${PROJECT_SOURCE_DIR}/cli/sconce/html" ${page_source}
-                   DEPENDS ${page_files} "${PROJECT_SOURCE_DIR}/cmake/embed_page.py"
-                           "${PROJECT_SOURCE_DIR}/cmake/cpp_literal.py"
-                   COMMENT "Embedding the page of graphs" VERBATIM)
+include(cmake/graph_page.cmake)
 target_sources(sconce-program PRIVATE ${page_source})
 target_include_directories(sconce-program PRIVATE "${PROJECT_SOURCE_DIR}/cli/sconce")
 target_compile_definitions(sconce-program PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")

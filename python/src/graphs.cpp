@@ -1,5 +1,9 @@
 #include "graphs.h"
 
+#include <nlohmann/json.hpp>
+
+#include "graphs/graph_json.h"
+#include "graphs/graph_page.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/ir/printer.h"
@@ -260,6 +264,28 @@ PyObject* block_repr(PyObject* self) {
     return text(all).give();
   });
 }
+// The page of `sconce ir --html`, in a frame: what a notebook shows.
+PyObject* graph_html(PyObject* self, PyObject*) {
+  return guarded([&] {
+    std::string page;
+    {
+      cli::GraphDocument document("graph");
+      document.add("graph", part_of<ir::Graph>(self), nullptr);
+      page = cli::graph_page(document.finish());
+    }
+    std::string frame = "<iframe style=\"width: 100%; height: 640px; border: 0\" srcdoc=\"";
+    for (const char c : page) {
+      if (c == '&') {
+        frame += "&amp;";
+      } else if (c == '"') {
+        frame += "&quot;";
+      } else {
+        frame += c;
+      }
+    }
+    return text(frame + "\"></iframe>").give();
+  });
+}
 template <class T>
 std::vector<PyMethodDef> block_methods() {
   return {{"inputs", block_inputs<T>, METH_NOARGS, "Its inputs."},
@@ -338,6 +364,7 @@ Owned wrap_graph(std::shared_ptr<ir::Graph> graph) {
 void add_graphs(PyObject* module) {
   static std::vector<PyMethodDef>& graph_methods = *new std::vector<PyMethodDef>(block_methods<ir::Graph>());
   graph_methods.push_back({"copy", graph_copy, METH_NOARGS, "A copy of the whole graph."});
+  graph_methods.push_back({"_repr_html_", graph_html, METH_NOARGS, "The page of `sconce ir --html`, in a frame."});
   graph_methods.push_back({"str", graph_text, METH_VARARGS, "str(print_source_ranges=True)"});
   graph_methods.push_back({});
   static std::vector<PyMethodDef>& of_blocks = *new std::vector<PyMethodDef>(block_methods<ir::Block>());

@@ -32,6 +32,8 @@ PyObject* class_of(ErrorKind kind) {
 
 }  // namespace
 
+PyObject* script_error = nullptr;
+
 void raise_current() noexcept {
   try {
     throw;
@@ -39,7 +41,9 @@ void raise_current() noexcept {
   } catch (const CarriedError& error) {
     error.restore();
   } catch (const runtime::ScriptError& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+    // What a program raises itself is a jit.Error; its operators fail as they do outside.
+    const bool raised = !error.exception_class().empty() && script_error != nullptr;
+    PyErr_SetString(raised ? script_error : PyExc_RuntimeError, error.what());
   } catch (const CompileError& error) {
     PyErr_SetString(PyExc_RuntimeError, ("\n" + std::string(error.what())).c_str());
   } catch (const Error& error) {

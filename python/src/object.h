@@ -53,6 +53,9 @@ inline bool is_true(PyObject* object) {
   return truth != 0;
 }
 
+// sconce.jit.Error, for exceptions that programs raise; null before it is made.
+extern PyObject* script_error;
+
 // Inside of a catch: turns the C++ exception into one of Python, of the class that PyTorch would raise.
 void raise_current() noexcept;
 

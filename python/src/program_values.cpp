@@ -94,8 +94,12 @@ Py_ssize_t instance_length(PyObject* self) {
   return PyLong_AsSsize_t(owned.get());
 }
 PyObject* instance_call(PyObject* self, PyObject* args, PyObject* kwargs) {
-  const Owned method = Owned::take(PyObject_GetAttrString(self, "__call__"));
-  return PyObject_Call(method.get(), args, kwargs);
+  return guarded([&] {
+    const jit::Object& object = instance_of(self);
+    SCONCE_CHECK_AS(type, object.has_method("__call__"), "'{}' object is not callable", object.type_name());
+    const Owned method = wrap_function(object.method("__call__"));
+    return PyObject_Call(method.get(), args, kwargs);
+  });
 }
 template <const char* kName>
 PyObject* instance_binary(PyObject* a, PyObject* b) {

@@ -485,6 +485,10 @@ const jit::Module& module_of(PyObject* object) {
 }
 
 void add_programs(PyObject* module) {
+  script_error = Owned::take(PyErr_NewExceptionWithDoc("sconce.jit.Error", "An exception that a program raised.",
+                                                       PyExc_RuntimeError, nullptr))
+                     .give();
+  check(PyModule_AddObjectRef(module, "JITException", script_error));
   check(PyModule_AddType(module, &function_type));
   check(PyModule_AddType(module, &module_type));
   check(PyModule_AddFunctions(module, functions));

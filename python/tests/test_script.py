@@ -258,6 +258,10 @@ class Functions(unittest.TestCase):
         self.assertIn("x = scaled(x) + i", add.sourceRange())
         self.assertEqual(next(node for node in graph.nodes() if node.kind() == "prim::Constant" and node.hasAttribute("name")).s("name"),
                          "scaled")
+        page = graph._repr_html_()
+        self.assertTrue(page.startswith("<iframe") and page.endswith("</iframe>"))
+        self.assertIn("aten::add", page)
+        self.assertNotIn('"', page[page.index('srcdoc="') + 8:page.rindex('"')])
         self.assertIsNone(graph.findNode("aten::mul"))
         self.assertIsNotNone(f.inlined_graph.findNode("aten::mul"))
         self.assertEqual(graph.return_node().inputsAt(0), graph.outputs()[0])

@@ -192,6 +192,10 @@ class RecursiveScriptModule(ScriptModule):
         """The graph of forward with calls replaced by what they call."""
         return self.forward.inlined_graph
 
+    def _repr_html_(self):
+        """The page of the graph of forward, with calls inlined: what a notebook shows."""
+        return self.inlined_graph._repr_html_() if "forward" in self._c.method_names() else None
+
     # ---- files and copies ----
 
     def save(self, f, _extra_files=None):
@@ -359,7 +363,10 @@ def _attribute_value(name, value):
     """An attribute as the compiler takes it: functions are definitions."""
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, _sconce.ScriptFunction, _sconce.OperatorFunction)):
         scope = _sources.make_scope("__torch__", _sources._Names(()))
-        return _sources.define(scope, name, value)
+        try:
+            return _sources.define(scope, name, value)
+        except (RuntimeError, OSError):  # a lambda: an error when forward uses it
+            return value
     return value
 
 
@@ -371,7 +378,6 @@ def _attach(script_module, module):
         member = getattr(type(module), name, None)
         if isinstance(member, types.FunctionType) and _sources.modifier(member) in ("ignore", "unused"):
             object.__setattr__(script_module, name, types.MethodType(member, script_module))
-    script_module._non_persistent_buffers_set.update(module._non_persistent_buffers_set)
     for name, child in module._modules.items():
         if child is not None and name in script_module._modules:
             _attach(script_module._modules[name], child)

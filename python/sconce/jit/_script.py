@@ -41,12 +41,12 @@ def _script_function(fn):
     if isinstance(fn, (dict, list)):
         raise NotImplementedError(f"script of a {type(fn).__name__} is not supported")
     if not callable(fn):
-        raise RuntimeError(f"script: a function, class or module was expected, got {type(fn).__name__}")
+        raise TypeError(f"script: a function, class or module was expected, got {type(fn).__name__}")
     plain = inspect.unwrap(fn)
     if inspect.ismethod(plain):
         raise RuntimeError(f"script: '{plain.__name__}' is a method; script the module that it belongs to")
     if not inspect.isfunction(plain):
-        raise RuntimeError(f"script: there is no text of {plain!r} that could be compiled")
+        raise TypeError(f"script: there is no text of {plain!r} that could be compiled")
     compiled = getattr(plain, "__script_function__", None)
     if compiled is not None:
         return compiled
@@ -186,8 +186,7 @@ class Attribute:
         self.value, self.type = value, type
 
 
-class Error(RuntimeError):
-    """An exception that a program raised."""
+Error = _sconce.JITException
 
 
 def fork(func, *args, **kwargs):

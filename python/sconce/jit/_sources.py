@@ -461,7 +461,7 @@ def _module_class(cls):
             statements.append(f"{listed} = {[str(name) for name in cls.__dict__[listed]]}\n")
     extra = {}
     for name, annotation in _own_annotations(cls).items():
-        if name != "forward" and name.isidentifier():
+        if name != "forward" and name.isidentifier() and not _names_module_class(annotation):
             statements.append(f"{name}: {annotation_text(annotation, extra)}\n")
     names.tables.insert(0, extra)
     scope = make_scope(qualified_prefix(cls), names)
@@ -471,6 +471,11 @@ def _module_class(cls):
     body = "".join(f"    {statement}" for statement in statements) or "    pass\n"
     text = (cls.__name__, f"class {cls.__name__}:\n{body}", f"<class {cls.__name__}>", 1, (), {}, "")
     return _sconce._script_module_class(scope, text, methods, bases)
+
+
+def _names_module_class(annotation):
+    """`fc: nn.Linear` says what the instance shows; only an interface is a type."""
+    return isinstance(annotation, type) and _is_module_class(annotation) and not is_interface(annotation)
 
 
 def _method_texts(cls):
