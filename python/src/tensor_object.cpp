@@ -3,6 +3,7 @@
 #include <array>
 
 #include "binder.h"
+#include "quick_call.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/python_owner.h"
@@ -102,6 +103,10 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
 PyObject* iterate(PyObject* self) {
   return guarded([&]() -> PyObject* {
     SCONCE_CHECK_AS(type, tensor_of(self).dim() > 0, "iteration over a 0-d tensor");
+    if (!is_plain_tensor(self)) {  // its class may have a say
+      const Owned parts = Owned::take(PyObject_CallMethod(self, "unbind", "i", 0));
+      return PyObject_GetIter(parts.get());
+    }
     warn_when_tracing(
         "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of different shape won't "
         "change "

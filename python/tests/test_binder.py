@@ -150,7 +150,7 @@ class Standing:
 class TorchFunction(unittest.TestCase):
     def test_subclasses_keep_their_class(self):
         x = torch.ones(3).as_subclass(Named)
-        for y in (x + 1, 1 + x, torch.add(x, torch.ones(3)), torch.ones(3) * x, x.sum(), x[0], x[1:], -x, x == x, x.view(3, 1)):
+        for y in (x + 1, 1 + x, torch.add(x, torch.ones(3)), torch.ones(3) * x, x.sum(), x[0], x[1:], -x, x == x, x.view(3, 1), *x):
             self.assertIs(type(y), Named)
         values, indices = torch.sort(x)
         self.assertEqual((type(values), type(indices)), (Named, Named))

@@ -292,5 +292,28 @@ class Collector(unittest.TestCase):
             self.assertTrue(not any(gc.is_tracked(o) for o in others))
 
 
+class Legacy(unittest.TestCase):
+    def test_types(self):
+        x = torch.FloatTensor([1, 2])
+        self.assertIs(x.dtype, torch.float32)
+        self.assertEqual((x.tolist(), torch.LongTensor(2, 3).shape, torch.ByteTensor(torch.Size([4])).shape), ([1, 2], (2, 3), (4,)))
+        self.assertIsInstance(x, torch.FloatTensor)
+        self.assertNotIsInstance(x, torch.LongTensor)
+        self.assertEqual((x.new([5]).tolist(), x.new(2, 2).shape), ([5], (2, 2)))
+        with self.assertRaises(TypeError):
+            torch.FloatTensor(torch.ones(2, dtype=torch.int64))
+
+    def test_methods(self):
+        x = torch.tensor([[1.0, 4.0], [9.0, 16.0]])
+        self.assertEqual(x.clone().apply_(math.sqrt).tolist(), [[1, 2], [3, 4]])
+        self.assertEqual(x.clone().t().map_(x, lambda a, b: a - b).tolist(), [[0, 5], [-5, 0]])
+        self.assertEqual(x.where(x > 4, torch.zeros(2, 2)).tolist(), [[0, 0], [9, 16]])
+        self.assertEqual(x.where(x > 4, 0.0).tolist(), [[0, 0], [9, 16]])
+        self.assertAlmostEqual(torch.tensor(1.0).polygamma(1).item(), math.pi ** 2 / 6, places=5)
+        self.assertEqual((x.is_cpu, x.is_mkldnn, x.is_sparse_csr, x.to_sparse_csr().is_sparse_csr), (True, False, False, True))
+        self.assertEqual((x.dim_order(), x.t().dim_order()), ((0, 1), (1, 0)))
+        self.assertEqual(complex(torch.tensor(1 + 2j)), 1 + 2j)
+
+
 if __name__ == "__main__":
     unittest.main()
