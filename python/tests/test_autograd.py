@@ -411,5 +411,35 @@ class GradCheck(unittest.TestCase):
             torch.autograd.gradcheck(Square.apply, (torch.ones(1),))
 
 
+class Functional(unittest.TestCase):
+    def test_jacobian(self):
+        x = torch.tensor([1.0, 2.0])
+        self.assertEqual(torch.autograd.functional.jacobian(lambda a: a ** 2, x).tolist(), [[2, 0], [0, 4]])
+        (to_a, to_b), (again, _) = torch.autograd.functional.jacobian(lambda a, b: (a * b, a.sum()), (x, torch.tensor([3.0, 5.0])))
+        self.assertEqual((to_a.tolist(), to_b.tolist(), again.tolist()), ([[3, 0], [0, 5]], [[1, 0], [0, 2]], [1, 1]))
+        y = x.clone().requires_grad_()
+        j = torch.autograd.functional.jacobian(lambda a: a ** 3, y, create_graph=True)
+        j.sum().backward()
+        self.assertEqual(y.grad.tolist(), [6, 12])
+        with self.assertRaisesRegex(RuntimeError, "independent of input 0"):
+            torch.autograd.functional.jacobian(lambda a: torch.ones(2, requires_grad=True) * 1, x, strict=True)
+
+    def test_hessian_and_products(self):
+        f = torch.autograd.functional
+        x, v = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0])
+        cubes = lambda a: (a ** 3).sum() + a[0] * a[1]  # noqa: E731
+        self.assertEqual(f.hessian(cubes, x).tolist(), [[6, 1], [1, 12]])
+        self.assertEqual(f.hvp(cubes, x, v)[1].tolist(), [16, 121])
+        self.assertEqual(f.vhp(cubes, x, v)[1].tolist(), [16, 121])
+        result, product = f.vjp(lambda a: a * a, x, v)
+        self.assertEqual((result.tolist(), product.tolist()), ([1, 4], [2, 40]))
+        result, product = f.jvp(lambda a: a.sum() * a, x, v)
+        self.assertEqual((result.tolist(), product.tolist()), ([3, 6], [14, 52]))
+        with self.assertRaisesRegex(RuntimeError, "should return a single Tensor with a single element"):
+            f.hessian(lambda a: a, x)
+        with self.assertRaisesRegex(RuntimeError, "Entry 0 in v has invalid size"):
+            f.vjp(lambda a: a, x, torch.ones(3))
+
+
 if __name__ == "__main__":
     unittest.main()
