@@ -16,7 +16,7 @@ from .. import _overrides, _sconce
 from . import _pytree
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
-from .graph_module import GraphModule
+from .graph_module import GraphModule, module_call
 from .node import base_types, map_aggregate
 from .proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 
@@ -278,7 +278,7 @@ class Tracer(TracerBase):
     def _patch_modules(self, patches):
         """Lets calls and parameters of modules come to this tracer."""
         module_class = sconce.nn.Module
-        get, call = module_class.__getattr__, module_class.__call__
+        get, call = module_class.__getattr__, module_call()
         proxies = {}
 
         @functools.wraps(get)

@@ -107,6 +107,11 @@ def _copy_attr(source, module, target):
     _assign_attr(getattr(at, name), module, target)
 
 
+def module_call():
+    """What a call of a module does, as a function: with hooks, and whatever __call__ its class has."""
+    return getattr(Module, "_call_with_hooks", Module.__call__)
+
+
 class GraphModule(Module):
     """A module made from a graph: `code` is its forward, anew after recompile().
 
@@ -178,7 +183,7 @@ class GraphModule(Module):
 
     def __call__(self, *args, **kwargs):
         try:
-            return super().__call__(*args, **kwargs)
+            return module_call()(self, *args, **kwargs)
         except Exception as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             if "eval_with_key" in frame.filename:
