@@ -373,12 +373,14 @@ class Graphs(unittest.TestCase):
     def test_dead_code_with_effects(self):
         def program(x):
             torch.ops.aten.add_.Tensor(x, 1)
+            torch.ops.aten.rand_like.default(x)
+            torch.ops.aten.relu.default(x)
             x.sum()
             return x
 
         graph = fx.symbolic_trace(program).graph
         graph.eliminate_dead_code()
-        self.assertEqual([node.op for node in graph.nodes], ["placeholder", "call_function", "output"])
+        self.assertEqual([node.name for node in graph.nodes], ["x", "add__tensor", "rand_like_default", "output"])
 
 
 class Modules(unittest.TestCase):

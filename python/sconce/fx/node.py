@@ -251,7 +251,7 @@ class Node:
             schemas = _schemas_of(self.target)
             if schemas is not None and any("!" in schema.split("->")[0] for schema in schemas):
                 return True
-            return bool(impure_random and getattr(self.target, "_nondeterministic_seeded", False))
+            return bool(impure_random and _is_random(self.target))
         if self.op == "call_module":
             owner = self.graph.owning_module
             assert owner is not None, "self.graph.owning_module not set for purity check"
@@ -311,7 +311,19 @@ def _schemas_of(target):
     """The schemas of an operator, as texts; None for other functions."""
     if not is_operator(target):
         return None
-    return [line for line in target.__doc__.split("\n\n")[0].split("\n") if line]
+    base, _, overload = target.__name__.partition(".")
+    overloads = target.overloads() if operator_path(target).count(".") == 1 else [overload]
+    found = [sconce._sconce._find_operator(base, "" if name == "default" else name) for name in overloads]
+    return [operator[0] for operator in found if operator is not None]
+
+
+def _is_random(target):
+    """True for an operator that draws random numbers."""
+    if not is_operator(target):
+        return False
+    base, _, overload = target.__name__.partition(".")
+    found = sconce._sconce._find_operator(base, overload)
+    return found is not None and found[2]
 
 
 def _torch_typename(obj):
