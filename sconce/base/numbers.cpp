@@ -1,5 +1,7 @@
 #include "sconce/base/numbers.h"
 
+#include <algorithm>
+
 #include "sconce/base/error.h"
 
 namespace sconce::numbers {
@@ -25,8 +27,13 @@ int64_t int_pow(int64_t a, int64_t b) {
 
 int64_t range_length(int64_t lo, int64_t hi, int64_t step) {
   SCONCE_CHECK_AS(value, step != 0, "range() arg 3 must not be zero");
-  if (step > 0) return lo < hi ? 1 + (hi - 1 - lo) / step : 0;
-  return lo > hi ? 1 + (lo - 1 - hi) / -step : 0;
+  if (step > 0 ? lo >= hi : lo <= hi) return 0;
+  // Distance and step without a sign: both may be larger than any int64_t.
+  const uint64_t low = static_cast<uint64_t>(std::min(lo, hi)), high = static_cast<uint64_t>(std::max(lo, hi));
+  const uint64_t by = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+  const uint64_t length = 1 + (high - 1 - low) / by;
+  SCONCE_CHECK_AS(overflow, length <= INT64_MAX, "range() has too many elements: {}", length);
+  return static_cast<int64_t>(length);
 }
 
 }  // namespace sconce::numbers

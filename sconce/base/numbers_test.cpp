@@ -73,6 +73,11 @@ TEST(Numbers, rounding_and_ranges) {
   EXPECT_EQ(range_length(0, 5, 2), 3);
   EXPECT_EQ(range_length(5, 0, -2), 3);
   EXPECT_EQ(range_length(5, 0, 1), 0);
+  EXPECT_EQ(range_length(1, INT64_MIN, -3), 3'074'457'345'618'258'603);
+  EXPECT_EQ(range_length(INT64_MIN, INT64_MAX, INT64_MAX), 3);
+  EXPECT_EQ(range_length(INT64_MAX, INT64_MIN, INT64_MIN), 2);
+  EXPECT_EQ(error_of([] { range_length(INT64_MIN, INT64_MAX, 1); }),
+            "range() has too many elements: 18446744073709551615");
   EXPECT_EQ(error_of([] { range_length(0, 1, 0); }), "range() arg 3 must not be zero");
 }
 

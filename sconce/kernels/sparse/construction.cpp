@@ -1,5 +1,6 @@
 // Construction of sparse tensors from their parts. Every way is checked, the "unsafe" ones as well: PyTorch leaves a
 // wrong index to whoever meets it, here it could reach a kernel.
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/sparse_kernels.h"
@@ -106,7 +107,7 @@ Tensor _sparse_coo_tensor_with_dims(int64_t sparse_dim, int64_t dense_dim, IntLi
                                     OptLayout layout, OptDevice device, OptBool pin_memory) {
   check_options(layout, Layout::sparse, device, pin_memory);
   SCONCE_CHECK(
-      sparse_dim >= 0 && dense_dim >= 0 && sparse_dim + dense_dim == static_cast<int64_t>(size.size()),
+      sparse_dim >= 0 && dense_dim >= 0 && Checked(sparse_dim) + dense_dim == static_cast<int64_t>(size.size()),
       "'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {}, sparse_dim = {}, dense_dim = {}",
       size.size(), sparse_dim, dense_dim);
   checked_numel(size);

@@ -34,6 +34,7 @@ TEST(Fold, refuses_what_does_not_fit) {
   EXPECT_ERROR(col2im(noise(Dims({2, 4, 21})), Dims({5, 6}), two, one, zero, one),
                "number of sliding blocks 4 * 5 = 20");
   EXPECT_ERROR(unfold_backward(noise(Dims({3, 4})), Dims({7}), 0, 4, 2), "no unfolding of [7]");
+  EXPECT_ERROR(unfold_backward(noise(Dims({3, 4})), Dims({7}), 0, 4, INT64_MAX), "no unfolding of [7]");
 }
 
 }  // namespace
