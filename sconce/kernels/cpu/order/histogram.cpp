@@ -64,7 +64,9 @@ struct Binner {
     if constexpr (search == Search::edges) {
       at = std::upper_bound(edges, edges + bins + 1, x) - edges - 1;
     } else {
-      at = static_cast<int64_t>(rounded<how>(rounded<how>(rounded<how>(x - low) * scale) / span));
+      // Distances of huge numbers are infinite, and NaN once divided.
+      const T guess = rounded<how>(rounded<how>(rounded<how>(x - low) * scale) / span);
+      at = !(guess > 0) ? 0 : guess >= static_cast<T>(bins) ? bins : static_cast<int64_t>(guess);
       if constexpr (search == Search::even_exact) {
         const int64_t from = std::max<int64_t>(0, at - 1), to = std::min(at + 2, bins + 1);
         at = std::upper_bound(edges + from, edges + to, x) - edges - 1;

@@ -121,6 +121,12 @@ TEST(OrderedOps, LongLines) {
   set_num_threads(1);
 }
 
+TEST(OrderedOps, HistogramsOfHugeNumbersStayInTheirBins) {
+  const Tensor x = floats({-3e38f, 0, 3e38f});  // distances are infinite
+  EXPECT_EQ(item(sum(std::get<0>(histogram(x, 4)))).to_double(), 3);
+  EXPECT_EQ(item(sum(_histogramdd_from_bin_cts(reshape(x, {3, 1}), {4}))).to_double(), 3);
+}
+
 TEST(OrderedOps, OutTensorsAreResizedAndMayBeStrided) {
   const Tensor x = floats({3, 1, 2}), wide = zeros({3, 2}), indices = empty({0}, DType::int64);
   const Tensor column = select(wide, 1, 1);
