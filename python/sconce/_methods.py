@@ -105,8 +105,8 @@ def split(self, split_size, dim=0):
     if isinstance(split_size, Tensor):
         split_size = builtins.int(split_size)
     if isinstance(split_size, builtins.int):
-        return _split(self, split_size, dim)
-    return _split_with_sizes(self, split_size, dim)
+        return tuple(_split(self, split_size, dim))
+    return tuple(_split_with_sizes(self, split_size, dim))
 
 
 def norm(self, p="fro", dim=None, keepdim=False, dtype=None):

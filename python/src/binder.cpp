@@ -31,6 +31,7 @@ struct Overloads {
       : name(std::move(name)), ops(std::move(ops)), takes_numbers(takes_numbers) {
     for (const Op* op : this->ops) quick.emplace_back(*op);
   }
+  Face face() const { return takes_numbers ? Face::operator_ : Face::function; }
 };
 
 namespace {
@@ -214,6 +215,20 @@ class Fit {
 
 // ---- named results: sort() gives return_types.sort(values=..., indices=...) ----
 
+// As PyTorch shows them: a line for each field.
+PyObject* show_results(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const std::string_view name = Py_TYPE(self)->tp_name;
+    std::string shown = "torch" + std::string(name.substr(name.find('.'))) + "(\n";
+    const PyMemberDef* field = Py_TYPE(self)->tp_members;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i, ++field) {
+      const Owned item = Owned::take(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+      shown += (i > 0 ? ",\n" : "") + std::string(field->name) + "=" + std::string(text_of(item.get()));
+    }
+    return text(shown + ")").give();
+  });
+}
+
 PyTypeObject* result_type(const Op& op) {
   static auto& known = *new std::unordered_map<std::string, PyTypeObject*>;
   const Schema& schema = op.schema();
@@ -231,18 +246,25 @@ PyTypeObject* result_type(const Op& op) {
   PyStructSequence_Desc description{name->c_str(), nullptr, fields->data(), static_cast<int>(schema.returns.size())};
   found->second = PyStructSequence_NewType(&description);
   if (found->second == nullptr) throw PythonError();
+  found->second->tp_repr = show_results;
   return found->second;
 }
 
-Owned results_of(const Op& op, Value* returns) {
+// Functions and methods give tuples where operators give lists of tensors.
+Owned result_of(const Value& v, TypePtr type, Face face) {
+  Owned made = object_of(v, type);
+  return face == Face::function && v.is_list() ? Owned::take(PyList_AsTuple(made.get())) : std::move(made);
+}
+
+Owned results_of(const Op& op, Value* returns, Face face) {
   const std::vector<Argument>& types = op.schema().returns;
   if (types.empty()) return Owned::share(Py_None);
-  if (types.size() == 1) return object_of(returns[0], types[0].type);
-  PyTypeObject* named = result_type(op);
+  if (types.size() == 1) return result_of(returns[0], types[0].type, face);
+  PyTypeObject* named = face == Face::function ? result_type(op) : nullptr;
   const auto n = static_cast<Py_ssize_t>(types.size());
   Owned made = Owned::take(named ? PyStructSequence_New(named) : PyTuple_New(n));
   for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* item = object_of(returns[i], types[static_cast<size_t>(i)].type).give();
+    PyObject* item = result_of(returns[i], types[static_cast<size_t>(i)].type, face).give();
     if (named)
       PyStructSequence_SetItem(made.get(), i, item);
     else
@@ -307,7 +329,7 @@ Owned call_slowly(const Overloads& overloads, const Given& given, bool quiet) {
     InlineVector<Value, 8> values(schema.arguments.size());
     Fit fit(schema, given, overloads.takes_numbers, false);
     if (!fit.run(values.data())) continue;
-    Owned result = call_with_values(*op, values.data());
+    Owned result = call_with_values(*op, values.data(), overloads.face());
     if (fit.requires_grad) autograd::set_requires_grad(tensor_of(result.get()), true);
     return result;
   }
@@ -356,7 +378,7 @@ Owned call_traced(const Overloads& overloads, const Given& given) {
     Fit fit(schema, given, overloads.takes_numbers || wraps, false);
     if (!fit.run(values.data())) continue;
     fit.prepare_trace(values.data());
-    Owned result = call_with_values(*op, values.data());
+    Owned result = call_with_values(*op, values.data(), overloads.face());
     if (tracing::Tracer* tracer = tracing::Tracer::current()) tracer->clear_stash();
     if (fit.requires_grad) autograd::set_requires_grad(tensor_of(result.get()), true);
     return result;
@@ -371,7 +393,7 @@ Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet,
   for (const QuickOverload& overload : overloads.quick) {
     if (traced) break;
     Owned result;
-    const QuickOverload::Outcome outcome = overload.call(given, overloads.takes_numbers, result);
+    const QuickOverload::Outcome outcome = overload.call(given, overloads.face(), result);
     if (outcome == QuickOverload::Outcome::done) return result;
     if (outcome == QuickOverload::Outcome::unusual) break;
   }
@@ -626,7 +648,7 @@ const Overloads& overloads_for_slot(const char* name) {
   return *new Overloads(name, overloads_for(name, Role::function));
 }
 
-Owned call_with_values(const Op& op, Value* values) {
+Owned call_with_values(const Op& op, Value* values, Face face) {
   const Schema* parsed = __atomic_load_n(&op.parsed, __ATOMIC_ACQUIRE);
   const Schema& schema = parsed ? *parsed : op.schema();
   InlineVector<Value, 4> returns(std::max<size_t>(schema.returns.size(), 1));
@@ -636,7 +658,7 @@ Owned call_with_values(const Op& op, Value* values) {
     run_long(work_of(op, values, schema.arguments.size()), [&] { op.call_boxed(values, returns.data()); });
   }
   if (schema.returns.size() == 1 && returns.data()[0].is_tensor()) return wrap(returns.data()[0].to_tensor());
-  return results_of(op, returns.data());
+  return results_of(op, returns.data(), face);
 }
 
 void add_binder(PyObject* module) { check(PyModule_AddType(module, &function_type)); }

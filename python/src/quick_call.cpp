@@ -209,7 +209,8 @@ QuickOverload::QuickOverload(const Op& op) : op_(&op), shape_(call_shape(op)) {
   }
 }
 
-QuickOverload::Outcome QuickOverload::call(const Given& given, bool takes_numbers, Owned& result) const {
+QuickOverload::Outcome QuickOverload::call(const Given& given, Face face, Owned& result) const {
+  const bool takes_numbers = face == Face::operator_;
   if (!parameters_) return kUnusual;
   const size_t n = given.positional.size(), keywords = given.keywords();
   PyObject* slots[kMostParameters];
@@ -223,7 +224,7 @@ QuickOverload::Outcome QuickOverload::call(const Given& given, bool takes_number
       slots[0] = given.positional[0];
       slots[1] = second;
       slots[2] = nullptr;
-      result = run(slots, rest);
+      result = run(slots, rest, face);
       return kYes;
     }
     if (number && fits_tensor && !takes_numbers) return kNo;
@@ -266,7 +267,7 @@ QuickOverload::Outcome QuickOverload::call(const Given& given, bool takes_number
   }
   if (position < n) return kNo;
   if (used != keywords) return kUnusual;
-  result = run(slots, rest);
+  result = run(slots, rest, face);
   return kYes;
 }
 
@@ -288,7 +289,7 @@ double QuickOverload::work_of(PyObject* const* slots) const {
   return work_of_call(work_, values.data(), count_);
 }
 
-Owned QuickOverload::run(PyObject* const* slots, std::span<PyObject* const> rest) const {
+Owned QuickOverload::run(PyObject* const* slots, std::span<PyObject* const> rest, Face face) const {
   const Parameter* p = parameters_.get();
   const auto tensor = [&](size_t i) -> const Tensor& { return tensor_of(slots[i]); };
   if (shape_ == CallShape::none) {
@@ -304,7 +305,7 @@ Owned QuickOverload::run(PyObject* const* slots, std::span<PyObject* const> rest
         fill(slots[i], p[i], values.data()[i]);
       }
     }
-    return call_with_values(*op_, values.data());
+    return call_with_values(*op_, values.data(), face);
   }
   const double work = work_of(slots);
   const auto made = [&](auto&& f) { return wrap(run_long(work, f)); };

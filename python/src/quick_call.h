@@ -38,16 +38,19 @@ struct Parameter {
   const Argument* argument;
 };
 
+// Whose results a call gives: those of torch.NAME and methods (tuples, with names), or of torch.ops (lists, plain tuples).
+enum class Face : uint8_t { function, operator_ };
+
 // One overload, prepared.
 class QuickOverload {
  public:
   explicit QuickOverload(const Op& op);
 
   enum class Outcome { done, does_not_fit, unusual };
-  Outcome call(const Given& given, bool takes_numbers, Owned& result) const;
+  Outcome call(const Given& given, Face face, Owned& result) const;
 
  private:
-  Owned run(PyObject* const* slots, std::span<PyObject* const> rest) const;
+  Owned run(PyObject* const* slots, std::span<PyObject* const> rest, Face face) const;
 
   double work_of(PyObject* const* slots) const;
 
@@ -66,6 +69,6 @@ void set_parameter_class(PyObject* type);
 double work_of_call(WorkFunction work, const Value* values, size_t count);
 
 // Runs the kernel over Values, one for each argument of the schema.
-Owned call_with_values(const Op& op, Value* values);
+Owned call_with_values(const Op& op, Value* values, Face face);
 
 }  // namespace sconce::python
