@@ -223,17 +223,17 @@ class Sizes(unittest.TestCase):
 
 class Results(unittest.TestCase):
     def test_lists_of_tensors_are_tuples(self):
-        x = sconce.arange(6.0).reshape(2, 3)
-        for parts in (sconce.split(x, 1), x.split([1, 1]), x.unbind(), sconce.chunk(x, 2), sconce.where(x > 1), x.hsplit(3),
-                      sconce.broadcast_tensors(x, x), sconce._foreach_add([x, x], 1), sconce.histogramdd(x, [2, 2, 2])[1]):
+        x = torch.arange(6.0).reshape(2, 3)
+        for parts in (torch.split(x, 1), x.split([1, 1]), x.unbind(), torch.chunk(x, 2), torch.where(x > 1), x.hsplit(3),
+                      torch.broadcast_tensors(x, x), torch._foreach_add([x, x], 1), torch.histogramdd(x, [2, 2, 2])[1]):
             self.assertIs(type(parts), tuple)
-        self.assertIs(type(sconce.ops.aten.split.Tensor(x, 1)), list)
+        self.assertIs(type(torch.ops.aten.split.Tensor(x, 1)), list)
 
     def test_several_have_names(self):
-        found = sconce.tensor([[1.0, 3.0], [2.0, 0.0]]).max(0)
+        found = torch.tensor([[1.0, 3.0], [2.0, 0.0]]).max(0)
         self.assertEqual(repr(found), "torch.return_types.max(\nvalues=tensor([2., 3.]),\nindices=tensor([1, 0]))")
         self.assertIs(found.indices, found[1])
-        self.assertIs(type(sconce.ops.aten.max.dim(sconce.ones(2, 2), 0)), tuple)
+        self.assertIs(type(torch.ops.aten.max.dim(torch.ones(2, 2), 0)), tuple)
 
 
 if __name__ == "__main__":
