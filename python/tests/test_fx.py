@@ -664,6 +664,16 @@ class MakeFx(unittest.TestCase):
         self.assertEqual([node.target for node in module.graph.nodes if node.op == "call_function"],
                          [torch.ops.aten.mm.default, torch.ops.aten.relu.default])
 
+    def test_decompositions(self):
+        table = {torch.ops.aten.silu.default: lambda x: x * torch.sigmoid(x),
+                 torch.ops.aten.max.dim: lambda x, dim, keepdim: (x.amax(dim, keepdim), x.argmax(dim, keepdim))}
+        x = torch.randn(2, 3)
+        traced = make_fx(lambda x: torch.max(F.silu(x), 1)[0], decomposition_table=table)(x)
+        self.assertEqual([node.name for node in traced.graph.nodes], ["x_1", "sigmoid", "mul", "amax", "argmax", "output"])
+        self.assertTrue(close(traced(x), F.silu(x).amax(1)))
+        with self.assertRaisesRegex(TypeError, "what stands for aten::silu returned a str"):
+            make_fx(F.silu, decomposition_table={torch.ops.aten.silu.default: lambda x: "text"})(x)
+
     def test_nothing_is_seen_afterwards(self):
         with self.assertRaises(ZeroDivisionError):
             make_fx(lambda x: x / (1 // 0))(torch.ones(1))
@@ -672,7 +682,7 @@ class MakeFx(unittest.TestCase):
         self.assertEqual(len(traced.graph.nodes), 3)
 
     def test_unsupported(self):
-        for options in ({"tracing_mode": "symbolic"}, {"pre_dispatch": True}, {"decomposition_table": {1: 2}}):
+        for options in ({"tracing_mode": "symbolic"}, {"pre_dispatch": True}):
             with self.assertRaisesRegex(NotImplementedError, f"make_fx: {next(iter(options))}="):
                 make_fx(lambda x: x, **options)
 

@@ -23,15 +23,16 @@ __all__ = ["make_fx"]
 
 def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_inputs=False, *, pre_dispatch=False,
             record_module_stack=False):
-    """A function that takes example arguments and returns a GraphModule of what f does with them."""
-    for name, given, default in (("decomposition_table", decomposition_table or None, None), ("tracing_mode", tracing_mode, "real"),
+    """A function that takes example arguments and returns a GraphModule of what f does with them. decomposition_table: functions
+    that are run, and recorded, in place of operators (sconce.ops.aten.silu.default)."""
+    for name, given, default in (("tracing_mode", tracing_mode, "real"),
                                  ("_allow_non_fake_inputs", _allow_non_fake_inputs, False), ("pre_dispatch", pre_dispatch, False),
                                  ("record_module_stack", record_module_stack, False)):
         if given != default:
             raise NotImplementedError(f"make_fx: {name}={given!r} is not supported, only {default!r}")
 
     def wrapped(*args):
-        return _Recorder().trace(f, args)
+        return _Recorder(decomposition_table or {}).trace(f, args)
 
     return wrapped
 
@@ -39,7 +40,8 @@ def make_fx(f, decomposition_table=None, tracing_mode="real", _allow_non_fake_in
 class _Recorder:
     """The graph while it grows, and which node every tensor is the value of."""
 
-    def __init__(self):
+    def __init__(self, decompositions):
+        self.decompositions = {op.__name__: function for op, function in decompositions.items()}
         self.graph = Graph()
         self.root = sconce.nn.Module()
         self.nodes = {}  # id of a tensor -> its node
@@ -53,7 +55,7 @@ class _Recorder:
             leaves, spec = _pytree.tree_flatten(arg)
             made = [self.input(leaf, f"{name}_{i + 1}") for i, leaf in enumerate(leaves)]
             inputs.append(_pytree.tree_unflatten(made, spec))
-        result = _sconce._run_hooked(self.record, f, tuple(inputs))
+        result = _sconce._run_hooked(self.record, self.decompositions, f, tuple(inputs))
         in_spec = _pytree.tree_flatten(args)[1]
         if any(child.type is not None for child in in_spec.children_specs):
             result, out_spec = _pytree.tree_flatten(result)
