@@ -1,4 +1,5 @@
 // stack and _chunk_cat, by way of cat.
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/concatenation.h"
@@ -57,7 +58,7 @@ Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
                  t.sizes());
     SCONCE_CHECK(t.numel() > 0, "_chunk_cat expects non-empty tensor");
     // Padded with zeros to a multiple of num_chunks, then [..., num_chunks, rest].
-    const int64_t length = (t.sizes()[d] + num_chunks - 1) / num_chunks * num_chunks;
+    const int64_t length = Checked((Checked(t.sizes()[d]) + num_chunks - 1) / num_chunks) * num_chunks;
     Dims sizes(t.sizes());
     sizes[d] = length;
     Tensor padded = empty_tensor(sizes, t.dtype(), t.device());
