@@ -1,7 +1,9 @@
 #include "sconce/kernels/any/views/views.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/view_kernels.h"
@@ -292,8 +294,9 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   int64_t length = 0;
   if (offset >= 0 && offset < columns) length = std::min(rows, columns - offset);
   if (offset < 0 && offset > -rows) length = std::min(rows + offset, columns);
-  if (length > 0) g.offset += offset >= 0 ? offset * g.strides[b] : -offset * g.strides[a];
-  const int64_t stride = g.strides[a] + g.strides[b];
+  // Without elements, strides may be anything.
+  if (length > 0) g.offset = Checked(g.offset) + Checked(std::abs(offset)) * g.strides[offset >= 0 ? b : a];
+  const int64_t stride = Checked(g.strides[a]) + g.strides[b];
   for (const int64_t d : {std::max(a, b), std::min(a, b)}) {
     g.sizes.erase(static_cast<size_t>(d));
     g.strides.erase(static_cast<size_t>(d));
