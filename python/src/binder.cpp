@@ -524,10 +524,20 @@ PyObject* packet_overloads(PyObject* self, PyObject*) {
   });
 }
 
-PyGetSetDef function_properties[] = {{"__doc__", function_doc, nullptr, nullptr, nullptr},
-                                     {"__name__", function_name, nullptr, nullptr, nullptr},
-                                     {"__qualname__", function_name, nullptr, nullptr, nullptr},
-                                     {}};
+PyObject* function_schemas(PyObject* self, void*) {
+  return guarded([&] {
+    Owned list = Owned::take(PyList_New(0));
+    for (const Op* op : overloads_of(self).ops) check(PyList_Append(list.get(), text(op->schema().to_string()).get()));
+    return list.give();
+  });
+}
+
+PyGetSetDef function_properties[] = {
+    {"_schemas", function_schemas, nullptr, "The schemas of all overloads, as texts.", nullptr},
+    {"__doc__", function_doc, nullptr, nullptr, nullptr},
+    {"__name__", function_name, nullptr, nullptr, nullptr},
+    {"__qualname__", function_name, nullptr, nullptr, nullptr},
+    {}};
 PyMethodDef function_methods[] = {{"overloads", packet_overloads, METH_NOARGS, "The names of all overloads."}, {}};
 
 PyTypeObject make_function_type() {

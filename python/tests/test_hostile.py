@@ -81,10 +81,10 @@ def by_type(kind, draw):
 
 
 def schemas(function):
-    """The types of the arguments of each overload, from the documentation of an operator."""
+    """The arguments of each overload of an operator, as its schemas write them."""
     found = []
-    for line in (function.__doc__ or "").splitlines() if type(function) is type(sconce.add) else ():
-        inside = line[line.index("(") + 1:line.rindex(" -> ")].rstrip()[:-1] if " -> " in line and "(" in line else ""
+    for line in getattr(function, "_schemas", ()):
+        inside = line[line.index("(") + 1:line.rindex(" -> ")].rstrip()[:-1]
         parts, depth, start = [], 0, 0
         for i, c in enumerate(inside + ","):
             depth += (c in "([") - (c in ")]")

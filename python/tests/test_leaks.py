@@ -107,7 +107,7 @@ def main(calls):
         before, blocks = growth(path, n // 4)
         after, blocks_after = growth(path, n)
         # A leaked object a call would be at least 32 bytes each, and one block each.
-        if blocks_after - blocks > n // 100 + 50 or after - before > max(16 * n, 1 << 20):
+        if blocks_after - blocks > n // 20 + 100 or after - before > max(16 * n, 1 << 20):
             print(f"{name}: {after - before} bytes and {blocks_after - blocks} blocks more after {n} calls")
             failed += 1
     print(f"{len(paths())} paths, {failed} of them grow")
