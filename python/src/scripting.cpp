@@ -129,14 +129,13 @@ PyObject* make_scope(PyObject*, PyObject* args) {
     PyObject* lookup = nullptr;
     if (!PyArg_ParseTuple(args, "sO", &prefix, &lookup)) throw PythonError();
     Py_INCREF(lookup);  // as long as the program: forever
-    return capsule(&program().add_scope(prefix,
-                                        [lookup](const std::string& name) -> Definition* {
-                                          const Owned found = Owned::take(PyObject_CallFunction(
-                                              lookup, "s#", name.data(), static_cast<Py_ssize_t>(name.size())));
-                                          return found.get() == Py_None ? nullptr : &definition_of(found.get());
-                                        }),
-                   kScope)
-        .give();
+    // Compiling has Python's lock, unless a method is compiled by a call that comes first.
+    const auto find = [lookup](const std::string& name) -> Definition* {
+      const Locked locked;
+      const Owned found = Owned::take(PyObject_CallFunction(lookup, "s", name.c_str()));
+      return found.get() == Py_None ? nullptr : &definition_of(found.get());
+    };
+    return capsule(&program().add_scope(prefix, find), kScope).give();
   });
 }
 PyObject* make_function(PyObject*, PyObject* args) {

@@ -1,5 +1,6 @@
 #include "sconce/frontend/script/construct/module_types.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -150,15 +151,24 @@ ModuleType* find_module_type(TypePtr type, ModuleTypes** types) {
 
 sconce::Value ModuleTypes::build(const std::shared_ptr<Instance>& instance, const Range& at) {
   const size_t first = types_.size(), first_function = state_.unit.functions().size();
-  const sconce::Value object = build(instance, at, 0);
-  for (size_t i = first; i < types_.size(); ++i) declare_methods(*types_[i]);
-  // Compiling declares more: methods that are called, also of types that existed before.
-  for (size_t done = first_function;;) {
-    const std::vector<ir::Function*> all = state_.unit.functions();
-    if (done == all.size()) break;
-    for (; done < all.size(); ++done) all[done]->ensure_defined();
+  try {
+    const sconce::Value object = build(instance, at, 0);
+    for (size_t i = first; i < types_.size(); ++i) declare_methods(*types_[i]);
+    // Compiling declares more: methods that are called, also of types that existed before.
+    for (size_t done = first_function;;) {
+      const std::vector<ir::Function*> all = state_.unit.functions();
+      if (done == all.size()) break;
+      for (; done < all.size(); ++done) all[done]->ensure_defined();
+    }
+    return object;
+  } catch (...) {
+    // A type whose methods are not all compiled must not be found again.
+    std::erase_if(by_signature_, [&](const auto& entry) {
+      return std::any_of(types_.begin() + static_cast<ptrdiff_t>(first), types_.end(),
+                         [&](const auto& made) { return made.get() == entry.second; });
+    });
+    throw;
   }
-  return object;
 }
 
 sconce::Value ModuleTypes::build(const std::shared_ptr<Instance>& instance, const Range& at, int depth) {
