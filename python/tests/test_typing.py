@@ -1,7 +1,8 @@
 """Types of the package: mypy --strict accepts and refuses what it should, and stubs and package agree (stubtest).
 
-Needs mypy; ends with status 77 where it is not installed."""
+Needs mypy 1.19 or later; ends with status 77 where it is not installed."""
 
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -14,6 +15,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent / "typing"
 UNAVAILABLE = 77
+OLDEST_MYPY = (1, 19)  # knows --ignore-disjoint-bases
 
 
 def run(package: pathlib.Path, stubs: pathlib.Path, *command: str) -> str:
@@ -33,8 +35,9 @@ def check_wrong_calls(printed: str) -> list[str]:
 
 
 def main() -> None:
-    if importlib.util.find_spec("mypy") is None:
-        print("skipped: mypy is not installed, so types are not checked (Debian: mypy; or pip install mypy)")
+    found = importlib.util.find_spec("mypy") and importlib.metadata.version("mypy")
+    if not found or tuple(map(int, found.split(".")[:2])) < OLDEST_MYPY:
+        print("skipped: there is no mypy 1.19 or later, so types are not checked (pip install mypy)")
         sys.exit(UNAVAILABLE)
     package = pathlib.Path(importlib.util.find_spec("sconce").origin).absolute().parents[1]
     if not (package / "sconce" / "_sconce.pyi").exists():
