@@ -119,11 +119,12 @@ endforeach()
 set(python_texts)
 if("${Python3_VERSION_MAJOR}${Python3_VERSION_MINOR}" IN_LIST python_versions AND NOT SCONCE_SANITIZE)
   set(python_texts "${python_package}/py.typed" "${python_package}/_examples.txt")
+  file(GLOB stub_writers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/python_stubs/*.py")
   list(TRANSFORM modules PREPEND "${PROJECT_SOURCE_DIR}/python/sconce/" OUTPUT_VARIABLE module_files)
   add_custom_command(OUTPUT ${python_texts}
-                     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/python_stubs.py" "${python_package}"
+                     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/python_stubs" "${python_package}"
                      COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/python_examples.py" "${python_package}"
-                     DEPENDS sconce_python ${module_files} ${script_files} ${op_tables} "${PROJECT_SOURCE_DIR}/cmake/python_stubs.py"
+                     DEPENDS sconce_python ${module_files} ${script_files} ${op_tables} ${stub_writers}
                              "${PROJECT_SOURCE_DIR}/cmake/python_examples.py"
                      COMMENT "Writing stubs and examples of the Python package" VERBATIM)
   add_custom_target(sconce_python_texts DEPENDS ${python_texts})
