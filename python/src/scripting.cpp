@@ -295,6 +295,7 @@ PyObject* make_built_instance(PyObject*, PyObject* module) {
     auto instance = std::make_shared<Instance>();
     instance->is_module = true;
     instance->object = module_of(module).value();
+    program().keep(module_of(module).unit());
     instance->type = instance->object.to_object().type();
     return PyCapsule_New(new InstancePtr(std::move(instance)), kInstance, free_instance);
   });

@@ -1,6 +1,7 @@
 """sconce.jit.script of live modules, and what it makes: modules that share the tensors, with PyTorch's methods."""
 
 import copy
+import gc
 import io
 import pathlib
 import tempfile
@@ -346,6 +347,28 @@ class Modules(unittest.TestCase):
         m = jit.script(Outer())
         self.assertTrue(torch.equal(m(x), inner(x) + 1))
         self.assertIs(m.inner.weight, inner.weight)
+
+    def test_modules_of_files_inside_of_others(self):
+        buffer = io.BytesIO()
+        jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU())).save(buffer)
+        buffer.seek(0)
+        loaded = jit.load(buffer)
+
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = loaded
+
+            def forward(self, x):
+                return self.inner(x) + 1
+
+        x = torch.ones(1, 2)
+        expected = loaded(x) + 1
+        module = jit.script(Outer())
+        del loaded
+        gc.collect()  # the program of the file lives on
+        self.assertTrue(torch.equal(module(x), expected))
+        self.assertIn("forward", module.inner.code)
 
     def test_calls_of_python(self):
         m = jit.script(Ignoring())

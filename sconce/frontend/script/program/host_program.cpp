@@ -186,10 +186,14 @@ Definition& HostProgram::add_compiled(Scope& scope, std::string name, ir::Functi
                                       std::shared_ptr<ir::CompilationUnit> owner) {
   Definition& d = add(Definition::Kind::function, scope, std::move(name));
   d.compiled.push_back(&function);
+  keep(std::move(owner));
+  return d;
+}
+
+void HostProgram::keep(std::shared_ptr<ir::CompilationUnit> owner) {
   auto& kept = impl_->kept;
   if (owner.get() != &impl_->state.unit && std::find(kept.begin(), kept.end(), owner) == kept.end())
     kept.push_back(std::move(owner));
-  return d;
 }
 
 Definition* HostProgram::library_class(std::string_view path) {
@@ -237,6 +241,7 @@ void HostProgram::annotate(Instance& instance, const std::string& attribute, Sco
 }
 
 sconce::Value HostProgram::build(const std::shared_ptr<Instance>& instance) {
+  if (!instance->object.is_none()) return instance->object;
   return impl_->state.modules->build(instance, instance->cls->class_def->name_range);
 }
 

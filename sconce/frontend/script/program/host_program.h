@@ -53,6 +53,8 @@ class SCONCE_API HostProgram {
   // A function that is compiled already, of this or of another unit, which is kept.
   Definition& add_compiled(Scope& scope, std::string name, ir::Function& function,
                            std::shared_ptr<ir::CompilationUnit> owner);
+  // Keeps another program, whose functions are called by this one from now on.
+  void keep(std::shared_ptr<ir::CompilationUnit> owner);
   // A class of the library by its path ("torch.nn.modules.linear.Linear"); null when there is none.
   Definition* library_class(std::string_view path);
   // Whether the path means something: a function, a class, a constant, a namespace.
