@@ -25,6 +25,7 @@ build: bootstrap      ## compile everything but the benchmarks into build/<prese
 	@tools/build $(PRESET) $(JOBS)
 
 python: bootstrap     ## wheels of the Python package, one for every CPython there is, into build/<preset>/wheels
+	@tools/bootstrap python
 	@cmake --preset $(PRESET) -DSCONCE_EXAMPLES_ONLY=OFF >/dev/null
 	@cmake --build --preset $(PRESET) -j $(JOBS) -- --quiet python_package
 	@tools/make_wheels $(BUILD)
