@@ -12,7 +12,7 @@ from math import e, inf, nan, pi  # noqa: F401
 from . import _C, _lazy, _legacy, _methods, _sconce
 from ._functions import (as_tensor, asarray, broadcast_shapes, can_cast, from_torch, frombuffer, is_storage, is_tensor, load,
                          ops, promote_types, save, set_printoptions, to_torch, typename)
-from ._methods import einsum, nonzero, unique
+from ._methods import einsum, nonzero, norm, split, unique
 from ._overrides import assert_ as _assert
 from ._settings import (are_deterministic_algorithms_enabled, get_default_device, get_float32_matmul_precision,
                         is_deterministic_algorithms_warn_only_enabled, set_default_device, set_float32_matmul_precision,

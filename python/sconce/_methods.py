@@ -100,22 +100,45 @@ def nonzero(input, *, out=None, as_tuple=False):
     return _nonzero(input) if out is None else _nonzero(input, out=out)
 
 
-def split(self, split_size, dim=0):
+def split(tensor, split_size_or_sections, dim=0):
     """The tensor in parts of one size along dim, the last perhaps smaller, or of the sizes in a list."""
-    if isinstance(split_size, Tensor):
-        split_size = builtins.int(split_size)
-    if isinstance(split_size, builtins.int):
-        return tuple(_split(self, split_size, dim))
-    return tuple(_split_with_sizes(self, split_size, dim))
+    if _overrides.active:
+        result = _overrides.redirect(split, (tensor, split_size_or_sections), {"dim": dim})
+        if result is not _overrides.NOTHING:
+            return result
+    if isinstance(split_size_or_sections, Tensor):
+        split_size_or_sections = builtins.int(split_size_or_sections)
+    parts = _split if isinstance(split_size_or_sections, builtins.int) else _split_with_sizes
+    return tuple(parts(tensor, split_size_or_sections, dim))
 
 
-def norm(self, p="fro", dim=None, keepdim=False, dtype=None):
+split.__module__ = "sconce.functional"  # where PyTorch has it
+
+
+def _split_method(self, split_size, dim=0):
+    """split(split_size, dim=0): see torch.split."""
+    return split(self, split_size, dim)
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The norm of the elements as one vector, or along dim."""
-    if p is None or p == "nuc" or self.layout is not _sconce.strided:
+    if _overrides.active:
+        result = _overrides.redirect(norm, (input,), {"p": p, "dim": dim, "keepdim": keepdim, "out": out, "dtype": dtype})
+        if result is not _overrides.NOTHING:
+            return result
+    if p is None or p == "nuc" or out is not None or input.layout is not _sconce.strided:
         from . import _library  # reads the texts of the library, which is not needed for importing
-        return _library.functional().norm(self, p, dim, keepdim, dtype=dtype)
+        return _library.functional().norm(input, p, dim, keepdim, out, dtype)
     dims = [dim] if isinstance(dim, builtins.int) else dim
-    return _vector_norm(self, 2 if p == "fro" else p, dims, keepdim, dtype=dtype)
+    return _vector_norm(input, 2 if p == "fro" else p, dims, keepdim, dtype=dtype)
+
+
+norm.__module__ = "sconce.functional"  # where PyTorch has it
+
+
+def _norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
+    """norm(p="fro", dim=None, keepdim=False, dtype=None): see torch.norm."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
 
 
 def einsum(equation, *operands):
@@ -136,5 +159,7 @@ def add_methods():
     _sconce._add_method("__torch_function__", classmethod(_tensor.__torch_function__))
     for name, target in _CONVERSIONS.items():
         _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
-    for method in (to, cpu, type, nonzero, norm, split, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
+    _sconce._add_method("norm", _norm_method)
+    _sconce._add_method("split", _split_method)
+    for method in (to, cpu, type, nonzero, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
         _sconce._add_method(method.__name__, method)

@@ -476,11 +476,19 @@ void Tracer::record(const Op& called, KeySet keys, Value* args, Value* returns) 
     for (const bool flag : {false, false, true, true}) inputs.push_back(constant(flag));
   }
   ir::Node* node = insert(graph_->create(op, inputs), true);
+  // broadcast_tensors gives PyTorch the tensor itself where nothing is broadcast: it has the new value from then on.
+  static const Op& broadcast = op_named("aten::broadcast_tensors");
+  const Value given = &called == &broadcast ? args[0] : Value();
   {
     const Paused unrecorded;
     run_below(called, keys, args, returns);
   }
   set_results(node, op, returns, !is_convolution);
+  if (given.is_none()) return;
+  const TensorList before = given.to_list().tensors(), after = returns[0].to_list().tensors();
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i].sizes() == after[i].sizes()) known_[before[i].impl()] = {before[i], known(after[i].impl())};
+  }
 }
 
 Value Tracer::record_call(ir::Function& f, const std::vector<Value>& args, const std::function<Value()>& run) {

@@ -245,7 +245,9 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Optional[
     loss = -(target * torch._C._nn.log_sigmoid(input) + (1 - target) * torch._C._nn.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return _reduce(loss.sum(dim=-1) / input.size(-1), reduction)
+    class_dim = input.dim() - 1
+    classes = input.size(class_dim)
+    return _reduce(loss.sum(dim=class_dim) / classes, reduction)
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,

@@ -207,7 +207,7 @@ def _sizes_or(sizes: List[Optional[int]], input: Tensor) -> List[int]:
     for i in range(len(sizes)):
         size = sizes[i]
         if size is None:
-            result.append(input.size(i - len(sizes)))
+            result.append(input.size(input.dim() - len(sizes) + i))
         else:
             result.append(size)
     return result
