@@ -358,7 +358,42 @@ simple("bce", lambda t: t.nn.BCEWithLogitsLoss(), (2, 4), (2, 4))
 simple("cosine", lambda t: t.nn.CosineSimilarity(), (2, 4), (2, 4))
 
 
-@case((2, 5), dtypes=("int64",))
+simple("encoder", lambda t: t.nn.TransformerEncoder(
+    t.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), 2, enable_nested_tensor=False), (2, 3, 4))
+simple("encoder_decoder", lambda t: t.nn.Transformer(4, 2, 1, 1, 8, dropout=0.0), (3, 2, 4), (5, 2, 4))
+simple("lstm_both_ways", lambda t: t.nn.LSTM(4, 3, 2, bidirectional=True, dropout=0.1).eval(), (5, 2, 4))
+simple("lstm_unbatched", lambda t: t.nn.LSTM(4, 3), (5, 4))
+simple("rnn_cell", lambda t: t.nn.RNNCell(4, 3))
+simple("conv1d_unbatched", lambda t: t.nn.Conv1d(4, 3, 2), (4, 5))
+simple("conv_transpose1d", lambda t: t.nn.ConvTranspose1d(4, 3, 2), (1, 4, 5))
+simple("conv_circular", lambda t: t.nn.Conv1d(4, 3, 3, padding=1, padding_mode="circular"), (1, 4, 5))
+simple("batch_norm_average", lambda t: t.nn.BatchNorm1d(4, momentum=None), (3, 4))
+simple("batch_norm_without_statistics", lambda t: t.nn.BatchNorm1d(4, track_running_stats=False), (3, 4))
+simple("instance_norm_statistics", lambda t: t.nn.InstanceNorm1d(4, track_running_stats=True).eval(), (2, 4, 5))
+simple("pools", lambda t: t.nn.Sequential(t.nn.MaxPool1d(2), t.nn.AvgPool1d(2), t.nn.LPPool1d(2, 2)), (1, 2, 16))
+simple("adaptive_pools", lambda t: t.nn.Sequential(t.nn.AdaptiveAvgPool2d((None, 3)), t.nn.AdaptiveMaxPool2d((2, None))), (1, 2, 6, 6))
+simple("max_pool2d_indices", lambda t: t.nn.MaxPool2d(2, return_indices=True), (1, 2, 6, 6))
+simple("more_activations", lambda t: t.nn.Sequential(
+    t.nn.Hardsigmoid(), t.nn.SELU(), t.nn.CELU(), t.nn.GELU("tanh"), t.nn.Softsign(), t.nn.Tanhshrink(), t.nn.Hardshrink(),
+    t.nn.Softshrink(), t.nn.LogSigmoid(), t.nn.Threshold(0.1, 0.2), t.nn.RReLU().eval(), t.nn.Softmin(dim=1), t.nn.GLU()))
+simple("activations_in_place", lambda t: t.nn.Sequential(
+    t.nn.Linear(4, 4), t.nn.ReLU(True), t.nn.SiLU(True), t.nn.Hardtanh(inplace=True), t.nn.ELU(inplace=True),
+    t.nn.LeakyReLU(inplace=True), t.nn.Dropout(0.1, True)).eval())
+simple("dropouts", lambda t: t.nn.Sequential(t.nn.Dropout2d(0.1), t.nn.AlphaDropout(0.1), t.nn.FeatureAlphaDropout(0.1)).eval(), (1, 2, 4, 4))
+simple("upsamples", lambda t: t.nn.Sequential(
+    t.nn.Upsample(scale_factor=2), t.nn.UpsamplingBilinear2d(scale_factor=2), t.nn.Upsample(size=6, mode="bicubic")), (1, 2, 3, 3))
+
+
+@case((4, 6))
+def splits_and_norms(torch):
+    def f(x):
+        a, b = torch.split(x, [2, 4], 1)
+        return a, b, x.split([2, 4], dim=1), torch.chunk(x, 2), x.tensor_split(2), torch.unbind(x, 0), torch.norm(x), torch.norm(x, 2, 1), \
+            x.norm(1), x.norm(dim=1, keepdim=True), torch.linalg.norm(x), torch.linalg.vector_norm(x, dim=1)
+    return f
+
+
+@case((2, 5), dtypes=("int64",), recorded=True)
 def transformer(torch):
     nn, F = torch.nn, torch.nn.functional
 
