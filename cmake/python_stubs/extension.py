@@ -16,7 +16,7 @@ SIGNATURES = {
     "requires_grad_": "requires_grad: _bool = ...) -> Tensor", "numel": ") -> _int", "nelement": ") -> _int", "dim": ") -> _int",
     "ndimension": ") -> _int", "data_ptr": ") -> _int", "storage_offset": ") -> _int", "element_size": ") -> _int", "item": ") -> Any",
     "tolist": ") -> Any", "retain_grad": ") -> None", "numpy": "*args: Any, **kwargs: Any) -> Any",
-    "register_hook": "hook: Callable[[Tensor], Tensor | None], /) -> Any", "cpu": "memory_format: _memory_format = ...) -> Tensor",
+    "register_hook": "hook: Callable[[Tensor], Tensor | None], /) -> Any", "cpu": "memory_format: _memory_format | None = ...) -> Tensor",
     "__repr__": ") -> _str", "__hash__": ") -> _int", "__len__": ") -> _int", "__bool__": ") -> _bool", "__int__": ") -> _int",
     "__float__": ") -> _float", "__complex__": ") -> complex", "__index__": ") -> _int", "__iter__": ") -> Iterator[Tensor]",
     "__contains__": "item: Any, /) -> _bool", "__getitem__": "key: Any, /) -> Tensor", "__setitem__": "key: Any, value: Any, /) -> None",

@@ -32,7 +32,6 @@ assert_type(x.grad, Tensor | None)
 assert_type(len(x), int)
 assert_type(bool(x.any()), bool)
 assert_type([row.sum() for row in x], list[Tensor])
-assert_type(x.split(1), list[Tensor])
 assert_type(sconce.stack([x, x], dim=1), Tensor)
 
 values, indices = sconce.sort(x, dim=1, descending=True)
