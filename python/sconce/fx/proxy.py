@@ -193,7 +193,7 @@ class Proxy:
     def __bool__(self):
         if self.tracer.trace_asserts:
             instructions, at = _instructions_at(inspect.currentframe().f_back)
-            if instructions[at].opname == "TO_BOOL":  # CPython 3.13 asks before it jumps
+            if instructions[at].opname in ("TO_BOOL", "COMPARE_OP"):  # CPython 3.13 asks before it jumps
                 at += 1
             is_assert = at + 1 < len(instructions) and instructions[at + 1].opname == "LOAD_ASSERTION_ERROR"
             if instructions[at].opname.startswith("POP_JUMP") and "IF_TRUE" in instructions[at].opname and is_assert:
