@@ -3,7 +3,7 @@
 #include <cstring>
 #include <random>
 
-#include "sconce/api/generator_state.h"
+#include "sconce/api/rng_state.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"

@@ -18,7 +18,7 @@
 #include "sconce/base/error.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/sconce.hpp"
-#include "sconce/tensor/print_options.h"
+#include "sconce/tensor/printing/print_options.h"
 #include "scripting.h"
 #include "size_object.h"
 #include "small_objects.h"

@@ -12,8 +12,8 @@
 #include <span>
 
 #include "object.h"
+#include "sconce/dispatch/binding/call_shape.h"
 #include "sconce/dispatch/budget/op_terms.h"
-#include "sconce/dispatch/call_shape.h"
 
 namespace sconce::python {
 

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/call_shape.h"
+#include "sconce/dispatch/binding/call_shape.h"
 
 #include "sconce/dispatch/box.h"
 

@@ -9,7 +9,7 @@
 
 #include "sconce/tensor/copy.h"
 #include "sconce/tensor/element.h"
-#include "sconce/tensor/print_options.h"
+#include "sconce/tensor/printing/print_options.h"
 #include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/tensor.h"

@@ -1,4 +1,4 @@
-#include "sconce/api/generator_state.h"
+#include "sconce/api/rng_state.h"
 
 namespace sconce {
 
