@@ -18,7 +18,7 @@ struct TraceSettings {
 
 // Calls `f` once with the inputs (tensors, and lists, tuples and dicts of them); what it does with them, operator by
 // operator, is the function that this gives. Sizes and other numbers that it computes with are constants there. Tensors
-// from elsewhere are, too, and must not require grad. Throws Error when the result does not depend on anything recorded.
+// from elsewhere are, too, and must not require grad. Throws Error when the result depends on nothing recorded.
 SCONCE_API Function trace(const std::function<Value(const std::vector<Value>& inputs)>& f, std::vector<Value> inputs,
                           const TraceSettings& settings = {});
 

@@ -11,7 +11,7 @@ namespace sconce::tracing {
 extern const ir::Symbol kTracedAttribute, kTracedCall;
 
 // With a unit, the graph's first input is the module: attributes are read in the scope that uses them, and each block
-// becomes a method `forward` (`forward1`, ... when the module is called again) of its module's class. Without, blocks are
+// becomes a method `forward` (`forward1`, ... if the module is called again) of its module's class. Without, blocks are
 // opened. Then cleans up: tuples that are taken apart again, values without use.
 void scopes_to_methods(const std::shared_ptr<ir::Graph>& graph, ir::CompilationUnit* unit);
 

@@ -67,7 +67,7 @@ class SCONCE_API Tracer {
   Tensor size_of(const Tensor& t, int64_t dim);
   Tensor numel_of(const Tensor& t);
 
-  // The next recorded call with an argument of this name takes the number in `t` from the graph: `type` is int, float or
+  // The next recorded call with an argument of this name takes the number in `t` from the graph; `type`: int, float or
   // number. Of a list of integers, the element at `index`.
   void stash(const std::string& argument, const Tensor& t, TypePtr type);
   void stash(const std::string& argument, size_t size, size_t index, const Tensor& t);
@@ -130,8 +130,8 @@ struct Trace {
   std::shared_ptr<ir::Graph> graph;
   Value result;
 };
-// Runs `f` once and gives what it called. With `self`, an instance of a class of modules: the graph of a method, and the
-// methods of the modules inside become functions of `unit` and part of their classes. Throws Error as `f` does, and when
+// Runs `f` once and gives what it called. With `self`, an instance of a class of modules: the graph of a method; the
+// methods of the modules inside become functions of `unit` and part of their classes. Throws Error as `f` does, or if
 // the thread is tracing.
 SCONCE_API Trace trace(const TracedFunction& f, std::vector<Value> inputs, const TraceOptions& options = {},
                        const Value& self = {}, ir::CompilationUnit* unit = nullptr);

@@ -1,4 +1,4 @@
-// HostProgram: a program whose texts come from a host language, piece by piece: Python gives the text of a function, and
+// HostProgram: a program whose texts come from a host language, piece by piece. Python gives the text of a function and
 // is asked what the names in it mean, which may be further functions, classes, constants, modules. Modules are not
 // constructed here; their instances exist, and are described (dynamic.h).
 //
