@@ -69,9 +69,9 @@ PyObject* call(const T& callee, PyObject* args, PyObject* kwargs) {
     const CurrentUnit unit(callee.unit());  // functions of Python that it calls need it, too
     std::vector<Value> values = positional(args);
     jit::NamedValues names = named(kwargs);
-    const Value result =
-        is_tracing() ? traced_call(callee, std::move(values), std::move(names))
-                     : run_interruptible([&] { return callee.call(std::move(values), std::move(names)); });
+    const Value result = is_tracing()
+                             ? traced_call(callee, std::move(values), std::move(names))
+                             : run_interruptible([&] { return callee.call(std::move(values), std::move(names)); });
     return object_of(result).give();
   });
 }
