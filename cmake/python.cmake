@@ -109,6 +109,12 @@ file(GLOB_RECURSE modules CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/pyth
      "${PROJECT_SOURCE_DIR}/python/sconce/*.pyi" "${PROJECT_SOURCE_DIR}/python/sconce/py.typed")
 file(MAKE_DIRECTORY "${python_package}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}/script" "${python_package}/script" SYMBOLIC)
+file(GLOB_RECURSE links "${python_package}/*.py")  # of modules that are gone: nothing is behind them
+foreach(link IN LISTS links)
+  if(IS_SYMLINK "${link}" AND NOT EXISTS "${link}")
+    file(REMOVE "${link}")
+  endif()
+endforeach()
 foreach(module ${modules})
   get_filename_component(folder "${python_package}/${module}" DIRECTORY)
   file(MAKE_DIRECTORY "${folder}")
