@@ -9,6 +9,7 @@
 #include "graphs.h"
 #include "library.h"
 #include "long_call.h"
+#include "module_object.h"
 #include "optimizers.h"
 #include "program_values.h"
 #include "programs.h"
@@ -340,6 +341,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_dispatch_hook(module.get());
     add_torch_bridge(module.get());
     add_library(module.get());
+    add_module_type(module.get());
     return module.give();
   });
 }

@@ -42,8 +42,55 @@ class Buffer(Tensor):
         return buffer
 
 
-class UninitializedParameter(Parameter):
-    """Refused: lazy modules find their sizes at the first call, which is not there yet."""
+def is_lazy(tensor):
+    """True for a parameter or buffer whose sizes are not known yet."""
+    return isinstance(tensor, _Uninitialized)
 
-    def __new__(cls, *args, **kwargs):
-        raise NotImplementedError("UninitializedParameter: lazy modules are not supported")
+
+class _Uninitialized:
+    """What parameters and buffers without sizes have in common."""
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Becomes a tensor of these sizes, with memory that holds anything."""
+        device = _sconce.device(device) if device is not None else Tensor.device.__get__(self)
+        dtype = dtype if dtype is not None else Tensor.dtype.__get__(self)
+        self.set_data(_sconce._function("empty")(tuple(shape), dtype=dtype, device=device))
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
+                           "trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters "
+                           "before accessing their attributes.")
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose sizes the first call of its module finds."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        options = {"dtype": dtype} if dtype is not None else {}
+        options.update({"device": _sconce.device(device)} if device is not None else {})
+        return _sconce._make_subclass(cls, _sconce._function("empty")(0, **options), requires_grad)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+
+class UninitializedBuffer(_Uninitialized, Buffer):
+    """A buffer whose sizes the first call of its module finds."""
+
+    cls_to_become = Buffer
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        options = {"dtype": dtype} if dtype is not None else {}
+        options.update({"device": _sconce.device(device)} if device is not None else {})
+        buffer = _sconce._make_subclass(cls, _sconce._function("empty")(0, **options), requires_grad)
+        buffer.persistent = persistent
+        return buffer

@@ -1,1 +1,1 @@
-"""Classes of modules, a file for each kind: texts of the script library."""
+"""Modules of torch.nn; most of them are texts of the script library (_library.py)."""

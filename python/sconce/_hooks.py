@@ -1,0 +1,37 @@
+"""Tables of hooks, and the handles that take hooks away again."""
+
+import itertools
+
+
+class RemovableHandle:
+    """What register_*_hook returns: remove() takes the hook away, and so does the end of a with statement."""
+
+    _ids = itertools.count()
+
+    def __init__(self, *tables):
+        self.tables, self.id = tables, next(self._ids)
+
+    def remove(self):
+        for table in self.tables:
+            table.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
+
+
+def add_hook(table, hook, prepend=False, *marks):
+    """Adds a hook to its table, at the front if asked; `marks` are tables that say more of some hooks, and hold True for it."""
+    handle = RemovableHandle(table, *marks)
+    if prepend:
+        others = dict(table)
+        table.clear()
+        table[handle.id] = hook
+        table.update(others)
+    else:
+        table[handle.id] = hook
+    for mark in marks:
+        mark[handle.id] = True
+    return handle
