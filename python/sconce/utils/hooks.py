@@ -1,0 +1,5 @@
+"""torch.utils.hooks: the handle that register_*_hook returns."""
+
+from .._hooks import RemovableHandle
+
+__all__ = ["RemovableHandle"]
