@@ -15,7 +15,7 @@ from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
-_POLL_SECONDS = 5.0  # how often a waiting iterator looks whether its workers live
+_POLL_SECONDS = 1.0  # how often a waiting iterator looks whether its workers live
 _Batch = typing.TypeVar("_Batch", covariant=True)
 
 

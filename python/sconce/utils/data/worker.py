@@ -8,7 +8,7 @@ import traceback
 
 import sconce as torch
 
-_POLL_SECONDS = 5.0  # how often a worker looks whether its parent still lives
+_POLL_SECONDS = 1.0  # how often a worker looks whether its parent still lives
 _info = None
 
 
