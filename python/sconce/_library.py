@@ -15,8 +15,7 @@ import sys
 
 
 FOLDER = pathlib.Path(__file__).parent / "script" / "torch"
-NAMES = {"sconce.functional": "functional.py", "sconce.nn.functional": "nn/functional", "sconce.nn.init": "nn/init.py",
-         "sconce.nn.utils.rnn": "nn/utils/rnn.py"}
+NAMES = {"sconce.functional": "functional.py", "sconce.nn.functional": "nn/functional", "sconce.nn.init": "nn/init.py"}
 OVERRIDABLE = {"sconce.functional", "sconce.nn.functional"}
 KEPT = {"sigmoid", "tanh"}  # functions that PyTorch runs whatever their argument is
 WRITTEN_ANEW = {"sconce.nn.modules.container"}

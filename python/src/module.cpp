@@ -1,4 +1,5 @@
 // The extension module sconce._sconce.
+#include "autocast.h"
 #include "autograd_objects.h"
 #include "binder.h"
 #include "creation.h"
@@ -342,6 +343,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_torch_bridge(module.get());
     add_library(module.get());
     add_module_type(module.get());
+    add_autocast(module.get());
     return module.give();
   });
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sconce/base/export.h"
+#include "sconce/tensor/dtype.h"
 
 namespace sconce {
 
@@ -17,5 +18,9 @@ enum class AutocastPolicy : uint8_t {
 
 // `operator_name` is "aten::conv1d.padding". float64 and what is no float are left alone by all of them.
 SCONCE_API AutocastPolicy autocast_policy(std::string_view operator_name);
+
+// What `lower` means for the current thread: bfloat16 unless set otherwise.
+SCONCE_API DType autocast_dtype();
+SCONCE_API void set_autocast_dtype(DType dtype);
 
 }  // namespace sconce

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "sconce/base/error.h"
+#include "sconce/dispatch/binding/autocast.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/generated/environment_kernels.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -62,7 +63,8 @@ void autocast_is_enabled(const Op&, KeySet, Value*, Value* returns) {
   returns[0] = (thread_modes.include & KeySet(Key::autocast).bits()) != 0;
 }
 void autocast_dtype(const Op&, KeySet, Value* args, Value* returns) {
-  returns[0] = parse_device(args[0].to_string_ref()).type == DeviceType::cpu ? DType::bfloat16 : DType::float16;
+  const bool cpu = parse_device(args[0].to_string_ref()).type == DeviceType::cpu;
+  returns[0] = cpu ? sconce::autocast_dtype() : DType::float16;
 }
 void tracing_state(const Op&, KeySet, Value*, Value* returns) {
   returns[0] = (thread_modes.include & KeySet(Key::tracer).bits()) != 0;
