@@ -1,0 +1,14 @@
+"""torch.func: functions to functions. Gradients, products with Jacobians, maps over a dimension.
+
+Derivatives of functions are taken by the recorded graph: each level of grad or vjp records anew over the tensors it is given, so
+that levels nest. Forward derivatives (jvp) are gradients of vjp, so functions must be differentiable twice. vmap calls the function
+once for each index and stacks what it returns.
+"""
+
+from ..nn.utils.stateless import functional_call
+from .stack_module_state import stack_module_state
+from .transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from .vmap import vmap
+
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp",
+           "vmap"]

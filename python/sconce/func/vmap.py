@@ -1,0 +1,93 @@
+"""vmap: a function over one dimension of its arguments."""
+
+import functools
+
+import sconce as torch
+
+from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+
+_RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
+           "vmap or perform the randomness operation out of vmap")
+
+
+def _name(function):
+    return getattr(function, "__name__", repr(function))
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """A function whose arguments have one more dimension, at in_dims, and its results at out_dims. The function is called once for each
+    index; `chunk_size`, for ways that take many at once, changes nothing."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if chunk_size is not None and not chunk_size > 0:
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        leaves, spec = tree_flatten(args)
+        dims, size = _checked(in_dims, args, leaves, spec, func)
+        named, named_spec = tree_flatten(kwargs)
+        begun = torch.get_rng_state()
+        results = []
+        for index in range(size):
+            if randomness == "same":
+                torch.set_rng_state(begun)
+            row = [leaf if dim is None else leaf.select(dim, index) for leaf, dim in zip(leaves, dims)]
+            # Arguments by name are mapped over their first dimension, as PyTorch does.
+            by_name = tree_unflatten([v.select(0, index) if isinstance(v, torch.Tensor) else v for v in named], named_spec)
+            results.append(func(*tree_unflatten(row, spec), **by_name))
+            if randomness == "error" and not torch.equal(torch.get_rng_state(), begun):
+                raise RuntimeError(_RANDOM)
+        return _stacked(results, out_dims, func)
+
+    return wrapped
+
+
+def _checked(in_dims, args, leaves, spec, func):
+    """The dimension of each leaf, or None, and how long it is."""
+    where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    if not isinstance(in_dims, (int, list, tuple)):
+        raise ValueError(where + f"expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}.")
+    if not args:
+        raise ValueError(f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+                         "function with no inputs. The latter is unsupported.")
+    dims = _broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    if dims is None:
+        raise ValueError(where + "in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+                         f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
+    checked, sizes = [], []
+    for leaf, dim in zip(leaves, dims):
+        if dim is None:
+            checked.append(None)
+            continue
+        if not isinstance(dim, int):
+            raise ValueError(where + f"Got in_dim={dim} for an input but in_dim must be either an integer dimension or None.")
+        if not isinstance(leaf, torch.Tensor):
+            raise ValueError(where + f"Got in_dim={dim} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
+                             "arguments, please use None as the respective in_dim")
+        if leaf.dim() == 0 or not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(where + f"Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected "
+                             f"in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}.")
+        checked.append(dim)
+        sizes.append(leaf.size(dim))
+    if not sizes:
+        raise ValueError(where + "at least one input must be mapped over")
+    if len(set(sizes)) > 1:
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
+    if sizes[0] == 0:
+        raise RuntimeError("vmap: a mapped dimension of size 0 is not supported")
+    return checked, sizes[0]
+
+
+def _stacked(results, out_dims, func):
+    flat, specs = zip(*(tree_flatten(result) for result in results))
+    for leaf in flat[0]:
+        if not isinstance(leaf, torch.Tensor):
+            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(leaf)}. Did you mean to set "
+                             "out_dims= to None for output?")
+    dims = _broadcast_to_and_flatten(tuple(out_dims) if isinstance(out_dims, list) else out_dims, specs[0])
+    if dims is None:
+        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims}): out_dims is not compatible with the structure of `outputs`. out_dims "
+                         f"has structure {tree_flatten(out_dims)[1]} but outputs has structure {specs[0]}.")
+    joined = [column[0] if dim is None else torch.stack(list(column), dim) for column, dim in zip(zip(*flat), dims)]
+    return tree_unflatten(joined, specs[0])
