@@ -54,10 +54,10 @@ def main():
     discriminator.apply(weights_init)
     criterion = nn.BCELoss()
     fixed = torch.randn(8, NOISE, 1, 1)
-    adam = {"lr": 0.002, "betas": (0.5, 0.999)}
+    adam = {"lr": 0.0005, "betas": (0.5, 0.999)}
     optimizer_d = torch.optim.Adam(discriminator.parameters(), **adam)
     optimizer_g = torch.optim.Adam(generator.parameters(), **adam)
-    for step in range(25):
+    for step in range(20):
         real = stripes(24)
         discriminator.zero_grad()
         on_real = criterion(discriminator(real), torch.ones(24))

@@ -1,5 +1,7 @@
 """Functions of torch that are no operators."""
 
+import copyreg
+
 from . import _sconce
 from ._sconce import Tensor, tensor
 
@@ -151,6 +153,8 @@ class _Operators:
 
 
 ops = _Operators()
+# Functions of operators are copied and pickled by their names, as functions of Python are.
+copyreg.pickle(type(can_cast), lambda function: function.__name__)
 
 
 def from_torch(source, example_inputs=None, *, dynamic_shapes=None):

@@ -76,16 +76,23 @@ def _functional_names():
                 yield name
 
 
-def _lazy_function(package, name):
-    def function(*args, **kwargs):
-        from . import _library
+# Functions of torch that are written in Python, by the module that has them.
+_WRITTEN_IN_PYTHON = {
+    "sconce.amp.autocast_mode": ("autocast", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled"),
+    "sconce._decompositions": ("pca_lowrank", "svd_lowrank", "unravel_index"),
+    "sconce.func": ("vmap",),
+}
 
-        found = getattr(_library.functional(), name)
+
+def _lazy_function(package, name, module="sconce.functional"):
+    def function(*args, **kwargs):
+        __import__(module)
+        found = getattr(sys.modules[module], name)
         setattr(package, name, found)
         return found(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__module__ = "sconce.functional"
+    function.__module__ = module
     return function
 
 
@@ -103,3 +110,6 @@ def install(package):
     for name in _functional_names():
         if name not in names:
             setattr(package, name, _lazy_function(package, name))
+    for module, functions in _WRITTEN_IN_PYTHON.items():
+        for name in functions:
+            setattr(package, name, _lazy_function(package, name, module))

@@ -69,6 +69,15 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
     return 0;
   });
 }
+// x.data = y: other elements, and perhaps another shape and dtype, for the same tensor.
+int set_data(PyObject* self, PyObject* value, void*) {
+  return guarded_int([&] {
+    SCONCE_CHECK_AS(type, value != nullptr && is_tensor(value), "Variable data has to be a tensor, but got {}",
+                    value == nullptr ? "nothing" : class_name(value));
+    Owned::take(PyObject_CallMethod(self, "set_data", "O", value));
+    return 0;
+  });
+}
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded_int([&] {
     const bool none = value == nullptr || value == Py_None;
@@ -244,7 +253,7 @@ PyGetSetDef tensor_properties[] = {
     {"grad_fn", property<grad_fn>, nullptr, "The operation that made it, or None.", nullptr},
     {"retains_grad", property<retains_grad>, nullptr, "Was retain_grad() called?", nullptr},
     {"output_nr", property<output_nr>, nullptr, "Which of the results of grad_fn it is.", nullptr},
-    {"data", property<data>, nullptr, "The same memory without history.", nullptr},
+    {"data", property<data>, set_data, "The same memory without history; setting it replaces the elements.", nullptr},
     {"_version", property<version>, nullptr, "How often it was written in place.", nullptr},
     {"T", property<transposed>, nullptr, "The dimensions in reverse order.", nullptr},
     {"mT", property<matrix_transposed>, nullptr, "The last two dimensions exchanged.", nullptr},

@@ -2,9 +2,9 @@
 
 import importlib as _importlib
 
-from .. import _library
+from .. import _jit_internal, _library  # texts of the library name torch._jit_internal
 from .module import Module
-from .parameter import Buffer, Parameter, UninitializedParameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 _FILES = ("activation", "batchnorm", "channelshuffle", "container", "conv", "distance", "dropout", "flatten", "fold", "instancenorm",
           "linear", "loss", "normalization", "padding", "pixelshuffle", "pooling", "rnn", "sparse", "transformer", "upsampling")
@@ -25,6 +25,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name.startswith("__"):
         raise AttributeError(f"module 'sconce.nn' has no attribute '{name}'")
+    if name.startswith("Lazy"):
+        return getattr(_importlib.import_module("sconce.nn.modules.lazy"), name)
     if name not in _FOUND:
         _find(name)
     if name not in _FOUND:

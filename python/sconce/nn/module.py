@@ -639,7 +639,9 @@ class Module(_sconce._ModuleBase):
 
     def extra_repr(self):
         """What repr says between the brackets."""
-        return ""
+        from ._describe import describe
+
+        return describe(self)
 
     def _get_name(self):
         return type(self).__name__

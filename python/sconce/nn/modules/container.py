@@ -78,7 +78,7 @@ class Sequential(_Listed):
         return Sequential(*self, *other)
 
     def forward(self, input):
-        for module in self:
+        for module in self._modules.values():
             input = module(input)
         return input
 
@@ -202,7 +202,7 @@ class ParameterList(Module):
         return iter(self[i] for i in range(self._size))
 
     def extra_repr(self):
-        return "\n".join(f"  ({i}): {_shown(value)}" for i, value in enumerate(self)).lstrip()
+        return "\n".join(f"  ({i}): {_shown(value, value.dtype)}" for i, value in enumerate(self))
 
 
 class ParameterDict(Module):
@@ -253,10 +253,9 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(f"  ({key}): {_shown(value)}" for key, value in self.items()).lstrip()
+        return "\n".join(f"  ({key}): {_shown(value, value.type())}" for key, value in self.items())
 
 
-def _shown(value):
+def _shown(value, dtype):
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    sizes = "x".join(str(n) for n in value.shape)
-    return f"{kind} containing: [{value.type() if kind == 'Tensor' else value.dtype} of size {sizes}]"
+    return f"{kind} containing: [{dtype} of size {'x'.join(str(n) for n in value.shape)}]"
