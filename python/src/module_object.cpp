@@ -61,7 +61,8 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
 }
 PyObject* get_registered(PyObject* self, PyObject* name) { return registered(self, name); }
 
-// Parameters, modules, and names that stand in a table are for Python to register.
+// Module.__setattr__ and __delattr__, which Python calls: object.__setattr__(module, name, value) must pass by them, as it
+// does not for a type with a slot of its own. Parameters, modules, and names that stand in a table are registered.
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
   const bool in_one = in_tables(self, name) != nullptr;
   if (!in_one && PyErr_Occurred()) return -1;
@@ -76,7 +77,7 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
 }
 
 // With all keywords in a dict, for calls that are not in a hurry.
-PyObject* call_with_tuple(PyObject* self, ternaryfunc function, PyObject* const* args, size_t count, PyObject* keys) {
+PyObject* call_other(PyObject* self, ternaryfunc function, PyObject* const* args, size_t count, PyObject* keys) {
   return guarded([&]() -> PyObject* {
     const Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(count)));
     for (size_t i = 0; i < count; ++i) PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(args[i]));
@@ -134,12 +135,21 @@ PyObject* call_method(PyObject* self, PyObject* name, PyObject* const* args, siz
   return result;
 }
 
+PyObject* method_to_call(PyObject* self) { return is_hooked(self) ? names.slow_call : names.forward; }
+
+// Module.__call__, as super().__call__(x) reaches it.
+PyObject* call_with_tuple(PyObject* self, PyObject* args, PyObject* kwargs) {
+  PyObject* method = PyObject_GetAttr(self, method_to_call(self));
+  if (method == nullptr) return nullptr;
+  PyObject* result = PyObject_Call(method, args, kwargs);
+  Py_DECREF(method);
+  return result;
+}
 PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* keys) {
   // A class whose __call__ was set after it was made (3.11 keeps the flag of vectorcall then).
-  if (Py_TYPE(self)->tp_call != PyVectorcall_Call)
-    return call_with_tuple(self, Py_TYPE(self)->tp_call, args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)), keys);
-  PyObject* method = is_hooked(self) ? names.slow_call : names.forward;
-  return guarded([&] { return call_method(self, method, args, nargsf, keys); });
+  if (Py_TYPE(self)->tp_call != call_with_tuple)
+    return call_other(self, Py_TYPE(self)->tp_call, args, static_cast<size_t>(PyVectorcall_NARGS(nargsf)), keys);
+  return guarded([&] { return call_method(self, method_to_call(self), args, nargsf, keys); });
 }
 
 PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
@@ -173,23 +183,35 @@ PyObject* tune_class(PyObject*, PyObject* object) {
       return _PyType_Lookup(type, text(name).get()) == PyDict_GetItemString(module_type.tp_dict, name);
     };
     if (is_own("__getattr__") && is_own("__getattribute__")) type->tp_getattro = get_attribute;
-    if (type->tp_call == PyVectorcall_Call) type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    if (type->tp_call == call_with_tuple) type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
     Py_RETURN_NONE;
   });
 }
 
 PyMethodDef methods[] = {{"__getattr__", get_registered, METH_O, "A parameter, buffer or module by its name."}, {}};
 PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr}, {}};
-PyMethodDef functions[] = {{"_tune_module_class", tune_class, METH_O, nullptr},
-                           {"_add_global_module_hooks",
-                            [](PyObject*, PyObject* o) -> PyObject* {
-                              const Py_ssize_t more = PyLong_AsSsize_t(o);
-                              if (more == -1 && PyErr_Occurred()) return nullptr;
-                              global_hooks += more;
-                              Py_RETURN_NONE;
-                            },
-                            METH_O, nullptr},
-                           {}};
+PyObject* set_module_attribute(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count < 2 || count > 3 || !PyObject_TypeCheck(args[0], &module_type) || !PyUnicode_Check(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "a module, a name and perhaps a value were expected");
+    return nullptr;
+  }
+  if (set_attribute(args[0], args[1], count == 3 ? args[2] : nullptr) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"_set_module_attribute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_module_attribute)),
+     METH_FASTCALL, nullptr},
+    {"_tune_module_class", tune_class, METH_O, nullptr},
+    {"_add_global_module_hooks",
+     [](PyObject*, PyObject* o) -> PyObject* {
+       const Py_ssize_t more = PyLong_AsSsize_t(o);
+       if (more == -1 && PyErr_Occurred()) return nullptr;
+       global_hooks += more;
+       Py_RETURN_NONE;
+     },
+     METH_O, nullptr},
+    {}};
 
 PyTypeObject make_type() {
   PyTypeObject type = {PyVarObject_HEAD_INIT(nullptr, 0)};
@@ -200,13 +222,12 @@ PyTypeObject make_type() {
   type.tp_weaklistoffset = offsetof(ModuleObject, weak_references);
   type.tp_vectorcall_offset = offsetof(ModuleObject, call);
   type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
-  type.tp_call = PyVectorcall_Call;
+  type.tp_call = call_with_tuple;
   type.tp_new = make;
   type.tp_dealloc = dealloc;
   type.tp_traverse = traverse;
   type.tp_clear = clear;
   type.tp_getattro = get_attribute;
-  type.tp_setattro = set_attribute;
   type.tp_methods = methods;
   type.tp_getset = properties;
   return type;

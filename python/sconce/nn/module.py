@@ -24,6 +24,7 @@ class _IncompatibleKeys(collections.namedtuple("IncompatibleKeys", ["missing_key
 
 
 _EXTRA = "_extra_state"
+_set_attribute = _sconce._set_module_attribute
 _HOOKS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called",
           "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks",
           "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
@@ -73,6 +74,12 @@ class Module(_sconce._ModuleBase):
             super().__init__(*args, **kwargs)
 
     # ---- attributes ----
+
+    def __setattr__(self, name, value):
+        _set_attribute(self, name, value)
+
+    def __delattr__(self, name):
+        _set_attribute(self, name)
 
     def _set_registered(self, name, value):
         """self.name = value for a parameter, buffer or module, and for names that stand in one of the tables."""

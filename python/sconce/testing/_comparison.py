@@ -9,7 +9,7 @@ import sconce as torch
 
 # (rtol, atol), as PyTorch has them.
 _TOLERANCES = {torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7),
-               torch.complex32: (1e-3, 1e-5), torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7)}
+               torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7)}
 _NUMBER_DTYPES = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 

@@ -46,7 +46,7 @@ def make_tensor(*shape, dtype, device, low=None, high=None, requires_grad=False,
     if dtype is torch.bool or dtype in _INTEGERS:
         made = torch.randint(low, high, drawn, dtype=dtype, device=device)
     elif dtype.is_complex:
-        part = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}[dtype]
+        part = {torch.complex64: torch.float32, torch.complex128: torch.float64}[dtype]
         made = torch.view_as_complex(torch.empty((*drawn, 2), dtype=part, device=device).uniform_(low, high))
     elif dtype.is_floating_point:
         made = torch.empty(drawn, dtype=dtype, device=device).uniform_(low, high)
