@@ -26,6 +26,11 @@ TOLERANCE = {torch.float64: (1e-7, 1e-7), torch.float32: (1e-4, 1e-4), torch.com
 NOT_UNIQUE = ("rand", "empty", "dropout", "bernoulli", "normal", "multinomial", "exponential", "cauchy", "geometric", "uniform", "svd", "eig", "qr",
               "lu", "lobpcg", "ormqr", "householder", "ldl", "pca", "lowrank", "resize", "as_strided_scatter", "argsort", "sort", "topk",
               "rrelu", "gumbel")
+# Names that are not here, by the reason.
+WHY_MISSING = {"programs that a GPU compiles at run time": ("jiterator_",),
+               "functions over masked tensors, a prototype in PyTorch": ("masked.",),
+               "not in the operator table": ("_segment_reduce", "hash_tensor", "nn.functional.linear_cross_entropy", "torch.ops.",
+                                             "nn.functional.triplet_margin_with_distance_loss", "_")}
 
 
 def there(value):
@@ -99,10 +104,12 @@ def function_of(op):
     if isinstance(op.op, types.FunctionType) and op.op.__module__.startswith("torch.testing"):
         ours = {**op.op.__globals__, "torch": sconce, "F": sconce.nn.functional}
         return types.FunctionType(op.op.__code__, ours, op.op.__name__, op.op.__defaults__, op.op.__closure__)
+    if op.name.startswith("__"):  # operators of Python: x.__radd__(y)
+        return getattr(sconce.Tensor, op.name)
     found = sconce
     for part in op.name.split("."):
         found = getattr(found, part)
-    return found
+    return found if callable(found) else getattr(sconce.Tensor, op.name)  # torch.cdouble is a dtype, x.cdouble() a method
 
 
 def check(op, function, sample, dtype):
@@ -185,7 +192,14 @@ def main():
     total = passed + sum(failures.values())
     print(f"{passed} of {total} samples agree ({100 * passed / max(total, 1):.2f} %); {refused} not compared")
     print("by operator:", dict(failures.most_common()))
-    print(f"{len(missing)} names do not exist here:", *sorted(set(missing)))
+    print(f"{len(set(missing))} names do not exist here:")
+    for reason, words in WHY_MISSING.items():
+        names = sorted({name for name in missing if any(name.startswith(word) for word in words)})
+        missing = [name for name in missing if name not in names]
+        if names:
+            print(f"    {reason}:", *names)
+    if missing:
+        print("    without a reason known:", *sorted(set(missing)))
     return 0
 
 
