@@ -139,7 +139,7 @@ class Distribution:
 
     def __repr__(self):
         names = [name for name in self.arg_constraints if name in self.__dict__]
-        shown = ", ".join(f"{n}: {self.__dict__[n] if self.__dict__[n].numel() == 1 else self.__dict__[n].size()}" for n in names)
+        shown = ", ".join(f"{n}: {v.item() if v.dim() == 0 else v if v.numel() == 1 else v.size()}" for n in names for v in (self.__dict__[n],))
         return f"{type(self).__name__}({shown})"
 
 
