@@ -63,7 +63,6 @@ def main():
     others = [f"from sconce._operators import {name} as {name}" for name in table if name not in functions.names]
     write(package / "nn" / "functional.pyi", text + "\n".join(others) + "\n")
     write(package / "nn" / "init.pyi", Stub(of_script((modules / "init.py").read_text()), "init.py").text())
-    write(package / "nn" / "utils" / "rnn.pyi", Stub(of_script((modules / "utils" / "rnn.py").read_text()), "rnn.py").text())
     (package / "py.typed").write_text("")  # the build compares its time
 
 

@@ -140,6 +140,7 @@ def _recorded_modules(mod):
     """While it lasts, calls of submodules of `mod` are calls in the trace."""
     global _trace_module_map
     from ..nn import Module
+    from ..nn.module import tune_classes
     paths = {}
 
     def register(module, prefix):
@@ -169,8 +170,7 @@ def _recorded_modules(mod):
         _trace_module_map = before
         if original is None:
             del Module.__call__
-            from ..fx._symbolic_trace import _tune
-            _tune(Module)
+            tune_classes()
         else:
             Module.__call__ = original
 

@@ -665,6 +665,13 @@ class Module(_sconce._ModuleBase):
 _sconce._tune_module_class(Module)
 
 
+def tune_classes(cls=Module):
+    """Gives modules their quick ways back after Module.__call__ or __getattr__ was replaced for a while, as tracing does."""
+    _sconce._tune_module_class(cls)
+    for below in cls.__subclasses__():
+        tune_classes(below)
+
+
 class _BackwardHooks:
     """Full backward hooks of one call: the tensors that enter and leave the module pass through identities whose gradients the
     hooks see."""
