@@ -30,7 +30,8 @@ NOT_UNIQUE = ("rand", "empty", "dropout", "bernoulli", "normal", "multinomial", 
 WHY_MISSING = {"programs that a GPU compiles at run time": ("jiterator_",),
                "functions over masked tensors, a prototype in PyTorch": ("masked.",),
                "not in the operator table": ("_segment_reduce", "hash_tensor", "nn.functional.linear_cross_entropy", "torch.ops.",
-                                             "nn.functional.triplet_margin_with_distance_loss", "_")}
+                                             "nn.functional.triplet_margin_with_distance_loss", "torch._scaled_mm", "_"),
+               "not under this name: torch.ops.aten has the operators": ("sparse.",)}
 
 
 def there(value):

@@ -61,8 +61,8 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
 }
 PyObject* get_registered(PyObject* self, PyObject* name) { return registered(self, name); }
 
-// Module.__setattr__ and __delattr__, which Python calls: object.__setattr__(module, name, value) must pass by them, as it
-// does not for a type with a slot of its own. Parameters, modules, and names that stand in a table are registered.
+// Module.__setattr__ and __delattr__, which Python calls: object.__setattr__(module, name, value) must pass by them, as
+// it does not for a type with a slot of its own. Parameters, modules, and names that stand in a table are registered.
 int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
   const bool in_one = in_tables(self, name) != nullptr;
   if (!in_one && PyErr_Occurred()) return -1;
@@ -173,8 +173,8 @@ int clear(PyObject* self) {
   return 0;
 }
 
-// Called for each subclass. The method __getattr__, which is there for super().__getattr__(name), would make Python look up
-// attributes in its own, slower way; and before 3.12 classes do not inherit the flag of vectorcall.
+// Called for each subclass. The method __getattr__, which is there for super().__getattr__(name), would make Python
+// look up attributes in its own, slower way; and before 3.12 classes do not inherit the flag of vectorcall.
 PyObject* tune_class(PyObject*, PyObject* object) {
   return guarded([&]() -> PyObject* {
     if (!PyType_Check(object)) Py_RETURN_NONE;

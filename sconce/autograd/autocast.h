@@ -10,8 +10,8 @@ namespace sconce::autograd {
 SCONCE_API void set_autocast(bool enabled, DType dtype);
 SCONCE_API bool autocast_enabled();
 
-// Weights (leaves that require grad) are converted once and kept until clear_autocast_cache, so that gradients of several
-// uses are summed before they are converted back. On unless set otherwise.
+// Weights (leaves that require grad) are converted once and kept until clear_autocast_cache, so that gradients of
+// several uses are summed before they are converted back. On unless set otherwise.
 SCONCE_API void set_autocast_cache(bool enabled);
 SCONCE_API bool autocast_cache_enabled();
 // For the end of the outermost region.
