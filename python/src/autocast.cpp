@@ -1,6 +1,6 @@
 #include "autocast.h"
 
-#include "sconce/autograd/autocast.h"
+#include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/binding/autocast.h"
 #include "small_objects.h"

@@ -1,4 +1,4 @@
-#include "sconce/autograd/autocast.h"
+#include "sconce/autograd/autocast_mode.h"
 
 #include <memory>
 #include <unordered_map>
