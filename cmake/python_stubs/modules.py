@@ -138,6 +138,8 @@ class Stub:
         if node.name == "__getattr__" and not in_class:
             return []
         decorators = [ast.unparse(d) for d in node.decorator_list]
+        if "lazy_property" in decorators:  # an attribute once it was read
+            return [f"{indent}{node.name}: Any"]
         kept = [d for d in decorators if d in KEPT_DECORATORS or d.endswith((".setter", ".deleter"))]
         arguments = node.args
         first = in_class and "staticmethod" not in decorators

@@ -32,7 +32,7 @@ int64_t range_length(int64_t lo, int64_t hi, int64_t step) {
   const uint64_t low = static_cast<uint64_t>(std::min(lo, hi)), high = static_cast<uint64_t>(std::max(lo, hi));
   const uint64_t by = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
   const uint64_t length = 1 + (high - 1 - low) / by;
-  SCONCE_CHECK_AS(overflow, length <= INT64_MAX, "range() has too many elements: {}", length);
+  SCONCE_CHECK_AS(overflow, length <= INT64_MAX, "range({}, {}, {}) has too many elements", lo, hi, step);
   return static_cast<int64_t>(length);
 }
 

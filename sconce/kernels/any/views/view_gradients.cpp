@@ -40,9 +40,9 @@ int64_t reach(IntList sizes, IntList strides) {
   int64_t last = 0;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 0) return 0;
-    last += (sizes[d] - 1) * strides[d];
+    last = Checked(last) + Checked(sizes[d] - 1) * strides[d];
   }
-  return last + 1;
+  return Checked(last) + 1;
 }
 
 // Is every element in a place of its own? False also where that is not easy to see.
@@ -55,7 +55,7 @@ bool is_apart(IntList sizes, IntList strides) {
   int64_t used = 1;
   for (const auto& [stride, size] : dims) {
     if (stride < used) return false;
-    used += (size - 1) * stride;
+    used = Checked(used) + Checked(size - 1) * stride;
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
@@ -233,7 +234,7 @@ std::vector<Axis> even_axes(const Points& points, IntList bins, const Range& ran
     SCONCE_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min {} max {} for dimension {}",
                  low, high, d);
     if (low == high) low -= 0.5, high += 0.5;
-    axes.push_back({cpu::linspace(low, high, bins[d] + 1, points.data.dtype(), {}, points.data.device(), {})});
+    axes.push_back({cpu::linspace(low, high, Checked(bins[d]) + 1, points.data.dtype(), {}, points.data.device(), {})});
   }
   return axes;
 }

@@ -153,15 +153,17 @@ ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corn
       taps.index[at] = static_cast<int32_t>(std::clamp<int64_t>(i, 0, in - 1));
       taps.weight[at] = w;
     };
+    // Places far outside, and those that are no numbers, are as good as the next one outside.
+    const auto whole = [&](auto v) { return static_cast<int64_t>(!(v > -4) ? -4 : v < in + 4 ? v : in + 4); };
     const T x = static_cast<T>(o);
     if (mode == ResizeMode::nearest) {  // the product is a float in the end, whatever it is computed in
-      add(static_cast<int64_t>(std::floor(static_cast<float>(x * ratio))), 1);
+      add(whole(std::floor(static_cast<float>(x * ratio))), 1);
     } else if (mode == ResizeMode::nearest_exact) {
       const double place = (static_cast<double>(o) + 0.5) * static_cast<double>(ratio);
-      add(static_cast<int64_t>(std::floor(static_cast<float>(place))), 1);
+      add(whole(std::floor(static_cast<float>(place))), 1);
     } else if (mode == ResizeMode::linear) {
       const T source = align_corners ? ratio * x : std::max(ratio * (x + T(0.5)) - T(0.5), T(0));
-      const int64_t first = std::min(static_cast<int64_t>(source), in - 1);
+      const int64_t first = std::min(whole(source), in - 1);
       const T w = std::clamp(source - static_cast<T>(first), T(0), T(1));
       add(first, 1 - w);
       add(first + 1, w);
@@ -169,7 +171,7 @@ ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corn
       const T source = align_corners ? ratio * x : ratio * (x + T(0.5)) - T(0.5);
       const T floor = std::floor(source);
       const T t = source - floor, a = T(-0.75);
-      const auto first = static_cast<int64_t>(floor);
+      const int64_t first = whole(floor);
       add(first - 1, cubic_far(t + 1, a));
       add(first, cubic_near(t, a));
       add(first + 1, cubic_near(1 - t, a));
