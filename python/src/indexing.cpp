@@ -27,6 +27,14 @@ int64_t int_of(PyObject* o) {
   return v;
 }
 
+// t.select(dim, index), with PyTorch's words for indexing: `named` is the dimension of the tensor that was indexed.
+Tensor selected(const Tensor& t, int64_t dim, int64_t index, int64_t named) {
+  const int64_t size = t.size(dim);
+  if (index < -size || index >= size) [[unlikely]]
+    fail_as(ErrorKind::index, "index {} is out of bounds for dimension {} with size {}", index, named, size);
+  return t.select(dim, index);
+}
+
 TorchFunction overriding_in(PyObject* self, PyObject* index) {
   const std::array<PyObject*, 2> args = {self, index};
   return TorchFunction({args, nullptr, nullptr});
@@ -63,16 +71,18 @@ class Indexer {
   void add(PyObject* part) {
     if (part == Py_None) {
       result_.view = result_.view.unsqueeze(dim_++);
+      --gone_;
     } else if (part == Py_Ellipsis) {
       dim_ += rest_.value_or(result_.view.dim());
     } else if (PySlice_Check(part)) {
       slice(part);
     } else if (is_mask_number(part)) {
       result_.view = result_.view.unsqueeze(dim_);
+      --gone_;
       gather(scalar_tensor_of(Scalar(part == Py_True), DType::bool_).unsqueeze(0));
     } else if (is_int(part)) {
       check_has_dimension();
-      result_.view = result_.view.select(dim_, int_of(part));
+      select(int_of(part));
     } else if (is_tensor(part)) {
       tensor(tensor_of(part));
     } else if (PyList_Check(part) || PyTuple_Check(part)) {
@@ -126,7 +136,7 @@ class Indexer {
     if (t.dim() == 0 && t.dtype() != DType::bool_ && is_integral(t.dtype())) {
       check_has_dimension();
       if (is_tracing()) tracing::Tracer::current()->stash("index", t, int_type());
-      result_.view = result_.view.select(dim_, item_of(t).to_int());
+      select(item_of(t).to_int());
       return;
     }
     if (t.dim() == 0 && t.dtype() == DType::bool_) {
@@ -142,15 +152,21 @@ class Indexer {
     result_.indices.emplace_back(std::move(t));
   }
 
+  void select(int64_t index) {
+    result_.view = selected(result_.view, dim_, index, dim_ + gone_);
+    ++gone_;
+  }
+
   Indexed result_;
   int64_t dim_ = 0;
+  int64_t gone_ = 0;  // dimensions of the tensor that the view lacks, less those that it has in addition
   std::optional<int64_t> rest_;
 };
 
 PyObject* get(PyObject* self, PyObject* index) {
   return guarded([&] {
     if (PyLong_CheckExact(index) && is_plain_tensor(self) && tensor_of(self).dim() > 0) [[likely]]
-      return wrap(tensor_of(self).select(0, int_of(index))).give();
+      return wrap(selected(tensor_of(self), 0, int_of(index), 0)).give();
     if (const TorchFunction overriding = overriding_in(self, index); overriding) {
       const Owned method =
           Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), "__getitem__"));

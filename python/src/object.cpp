@@ -30,6 +30,27 @@ PyObject* class_of(ErrorKind kind) {
   }
 }
 
+// An error in the words of PyTorch alone. What Sconce adds to them, the operator and its arguments, is a note below.
+void raise_error(const Error& error) {
+  constexpr std::string_view kArguments = " (called with ";
+  std::string message = error.message(), called = error.op();
+  const std::string_view name = std::string_view(called).substr(called.starts_with("aten::") ? 6 : 0);
+  if (called.empty() || !message.starts_with(name)) return PyErr_SetString(class_of(error.kind()), message.c_str());
+  message.erase(0, name.size() + 2);
+  if (const size_t at = message.rfind(kArguments); at != std::string::npos) {
+    called += "(" + message.substr(at + kArguments.size());
+    message.erase(at);
+  }
+  PyErr_SetString(class_of(error.kind()), message.c_str());
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  PyObject* done = value ? PyObject_CallMethod(value, "add_note", "s", ("in " + called).c_str()) : nullptr;
+  if (done == nullptr) PyErr_Clear();
+  Py_XDECREF(done);
+  PyErr_Restore(type, value, traceback);
+}
+
 }  // namespace
 
 PyObject* script_error = nullptr;
@@ -47,7 +68,7 @@ void raise_current() noexcept {
   } catch (const CompileError& error) {
     PyErr_SetString(PyExc_RuntimeError, ("\n" + std::string(error.what())).c_str());
   } catch (const Error& error) {
-    PyErr_SetString(class_of(error.kind()), error.what());
+    raise_error(error);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
