@@ -93,7 +93,7 @@ class Indexing(unittest.TestCase):
 
 class Errors(unittest.TestCase):
     def test_numbers_out_of_bounds(self):
-        x = sconce.ones(2, 3)
+        x = torch.ones(2, 3)
         for index, text in (((5,), "index 5 is out of bounds for dimension 0 with size 2"),
                             ((0, None, 7), "index 7 is out of bounds for dimension 1 with size 3"),
                             ((..., -4), "index -4 is out of bounds for dimension 1 with size 3")):
@@ -103,7 +103,7 @@ class Errors(unittest.TestCase):
 
     def test_operators_are_named_in_a_note(self):
         with self.assertRaises(RuntimeError) as caught:
-            sconce.ones(2, 3) @ sconce.ones(2, 3)
+            torch.ones(2, 3) @ torch.ones(2, 3)
         self.assertEqual(str(caught.exception), "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)")
         self.assertEqual(caught.exception.__notes__, ["in aten::mm(self: float32[2, 3], mat2: float32[2, 3])"])
 
