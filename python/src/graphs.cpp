@@ -163,7 +163,8 @@ PyObject* node_attribute(PyObject* self, PyObject* name) {
     SCONCE_CHECK(found, "required keyword attribute '{}' is undefined", text_of(name));
     if (const auto* v = std::get_if<Value>(found)) return object_of(*v).give();
     if (const auto* t = std::get_if<TypePtr>(found)) return type_object(*t).give();
-    if (const auto* g = std::get_if<std::shared_ptr<ir::Graph>>(found)) return wrap_graph(*g).give();
+    if (const auto* g = std::get_if<std::shared_ptr<ir::Graph>>(found))
+      return wrap_graph(*g, graph_of<ir::Node>(self)).give();
     Owned list = Owned::take(PyList_New(0));
     for (const TypePtr t : std::get<std::vector<TypePtr>>(*found))
       check(PyList_Append(list.get(), type_object(t).get()));
@@ -246,7 +247,7 @@ template <class T>
 PyObject* find_all_nodes(PyObject* self, PyObject* args) {
   return node_find(graph_of<T>(self), block_of(part_of<T>(self)), args, true);
 }
-SCONCE_VIEW(graph_copy, ir::Graph, wrap_graph(it.copy()).give())
+SCONCE_VIEW(graph_copy, ir::Graph, wrap_graph(it.copy(), graph).give())
 PyObject* graph_text(PyObject* self, PyObject* args) {
   return guarded([&] {
     int ranges = 1;
@@ -356,9 +357,10 @@ void make_view_type(PyObject* module, const char* name, const char* doc, reprfun
 
 }  // namespace
 
-Owned wrap_graph(std::shared_ptr<ir::Graph> graph) {
-  ir::Graph* part = graph.get();
-  return view(graph, part);
+Owned wrap_graph(const std::shared_ptr<ir::Graph>& graph, std::shared_ptr<const void> program) {
+  using Kept = std::pair<std::shared_ptr<const void>, std::shared_ptr<ir::Graph>>;  // the graph goes first
+  const auto kept = std::make_shared<Kept>(std::move(program), graph);
+  return view(std::shared_ptr<ir::Graph>(kept, graph.get()), graph.get());
 }
 
 void add_graphs(PyObject* module) {

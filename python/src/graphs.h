@@ -8,7 +8,8 @@
 
 namespace sconce::python {
 
-Owned wrap_graph(std::shared_ptr<ir::Graph> graph);
+// `program`: what its types live in, kept as long as any part of the graph is.
+Owned wrap_graph(const std::shared_ptr<ir::Graph>& graph, std::shared_ptr<const void> program);
 
 void add_graphs(PyObject* module);
 

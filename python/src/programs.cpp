@@ -107,14 +107,14 @@ PyObject* function_graph(PyObject* self, void*) {
   return guarded([&] {
     ir::Function& f = held_function(self).function();
     const std::shared_ptr<ir::Graph> traced = tracing::traced_graph(f);
-    return wrap_graph(traced ? traced : f.graph()).give();
+    return wrap_graph(traced ? traced : f.graph(), std::make_shared<jit::Function>(held_function(self))).give();
   });
 }
 PyObject* function_inlined_graph(PyObject* self, void*) {
   return guarded([&] {
     const std::shared_ptr<ir::Graph> copy = held_function(self).function().graph()->copy();
     passes::find_pass("inline_calls")->run(*copy);
-    return wrap_graph(copy).give();
+    return wrap_graph(copy, std::make_shared<jit::Function>(held_function(self))).give();
   });
 }
 // Writes a module whose forward is the function.

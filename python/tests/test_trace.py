@@ -332,5 +332,14 @@ class Modules(unittest.TestCase):
                 self.assertTrue(same(loaded(*inputs), traced(*inputs)))
 
 
+class Lifetime(unittest.TestCase):
+    def test_graphs_keep_their_types(self):
+        graph = torch.jit.trace(torch.nn.Linear(3, 2), torch.ones(1, 3)).graph
+        for _ in range(100):  # what was freed is used again
+            torch.jit.trace(torch.nn.ReLU(), torch.ones(1))
+        self.assertRegex(str(graph), r"^graph\(%self : \S*Linear,")
+        self.assertRegex(str(graph.copy()), r"^graph\(%self : \S*Linear,")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -40,6 +40,7 @@ void fail_not_implemented(DType t) {
 
 Scalar load_scalar(const void* element, DType t) {
   return visit_every_dtype(t, [&]<class T>() -> Scalar {
+    if constexpr (std::is_same_v<T, bool>) return Scalar(*static_cast<const uint8_t*>(element) != 0);  // any byte
     const T v = *static_cast<const T*>(element);
     if constexpr (std::is_same_v<T, uint64_t>) {
       SCONCE_CHECK(v <= static_cast<uint64_t>(INT64_MAX), "value cannot be converted to type int64_t without overflow");
