@@ -345,7 +345,6 @@ class Programs(unittest.TestCase):
             loaded = sconce.jit.load(path)
         self.assertTrue(sconce.equal(loaded(x), model(x)))
 
-    @unittest.skipUnless(hasattr(sconce.jit, "trace"), "there is no tracing yet")
     def test_trace(self):
         model, x = Smooth(), sconce.randn(2, 3)
         traced = sconce.jit.trace(model, (x,))
