@@ -22,15 +22,23 @@ Cell cell_of(const CellParams& params) { return {*params.input, *params.hidden, 
 struct LstmState {
   Tensor h, c;
 };
+// The gates of a cell, [batch, state] each, in `count` equal parts.
+std::vector<Tensor> gates_of(const Tensor& all, int64_t count) {
+  SCONCE_CHECK(all.dim() == 2 && all.size(1) > 0 && all.size(1) % count == 0,
+               "quantized cell: expected {} gates of the same size in dimension 1, got a tensor of size {}", count,
+               all.sizes());
+  return sconce::chunk(all, count, 1);
+}
+
 LstmState lstm_step(const Tensor& gates_of_input, const LstmState& state, const Cell& cell) {
-  const std::vector<Tensor> gates = sconce::chunk(sconce::add(cell.from_hidden(state.h), gates_of_input), 4, 1);
+  const std::vector<Tensor> gates = gates_of(sconce::add(cell.from_hidden(state.h), gates_of_input), 4);
   const Tensor keep = sconce::mul(sconce::sigmoid(gates[1]), state.c);
   const Tensor c = sconce::add(keep, sconce::mul(sconce::sigmoid(gates[0]), sconce::tanh(gates[2])));
   return {sconce::mul(sconce::sigmoid(gates[3]), sconce::tanh(c)), c};
 }
 
 Tensor gru_step(const Tensor& gates_of_input, const Tensor& h, const Cell& cell) {
-  const std::vector<Tensor> in = sconce::chunk(gates_of_input, 3, 1), own = sconce::chunk(cell.from_hidden(h), 3, 1);
+  const std::vector<Tensor> in = gates_of(gates_of_input, 3), own = gates_of(cell.from_hidden(h), 3);
   const Tensor reset = sconce::sigmoid(sconce::add(own[0], in[0])),
                update = sconce::sigmoid(sconce::add(own[1], in[1]));
   const Tensor fresh = sconce::tanh(sconce::add(in[2], sconce::mul(own[2], reset)));
