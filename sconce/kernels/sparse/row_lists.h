@@ -4,6 +4,7 @@
 #include <complex>
 #include <vector>
 
+#include "sconce/tensor/element.h"
 #include "sconce/tensor/tensor.h"
 
 namespace sconce::sparse {
@@ -35,8 +36,10 @@ auto with_product_type(DType dtype, F&& f) {
       return f(std::complex<double>());
     case DType::int64:
       return f(int64_t());
-    default:
+    case DType::float32:
       return f(float());
+    default:
+      fail_not_implemented(dtype);  // float8: nothing is computed in it
   }
 }
 
