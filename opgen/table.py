@@ -15,7 +15,7 @@ from . import cpp, devices, formats, formulas, schema as schemas
 KINDS = ("pointwise", "reduce", "leaf", "compound", "scalar")
 FORMS = ("function", "method", "inplace", "out")
 TRAITS = ("view", "random", "idempotent", "core", "core_out", "data_dependent", "commutative", "asks_autograd",
-          "runs_backward")
+          "runs_backward", "layout_free")
 CLASSES = ("bool", "int", "float", "complex")
 
 # key -> (type, which kinds may have it)
@@ -70,6 +70,8 @@ KEYS = {
     "kernel": (dict, {"leaf"}),
     "shape": ((str, list), {"leaf"}),
     "format": (str, {"leaf"}),
+    "decompose": (str, {"leaf"}),
+    "prepare": (str, {"leaf", "compound"}),
     # compound
     "body": (str, {"compound"}),
     "sizes": ((str, list), {"leaf", "compound"}),
@@ -278,7 +280,8 @@ def _load_entry(family, file, line, key, value, places, word, entries, names):
         if base is None:
             entry.fail(f"same_as names '{value['same_as']}', which is not defined above", "same_as")
         inherited = {k: v for k, v in base.data.items() 
-                     if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "functional", "instruction", "samples", "second_order")
+                     if k not in ("schema", "out", "out_schema", "inplace_schema", "alias", "functional", "instruction", "samples",
+                                  "second_order", "decompose", "prepare")
                      and not (k in formats.FORMATS and formats.has_own_kernel(base, k))}
         entry.data = {**inherited, **value}
         del entry.data["same_as"]

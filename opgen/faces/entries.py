@@ -1,12 +1,12 @@
 """Entries: the operator as data for a compiler (struct OpEntry of sconce/dispatch/entry.h), and steps of expressions."""
 
-from .. import cpp
+from .. import cpp, script
 from ..kinds import pointwise, reduce
 from ..loops.functions import CLASSES
 from ..loops.steps import Steps, functions
 from ..schema import Argument
 from ..shapes import shape_of
-from ..translation import expression
+from ..translation import expression, translated
 from .text import banner
 
 _RESULTS = {"common": "common", "bool": "predicate", "int64": "index", "real": "real"}
@@ -50,10 +50,13 @@ class Entries:
             row = self._expression(entry, entry.data["scalar"], _arguments(entry), [])
             members = {"number": "&" + self._array("Expression", entry, "number", [row]) + "[0]"}
         texts = {"absent": _absent(entry), "shape": shape_of(entry), "scatter": self._scatter(entry),
-                 "functional": self._functional(entry)}
+                 "functional": self._functional(entry), "decompose": self._decompose(entry)}
         members.update({key: cpp.string(text) for key, text in texts.items() if text is not None})
+        if "prepare" in entry.data:
+            members["prepare"] = f"cpu::{prepare_name(entry)}"
         if members:
-            order = ("first_pointwise", "first_reduce", "number", "absent", "shape", "scatter", "functional", "cases")
+            order = ("first_pointwise", "first_reduce", "number", "absent", "shape", "scatter", "functional", "decompose",
+                     "prepare", "cases")
             listed = ", ".join(f".{key} = {members[key]}" for key in order if key in members)
             self.names[entry.key] = entry.cpp_name
             self.definitions.append(f"constexpr OpEntry {entry.cpp_name}{{{listed}}};")
@@ -74,7 +77,7 @@ class Entries:
         promote = data.get("promote", [n for n, kind in loop.inputs if kind == "common"])
         facts = [_classes(loop.types), f"DTypeRule::{pointwise.dtype_rule(entry, data)}",
                  f"ResultRule::{_RESULTS[loop.result]}", bits(promote), bits(data.get("integral", [])),
-                 bits(data.get("masks", []))]
+                 bits(data.get("masks", [])), f"&cpu::loops_{loop.name}"]
         when = data["when"] if entry.get("case") else None
         return f"{{{cpp.string(when)}, {name}, {len(rows)}, {', '.join(str(f) for f in facts)}}}"
 
@@ -91,7 +94,8 @@ class Entries:
         listed = ", ".join(f"ResultRule::{r}" for r in results)
         texts = [data["when"] if entry.get("case") else None, data.get("loops"), accumulators]
         return (f"{{{', '.join(cpp.string(t) for t in texts)}, {name}, {len(rows)}, {_classes(types)}, "
-                f"ReduceDType::{rule}, {{{listed}}}, {empty}, {dims}}}")
+                f"ReduceDType::{rule}, {{{listed}}}, {empty}, {dims}, "
+                f"&cpu::reduce_{self.family.reduction_names[entry.key, number]}}}")
 
     def _reduction_rows(self, entry, op):
         """The expressions of a reduction, by role, accumulator and class."""
@@ -142,12 +146,25 @@ class Entries:
             expression(entry, "scatter", text, self.family.schemas, [*entry.schema.arguments, src])
         return text
 
+    def _decompose(self, entry):
+        """`decompose`, which must be script over the arguments, as a body is."""
+        text = entry.get("decompose")
+        if text is not None:
+            translated(entry, "decompose", lambda: script.translate_body(text, entry.schema.arguments, self.family.schemas,
+                                                                         entry.schema.returns))
+        return text
+
     def _functional(self, entry):
         """The operator that an in-place or out= entry writes the values of; forms stand beside theirs."""
         twin = self.family.catalog.functional_entry(entry)
         if twin is None or twin.family == entry.family:
             return None
         return f"{twin.schema.namespace}::{twin.schema.key}"
+
+
+def prepare_name(entry):
+    """The function that makes a call ready to be repeated (PrepareCall)."""
+    return f"{entry.cpp_name}_prepare"
 
 
 def _arguments(entry):

@@ -5,6 +5,7 @@ The declarations are in <family>_kernels.h, which the sources that `kernel` name
 """
 
 from .. import formats
+from .entries import prepare_name
 from ..kinds import BODIES, leaf
 from ..signature import declare, out_names, typed, written
 from .text import banner
@@ -17,6 +18,7 @@ def header(family):
         return None
     boxed = any(leaf.is_boxed(e) for e in family.entries)
     includes = ['#include "sconce/dispatch/glue.h"'] + ['#include "sconce/dispatch/op.h"'] * boxed
+    includes += ['#include "sconce/dispatch/prepare.h"'] * any("prepare" in e.data for e in family.entries)
     return "\n".join([banner(family.name), "#pragma once\n", *includes, "\nnamespace sconce {\n", *declared,
                       "}  // namespace sconce\n"])
 
@@ -26,7 +28,8 @@ def _declarations(family):
     by_namespace = {}
     for entry in family.entries:
         own = _of_entry(entry) if entry.kind == "leaf" else ()
-        for namespace, text in (*own, *formats.declarations(entry)):
+        prepare = [("cpu", f"PreparedCall* {prepare_name(entry)}(const CallFacts& call);")] * ("prepare" in entry.data)
+        for namespace, text in (*own, *prepare, *formats.declarations(entry)):
             lines = by_namespace.setdefault(namespace, [])
             if namespace != "boxed" or text not in lines:  # operators may share a boxed kernel
                 lines.append(text)

@@ -19,6 +19,14 @@
 
 namespace sconce {
 
+struct PointwiseLoops;  // kernels/cpu/engine/loop.h
+struct ReduceLoops;     // kernels/cpu/engine/reduce_loop.h
+class PreparedCall;     // dispatch/prepare.h
+struct CallFacts;
+
+// Makes a call ready to be repeated with other elements: see dispatch/prepare.h.
+using PrepareCall = PreparedCall* (*)(const CallFacts& call);
+
 enum class StepKind : uint8_t {
   // Leaves: `a` is a number of something else than a step.
   argument,     // argument a of the schema: an element of a tensor, or a number
@@ -133,6 +141,7 @@ struct PointwiseCase {
   uint16_t promoting;  // bit k: argument k takes part in promotion
   uint16_t integral;   // must be an integer when the common dtype is one, a bool only with bools (alpha)
   uint16_t masks;      // is bool whatever the common dtype is
+  const PointwiseLoops* loops;
 
   std::span<const Expression> expressions() const { return {first, size}; }
 };
@@ -149,6 +158,7 @@ struct ReduceCase {
   ResultRule results[2];
   bool empty_is_error;      // there is no result for no elements
   bool empty_list_is_none;  // dim=[] reduces nothing; otherwise everything
+  const ReduceLoops* kernels;
 
   std::span<const Expression> expressions() const { return {first, size}; }
 };
@@ -162,6 +172,8 @@ struct OpEntry {
   const char* shape = nullptr;         // script: lines that return the sizes of the results, for valid arguments
   const char* scatter = nullptr;       // of a view, script: `self` with `src` written to what the view shows
   const char* functional = nullptr;    // "aten::fill.Scalar", where it is not a record beside this one
+  const char* decompose = nullptr;     // of a leaf, script: the same results by other operators, for compilers
+  PrepareCall prepare = nullptr;       // on the CPU, where there is something to prepare
   uint8_t cases = 0;
 
   std::span<const PointwiseCase> pointwise() const { return {first_pointwise, first_pointwise ? cases : size_t{0}}; }

@@ -44,6 +44,7 @@ enum class Trait : uint32_t {
   asks_autograd = 1 << 11,  // the answer depends on what was recorded of its tensors
   runs_backward = 1 << 12,
   every_device = 1 << 13,  // one kernel for all devices, see register_backend.h
+  layout_free = 1 << 14,   // the bits of its results do not depend on the order in which dims lie in memory
 };
 
 // How an operator is differentiated: which kernel it has for Key::autograd (autograd/record.h).
