@@ -136,6 +136,8 @@ sconce_folder(programs serialization/tensors)
 sconce_folder(programs serialization/code)
 sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
 # Of the whole.
+sconce_folder(values loops)
+sconce_folder(values codegen)
 sconce_folder(plain syntax)
 sconce_folder(small_values optim)
 sconce_folder(programs passes)
@@ -165,7 +167,7 @@ foreach(folder file pickle tensors code lite)
 endforeach()
 set(core ${core_parts} operators connect_core)
 set(lite ${core_parts} runtime ${program_parts} operators connect_lite)
-set(whole ${core_parts} runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
+set(whole ${core_parts} loops codegen runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
     api operators connect_sconce)
 # sconce_objects_of(VARIABLE PART...): their objects.
 function(sconce_objects_of variable)
