@@ -57,17 +57,6 @@ void append_call(std::string& out, const LoopCall& call, size_t number) {
   out.append(")\n");
 }
 
-DType natural_result(const LoopCall& call) {
-  switch (call.loops->result) {
-    case LoopResult::boolean:
-      return DType::bool_;
-    case LoopResult::real:
-      return real_dtype(call.common);
-    default:
-      return call.common;
-  }
-}
-
 bool has_elements(DType t) { return !is_quantized(t) && t != kComplex32; }
 
 void check_call(const Nest& nest, size_t number) {
@@ -205,10 +194,11 @@ SmallVector<ArgumentPlace, 16> argument_places(const LoopCall& call) {
 
 const Expression* expression_of(const LoopCall& call) {
   if (call.rule == nullptr) return nullptr;
-  uint8_t wanted = is_complex(call.common)                    ? kComplexNumbers
-                   : is_floating(call.common)                 ? kFloats
-                   : compute_type(call.common) == Compute::u8 ? kBools
-                                                              : kIntegers;
+  const bool bools = call.common == DType::bool_ && call.loops->loops[0][static_cast<int>(Compute::u8)] != nullptr;
+  const uint8_t wanted = is_complex(call.common)    ? kComplexNumbers
+                         : is_floating(call.common) ? kFloats
+                         : bools                    ? kBools
+                                                    : kIntegers;
   for (const Expression& e : call.rule->expressions()) {
     if (e.classes & wanted) return &e;
   }
