@@ -6,6 +6,7 @@
 #include "sconce/base/error.h"
 #include "sconce/kernels/cpu/engine/conversion.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
+#include "sconce/kernels/cpu/engine/prefetch.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 
 namespace sconce::codegen {
@@ -337,9 +338,14 @@ void TileProgram::run_linear(const TileWalk& walk, void* const* buffers, int64_t
     data[k] = static_cast<char*>(buffers[k]) + begin * access[k].column_stride;
   }
   const int64_t most = all_in_place_ && !stream ? kLongStrip : kTileElements;
+  // One loop over memory is followed by the processor; between the loops of a tile it loses the track.
+  const bool prefetch = actions_.size() > 1 && walk.columns() * 4 >= kPrefetchBytes;
   for (int64_t at = begin; at < end;) {
     int64_t n = std::min(most, end - at);
     if (n > group_) n -= n % group_;  // the rest of a group goes through slots, by itself
+    if (prefetch) {
+      for (const Load& l : loads_) prefetch_after(data[l.buffer], n * access[l.buffer].column_stride);
+    }
     run_tile(state, access, data, 1, n, stream);
     for (int k = 0; k < walk.buffers; ++k) data[k] += n * access[k].column_stride;
     at += n;
