@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/geometry_changes.h"
 #include "sconce/tensor/inner_view.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/memory/allocator.h"
@@ -394,7 +395,10 @@ Scalar item_of(const Tensor& tensor) {
   return load_scalar(element.bytes, tensor.dtype());
 }
 
+constinit std::atomic<uint64_t> geometry_changes{0};
+
 void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t offset) {
+  geometry_changes.fetch_add(1, std::memory_order_relaxed);
   check_bounds(tensor.dtype(), sizes, strides, offset, tensor.storage()->nbytes);
   const Dims kept_sizes(sizes), kept_strides(strides);  // they may point into the tensor itself
   TensorImpl& t = *tensor.impl();
@@ -404,6 +408,7 @@ void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t 
 }
 
 void take_contents(const Tensor& tensor, const Tensor& from) {
+  geometry_changes.fetch_add(1, std::memory_order_relaxed);
   TensorImpl& t = *tensor.impl();
   const TensorImpl& f = *from.impl();
   if (!tensor.keys().has(Key::sparse)) {  // the storage of a sparse tensor holds its version only
@@ -422,6 +427,7 @@ void take_contents(const Tensor& tensor, const Tensor& from) {
 }
 
 void resize_tensor(const Tensor& tensor, IntList sizes, MemoryFormat format) {
+  geometry_changes.fetch_add(1, std::memory_order_relaxed);
   const Dims kept(sizes);
   const int64_t numel = checked_numel(kept);
   const Dims strides = dense_strides(kept, format);

@@ -102,6 +102,7 @@ void Tensor::check_inference_write() const {
   SCONCE_CHECK(thread_modes.inference,
                "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a "
                "normal tensor before doing inplace update.");
+  impl_->storage->bump_version();  // programs cannot ask for it, write_count.h does
 }
 
 }  // namespace sconce

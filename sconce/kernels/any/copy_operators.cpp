@@ -9,6 +9,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
+#include "sconce/tensor/write_count.h"
 
 namespace sconce::any_device {
 namespace {
@@ -141,6 +142,7 @@ Tensor data(const Tensor& self) {
   Tensor out = shallow_copy(self);
   if (!out.impl()->extra) out.impl()->extra = new Extra;
   out.impl()->extra->version_storage = make_storage(0, Device());
+  count_apart(out, out.impl()->extra->version_storage);
   return out;
 }
 

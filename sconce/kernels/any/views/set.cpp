@@ -5,6 +5,7 @@
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
+#include "sconce/tensor/write_count.h"
 
 namespace sconce::any_device {
 namespace {
@@ -23,6 +24,7 @@ void keep_version(const Tensor& self, uint32_t version) {
   if (!t.extra) t.extra = new Extra;
   t.extra->version_storage = make_storage(0, Device());
   t.extra->version_storage->version = version;
+  count_apart(self, t.extra->version_storage);
 }
 
 void check_dtype(const Tensor& self, const Tensor& source) {
