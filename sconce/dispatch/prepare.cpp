@@ -1,0 +1,7 @@
+#include "sconce/dispatch/prepare.h"
+
+namespace sconce {
+
+PreparedCall::~PreparedCall() = default;
+
+}  // namespace sconce
