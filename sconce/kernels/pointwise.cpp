@@ -3,12 +3,15 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/engine/contiguous.h"
+#include "sconce/kernels/pointwise_probe.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/promotion.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce {
+
+thread_local constinit PointwiseProbe* pointwise_probe = nullptr;
 
 Dims ordered_strides(IntList sizes, const Dims* strides, int inputs) {
   const auto rank = static_cast<int64_t>(sizes.size());
@@ -142,6 +145,16 @@ Device common_device(const PointwiseLoops& loops, const Tensor* const* in) {
 
 enum class Target { fresh, inplace, out };
 
+SCONCE_COLD void report(PointwiseProbe& probe, const PointwiseRule& rule, DType common, const Tensor* const* in,
+                        const Param* params, DType result) {
+  ++probe.calls;
+  probe.rule = &rule;
+  probe.common = common;
+  probe.result = result;
+  for (int i = 0; i < rule.loops->inputs; ++i) probe.inputs[i] = in[i]->impl();
+  for (int i = 0; i < rule.loops->params; ++i) probe.params[i] = params[i];
+}
+
 Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* numbers, Target target,
            const Tensor& given) {
   const PointwiseLoops& loops = *rule.loops;
@@ -215,6 +228,8 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
                     on_host},
                    out.device());
   }
+  if (pointwise_probe && out.is_meta()) [[unlikely]]
+    report(*pointwise_probe, rule, common, in, params, out.dtype());
   if (target != Target::fresh) out.bump_version();
   return out;
 }
