@@ -143,6 +143,7 @@ sconce_folder(small_values optim)
 sconce_folder(programs passes)
 sconce_folder(programs lowering)
 sconce_folder(programs tracing)
+sconce_folder(values executor)
 sconce_folder(programs frontend ${SCONCE_SCRIPT_SOURCES})
 sconce_folder(programs serialization)
 sconce_folder(programs api)
@@ -167,7 +168,7 @@ foreach(folder file pickle tensors code lite)
 endforeach()
 set(core ${core_parts} operators connect_core)
 set(lite ${core_parts} runtime ${program_parts} operators connect_lite)
-set(whole ${core_parts} loops codegen runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
+set(whole ${core_parts} loops codegen executor runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
     api operators connect_sconce)
 # sconce_objects_of(VARIABLE PART...): their objects.
 function(sconce_objects_of variable)

@@ -16,11 +16,13 @@
 namespace sconce {
 
 // name, what it shows, what "+name" shows beside that
-#define SCONCE_LOG_TAGS(TAG)                                                                              \
-  TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do")      \
-  TAG(bytecode, "functions that are compiled: instructions, registers, time", "the instructions")         \
-  TAG(frontend, "functions after each stage: tree, emitted graph, SSA form", "steps of SSA construction") \
-  TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing")
+#define SCONCE_LOG_TAGS(TAG)                                                                                \
+  TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do")        \
+  TAG(bytecode, "functions that are compiled: instructions, registers, time", "the instructions")           \
+  TAG(fusion, "pointwise operators that become one loop nest, and the costs", "what each nest computes")    \
+  TAG(frontend, "functions after each stage: tree, emitted graph, SSA form", "steps of SSA construction")   \
+  TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing") \
+  TAG(plans, "calls that are planned, what is not and why, plans that no longer hold", "the steps of plans")
 
 enum class LogTag : uint8_t {
 #define SCONCE_LOG_TAG(name, shows, more) name,

@@ -10,6 +10,7 @@
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/class_methods.h"
 #include "sconce/runtime/execute.h"
+#include "sconce/runtime/planner.h"
 #include "sconce/serialization/lite/lite_upgraders.h"
 #include "sconce/tensor/limited_dtypes.h"
 #include "sconce/tensor/view_base.h"
@@ -32,7 +33,8 @@ constinit const PlaceSource place_source = runtime::current_lines;
 }
 namespace runtime {
 constinit const GraphCompiler* const graph_compiler = nullptr;
-}
+constinit const Planner* const planner = nullptr;
+}  // namespace runtime
 namespace lite {
 constinit const FindUpgrader find_upgrader = nullptr;
 }

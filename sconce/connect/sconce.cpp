@@ -16,6 +16,7 @@
 //   autograd/anomaly.cpp           runtime: the script's lines that made a node
 //   passes, lowering               frontend: bodies and derivatives of operators as graphs
 //   runtime/bytecode/code.cpp      passes and the bytecode compiler: code of a function's graph
+//   runtime/interpreter.cpp        executor: calls that run by plans
 //   serialization/lite             frontend: functions that do what operators did in old archives
 #include "sconce/autograd/anomaly.h"
 #include "sconce/autograd/variable.h"
@@ -23,6 +24,7 @@
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/formats.h"
+#include "sconce/executor/planner.h"
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"
@@ -56,7 +58,8 @@ constinit const OpGraphsSource op_graphs_source = script::table_graphs;
 }
 namespace runtime {
 constinit const GraphCompiler* const graph_compiler = &optimising_compiler;
-}
+constinit const Planner* const planner = &executor::planner;
+}  // namespace runtime
 namespace lite {
 constinit const FindUpgrader find_upgrader = script::find_upgrader;
 }

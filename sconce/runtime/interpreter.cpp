@@ -9,6 +9,7 @@
 #include "sconce/runtime/execute.h"
 #include "sconce/runtime/fork.h"
 #include "sconce/runtime/op_calls.h"
+#include "sconce/runtime/planner.h"
 #include "sconce/runtime/value_ops.h"
 #include "sconce/types/class_info.h"
 
@@ -813,6 +814,7 @@ Value run(ir::Function& function, std::span<Value> args, const RunOptions& optio
     observed.observer = all;
     return execute(code, args, observed);
   }
+  if (Value result; planner && planner->run(code, args, options, result)) return result;
   return execute(code, args, options);
 }
 

@@ -89,7 +89,16 @@ struct Site {
   std::shared_ptr<const ir::InlinedCall> inlined;
 };
 
+// What a planner keeps of a function (runtime/planner.h).
+struct CodePlans {
+  virtual ~CodePlans() = default;
+};
+
 struct Code {
+  Code() = default;
+  Code(const Code&) = delete;
+  ~Code() { delete plans.load(); }
+
   std::string name;  // for tracebacks: "forward", "<forked function>"
   ir::CompilationUnit* unit = nullptr;
   uint32_t args = 0;
@@ -106,6 +115,7 @@ struct Code {
   // An operator of it was recorded: from then on its function runs with regions (Note [Regions] in
   // plans/differentiable_region.h).
   std::atomic<bool> met_grad{false};
+  mutable std::atomic<CodePlans*> plans{nullptr};  // owned
   std::vector<Site> sites;
   // Owned by the code, pointed to by instructions.
   std::deque<OpCall> op_calls;

@@ -1,0 +1,34 @@
+#include "sconce/executor/arena.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace sconce::executor {
+
+size_t lay_out(std::span<Lifetime> buffers) {
+  constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+  const auto rounded = [](size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
+  std::vector<Lifetime*> order;
+  for (Lifetime& b : buffers) order.push_back(&b);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Lifetime* a, const Lifetime* b) { return a->bytes > b->bytes; });
+  size_t total = 0;
+  std::vector<Lifetime*> placed;  // by offset
+  for (Lifetime* b : order) {
+    size_t at = 0;
+    for (const Lifetime* other : placed) {
+      if (other->last < b->first || other->first > b->last) continue;
+      const auto begin = static_cast<size_t>(other->offset);
+      if (at + rounded(b->bytes) <= begin) break;
+      at = std::max(at, begin + rounded(other->bytes));
+    }
+    b->offset = static_cast<int64_t>(at);
+    total = std::max(total, at + rounded(b->bytes));
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), b,
+                                   [](const Lifetime* x, const Lifetime* y) { return x->offset < y->offset; }),
+                  b);
+  }
+  return total;
+}
+
+}  // namespace sconce::executor

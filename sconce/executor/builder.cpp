@@ -1,0 +1,427 @@
+// From a tape to a plan: roles of nodes, fusion, steps, memory.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sconce/base/error.h"
+#include "sconce/base/logs.h"
+#include "sconce/codegen/maker.h"
+#include "sconce/dispatch/entry.h"
+#include "sconce/executor/arena.h"
+#include "sconce/executor/functional_tape.h"
+#include "sconce/executor/plan.h"
+#include "sconce/executor/steps.h"
+#include "sconce/executor/tails.h"
+#include "sconce/loops/fuse.h"
+#include "sconce/tensor/write_count.h"
+
+namespace sconce::executor {
+
+class Builder {
+ public:
+  explicit Builder(Plan& plan) : plan_(plan), tape_(plan.tape_) {}
+
+  // False: it cannot be planned, and `why` says why.
+  bool build(std::string& why) {
+    const std::vector<bool> written = written_blocks(tape_);
+    for (BlockId b = 0; b < tape_.blocks.size(); ++b) {
+      if (written[b] && tape_.blocks[b].kind != TapeBlock::Kind::made) {
+        why = "writes to a tensor that it was given";
+        return false;
+      }
+    }
+    written_ = written;
+    find_users();
+    choose_roles();
+    attach_tails();
+    schedule();
+    lay_out_memory();
+    keep_constants();
+    return true;
+  }
+
+ private:
+  enum class Role : uint8_t { call, view, pointwise, prepared, inside };  // inside: of another node's tail
+
+  // A step with what it does to values.
+  struct Emitted {
+    std::unique_ptr<Step> step;
+    std::vector<ValueId> reads, writes;                // as memory
+    std::vector<ValueId> tensor_reads, tensor_writes;  // as tensors
+  };
+
+  void find_users() {
+    users_.resize(tape_.values.size());
+    leaves_.resize(tape_.values.size());
+    leaving_blocks_.resize(tape_.blocks.size());
+    for (NodeId n = 0; n < tape_.nodes.size(); ++n) {
+      for (const TensorUse& use : tape_.nodes[n].uses) {
+        if (users_[use.value].empty() || users_[use.value].back() != n) users_[use.value].push_back(n);
+      }
+    }
+    for (const ValueId v : tape_.outputs()) {
+      leaves_[v] = true;
+      leaving_blocks_[tape_.block_of(v)] = true;
+    }
+  }
+
+  bool touches_written(const TapeNode& node) const {
+    const auto is_written = [&](ValueId v) { return v != kNone && written_[tape_.block_of(v)]; };
+    return std::any_of(node.results.begin(), node.results.end(), is_written) ||
+           std::any_of(node.uses.begin(), node.uses.end(), [&](const TensorUse& use) { return is_written(use.value); });
+  }
+
+  // Whether all results lie in memory that was there before.
+  bool is_view(NodeId n) const {
+    const TapeNode& node = tape_.nodes[n];
+    if (!node.writes.empty() || node.uses.empty()) return false;
+    return std::all_of(node.results.begin(), node.results.end(), [&](ValueId r) {
+      return r != kNone && std::any_of(node.uses.begin(), node.uses.end(), [&](const TensorUse& use) {
+               return tape_.block_of(use.value) == tape_.block_of(r);
+             });
+    });
+  }
+
+  void choose_roles() {
+    roles_.resize(tape_.nodes.size(), Role::call);
+    loop_calls_.resize(tape_.nodes.size());
+    prepared_.resize(tape_.nodes.size());
+    std::vector<bool> wanted(tape_.values.size());  // views that leave are made by their operator, and so on up
+    for (const ValueId v : tape_.outputs()) wanted[v] = true;
+    for (size_t i = tape_.nodes.size(); i-- > 0;) {
+      const auto n = static_cast<NodeId>(i);
+      TapeNode& node = tape_.nodes[n];
+      if (is_view(n)) {
+        const bool leaves = std::any_of(node.results.begin(), node.results.end(), [&](ValueId r) { return wanted[r]; });
+        if (leaves) {
+          for (const TensorUse& use : node.uses) wanted[use.value] = true;
+        } else {
+          roles_[n] = Role::view;
+        }
+        continue;
+      }
+      if (touches_written(node) || !node.writes.empty()) continue;
+      if (node.pointwise) {
+        auto call = std::make_unique<loops::LoopCall>(
+            loops::make_call(*node.op, *node.pointwise->loops, node.pointwise->common, node.pointwise->result));
+        for (const Param& p : node.pointwise->params) call->params.push_back(p);
+        if (!loops::fusible(*call)) continue;
+        roles_[n] = Role::pointwise;
+        loop_calls_[n] = std::move(call);
+        continue;
+      }
+      prepare(n);
+    }
+  }
+
+  void prepare(NodeId n) {
+    const TapeNode& node = tape_.nodes[n];
+    const OpEntry* entry = node.op->info.entry;
+    if (!entry || !entry->prepare || node.results.size() != 1 || node.results[0] == kNone) return;
+    const std::vector<Value> args = arguments_with(node, [&](ValueId v) { return tape_.twin(v); });
+    std::vector<Tensor> constants(args.size());
+    for (const TensorUse& use : node.uses) {
+      if (use.item < 0 && tape_.is_constant(use.value)) constants[use.arg] = tape_.constant(use.value);
+    }
+    prepared_[n].reset(entry->prepare({*node.op, args, constants, tape_.twin(node.results[0])}));
+    if (!prepared_[n]) return;
+    roles_[n] = Role::prepared;
+    for (const uint32_t arg : prepared_[n]->constants_read()) {
+      for (const TensorUse& use : node.uses) {
+        if (use.arg == arg) read_constants_.push_back(tape_.block_of(use.value));
+      }
+    }
+  }
+
+  void attach_tails() {
+    tails_.resize(tape_.nodes.size());
+    for (NodeId n = 0; n < tape_.nodes.size(); ++n) {
+      if (roles_[n] != Role::prepared) continue;
+      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_};
+      tails_[n] = find_tail(query);
+      for (const NodeId inside : tails_[n].nodes) {
+        roles_[inside] = Role::inside;
+        loop_calls_kept_.push_back(inside);
+      }
+    }
+  }
+
+  Place place_of(ValueId v) const { return {tape_.block_of(v), tape_.values[v].offset}; }
+
+  // ---- steps ----
+
+  loops::FuseGraph graph_of(std::vector<NodeId>& nodes) {
+    loops::FuseGraph graph;
+    for (const TapeValue& v : tape_.values)
+      graph.values.push_back({v.twin.dtype(), Dims(v.twin.sizes()), Dims(v.twin.strides())});
+    // A prepared call runs where the last node of its tail stands: what the tail reads is there then.
+    std::vector<NodeId> runs_as(tape_.nodes.size(), kNone);
+    for (NodeId n = 0; n < tape_.nodes.size(); ++n) {
+      if (roles_[n] == Role::inside) continue;
+      runs_as[tails_[n].nodes.empty() ? n : tails_[n].nodes.back()] = n;
+    }
+    for (NodeId at = 0; at < tape_.nodes.size(); ++at) {
+      const NodeId n = runs_as[at];
+      if (n == kNone) continue;
+      const TapeNode& node = tape_.nodes[n];
+      loops::GraphNode made;
+      const auto reads = [&](ValueId v) {
+        if (std::find(made.inputs.begin(), made.inputs.end(), static_cast<int32_t>(v)) == made.inputs.end())
+          made.inputs.push_back(static_cast<int32_t>(v));
+      };
+      if (roles_[n] == Role::pointwise) {
+        made.call = loop_calls_[n].get();
+        for (const ValueId v : node.pointwise->inputs) made.inputs.push_back(static_cast<int32_t>(v));
+        made.outputs.push_back(static_cast<int32_t>(node.results[0]));
+        made.visible = leaves_[node.results[0]];
+      } else {
+        for (const TensorUse& use : node.uses) reads(use.value);
+        for (const NodeId inside : tails_[n].nodes) {
+          for (const ValueId v : tape_.nodes[inside].pointwise->inputs) {
+            if (!is_made_inside(n, v)) reads(v);
+          }
+        }
+        if (tails_[n].nodes.empty()) {
+          for (const ValueId r : node.results) {
+            if (r != kNone) made.outputs.push_back(static_cast<int32_t>(r));
+          }
+        } else {
+          made.outputs.push_back(static_cast<int32_t>(tails_[n].result));
+        }
+      }
+      graph.nodes.push_back(std::move(made));
+      nodes.push_back(n);
+    }
+    return graph;
+  }
+
+  bool is_made_inside(NodeId n, ValueId v) const {
+    if (v == tape_.nodes[n].results[0]) return true;
+    return std::any_of(tails_[n].nodes.begin(), tails_[n].nodes.end(),
+                       [&](NodeId m) { return tape_.nodes[m].results[0] == v; });
+  }
+
+  void schedule() {
+    std::vector<NodeId> nodes;
+    const loops::FuseGraph graph = graph_of(nodes);
+    const std::vector<loops::Group> groups = loops::fuse(graph);
+    if (is_logged(LogTag::fusion)) {
+      for (const loops::Group& g : groups) {
+        if (!g.why.empty()) fmt::print(stderr, "[fusion] {} nodes: {}\n", g.nodes.size(), g.why);
+      }
+    }
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const auto first = nodes[static_cast<size_t>(groups[g].nodes.front())];
+      switch (roles_[first]) {
+        case Role::pointwise:
+          emit_nest(graph, groups, g, nodes);
+          break;
+        case Role::prepared:
+          emit_prepared(first);
+          break;
+        case Role::call:
+          emit_call(first);
+          break;
+        case Role::view:
+        case Role::inside:
+          break;
+      }
+    }
+  }
+
+  void emit_call(NodeId n) {
+    const TapeNode& node = tape_.nodes[n];
+    Emitted e;
+    for (const TensorUse& use : node.uses) e.tensor_reads.push_back(use.value);
+    for (const ValueId r : node.results) {
+      if (r != kNone) e.tensor_writes.push_back(r);
+    }
+    e.step = std::make_unique<CallStep>(node, tape_, plan_.frame_args_.size(), "call " + tape_.node_text(n));
+    plan_.frame_args_.push_back(n);
+    emitted_.push_back(std::move(e));
+  }
+
+  void emit_nest(const loops::FuseGraph& graph, const std::vector<loops::Group>& groups, size_t g,
+                 const std::vector<NodeId>& nodes) {
+    const loops::BuiltNest built = loops::build_nest(graph, groups, g);
+    Emitted e;
+    std::vector<Place> places;
+    for (size_t i = 0; i < built.values.size(); ++i) {
+      const auto v = static_cast<ValueId>(built.values[i]);
+      (built.nest.buffers[i].written ? e.writes : e.reads).push_back(v);
+      places.push_back(place_of(v));
+    }
+    std::string text = "loops";
+    for (const int32_t member : groups[g].nodes) {
+      text += "\n    " + tape_.node_text(nodes[static_cast<size_t>(member)]);
+    }
+    e.step = std::make_unique<NestStep>(codegen::make(built.nest), std::move(places), std::move(text));
+    emitted_.push_back(std::move(e));
+  }
+
+  void emit_prepared(NodeId n) {
+    const TapeNode& node = tape_.nodes[n];
+    const TailNodes& tail = tails_[n];
+    Emitted e;
+    std::vector<Place> args(node.args.size());
+    for (const TensorUse& use : node.uses) {
+      if (use.item >= 0) continue;
+      args[use.arg] = place_of(use.value);
+      e.reads.push_back(use.value);
+    }
+    std::string text = prepared_[n]->text() + "\n    " + tape_.node_text(n);
+    Tail folded;
+    const ValueId result = tail.nodes.empty() ? node.results[0] : tail.result;
+    if (!tail.nodes.empty()) {
+      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_};
+      if (!fold(query, tail, folded, e)) {
+        const TailNest built = build_tail(query, tail);
+        folded.kernel = codegen::make(built.nest);
+        for (size_t i = 0; i < built.values.size(); ++i) {
+          // The call's own result is written where the tail's will be.
+          const ValueId v = i == 0 ? tail.result : built.values[i];
+          folded.buffers.push_back(place_of(v));
+          if (!built.nest.buffers[i].written && i != 0) e.reads.push_back(v);
+        }
+      }
+      for (const NodeId inside : tail.nodes) text += "\n    " + tape_.node_text(inside);
+    }
+    e.writes.push_back(result);
+    e.step = std::make_unique<PreparedStep>(prepared_[n], std::move(args), place_of(result), std::move(folded),
+                                            std::move(text));
+    emitted_.push_back(std::move(e));
+  }
+
+  // A tail that the kernels of products know themselves: a sum with a tensor of the same geometry, a clamp.
+  bool fold(const TailQuery& query, const TailNodes& tail, Tail& folded, Emitted& e) {
+    static_cast<void>(query);
+    static_cast<void>(tail);
+    static_cast<void>(folded);
+    static_cast<void>(e);
+    return false;
+  }
+
+  // ---- memory ----
+
+  static constexpr uint32_t kForEver = ~0u;
+
+  void lay_out_memory() {
+    const size_t blocks = tape_.blocks.size();
+    std::vector<uint32_t> first_write(blocks, kForEver), last_use(blocks, 0);
+    std::vector<bool> raw(blocks), used(blocks);
+    const auto use = [&](ValueId v, uint32_t step) {
+      const BlockId b = tape_.block_of(v);
+      used[b] = true;
+      last_use[b] = std::max(last_use[b], step);
+    };
+    for (uint32_t s = 0; s < emitted_.size(); ++s) {
+      const Emitted& e = emitted_[s];
+      for (const ValueId v : e.reads) use(v, s);
+      for (const ValueId v : e.tensor_reads) use(v, s);
+      for (const ValueId v : e.tensor_writes) use(v, s);
+      for (const ValueId v : e.writes) {
+        use(v, s);
+        raw[tape_.block_of(v)] = true;
+        first_write[tape_.block_of(v)] = std::min(first_write[tape_.block_of(v)], s);
+      }
+    }
+    for (const ValueId v : tape_.outputs()) last_use[tape_.block_of(v)] = kForEver;
+
+    std::vector<Lifetime> lifetimes;
+    std::vector<BlockId> owners;
+    plan_.arena_offsets_.assign(blocks, -1);
+    for (BlockId b = 0; b < blocks; ++b) {
+      if (!raw[b] || leaving_blocks_[b]) continue;
+      const Tensor& twin = tape_.twin(tape_.blocks[b].first);
+      lifetimes.push_back({std::max<size_t>(bytes_of(twin), 1), first_write[b], last_use[b], 0});
+      owners.push_back(b);
+    }
+    plan_.arena_bytes_ = lay_out(lifetimes);
+    for (size_t i = 0; i < owners.size(); ++i) plan_.arena_offsets_[owners[i]] = lifetimes[i].offset;
+
+    // Tensors: who makes them, who takes them away.
+    std::vector<bool> there(tape_.values.size()), standing(tape_.values.size());
+    for (const ValueId v : tape_.inputs) there[v] = true;
+    std::vector<std::vector<ValueId>> of_block(blocks);  // tensors that go with the block
+    plan_.steps_.resize(emitted_.size());
+    for (uint32_t s = 0; s < emitted_.size(); ++s) {
+      Emitted& e = emitted_[s];
+      Scheduled& out = plan_.steps_[s];
+      for (const ValueId v : e.writes) {
+        if (!leaving_blocks_[tape_.block_of(v)]) continue;
+        out.allocates.push_back(v);
+        there[v] = true;
+        of_block[tape_.block_of(v)].push_back(v);
+      }
+      for (const ValueId v : e.tensor_reads) {
+        if (there[v] || standing[v]) continue;
+        const BlockId b = tape_.block_of(v);
+        const TapeBlock& block = tape_.blocks[b];
+        if (block.kind == TapeBlock::Kind::constant || plan_.arena_offsets_[b] >= 0) {
+          standing[v] = true;
+          if (block.kind != TapeBlock::Kind::constant || block.first != v) plan_.standing_.push_back(v);
+        } else {
+          SCONCE_ASSERT(v != block.first);
+          out.views.push_back(v);
+          there[v] = true;
+          of_block[b].push_back(v);
+        }
+      }
+      for (const ValueId v : e.tensor_writes) {
+        if (!there[v]) of_block[tape_.block_of(v)].push_back(v);
+        there[v] = true;
+      }
+      out.step = std::move(e.step);
+    }
+    for (BlockId b = 0; b < blocks; ++b) {
+      const TapeBlock& block = tape_.blocks[b];
+      if (last_use[b] != kForEver && !of_block[b].empty()) {
+        auto& releases = plan_.steps_[last_use[b]].releases;
+        releases.insert(releases.end(), of_block[b].begin(), of_block[b].end());
+      } else {
+        plan_.leaving_.insert(plan_.leaving_.end(), of_block[b].begin(), of_block[b].end());
+      }
+      static_cast<void>(block);
+    }
+  }
+
+  static size_t bytes_of(const Tensor& twin) {
+    int64_t last = 0;
+    if (twin.numel() == 0) return 0;
+    for (int64_t d = 0; d < twin.dim(); ++d) last += (twin.sizes()[d] - 1) * twin.strides()[d];
+    return static_cast<size_t>(last + 1) * twin.item_size();
+  }
+
+  void keep_constants() {
+    for (BlockId b = 0; b < tape_.blocks.size(); ++b) {
+      const TapeBlock& block = tape_.blocks[b];
+      if (block.kind != TapeBlock::Kind::constant) continue;
+      const bool is_read = std::find(read_constants_.begin(), read_constants_.end(), b) != read_constants_.end();
+      plan_.constants_.push_back(
+          {block.constant, tape_.twin(block.first), block.constant.data(), write_count(block.constant), is_read});
+    }
+  }
+
+  Plan& plan_;
+  Tape& tape_;
+  std::vector<bool> written_;  // by block: a node writes to it
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<bool> leaves_, leaving_blocks_;
+  std::vector<Role> roles_;
+  std::vector<std::unique_ptr<loops::LoopCall>> loop_calls_;
+  std::vector<std::shared_ptr<const PreparedCall>> prepared_;
+  std::vector<TailNodes> tails_;
+  std::vector<NodeId> loop_calls_kept_;
+  std::vector<BlockId> read_constants_;
+  std::vector<Emitted> emitted_;
+};
+
+std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why) {
+  functionalize(tape);
+  eliminate_dead_nodes(tape);
+  auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));
+  if (!Builder(*plan).build(why)) return nullptr;
+  return plan;
+}
+
+}  // namespace sconce::executor

@@ -1,0 +1,175 @@
+#include "sconce/executor/plan.h"
+
+#include <cstring>
+
+#include "sconce/base/error.h"
+#include "sconce/tensor/geometry_changes.h"
+#include "sconce/tensor/write_count.h"
+
+namespace sconce::executor {
+
+Step::~Step() = default;
+
+Plan::Plan(Tape tape, Guards guards)
+    : tape_(std::move(tape)), guards_(std::move(guards)), geometry_epoch_(geometry_changes.load()) {}
+Plan::~Plan() { delete spare_.load(); }
+
+// ---- constants ----
+
+bool Plan::geometry_holds() const {
+  const uint64_t now = geometry_changes.load(std::memory_order_acquire);
+  for (const KnownConstant& c : constants_) {
+    const Tensor &t = c.tensor, &twin = c.twin;
+    if (t.data() != c.data || t.dtype() != twin.dtype() || !(t.sizes() == twin.sizes()) ||
+        !(t.strides() == twin.strides()))
+      return false;
+  }
+  geometry_epoch_.store(now, std::memory_order_relaxed);
+  return true;
+}
+
+bool Plan::constants_hold() const {
+  const bool moved = storages_moved.load(std::memory_order_relaxed);
+  if (moved || geometry_changes.load(std::memory_order_relaxed) != geometry_epoch_.load(std::memory_order_relaxed))
+      [[unlikely]] {
+    if (!geometry_holds()) return false;
+  }
+  for (const KnownConstant& c : constants_) {
+    if (c.is_read && write_count(c.tensor) != c.writes) return false;
+  }
+  return true;
+}
+
+// ---- frames ----
+
+void Plan::set_view(Frame& frame, ValueId v) const {
+  const TapeValue& value = tape_.values[v];
+  const TapeBlock& block = tape_.blocks[value.block];
+  const Tensor& base = frame.tensors[block.first];
+  const auto item = static_cast<int64_t>(value.twin.item_size());
+  const int64_t start = static_cast<const char*>(base.data()) - static_cast<const char*>(base.storage()->data);
+  frame.tensors[v] = make_tensor_unchecked(Ref<Storage>::share(base.storage()), value.twin.dtype(), value.twin.sizes(),
+                                           value.twin.strides(), (start + value.offset) / item);
+}
+
+std::unique_ptr<Frame> Plan::make_frame() const {
+  auto frame = std::make_unique<Frame>();
+  frame->bases.resize(tape_.blocks.size());
+  frame->tensors.resize(tape_.values.size());
+  if (arena_bytes_ != 0) frame->arena = make_storage(arena_bytes_, {});
+  for (BlockId b = 0; b < tape_.blocks.size(); ++b) {
+    const TapeBlock& block = tape_.blocks[b];
+    if (block.kind == TapeBlock::Kind::constant) {
+      frame->tensors[block.first] = block.constant;
+      frame->bases[b] = static_cast<char*>(block.constant.data());
+    } else if (arena_offsets_[b] >= 0) {
+      frame->bases[b] = static_cast<char*>(frame->arena->data) + arena_offsets_[b];
+    }
+  }
+  for (const ValueId v : standing_) {
+    const TapeValue& value = tape_.values[v];
+    if (arena_offsets_[value.block] < 0) {
+      set_view(*frame, v);
+      continue;
+    }
+    const int64_t bytes = arena_offsets_[value.block] + value.offset;
+    frame->tensors[v] =
+        make_tensor_unchecked(Ref<Storage>::share(frame->arena.get()), value.twin.dtype(), value.twin.sizes(),
+                              value.twin.strides(), bytes / static_cast<int64_t>(value.twin.item_size()));
+  }
+  for (const NodeId n : frame_args_) {
+    const TapeNode& node = tape_.nodes[n];
+    std::vector<Value> args = node.args;
+    for (Value& v : args) {
+      if (v.is_list()) v = Value(v.to_list().copy());
+    }
+    frame->args.push_back(std::move(args));
+  }
+  return frame;
+}
+
+std::unique_ptr<Frame> Plan::take_frame() const {
+  if (Frame* spare = spare_.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Frame>(spare);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spares_.empty()) {
+      std::unique_ptr<Frame> frame = std::move(spares_.back());
+      spares_.pop_back();
+      return frame;
+    }
+  }
+  return make_frame();
+}
+
+void Plan::give_back(std::unique_ptr<Frame> frame) const {
+  Frame* none = nullptr;
+  if (spare_.compare_exchange_strong(none, frame.get(), std::memory_order_release, std::memory_order_relaxed)) {
+    static_cast<void>(frame.release());
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  spares_.push_back(std::move(frame));
+}
+
+// ---- calls ----
+
+Value Plan::result(const Frame& frame, const Output& output) const {
+  switch (output.kind) {
+    case Output::Kind::tensor:
+      return Value(Tensor(frame.tensors[output.value]));
+    case Output::Kind::constant:
+      return output.constant;
+    case Output::Kind::list: {
+      Ref<List> list = make_ref<List>(output.type);
+      for (const Output& item : output.items) list->append(result(frame, item));
+      return Value(std::move(list));
+    }
+    case Output::Kind::tuple: {
+      std::vector<Value> items;
+      items.reserve(output.items.size());
+      for (const Output& item : output.items) items.push_back(result(frame, item));
+      return Value(make_ref<Tuple>(std::move(items), output.type));
+    }
+    case Output::Kind::dict: {
+      Ref<Dict> dict = make_ref<Dict>(output.type, output.value_type);
+      for (size_t i = 0; i < output.items.size(); i += 2)
+        dict->set(result(frame, output.items[i]), result(frame, output.items[i + 1]));
+      return Value(std::move(dict));
+    }
+  }
+  return {};
+}
+
+Value Plan::run(std::span<TensorImpl* const> inputs) const {
+  std::unique_ptr<Frame> frame = take_frame();
+  Frame& f = *frame;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ValueId v = tape_.inputs[i];
+    f.tensors[v] = Tensor(Ref<TensorImpl>::share(inputs[i]));
+    f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
+  }
+  // A frame whose step threw is not used again: tensors of the call may be in it.
+  for (const Scheduled& s : steps_) {
+    for (const ValueId v : s.allocates) {
+      const Tensor& twin = tape_.values[v].twin;
+      f.tensors[v] = empty_strided_tensor(twin.sizes(), twin.strides(), twin.dtype());
+      f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
+    }
+    for (const ValueId v : s.views) set_view(f, v);
+    s.step->run(f);
+    for (const ValueId v : s.releases) f.tensors[v] = {};
+  }
+  Value made = result(f, tape_.output);
+  for (const ValueId v : tape_.inputs) f.tensors[v] = {};
+  for (const ValueId v : leaving_) f.tensors[v] = {};
+  give_back(std::move(frame));
+  return made;
+}
+
+std::string Plan::text() const {
+  std::string all;
+  for (const Scheduled& s : steps_) all += s.step->text() + "\n";
+  return all;
+}
+
+}  // namespace sconce::executor

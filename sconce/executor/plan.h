@@ -1,0 +1,111 @@
+// Plan: a function compiled for arguments of one signature: a list of steps over memory that was laid out beforehand.
+//
+// Note [Plans]
+// A plan is made of a tape (recorder.h): nodes become steps. Pointwise operators are fused into loop nests, products and
+// convolutions with constant weights are prepared (weights packed, epilogues attached), views cost nothing, all others
+// are called as the interpreter would call them. Results that do not leave the plan and are not made by an ordinary call
+// lie in one arena (arena.h). Results have eager's bits.
+// A plan is immutable and shared by threads. What a call needs is a Frame: a plan keeps those of calls that ended.
+// When a step throws, nothing outside has been written; the caller lets the interpreter run the call from its beginning,
+// which raises the error in the words, and with the lines, of the program.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sconce/executor/guards.h"
+#include "sconce/executor/tape.h"
+
+namespace sconce::executor {
+
+// The memory of one call.
+struct Frame {
+  std::vector<char*> bases;              // of each block: the address of its origin
+  std::vector<Tensor> tensors;           // by value, where one is needed
+  std::vector<std::vector<Value>> args;  // of each ordinary call, by number
+  Ref<Storage> arena;
+};
+
+// An address in a frame.
+struct Place {
+  BlockId block = kNone;
+  int64_t offset = 0;
+  bool exists() const { return block != kNone; }
+  void* in(const Frame& frame) const { return frame.bases[block] + offset; }
+};
+
+class Step {
+ public:
+  virtual ~Step();
+  virtual void run(Frame& frame) const = 0;
+  // For people: what it is, in one line or more.
+  virtual std::string text() const = 0;
+};
+
+// A step and what the frame does around it.
+struct Scheduled {
+  std::unique_ptr<Step> step;
+  std::vector<ValueId> allocates;  // new tensors that it writes, and that leave the plan
+  std::vector<ValueId> views;      // tensors over memory of other ones, which it wants as such
+  std::vector<ValueId> releases;   // tensors that nobody needs behind it
+};
+
+class Plan {
+ public:
+  Plan(Tape tape, Guards guards);
+  ~Plan();
+  Plan(const Plan&) = delete;
+
+  // Whether the plan may run: attributes and constants are what they were.
+  bool holds() const { return guards_.hold() && constants_hold(); }
+  // `inputs` are the tensors of the signature. Throws what a step throws.
+  Value run(std::span<TensorImpl* const> inputs) const;
+
+  bool draws() const { return tape_.draws; }
+  size_t guard_count() const { return guards_.size(); }
+  const std::vector<Scheduled>& steps() const { return steps_; }
+  size_t arena_bytes() const { return arena_bytes_; }
+  std::string text() const;
+
+ private:
+  friend class Builder;
+
+  // Something that was found once and must not have changed.
+  struct KnownConstant {
+    Tensor tensor;
+    Tensor twin;
+    const void* data;
+    uint64_t writes;
+    bool is_read;  // its elements were, so writes count
+  };
+  bool constants_hold() const;
+  bool geometry_holds() const;
+
+  std::unique_ptr<Frame> make_frame() const;
+  std::unique_ptr<Frame> take_frame() const;
+  void give_back(std::unique_ptr<Frame> frame) const;
+  void set_view(Frame& frame, ValueId v) const;
+  Value result(const Frame& frame, const Output& output) const;
+
+  Tape tape_;
+  Guards guards_;
+  std::vector<KnownConstant> constants_;
+  mutable std::atomic<uint64_t> geometry_epoch_;
+  std::vector<Scheduled> steps_;
+  std::vector<uint32_t> frame_args_;    // of each ordinary call: the node
+  std::vector<int64_t> arena_offsets_;  // by block; -1: not in the arena
+  std::vector<ValueId> standing_;       // values with a tensor from the beginning: of constants, of the arena
+  std::vector<ValueId> leaving_;        // values with a tensor that the result has
+  size_t arena_bytes_ = 0;
+  mutable std::atomic<Frame*> spare_{nullptr};
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Frame>> spares_;
+};
+
+// Makes a plan, or gives nothing and says why.
+std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why);
+
+}  // namespace sconce::executor

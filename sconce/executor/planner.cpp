@@ -1,0 +1,278 @@
+#include "sconce/executor/planner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "sconce/base/budget.h"
+#include "sconce/base/error.h"
+#include "sconce/base/logs.h"
+#include "sconce/executor/plan.h"
+#include "sconce/executor/recorder.h"
+#include "sconce/runtime/execute.h"
+#include "sconce/tensor/generator.h"
+
+namespace sconce::executor {
+namespace {
+
+constexpr size_t kMostPlans = 16;  // of a function
+constexpr size_t kMostSeen = 64;   // signatures of which the first call is remembered
+constexpr int kMostFailures = 4;   // recordings in vain before a function is left to the interpreter
+constexpr int kMostMisses = 4096;  // calls in a row of which none had a plan, before it is, too
+
+constinit std::atomic<int> enabled{-1};  // -1: the environment was not asked yet
+
+using Signature = std::vector<uint64_t>;
+
+uint64_t hash_of(const Words& words) {
+  uint64_t hash = 0x9e3779b97f4a7c15;
+  for (const uint64_t w : words) {
+    hash = (hash ^ w) * 0xff51afd7ed558ccd;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// A plan with the signature that it is for.
+class Entry final : public Counted {
+ public:
+  Entry(const Words& words, std::unique_ptr<Plan> plan) : words_(words.begin(), words.end()), plan(std::move(plan)) {}
+  bool takes(const Words& words) const {
+    return words.size() == words_.size() && std::equal(words.begin(), words.end(), words_.begin());
+  }
+
+ private:
+  const Signature words_;
+
+ public:
+  const std::unique_ptr<Plan> plan;
+  std::atomic<uint64_t> runs{0};
+};
+
+// A lock for a few instructions.
+class Spin {
+ public:
+  explicit Spin(std::atomic_flag& flag) : flag_(flag) {
+    while (flag_.test_and_set(std::memory_order_acquire)) __builtin_ia32_pause();
+  }
+  ~Spin() { flag_.clear(std::memory_order_release); }
+  Spin(const Spin&) = delete;
+
+ private:
+  std::atomic_flag& flag_;
+};
+
+// The plans of a function.
+class FunctionPlans final : public runtime::CodePlans {
+ public:
+  Ref<Entry> find(const Words& words) {
+    const Spin lock(flag_);
+    for (size_t i = entries_.size(); i-- > 0;) {
+      if (!entries_[i]->takes(words)) continue;
+      if (i + 1 != entries_.size())
+        std::rotate(entries_.begin() + static_cast<ptrdiff_t>(i), entries_.begin() + static_cast<ptrdiff_t>(i) + 1,
+                    entries_.end());
+      misses_ = 0;
+      return entries_.back();
+    }
+    if (++misses_ > kMostMisses && entries_.empty()) hopeless_.store(true, std::memory_order_relaxed);
+    return {};
+  }
+
+  // Whether this is the second call of its kind; the first is remembered.
+  bool is_second_call(const Words& words) {
+    const uint64_t hash = hash_of(words);
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find(seen_.begin(), seen_.end(), hash);
+    if (found != seen_.end()) {
+      seen_.erase(found);
+      return true;
+    }
+    if (seen_.size() == kMostSeen) seen_.erase(seen_.begin());
+    seen_.push_back(hash);
+    return false;
+  }
+
+  void add(Ref<Entry> entry) {
+    Ref<Entry> oldest;  // goes behind the lock
+    const Spin lock(flag_);
+    if (entries_.size() == kMostPlans) {
+      oldest = std::move(entries_.front());
+      entries_.erase(entries_.begin());
+    }
+    entries_.push_back(std::move(entry));
+  }
+
+  void drop(const Ref<Entry>& entry) {
+    const Spin lock(flag_);
+    const auto found = std::find(entries_.begin(), entries_.end(), entry);
+    if (found != entries_.end()) entries_.erase(found);
+  }
+
+  void failed(std::string why) {
+    const std::lock_guard lock(mutex_);
+    why_ = std::move(why);
+    if (++failures_ >= kMostFailures) hopeless_.store(true, std::memory_order_relaxed);
+  }
+  void succeeded() {
+    const std::lock_guard lock(mutex_);
+    why_.clear();
+    failures_ = 0;
+  }
+
+  bool is_hopeless() const { return hopeless_.load(std::memory_order_relaxed); }
+  std::string why() {
+    const std::lock_guard lock(mutex_);
+    return why_;
+  }
+  std::vector<Ref<Entry>> entries() {
+    const Spin lock(flag_);
+    return entries_;
+  }
+  void clear() {
+    std::vector<Ref<Entry>> gone;
+    {
+      const Spin lock(flag_);
+      gone.swap(entries_);
+    }
+    const std::lock_guard lock(mutex_);
+    seen_.clear();
+    failures_ = 0;
+    hopeless_.store(false);
+  }
+
+ private:
+  std::atomic_flag flag_;
+  std::vector<Ref<Entry>> entries_;  // the last used one is the last
+  int misses_ = 0;
+  std::atomic<bool> hopeless_{false};
+  std::mutex mutex_;
+  std::vector<uint64_t> seen_;
+  int failures_ = 0;
+  std::string why_;
+};
+
+FunctionPlans& plans_of_code(const runtime::Code& code) {
+  if (runtime::CodePlans* known = code.plans.load(std::memory_order_acquire))
+    return static_cast<FunctionPlans&>(*known);
+  auto made = std::make_unique<FunctionPlans>();
+  runtime::CodePlans* none = nullptr;
+  if (code.plans.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) return *made.release();
+  return static_cast<FunctionPlans&>(*none);
+}
+
+void log(const runtime::Code& code, const std::string& text) {
+  if (is_logged(LogTag::plans)) fmt::print(stderr, "[plans] {}: {}\n", code.name, text);
+}
+
+// Draws of a call that fails are taken back: the interpreter will make them again.
+class DrawnNumbers {
+ public:
+  explicit DrawnNumbers(bool draws) {
+    if (!draws) return;
+    GeneratorImpl& g = *default_generator().impl();
+    const std::lock_guard lock(g.mutex);
+    state_ = g.state();
+  }
+  void take_back() const {
+    if (state_.empty()) return;
+    GeneratorImpl& g = *default_generator().impl();
+    const std::lock_guard lock(g.mutex);
+    g.set_state(state_);
+  }
+
+ private:
+  std::vector<uint8_t> state_;
+};
+
+bool run_plan(const runtime::Code& code, const Entry& entry, std::span<TensorImpl* const> tensors, Value& result) {
+  const DrawnNumbers drawn(entry.plan->draws());
+  try {
+    result = entry.plan->run(tensors);
+  } catch (const std::exception& e) {
+    log(code, fmt::format("a step failed, the interpreter takes over: {}", e.what()));
+    drawn.take_back();
+    return false;
+  }
+  return true;
+}
+
+// Interprets the call and makes a plan of what it does.
+Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words, std::span<Value> args,
+             const runtime::RunOptions& options) {
+  Recorder recorder(args);
+  runtime::RunOptions observed = options;
+  observed.observer = &recorder;
+  Value result = runtime::execute(code, args, observed);
+  std::optional<Tape> tape = recorder.finish(result);
+  std::string why = recorder.why();
+  if (tape) {
+    try {
+      if (std::unique_ptr<Plan> plan = make_plan(std::move(*tape), std::move(recorder.guards()), why)) {
+        log(code, fmt::format("planned, {} steps", plan->steps().size()));
+        if (is_logged(LogTag::plans, LogLevel::debug)) fmt::print(stderr, "{}", plan->text());
+        plans.succeeded();
+        plans.add(make_ref<Entry>(words, std::move(plan)));
+        return result;
+      }
+    } catch (const std::bad_alloc&) {
+      why = "there is no memory for a plan";
+    }
+  }
+  log(code, "not planned: " + why);
+  plans.failed(std::move(why));
+  return result;
+}
+
+bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
+  if (!plans_enabled() || options.observer || Budget::active()) return false;
+  FunctionPlans& plans = plans_of_code(code);
+  if (plans.is_hopeless()) return false;
+  Words words;
+  SmallVector<TensorImpl*, 8> tensors;
+  if (!append_modes(words) || !append_arguments(args, words, tensors)) return false;
+  if (const Ref<Entry> entry = plans.find(words)) {
+    if (entry->plan->holds()) {
+      entry->runs.fetch_add(1, std::memory_order_relaxed);
+      return run_plan(code, *entry, tensors, result);
+    }
+    log(code, "an attribute or a constant has changed: the plan is dropped");
+    plans.drop(entry);
+  }
+  if (!plans.is_second_call(words)) return false;
+  result = record(code, plans, words, args, options);
+  return true;
+}
+
+}  // namespace
+
+constinit const runtime::Planner planner{run};
+
+bool plans_enabled() {
+  const int known = enabled.load(std::memory_order_relaxed);
+  if (known >= 0) return known != 0;
+  const char* setting = std::getenv("SCONCE_PLANS");
+  const std::string_view word = setting ? setting : "on";
+  SCONCE_CHECK_AS(value, word == "on" || word == "off" || word.empty(), "SCONCE_PLANS is '{}', expected on or off",
+                  word);
+  enabled.store(word != "off");
+  return word != "off";
+}
+void set_plans_enabled(bool on) { enabled.store(on); }
+
+std::vector<PlanText> plans_of(ir::Function& function, std::string* why) {
+  FunctionPlans& plans = plans_of_code(runtime::code_of(function));
+  if (why) *why = plans.why();
+  std::vector<PlanText> texts;
+  for (const Ref<Entry>& entry : plans.entries()) {
+    const Plan& p = *entry->plan;
+    texts.push_back({p.steps().size(), p.guard_count(), p.arena_bytes(), entry->runs.load(), p.text()});
+  }
+  return texts;
+}
+
+void drop_plans(ir::Function& function) { plans_of_code(runtime::code_of(function)).clear(); }
+
+}  // namespace sconce::executor

@@ -1,0 +1,34 @@
+// Planner: keeps the plans of each function, finds the one for a call, and makes new ones.
+//
+// The first call of a signature is interpreted, the second is recorded while it is interpreted, all others run by the
+// plan that was made of the recording. What cannot be recorded stays with the interpreter; SCONCE_LOGS=plans says why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/base/export.h"
+#include "sconce/ir/function.h"
+#include "sconce/runtime/planner.h"
+
+namespace sconce::executor {
+
+extern const runtime::Planner planner;
+
+// Whether functions run by plans: on, unless the environment says SCONCE_PLANS=off. Throws Error for another word than
+// on and off.
+SCONCE_API bool plans_enabled();
+SCONCE_API void set_plans_enabled(bool on);
+
+// A plan, for people.
+struct PlanText {
+  size_t steps = 0, guards = 0, arena_bytes = 0;
+  uint64_t runs = 0;
+  std::string text;
+};
+// The plans that a function has, the newest last; and why the last recording gave none (empty: it did).
+SCONCE_API std::vector<PlanText> plans_of(ir::Function& function, std::string* why = nullptr);
+// Forgets them.
+SCONCE_API void drop_plans(ir::Function& function);
+
+}  // namespace sconce::executor

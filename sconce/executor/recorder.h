@@ -1,0 +1,68 @@
+// Recorder: makes a tape of a run of a function, while it runs.
+//
+// Note [Recording]
+// While a thread records, its calls have Key::functionalize, whose kernel is one for all operators: it runs the operator
+// below the key and adds a node with what it saw. Compound operators are not recorded but what their bodies call. Beside
+// the real call there is one on Meta tensors of the same geometry: an operator that fails there reads elements
+// (`item`, `nonzero`), so that what follows depends on them, and the run is not planned; and pointwise operators report
+// there how they would run (pointwise_probe.h).
+// The observer of the interpreter sees what is no call of an operator: attributes that are read become guards, those
+// that are written, tasks and warnings end the recording. A run goes on as if nothing had happened when it ends.
+// Tensors are known by address. None of them is kept alive, so that a run needs no more memory than usual: every tensor
+// that is new is the result of a recorded call, which gives the address a new meaning.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sconce/executor/guards.h"
+#include "sconce/executor/tape.h"
+#include "sconce/runtime/interpreter.h"
+
+namespace sconce::executor {
+
+class Recorder final : public runtime::Observer {
+ public:
+  // `args`: those of the run to come.
+  explicit Recorder(std::span<const Value> args);
+  ~Recorder() override;
+  Recorder(const Recorder&) = delete;
+
+  // Ends the recording; `result` is what the run returned. Nothing where it cannot be repeated: why() says why.
+  std::optional<Tape> finish(const Value& result);
+  const std::string& why() const { return why_; }
+  Guards& guards() { return guards_; }
+
+  // The kernel of Key::functionalize.
+  void record(const Op& op, KeySet keys, Value* args, Value* returns);
+
+  void before(const runtime::Code& code, size_t instruction, const Value* registers) override;
+  void enter(const runtime::Code& code) override;
+
+ private:
+  void give_up(std::string why);
+  void learn_outside(const Value& v, bool is_input);
+  void learn_attribute(const Value& object, size_t slot);
+  bool is_outside(const Value& v) const;
+  ValueId value_of(const Tensor& t);
+  bool take_arguments(TapeNode& node, const Value* args);
+  bool record_call(TapeNode& node, KeySet keys, Value* args, Value* returns);
+  bool take_results(TapeNode& node, const Value* returns, const std::vector<Tensor>& given);
+  ValueId add_value(const Tensor& t, BlockId block, int64_t offset);
+  bool runs_on_meta(const Op& op, KeySet keys, const Value* args);
+  bool take_output(const Value& v, Output& output);
+
+  Tape tape_;
+  Guards guards_;
+  std::string why_;
+  bool failed_ = false;
+  std::unordered_map<const TensorImpl*, ValueId> known_;
+  std::unordered_map<const TensorImpl*, Tensor> outside_tensors_;  // constants, if they are used
+  std::unordered_set<const Counted*> outside_;                     // containers and objects
+  std::unordered_set<const runtime::Code*> entered_;
+  std::unordered_set<const Counted*> returned_;
+};
+
+}  // namespace sconce::executor

@@ -1,0 +1,30 @@
+// Signature: what a plan is specialised on, as words that are compared: the geometry of tensors among the arguments, the
+// values of everything else, and the modes of the thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sconce/base/small_vector.h"
+#include "sconce/types/value.h"
+
+namespace sconce::executor {
+
+using Words = SmallVector<uint64_t, 48>;
+
+// Appends what a plan may depend on. Tensors by geometry (their order is that of `tensors`), objects by identity. False
+// if there is something whose kind is not known, or a tensor that only kernels of its own understand.
+bool append_arguments(std::span<const Value> args, Words& words, SmallVector<TensorImpl*, 8>& tensors);
+
+// The same of a value outside of the arguments, with tensors by identity.
+bool append_identity(const Value& v, Words& words);
+
+// Modes of this thread and of the process that results depend on. False if plans are not for them: autocast, traces,
+// a provider of kernels.
+bool append_modes(Words& words);
+
+// Whether a tensor is an ordinary one: strided numbers in the CPU's memory.
+bool is_plain(const Tensor& t);
+
+}  // namespace sconce::executor

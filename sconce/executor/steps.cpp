@@ -1,0 +1,129 @@
+#include "sconce/executor/steps.h"
+
+#include "sconce/kernels/cpu/engine/iterate.h"
+
+namespace sconce::executor {
+
+// ---- operators ----
+
+CallStep::CallStep(const TapeNode& node, const Tape& tape, size_t args, std::string text)
+    : op_(node.op),
+      uses_(node.uses),
+      result_sizes_(node.result_sizes),
+      args_(args),
+      is_boxed_(node.op->box == nullptr),
+      text_(std::move(text)) {
+  for (const ValueId r : node.results) {
+    const bool is_first = r != kNone && tape.blocks[tape.block_of(r)].first == r;
+    results_.push_back({r, is_first ? tape.block_of(r) : kNone});
+  }
+}
+
+void CallStep::run(Frame& frame) const {
+  std::vector<Value>& own = frame.args[args_];
+  for (const TensorUse& use : uses_) {
+    const Tensor& t = frame.tensors[use.value];
+    if (use.item < 0)
+      own[use.arg] = Value(t);
+    else
+      (*own[use.arg].to_list().tensor_items())[static_cast<size_t>(use.item)] = t;
+  }
+  Value returns[kMostReturns];
+  if (is_boxed_) {
+    std::vector<Value> copies = own;
+    op_->call_boxed(copies.data(), returns);
+  } else {
+    op_->call_boxed(own.data(), returns);
+  }
+  for (const TensorUse& use : uses_) {
+    if (use.item < 0)
+      own[use.arg] = Value();
+    else
+      (*own[use.arg].to_list().tensor_items())[static_cast<size_t>(use.item)] = {};
+  }
+  size_t at = 0;
+  const auto keep = [&](const Tensor& t) {
+    const Result& r = results_[at++];
+    if (r.value == kNone) return;
+    frame.tensors[r.value] = t;
+    if (r.block != kNone) frame.bases[r.block] = static_cast<char*>(t.data());
+  };
+  for (size_t i = 0; i < result_sizes_.size(); ++i) {
+    if (result_sizes_[i] == kNone) {
+      keep(returns[i].to_optional_tensor());
+    } else {
+      for (const Tensor& t : returns[i].to_list().tensors()) keep(t);
+    }
+  }
+}
+
+// ---- nests ----
+
+namespace {
+
+// Addresses of a step's buffers; more than a nest may have are not there.
+struct Addresses {
+  void* data[loops::kMaxBuffers];
+  Addresses(const std::vector<Place>& places, const Frame& frame) {
+    for (size_t i = 0; i < places.size(); ++i) data[i] = places[i].in(frame);
+  }
+};
+
+}  // namespace
+
+NestStep::NestStep(std::shared_ptr<const codegen::Kernel> kernel, std::vector<Place> buffers, std::string text)
+    : kernel_(std::move(kernel)), buffers_(std::move(buffers)), text_(std::move(text)) {
+  SCONCE_ASSERT(buffers_.size() <= loops::kMaxBuffers);
+}
+
+void NestStep::run(Frame& frame) const {
+  const Addresses addresses(buffers_, frame);
+  kernel_->run(addresses.data);
+}
+
+// ---- prepared calls ----
+
+PreparedStep::PreparedStep(std::shared_ptr<const PreparedCall> call, std::vector<Place> args, Place result, Tail tail,
+                           std::string text)
+    : call_(std::move(call)), args_(std::move(args)), result_(result), tail_(std::move(tail)), text_(std::move(text)) {
+  SCONCE_ASSERT(tail_.buffers.size() <= loops::kMaxBuffers);
+}
+
+void PreparedStep::run(Frame& frame) const {
+  constexpr size_t kMostArguments = 16;
+  const void* args[kMostArguments] = {};
+  SCONCE_ASSERT(args_.size() <= kMostArguments);
+  for (size_t i = 0; i < args_.size(); ++i) args[i] = args_[i].exists() ? args_[i].in(frame) : nullptr;
+  Epilogue epilogue;
+  epilogue.lo = tail_.lo;
+  epilogue.hi = tail_.hi;
+  if (tail_.residual.exists()) {
+    epilogue.residual = tail_.residual.in(frame);
+    epilogue.residual_stride = tail_.residual_stride;
+  }
+  if (!tail_.kernel) return call_->run(args, result_.in(frame), epilogue);
+  struct Context {
+    const codegen::Kernel& kernel;
+    Addresses addresses;
+  } context{*tail_.kernel, Addresses(tail_.buffers, frame)};
+  epilogue.post = [](void* given, void*, int64_t, int64_t, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+    const auto& c = *static_cast<const Context*>(given);
+    c.kernel.run_block(c.addresses.data, row, column, rows, columns);
+  };
+  epilogue.post_context = &context;
+  call_->run(args, result_.in(frame), epilogue);
+}
+
+// ---- rearranging ----
+
+RearrangeStep::RearrangeStep(const Tensor& from, const Tensor& to, Place from_place, Place to_place)
+    : from_(from), to_(to), from_place_(from_place), to_place_(to_place) {}
+
+void RearrangeStep::run(Frame& frame) const {
+  run_copy({to_.sizes().data(), to_.sizes().size()}, {to_place_.in(frame), to_.dtype(), to_.strides().data()},
+           {from_place_.in(frame), from_.dtype(), from_.strides().data()});
+}
+
+std::string RearrangeStep::text() const { return "rearrange " + geometry_text(from_) + " to " + geometry_text(to_); }
+
+}  // namespace sconce::executor

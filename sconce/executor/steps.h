@@ -1,0 +1,84 @@
+// The kinds of steps that plans have: an operator called as it is, a loop nest, a prepared call with its epilogue.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/codegen/maker.h"
+#include "sconce/dispatch/prepare.h"
+#include "sconce/executor/plan.h"
+#include "sconce/kernels/cpu/gemm/gemm.h"
+
+namespace sconce::executor {
+
+// An operator over tensors, boxed.
+class CallStep final : public Step {
+ public:
+  // `args`: which of Frame::args are its own. Results of `dropped` are not kept.
+  CallStep(const TapeNode& node, const Tape& tape, size_t args, std::string text);
+  void run(Frame& frame) const override;
+  std::string text() const override { return text_; }
+
+ private:
+  struct Result {
+    ValueId value;
+    BlockId block;  // kNone: not the first value of its memory
+  };
+  const Op* op_;
+  std::vector<TensorUse> uses_;
+  std::vector<uint32_t> result_sizes_;
+  std::vector<Result> results_;
+  size_t args_;
+  bool is_boxed_;  // moves from its arguments
+  std::string text_;
+};
+
+class NestStep final : public Step {
+ public:
+  NestStep(std::shared_ptr<const codegen::Kernel> kernel, std::vector<Place> buffers, std::string text);
+  void run(Frame& frame) const override;
+  std::string text() const override { return text_; }
+
+ private:
+  std::shared_ptr<const codegen::Kernel> kernel_;
+  std::vector<Place> buffers_;
+  std::string text_;
+};
+
+// What follows a prepared call on the same elements: loops over [rows, columns], run on blocks while they are in cache.
+struct Tail {
+  std::shared_ptr<const codegen::Kernel> kernel;  // null: none
+  std::vector<Place> buffers;
+  Place residual;  // added before the clamp
+  int64_t residual_stride = 0;
+  double lo = -std::numeric_limits<double>::infinity(), hi = std::numeric_limits<double>::infinity();
+};
+
+class PreparedStep final : public Step {
+ public:
+  PreparedStep(std::shared_ptr<const PreparedCall> call, std::vector<Place> args, Place result, Tail tail,
+               std::string text);
+  void run(Frame& frame) const override;
+  std::string text() const override { return text_; }
+
+ private:
+  std::shared_ptr<const PreparedCall> call_;
+  std::vector<Place> args_;  // one per schema argument
+  Place result_;
+  Tail tail_;
+  std::string text_;
+};
+
+// The same elements in another order of dimensions.
+class RearrangeStep final : public Step {
+ public:
+  RearrangeStep(const Tensor& from, const Tensor& to, Place from_place, Place to_place);
+  void run(Frame& frame) const override;
+  std::string text() const override;
+
+ private:
+  Tensor from_, to_;  // on Meta
+  Place from_place_, to_place_;
+};
+
+}  // namespace sconce::executor

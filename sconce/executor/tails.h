@@ -1,0 +1,37 @@
+// Epilogue fusion: which pointwise nodes run on the blocks of a prepared call while these are in the cache.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sconce/dispatch/prepare.h"
+#include "sconce/executor/tape.h"
+#include "sconce/loops/nest.h"
+
+namespace sconce::executor {
+
+// Nodes behind a prepared call that are computed with it. All values inside are consumed inside, but for `result`.
+struct TailNodes {
+  std::vector<NodeId> nodes;  // empty: none
+  ValueId result = kNone;
+};
+
+// `call_of(node)` is the loop call of a pointwise node that may be fused, or null.
+struct TailQuery {
+  const Tape& tape;
+  NodeId node;                                    // the prepared one
+  const PreparedCall& call;                       // which is so
+  const std::vector<std::vector<NodeId>>& users;  // of each value
+  const std::vector<bool>& leaves;                // by value: it is part of the result, or somebody looks at its memory
+  const std::vector<std::unique_ptr<loops::LoopCall>>& loop_calls;  // by node
+};
+TailNodes find_tail(const TailQuery& query);
+
+// The tail as a nest of two sizes, and which value each buffer is; the first buffer is the call's result.
+struct TailNest {
+  loops::Nest nest;
+  std::vector<ValueId> values;
+};
+TailNest build_tail(const TailQuery& query, const TailNodes& tail);
+
+}  // namespace sconce::executor
