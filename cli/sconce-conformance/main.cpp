@@ -9,6 +9,7 @@
 
 #include "report.h"
 #include "sconce/base/error.h"
+#include "sconce/testing/conformance/planned_calls.h"
 #include "sconce/testing/conformance/tracked_lists.h"
 #include "sconce/testing/second_device/second_device.h"
 
@@ -83,6 +84,10 @@ void define_options(CLI::App& app, Options& o) {
   app.add_option("--lite-archives", o.suite.run.lite_folder,
                  "With --lite: only programs that have a .ptl file in this folder, and that")
       ->type_name("DIR");
+  app.add_flag(
+      "--planned", o.suite.run.planned,
+      "Repeat calls of programs by the interpreter and by plans: results, arguments and errors must be the same, "
+      "bit for bit");
   app.add_option("--json", o.json, "Write every result to this file as JSON")->type_name("FILE");
   app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")
       ->type_name("N")
@@ -141,6 +146,7 @@ int run(Options& o) {
     testing::register_second_device();
     o.suite.run.device = testing::kSecondDevice;
   }
+  testing::compare_plans(o.suite.run.planned);
   std::vector<FolderRecord> folders = testing::run_suite(places, o.suite);
   if (on_terminal) bar.clear();
 

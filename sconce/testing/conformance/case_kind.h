@@ -24,6 +24,7 @@ struct RunOptions {
   bool meta = false;       // on Meta tensors: geometry only
   Device device;           // arguments are moved there, results back; what has no kernel there is refused by name
   bool strided = false;    // with every argument column-major and with gaps: the values must be the same
+  bool planned = false;    // calls of programs repeated by plans: see planned_calls.h
   bool grad_only = false;  // only the gradients of cases that have some
   bool archives = false;   // programs from the archive beside them rather than from their text
   bool resave = false;     // those archives loaded, saved and loaded again; a second save must give the same bytes

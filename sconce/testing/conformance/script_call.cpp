@@ -9,6 +9,7 @@
 #include "sconce/testing/compare/compare_rules.h"
 #include "sconce/testing/compare/script_error.h"
 #include "sconce/testing/conformance/case_value.h"
+#include "sconce/testing/conformance/planned_calls.h"
 
 namespace sconce::testing {
 namespace {
@@ -109,6 +110,14 @@ Difference compare_nested(const Value& got, const Value& expected, TensorCompari
 CaseResult run_script_call(ir::Function& function, const std::optional<Value>& self, const CaseFile& file,
                            const Json& json, const ScriptCall& how) {
   const Json* error = find_member(json, "error");
+  if (plans_are_compared()) {
+    const auto arguments = [&](const std::optional<Value>& own) {
+      std::vector<Value> args = runtime::bind_call(function, read_inputs(function, own, file, json));
+      manual_seed(0);
+      return args;
+    };
+    if (Difference d = compare_planned_calls(function, self, arguments)) return CaseResult::failure(*d);
+  }
   try {
     const Value got = call(function, self, file, json, how);
     if (error != nullptr) return CaseResult::failure(fmt::format("returns {}, expected an error", got.repr()));
