@@ -3,8 +3,8 @@
 //   off     op by op: eager's engine, one temporary for each call. The reference that the others are compared with.
 //   tiles   tile programs: eager's compiled loops over tiles of some hundred elements in the L1 cache, from a list that
 //           is prepared once. No code is made; every dtype that eager computes in.
-//   joined  tile programs in which neighbouring cheap primitives are one loop, made by an assembler (AVX2 or AVX-512,
-//           as cpu_level() says); heavy math stays eager's loop. What cannot be joined runs as in `tiles`.
+//   joined  tile programs in which neighbouring cheap primitives are one loop, made by an assembler, where cpu_level()
+//           is 3 or more; heavy math stays eager's loop. What cannot be joined runs as in `tiles`.
 //
 // All of them give eager's bits. One thing is not part of that: which of two NaNs a sum of both is, sign and payload;
 // eager's own answer depends on the compiler's choice of operand order.

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "sconce/base/parallel.h"
+#include "sconce/codegen/joined/machine_code.h"
 #include "sconce/codegen/maker.h"
 #include "sconce/codegen/tiles/tile_graph.h"
 #include "sconce/dispatch/registry.h"
@@ -316,6 +317,13 @@ TEST(RandomNests, AtLowerLevels) {
     const Level lowered(level);
     compare_makers(600, 100000u * static_cast<uint32_t>(level));
   }
+}
+
+TEST(RandomNests, WithWideVectors) {
+  if (cpu_level() < 4) GTEST_SKIP() << "needs AVX-512";
+  highest_joined_level = 4;
+  compare_makers(1000, 1);
+  highest_joined_level = 3;
 }
 
 TEST(RandomNests, WithThreads) {

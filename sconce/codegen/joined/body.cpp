@@ -387,6 +387,7 @@ class Builder {
       return as_number(false, emit(kind == StepKind::add ? Prim::bit_or : Prim::bit_and, false, a, b));
     }
     if (kind == StepKind::div && !real_) return std::nullopt;
+    if (kind == StepKind::mul && is_one(a)) return as_number(real_, b);
     const Prim op = kind == StepKind::add   ? Prim::add
                     : kind == StepKind::sub ? Prim::sub
                     : kind == StepKind::mul ? Prim::mul
@@ -394,11 +395,16 @@ class Builder {
     return as_number(real_, emit(op, real_, a, b));
   }
 
+  bool is_one(uint16_t x) {
+    const auto known = constant_bits(x);
+    return known && *known == *constant_bits(constant(real_, {1, 1}));
+  }
+
   // a * b + c. The product with 1 or -1 is exact, so that one rounding is all there is either way.
   uint16_t fused(uint16_t a, uint16_t b, uint16_t c) {
     if (class_ == Class::bools) return emit(Prim::bit_or, false, emit(Prim::bit_and, false, a, b), c);
     const auto known = constant_bits(a);
-    if (known && *known == *constant_bits(constant(real_, {1, 1}))) return emit(Prim::add, real_, b, c);
+    if (is_one(a)) return emit(Prim::add, real_, b, c);
     if (known && *known == *constant_bits(constant(real_, {-1, -1}))) return emit(Prim::sub, real_, c, b);
     if (!real_) return emit(Prim::add, false, emit(Prim::mul, false, a, b), c);
     return emit(Prim::fma, true, a, b, c);

@@ -131,7 +131,7 @@ class Joiner {
     }
     if (outputs.empty()) return;  // nobody wants them
     const Body body = build_body(nest_, graph_, values, outputs, width, loads);
-    const auto code = machine_code(body, cpu_level());
+    const auto code = machine_code(body, std::min(cpu_level(), highest_joined_level));
     if (!code) return alone();
     JoinedLoop loop;
     loop.code = code->entry();
