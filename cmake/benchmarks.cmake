@@ -7,6 +7,9 @@ add_custom_target(benchmarks)
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
 file(GLOB row_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/rows/*.cpp")
 list(FILTER row_sources EXCLUDE REGEX "/worker\\.cpp$")
+# The loops by hand are as those of the library: simd_sources in library.cmake.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/bench/fusion.cpp" PROPERTIES
+  COMPILE_OPTIONS "-O3;-march=x86-64-v3;-fno-math-errno;-fno-trapping-math;-fwrapv")
 
 if(row_sources AND TARGET sconce_generated AND SCONCE_GENERATED_SOURCES)
   add_library(sconce_bench_rows STATIC EXCLUDE_FROM_ALL ${row_sources})

@@ -137,7 +137,10 @@ sconce_folder(programs serialization/code)
 sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
 # Of the whole.
 sconce_folder(values loops)
+# xbyak, an assembler that is one header: joined/emitter.cpp alone includes it.
+find_path(XBYAK_INCLUDE_DIR xbyak/xbyak.h REQUIRED)
 sconce_folder(values codegen)
+target_include_directories(sconce_codegen SYSTEM PRIVATE "${XBYAK_INCLUDE_DIR}")
 sconce_folder(plain syntax)
 sconce_folder(small_values optim)
 sconce_folder(programs passes)
