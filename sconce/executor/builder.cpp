@@ -7,9 +7,13 @@
 #include "sconce/base/logs.h"
 #include "sconce/codegen/maker.h"
 #include "sconce/dispatch/entry.h"
+#include "sconce/dispatch/registry.h"
 #include "sconce/executor/arena.h"
+#include "sconce/executor/channel_norms.h"
 #include "sconce/executor/functional_tape.h"
+#include "sconce/executor/layouts.h"
 #include "sconce/executor/plan.h"
+#include "sconce/executor/probe.h"
 #include "sconce/executor/steps.h"
 #include "sconce/executor/tails.h"
 #include "sconce/loops/fuse.h"
@@ -19,7 +23,8 @@ namespace sconce::executor {
 
 class Builder {
  public:
-  explicit Builder(Plan& plan) : plan_(plan), tape_(plan.tape_) {}
+  // `read`: blocks of constants whose elements were read while the tape was prepared.
+  Builder(Plan& plan, std::vector<BlockId> read) : plan_(plan), tape_(plan.tape_), read_constants_(std::move(read)) {}
 
   // False: it cannot be planned, and `why` says why.
   bool build(std::string& why) {
@@ -41,7 +46,7 @@ class Builder {
   }
 
  private:
-  enum class Role : uint8_t { call, view, pointwise, prepared, inside };  // inside: of another node's tail
+  enum class Role : uint8_t { call, view, pointwise, prepared, rearrange, inside };  // inside: of another node's tail
 
   // A step with what it does to values.
   struct Emitted {
@@ -101,6 +106,10 @@ class Builder {
         continue;
       }
       if (touches_written(node) || !node.writes.empty()) continue;
+      if (node.rearranges) {
+        roles_[n] = Role::rearrange;
+        continue;
+      }
       if (node.pointwise) {
         auto call = std::make_unique<loops::LoopCall>(
             loops::make_call(*node.op, *node.pointwise->loops, node.pointwise->common, node.pointwise->result));
@@ -135,13 +144,14 @@ class Builder {
 
   void attach_tails() {
     tails_.resize(tape_.nodes.size());
+    taken_.resize(tape_.nodes.size());
     for (NodeId n = 0; n < tape_.nodes.size(); ++n) {
       if (roles_[n] != Role::prepared) continue;
-      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_};
+      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_};
       tails_[n] = find_tail(query);
       for (const NodeId inside : tails_[n].nodes) {
         roles_[inside] = Role::inside;
-        loop_calls_kept_.push_back(inside);
+        taken_[inside] = true;
       }
     }
   }
@@ -222,6 +232,9 @@ class Builder {
         case Role::call:
           emit_call(first);
           break;
+        case Role::rearrange:
+          emit_rearrange(first);
+          break;
         case Role::view:
         case Role::inside:
           break;
@@ -238,6 +251,16 @@ class Builder {
     }
     e.step = std::make_unique<CallStep>(node, tape_, plan_.frame_args_.size(), "call " + tape_.node_text(n));
     plan_.frame_args_.push_back(n);
+    emitted_.push_back(std::move(e));
+  }
+
+  void emit_rearrange(NodeId n) {
+    const TapeNode& node = tape_.nodes[n];
+    const ValueId from = node.uses[0].value, to = node.results[0];
+    Emitted e;
+    e.reads.push_back(from);
+    e.writes.push_back(to);
+    e.step = std::make_unique<RearrangeStep>(tape_.twin(from), tape_.twin(to), place_of(from), place_of(to));
     emitted_.push_back(std::move(e));
   }
 
@@ -273,8 +296,10 @@ class Builder {
     Tail folded;
     const ValueId result = tail.nodes.empty() ? node.results[0] : tail.result;
     if (!tail.nodes.empty()) {
-      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_};
-      if (!fold(query, tail, folded, e)) {
+      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_};
+      if (Tail simple; fold(tail, n, simple, e)) {
+        folded = std::move(simple);
+      } else {
         const TailNest built = build_tail(query, tail);
         folded.kernel = codegen::make(built.nest);
         for (size_t i = 0; i < built.values.size(); ++i) {
@@ -292,14 +317,30 @@ class Builder {
     emitted_.push_back(std::move(e));
   }
 
-  // A tail that the kernels of products know themselves: a sum with a tensor of the same geometry, a clamp.
-  bool fold(const TailQuery& query, const TailNodes& tail, Tail& folded, Emitted& e) {
-    static_cast<void>(query);
-    static_cast<void>(tail);
-    static_cast<void>(folded);
-    static_cast<void>(e);
-    return false;
+  // A tail that the kernels of products know themselves: a sum with a tensor of the same geometry, then relu.
+  bool fold(const TailNodes& tail, NodeId n, Tail& folded, Emitted& e) const {
+    static const Op* const add = find_op("aten::add.Tensor");
+    static const Op* const relu = find_op("aten::relu");
+    const Tensor& result = tape_.twin(tape_.nodes[n].results[0]);
+    ValueId at = tape_.nodes[n].results[0];
+    size_t next = 0;
+    if (const TapeNode& node = tape_.nodes[tail.nodes[next]]; node.op == add) {
+      const std::vector<ValueId>& in = node.pointwise->inputs;
+      const ValueId other = in[0] == at ? in[1] : in[0];
+      if (other == at || !same_geometry(tape_.twin(other), result) || !is_one(node.args[2])) return false;
+      folded.residual = place_of(other);
+      folded.residual_stride = prepared_[n]->row_stride();
+      e.reads.push_back(other);
+      at = node.results[0];
+      ++next;
+    }
+    if (next < tail.nodes.size() && tape_.nodes[tail.nodes[next]].op == relu) {
+      folded.lo = 0;
+      ++next;
+    }
+    return next == tail.nodes.size();
   }
+  static bool is_one(const Value& v) { return v.is_number() && !v.is_complex() && v.to_scalar().equals(1); }
 
   // ---- memory ----
 
@@ -404,6 +445,7 @@ class Builder {
 
   Plan& plan_;
   Tape& tape_;
+  std::vector<BlockId> read_constants_;
   std::vector<bool> written_;  // by block: a node writes to it
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> leaves_, leaving_blocks_;
@@ -411,16 +453,18 @@ class Builder {
   std::vector<std::unique_ptr<loops::LoopCall>> loop_calls_;
   std::vector<std::shared_ptr<const PreparedCall>> prepared_;
   std::vector<TailNodes> tails_;
-  std::vector<NodeId> loop_calls_kept_;
-  std::vector<BlockId> read_constants_;
+  std::vector<bool> taken_;  // nodes of tails
   std::vector<Emitted> emitted_;
 };
 
 std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why) {
+  std::vector<BlockId> read;
   functionalize(tape);
   eliminate_dead_nodes(tape);
+  expand_channel_norms(tape, read);
+  assign_layouts(tape);
   auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));
-  if (!Builder(*plan).build(why)) return nullptr;
+  if (!Builder(*plan, std::move(read)).build(why)) return nullptr;
   return plan;
 }
 

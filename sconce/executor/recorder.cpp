@@ -9,6 +9,7 @@
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/write_count.h"
 
 namespace sconce::executor {
 namespace {
@@ -393,7 +394,16 @@ bool Recorder::record_call(TapeNode& node, KeySet keys, Value* args, Value* retu
     give_up(op.qualified_name() + " reads elements, or does not know Meta tensors");
     return false;
   }
+  const auto writes = [&] {
+    uint64_t all = 0;
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (op.schema().arguments[node.uses[i].arg].is_written()) all += write_count(given[i]);
+    }
+    return all;
+  };
+  const uint64_t before = writes();
   run_below(op, keys, args, returns);
+  if (writes() == before) node.writes.clear();  // as dropout_ outside of training
   for (size_t i = 0; i < given.size(); ++i) {
     if (!same_geometry(given[i], tape_.twin(node.uses[i].value))) {
       give_up(op.qualified_name() + " changes the sizes of an argument");

@@ -1,5 +1,7 @@
 #include "sconce/executor/steps.h"
 
+#include "sconce/kernels/cpu/conv/conv_layout.h"
+#include "sconce/kernels/cpu/conv/convolution.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 
 namespace sconce::executor {
@@ -117,9 +119,24 @@ void PreparedStep::run(Frame& frame) const {
 // ---- rearranging ----
 
 RearrangeStep::RearrangeStep(const Tensor& from, const Tensor& to, Place from_place, Place to_place)
-    : from_(from), to_(to), from_place_(from_place), to_place_(to_place) {}
+    : from_(from), to_(to), from_place_(from_place), to_place_(to_place) {
+  // Vector transposes serve images whose planes are dense.
+  if (from.numel() == 0 || !rearranges(from.dtype())) return;
+  to_innermost_ = is_planar(from) && has_channels_innermost(to);
+  if (!to_innermost_ && !(has_channels_innermost(from) && is_planar(to))) return;
+  images_ = from.size(0);
+  channels_ = from.size(1);
+}
 
 void RearrangeStep::run(Frame& frame) const {
+  if (channels_ != 0) {
+    const void* from = from_place_.in(frame);
+    void* to = to_place_.in(frame);
+    const int64_t pixels = from_.numel() / images_ / channels_;
+    if (to_innermost_)
+      return planar_to_innermost(from_.dtype(), images_, channels_, pixels, from, from_.strides()[0], to);
+    return innermost_to_planar(from_.dtype(), images_, channels_, pixels, from, to, to_.strides()[0]);
+  }
   run_copy({to_.sizes().data(), to_.sizes().size()}, {to_place_.in(frame), to_.dtype(), to_.strides().data()},
            {from_place_.in(frame), from_.dtype(), from_.strides().data()});
 }

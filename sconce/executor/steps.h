@@ -79,6 +79,8 @@ class RearrangeStep final : public Step {
  private:
   Tensor from_, to_;  // on Meta
   Place from_place_, to_place_;
+  int64_t images_ = 0, channels_ = 0;  // of a transposition; none: an ordinary copy
+  bool to_innermost_ = false;
 };
 
 }  // namespace sconce::executor

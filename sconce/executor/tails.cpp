@@ -64,7 +64,7 @@ TailNodes find_tail(const TailQuery& q) {
         if (std::find(nodes.begin(), nodes.end(), user) == nodes.end()) next = std::min(next, user);
       }
     }
-    if (next == kNone || !q.loop_calls[next]) break;
+    if (next == kNone || !q.loop_calls[next] || q.taken[next]) break;
     const TapeNode& node = q.tape.nodes[next];
     const ValueId out = node.results[0];
     const Tensor& twin = q.tape.twin(out);

@@ -58,6 +58,7 @@ struct TapeNode {
   std::vector<uint32_t> result_sizes;  // per return: kNone: a tensor, else a list of so many
   std::vector<ValueId> results;        // kNone: undefined
   std::unique_ptr<PointwiseCall> pointwise;
+  bool rearranges = false;  // a copy to other strides, made by layouts.h
 };
 
 // What a function returns: a tensor of the tape, a constant, or a new container of such.

@@ -15,6 +15,7 @@
 #include "files/inputs.h"
 #include "files/model_file.h"
 #include "sconce/api/deep_copy.h"
+#include "sconce/executor/planner.h"
 #include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/memory/allocator_stats.h"
 #include "text/json.h"
@@ -37,7 +38,7 @@ struct Options {
   std::vector<int> threads;
   size_t warm_up = 3, repeat = 0;
   double seconds = 2;
-  bool json = false;
+  bool json = false, plan = false;
 };
 
 constexpr const char* kDescription =
@@ -47,7 +48,8 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  sconce bench resnet18.pt --random 1x3x224x224\n"
     "  sconce bench resnet18.pt --random 1x3x224x224 --threads 1,2 --seconds 10\n"
-    "  sconce bench old.pt --against new.pt x.npy --repeat 200 --json";
+    "  sconce bench old.pt --against new.pt x.npy --repeat 200 --json\n"
+    "  sconce bench resnet18.pt --random 1x3x224x224 --plan";
 
 struct Row {
   std::string file;
@@ -55,6 +57,8 @@ struct Row {
   double load = 0, first = 0;
   std::vector<double> seconds;  // sorted
   uint64_t peak_rss = 0, peak_allocated = 0;
+  std::vector<executor::PlanText> plans;
+  std::string unplanned;  // why there is none
 
   double mean() const {
     return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
@@ -129,7 +133,18 @@ Row measure(const std::string& file, int threads, const Options& o) {
   std::sort(row.seconds.begin(), row.seconds.end());
   row.peak_rss = peak_resident();
   row.peak_allocated = allocator_stats().peak;
+  if (o.plan) row.plans = executor::plans_of(model.method(o.method).function(), &row.unplanned);
   return row;
+}
+
+void print_plans(const Row& row) {
+  if (row.plans.empty()) {
+    fmt::print("\n{}: no plan{}{}\n", row.file, row.unplanned.empty() ? "" : ": ", row.unplanned);
+  }
+  for (const executor::PlanText& plan : row.plans) {
+    fmt::print("\n{}: a plan of {} steps and {} guards, {} of memory, {} runs\n{}", row.file, plan.steps, plan.guards,
+               bytes_text(plan.arena_bytes), count_text(plan.runs), plan.text);
+  }
 }
 
 void print_rows(const std::vector<Row>& rows) {
@@ -147,7 +162,19 @@ void print_rows(const std::vector<Row>& rows) {
   fmt::print("{}\n{}", times.to_string(), memory.to_string());
 }
 
-nlohmann::ordered_json rows_json(const std::vector<Row>& rows) {
+nlohmann::ordered_json plans_json(const Row& row) {
+  auto out = nlohmann::ordered_json::array();
+  for (const executor::PlanText& plan : row.plans) {
+    out.push_back({{"steps", plan.steps},
+                   {"guards", plan.guards},
+                   {"memory_bytes", plan.arena_bytes},
+                   {"runs", plan.runs},
+                   {"text", plan.text}});
+  }
+  return out;
+}
+
+nlohmann::ordered_json rows_json(const std::vector<Row>& rows, bool with_plans) {
   auto out = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
     out.push_back({{"file", row.file},
@@ -164,6 +191,7 @@ nlohmann::ordered_json rows_json(const std::vector<Row>& rows) {
                    {"runs_per_second", 1 / row.mean()},
                    {"peak_memory_bytes", row.peak_rss},
                    {"peak_tensor_bytes", row.peak_allocated}});
+    if (with_plans) out.back()["plans"] = plans_json(row);
   }
   return out;
 }
@@ -182,9 +210,12 @@ int run_bench(const Options& o) {
     }
   }
   if (o.json)
-    print_json(rows_json(rows));
+    print_json(rows_json(rows, o.plan));
   else
     print_rows(rows);
+  if (o.plan && !o.json) {
+    for (const Row& row : rows) print_plans(row);
+  }
   return 0;
 }
 
@@ -208,6 +239,7 @@ Command add_bench_command(CLI::App& app) {
   command->add_option("--repeat", o->repeat, "Times this many calls")->type_name("N");
   command->add_option("--seconds", o->seconds, "Without --repeat: times calls for this long; 2 by default")
       ->type_name("S");
+  command->add_flag("--plan", o->plan, "Shows what the calls were compiled to: the steps of the method's plans");
   add_json_option(*command, o->json);
   return [o] { return run_bench(*o); };
 }

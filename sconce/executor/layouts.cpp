@@ -1,0 +1,189 @@
+#include "sconce/executor/layouts.h"
+
+#include <functional>
+#include <unordered_map>
+
+#include "sconce/dispatch/registry.h"
+#include "sconce/executor/probe.h"
+#include "sconce/tensor/strides.h"
+
+namespace sconce::executor {
+namespace {
+
+bool is_image(const Tensor& t) { return t.dim() == 4 || t.dim() == 5; }
+
+Tensor channels_last_twin(const Tensor& t) {
+  Tensor twin = empty_tensor(t.sizes(), t.dtype(), Device{DeviceType::meta},
+                             t.dim() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d);
+  return twin;
+}
+
+// Whether two geometries of one size put every element at the same place.
+bool same_memory(const Tensor& a, const Tensor& b) {
+  for (int64_t d = 0; d < a.dim(); ++d) {
+    if (a.sizes()[d] != 1 && a.strides()[d] != b.strides()[d]) return false;
+  }
+  return true;
+}
+
+class Assignment {
+ public:
+  explicit Assignment(Tape& tape) : tape_(tape) {}
+
+  void run() {
+    std::vector<TapeNode> before = std::move(tape_.nodes);
+    tape_.nodes.clear();
+    for (TapeNode& node : before) place(std::move(node));
+    for_each_output(tape_.output, [&](ValueId& v) { v = seen_as(v, false); });
+  }
+
+ private:
+  static void for_each_output(Output& output, const std::function<void(ValueId&)>& f) {
+    if (output.kind == Output::Kind::tensor) f(output.value);
+    for (Output& item : output.items) for_each_output(item, f);
+  }
+
+  bool is_moved(ValueId v) const { return original_.count(v) != 0; }
+
+  // The value as the program has it, or with channels innermost; rearranged if it lies otherwise.
+  ValueId seen_as(ValueId v, bool channels_last) {
+    const Tensor wanted = channels_last ? channels_last_twin(tape_.twin(v)) : is_moved(v) ? original_.at(v) : Tensor();
+    if (!wanted.defined() || same_geometry(tape_.twin(v), wanted)) return v;
+    auto& known = channels_last ? as_channels_last_ : as_original_;
+    if (const auto found = known.find(v); found != known.end()) return found->second;
+    const TapeValue from = tape_.values[v];
+    const auto made = static_cast<ValueId>(tape_.values.size());
+    if (same_memory(from.twin, wanted)) {
+      tape_.values.push_back({wanted, from.block, from.offset});
+    } else {
+      const auto block = static_cast<BlockId>(tape_.blocks.size());
+      tape_.values.push_back({wanted, block, 0});
+      tape_.blocks.push_back({TapeBlock::Kind::made, made, static_cast<NodeId>(tape_.nodes.size()), {}});
+    }
+    static const Op* const clone = find_op("aten::clone");
+    TapeNode node;
+    node.op = clone;
+    node.args = {Value(), Value(channels_last ? MemoryFormat::channels_last : MemoryFormat::contiguous)};
+    node.uses = {{0, -1, v}};
+    node.result_sizes = {kNone};
+    node.results = {made};
+    node.rearranges = true;
+    tape_.nodes.push_back(std::move(node));
+    known[v] = made;
+    return made;
+  }
+
+  void set_uses(TapeNode& node, const std::function<ValueId(ValueId)>& f) {
+    for (TensorUse& use : node.uses) {
+      const ValueId now = f(use.value);
+      for (ValueId& w : node.writes) {
+        if (w == use.value) w = now;
+      }
+      for (ValueId& r : node.results) {
+        if (r == use.value) r = now;
+      }
+      if (node.pointwise) {
+        for (ValueId& v : node.pointwise->inputs) {
+          if (v == use.value) v = now;
+        }
+      }
+      use.value = now;
+    }
+  }
+
+  void append(TapeNode node) {
+    const auto n = static_cast<NodeId>(tape_.nodes.size());
+    for (const ValueId r : node.results) {
+      if (r == kNone) continue;
+      TapeBlock& block = tape_.blocks[tape_.block_of(r)];
+      if (block.first == r) block.maker = n;
+    }
+    tape_.nodes.push_back(std::move(node));
+  }
+
+  // The result lies in memory as `twin` says from now on.
+  void move(ValueId v, const Tensor& twin) {
+    if (same_geometry(tape_.twin(v), twin)) return;
+    original_.emplace(v, tape_.twin(v));
+    tape_.values[v].twin = twin;
+  }
+
+  bool is_convolution(const TapeNode& node) const {
+    static const Op* const convolution = find_op("aten::convolution");
+    if (node.op != convolution || node.results.size() != 1) return false;
+    const Tensor &input = tape_.twin(node.uses[0].value), &result = tape_.twin(node.results[0]);
+    return is_image(input) && tape_.is_constant(node.uses[1].value) && result.numel() > 0 &&
+           (input.dtype() == DType::float32 || input.dtype() == DType::float64);
+  }
+
+  void place(TapeNode node) {
+    if (is_convolution(node)) {
+      node.uses[0].value = seen_as(node.uses[0].value, true);
+      move(node.results[0], channels_last_twin(tape_.twin(node.results[0])));
+      return append(std::move(node));
+    }
+    bool moved = false;
+    for (const TensorUse& use : node.uses) moved |= is_moved(use.value);
+    if (moved && follow(node)) return append(std::move(node));
+    set_uses(node, [&](ValueId v) { return seen_as(v, false); });
+    append(std::move(node));
+  }
+
+  // Lets the node work on the layout of its arguments, if its bits do not depend on that.
+  bool follow(TapeNode& node) {
+    if (!node.writes.empty() || !(node.pointwise || node.op->has(Trait::layout_free)) || node.results.empty())
+      return false;
+    if (node.results[0] == kNone || !is_image(tape_.twin(node.results[0]))) {
+      if (node.pointwise) return false;
+    }
+    // Operands of full size get the same layout, so that loops run along memory.
+    std::vector<TensorUse> uses = node.uses;
+    TapeNode tried;
+    tried.op = node.op;
+    tried.args = node.args;
+    tried.result_sizes = node.result_sizes;
+    for (TensorUse& use : uses) {
+      const Tensor& t = tape_.twin(use.value);
+      const bool full = is_image(t) && t.numel() > 1 &&
+                        (node.results[0] == kNone || t.numel() * 4 > tape_.twin(node.results[0]).numel());
+      if (full && !tape_.is_constant(use.value)) use.value = seen_as(use.value, true);
+    }
+    tried.uses = uses;
+    std::vector<Value> results;
+    if (!probe(tape_, tried, results)) return false;
+    if (node.pointwise && !tried.pointwise) return false;
+    std::vector<Tensor> found;
+    for (size_t i = 0, at = 0; i < results.size(); ++i) {
+      if (!results[i].is_tensor() && !results[i].is_none()) return false;
+      if (results[i].is_tensor()) {
+        const ValueId r = node.results[at];
+        if (r == kNone || tape_.twin(r).sizes() != results[i].to_tensor().sizes() ||
+            tape_.blocks[tape_.block_of(r)].first != r)
+          return false;
+      }
+      found.push_back(results[i].to_optional_tensor());
+      ++at;
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (found[i].defined()) move(node.results[i], found[i]);
+    }
+    tried.results = node.results;
+    node = std::move(tried);
+    return true;
+  }
+
+  Tape& tape_;
+  std::unordered_map<ValueId, Tensor> original_;  // geometry in the program of values that lie otherwise
+  std::unordered_map<ValueId, ValueId> as_original_, as_channels_last_;
+};
+
+}  // namespace
+
+void assign_layouts(Tape& tape) {
+  static const Op* const convolution = find_op("aten::convolution");
+  for (const TapeNode& node : tape.nodes) {
+    if (node.op == convolution) return Assignment(tape).run();
+  }
+}
+
+}  // namespace sconce::executor

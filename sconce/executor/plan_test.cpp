@@ -1,0 +1,238 @@
+// Plans of modules: what they see, what they give, what they raise.
+#include <atomic>
+#include <thread>
+
+#include "sconce/api/jit.h"
+#include "sconce/executor/planner.h"
+#include "sconce/ops.h"
+#include "sconce/tensor/generator.h"
+#include "sconce/tensor/grad_mode.h"
+#include "sconce/testing/conformance/planned_calls.h"
+
+#include <gtest/gtest.h>
+
+namespace sconce::executor {
+namespace {
+
+using testing::compare_same_bits;
+
+constexpr const char* kNet = R"(
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(6, 8)
+        self.b = nn.Linear(8, 6)
+        self.times = 2
+
+    def forward(self, x):
+        for _ in range(self.times):
+            x = x + self.b(torch.relu(self.a(x)))
+        return x
+)";
+
+struct Net {
+  jit::CompilationUnit unit = jit::compile(kNet);
+  jit::Module module = unit.module("Net");
+  Tensor x = ones({3, 6});
+
+  // The same call by the interpreter, and whether a plan ran ours.
+  Tensor interpreted() const {
+    set_plans_enabled(false);
+    Tensor out = module(x).to_tensor();
+    set_plans_enabled(true);
+    return out;
+  }
+  Tensor call() const { return module(x).to_tensor(); }
+  void warm_up() const {
+    for (int i = 0; i < 3; ++i) call();
+  }
+  uint64_t runs() const {
+    uint64_t all = 0;
+    for (const PlanText& plan : plans_of(module.get_method("forward").function())) all += plan.runs;
+    return all;
+  }
+};
+
+TEST(Plans, RunFromTheThirdCallOn) {
+  const NoGrad without_gradients;
+  const Net net;
+  net.warm_up();
+  EXPECT_EQ(net.runs(), 1u);
+  net.call();
+  EXPECT_EQ(net.runs(), 2u);
+  EXPECT_FALSE(compare_same_bits(net.call(), net.interpreted()));
+}
+
+TEST(Plans, SeeWhatChangesInAModule) {
+  const NoGrad without_gradients;
+  const Net net;
+  const auto agrees = [&] { return !compare_same_bits(net.call(), net.interpreted()).has_value(); };
+  const Tensor weight = net.module.attr("a").to_object().attr("weight").to_tensor();
+  net.warm_up();
+  add_(weight, 1);  // written in place
+  EXPECT_TRUE(agrees());
+  net.warm_up();
+  EXPECT_TRUE(agrees());
+  add_(data(weight), 1);  // by a tensor that counts its versions apart
+  EXPECT_TRUE(agrees());
+  net.warm_up();
+  EXPECT_TRUE(agrees());
+  net.module.attr("a").to_object().set_attr("weight", Value(ones({8, 6})));  // replaced
+  EXPECT_TRUE(agrees());
+  net.warm_up();
+  net.module.value().to_object().set_attr("times", Value(int64_t{3}));  // a number that decides a loop
+  EXPECT_TRUE(agrees());
+  net.warm_up();
+  EXPECT_TRUE(agrees());
+}
+
+TEST(Plans, SeeWritesToInferenceTensors) {
+  const InferenceMode inference;
+  const Net net;
+  net.warm_up();
+  add_(net.module.attr("a").to_object().attr("weight").to_tensor(), 1);
+  EXPECT_FALSE(compare_same_bits(net.call(), net.interpreted()));
+}
+
+TEST(Plans, GiveResultsThatBelongToTheCaller) {
+  const NoGrad without_gradients;
+  const Net net;
+  net.warm_up();
+  const Tensor first = net.call(), kept = clone(first);
+  mul_(net.call(), 0);
+  const Tensor second = net.call();
+  EXPECT_NE(first.data(), second.data());
+  EXPECT_FALSE(compare_same_bits(first, kept));
+  EXPECT_FALSE(compare_same_bits(second, kept));
+}
+
+TEST(Plans, AreForOneSignatureEach) {
+  const NoGrad without_gradients;
+  Net net;
+  for (const int64_t rows : {1, 2, 5, 1, 2, 5}) {
+    net.x = ones({rows, 6});
+    net.warm_up();
+    EXPECT_FALSE(compare_same_bits(net.call(), net.interpreted()));
+  }
+  EXPECT_EQ(plans_of(net.module.get_method("forward").function()).size(), 3u);
+}
+
+TEST(Plans, KeepOnlySome) {
+  const NoGrad without_gradients;
+  Net net;
+  for (int64_t rows = 1; rows <= 40; ++rows) {
+    net.x = ones({rows, 6});
+    net.warm_up();
+  }
+  EXPECT_EQ(plans_of(net.module.get_method("forward").function()).size(), 16u);
+}
+
+TEST(Plans, RecordNoGradients) {
+  const Net net;
+  net.module.requires_grad_();
+  net.warm_up();
+  EXPECT_EQ(net.runs(), 0u);
+  EXPECT_TRUE(net.call().requires_grad());
+}
+
+TEST(Plans, RaiseTheInterpretersErrors) {
+  const NoGrad without_gradients;
+  jit::CompilationUnit unit = jit::compile(R"(
+def f(x: Tensor, i: Tensor) -> Tensor:
+    y = torch.relu(x * 2)
+    return torch.index_select(y, 0, i) + 1
+)");
+  const jit::Function f = unit.get_function("f");
+  const Tensor x = ones({3, 2}), good = zeros({1}, DType::int64), bad = full({1}, 9, DType::int64);
+  const auto message = [&](bool planned) {
+    set_plans_enabled(planned);
+    std::string text;
+    try {
+      f(x, bad);
+    } catch (const Error& e) {
+      text = e.what();
+    }
+    set_plans_enabled(true);
+    return text;
+  };
+  for (int i = 0; i < 4; ++i) f(x, good);
+  EXPECT_FALSE(message(true).empty());
+  EXPECT_EQ(message(true), message(false));
+  EXPECT_FALSE(compare_same_bits(f(x, good).to_tensor(), full({1, 2}, 3.0f)));
+}
+
+TEST(Plans, DrawTheNumbersOfTheInterpreter) {
+  const NoGrad without_gradients;
+  jit::CompilationUnit unit = jit::compile(R"(
+def f(x: Tensor) -> Tensor:
+    return F.dropout(x * 2, 0.5, True) + torch.rand(4)
+)");
+  const jit::Function f = unit.get_function("f");
+  const auto draws = [&](bool planned) {
+    set_plans_enabled(planned);
+    manual_seed(5);
+    std::vector<Tensor> all;
+    for (int i = 0; i < 5; ++i) all.push_back(f(ones({4})).to_tensor());
+    set_plans_enabled(true);
+    return all;
+  };
+  const std::vector<Tensor> planned = draws(true), interpreted = draws(false);
+  for (size_t i = 0; i < planned.size(); ++i) EXPECT_FALSE(compare_same_bits(planned[i], interpreted[i]));
+}
+
+TEST(Plans, AreSharedByThreads) {
+  const Net net;
+  Tensor expected;
+  {
+    const NoGrad without_gradients;
+    expected = net.interpreted();
+    net.warm_up();
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const NoGrad without_gradients;
+      for (int k = 0; k < 200; ++k) wrong += compare_same_bits(net.call(), expected).has_value();
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Plans, LeaveToTheInterpreterWhatElementsDecide) {
+  const NoGrad without_gradients;
+  jit::CompilationUnit unit = jit::compile(R"(
+def f(x: Tensor) -> Tensor:
+    if bool(x.sum() > 0):
+        return x + 1
+    return x - 1
+)");
+  const jit::Function f = unit.get_function("f");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(compare_same_bits(f(ones({2})).to_tensor(), full({2}, 2.0f)));
+    EXPECT_FALSE(compare_same_bits(f(neg(ones({2}))).to_tensor(), full({2}, -2.0f)));
+  }
+  std::string why;
+  EXPECT_TRUE(plans_of(f.function(), &why).empty());
+  EXPECT_EQ(why, "aten::Bool.Tensor reads elements");
+}
+
+TEST(Plans, DoNotKeepTheirModuleAlive) {
+  const NoGrad without_gradients;
+  Storage* storage = nullptr;
+  uint32_t owners = 0;
+  Tensor weight;
+  {
+    const Net net;
+    net.warm_up();
+    weight = net.module.attr("a").to_object().attr("weight").to_tensor();
+    storage = weight.storage();
+    owners = storage->count.owners();
+  }
+  EXPECT_GT(owners, 1u);  // the packed weights have it, too
+  EXPECT_EQ(storage->count.owners(), 1u);
+}
+
+}  // namespace
+}  // namespace sconce::executor
