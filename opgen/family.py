@@ -29,8 +29,9 @@ class Catalog:
             self._by_name.setdefault((e.schema.namespace, e.schema.name), []).append(e)
 
     def _may_overwrite(self, name):
-        """A pointwise operator with one overload, whose result may be one of its arguments."""
-        kinds = [e.kind for e in self.entries if e.schema.name == name]
+        """A pointwise operator with one overload, whose result may be one of its arguments. Entries without functions (prims)
+        are not what a formula calls."""
+        kinds = [e.kind for e in self.entries if e.schema.name == name and e.forms]
         return kinds == ["pointwise"] and len(self.schemas.get(name, ())) > 1 and f"{name}_out" in self.families_by_function
 
     def functional(self, op):

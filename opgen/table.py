@@ -263,7 +263,8 @@ def load(root):
 
 
 def _filled(value, word):
-    """The entry for one word of `each`: {K} replaced in every text."""
+    """The entry for one word of `each`: {K} replaced in every text. In the header, what stands behind a blank only tells it
+    apart from other headers: ["prims::{K} of two tensors"]."""
     if isinstance(value, str):
         return value.replace("{K}", word)
     if isinstance(value, dict):
@@ -273,7 +274,7 @@ def _filled(value, word):
 
 def _load_entry(family, file, line, key, value, places, word, entries, names):
     if word is not None:
-        key, value = key.replace("{K}", word), _filled(value, word)
+        key, value = key.split(" ")[0].replace("{K}", word), _filled(value, word)
     entry = Entry(family, file, line, key, value, dict(places))
     if "same_as" in value:
         base = next((e for e in entries if e.key == value["same_as"]), None)

@@ -20,6 +20,16 @@ def error_of(text):
     return "no error"
 
 
+class Each(unittest.TestCase):
+    def test_headers_may_have_a_remark(self):
+        one = '["prims::{K}%s"]\neach = ["%s"]\nschema = "prims::{K}(Tensor self) -> Tensor"\nkind = "compound"\nbody = "return {K}(self)"\n'
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "ops" / "test.toml"
+            file.parent.mkdir()
+            file.write_text(one % ("", "sin") + one % (" of positive numbers", "log"))
+            self.assertEqual([(e.key, e.line) for e in load(folder)], [("prims::sin", 1), ("prims::log", 6)])
+
+
 class Order(unittest.TestCase):
     TABLE = ('[f]\nschema = "f(Tensor self) -> Tensor"\nkind = "leaf"\nkernel = { any = "any/f.cpp" }\n'
              '["f.int"]\nschema = "f.int(int self) -> int"\nkind = "leaf"\nkernel = { boxed = "boxed/f.cpp" }\n')
