@@ -19,7 +19,11 @@ def expression(entry, key, text, schemas, arguments=None):
 
 
 def _same(entry):
-    """Tensors that must agree with the first one named, in sizes or in dtype."""
+    """Tensors that must agree with the first one named, in sizes or in dtype. Of prims, those without dimensions fit any sizes,
+    and PyTorch has other words."""
+    if entry.schema.namespace == "prims":
+        listed = lambda names: ", ".join("&" + cpp.identifier(n) for n in names)
+        return [f"  check_prims_{what}({{{listed(names)}}});" for what, names in entry.get("same", {}).items()]
     places = {a.name: i for i, a in enumerate(entry.schema.arguments)}
     out = []
     for what, names in entry.get("same", {}).items():
