@@ -36,6 +36,8 @@ class Writer:
             return {"device": str(v)}
         if isinstance(v, torch.dtype):
             return {"dtype": str(v).removeprefix("torch.")}
+        if isinstance(v, torch.memory_format):
+            return {"memory_format": str(v).removeprefix("torch.")}
         if isinstance(v, tuple) and hasattr(v, "_fields"):
             return {"namedtuple": [type(v).__name__, list(v._fields), [self.value(e) for e in v]]}
         if isinstance(v, tuple):

@@ -13,7 +13,8 @@ using Args = std::vector<Value>;
 struct RuleLine {
   Rule rule;
   std::string_view why;
-  std::string_view names;  // without namespace and overload, separated by blanks; "x*" is every name that begins with x
+  std::string_view
+      names;  // without overload, and without namespace where it may be any, separated by blanks; "x*" is every name that begins with x
   bool (*when)(const Args&) = nullptr;  // only for calls like this
 };
 
@@ -48,7 +49,7 @@ constexpr RuleLine kRules[] = {
     {Rule::distribution, "dropout was drawn by a third-party generator in the recording",
      "scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu", drops_out},
 
-    {Rule::svd, "unique up to the phase of each pair of singular vectors", "linalg_svd _linalg_svd"},
+    {Rule::svd, "unique up to the phase of each pair of singular vectors", "linalg_svd _linalg_svd prims::svd"},
     {Rule::accumulated, "no singular vectors", "svd", without_vectors},
     {Rule::svd_v, "unique up to the phase of each pair of singular vectors", "svd svd_lowrank pca_lowrank"},
     {Rule::eigh, "unique up to the phase of each eigenvector", "linalg_eigh _linalg_eigh"},
@@ -115,9 +116,11 @@ Difference compare_one(Rule rule, const Value& got, const Value& expected, bool 
 }  // namespace
 
 Rule rule_for(std::string_view name, const std::vector<Value>& args) {
+  const std::string_view full = name;
   if (const size_t colons = name.find("::"); colons != name.npos) name.remove_prefix(colons + 2);
   for (const RuleLine& line : kRules) {
-    if (fits(line.names, name) && (line.when == nullptr || line.when(args))) return line.rule;
+    if ((fits(line.names, name) || fits(line.names, full)) && (line.when == nullptr || line.when(args)))
+      return line.rule;
   }
   return Rule::close;
 }
