@@ -1,6 +1,7 @@
 """Entries: the operator as data for a compiler (struct OpEntry of sconce/dispatch/entry.h), and steps of expressions."""
 
 from .. import cpp, script
+from ..helpers import decomposition_functions
 from ..kinds import pointwise, reduce
 from ..loops.functions import CLASSES
 from ..loops.steps import Steps, functions
@@ -147,10 +148,11 @@ class Entries:
         return text
 
     def _decompose(self, entry):
-        """`decompose`, which must be script over the arguments, as a body is."""
+        """`decompose`, which must be script over the arguments, as a body is; it may also call the functions of script/."""
         text = entry.get("decompose")
         if text is not None:
-            translated(entry, "decompose", lambda: script.translate_body(text, entry.schema.arguments, self.family.schemas,
+            schemas = {**decomposition_functions(), **self.family.schemas}
+            translated(entry, "decompose", lambda: script.translate_body(text, entry.schema.arguments, schemas,
                                                                          entry.schema.returns))
         return text
 

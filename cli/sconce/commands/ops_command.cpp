@@ -134,6 +134,11 @@ std::string nearest(const std::string& word) {
   return best;
 }
 
+// Forms that write share the record of the operator that has it.
+const char* decomposition(const Op& op) {
+  return op.info.entry && !op.schema().is_mutable() ? op.info.entry->decompose : nullptr;
+}
+
 void show(const Op& op) {
   fmt::print("{}\n", op.info.schema);
   if (op.info.doc) fmt::print("  {}\n", op.info.doc);
@@ -163,6 +168,7 @@ void show(const Op& op) {
   }
   if (op.info.derivatives) block("derivatives", op.info.derivatives);
   if (op.info.body) block("body", op.info.body);
+  if (const char* text = decomposition(op)) block("decompose", text);
 }
 
 nlohmann::ordered_json expressions_json(const Op& op, const ReduceCase* reduction, std::span<const Expression> all) {
@@ -195,6 +201,7 @@ nlohmann::ordered_json entry_json(const Op& op) {
     if (entry->absent) out["absent"] = entry->absent;
     if (entry->shape) out["shape"] = entry->shape;
     if (entry->scatter && op.has(Trait::view)) out["scatter"] = entry->scatter;
+    if (const char* text = decomposition(op)) out["decompose"] = text;
   }
   if (const Op* twin = functional_twin(op)) out["functional"] = twin->qualified_name();
   return out;

@@ -22,6 +22,8 @@ using passes::FormulaGraph;
 using Input = FormulaGraph::Input;
 
 constexpr std::string_view kHelpers = "builtins/formulas.py";
+// What only decompositions call: parsed when the first of them is compiled.
+constexpr std::string_view kDecompositions = "builtins/decompositions";
 
 // prod(sizes) is a helper, prod(x) an operator.
 class HelperOrOperator : public SugaredValue {
@@ -42,7 +44,8 @@ class HelperOrOperator : public SugaredValue {
 // of its parameters.
 class BodyNames : public Resolver {
  public:
-  BodyNames(std::string_view space, std::vector<TypePtr> types) : space_(space), types_(std::move(types)) {}
+  BodyNames(std::string_view space, std::string_view library, std::vector<TypePtr> types)
+      : space_(space), library_(library), types_(std::move(types)) {}
 
   SugaredPtr find_value(Emitter& e, const Range& at, const std::string& name) override {
     if (name == "inf") return simple(e.constant(at, std::numeric_limits<double>::infinity()));
@@ -54,7 +57,7 @@ class BodyNames : public Resolver {
       const std::string full = std::string(space) + "::" + name;
       if (!op && is_builtin(full)) op = std::make_shared<BuiltinFunction>(ir::Symbol(full));
     }
-    if (SugaredPtr helper = library_value(e, at, kHelpers, name)) {
+    if (SugaredPtr helper = library_value(e, at, library_, name)) {
       return op ? std::make_shared<HelperOrOperator>(helper, op) : helper;
     }
     return find_builtin_name(e, at, name) ? nullptr : op;
@@ -69,6 +72,7 @@ class BodyNames : public Resolver {
 
  private:
   const std::string space_;
+  const std::string_view library_;
   const std::vector<TypePtr> types_;
 };
 
@@ -79,7 +83,7 @@ struct Parameter {
 
 // The graph of a text as a function of these parameters; `result` may say what it gives. Throws CompileError.
 std::shared_ptr<ir::Graph> compile_text(const Op& op, const BodyText& text, const std::vector<Parameter>& parameters,
-                                        TypePtr result = nullptr) {
+                                        TypePtr result = nullptr, std::string_view library = kHelpers) {
   std::vector<TypePtr> types;
   std::vector<std::string> names;
   for (const Parameter& p : parameters) {
@@ -91,7 +95,7 @@ std::shared_ptr<ir::Graph> compile_text(const Op& op, const BodyText& text, cons
   from.tree = body_function(text, names, result != nullptr);
   from.def = syntax::as<syntax::FunctionDef>(from.tree->body.at(0));
   const std::string_view name = op.info.name;
-  from.resolver = std::make_shared<BodyNames>(name.substr(0, name.find("::")), std::move(types));
+  from.resolver = std::make_shared<BodyNames>(name.substr(0, name.find("::")), library, std::move(types));
   ir::CompilationUnit unit;
   ir::Function& function = unit.add_function("__torch__.body");
   compile_function(function, from);
@@ -207,6 +211,16 @@ class TableGraphs final : public passes::OpGraphs {
     });
   }
 
+  const ir::Graph* decomposition(const Op& op) override {
+    if (!op.info.entry || !op.info.entry->decompose || op.schema().is_mutable()) return nullptr;
+    return once(decompositions_, op, [&] {
+      std::shared_ptr<ir::Graph> graph =
+          compile_text(op, parse_body(op.info.entry->decompose), parameters_of(op.schema()), nullptr, kDecompositions);
+      split_result(*graph, op.schema().returns.size());
+      return graph;
+    });
+  }
+
   const ir::Graph* shape(const Op& op) override {
     if (!op.info.entry || !op.info.entry->shape) return nullptr;
     return once(shapes_, op, [&] {
@@ -284,7 +298,7 @@ class TableGraphs final : public passes::OpGraphs {
 
   std::unordered_map<const Op*, FormulaGraphs> formulas_;
   std::unordered_map<const Op*, passes::BodyGraph> runnable_;
-  Graphs bodies_, shapes_, scatters_;
+  Graphs bodies_, decompositions_, shapes_, scatters_;
 };
 
 }  // namespace

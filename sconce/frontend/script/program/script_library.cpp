@@ -38,14 +38,15 @@ class LibrarySpace : public Resolver {
     }
   }
 
-  const bool inlined;  // into callers
+  const bool inlined;             // into callers
+  LibrarySpace* wider = nullptr;  // whose names are seen, too
   ir::CompilationUnit unit;
 
   SugaredPtr find_value(Emitter& e, const Range& at, const std::string& name) override {
     if (const auto f = functions_.find(name); f != functions_.end()) return std::make_shared<FunctionValue>(f->second);
     if (const auto choice = choices_.find(name); choice != choices_.end()) return chosen(e, at, *choice->second);
     if (const auto alias = aliases_.find(name); alias != aliases_.end()) return find_path(e, at, alias->second);
-    return nullptr;
+    return wider ? wider->find_value(e, at, name) : nullptr;
   }
   TypePtr find_type(const std::string&) override { return nullptr; }
   std::vector<std::string> known_names() const override { return names_; }
@@ -161,6 +162,7 @@ struct Library {
     }
     std::unique_ptr<LibrarySpace> space;
     if (!files.empty()) space = std::make_unique<LibrarySpace>(path, files);
+    if (path == "builtins/decompositions") space->wider = find("builtins/formulas.py");
     return (spaces[std::string(path)] = std::move(space)).get();
   }
   const LibrarySpace* space_of(const ir::Function& function) const {

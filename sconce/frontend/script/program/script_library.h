@@ -4,6 +4,8 @@
 // | file                        | holds                                                                              |
 // | --------------------------- | ---------------------------------------------------------------------------------- |
 // | builtins/aten.py, prim.py   | overloads tried after the operators of a name (`2 - x`); the body replaces the call |
+// | builtins/formulas.py        | functions of sizes that bodies, derivatives and shape rules of operators may call   |
+// | builtins/decompositions/    | what decompositions of operators call beside those; sees the names of formulas.py   |
 // | builtins/upgraders/v3.py... | operators as archives of old format versions mean them                             |
 // | torch/functional.py         | torch.* that are not operators                                                     |
 // | torch/nn/functional/        | torch.nn.functional.*: all files of the folder are one namespace                   |
