@@ -29,6 +29,27 @@ def broadcast_shapes(a: List[int], b: List[int]) -> List[int]:
     return out
 
 
+def list_of() -> List[int]:
+    out: List[int] = []
+    return out
+
+
+def default_dtype() -> int:
+    return torch.full([], 0.0).dtype
+
+
+def is_complex(dtype: int) -> bool:
+    return dtype == torch.complex64 or dtype == torch.complex128
+
+
+def is_floating_point(dtype: int) -> bool:
+    return dtype == torch.float32 or dtype == torch.float64 or dtype == torch.float16 or dtype == torch.bfloat16 or dtype == torch.float8_e4m3fn or dtype == torch.float8_e5m2
+
+
+def is_integral(x: Tensor) -> bool:
+    return not (x.is_floating_point() or x.is_complex())
+
+
 def all_dims(rank: int) -> List[int]:
     return [i for i in range(rank)]
 
