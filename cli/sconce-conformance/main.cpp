@@ -70,6 +70,8 @@ void define_options(CLI::App& app, Options& o) {
                "In deterministic mode; level 2 without it must give the same bits, too")
       ->needs(levels);
   app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
+  app.add_flag("--decomposed", o.suite.run.decomposed,
+               "Run operators by the decompositions of the table; those without one count as skipped");
   app.add_flag("--archives", o.suite.run.archives, "Run programs from the .pt files beside them, not from their text");
   CLI::Option* archives = app.get_option("--archives");
   app.add_flag("--resave", o.suite.run.resave,

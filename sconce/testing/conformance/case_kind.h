@@ -21,15 +21,16 @@ struct CaseResult {
 };
 
 struct RunOptions {
-  bool meta = false;       // on Meta tensors: geometry only
-  Device device;           // arguments are moved there, results back; what has no kernel there is refused by name
-  bool strided = false;    // with every argument column-major and with gaps: the values must be the same
-  bool planned = false;    // calls of programs repeated by plans: see planned_calls.h
-  bool grad_only = false;  // only the gradients of cases that have some
-  bool archives = false;   // programs from the archive beside them rather than from their text
-  bool resave = false;     // those archives loaded, saved and loaded again; a second save must give the same bytes
-  std::string saved_to;    // the saved archives stay here, in a folder of the name of the archive's
-  bool lite = false;       // archives as bytecode of the lite interpreter: .ptl files; others are saved so first
+  bool meta = false;        // on Meta tensors: geometry only
+  Device device;            // arguments are moved there, results back; what has no kernel there is refused by name
+  bool strided = false;     // with every argument column-major and with gaps: the values must be the same
+  bool planned = false;     // calls of programs repeated by plans: see planned_calls.h
+  bool grad_only = false;   // only the gradients of cases that have some
+  bool decomposed = false;  // operators by their decompositions; those that have none are skipped
+  bool archives = false;    // programs from the archive beside them rather than from their text
+  bool resave = false;      // those archives loaded, saved and loaded again; a second save must give the same bytes
+  std::string saved_to;     // the saved archives stay here, in a folder of the name of the archive's
+  bool lite = false;        // archives as bytecode of the lite interpreter: .ptl files; others are saved so first
   // Every case with each of these numbers of threads, work shared among them however small it is: the results must have
   // the same bits.
   std::vector<int> same_bits;

@@ -10,6 +10,7 @@
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compare/compare_rules.h"
+#include "sconce/testing/compare/decomposed_call.h"
 #include "sconce/testing/compare/ruled_sizes.h"
 #include "sconce/testing/conformance/case_value.h"
 #include "sconce/testing/conformance/recorded_call.h"
@@ -175,6 +176,21 @@ CaseResult run_on_data(RecordedCall call, const CaseFile& file, const Json& json
   return CaseResult::pass();
 }
 
+// The call by the operator's decomposition. It gives new tensors: identity and writes are not its matter, but it must
+// leave the arguments alone.
+CaseResult run_decomposed(const RecordedCall& call, const CaseFile& file, const Json& json) {
+  if (const std::string reason = why_not_decomposed(*call.op); !reason.empty()) return CaseResult::skip(reason);
+  const std::vector<Value> before = snapshot(call.args);
+  const bool strides = are_plainly_laid_out(call.args);
+  seed_for(json);
+  const std::vector<Value> got = flatten(invoke_decomposed(*call.op, call.args));
+  const Rule rule = rule_for(call.op->schema().name, before);
+  const std::vector<Value> expected = flatten({read_value(json.at("out"), file.tensors())});
+  if (Difference d = compare_outputs(rule, before, got, expected, strides)) return CaseResult::failure(*d);
+  if (Difference d = compare_written(call, before, json, file.tensors(), rule, strides)) return CaseResult::failure(*d);
+  return CaseResult::pass();
+}
+
 // The gradients of a call of its own: arguments that require grad, and results computed from them, are not compared. Of
 // all inputs together, then of each alone: formulas for several arguments need not compute all of them.
 CaseResult run_gradients(const Op& op, const CaseFile& file, const Json& json, const RunOptions& options) {
@@ -297,9 +313,10 @@ class OperatorCases final : public CaseKind {
       const RecordedCall call = bind_call(*op, json, file.tensors(), options.strided);
       if (options.strided && depends_on_strides(*call.op)) return CaseResult::skip("depends on strides");
       if (const Json* raises = find_member(json, "raises")) {
-        if (options.device.type != DeviceType::cpu || options.grad_only) return CaseResult::skip("a refusal");
+        if (options.device.type != DeviceType::cpu || options.grad_only || options.decomposed) return CaseResult::skip("a refusal");
         return run_refusal(call, *raises, options.meta);
       }
+      if (options.decomposed) return run_decomposed(call, file, json);
       if (options.grad_only) return run_gradients(*op, file, json, options);
       const CaseResult result =
           options.meta ? run_on_meta(call, file, json) : run_on_data(call, file, json, options.device);

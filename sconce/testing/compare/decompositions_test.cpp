@@ -1,0 +1,204 @@
+// Decompositions of the table over its samples, and how much of the table can be written out in Core ATen.
+// `sconce-conformance --decomposed` runs them over recorded calls.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "sconce/dispatch/entry.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/ops.h"
+#include "sconce/passes/analysis/op_graphs.h"
+#include "sconce/tensor/generator.h"
+#include "sconce/tensor/grad_mode.h"
+#include "sconce/testing/compare/compare_rules.h"
+#include "sconce/testing/compare/core_closure.h"
+#include "sconce/testing/compare/decomposed_call.h"
+#include "sconce/testing/conformance/case_value.h"
+#include "sconce/testing/gradients/sample.h"
+#include "sconce/testing/source_tree.h"
+
+namespace sconce::testing {
+namespace {
+
+// Kernels may look whether a gradient is asked for, texts cannot.
+Value without_grad(const Value& v) {
+  if (v.is_tensor() && v.to_tensor().defined()) return detach(v.to_tensor());
+  if (!v.is_list() || !v.to_list().is_tensors()) return v;
+  auto list = make_ref<List>(v.to_list().element_type());
+  for (const Value& item : v.to_list().values()) list->append(without_grad(item));
+  return list;
+}
+
+std::vector<Value> sample_args(const Op& op, const char* text) {
+  std::vector<Value> args = read_sample(op, text).args;
+  for (Value& v : args) v = without_grad(v);
+  return args;
+}
+
+bool is_decomposed(const Op& op) { return why_not_decomposed(op).empty(); }
+
+TEST(Decompositions, BecomeGraphs) {
+  for (const Op* op : all_ops()) {
+    if (is_decomposed(*op)) {
+      EXPECT_NE(passes::op_graphs()->decomposition(*op), nullptr) << op->info.schema;
+    }
+  }
+}
+
+TEST(Decompositions, AreTheOperatorForEverySample) {
+  const NoGrad no_grad;
+  size_t calls = 0;
+  for (const OpSamples& samples : op_samples()) {
+    const Op& op = *find_op(samples.op);
+    if (!is_decomposed(op)) continue;
+    for (const char* text : samples.texts) {
+      SCOPED_TRACE(std::string(samples.op) + ": " + text);
+      const std::vector<Value> args = sample_args(op, text);
+      std::vector<Value> given = sample_args(op, text), returns(op.schema().returns.size());
+      manual_seed(0);
+      op.call_boxed(given.data(), returns.data());
+      manual_seed(0);
+      const std::vector<Value> got = flatten(invoke_decomposed(op, args));
+      const Rule rule = rule_for(op.schema().name, args);
+      const Difference d = compare_outputs(rule, args, got, flatten(returns), false);
+      EXPECT_FALSE(d) << *d;
+      ++calls;
+    }
+  }
+  EXPECT_GT(calls, 180u);
+}
+
+// What cannot be written out in Core ATen, by the beginning of the operator's name.
+struct Reason {
+  std::string_view name;
+  std::string_view reason;
+};
+constexpr std::string_view kFactors = "a factorisation", kDraws = "draws numbers", kSparse = "sparse tensors",
+                           kQuantised = "quantised tensors", kMemory = "is about memory, not values";
+constexpr Reason kOutside[] = {
+    {"aten::_linalg", kFactors},
+    {"aten::linalg_cholesky_ex", kFactors},
+    {"aten::linalg_eig", kFactors},
+    {"aten::linalg_householder_product", kFactors},
+    {"aten::linalg_inv_ex", kFactors},
+    {"aten::linalg_ldl", kFactors},
+    {"aten::linalg_lstsq", kFactors},
+    {"aten::linalg_lu", kFactors},
+    {"aten::linalg_matrix_exp", kFactors},
+    {"aten::linalg_matrix_rank", kFactors},
+    {"aten::linalg_pinv", kFactors},
+    {"aten::linalg_qr", kFactors},
+    {"aten::cholesky", kFactors},
+    {"aten::_lu_with_info", kFactors},
+    {"aten::lu_unpack", kFactors},
+    {"aten::pinverse", kFactors},
+    {"aten::bernoulli", kDraws},
+    {"aten::cauchy", kDraws},
+    {"aten::exponential", kDraws},
+    {"aten::geometric", kDraws},
+    {"aten::log_normal", kDraws},
+    {"aten::normal", kDraws},
+    {"aten::random", kDraws},
+    {"aten::uniform", kDraws},
+    {"aten::rrelu_with_noise", kDraws},
+    {"aten::_fft_c2c", "a Fourier transform of complex numbers"},
+    {"aten::view_as_real", "Core ATen takes no complex number apart"},
+    {"aten::view_as_complex", "and puts none together"},
+    {"aten::sort.stable", "Core ATen's sort says nothing about equal elements"},
+    {"aten::logcumsumexp", "a scan that Core ATen lacks"},
+    {"aten::_histogramdd", "counts in bins"},
+    {"aten::repeat_interleave.Tensor", "its size depends on values"},
+    {"aten::sparse_", kSparse},
+    {"aten::_sparse", kSparse},
+    {"aten::_to_sparse", kSparse},
+    {"aten::smm", kSparse},
+    {"aten::to_dense", kSparse},
+    {"aten::copy_sparse", kSparse},
+    {"aten::coalesce", kSparse},
+    {"aten::values", kSparse},
+    {"aten::indices", kSparse},
+    {"aten::crow_indices", kSparse},
+    {"aten::col_indices", kSparse},
+    {"aten::ccol_indices", kSparse},
+    {"aten::row_indices", kSparse},
+    {"aten::to_padded_tensor", "nested tensors"},
+    {"aten::_upsample_bi", "resizing with filters of different lengths"},
+    {"aten::_upsample_lanczos2d_aa", "resizing with filters of different lengths"},
+    {"aten::adaptive_max_pool", "windows of different lengths"},
+    {"aten::_adaptive_avg_pool3d_backward", "windows of different lengths"},
+    {"aten::_convolution_double_backward", "results that may be absent, in a body that was not written for graphs"},
+    {"aten::cov", "weights that may be absent, in a body that was not written for graphs"},
+    {"sconce::cdist_direct_backward", "gradients of distances, of which Core ATen has the forward direction alone"},
+    {"sconce::combination_indices", "counts combinations"},
+    {"aten::copy_.", "a write that has no functional twin"},
+    {"aten::_index_put_impl_.hacked_twin", "a write that has no functional twin"},
+    {"aten::_batch_norm_with_update.out", "a write that has no functional twin"},
+    {"aten::_native_batch_norm_legit.out", "a write that has no functional twin"},
+    {"aten::dequantize", kQuantised},
+    {"aten::fake_quantize", kQuantised},
+    {"aten::_fake_quantize", kQuantised},
+    {"aten::resize_as", kMemory},
+    {"aten::set_", kMemory},
+    {"aten::_pin_memory", kMemory},
+};
+
+std::string_view reason_for(const Op& op) {
+  const std::string name = op.qualified_name();
+  for (const Reason& r : kOutside) {
+    if (name.starts_with(r.name)) return r.reason;
+  }
+  return {};
+}
+
+// Core ATen's own list of what has a decomposition: every leaf of the table in it has a text, or stands above.
+TEST(Decompositions, CoverTheLeavesOfTheList) {
+  std::ifstream list(source_path("tests/conformance/facts/core_aten_decompositions.txt"));
+  CoreClosure closure;
+  size_t leaves = 0, closed = 0;
+  std::string line;
+  while (std::getline(list, line)) {
+    if (!line.starts_with("aten.")) continue;
+    line.replace(0, 5, "aten::");
+    if (line.ends_with(".default")) line.resize(line.size() - 8);
+    const Op* op = find_op(line);
+    if (!op || op->info.body || op->has(Trait::core) || has_expressions(*op) || !gives_tensors(*op)) continue;
+    const std::string_view reason = reason_for(*op);
+    const bool ends = closure.outside(*op).empty();
+    closed += ends;
+    leaves += ends || reason.empty();
+    EXPECT_NE(ends, !reason.empty()) << op->info.schema << " ends in Core ATen: " << ends
+                                     << ", reason not to: " << reason;
+  }
+  std::printf("leaves of the list, of plain tensors: %zu, of which %zu end in Core ATen\n", leaves, closed);
+  EXPECT_EQ(closed, leaves);
+  EXPECT_GE(closed, 131u);
+}
+
+TEST(Decompositions, LetCompoundsEndInCore) {
+  CoreClosure closure;
+  size_t compounds = 0, closed = 0;
+  std::set<std::string_view> entries;
+  std::map<std::string, std::vector<std::string>> blocked;  // by the operator that remains
+  for (const Op* op : all_ops()) {
+    const std::string_view origin = op->info.origin ? op->info.origin : "";  // other tests define operators
+    if (!op->info.body || !origin.starts_with("ops/") || !has_tensors(*op)) continue;
+    if (!entries.insert(origin).second) continue;  // a form of an entry
+    ++compounds;
+    const std::set<const Op*>& outside = closure.outside(*op);
+    closed += outside.empty();
+    for (const Op* o : outside) blocked[o->qualified_name()].push_back(op->qualified_name());
+  }
+  std::printf("compound operators: %zu, of which %zu end in Core ATen\n", compounds, closed);
+  for (const auto& [name, ops] : blocked) {
+    const std::string_view reason = reason_for(*find_op(name));
+    std::printf("  %s keeps %zu (%s, ...): %.*s\n", name.c_str(), ops.size(), ops[0].c_str(),
+                static_cast<int>(reason.size()), reason.data());
+    EXPECT_FALSE(reason.empty()) << name << " keeps " << ops[0] << " from ending in Core ATen";
+  }
+  EXPECT_GE(closed, 480u);
+}
+
+}  // namespace
+}  // namespace sconce::testing
