@@ -217,8 +217,8 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
         plans.add(make_ref<Entry>(words, std::move(plan)));
         return result;
       }
-    } catch (const std::bad_alloc&) {
-      why = "there is no memory for a plan";
+    } catch (const std::exception& e) {  // no memory for packed weights, most likely
+      why = e.what();
     }
   }
   log(code, "not planned: " + why);

@@ -8,6 +8,16 @@
 #include "sconce/kernels/pointwise_probe.h"
 
 namespace sconce::executor {
+namespace {
+
+class Listening {
+ public:
+  explicit Listening(PointwiseProbe& probe) { pointwise_probe = &probe; }
+  ~Listening() { pointwise_probe = nullptr; }
+  Listening(const Listening&) = delete;
+};
+
+}  // namespace
 
 bool same_geometry(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
@@ -26,15 +36,12 @@ bool probe(const Tape& tape, TapeNode& node, std::vector<Value>& results) {
   }
   results.resize(node.op->schema().returns.size());
   PointwiseProbe seen;
-  pointwise_probe = &seen;
-  bool runs = true;
   try {
+    const Listening listening(seen);
     node.op->call_boxed(args.data(), results.data());
   } catch (const Error&) {
-    runs = false;
+    return false;
   }
-  pointwise_probe = nullptr;
-  if (!runs) return false;
   node.pointwise = nullptr;
   const bool in_table = node.op->info.entry && !node.op->info.entry->pointwise().empty();
   if (seen.calls != 1 || !in_table) return true;
