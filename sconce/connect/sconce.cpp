@@ -24,7 +24,7 @@
 #include "sconce/dispatch/custom/body.h"
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/formats.h"
-#include "sconce/executor/planner.h"
+#include "sconce/executor/function_plans.h"
 #include "sconce/frontend/script/names/upgraders.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/kernels/boxed/object_order.h"

@@ -2,7 +2,7 @@
 // What depends on geometry and constants alone (the algorithm, packed weights) is found once.
 //
 // An entry of the table names the function that prepares it (`prepare`, opgen/table.py); plans ask for it
-// (executor/plan.h). A prepared call gives the bits of the ordinary one.
+// (executor/execution_plan.h). A prepared call gives the bits of the ordinary one.
 #pragma once
 
 #include <cstdint>

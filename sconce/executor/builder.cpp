@@ -10,14 +10,14 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/arena.h"
 #include "sconce/executor/channel_norms.h"
+#include "sconce/executor/execution_plan.h"
 #include "sconce/executor/functional_tape.h"
 #include "sconce/executor/layouts.h"
-#include "sconce/executor/plan.h"
 #include "sconce/executor/probe.h"
 #include "sconce/executor/steps.h"
 #include "sconce/executor/tails.h"
 #include "sconce/loops/fuse.h"
-#include "sconce/tensor/write_count.h"
+#include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {
 

@@ -9,7 +9,7 @@
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/bytecode/slots.h"
 #include "sconce/tensor/grad_mode.h"
-#include "sconce/tensor/write_count.h"
+#include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sconce/codegen/maker.h"
 #include "sconce/dispatch/prepare.h"
-#include "sconce/executor/plan.h"
+#include "sconce/executor/execution_plan.h"
 #include "sconce/kernels/cpu/gemm/gemm.h"
 
 namespace sconce::executor {

@@ -15,7 +15,7 @@
 #include "files/inputs.h"
 #include "files/model_file.h"
 #include "sconce/api/deep_copy.h"
-#include "sconce/executor/planner.h"
+#include "sconce/executor/function_plans.h"
 #include "sconce/tensor/memory/allocator.h"
 #include "sconce/tensor/memory/allocator_stats.h"
 #include "text/json.h"

@@ -8,7 +8,7 @@
 
 #include "commands/commands.h"
 #include "files/model_file.h"
-#include "sconce/dispatch/entry_text.h"
+#include "sconce/dispatch/printing/entry_text.h"
 #include "sconce/dispatch/registry.h"
 #include "text/json.h"
 #include "text/table.h"

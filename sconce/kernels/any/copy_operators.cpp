@@ -7,9 +7,9 @@
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/any/views/views.h"
 #include "sconce/tensor/element.h"
+#include "sconce/tensor/memory/write_count.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/tensor/strides.h"
-#include "sconce/tensor/write_count.h"
 
 namespace sconce::any_device {
 namespace {

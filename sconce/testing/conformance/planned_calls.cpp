@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "sconce/api/deep_copy.h"
-#include "sconce/executor/planner.h"
+#include "sconce/executor/function_plans.h"
 #include "sconce/ops.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/grad_mode.h"

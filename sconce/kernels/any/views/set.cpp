@@ -3,9 +3,9 @@
 #include "sconce/generated/creation_kernels.h"
 #include "sconce/generated/storage_kernels.h"
 #include "sconce/tensor/limited_dtypes.h"
+#include "sconce/tensor/memory/write_count.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
-#include "sconce/tensor/write_count.h"
 
 namespace sconce::any_device {
 namespace {

@@ -5,7 +5,7 @@
 #include <new>
 #include <vector>
 
-#include "sconce/tensor/write_count.h"
+#include "sconce/tensor/memory/write_count.h"
 
 namespace sconce {
 namespace {

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "sconce/api/jit.h"
-#include "sconce/executor/planner.h"
+#include "sconce/executor/function_plans.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/entry_text.h"
+#include "sconce/dispatch/printing/entry_text.h"
 
 #include "sconce/types/value.h"
 

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/entry_text.h"
+#include "sconce/dispatch/printing/entry_text.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::string shown(const std::string& source) {
 }
 
 TEST(Entry, RecordsAreAsTheTableSays) {
-  testing::check_golden_file(testing::source_path("sconce/dispatch/entry_text.test"), shown);
+  testing::check_golden_file(testing::source_path("sconce/dispatch/printing/entry_text.test"), shown);
 }
 
 TEST(Entry, OperationsOfNumbers) {

@@ -1,4 +1,4 @@
-#include "sconce/tensor/write_count.h"
+#include "sconce/tensor/memory/write_count.h"
 
 #include <atomic>
 #include <mutex>

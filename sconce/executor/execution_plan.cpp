@@ -1,10 +1,10 @@
-#include "sconce/executor/plan.h"
+#include "sconce/executor/execution_plan.h"
 
 #include <cstring>
 
 #include "sconce/base/error.h"
-#include "sconce/tensor/geometry_changes.h"
-#include "sconce/tensor/write_count.h"
+#include "sconce/tensor/memory/geometry_changes.h"
+#include "sconce/tensor/memory/write_count.h"
 
 namespace sconce::executor {
 

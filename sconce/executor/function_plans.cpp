@@ -1,4 +1,4 @@
-#include "sconce/executor/planner.h"
+#include "sconce/executor/function_plans.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
-#include "sconce/executor/plan.h"
+#include "sconce/executor/execution_plan.h"
 #include "sconce/executor/recorder.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/generator.h"
