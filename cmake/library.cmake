@@ -137,7 +137,7 @@ sconce_folder(programs serialization/code)
 sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
 # Of the whole.
 sconce_folder(values loops)
-# xbyak, an assembler that is one header: joined/emitter.cpp alone includes it.
+# xbyak, an assembler that is one header: joined/loop_emitter.cpp alone includes it.
 find_path(XBYAK_INCLUDE_DIR xbyak/xbyak.h REQUIRED)
 sconce_folder(values codegen)
 target_include_directories(sconce_codegen SYSTEM PRIVATE "${XBYAK_INCLUDE_DIR}")

@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "sconce/codegen/joined/emitter.h"
+#include "sconce/codegen/joined/loop_emitter.h"
 
 namespace sconce::codegen {
 

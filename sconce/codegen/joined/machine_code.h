@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "sconce/codegen/joined/body.h"
+#include "sconce/codegen/joined/joined_body.h"
 #include "sconce/codegen/tiles/tile_program.h"
 
 namespace sconce::codegen {

@@ -2,7 +2,7 @@
 // in kAddresses for the whole loop. Vectors are allocated one instruction after the other: when none is free, the one
 // that is needed last is given up, which is free for loads and constants and a store to the stack for others (Belady's
 // rule; exact, since a body has no branches).
-#include "sconce/codegen/joined/emitter.h"
+#include "sconce/codegen/joined/loop_emitter.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "sconce/codegen/joined/body.h"
+#include "sconce/codegen/joined/joined_body.h"
 
 #include <bit>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sconce/codegen/joined/body.h"
+#include "sconce/codegen/joined/joined_body.h"
 
 namespace sconce::codegen {
 

@@ -1,4 +1,4 @@
-#include "sconce/codegen/joined/emitter.h"
+#include "sconce/codegen/joined/loop_emitter.h"
 
 #include <gtest/gtest.h>
 
