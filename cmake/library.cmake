@@ -136,11 +136,12 @@ sconce_folder(programs serialization/tensors)
 sconce_folder(programs serialization/code)
 sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
 # Of the whole.
-sconce_folder(values loops)
+sconce_folder(small_values loops)
 # xbyak, an assembler that is one header: joined/loop_emitter.cpp alone includes it.
 find_path(XBYAK_INCLUDE_DIR xbyak/xbyak.h REQUIRED)
+sconce_folder(small_values codegen/joined)
+target_include_directories(sconce_codegen_joined SYSTEM PRIVATE "${XBYAK_INCLUDE_DIR}")
 sconce_folder(values codegen)
-target_include_directories(sconce_codegen SYSTEM PRIVATE "${XBYAK_INCLUDE_DIR}")
 sconce_folder(plain syntax)
 sconce_folder(small_values optim)
 sconce_folder(programs passes)
@@ -171,7 +172,7 @@ foreach(folder file pickle tensors code lite)
 endforeach()
 set(core ${core_parts} operators connect_core)
 set(lite ${core_parts} runtime ${program_parts} operators connect_lite)
-set(whole ${core_parts} loops codegen executor runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
+set(whole ${core_parts} loops codegen codegen_joined executor runtime syntax ${program_parts} runtime_plans optim passes lowering tracing frontend serialization
     api operators connect_sconce)
 # sconce_objects_of(VARIABLE PART...): their objects.
 function(sconce_objects_of variable)
