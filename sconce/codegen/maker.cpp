@@ -5,6 +5,7 @@
 #include "sconce/base/error.h"
 #include "sconce/codegen/joined/join.h"
 #include "sconce/codegen/op_by_op.h"
+#include "sconce/codegen/rows/row_kernel.h"
 #include "sconce/codegen/tiles/tile_kernel.h"
 
 namespace sconce::codegen {
@@ -33,6 +34,7 @@ Maker chosen_maker() {
 
 std::shared_ptr<const Kernel> make(const loops::Nest& nest, Maker maker) {
   loops::check(nest);
+  if (has_row_calls(nest)) return make_row_kernel(nest, maker);
   switch (maker) {
     case Maker::off:
       return make_op_by_op(nest);

@@ -105,6 +105,7 @@ double step_cycles(StepKind kind, Compute compute) {
 
 double call_cycles(const LoopCall& call) {
   if (call.is_conversion()) return 1.5;
+  if (call.is_row()) return call.row == RowOp::softmax || call.row == RowOp::log_softmax ? 18 : 4;
   const Compute compute = compute_of(call);
   double cycles = 0;
   if (const Expression* e = expression_of(call)) {
@@ -119,7 +120,7 @@ double call_cycles(const LoopCall& call) {
 }
 
 double element_ns(const LoopCall& call, const Machine& machine) {
-  const int bytes = call.is_conversion() ? static_cast<int>(item_size(call.result)) : lane_bytes(compute_of(call));
+  const int bytes = call.loops == nullptr ? static_cast<int>(item_size(call.result)) : lane_bytes(compute_of(call));
   const double lanes = static_cast<double>(machine.vector_bytes) / (bytes < 4 ? 4 : bytes);
   return call_cycles(call) / lanes / machine.clock;
 }

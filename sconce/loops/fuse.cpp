@@ -25,6 +25,27 @@ bool broadcasts_to(const Dims& sizes, const Dims& space) {
   return true;
 }
 
+// The strides of rows and columns, where a tensor that is read in a loop over `space` can be walked as rows of the last
+// size. False otherwise.
+bool as_rows(const GraphValue& value, const Dims& space, Dims& strides) {
+  if (space.empty() || !broadcasts_to(value.sizes, space)) return false;
+  const Dims all = expanded_strides(value.sizes, value.strides, space);
+  const size_t last = space.size() - 1;
+  const int64_t column = space[last] == 1 ? 1 : all[last];
+  if (column != 0 && column != 1) return false;
+  int64_t row = 0, next = 0;
+  bool found = false;
+  for (size_t d = last; d-- > 0;) {
+    if (space[d] == 1) continue;
+    if (!found) row = all[d];
+    if (found && all[d] != next) return false;
+    found = true;
+    next = all[d] * space[d];
+  }
+  strides = {found ? row : column * space[last], column};
+  return true;
+}
+
 // The nodes of a group as bits would be quicker to compare, but groups are small and graphs may be large.
 using Members = std::vector<int32_t>;  // sorted
 
@@ -157,6 +178,7 @@ class Fuser {
     if (members.size() > kMaxCalls) return false;
     const Dims& space = space_of(members);
     size_t buffers = reads(members).size();
+    if (has_rows(members) && !fits_rows(members, space)) return false;
     for (const int32_t m : members) {
       if (!broadcasts_to(sizes_of(m), space)) return false;
       if (!is_written(m, members)) continue;
@@ -164,6 +186,35 @@ class Fuser {
       if (numel_of(sizes_of(m)) != numel_of(space)) return false;  // an element would be written again and again
     }
     return buffers <= kMaxBuffers;
+  }
+
+  bool is_row(int32_t node) const { return graph_.nodes[node].call->is_row(); }
+  bool has_rows(const Members& members) const {
+    return std::any_of(members.begin(), members.end(), [&](int32_t m) { return is_row(m); });
+  }
+  // With a row operator, every member is over the same rows, and every tensor can be walked by them. What is kept between
+  // stages needs buffers, too: no more than one for each member.
+  bool fits_rows(const Members& members, const Dims& space) const {
+    Dims strides;
+    const std::vector<int32_t> read = reads(members);
+    size_t written = 0;
+    for (const int32_t m : members) {
+      if (!(sizes_of(m) == space) || !as_rows(graph_.values[output_of(m)], space, strides)) return false;
+      written += is_written(m, members);
+      if (!is_row(m)) continue;
+      const auto& inputs = graph_.nodes[m].inputs;
+      for (size_t k = 1; k < inputs.size(); ++k) {
+        const GraphValue& parameter = graph_.values[inputs[k]];
+        const bool made_here = makers_[inputs[k]] >= 0 && contains(members, makers_[inputs[k]]);
+        if (made_here || parameter.sizes.size() != 1 || parameter.sizes[0] != space.back() ||
+            (parameter.sizes[0] != 1 && parameter.strides[0] != 1))
+          return false;
+      }
+    }
+    for (const int32_t v : read) {
+      if (!as_rows(graph_.values[v], space, strides)) return false;
+    }
+    return members.size() == 1 || read.size() + written + members.size() <= kMaxBuffers;
   }
 
   // Whether something outside stands between members: then they cannot run at once.
@@ -255,7 +306,7 @@ class Fuser {
   void recompute() {
     for (size_t k = graph_.nodes.size(); k-- > 0;) {
       const auto node = static_cast<int32_t>(k);
-      if (!is_call(node) || graph_.nodes[k].visible) continue;
+      if (!is_call(node) || graph_.nodes[k].visible || is_row(node)) continue;
       Work& home = groups_[group_of_[node]];
       if (!is_written(node, home.members)) continue;
       std::vector<int32_t> takers;
@@ -378,10 +429,23 @@ BuiltNest build_nest(const FuseGraph& graph, const std::vector<Group>& schedule,
     const int64_t more = numel_of(s) - numel_of(nest.sizes);
     if (n == nodes[0] || more > 0 || (more == 0 && s.size() > nest.sizes.size())) nest.sizes = s;
   }
+  const Dims space = nest.sizes;
+  const bool rows = std::any_of(nodes.begin(), nodes.end(), [&](int32_t n) { return graph.nodes[n].call->is_row(); });
+  if (rows) {
+    SCONCE_CHECK(!space.empty(), "build_nest: a row operator on a tensor without dimensions");
+    const int64_t columns = space.back();
+    nest.sizes = {columns == 0 ? 0 : numel_of(space) / columns, columns};
+  }
   std::vector<int32_t> made(graph.values.size(), -1), buffer_of(graph.values.size(), -1);
   const auto buffer = [&](int32_t v, bool written) {
     const GraphValue& value = graph.values[v];
-    Buffer b{value.dtype, expanded_strides(value.sizes, value.strides, nest.sizes), written};
+    Buffer b{value.dtype, {}, written};
+    if (!rows) {
+      b.strides = expanded_strides(value.sizes, value.strides, space);
+    } else {
+      SCONCE_CHECK(as_rows(value, space, b.strides), "build_nest: value {} of sizes {} cannot be walked by rows of {}",
+                   v, IntList(value.sizes), IntList(space));
+    }
     nest.buffers.push_back(b);
     built.values.push_back(v);
     return nest.buffers.size() - 1;

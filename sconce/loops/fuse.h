@@ -4,6 +4,7 @@
 // Members of a group have one iteration space (or are broadcast into the largest of them), and no path leads from one
 // to another through a node outside. The cost of a nest is the time to move its bytes, from the cache that they fit,
 // plus the time of its steps; groups are merged while that is cheaper than the two apart, the largest gain first. A
+// row operator (softmax, a norm) is a member like others where all of a group's tensors can be walked by its rows. A
 // cheap value that several groups read is computed in each of them instead of being written, where that is cheaper.
 // Note [Costs] in cost.h has the table of constants.
 #pragma once
@@ -47,7 +48,8 @@ struct Group {
 SCONCE_API std::vector<Group> fuse(const FuseGraph& graph, const Machine& machine = this_machine());
 
 // The nest of a group of calls, and which value each of its buffers is. Buffers that are read come first. Values that
-// are visible, or read outside of the groups of `schedule` that compute them, are written.
+// are visible, or read outside of the groups of `schedule` that compute them, are written. Throws Error for a row
+// operator, alone in its group, whose tensors cannot be walked by rows: run that one as eager does.
 struct BuiltNest {
   Nest nest;
   std::vector<int32_t> values;

@@ -17,6 +17,7 @@ namespace {
 // A graph from text, a line for each value:
 //   x f32 1024 1024           an input, with its sizes
 //   y = relu x                a pointwise operator of the table; numbers are parameters
+//   s = softmax_row y         a row operator
 //   z = opaque 8 8 : y x      a node of another kind; its sizes, then its inputs
 //   out y z                   what is visible
 struct Text {
@@ -52,6 +53,15 @@ struct Text {
       in >> word;  // the colon
       while (in >> word) node.inputs.push_back(names.at(word));
       node.outputs.push_back(add_value(name, DType::float32, sizes));
+      graph.nodes.push_back(node);
+      return;
+    }
+    if (kind == "softmax_row" || kind == "layer_norm_row") {
+      while (in >> word) node.inputs.push_back(names.at(word));
+      const GraphValue row = graph.values[static_cast<size_t>(node.inputs[0])];
+      calls.push_back(make_row_call(kind[0] == 's' ? RowOp::softmax : RowOp::layer_norm, row.dtype, 1e-5));
+      node.call = &calls.back();
+      node.outputs.push_back(add_value(name, row.dtype, row.sizes));
       graph.nodes.push_back(node);
       return;
     }

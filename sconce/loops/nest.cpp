@@ -9,7 +9,13 @@
 namespace sconce::loops {
 namespace {
 
-std::string_view name_of(const LoopCall& call) { return call.loops ? call.loops->name : "convert"; }
+std::string_view name_of(const LoopCall& call) {
+  constexpr std::string_view kRowOps[] = {"convert", "softmax_row", "log_softmax_row", "layer_norm_row",
+                                          "rms_norm_row"};
+  return call.loops ? call.loops->name : kRowOps[static_cast<int>(call.row)];
+}
+
+bool has_eps(RowOp op) { return op == RowOp::layer_norm || op == RowOp::rms_norm; }
 
 // f32, bf16, i64, bool: short, as samples of the table spell them.
 std::string short_name(DType t) {
@@ -43,7 +49,7 @@ std::string param_text(const Param& p) {
 void append_call(std::string& out, const LoopCall& call, size_t number) {
   out.append("  %").append(std::to_string(number)).append(" : ").append(short_name(call.result)).append(" = ");
   out.append(name_of(call));
-  if (!call.is_conversion() && call.common != call.result) out.append("<").append(short_name(call.common)).append(">");
+  if (call.loops && call.common != call.result) out.append("<").append(short_name(call.common)).append(">");
   out.append("(");
   const char* comma = "";
   for (const Source& s : call.inputs) {
@@ -59,13 +65,29 @@ void append_call(std::string& out, const LoopCall& call, size_t number) {
 
 bool has_elements(DType t) { return !is_quantized(t) && t != kComplex32; }
 
+void check_row_call(const Nest& nest, size_t number) {
+  const LoopCall& call = nest.calls[number];
+  SCONCE_CHECK(nest.sizes.size() == 2, "nest: call {} ({}) is over rows, so there are two sizes, not {}", number,
+               name_of(call), IntList(nest.sizes));
+  for (size_t k = 1; k < call.inputs.size(); ++k) {
+    const Source s = call.inputs[k];
+    const bool fits = s.kind == Source::buffer && s.number < nest.buffers.size() &&
+                      is_floating(nest.buffers[s.number].dtype) && nest.buffers[s.number].strides == Dims{0, 1};
+    SCONCE_CHECK(fits, "nest: call {} ({}) has a parameter that is no buffer of floats with strides (0, 1)", number,
+                 name_of(call));
+  }
+}
+
 void check_call(const Nest& nest, size_t number) {
   const LoopCall& call = nest.calls[number];
   SCONCE_CHECK(fusible(call), "nest: call {} ({}) cannot be part of a nest", number, name_of(call));
-  const size_t params = call.loops ? call.loops->params : 0;
-  SCONCE_CHECK(call.inputs.size() == call.input_count() && call.params.size() == params,
+  const size_t params = call.loops ? call.loops->params : has_eps(call.row) ? 1 : 0;
+  const size_t least = call.loops ? call.loops->inputs : 1;
+  const size_t most = least + (call.row == RowOp::layer_norm ? 2 : call.row == RowOp::rms_norm ? 1 : 0);
+  SCONCE_CHECK(call.inputs.size() >= least && call.inputs.size() <= most && call.params.size() == params,
                "nest: call {} ({}) has {} inputs and {} numbers, its loops read {} and {}", number, name_of(call),
-               call.inputs.size(), call.params.size(), call.input_count(), params);
+               call.inputs.size(), call.params.size(), most, params);
+  if (call.is_row()) check_row_call(nest, number);
   for (const Source& s : call.inputs) {
     const size_t limit = s.kind == Source::buffer ? nest.buffers.size() : number;
     SCONCE_CHECK(s.number < limit, "nest: call {} ({}) reads {} {}, of {} before it", number, name_of(call),
@@ -111,6 +133,14 @@ LoopCall make_conversion(DType result) {
   return call;
 }
 
+LoopCall make_row_call(RowOp op, DType dtype, double eps) {
+  LoopCall call;
+  call.row = op;
+  call.common = call.result = dtype;
+  if (has_eps(op)) call.params.push_back(Param::from_float(eps));
+  return call;
+}
+
 int64_t Nest::numel() const {
   int64_t n = 1;
   for (const int64_t s : sizes) n *= s;
@@ -120,6 +150,7 @@ int64_t Nest::numel() const {
 bool fusible(const LoopCall& call) {
   if (!has_elements(call.common) || !has_elements(call.result)) return false;
   if (call.is_conversion()) return true;
+  if (call.is_row()) return call.common == call.result && is_floating(call.common) && !is_float8(call.common);
   if (!has_loop(*call.loops, call.common)) return false;
   const bool integers = category(call.common) < Category::floating;
   return !integers || (call.loops->divisor_inputs | call.loops->divisor_params) == 0;

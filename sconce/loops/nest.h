@@ -38,7 +38,13 @@ struct Source {
 inline Source from_buffer(size_t number) { return {Source::buffer, static_cast<uint16_t>(number)}; }
 inline Source from_call(size_t number) { return {Source::call, static_cast<uint16_t>(number)}; }
 
-// One pointwise operator as it ran; or, without loops, a copy of its one input, converted to `result`.
+// An operator over whole rows: the last of two sizes. It ends a stage of a nest: what reads its result comes after it has
+// seen the row. Eager's kernels run, on some rows at a time.
+enum class RowOp : uint8_t { none, softmax, log_softmax, layer_norm, rms_norm };
+
+// One pointwise operator as it ran; or, without loops, a row operator, or a copy of its one input, converted to `result`.
+// A row operator reads its row; the norms, then, a weight and a bias where there are any: buffers of strides (0, 1). Its
+// one parameter is eps (softmax has none).
 struct LoopCall {
   const Op* op = nullptr;                 // whose schema numbers the arguments of the steps
   const PointwiseCase* rule = nullptr;    // the case of op->info.entry that was taken
@@ -48,13 +54,16 @@ struct LoopCall {
   SmallVector<Source, kMaxLoopInputs> inputs;
   SmallVector<Param, 2> params;  // loops->params of them, as eager hands them to the loops
 
-  bool is_conversion() const { return loops == nullptr; }
-  size_t input_count() const { return loops ? loops->inputs : 1; }
+  RowOp row = RowOp::none;
+
+  bool is_row() const { return row != RowOp::none; }
+  bool is_conversion() const { return loops == nullptr && !is_row(); }
 };
 
 // A call of these loops; the case is found by them. Throws Error when `op` has no such case.
 SCONCE_API LoopCall make_call(const Op& op, const PointwiseLoops& loops, DType common, DType result);
 SCONCE_API LoopCall make_conversion(DType result);
+SCONCE_API LoopCall make_row_call(RowOp op, DType dtype, double eps = 0);
 
 struct Buffer {
   DType dtype = DType::float32;
