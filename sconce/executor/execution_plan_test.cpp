@@ -142,7 +142,7 @@ def f(x: Tensor, i: Tensor) -> Tensor:
     y = torch.relu(x * 2)
     return torch.index_select(y, 0, i) + 1
 )");
-  const jit::Function f = unit.get_function("f");
+  const jit::Function f = unit.function("f");
   const Tensor x = ones({3, 2}), good = zeros({1}, DType::int64), bad = full({1}, 9, DType::int64);
   const auto message = [&](bool planned) {
     set_plans_enabled(planned);
@@ -167,7 +167,7 @@ TEST(Plans, DrawTheNumbersOfTheInterpreter) {
 def f(x: Tensor) -> Tensor:
     return F.dropout(x * 2, 0.5, True) + torch.rand(4)
 )");
-  const jit::Function f = unit.get_function("f");
+  const jit::Function f = unit.function("f");
   const auto draws = [&](bool planned) {
     set_plans_enabled(planned);
     manual_seed(5);
@@ -208,7 +208,7 @@ def f(x: Tensor) -> Tensor:
         return x + 1
     return x - 1
 )");
-  const jit::Function f = unit.get_function("f");
+  const jit::Function f = unit.function("f");
   for (int i = 0; i < 4; ++i) {
     EXPECT_FALSE(compare_same_bits(f(ones({2})).to_tensor(), full({2}, 2.0f)));
     EXPECT_FALSE(compare_same_bits(f(neg(ones({2}))).to_tensor(), full({2}, -2.0f)));

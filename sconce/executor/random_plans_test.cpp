@@ -88,10 +88,11 @@ def copied(t: Tensor) -> Tensor:
 
 std::string program(unsigned seed) {
   const std::string body = sconce::testing::random_body({kStatements, kConditions, "if $n > 4:"}, seed);
-  return std::string(kHelpers) +
-         "def f(a: Tensor, b: Tensor, n: int):\n  c = a * b\n  i = n\n  j = 2\n  l = [a.clone(), c]\n  k = [b.clone(), "
-         "c]\n" +
-         body + "  return a * c, b + c, l[len(l) - 1] * 2, i\n";
+  std::string text = kHelpers;
+  text += "def f(a: Tensor, b: Tensor, n: int):\n  c = a * b\n  i = n\n  j = 2\n  l = [a.clone(), c]\n";
+  text += "  k = [b.clone(), c]\n" + body;
+  text += "  return a * c, b + c, l[len(l) - 1] * 2, i\n";
+  return text;
 }
 
 int64_t size_of(unsigned seed) {
