@@ -551,8 +551,10 @@ class DirectConv {
       }
       const Unit first = unit_at(unit), last = unit_at(block_end - 1);
       for (int64_t tile = tile_begin; tile < tile_end; tile++) {
-        const int64_t segment = tile / tiles_per_segment_, offset = tile % tiles_per_segment_ * tile_;
-        const int size = static_cast<int>(std::min(tile_, segment_ - offset));
+        // Tiles of one or two pixels would be as slow as those of four: all have the same size, or one less.
+        const int64_t segment = tile / tiles_per_segment_, number = tile % tiles_per_segment_;
+        const int64_t offset = segment_ * number / tiles_per_segment_;
+        const int size = static_cast<int>(segment_ * (number + 1) / tiles_per_segment_ - offset);
         const int64_t pixel = load_tile(segment * segment_ + offset, size, first.group, rows);
         const int64_t step = phase_.axes[2].out_step;
         const TapRange seen = taps_inside(rows, taps, size, first.group);
@@ -695,15 +697,16 @@ struct GivenWeights {
 // convolutions and of small groups are packed.
 template <class T>
 void run(const ConvShape& shape, const T* x, const T* packed, const GivenWeights* given, T* y, const Epilogue& epilogue,
-         const MatrixKernels& kernels) {
+         const MatrixKernels& kernels, SumOrder order) {
   constexpr DType dtype = sizeof(T) == 2 ? DType::bfloat16 : sizeof(T) == 4 ? DType::float32 : DType::float64;
   if (conv_is_product(shape)) {
     const int64_t pixels = shape.batch * product(shape.out, shape.rank), k = shape.in_channels, n = shape.out_channels;
-    if (packed) return gemm_packed(dtype, pixels, n, k, {x, k, 1}, packed, {y, n, 1}, epilogue, kernels);
+    if (packed) return gemm_packed(dtype, pixels, n, k, {x, k, 1}, packed, {y, n, 1}, epilogue, kernels, order);
     SCONCE_ASSERT(given);
     const int64_t in_stride = given->strides[shape.transposed ? 0 : 1],
                   out_stride = given->strides[shape.transposed ? 1 : 0];
-    return gemm(dtype, pixels, n, k, {x, k, 1}, {given->data, in_stride, out_stride}, {y, n, 1}, epilogue, kernels);
+    return gemm(dtype, pixels, n, k, {x, k, 1}, {given->data, in_stride, out_stride}, {y, n, 1}, epilogue, kernels,
+                order);
   }
   const Tiles<T> tiles(kernels);
   Call<T> call{shape, tiles, x, y, epilogue};
@@ -769,8 +772,9 @@ void run_depthwise_bf16(const ConvShape& shape, const uint16_t* x, const float* 
 class NarrowConv {
  public:
   NarrowConv(const ConvShape& shape, DType dtype, const void* x, const float* packed, void* y, const Epilogue& epilogue,
-             const MatrixKernels& kernels)
+             const MatrixKernels& kernels, SumOrder order)
       : shape_(shape),
+        order_(order == SumOrder::automatic && conv_is_product(shape) ? conv_product_order(shape) : order),
         storage_(storage_of(dtype)),
         x_(static_cast<const uint16_t*>(x)),
         packed_(packed),
@@ -851,7 +855,7 @@ class NarrowConv {
                               epilogue_.residual_stride, pixels, channels, scratch);
       wide.residual_stride = channels;
     }
-    sconce::run<float>(part, x, packed_, nullptr, y, wide, kernels_);
+    sconce::run<float>(part, x, packed_, nullptr, y, wide, kernels_, order_);
     parallel_for(pixels, divide_up(work_per_thread, channels), [&](int64_t begin, int64_t end) {
       uint16_t* to = narrow_y + begin * channels;
       kernels_.f32->store_rows(storage_, y + begin * channels, channels, end - begin, channels, to, channels);
@@ -863,6 +867,7 @@ class NarrowConv {
   }
 
   const ConvShape& shape_;
+  const SumOrder order_;
   const GemmStorage storage_;
   const uint16_t* x_;
   const float* packed_;
@@ -962,36 +967,37 @@ bool with_element(const ConvShape& shape, DType dtype, const MatrixKernels& kern
 }  // namespace
 
 void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y, const Epilogue& epilogue,
-              const MatrixKernels& kernels) {
+              const MatrixKernels& kernels, SumOrder order) {
   check(shape, dtype);
   if (!has_result(shape)) return;
   const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
-    run(shape, static_cast<const T*>(x), static_cast<const T*>(packed), nullptr, static_cast<T*>(y), epilogue, kernels);
+    run(shape, static_cast<const T*>(x), static_cast<const T*>(packed), nullptr, static_cast<T*>(y), epilogue, kernels,
+        order);
   });
   if (done) return;
   if (dtype == DType::bfloat16 && conv_is_channelwise(shape)) {
     return run_depthwise_bf16(shape, static_cast<const uint16_t*>(x), static_cast<const float*>(packed),
                               static_cast<uint16_t*>(y), epilogue, kernels);
   }
-  NarrowConv(shape, dtype, x, static_cast<const float*>(packed), y, epilogue, kernels).run();
+  NarrowConv(shape, dtype, x, static_cast<const float*>(packed), y, epilogue, kernels, order).run();
 }
 
 void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight, const int64_t* strides,
-                   void* y, const Epilogue& epilogue, const MatrixKernels& kernels) {
+                   void* y, const Epilogue& epilogue, const MatrixKernels& kernels, SumOrder order) {
   check(shape, dtype);
   if (!has_result(shape)) return;
   const bool small_groups = dtype == DType::float32 && group_in_vector<float>(shape, kernels);
   if (!conv_is_channelwise(shape) && !small_groups) {
     const GivenWeights given{weight, strides};
     const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
-      run<T>(shape, static_cast<const T*>(x), nullptr, &given, static_cast<T*>(y), epilogue, kernels);
+      run<T>(shape, static_cast<const T*>(x), nullptr, &given, static_cast<T*>(y), epilogue, kernels, order);
     });
     if (done) return;
   }
   Scratch scratch;
   void* packed = scratch.take_bytes(conv_packed_bytes(shape, dtype, kernels));
   conv_pack(shape, dtype, weight, strides, packed, kernels);
-  conv_run(shape, dtype, x, packed, y, epilogue, kernels);
+  conv_run(shape, dtype, x, packed, y, epilogue, kernels, order);
 }
 
 }  // namespace sconce

@@ -54,15 +54,26 @@ SCONCE_API size_t conv_packed_bytes(const ConvShape& shape, DType dtype,
 SCONCE_API void conv_pack(const ConvShape& shape, DType dtype, const void* weight, const int64_t* strides, void* packed,
                           const MatrixKernels& kernels = matrix_kernels());
 
+// Sums are formed in sequence, tap by tap and channel by channel, so that results do not depend on how the work is cut;
+// depthwise and small groups alike. Only a matrix product of all pixels may have another order, which can be given for
+// a part of one (Note [Order of sums] in gemm.h).
 // y must not overlap x or the residual. In the epilogue a row is a pixel (numbered through the batch) and a column an
 // output channel: bias is [out_channels], the residual [pixels, out_channels].
 SCONCE_API void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y,
-                         const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
+                         const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels(),
+                         SumOrder order = SumOrder::automatic);
 
 // Both at once, for weights that are used once: a panel of weights is packed, used and forgotten while it is
 // in the cache.
 SCONCE_API void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight,
                               const int64_t* strides, void* y, const Epilogue& epilogue = {},
-                              const MatrixKernels& kernels = matrix_kernels());
+                              const MatrixKernels& kernels = matrix_kernels(), SumOrder order = SumOrder::automatic);
+
+// The order of sums of a shape that is a matrix product of all pixels.
+inline SumOrder conv_product_order(const ConvShape& shape) {
+  int64_t pixels = shape.batch;
+  for (int i = 0; i < shape.rank; i++) pixels *= shape.out[i];
+  return sum_order(pixels, shape.out_channels, shape.in_channels);
+}
 
 }  // namespace sconce

@@ -7,9 +7,12 @@
 #include "sconce/kernels/cpu/conv/conv_winograd.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/gemm/onednn.h"
+#include "sconce/kernels/cpu/gemm/provider.h"
 
 namespace sconce {
 namespace {
+
+constexpr int64_t winograd_pixels = 256;  // of an eager call: they make up for the transform of the weights
 
 int tile_of(ConvAlgorithm algorithm) { return algorithm == ConvAlgorithm::winograd4 ? 4 : 2; }
 bool is_winograd(ConvAlgorithm algorithm) {
@@ -25,6 +28,7 @@ ConvAlgorithm plain_algorithm(const ConvShape& shape) {
 // 7 x 7 outputs on.
 ConvAlgorithm best_algorithm(const ConvShape& shape, DType dtype, Numerics numerics, size_t budget,
                              const MatrixKernels& kernels) {
+  if (numerics == Numerics::eager) return eager_algorithm(shape, dtype, kernels);
   if (numerics != Numerics::exact && winograd_serves(shape, dtype, kernels)) {
     const int64_t smaller = std::min(shape.out[0], shape.out[1]);
     const bool few_weights = shape.in_channels * shape.out_channels <= int64_t{128} * 128;
@@ -89,6 +93,14 @@ const char* algorithm_name(ConvAlgorithm algorithm) {
   return names[static_cast<int>(algorithm)];
 }
 
+ConvAlgorithm eager_algorithm(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
+  if (uses_onednn()) return onednn_plan(shape, dtype) ? ConvAlgorithm::onednn : plain_algorithm(shape);
+  if (winograd_serves(shape, dtype, kernels) && std::min(shape.out[0], shape.out[1]) >= 4 &&
+      shape.batch * shape.out[0] * shape.out[1] >= winograd_pixels)
+    return ConvAlgorithm::winograd2;
+  return plain_algorithm(shape);
+}
+
 ConvPlan plan_conv(const ConvShape& shape, DType dtype, ConvAlgorithm algorithm, const MatrixKernels& kernels) {
   ConvPlan plan{shape, dtype, algorithm, conv_packed_bytes(shape, dtype, kernels), &kernels};
   if (algorithm == ConvAlgorithm::onednn) {
@@ -132,18 +144,21 @@ void ConvPlan::pack(const void* weight, const int64_t* strides, void* packed) co
   conv_pack(shape, dtype, weight, strides, packed, *kernels);
 }
 
-void ConvPlan::run(const void* x, const void* packed, void* y, const Epilogue& epilogue) const {
-  if (onednn) return run_onednn(*this, x, packed, y, epilogue);
+bool ConvPlan::run(const void* x, const void* packed, void* y, const Epilogue& epilogue) const {
+  if (onednn) {
+    run_onednn(*this, x, packed, y, epilogue);
+    return true;
+  }
   if (is_winograd(algorithm)) {
-    if (shape.batch == 0) return;
-    winograd_run(shape, tile_of(algorithm), static_cast<const float*>(x), static_cast<const float*>(packed),
-                 static_cast<float*>(y), epilogue, *kernels);
-    return;
+    return shape.batch == 0 ||
+           winograd_run(shape, tile_of(algorithm), static_cast<const float*>(x), static_cast<const float*>(packed),
+                        static_cast<float*>(y), epilogue, *kernels);
   }
   conv_run(shape, dtype, x, packed, y, epilogue, *kernels);
+  return true;
 }
 
-void ConvPlan::run_rows(const void* x, const void* packed, void* y, const Epilogue& epilogue, ConvRows rows) const {
+bool ConvPlan::run_rows(const void* x, const void* packed, void* y, const Epilogue& epilogue, ConvRows rows) const {
   SCONCE_CHECK(!shape.transposed && !onednn, "convolution: a transposed one, or oneDNN's, is not cut into rows");
   int64_t in_pixels = 1, out_pixels = 1;
   for (int i = 0; i < shape.rank; i++) {
@@ -152,6 +167,7 @@ void ConvPlan::run_rows(const void* x, const void* packed, void* y, const Epilog
   }
   const int64_t height = shape.rank == 1 ? 1 : shape.out[0];
   const auto bytes = static_cast<int64_t>(item_size(dtype));
+  bool finite = true;
   for (int64_t row = rows.begin; row < rows.end;) {
     const int64_t image = row / height, first = row % height, last = std::min(height, first + rows.end - row);
     // The rows of one image are a convolution of their own, whose padding says where they begin.
@@ -174,10 +190,16 @@ void ConvPlan::run_rows(const void* x, const void* packed, void* y, const Epilog
     if (epilogue.residual) {
       own.residual = static_cast<const char*>(epilogue.residual) + pixel * epilogue.residual_stride * bytes;
     }
-    part.run(static_cast<const char*>(x) + x_pixel * shape.in_channels * bytes, packed,
-             static_cast<char*>(y) + pixel * shape.out_channels * bytes, own);
+    const void* part_x = static_cast<const char*>(x) + x_pixel * shape.in_channels * bytes;
+    void* part_y = static_cast<char*>(y) + pixel * shape.out_channels * bytes;
+    if (algorithm == ConvAlgorithm::product) {
+      conv_run(part.shape, dtype, part_x, packed, part_y, own, *kernels, conv_product_order(shape));
+    } else if (!part.run(part_x, packed, part_y, own)) {
+      finite = false;
+    }
     row += last - first;
   }
+  return finite;
 }
 
 }  // namespace sconce

@@ -10,8 +10,8 @@ struct OnednnConv;
 // Which algorithms a plan may use.
 enum class Numerics : uint8_t {
   exact,     // sums of products: a NaN or an infinity reaches the pixels that see it
-  standard,  // also Winograd F(2,3), whose errors are smaller than those of direct sums. Eager calls are both: they
-             // fall back to sums of products if a result is not finite.
+  eager,     // the algorithm of eager calls, eager_algorithm: the same bits, if run says that results are finite
+  standard,  // also Winograd F(2,3), whose errors are smaller than those of direct sums, wherever it is faster
   fast,      // also Winograd F(4,3): errors about five times larger
 };
 
@@ -19,6 +19,11 @@ enum class Numerics : uint8_t {
 // bias and, for float32, a residual and a clamp.
 enum class ConvAlgorithm : uint8_t { product, direct, depthwise, winograd2, winograd4, onednn };
 SCONCE_API const char* algorithm_name(ConvAlgorithm algorithm);
+
+// The algorithm of aten::convolution for a shape and a floating dtype, whatever the memory formats of its tensors are.
+// Winograd's is left for sums of products, the algorithm of Numerics::exact, if a result is not finite.
+SCONCE_API ConvAlgorithm eager_algorithm(const ConvShape& shape, DType dtype,
+                                         const MatrixKernels& kernels = matrix_kernels());
 
 // A thread's share of the work: rows of the output (the first spatial dimension), numbered through the batch. Of a
 // convolution with one spatial dimension the rows are images.
@@ -39,17 +44,21 @@ struct ConvPlan {
   // Weights and strides as for conv_pack; `packed` has packed_bytes, aligned to 64.
   SCONCE_API void pack(const void* weight, const int64_t* strides, void* packed) const;
 
-  // As conv_run: on the threads of parallel.h, or on this one inside of a parallel region.
-  SCONCE_API void run(const void* x, const void* packed, void* y, const Epilogue& epilogue = {}) const;
+  // As conv_run: on the threads of parallel.h, or on this one inside of a parallel region. False where Winograd's
+  // algorithm met a result that is not finite, before the epilogue: then an infinity or a NaN of the input may be in
+  // more results than it should, and a plan of Numerics::exact has what an eager call gives.
+  SCONCE_API bool run(const void* x, const void* packed, void* y, const Epilogue& epilogue = {}) const;
 
   // Some rows of the output, for callers that share out the work themselves in a parallel region. x, y and the epilogue
-  // are those of the whole convolution. The places where rows are cut may change the last bits of results.
-  SCONCE_API void run_rows(const void* x, const void* packed, void* y, const Epilogue& epilogue, ConvRows rows) const;
+  // are those of the whole convolution. The bits are those of run, for Winograd's algorithms if the first row's number
+  // in its image is even (F(4,3): a multiple of four).
+  SCONCE_API bool run_rows(const void* x, const void* packed, void* y, const Epilogue& epilogue, ConvRows rows) const;
   int64_t rows() const { return shape.rank == 1 ? shape.batch : shape.batch * shape.out[0]; }
 };
 
 // Chooses the fastest algorithm that `numerics` allows and whose packed weights have at most `weight_budget` bytes; the
-// direct one is always allowed. Throws Error as conv_packed_bytes does.
+// direct one is always allowed. Numerics::eager leaves no choice, and does not look at the budget. Throws Error as
+// conv_packed_bytes does.
 SCONCE_API ConvPlan plan_conv(const ConvShape& shape, DType dtype, Numerics numerics = Numerics::exact,
                               size_t weight_budget = SIZE_MAX, const MatrixKernels& kernels = matrix_kernels());
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
@@ -23,6 +24,15 @@ constexpr double kernel_rows_4[6][3] = {{1 / 4., 0, 0},
                                         {0, 0, 1}};
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// A transposed convolution with stride 1 is a convolution with the kernel turned around.
+ConvShape untransposed(const ConvShape& given) {
+  ConvShape shape = given;
+  if (!given.transposed) return shape;
+  shape.transposed = false;
+  for (int i = 0; i < given.rank; i++) shape.padding[i] = given.kernel[i] - 1 - given.padding[i];
+  return shape;
+}
 
 // Elements of one of the (m + 2)^2 packed matrices.
 int64_t matrix_elements(const ConvShape& shape, const MatrixKernels& kernels) {
@@ -71,7 +81,8 @@ class Winograd {
     const int64_t elements = matrix_elements(shape_, kernels_);
     for (int64_t i = 0; i < points; i++) {
       gemm_packed(DType::float32, count, out_channels, in_channels, {inputs + i * count * in_channels, in_channels, 1},
-                  packed_ + i * elements, {sums + i * count * out_channels, out_channels, 1}, {}, kernels_);
+                  packed_ + i * elements, {sums + i * count * out_channels, out_channels, 1}, {}, kernels_,
+                  SumOrder::in_sequence);
     }
     parallel_for(count, tiles_per_thread, [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; t++) write_tile(first + t, sums + t * out_channels, count * out_channels);
@@ -120,7 +131,7 @@ class Winograd {
     }
   }
 
-  const ConvShape& shape_;
+  const ConvShape shape_;
   const int64_t m_, n_;
   const float* x_;
   const float* packed_;
@@ -135,7 +146,7 @@ class Winograd {
 }  // namespace
 
 bool winograd_serves(const ConvShape& shape, DType dtype, const MatrixKernels& kernels) {
-  if (dtype != DType::float32 || shape.rank != 2 || shape.transposed || shape.groups != 1) return false;
+  if (dtype != DType::float32 || shape.rank != 2 || shape.groups != 1) return false;
   for (int i = 0; i < 2; i++) {
     if (shape.kernel[i] != 3 || shape.stride[i] != 1 || shape.dilation[i] != 1) return false;
   }
@@ -170,8 +181,16 @@ void winograd_pack_2(const ConvShape& shape, const float* weight, const int64_t*
 
 }  // namespace
 
-void winograd_pack(const ConvShape& shape, int m, const float* weight, const int64_t* strides, float* packed,
+void winograd_pack(const ConvShape& shape, int m, const float* weight, const int64_t* given_strides, float* packed,
                    const MatrixKernels& kernels) {
+  int64_t strides[4] = {given_strides[0], given_strides[1], given_strides[2], given_strides[3]};
+  if (shape.transposed) {
+    std::swap(strides[0], strides[1]);
+    for (int i = 2; i < 4; i++) {
+      weight += 2 * strides[i];
+      strides[i] = -strides[i];
+    }
+  }
   if (m == 2) return winograd_pack_2(shape, weight, strides, packed, kernels);
   constexpr int n = 6;
   const int64_t in_channels = shape.in_channels, out_channels = shape.out_channels, panel = kernels.f32->panel;
@@ -206,7 +225,7 @@ void winograd_pack(const ConvShape& shape, int m, const float* weight, const int
 
 bool winograd_run(const ConvShape& shape, int m, const float* x, const float* packed, float* y,
                   const Epilogue& epilogue, const MatrixKernels& kernels) {
-  return Winograd(shape, m, x, packed, y, epilogue, kernels).run();
+  return Winograd(untransposed(shape), m, x, packed, y, epilogue, kernels).run();
 }
 
 }  // namespace sconce

@@ -10,6 +10,7 @@
 #include "sconce/generated/arithmetic.h"
 #include "sconce/generated/convolution_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_layout.h"
+#include "sconce/kernels/cpu/conv/conv_plan.h"
 #include "sconce/kernels/cpu/conv/conv_winograd.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
@@ -215,7 +216,7 @@ bool is_planar_product(const ConvShape& shape, const Tensor& input, const Tensor
 }
 
 void run_planar_product(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        const Tensor& out) {
+                        const Tensor& out, SumOrder order) {
   int64_t pixels = 1;
   for (int i = 0; i < shape.rank; ++i) pixels *= shape.in[i];
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
@@ -223,7 +224,8 @@ void run_planar_product(const ConvShape& shape, const Tensor& input, const Tenso
   if (bias.defined()) epilogue.row_bias = dense_bias.data();
   const int64_t in = weight.strides()[shape.transposed ? 0 : 1], channel = weight.strides()[shape.transposed ? 1 : 0];
   gemm_batched(out.dtype(), shape.batch, shape.out_channels, pixels, shape.in_channels, {weight.data(), channel, in},
-               {input.data(), pixels, 1}, {out.data(), pixels, 1}, {0, input.strides()[0], out.strides()[0]}, epilogue);
+               {input.data(), pixels, 1}, {out.data(), pixels, 1}, {0, input.strides()[0], out.strides()[0]}, epilogue,
+               matrix_kernels(), order);
 }
 
 // A 1 x 1 convolution with strides reads some pixels only: those are an image of their own, which need not be
@@ -304,37 +306,21 @@ bool run_by_rows(const ConvShape& shape, const Tensor& x, const Tensor& weight, 
   return true;
 }
 
-constexpr int64_t kWinogradPixels = 256;  // that make up for the transform of the weights
-
-// By Winograd's F(2,3), which takes weights as they are given. False where it does not serve the shape or does not pay,
-// and where a result is not finite: then it is computed in another way. x has channels innermost.
-bool run_winograd(const ConvShape& given, const Tensor& x, const Tensor& weight, const void* bias, const Tensor& out) {
-  ConvShape shape = given;
-  Dims strides(weight.strides());
-  const float* w = weight.dtype() == DType::float32 ? weight.data<float>() : nullptr;
-  if (!w || shape.rank != 2) return false;
-  if (shape.transposed) {  // with stride 1: a convolution with the kernel turned around
-    shape.transposed = false;
-    std::swap(strides[0], strides[1]);
-    for (int i = 0; i < 2; ++i) {
-      shape.padding[i] = shape.kernel[i] - 1 - shape.padding[i];
-      w += (shape.kernel[i] - 1) * strides[2 + i];
-      strides[2 + i] = -strides[2 + i];
-    }
-  }
+// By Winograd's F(2,3), which takes weights as they are given. False where a result is not finite: then it is computed
+// in another way. x has channels innermost.
+bool run_winograd(const ConvShape& shape, const Tensor& x, const Tensor& weight, const void* bias, const Tensor& out) {
   const MatrixKernels& kernels = matrix_kernels();
-  if (!winograd_serves(shape, out.dtype(), kernels) || std::min(shape.out[0], shape.out[1]) < 4 ||
-      shape.batch * shape.out[0] * shape.out[1] < kWinogradPixels)
-    return false;
   Scratch scratch;
   auto* packed = static_cast<float*>(scratch.take_bytes(winograd_packed_bytes(shape, 2, kernels)));
-  winograd_pack(shape, 2, w, strides.data(), packed, kernels);
+  winograd_pack(shape, 2, weight.data<float>(), weight.strides().data(), packed, kernels);
   Epilogue epilogue;
   epilogue.bias = bias;
-  if (has_channels_innermost(out)) {
-    return winograd_run(shape, 2, x.data<float>(), packed, out.data<float>(), epilogue, kernels);
+  if (!is_planar(out)) {
+    const Tensor y = channels_innermost_like(out, out.dtype());
+    const bool finite = winograd_run(shape, 2, x.data<float>(), packed, y.data<float>(), epilogue, kernels);
+    if (finite && !y.is_same(out)) copy_tensor(out, y);
+    return finite;
   }
-  if (!is_planar(out)) return false;
   std::atomic<bool> finite = true;
   run_rows(shape, x.data<float>(), out, [&](const ConvShape& part, const float* from, float* to) {
     if (!winograd_run(part, 2, from, packed, to, epilogue, kernels)) finite = false;
@@ -354,26 +340,33 @@ void run_empty(const Tensor& bias, const Tensor& out) {
   copy_tensor(out, make_view(bias, sizes, strides, bias.storage_offset()));
 }
 
-void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out) {
+// Results do not depend on the memory formats: a plan (conv_plan.h) of eager_algorithm has the same bits. `order` is that
+// of a matrix product.
+void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out,
+         SumOrder order = SumOrder::automatic) {
   if (shape.in_channels == 0) return run_empty(bias, out);
   ConvShape dense = shape;
   Tensor seen = input;
-  if (take_seen_pixels(dense, seen)) return run(dense, seen, weight, bias, out);
+  // With the sums in sequence that tiles form where not all pixels are seen.
+  if (take_seen_pixels(dense, seen)) return run(dense, seen, weight, bias, out, SumOrder::in_sequence);
   const bool elsewhere = uses_onednn();
   if (!elsewhere && is_planar_product(shape, input, bias, out)) {
-    return run_planar_product(shape, input, weight, bias, out);
+    return run_planar_product(shape, input, weight, bias, out,
+                              order == SumOrder::automatic ? conv_product_order(shape) : order);
   }
   const Tensor x = channels_innermost(input);
   const Tensor dense_bias = bias.defined() ? contiguous_tensor(bias) : bias;
   const void* bias_data = bias.defined() ? dense_bias.data() : nullptr;
-  if (!elsewhere && (run_winograd(shape, x, weight, bias_data, out) || run_by_rows(shape, x, weight, bias_data, out)))
-    return;
+  const bool winograd = !elsewhere && eager_algorithm(shape, out.dtype()) == ConvAlgorithm::winograd2;
+  if (winograd && run_winograd(shape, x, weight, bias_data, out)) return;
+  if (!elsewhere && run_by_rows(shape, x, weight, bias_data, out)) return;
   const Tensor y = channels_innermost_like(out, out.dtype());
   if (!elsewhere ||
       !onednn_convolution(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), bias_data, y.data())) {
     Epilogue epilogue;
     epilogue.bias = bias_data;
-    conv_run_once(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), y.data(), epilogue);
+    conv_run_once(shape, out.dtype(), x.data(), weight.data(), weight.strides().data(), y.data(), epilogue,
+                  matrix_kernels(), order);
   }
   if (y.is_same(out)) return;
   if (rearranges(out.dtype()) && is_planar(out)) {

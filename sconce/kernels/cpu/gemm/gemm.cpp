@@ -1,6 +1,5 @@
 #include "sconce/kernels/cpu/gemm/gemm.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -8,14 +7,13 @@
 #include "sconce/base/error.h"
 #include "sconce/base/parallel.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
-#include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/gemm/gemm_bf16.h"
+#include "sconce/kernels/cpu/gemm/gemm_by_lanes.h"
 #include "sconce/kernels/cpu/gemm/gemm_complex.h"
 #include "sconce/kernels/cpu/gemm/gemm_generic.h"
 #include "sconce/kernels/cpu/gemm/onednn.h"
 #include "sconce/kernels/cpu/gemm/provider.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
-#include "sconce/kernels/cpu/simd/gemm/gemm_table.h"
 
 // GCC would merge neighbouring loads of just written numbers into one vector load, which waits for all of them to reach
 // the cache. That took a third of the time of an 8 x 8 product.
@@ -26,7 +24,7 @@
 namespace sconce {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using namespace gemm_parts;
 
 constexpr MatrixKernels all_kernels[] = {
     {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64, &v2::winograd_f32, nullptr},
@@ -36,290 +34,9 @@ constexpr MatrixKernels all_kernels[] = {
 constexpr MatrixKernels with_bf16 = {
     4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32, &v4::bf16};
 
-// Below this many multiplications a second thread costs more than it brings: about 5 us of one core.
-constexpr int64_t work_per_thread = 256 * 1024;
-
-// Bytes of packed b that stay in the second-level cache beside everything else, of a tile of a in the first.
-constexpr int64_t b_block_bytes = 512 * 1024;
-constexpr int64_t a_tile_bytes = 24 * 1024;
-constexpr int64_t staged_rows = 1024;
-
-enum class Path {
-  dot,          // few rows, b contiguous along k
-  swapped_dot,  // few columns, a contiguous along k
-  axpy,         // few rows, b large and contiguous along columns
-  in_place,     // tiles read b where it lies
-  blocked,      // tiles read b packed, block by block or beforehand
-};
-
 constexpr BatchStrides no_strides{0, 0, 0};
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
 Range part(int64_t n, int64_t parts, int64_t index) { return {n * index / parts, n * (index + 1) / parts}; }
-
-// Rows that lie a multiple of 1 kB apart fall into the same few sets of the first-level cache.
-bool rows_collide(int64_t stride_bytes) { return stride_bytes >= 2048 && stride_bytes % 1024 == 0; }
-
-// A product with everything decided that does not depend on where the operands lie. T is the compute type.
-template <class T>
-struct Plan {
-  const GemmTable<T>& table;
-  GemmStorage storage;
-  int64_t m, n, k;
-  int64_t a_row, a_column, b_row, b_column, c_row, c_column;
-  const T* packed;  // or null
-  const Epilogue& epilogue;
-
-  Path path = Path::blocked;
-  bool staged = false;  // c is written through a buffer of T: it is narrower, or not contiguous along columns
-  bool copy_a = false;  // tiles of a are copied: transposed, narrow, or their rows collide
-  bool clamp = false;
-  int64_t tile = 1;  // rows of a tile, the same in every share of the work
-  int64_t k_block = 1;
-  int64_t column_unit = 1;  // shares of the work begin at multiples of this
-
-  int64_t item_bytes() const { return storage == GemmStorage::native ? static_cast<int64_t>(sizeof(T)) : 2; }
-  const void* offset(const void* data, int64_t elements) const {
-    return static_cast<const char*>(data) + elements * item_bytes();
-  }
-  void* offset(void* data, int64_t elements) const { return static_cast<char*>(data) + elements * item_bytes(); }
-
-  void decide();
-};
-
-struct Operands {
-  const void* a;
-  const void* b;
-  void* c;
-  const void* residual;
-  int64_t row_number;  // the number that post is told for row 0
-};
-
-template <class T>
-void Plan<T>::decide() {
-  const bool native = storage == GemmStorage::native;
-  if (k == 1) a_column = 1;
-  if (n == 1) c_column = 1;
-  if (n == 1 && b_row != 1) b_column = 1;
-  staged = !native || c_column != 1;
-  clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
-
-  tile = m <= table.tile_rows ? m : divide_up(m, divide_up(m, table.tile_rows));
-  int64_t blocks = 1;
-  if (m > 4 && k > 512) {
-    const int64_t limit = std::max<int64_t>(384, a_tile_bytes / static_cast<int64_t>(sizeof(T)) / tile);
-    if (k > limit + limit / 3) blocks = divide_up(k, limit);
-  }
-  k_block = blocks == 1 ? k : divide_up(divide_up(k, blocks), 8) * 8;
-  column_unit = table.panel;
-
-  if (!packed && m <= 8 && b_row == 1 && k >= 2 * table.lanes) {
-    path = Path::dot;
-    tile = m;
-  } else if (!packed && n <= 4 && a_column == 1 && k >= 16) {
-    path = Path::swapped_dot;
-    tile = 1;
-    column_unit = n;
-  } else if (!packed && m <= 4 && b_column == 1 && n >= 64 && k * n >= 16 * 1024) {
-    path = Path::axpy;
-    tile = m;
-    column_unit = 64;
-  } else if (!packed && !staged && b_column == 1 &&
-             (m <= 2 * table.tile_rows || (k * b_row * item_bytes() <= 96 * 1024 && b_row * item_bytes() < 4096))) {
-    path = Path::in_place;
-    k_block = k;
-  }
-  bool small_tile = tile <= 6 || n < 4 * table.panel;
-  copy_a = !native || a_column != 1 || (path == Path::blocked && !small_tile && rows_collide(a_row * item_bytes()));
-}
-
-// A rectangle of c while it is computed: c itself, or a buffer of T whose rows are rounded or scattered into c
-// at the end.
-template <class T>
-class Target {
- public:
-  Target(const Plan<T>& plan, const Operands& operands, Range rows, Range columns, Scratch& scratch)
-      : plan_(plan), operands_(operands), rows_(rows), columns_(columns) {
-    const Epilogue& epilogue = plan.epilogue;
-    base_.accumulate = epilogue.accumulate;
-    base_.clamp = plan.clamp;
-    base_.lo = static_cast<T>(epilogue.lo);
-    base_.hi = static_cast<T>(epilogue.hi);
-    const int64_t width = columns.size();
-    void* c = plan.offset(operands.c, rows.begin * plan.c_row + columns.begin * plan.c_column);
-    if (!plan.staged) {
-      base_.c = static_cast<T*>(c);
-      base_.c_stride = plan.c_row;
-    } else {
-      base_.c = scratch.take<T>(rows.size() * width);
-      base_.c_stride = width;
-      if (epilogue.accumulate) {
-        plan.table.copy_rows(plan.storage, c, plan.c_row, plan.c_column, rows.size(), width, base_.c, width);
-      }
-    }
-    const void* bias = epilogue.bias ? plan.offset(epilogue.bias, columns.begin) : nullptr;
-    const void* residual = nullptr;
-    if (operands.residual) {
-      residual = plan.offset(operands.residual, rows.begin * epilogue.residual_stride + columns.begin);
-    }
-    if (plan.storage == GemmStorage::native) {
-      base_.bias = static_cast<const T*>(bias);
-      if (epilogue.row_bias) base_.row_bias = static_cast<const T*>(epilogue.row_bias) + rows.begin;
-      base_.residual = static_cast<const T*>(residual);
-      base_.residual_stride = epilogue.residual_stride;
-      return;
-    }
-    if (bias) base_.bias = widened(bias, 0, 1, width, scratch);
-    if (residual) {
-      base_.residual = widened(residual, epilogue.residual_stride, rows.size(), width, scratch);
-      base_.residual_stride = width;
-    }
-  }
-
-  // The tile whose first element is [row, column] of c. Only the last block along k gets bias, residual and clamp.
-  TileOutput<T> at(int64_t row, int64_t column, bool first, bool last) const {
-    const int64_t i = row - rows_.begin, j = column - columns_.begin;
-    return {.c = base_.c + i * base_.c_stride + j,
-            .c_stride = base_.c_stride,
-            .bias = base_.bias && last ? base_.bias + j : nullptr,
-            .row_bias = base_.row_bias && last ? base_.row_bias + i : nullptr,
-            .residual = base_.residual && last ? base_.residual + i * base_.residual_stride + j : nullptr,
-            .residual_stride = base_.residual_stride,
-            .lo = base_.lo,
-            .hi = base_.hi,
-            .clamp = base_.clamp && last,
-            .accumulate = base_.accumulate || !first};
-  }
-  const TileOutput<T>& all() const { return base_; }
-
-  // To be called once for every row, when all its columns of this rectangle are complete.
-  void finish(Range rows) const {
-    void* c = plan_.offset(operands_.c, rows.begin * plan_.c_row + columns_.begin * plan_.c_column);
-    if (plan_.staged) store(base_.c + (rows.begin - rows_.begin) * base_.c_stride, c, rows.size());
-    if (plan_.epilogue.post) {
-      plan_.epilogue.post(plan_.epilogue.post_context, c, plan_.c_row, plan_.c_column,
-                          operands_.row_number + rows.begin, columns_.begin, rows.size(), columns_.size());
-    }
-  }
-
- private:
-  const T* widened(const void* data, int64_t row_stride, int64_t rows, int64_t columns, Scratch& scratch) const {
-    T* out = scratch.take<T>(rows * columns);
-    plan_.table.copy_rows(plan_.storage, data, row_stride, 1, rows, columns, out, columns);
-    return out;
-  }
-
-  void store(const T* from, void* c, int64_t rows) const {
-    const int64_t width = columns_.size();
-    if (plan_.c_column == 1)
-      return plan_.table.store_rows(plan_.storage, from, base_.c_stride, rows, width, c, plan_.c_row);
-    Scratch scratch;
-    void* narrow = scratch.take<T>(width);
-    for (int64_t i = 0; i < rows; i++) {
-      plan_.table.store_rows(plan_.storage, from + i * base_.c_stride, width, 1, width, narrow, width);
-      auto scatter = [&]<class Item>(Item* to) {
-        for (int64_t j = 0; j < width; j++) to[i * plan_.c_row + j * plan_.c_column] = static_cast<Item*>(narrow)[j];
-      };
-      if (plan_.storage == GemmStorage::native) {
-        scatter(static_cast<T*>(c));
-      } else {
-        scatter(static_cast<uint16_t*>(c));
-      }
-    }
-  }
-
-  const Plan<T>& plan_;
-  const Operands& operands_;
-  Range rows_, columns_;
-  TileOutput<T> base_;
-};
-
-template <class T>
-const T* contiguous_rows(const Plan<T>& plan, const void* data, int64_t row_stride, int64_t column_stride, int64_t rows,
-                         int64_t& stride, Scratch& scratch) {
-  if (plan.storage == GemmStorage::native && (column_stride == 1 || plan.k == 1)) {
-    stride = row_stride;
-    return static_cast<const T*>(data);
-  }
-  stride = plan.k;
-  T* copy = scratch.take<T>(rows * plan.k);
-  plan.table.copy_rows(plan.storage, data, row_stride, column_stride, rows, plan.k, copy, plan.k);
-  return copy;
-}
-
-template <class T>
-void run_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
-  Scratch scratch;
-  Target<T> target(plan, operands, rows, columns, scratch);
-  const TileOutput<T>& out = target.all();
-  const bool swapped = plan.path == Path::swapped_dot;
-  const void* a = plan.offset(operands.a, rows.begin * plan.a_row);
-  const void* b = plan.offset(operands.b, columns.begin * plan.b_column);
-  DotArgs<T> args{};
-  args.k = plan.k;
-  args.many_storage = plan.storage;
-  args.c = out.c;
-  args.bias = out.bias;
-  args.residual = out.residual;
-  args.lo = out.lo;
-  args.hi = out.hi;
-  args.clamp = out.clamp;
-  args.accumulate = out.accumulate;
-  if (swapped) {
-    args.few_count = columns.size();
-    args.many_count = rows.size();
-    args.few = contiguous_rows(plan, b, plan.b_column, plan.b_row, columns.size(), args.few_stride, scratch);
-    args.many = a;
-    args.many_stride = plan.a_row;
-    args.c_few = args.bias_few = args.residual_few = 1;
-    if (out.row_bias) {
-      args.bias = out.row_bias;
-      args.bias_few = 0;
-      args.bias_many = 1;
-    }
-    args.c_many = out.c_stride;
-    args.residual_many = out.residual_stride;
-  } else {
-    args.few_count = rows.size();
-    args.many_count = columns.size();
-    args.few = contiguous_rows(plan, a, plan.a_row, plan.a_column, rows.size(), args.few_stride, scratch);
-    args.many = b;
-    args.many_stride = plan.b_column;
-    args.c_many = args.bias_many = args.residual_many = 1;
-    if (out.row_bias) {
-      args.bias = out.row_bias;
-      args.bias_few = 1;
-      args.bias_many = 0;
-    }
-    args.c_few = out.c_stride;
-    args.residual_few = out.residual_stride;
-  }
-  plan.table.dot(args);
-  target.finish(rows);
-}
-
-template <class T>
-void run_axpy(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
-  Scratch scratch;
-  Target<T> target(plan, operands, rows, columns, scratch);
-  AxpyArgs<T> args{};
-  args.rows = static_cast<int>(rows.size());
-  args.k = plan.k;
-  args.columns = columns.size();
-  const void* a = plan.offset(operands.a, rows.begin * plan.a_row);
-  args.a = contiguous_rows(plan, a, plan.a_row, plan.a_column, rows.size(), args.a_stride, scratch);
-  args.b = plan.offset(operands.b, columns.begin * plan.b_column);
-  args.b_stride = plan.b_row;
-  args.b_storage = plan.storage;
-  args.output = target.all();
-  plan.table.axpy(args);
-  target.finish(rows);
-}
 
 // Row pointers of the tile that starts at `row`, columns k0 on. A tile that is copied is copied with its neighbours up
 // to the end of `group`, into `buffer`.
@@ -365,13 +82,21 @@ TileKernel<T> tile_kernel(const GemmTable<T>& table, int rows, int columns) {
   return table.tiles[columns > table.lanes][rows];
 }
 
-// b stays where it is; only a last panel that is not a whole number of vectors is packed.
+// How many of the `left` rows the next tile has. The last two share their rows: a tile of one or two is as slow as one
+// of four.
+template <class T>
+int next_tile(const Plan<T>& plan, int64_t left) {
+  if (left <= plan.table.tile_rows) return static_cast<int>(left);
+  return static_cast<int>(left < plan.tile + 3 ? (left + 1) / 2 : plan.tile);
+}
+
 // A large product takes seconds: whoever limits its time, or cancels it, does not wait for the end.
 void look_at_clock() {
   if (Budget* budget = Budget::active()) [[unlikely]]
     budget->poll();
 }
 
+// b stays where it is; only a last panel that is not a whole number of vectors is packed.
 template <class T>
 void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   const int64_t panel = plan.table.panel;
@@ -390,8 +115,9 @@ void run_in_place(const Plan<T>& plan, const Operands& operands, Range rows, Ran
     look_at_clock();
     const Range group_rows{group, std::min(rows.end, group + pointers.group_rows())};
     pointers.load(group_rows, 0, plan.k);
-    for (int64_t row = group; row < group_rows.end; row += plan.tile) {
-      const int count = static_cast<int>(std::min(plan.tile, group_rows.end - row));
+    int count = 0;
+    for (int64_t row = group; row < group_rows.end; row += count) {
+      count = next_tile(plan, group_rows.end - row);
       pointers.fill(row, count, tile_rows);
       for (int64_t column = columns.begin; column < columns.end; column += panel) {
         const int width = static_cast<int>(std::min(panel, columns.end - column));
@@ -410,9 +136,12 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
   const int64_t panel = plan.table.panel;
   const int64_t all_columns = (columns.size() + panel - 1) & -panel;
   const int64_t block_elements = b_block_bytes / static_cast<int64_t>(sizeof(T));
-  const int64_t column_block = all_columns * plan.k_block <= block_elements
-                                   ? all_columns
-                                   : std::max(block_elements / plan.k_block & -panel, panel);
+  int64_t column_block = all_columns;
+  if (!plan.packed && rows.size() <= 2 * plan.table.tile_rows) {
+    column_block = panel;  // used while it is in the first-level cache
+  } else if (all_columns * plan.k_block > block_elements) {
+    column_block = std::max(block_elements / plan.k_block & -panel, panel);
+  }
   Scratch scratch;
   T* b_block = plan.packed ? nullptr : scratch.take<T>(plan.k_block * column_block);
   RowPointers<T> pointers(plan, operands.a, scratch);
@@ -440,8 +169,9 @@ void run_blocked(const Plan<T>& plan, const Operands& operands, Range rows, Rang
           look_at_clock();
           const Range group_rows{group, std::min(block_rows.end, group + pointers.group_rows())};
           pointers.load(group_rows, k0, depth);
-          for (int64_t row = group; row < group_rows.end; row += plan.tile) {
-            const int count = static_cast<int>(std::min(plan.tile, group_rows.end - row));
+          int count = 0;
+          for (int64_t row = group; row < group_rows.end; row += count) {
+            count = next_tile(plan, group_rows.end - row);
             pointers.fill(row, count, tile_rows);
             for (int64_t column = c0; column < block_columns.end; column += panel) {
               const int width = static_cast<int>(std::min(panel, block_columns.end - column));
@@ -462,15 +192,12 @@ template <class T>
 void run_share(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
   if (rows.size() <= 0 || columns.size() <= 0) return;
   switch (plan.path) {
-    case Path::dot:
-    case Path::swapped_dot:
-      return run_dot(plan, operands, rows, columns);
-    case Path::axpy:
-      return run_axpy(plan, operands, rows, columns);
     case Path::in_place:
       return run_in_place(plan, operands, rows, columns);
     case Path::blocked:
       return run_blocked(plan, operands, rows, columns);
+    default:
+      return run_by_lanes(plan, operands, rows, columns);
   }
 }
 
@@ -522,6 +249,7 @@ struct Problem {
   const Matrix& c;
   const void* packed;
   const BatchStrides& strides;
+  SumOrder order;  // not automatic
 };
 
 GemmStorage storage_of(DType dtype) {
@@ -544,7 +272,8 @@ void run(const GemmTable<T>& table, const Problem& problem, const Epilogue& epil
                problem.c.row_stride,
                problem.c.column_stride,
                static_cast<const T*>(problem.packed),
-               epilogue};
+               epilogue,
+               problem.order};
   plan.decide();
   auto item = [&](int64_t index) {
     const BatchStrides& strides = problem.strides;
@@ -614,7 +343,7 @@ void run_complex(const Problem& p, const Epilogue& epilogue, const MatrixKernels
 template <class T>
 bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
   if (p.m > 16 || p.n > table.lanes || p.k > 64 || p.packed || !table.small) return false;
-  if (p.b.column_stride != 1 || p.c.column_stride != 1 || (p.n == 1 && p.k >= 16)) return false;
+  if (p.b.column_stride != 1 || p.c.column_stride != 1 || p.order == SumOrder::by_lanes) return false;
   if (epilogue.accumulate || epilogue.bias || epilogue.row_bias || epilogue.residual || epilogue.post) return false;
   if (epilogue.lo != -infinity || epilogue.hi != infinity) return false;
   const auto* a = static_cast<const T*>(p.a.data);
@@ -633,48 +362,85 @@ bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epil
   return true;
 }
 
-// One tile of rows times a packed b, too little for a second thread: panel by panel. Whether this was one.
+// A tile of rows times a packed b, or a few times a b that is contiguous along k, without a plan: too little for a second
+// thread. Whether this was one.
 template <class T>
 bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
-  if (p.m > table.tile_rows || p.batch != 1 || p.m * p.n * p.k >= 2 * work_per_thread) return false;
+  const bool by_lanes = p.order == SumOrder::by_lanes;
+  if (p.m > (by_lanes ? few_rows : table.tile_rows) || p.batch != 1 || p.m * p.n * p.k >= 2 * work_per_thread)
+    return false;
   if (p.a.column_stride != 1 || p.c.column_stride != 1 || epilogue.post || (p.m > 4 && p.k > 512)) return false;
-  const auto rows = static_cast<int>(p.m);
-  const T* pointers[8];
-  for (int i = 0; i < rows; i++) pointers[i] = static_cast<const T*>(p.a.data) + i * p.a.row_stride;
+  if (!p.packed && (!by_lanes || p.b.row_stride != 1)) return false;
+  const auto* a = static_cast<const T*>(p.a.data);
   const auto* bias = static_cast<const T*>(epilogue.bias);
   const auto* residual = static_cast<const T*>(epilogue.residual);
+  const auto lo = static_cast<T>(epilogue.lo), hi = static_cast<T>(epilogue.hi);
+  const bool clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
+  if (!p.packed) {
+    const bool by_rows = epilogue.row_bias != nullptr;
+    table.dot({p.m,
+               p.n,
+               p.k,
+               a,
+               p.a.row_stride,
+               p.b.data,
+               p.b.column_stride,
+               GemmStorage::native,
+               static_cast<T*>(p.c.data),
+               p.c.row_stride,
+               1,
+               by_rows ? static_cast<const T*>(epilogue.row_bias) : bias,
+               by_rows,
+               !by_rows,
+               residual,
+               epilogue.residual_stride,
+               1,
+               lo,
+               hi,
+               clamp,
+               epilogue.accumulate});
+    return true;
+  }
+  const auto rows = static_cast<int>(p.m);
+  const auto* b = static_cast<const T*>(p.packed);
   TileOutput<T> out{};
+  out.c = static_cast<T*>(p.c.data);
   out.c_stride = p.c.row_stride;
+  out.bias = bias;
   out.row_bias = static_cast<const T*>(epilogue.row_bias);
+  out.residual = residual;
   out.residual_stride = epilogue.residual_stride;
-  out.lo = static_cast<T>(epilogue.lo);
-  out.hi = static_cast<T>(epilogue.hi);
-  out.clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
+  out.lo = lo;
+  out.hi = hi;
+  out.clamp = clamp;
   out.accumulate = epilogue.accumulate;
+  if (by_lanes) {
+    table.fold({rows, p.k, p.n, a, p.a.row_stride, b, table.panel, table.panel * p.k, out});
+    return true;
+  }
+  const T* pointers[8];
+  for (int i = 0; i < rows; i++) pointers[i] = a + i * p.a.row_stride;
   for (int64_t column = 0; column < p.n; column += table.panel) {
     const int width = static_cast<int>(std::min<int64_t>(table.panel, p.n - column));
     out.c = static_cast<T*>(p.c.data) + column;
     out.bias = bias ? bias + column : nullptr;
     out.residual = residual ? residual + column : nullptr;
-    tile_kernel(table, rows, width)(1, p.k, pointers, static_cast<const T*>(p.packed) + column * p.k, table.panel,
-                                    width, out);
+    tile_kernel(table, rows, width)(1, p.k, pointers, b + column * p.k, table.panel, width, out);
   }
   return true;
 }
 
 void run_floating(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
   if (problem.dtype == DType::float64) return run(*kernels.f64, problem, epilogue);
-  if (problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0 &&
-      (problem.packed ||
-       bf16_product_pays(problem.m, problem.n, problem.k, problem.a, problem.b, problem.c, nullptr))) {
+  if (problem.dtype == DType::bfloat16 && kernels.bf16 && problem.k > 0) {
     return gemm_bf16(problem.batch, problem.m, problem.n, problem.k, problem.a, problem.b, problem.c, problem.packed,
-                     problem.strides, epilogue, kernels);
+                     problem.strides, epilogue, problem.order, kernels);
   }
   run(*kernels.f32, problem, epilogue);
 }
 
 void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKernels& kernels) {
-  const auto& [dtype, batch, m, n, k, a, b, c, packed, strides] = problem;
+  const auto& [dtype, batch, m, n, k, a, b, c, packed, strides, order] = problem;
   SCONCE_CHECK(batch >= 0 && m >= 0 && n >= 0 && k >= 0,
                "matmul: sizes must not be negative, got batch {}, m {}, n {}, k {}", batch, m, n, k);
   SCONCE_CHECK(dtype != DType::bool_, "matmul: dtype bool has no matrix product");
@@ -688,25 +454,29 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
     if (is_complex(dtype) && complex_product_pays(m, n, k)) return run_complex(problem, epilogue, kernels);
     return run_generic(problem, epilogue);
   }
-  if (packed && dtype == DType::float32 && run_one_tile(*kernels.f32, problem, epilogue)) return;
-  if (packed && dtype == DType::float64 && run_one_tile(*kernels.f64, problem, epilogue)) return;
-  if (dtype == DType::float32 && run_small(*kernels.f32, problem, epilogue)) return;
-  if (dtype == DType::float64 && run_small(*kernels.f64, problem, epilogue)) return;
-  if (uses_onednn() && batch == 1 && !packed && onednn_gemm(dtype, m, n, k, a, b, c, epilogue)) return;
-  // A batch that shares b and lies row after row is one product.
+  const bool elsewhere = uses_onednn() && batch == 1 && !packed;
+  const auto run_at_once = [&](const auto& table) {
+    return (!elsewhere && run_one_tile(table, problem, epilogue)) || run_small(table, problem, epilogue);
+  };
+  if (dtype == DType::float32 && run_at_once(*kernels.f32)) return;
+  if (dtype == DType::float64 && run_at_once(*kernels.f64)) return;
+  if (elsewhere && onednn_gemm(dtype, m, n, k, a, b, c, epilogue)) return;
+  // A batch that shares b and lies row after row is one product, if its sums are formed in the same order.
   if (batch > 1 && !epilogue.row_bias && strides.b == 0 && strides.a == m * a.row_stride &&
-      strides.c == m * c.row_stride && (!epilogue.residual || strides.residual == m * epilogue.residual_stride)) {
-    return dispatch({dtype, 1, batch * m, n, k, a, b, c, packed, strides}, epilogue, kernels);
+      strides.c == m * c.row_stride && (!epilogue.residual || strides.residual == m * epilogue.residual_stride) &&
+      (order == SumOrder::in_sequence || sum_order(batch * m, n, k) == order)) {
+    return dispatch({dtype, 1, batch * m, n, k, a, b, c, packed, strides, order}, epilogue, kernels);
   }
-  // c transposed is b transposed times a transposed. That makes c contiguous along columns, or a matrix times one
-  // column one row times a matrix, when the matrix is contiguous that way.
+  // c transposed is b transposed times a transposed. That makes c contiguous along columns, or a matrix times a few
+  // columns a few rows times a matrix, when the matrix is contiguous that way.
   const bool c_by_columns = c.column_stride != 1 && n > 1 && (c.row_stride == 1 || m == 1);
-  const bool a_by_columns = n == 1 && c.row_stride == 1 && a.row_stride == 1 && m > 1;
+  const bool a_by_columns =
+      n <= few_rows && m > few_rows && order == SumOrder::by_lanes && a.row_stride == 1 && a.column_stride != 1;
   if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.row_bias && !epilogue.residual &&
       !epilogue.post) {
     const ConstMatrix new_a{b.data, b.column_stride, b.row_stride}, new_b{a.data, a.column_stride, a.row_stride};
     const Matrix new_c{c.data, c.column_stride, c.row_stride};
-    return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}},
+    return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}, order},
                         epilogue, kernels);
   }
   run_floating(problem, epilogue, kernels);
@@ -722,14 +492,29 @@ const MatrixKernels& matrix_kernels(int level) {
   return all_kernels[level - 2];
 }
 
+SumOrder sum_order(int64_t m, int64_t n, int64_t k) {
+  return std::min(m, n) <= few_rows && k >= 16 ? SumOrder::by_lanes : SumOrder::in_sequence;
+}
+
+namespace {
+
+SumOrder decided(SumOrder order, int64_t m, int64_t n, int64_t k) {
+  if (order == SumOrder::automatic) return sum_order(m, n, k);
+  SCONCE_CHECK(order == SumOrder::in_sequence || sum_order(m, n, k) == order,
+               "matmul: sums by lanes are for few rows or columns, got m {}, n {}, k {}", m, n, k);
+  return order;
+}
+
+}  // namespace
+
 void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
-          const Epilogue& epilogue, const MatrixKernels& kernels) {
-  dispatch({dtype, 1, m, n, k, a, b, c, nullptr, no_strides}, epilogue, kernels);
+          const Epilogue& epilogue, const MatrixKernels& kernels, SumOrder order) {
+  dispatch({dtype, 1, m, n, k, a, b, c, nullptr, no_strides, decided(order, m, n, k)}, epilogue, kernels);
 }
 
 void gemm_batched(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
-                  BatchStrides strides, const Epilogue& epilogue, const MatrixKernels& kernels) {
-  dispatch({dtype, batch, m, n, k, a, b, c, nullptr, strides}, epilogue, kernels);
+                  BatchStrides strides, const Epilogue& epilogue, const MatrixKernels& kernels, SumOrder order) {
+  dispatch({dtype, batch, m, n, k, a, b, c, nullptr, strides, decided(order, m, n, k)}, epilogue, kernels);
 }
 
 size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& kernels) {
@@ -761,10 +546,11 @@ void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed, cons
 }
 
 void gemm_packed(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, const void* packed, Matrix c,
-                 const Epilogue& epilogue, const MatrixKernels& kernels) {
+                 const Epilogue& epilogue, const MatrixKernels& kernels, SumOrder order) {
   SCONCE_CHECK(is_floating(dtype), "gemm_packed: only floating point matrices are packed, got {}", dtype_name(dtype));
   SCONCE_CHECK(packed || k == 0 || n == 0, "gemm_packed: no packed matrix");
-  dispatch({dtype, 1, m, n, k, a, ConstMatrix{packed, 0, 0}, c, packed, no_strides}, epilogue, kernels);
+  dispatch({dtype, 1, m, n, k, a, ConstMatrix{packed, 0, 0}, c, packed, no_strides, decided(order, m, n, k)}, epilogue,
+           kernels);
 }
 
 }  // namespace sconce

@@ -4,6 +4,18 @@
 // multiplied in pairs if the processor has AVX512_BF16, else both converted to float32 on the way in; integers wrap
 // around; complex numbers run on a plain blocked loop. Rows and columns are split over the threads of parallel.h, the
 // inner dimension never is: results do not depend on the number of threads.
+//
+// Note [Order of sums]
+// A result of a floating dtype has the same bits however its operands lie in memory, whether b is packed, and whichever
+// part of a product is computed at once: for given numbers the order in which products are summed depends on the
+// level of the kernels and on m, n, k alone, and is the same for m, n and n, m. There are two:
+//   in sequence  p = 0, 1, ..., k - 1. What tiles do for each of their results.
+//   by lanes     each lane of a vector along k by itself, then the lanes: pairs of neighbours within 16 bytes, then the
+//                halves of the vector. What a dot product does that reads both factors along k; for few rows or
+//                columns nothing is faster. The first of these sums is not c where a product is added to c: c is added
+//                at the end, before the biases.
+// sum_order says which one a product has. Provider oneDNN (provider.h) has orders of its own; of results that are NaN
+// only that is the same.
 #pragma once
 
 #include <cstddef>
@@ -70,28 +82,36 @@ struct Epilogue {
   int64_t first_row = 0;  // the number that post is told for row 0
 };
 
+// See Note [Order of sums]. A part of the rows or columns of a product is given `in_sequence` where the whole has that
+// order: it may have so few that it would be summed by lanes itself.
+enum class SumOrder : uint8_t { automatic, in_sequence, by_lanes };
+SCONCE_API SumOrder sum_order(int64_t m, int64_t n, int64_t k);
+
 // c must not overlap a, b or the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes
 // may be zero; with k == 0 the product is zero.
 SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
-                     const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
+                     const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels(),
+                     SumOrder order = SumOrder::automatic);
 
-// A constant b is packed once for many products: bytes needed, packing, product. The packed form belongs to the level
-// of the kernels that packed it and is not a file format. `packed` must be aligned to 64 bytes. Floating dtypes only;
-// float16, and bfloat16 where kernels.bf16 is null, are packed as float32.
+// A constant b is packed once for many products: bytes needed, packing, product, which has the bits of gemm's. The
+// packed form belongs to the level of the kernels that packed it and is not a file format. `packed` must be aligned to
+// 64 bytes. Floating dtypes only; float16, and bfloat16 where kernels.bf16 is null, are packed as float32. Nothing is
+// gained by it for products that are summed by lanes, if b is contiguous along k.
 SCONCE_API size_t packed_b_bytes(DType dtype, int64_t k, int64_t n, const MatrixKernels& kernels = matrix_kernels());
 SCONCE_API void pack_b(DType dtype, int64_t k, int64_t n, ConstMatrix b, void* packed,
                        const MatrixKernels& kernels = matrix_kernels());
 SCONCE_API void gemm_packed(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, const void* packed, Matrix c,
-                            const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels());
+                            const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels(),
+                            SumOrder order = SumOrder::automatic);
 
 // `batch` products; matrix i starts i * ..._stride elements after the first. Strides of a and b may be zero. bias is
 // the same for all; the residual of item i starts i * residual_batch_stride elements after the first; post sees rows
-// numbered through the batch (item i has rows i * m to i * m + m - 1).
+// numbered through the batch (item i has rows i * m to i * m + m - 1). Each product has the bits of gemm's.
 struct BatchStrides {
   int64_t a, b, c, residual = 0;
 };
 SCONCE_API void gemm_batched(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b,
                              Matrix c, BatchStrides strides, const Epilogue& epilogue = {},
-                             const MatrixKernels& kernels = matrix_kernels());
+                             const MatrixKernels& kernels = matrix_kernels(), SumOrder order = SumOrder::automatic);
 
 }  // namespace sconce

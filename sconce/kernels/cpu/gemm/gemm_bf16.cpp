@@ -16,7 +16,7 @@ constexpr int64_t work_per_thread = 512 * 1024;          // multiplications
 constexpr int64_t most_depth = 1536, depth_block = 768;  // of k, unless all of it fits
 constexpr int64_t b_block_elements = 256 * 1024;         // of packed b, in the second-level cache
 constexpr int64_t sum_rows = 512;                        // whose sums are kept while k is cut
-constexpr int64_t few_rows = 8;
+constexpr int64_t row_group = 64;                        // of products with few columns
 constexpr int panel = Bf16Table::panel;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -32,7 +32,8 @@ const Item* item(const void* data) { return static_cast<const Item*>(data); }
 class Product {
  public:
   Product(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const Item* packed,
-          const Epilogue& epilogue, const void* residual, int64_t first_row, const MatrixKernels& kernels)
+          const Epilogue& epilogue, const void* residual, int64_t first_row, SumOrder order,
+          const MatrixKernels& kernels)
       : m_(m),
         n_(n),
         k_(k),
@@ -43,6 +44,7 @@ class Product {
         epilogue_(epilogue),
         residual_(item(residual)),
         first_row_(first_row),
+        by_lanes_(order == SumOrder::by_lanes),
         table_(*kernels.bf16),
         wide_(*kernels.f32) {
     if (k == 1) a_.column_stride = 1;
@@ -51,7 +53,6 @@ class Product {
     const int64_t row_bytes = a_.row_stride * 2;
     const bool collide = row_bytes >= 2048 && row_bytes % 1024 == 0 && tile_ > 6 && n >= 4 * panel;
     copy_a_ = a_.column_stride != 1 || collide;
-    dots_ = !packed && m <= few_rows && b.row_stride == 1 && k >= 32;
   }
 
   // The result goes to floats instead: sums as they are, without an epilogue.
@@ -59,11 +60,12 @@ class Product {
     floats_ = c;
     floats_stride_ = row_stride;
     adds_ = accumulate;
-    dots_ = false;
   }
 
   void run() const {
-    const int64_t tiles = dots_ ? 1 : divide_up(m_, tile_), units = divide_up(n_, panel);
+    const bool few_columns = by_lanes_ && m_ > few_rows;
+    const int64_t tile = few_columns ? row_group : by_lanes_ ? m_ : tile_;
+    const int64_t tiles = divide_up(m_, tile), units = few_columns ? 1 : divide_up(n_, panel);
     int64_t threads = std::min<int64_t>(num_threads(), m_ * n_ * k_ / work_per_thread), by_rows = 1, by_columns = 1;
     if (in_parallel_region()) threads = 1;
     int64_t best = tiles * units;
@@ -78,9 +80,15 @@ class Product {
     parallel_for(by_rows * by_columns, 1, [&](int64_t begin, int64_t end) {
       for (int64_t cell = begin; cell < end; cell++) {
         const int64_t r = cell / by_columns, u = cell % by_columns;
-        const Range rows{tiles * r / by_rows * tile_, std::min(m_, tiles * (r + 1) / by_rows * tile_)};
+        const Range rows{tiles * r / by_rows * tile, std::min(m_, tiles * (r + 1) / by_rows * tile)};
         const Range columns{units * u / by_columns * panel, std::min(n_, units * (u + 1) / by_columns * panel)};
-        dots_ ? run_dots(columns) : run_tiles(rows, columns);
+        if (few_columns) {
+          run_few_columns(rows);
+        } else if (by_lanes_) {
+          run_few_rows(columns);
+        } else {
+          run_tiles(rows, columns);
+        }
       }
     });
   }
@@ -100,37 +108,95 @@ class Product {
   }
   Item* c_at(int64_t row, int64_t column) const { return static_cast<Item*>(c_.data) + row * c_.row_stride + column; }
 
-  void run_dots(Range columns) const {
+  // `rows` x k numbers contiguous along k: where they lie, or a copy.
+  const Item* contiguous_rows(const Item* data, int64_t row_stride, int64_t column_stride, int64_t rows,
+                              int64_t& stride, Scratch& scratch) const {
+    stride = row_stride;
+    if (column_stride == 1) return data;
+    auto* copy = scratch.take<Item>(rows * k_);
+    table_.copy_rows(data, row_stride, column_stride, rows, k_, copy, k_);
+    stride = k_;
+    return copy;
+  }
+
+  // All rows of some columns.
+  void run_few_rows(Range columns) const {
     Scratch scratch;
-    const Item* a = item(a_.data);
-    int64_t a_stride = a_.row_stride;
-    if (a_.column_stride != 1) {
-      auto* copy = scratch.take<Item>(m_ * k_);
-      table_.copy_rows(a, a_.row_stride, a_.column_stride, m_, k_, copy, k_);
-      a = copy;
-      a_stride = k_;
+    int64_t a_stride = 0;
+    const Item* a = contiguous_rows(item(a_.data), a_.row_stride, a_.column_stride, m_, a_stride, scratch);
+    const int64_t width = columns.size(), padded = divide_up(width, panel) * panel;
+    auto* sums = scratch.take<float>(m_ * padded);
+    if (!packed_ && b_.row_stride == 1) {
+      table_.dot(m_, width, k_, a, a_stride, item(b_.data) + columns.begin * b_.column_stride, b_.column_stride, sums,
+                 padded);
+    } else {
+      auto* own = packed_ ? nullptr : scratch.take<Item>(bf16_padded(k_) * panel);
+      for (int64_t column = columns.begin; column < columns.end; column += panel) {
+        const Item* b = packed_ ? packed_ + column * bf16_padded(k_) : own;
+        if (own) {
+          table_.pack_panel(item(b_.data) + column * b_.column_stride, b_.row_stride, b_.column_stride, k_,
+                            static_cast<int>(std::min<int64_t>(panel, columns.end - column)), own);
+        }
+        for (int64_t i = 0; i < m_; i++) {
+          for (int64_t j = 0; j < panel; j += 16) {
+            table_.fold(k_, a + i * a_stride, b + 2 * j, sums + i * padded + column - columns.begin + j);
+          }
+        }
+      }
     }
+    finish({0, m_}, columns, sums, padded);
+  }
+
+  // Some rows of all columns, which are few.
+  void run_few_columns(Range rows) const {
+    Scratch scratch;
+    int64_t b_stride = k_;
+    const Item* b = nullptr;
+    if (packed_) {  // in the first panel, as pairs
+      auto* columns = scratch.take<Item>(n_ * k_);
+      for (int64_t j = 0; j < n_; j++) {
+        for (int64_t p = 0; p < k_; p++) columns[j * k_ + p] = packed_[p / 2 * 2 * panel + 2 * j + p % 2];
+      }
+      b = columns;
+    } else {
+      b = contiguous_rows(item(b_.data), b_.column_stride, b_.row_stride, n_, b_stride, scratch);
+    }
+    auto* sums = scratch.take<float>(row_group * n_);
+    auto* by_columns = scratch.take<float>(row_group * n_);
+    for (int64_t row = rows.begin; row < rows.end; row += row_group) {
+      Scratch own;
+      const int64_t count = std::min(row_group, rows.end - row);
+      int64_t a_stride = 0;
+      const Item* a =
+          contiguous_rows(item(a_.data) + row * a_.row_stride, a_.row_stride, a_.column_stride, count, a_stride, own);
+      table_.dot(n_, count, k_, b, b_stride, a, a_stride, by_columns, row_group);
+      for (int64_t i = 0; i < count; i++) {
+        for (int64_t j = 0; j < n_; j++) sums[i * n_ + j] = by_columns[j * row_group + i];
+      }
+      finish({row, row + count}, {0, n_}, sums, n_);
+    }
+  }
+
+  // The epilogue of a rectangle whose sums are known.
+  void finish(Range rows, Range columns, float* sums, int64_t stride) const {
+    Scratch scratch;
     const float* bias = widened_bias(columns, scratch);
     const int64_t width = columns.size();
-    auto* sums = scratch.take<float>(m_ * width);
-    table_.dot(m_, width, k_, a, a_stride, item(b_.data) + columns.begin * b_.column_stride, b_.column_stride, sums,
-               width);
     auto* other = epilogue_.accumulate || residual_ ? scratch.take<float>(width) : nullptr;
     const auto lo = static_cast<float>(epilogue_.lo), hi = static_cast<float>(epilogue_.hi);
-    for (int64_t i = 0; i < m_; i++) {
-      float* row = sums + i * width;
+    for (int64_t i = rows.begin; i < rows.end; i++, sums += stride) {
       Item* c = c_at(i, columns.begin);
       const auto add = [&](const Item* from) {
         wide_.copy_rows(GemmStorage::bfloat16, from, 0, 1, 1, width, other, 0);
-        for (int64_t j = 0; j < width; j++) row[j] += other[j];
+        for (int64_t j = 0; j < width; j++) sums[j] += other[j];
       };
       if (epilogue_.accumulate) add(c);
-      for (int64_t j = 0; bias && j < width; j++) row[j] += bias[j];
+      for (int64_t j = 0; bias && j < width; j++) sums[j] += bias[j];
       if (residual_) add(residual_ + i * epilogue_.residual_stride + columns.begin);
-      for (int64_t j = 0; clamped() && j < width; j++) row[j] = row[j] < lo ? lo : row[j] > hi ? hi : row[j];
-      wide_.store_rows(GemmStorage::bfloat16, row, width, 1, width, c, width);
+      for (int64_t j = 0; clamped() && j < width; j++) sums[j] = sums[j] < lo ? lo : sums[j] > hi ? hi : sums[j];
+      wide_.store_rows(GemmStorage::bfloat16, sums, width, 1, width, c, width);
     }
-    post({0, m_}, columns);
+    post(rows, columns);
   }
 
   bool clamped() const { return epilogue_.lo > -infinity || epilogue_.hi < infinity; }
@@ -220,18 +286,20 @@ class Product {
   const Epilogue& epilogue_;
   const Item* residual_;
   const int64_t first_row_;
+  const bool by_lanes_;
   const Bf16Table& table_;
   const GemmTable<float>& wide_;
   int64_t tile_, k_block_;
-  bool copy_a_, dots_;
+  bool copy_a_;
   float* floats_ = nullptr;
   int64_t floats_stride_ = 0;
   bool adds_ = false;
 };
 
-// The product of a packed b into a c whose columns are apart: into dense rows first.
-void through_rows(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, Matrix c, const void* packed,
-                  const BatchStrides& strides, const Epilogue& epilogue, const MatrixKernels& kernels) {
+// A product into a c whose columns are apart: into dense rows first.
+void through_rows(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
+                  const void* packed, const BatchStrides& strides, const Epilogue& epilogue, SumOrder order,
+                  const MatrixKernels& kernels) {
   Scratch scratch;
   auto* rows = scratch.take<Item>(m * n);
   Epilogue own = epilogue;
@@ -240,8 +308,9 @@ void through_rows(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a,
     auto* out = static_cast<Item*>(c.data) + i * strides.c;
     if (epilogue.accumulate) kernels.bf16->copy_rows(out, c.row_stride, c.column_stride, m, n, rows, n);
     if (epilogue.residual) own.residual = item(epilogue.residual) + i * strides.residual;
-    gemm_bf16(1, m, n, k, {item(a.data) + i * strides.a, a.row_stride, a.column_stride}, {nullptr, 0, 0}, {rows, n, 1},
-              packed, {0, 0, 0}, own, kernels);
+    gemm_bf16(1, m, n, k, {item(a.data) + i * strides.a, a.row_stride, a.column_stride},
+              {packed ? nullptr : item(b.data) + i * strides.b, b.row_stride, b.column_stride}, {rows, n, 1}, packed,
+              {0, 0, 0}, own, order, kernels);
     for (int64_t r = 0; r < m; r++) {
       for (int64_t j = 0; j < n; j++) out[r * c.row_stride + j * c.column_stride] = rows[r * n + j];
     }
@@ -253,24 +322,17 @@ void through_rows(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a,
 
 }  // namespace
 
-bool bf16_product_pays(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const void* packed) {
-  if (c.column_stride != 1 && n > 1) return false;
-  if (packed) return true;
-  if (n <= 4 && a.column_stride == 1) return false;                                   // dot products with b's columns
-  if (m <= 4 && b.column_stride == 1 && n >= 64 && k * n >= 16 * 1024) return false;  // sums of b's rows
-  return true;
-}
-
 void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
-               const void* packed, const BatchStrides& strides, const Epilogue& epilogue,
+               const void* packed, const BatchStrides& strides, const Epilogue& epilogue, SumOrder order,
                const MatrixKernels& kernels) {
-  if (c.column_stride != 1 && n > 1) return through_rows(batch, m, n, k, a, c, packed, strides, epilogue, kernels);
+  if (c.column_stride != 1 && n > 1)
+    return through_rows(batch, m, n, k, a, b, c, packed, strides, epilogue, order, kernels);
   auto run = [&](int64_t i) {
     const Item* residual = epilogue.residual ? item(epilogue.residual) + i * strides.residual : nullptr;
     Product(m, n, k, {item(a.data) + i * strides.a, a.row_stride, a.column_stride},
             {packed ? nullptr : item(b.data) + i * strides.b, b.row_stride, b.column_stride},
             {static_cast<Item*>(c.data) + i * strides.c, c.row_stride, c.column_stride}, item(packed), epilogue,
-            residual, epilogue.first_row + i * m, kernels)
+            residual, epilogue.first_row + i * m, order, kernels)
         .run();
   };
   if (batch < num_threads()) {
@@ -285,7 +347,7 @@ void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, Co
 void gemm_bf16_to_f32(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, float* c, int64_t c_row,
                       bool accumulate, const MatrixKernels& kernels) {
   const Epilogue none;
-  Product product(m, n, k, a, b, {nullptr, 0, 1}, nullptr, none, nullptr, 0, kernels);
+  Product product(m, n, k, a, b, {nullptr, 0, 1}, nullptr, none, nullptr, 0, SumOrder::in_sequence, kernels);
   product.to_floats(c, c_row, accumulate);
   product.run();
 }

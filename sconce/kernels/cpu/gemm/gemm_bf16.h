@@ -5,13 +5,10 @@
 
 namespace sconce {
 
-// Whether gemm_bf16 is the faster way: not for a few rows or columns that only stream b, and not if the columns of
-// c are apart.
-bool bf16_product_pays(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const void* packed);
-
-// As gemm_batched, or gemm_packed if `packed` is not null. kernels.bf16 must not be null.
+// As gemm_batched, or gemm_packed if `packed` is not null. kernels.bf16 must not be null. The order is not automatic.
 void gemm_bf16(int64_t batch, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
-               const void* packed, const BatchStrides& strides, const Epilogue& epilogue, const MatrixKernels& kernels);
+               const void* packed, const BatchStrides& strides, const Epilogue& epilogue, SumOrder order,
+               const MatrixKernels& kernels);
 
 // c (float32, any row stride) = a b, or c + a b. One product, nothing packed.
 void gemm_bf16_to_f32(int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, float* c, int64_t c_row,

@@ -62,36 +62,30 @@ BF16_INLINE void finish(__m512 (&acc)[Rows][Count], const Bf16Output& out, int l
         _mm512_mask_storeu_ps(out.sums_out + i * out.sums_stride + j * 16, mask, v);
         continue;
       }
-      if (out.bias) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, out.bias + j * 16));
       uint16_t* c = out.c + i * out.c_stride + j * 16;
-      if (out.accumulate) {
-        v += widened(c, mask);
-      }
-      if (out.residual) {
-        v += widened(out.residual + i * out.residual_stride + j * 16, mask);
-      }
+      if (out.accumulate) v += widened(c, mask);
+      if (out.bias) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, out.bias + j * 16));
+      if (out.residual) v += widened(out.residual + i * out.residual_stride + j * 16, mask);
       if (out.clamp) v = matrix::clamp<matrix::Vec<float>>(v, matrix::broadcast(out.lo), matrix::broadcast(out.hi));
       _mm256_mask_storeu_epi16(c, mask, (__m256i)_mm512_cvtneps_pbh(v));
     }
   }
 }
 
+// Sums in sequence, as those of floats.
 template <int Rows, int Count>
 BF16_TARGET void tile(int64_t taps, int64_t k, const uint16_t* const* row_list, const uint16_t* b, int columns,
                       const Bf16Output& out) {
-  constexpr int sets = Rows == 1 ? 4 : Rows <= 3 ? 2 : 1;
   const int last = columns - (Count - 1) * 16;
-  __m512 acc[sets][Rows][Count];
-  GEMM_UNROLL for (int s = 0; s < sets; s++) {
-    GEMM_UNROLL for (int i = 0; i < Rows; i++) {
-      GEMM_UNROLL for (int j = 0; j < Count; j++) acc[s][i][j] = _mm512_setzero_ps();
-    }
+  __m512 acc[Rows][Count];
+  GEMM_UNROLL for (int i = 0; i < Rows; i++) {
+    GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] = _mm512_setzero_ps();
   }
   if (out.sums_in) {
     GEMM_UNROLL for (int i = 0; i < Rows; i++) {
       GEMM_UNROLL for (int j = 0; j < Count; j++) {
         const __mmask16 mask = j < Count - 1 ? static_cast<__mmask16>(0xffff) : first_lanes(last);
-        acc[0][i][j] = _mm512_maskz_loadu_ps(mask, out.sums_in + i * out.sums_stride + j * 16);
+        acc[i][j] = _mm512_maskz_loadu_ps(mask, out.sums_in + i * out.sums_stride + j * 16);
       }
     }
   }
@@ -99,37 +93,20 @@ BF16_TARGET void tile(int64_t taps, int64_t k, const uint16_t* const* row_list, 
     const uint16_t* rows[Rows];
     GEMM_UNROLL for (int i = 0; i < Rows; i++) rows[i] = row_list[t * Rows + i];
     int64_t p = 0;
-    for (; p + 2 * sets <= k; p += 2 * sets) {
-      GEMM_UNROLL for (int s = 0; s < sets; s++) {
-        step<Rows, Count>(acc[s], rows, p + 2 * s, b, false);
-        b += 2 * width;
-      }
-    }
-    if constexpr (sets > 1) {
-      for (; p + 2 <= k; p += 2) {
-        step<Rows, Count>(acc[0], rows, p, b, false);
-        b += 2 * width;
-      }
-    }
+    for (; p + 2 <= k; p += 2, b += 2 * width) step<Rows, Count>(acc, rows, p, b, false);
     if (p < k) {
-      step<Rows, Count>(acc[0], rows, p, b, true);
+      step<Rows, Count>(acc, rows, p, b, true);
       b += 2 * width;
     }
   }
-  GEMM_UNROLL for (int s = 1; s < sets; s++) {
-    GEMM_UNROLL for (int i = 0; i < Rows; i++) {
-      GEMM_UNROLL for (int j = 0; j < Count; j++) acc[0][i][j] = _mm512_add_ps(acc[0][i][j], acc[s][i][j]);
-    }
-  }
-  finish<Rows, Count>(acc[0], out, last);
+  finish<Rows, Count>(acc, out, last);
 }
 
-// Dot products
-// ----------------------------------------------------------------------------------------------------------
+// Sums by lanes -------------------------------------------------------------------------------------------------------
 
 template <int Few, int Many>
-BF16_TARGET void dot_block(int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* b, int64_t b_stride,
-                           float* sums, int64_t sums_stride) {
+BF16_INLINE void dot_block(int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* const (&b)[Many],
+                           matrix::Quad<float> (&sums)[Few][Many / 4]) {
   matrix::Vec<float> acc[Few][Many];
   GEMM_UNROLL for (int i = 0; i < Few; i++) {
     GEMM_UNROLL for (int j = 0; j < Many; j++) acc[i][j] = matrix::Vec<float>{};
@@ -139,54 +116,83 @@ BF16_TARGET void dot_block(int64_t k, const uint16_t* a, int64_t a_stride, const
     __m512bh xs[Few];
     GEMM_UNROLL for (int i = 0; i < Few; i++) xs[i] = (__m512bh)_mm512_loadu_si512(a + i * a_stride + p);
     GEMM_UNROLL for (int j = 0; j < Many; j++) {
-      const uint16_t* row = b + j * b_stride + p;
-      const __m512bh y = (__m512bh)_mm512_loadu_si512(row);
-      __builtin_prefetch(row + 512);
+      const __m512bh y = (__m512bh)_mm512_loadu_si512(b[j] + p);
       GEMM_UNROLL for (int i = 0; i < Few; i++) acc[i][j] = _mm512_dpbf16_ps(acc[i][j], xs[i], y);
     }
   }
   if (p < k) {
     const auto mask = static_cast<__mmask32>((uint64_t{1} << (k - p)) - 1);
     GEMM_UNROLL for (int j = 0; j < Many; j++) {
-      const __m512bh y = (__m512bh)_mm512_maskz_loadu_epi16(mask, b + j * b_stride + p);
+      const __m512bh y = (__m512bh)_mm512_maskz_loadu_epi16(mask, b[j] + p);
       GEMM_UNROLL for (int i = 0; i < Few; i++) {
         acc[i][j] = _mm512_dpbf16_ps(acc[i][j], (__m512bh)_mm512_maskz_loadu_epi16(mask, a + i * a_stride + p), y);
       }
     }
   }
   GEMM_UNROLL for (int i = 0; i < Few; i++) {
-    matrix::store_partial(sums + i * sums_stride, matrix::sums<float, Many>(acc[i]), Many);
+    GEMM_UNROLL for (int j = 0; j < Many; j += 4) sums[i][j / 4] = matrix::sum_lanes<float>(acc[i] + j);
   }
 }
 
 template <int Few>
-void dot_rows(int64_t columns, int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* b, int64_t b_stride,
-              float* sums, int64_t sums_stride) {
+BF16_TARGET void dot_rows(int64_t columns, int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* b,
+                          int64_t b_stride, float* sums, int64_t sums_stride) {
   constexpr int many = Few == 1 ? 8 : 4;
-  int64_t j = 0;
-  for (; j + many <= columns; j += many) {
-    dot_block<Few, many>(k, a, a_stride, b + j * b_stride, b_stride, sums + j, sums_stride);
+  for (int64_t j = 0; j < columns; j += many) {
+    const int64_t last = columns - 1 - j;  // columns beyond are computed again, and not stored
+    const uint16_t* rows[many];
+    GEMM_UNROLL for (int64_t i = 0; i < many; i++) rows[i] = b + (j + (i < last ? i : last)) * b_stride;
+    matrix::Quad<float> totals[Few][many / 4];
+    dot_block<Few, many>(k, a, a_stride, rows, totals);
+    const __mmask16 mask = first_lanes(last + 1 < many ? static_cast<int>(last) + 1 : many);
+    GEMM_UNROLL for (int i = 0; i < Few; i++) {
+      float row[16] = {};
+      __builtin_memcpy(row, totals[i], sizeof(totals[i]));
+      _mm512_mask_storeu_ps(sums + i * sums_stride + j, mask, _mm512_loadu_ps(row));
+    }
   }
-  for (; j < columns; j++) dot_block<Few, 1>(k, a, a_stride, b + j * b_stride, b_stride, sums + j, sums_stride);
 }
 
 void dot(int64_t rows, int64_t columns, int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* b,
          int64_t b_stride, float* sums, int64_t sums_stride) {
-  for (int64_t i = 0; i < rows; i += 4, a += 4 * a_stride, sums += 4 * sums_stride) {
-    switch (rows - i) {
-      case 1:
-        dot_rows<1>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
-        break;
-      case 2:
-        dot_rows<2>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
-        break;
-      case 3:
-        dot_rows<3>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
-        break;
-      default:
-        dot_rows<4>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
+  switch (rows) {
+    case 1:
+      return dot_rows<1>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
+    case 2:
+      return dot_rows<2>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
+    case 3:
+      return dot_rows<3>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
+    default:
+      return dot_rows<4>(columns, k, a, a_stride, b, b_stride, sums, sums_stride);
+  }
+}
+
+// The same sums of 16 columns of a packed panel: what is lane s of a dot's sums is vector s here.
+BF16_TARGET void fold(int64_t k, const uint16_t* a, const uint16_t* b, float* sums) {
+  matrix::Vec<float> acc[16];
+  GEMM_UNROLL for (int s = 0; s < 16; s++) acc[s] = matrix::Vec<float>{};
+  int64_t p = 0;
+  for (; p + 32 <= k; p += 32, b += 32 * width) {
+    GEMM_UNROLL for (int s = 0; s < 16; s++) {
+      int pair;
+      __builtin_memcpy(&pair, a + p + 2 * s, 4);
+      acc[s] =
+          _mm512_dpbf16_ps(acc[s], (__m512bh)_mm512_set1_epi32(pair), (__m512bh)_mm512_loadu_si512(b + 2 * s * width));
     }
   }
+  if (p < k) {
+    GEMM_UNROLL for (int s = 0; s < 16; s++) {
+      const int64_t left = k - p - 2 * s;
+      int pair = 0;
+      __m512i y = _mm512_setzero_si512();
+      if (left > 0) {
+        __builtin_memcpy(&pair, a + p + 2 * s, left > 1 ? 4 : 2);
+        y = _mm512_loadu_si512(b + 2 * s * width);
+      }
+      acc[s] = _mm512_dpbf16_ps(acc[s], (__m512bh)_mm512_set1_epi32(pair), (__m512bh)y);
+    }
+  }
+  matrix::store(sums, matrix::sum_vectors<float>(acc));
 }
 
 // Packing
@@ -379,6 +385,7 @@ constexpr Bf16Table make_table() {
   table.pack_taps = pack_taps;
   table.copy_rows = copy_rows;
   table.dot = dot;
+  table.fold = fold;
   return table;
 }
 

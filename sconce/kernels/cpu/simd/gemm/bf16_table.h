@@ -41,9 +41,11 @@ struct Bf16Table {
   // out[i * out_stride + p] = a[i * row_stride + p * column_stride]
   void (*copy_rows)(const uint16_t* a, int64_t row_stride, int64_t column_stride, int64_t rows, int64_t k,
                     uint16_t* out, int64_t out_stride);
-  // sums[i * sums_stride + j] = a[i] . b[j], both contiguous along k; at most 8 rows of a.
+  // sums[i * sums_stride + j] = a[i] . b[j], both contiguous along k, summed by lanes; at most 4 rows of a.
   void (*dot)(int64_t rows, int64_t columns, int64_t k, const uint16_t* a, int64_t a_stride, const uint16_t* b,
               int64_t b_stride, float* sums, int64_t sums_stride);
+  // The same for one row and 16 columns of a packed panel; b points to the first of them.
+  void (*fold)(int64_t k, const uint16_t* a, const uint16_t* b, float* sums);
 };
 
 namespace v4 {

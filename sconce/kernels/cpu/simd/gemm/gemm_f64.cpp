@@ -1,5 +1,5 @@
 // The GEMM micro-kernels for double.
-#include "sconce/kernels/cpu/simd/gemm/gemm_few_rows.h"
+#include "sconce/kernels/cpu/simd/gemm/gemm_small.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 

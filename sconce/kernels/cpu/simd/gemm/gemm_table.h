@@ -32,7 +32,10 @@ template <class T>
 using TileKernel = void (*)(int64_t taps, int64_t k, const T* const* rows, const T* b, int64_t b_stride, int columns,
                             const TileOutput<T>& output);
 
-// A few rows against many, both contiguous along k: c[i * few_stride + j * many_stride] = few[i] . many[j]
+// How many rows "a few" are: products with at most so many rows or columns are summed by lanes.
+constexpr int few_rows = 4;
+
+// At most few_rows rows against many, both contiguous along k: c[i * c_few + j * c_many] = few[i] . many[j]
 template <class T>
 struct DotArgs {
   int64_t few_count, many_count, k;
@@ -52,9 +55,22 @@ struct DotArgs {
   bool clamp, accumulate;
 };
 
-// At most four rows times a row-major matrix: every row of b is read once, in memory order, and added to the rows of c.
+// At most few_rows rows times panels of columns: row p of panel i is at b + p * b_stride + i * panel_step, readable for
+// a whole panel.
 template <class T>
-struct AxpyArgs {
+struct FoldArgs {
+  int rows;
+  int64_t k, columns;
+  const T* a;  // contiguous along k
+  int64_t a_stride;
+  const T* b;
+  int64_t b_stride, panel_step;
+  TileOutput<T> output;
+};
+
+// At most few_rows rows times a row-major matrix, whose rows are read once, in memory order.
+template <class T>
+struct StreamArgs {
   int rows;
   int64_t k, columns;
   const T* a;  // contiguous along k
@@ -150,7 +166,8 @@ struct GemmTable {
   // out[i] = sum over p < parts of from[p * step + i], i < count
   void (*add_parts)(const T* from, int64_t parts, int64_t step, int64_t count, T* out);
   void (*dot)(const DotArgs<T>& args);
-  void (*axpy)(const AxpyArgs<T>& args);
+  void (*fold)(const FoldArgs<T>& args);
+  void (*stream)(const StreamArgs<T>& args);
   void (*small)(const SmallArgs<T>& args);  // null where vectors have no masks
 };
 

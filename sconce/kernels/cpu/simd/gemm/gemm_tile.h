@@ -118,55 +118,36 @@ GEMM_INLINE void step(Vec<T> (&acc)[Rows][Count], const T* const (&rows)[Rows], 
   }
 }
 
-// Few rows have too few accumulators to hide the latency of a multiply-add, so they get several sets along k.
+// Every sum is formed in sequence (Note [Order of sums] in gemm.h), whatever the number of rows. Fewer than four of them
+// do not hide the latency of a multiply-add: drivers avoid such tiles.
 template <class T, int Rows, int Count>
 void tile(int64_t taps, int64_t k, const T* const* row_list, const T* b, int64_t b_stride, int columns,
           const TileOutput<T>& out) {
-  constexpr int sets = Rows == 1 ? 4 : Rows <= 3 ? 2 : 1;
   const int last = columns - (Count - 1) * lanes<T>;
   const bool full = !masks || last == lanes<T>;
   if (!masks && last != lanes<T>) {
     return ragged_tile<T>(tile<T, Rows, Count>, Rows, taps, k, row_list, b, b_stride, columns, Count * lanes<T>, out);
   }
-  Vec<T> acc[sets][Rows][Count];
-  GEMM_UNROLL for (int s = 0; s < sets; s++) {
-    GEMM_UNROLL for (int i = 0; i < Rows; i++) { GEMM_UNROLL for (int j = 0; j < Count; j++) acc[s][i][j] = Vec<T>{}; }
-  }
+  Vec<T> acc[Rows][Count];
+  GEMM_UNROLL for (int i = 0; i < Rows; i++) { GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] = Vec<T>{}; }
   if (out.accumulate) {
     if (full) {
-      add_c<T, Rows, Count, true>(acc[0], out, last);
+      add_c<T, Rows, Count, true>(acc, out, last);
     } else {
-      add_c<T, Rows, Count, !masks>(acc[0], out, last);
+      add_c<T, Rows, Count, !masks>(acc, out, last);
     }
   }
 
   for (int64_t t = 0; t < taps; t++) {
     const T* rows[Rows];
     GEMM_UNROLL for (int i = 0; i < Rows; i++) rows[i] = row_list[t * Rows + i];
-    int64_t p = 0;
-    for (; p + sets <= k; p += sets) {
-      GEMM_UNROLL for (int s = 0; s < sets; s++) {
-        step<T, Rows, Count>(acc[s], rows, p + s, b);
-        b += b_stride;
-      }
-    }
-    if constexpr (sets > 1) {
-      for (; p < k; p++) {
-        step<T, Rows, Count>(acc[0], rows, p, b);
-        b += b_stride;
-      }
-    }
+    for (int64_t p = 0; p < k; p++, b += b_stride) step<T, Rows, Count>(acc, rows, p, b);
   }
 
-  GEMM_UNROLL for (int s = 1; s < sets; s++) {
-    GEMM_UNROLL for (int i = 0; i < Rows; i++) {
-      GEMM_UNROLL for (int j = 0; j < Count; j++) acc[0][i][j] += acc[s][i][j];
-    }
-  }
   if (full) {
-    finish_tile<T, Rows, Count, true>(acc[0], out, last);
+    finish_tile<T, Rows, Count, true>(acc, out, last);
   } else {
-    finish_tile<T, Rows, Count, !masks>(acc[0], out, last);
+    finish_tile<T, Rows, Count, !masks>(acc, out, last);
   }
 }
 

@@ -109,47 +109,86 @@ GEMM_INLINE void store_partial(double* p, Vec<double> v, int n) {
   _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
 }
 #else
+#if SCONCE_ISA == 3
+constexpr int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+GEMM_INLINE Vec<float> load_partial(const float* p, int n) {
+  return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lane_masks + 8 - n)));
+}
+GEMM_INLINE Vec<double> load_partial(const double* p, int n) {
+  return _mm256_maskload_pd(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lane_masks + 8 - 2 * n)));
+}
+#else
 template <class T>
 GEMM_OUTLINE Vec<T> load_partial(const T* p, int n) {
   Vec<T> v{};
   for (int i = 0; i < n; i++) v[i] = p[i];
   return v;
 }
+#endif
 template <class T>
-GEMM_OUTLINE void store_partial(T* p, Vec<T> v, int n) {
+GEMM_OUTLINE void store_partial(T* p, Vec<T> v, int n) {  // AMD's processors take long for a masked store of AVX2
   for (int i = 0; i < n; i++) p[i] = v[i];
 }
 #endif
 
-// Sums of neighbouring lanes: those of a in the first half, those of b in the second.
+// Lanes of T in 16 bytes, between which shuffles are cheap.
 template <class T>
-GEMM_INLINE Vec<T> add_pairs(Vec<T> a, Vec<T> b) {
-  if constexpr (lanes<T> == 16) {
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30) +
-           __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-  } else if constexpr (lanes<T> == 8) {
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14) +
-           __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-  } else if constexpr (lanes<T> == 4) {
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
-  } else {
-    return __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3);
-  }
+constexpr int quad = 16 / static_cast<int>(sizeof(T));
+template <class T>
+struct QuadTypes {
+  typedef T Quad __attribute__((vector_size(16)));
+  typedef T Unaligned __attribute__((vector_size(16), aligned(alignof(T)), may_alias));
+};
+template <class T>
+using Quad = typename QuadTypes<T>::Quad;
+
+// Sums of neighbouring lanes, within each 16 bytes: first those of a, then those of b.
+GEMM_INLINE Vec<float> add_pairs(Vec<float> a, Vec<float> b) {
+#if SCONCE_ISA == 4
+  return _mm512_maskz_shuffle_ps(0xffff, a, b, 0x88) + _mm512_maskz_shuffle_ps(0xffff, a, b, 0xdd);
+#elif SCONCE_ISA == 3
+  return _mm256_shuffle_ps(a, b, 0x88) + _mm256_shuffle_ps(a, b, 0xdd);
+#else
+  return _mm_shuffle_ps(a, b, 0x88) + _mm_shuffle_ps(a, b, 0xdd);
+#endif
+}
+GEMM_INLINE Vec<double> add_pairs(Vec<double> a, Vec<double> b) {
+#if SCONCE_ISA == 4
+  return _mm512_maskz_unpacklo_pd(0xff, a, b) + _mm512_maskz_unpackhi_pd(0xff, a, b);
+#elif SCONCE_ISA == 3
+  return _mm256_unpacklo_pd(a, b) + _mm256_unpackhi_pd(a, b);
+#else
+  return _mm_unpacklo_pd(a, b) + _mm_unpackhi_pd(a, b);
+#endif
 }
 
-// The sums of all lanes of each of Count vectors (a power of two, at most the number of lanes), in the first Count
-// lanes. Each sum is formed in the same order whatever Count is.
-template <class T, int Count, int Width = lanes<T>>
-GEMM_INLINE Vec<T> sums(Vec<T>* vectors) {
-  if constexpr (Count > 1) {
-    GEMM_UNROLL for (int i = 0; i < Count / 2; i++) vectors[i] = add_pairs<T>(vectors[2 * i], vectors[2 * i + 1]);
-    return sums<T, Count / 2, Width / 2>(vectors);
-  } else if constexpr (Width > 1) {
-    vectors[0] = add_pairs<T>(vectors[0], vectors[0]);
-    return sums<T, 1, Width / 2>(vectors);
-  } else {
-    return vectors[0];
+// Horizontal sums: the sum of the lanes of each of `quad` vectors. Neighbours are added within each 16 bytes, then the
+// upper half of the vector to the lower one.
+template <class T>
+GEMM_INLINE Quad<T> sum_lanes(const Vec<T>* v) {
+  Vec<T> sums = add_pairs(v[0], v[1]);
+  if constexpr (quad<T> == 4) sums = add_pairs(sums, add_pairs(v[2], v[3]));
+  Quad<T> parts[lanes<T> / quad<T>];
+  __builtin_memcpy(parts, &sums, sizeof(sums));
+  if constexpr (lanes<T> == 4 * quad<T>) {
+    parts[0] += parts[2];
+    parts[1] += parts[3];
   }
+  if constexpr (lanes<T> > quad<T>) parts[0] += parts[1];
+  return parts[0];
+}
+
+// The same additions where what was lane s above is vector s: one sum for every lane of the result. From == 2: the pairs
+// of neighbours are added already, into the first of each.
+template <class T, int From = 1>
+GEMM_INLINE Vec<T> sum_vectors(Vec<T> (&v)[lanes<T>]) {
+  GEMM_UNROLL for (int w = From; w < quad<T>; w *= 2) {
+    GEMM_UNROLL for (int s = 0; s < lanes<T>; s += 2 * w) v[s] += v[s + w];
+  }
+  GEMM_UNROLL for (int w = lanes<T> / 2; w >= quad<T>; w /= 2) {
+    GEMM_UNROLL for (int s = 0; s < w; s += quad<T>) v[s] += v[s + w];
+  }
+  return v[0];
 }
 
 // Half-width storage. Tiles compute in float; bfloat16 and float16 are converted on load and store.

@@ -1,0 +1,185 @@
+#include "sconce/kernels/cpu/gemm/gemm_by_lanes.h"
+
+#include "sconce/base/budget.h"
+
+namespace sconce::gemm_parts {
+namespace {
+
+constexpr int64_t in_place_bytes = 32 * 1024;  // of b, in the first-level cache
+
+// `rows` x k numbers as T, contiguous along k: where they lie, or a copy.
+template <class T>
+const T* contiguous_rows(const Plan<T>& plan, GemmStorage storage, const void* data, int64_t row_stride,
+                         int64_t column_stride, int64_t rows, int64_t& stride, Scratch& scratch) {
+  if (storage == GemmStorage::native && (column_stride == 1 || plan.k == 1)) {
+    stride = row_stride;
+    return static_cast<const T*>(data);
+  }
+  stride = plan.k;
+  T* copy = scratch.take<T>(rows * plan.k);
+  plan.table.copy_rows(storage, data, row_stride, column_stride, rows, plan.k, copy, plan.k);
+  return copy;
+}
+
+template <class T>
+DotArgs<T> dot_args(const Plan<T>& plan, const TileOutput<T>& out) {
+  DotArgs<T> args{};
+  args.k = plan.k;
+  args.many_storage = plan.storage;
+  args.c = out.c;
+  args.bias = out.bias;
+  args.residual = out.residual;
+  args.lo = out.lo;
+  args.hi = out.hi;
+  args.clamp = out.clamp;
+  args.accumulate = out.accumulate;
+  return args;
+}
+
+template <class T>
+void run_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
+  Scratch scratch;
+  Target<T> target(plan, operands, rows, columns, scratch);
+  const TileOutput<T>& out = target.all();
+  DotArgs<T> args = dot_args(plan, out);
+  args.few_count = rows.size();
+  args.many_count = columns.size();
+  args.few = contiguous_rows(plan, plan.storage, plan.offset(operands.a, rows.begin * plan.a_row), plan.a_row,
+                             plan.a_column, rows.size(), args.few_stride, scratch);
+  args.many = plan.offset(operands.b, columns.begin * plan.b_column);
+  args.many_stride = plan.b_column;
+  args.c_many = args.bias_many = args.residual_many = 1;
+  if (out.row_bias) {
+    args.bias = out.row_bias;
+    args.bias_few = 1;
+    args.bias_many = 0;
+  }
+  args.c_few = out.c_stride;
+  args.residual_few = out.residual_stride;
+  plan.table.dot(args);
+  target.finish(rows);
+}
+
+// Rows of a times the few columns of b. Rows that are not contiguous along k are copied, some at a time.
+template <class T>
+void run_swapped_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
+  Scratch scratch;
+  Target<T> target(plan, operands, rows, columns, scratch);
+  const TileOutput<T>& out = target.all();
+  DotArgs<T> args = dot_args(plan, out);
+  args.few_count = columns.size();
+  if (plan.packed) {  // all columns are in the first panel
+    args.few = contiguous_rows(plan, GemmStorage::native, plan.packed, 1, plan.table.panel, columns.size(),
+                               args.few_stride, scratch);
+  } else {
+    args.few = contiguous_rows(plan, plan.storage, plan.offset(operands.b, columns.begin * plan.b_column),
+                               plan.b_column, plan.b_row, columns.size(), args.few_stride, scratch);
+  }
+  args.c_few = args.bias_few = args.residual_few = 1;
+  if (out.row_bias) {
+    args.bias_few = 0;
+    args.bias_many = 1;
+  }
+  args.c_many = out.c_stride;
+  args.residual_many = out.residual_stride;
+  const bool copied = plan.a_column != 1;
+  const int64_t group = copied ? std::clamp<int64_t>(16 * 1024 / plan.k, 8, 64) : rows.size();
+  T* copy = copied ? scratch.take<T>(group * plan.k) : nullptr;
+  for (int64_t row = rows.begin; row < rows.end; row += group) {
+    Budget::poll_active();
+    args.many_count = std::min(group, rows.end - row);
+    args.many = plan.offset(operands.a, row * plan.a_row);
+    args.many_stride = plan.a_row;
+    if (copied) {
+      plan.table.copy_rows(plan.storage, args.many, plan.a_row, plan.a_column, args.many_count, plan.k, copy, plan.k);
+      args.many = copy;
+      args.many_stride = plan.k;
+      args.many_storage = GemmStorage::native;
+    }
+    const int64_t i = row - rows.begin;
+    args.c = out.c + i * out.c_stride;
+    if (out.row_bias) args.bias = out.row_bias + i;
+    if (out.residual) args.residual = out.residual + i * out.residual_stride;
+    plan.table.dot(args);
+  }
+  target.finish(rows);
+}
+
+// b lies along columns. If it is small, its panels are read where they are; a last one that is not whole is streamed.
+template <class T>
+void run_stream(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
+  Scratch scratch;
+  Target<T> target(plan, operands, rows, columns, scratch);
+  const int count = static_cast<int>(rows.size());
+  const int64_t panel = plan.table.panel;
+  int64_t a_stride = 0;
+  const T* a = contiguous_rows(plan, plan.storage, plan.offset(operands.a, rows.begin * plan.a_row), plan.a_row,
+                               plan.a_column, count, a_stride, scratch);
+  int64_t begin = columns.begin;
+  if (plan.storage == GemmStorage::native && plan.k * plan.b_row <= in_place_bytes / static_cast<int64_t>(sizeof(T)) &&
+      plan.b_row >= 0) {
+    begin += columns.size() / panel * panel;
+    const T* b = static_cast<const T*>(operands.b) + columns.begin;
+    if (begin > columns.begin) {
+      plan.table.fold({count, plan.k, begin - columns.begin, a, a_stride, b, plan.b_row, panel,
+                       target.at(rows.begin, columns.begin, true, true)});
+    }
+  }
+  if (begin < columns.end) {
+    plan.table.stream({count, plan.k, columns.end - begin, a, a_stride, plan.offset(operands.b, begin), plan.b_row,
+                       plan.storage, target.at(rows.begin, begin, true, true)});
+  }
+  target.finish(rows);
+}
+
+template <class T>
+void run_fold(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
+  const int64_t panel = plan.table.panel;
+  Scratch scratch;
+  Target<T> target(plan, operands, rows, columns, scratch);
+  FoldArgs<T> args{};
+  args.rows = static_cast<int>(rows.size());
+  args.k = plan.k;
+  args.a = contiguous_rows(plan, plan.storage, plan.offset(operands.a, rows.begin * plan.a_row), plan.a_row,
+                           plan.a_column, rows.size(), args.a_stride, scratch);
+  args.b_stride = panel;
+  args.panel_step = plan.k * panel;
+  if (plan.packed) {
+    args.b = plan.packed + columns.begin * plan.k;
+    args.columns = columns.size();
+    args.output = target.all();
+    plan.table.fold(args);
+  } else {
+    T* own = scratch.take<T>(plan.k * panel);
+    args.b = own;
+    for (int64_t column = columns.begin; column < columns.end; column += panel) {
+      args.columns = std::min(panel, columns.end - column);
+      plan.table.pack_panel(plan.storage, plan.offset(operands.b, column * plan.b_column), plan.b_row, plan.b_column,
+                            plan.k, static_cast<int>(args.columns), own);
+      args.output = target.at(rows.begin, column, true, true);
+      plan.table.fold(args);
+    }
+  }
+  target.finish(rows);
+}
+
+}  // namespace
+
+template <class T>
+void run_by_lanes(const Plan<T>& plan, const Operands& operands, Range rows, Range columns) {
+  switch (plan.path) {
+    case Path::dot:
+      return run_dot(plan, operands, rows, columns);
+    case Path::swapped_dot:
+      return run_swapped_dot(plan, operands, rows, columns);
+    case Path::stream:
+      return run_stream(plan, operands, rows, columns);
+    default:
+      return run_fold(plan, operands, rows, columns);
+  }
+}
+
+template void run_by_lanes(const Plan<float>&, const Operands&, Range, Range);
+template void run_by_lanes(const Plan<double>&, const Operands&, Range, Range);
+
+}  // namespace sconce::gemm_parts
