@@ -1,0 +1,75 @@
+// Convolutions with constant weights, prepared for many calls: the algorithm is chosen and the weights are packed once.
+#include <fmt/format.h>
+
+#include "sconce/dispatch/prepare.h"
+#include "sconce/generated/convolution_kernels.h"
+#include "sconce/kernels/cpu/conv/conv_plan.h"
+#include "sconce/kernels/cpu/conv/convolution.h"
+#include "sconce/kernels/cpu/gemm/packed_weights.h"
+
+namespace sconce::cpu {
+namespace {
+
+enum Arguments { kInput, kWeight, kBias, kStride, kPadding, kDilation, kTransposed, kOutputPadding, kGroups };
+
+// What packed weights depend on, beside the weights.
+uint64_t form_of(const ConvPlan& plan) {
+  const ConvShape& s = plan.shape;
+  uint64_t form = 0x636f6e76;  // apart from the forms of matrices
+  const auto mix = [&](int64_t v) { form = (form ^ static_cast<uint64_t>(v)) * 0x9e3779b97f4a7c15 + (form >> 29); };
+  mix(static_cast<int64_t>(plan.algorithm));
+  mix(plan.kernels->level);
+  mix(s.groups);
+  mix(s.transposed);
+  for (int i = 0; i < s.rank; ++i) {
+    for (const int64_t v : {s.kernel[i], s.stride[i], s.padding[i], s.dilation[i], s.output_padding[i]}) mix(v);
+  }
+  return form;
+}
+
+class PreparedConvolution final : public PreparedCall {
+ public:
+  PreparedConvolution(const ConvShape& shape, const Tensor& weight)
+      : weight_(weight), plan_(plan_conv(shape, weight.dtype(), Numerics::eager)) {
+    rows_ = shape.batch;
+    for (int i = 0; i < shape.rank; ++i) rows_ *= shape.out[i];
+    columns_ = row_stride_ = shape.out_channels;
+    constants_read_ = {kWeight};
+    packed_ = packed_weights(weight, form_of(plan_), plan_.packed_bytes,
+                             [&](void* packed) { plan_.pack(weight.data(), weight.strides().data(), packed); });
+  }
+
+  void run(const void* const* args, void* result, const Epilogue& epilogue) const override {
+    Epilogue with_bias = epilogue;
+    with_bias.bias = args[kBias];
+    if (plan_.run(args[kInput], packed_->data(), result, with_bias)) return;
+    // As an eager call does: without Winograd, an infinity is only where it belongs.
+    conv_run_once(plan_.shape, plan_.dtype, args[kInput], weight_.data(), weight_.strides().data(), result, with_bias);
+  }
+
+  std::string text() const override { return fmt::format("packed convolution, {}", algorithm_name(plan_.algorithm)); }
+
+ private:
+  Tensor weight_;
+  ConvPlan plan_;
+  std::shared_ptr<const PackedWeights> packed_;
+};
+
+}  // namespace
+
+PreparedCall* convolution_prepare(const CallFacts& call) {
+  const Tensor &input = call.args[kInput].to_tensor(), &weight = call.constants[kWeight];
+  if (!weight.defined() || (input.dtype() != DType::float32 && input.dtype() != DType::float64)) return nullptr;
+  if (!has_channels_innermost(input) || !has_channels_innermost(call.result) || call.result.numel() == 0)
+    return nullptr;
+  const Value& given_bias = call.args[kBias];
+  if (given_bias.is_tensor() && !given_bias.to_tensor().is_contiguous()) return nullptr;
+  const ConvShape shape = conv_shape_of(input, weight, given_bias.to_optional_tensor(),
+                                        call.args[kStride].to_list().ints(), call.args[kPadding].to_list().ints(),
+                                        call.args[kDilation].to_list().ints(), call.args[kTransposed].to_bool(),
+                                        call.args[kOutputPadding].to_list().ints(), call.args[kGroups].to_int());
+  if (shape.in_channels == 0) return nullptr;
+  return new PreparedConvolution(shape, weight);
+}
+
+}  // namespace sconce::cpu
