@@ -8,12 +8,14 @@ what comes out, inputs and state after the call where they change. `refused` cal
 """
 
 import collections
+import contextlib
 import copy
 import io
 import pathlib
 import re
 import sys
 import zipfile
+from unittest import mock
 
 import torch
 import torch.utils._pytree as pytree
@@ -26,12 +28,26 @@ OUT = pathlib.Path(__file__).resolve().parent.parent / "tests" / "conformance" /
 PROGRAMS = {}
 
 
-def program(*args, kwargs=None, dynamic=None, calls=(), refused=(), core=True):
-    """Registers a module class: example inputs, then calls (args, or (args, kwargs)) and refused ones with a message."""
+def program(*args, kwargs=None, dynamic=None, calls=(), refused=(), core=True, only_core=False):
+    """Registers a module class: example inputs, then calls (args, or (args, kwargs)) and refused ones with a message.
+
+    `core`: is there a decomposed file, too? `only_core`: PyTorch can save the decomposed program alone.
+    """
     def register(cls):
-        PROGRAMS[cls.__name__] = (cls, args, kwargs or {}, dynamic, calls, refused, core)
+        PROGRAMS[cls.__name__] = (cls, args, kwargs or {}, dynamic, calls, refused, core, only_core)
         return cls
     return register
+
+
+@contextlib.contextmanager
+def flex_attention_by_math():
+    """Lets flex_attention call PyTorch's own formula for it: torch.export.save (2.13) refuses the operator itself, whose
+    block mask is a tuple of numbers, tensors and a graph, for which files have no form."""
+    from torch._higher_order_ops.flex_attention import math_attention
+    from torch.nn.attention import flex_attention as flex
+    with mock.patch.multiple(flex, flex_attention_hop=math_attention, _FLEX_ATTENTION_DISABLE_COMPILE_DEBUG=True,
+                             setup_compilation_env=lambda: contextlib.nullcontext("eager")):
+        yield
 
 
 def r(*sizes, seed=1):
@@ -398,6 +414,95 @@ class Autocast(nn.Module):
                     nn.functional.scaled_dot_product_attention(x, x, x), torch.exp(y), y.double() @ x.double().mT)
 
 
+@program(r(4, 3, 5), r(5), r(4), calls=[(r(4, 3, 5, seed=2), r(5), r(4))])
+class Rows(nn.Module):  # vmap
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(5, 2)
+
+    def forward(self, x, y, z):
+        def row(a, b):
+            parts = a.split(2, 1)
+            scaled = a.clone()
+            scaled.mul_(b).add_(y)
+            return (self.linear(a), a.softmax(0) * b, a @ y, parts[0].sum(1, keepdim=True), parts[2].t(), y * 2, a.max(1)[0],
+                    a.unsqueeze(0).shape[2] * b, scaled, a.flatten()[2:7], a.transpose(0, 1).sum(-1), (a > b).any(), a @ a.mT)
+        return torch.vmap(row)(x, z), torch.vmap(torch.dot, (1, None), 0)(x[0].t(), y), torch.vmap(lambda a: a * 2, 0, 0)(x)
+
+
+@program(r(3, 4), r(5, 4), dynamic={"x": {0: batch}, "y": None}, calls=[(r(3, 4, seed=2), r(5, 4)), (r(7, 4), r(5, 4))])
+class Pairs(nn.Module):  # vmap in vmap
+    def forward(self, x, y):
+        def distance(a, b):
+            return (a - b).abs().sum(), a.dot(b), a.half() * b.sum()
+        return torch.vmap(torch.vmap(distance, (None, 0)), (0, None))(x, y)
+
+
+@program(r(3, 4), torch.tensor([2, 0, 1]), calls=[(r(3, 4, seed=2), torch.tensor([3, 3, 0]))])
+class Lookups(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", r(4, 2))
+
+    def forward(self, x, i):
+        def row(a, j):
+            found = torch.ops.aten.index.Tensor(self.table, [j])
+            return found, torch.ops.aten.index.Tensor(a, [j]), torch.where(j > 1, found, 0.0), a.gather(0, j.unsqueeze(0))
+        return torch.vmap(row)(x, i)
+
+
+def causal(b, h, q, k):
+    return q >= k
+
+
+@program(r(2, 4, 6, 8), r(2, 2, 6, 8), r(2, 2, 6, 8), calls=[(r(2, 4, 6, 8, seed=2), r(2, 2, 6, 8, seed=3), r(2, 2, 6, 8, seed=4))])
+class FlexAttention(nn.Module):
+    around = flex_attention_by_math
+
+    def __init__(self):
+        super().__init__()
+        from torch.nn.attention.flex_attention import create_block_mask
+        self.causal = create_block_mask(causal, None, None, 6, 6, device="cpu")
+        self.sliding = create_block_mask(lambda b, h, i, j: (i - j).abs() < 2 + h, 2, 4, 6, 6, device="cpu")
+
+    def forward(self, q, k, v):
+        from torch.nn.attention.flex_attention import AuxRequest, flex_attention
+        everywhere, found = flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + (i - j) * 0.25, enable_gqa=True,
+                                           return_aux=AuxRequest(lse=True))
+        return (everywhere, found.lse, flex_attention(q, k, v, block_mask=self.causal, scale=0.3, enable_gqa=True),
+                flex_attention(q, k, v, block_mask=self.sliding, enable_gqa=True, return_lse=True))
+
+
+@program(r(2, 3, 5, 4), r(1, 3, 7, 4), r(1, 3, 7, 2), calls=[(r(2, 3, 5, 4, seed=2), r(1, 3, 7, 4, seed=3), r(1, 3, 7, 2, seed=4))],
+         only_core=True)  # tables in score_mod and mask_mod: PyTorch cannot save them but decomposed
+class FlexTables(nn.Module):
+    around = flex_attention_by_math
+
+    def __init__(self):
+        super().__init__()
+        self.slope = nn.Parameter(r(3))
+        self.register_buffer("document", torch.tensor([0, 0, 0, 1, 1, 1, 1]))
+
+        def same_document(b, h, i, j):
+            return (self.document[i] == self.document[j]) & (i < 4)  # nothing is left for the last row
+        from torch.nn.attention.flex_attention import create_block_mask
+        self.mask = create_block_mask(same_document, 2, None, 5, 7, device="cpu")
+
+    def forward(self, q, k, v):
+        from torch.nn.attention.flex_attention import flex_attention
+
+        def biased(score, b, h, i, j):
+            return torch.tanh(score / 2) * 2 + self.slope[h] * (i - j) + b
+        return flex_attention(q, k, v, score_mod=biased, block_mask=self.mask, return_lse=True)
+
+
+@program(r(2, 2, 5, 4), calls=[(r(2, 2, 5, 4, seed=2),)])
+class DenseMask(nn.Module):
+    def forward(self, x):
+        from torch.nn.attention.flex_attention import create_mask
+        return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=create_mask(causal, 1, 1, 5, 5, device="cpu"))
+
+
 def clean(ep):
     """Without the places of this machine."""
     for module in ep.graph_module.modules():
@@ -443,11 +548,14 @@ def split(call):
 
 
 def record(name):
-    cls, args, kwargs, dynamic, calls, refused, core = PROGRAMS[name]
+    cls, args, kwargs, dynamic, calls, refused, core, only_core = PROGRAMS[name]
     torch.manual_seed(0)
     module = cls()
     module = module.__post__() if hasattr(module, "__post__") else module
-    ep = torch.export.export(module, copy.deepcopy(args), copy.deepcopy(kwargs), dynamic_shapes=dynamic)
+    with getattr(cls, "around", contextlib.nullcontext)():
+        ep = torch.export.export(module, copy.deepcopy(args), copy.deepcopy(kwargs), dynamic_shapes=dynamic)
+    if only_core:
+        ep, core = ep.run_decompositions(), False
     OUT.mkdir(parents=True, exist_ok=True)
     torch.export.save(clean(ep), OUT / f"{name}.pt2")
     writer = Writer()

@@ -24,6 +24,13 @@ void NodeBuilder::insert_control(const Node& node, Names& names) {
     call.inputs.erase(call.inputs.begin() + 1);
     return insert_inlined(call, 0, names, false);
   }
+  // torch.export.save has no form for its block mask, a tuple of numbers, tensors and a graph (PyTorch 2.13).
+  if (name == "flex_attention") {
+    fail(
+        "the higher-order operator '{}' is not supported; exported by its formula, which is "
+        "torch._higher_order_ops.flex_attention.math_attention, the program can be run",
+        name);
+  }
   fail(
       "the higher-order operator '{}' is not supported; cond, while_loop, scan, map, wrap_with_set_grad_enabled, "
       "wrap_with_autocast, with_effects and invoke_subgraph are",

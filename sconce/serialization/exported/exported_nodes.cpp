@@ -57,7 +57,7 @@ void collect_missing(const Graph& graph, std::set<std::string>& missing) {
     if (const std::optional<OpName> op = op_name(wraps ? node.inputs[1].second.text : node.target)) {
       const bool known = find_op(op->name, op->overload);
       if (!known) missing.insert(op->name + (op->overload.empty() ? "" : "." + op->overload));
-    } else if (!node.target.starts_with(kHigherOrder) && !is_number_target(node)) {
+    } else if (!node.target.starts_with(kHigherOrder) && !is_number_target(node) && !is_vmap_target(node.target)) {
       missing.insert(node.target);
     }
     for (const auto& [name, argument] : node.inputs) {
@@ -97,6 +97,7 @@ void NodeBuilder::insert_nodes(const Graph& graph, Names& names) {
   const std::string outer_place = std::move(place_);
   const size_t outer_node = node_;
   const Graph* outer_graph = nodes_of_;
+  const int64_t outer_maps = vmap_.depth();
   place_ = graph.place;
   nodes_of_ = &graph;
   for (node_ = 0; node_ < graph.nodes.size(); ++node_) {
@@ -109,6 +110,8 @@ void NodeBuilder::insert_nodes(const Graph& graph, Names& names) {
       fail("{}: {} ({}): {}", file_, at, node.target, error.what());
     }
   }
+  SCONCE_CHECK(vmap_.depth() == outer_maps, "{}: {}: {} vmaps are open at its end", file_, graph.place,
+               vmap_.depth() - outer_maps);
   place_ = outer_place;
   node_ = outer_node;
   nodes_of_ = outer_graph;
@@ -116,7 +119,11 @@ void NodeBuilder::insert_nodes(const Graph& graph, Names& names) {
 
 void NodeBuilder::insert_node(const Node& node, Names& names) {
   range_ = range_of(node);
-  if (node.target.starts_with(kHigherOrder)) return insert_control(node, names);
+  if (is_vmap_target(node.target)) return insert_vmap(node, names);
+  if (node.target.starts_with(kHigherOrder)) {
+    refuse_rows(node, names);
+    return insert_control(node, names);
+  }
   if (op_name(node.target)) return insert_operator(node, names);
   insert_number_function(node, names);
 }
@@ -270,12 +277,89 @@ void NodeBuilder::insert_operator(const Node& node, Names& names) {
     }
     SCONCE_CHECK(returns, "is called with {}, the operator is {}", type_list(inputs), op->schema().to_string());
   }
+  const bool mapped = std::any_of(inputs.begin(), inputs.end(), [&](ir::Value* v) { return vmap_.has_rows(v); });
+  if (mapped) return insert_mapped(node, *op, *returns, inputs, names);
   ir::Node* made = graph_.create(ir::Symbol(name.name), inputs);
   made->set_op(op);
   made->set_range(range_);
   for (TypePtr type : *returns) made->add_output(type);
   graph_.insert(made);
   bind_outputs(node, made->outputs(), names);
+}
+
+void NodeBuilder::insert_mapped(const Node& node, const Op& op, ListRef<TypePtr> returns,
+                                const std::vector<ir::Value*>& inputs, Names& names) {
+  Vmap::Metas metas;
+  const auto add = [&](const Argument& argument) {
+    if (argument.kind != Kind::tensor) return;
+    const auto meta = nodes_of_->tensors.find(argument.text);
+    if (meta != nodes_of_->tensors.end()) metas.emplace(names.at(argument.text), &meta->second);
+  };
+  for (const auto& [name, argument] : node.inputs) {
+    add(argument);
+    for (const Argument& item : argument.items) add(item);
+  }
+  std::vector<size_t> counts;
+  std::vector<const Argument*> outputs;
+  for (const Argument& output : node.outputs) {
+    const bool is_list = output.kind == Kind::list;
+    counts.push_back(is_list ? output.items.size() : 0);
+    if (!is_list) outputs.push_back(&output);
+    for (const Argument& item : output.items) outputs.push_back(&item);
+  }
+  SCONCE_CHECK(counts.size() == returns.size(), "has {} outputs, the operator has {}", counts.size(), returns.size());
+  const std::vector<ir::Value*> made = vmap_.call(op, returns, inputs, metas, counts, range_);
+  SCONCE_CHECK(made.size() == outputs.size(), "has {} outputs, the operator has {}", outputs.size(), made.size());
+  for (size_t i = 0; i < made.size(); ++i) bind_output(*outputs[i], made[i], names);
+}
+
+// Graphs inside of a vmap are for values that are the same for all rows.
+void NodeBuilder::refuse_rows(const Node& node, const Names& names) const {
+  const auto check = [&](const Argument& argument) {
+    const auto found = argument.is_name() ? names.find(argument.text) : names.end();
+    SCONCE_CHECK(found == names.end() || !vmap_.has_rows(found->second),
+                 "inside of a vmap is not supported: '{}' differs from row to row", argument.text);
+  };
+  for (const auto& [name, argument] : node.inputs) {
+    check(argument);
+    for (const Argument& item : argument.items) check(item);
+  }
+}
+
+void NodeBuilder::insert_vmap(const Node& node, Names& names) {
+  const std::string_view function = std::string_view(node.target).substr(node.target.rfind('.') + 1);
+  const auto need = [&](size_t count) {
+    SCONCE_CHECK(node.inputs.size() == count, "has {} arguments, needs {}", node.inputs.size(), count);
+  };
+  const auto number = [&](size_t at) {
+    const Argument& argument = node.inputs[at].second;
+    SCONCE_CHECK(argument.kind == Kind::constant && argument.value.is_int(), "argument {} must be an int", at);
+    return argument.value.to_int();
+  };
+  const auto tensor = [&](size_t at) {
+    SCONCE_CHECK(node.inputs[at].second.kind == Kind::tensor, "argument {} must be a tensor", at);
+    return value_of(node.inputs[at].second, names);
+  };
+  if (function == "_vmap_increment_nesting") {
+    need(2);
+    const Value& randomness = node.inputs[1].second.value;
+    SCONCE_CHECK(randomness.is_string(), "argument 1 must be a str");
+    return vmap_.enter(randomness.to_string_ref());
+  }
+  if (function == "_vmap_decrement_nesting") return vmap_.leave();
+  if (function == "lazy_load_decompositions") return;
+  SCONCE_CHECK(node.outputs.size() == 1 && node.outputs[0].kind == Kind::tensor, "must have a tensor as its output");
+  if (function == "_add_batch_dim") {
+    need(3);
+    return bind_output(node.outputs[0], vmap_.add_dim(tensor(0), number(1), number(2), range_), names);
+  }
+  need(4);
+  ir::Value* size = value_of(node.inputs[2].second, names);
+  SCONCE_CHECK(size->type()->is(TypeKind::int_), "argument 2 must be an int");
+  const auto meta = nodes_of_->tensors.find(node.outputs[0].text);
+  SCONCE_CHECK(meta != nodes_of_->tensors.end(), "tensor_values has no entry for '{}'", node.outputs[0].text);
+  ir::Value* given = vmap_.remove_dim(tensor(0), number(1), size, number(3), meta->second.sizes.size(), range_);
+  bind_output(node.outputs[0], given, names);
 }
 
 void NodeBuilder::insert_number_function(const Node& node, Names& names) {

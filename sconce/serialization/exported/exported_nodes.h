@@ -5,6 +5,7 @@
 //   a, b = split(x)                   =>  prim::ListUnpack
 //   cond, while_loop, scan, map       =>  prim::If, prim::Loop     other subgraphs are inlined
 //   wrap_with_autocast                =>  aten::to                 of the arguments that autocast would convert
+//   vmap                              =>  calls over all rows      (exported_vmap.h)
 #pragma once
 
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "sconce/ir/graph.h"
 #include "sconce/serialization/exported/exported_json.h"
+#include "sconce/serialization/exported/exported_vmap.h"
 
 namespace sconce::exported {
 
@@ -25,7 +27,7 @@ class NodeBuilder {
   using Names = std::unordered_map<std::string, ir::Value*>;
 
   // Nodes go to the insert point of `graph`; `file` is what errors start with.
-  NodeBuilder(ir::Graph& graph, std::string file) : graph_(graph), file_(std::move(file)) {}
+  NodeBuilder(ir::Graph& graph, std::string file) : graph_(graph), file_(std::move(file)), vmap_(graph) {}
 
   // Inserts the nodes of a graph; `names` has its inputs and gets the results of nodes. Throws Error with the place
   // in the file.
@@ -39,6 +41,10 @@ class NodeBuilder {
   void insert_operator(const Node& node, Names& names);
   void insert_with_effects(const Node& node, Names& names);
   void insert_number_function(const Node& node, Names& names);
+  void insert_vmap(const Node& node, Names& names);
+  void insert_mapped(const Node& node, const Op& op, ListRef<TypePtr> returns, const std::vector<ir::Value*>& inputs,
+                     Names& names);
+  void refuse_rows(const Node& node, const Names& names) const;
   std::vector<ir::Value*> operator_inputs(const Node& node, const Op& op, const Names& names);
   void numbers_to_tensors(const Schema& schema, std::vector<ir::Value*>& inputs);
   void bind_outputs(const Node& node, ListRef<ir::Value*> made, Names& names);
@@ -70,6 +76,7 @@ class NodeBuilder {
 
   ir::Graph& graph_;
   std::string file_;
+  Vmap vmap_;
   std::optional<DType> autocast_;                       // what autocast converts to here, when it is on
   const Graph* nodes_of_ = nullptr;                     // the graph whose nodes are inserted
   std::string place_;                                   // of the graph

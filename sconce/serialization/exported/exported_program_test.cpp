@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include <nlohmann/json.hpp>
 
 #include "sconce/api/jit.h"
@@ -273,6 +275,81 @@ TEST_F(ExportedProgram, HigherOrderOperatorsAreRefusedByName) {
   EXPECT_ERROR(load(), "the higher-order operator 'flex_attention' is not supported");
   node()["target"] = "torch.ops.higher_order.cond";
   EXPECT_ERROR(load(), "argument 1 must be a graph");
+}
+
+Json vmap_node(const char* function, std::initializer_list<Json> arguments, const char* result = nullptr) {
+  Json node = {{"target", std::string("torch._functorch.predispatch.") + function},
+               {"inputs", Json::array()},
+               {"outputs", {result ? named(result) : Json{{"as_none", true}}}},
+               {"metadata", Json::object()}};
+  for (const Json& argument : arguments) node["inputs"].push_back({{"name", ""}, {"arg", argument}, {"kind", 1}});
+  return node;
+}
+
+Json number(int n) { return {{"as_int", n}}; }
+
+// forward(x) = vmap(lambda row: row * w)(x), for two rows
+void map_rows(Json& graph) {
+  Json product = graph["nodes"][0];
+  product["inputs"][0]["arg"] = named("row");
+  product["outputs"] = {named("scaled")};
+  graph["tensor_values"]["row"] = graph["tensor_values"]["scaled"] = tensor_meta({2}, {1});
+  graph["tensor_values"]["mul"] = tensor_meta({2, 2}, {2, 1});
+  graph["nodes"] = {vmap_node("_vmap_increment_nesting", {number(2), {{"as_string", "error"}}}),
+                    vmap_node("_add_batch_dim", {named("x"), number(0), number(1)}, "row"), product,
+                    vmap_node("_remove_batch_dim", {named("scaled"), number(1), number(2), number(0)}, "mul"),
+                    vmap_node("_vmap_decrement_nesting", {})};
+}
+
+TEST_F(ExportedProgram, RowsAreMapped) {
+  map_rows(graph());
+  Tensor x = empty_tensor({2, 2}, DType::float32);
+  std::iota(static_cast<float*>(x.data()), static_cast<float*>(x.data()) + 4, 1.0f);
+  const Tensor rows = load()(x).to_tensor();
+  const auto* y = static_cast<const float*>(rows.data());
+  EXPECT_EQ(std::vector<float>(y, y + 4), (std::vector<float>{3, 8, 9, 16}));
+}
+
+TEST_F(ExportedProgram, MapsThatCannotBe) {
+  map_rows(graph());
+  const Json good = graph()["nodes"];
+  const auto refused = [&](const auto& change) {
+    graph()["nodes"] = good;
+    change(graph()["nodes"]);
+    return testing::error_of([&] { load(); });
+  };
+  const auto says = [](const std::string& message, const char* part) {
+    EXPECT_NE(message.find(part), message.npos) << message;
+  };
+  says(refused([](Json& n) { n.erase(4); }), "graph_module.graph: 1 vmaps are open at its end");
+  says(refused([](Json& n) { n.push_back(n[4]); }), "leaves a vmap, and none is open");
+  says(refused([](Json& n) { n[1]["inputs"][2]["arg"] = number(2); }),
+       "takes dimension 0 for level 2, and 1 vmaps are open");
+  says(refused([](Json& n) { n[3]["inputs"][1]["arg"] = number(3); }), "gives level 3 back, and 1 vmaps are open");
+  says(refused([](Json& n) { n[3]["inputs"][3]["arg"] = number(2); }), "puts the rows into dimension 2 of 2");
+  says(refused([](Json& n) { std::swap(n[3], n[4]); }), "gives level 1 back, and 0 vmaps are open");
+  says(refused([](Json& n) { std::swap(n[2], n[4]); }), "there is no value 'scaled'");
+  says(refused([](Json& n) {
+         n[2]["target"] = "torch.ops.aten.mul_.Tensor";
+         n[2]["inputs"][0]["arg"] = named("p_w");
+         n[2]["inputs"][1]["arg"] = named("row");
+       }),
+       "vmap: inplace arithmetic(self, *extra_args) is not possible");
+  says(refused([](Json& n) {
+         n[2]["target"] = "torch.ops.aten.bernoulli.default";
+         n[2]["inputs"].erase(1);
+       }),
+       "aten::bernoulli draws random numbers inside of a vmap (randomness 'error'): not supported");
+  says(refused([](Json& n) {
+         n[2]["target"] = "torch.ops.aten.item.default";
+         n[2]["inputs"].erase(1);
+       }),
+       "aten::item gives a number inside of a vmap: not supported");
+  says(refused([](Json& n) {
+         n[2]["target"] = "torch.ops.higher_order.scan";
+         n[2]["inputs"] = Json::array({{{"name", ""}, {"arg", named("row")}, {"kind", 1}}});
+       }),
+       "inside of a vmap is not supported: 'row' differs from row to row");
 }
 
 TEST_F(ExportedProgram, GuardsAndRangesAreChecked) {
