@@ -133,7 +133,7 @@ sconce_folder(values runtime)
 sconce_folder(programs serialization/file)
 sconce_folder(programs serialization/pickle)
 sconce_folder(programs serialization/tensors)
-sconce_folder(programs serialization/code)
+sconce_folder(values serialization/code)
 sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
 # Of the whole.
 sconce_folder(small_values loops)

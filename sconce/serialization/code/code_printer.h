@@ -17,13 +17,14 @@
 #include <vector>
 
 #include "sconce/ir/function.h"
+#include "sconce/serialization/code/place.h"
 
 namespace sconce {
 
 // From byte `offset` of the file on, the text comes from `range` (nowhere: made by a pass).
 struct PrintedRange {
-  size_t offset;
-  Range range;
+  size_t offset = 0;
+  Place range;
 };
 
 struct PrintedFile {

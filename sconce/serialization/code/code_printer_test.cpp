@@ -17,16 +17,19 @@
 namespace sconce {
 namespace {
 
+// A range whose source somebody else keeps.
+Range borrowed(const Place& place) { return {SourcePtr(SourcePtr(), place.source), place.begin, place.end}; }
+
 // The places that printed code comes from, as a file's debug records give them.
 class PrintedMap final : public SourceMap {
  public:
   explicit PrintedMap(std::vector<PrintedRange> ranges) : ranges_(std::move(ranges)) {}
   Range original(const Range& written) const noexcept override {
-    Range found;
+    Place found;
     for (const PrintedRange& r : ranges_) {
       if (r.offset <= written.begin) found = r.range;
     }
-    return found;
+    return borrowed(found);
   }
 
  private:
@@ -51,7 +54,8 @@ std::string text_of(const PrintedCode& code) {
   std::string text = "version " + std::to_string(code.version) + "\n";
   for (const PrintedFile& f : code.files) {
     text += "# " + f.qualifier + "\n" + f.text;
-    for (const PrintedRange& r : f.ranges) text += std::to_string(r.offset) + ": " + r.range.to_string() + "\n";
+    for (const PrintedRange& r : f.ranges)
+      text += std::to_string(r.offset) + ": " + borrowed(r.range).to_string() + "\n";
   }
   for (const Value& v : code.constants) text += v.type()->annotation() + "\n";
   return text;

@@ -8,6 +8,7 @@
 
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/frontend/script/names/archive_names.h"
+#include "sconce/frontend/script/names/names.h"
 #include "sconce/serialization/code/print_literals.h"
 #include "sconce/types/class_info.h"
 
@@ -135,8 +136,17 @@ std::string CodeTables::constant(const Value& v) {
   return fmt::format("CONSTANTS.c{}", constants_.size() - 1);
 }
 
-void CodeTables::note_operator(const Op& op) {
-  if (operators_.insert(&op).second) version_ = std::max(version_, script::first_version_of(op));
+const CodeTables::OperatorText& CodeTables::operator_text(const Op& op) {
+  if (const auto known = operators_.find(&op); known != operators_.end()) return known->second;
+  SCONCE_CHECK(script::chosen_by_name(op), "an archive cannot say {}: its name means another overload",
+               op.qualified_name());
+  const ir::Symbol symbol(op.info.name);
+  const std::string space(symbol.space()), name(symbol.name());
+  OperatorText text;
+  text.head = space == "aten" ? "torch." + name : space == "python" ? "^" + name : "ops." + space + "." + name;
+  text.cast = script::cast_name(symbol.text());
+  version_ = std::max(version_, script::first_version_of(op));
+  return operators_.emplace(&op, std::move(text)).first->second;
 }
 
 }  // namespace sconce

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -31,7 +30,13 @@ class CodeTables {
   std::string value(const Value& v);
   // Of a parameter: tensors inside of tuples and lists are constants of their own.
   std::string default_value(const Value& v);
-  void note_operator(const Op& op);
+  // How a call of the operator begins; notes the version that it needs. Throws Error for an overload that its name does
+  // not mean.
+  struct OperatorText {
+    std::string head;       // "torch.add", "ops.prim.dtype", "^f" for a function of Python
+    std::string_view cast;  // "int" for one that is also a conversion
+  };
+  const OperatorText& operator_text(const Op& op);
 
   const std::vector<Definition>& definitions() const { return definitions_; }
   std::vector<Value> take_constants() { return std::move(constants_); }
@@ -45,7 +50,7 @@ class CodeTables {
   std::unordered_map<const ir::Function*, std::string> functions_;
   std::vector<Value> constants_;
   std::unordered_map<std::string, std::vector<size_t>> alike_;  // constants that may be equal, by a cheap key
-  std::unordered_set<const Op*> operators_;                     // those noted
+  std::unordered_map<const Op*, OperatorText> operators_;
   int version_ = 3;
 };
 

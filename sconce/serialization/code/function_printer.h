@@ -38,7 +38,7 @@ class FunctionPrinter {
   void constant(const ir::Value* v);
   // Values that are too long for one expression become statements, and so do values that are evaluated before them.
   void split_long(ListRef<ir::Value*> inputs);
-  void new_line(const Range& from);
+  void new_line(const Place& from);
   void end_line() { out_.add("\n"); }
   void pass_if_empty(size_t body);
   std::string add_name(const ir::Value* v);
@@ -47,15 +47,15 @@ class FunctionPrinter {
   // print_expressions.cpp
   TaggedText expression(const ir::Node& n);
   static ListRef<ir::Value*> written_inputs(const ir::Node& n);
-  TaggedText call_operator(const ir::Node& n, const Range& from);
-  TaggedText list(const ir::Node& n, const Range& from);
-  TaggedText dict(const ir::Node& n, const Range& from);
-  TaggedText tuple(const ir::Node& n, const Range& from);
-  TaggedText call(const ir::Node& n, const Range& from, TaggedText callee, size_t first);
+  TaggedText call_operator(const ir::Node& n, const Place& from);
+  TaggedText list(const ir::Node& n, const Place& from);
+  TaggedText dict(const ir::Node& n, const Place& from);
+  TaggedText tuple(const ir::Node& n, const Place& from);
+  TaggedText call(const ir::Node& n, const Place& from, TaggedText callee, size_t first);
   // `head` a, b, c `tail`
-  TaggedText display(ListRef<ir::Value*> values, const Range& from, std::string_view head, std::string_view tail);
+  TaggedText display(ListRef<ir::Value*> values, const Place& from, std::string_view head, std::string_view tail);
   // The text before a dot or bracket; the whole comes from `from`.
-  TaggedText base(const ir::Value* v, const Range& from, bool always_in_parentheses);
+  TaggedText base(const ir::Value* v, const Place& from, bool always_in_parentheses);
   const TaggedText& use(const ir::Value* v) const;
   std::string_view name_of(const ir::Value* v) const { return use(v).text(); }
 

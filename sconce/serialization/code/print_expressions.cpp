@@ -5,6 +5,7 @@
 #include "sconce/serialization/code/function_printer.h"
 #include "sconce/serialization/code/inlined_nodes.h"
 #include "sconce/serialization/code/print_literals.h"
+#include "sconce/serialization/code/source_map.h"
 
 namespace sconce {
 namespace {
@@ -24,7 +25,26 @@ bool is_constant(const ir::Value* v, const Value& value) {
   return c->equals(value);
 }
 
-const Op* operator_of(const ir::Node& n) { return n.op() ? n.op() : ir::resolve_op(n); }
+// Null for what is no operator. The most frequent of those are told by their kind: a look into the registry costs more
+// than the rest of the node.
+const Op* operator_of(const ir::Node& n) {
+  if (n.op()) return n.op();
+  switch (n.kind().id()) {
+    case ir::kind::Constant_id:
+    case ir::kind::GetAttr_id:
+    case ir::kind::SetAttr_id:
+    case ir::kind::CallMethod_id:
+    case ir::kind::CallFunction_id:
+    case ir::kind::If_id:
+    case ir::kind::Loop_id:
+    case ir::kind::ListConstruct_id:
+    case ir::kind::DictConstruct_id:
+    case ir::kind::TupleConstruct_id:
+      return nullptr;
+    default:
+      return ir::resolve_op(n);
+  }
+}
 
 // Do these values together tell that the elements are of this type?
 bool is_told_by(const std::vector<ir::Value*>& values, TypePtr element, size_t first, size_t step) {
@@ -58,7 +78,7 @@ const TaggedText& FunctionPrinter::use(const ir::Value* v) const {
   return found->second;
 }
 
-TaggedText FunctionPrinter::base(const ir::Value* v, const Range& from, bool always_in_parentheses) {
+TaggedText FunctionPrinter::base(const ir::Value* v, const Place& from, bool always_in_parentheses) {
   const bool bare = !always_in_parentheses && is_dotted_name(use(v).text());
   TaggedText text;
   text.set_range(from);
@@ -70,7 +90,7 @@ TaggedText FunctionPrinter::base(const ir::Value* v, const Range& from, bool alw
   return text;
 }
 
-TaggedText FunctionPrinter::display(ListRef<ir::Value*> values, const Range& from, std::string_view head,
+TaggedText FunctionPrinter::display(ListRef<ir::Value*> values, const Place& from, std::string_view head,
                                     std::string_view tail) {
   TaggedText text;
   text.set_range(source_place(from));
@@ -83,13 +103,13 @@ TaggedText FunctionPrinter::display(ListRef<ir::Value*> values, const Range& fro
   return text;
 }
 
-TaggedText FunctionPrinter::list(const ir::Node& n, const Range& from) {
+TaggedText FunctionPrinter::list(const ir::Node& n, const Place& from) {
   const TypePtr type = n.output()->type();
   const bool told = is_told_by(n.inputs(), type->element(), 0, 1);
   return display(n.inputs(), from, told ? "[" : "annotate(" + tables_.type(type) + ", [", told ? "]" : "])");
 }
 
-TaggedText FunctionPrinter::dict(const ir::Node& n, const Range& from) {
+TaggedText FunctionPrinter::dict(const ir::Node& n, const Place& from) {
   const TypePtr type = n.output()->type();
   const bool told =
       is_told_by(n.inputs(), type->contained()[0], 0, 2) && is_told_by(n.inputs(), type->contained()[1], 1, 2);
@@ -104,7 +124,7 @@ TaggedText FunctionPrinter::dict(const ir::Node& n, const Range& from) {
   return text;
 }
 
-TaggedText FunctionPrinter::tuple(const ir::Node& n, const Range& from) {
+TaggedText FunctionPrinter::tuple(const ir::Node& n, const Place& from) {
   const TypePtr type = n.output()->type();
   if (!type->name().empty()) return display(n.inputs(), from, tables_.type(type) + "(", ")");
   if (n.inputs().empty()) return display({}, from, "()", "");
@@ -121,7 +141,7 @@ TaggedText FunctionPrinter::tuple(const ir::Node& n, const Range& from) {
 }
 
 // f(a, b, )
-TaggedText FunctionPrinter::call(const ir::Node& n, const Range& from, TaggedText callee, size_t first) {
+TaggedText FunctionPrinter::call(const ir::Node& n, const Place& from, TaggedText callee, size_t first) {
   callee.set_range(from);
   callee.add("(");
   for (size_t i = first; i < n.inputs().size(); ++i) {
@@ -133,39 +153,31 @@ TaggedText FunctionPrinter::call(const ir::Node& n, const Range& from, TaggedTex
 }
 
 // torch.add(x, y, alpha=2), ops.prim.dtype(x), int(x)
-TaggedText FunctionPrinter::call_operator(const ir::Node& n, const Range& from) {
+TaggedText FunctionPrinter::call_operator(const ir::Node& n, const Place& from) {
   const Op* op = operator_of(n);
   SCONCE_CHECK(op, "an archive cannot say {}", n.kind().text());
-  SCONCE_CHECK(script::chosen_by_name(*op), "an archive cannot say {}: its name means another overload",
-               op->qualified_name());
+  const CodeTables::OperatorText& written = tables_.operator_text(*op);
   const Schema& schema = op->schema();
-  const ir::Symbol name(op->info.name);
-  if (name.space() == "python" && tables_.for_file) {
+  if (tables_.for_file && written.head.starts_with('^')) {
+    const Range original = original_place(n.range());
     refuse(
-        from,
+        original ? original : n.range(),
         "Could not export Python function call '{}'. Remove calls to Python functions before export. Did you forget to "
         "add @script or @script_method annotation? If this is a nn.ModuleList, add it to __constants__",
-        name.name());
+        std::string_view(written.head).substr(1));
   }
-  tables_.note_operator(*op);
-  std::string head;
-  if (const std::string_view cast = script::cast_name(name.text());
-      !cast.empty() && n.inputs().size() == 1 && n.input()->type() != n.output()->type()) {
-    head = cast;
-  } else if (name.space() == "aten") {
-    head = "torch." + std::string(name.name());
-  } else if (name.space() == "python") {
-    head = "^" + std::string(name.name());
-  } else {
-    head = "ops." + std::string(name.space()) + "." + std::string(name.name());
-  }
+  const bool is_cast = !written.cast.empty() && n.inputs().size() == 1 && n.input()->type() != n.output()->type();
   TaggedText text;
   text.set_range(from);
-  text.add(head + "(");
+  text.add(is_cast ? written.cast : written.head);
+  text.add("(");
   const ListRef<ir::Value*> inputs = written_inputs(n);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (i != 0) text.add(", ");
-    if (i < schema.arguments.size() && schema.arguments[i].keyword_only) text.add(schema.arguments[i].name + "=");
+    if (i < schema.arguments.size() && schema.arguments[i].keyword_only) {
+      text.add(schema.arguments[i].name);
+      text.add("=");
+    }
     text.add(use(inputs[i]));
   }
   text.add(")");
@@ -174,7 +186,7 @@ TaggedText FunctionPrinter::call_operator(const ir::Node& n, const Range& from) 
 
 TaggedText FunctionPrinter::expression(const ir::Node& n) {
   static const ir::Symbol item("aten::__getitem__"), enum_name("prim::EnumName"), enum_value("prim::EnumValue");
-  const Range from = source_place(n.range());
+  const Place from = source_place(n.range());
   TaggedText text;
   text.set_range(from);
   // x with something behind it

@@ -31,20 +31,22 @@ bool is_made_name(std::string_view name) {
   return name.starts_with('_') && std::all_of(name.begin() + 1, name.end(), is_digit);
 }
 
-void NameTable::start_function() {
-  used_.clear();
-  for (const std::string_view name : kTaken) used_.emplace(name);
+void NameTable::start_function() { used_.clear(); }
+
+bool NameTable::take(const std::string& name) {
+  return std::find(std::begin(kTaken), std::end(kTaken), name) == std::end(kTaken) && used_.insert(name).second;
 }
 
 std::string NameTable::unique(std::string_view wanted) {
   std::string name(wanted);
   for (char& c : name) c = is_word(c) ? c : '_';
   if (name.empty() || is_digit(name[0])) name.insert(0, 1, '_');
-  if (is_identifier(name) && used_.insert(name).second) return name;
-  size_t& next = next_[name];
+  auto known = names_.find(name);
+  if (known == names_.end()) known = names_.emplace(name, Numbers{is_identifier(name), 0}).first;
+  if (known->second.is_identifier && take(name)) return name;
   for (;;) {
-    std::string numbered = name + std::to_string(next++);
-    if (used_.insert(numbered).second) return numbered;
+    std::string numbered = name + std::to_string(known->second.next++);
+    if (take(numbered)) return numbered;
   }
 }
 

@@ -22,8 +22,14 @@ class NameTable {
   std::string unique(std::string_view wanted);
 
  private:
-  std::unordered_set<std::string> used_;
-  std::unordered_map<std::string, size_t> next_;
+  // What is known of a name, through the file.
+  struct Numbers {
+    bool is_identifier;
+    size_t next;  // the first number that it was not given
+  };
+  bool take(const std::string& name);
+  std::unordered_set<std::string> used_;  // in the function
+  std::unordered_map<std::string, Numbers> names_;
 };
 
 }  // namespace sconce

@@ -21,7 +21,7 @@ bool is_true(const ir::Value* v) {
 
 bool FunctionPrinter::is_long(std::string_view text) const { return text.size() + 2 * level_ >= kLongExpression; }
 
-void FunctionPrinter::new_line(const Range& from) {
+void FunctionPrinter::new_line(const Place& from) {
   waiting_.clear();  // a statement has all that is evaluated before it, see find_inlined_nodes
   out_.set_range(from ? source_place(from) : out_.last_range());
   out_.add(std::string(2 * level_, ' '));
@@ -150,8 +150,8 @@ void FunctionPrinter::statement(const ir::Node& n) {
   const TaggedText text = expression(n);
   if (n.is(ir::kind::TupleUnpack) || n.is(ir::kind::ListUnpack)) {
     // For a reader it begins where its value begins.
-    const Range& first = text.ranges().at(0).range;
-    new_line(first ? first : n.range());
+    const Place first = text.ranges()[0].range;
+    new_line(first ? first : Place(n.range()));
     for (const ir::Value* v : n.outputs()) out_.add(add_name(v) + ", ");
     if (!n.outputs().empty()) out_.add("= ");
     out_.add(text);

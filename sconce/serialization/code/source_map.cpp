@@ -136,9 +136,15 @@ class DebugRanges final : public SourceMap {
     } catch (...) {  // an error is shown without the place
       return Range();
     }
-    const auto after = std::upper_bound(places_.begin(), places_.end(), written.begin,
+    const Range* found = find(written.begin);
+    return found ? *found : Range();
+  }
+
+  // Behind ensure_read. Null when it is not known.
+  const Range* find(uint32_t begin) const {
+    const auto after = std::upper_bound(places_.begin(), places_.end(), begin,
                                         [](uint32_t at, const DebugRange& p) { return at < p.first; });
-    return after == places_.begin() ? Range() : (after - 1)->range;
+    return after == places_.begin() ? nullptr : &(after - 1)->range;
   }
 
  private:
@@ -163,6 +169,19 @@ Range original_place(const Range& range) {
   if (!range.source) return Range();
   if (const auto* lazy = dynamic_cast<const DebugRanges*>(range.source->map())) lazy->ensure_read();
   return range.original();
+}
+
+Place original_place(const Place& place) {
+  const SourceMap* map = place ? place.source->map() : nullptr;
+  if (!map) return {};
+  if (typeid(*map) == typeid(DebugRanges)) {  // the usual one: without a look at its ancestors
+    const auto& ranges = static_cast<const DebugRanges&>(*map);
+    ranges.ensure_read();
+    const Range* found = ranges.find(place.begin);
+    return found ? Place(*found) : Place();
+  }
+  const SourcePtr borrowed(SourcePtr(), place.source);
+  return map->original({borrowed, place.begin, place.end});
 }
 
 std::shared_ptr<const SourceMap> read_source_map(std::function<std::string()> read) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sconce/base/source.h"
+#include "sconce/serialization/code/place.h"
 
 namespace sconce {
 
@@ -17,6 +17,8 @@ std::shared_ptr<const SourceMap> read_source_map(std::function<std::string()> re
 // Where a range comes from (Range::original), for what must not be lost when memory is short: throws std::bad_alloc
 // then, where Range::original says that it does not know.
 Range original_place(const Range& range);
+// The same without an owner: what is found lives as long as the map.
+Place original_place(const Place& place);
 
 // Limits against hostile files; each has a clear error and a test.
 // Records share lines: one of a traced program has stacks of calls, a line of 150 bytes for two bytes of the record.

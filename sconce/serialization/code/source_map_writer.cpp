@@ -72,28 +72,30 @@ struct PlaceEntry {
 };
 
 // The original text.
-Range written_range(const Range& printed) {
-  const bool is_written = printed.source && printed.source->map();
-  Range range = is_written ? original_place(printed) : printed;
-  if (!range.source || range.source->text().empty()) range = {};
-  return range;
+Place written_place(const Place& printed) {
+  const bool is_written = printed && printed.source->map();
+  Place place = is_written ? original_place(printed) : printed;
+  if (place.source && place.source->text().empty()) place = {};
+  return place;
 }
 
 }  // namespace
 
-int64_t SourceMapWriter::id_of(const SourcePtr& source) {
+int64_t SourceMapWriter::id_of(const Source* source) {
   if (!source) return 0;
+  if (source == last_.first) return last_.second;
   const auto [known, is_new] = ids_.try_emplace(source);
   if (is_new) {
     const auto next = static_cast<int64_t>(sources_.size()) + 1;
     known->second = sources_.try_emplace({source->name(), source->first_line(), source->text()}, next).first->second;
   }
+  last_ = {source, known->second};
   return known->second;
 }
 
-std::optional<int64_t> SourceMapWriter::tag_of(const Range& range) {
-  const Range r = written_range(range);
-  const auto found = tags_.find({id_of(r.source), r.begin, r.end});
+std::optional<int64_t> SourceMapWriter::tag_of(const Place& place) {
+  const Place p = written_place(place);
+  const auto found = tags_.find({id_of(p.source), p.begin, p.end});
   return found == tags_.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -103,17 +105,19 @@ std::string SourceMapWriter::write(const PrintedFile& file) {
   TextTable texts;
   std::unordered_map<int64_t, SourceEntry> sources;
   std::vector<PlaceEntry> places;
-  Place last(-1, 0, 0);
+  places.reserve(file.ranges.size());
+  tags_.reserve(tags_.size() + file.ranges.size());
+  Key last{-1, 0, 0};
+  SourceEntry* source = nullptr;  // of the last place
   for (const PrintedRange& printed : file.ranges) {
-    const Range range = written_range(printed.range);
-    const int64_t id = id_of(range.source);
-    const Place place(id, range.begin, range.end);
-    if (place == last) continue;
-    last = place;
-    SourceEntry& source = sources.try_emplace(id, range.source.get(), texts).first->second;
-    ++source.places;
-    const int64_t tag = tags_.try_emplace(place, static_cast<int64_t>(tags_.size())).first->second;
-    places.push_back({printed.offset, &source, range.begin, range.end, tag});
+    const Place place = written_place(printed.range);
+    const Key key{id_of(place.source), place.begin, place.end};
+    if (key == last) continue;
+    if (key.source != last.source) source = &sources.try_emplace(key.source, place.source, texts).first->second;
+    last = key;
+    ++source->places;
+    const int64_t tag = tags_.try_emplace(key, static_cast<int64_t>(tags_.size())).first->second;
+    places.push_back({printed.offset, source, place.begin, place.end, tag});
   }
   PickleBytes out;
   out.text("FORMAT_WITH_STRING_TABLE");

@@ -6,7 +6,7 @@ namespace sconce {
 namespace {
 
 // Sources are made anew whenever an archive is read.
-bool is_same(const Range& a, const Range& b) {
+bool is_same(const Place& a, const Place& b) {
   if (a.begin != b.begin || a.end != b.end) return false;
   if (a.source == b.source) return true;
   return a.source && b.source && a.source->first_line() == b.source->first_line() &&
@@ -15,12 +15,12 @@ bool is_same(const Range& a, const Range& b) {
 
 }  // namespace
 
-Range source_place(const Range& range) {
-  Range original = original_place(range);
-  return original ? original : range;
+Place source_place(const Place& place) {
+  const Place original = original_place(place);
+  return original ? original : place;
 }
 
-void TaggedText::mark(size_t offset, const Range& range) {
+void TaggedText::mark(size_t offset, const Place& range) {
   if (!ranges_.empty() && ranges_.back().offset == offset) ranges_.pop_back();
   if (ranges_.empty() || !is_same(ranges_.back().range, range)) ranges_.push_back({offset, range});
 }
@@ -36,14 +36,14 @@ void TaggedText::add(const TaggedText& text) {
   text_ += text.text_;
 }
 
-void TaggedText::retag_first(const Range& range) {
+void TaggedText::retag_first(const Place& range) {
   if (ranges_.empty()) return;
-  const std::vector<PrintedRange> before = std::move(ranges_);
+  const SmallVector<PrintedRange, 2> before = std::move(ranges_);
   ranges_.clear();
   for (const PrintedRange& r : before) mark(r.offset, is_same(r.range, before[0].range) ? range : r.range);
 }
 
-Range TaggedText::first_range() const {
+Place TaggedText::first_range() const {
   for (const PrintedRange& r : ranges_) {
     if (r.range) return r.range;
   }
