@@ -20,6 +20,8 @@ BUILTINS = {"len", "min", "max", "int", "float", "bool", "range", "broadcast_sha
             "result_type", "is_floating_point", "is_complex", "is_integral", "default_dtype", "abs", "sum", "pool_size", "conv_size",
             "list_of", "inverse_permutation", "largest", "elements",
             "largest_element", "number", "convolution_work", "log2"}
+# Those of them and of Python's operators that shape rules and checks call with overflow checks.
+CHECKED = {"add", "sub", "mul", "neg", "prod", "sum"}
 # Functions of numbers, for entries of kind scalar.
 NUMBER_FUNCTIONS = {"int", "float", "bool", "abs", "min", "max", "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "ceil",
                     "floor", "fmod", "int_pow", "range_length"}
@@ -45,8 +47,9 @@ class ScriptError(Exception):
 
 
 class Translator:
-    def __init__(self, schemas_by_name, arguments, returns):
+    def __init__(self, schemas_by_name, arguments, returns, checked=False):
         self.schemas = schemas_by_name  # base name -> list of Schema
+        self.checked = checked  # whole numbers are sizes: what does not fit into 64 bits is refused (checked_body.h)
         self.returns = returns  # of the operator: how a tuple is returned
         self.names = {}  # script name -> C++ name
         self.optional = set()  # optional arguments that are not tensors
@@ -381,7 +384,10 @@ class Translator:
         name = BINARY.get(type(op))
         if name is None:
             raise ScriptError(node.lineno, f"operator {type(op).__name__} is not part of the script language")
-        return f"body::{name}({left}, {right})"
+        return f"{self._space(name)}{name}({left}, {right})"
+
+    def _space(self, name):
+        return "body::checked::" if self.checked and name in CHECKED else "body::"
 
     def _binop(self, node):
         return self._binary(node.op, self.expr(node.left), self.expr(node.right), node)
@@ -392,7 +398,8 @@ class Translator:
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
             v = node.operand.value
             return f"int64_t{{-{v}}}" if isinstance(v, int) else f"-{v!r}"
-        return f"body::{UNARY[type(node.op)]}({self.expr(node.operand)})"
+        name = UNARY[type(node.op)]
+        return f"{self._space(name)}{name}({self.expr(node.operand)})"
 
     def _boolop(self, node):
         return "(" + self.condition(node) + ")"
@@ -488,7 +495,7 @@ class Translator:
                     raise ScriptError(node.lineno, f"no function '{name}' of numbers")
                 return f"body::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
             if name in BUILTINS and not (name in ("abs", "max", "min", "sum", "prod") and name in self.schemas and node.keywords):
-                return f"body::{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
+                return f"{self._space(name)}{cpp.identifier(name)}(" + ", ".join(self.expr(a) for a in node.args) + ")"
             return self._operator(name, node.args, node)
         raise ScriptError(node.lineno, "only operators can be called")
 
@@ -558,13 +565,13 @@ def only_call(text):
     return OnlyCall(name, first, ast.unparse(call))
 
 
-def translate_body(text, arguments, schemas_by_name, returns):
+def translate_body(text, arguments, schemas_by_name, returns, checked=False):
     """Lines of C++ for a body. Raises ScriptError with the line within the text."""
-    return Translator(schemas_by_name, arguments, returns).body(text)
+    return Translator(schemas_by_name, arguments, returns, checked).body(text)
 
 
-def translate_expression(text, arguments, schemas_by_name):
-    t = Translator(schemas_by_name, arguments, [])
+def translate_expression(text, arguments, schemas_by_name, checked=False):
+    t = Translator(schemas_by_name, arguments, [], checked)
     t.inside = set()
     try:
         node = ast.parse(text.strip(), mode="eval").body

@@ -12,10 +12,14 @@ def translated(entry, key, translate):
         entry.fail(f"{key}: {e.message}", key)
 
 
+# Columns whose whole numbers are sizes that nobody has looked at: a program decides them.
+_OF_SIZES = ("shape", "check")
+
+
 def expression(entry, key, text, schemas, arguments=None):
     """An expression over the entry's arguments (or those given) that may call the operators of `schemas`."""
     arguments = entry.schema.arguments if arguments is None else arguments
-    return translated(entry, key, lambda: script.translate_expression(text, arguments, schemas)[0])
+    return translated(entry, key, lambda: script.translate_expression(text, arguments, schemas, key in _OF_SIZES)[0])
 
 
 def _same(entry):

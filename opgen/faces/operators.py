@@ -33,6 +33,7 @@ def _includes(family, glue):
     if any("  check_same_" in line or "fail_on_meta(" in line for line in glue) or any(map(leaf.reads_memory, family.entries)):
         names.append("dispatch/same.h")
     names += ["kernels/any/prims_same.h"] * any("  check_prims_" in line for line in glue)
+    names += ["dispatch/checked_body.h"] * any("body::checked::" in line for line in glue)
     names += [formats.MAPS_HEADER] * any(formats.maps_values(e) for e in family.entries)
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
     if kernels.header(family) is not None:

@@ -117,7 +117,7 @@ def _specs(entry, schemas):
 def _sizes(entry, rule, schemas):
     if "\n" not in rule.strip() and not rule.strip().startswith("return "):
         return expression(entry, "shape", rule, schemas)
-    lines = translated(entry, "shape", lambda: script.translate_body(rule, entry.schema.arguments, schemas, []))
+    lines = translated(entry, "shape", lambda: script.translate_body(rule, entry.schema.arguments, schemas, [], checked=True))
     return "[&]() -> Dims {\n" + "\n".join("  " + x for x in lines) + "\n  }()"
 
 

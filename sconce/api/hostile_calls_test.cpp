@@ -50,6 +50,15 @@ TEST(HostileCalls, SizesThatDoNotFit) {
                "expected rows of classes, got input of shape [64]");
 }
 
+// Shape rules and checks of the table, whose sums and products would wrap around.
+TEST(HostileCalls, SizesThatDoNotFitInto64Bits) {
+  EXPECT_ERROR(
+      evaluate("torch._convert_indices_from_coo_to_csr(torch.zeros(1, dtype=torch.int64), 9223372036854775807)"),
+      "sizes are too large: 9223372036854775807 + 1 does not fit into 64 bits");
+  EXPECT_ERROR(evaluate("torch.ops.aten._pdist_forward(torch.ones(1, 1).expand([9223372036854775807, 1]))"),
+               "sizes are too large: 9223372036854775807 * 9223372036854775806 does not fit into 64 bits");
+}
+
 TEST(HostileCalls, DTypesThatDoNotFit) {
   EXPECT_ERROR(evaluate("torch._softmax_backward_data(torch.ones(4, 4), torch.ones(4, 4).to(torch.double), 1, 6)"),
                "expected scalar type Float but found Double");
