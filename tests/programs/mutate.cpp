@@ -1,8 +1,8 @@
-// sconce-mutate COUNT SEED [--keep FOLDER] FILE...: loads COUNT broken forms of real program files, each made by
+// sconce-mutate COUNT SEED [--run] [--keep FOLDER] FILE...: loads COUNT broken forms of real program files, each made by
 // changing one of the FILEs where it hurts (see mutate_archive.h). Whatever it is given, the loader must neither crash
-// nor hang nor take much memory: it loads the file or throws Error. Prints figures; the exit status is 0 only when all
-// is well. With
-// --keep, inputs that failed are left in FOLDER. The same arguments give the same inputs.
+// nor hang nor take much memory: it loads the file or throws Error. With --run, the methods of what loads are called
+// with hostile arguments under a budget, which must hold. Prints figures; the exit status is 0 only when all is well.
+// With --keep, inputs that failed are left in FOLDER. The same arguments give the same inputs.
 #include <sys/resource.h>
 #include <time.h>
 
@@ -12,14 +12,18 @@
 #include <fstream>
 #include <map>
 
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/ir/verifier.h"
+#include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/archive/archive.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/file_kind.h"
 #include "sconce/serialization/tensors/tensor_files.h"
 #include "sconce/testing/conformance/isolated_run.h"
+#include "sconce/testing/fuzz_table/hostile_values.h"
 #include "sconce/testing/hostile/mutate_archive.h"
 #include "sconce/testing/temporary_folder.h"
+#include "sconce/types/class_info.h"
 
 namespace sconce {
 namespace {
@@ -47,17 +51,46 @@ size_t status_bytes(const char* key) {
   return 0;
 }
 
-void load(const std::string& bytes) {
+// What --run allows a call: a budget must hold whatever the program does.
+constexpr auto kRunTime = std::chrono::milliseconds(500);
+constexpr size_t kRunMemory = 256u << 20;
+constexpr size_t kMostCalls = 4;  // of one file
+
+// Calls methods of the module with arguments of their types. What a call throws is its answer.
+void call_methods(const Archive& archive, uint64_t seed) {
+  testing::HostileValues values(seed);
+  size_t calls = 0;
+  for (const auto& [name, method] : archive.module.to_object().type()->class_info()->methods) {
+    if (calls++ == kMostCalls) break;
+    std::vector<Value> args = values.arguments(method->schema());
+    args.at(0) = archive.module;
+    Limits limits;
+    limits.memory = kRunMemory;
+    limits.timeout = kRunTime;
+    const BudgetScope scope(std::make_shared<Budget>(limits));
+    try {
+      runtime::run(*method, args);
+    } catch (const Error& e) {
+      if (e.kind() == ErrorKind::internal) throw;
+    } catch (const std::bad_alloc&) {
+    }
+  }
+}
+
+void load(const std::string& bytes, std::optional<uint64_t> run_seed) {
   const FileBytesPtr file = FileBytes::copy(std::as_bytes(std::span(bytes)), "mutated");
   switch (kind_of(file)) {
     case FileKind::torchscript: {
       const Archive archive = load_archive(file);
       for (ir::Function* f : archive.unit->functions()) ir::verify(*f->graph());
+      if (run_seed) call_methods(archive, *run_seed);
       break;
     }
-    case FileKind::exported_program:
-      load_exported_program(file);
+    case FileKind::exported_program: {
+      const Archive archive = load_exported_program(file);
+      if (run_seed) call_methods(archive, *run_seed);
       break;
+    }
     default:
       read_tensors(file);
   }
@@ -69,13 +102,13 @@ struct Outcome {
   size_t memory = 0;
 };
 
-Outcome measure(const std::string& bytes) {
+Outcome measure(const std::string& bytes, std::optional<uint64_t> run_seed) {
   std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
   const size_t before = status_bytes("VmRSS:");
   Outcome outcome;
   const double start = cpu_seconds();
   try {
-    load(bytes);
+    load(bytes, run_seed);
     outcome.loaded = true;
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::internal) throw;
@@ -92,7 +125,9 @@ struct Figures {
   size_t worst_memory = 0;
 };
 
-int run(size_t count, uint64_t seed, const std::string& keep, const std::vector<std::string>& paths) {
+int run(size_t count, uint64_t seed, bool runs, const std::string& keep, const std::vector<std::string>& paths) {
+  const double max_seconds = runs ? 1 + kMostCalls * 0.5 : kMaxSeconds;
+  const size_t max_memory = runs ? kMaxMemory + kRunMemory : kMaxMemory;
   std::vector<ArchiveMutator> mutators;
   for (const std::string& path : paths) mutators.emplace_back(testing::read_file(path));
   const auto input = [&](size_t index) {
@@ -109,7 +144,8 @@ int run(size_t count, uint64_t seed, const std::string& keep, const std::vector<
   testing::IsolatedRun isolated;
   isolated.step_limit = std::chrono::seconds(30);
   isolated.run = [&](size_t job, size_t step) {
-    const Outcome o = measure(input(job * kStepsPerProcess + step));
+    const size_t index = job * kStepsPerProcess + step;
+    const Outcome o = measure(input(index), runs ? std::optional<uint64_t>(seed + index) : std::nullopt);
     char text[100];
     std::snprintf(text, sizeof text, "%d %.6f %zu", o.loaded, o.seconds, o.memory);
     return std::string(text);
@@ -126,11 +162,11 @@ int run(size_t count, uint64_t seed, const std::string& keep, const std::vector<
     ++(loaded ? figures.loaded : figures.refused);
     figures.worst_seconds = std::max(figures.worst_seconds, o.seconds);
     figures.worst_memory = std::max(figures.worst_memory, o.memory);
-    if (o.seconds > kMaxSeconds) {
+    if (o.seconds > max_seconds) {
       ++figures.slow;
       complain(index, std::to_string(o.seconds) + " s");
     }
-    if (o.memory > kMaxMemory + kMaxMemoryPerByte * input(index).size()) {
+    if (o.memory > max_memory + kMaxMemoryPerByte * input(index).size()) {
       ++figures.large;
       complain(index,
                std::to_string(o.memory >> 20) + " MB for a file of " + std::to_string(input(index).size()) + " bytes");
@@ -138,8 +174,9 @@ int run(size_t count, uint64_t seed, const std::string& keep, const std::vector<
   };
   testing::run_isolated(jobs, isolated);
   std::printf(
-      "%zu mutations of %zu files: %zu loaded, %zu refused, %zu crashed, %zu over %g s, %zu over 4 x file + 64 MB\n",
-      count, paths.size(), figures.loaded, figures.refused, figures.crashes, figures.slow, kMaxSeconds, figures.large);
+      "%zu mutations of %zu files: %zu loaded, %zu refused, %zu crashed, %zu over %g s, %zu over 4 x file + %zu MB\n",
+      count, paths.size(), figures.loaded, figures.refused, figures.crashes, figures.slow, max_seconds, figures.large,
+      max_memory >> 20);
   std::printf("slowest %.3f s, largest %zu MB\n", figures.worst_seconds, figures.worst_memory >> 20);
   return figures.crashes + figures.slow + figures.large == 0 ? 0 : 1;
 }
@@ -149,17 +186,19 @@ int run(size_t count, uint64_t seed, const std::string& keep, const std::vector<
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "usage: sconce-mutate COUNT SEED [--keep FOLDER] FILE...\n");
+    std::fprintf(stderr, "usage: sconce-mutate COUNT SEED [--run] [--keep FOLDER] FILE...\n");
     return 2;
   }
   std::string keep;
   int first = 3;
-  if (std::strcmp(argv[first], "--keep") == 0 && argc > first + 2) {
+  const bool runs = std::strcmp(argv[first], "--run") == 0;
+  first += runs;
+  if (first < argc && std::strcmp(argv[first], "--keep") == 0 && argc > first + 2) {
     keep = argv[first + 1];
     first += 2;
   }
   try {
-    return sconce::run(static_cast<size_t>(std::atoll(argv[1])), static_cast<uint64_t>(std::atoll(argv[2])), keep,
+    return sconce::run(static_cast<size_t>(std::atoll(argv[1])), static_cast<uint64_t>(std::atoll(argv[2])), runs, keep,
                        {argv + first, argv + argc});
   } catch (const std::exception& e) {
     std::fprintf(stderr, "sconce-mutate: %s\n", e.what());
