@@ -61,6 +61,7 @@ std::vector<Tensor> Context::saved() const {
   const std::lock_guard lock(state.mutex);
   SCONCE_CHECK(!state.released, "{}", kSecondBackward);
   std::vector<Tensor> out;
+  out.reserve(state.saved.size());
   for (const SavedTensor& t : state.saved) out.push_back(t.unpack(state.owner));
   return out;
 }
