@@ -30,9 +30,47 @@ const std::vector<Dynamic>* Dynamic::items() const {
   return nullptr;
 }
 
+namespace {
+
+// Keys that are equal have the same: 1, 1.0 and True.
+size_t hash_of(const Dynamic& key) {
+  const sconce::Value* v = key.value();
+  if (!v) return 0;
+  const std::hash<double> number;
+  switch (v->tag()) {
+    case Tag::string:
+      return std::hash<std::string>()(v->to_string_ref());
+    case Tag::boolean:
+      return number(v->to_bool());
+    case Tag::integer:
+      return number(static_cast<double>(v->to_int()));
+    case Tag::real:
+      return number(v->to_double());
+    case Tag::complex:
+      return number(v->to_complex().real());
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
 Dynamic* DynamicDict::find(const Dynamic& key) {
-  for (auto& [k, v] : items) {
-    if (equals(k, key)) return &v;
+  constexpr size_t kMany = 16;  // fewer are compared one by one
+  if (placed_ > items.size() || items.size() < kMany) {
+    places_.clear();
+    placed_ = 0;
+  }
+  if (items.size() < kMany) {
+    for (auto& [k, v] : items) {
+      if (equals(k, key)) return &v;
+    }
+    return nullptr;
+  }
+  for (; placed_ < items.size(); ++placed_) places_.emplace(hash_of(items[placed_].first), placed_);
+  const auto [begin, end] = places_.equal_range(hash_of(key));
+  for (auto at = begin; at != end; ++at) {
+    if (equals(items[at->second].first, key)) return &items[at->second].second;
   }
   return nullptr;
 }

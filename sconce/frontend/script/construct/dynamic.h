@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct DynamicDict {
   std::vector<std::pair<Dynamic, Dynamic>> items;  // in order of insertion
   Dynamic* find(const Dynamic& key);               // null when missing
   void set(Dynamic key, Dynamic value);
+
+ private:
+  // Places of the first items by their keys' hashes, once there are many. Made anew when items are gone.
+  std::unordered_multimap<size_t, size_t> places_;
+  size_t placed_ = 0;  // how many items it has
 };
 // nn.Parameter(t)
 struct DynamicParameter {

@@ -63,6 +63,22 @@ TEST(Evaluator, Builtins) {
             "(2, [('a', 1)], 1, 0)");
 }
 
+TEST(Evaluator, DictsOfManyKeys) {
+  // Compared one by one, these would take minutes.
+  EXPECT_EQ(result_of("d = {str(i): i for i in range(100000)}\nresult = len(d), d['99999'], d.get('x'), '77' in d"),
+            "(100000, 99999, None, True)");
+  // Numbers that are equal are one key; keys of other kinds are found, too.
+  EXPECT_EQ(
+      result_of(
+          "def f():\n    d = {i: i for i in range(20)}\n    d[1.0] = 'a'\n    d[True] = 'b'\n    d[(1, 2)] = 'c'\n"
+          "    d[None] = 'd'\n    return len(d), d[1], d[(1, 2)], d[None], 20 in d\nresult = f()"),
+      "(22, 'b', 'c', 'd', False)");
+  // What was taken out is gone, what comes after it is found: above and below the number from which on keys are hashed.
+  EXPECT_EQ(result_of("def f(n):\n    d = {i: i for i in range(n)}\n    x = d.pop(2)\n    d[-1] = 5\n    d[2] = 7\n"
+                      "    return x, len(d), d[-1], d[2], d[n - 1]\nresult = [f(n) for n in (15, 16, 17, 18)]"),
+            "[(2, 16, 5, 7, 14), (2, 17, 5, 7, 15), (2, 18, 5, 7, 16), (2, 19, 5, 7, 17)]");
+}
+
 TEST(Evaluator, Tensors) {
   EXPECT_EQ(
       result_of(
