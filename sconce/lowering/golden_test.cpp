@@ -3,7 +3,9 @@
 
 #include "sconce/ir/graph_parser.h"
 #include "sconce/ir/verifier.h"
+#include "sconce/lowering/dialect.h"
 #include "sconce/lowering/functionalize.h"
+#include "sconce/lowering/to_core.h"
 #include "sconce/testing/golden_file.h"
 #include "sconce/testing/source_tree.h"
 
@@ -29,6 +31,29 @@ TEST(Functionalize, GoldenGraphs) {
   testing::check_golden_file(testing::source_path("sconce/lowering/functionalize.test"), [](const std::string& text) {
     return after([](ir::Graph& graph) { return functionalize(graph); }, text);
   });
+}
+
+TEST(ToCore, GoldenGraphs) {
+  testing::check_golden_file(testing::source_path("sconce/lowering/to_core.test"), [](const std::string& text) {
+    return after([](ir::Graph& graph) { return to_core(graph); }, text);
+  });
+}
+
+TEST(Dialect, NamesWhatIsOutside) {
+  const std::shared_ptr<ir::Graph> graph = ir::parse_graph(
+      "graph(%x : Tensor):\n"
+      "  %a : Tensor = aten::lgamma(%x) # model.py:3:4\n"
+      "  %b : Tensor = aten::lgamma(%a) # model.py:9:4\n"
+      "  %c : Tensor = aten::neg_(%b) # model.py:9:4\n"
+      "  return (%c)\n");
+  const std::vector<Outside> core = find_outside(*graph, *find_dialect("core"));
+  ASSERT_EQ(core.size(), 2);
+  EXPECT_EQ(to_string(core[0]), "aten::lgamma (2: model.py:3, model.py:9)");
+  EXPECT_EQ(to_string(core[1]), "aten::neg_ (1: model.py:9)");
+  const std::vector<Outside> functional = find_outside(*graph, *find_dialect("functional"));
+  ASSERT_EQ(functional.size(), 1);
+  EXPECT_EQ(functional[0].name, "aten::neg_");
+  EXPECT_EQ(find_dialect("nothing"), nullptr);
 }
 
 }  // namespace

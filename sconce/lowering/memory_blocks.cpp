@@ -110,9 +110,8 @@ void Memory::leave(const ir::Block& block) {
     if (d.root->node()->block() != &block) continue;
     if (!is_fresh(d.root) || is_foreign(d.root) || held_.contains(d.root)) {
       flush(d.root, *block.return_node());
-    } else {
-      std::erase_if(changes_, [&](const Dirty& each) { return each.root == d.root; });
     }
+    std::erase_if(changes_, [&](const Dirty& each) { return each.root == d.root; });
   }
 }
 

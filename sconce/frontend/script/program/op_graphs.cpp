@@ -13,6 +13,7 @@
 #include "sconce/frontend/script/program/body_text.h"
 #include "sconce/frontend/script/program/script_library.h"
 #include "sconce/lowering/autodiff.h"
+#include "sconce/lowering/expression_text.h"
 #include "sconce/passes/passes.h"
 
 namespace sconce::script {
@@ -221,6 +222,12 @@ class TableGraphs final : public passes::OpGraphs {
     });
   }
 
+  const ir::Graph* expression(const Op& op) override {
+    const std::optional<std::string> text = lowering::expression_text(op);
+    if (!text) return nullptr;
+    return once(expressions_, op, [&] { return compile_text(op, parse_body(*text), parameters_of(op.schema())); });
+  }
+
   const ir::Graph* shape(const Op& op) override {
     if (!op.info.entry || !op.info.entry->shape) return nullptr;
     return once(shapes_, op, [&] {
@@ -298,7 +305,7 @@ class TableGraphs final : public passes::OpGraphs {
 
   std::unordered_map<const Op*, FormulaGraphs> formulas_;
   std::unordered_map<const Op*, passes::BodyGraph> runnable_;
-  Graphs bodies_, decompositions_, shapes_, scatters_;
+  Graphs bodies_, decompositions_, expressions_, shapes_, scatters_;
 };
 
 }  // namespace
