@@ -9,6 +9,7 @@
 #include "files/picture_options.h"
 #include "files/program_file.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/lowering/dialect.h"
 #include "sconce/passes/passes.h"
 #include "sconce/tensor/dtype.h"
 
@@ -33,6 +34,12 @@ std::string first_file(const Words& words) {
 std::vector<std::string> dtypes() {
   std::vector<std::string> out;
   for (const DType dtype : kAllDTypes) out.emplace_back(dtype_name(dtype));
+  return out;
+}
+
+std::vector<std::string> dialects() {
+  std::vector<std::string> out;
+  for (const lowering::Dialect& d : lowering::all_dialects()) out.emplace_back(d.name);
   return out;
 }
 
@@ -70,6 +77,7 @@ struct OptionValues {
 };
 constexpr OptionValues kOptions[] = {
     {"--pass", [](const Words&) { return pass_names(); }},
+    {"--to", [](const Words&) { return dialects(); }},
     {"--dtype", [](const Words&) { return dtypes(); }},
     {"--by", [](const Words&) { return Words{"op", "line", "module"}; }},
     {"--normalize", [](const Words&) { return Words{"imagenet"}; }},

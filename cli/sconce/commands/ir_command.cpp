@@ -14,6 +14,7 @@
 #include "sconce/api/asks_for_gradients.h"
 #include "sconce/api/deep_copy.h"
 #include "sconce/ir/verifier.h"
+#include "sconce/lowering/dialect.h"
 #include "sconce/passes/passes.h"
 #include "sconce/runtime/bytecode/code.h"
 #include "sconce/runtime/interpreter.h"
@@ -28,11 +29,12 @@ namespace {
 struct Options {
   ModelOptions model;
   InputOptions inputs;
-  std::string function, html;
+  std::string function, html, to;
   std::vector<std::string> passes;
   size_t warm_up = 1, repeat = 5;
   bool inline_calls = false, optimise = false, time = false, list_passes = false, verify = false, code = false;
-  bool json = false, run = false;
+  bool json = false, run = false, strict = false;
+  const lowering::Dialect* dialect = nullptr;  // of --to
 };
 
 constexpr size_t kMostRuns = 1000;  // each is kept
@@ -52,6 +54,7 @@ constexpr const char* kFooter =
     "  sconce ir model.pt --html graph.html --random 1x3x224x224\n"
     "  sconce ir model.py --function f --inline --pass constant_propagation --pass dead_code\n"
     "  sconce ir model.py --module 'Net(4)' --function forward --optimise --time\n"
+    "  sconce ir model.pt --to core --strict\n"
     "  sconce ir --list-passes";
 
 void list_passes(bool json) {
@@ -98,8 +101,35 @@ std::shared_ptr<ir::Graph> prepared(const ir::Graph& original, const Options& o,
     passes::optimise(*graph, pipeline, &times);
   }
   for (const std::string& name : o.passes) run(*passes::find_pass(name));
+  if (o.dialect) {
+    const auto start = std::chrono::steady_clock::now();
+    o.dialect->lower(*graph);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    times.push_back({fmt::format("to {}", o.dialect->name), took.count(), true});
+    if (o.verify) ir::verify(*graph);
+  }
   return graph;
 }
+
+// What --strict refuses, of all graphs that were lowered.
+class OutsideReport {
+ public:
+  explicit OutsideReport(const Options& o) : options_(o) {}
+  void add(const std::string& name, const ir::Graph& graph) {
+    if (!options_.dialect || !options_.strict) return;
+    for (const lowering::Outside& outside : lowering::find_outside(graph, *options_.dialect)) {
+      text_ += fmt::format("\n  {}{}{}", name, name.empty() ? "" : ": ", to_string(outside));
+    }
+  }
+  void check() const {
+    SCONCE_CHECK(text_.empty(), "{}: operators outside the dialect '{}':{}", options_.model.file,
+                 options_.dialect->name, text_);
+  }
+
+ private:
+  const Options& options_;
+  std::string text_;
+};
 
 void need_graph(const NamedGraph& g, const Options& o) {
   SCONCE_CHECK(g.graph, "{}: {} is bytecode and has no graph; --code shows what runs", o.model.file, g.name);
@@ -119,12 +149,14 @@ void print_code(const GraphSource& source, const Options& o) {
   if (o.json) print_json(all);
 }
 
-void print_graphs(const GraphSource& source, const Options& o) {
+void print_graphs(const GraphSource& source, const Options& o, OutsideReport& report) {
   for (const NamedGraph& g : source.graphs()) {
     if (!g.name.empty()) fmt::print("# {}\n", g.name);
     need_graph(g, o);
     std::vector<passes::PassTime> times;
-    fmt::print("{}", prepared(*g.graph, o, times)->to_string());
+    const std::shared_ptr<ir::Graph> graph = prepared(*g.graph, o, times);
+    report.add(g.name, *graph);
+    fmt::print("{}", graph->to_string());
     std::fflush(stdout);
     if (o.time) print_times(times);
   }
@@ -150,7 +182,7 @@ GraphRun run_graph(const GraphSource& source, const NamedGraph& g, const ir::Gra
   return median_run(std::move(runs));
 }
 
-nlohmann::ordered_json document(const GraphSource& source, const Options& o, size_t& nodes) {
+nlohmann::ordered_json document(const GraphSource& source, const Options& o, size_t& nodes, OutsideReport& report) {
   const ir::Function* wanted = nullptr;
   if (o.run) {
     if (!source.model()) throw UsageError("--run needs a program, this is one graph");
@@ -163,6 +195,7 @@ nlohmann::ordered_json document(const GraphSource& source, const Options& o, siz
     need_graph(g, o);
     std::vector<passes::PassTime> times;
     const std::shared_ptr<ir::Graph> graph = prepared(*g.graph, o, times);
+    report.add(g.name, *graph);
     if (o.time) print_times(times);
     std::optional<GraphRun> run;
     if (wanted && g.function == wanted) run = run_graph(source, g, *graph, o);
@@ -184,17 +217,25 @@ int run_ir(Options o) {
   for (const std::string& name : o.passes) {
     if (!passes::find_pass(name)) throw UsageError(fmt::format("there is no pass '{}', see --list-passes", name));
   }
+  if (!o.to.empty()) {
+    o.dialect = lowering::find_dialect(o.to);
+    if (!o.dialect)
+      throw UsageError(fmt::format("there is no dialect '{}'; --to takes {}", o.to, lowering::dialect_names()));
+  }
+  if (o.strict && !o.dialect) throw UsageError("--strict needs --to: it refuses operators outside that dialect");
   o.run = o.run || !o.inputs.values.empty() || !o.inputs.random.empty();
   if (o.run && !o.json && o.html.empty()) throw UsageError("--run needs --html or --json: they show shapes and times");
+  if (o.code && o.dialect) throw UsageError("--code prints bytecode; --to shows the graph");
   if (o.code && (o.run || !o.html.empty())) throw UsageError("--code prints bytecode; --run and --html show the graph");
   const GraphSource source(o.model, o.function);
+  OutsideReport report(o);
   if (o.code) {
     print_code(source, o);
   } else if (!o.json && o.html.empty()) {
-    print_graphs(source, o);
+    print_graphs(source, o, report);
   } else {
     size_t nodes = 0;
-    const nlohmann::ordered_json json = document(source, o, nodes);
+    const nlohmann::ordered_json json = document(source, o, nodes, report);
     if (!o.html.empty()) {
       const std::string page = graph_page(json);
       FileWriter file(o.html == "-" ? "/dev/stdout" : o.html);
@@ -208,6 +249,7 @@ int run_ir(Options o) {
     }
     if (o.json) print_json(json);
   }
+  report.check();
   return 0;
 }
 
@@ -231,6 +273,10 @@ Command add_ir_command(CLI::App& app) {
   command->add_option("--pass", o->passes, "Runs this pass; repeatable")->type_name("NAME")->allow_extra_args(false);
   command->add_flag("--inline", o->inline_calls, "Replaces calls by the bodies of what they call, first");
   command->add_flag("--optimise", o->optimise, "Runs the whole pipeline, before --pass");
+  command->add_option("--to", o->to, "Lowers the graph to this dialect: " + lowering::dialect_names() + "; last of all")
+      ->type_name("DIALECT");
+  command->add_flag("--strict", o->strict,
+                    "With --to: an error that names what is left outside the dialect, and where");
   command->add_flag("--verify", o->verify, "Checks the graph after every pass");
   command->add_flag("--time", o->time, "Says on standard error how long each pass took");
   command->add_flag("--code", o->code, "Prints the bytecode that runs instead: docs/runtime.md explains it");
