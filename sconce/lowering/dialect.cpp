@@ -9,6 +9,7 @@
 #include "sconce/lowering/functionalize.h"
 #include "sconce/lowering/origins.h"
 #include "sconce/lowering/to_core.h"
+#include "sconce/lowering/to_prims.h"
 #include "sconce/passes/analysis/rewrite.h"
 
 namespace sconce::lowering {
@@ -74,12 +75,20 @@ void lower_to_core(ir::Graph& graph) {
   to_core(graph);
 }
 
+// Where sizes are known: what is computed from other tensors stays Core ATen.
+void lower_to_prims(ir::Graph& graph) {
+  lower_to_core(graph);
+  to_prims(graph);
+}
+
 }  // namespace
 
 const std::vector<Dialect>& all_dialects() {
   static const std::vector<Dialect> dialects{
       {"functional", "no operator writes to a tensor", lower_to_functional, is_functional},
       {"core", "Core ATen: functional, in the operators that compilers know", lower_to_core, is_core},
+      {"prims", "Prims: promotion and broadcasting are nodes of their own, where sizes are known", lower_to_prims,
+       in_prims},
   };
   return dialects;
 }

@@ -29,7 +29,7 @@ struct Dialect {
 SCONCE_API const std::vector<Dialect>& all_dialects();
 // Null when there is none of that name.
 SCONCE_API const Dialect* find_dialect(std::string_view name);
-// "functional, core"
+// "functional, core, prims"
 SCONCE_API std::string dialect_names();
 
 // An operator that is outside a dialect: how often, and where in the program's text.
