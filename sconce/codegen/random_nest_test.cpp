@@ -1,5 +1,5 @@
-// Random nests, every maker against op by op: all operators of the table that have loops, all dtypes, sizes around those
-// of vectors, strides of every kind, results over operands, numbers of every kind.
+// Random nests, every maker against op by op: all operators of the table that have loops, all dtypes, sizes around
+// those of vectors, strides of every kind, results over operands, numbers of every kind.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Arena layout: offsets for buffers of known size and lifetime, so that those that live at the same time do not overlap.
+// Arena layout: offsets for buffers of known size and lifetime, so that those that live at the same time do not
+// overlap.
 #pragma once
 
 #include <cstddef>

@@ -145,13 +145,17 @@ class Builder {
   void attach_tails() {
     tails_.resize(tape_.nodes.size());
     taken_.resize(tape_.nodes.size());
+    views_.resize(tape_.nodes.size());
+    for (NodeId n = 0; n < tape_.nodes.size(); ++n) views_[n] = roles_[n] == Role::view;
     for (NodeId n = 0; n < tape_.nodes.size(); ++n) {
       if (roles_[n] != Role::prepared) continue;
-      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_};
+      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_, views_};
       tails_[n] = find_tail(query);
-      for (const NodeId inside : tails_[n].nodes) {
-        roles_[inside] = Role::inside;
-        taken_[inside] = true;
+      for (const std::vector<NodeId>* part : {&tails_[n].nodes, &tails_[n].views}) {
+        for (const NodeId inside : *part) {
+          roles_[inside] = Role::inside;
+          taken_[inside] = true;
+        }
       }
     }
   }
@@ -205,7 +209,8 @@ class Builder {
     return graph;
   }
 
-  bool is_made_inside(NodeId n, ValueId v) const {
+  bool is_made_inside(NodeId n, ValueId given) const {
+    const ValueId v = tails_[n].root(given);
     if (v == tape_.nodes[n].results[0]) return true;
     return std::any_of(tails_[n].nodes.begin(), tails_[n].nodes.end(),
                        [&](NodeId m) { return tape_.nodes[m].results[0] == v; });
@@ -296,7 +301,7 @@ class Builder {
     Tail folded;
     const ValueId result = tail.nodes.empty() ? node.results[0] : tail.result;
     if (!tail.nodes.empty()) {
-      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_};
+      const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_, views_};
       if (Tail simple; fold(tail, n, simple, e)) {
         folded = std::move(simple);
       } else {
@@ -321,13 +326,14 @@ class Builder {
   bool fold(const TailNodes& tail, NodeId n, Tail& folded, Emitted& e) const {
     static const Op* const add = find_op("aten::add.Tensor");
     static const Op* const relu = find_op("aten::relu");
-    const Tensor& result = tape_.twin(tape_.nodes[n].results[0]);
     ValueId at = tape_.nodes[n].results[0];
     size_t next = 0;
     if (const TapeNode& node = tape_.nodes[tail.nodes[next]]; node.op == add) {
       const std::vector<ValueId>& in = node.pointwise->inputs;
-      const ValueId other = in[0] == at ? in[1] : in[0];
-      if (other == at || !same_geometry(tape_.twin(other), result) || !is_one(node.args[2])) return false;
+      const ValueId other = tail.root(in[0]) == at ? in[1] : in[0];
+      if (tail.root(other) == at || !same_geometry(tape_.twin(other), tape_.twin(node.results[0])) ||
+          !is_one(node.args[2]))
+        return false;
       folded.residual = place_of(other);
       folded.residual_stride = prepared_[n]->row_stride();
       e.reads.push_back(other);
@@ -453,7 +459,7 @@ class Builder {
   std::vector<std::unique_ptr<loops::LoopCall>> loop_calls_;
   std::vector<std::shared_ptr<const PreparedCall>> prepared_;
   std::vector<TailNodes> tails_;
-  std::vector<bool> taken_;  // nodes of tails
+  std::vector<bool> taken_, views_;  // nodes of tails; those that only show memory
   std::vector<Emitted> emitted_;
 };
 

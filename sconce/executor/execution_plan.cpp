@@ -102,8 +102,9 @@ std::unique_ptr<Frame> Plan::take_frame() const {
 }
 
 void Plan::give_back(std::unique_ptr<Frame> frame) const {
-  // Large arenas go back to the allocator, which keeps them for whoever comes next: a function with plans for many sizes
-  // needs the memory of one. Making a frame takes some microseconds, and a call that uses so much memory milliseconds.
+  // Large arenas go back to the allocator, which keeps them for whoever comes next: a function with plans for many
+  // sizes needs the memory of one. Making a frame takes some microseconds, and a call that uses so much memory
+  // milliseconds.
   constexpr size_t kLargestKept = size_t{4} << 20;
   if (arena_bytes_ > kLargestKept) return;
   Frame* none = nullptr;

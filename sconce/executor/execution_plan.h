@@ -1,13 +1,13 @@
 // Plan: a function compiled for arguments of one signature: a list of steps over memory that was laid out beforehand.
 //
 // Note [Plans]
-// A plan is made of a tape (recorder.h): nodes become steps. Pointwise operators are fused into loop nests, products and
-// convolutions with constant weights are prepared (weights packed, epilogues attached), views cost nothing, all others
-// are called as the interpreter would call them. Results that do not leave the plan and are not made by an ordinary call
-// lie in one arena (arena.h). Results have eager's bits.
+// A plan is made of a tape (recorder.h): nodes become steps. Pointwise operators are fused into loop nests, products
+// and convolutions with constant weights are prepared (weights packed, epilogues attached), views cost nothing, all
+// others are called as the interpreter would call them. Results that do not leave the plan and are not made by an
+// ordinary call lie in one arena (arena.h). Results have eager's bits.
 // A plan is immutable and shared by threads. What a call needs is a Frame: a plan keeps those of calls that ended.
-// When a step throws, nothing outside has been written; the caller lets the interpreter run the call from its beginning,
-// which raises the error in the words, and with the lines, of the program.
+// When a step throws, nothing outside has been written; the caller lets the interpreter run the call from its
+// beginning, which raises the error in the words, and with the lines, of the program.
 #pragma once
 
 #include <atomic>

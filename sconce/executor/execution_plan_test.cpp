@@ -218,6 +218,56 @@ def f(x: Tensor) -> Tensor:
   EXPECT_EQ(why, "aten::Bool.Tensor reads elements");
 }
 
+// Convolutions work channels last inside of plans: views, writes and results see what the program would see.
+TEST(Plans, RearrangeImagesWhereSomebodyLooks) {
+  jit::CompilationUnit unit = jit::compile(R"(
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Conv2d(3, 8, 3, padding=1)
+        self.b = nn.Conv2d(8, 8, 1)
+        self.c = nn.Conv2d(8, 8, 3, stride=2, padding=1, groups=8)
+        self.norm = nn.BatchNorm2d(8)
+        self.last = nn.Linear(8, 5)
+
+    def forward(self, x, which: int):
+        y = self.a(x)
+        if which == 0:
+            n, c, h, w = y.shape
+            y = y.view(n, 2, 4, h, w).transpose(1, 2).reshape(n, c, h, w)
+        if which == 1:
+            p, q = y.chunk(2, 1)
+            y = torch.cat([q, torch.relu(p)], 1)
+        if which == 2:
+            y.relu_()
+            y[:, 0].add_(1)
+        if which == 3:
+            v = y.permute(0, 2, 3, 1)
+            v.mul_(0.5)
+            y = v.permute(0, 3, 1, 2) + y
+        if which == 4:
+            y = F.max_pool2d(F.pad(y, [1, 1, 1, 1]), 2) + y[:, :, ::2, ::2].sum()
+        z = self.norm(self.b(y)) + y
+        z = F.hardswish(self.c(torch.relu(z)))
+        return self.last(z.mean((2, 3))), z, y, y[0]
+)");
+  const jit::Module module = unit.module("Images");
+  module.eval();
+  ir::Function& forward = module.get_method("forward").function();
+  for (int64_t which = 0; which < 6; ++which) {
+    for (const bool last : {false, true}) {
+      const auto arguments = [&](const std::optional<Value>& self) {
+        manual_seed(1);
+        const Tensor x = randn({2, 3, 8, 8});
+        return std::vector<Value>{*self, contiguous(x, last ? MemoryFormat::channels_last : MemoryFormat::contiguous),
+                                  which};
+      };
+      const auto difference = testing::compare_planned_calls(forward, module.value(), arguments);
+      EXPECT_FALSE(difference) << "way " << which << ": " << *difference;
+    }
+  }
+}
+
 TEST(Plans, DoNotKeepTheirModuleAlive) {
   const NoGrad without_gradients;
   Storage* storage = nullptr;

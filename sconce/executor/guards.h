@@ -1,8 +1,9 @@
 // Guards: what a plan found outside of the arguments and relies on: attributes of objects.
 //
-// Objects are not kept: a plan belongs to the code of a program, which the objects own. They are compared by address, in
-// the order in which they were found, so that each one is looked at only after the attribute that leads to it was found
-// to hold it still. One that has taken the address of another is as good as that one, if its attributes are the same.
+// Objects are not kept: a plan belongs to the code of a program, which the objects own. They are compared by address,
+// in the order in which they were found, so that each one is looked at only after the attribute that leads to it was
+// found to hold it still. One that has taken the address of another is as good as that one, if its attributes are the
+// same.
 #pragma once
 
 #include <vector>

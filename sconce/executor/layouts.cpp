@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sconce/dispatch/registry.h"
+#include "sconce/executor/functional_tape.h"
 #include "sconce/executor/probe.h"
 #include "sconce/tensor/strides.h"
 
@@ -28,7 +29,7 @@ bool same_memory(const Tensor& a, const Tensor& b) {
 
 class Assignment {
  public:
-  explicit Assignment(Tape& tape) : tape_(tape) {}
+  explicit Assignment(Tape& tape) : tape_(tape), written_(written_blocks(tape)), before_(tape.values) {}
 
   void run() {
     std::vector<TapeNode> before = std::move(tape_.nodes);
@@ -73,9 +74,23 @@ class Assignment {
     return made;
   }
 
+  // Memory that is written in place has tensors that must stay together: nothing of it is moved.
+  bool is_written(ValueId v) const { return written_.size() > tape_.block_of(v) && written_[tape_.block_of(v)]; }
+
+  // Results that are views lie where the tensor that they are views of lies now.
+  void follow_views(const TapeNode& node, ValueId was, ValueId now) {
+    const TapeValue &old = before_[was], &base = tape_.values[now];
+    for (const ValueId r : node.results) {
+      if (r == kNone || r == was || r >= before_.size() || before_[r].block != old.block) continue;
+      tape_.values[r].block = base.block;
+      tape_.values[r].offset = before_[r].offset - old.offset + base.offset;
+    }
+  }
+
   void set_uses(TapeNode& node, const std::function<ValueId(ValueId)>& f) {
     for (TensorUse& use : node.uses) {
       const ValueId now = f(use.value);
+      if (use.value < before_.size()) follow_views(node, use.value, now);
       for (ValueId& w : node.writes) {
         if (w == use.value) w = now;
       }
@@ -113,6 +128,7 @@ class Assignment {
     if (node.op != convolution || node.results.size() != 1) return false;
     const Tensor &input = tape_.twin(node.uses[0].value), &result = tape_.twin(node.results[0]);
     return is_image(input) && tape_.is_constant(node.uses[1].value) && result.numel() > 0 &&
+           !is_written(node.uses[0].value) && !is_written(node.results[0]) &&
            (input.dtype() == DType::float32 || input.dtype() == DType::float64);
   }
 
@@ -133,6 +149,12 @@ class Assignment {
   bool follow(TapeNode& node) {
     if (!node.writes.empty() || !(node.pointwise || node.op->has(Trait::layout_free)) || node.results.empty())
       return false;
+    for (const TensorUse& use : node.uses) {
+      if (is_written(use.value)) return false;
+    }
+    for (const ValueId r : node.results) {
+      if (r != kNone && is_written(r)) return false;
+    }
     if (node.results[0] == kNone || !is_image(tape_.twin(node.results[0]))) {
       if (node.pointwise) return false;
     }
@@ -173,6 +195,8 @@ class Assignment {
   }
 
   Tape& tape_;
+  const std::vector<bool> written_;               // by block
+  const std::vector<TapeValue> before_;           // by value
   std::unordered_map<ValueId, Tensor> original_;  // geometry in the program of values that lie otherwise
   std::unordered_map<ValueId, ValueId> as_original_, as_channels_last_;
 };

@@ -1,11 +1,11 @@
 // Recorder: makes a tape of a run of a function, while it runs.
 //
 // Note [Recording]
-// While a thread records, its calls have Key::functionalize, whose kernel is one for all operators: it runs the operator
-// below the key and adds a node with what it saw. Compound operators are not recorded but what their bodies call. Beside
-// the real call there is one on Meta tensors of the same geometry: an operator that fails there reads elements
-// (`item`, `nonzero`), so that what follows depends on them, and the run is not planned; and pointwise operators report
-// there how they would run (pointwise_probe.h).
+// While a thread records, its calls have Key::functionalize, whose kernel is one for all operators: it runs the
+// operator below the key and adds a node with what it saw. Compound operators are not recorded but what their bodies
+// call. Beside the real call there is one on Meta tensors of the same geometry: an operator that fails there reads
+// elements (`item`, `nonzero`), so that what follows depends on them, and the run is not planned; and pointwise
+// operators report there how they would run (pointwise_probe.h).
 // The observer of the interpreter sees what is no call of an operator: attributes that are read become guards, those
 // that are written, tasks and warnings end the recording. A run goes on as if nothing had happened when it ends.
 // Tensors are known by address. None of them is kept alive, so that a run needs no more memory than usual: every tensor

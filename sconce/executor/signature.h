@@ -1,5 +1,5 @@
-// Signature: what a plan is specialised on, as words that are compared: the geometry of tensors among the arguments, the
-// values of everything else, and the modes of the thread.
+// Signature: what a plan is specialised on, as words that are compared: the geometry of tensors among the arguments,
+// the values of everything else, and the modes of the thread.
 #pragma once
 
 #include <cstdint>

@@ -8,25 +8,33 @@
 namespace sconce::executor {
 namespace {
 
-// The dimension that the columns of a prepared call's result are; -1 if there is none that is sure.
-int64_t column_dim(const Tensor& result, const PreparedCall& call) {
-  for (int64_t d = result.dim() - 1; d >= 0; --d) {
-    if (result.sizes()[d] == call.columns() && (result.strides()[d] == 1 || call.columns() == 1)) return d;
+// Whether a tensor is the rows and columns of the call's result, one behind the other: in the geometry of that result,
+// or contiguous with rows of the same length.
+bool is_matrix(const Tensor& t, const Tensor& result, const PreparedCall& call) {
+  if (t.sizes() == result.sizes() && t.strides() == result.strides()) return true;
+  return t.is_contiguous() && result.is_contiguous() && t.numel() == result.numel() && t.dim() > 0 &&
+         t.size(-1) == call.columns();
+}
+
+// The dimension that the columns are; -1 if there is none that is sure.
+int64_t column_dim(const Tensor& matrix, const PreparedCall& call) {
+  for (int64_t d = matrix.dim() - 1; d >= 0; --d) {
+    if (matrix.sizes()[d] == call.columns() && (matrix.strides()[d] == 1 || call.columns() == 1)) return d;
   }
   return -1;
 }
 
-// A value over the rows and columns of a result.
+// An operand over the rows and columns of `matrix`.
 struct MatrixStrides {
   int64_t row, column;
 };
-std::optional<MatrixStrides> over_matrix(const Tensor& t, const Tensor& result, const PreparedCall& call) {
-  if (t.sizes() == result.sizes() && t.strides() == result.strides()) return MatrixStrides{call.row_stride(), 1};
-  if (t.dim() > result.dim()) return {};
-  const Dims strides = expanded_strides(t.sizes(), t.strides(), result.sizes());
-  const int64_t column = column_dim(result, call);
-  for (int64_t d = 0; d < result.dim(); ++d) {
-    if (d != column && result.sizes()[d] != 1 && strides[d] != 0) return {};
+std::optional<MatrixStrides> over_matrix(const Tensor& t, const Tensor& matrix, const PreparedCall& call) {
+  if (t.sizes() == matrix.sizes() && t.strides() == matrix.strides()) return MatrixStrides{call.row_stride(), 1};
+  if (t.dim() > matrix.dim()) return {};
+  const Dims strides = expanded_strides(t.sizes(), t.strides(), matrix.sizes());
+  const int64_t column = column_dim(matrix, call);
+  for (int64_t d = 0; d < matrix.dim(); ++d) {
+    if (d != column && matrix.sizes()[d] != 1 && strides[d] != 0) return {};
   }
   const int64_t step = column < 0 || call.columns() == 1 ? 0 : strides[column];
   if (step != 0 && step != 1) return {};
@@ -43,43 +51,62 @@ TailNodes find_tail(const TailQuery& q) {
   constexpr size_t kMostNodes = 16;
   const ValueId made = q.tape.nodes[q.node].results[0];
   const Tensor& result = q.tape.twin(made);
+  TailNodes tail, best;
+  best.result = made;
   std::vector<ValueId> inside = {made};
-  std::vector<NodeId> nodes;
-  size_t best = 0;
+  const auto has = [&](NodeId n) {
+    return std::find(tail.nodes.begin(), tail.nodes.end(), n) != tail.nodes.end() ||
+           std::find(tail.views.begin(), tail.views.end(), n) != tail.views.end();
+  };
   // Whether nobody outside reads what is inside, but for the last value.
   const auto is_closed = [&] {
     for (size_t i = 0; i + 1 < inside.size(); ++i) {
       if (q.leaves[inside[i]]) return false;
       for (const NodeId user : q.users[inside[i]]) {
-        if (std::find(nodes.begin(), nodes.end(), user) == nodes.end()) return false;
+        if (!has(user)) return false;
       }
     }
     return true;
   };
-  while (nodes.size() < kMostNodes) {
+  while (tail.nodes.size() < kMostNodes && inside.size() < 2 * kMostNodes) {
     // The next node that reads something inside.
     NodeId next = kNone;
     for (const ValueId v : inside) {
       for (const NodeId user : q.users[v]) {
-        if (std::find(nodes.begin(), nodes.end(), user) == nodes.end()) next = std::min(next, user);
+        if (!has(user)) next = std::min(next, user);
       }
     }
-    if (next == kNone || !q.loop_calls[next] || q.taken[next]) break;
+    if (next == kNone || q.taken[next]) break;
     const TapeNode& node = q.tape.nodes[next];
+    if (node.results.size() != 1) break;
     const ValueId out = node.results[0];
     const Tensor& twin = q.tape.twin(out);
-    if (!(twin.sizes() == result.sizes()) || !(twin.strides() == result.strides())) break;
+    if (q.views[next]) {
+      const ValueId of = node.uses[0].value;
+      if (node.uses.size() != 1 || twin.dtype() != q.tape.twin(of).dtype() || !is_matrix(twin, result, q.call) ||
+          q.tape.values[out].offset != q.tape.values[of].offset)
+        break;
+      tail.views.push_back(next);
+      tail.aliases.emplace_back(out, tail.root(of));
+      inside.push_back(out);
+      continue;
+    }
+    if (!q.loop_calls[next] || !is_matrix(twin, result, q.call)) break;
     bool fits = true;
     for (const ValueId v : node.pointwise->inputs) {
-      fits = fits && (is_inside(inside, v) || over_matrix(q.tape.twin(v), result, q.call));
+      fits = fits &&
+             (is_inside(inside, v) ? is_matrix(q.tape.twin(v), result, q.call) && q.tape.twin(v).sizes() == twin.sizes()
+                                   : over_matrix(q.tape.twin(v), twin, q.call).has_value());
     }
     if (!fits) break;
-    nodes.push_back(next);
+    tail.nodes.push_back(next);
     inside.push_back(out);
-    if (twin.dtype() == result.dtype() && is_closed()) best = nodes.size();
+    if (twin.dtype() == result.dtype() && is_closed()) {
+      best = tail;
+      best.result = out;
+    }
   }
-  nodes.resize(best);
-  return {nodes, best == 0 ? made : q.tape.nodes[nodes.back()].results[0]};
+  return best;
 }
 
 TailNest build_tail(const TailQuery& q, const TailNodes& tail) {
@@ -88,24 +115,28 @@ TailNest build_tail(const TailQuery& q, const TailNodes& tail) {
   TailNest built;
   loops::Nest& nest = built.nest;
   nest.sizes = {q.call.rows(), q.call.columns()};
-  const auto buffer_of = [&](ValueId v) -> uint16_t {
+  // `matrix`: the sizes in which a node sees the result.
+  const auto buffer_of = [&](ValueId v, const Tensor& matrix) -> uint16_t {
     for (size_t i = 0; i < built.values.size(); ++i) {
       if (built.values[i] == v) return static_cast<uint16_t>(i);
     }
-    const MatrixStrides strides = *over_matrix(q.tape.twin(v), result, q.call);
+    const MatrixStrides strides =
+        v == made ? MatrixStrides{q.call.row_stride(), 1} : *over_matrix(q.tape.twin(v), matrix, q.call);
     built.values.push_back(v);
     nest.buffers.push_back({q.tape.twin(v).dtype(), {strides.row, strides.column}, false});
     return static_cast<uint16_t>(built.values.size() - 1);
   };
-  buffer_of(made);
+  buffer_of(made, result);
   for (const NodeId n : tail.nodes) {
+    const TapeNode& node = q.tape.nodes[n];
     loops::LoopCall call = *q.loop_calls[n];
     call.inputs.clear();
-    for (const ValueId v : q.tape.nodes[n].pointwise->inputs) {
+    for (const ValueId given : node.pointwise->inputs) {
+      const ValueId v = tail.root(given);
       const auto maker =
           std::find_if(tail.nodes.begin(), tail.nodes.end(), [&](NodeId m) { return q.tape.nodes[m].results[0] == v; });
       call.inputs.push_back(maker == tail.nodes.end()
-                                ? loops::from_buffer(buffer_of(v))
+                                ? loops::from_buffer(buffer_of(v, q.tape.twin(node.results[0])))
                                 : loops::from_call(static_cast<size_t>(maker - tail.nodes.begin())));
     }
     nest.calls.push_back(std::move(call));

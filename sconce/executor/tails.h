@@ -12,8 +12,17 @@ namespace sconce::executor {
 
 // Nodes behind a prepared call that are computed with it. All values inside are consumed inside, but for `result`.
 struct TailNodes {
-  std::vector<NodeId> nodes;  // empty: none
+  std::vector<NodeId> nodes;  // pointwise; empty: none
+  std::vector<NodeId> views;  // between them: the same memory with other sizes
   ValueId result = kNone;
+  // What a view inside shows: a value of the call or of a node.
+  std::vector<std::pair<ValueId, ValueId>> aliases;
+  ValueId root(ValueId v) const {
+    for (const auto& [view, of] : aliases) {
+      if (view == v) return of;
+    }
+    return v;
+  }
 };
 
 // `call_of(node)` is the loop call of a pointwise node that may be fused, or null.
@@ -25,6 +34,7 @@ struct TailQuery {
   const std::vector<bool>& leaves;                // by value: it is part of the result, or somebody looks at its memory
   const std::vector<std::unique_ptr<loops::LoopCall>>& loop_calls;  // by node
   const std::vector<bool>& taken;                                   // by node: it is in another tail
+  const std::vector<bool>& views;                                   // by node: it only shows memory
 };
 TailNodes find_tail(const TailQuery& query);
 

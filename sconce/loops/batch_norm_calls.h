@@ -28,8 +28,8 @@ struct BatchNorm {
 // Whether the dtypes are such that eager computes as above: floats of 16, 32 or 64 bits, on both sides of the scale.
 SCONCE_API bool can_append(const FuseGraph& graph, const BatchNorm& norm);
 
-// Appends the nodes that compute norm.output, and the values between. `calls` owns the new calls. A pair of `views` is a
-// new value, and the value whose memory it is, with other sizes: [C] as [C, 1, 1].
+// Appends the nodes that compute norm.output, and the values between. `calls` owns the new calls. A pair of `views` is
+// a new value, and the value whose memory it is, with other sizes: [C] as [C, 1, 1].
 SCONCE_API void append_batch_norm(FuseGraph& graph, std::deque<LoopCall>& calls, const BatchNorm& norm,
                                   std::vector<std::pair<int32_t, int32_t>>& views);
 

@@ -192,8 +192,8 @@ class Fuser {
   bool has_rows(const Members& members) const {
     return std::any_of(members.begin(), members.end(), [&](int32_t m) { return is_row(m); });
   }
-  // With a row operator, every member is over the same rows, and every tensor can be walked by them. What is kept between
-  // stages needs buffers, too: no more than one for each member.
+  // With a row operator, every member is over the same rows, and every tensor can be walked by them. What is kept
+  // between stages needs buffers, too: no more than one for each member.
   bool fits_rows(const Members& members, const Dims& space) const {
     Dims strides;
     const std::vector<int32_t> read = reads(members);

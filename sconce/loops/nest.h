@@ -38,13 +38,13 @@ struct Source {
 inline Source from_buffer(size_t number) { return {Source::buffer, static_cast<uint16_t>(number)}; }
 inline Source from_call(size_t number) { return {Source::call, static_cast<uint16_t>(number)}; }
 
-// An operator over whole rows: the last of two sizes. It ends a stage of a nest: what reads its result comes after it has
-// seen the row. Eager's kernels run, on some rows at a time.
+// An operator over whole rows: the last of two sizes. It ends a stage of a nest: what reads its result comes after it
+// has seen the row. Eager's kernels run, on some rows at a time.
 enum class RowOp : uint8_t { none, softmax, log_softmax, layer_norm, rms_norm };
 
-// One pointwise operator as it ran; or, without loops, a row operator, or a copy of its one input, converted to `result`.
-// A row operator reads its row; the norms, then, a weight and a bias where there are any: buffers of strides (0, 1). Its
-// one parameter is eps (softmax has none).
+// One pointwise operator as it ran; or, without loops, a row operator, or a copy of its one input, converted to
+// `result`. A row operator reads its row; the norms, then, a weight and a bias where there are any: buffers of strides
+// (0, 1). Its one parameter is eps (softmax has none).
 struct LoopCall {
   const Op* op = nullptr;                 // whose schema numbers the arguments of the steps
   const PointwiseCase* rule = nullptr;    // the case of op->info.entry that was taken

@@ -1,6 +1,7 @@
 // Dialects: levels of the compiler, as sets of operators that a graph is made of.
 //
-//   functional   operators of all kinds, none of which writes to a tensor; what belongs to others is written back at the end
+//   functional   operators of all kinds, none of which writes to a tensor; what belongs to others is written
+//                back at the end
 //   core         the same, and all operators on tensors are of Core ATen
 //
 // Control flow, constants, lists, tuples and dicts, arithmetic of numbers, questions about sizes and dtypes, and checks
@@ -43,8 +44,8 @@ SCONCE_API std::vector<Outside> find_outside(const ir::Graph& graph, const Diale
 // "aten::linalg_svd (2: model.py:3, model.py:9)"
 SCONCE_API std::string to_string(const Outside& outside);
 
-// aten::copy_ to an input or attribute, behind which nothing runs in its block but others like it: the end of a functional
-// graph, or of a branch that alone writes to the tensor.
+// aten::copy_ to an input or attribute, behind which nothing runs in its block but others like it: the end of a
+// functional graph, or of a branch that alone writes to the tensor.
 SCONCE_API bool is_write_back(const ir::Node& node);
 
 }  // namespace sconce::lowering

@@ -20,9 +20,9 @@
 // So no graph is refused, and what is left of writes stands where memory is really shared. In an If the values that its
 // branches write become outputs, in a Loop they are carried.
 //
-// Not kept: after an exception, writes to inputs that came before it may be missing; and inputs that overlap in part, of
-// which one is written and the other an operand, are not refused but read before the write. An input that is written in
-// part must not be an expanded tensor, whose elements share memory.
+// Not kept: after an exception, writes to inputs that came before it may be missing; and inputs that overlap in part,
+// of which one is written and the other an operand, are not refused but read before the write. An input that is written
+// in part must not be an expanded tensor, whose elements share memory.
 #pragma once
 
 #include "sconce/ir/graph.h"

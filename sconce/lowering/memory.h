@@ -51,7 +51,8 @@ class Memory {
   void show_real(ir::Node& node) const;
 
   // ---- writing ----
-  // Before a write to `root` that becomes a new value: tensors that the node reads or that may be `root` are up to date.
+  // Before a write to `root` that becomes a new value: tensors that the node reads or that may be `root` are up to
+  // date.
   void prepare(ir::Node& node, const ir::Value* root);
   void write(const Origin& to, ir::Value* value, ir::Node& at);
   void write_later(ir::Value* root, ir::Node& copy);

@@ -6,8 +6,8 @@
 //   %w : Tensor = aten::neg_(%v)                the same: %w is %v
 //   %r : Tensor = aten::reshape(%x, %sizes)     origin: %r itself, which may be a view of %x or a copy
 //
-// Alias facts say what *may* share memory (ir/alias.h); this says what does, so that a view can be made again of another
-// tensor (replayed), and a write through it be put into that tensor (OpEntry::scatter).
+// Alias facts say what *may* share memory (ir/alias.h); this says what does, so that a view can be made again of
+// another tensor (replayed), and a write through it be put into that tensor (OpEntry::scatter).
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// Functionalisation keeps what programs do: random programs full of views, writes through them, lists, branches and loops
-// are run as they are and without writes. Results, what is left in the arguments and in the module, and errors must be
-// the same, bit for bit, for arguments that are apart, equal, and that overlap.
+// Functionalisation keeps what programs do: random programs full of views, writes through them, lists, branches and
+// loops are run as they are and without writes. Results, what is left in the arguments and in the module, and errors
+// must be the same, bit for bit, for arguments that are apart, equal, and that overlap.
 //
 // SCONCE_RANDOM_PROGRAMS=20000 tries more than 300. A program that fails is made as small as it goes and printed:
 // random_programs.test keeps such programs.

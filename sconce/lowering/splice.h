@@ -5,8 +5,8 @@
 
 namespace sconce::lowering {
 
-// Copies the nodes of `graph` before `at`, with these values for its inputs; gives the values of its outputs. The copies
-// have the place of `like` in the program's text.
+// Copies the nodes of `graph` before `at`, with these values for its inputs; gives the values of its outputs. The
+// copies have the place of `like` in the program's text.
 std::vector<ir::Value*> splice(const ir::Graph& graph, ListRef<ir::Value*> inputs, ir::Node& at, const ir::Node& like);
 
 // Replaces a node by a graph with one input per argument of its operator and one output per result. Arguments that the

@@ -1,5 +1,5 @@
-// Lowering to Core ATen: operators become others until only those are left that every compiler knows (the 193 of PyTorch's
-// tag `core`).
+// Lowering to Core ATen: operators become others until only those are left that every compiler knows (the 193 of
+// PyTorch's tag `core`).
 //
 //   %y : Tensor = aten::silu(%x)     =>    %a : Tensor = aten::neg(%x)
 //                                          %b : Tensor = aten::exp(%a)
@@ -7,8 +7,8 @@
 //                                          %y : Tensor = aten::div(%x, %c)
 //
 // An operator that is not core becomes, in this order: the operator that it is another name of; its decomposition
-// (OpEntry::decompose); its body; its expression, written out (expression_text.h). Bodies that write are made functional
-// again. An operator that has none of these stays (find_outside names it).
+// (OpEntry::decompose); its body; its expression, written out (expression_text.h). Bodies that write are made
+// functional again. An operator that has none of these stays (find_outside names it).
 #pragma once
 
 #include "sconce/ir/graph.h"

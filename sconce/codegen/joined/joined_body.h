@@ -1,5 +1,5 @@
-// Body: the low-level IR of a joined loop. Instructions over vectors whose lanes all have one width, in SSA form; what a
-// call's steps become once dtypes, comparisons and literals are resolved.
+// Body: the low-level IR of a joined loop. Instructions over vectors whose lanes all have one width, in SSA form; what
+// a call's steps become once dtypes, comparisons and literals are resolved.
 //
 // A number is a lane of its own kind: float32, bfloat16 and float16 as float32 (the latter two rounded), bool and small
 // integers as int32; in loops of 8 bytes a lane, float64 and int64 likewise. A mask is a lane of ones or zeros.
@@ -83,8 +83,8 @@ std::string to_string(const Body& body);
 // Whether a value of a graph can be part of a body of lanes of so many bytes.
 bool is_joinable(const loops::Nest& nest, const TileGraph& graph, uint16_t value, int width);
 
-// The body that computes `values` (in order) and stores `outputs`. `loads` becomes the list of values that are read from
-// outside: operands are those, then the outputs. All of the values are joinable.
+// The body that computes `values` (in order) and stores `outputs`. `loads` becomes the list of values that are read
+// from outside: operands are those, then the outputs. All of the values are joinable.
 Body build_body(const loops::Nest& nest, const TileGraph& graph, const std::vector<uint16_t>& values,
                 const std::vector<uint16_t>& outputs, int width, std::vector<uint16_t>& loads);
 

@@ -30,8 +30,8 @@ class MachineCode {
 // The most operands of a body: each has a register for its address.
 inline constexpr size_t kMaxBodyOperands = 13;
 
-// The level of joined loops: cpu_level(), but at most this. 3, because cheap loops gain nothing from vectors of 64 bytes
-// (eager's run at level 3 on AVX-512 machines, too: opgen/loops/pointwise.py). Tests raise it.
+// The level of joined loops: cpu_level(), but at most this. 3, because cheap loops gain nothing from vectors of 64
+// bytes (eager's run at level 3 on AVX-512 machines, too: opgen/loops/pointwise.py). Tests raise it.
 inline int highest_joined_level = 3;
 
 // The loop over a body for a level (3: AVX2 and what x86-64-v3 has beside it, 4: AVX-512). Equal bodies share one, as

@@ -1,5 +1,5 @@
-// TileGraph: a nest lowered to values of a tile, in SSA form. Conversions of dtypes, which a call implies, are values of
-// their own here, and equal ones are one value: what is converted twice is converted once.
+// TileGraph: a nest lowered to values of a tile, in SSA form. Conversions of dtypes, which a call implies, are values
+// of their own here, and equal ones are one value: what is converted twice is converted once.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,8 @@
 // of a group goes through slots altogether, with its first element repeated behind its end.
 //
 // A written buffer may be the same memory as one that is read. A result is therefore written to its place only by the
-// last step that reads any buffer of the same item size and strides, or by a later one; before that, it stays in a slot.
+// last step that reads any buffer of the same item size and strides, or by a later one; before that, it stays in a
+// slot.
 #pragma once
 
 #include <cstdint>

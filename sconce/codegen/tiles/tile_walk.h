@@ -1,6 +1,6 @@
-// TileWalk: loop tiling for a nest. Dimensions are merged and sorted by the strides of what is written, as eager's engine
-// does (kernels/cpu/engine/tile_grid.h, whose operands are those of one operator); the two innermost ones are walked in
-// tiles of rows x columns.
+// TileWalk: loop tiling for a nest. Dimensions are merged and sorted by the strides of what is written, as eager's
+// engine does (kernels/cpu/engine/tile_grid.h, whose operands are those of one operator); the two innermost ones are
+// walked in tiles of rows x columns.
 #pragma once
 
 #include <cstdint>

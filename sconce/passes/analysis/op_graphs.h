@@ -48,8 +48,8 @@ class OpGraphs {
   // The decomposition (OpEntry::decompose): the same results by other operators, one input per argument, one output per
   // return. Null for operators without one, for forms that write, or where it cannot be compiled.
   virtual const ir::Graph* decomposition(const Op& op) = 0;
-  // The expression of a pointwise operator, written out as operators on tensors (lowering/expression_text.h). Null where
-  // there is none, or where it cannot be written.
+  // The expression of a pointwise operator, written out as operators on tensors (lowering/expression_text.h). Null
+  // where there is none, or where it cannot be written.
   virtual const ir::Graph* expression(const Op& op) = 0;
   // The shape rule (OpEntry::shape): one input per argument, one output: the sizes of the result, a List[int], or a
   // List[List[int]] for a list of tensors; a tuple of them for several results. Null where the operator has none, or it

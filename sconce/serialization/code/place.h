@@ -1,6 +1,6 @@
-// Place: a source range without ownership, for printing. A printed program has one for every few bytes, and counting the
-// owners of sources would be a fifth of the time of a save. The functions that are printed own their sources, and those
-// the maps that lead to original texts.
+// Place: a source range without ownership, for printing. A printed program has one for every few bytes, and counting
+// the owners of sources would be a fifth of the time of a save. The functions that are printed own their sources, and
+// those the maps that lead to original texts.
 #pragma once
 
 #include "sconce/base/source.h"

@@ -1,5 +1,5 @@
-// Planned calls: calls of a function repeated by the interpreter and by plans, which must agree bit for bit, in results,
-// in what they do to their arguments, and in errors.
+// Planned calls: calls of a function repeated by the interpreter and by plans, which must agree bit for bit, in
+// results, in what they do to their arguments, and in errors.
 #pragma once
 
 #include <functional>

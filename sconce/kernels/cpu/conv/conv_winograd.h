@@ -13,9 +13,9 @@ bool winograd_serves(const ConvShape& shape, DType dtype, const MatrixKernels& k
 size_t winograd_packed_bytes(const ConvShape& shape, int m, const MatrixKernels& kernels);
 void winograd_pack(const ConvShape& shape, int m, const float* weight, const int64_t* strides, float* packed,
                    const MatrixKernels& kernels);
-// As conv_run; sums are formed in sequence, so a part of the image that begins with a whole tile has the bits that it has
-// in the whole image. Whether all results are finite, but for an overflow of the epilogue: if not, the input may have had an
-// infinity or a NaN, which is in more results now than in the convolution's.
+// As conv_run; sums are formed in sequence, so a part of the image that begins with a whole tile has the bits that it
+// has in the whole image. Whether all results are finite, but for an overflow of the epilogue: if not, the input may
+// have had an infinity or a NaN, which is in more results now than in the convolution's.
 bool winograd_run(const ConvShape& shape, int m, const float* x, const float* packed, float* y,
                   const Epilogue& epilogue, const MatrixKernels& kernels);
 

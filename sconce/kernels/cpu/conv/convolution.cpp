@@ -340,8 +340,8 @@ void run_empty(const Tensor& bias, const Tensor& out) {
   copy_tensor(out, make_view(bias, sizes, strides, bias.storage_offset()));
 }
 
-// Results do not depend on the memory formats: a plan (conv_plan.h) of eager_algorithm has the same bits. `order` is that
-// of a matrix product.
+// Results do not depend on the memory formats: a plan (conv_plan.h) of eager_algorithm has the same bits. `order` is
+// that of a matrix product.
 void run(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& out,
          SumOrder order = SumOrder::automatic) {
   if (shape.in_channels == 0) return run_empty(bias, out);

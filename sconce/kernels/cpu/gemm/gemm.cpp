@@ -362,8 +362,8 @@ bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epil
   return true;
 }
 
-// A tile of rows times a packed b, or a few times a b that is contiguous along k, without a plan: too little for a second
-// thread. Whether this was one.
+// A tile of rows times a packed b, or a few times a b that is contiguous along k, without a plan: too little for a
+// second thread. Whether this was one.
 template <class T>
 bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
   const bool by_lanes = p.order == SumOrder::by_lanes;

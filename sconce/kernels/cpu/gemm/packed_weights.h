@@ -23,8 +23,9 @@ class PackedWeights {
   size_t bytes_;
 };
 
-// `weight` in the form `form` (a number that tells packers and their parameters apart), which `pack` writes into `bytes`
-// bytes if nobody has it. Two calls share one if the weight is the same memory, seen in the same way, at the same version.
+// `weight` in the form `form` (a number that tells packers and their parameters apart), which `pack` writes into
+// `bytes` bytes if nobody has it. Two calls share one if the weight is the same memory, seen in the same way, at the
+// same version.
 std::shared_ptr<const PackedWeights> packed_weights(const Tensor& weight, uint64_t form, size_t bytes,
                                                     FunctionRef<void(void* packed)> pack);
 

@@ -1,5 +1,5 @@
-// Note [Order of sums]: which bits a product has, computed here number by number, and that nothing changes them but m, n
-// and k.
+// Note [Order of sums]: which bits a product has, computed here number by number, and that nothing changes them but m,
+// n and k.
 #include <gtest/gtest.h>
 
 #include <algorithm>

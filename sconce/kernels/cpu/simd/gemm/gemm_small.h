@@ -1,7 +1,7 @@
 // Small products, and the table of all GEMM micro-kernels.
 #pragma once
 
-#include "sconce/kernels/cpu/simd/gemm/gemm_by_lanes.h"
+#include "sconce/kernels/cpu/simd/gemm/gemm_lane_sums.h"
 #include "sconce/kernels/cpu/simd/gemm/gemm_outer.h"
 
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {

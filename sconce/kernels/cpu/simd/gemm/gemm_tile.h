@@ -118,8 +118,8 @@ GEMM_INLINE void step(Vec<T> (&acc)[Rows][Count], const T* const (&rows)[Rows], 
   }
 }
 
-// Every sum is formed in sequence (Note [Order of sums] in gemm.h), whatever the number of rows. Fewer than four of them
-// do not hide the latency of a multiply-add: drivers avoid such tiles.
+// Every sum is formed in sequence (Note [Order of sums] in gemm.h), whatever the number of rows. Fewer than four of
+// them do not hide the latency of a multiply-add: drivers avoid such tiles.
 template <class T, int Rows, int Count>
 void tile(int64_t taps, int64_t k, const T* const* row_list, const T* b, int64_t b_stride, int columns,
           const TileOutput<T>& out) {

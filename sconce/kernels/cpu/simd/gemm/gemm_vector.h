@@ -178,8 +178,8 @@ GEMM_INLINE Quad<T> sum_lanes(const Vec<T>* v) {
   return parts[0];
 }
 
-// The same additions where what was lane s above is vector s: one sum for every lane of the result. From == 2: the pairs
-// of neighbours are added already, into the first of each.
+// The same additions where what was lane s above is vector s: one sum for every lane of the result. From == 2: the
+// pairs of neighbours are added already, into the first of each.
 template <class T, int From = 1>
 GEMM_INLINE Vec<T> sum_vectors(Vec<T> (&v)[lanes<T>]) {
   GEMM_UNROLL for (int w = From; w < quad<T>; w *= 2) {

@@ -240,7 +240,10 @@ void fold_at_once(const FoldArgs<T>& args, int row, int64_t column) {
 
 // Sums of one row times a panel: vector s of column vector j is the sum of the products p with p % lanes == s.
 template <class T>
-using PanelSums = Vec<T>[lanes<T>][2];
+struct PanelSums {
+  Vec<T> vectors[lanes<T>][2];
+  __attribute__((always_inline)) Vec<T>* operator[](int s) { return vectors[s]; }
+};
 
 // Of the sums, so many times two are in registers, the rest in memory: AVX2 has 16 registers for 16 sums and operands.
 template <class T>
