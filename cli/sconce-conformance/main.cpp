@@ -9,6 +9,7 @@
 
 #include "report.h"
 #include "sconce/base/error.h"
+#include "sconce/lowering/dialect.h"
 #include "sconce/testing/conformance/planned_calls.h"
 #include "sconce/testing/conformance/tracked_lists.h"
 #include "sconce/testing/second_device/second_device.h"
@@ -90,6 +91,10 @@ void define_options(CLI::App& app, Options& o) {
       "--planned", o.suite.run.planned,
       "Repeat calls of programs by the interpreter and by plans: results, arguments and errors must be the same, "
       "bit for bit");
+  app.add_option("--lowered", o.suite.run.lowered,
+                 "Run through graphs of this dialect: " + lowering::dialect_names() +
+                     "; functional must have the bits of eager calls")
+      ->type_name("DIALECT");
   app.add_option("--json", o.json, "Write every result to this file as JSON")->type_name("FILE");
   app.add_option("-j,--jobs", o.suite.jobs, "Worker processes")
       ->type_name("N")
@@ -144,6 +149,8 @@ int run(Options& o) {
   if (on_terminal) o.suite.progress = [&](size_t done, size_t total) { bar.show(done, total); };
   o.suite.time_limit = std::chrono::milliseconds(static_cast<int64_t>(o.time_limit * 1000));
   o.suite.run.device = parse_device(o.device);
+  SCONCE_CHECK(o.suite.run.lowered.empty() || lowering::find_dialect(o.suite.run.lowered),
+               "there is no dialect '{}'; --lowered takes {}", o.suite.run.lowered, lowering::dialect_names());
   if (o.suite.run.device.type == DeviceType::privateuse1) {
     testing::register_second_device();
     o.suite.run.device = testing::kSecondDevice;

@@ -95,7 +95,8 @@ class Writer {
   Operand bits(const char* sign, const Operand& a, const Operand& b) {
     if (!a.is_tensor() || !b.is_tensor()) throw Unwritable{};
     const bool masks = a.kind == Kind::mask && b.kind == Kind::mask;
-    return {masks ? Kind::mask : Kind::tensor, infix(sign, a, b)};
+    if (masks) return {Kind::mask, fmt::format("({} {} {})", a.text, sign, b.text)};
+    return {Kind::tensor, infix(sign, a, b)};
   }
 
   Operand extreme(const char* name, const char* bound, const Operand& a, const Operand& b) {

@@ -11,6 +11,7 @@
 #include "sconce/serialization/lite/lite.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/conformance/case_value.h"
+#include "sconce/testing/conformance/lowered_call.h"
 #include "sconce/testing/conformance/script_call.h"
 #include "sconce/testing/temporary_folder.h"
 
@@ -51,8 +52,10 @@ CaseResult replay(const CaseKind& kind, const CaseFile& file, size_t index, cons
   jit::Module module = jit::load(archive_of(file));
   if (options.resave) module = jit::load(saved(module, archive_of(file), options, temporary));
   ir::Function& forward = module.get_method("forward").function();
+  const ScriptCall lowered = options.lowered.empty() ? ScriptCall() : lowered_call(forward, options.lowered);
   // Calling a module runs its hooks, too.
   const ScriptCall call = [&](std::vector<Value> args) {
+    if (lowered) return result = lowered(std::move(args));
     args.erase(args.begin());
     return result = module.call(std::move(args));
   };

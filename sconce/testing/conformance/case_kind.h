@@ -37,6 +37,7 @@ struct RunOptions {
   // Every case at each of these levels of the CPU: likewise.
   std::vector<int> same_levels;
   bool deterministic = false;  // the mode for those
+  std::string lowered;         // through graphs of this dialect: "functional", "core"
   std::string lite_folder;     // where the .ptl file of a program is, when not beside it
 };
 

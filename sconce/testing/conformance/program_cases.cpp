@@ -13,6 +13,7 @@
 #include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compare/compare_graphs.h"
+#include "sconce/testing/conformance/lowered_call.h"
 #include "sconce/testing/conformance/module_state.h"
 #include "sconce/testing/conformance/script_call.h"
 #include "sconce/testing/source_tree.h"
@@ -104,6 +105,10 @@ CaseResult compare_with_recorded(ir::Function& function, const std::string& text
   return CaseResult::pass();
 }
 
+ScriptCall call_of(ir::Function& function, const RunOptions& options) {
+  return options.lowered.empty() ? ScriptCall() : lowered_call(function, options.lowered);
+}
+
 class ProgramCases final : public CaseKind {
  public:
   std::string_view name() const override { return "programs"; }
@@ -114,14 +119,15 @@ class ProgramCases final : public CaseKind {
   bool is_case(const Json&) const override { return true; }
   std::string subject(const Json&) const override { return ""; }
 
-  CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
     try {
       const Compiled compiled = compile(file.at(0));
       if (index == 0) return compare_with_recorded(*compiled.function, file.at(0).at("graph").get<std::string>());
+      const ScriptCall how = call_of(*compiled.function, options);
       for (size_t i = 1; compiled.self && i < index; ++i) {
-        repeat_script_call(*compiled.function, compiled.self, file, file.at(i));
+        repeat_script_call(*compiled.function, compiled.self, file, file.at(i), how);
       }
-      return run_script_call(*compiled.function, compiled.self, file, file.at(index));
+      return run_script_call(*compiled.function, compiled.self, file, file.at(index), how);
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }
@@ -136,7 +142,7 @@ class ScriptCases final : public CaseKind {
   bool is_case(const Json&) const override { return true; }
   std::string subject(const Json&) const override { return ""; }
 
-  CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
     const Json& first = file.at(0);
     try {
       const std::string name = first.at("program").get<std::string>();
@@ -150,8 +156,9 @@ class ScriptCases final : public CaseKind {
       }
       SCONCE_CHECK(function != nullptr, "the source has no '{}' to call", name);
       if (index == 0) return compare_with_recorded(*function, first.at("graph").get<std::string>());
-      for (size_t i = 1; self && i < index; ++i) repeat_script_call(*function, self, file, file.at(i));
-      return run_script_call(*function, self, file, file.at(index));
+      const ScriptCall how = call_of(*function, options);
+      for (size_t i = 1; self && i < index; ++i) repeat_script_call(*function, self, file, file.at(i), how);
+      return run_script_call(*function, self, file, file.at(index), how);
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }
@@ -169,13 +176,13 @@ class JitSuiteCases final : public CaseKind {
   bool is_case(const Json& json) const override { return json.contains("inputs"); }
   std::string subject(const Json&) const override { return ""; }
 
-  CaseResult run(const CaseFile& file, size_t index, const RunOptions&) const override {
+  CaseResult run(const CaseFile& file, size_t index, const RunOptions& options) const override {
     try {
       const std::string text = file.at(0).at("source").get<std::string>();
       const script::Program program(text);
       ir::Function* function = program.find_function(defined_name(text, "def"));
       SCONCE_CHECK(function != nullptr, "the source defines no function");
-      return run_script_call(*function, {}, file, file.at(index));
+      return run_script_call(*function, {}, file, file.at(index), call_of(*function, options));
     } catch (const std::exception& error) {
       return CaseResult::failure(error.what());
     }
