@@ -10,7 +10,7 @@
 #include "report.h"
 #include "sconce/base/error.h"
 #include "sconce/lowering/dialect.h"
-#include "sconce/testing/conformance/planned_calls.h"
+#include "sconce/testing/compiled/planned_calls.h"
 #include "sconce/testing/conformance/tracked_lists.h"
 #include "sconce/testing/second_device/second_device.h"
 

@@ -7,7 +7,7 @@
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
-#include "sconce/testing/conformance/planned_calls.h"
+#include "sconce/testing/compiled/planned_calls.h"
 
 #include <gtest/gtest.h>
 
@@ -266,6 +266,30 @@ class Images(nn.Module):
       EXPECT_FALSE(difference) << "way " << which << ": " << *difference;
     }
   }
+}
+
+// Traces compute with sizes as tensors: what such elements decide is the same in every call of the plan.
+TEST(Plans, FollowElementsThatSizesDecide) {
+  const NoGrad without_gradients;
+  jit::CompilationUnit unit = jit::compile(R"(
+def f(x: Tensor) -> Tensor:
+    half = int(torch.floor_divide(torch.tensor(x.size(0)), 2))
+    return x[:half] + x[half:2 * half]
+
+def g(x: Tensor) -> Tensor:
+    n = torch.tensor(1)
+    n.add_(x.sum().to(torch.int64))
+    return x * int(n)
+)");
+  const jit::Function f = unit.function("f"), g = unit.function("g");
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(compare_same_bits(f(ones({6})).to_tensor(), full({3}, 2.0f)));
+    EXPECT_FALSE(compare_same_bits(f(ones({4})).to_tensor(), full({2}, 2.0f)));
+    EXPECT_FALSE(compare_same_bits(g(full({2}, static_cast<float>(i))).to_tensor(),
+                                   full({2}, static_cast<float>(i * (1 + 2 * i)))));
+  }
+  EXPECT_EQ(plans_of(f.function()).size(), 2u);
+  EXPECT_TRUE(plans_of(g.function()).empty());
 }
 
 TEST(Plans, DoNotKeepTheirModuleAlive) {

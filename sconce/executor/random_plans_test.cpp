@@ -5,7 +5,7 @@
 #include "sconce/frontend/script/program/program.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
-#include "sconce/testing/conformance/planned_calls.h"
+#include "sconce/testing/compiled/planned_calls.h"
 #include "sconce/testing/random_program.h"
 
 #include <gtest/gtest.h>

@@ -375,6 +375,26 @@ bool Recorder::take_results(TapeNode& node, const Value* returns, const std::vec
   return true;
 }
 
+void Recorder::learn_fixed(const TapeNode& node) {
+  fixed_.resize(tape_.values.size());
+  const bool fixed = !node.op->has(Trait::random) && std::all_of(node.uses.begin(), node.uses.end(),
+                                                                 [&](const TensorUse& u) { return fixed_[u.value]; });
+  for (const ValueId r : node.results) {
+    if (r != kNone) fixed_[r] = fixed;
+  }
+  // Whatever lies in memory that was written with other elements is fixed no longer.
+  for (const ValueId w : node.writes) {
+    for (ValueId v = 0; !fixed && v < fixed_.size(); ++v) {
+      if (tape_.block_of(v) == tape_.block_of(w)) fixed_[v] = false;
+    }
+  }
+}
+
+bool Recorder::is_fixed(const Tensor& t) const {
+  const auto found = known_.find(t.impl());
+  return found != known_.end() && found->second < fixed_.size() && fixed_[found->second];
+}
+
 bool Recorder::record_call(TapeNode& node, KeySet keys, Value* args, Value* returns) {
   const Op& op = *node.op;
   if (op.schema().returns.size() > kMostReturns) {
@@ -436,6 +456,7 @@ bool Recorder::record_call(TapeNode& node, KeySet keys, Value* args, Value* retu
         return true;
       }
     }
+    learn_fixed(node);
     tape_.nodes.push_back(std::move(node));
   }
   return true;
@@ -455,9 +476,13 @@ void Recorder::record(const Op& op, KeySet keys, Value* args, Value* returns) {
     return;
   }
   // Operators over values. Those that see tensors may ask for their geometry, not for their elements.
-  bool sees = false;
+  bool sees = false, all_fixed = true;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
-    if (is_tensor_type(schema.arguments[i].type)) for_each_tensor(args[i], [&](const Tensor&) { sees = true; });
+    if (is_tensor_type(schema.arguments[i].type))
+      for_each_tensor(args[i], [&](const Tensor& t) {
+        sees = true;
+        all_fixed = all_fixed && is_fixed(t);
+      });
     if (schema.arguments[i].is_written() && is_outside(args[i]))
       give_up(op.qualified_name() + " changes what it was given");
   }
@@ -467,7 +492,7 @@ void Recorder::record(const Op& op, KeySet keys, Value* args, Value* returns) {
     give_up(op.qualified_name() + " has effects");
   } else if (is_nondeterministic(op)) {
     give_up(op.qualified_name() + " depends on more than its arguments");
-  } else if (sees && (schema.is_mutable() || !runs_on_meta(op, keys, args))) {
+  } else if (sees && (schema.is_mutable() || (!all_fixed && !runs_on_meta(op, keys, args)))) {
     give_up(op.qualified_name() + " reads elements");
   }
   run_below(op, keys, args, returns);

@@ -53,6 +53,8 @@ class Recorder final : public runtime::Observer {
   ValueId add_value(const Tensor& t, BlockId block, int64_t offset);
   bool runs_on_meta(const Op& op, KeySet keys, const Value* args);
   bool take_output(const Value& v, Output& output);
+  void learn_fixed(const TapeNode& node);
+  bool is_fixed(const Tensor& t) const;
 
   Tape tape_;
   Guards guards_;
@@ -63,6 +65,9 @@ class Recorder final : public runtime::Observer {
   std::unordered_set<const Counted*> outside_;                     // containers and objects
   std::unordered_set<const runtime::Code*> entered_;
   std::unordered_set<const Counted*> returned_;
+  // By value: its elements follow from sizes and numbers alone, as those of arange(n) or of a traced x.size(0) // 2 do.
+  // They are the same in every run of the plan, so that what they decide is, too.
+  std::vector<bool> fixed_;
 };
 
 }  // namespace sconce::executor

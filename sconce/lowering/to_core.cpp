@@ -28,10 +28,19 @@ bool calls(const ir::Graph& graph, const Op& op) {
   return found;
 }
 
+// Gradients that are not wanted are None, which values of type Tensor cannot be: such an operator stays.
+bool gives_what_it_says(const ir::Graph& graph, const Op& op) {
+  const std::vector<Argument>& returns = op.schema().returns;
+  for (size_t i = 0; i < returns.size() && i < graph.outputs().size(); ++i) {
+    if (graph.outputs()[i]->type()->is(TypeKind::optional) && !returns[i].type->is(TypeKind::optional)) return false;
+  }
+  return true;
+}
+
 const ir::Graph* replacement(const Op& op) {
   passes::OpGraphs& graphs = *passes::op_graphs();
   for (const ir::Graph* graph : {graphs.decomposition(op), graphs.body(op), graphs.expression(op)}) {
-    if (graph && !calls(*graph, op)) return graph;
+    if (graph && !calls(*graph, op) && gives_what_it_says(*graph, op)) return graph;
   }
   return nullptr;
 }

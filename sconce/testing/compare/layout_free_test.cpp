@@ -4,7 +4,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
-#include "sconce/testing/conformance/planned_calls.h"
+#include "sconce/testing/compiled/planned_calls.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/lite/lite.h"
 #include "sconce/tensor/generator.h"
+#include "sconce/testing/compiled/lowered_call.h"
 #include "sconce/testing/conformance/case_value.h"
-#include "sconce/testing/conformance/lowered_call.h"
 #include "sconce/testing/conformance/script_call.h"
 #include "sconce/testing/temporary_folder.h"
 

@@ -12,8 +12,8 @@
 #include "sconce/testing/compare/compare_rules.h"
 #include "sconce/testing/compare/decomposed_call.h"
 #include "sconce/testing/compare/ruled_sizes.h"
+#include "sconce/testing/compiled/lowered_call.h"
 #include "sconce/testing/conformance/case_value.h"
-#include "sconce/testing/conformance/lowered_call.h"
 #include "sconce/testing/conformance/recorded_call.h"
 #include "sconce/testing/gradients/gradients.h"
 #include "sconce/testing/second_device/second_device.h"
@@ -316,7 +316,8 @@ class OperatorCases final : public CaseKind {
       const RecordedCall call = bind_call(*op, json, file.tensors(), options.strided);
       if (options.strided && depends_on_strides(*call.op)) return CaseResult::skip("depends on strides");
       if (const Json* raises = find_member(json, "raises")) {
-        if (options.device.type != DeviceType::cpu || options.grad_only || options.decomposed) return CaseResult::skip("a refusal");
+        if (options.device.type != DeviceType::cpu || options.grad_only || options.decomposed)
+          return CaseResult::skip("a refusal");
         return run_refusal(call, *raises, options.meta);
       }
       if (options.decomposed) return run_decomposed(call, file, json);

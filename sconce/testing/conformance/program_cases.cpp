@@ -13,7 +13,7 @@
 #include "sconce/runtime/interpreter.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compare/compare_graphs.h"
-#include "sconce/testing/conformance/lowered_call.h"
+#include "sconce/testing/compiled/lowered_call.h"
 #include "sconce/testing/conformance/module_state.h"
 #include "sconce/testing/conformance/script_call.h"
 #include "sconce/testing/source_tree.h"

@@ -8,8 +8,8 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compare/compare_rules.h"
 #include "sconce/testing/compare/script_error.h"
+#include "sconce/testing/compiled/planned_calls.h"
 #include "sconce/testing/conformance/case_value.h"
-#include "sconce/testing/conformance/planned_calls.h"
 
 namespace sconce::testing {
 namespace {

@@ -1,6 +1,6 @@
 // Calls through lowered graphs: what a function or an operator computes when its graph was brought to a dialect
-// (lowering/dialect.h) first. Results without writes must have the bits of eager ones; a dialect that writes operators out
-// rounds otherwise.
+// (lowering/dialect.h) first. Results without writes must have the bits of eager ones; a dialect that writes operators
+// out rounds otherwise.
 #pragma once
 
 #include "sconce/testing/conformance/recorded_call.h"

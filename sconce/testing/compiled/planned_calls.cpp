@@ -1,4 +1,4 @@
-#include "sconce/testing/conformance/planned_calls.h"
+#include "sconce/testing/compiled/planned_calls.h"
 
 #include <atomic>
 #include <cmath>

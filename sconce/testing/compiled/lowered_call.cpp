@@ -1,4 +1,4 @@
-#include "sconce/testing/conformance/lowered_call.h"
+#include "sconce/testing/compiled/lowered_call.h"
 
 #include <cstring>
 #include <map>
