@@ -66,10 +66,10 @@ PEER_MALLOC = ":".join(
 class Worker:
     """A process that answers every line it is given with one line."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command, environment, log=None):
         self.name = command[-1]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **environment}
         )
 
     def ask(self, *words):
@@ -77,10 +77,13 @@ class Worker:
         self.process.stdin.flush()
         line = self.process.stdout.readline().strip()
         if not line:
-            sys.exit(f"{self.name} died at: {' '.join(map(str, words))}")
+            self.died(f"{self.name} died at: {' '.join(map(str, words))}")
         if line.startswith("error"):
             raise RuntimeError(f"{' '.join(map(str, words))}: {line[6:]}")
         return line
+
+    def died(self, message):
+        sys.exit(message)
 
     def close(self):
         self.process.stdin.close()
