@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 
 PREFIX ?= /usr/local
 
-.PHONY: help demo test build python install bench size fuzz format check-format lint clean bootstrap
+.PHONY: help demo test build python install bench peers size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,11 @@ bench: build          ## Google Benchmark programs, then the comparison with PyT
 	@tools/bootstrap bench
 	@cmake --preset $(PRESET) >/dev/null && cmake --build --preset $(PRESET) -j $(JOBS) -- benchmarks
 	@bench/run $(BUILD)
+
+peers: build          ## whole models against the best of PyTorch, TorchScript and ONNX Runtime; ARGS=--inductor, ...
+	@tools/bootstrap bench
+	@bench/environment peers
+	@build/bench-venv/bin/python bench/peers.py --program $(BUILD)/bin/sconce $(ARGS)
 
 size: build           ## how large the libraries and programs are, stripped, and what libsconce is made of
 	@tools/size $(BUILD)
