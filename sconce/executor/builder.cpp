@@ -464,7 +464,7 @@ class Builder {
 };
 
 std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why) {
-  std::vector<BlockId> read;
+  std::vector<BlockId> read = tape.read;
   functionalize(tape);
   eliminate_dead_nodes(tape);
   expand_channel_norms(tape, read);

@@ -292,6 +292,25 @@ def g(x: Tensor) -> Tensor:
   EXPECT_TRUE(plans_of(g.function()).empty());
 }
 
+// A number that a module keeps as a tensor may decide something, as long as nobody writes it.
+TEST(Plans, FollowSmallConstantsUntilTheyAreWritten) {
+  const NoGrad without_gradients;
+  jit::CompilationUnit unit = jit::compile(R"(
+class Times(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.tensor(2))
+
+    def forward(self, x):
+        return x * int(self.n)
+)");
+  const jit::Module module = unit.module("Times");
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(compare_same_bits(module(ones({3})).to_tensor(), full({3}, 2.0f)));
+  EXPECT_EQ(plans_of(module.get_method("forward").function()).size(), 1u);
+  add_(module.attr("n").to_tensor(), 1);
+  for (int i = 0; i < 4; ++i) EXPECT_FALSE(compare_same_bits(module(ones({3})).to_tensor(), full({3}, 3.0f)));
+}
+
 TEST(Plans, DoNotKeepTheirModuleAlive) {
   const NoGrad without_gradients;
   Storage* storage = nullptr;

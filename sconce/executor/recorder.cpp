@@ -375,10 +375,20 @@ bool Recorder::take_results(TapeNode& node, const Value* returns, const std::vec
   return true;
 }
 
+// A number that a program keeps as a tensor: a plan may rely on its elements, and is dropped when they are written.
+bool Recorder::is_small_constant(ValueId v) const {
+  constexpr int64_t kMostElements = 64;
+  return tape_.is_constant(v) && tape_.twin(v).numel() <= kMostElements;
+}
+
 void Recorder::learn_fixed(const TapeNode& node) {
   fixed_.resize(tape_.values.size());
-  const bool fixed = !node.op->has(Trait::random) && std::all_of(node.uses.begin(), node.uses.end(),
-                                                                 [&](const TensorUse& u) { return fixed_[u.value]; });
+  const bool fixed = !node.op->has(Trait::random) &&
+                     std::all_of(node.uses.begin(), node.uses.end(),
+                                 [&](const TensorUse& u) { return fixed_[u.value] || is_small_constant(u.value); });
+  for (const TensorUse& u : node.uses) {
+    if (fixed && !fixed_[u.value]) tape_.read.push_back(tape_.block_of(u.value));
+  }
   for (const ValueId r : node.results) {
     if (r != kNone) fixed_[r] = fixed;
   }
@@ -390,9 +400,13 @@ void Recorder::learn_fixed(const TapeNode& node) {
   }
 }
 
-bool Recorder::is_fixed(const Tensor& t) const {
-  const auto found = known_.find(t.impl());
-  return found != known_.end() && found->second < fixed_.size() && fixed_[found->second];
+bool Recorder::is_fixed(const Tensor& t) {
+  const ValueId v = value_of(t);
+  if (v == kNone) return false;
+  if (v < fixed_.size() && fixed_[v]) return true;
+  if (!is_small_constant(v)) return false;
+  tape_.read.push_back(tape_.block_of(v));
+  return true;
 }
 
 bool Recorder::record_call(TapeNode& node, KeySet keys, Value* args, Value* returns) {

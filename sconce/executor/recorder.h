@@ -54,7 +54,8 @@ class Recorder final : public runtime::Observer {
   bool runs_on_meta(const Op& op, KeySet keys, const Value* args);
   bool take_output(const Value& v, Output& output);
   void learn_fixed(const TapeNode& node);
-  bool is_fixed(const Tensor& t) const;
+  bool is_fixed(const Tensor& t);
+  bool is_small_constant(ValueId v) const;
 
   Tape tape_;
   Guards guards_;

@@ -77,7 +77,8 @@ struct Tape {
   std::vector<TapeNode> nodes;
   std::vector<ValueId> inputs;  // the tensors among the arguments, in the order in which a signature finds them
   Output output;
-  bool draws = false;  // random numbers
+  bool draws = false;         // random numbers
+  std::vector<BlockId> read;  // constants whose elements decided something while recording
 
   // A Meta tensor of this geometry.
   static Tensor twin_of(const Tensor& t);
