@@ -36,6 +36,7 @@ bool Plan::constants_hold() const {
   }
   for (const KnownConstant& c : constants_) {
     if (c.is_read && write_count(c.tensor) != c.writes) return false;
+    if (tape_.records && c.tensor.requires_grad()) return false;
   }
   return true;
 }

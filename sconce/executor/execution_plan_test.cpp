@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "sconce/api/jit.h"
+#include "sconce/autograd/variable.h"
 #include "sconce/executor/function_plans.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
@@ -132,6 +133,21 @@ TEST(Plans, RecordNoGradients) {
   net.module.requires_grad_();
   net.warm_up();
   EXPECT_EQ(net.runs(), 0u);
+  EXPECT_TRUE(net.call().requires_grad());
+}
+
+TEST(Plans, AreNotForGradientsThatAreWantedLater) {
+  Net net;
+  net.module.requires_grad_(false);
+  net.warm_up();
+  EXPECT_EQ(net.runs(), 1u);
+  net.x = clone(net.x);
+  autograd::set_requires_grad(net.x, true);
+  EXPECT_TRUE(net.call().requires_grad());
+  net.x = detach(net.x);
+  for (int i = 0; i < 40 && net.runs() < 2; ++i) net.call();
+  EXPECT_EQ(net.runs(), 2u);
+  net.module.requires_grad_();
   EXPECT_TRUE(net.call().requires_grad());
 }
 

@@ -17,10 +17,11 @@
 namespace sconce::executor {
 namespace {
 
-constexpr size_t kMostPlans = 16;  // of a function
-constexpr size_t kMostSeen = 64;   // signatures of which the first call is remembered
-constexpr int kMostFailures = 4;   // recordings in vain before a function is left to the interpreter
-constexpr int kMostMisses = 4096;  // calls in a row of which none had a plan, before it is, too
+constexpr size_t kMostPlans = 16;    // of a function
+constexpr size_t kMostSeen = 64;     // signatures of which the first call is remembered
+constexpr int kMostFailures = 4;     // recordings in vain before a function is left to the interpreter
+constexpr int kMostMisses = 4096;    // calls in a row of which none had a plan, before it is, too
+constexpr int kLongestPause = 4096;  // calls between two recordings of a function that met gradients
 
 constinit std::atomic<int> enabled{-1};  // -1: the environment was not asked yet
 
@@ -111,6 +112,21 @@ class FunctionPlans final : public runtime::CodePlans {
     if (found != entries_.end()) entries_.erase(found);
   }
 
+  // Gradients that are recorded are no reason to give the function up: it may be called without them. It is tried again
+  // after ever more calls.
+  void met_gradients(std::string why) {
+    const std::lock_guard lock(mutex_);
+    why_ = std::move(why);
+    pause_ = std::min(pause_ * 2, kLongestPause);
+    paused_.store(pause_, std::memory_order_relaxed);
+  }
+  // Whether a call that autograd sees is one of those.
+  bool is_paused() {
+    const int left = paused_.load(std::memory_order_relaxed);
+    if (left > 0) paused_.store(left - 1, std::memory_order_relaxed);
+    return left > 0;
+  }
+
   void failed(std::string why) {
     const std::lock_guard lock(mutex_);
     why_ = std::move(why);
@@ -147,6 +163,8 @@ class FunctionPlans final : public runtime::CodePlans {
   std::atomic_flag flag_;
   std::vector<Ref<Entry>> entries_;  // the last used one is the last
   int misses_ = 0;
+  int pause_ = 8;
+  std::atomic<int> paused_{0};
   std::atomic<bool> hopeless_{false};
   std::mutex mutex_;
   std::vector<uint64_t> seen_;
@@ -222,14 +240,17 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
     }
   }
   log(code, "not planned: " + why);
-  plans.failed(std::move(why));
+  if (recorder.met_gradients())
+    plans.met_gradients(std::move(why));
+  else
+    plans.failed(std::move(why));
   return result;
 }
 
 bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
   if (!plans_enabled() || options.observer || Budget::active()) return false;
   FunctionPlans& plans = plans_of_code(code);
-  if (plans.is_hopeless()) return false;
+  if (plans.is_hopeless() || (records_gradients() && plans.is_paused())) return false;
   Words words;
   SmallVector<TensorImpl*, 8> tensors;
   if (!append_modes(words) || !append_arguments(args, words, tensors)) return false;
@@ -241,7 +262,7 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
     log(code, "an attribute or a constant has changed: the plan is dropped");
     plans.drop(entry);
   }
-  if (!plans.is_second_call(words)) return false;
+  if (Recorder::is_active() || !plans.is_second_call(words)) return false;
   result = record(code, plans, words, args, options);
   return true;
 }

@@ -90,6 +90,7 @@ Recorder::Recorder(std::span<const Value> args) {
   static const bool kernel_is_set = (set_fallback(Key::functionalize, kernel), true);
   static_cast<void>(kernel_is_set);
   SCONCE_ASSERT(!current);
+  tape_.records = records_gradients();
   for (const Value& v : args) learn_outside(v, true);
   current = this;
   set_recording(true);
@@ -102,11 +103,18 @@ Recorder::~Recorder() {
   }
 }
 
+bool Recorder::is_active() { return current != nullptr; }
+
 void Recorder::give_up(std::string why) {
   if (failed_) return;
   failed_ = true;
   why_ = std::move(why);
   set_recording(false);
+}
+
+void Recorder::meet_gradients() {
+  met_gradients_ = !failed_;
+  give_up("records gradients");
 }
 
 // ---- what is outside ----
@@ -205,8 +213,6 @@ void Recorder::before(const runtime::Code& code, size_t instruction, const Value
     case Opcode::wait:
     case Opcode::make_done:
       return give_up("starts a task");
-    case Opcode::run_region:
-      return give_up("records gradients");
     case Opcode::enter:
     case Opcode::leave:
       return give_up("enters a context");
@@ -238,14 +244,13 @@ ValueId Recorder::value_of(const Tensor& t) {
 
 bool Recorder::take_arguments(TapeNode& node, const Value* args) {
   const Schema& schema = node.op->schema();
-  const bool records = grad_enabled();
   const auto use = [&](const Tensor& t, size_t arg, int32_t item) {
     if (!is_plain(t)) {
       give_up(node.op->qualified_name() + " has a tensor of a special kind");
       return false;
     }
-    if (records && t.requires_grad()) {
-      give_up("records gradients");
+    if (tape_.records && t.requires_grad()) {
+      meet_gradients();
       return false;
     }
     const ValueId value = value_of(t);

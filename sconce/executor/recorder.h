@@ -30,9 +30,14 @@ class Recorder final : public runtime::Observer {
   ~Recorder() override;
   Recorder(const Recorder&) = delete;
 
+  // Whether this thread has one. (It has at most one: a region inside of a run that is recorded is interpreted.)
+  static bool is_active();
+
   // Ends the recording; `result` is what the run returned. Nothing where it cannot be repeated: why() says why.
   std::optional<Tape> finish(const Value& result);
   const std::string& why() const { return why_; }
+  // Whether that is because autograd had something to record.
+  bool met_gradients() const { return met_gradients_; }
   Guards& guards() { return guards_; }
 
   // The kernel of Key::functionalize.
@@ -43,6 +48,7 @@ class Recorder final : public runtime::Observer {
 
  private:
   void give_up(std::string why);
+  void meet_gradients();
   void learn_outside(const Value& v, bool is_input);
   void learn_attribute(const Value& object, size_t slot);
   bool is_outside(const Value& v) const;
@@ -61,6 +67,7 @@ class Recorder final : public runtime::Observer {
   Guards guards_;
   std::string why_;
   bool failed_ = false;
+  bool met_gradients_ = false;
   std::unordered_map<const TensorImpl*, ValueId> known_;
   std::unordered_map<const TensorImpl*, Tensor> outside_tensors_;  // constants, if they are used
   std::unordered_set<const Counted*> outside_;                     // containers and objects

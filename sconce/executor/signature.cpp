@@ -2,13 +2,14 @@
 
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/gemm/provider.h"
+#include "sconce/tensor/grad_mode.h"
 #include "sconce/tensor/promotion.h"
 
 namespace sconce::executor {
 namespace {
 
-// Facts of `meta` that do not matter: where memory ends, whether gradients are wanted (modes say whether they are
-// recorded), and whether the tensor is a view.
+// Facts of `meta` that do not matter: where memory ends, whether gradients are wanted (where they are recorded there is
+// no plan), and whether the tensor is a view.
 constexpr uint64_t kIgnored = TensorImpl::whole_block | TensorImpl::requires_grad | TensorImpl::is_view;
 
 void append_text(std::string_view text, Words& words) {
@@ -22,8 +23,9 @@ void append_text(std::string_view text, Words& words) {
 
 struct Geometry {
   SmallVector<TensorImpl*, 8>& tensors;
+  bool records;
   bool operator()(const Tensor& t, Words& words) const {
-    if (!is_plain(t)) return false;
+    if (!is_plain(t) || (records && t.requires_grad())) return false;
     const TensorImpl& impl = *t.impl();
     words.push_back(impl.meta & ~kIgnored);
     const auto rank = static_cast<size_t>(t.dim());
@@ -100,13 +102,15 @@ bool append(const Value& v, Words& words, const F& tensor) {
 
 }  // namespace
 
+bool records_gradients() { return grad_enabled() && (thread_modes.exclude & KeySet(Key::autograd).bits()) == 0; }
+
 bool is_plain(const Tensor& t) {
   constexpr KeySet kPlain{Key::cpu, Key::view, Key::autograd};
   return (t.keys() - kPlain).empty() && t.keys().has(Key::cpu) && t.dim() <= TensorImpl::kInlineRank;
 }
 
 bool append_arguments(std::span<const Value> args, Words& words, SmallVector<TensorImpl*, 8>& tensors) {
-  const Geometry geometry{tensors};
+  const Geometry geometry{tensors, records_gradients()};
   for (const Value& v : args) {
     if (!append(v, words, geometry)) return false;
   }

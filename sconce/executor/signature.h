@@ -14,7 +14,8 @@ namespace sconce::executor {
 using Words = SmallVector<uint64_t, 48>;
 
 // Appends what a plan may depend on. Tensors by geometry (their order is that of `tensors`), objects by identity. False
-// if there is something whose kind is not known, or a tensor that only kernels of its own understand.
+// if there is something whose kind is not known, a tensor that only kernels of its own understand, or one whose history
+// would be recorded.
 bool append_arguments(std::span<const Value> args, Words& words, SmallVector<TensorImpl*, 8>& tensors);
 
 // The same of a value outside of the arguments, with tensors by identity.
@@ -23,6 +24,10 @@ bool append_identity(const Value& v, Words& words);
 // Modes of this thread and of the process that results depend on. False if plans are not for them: autocast, traces,
 // a provider of kernels.
 bool append_modes(Words& words);
+
+// Whether autograd sees the calls of this thread. Inside of a differentiable region it does not, though gradients are on:
+// one node stands for all of them.
+bool records_gradients();
 
 // Whether a tensor is an ordinary one: strided numbers in the CPU's memory.
 bool is_plain(const Tensor& t);

@@ -78,6 +78,7 @@ struct Tape {
   std::vector<ValueId> inputs;  // the tensors among the arguments, in the order in which a signature finds them
   Output output;
   bool draws = false;         // random numbers
+  bool records = false;       // autograd saw the calls, and had nothing to record
   std::vector<BlockId> read;  // constants whose elements decided something while recording
 
   // A Meta tensor of this geometry.
