@@ -13,6 +13,8 @@ namespace sconce::runtime {
 
 // Runs code with its arguments, which are moved from. One result is itself, several are a tuple, none is None.
 Value execute(const Code& code, std::span<Value> args, const RunOptions& options);
+// The same by a plan, where there is one (planner.h).
+Value run_code(const Code& code, std::span<Value> args, const RunOptions& options);
 
 // `raise X(message)` in a script.
 class RaisedError : public Error {

@@ -797,6 +797,11 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   return make_ref<Tuple>(std::move(results));
 }
 
+Value run_code(const Code& code, std::span<Value> args, const RunOptions& options) {
+  if (Value result; planner && planner->run(code, args, options, result)) return result;
+  return execute(code, args, options);
+}
+
 Value run(ir::Function& function, std::span<Value> args, const RunOptions& options) {
   const Code& code = code_of(function);
   SCONCE_CHECK(args.size() == code.args, "{}() takes {} arguments, got {}", function.short_name(), code.args,
@@ -814,8 +819,7 @@ Value run(ir::Function& function, std::span<Value> args, const RunOptions& optio
     observed.observer = all;
     return execute(code, args, observed);
   }
-  if (Value result; planner && planner->run(code, args, options, result)) return result;
-  return execute(code, args, options);
+  return run_code(code, args, options);
 }
 
 }  // namespace sconce::runtime

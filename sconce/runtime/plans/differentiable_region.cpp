@@ -22,7 +22,7 @@ bool records(const std::vector<Value>& args) {
 }
 
 std::vector<Value> results_of(const Code& code, std::span<Value> args, const RunOptions& options) {
-  Value result = execute(code, args, options);
+  Value result = run_code(code, args, options);
   if (code.results == 1) return {std::move(result)};
   return std::move(result.to_tuple().items);
 }

@@ -225,7 +225,7 @@ void ScriptNode::apply(const autograd::BackwardCall& call) {
   for (size_t i = 0; i < wanted.size(); ++i) wanted[i] = plan_->wanted()[i] && call.wanted[edge++];
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return;
   const RegionPlan::BackwardCode df = plan_->backward(wanted, second_order);
-  const Value result = execute(*df.code, args, {});
+  const Value result = run_code(*df.code, args, {});
   size_t next = 0;
   for (edge = 0; edge < edges.size(); ++edge) {
     if (!df.for_all && !call.wanted[edge]) continue;
