@@ -68,6 +68,11 @@ class SCONCE_API Budget : public std::enable_shared_from_this<Budget> {
   void poll();  // cancelled, or out of time?
 
   bool counts_steps() const noexcept { return limits_.steps != Limits::kNone || (outer_ && outer_->counts_steps()); }
+  // Whether more than time and cancel() can end what runs under it.
+  bool counts() const noexcept {
+    return limits_.memory != Limits::kNone || limits_.work != Limits::kNone || limits_.steps != Limits::kNone ||
+           loading_only_ || (outer_ && outer_->counts());
+  }
   const std::atomic<bool>& stopped() const noexcept { return stopped_; }
 
   // The same for the active budget, if there is one: called before memory is taken whose size a program decides.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/memory/write_count.h"
@@ -162,6 +163,7 @@ Value Plan::run(std::span<TensorImpl* const> inputs) const {
       f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
     }
     for (const ValueId v : s.views) set_view(f, v);
+    Budget::poll_active();
     s.step->run(f);
     for (const ValueId v : s.releases) f.tensors[v] = {};
   }

@@ -4,6 +4,7 @@
 
 #include "sconce/api/jit.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/executor/function_plans.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
@@ -149,6 +150,27 @@ TEST(Plans, AreNotForGradientsThatAreWantedLater) {
   EXPECT_EQ(net.runs(), 2u);
   net.module.requires_grad_();
   EXPECT_TRUE(net.call().requires_grad());
+}
+
+TEST(Plans, CanBeCancelled) {
+  const NoGrad without_gradients;
+  const Net net;
+  const auto budget = std::make_shared<Budget>(Limits{});
+  const ActiveBudget active(budget.get());
+  net.warm_up();
+  EXPECT_EQ(net.runs(), 1u);
+  budget->cancel();
+  EXPECT_THROW(net.call(), Error);
+}
+
+TEST(Plans, AreNotForBudgetsThatCount) {
+  const NoGrad without_gradients;
+  const Net net;
+  net.warm_up();
+  const auto budget = std::make_shared<Budget>(Limits{.memory = 1 << 30});
+  const BudgetScope scope(budget);
+  net.call();
+  EXPECT_EQ(net.runs(), 1u);
 }
 
 TEST(Plans, RaiseTheInterpretersErrors) {

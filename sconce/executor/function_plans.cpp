@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -210,6 +211,7 @@ bool run_plan(const runtime::Code& code, const Entry& entry, std::span<TensorImp
   try {
     result = entry.plan->run(tensors);
   } catch (const std::exception& e) {
+    if (const Budget* budget = Budget::active(); budget && budget->has_ended()) throw;
     log(code, fmt::format("a step failed, the interpreter takes over: {}", e.what()));
     drawn.take_back();
     return false;
@@ -228,8 +230,10 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
   std::string why = recorder.why();
   if (tape) {
     try {
+      const auto start = std::chrono::steady_clock::now();
       if (std::unique_ptr<Plan> plan = make_plan(std::move(*tape), std::move(recorder.guards()), why)) {
-        log(code, fmt::format("planned, {} steps", plan->steps().size()));
+        const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+        log(code, fmt::format("planned, {} steps, in {:.2f} ms", plan->steps().size(), took.count()));
         if (is_logged(LogTag::plans, LogLevel::debug)) fmt::print(stderr, "{}", plan->text());
         plans.succeeded();
         plans.add(make_ref<Entry>(words, std::move(plan)));
@@ -248,7 +252,9 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
 }
 
 bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
-  if (!plans_enabled() || options.observer || Budget::active()) return false;
+  if (!plans_enabled() || options.observer) return false;
+  // What is counted is counted by operators and by steps of the interpreter.
+  if (const Budget* budget = Budget::active(); budget && budget->counts()) return false;
   FunctionPlans& plans = plans_of_code(code);
   if (plans.is_hopeless() || (records_gradients() && plans.is_paused())) return false;
   Words words;
