@@ -25,8 +25,8 @@ bool append_identity(const Value& v, Words& words);
 // a provider of kernels.
 bool append_modes(Words& words);
 
-// Whether autograd sees the calls of this thread. Inside of a differentiable region it does not, though gradients are on:
-// one node stands for all of them.
+// Whether autograd sees the calls of this thread. Inside of a differentiable region it does not, though gradients are
+// on: one node stands for all of them.
 bool records_gradients();
 
 // Whether a tensor is an ordinary one: strided numbers in the CPU's memory.

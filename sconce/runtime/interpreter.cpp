@@ -764,6 +764,8 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   Execution& ex = *lease;
   Slot* base = ex.stack;
   if (base + code.total > ex.limit) base = ex.grow(base, code.total);
+  std::vector<Value> results;  // has room before there is anything that registers would keep if there were none
+  if (code.results > 1) results.reserve(code.results);
   Value self;
   for (size_t i = 0; i < args.size(); ++i) {
     Slot& from = reinterpret_cast<Slot&>(args[i]);
@@ -792,7 +794,6 @@ Value execute(const Code& code, std::span<Value> args, const RunOptions& options
   ex.entered.clear();  // of a graph that enters and does not leave
   if (code.results == 1) return std::move(value_of(base[0]));
   if (code.results == 0) return {};
-  std::vector<Value> results;
   for (uint32_t i = 0; i < code.results; ++i) results.push_back(std::move(value_of(base[i])));
   return make_ref<Tuple>(std::move(results));
 }
