@@ -122,11 +122,30 @@ TEST(Plans, AreForOneSignatureEach) {
 TEST(Plans, KeepOnlySome) {
   const NoGrad without_gradients;
   Net net;
-  for (int64_t rows = 1; rows <= 40; ++rows) {
+  for (int64_t rows = 1; rows <= 140; ++rows) {
     net.x = ones({rows, 6});
     net.warm_up();
   }
-  EXPECT_EQ(plans_of(net.module.get_method("forward").function()).size(), 16u);
+  EXPECT_EQ(plans_of(net.module.get_method("forward").function()).size(), 128u);
+  const uint64_t runs = net.runs();
+  net.x = ones({13, 6});  // the first that is still there
+  net.call();
+  EXPECT_EQ(net.runs(), runs + 1);
+}
+
+TEST(Plans, AreNotMadeForSizesThatNeverComeAgain) {
+  const NoGrad without_gradients;
+  Net net;
+  for (int64_t rows = 1; rows <= 400; ++rows) {
+    net.x = ones({rows, 6});
+    for (int i = 0; i < 2; ++i) net.call();
+  }
+  net.x = ones({500, 6});
+  net.warm_up();
+  EXPECT_EQ(net.runs(), 0u);
+  net.x = ones({190, 6});  // made before it was clear, and kept
+  net.call();
+  EXPECT_EQ(net.runs(), 1u);
 }
 
 TEST(Plans, RecordNoGradients) {

@@ -18,10 +18,12 @@
 namespace sconce::executor {
 namespace {
 
-constexpr size_t kMostPlans = 16;    // of a function
-constexpr size_t kMostSeen = 64;     // signatures of which the first call is remembered
+// Of a function. Plans for other sizes share kernels and packed weights; what each has of its own is a list of steps.
+constexpr size_t kMostPlans = 128;
+constexpr size_t kMostSeen = 256;    // signatures of which the first call is remembered
 constexpr int kMostFailures = 4;     // recordings in vain before a function is left to the interpreter
-constexpr int kMostMisses = 4096;    // calls in a row of which none had a plan, before it is, too
+constexpr int kMostMisses = 4096;    // calls in a row of which none had a plan: the same
+constexpr int kMostUnused = 64;      // plans in a row that had to go before they had run three times: no more are made
 constexpr int kLongestPause = 4096;  // calls between two recordings of a function that met gradients
 
 constinit std::atomic<int> enabled{-1};  // -1: the environment was not asked yet
@@ -40,17 +42,20 @@ uint64_t hash_of(const Words& words) {
 // A plan with the signature that it is for.
 class Entry final : public Counted {
  public:
-  Entry(const Words& words, std::unique_ptr<Plan> plan) : words_(words.begin(), words.end()), plan(std::move(plan)) {}
-  bool takes(const Words& words) const {
-    return words.size() == words_.size() && std::equal(words.begin(), words.end(), words_.begin());
+  Entry(const Words& words, std::unique_ptr<Plan> plan)
+      : hash_(hash_of(words)), words_(words.begin(), words.end()), plan(std::move(plan)) {}
+  bool takes(const Words& words, uint64_t hash) const {
+    return hash == hash_ && words.size() == words_.size() && std::equal(words.begin(), words.end(), words_.begin());
   }
 
  private:
+  const uint64_t hash_;
   const Signature words_;
 
  public:
   const std::unique_ptr<Plan> plan;
   std::atomic<uint64_t> runs{0};
+  uint64_t last_use = 0;  // by the clock of FunctionPlans
 };
 
 // A lock for a few instructions.
@@ -70,14 +75,13 @@ class Spin {
 class FunctionPlans final : public runtime::CodePlans {
  public:
   Ref<Entry> find(const Words& words) {
+    const uint64_t hash = hash_of(words);
     const Spin lock(flag_);
-    for (size_t i = entries_.size(); i-- > 0;) {
-      if (!entries_[i]->takes(words)) continue;
-      if (i + 1 != entries_.size())
-        std::rotate(entries_.begin() + static_cast<ptrdiff_t>(i), entries_.begin() + static_cast<ptrdiff_t>(i) + 1,
-                    entries_.end());
+    for (const Ref<Entry>& entry : entries_) {
+      if (!entry->takes(words, hash)) continue;
+      entry->last_use = ++clock_;
       misses_ = 0;
-      return entries_.back();
+      return entry;
     }
     if (++misses_ > kMostMisses && entries_.empty()) hopeless_.store(true, std::memory_order_relaxed);
     return {};
@@ -101,9 +105,15 @@ class FunctionPlans final : public runtime::CodePlans {
     Ref<Entry> oldest;  // goes behind the lock
     const Spin lock(flag_);
     if (entries_.size() == kMostPlans) {
-      oldest = std::move(entries_.front());
-      entries_.erase(entries_.begin());
+      const auto found =
+          std::min_element(entries_.begin(), entries_.end(),
+                           [](const Ref<Entry>& a, const Ref<Entry>& b) { return a->last_use < b->last_use; });
+      oldest = std::move(*found);
+      entries_.erase(found);
+      unused_ = oldest->runs.load(std::memory_order_relaxed) < 3 ? unused_ + 1 : 0;
+      if (unused_ > kMostUnused) is_full_.store(true, std::memory_order_relaxed);
     }
+    entry->last_use = ++clock_;
     entries_.push_back(std::move(entry));
   }
 
@@ -139,6 +149,8 @@ class FunctionPlans final : public runtime::CodePlans {
     failures_ = 0;
   }
 
+  // Whether there are to be no more than those that it has.
+  bool is_full() const { return is_full_.load(std::memory_order_relaxed); }
   bool is_hopeless() const { return hopeless_.load(std::memory_order_relaxed); }
   std::string why() {
     const std::lock_guard lock(mutex_);
@@ -156,17 +168,20 @@ class FunctionPlans final : public runtime::CodePlans {
     }
     const std::lock_guard lock(mutex_);
     seen_.clear();
-    failures_ = 0;
+    failures_ = unused_ = 0;
     hopeless_.store(false);
+    is_full_.store(false);
   }
 
  private:
   std::atomic_flag flag_;
-  std::vector<Ref<Entry>> entries_;  // the last used one is the last
+  std::vector<Ref<Entry>> entries_;  // the newest is the last
+  uint64_t clock_ = 0;               // uses and additions
   int misses_ = 0;
+  int unused_ = 0;
   int pause_ = 8;
   std::atomic<int> paused_{0};
-  std::atomic<bool> hopeless_{false};
+  std::atomic<bool> hopeless_{false}, is_full_{false};
   std::mutex mutex_;
   std::vector<uint64_t> seen_;
   int failures_ = 0;
@@ -268,7 +283,7 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
     log(code, "an attribute or a constant has changed: the plan is dropped");
     plans.drop(entry);
   }
-  if (Recorder::is_active() || !plans.is_second_call(words)) return false;
+  if (plans.is_full() || Recorder::is_active() || !plans.is_second_call(words)) return false;
   result = record(code, plans, words, args, options);
   return true;
 }
