@@ -70,7 +70,7 @@ KEYS = {
     "kernel": (dict, {"leaf"}),
     "shape": ((str, list), {"leaf"}),
     "format": (str, {"leaf"}),
-    "decompose": (str, {"leaf", "compound"}),
+    "decompose": (str, {"pointwise", "reduce", "leaf", "compound"}),
     "prepare": (str, {"leaf", "compound"}),
     # compound
     "body": (str, {"compound"}),

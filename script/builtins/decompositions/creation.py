@@ -69,3 +69,14 @@ def triangle_indices(rows: int, columns: int, offset: int, lower: bool, dtype: O
     distance = torch.arange(0, columns, 1, dtype=torch.int64, device=device) - row - offset
     found = torch.nonzero(distance <= 0 if lower else distance >= 0).permute([1, 0]).clone(memory_format=torch.contiguous_format)
     return found if dtype is None else found.to(dtype)
+
+
+def number_as_tensor(a: number) -> Tensor:
+    # The widest dtype of its kind.
+    if isinstance(a, int):
+        return torch.scalar_tensor(a, dtype=torch.int64)
+    if isinstance(a, float):
+        return torch.scalar_tensor(a, dtype=torch.float64)
+    if isinstance(a, bool):
+        return torch.scalar_tensor(a, dtype=torch.bool)
+    return torch.scalar_tensor(a, dtype=torch.complex128)

@@ -7,16 +7,17 @@ def along_channels(x: Tensor, rank: int) -> Tensor:
 
 
 def batch_norm_by_state(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], running_mean: Optional[Tensor], running_var: Optional[Tensor], training: bool, momentum: float, eps: float) -> Tuple[Tensor, Tensor, Tensor]:
-    # By the operators of Core ATen for each case; the statistics are written by the one that has them.
+    # By the operators of Core ATen for each case; the statistics that are there are written afterwards.
     if not training:
         assert running_mean is not None and running_var is not None, "Expected running_mean and running_var to be defined when training=False"
         return torch._native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps)
-    if running_mean is None and running_var is None:
-        return torch._native_batch_norm_legit(input, weight, bias, True, momentum, eps)
-    channels = input.size(1)
-    mean = running_mean if running_mean is not None else torch.full([channels], 0.0, dtype=input.dtype, device=input.device)
-    var = running_var if running_var is not None else torch.full([channels], 0.0, dtype=input.dtype, device=input.device)
-    return torch._native_batch_norm_legit(input, weight, bias, mean, var, True, momentum, eps)
+    out, mean, invstd = torch._native_batch_norm_legit(input, weight, bias, True, momentum, eps)
+    dims = other_dims(input.dim(), 1)
+    if running_mean is not None:
+        running_mean.copy_(running_mean * (1 - momentum) + wide(input).mean(dims) * momentum)
+    if running_var is not None:
+        running_var.copy_(running_var * (1 - momentum) + wide(input).var(dims, correction=1) * momentum)
+    return out, mean, invstd
 
 
 def updated_statistics(input: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float) -> Tuple[Tensor, Tensor]:
