@@ -1,7 +1,9 @@
 #include "sconce/passes/analysis/shape_rules.h"
 
+#include <algorithm>
 #include <map>
 
+#include "sconce/ir/effects.h"
 #include "sconce/passes/analysis/rewrite.h"
 
 namespace sconce::passes {
@@ -61,8 +63,21 @@ Tensor meta_tensor(const TensorFacts& facts, Numbers& numbers) {
 
 std::optional<sconce::Value> argument(const ir::Value* v, const KnownInts& ints, Numbers& numbers);
 
+// Nobody gives it other items: operators read it, or it is a result.
+bool keeps_its_items(const ir::Node& list) {
+  return std::ranges::all_of(list.output()->uses(), [](const ir::Use& use) {
+    const ir::Node& user = *use.user;
+    if (user.is(ir::kind::Return)) return !user.block()->owner();
+    if (user.is(ir::kind::TupleConstruct)) return keeps_its_items(user);
+    if (!user.op() || ir::is_call(user)) return false;
+    if (use.offset >= user.op()->schema().arguments.size()) return true;
+    const Argument& argument = user.op()->schema().arguments[use.offset];
+    return !argument.alias || (!argument.is_written() && argument.alias->after.empty());
+  });
+}
+
 std::optional<sconce::Value> list_argument(const ir::Node& list, const KnownInts& ints, Numbers& numbers) {
-  if (!list.output()->type()->is(TypeKind::list)) return std::nullopt;
+  if (!list.output()->type()->is(TypeKind::list) || !keeps_its_items(list)) return std::nullopt;
   Ref<List> items = make_ref<List>(list.output()->type()->element());
   for (const ir::Value* item : list.inputs()) {
     std::optional<sconce::Value> v = argument(item, ints, numbers);
