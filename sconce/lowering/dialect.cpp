@@ -6,11 +6,15 @@
 #include "sconce/base/error.h"
 #include "sconce/ir/effects.h"
 #include "sconce/lowering/autodiff.h"
+#include "sconce/lowering/effects/drop_bookkeeping.h"
+#include "sconce/lowering/effects/guarded.h"
+#include "sconce/lowering/effects/inline_forks.h"
 #include "sconce/lowering/functionalize.h"
 #include "sconce/lowering/origins.h"
 #include "sconce/lowering/to_core.h"
 #include "sconce/lowering/to_prims.h"
 #include "sconce/passes/analysis/rewrite.h"
+#include "sconce/passes/passes.h"
 
 namespace sconce::lowering {
 namespace {
@@ -41,6 +45,8 @@ bool is_structure(const ir::Node& node) {
     case ir::kind::isinstance_id:
     case ir::kind::Print_id:
     case ir::kind::tolist_id:
+    case ir::kind::Enter_id:  // a mode of autograd, which decides no element
+    case ir::kind::Exit_id:
       return true;
     default:
       return false;
@@ -65,14 +71,25 @@ bool is_core(const ir::Node& node) {
   return !node.op() || makes_no_tensor(*node.op()) || node.op()->has(Trait::core) || is_write_back(node);
 }
 
-void lower_to_functional(ir::Graph& graph) {
+void make_plain(ir::Graph& graph) {
+  passes::inline_calls(graph);  // of which some may fork
+  inline_forks(graph);
   passes::run_pipeline(graph);
+  drop_self_assignments(graph);
+}
+
+void lower_to_functional(ir::Graph& graph) {
+  make_plain(graph);
   functionalize(graph);
 }
 
 void lower_to_core(ir::Graph& graph) {
-  lower_to_functional(graph);
-  to_core(graph);
+  make_plain(graph);
+  drop_detach(graph);
+  lower_guarded(graph, [](ir::Graph& each, bool apart) {
+    functionalize(each, {.apart = apart});
+    to_core(each, apart);
+  });
 }
 
 // Where sizes are known: what is computed from other tensors stays Core ATen.
@@ -104,12 +121,26 @@ std::string dialect_names() {
   return names;
 }
 
+namespace {
+
+// An input, an attribute, or an item of one that is a list, a dict or a tuple.
+bool comes_from_outside(const ir::Value& v) {
+  static const ir::Symbol item("aten::__getitem__");
+  const ir::Node& node = *v.node();
+  if (node.is(ir::kind::Param)) return !node.block()->owner();
+  if (node.is(ir::kind::GetAttr)) return true;
+  const bool takes_out =
+      node.is(item) || node.is(ir::kind::TupleUnpack) || node.is(ir::kind::TupleIndex) || node.is(ir::kind::ListUnpack);
+  return takes_out && comes_from_outside(*node.input());
+}
+
+}  // namespace
+
 bool is_write_back(const ir::Node& node) {
   static const ir::Symbol copy("aten::copy_");
   if (!node.is(copy) || !node.op()) return false;
   if (node.block()->owner() && !node.block()->owner()->is(ir::kind::If)) return false;
-  const ir::Node& target = *node.input()->node();
-  if (!target.is(ir::kind::Param) && !target.is(ir::kind::GetAttr)) return false;
+  if (!comes_from_outside(*node.input())) return false;
   if (node.output()->has_uses()) return false;
   for (const ir::Node* n = node.next(); n != node.block()->return_node(); n = n->next()) {
     const bool harmless = n->is(copy) || n->is(ir::kind::Constant) || n->is(ir::kind::TupleConstruct) ||

@@ -123,10 +123,29 @@ bool Memory::touches(const ir::Value* v, const ir::Value* root) const {
   if (const auto known = shared_.find(origins_.of(v).root); known != shared_.end() && is_tensor(v->type())) {
     return std::ranges::any_of(known->second, [&](const ir::Value* r) { return r == root || touches(r, root); });
   }
-  const auto is_apart = [&](const ir::Value* r) {
-    return r->node() == graph_.block()->param_node() || r->node()->is(ir::kind::GetAttr);
-  };
-  return !apart_ || !is_tensor(v->type()) || !is_apart(origins_.of(v).root) || !is_apart(root);
+  return !apart_ || !is_tensor(v->type()) || !is_told_apart(root) || may_be(v, root);
+}
+
+bool Memory::is_told_apart(const ir::Value* root) const {
+  return root->node() == graph_.block()->param_node() || root->node()->is(ir::kind::GetAttr);
+}
+
+// Of a root that shares memory with no other that is told apart: branches and operators lead to one of those, or to
+// something new.
+bool Memory::may_be(const ir::Value* v, const ir::Value* root) const {
+  const ir::Value* own = origins_.of(v).root;
+  if (own == root) return true;
+  if (is_told_apart(own)) return false;
+  const ir::Node& node = *own->node();
+  if (node.is(ir::kind::If)) {
+    return std::ranges::any_of(node.blocks(),
+                               [&](const ir::Block* b) { return may_be(b->outputs()[own->offset()], root); });
+  }
+  if (is_fresh(own)) return false;
+  if (!node.op() || ir::is_call(node) || node.op()->schema().is_vararg) return true;
+  return std::ranges::any_of(node.inputs(), [&](const ir::Value* in) {
+    return ir::is_mutable(in->type()) && (!is_tensor(in->type()) || may_be(in, root));
+  });
 }
 
 void Memory::shares_only(const ir::Value* v, const ir::Value* root) {

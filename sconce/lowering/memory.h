@@ -96,6 +96,8 @@ class Memory {
   static Dirty* find(Changes& changes, const ir::Value* root);
   Dirty* find(const ir::Value* root) { return find(changes_, root); }
   bool touches(const ir::Value* v, const ir::Value* root) const;
+  bool is_told_apart(const ir::Value* root) const;
+  bool may_be(const ir::Value* v, const ir::Value* root) const;
   bool is_written_later(const ir::Value* v, const ir::Node& at) const;
   bool stays_inside(const ir::Value* v) const;
   bool is_fresh(const ir::Value* root) const;

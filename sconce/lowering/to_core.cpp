@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sconce/dispatch/registry.h"
 #include "sconce/ir/effects.h"
 #include "sconce/lowering/autodiff.h"
 #include "sconce/lowering/functionalize.h"
@@ -28,19 +29,23 @@ bool calls(const ir::Graph& graph, const Op& op) {
   return found;
 }
 
-// Gradients that are not wanted are None, which values of type Tensor cannot be: such an operator stays.
-bool gives_what_it_says(const ir::Graph& graph, const Op& op) {
-  const std::vector<Argument>& returns = op.schema().returns;
+// Gradients that are not wanted are None, which values of type Tensor cannot be: such an operator stays, unless nobody
+// looks at that result.
+bool gives_what_it_says(const ir::Graph& graph, const ir::Node& node) {
+  const std::vector<Argument>& returns = node.op()->schema().returns;
   for (size_t i = 0; i < returns.size() && i < graph.outputs().size(); ++i) {
-    if (graph.outputs()[i]->type()->is(TypeKind::optional) && !returns[i].type->is(TypeKind::optional)) return false;
+    const bool may_be_none =
+        graph.outputs()[i]->type()->is(TypeKind::optional) && !returns[i].type->is(TypeKind::optional);
+    if (may_be_none && node.output(i)->has_uses()) return false;
   }
   return true;
 }
 
-const ir::Graph* replacement(const Op& op) {
+const ir::Graph* replacement(const ir::Node& node) {
+  const Op& op = *node.op();
   passes::OpGraphs& graphs = *passes::op_graphs();
   for (const ir::Graph* graph : {graphs.decomposition(op), graphs.body(op), graphs.expression(op)}) {
-    if (graph && !calls(*graph, op) && gives_what_it_says(*graph, op)) return graph;
+    if (graph && !calls(*graph, op) && gives_what_it_says(*graph, node)) return graph;
   }
   return nullptr;
 }
@@ -50,14 +55,41 @@ bool is_left(const ir::Node& node) {
          !node.op()->schema().is_mutable() && !node.op()->schema().is_vararg;
 }
 
+// aten::tensor takes lists of all types; its text is one for each of those.
+const Op* typed_tensor(const ir::Node& node) {
+  static const ir::Symbol tensor("aten::tensor");
+  if (!node.is(tensor) || node.inputs().size() != 4 || !node.input()->type()->is(TypeKind::list)) return nullptr;
+  const std::optional<sconce::Value> gradient = ir::constant_value(node.input(3));
+  if (!gradient || gradient->to_bool()) return nullptr;
+  TypePtr item = node.input()->type()->element();
+  const bool rows = item->is(TypeKind::list);
+  if (rows) item = item->element();
+  return find_op("sconce::tensor_of", item->to_string() + (rows ? "_rows" : ""));
+}
+
+void give_types(ir::Graph& graph) {
+  std::vector<ir::Node*> found;
+  passes::each_node(*graph.block(), [&](ir::Node& node) {
+    if (typed_tensor(node)) found.push_back(&node);
+  });
+  for (ir::Node* node : found) {
+    ir::Node* typed = graph.create(*typed_tensor(*node), {node->input(0), node->input(1), node->input(2)});
+    typed->set_range(node->range())->set_inlined(node->inlined());
+    typed->insert_before(node);
+    passes::replace_value(node->output(), typed->output());
+    node->destroy();
+  }
+}
+
 bool expand_all(ir::Graph& graph) {
+  give_types(graph);
   std::vector<ir::Node*> found;
   passes::each_node(*graph.block(), [&](ir::Node& node) {
     if (is_left(node)) found.push_back(&node);
   });
   bool changed = false;
   for (ir::Node* node : found) {
-    const ir::Graph* by = replacement(*node->op());
+    const ir::Graph* by = replacement(*node);
     if (!by) continue;
     replace_by(*node, *by);
     changed = true;
@@ -82,13 +114,13 @@ bool makes_no_tensor(const Op& op) {
   return std::ranges::none_of(schema.returns, [](const Argument& r) { return names_tensors(r.type); });
 }
 
-bool to_core(ir::Graph& graph) {
+bool to_core(ir::Graph& graph, bool apart) {
   bool changed = passes::normalize_ops(graph);
   for (int depth = 0; depth < kDeepest && passes::count_nodes(*graph.block()) < kMostNodes; ++depth) {
     if (!expand_all(graph)) break;
     changed = true;
     clean_up(graph);
-    functionalize(graph);
+    functionalize(graph, {.apart = apart});
     passes::normalize_ops(graph);
   }
   return changed;

@@ -15,8 +15,9 @@
 
 namespace sconce::lowering {
 
-// Of a functional graph. Returns whether it changed.
-SCONCE_API bool to_core(ir::Graph& graph);
+// Of a functional graph. Returns whether it changed. With `apart`, inputs and attributes that bodies write share no
+// memory (FunctionalizeOptions).
+SCONCE_API bool to_core(ir::Graph& graph, bool apart = false);
 
 // Operators on numbers, lists and text, questions about tensors, checks: they stay in every dialect.
 SCONCE_API bool makes_no_tensor(const Op& op);

@@ -28,6 +28,18 @@ bool same_constant(const Value& a, const Value& b) {
   return a.equals(b);
 }
 
+// Does some byte belong to elements of both, going by the first and the last of each?
+bool share_memory(const Tensor& a, const Tensor& b) {
+  if (a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return false;
+  const auto end = [](const Tensor& t) {
+    int64_t last = t.storage_offset();
+    for (int64_t d = 0; d < t.dim(); ++d) last += (t.sizes()[d] - 1) * t.strides()[d];
+    return (last + 1) * static_cast<int64_t>(t.item_size());
+  };
+  const auto begin = [](const Tensor& t) { return t.storage_offset() * static_cast<int64_t>(t.item_size()); };
+  return begin(a) < end(b) && begin(b) < end(a);
+}
+
 }  // namespace
 
 void check_tensor(const Op&, KeySet, Value* args, Value*) {
@@ -86,6 +98,21 @@ void check_keys(const Op&, KeySet, Value* args, Value*) {
     SCONCE_CHECK(known, "input '{}': has a key {}, the program was exported for {}", args[1].to_string_ref(),
                  key.repr(), args[2].repr());
   });
+}
+
+void check_apart(const Op&, KeySet, Value* args, Value*) {
+  std::vector<Value> all = args[0].to_list().values();
+  const size_t written = all.size();
+  for (const Value& v : args[1].to_list().values()) all.push_back(v);
+  for (size_t i = 0; i < written; ++i) {
+    for (size_t j = i + 1; j < all.size(); ++j) {
+      if (!all[j].is_tensor() || !all[j].to_tensor().defined()) continue;
+      SCONCE_CHECK(
+          !share_memory(all[i].to_tensor(), all[j].to_tensor()),
+          "'{}' and '{}' share memory: the program writes to the first and was lowered for tensors that do not",
+          args[2].to_list().get(i).to_string_ref(), args[2].to_list().get(j).to_string_ref());
+    }
+  }
 }
 
 void number_tensor(const Op&, KeySet, Value* args, Value* returns) { returns[0] = wrapped_number(args[0].to_scalar()); }

@@ -67,3 +67,77 @@ def attention_of_any_rank(query: Tensor, key: Tensor, value: Tensor, attn_mask: 
     if dropout_p > 0:
         shares = torch.dropout(shares, dropout_p, True)
     return torch.matmul(shares, values).to(query.dtype)
+
+
+def mask_over(x: Tensor, mask: Tensor, mask_type: Optional[int]) -> Tensor:
+    # In the shape of x. Types: 0 [L, S], 1 [batch, S], 2 the shape of x.
+    assert mask.dtype == torch.bool, "Mask should be a boolean tensor"
+    if mask_type is None:
+        assert mask.shape == x.shape, "Mask Type should be defined"
+        return mask
+    assert mask_type == 0 or mask_type == 1 or mask_type == 2, "Mask Type should be 0 (src_mask), 1 (src_key_padding_mask), or 2 (default_mask)"
+    if mask_type == 1 and mask.dim() == 2 and x.dim() == 4:
+        return mask.view([mask.size(0), 1, 1, mask.size(1)]).expand(x.shape)
+    if mask_type == 0 and mask.dim() == 2 and x.dim() == 4:
+        return mask.view([1, 1, mask.size(0), mask.size(1)]).expand(x.shape)
+    assert mask.shape == x.shape, f"Mask shape should match input. mask: {mask.shape} input: {x.shape}"
+    return mask
+
+
+def softmax_of_kept(x: Tensor, mask: Tensor, dim: Optional[int], mask_type: Optional[int]) -> Tensor:
+    left_out = mask_over(x, mask, mask_type)
+    along = x.dim() - 1
+    if dim is not None:
+        along = dim
+    filled = torch.where(left_out, torch.full([], -float("inf"), dtype=x.dtype, device=x.device), x)
+    return torch.softmax(filled.clone(memory_format=torch.contiguous_format), along)
+
+
+def heads_apart(x: Tensor, heads: int) -> Tensor:
+    # [batch, L, width] as [batch, heads, L, width / heads]
+    return contiguous_reshape(x, [x.size(0), x.size(1), heads, x.size(2) // heads]).permute([0, 2, 1, 3])
+
+
+def query_key_value(qkv: Tensor, bias: Tensor, heads: int) -> Tuple[Tensor, Tensor, Tensor]:
+    assert qkv.dim() == 3 and bias.dim() == 1 and qkv.size(2) == bias.size(0) and qkv.size(2) % 3 == 0, f"expected qkv of size [batch, length, 3 * width] and as many biases, got {qkv.shape} and {bias.shape}"
+    width = qkv.size(2) // 3
+    assert heads > 0 and width % heads == 0, f"width {width} is no multiple of the {heads} heads"
+    parts = [heads_apart((qkv + bias).slice(2, i * width, (i + 1) * width), heads) for i in range(3)]
+    query = parts[0] * (1.0 / float(width // heads) ** 0.5)
+    return query.clone(memory_format=torch.contiguous_format), parts[1].clone(memory_format=torch.contiguous_format), parts[2].clone(memory_format=torch.contiguous_format)
+
+
+def attention_layer(query: Tensor, key: Tensor, value: Tensor, width: int, heads: int, qkv_weight: Tensor, qkv_bias: Tensor, weight: Tensor, bias: Tensor, mask: Optional[Tensor], need_weights: bool, average: bool, mask_type: Optional[int]) -> Tuple[Tensor, Optional[Tensor]]:
+    assert query.dim() == 3 and query.size(2) == width, f"expected query of size [batch, length, {width}], got {query.shape}"
+    assert key.shape == value.shape, f"expected `key`/`value` shapes to match, got {key.shape} and {value.shape}"
+    assert heads > 0 and width % heads == 0, "`embed_dim` must divide evenly by `num_heads`"
+    given = [query, key, value]
+    parts = [heads_apart(torch.linear(given[i], qkv_weight.slice(0, i * width, (i + 1) * width), qkv_bias.slice(0, i * width, (i + 1) * width)), heads) for i in range(3)]
+    scores = torch.matmul(parts[0] * (1.0 / float(width // heads) ** 0.5), parts[1].permute([0, 1, 3, 2]))
+    if mask is not None:
+        # Of floats, whatever is not 0 leaves out.
+        left_out = mask if mask.dtype == torch.bool else mask != 0
+        shares = softmax_of_kept(scores, left_out, None, mask_type)
+    else:
+        shares = torch.softmax(scores, -1)
+    context = torch.matmul(shares, parts[2]).permute([0, 2, 1, 3])
+    out = torch.linear(contiguous_reshape(context, query.shape), weight, bias)
+    if not need_weights:
+        return out, None
+    return out, shares.mean([1]) if average else shares
+
+
+def self_is_nested(x: Tensor) -> bool:
+    return x.is_nested
+
+
+def encoder_layer(src: Tensor, width: int, heads: int, qkv_weight: Tensor, qkv_bias: Tensor, weight: Tensor, bias: Tensor, use_gelu: bool, norm_first: bool, eps: float, norms: List[Tensor], network: List[Tensor], mask: Optional[Tensor], mask_type: Optional[int]) -> Tensor:
+    x = torch.layer_norm(src, [width], norms[0], norms[1], eps) if norm_first else src
+    seen, shares = attention_layer(x, x, x, width, heads, qkv_weight, qkv_bias, weight, bias, mask, False, True, mask_type)
+    x = seen + src
+    if not norm_first:
+        x = torch.layer_norm(x, [width], norms[0], norms[1], eps)
+    inner = torch.linear(torch.layer_norm(x, [width], norms[2], norms[3], eps) if norm_first else x, network[0], network[1])
+    inner = torch.gelu(inner) if use_gelu else torch.relu(inner)
+    x = torch.linear(inner, network[2], network[3]) + x
+    return x if norm_first else torch.layer_norm(x, [width], norms[2], norms[3], eps)

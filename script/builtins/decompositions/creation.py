@@ -80,3 +80,57 @@ def number_as_tensor(a: number) -> Tensor:
     if isinstance(a, bool):
         return torch.scalar_tensor(a, dtype=torch.bool)
     return torch.scalar_tensor(a, dtype=torch.complex128)
+
+
+# Lists of numbers as tensors: floats are rounded to the default dtype first, for every dtype that is asked for.
+
+
+def joined_elements(elements: List[Tensor], natural: int, dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    made = torch.full([0], 0, dtype=natural, device=device) if len(elements) == 0 else torch.cat(elements)
+    return made if dtype is None else made.to(dtype)
+
+
+def joined_rows(rows: List[Tensor], natural: int, dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    if len(rows) == 0:
+        return joined_elements(rows, natural, dtype, device)
+    return torch.cat([row.unsqueeze(0) for row in rows])
+
+
+def vector_of_int(values: List[int], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = torch.int64
+    return joined_elements([torch.full([1], value, dtype=natural, device=device) for value in values], natural, dtype, device)
+
+
+def rows_of_int(values: List[List[int]], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = torch.int64
+    return joined_rows([vector_of_int(row, dtype, device) for row in values], natural, dtype, device)
+
+
+def vector_of_float(values: List[float], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = default_dtype()
+    return joined_elements([torch.full([1], value, dtype=natural, device=device) for value in values], natural, dtype, device)
+
+
+def rows_of_float(values: List[List[float]], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = default_dtype()
+    return joined_rows([vector_of_float(row, dtype, device) for row in values], natural, dtype, device)
+
+
+def vector_of_bool(values: List[bool], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = torch.bool
+    return joined_elements([torch.full([1], value, dtype=natural, device=device) for value in values], natural, dtype, device)
+
+
+def rows_of_bool(values: List[List[bool]], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = torch.bool
+    return joined_rows([vector_of_bool(row, dtype, device) for row in values], natural, dtype, device)
+
+
+def vector_of_complex(values: List[complex], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = torch.complex128 if default_dtype() == torch.float64 else torch.complex64
+    return joined_elements([torch.full([1], value, dtype=natural, device=device) for value in values], natural, dtype, device)
+
+
+def rows_of_complex(values: List[List[complex]], dtype: Optional[int], device: Optional[Device]) -> Tensor:
+    natural = torch.complex128 if default_dtype() == torch.float64 else torch.complex64
+    return joined_rows([vector_of_complex(row, dtype, device) for row in values], natural, dtype, device)
