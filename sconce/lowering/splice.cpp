@@ -33,7 +33,14 @@ void replace_by(ir::Node& node, const ir::Graph& graph) {
     ir::Node* given = node.graph()->create_constant(schema.arguments.at(i).default_value.value());
     inputs.push_back(given->set_range(node.range())->insert_before(&node)->output());
   }
-  const std::vector<ir::Value*> outputs = splice(graph, inputs, node, node);
+  std::vector<ir::Value*> outputs = splice(graph, inputs, node, node);
+  for (size_t i = 0; i < node.outputs().size(); ++i) {
+    // A result that is not wanted, None, stands where the operator says Tensor: it gives an undefined one itself.
+    const TypePtr said = node.output(i)->type();
+    if (!said->is(TypeKind::tensor) || outputs[i]->type()->is(TypeKind::tensor)) continue;
+    ir::Node* cast = node.graph()->create(ir::kind::unchecked_cast, {outputs[i]})->set_range(node.range());
+    outputs[i] = cast->insert_before(&node)->add_output(said);
+  }
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     // An argument that is returned as it is keeps its own name.
     const bool is_new = std::ranges::find(inputs, outputs[i]) == inputs.end();

@@ -29,23 +29,11 @@ bool calls(const ir::Graph& graph, const Op& op) {
   return found;
 }
 
-// Gradients that are not wanted are None, which values of type Tensor cannot be: such an operator stays, unless nobody
-// looks at that result.
-bool gives_what_it_says(const ir::Graph& graph, const ir::Node& node) {
-  const std::vector<Argument>& returns = node.op()->schema().returns;
-  for (size_t i = 0; i < returns.size() && i < graph.outputs().size(); ++i) {
-    const bool may_be_none =
-        graph.outputs()[i]->type()->is(TypeKind::optional) && !returns[i].type->is(TypeKind::optional);
-    if (may_be_none && node.output(i)->has_uses()) return false;
-  }
-  return true;
-}
-
 const ir::Graph* replacement(const ir::Node& node) {
   const Op& op = *node.op();
   passes::OpGraphs& graphs = *passes::op_graphs();
   for (const ir::Graph* graph : {graphs.decomposition(op), graphs.body(op), graphs.expression(op)}) {
-    if (graph && !calls(*graph, op) && gives_what_it_says(*graph, node)) return graph;
+    if (graph && !calls(*graph, op)) return graph;
   }
   return nullptr;
 }
@@ -111,7 +99,11 @@ void clean_up(ir::Graph& graph) {
 
 bool makes_no_tensor(const Op& op) {
   const Schema& schema = op.schema();
-  return std::ranges::none_of(schema.returns, [](const Argument& r) { return names_tensors(r.type); });
+  const auto names = [](const Argument& a) { return names_tensors(a.type); };
+  if (std::ranges::none_of(schema.returns, names)) return true;
+  // aten::dict() -> Dict(str, Tensor), which is empty.
+  const bool dicts = std::ranges::all_of(schema.returns, [](const Argument& r) { return r.type->is(TypeKind::dict); });
+  return dicts && std::ranges::none_of(schema.arguments, names);
 }
 
 bool to_core(ir::Graph& graph, bool apart) {
