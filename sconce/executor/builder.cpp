@@ -53,6 +53,7 @@ class Builder {
     std::unique_ptr<Step> step;
     std::vector<ValueId> reads, writes;                // as memory
     std::vector<ValueId> tensor_reads, tensor_writes;  // as tensors
+    double work = 0;
   };
 
   void find_users() {
@@ -317,9 +318,19 @@ class Builder {
       for (const NodeId inside : tail.nodes) text += "\n    " + tape_.node_text(inside);
     }
     e.writes.push_back(result);
+    e.work = multiplications(n);
     e.step = std::make_unique<PreparedStep>(prepared_[n], std::move(args), place_of(result), std::move(folded),
                                             std::move(text));
     emitted_.push_back(std::move(e));
+  }
+
+  // Of a prepared call: each element of its weight, the constant with most of them, is used once a row.
+  double multiplications(NodeId n) const {
+    double most = 0;
+    for (const TensorUse& use : tape_.nodes[n].uses) {
+      if (tape_.is_constant(use.value)) most = std::max(most, static_cast<double>(tape_.twin(use.value).numel()));
+    }
+    return most * static_cast<double>(prepared_[n]->rows());
   }
 
   // A tail that the kernels of products know themselves: a sum with a tensor of the same geometry, then relu.
@@ -419,6 +430,7 @@ class Builder {
         there[v] = true;
       }
       out.step = std::move(e.step);
+      out.work = e.work;
     }
     for (BlockId b = 0; b < blocks; ++b) {
       const TapeBlock& block = tape_.blocks[b];

@@ -1,6 +1,6 @@
 #include "sconce/executor/execution_plan.h"
 
-#include <cstring>
+#include <chrono>
 
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
@@ -9,7 +9,13 @@
 
 namespace sconce::executor {
 
+namespace {
+constinit std::atomic<bool> timing{false};
+}  // namespace
+
 Step::~Step() = default;
+
+void set_step_timing(bool on) { timing.store(on); }
 
 Plan::Plan(Tape tape, Guards guards)
     : tape_(std::move(tape)), guards_(std::move(guards)), geometry_epoch_(geometry_changes.load()) {}
@@ -147,6 +153,37 @@ Value Plan::result(const Frame& frame, const Output& output) const {
   return {};
 }
 
+void Plan::run_step(Frame& f, const Scheduled& s) const {
+  for (const ValueId v : s.allocates) {
+    const Tensor& twin = tape_.values[v].twin;
+    f.tensors[v] = empty_strided_tensor(twin.sizes(), twin.strides(), twin.dtype());
+    f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
+  }
+  for (const ValueId v : s.views) set_view(f, v);
+  Budget::poll_active();
+  s.step->run(f);
+  for (const ValueId v : s.releases) f.tensors[v] = {};
+}
+
+void Plan::run_timed(Frame& f) const {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds;
+  seconds.reserve(steps_.size());
+  for (const Scheduled& s : steps_) {
+    const Clock::time_point start = Clock::now();
+    run_step(f, s);
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  const std::lock_guard lock(mutex_);
+  if (step_seconds_.empty()) step_seconds_ = seconds;
+  for (size_t i = 0; i < seconds.size(); ++i) step_seconds_[i] = std::min(step_seconds_[i], seconds[i]);
+}
+
+std::vector<double> Plan::step_seconds() const {
+  const std::lock_guard lock(mutex_);
+  return step_seconds_;
+}
+
 Value Plan::run(std::span<TensorImpl* const> inputs) const {
   std::unique_ptr<Frame> frame = take_frame();
   Frame& f = *frame;
@@ -156,16 +193,10 @@ Value Plan::run(std::span<TensorImpl* const> inputs) const {
     f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
   }
   // A frame whose step threw is not used again: tensors of the call may be in it.
-  for (const Scheduled& s : steps_) {
-    for (const ValueId v : s.allocates) {
-      const Tensor& twin = tape_.values[v].twin;
-      f.tensors[v] = empty_strided_tensor(twin.sizes(), twin.strides(), twin.dtype());
-      f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
-    }
-    for (const ValueId v : s.views) set_view(f, v);
-    Budget::poll_active();
-    s.step->run(f);
-    for (const ValueId v : s.releases) f.tensors[v] = {};
+  if (timing.load(std::memory_order_relaxed)) [[unlikely]] {
+    run_timed(f);
+  } else {
+    for (const Scheduled& s : steps_) run_step(f, s);
   }
   Value made = result(f, tape_.output);
   for (const ValueId v : tape_.inputs) f.tensors[v] = {};

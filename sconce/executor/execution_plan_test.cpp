@@ -55,6 +55,23 @@ struct Net {
   }
 };
 
+TEST(Plans, TellTheTimeOfTheirSteps) {
+  const NoGrad without_gradients;
+  const Net net;
+  net.warm_up();
+  const auto steps = [&] { return plans_of(net.module.get_method("forward").function()).at(0).list; };
+  ASSERT_EQ(steps().size(), 4u);
+  for (const StepText& step : steps()) EXPECT_EQ(step.seconds, -1) << step.text;
+  {
+    const StepTiming timing;
+    net.call();
+  }
+  for (const StepText& step : steps()) {
+    EXPECT_GE(step.seconds, 0) << step.text;
+    EXPECT_EQ(step.work, 3 * 6 * 8) << step.text;
+  }
+}
+
 TEST(Plans, RunFromTheThirdCallOn) {
   const NoGrad without_gradients;
   const Net net;

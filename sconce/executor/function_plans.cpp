@@ -310,10 +310,18 @@ std::vector<PlanText> plans_of(ir::Function& function, std::string* why) {
   std::vector<PlanText> texts;
   for (const Ref<Entry>& entry : plans.entries()) {
     const Plan& p = *entry->plan;
-    texts.push_back({p.steps().size(), p.guard_count(), p.arena_bytes(), entry->runs.load(), p.text()});
+    texts.push_back({p.steps().size(), p.guard_count(), p.arena_bytes(), entry->runs.load(), p.text(), {}});
+    const std::vector<double> seconds = p.step_seconds();
+    for (size_t i = 0; i < p.steps().size(); ++i) {
+      const Scheduled& s = p.steps()[i];
+      texts.back().list.push_back({s.step->text(), s.work, seconds.empty() ? -1 : seconds[i]});
+    }
   }
   return texts;
 }
+
+StepTiming::StepTiming() { set_step_timing(true); }
+StepTiming::~StepTiming() { set_step_timing(false); }
 
 void drop_plans(ir::Function& function) { plans_of_code(runtime::code_of(function)).clear(); }
 

@@ -21,14 +21,28 @@ SCONCE_API bool plans_enabled();
 SCONCE_API void set_plans_enabled(bool on);
 
 // A plan, for people.
+struct StepText {
+  std::string text;     // a line or more
+  double work = 0;      // multiplications of a product or a convolution; 0: not known
+  double seconds = -1;  // the least of the calls that were timed; -1: none was
+};
 struct PlanText {
   size_t steps = 0, guards = 0, arena_bytes = 0;
   uint64_t runs = 0;
   std::string text;
+  std::vector<StepText> list;  // of steps
 };
 // The plans that a function has, the newest last; and why the last recording gave none (empty: it did).
 SCONCE_API std::vector<PlanText> plans_of(ir::Function& function, std::string* why = nullptr);
 // Forgets them.
 SCONCE_API void drop_plans(ir::Function& function);
+
+// While one lives, calls of plans take the time of each step. For the whole process, one at a time.
+class SCONCE_API StepTiming {
+ public:
+  StepTiming();
+  ~StepTiming();
+  StepTiming(const StepTiming&) = delete;
+};
 
 }  // namespace sconce::executor

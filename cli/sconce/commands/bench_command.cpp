@@ -100,6 +100,13 @@ double timed_call(const ModelFile& model, const Options& o, const CallValues& in
   return now() - start;
 }
 
+// Calls that take the time of each step of a plan: some hundred, or what fits into a quarter of a second.
+void time_steps(const ModelFile& model, const Options& o, const CallValues& inputs) {
+  const executor::StepTiming timing;
+  const double end = now() + 0.25;
+  for (int i = 0; i < 200 && (i < 3 || now() < end); ++i) timed_call(model, o, inputs);
+}
+
 Row measure(const std::string& file, int threads, const Options& o) {
   reset_peaks();
   Row row;
@@ -133,6 +140,7 @@ Row measure(const std::string& file, int threads, const Options& o) {
   std::sort(row.seconds.begin(), row.seconds.end());
   row.peak_rss = peak_resident();
   row.peak_allocated = allocator_stats().peak;
+  if (o.plan) time_steps(model, o, inputs);
   if (o.plan) row.plans = executor::plans_of(model.method(o.method).function(), &row.unplanned);
   return row;
 }
@@ -142,8 +150,14 @@ void print_plans(const Row& row) {
     fmt::print("\n{}: no plan{}{}\n", row.file, row.unplanned.empty() ? "" : ": ", row.unplanned);
   }
   for (const executor::PlanText& plan : row.plans) {
-    fmt::print("\n{}: a plan of {} steps and {} guards, {} of memory, {} runs\n{}", row.file, plan.steps, plan.guards,
-               bytes_text(plan.arena_bytes), count_text(plan.runs), plan.text);
+    fmt::print("\n{}: a plan of {} steps and {} guards, {} of memory, {} runs\n", row.file, plan.steps, plan.guards,
+               bytes_text(plan.arena_bytes), count_text(plan.runs));
+    for (const executor::StepText& step : plan.list) {
+      const size_t line = std::min(step.text.find('\n'), step.text.size());
+      fmt::print("{:>7}  {}", step.seconds < 0 ? "" : seconds_text(step.seconds), step.text.substr(0, line));
+      if (step.work > 0 && step.seconds > 0) fmt::print(", {:.1f} GFLOP/s", 2e-9 * step.work / step.seconds);
+      fmt::print("{}\n", step.text.substr(line));
+    }
   }
 }
 
@@ -170,6 +184,12 @@ nlohmann::ordered_json plans_json(const Row& row) {
                    {"memory_bytes", plan.arena_bytes},
                    {"runs", plan.runs},
                    {"text", plan.text}});
+    auto list = nlohmann::ordered_json::array();
+    for (const executor::StepText& step : plan.list) {
+      list.push_back({{"text", step.text}, {"seconds", step.seconds}, {"multiplications", step.work}});
+      if (step.seconds < 0) list.back()["seconds"] = nullptr;
+    }
+    out.back()["step_list"] = std::move(list);
   }
   return out;
 }
@@ -239,7 +259,8 @@ Command add_bench_command(CLI::App& app) {
   command->add_option("--repeat", o->repeat, "Times this many calls")->type_name("N");
   command->add_option("--seconds", o->seconds, "Without --repeat: times calls for this long; 2 by default")
       ->type_name("S");
-  command->add_flag("--plan", o->plan, "Shows what the calls were compiled to: the steps of the method's plans");
+  command->add_flag("--plan", o->plan,
+                    "Shows what the calls were compiled to: the steps of the method's plans, each with its least time");
   add_json_option(*command, o->json);
   return [o] { return run_bench(*o); };
 }
