@@ -303,13 +303,12 @@ class Builder {
     const ValueId result = tail.nodes.empty() ? node.results[0] : tail.result;
     if (!tail.nodes.empty()) {
       const TailQuery query{tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_, views_};
-      if (Tail simple; fold(tail, n, simple, e)) {
-        folded = std::move(simple);
-      } else {
+      fold(query, tails_[n], folded, e);
+      if (tail.folded != tail.nodes.size()) {
         const TailNest built = build_tail(query, tail);
         folded.kernel = codegen::make(built.nest);
         for (size_t i = 0; i < built.values.size(); ++i) {
-          // The call's own result is written where the tail's will be.
+          // What the call gives is written where the tail's result will be.
           const ValueId v = i == 0 ? tail.result : built.values[i];
           folded.buffers.push_back(place_of(v));
           if (!built.nest.buffers[i].written && i != 0) e.reads.push_back(v);
@@ -333,29 +332,65 @@ class Builder {
     return most * static_cast<double>(prepared_[n]->rows());
   }
 
-  // A tail that the kernels of products know themselves: a sum with a tensor of the same geometry, then relu.
-  bool fold(const TailNodes& tail, NodeId n, Tail& folded, Emitted& e) const {
+  // The beginning of a tail that the kernels of products know themselves: a batch norm, a sum with a tensor of the same
+  // geometry, relu.
+  void fold(const TailQuery& query, TailNodes& tail, Tail& folded, Emitted& e) const {
+    static const Op* const addcmul = find_op("aten::addcmul");
     static const Op* const add = find_op("aten::add.Tensor");
     static const Op* const relu = find_op("aten::relu");
-    ValueId at = tape_.nodes[n].results[0];
+    ValueId at = tape_.nodes[query.node].results[0];
+    const DType dtype = tape_.twin(at).dtype();
     size_t next = 0;
-    if (const TapeNode& node = tape_.nodes[tail.nodes[next]]; node.op == add) {
-      const std::vector<ValueId>& in = node.pointwise->inputs;
-      const ValueId other = tail.root(in[0]) == at ? in[1] : in[0];
-      if (tail.root(other) == at || !same_geometry(tape_.twin(other), tape_.twin(node.results[0])) ||
-          !is_one(node.args[2]))
-        return false;
-      folded.residual = place_of(other);
-      folded.residual_stride = prepared_[n]->row_stride();
-      e.reads.push_back(other);
+    const auto node_at = [&](const Op* op) -> const TapeNode* {
+      if (next == tail.nodes.size() || tape_.nodes[tail.nodes[next]].op != op) return nullptr;
+      return &tape_.nodes[tail.nodes[next]];
+    };
+    const auto take = [&](const TapeNode& node) {
       at = node.results[0];
       ++next;
+    };
+    Tail found;
+    std::vector<ValueId> reads;
+    if (const TapeNode* node = node_at(addcmul)) {
+      const std::vector<ValueId>& in = node->pointwise->inputs;  // shift, what is scaled, scale
+      const auto is_row = [&](ValueId v) {
+        return tape_.twin(v).dtype() == dtype && is_row_operand(query, tail.nodes[next], v);
+      };
+      if (tail.root(in[1]) == at && is_row(in[0]) && is_row(in[2]) && is_one(node->args[3])) {
+        found.shift = place_of(in[0]);
+        found.scale = place_of(in[2]);
+        reads.insert(reads.end(), {in[0], in[2]});
+        take(*node);
+      }
     }
-    if (next < tail.nodes.size() && tape_.nodes[tail.nodes[next]].op == relu) {
-      folded.lo = 0;
-      ++next;
+    if (const TapeNode* node = node_at(add)) {
+      const std::vector<ValueId>& in = node->pointwise->inputs;
+      const ValueId other = tail.root(in[0]) == at ? in[1] : in[0];
+      if (tail.root(other) != at && !is_made_inside(query.node, other) && is_one(node->args[2]) &&
+          same_geometry(tape_.twin(other), tape_.twin(node->results[0]))) {
+        found.residual = place_of(other);
+        found.residual_stride = query.call.row_stride();
+        reads.push_back(other);
+        take(*node);
+      }
     }
-    return next == tail.nodes.size();
+    if (const TapeNode* node = node_at(relu)) {
+      found.lo = 0;
+      take(*node);
+    }
+    // What follows may read what is folded by its last value alone.
+    for (size_t i = next; i < tail.nodes.size(); ++i) {
+      for (const ValueId v : tape_.nodes[tail.nodes[i]].pointwise->inputs) {
+        const ValueId root = tail.root(v);
+        const bool is_later = std::any_of(tail.nodes.begin() + static_cast<ptrdiff_t>(next), tail.nodes.end(),
+                                          [&](NodeId m) { return tape_.nodes[m].results[0] == root; });
+        if (is_made_inside(query.node, v) && root != at && !is_later) return;
+      }
+    }
+    tail.folded = next;
+    tail.folded_result = at;
+    folded = std::move(found);
+    e.reads.insert(e.reads.end(), reads.begin(), reads.end());
   }
   static bool is_one(const Value& v) { return v.is_number() && !v.is_complex() && v.to_scalar().equals(1); }
 

@@ -342,6 +342,70 @@ class Images(nn.Module):
   }
 }
 
+// Batch norms behind products, convolutions of every algorithm and others: alone, with what follows them, and where
+// somebody else reads what they read.
+TEST(Plans, FoldBatchNormsIntoEpilogues) {
+  jit::CompilationUnit unit = jit::compile(R"(
+class Norms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.product = nn.Conv2d(16, 16, 1)
+        self.direct = nn.Conv2d(16, 16, 3, stride=2, padding=1, bias=False)
+        self.winograd = nn.Conv2d(16, 16, 3, padding=1, bias=False)
+        self.depthwise = nn.Conv2d(16, 16, 5, padding=2, groups=16, bias=False)
+        self.grouped = nn.Conv2d(16, 16, 3, padding=1, groups=4)
+        self.ragged = nn.Conv2d(16, 13, 1)
+        self.layer = nn.Linear(16, 16)
+        self.register_buffer("mean", torch.randn(16))
+        self.register_buffer("var", torch.rand(16) + 0.5)
+        self.register_buffer("weight", torch.randn(16))
+        self.register_buffer("bias", torch.randn(16))
+
+    def norm(self, x):
+        n = x.size(1)
+        return F.batch_norm(x, self.mean[:n], self.var[:n], self.weight[:n], self.bias[:n])
+
+    def tail(self, y, which: int):
+        z = self.norm(y)
+        if which == 1:
+            z = torch.relu(z)
+        if which == 2:
+            z = torch.relu(z + y * 2)
+        if which == 3:
+            z = F.hardswish(z)
+        if which == 4:
+            z = z * torch.sigmoid(z)
+        if which == 5:
+            z = z + y
+        if which == 6:
+            z = torch.relu(torch.ones_like(y) + z)
+        if which == 7:
+            z = torch.relu(self.norm(z) + z)
+        if which == 8:
+            z = torch.addcmul(y, z, z)
+        return z
+
+    def forward(self, x, which: int):
+        out = [self.tail(f, which) for f in
+               [self.product(x), self.direct(x), self.winograd(x), self.depthwise(x), self.grouped(x), self.ragged(x)]]
+        out.append(self.tail(self.layer(x[0, :, 0].t()), which))
+        out.append(self.tail(self.layer(x[0, :, 0, :1].t()), which))
+        return out
+)");
+  manual_seed(3);
+  const jit::Module module = unit.module("Norms");
+  module.eval();
+  ir::Function& forward = module.get_method("forward").function();
+  for (int64_t which = 0; which < 9; ++which) {
+    const auto arguments = [&](const std::optional<Value>& self) {
+      manual_seed(1);
+      return std::vector<Value>{*self, randn({1, 16, 17, 16}), which};
+    };
+    const auto difference = testing::compare_planned_calls(forward, module.value(), arguments);
+    EXPECT_FALSE(difference) << "way " << which << ": " << *difference;
+  }
+}
+
 // Traces compute with sizes as tensors: what such elements decide is the same in every call of the plan.
 TEST(Plans, FollowElementsThatSizesDecide) {
   const NoGrad without_gradients;

@@ -99,6 +99,10 @@ void PreparedStep::run(Frame& frame) const {
   Epilogue epilogue;
   epilogue.lo = tail_.lo;
   epilogue.hi = tail_.hi;
+  if (tail_.scale.exists()) {
+    epilogue.scale = tail_.scale.in(frame);
+    epilogue.shift = tail_.shift.in(frame);
+  }
   if (tail_.residual.exists()) {
     epilogue.residual = tail_.residual.in(frame);
     epilogue.residual_stride = tail_.residual_stride;

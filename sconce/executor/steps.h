@@ -49,7 +49,8 @@ class NestStep final : public Step {
 struct Tail {
   std::shared_ptr<const codegen::Kernel> kernel;  // null: none
   std::vector<Place> buffers;
-  Place residual;  // added before the clamp
+  Place scale, shift;  // of each column: a batch norm, before the residual
+  Place residual;      // added before the clamp
   int64_t residual_stride = 0;
   double lo = -std::numeric_limits<double>::infinity(), hi = std::numeric_limits<double>::infinity();
 };

@@ -109,8 +109,15 @@ TailNodes find_tail(const TailQuery& q) {
   return best;
 }
 
+bool is_row_operand(const TailQuery& q, NodeId node, ValueId v) {
+  const std::optional<MatrixStrides> strides =
+      over_matrix(q.tape.twin(v), q.tape.twin(q.tape.nodes[node].results[0]), q.call);
+  return strides && strides->row == 0 && strides->column == 1;
+}
+
 TailNest build_tail(const TailQuery& q, const TailNodes& tail) {
-  const ValueId made = q.tape.nodes[q.node].results[0];
+  const ValueId made = tail.folded == 0 ? q.tape.nodes[q.node].results[0] : tail.folded_result;
+  const std::span<const NodeId> nodes = std::span(tail.nodes).subspan(tail.folded);
   const Tensor& result = q.tape.twin(made);
   TailNest built;
   loops::Nest& nest = built.nest;
@@ -127,17 +134,16 @@ TailNest build_tail(const TailQuery& q, const TailNodes& tail) {
     return static_cast<uint16_t>(built.values.size() - 1);
   };
   buffer_of(made, result);
-  for (const NodeId n : tail.nodes) {
+  for (const NodeId n : nodes) {
     const TapeNode& node = q.tape.nodes[n];
     loops::LoopCall call = *q.loop_calls[n];
     call.inputs.clear();
     for (const ValueId given : node.pointwise->inputs) {
       const ValueId v = tail.root(given);
       const auto maker =
-          std::find_if(tail.nodes.begin(), tail.nodes.end(), [&](NodeId m) { return q.tape.nodes[m].results[0] == v; });
-      call.inputs.push_back(maker == tail.nodes.end()
-                                ? loops::from_buffer(buffer_of(v, q.tape.twin(node.results[0])))
-                                : loops::from_call(static_cast<size_t>(maker - tail.nodes.begin())));
+          std::find_if(nodes.begin(), nodes.end(), [&](NodeId m) { return q.tape.nodes[m].results[0] == v; });
+      call.inputs.push_back(maker == nodes.end() ? loops::from_buffer(buffer_of(v, q.tape.twin(node.results[0])))
+                                                 : loops::from_call(static_cast<size_t>(maker - nodes.begin())));
     }
     nest.calls.push_back(std::move(call));
   }

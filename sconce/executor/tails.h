@@ -17,6 +17,9 @@ struct TailNodes {
   ValueId result = kNone;
   // What a view inside shows: a value of the call or of a node.
   std::vector<std::pair<ValueId, ValueId>> aliases;
+  // The first of `nodes` that the call itself computes, in its epilogue, and the value that they make.
+  size_t folded = 0;
+  ValueId folded_result = kNone;
   ValueId root(ValueId v) const {
     for (const auto& [view, of] : aliases) {
       if (view == v) return of;
@@ -38,7 +41,12 @@ struct TailQuery {
 };
 TailNodes find_tail(const TailQuery& query);
 
-// The tail as a nest of two sizes, and which value each buffer is; the first buffer is the call's result.
+// Whether a tensor has one element for each column of the call's result, one behind the other, whatever the row.
+// `node` is one of the tail.
+bool is_row_operand(const TailQuery& query, NodeId node, ValueId v);
+
+// The tail but for what is folded, as a nest of two sizes, and which value each buffer is; the first buffer is the
+// result of the call, or of what is folded.
 struct TailNest {
   loops::Nest nest;
   std::vector<ValueId> values;

@@ -328,6 +328,12 @@ struct Call {
     } else {
       if (epilogue.bias) out.bias = static_cast<const T*>(epilogue.bias) + channel;
     }
+    if constexpr (sizeof(T) > 2) {
+      if (epilogue.scale) {
+        out.scale = static_cast<const T*>(epilogue.scale) + channel;
+        out.shift = static_cast<const T*>(epilogue.shift) + channel;
+      }
+    }
     if (residual) out.residual = residual + pixel * epilogue.residual_stride + channel;
     out.residual_stride = pixel_step * epilogue.residual_stride;
     out.lo = static_cast<decltype(out.lo)>(epilogue.lo);
@@ -945,6 +951,13 @@ void conv_pack(const ConvShape& shape, DType dtype, const void* weight, const in
 
 namespace {
 
+void check(const ConvShape& shape, DType dtype, const Epilogue& epilogue) {
+  sconce::check(shape, dtype);
+  SCONCE_CHECK(
+      !epilogue.scale == !epilogue.shift && (!epilogue.scale || dtype == DType::float32 || dtype == DType::float64),
+      "convolution: a scale goes with a shift, for images of float32 and float64, got {}", dtype_name(dtype));
+}
+
 bool has_result(const ConvShape& shape) {
   return shape.batch * product(shape.out, shape.rank) * shape.out_channels != 0;
 }
@@ -968,7 +981,7 @@ bool with_element(const ConvShape& shape, DType dtype, const MatrixKernels& kern
 
 void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* packed, void* y, const Epilogue& epilogue,
               const MatrixKernels& kernels, SumOrder order) {
-  check(shape, dtype);
+  check(shape, dtype, epilogue);
   if (!has_result(shape)) return;
   const bool done = with_element(shape, dtype, kernels, [&]<class T>(T) {
     run(shape, static_cast<const T*>(x), static_cast<const T*>(packed), nullptr, static_cast<T*>(y), epilogue, kernels,
@@ -984,7 +997,7 @@ void conv_run(const ConvShape& shape, DType dtype, const void* x, const void* pa
 
 void conv_run_once(const ConvShape& shape, DType dtype, const void* x, const void* weight, const int64_t* strides,
                    void* y, const Epilogue& epilogue, const MatrixKernels& kernels, SumOrder order) {
-  check(shape, dtype);
+  check(shape, dtype, epilogue);
   if (!has_result(shape)) return;
   const bool small_groups = dtype == DType::float32 && group_in_vector<float>(shape, kernels);
   if (!conv_is_channelwise(shape) && !small_groups) {

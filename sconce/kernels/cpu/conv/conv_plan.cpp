@@ -57,9 +57,9 @@ void run_onednn(const ConvPlan& plan, const void* x, const void* packed, void* y
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const ConvShape& shape = plan.shape;
   const bool clamps = epilogue.lo > -infinity || epilogue.hi < infinity;
-  SCONCE_CHECK(
-      !epilogue.post && !epilogue.accumulate && (plan.dtype == DType::float32 || (!epilogue.residual && !clamps)),
-      "convolution: a plan of oneDNN takes a bias, and for float32 a residual and a clamp, nothing else");
+  SCONCE_CHECK(!epilogue.post && !epilogue.accumulate && !epilogue.scale &&
+                   (plan.dtype == DType::float32 || (!epilogue.residual && !clamps)),
+               "convolution: a plan of oneDNN takes a bias, and for float32 a residual and a clamp, nothing else");
   Scratch scratch;
   const void* bias = epilogue.bias;
   if (!bias) {

@@ -85,12 +85,15 @@ void check_plan(const ConvPlan& plan, double tolerance) {
                 taps = s.kernel[0] * s.kernel[1];
   const auto x = numbers(s.batch * s.in[0] * s.in[1] * s.in_channels, 1),
              w = numbers(s.out_channels * in_group * taps, 2), bias = numbers(s.out_channels, 3),
-             residual = numbers(pixels * s.out_channels, 4);
+             residual = numbers(pixels * s.out_channels, 4), scale = numbers(s.out_channels, 5),
+             shift = numbers(s.out_channels, 6);
   Aligned packed(plan.packed_bytes);
   const int64_t strides[] = {in_group * taps, taps, s.kernel[1], 1};
   plan.pack(w.data(), strides, packed.data);
   Epilogue epilogue;
   epilogue.bias = bias.data();
+  epilogue.scale = scale.data();
+  epilogue.shift = shift.data();
   epilogue.residual = residual.data();
   epilogue.residual_stride = s.out_channels;
   epilogue.lo = -1;
@@ -103,7 +106,8 @@ void check_plan(const ConvPlan& plan, double tolerance) {
   EXPECT_EQ(whole.back(), 77.f);
   const std::vector<double> y = expected(s, x, w);
   for (size_t i = 0; i < y.size(); i++) {
-    const double value = y[i] + bias[i % static_cast<size_t>(s.out_channels)] + residual[i];
+    const size_t channel = i % static_cast<size_t>(s.out_channels);
+    const double value = (y[i] + bias[channel]) * scale[channel] + shift[channel] + residual[i];
     const double clamped = std::min(std::max(value, -1.0), 1.5);
     ASSERT_NEAR(whole[i], clamped, tolerance) << algorithm_name(plan.algorithm) << " element " << i;
     ASSERT_NEAR(parts[i], clamped, tolerance) << algorithm_name(plan.algorithm) << " by rows, element " << i;

@@ -136,7 +136,7 @@ struct Aligned {
   void* data;
 };
 
-// epilogue bits: 1 bias, 2 residual, 4 clamp, 8 accumulate, 16 post
+// epilogue bits: 1 bias, 2 residual, 4 clamp, 8 accumulate, 16 post, 32 scale and shift
 void check(const ConvShape& s, DType dtype, int level, int bits = 0) {
   SCOPED_TRACE(testing::Message() << dtype_name(dtype) << " level " << level << " epilogue " << bits << " rank "
                                   << s.rank << " batch " << s.batch << " channels " << s.in_channels << " -> "
@@ -152,6 +152,11 @@ void check(const ConvShape& s, DType dtype, int level, int bits = 0) {
   const Data before(dtype, out_pixels * s.out_channels, 5);
   Epilogue epilogue;
   if (bits & 1) epilogue.bias = bias.data();
+  const Data scale(dtype, s.out_channels, 6), shift(dtype, s.out_channels, 7);
+  if (bits & 32) {
+    epilogue.scale = scale.data();
+    epilogue.shift = shift.data();
+  }
   if (bits & 2) {
     epilogue.residual = residual.data();
     epilogue.residual_stride = s.out_channels + 3;
@@ -195,6 +200,7 @@ void check(const ConvShape& s, DType dtype, int level, int bits = 0) {
     const auto pixel = static_cast<int64_t>(i) / s.out_channels, channel = static_cast<int64_t>(i) % s.out_channels;
     double value = expected[i] + (epilogue.accumulate ? before.get(static_cast<int64_t>(i)) : 0);
     if (epilogue.bias) value += bias.get(channel);
+    if (epilogue.scale) value = value * scale.get(channel) + shift.get(channel);
     if (epilogue.residual) value += residual.get(pixel * epilogue.residual_stride + channel);
     if (bits & 4) value = std::clamp(value, -0.5, 1.25);
     if (bits & 16) value = std::abs(value);
@@ -318,7 +324,7 @@ void check_all(const std::vector<ConvShape>& list) {
         check(s, dtype, level);
         check(s, dtype, level, 31);
       }
-      for (int bits = 1; bits < 31; bits += 5) check(s, DType::float32, level, bits);
+      for (int bits = 1; bits < 64; bits += 5) check(s, DType::float32, level, bits);
     }
   }
 }

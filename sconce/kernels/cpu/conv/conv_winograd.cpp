@@ -110,6 +110,8 @@ class Winograd {
     const auto* residual = static_cast<const float*>(epilogue_.residual);
     WinogradOutput<float> out{};
     out.bias = static_cast<const float*>(epilogue_.bias);
+    out.scale = static_cast<const float*>(epilogue_.scale);
+    out.shift = static_cast<const float*>(epilogue_.shift);
     out.lo = static_cast<float>(epilogue_.lo);
     out.hi = static_cast<float>(epilogue_.hi);
     out.clamp = epilogue_.lo > -infinity || epilogue_.hi < infinity;

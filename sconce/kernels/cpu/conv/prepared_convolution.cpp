@@ -69,6 +69,8 @@ PreparedCall* convolution_prepare(const CallFacts& call) {
                                         call.args[kDilation].to_list().ints(), call.args[kTransposed].to_bool(),
                                         call.args[kOutputPadding].to_list().ints(), call.args[kGroups].to_int());
   if (shape.in_channels == 0) return nullptr;
+  // oneDNN's take no epilogue.
+  if (eager_algorithm(shape, input.dtype()) == ConvAlgorithm::onednn) return nullptr;
   return new PreparedConvolution(shape, weight);
 }
 

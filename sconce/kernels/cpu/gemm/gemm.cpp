@@ -344,7 +344,8 @@ template <class T>
 bool run_small(const GemmTable<T>& table, const Problem& p, const Epilogue& epilogue) {
   if (p.m > 16 || p.n > table.lanes || p.k > 64 || p.packed || !table.small) return false;
   if (p.b.column_stride != 1 || p.c.column_stride != 1 || p.order == SumOrder::by_lanes) return false;
-  if (epilogue.accumulate || epilogue.bias || epilogue.row_bias || epilogue.residual || epilogue.post) return false;
+  if (epilogue.accumulate || epilogue.bias || epilogue.row_bias || epilogue.scale || epilogue.residual || epilogue.post)
+    return false;
   if (epilogue.lo != -infinity || epilogue.hi != infinity) return false;
   const auto* a = static_cast<const T*>(p.a.data);
   const auto* b = static_cast<const T*>(p.b.data);
@@ -374,6 +375,7 @@ bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& e
   const auto* a = static_cast<const T*>(p.a.data);
   const auto* bias = static_cast<const T*>(epilogue.bias);
   const auto* residual = static_cast<const T*>(epilogue.residual);
+  const auto *scale = static_cast<const T*>(epilogue.scale), *shift = static_cast<const T*>(epilogue.shift);
   const auto lo = static_cast<T>(epilogue.lo), hi = static_cast<T>(epilogue.hi);
   const bool clamp = epilogue.lo > -infinity || epilogue.hi < infinity;
   if (!p.packed) {
@@ -392,6 +394,10 @@ bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& e
                by_rows ? static_cast<const T*>(epilogue.row_bias) : bias,
                by_rows,
                !by_rows,
+               scale,
+               shift,
+               0,
+               1,
                residual,
                epilogue.residual_stride,
                1,
@@ -408,6 +414,8 @@ bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& e
   out.c_stride = p.c.row_stride;
   out.bias = bias;
   out.row_bias = static_cast<const T*>(epilogue.row_bias);
+  out.scale = scale;
+  out.shift = shift;
   out.residual = residual;
   out.residual_stride = epilogue.residual_stride;
   out.lo = lo;
@@ -424,6 +432,8 @@ bool run_one_tile(const GemmTable<T>& table, const Problem& p, const Epilogue& e
     const int width = static_cast<int>(std::min<int64_t>(table.panel, p.n - column));
     out.c = static_cast<T*>(p.c.data) + column;
     out.bias = bias ? bias + column : nullptr;
+    out.scale = scale ? scale + column : nullptr;
+    out.shift = shift ? shift + column : nullptr;
     out.residual = residual ? residual + column : nullptr;
     tile_kernel(table, rows, width)(1, p.k, pointers, b + column * p.k, table.panel, width, out);
   }
@@ -447,6 +457,9 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   SCONCE_CHECK(!epilogue.row_bias || ((dtype == DType::float32 || dtype == DType::float64) && !epilogue.bias),
                "matmul: a bias of rows is for float32 and float64 products without a bias of columns, got {}",
                dtype_name(dtype));
+  SCONCE_CHECK(
+      !epilogue.scale == !epilogue.shift && (!epilogue.scale || dtype == DType::float32 || dtype == DType::float64),
+      "matmul: a scale goes with a shift, for products of float32 and float64, got {}", dtype_name(dtype));
   if (batch == 0 || m == 0 || n == 0) return;
   if (!is_floating(dtype)) {
     SCONCE_CHECK(epilogue.lo == -infinity && epilogue.hi == infinity,
@@ -472,8 +485,8 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
   const bool c_by_columns = c.column_stride != 1 && n > 1 && (c.row_stride == 1 || m == 1);
   const bool a_by_columns =
       n <= few_rows && m > few_rows && order == SumOrder::by_lanes && a.row_stride == 1 && a.column_stride != 1;
-  if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.row_bias && !epilogue.residual &&
-      !epilogue.post) {
+  if ((c_by_columns || a_by_columns) && !packed && !epilogue.bias && !epilogue.row_bias && !epilogue.scale &&
+      !epilogue.residual && !epilogue.post) {
     const ConstMatrix new_a{b.data, b.column_stride, b.row_stride}, new_b{a.data, a.column_stride, a.row_stride};
     const Matrix new_c{c.data, c.column_stride, c.row_stride};
     return run_floating({dtype, batch, n, m, k, new_a, new_b, new_c, nullptr, {strides.b, strides.a, strides.c}, order},

@@ -63,12 +63,16 @@ struct Matrix {
 };
 
 // Epilogue: the arithmetic on a product before it is stored,
-//   c = clamp((accumulate ? c : 0) + a b + bias + row_bias + residual, lo, hi), then post(c)
-// bias, row_bias and residual have the dtype of c and may be null. The clamp is for real floating dtypes only
-// and keeps NaN.
+//   c = clamp(((accumulate ? c : 0) + a b + bias + row_bias) * scale + shift + residual, lo, hi), then post(c)
+// bias, row_bias, scale, shift and residual have the dtype of c and may be null. The clamp is for real floating dtypes
+// only and keeps NaN.
 struct Epilogue {
   const void* bias = nullptr;      // [n], contiguous: one value a column
   const void* row_bias = nullptr;  // [m], contiguous: one value a row. float32 and float64 only, without bias
+  // [n], contiguous: a batch norm with constant statistics, as addcmul computes it: the product and the sum are rounded
+  // together, where the level has such an instruction. Both or none; float32 and float64 only.
+  const void* scale = nullptr;
+  const void* shift = nullptr;
   const void* residual = nullptr;  // [m, n], contiguous along n
   int64_t residual_stride = 0;     // elements from row to row
   double lo = -std::numeric_limits<double>::infinity();

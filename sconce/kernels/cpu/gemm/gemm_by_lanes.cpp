@@ -28,6 +28,8 @@ DotArgs<T> dot_args(const Plan<T>& plan, const TileOutput<T>& out) {
   args.many_storage = plan.storage;
   args.c = out.c;
   args.bias = out.bias;
+  args.scale = out.scale;
+  args.shift = out.shift;
   args.residual = out.residual;
   args.lo = out.lo;
   args.hi = out.hi;
@@ -48,7 +50,7 @@ void run_dot(const Plan<T>& plan, const Operands& operands, Range rows, Range co
                              plan.a_column, rows.size(), args.few_stride, scratch);
   args.many = plan.offset(operands.b, columns.begin * plan.b_column);
   args.many_stride = plan.b_column;
-  args.c_many = args.bias_many = args.residual_many = 1;
+  args.c_many = args.bias_many = args.scale_many = args.residual_many = 1;
   if (out.row_bias) {
     args.bias = out.row_bias;
     args.bias_few = 1;
@@ -75,7 +77,7 @@ void run_swapped_dot(const Plan<T>& plan, const Operands& operands, Range rows, 
     args.few = contiguous_rows(plan, plan.storage, plan.offset(operands.b, columns.begin * plan.b_column),
                                plan.b_column, plan.b_row, columns.size(), args.few_stride, scratch);
   }
-  args.c_few = args.bias_few = args.residual_few = 1;
+  args.c_few = args.bias_few = args.scale_few = args.residual_few = 1;
   if (out.row_bias) {
     args.bias_few = 0;
     args.bias_many = 1;

@@ -151,6 +151,10 @@ class Target {
     }
     if (plan.storage == GemmStorage::native) {
       base_.bias = static_cast<const T*>(bias);
+      if (epilogue.scale) {
+        base_.scale = static_cast<const T*>(epilogue.scale) + columns.begin;
+        base_.shift = static_cast<const T*>(epilogue.shift) + columns.begin;
+      }
       if (epilogue.row_bias) base_.row_bias = static_cast<const T*>(epilogue.row_bias) + rows.begin;
       base_.residual = static_cast<const T*>(residual);
       base_.residual_stride = epilogue.residual_stride;
@@ -163,13 +167,15 @@ class Target {
     }
   }
 
-  // The tile whose first element is [row, column] of c. Only the last block along k gets bias, residual and clamp.
+  // The tile whose first element is [row, column] of c. Only the last block along k gets an epilogue.
   TileOutput<T> at(int64_t row, int64_t column, bool first, bool last) const {
     const int64_t i = row - rows_.begin, j = column - columns_.begin;
     return {.c = base_.c + i * base_.c_stride + j,
             .c_stride = base_.c_stride,
             .bias = base_.bias && last ? base_.bias + j : nullptr,
             .row_bias = base_.row_bias && last ? base_.row_bias + i : nullptr,
+            .scale = base_.scale && last ? base_.scale + j : nullptr,
+            .shift = base_.scale && last ? base_.shift + j : nullptr,
             .residual = base_.residual && last ? base_.residual + i * base_.residual_stride + j : nullptr,
             .residual_stride = base_.residual_stride,
             .lo = base_.lo,

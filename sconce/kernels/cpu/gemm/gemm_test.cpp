@@ -95,7 +95,8 @@ void relu_in_place(void* context, void* block, int64_t row_stride, int64_t colum
 struct Case {
   int64_t m, n, k;
   Layout a = Layout::rows, b = Layout::rows, c = Layout::rows;
-  int epilogue = 0;  // bits: 1 bias, 2 residual, 4 clamp, 8 accumulate, 16 post
+  int epilogue =
+      0;  // bits: 1 bias, 2 residual, 4 clamp, 8 accumulate, 16 post, 32 scale and shift (float32 and float64)
   bool packed = false;
 };
 
@@ -111,9 +112,15 @@ void check(DType dtype, const Case& test, const MatrixKernels& kernels) {
                                   << int(test.c) << " epilogue " << test.epilogue << " packed " << test.packed);
   const int64_t m = test.m, n = test.n, k = test.k;
   const Stored a(dtype, m, k, test.a, 1), b(dtype, k, n, test.b, 2), residual(dtype, m, n, Layout::rows, 3);
+  const Stored scale(dtype, 1, n, Layout::rows, 6), shift(dtype, 1, n, Layout::rows, 7);
   const Stored bias(dtype, 1, n, Layout::rows, 4), before(dtype, m, n, test.c, 5);
   Epilogue epilogue;
   if (test.epilogue & 1) epilogue.bias = bias.bytes.data();
+  const bool scales = test.epilogue & 32 && (dtype == DType::float32 || dtype == DType::float64);
+  if (scales) {
+    epilogue.scale = scale.bytes.data();
+    epilogue.shift = shift.bytes.data();
+  }
   if (test.epilogue & 2) {
     epilogue.residual = residual.bytes.data();
     epilogue.residual_stride = residual.row_stride;
@@ -155,6 +162,7 @@ void check(DType dtype, const Case& test, const MatrixKernels& kernels) {
         size += std::abs(product);
       }
       if (epilogue.bias) expected += bias.at(0, j);
+      if (scales) expected = expected * scale.at(0, j) + shift.at(0, j);
       if (epilogue.residual) expected += residual.at(i, j);
       if (test.epilogue & 4) expected = std::clamp(expected, -0.5, 1.25);
       if (epilogue.post) expected = std::abs(expected);
@@ -187,6 +195,20 @@ std::vector<int> levels() {
 }
 
 const DType floats[] = {DType::float32, DType::float64, DType::bfloat16, DType::float16};
+
+TEST(Gemm, RefusesAScaleWithoutAShift) {
+  float numbers[4] = {};
+  Epilogue epilogue;
+  epilogue.scale = numbers;
+  const auto multiply = [&](DType dtype) {
+    gemm(dtype, 1, 1, 1, {numbers, 1, 1}, {numbers + 1, 1, 1}, {numbers + 2, 1, 1}, epilogue);
+  };
+  EXPECT_THROW(multiply(DType::float32), Error);
+  epilogue.shift = numbers;
+  EXPECT_NO_THROW(multiply(DType::float32));
+  EXPECT_THROW(multiply(DType::bfloat16), Error);
+  EXPECT_THROW(multiply(DType::int32), Error);
+}
 
 TEST(Gemm, OddSizes) {
   const int64_t sizes[][3] = {{1, 1, 1},    {1, 1, 0},    {2, 3, 0},     {1, 17, 5},    {3, 2, 70},
@@ -226,14 +248,14 @@ TEST(Gemm, Epilogues) {
   for (int level : levels()) {
     for (DType dtype : floats) {
       for (auto& [m, n, k] : sizes) {
-        for (int epilogue = 1; epilogue < 32; epilogue += dtype == DType::float32 ? 1 : 6) {
+        for (int epilogue = 1; epilogue < 64; epilogue += dtype == DType::float32 ? 1 : 6) {
           check(dtype, {.m = m, .n = n, .k = k, .epilogue = epilogue}, matrix_kernels(level));
           check(dtype, {.m = m, .n = n, .k = k, .epilogue = epilogue, .packed = true}, matrix_kernels(level));
         }
-        check(dtype, {.m = m, .n = n, .k = k, .b = Layout::columns, .epilogue = 31}, matrix_kernels(level));
-        check(dtype, {.m = m, .n = n, .k = k, .c = Layout::columns, .epilogue = 31}, matrix_kernels(level));
+        check(dtype, {.m = m, .n = n, .k = k, .b = Layout::columns, .epilogue = 63}, matrix_kernels(level));
+        check(dtype, {.m = m, .n = n, .k = k, .c = Layout::columns, .epilogue = 63}, matrix_kernels(level));
         check(dtype, {.m = m, .n = n, .k = k, .c = Layout::columns, .epilogue = 12}, matrix_kernels(level));
-        check(dtype, {.m = m, .n = n, .k = k, .c = Layout::spread, .epilogue = 31}, matrix_kernels(level));
+        check(dtype, {.m = m, .n = n, .k = k, .c = Layout::spread, .epilogue = 63}, matrix_kernels(level));
       }
     }
   }
@@ -242,7 +264,7 @@ TEST(Gemm, Epilogues) {
 TEST(Gemm, SeveralBlocks) {
   for (int level : levels()) {
     for (DType dtype : floats) {
-      for (int epilogue : {0, 31}) {
+      for (int epilogue : {0, 31, 63}) {
         const bool packed = epilogue != 0;
         check(dtype, {.m = 20, .n = 70, .k = 1700, .epilogue = epilogue, .packed = packed}, matrix_kernels(level));
         check(dtype, {.m = 9, .n = 600, .k = 300, .epilogue = epilogue, .packed = packed}, matrix_kernels(level));
@@ -256,7 +278,7 @@ TEST(Gemm, SeveralBlocks) {
 TEST(Gemm, FewRowsOrColumnsOverThreads) {
   for (int level : levels()) {
     for (DType dtype : floats) {
-      for (int epilogue : {0, 31}) {
+      for (int epilogue : {0, 31, 63}) {
         check(dtype, {.m = 3, .n = 701, .k = 400, .b = Layout::columns, .epilogue = epilogue}, matrix_kernels(level));
         check(dtype, {.m = 903, .n = 3, .k = 300, .epilogue = epilogue}, matrix_kernels(level));
         check(dtype, {.m = 4, .n = 910, .k = 203, .epilogue = epilogue}, matrix_kernels(level));

@@ -445,8 +445,8 @@ bool onednn_gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, Co
                  const Epilogue& epilogue) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (dtype != DType::float32 && dtype != DType::bfloat16) return false;
-  if (epilogue.row_bias || epilogue.residual || epilogue.post || epilogue.accumulate || epilogue.lo != -infinity ||
-      epilogue.hi != infinity)
+  if (epilogue.row_bias || epilogue.scale || epilogue.residual || epilogue.post || epilogue.accumulate ||
+      epilogue.lo != -infinity || epilogue.hi != infinity)
     return false;
   // One stride of every matrix must be 1. That of a single row or column does not matter.
   const auto steps = [](int64_t rows, int64_t columns, int64_t row, int64_t column, DnnlDims& out) {

@@ -42,6 +42,11 @@ GEMM_INLINE void finish_pixels(Vec<T> (&acc)[Pixels], const TileOutput<T>& out, 
     const Vec<T> bias = load_part<T, 1, Whole>(out.bias + channel, 0, count);
     GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] += bias;
   }
+  if (out.scale) {
+    const Vec<T> scale = load_part<T, 1, Whole>(out.scale + channel, 0, count),
+                 shift = load_part<T, 1, Whole>(out.shift + channel, 0, count);
+    GEMM_UNROLL for (int i = 0; i < Pixels; i++) acc[i] = multiply_add(acc[i], scale, shift);
+  }
   if (out.residual) {
     const Stored* residual = reinterpret_cast<const Stored*>(out.residual) + pixel * out.residual_stride + channel;
     GEMM_UNROLL for (int i = 0; i < Pixels; i++) {

@@ -79,12 +79,14 @@ bool output_tile(const float* sums, int64_t step, int64_t channels, const Winogr
     GEMM_UNROLL for (int j = 0; j < n; j++) transform_output<M>(s + j, n, half + j, n);
     GEMM_UNROLL for (int i = 0; i < M; i++) transform_output<M>(half + i * n, 1, y + i * M, 1);
     const V bias = out.bias ? load(out.bias + c) : V{};
+    const V scale = out.scale ? load(out.scale + c) : V{}, shift = out.scale ? load(out.shift + c) : V{};
     GEMM_UNROLL for (int i = 0; i < M * M; i++) {
       float* pixel = out.pixels[i];
       if (!pixel) continue;
       zeros = matrix::multiply_add(y[i], V{}, zeros);
       V value = y[i] + bias;
       if (out.accumulate) value += load(pixel + c);
+      if (out.scale) value = matrix::multiply_add(value, scale, shift);
       if (out.residual[i]) value += load(out.residual[i] + c);
       if (out.clamp) value = matrix::clamp(value, broadcast(out.lo), broadcast(out.hi));
       store(pixel + c, value);

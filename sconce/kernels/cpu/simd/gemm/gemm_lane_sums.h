@@ -8,13 +8,17 @@
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
 
 // A row of finished sums:
-//   c[j * c_step] = clamp((accumulate ? c : 0) + sums[j] + bias[j * bias_step] + residual[j * residual_step], lo, hi)
+//   c[j * c_step] = clamp(v * scale[j * scale_step] + shift[j * scale_step] + residual[j * residual_step], lo, hi)
+// where v = (accumulate ? c : 0) + sums[j] + bias[j * bias_step].
 template <class T>
 struct SumsOutput {
   T* c;
   int64_t c_step;
   const T* bias;
   int64_t bias_step;  // 0 or 1
+  const T* scale;     // null: there is no shift, either
+  const T* shift;
+  int64_t scale_step;  // 0 or 1
   const T* residual;
   int64_t residual_step;
   T lo, hi;
@@ -30,6 +34,10 @@ void finish_sums(const T* sums, int64_t count, const SumsOutput<T>& out) {
       Vec<T> value = load(sums + j);
       if (out.accumulate) value += load(out.c + j);
       if (out.bias) value += out.bias_step ? load(out.bias + j) : broadcast(*out.bias);
+      if (out.scale) {
+        value = multiply_add(value, out.scale_step ? load(out.scale + j) : broadcast(*out.scale),
+                             out.scale_step ? load(out.shift + j) : broadcast(*out.shift));
+      }
       if (out.residual) value += load(out.residual + j);
       if (out.clamp) value = clamp(value, lo, hi);
       store(out.c + j, value);
@@ -39,6 +47,10 @@ void finish_sums(const T* sums, int64_t count, const SumsOutput<T>& out) {
     T value = sums[j];
     if (out.accumulate) value += out.c[j * out.c_step];
     if (out.bias) value += out.bias[j * out.bias_step];
+    if (out.scale) {
+      value = multiply_add(broadcast(value), broadcast(out.scale[j * out.scale_step]),
+                           broadcast(out.shift[j * out.scale_step]))[0];
+    }
     if (out.residual) value += out.residual[j * out.residual_step];
     if (out.clamp) {
       if (value < out.lo) value = out.lo;
@@ -59,6 +71,11 @@ SumsOutput<T> row_output(const TileOutput<T>& out, int64_t i, int64_t j) {
     row.bias_step = 1;
   } else if (out.row_bias) {
     row.bias = out.row_bias + i;
+  }
+  if (out.scale) {
+    row.scale = out.scale + j;
+    row.shift = out.shift + j;
+    row.scale_step = 1;
   }
   if (out.residual) row.residual = out.residual + i * out.residual_stride + j;
   row.lo = out.lo;
@@ -163,6 +180,11 @@ void dot(const DotArgs<T>& args) {
         out.c_step = args.c_many;
         if (args.bias) out.bias = args.bias + i * args.bias_few + j0 * args.bias_many;
         out.bias_step = args.bias_many;
+        if (args.scale) {
+          out.scale = args.scale + i * args.scale_few + j0 * args.scale_many;
+          out.shift = args.shift + i * args.scale_few + j0 * args.scale_many;
+          out.scale_step = args.scale_many;
+        }
         if (args.residual) out.residual = args.residual + i * args.residual_few + j0 * args.residual_many;
         out.residual_step = args.residual_many;
         out.lo = args.lo;

@@ -10,14 +10,16 @@ namespace sconce {
 enum class GemmStorage : uint8_t { native, bfloat16, float16 };
 
 // Where a tile goes and what happens to it on the way, in registers:
-//   c = clamp((accumulate ? c : 0) + sum of products + bias + residual, lo, hi)
-// Every pointer is at the tile's first element. bias has one value a column, row_bias one a row.
+//   c = clamp(((accumulate ? c : 0) + sum of products + bias) * scale + shift + residual, lo, hi)
+// Every pointer is at the tile's first element. bias, scale and shift have one value a column, row_bias one a row.
 template <class T>
 struct TileOutput {
   T* c;
   int64_t c_stride;
   const T* bias = nullptr;
   const T* row_bias = nullptr;
+  const T* scale = nullptr;  // null: there is no shift, either
+  const T* shift = nullptr;
   const T* residual = nullptr;
   int64_t residual_stride = 0;
   T lo = 0, hi = 0;
@@ -49,6 +51,9 @@ struct DotArgs {
   int64_t c_few, c_many;
   const T* bias;
   int64_t bias_few, bias_many;
+  const T* scale;  // as bias; null: there is no shift, either
+  const T* shift;
+  int64_t scale_few, scale_many;
   const T* residual;
   int64_t residual_few, residual_many;
   T lo, hi;
@@ -213,6 +218,8 @@ struct WinogradOutput {
   T* pixels[16];
   const T* residual[16];
   const T* bias;
+  const T* scale;  // null: there is no shift, either
+  const T* shift;
   T lo, hi;
   bool clamp, accumulate;
 };

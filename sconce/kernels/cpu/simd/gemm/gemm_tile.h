@@ -57,6 +57,13 @@ GEMM_INLINE void finish_tile(Vec<T> (&acc)[Rows][Count], const TileOutput<T>& ou
       GEMM_UNROLL for (int j = 0; j < Count; j++) acc[i][j] += broadcast(out.row_bias[i]);
     }
   }
+  if (out.scale) {
+    GEMM_UNROLL for (int j = 0; j < Count; j++) {
+      Vec<T> scale = load_part<T, Count, Full>(out.scale, j, last),
+             shift = load_part<T, Count, Full>(out.shift, j, last);
+      GEMM_UNROLL for (int i = 0; i < Rows; i++) acc[i][j] = multiply_add(acc[i][j], scale, shift);
+    }
+  }
   if (out.residual) {
     GEMM_UNROLL for (int i = 0; i < Rows; i++) {
       GEMM_UNROLL for (int j = 0; j < Count; j++) {
@@ -80,7 +87,8 @@ GEMM_INLINE void finish_tile(Vec<T> (&acc)[Rows][Count], const TileOutput<T>& ou
 template <class T>
 GEMM_OUTLINE void ragged_tile(TileKernel<T> kernel, int rows, int64_t taps, int64_t k, const T* const* row_list,
                               const T* b, int64_t b_stride, int columns, int padded_columns, const TileOutput<T>& out) {
-  T c[tile_rows * panel<T>], residual[tile_rows * panel<T>] = {}, bias[panel<T>] = {};
+  T c[tile_rows * panel<T>], residual[tile_rows * panel<T>] = {}, bias[panel<T>] = {}, scale[panel<T>] = {},
+                                                  shift[panel<T>] = {};
   TileOutput<T> padded = out;
   padded.c = c;
   padded.c_stride = panel<T>;
@@ -97,6 +105,11 @@ GEMM_OUTLINE void ragged_tile(TileKernel<T> kernel, int rows, int64_t taps, int6
   if (out.bias) {
     padded.bias = bias;
     for (int j = 0; j < columns; j++) bias[j] = out.bias[j];
+  }
+  if (out.scale) {
+    padded.scale = scale;
+    padded.shift = shift;
+    for (int j = 0; j < columns; j++) scale[j] = out.scale[j], shift[j] = out.shift[j];
   }
   kernel(taps, k, row_list, b, b_stride, padded_columns, padded);
   for (int i = 0; i < rows; i++) {
