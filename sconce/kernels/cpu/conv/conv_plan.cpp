@@ -12,7 +12,7 @@
 namespace sconce {
 namespace {
 
-constexpr int64_t winograd_pixels = 256;  // of an eager call: they make up for the transform of the weights
+constexpr int64_t winograd_pixels = 128;  // of an eager call: they make up for the transform of the weights
 
 int tile_of(ConvAlgorithm algorithm) { return algorithm == ConvAlgorithm::winograd4 ? 4 : 2; }
 bool is_winograd(ConvAlgorithm algorithm) {
