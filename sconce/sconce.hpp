@@ -11,6 +11,7 @@
 #include "sconce/base/parallel.h"                       // set_num_threads
 #include "sconce/dispatch/budget/budget_scope.h"        // limits on memory, work, steps and time
 #include "sconce/dispatch/library.h"                    // custom operators, load_library
+#include "sconce/executor/graph_backend.h"              // compilers that take parts of programs
 #include "sconce/ops.h"                                 // every operator, as a function and as a method
 #include "sconce/runtime/interpreter.h"                 // ScriptError
 #include "sconce/serialization/tensors/tensor_files.h"  // state dicts, safetensors, .npy, .npz

@@ -9,6 +9,7 @@
 #include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/arena.h"
+#include "sconce/executor/backends/backend_step.h"
 #include "sconce/executor/channel_norms.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/functional_tape.h"
@@ -46,7 +47,8 @@ class Builder {
   }
 
  private:
-  enum class Role : uint8_t { call, view, pointwise, prepared, rearrange, inside };  // inside: of another node's tail
+  // backend: a part that a backend compiled; inside: of another node's tail
+  enum class Role : uint8_t { call, view, pointwise, prepared, rearrange, backend, inside };
 
   // A step with what it does to values.
   struct Emitted {
@@ -97,6 +99,10 @@ class Builder {
     for (size_t i = tape_.nodes.size(); i-- > 0;) {
       const auto n = static_cast<NodeId>(i);
       TapeNode& node = tape_.nodes[n];
+      if (node.taken) {
+        roles_[n] = Role::backend;
+        continue;
+      }
       if (is_view(n)) {
         const bool leaves = std::any_of(node.results.begin(), node.results.end(), [&](ValueId r) { return wanted[r]; });
         if (leaves) {
@@ -241,6 +247,9 @@ class Builder {
         case Role::rearrange:
           emit_rearrange(first);
           break;
+        case Role::backend:
+          emit_backend(first);
+          break;
         case Role::view:
         case Role::inside:
           break;
@@ -257,6 +266,17 @@ class Builder {
     }
     e.step = std::make_unique<CallStep>(node, tape_, plan_.frame_args_.size(), "call " + tape_.node_text(n));
     plan_.frame_args_.push_back(n);
+    emitted_.push_back(std::move(e));
+  }
+
+  // It is given tensors, also over the memory that it writes.
+  void emit_backend(NodeId n) {
+    const TapeNode& node = tape_.nodes[n];
+    Emitted e;
+    for (const TensorUse& use : node.uses) e.tensor_reads.push_back(use.value);
+    e.writes = node.results;
+    e.tensor_reads.insert(e.tensor_reads.end(), node.results.begin(), node.results.end());
+    e.step = std::make_unique<BackendStep>(node, tape_);
     emitted_.push_back(std::move(e));
   }
 
@@ -510,10 +530,11 @@ class Builder {
   std::vector<Emitted> emitted_;
 };
 
-std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why) {
+std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, GraphBackend* backend) {
   std::vector<BlockId> read = tape.read;
   functionalize(tape);
   eliminate_dead_nodes(tape);
+  if (backend) take_parts(tape, *backend, read);
   expand_channel_norms(tape, read);
   assign_layouts(tape);
   auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));

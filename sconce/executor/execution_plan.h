@@ -115,7 +115,9 @@ class Plan {
   mutable std::vector<double> step_seconds_;  // under the mutex
 };
 
-// Makes a plan, or gives nothing and says why.
-std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why);
+class GraphBackend;  // of graph_backend.h
+
+// Makes a plan, or gives nothing and says why. The backend, which may be null, takes what it wants of the tape.
+std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, GraphBackend* backend = nullptr);
 
 }  // namespace sconce::executor

@@ -11,6 +11,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
 #include "sconce/executor/execution_plan.h"
+#include "sconce/executor/graph_backend.h"
 #include "sconce/executor/recorder.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/generator.h"
@@ -149,6 +150,13 @@ class FunctionPlans final : public runtime::CodePlans {
     failures_ = 0;
   }
 
+  // Of the next calls: that of a PlanRequest, else the chosen one. Throws Error if the environment names none.
+  uint32_t backend() const {
+    const uint32_t own = backend_.load(std::memory_order_relaxed);
+    return own != kNone ? own : current_backend_number();
+  }
+  void set_backend(uint32_t number) { backend_.store(number, std::memory_order_relaxed); }
+
   // Whether there are to be no more than those that it has.
   bool is_full() const { return is_full_.load(std::memory_order_relaxed); }
   bool is_hopeless() const { return hopeless_.load(std::memory_order_relaxed); }
@@ -182,6 +190,7 @@ class FunctionPlans final : public runtime::CodePlans {
   int pause_ = 8;
   std::atomic<int> paused_{0};
   std::atomic<bool> hopeless_{false}, is_full_{false};
+  std::atomic<uint32_t> backend_{kNone};  // the number of one, kNone: the chosen one
   std::mutex mutex_;
   std::vector<uint64_t> seen_;
   int failures_ = 0;
@@ -225,6 +234,8 @@ bool run_plan(const runtime::Code& code, const Entry& entry, std::span<TensorImp
   const DrawnNumbers drawn(entry.plan->draws());
   try {
     result = entry.plan->run(tensors);
+  } catch (const BackendError&) {
+    throw;  // not the program's mistake: nobody else would show it
   } catch (const std::exception& e) {
     if (const Budget* budget = Budget::active(); budget && budget->has_ended()) throw;
     log(code, fmt::format("a step failed, the interpreter takes over: {}", e.what()));
@@ -235,8 +246,8 @@ bool run_plan(const runtime::Code& code, const Entry& entry, std::span<TensorImp
 }
 
 // Interprets the call and makes a plan of what it does.
-Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words, std::span<Value> args,
-             const runtime::RunOptions& options) {
+Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words, uint32_t backend,
+             std::span<Value> args, const runtime::RunOptions& options) {
   Recorder recorder(args);
   runtime::RunOptions observed = options;
   observed.observer = &recorder;
@@ -246,7 +257,8 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
   if (tape) {
     try {
       const auto start = std::chrono::steady_clock::now();
-      if (std::unique_ptr<Plan> plan = make_plan(std::move(*tape), std::move(recorder.guards()), why)) {
+      if (std::unique_ptr<Plan> plan =
+              make_plan(std::move(*tape), std::move(recorder.guards()), why, backend_of_number(backend).get())) {
         const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
         log(code, fmt::format("planned, {} steps, in {:.2f} ms", plan->steps().size(), took.count()));
         if (is_logged(LogTag::plans, LogLevel::debug)) fmt::print(stderr, "{}", plan->text());
@@ -266,15 +278,84 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
   return result;
 }
 
-bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
-  if (!plans_enabled() || options.observer) return false;
-  // What is counted is counted by operators and by steps of the interpreter.
-  if (const Budget* budget = Budget::active(); budget && budget->counts()) return false;
+PlanText text_of(const Entry& entry) {
+  const Plan& p = *entry.plan;
+  PlanText text{p.steps().size(), p.guard_count(), p.arena_bytes(), entry.runs.load(), p.text(), {}};
+  const std::vector<double> seconds = p.step_seconds();
+  for (size_t i = 0; i < p.steps().size(); ++i) {
+    const Scheduled& s = p.steps()[i];
+    text.list.push_back({s.step->text(), s.work, seconds.empty() ? -1 : seconds[i]});
+  }
+  return text;
+}
+
+// Whether the call has limits that operators and steps of the interpreter count.
+bool is_counted() {
+  const Budget* budget = Budget::active();
+  return budget && budget->counts();
+}
+
+thread_local constinit PlanRequest* current_request = nullptr;
+
+// A call while a request waits: its plan is made now.
+bool run_requested(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options,
+                   Value& result) {
+  PlanRequest& request = *current_request;
+  PlanRequest::Outcome outcome{code.name, false, {}, {}};
+  const auto refused = [&](const char* why) {
+    outcome.why = why;
+    request.outcomes.push_back(std::move(outcome));
+    return false;
+  };
+  if (!plans_enabled()) return refused("plans are off (SCONCE_PLANS)");
+  if (options.observer) return refused("the call is watched: a profile or a trace");
+  if (is_counted()) return refused("the call has limits");
   FunctionPlans& plans = plans_of_code(code);
-  if (plans.is_hopeless() || (records_gradients() && plans.is_paused())) return false;
+  if (plans.is_hopeless()) plans.clear();
+  if (!request.backend.empty()) plans.set_backend(backend_number(request.backend));
+  const uint32_t backend = plans.backend();
   Words words;
   SmallVector<TensorImpl*, 8> tensors;
-  if (!append_modes(words) || !append_arguments(args, words, tensors)) return false;
+  if (!append_modes(words)) return refused("autocast, a trace or a provider of kernels is in use");
+  words.push_back(backend);
+  if (!append_arguments(args, words, tensors)) return refused("an argument is of a kind that plans are not for");
+  Ref<Entry> entry = plans.find(words);
+  if (entry && !entry->plan->holds()) {
+    plans.drop(entry);
+    entry = {};
+  }
+  // What the call itself calls is part of the plan, and no request.
+  struct Pause {
+    PlanRequest* const waits = std::exchange(current_request, nullptr);
+    ~Pause() { current_request = waits; }
+  } const pause;
+  if (entry) {
+    if (!run_plan(code, *entry, tensors, result)) result = runtime::execute(code, args, options);
+  } else {
+    result = record(code, plans, words, backend, args, options);
+    entry = plans.find(words);
+  }
+  outcome.planned = static_cast<bool>(entry);
+  if (entry)
+    outcome.plan = text_of(*entry);
+  else
+    outcome.why = plans.why();
+  request.outcomes.push_back(std::move(outcome));
+  return true;
+}
+
+bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
+  if (current_request) [[unlikely]]
+    return run_requested(code, args, options, result);
+  if (!plans_enabled() || options.observer || is_counted()) return false;
+  FunctionPlans& plans = plans_of_code(code);
+  if (plans.is_hopeless() || (records_gradients() && plans.is_paused())) return false;
+  const uint32_t backend = plans.backend();
+  Words words;
+  SmallVector<TensorImpl*, 8> tensors;
+  if (!append_modes(words)) return false;
+  words.push_back(backend);
+  if (!append_arguments(args, words, tensors)) return false;
   if (const Ref<Entry> entry = plans.find(words)) {
     if (entry->plan->holds()) {
       entry->runs.fetch_add(1, std::memory_order_relaxed);
@@ -284,7 +365,7 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
     plans.drop(entry);
   }
   if (plans.is_full() || Recorder::is_active() || !plans.is_second_call(words)) return false;
-  result = record(code, plans, words, args, options);
+  result = record(code, plans, words, backend, args, options);
   return true;
 }
 
@@ -304,19 +385,14 @@ bool plans_enabled() {
 }
 void set_plans_enabled(bool on) { enabled.store(on); }
 
+PlanNow::PlanNow(PlanRequest& request) : outer_(std::exchange(current_request, &request)) {}
+PlanNow::~PlanNow() { current_request = outer_; }
+
 std::vector<PlanText> plans_of(ir::Function& function, std::string* why) {
   FunctionPlans& plans = plans_of_code(runtime::code_of(function));
   if (why) *why = plans.why();
   std::vector<PlanText> texts;
-  for (const Ref<Entry>& entry : plans.entries()) {
-    const Plan& p = *entry->plan;
-    texts.push_back({p.steps().size(), p.guard_count(), p.arena_bytes(), entry->runs.load(), p.text(), {}});
-    const std::vector<double> seconds = p.step_seconds();
-    for (size_t i = 0; i < p.steps().size(); ++i) {
-      const Scheduled& s = p.steps()[i];
-      texts.back().list.push_back({s.step->text(), s.work, seconds.empty() ? -1 : seconds[i]});
-    }
-  }
+  for (const Ref<Entry>& entry : plans.entries()) texts.push_back(text_of(*entry));
   return texts;
 }
 

@@ -34,6 +34,28 @@ struct PlanText {
 };
 // The plans that a function has, the newest last; and why the last recording gave none (empty: it did).
 SCONCE_API std::vector<PlanText> plans_of(ir::Function& function, std::string* why = nullptr);
+// Makes plans at once: while it exists, a function that this thread calls is planned at its first call already.
+struct PlanRequest {
+  // The backend of the function's plans from now on, in place of the chosen one; empty: the chosen one.
+  std::string backend;
+  // For each function that was called, in their order: its plan, or why there is none.
+  struct Outcome {
+    std::string function;
+    bool planned = false;
+    PlanText plan;
+    std::string why;
+  };
+  std::vector<Outcome> outcomes;
+};
+class SCONCE_API PlanNow {
+ public:
+  explicit PlanNow(PlanRequest& request);
+  ~PlanNow();
+  PlanNow(const PlanNow&) = delete;
+
+ private:
+  PlanRequest* outer_;
+};
 // Forgets them.
 SCONCE_API void drop_plans(ir::Function& function);
 

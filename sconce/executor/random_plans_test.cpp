@@ -2,6 +2,7 @@
 // ones, and leave their arguments in the same state. SCONCE_RANDOM_PROGRAMS sets their number.
 #include <cstdlib>
 
+#include "sconce/executor/backends/test_replay_backend.h"
 #include "sconce/frontend/script/program/program.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
@@ -100,9 +101,12 @@ int64_t size_of(unsigned seed) {
   return kSizes[seed % std::size(kSizes)];
 }
 
-TEST(RandomPlans, HaveTheBitsOfTheInterpreter) {
+unsigned program_count() {
   const char* wanted = std::getenv("SCONCE_RANDOM_PROGRAMS");
-  const unsigned count = wanted ? static_cast<unsigned>(std::atoi(wanted)) : 150;
+  return wanted ? static_cast<unsigned>(std::atoi(wanted)) : 150;
+}
+
+void compare_random_programs(unsigned count) {
   for (unsigned seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
     const std::string source = program(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + source);
@@ -124,6 +128,20 @@ TEST(RandomPlans, HaveTheBitsOfTheInterpreter) {
     const auto difference = sconce::testing::compare_planned_calls(f, {}, arguments);
     EXPECT_FALSE(difference) << *difference;
   }
+}
+
+TEST(RandomPlans, HaveTheBitsOfTheInterpreter) { compare_random_programs(program_count()); }
+
+// A backend that takes some operators, others each time, and runs them as eager does.
+TEST(RandomPlans, HaveThemWithPartsOfABackend) {
+  unsigned asked = 0;
+  const auto backend = std::make_shared<ReplayBackend>(
+      "random_replay", "functional", [&](const ir::Node&) { return (++asked * 2654435761u >> 16) % 3 != 0; });
+  register_backend(backend);
+  set_backend("random_replay");
+  compare_random_programs(program_count());
+  set_backend("sconce");
+  EXPECT_GT(backend->graphs().size(), program_count());
 }
 
 }  // namespace

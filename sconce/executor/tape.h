@@ -50,6 +50,8 @@ struct PointwiseCall {
   std::vector<Param> params;
 };
 
+struct BackendCall;  // of backends/taken_parts.h
+
 struct TapeNode {
   const Op* op = nullptr;
   std::vector<Value> args;  // one per schema argument; tensors are None, and so are those in lists
@@ -58,7 +60,8 @@ struct TapeNode {
   std::vector<uint32_t> result_sizes;  // per return: kNone: a tensor, else a list of so many
   std::vector<ValueId> results;        // kNone: undefined
   std::unique_ptr<PointwiseCall> pointwise;
-  bool rearranges = false;  // a copy to other strides, made by layouts.h
+  bool rearranges = false;                   // a copy to other strides, made by layouts.h
+  std::shared_ptr<const BackendCall> taken;  // a part of the program that a backend compiled; null: a call of `op`
 };
 
 // What a function returns: a tensor of the tape, a constant, or a new container of such.

@@ -13,6 +13,7 @@
 #include "sconce/dispatch/custom/custom_class.h"
 #include "sconce/dispatch/library.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/executor/graph_backend.h"
 #include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/records.h"
@@ -57,12 +58,14 @@ Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
 
 void load_libraries(const std::vector<std::string>& libraries) {
   for (const std::string& path : libraries) {
-    const auto registered = [] { return all_ops().size() + custom_class_names().size(); };
+    const auto registered = [] {
+      return all_ops().size() + custom_class_names().size() + executor::list_backends().size();
+    };
     const size_t before = registered();
     // A bare name would be looked for in the system's folders; here it is a file of this one.
     load_library(path.find('/') == path.npos ? fmt::format("./{}", path) : path);
     if (registered() == before)
-      fmt::print(stderr, "sconce: {}: the library registers neither operators nor classes\n", path);
+      fmt::print(stderr, "sconce: {}: the library registers no operators, classes or backends\n", path);
   }
 }
 
