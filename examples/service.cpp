@@ -8,6 +8,18 @@ using namespace sconce;
 
 namespace {
 
+// Loads the program, makes its weights constants, and plans it for requests of this size: the first one need not wait.
+jit::Module prepare(const char* path) {
+  const jit::Module model = jit::optimize_for_inference(jit::load(path).eval());
+  const InferenceMode inference;  // as in answer: plans are for one mode
+  const jit::Compiled done = jit::compile(model, {zeros({1, 2})});
+  if (done.planned)
+    std::printf("planned, steps: %zu\n", done.steps);
+  else
+    std::printf("not planned: %s\n", done.why.c_str());
+  return model;
+}
+
 // One request: two numbers in, one out. Any thread may call it, many at once.
 float answer(const jit::Module& model, std::vector<float>& request) {
   const InferenceMode inference;  // or every call records what backward would need
@@ -25,8 +37,7 @@ int main(int argc, char** argv) {
   }
   try {
     set_num_threads(1);  // for operators: here requests run side by side instead
-    const jit::Module model = jit::load(argv[1]);
-    model.eval();
+    const jit::Module model = prepare(argv[1]);
 
     std::vector<std::vector<float>> requests{{0, 0}, {1, 1}, {2, -2}};
     std::vector<float> answers(requests.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sconce/api/autograd.h"                        // backward, grad, checkpoints, hooks
+#include "sconce/api/compile/inference.h"               // freeze, optimize_for_inference, plans made beforehand
 #include "sconce/api/from_blob.h"                       // tensors over memory of the caller
 #include "sconce/api/items.h"                           // items of tuples and lists
 #include "sconce/api/jit.h"                             // load, compile, functions and modules

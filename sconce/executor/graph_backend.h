@@ -83,7 +83,7 @@ SCONCE_API std::string current_backend();
 
 // Numbers of backends, which signatures hold: 0 is "sconce". Both throw as above.
 uint32_t current_backend_number();
-uint32_t backend_number(const std::string& name);
+SCONCE_API uint32_t backend_number(const std::string& name);
 // Null for 0.
 std::shared_ptr<GraphBackend> backend_of_number(uint32_t number);
 

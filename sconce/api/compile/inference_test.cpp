@@ -1,0 +1,106 @@
+#include "sconce/api/compile/inference.h"
+
+#include <gtest/gtest.h>
+
+#include "sconce/executor/function_plans.h"
+#include "sconce/ops.h"
+#include "sconce/tensor/grad_mode.h"
+#include "sconce/testing/compiled/planned_calls.h"
+#include "sconce/testing/error_of.h"
+
+namespace sconce::jit {
+namespace {
+
+constexpr const char* kNet = R"(
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(4, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.a(x))
+
+    @torch.jit.export
+    def twice(self, x: Tensor) -> Tensor:
+        return self.a(x) * 2
+
+    @torch.jit.export
+    def count(self, x: Tensor) -> int:
+        return int(x.sum().item())
+)";
+
+struct Net {
+  CompilationUnit unit = compile(kNet);
+  Module module = unit.module("Net").eval();
+  Tensor x = ones({2, 4});
+};
+
+uint64_t runs(const Module& module, const char* method) {
+  uint64_t all = 0;
+  for (const executor::PlanText& plan : executor::plans_of(module.method(method).function())) all += plan.runs;
+  return all;
+}
+
+TEST(Inference, FreezeMakesConstants) {
+  const InferenceMode inference;
+  const Net net;
+  const Module frozen = freeze(net.module, {.preserved = {"twice"}, .optimize_numerics = true});
+  EXPECT_TRUE(frozen.parameters().empty());
+  EXPECT_TRUE(frozen.has_method("twice"));
+  EXPECT_FALSE(frozen.has_method("count"));
+  EXPECT_FALSE(testing::compare_same_bits(frozen(net.x).to_tensor(), net.module(net.x).to_tensor()));
+  EXPECT_FALSE(net.module.parameters().empty());
+  EXPECT_ERROR(freeze(net.module, {.preserved = {"thrice"}, .optimize_numerics = true}),
+               "freeze: unknown name 'thrice' to preserve");
+}
+
+TEST(Inference, OptimizeRefusesTraining) {
+  const Net net;
+  net.module.train();
+  EXPECT_ERROR(optimize_for_inference(net.module), "Freezing is currently only implemented for modules in eval mode");
+  EXPECT_TRUE(net.module.is_training());
+  net.module.eval();
+  const Module frozen = optimize_for_inference(net.module, {"twice"});
+  EXPECT_TRUE(frozen.has_method("twice"));
+  const Module again = optimize_for_inference(frozen);
+  EXPECT_EQ(&again.value().to_object(), &frozen.value().to_object());
+  EXPECT_ERROR(optimize_for_inference(frozen, {"count"}), "count");
+}
+
+TEST(Inference, CompilePlansAtOnce) {
+  const InferenceMode inference;
+  const Net net;
+  const Module frozen = optimize_for_inference(net.module, {"twice", "count"});
+  const Compiled done = compile(frozen, {net.x});
+  EXPECT_TRUE(done.planned) << done.why;
+  EXPECT_EQ(done.steps, 1u) << done.plan;
+  EXPECT_EQ(done.guards, 0u);
+  EXPECT_EQ(done.plan.find("packed product 2 x 4 x 3"), 0u) << done.plan;
+  EXPECT_FALSE(testing::compare_same_bits(done.result.to_tensor(), net.module(net.x).to_tensor()));
+  EXPECT_EQ(runs(frozen, "forward"), 0u);
+  EXPECT_FALSE(testing::compare_same_bits(frozen(net.x).to_tensor(), done.result.to_tensor()));
+  EXPECT_EQ(runs(frozen, "forward"), 1u);  // the first call after it
+  // A second time there is nothing to do.
+  EXPECT_TRUE(compile(frozen, {net.x}).planned);
+  EXPECT_EQ(executor::plans_of(frozen.method("forward").function()).size(), 1u);
+  EXPECT_TRUE(compile(frozen, {net.x}, {.method = "twice", .backend = {}}).planned);
+}
+
+TEST(Inference, CompileSaysWhyNot) {
+  const InferenceMode inference;
+  const Net net;
+  const Compiled done = compile(net.module, {net.x}, {.method = "count", .backend = {}});
+  EXPECT_FALSE(done.planned);
+  EXPECT_EQ(done.why, "aten::_local_scalar_dense reads elements");
+  EXPECT_EQ(done.result.to_int(), 8);
+  executor::set_plans_enabled(false);
+  EXPECT_EQ(compile(net.module, {net.x}).why, "plans are off (SCONCE_PLANS)");
+  executor::set_plans_enabled(true);
+  EXPECT_ERROR(compile(net.module, {net.x}, {.method = "forward", .backend = "nobody"}),
+               "there is no backend 'nobody'; known are: sconce");
+  EXPECT_ERROR(compile(net.module, {net.x}, {.method = "thrice", .backend = {}}), "thrice");
+  EXPECT_ERROR(compile(net.module, {ones({2, 5})}), "mat1");
+}
+
+}  // namespace
+}  // namespace sconce::jit
