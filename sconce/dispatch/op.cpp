@@ -127,7 +127,7 @@ void Op::no_kernel(KeySet keys) const {
     const Key key = static_cast<Key>(k);
     // Views and limited dtypes are looked at in every operator, or in none.
     if (!has_kernel(key) || key == Key::view || key == Key::limited || kFormatKeys.has(key)) continue;
-    if (kBackendKeys.has(key) && kernels[k] == fallback_kernel(key)) continue;  // a device's refusal
+    if (kernels[k] == fallback_kernel(key)) continue;  // a device's refusal, or what watches every operator
     if (!present.empty()) present += ", ";
     present += key_name(key);
   }
