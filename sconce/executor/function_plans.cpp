@@ -43,7 +43,7 @@ uint64_t hash_of(const Words& words) {
 // A plan with the signature that it is for.
 class Entry final : public Counted {
  public:
-  Entry(const Words& words, std::unique_ptr<Plan> plan)
+  Entry(const Words& words, std::shared_ptr<const Plan> plan)
       : hash_(hash_of(words)), words_(words.begin(), words.end()), plan(std::move(plan)) {}
   bool takes(const Words& words, uint64_t hash) const {
     return hash == hash_ && words.size() == words_.size() && std::equal(words.begin(), words.end(), words_.begin());
@@ -54,9 +54,24 @@ class Entry final : public Counted {
   const Signature words_;
 
  public:
-  const std::unique_ptr<Plan> plan;
+  const std::shared_ptr<const Plan> plan;
   std::atomic<uint64_t> runs{0};
   uint64_t last_use = 0;  // by the clock of FunctionPlans
+};
+
+// A plan that was there before the first call: see give_plan.
+struct GivenPlan {
+  Signature words;  // of the arguments
+  uint64_t modes;
+  std::shared_ptr<const Plan> plan;
+
+  // Whether the words of a call, the first of which are its modes and its backend, ask for it. Its tape records no
+  // gradients, so the modes that say whether others would do not matter.
+  bool takes(const Words& call) const {
+    constexpr uint64_t kMatter = ~uint64_t{0} << 40;  // default dtype, level, deterministic mode
+    return call.size() == words.size() + 2 && ((call[0] ^ modes) & kMatter) == 0 && call[1] == 0 &&
+           std::equal(words.begin(), words.end(), call.begin() + 2);
+  }
 };
 
 // A lock for a few instructions.
@@ -85,6 +100,19 @@ class FunctionPlans final : public runtime::CodePlans {
       return entry;
     }
     if (++misses_ > kMostMisses && entries_.empty()) hopeless_.store(true, std::memory_order_relaxed);
+    return {};
+  }
+
+  bool has_given() const { return !given_.empty(); }
+  void give(GivenPlan given) { given_.push_back(std::move(given)); }
+  // The plan for the words of a call that was given beforehand, from now on among the others.
+  Ref<Entry> take_given(const Words& words) {
+    for (const GivenPlan& given : given_) {
+      if (!given.takes(words) || !given.plan->holds()) continue;
+      Ref<Entry> entry = make_ref<Entry>(words, given.plan);
+      add(entry);
+      return entry;
+    }
     return {};
   }
 
@@ -182,6 +210,7 @@ class FunctionPlans final : public runtime::CodePlans {
   }
 
  private:
+  std::vector<GivenPlan> given_;  // set before the first call
   std::atomic_flag flag_;
   std::vector<Ref<Entry>> entries_;  // the newest is the last
   uint64_t clock_ = 0;               // uses and additions
@@ -364,6 +393,12 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
     log(code, "an attribute or a constant has changed: the plan is dropped");
     plans.drop(entry);
   }
+  if (plans.has_given()) {
+    if (const Ref<Entry> entry = plans.take_given(words)) {
+      entry->runs.fetch_add(1, std::memory_order_relaxed);
+      return run_plan(code, *entry, tensors, result);
+    }
+  }
   if (plans.is_full() || Recorder::is_active() || !plans.is_second_call(words)) return false;
   result = record(code, plans, words, backend, args, options);
   return true;
@@ -394,6 +429,13 @@ std::vector<PlanText> plans_of(ir::Function& function, std::string* why) {
   std::vector<PlanText> texts;
   for (const Ref<Entry>& entry : plans.entries()) texts.push_back(text_of(*entry));
   return texts;
+}
+
+void give_plan(ir::Function& function, std::span<const Value> args, std::shared_ptr<const Plan> plan) {
+  Words modes, words;
+  SmallVector<TensorImpl*, 8> tensors;
+  if (!append_modes(modes) || !append_arguments(args, words, tensors)) return;  // those of a thread that has no plans
+  plans_of_code(runtime::code_of(function)).give({Signature(words.begin(), words.end()), modes[0], std::move(plan)});
 }
 
 StepTiming::StepTiming() { set_step_timing(true); }

@@ -4,6 +4,8 @@
 // plan that was made of the recording. What cannot be recorded stays with the interpreter; SCONCE_LOGS=plans says why.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,8 @@
 #include "sconce/runtime/planner.h"
 
 namespace sconce::executor {
+
+class Plan;
 
 extern const runtime::Planner planner;
 
@@ -66,5 +70,9 @@ class SCONCE_API StepTiming {
   ~StepTiming();
   StepTiming(const StepTiming&) = delete;
 };
+
+// Ahead-of-time plans: gives a function one before its first call, for arguments of the kind of `args`, whatever the
+// gradient mode is. Not while another thread calls the function.
+void give_plan(ir::Function& function, std::span<const Value> args, std::shared_ptr<const Plan> plan);
 
 }  // namespace sconce::executor

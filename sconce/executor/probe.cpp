@@ -1,7 +1,6 @@
 #include "sconce/executor/probe.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/entry.h"
@@ -17,34 +16,38 @@ class Listening {
   Listening(const Listening&) = delete;
 };
 
+bool is_device_argument(const Argument& a) {
+  return a.type->is(TypeKind::device) || (a.type->is(TypeKind::optional) && a.type->element()->is(TypeKind::device));
+}
+
 }  // namespace
 
 bool same_geometry(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
-bool probe(const Tape& tape, TapeNode& node, std::vector<Value>& results) {
+void call_on_meta(const Tape& tape, TapeNode& node, MetaTwins& twins, std::vector<Value>& results) {
   // A value that occurs twice has one twin, as it is one tensor. Those that are written get copies, which may change.
-  std::unordered_map<ValueId, Tensor> twins;
   std::vector<Value> args = arguments_with(node, [&](ValueId v) {
     const auto [at, is_new] = twins.try_emplace(v);
     if (is_new) at->second = Tape::twin_of(tape.twin(v));
     return at->second;
   });
-  for (Value& v : args) {
-    if (v.is_device() && v.to_device().type == DeviceType::cpu) v = Value(Device{DeviceType::meta});
+  const std::vector<Argument>& schema = node.op->schema().arguments;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool is_default = node.uses.empty() && args[i].is_none() && is_device_argument(schema[i]);
+    if (is_default || (args[i].is_device() && args[i].to_device().type == DeviceType::cpu))
+      args[i] = Value(Device{DeviceType::meta});
   }
   results.resize(node.op->schema().returns.size());
   PointwiseProbe seen;
-  try {
+  {
     const Listening listening(seen);
     node.op->call_boxed(args.data(), results.data());
-  } catch (const Error&) {
-    return false;
   }
   node.pointwise = nullptr;
   const bool in_table = node.op->info.entry && !node.op->info.entry->pointwise().empty();
-  if (seen.calls != 1 || !in_table) return true;
+  if (seen.calls != 1 || !in_table) return;
   auto call = std::make_unique<PointwiseCall>();
   call->loops = seen.rule->loops;
   call->common = seen.common;
@@ -52,11 +55,20 @@ bool probe(const Tape& tape, TapeNode& node, std::vector<Value>& results) {
   for (int i = 0; i < call->loops->inputs; ++i) {
     const auto found = std::find_if(twins.begin(), twins.end(),
                                     [&](const auto& twin) { return twin.second.impl() == seen.inputs[i]; });
-    if (found == twins.end()) return true;
+    if (found == twins.end()) return;
     call->inputs.push_back(found->first);
   }
   call->params.assign(seen.params, seen.params + call->loops->params);
   node.pointwise = std::move(call);
+}
+
+bool probe(const Tape& tape, TapeNode& node, std::vector<Value>& results) {
+  MetaTwins twins;
+  try {
+    call_on_meta(tape, node, twins, results);
+  } catch (const Error&) {
+    return false;
+  }
   return true;
 }
 

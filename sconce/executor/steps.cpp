@@ -1,5 +1,8 @@
 #include "sconce/executor/steps.h"
 
+#include "sconce/base/error.h"
+#include "sconce/executor/probe.h"
+#include "sconce/executor/signature.h"
 #include "sconce/kernels/cpu/conv/conv_layout.h"
 #include "sconce/kernels/cpu/conv/convolution.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
@@ -7,6 +10,15 @@
 namespace sconce::executor {
 
 // ---- operators ----
+
+namespace {
+
+// Whether a result is what the tape says; nothing looks at those that are undefined there.
+bool gives(const Tensor& t, const Tensor& expected) {
+  return !expected.defined() || (t.defined() && is_plain(t) && same_geometry(t, expected));
+}
+
+}  // namespace
 
 CallStep::CallStep(const TapeNode& node, const Tape& tape, size_t args, std::string text)
     : op_(node.op),
@@ -18,6 +30,7 @@ CallStep::CallStep(const TapeNode& node, const Tape& tape, size_t args, std::str
   for (const ValueId r : node.results) {
     const bool is_first = r != kNone && tape.blocks[tape.block_of(r)].first == r;
     results_.push_back({r, is_first ? tape.block_of(r) : kNone});
+    if (tape.check_results) expected_.push_back(r == kNone ? Tensor() : tape.twin(r));
   }
 }
 
@@ -45,6 +58,8 @@ void CallStep::run(Frame& frame) const {
   }
   size_t at = 0;
   const auto keep = [&](const Tensor& t) {
+    SCONCE_CHECK(expected_.empty() || (at < expected_.size() && gives(t, expected_[at])),
+                 "{} gives another tensor than the compiled file says", op_->qualified_name());
     const Result& r = results_[at++];
     if (r.value == kNone) return;
     frame.tensors[r.value] = t;
@@ -57,6 +72,8 @@ void CallStep::run(Frame& frame) const {
       for (const Tensor& t : returns[i].to_list().tensors()) keep(t);
     }
   }
+  SCONCE_CHECK(expected_.empty() || at == expected_.size(), "{} gives {} tensors, {} in the compiled file",
+               op_->qualified_name(), at, expected_.size());
 }
 
 // ---- nests ----

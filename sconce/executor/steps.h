@@ -29,7 +29,8 @@ class CallStep final : public Step {
   std::vector<uint32_t> result_sizes_;
   std::vector<Result> results_;
   size_t args_;
-  bool is_boxed_;  // moves from its arguments
+  bool is_boxed_;                 // moves from its arguments
+  std::vector<Tensor> expected_;  // on Meta, one per result; empty: nobody asks
   std::string text_;
 };
 

@@ -83,6 +83,8 @@ struct Tape {
   bool draws = false;         // random numbers
   bool records = false;       // autograd saw the calls, and had nothing to record
   std::vector<BlockId> read;  // constants whose elements decided something while recording
+  // It comes from a file: whoever calls an operator looks whether the results are what the tape says.
+  bool check_results = false;
 
   // A Meta tensor of this geometry.
   static Tensor twin_of(const Tensor& t);
