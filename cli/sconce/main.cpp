@@ -26,6 +26,7 @@ constexpr Command (*kCommands[])(CLI::App&) = {
     add_info_command,
     add_verify_command,
     add_convert_command,
+    add_compile_command,
     add_diff_command,
     add_ir_command,
     add_bench_command,
@@ -112,7 +113,7 @@ int run(int argc, char** argv) {
   app.failure_message([&app](const CLI::App*, const CLI::Error& e) { return refusal(app, e); });
   std::vector<Command> commands;
   for (const auto add : kCommands) commands.push_back(add(app));
-  // Not bench: what it measures would be measured with the limits.
+  // Not bench: what it measures would be measured with the limits. Not compile: what is limited is not recorded.
   for (const char* name : {"run", "info", "verify", "convert", "diff", "ir", "profile", "script"})
     add_limit_options(*app.get_subcommand(name));
   const auto is_command = [&](const CLI::App* c) { return argc > 1 && c->check_name(argv[1]); };

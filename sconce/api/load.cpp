@@ -3,6 +3,7 @@
 #include "sconce/serialization/archive/archive.h"
 #include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/archive/save_archive.h"
+#include "sconce/serialization/compiled/compiled_file.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/file_kind.h"
 #include "sconce/serialization/file/stray_text.h"
@@ -27,12 +28,15 @@ Module load_file(const FileBytesPtr& file, const LoadSettings& settings) {
     case FileKind::exported_program:
       archive = load_exported_program(file, options);
       break;
+    case FileKind::compiled:
+      archive = load_compiled(file, options);
+      break;
     case FileKind::package:
       archive = load_package(file, {}, options);
       break;
     default:
       if (kind == FileKind::text && file->name() != "<memory>") check_is_program_text(file);
-      fail("{}: holds no program ({}); archives (.pt, .ptl) and exported programs (.pt2) do{}", file->name(),
+      fail("{}: holds no program ({}); archives (.pt, .ptl), exported programs (.pt2) and compiled files (.scx) do{}", file->name(),
            kind_name(kind), program_hint(kind));
   }
   if (settings.extra_files) *settings.extra_files = std::move(archive.extra_files);

@@ -31,6 +31,9 @@ void package(std::string_view bytes);
 // A whole TorchScript archive: loaded, its graphs verified, nothing of it run.
 void archive(std::string_view bytes);
 
+// A compiled file: verified, and run when it is accepted.
+void compiled(std::string_view bytes);
+
 // Files of tensors.
 void safetensors(std::string_view bytes);
 void npy(std::string_view bytes);
@@ -45,6 +48,6 @@ struct Target {
 inline constexpr Target kTargets[] = {
     {"parser", parser},     {"ir", ir},           {"compile", compile},         {"zip", zip},
     {"pickle", pickle},     {"archive", archive}, {"safetensors", safetensors}, {"npy", npy},
-    {"bytecode", bytecode}, {"package", package}, {"checkpoint", checkpoint}};
+    {"bytecode", bytecode}, {"package", package}, {"checkpoint", checkpoint},   {"compiled", compiled}};
 
 }  // namespace sconce::fuzz

@@ -26,6 +26,7 @@ Command add_run_command(CLI::App& app);
 Command add_info_command(CLI::App& app);
 Command add_verify_command(CLI::App& app);
 Command add_convert_command(CLI::App& app);
+Command add_compile_command(CLI::App& app);
 Command add_diff_command(CLI::App& app);
 Command add_script_command(CLI::App& app);
 Command add_ir_command(CLI::App& app);

@@ -13,6 +13,7 @@
 #include "sconce/api/jit.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/serialization/archive/package.h"
+#include "sconce/serialization/compiled/compiled_file.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/file/stray_text.h"
 #include "sconce/serialization/lite/lite.h"
@@ -162,6 +163,24 @@ void add_program(FileInfo& info, const FileBytesPtr& file) {
   }
 }
 
+// The calls of each program, and what they were recorded for.
+void add_compiled(FileInfo& info, const FileBytesPtr& file) {
+  try {
+    info.version = Records(file).version();
+    const CompiledInfo content = describe_compiled(file);
+    info.methods.push_back(content.function);
+    for (const CompiledInfo::Weight& c : content.constants) {
+      TensorInfo t{c.name, "", c.dtype, c.shape, 1, c.bytes};
+      for (const int64_t size : c.shape) t.elements *= static_cast<uint64_t>(size);
+      info.tensors.push_back(std::move(t));
+    }
+    for (size_t i = 0; i < content.signatures.size(); ++i)
+      info.lists.emplace_back("calls for " + content.signatures[i], content.calls[i]);
+  } catch (const Error& e) {
+    info.problem = e.what();
+  }
+}
+
 void add_text(FileInfo& info, const FileBytesPtr& file) {
   try {
     check_is_program_text(file);
@@ -215,6 +234,9 @@ FileInfo read_file_info(const std::string& path) {
     case FileKind::lite:
     case FileKind::exported_program:
       add_program(info, file);
+      break;
+    case FileKind::compiled:
+      add_compiled(info, file);
       break;
     case FileKind::package:
       add_package(info, file);

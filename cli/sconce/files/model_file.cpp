@@ -15,6 +15,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/graph_backend.h"
 #include "sconce/serialization/archive/package.h"
+#include "sconce/serialization/compiled/compiled_file.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/file/stray_text.h"
@@ -32,7 +33,8 @@ void add_ops_option(CLI::App& command, std::vector<std::string>& libraries) {
 
 void add_model_options(CLI::App& command, ModelOptions& o) {
   command
-      .add_option("FILE", o.file, "The program: .pt, .ptl, .pt2, or its text (- reads the text from standard input)")
+      .add_option("FILE", o.file,
+                  "The program: .pt, .ptl, .pt2, .scx, or its text (- reads the text from standard input)")
       ->required()
       ->type_name("");
   command
@@ -48,10 +50,12 @@ Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite) {
   if (lite && kind == FileKind::torchscript && !has_bytecode(Records(file)))
     throw UsageError(fmt::format("{}: --lite: the archive has no bytecode; sconce convert {} FILE.ptl writes some",
                                  file->name(), file->name()));
-  if (lite && kind == FileKind::exported_program)
-    throw UsageError(fmt::format("{}: --lite: an {} has no bytecode", file->name(), kind_name(kind)));
+  if (lite && (kind == FileKind::exported_program || kind == FileKind::compiled))
+    throw UsageError(fmt::format("{}: --lite: {} {} has no bytecode", file->name(),
+                                 kind == FileKind::compiled ? "a" : "an", kind_name(kind)));
   const LoadOptions options = load_options();
   if (lite || kind == FileKind::lite) return load_lite_archive(file, options);
+  if (kind == FileKind::compiled) return load_compiled(file, options);
   if (kind == FileKind::package) return load_package(file, {}, options);
   return kind == FileKind::exported_program ? load_exported_program(file, options) : load_archive(file, options);
 }
@@ -97,6 +101,7 @@ void ModelFile::load(const ModelOptions& options) {
     case FileKind::torchscript:
     case FileKind::lite:
     case FileKind::exported_program:
+    case FileKind::compiled:
       if (!options.module.empty())
         throw UsageError(fmt::format("--module builds a module of program text; {} is a {}", file_, kind_name(kind_)));
       {

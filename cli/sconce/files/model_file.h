@@ -1,5 +1,5 @@
 // A program that a command loads and calls: a TorchScript archive (.pt), a lite archive (.ptl), an exported program
-// (.pt2), or program text with functions and modules.
+// (.pt2), a compiled file (.scx), or program text with functions and modules.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ void add_ops_option(CLI::App& command, std::vector<std::string>& libraries);
 // Loads libraries of custom operators. Throws Error naming the one that cannot be loaded.
 void load_libraries(const std::vector<std::string>& libraries);
 
-// The module in a .pt, .ptl or .pt2 file; `lite` as above. Throws Error.
+// The module in a .pt, .ptl, .pt2 or .scx file; `lite` as above. Throws Error.
 Archive load_program(const FileBytesPtr& file, FileKind kind, bool lite = false);
 
 class ModelFile {

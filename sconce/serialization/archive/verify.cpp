@@ -9,6 +9,7 @@
 #include "sconce/serialization/archive/package.h"
 #include "sconce/serialization/code/code_record.h"
 #include "sconce/serialization/code/source_map.h"
+#include "sconce/serialization/compiled/compiled_file.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/records.h"
 #include "sconce/serialization/file/stray_text.h"
@@ -39,6 +40,14 @@ class Verifier {
         check("program", [&] {
           const Archive archive = load_exported_program(file_);
           return count(flatten_tensors(archive.module).size(), "tensor");
+        });
+        break;
+      case FileKind::compiled:
+        check("calls", [&] {
+          const CompiledInfo info = describe_compiled(file_);
+          size_t calls = 0;
+          for (const auto& program : info.calls) calls += program.size();
+          return count(calls, "call") + ", " + count(info.constants.size(), "constant");
         });
         break;
       case FileKind::package:

@@ -30,6 +30,7 @@ FileKind kind_of_zip(const FileBytesPtr& file) {
   if (folder.empty()) return FileKind::unknown;
   const auto has = [&](std::string_view record) { return zip.find(folder + std::string(record)) != nullptr; };
   if (has("archive_format")) return FileKind::exported_program;
+  if (has("calls.scx")) return FileKind::compiled;
   if (has(".data/extern_modules")) return FileKind::package;
   const bool code = std::any_of(records.begin(), records.end(), [&](const ZipReader::Record& r) {
     return without_folder(r.name).starts_with("code/") && r.name.starts_with(folder);
@@ -84,6 +85,8 @@ const char* kind_name(FileKind kind) {
       return "lite-interpreter archive";
     case FileKind::exported_program:
       return "exported program";
+    case FileKind::compiled:
+      return "compiled file";
     case FileKind::package:
       return "torch.package archive";
     case FileKind::state_dict:

@@ -12,6 +12,7 @@ enum class FileKind : uint8_t {
   torchscript,        // .pt, with or without bytecode
   lite,               // .ptl, with bytecode and without code (torch writes both: that is a TorchScript archive)
   exported_program,   // .pt2
+  compiled,           // .scx: calls recorded by `sconce compile`
   package,            // of torch.package: pickles, Python source, TorchScript modules
   state_dict,         // .pth: torch.save of any value
   legacy_state_dict,  // the same, not in a zip file

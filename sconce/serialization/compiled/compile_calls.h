@@ -1,0 +1,26 @@
+// Ahead-of-time compilation: calls of a module or function, recorded and written as a compiled file (.scx).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sconce/base/export.h"
+#include "sconce/ir/function.h"
+
+namespace sconce {
+
+// The arguments of one call, as programs give them; the file is good for calls whose tensors have the same dtypes and
+// sizes and whose other arguments have the same values.
+struct ExampleCall {
+  std::vector<Value> args;
+  std::vector<std::pair<std::string, Value>> kwargs;
+};
+
+// Freezes the module (None: `method` is a function of the unit), so that attributes are constants, runs `method` once
+// with each of the calls, and writes what it did. The file is read again and run before this returns: its results have
+// the bits of the recorded ones. Throws Error: for a module in training mode, and when a call cannot be repeated by a
+// list of operators (elements decide, attributes are written), with the reason.
+SCONCE_API void compile_to_file(ir::CompilationUnit& unit, const Value& module, const std::string& method,
+                                const std::vector<ExampleCall>& calls, const std::string& path);
+
+}  // namespace sconce

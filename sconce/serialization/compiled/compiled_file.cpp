@@ -1,0 +1,229 @@
+#include "sconce/serialization/compiled/compiled_file.h"
+
+#include <algorithm>
+#include <map>
+
+#include "sconce/base/checked.h"
+#include "sconce/base/error.h"
+#include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/dispatch/entry.h"
+#include "sconce/executor/execution_plan.h"
+#include "sconce/executor/function_plans.h"
+#include "sconce/runtime/bytecode/compiler.h"
+#include "sconce/serialization/compiled/compiled_graph.h"
+#include "sconce/serialization/compiled/program_reader.h"
+#include "sconce/serialization/compiled/program_writer.h"
+#include "sconce/serialization/file/load_budget.h"
+#include "sconce/serialization/file/zip_writer.h"
+#include "sconce/types/class_info.h"
+
+namespace sconce::compiled {
+namespace {
+
+using namespace executor;
+
+// ---- writing ----
+
+// The bytes of a storage that constants use.
+struct Span {
+  const char *begin = nullptr, *end = nullptr;
+};
+
+const char* end_of(const Tensor& t) {
+  int64_t last = 0;
+  for (int64_t d = 0; d < t.dim(); ++d) last += (t.sizes()[d] - 1) * t.strides()[d];
+  const auto* begin = static_cast<const char*>(t.data());
+  return t.numel() == 0 ? begin : begin + (last + 1) * static_cast<int64_t>(t.item_size());
+}
+
+// ---- reading ----
+
+int check_version(const Records& records) {
+  const int version = records.version();
+  SCONCE_CHECK(version == kVersion,
+               "{}: is a compiled file of format version {}, this Sconce reads version {}; compile it anew from its "
+               "program",
+               records.name(), version, kVersion);
+  return version;
+}
+
+// Whether the weights that plans pack are no more than a multiple of what the file has: a call of a few bytes can ask
+// for a large one, since views may repeat elements.
+bool packs_little(const Tape& tape, uint64_t file_bytes) {
+  Checked bytes = 0;
+  for (const TapeNode& node : tape.nodes) {
+    if (!node.op->info.entry || !node.op->info.entry->prepare) continue;
+    for (const TensorUse& use : node.uses) {
+      if (tape.is_constant(use.value))
+        bytes = bytes + Checked(tape.twin(use.value).numel()) * static_cast<int64_t>(tape.twin(use.value).item_size());
+    }
+  }
+  return static_cast<uint64_t>(static_cast<int64_t>(bytes)) <= kLoadBytes + kLoadBytesPerByte * file_bytes;
+}
+
+// A tensor of an argument, of which only the geometry is looked at.
+Tensor stand_in(const Tensor& twin, bool is_inference) {
+  const Tensor t = make_tensor_unchecked(make_storage(1, {}), twin.dtype(), twin.sizes(), twin.strides(), 0);
+  if (twin.is_wrapped_number()) t.set_wrapped_number();
+  if (is_inference) t.impl()->meta |= TensorImpl::inference;
+  return t;
+}
+
+// Makes the plans, so that the first call runs by one.
+void give_plans(ir::Function& method, const Value& self, CompiledFunction function, const std::string& file,
+                uint64_t file_bytes) {
+  for (Program& program : function.programs) {
+    std::vector<std::vector<Value>> calls;
+    for (const bool is_inference : {false, true}) {
+      std::vector<Value>& args = calls.emplace_back(1, self);
+      for (const Output& tree : program.args)
+        args.push_back(value_of(
+            tree, [&](ValueId v) { return stand_in(program.tape.twin(program.tape.inputs[v]), is_inference); }));
+    }
+    if (!packs_little(program.tape, file_bytes)) continue;  // made by the second call, under its limits
+    std::string why;
+    const std::shared_ptr<const Plan> plan = make_plan(std::move(program.tape), {}, why);
+    SCONCE_CHECK(plan, "{}: {}: {}", file, kCallsRecord, why);
+    for (const std::vector<Value>& args : calls) give_plan(method, args, plan);
+  }
+}
+
+}  // namespace
+
+CompiledRecords make_records(const CompiledFunction& function) {
+  std::map<const Storage*, size_t> numbers;
+  std::vector<Span> spans;
+  for (const NamedConstant& c : function.constants) {
+    const auto [at, is_new] = numbers.try_emplace(c.tensor.storage(), spans.size());
+    const auto* begin = static_cast<const char*>(c.tensor.data());
+    if (is_new) spans.push_back({begin, begin});
+    Span& span = spans[at->second];
+    span.begin = std::min(span.begin, begin);
+    span.end = std::max(span.end, end_of(c.tensor));
+  }
+  std::vector<ConstantPlace> places;
+  for (const NamedConstant& c : function.constants) {
+    const size_t record = numbers.at(c.tensor.storage());
+    const int64_t bytes = static_cast<const char*>(c.tensor.data()) - spans[record].begin;
+    const auto item = static_cast<int64_t>(c.tensor.item_size());
+    SCONCE_CHECK_AS(not_implemented, bytes % item == 0,
+                    "compiled files cannot hold constants of several dtypes that share memory unevenly");
+    places.push_back({static_cast<uint32_t>(record), bytes / item});
+  }
+  CompiledRecords records;
+  records.calls = write_function(function, places);
+  for (const Span& span : spans)
+    records.data.push_back(std::as_bytes(std::span(span.begin, static_cast<size_t>(span.end - span.begin))));
+  return records;
+}
+
+CompiledFunction read_records(const CompiledRecords& records, const std::string& file) {
+  ByteReader in(records.calls, file + ": " + kCallsRecord);
+  std::vector<Ref<Storage>> storages;
+  for (const std::span<const std::byte> bytes : records.data)
+    storages.push_back(wrap_storage(const_cast<std::byte*>(bytes.data()), bytes.size(), nullptr, nullptr));
+  return read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+    return make_tensor(storages.at(record), dtype, sizes, strides, offset);
+  });
+}
+
+void write_compiled(const std::string& path, const CompiledRecords& records) {
+  FileWriter out(path);
+  ZipWriter zip(out, archive_folder(path));
+  zip.add("version", std::to_string(kVersion) + "\n");
+  zip.add("byteorder", "little");
+  zip.add(kCallsRecord, records.calls);
+  for (size_t i = 0; i < records.data.size(); ++i) zip.add("data/" + std::to_string(i), records.data[i]);
+  zip.finish();
+  out.commit();
+}
+
+CompiledFunction read_compiled(const FileBytesPtr& file, const Limits& limits) {
+  const Records records(file);
+  check_version(records);
+  records.check_byte_order();
+  // Calls on Meta tensors are paid for by memory and time alone: they do no work for the elements that they speak of.
+  Limits given = limits;
+  if (given.work == Limits::kNone) given.work = Limits::kNone - 1;
+  const BudgetScope scope(load_budget(*file, given));
+  const ZipReader::Record* calls = records.find(kCallsRecord);
+  SCONCE_CHECK(calls, "{}: is no compiled file: it has no record '{}'", records.name(), kCallsRecord);
+  const std::string copy = calls->deflated ? records.zip().read(*calls) : std::string();
+  const std::span<const std::byte> bytes =
+      calls->deflated ? std::as_bytes(std::span(copy)) : records.zip().in_place(*calls);
+  ByteReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, records.name() + ": " + kCallsRecord);
+  Storages storages(records, "data/");
+  return read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+    const std::string name = std::to_string(record);
+    const ZipReader::Record* data = records.find("data/" + name);
+    const auto count = static_cast<int64_t>((data ? data->size : 0) / item_size(dtype));
+    const Tensor whole = storages.find(name, dtype, count);
+    return make_tensor(Ref<Storage>::share(whole.storage()), dtype, sizes, strides, offset);
+  });
+}
+
+Archive make_archive(CompiledFunction function, const std::string& file, uint64_t bytes) {
+  Archive archive;
+  archive.version = kVersion;
+  archive.unit = std::make_shared<ir::CompilationUnit>();
+  const TypePtr type = make_class_type("__torch__.Compiled");
+  archive.unit->add_type(type);
+  type->class_info()->is_module = true;
+  archive.module = Value(make_ref<Object>(type));
+
+  ir::Function& method = archive.unit->add_function("__torch__.Compiled." + function.name);
+  Schema schema;
+  schema.name = method.name();
+  schema.arguments.emplace_back();
+  schema.arguments[0].name = "self";
+  schema.arguments[0].type = type;
+  for (const Argument& a : function.arguments) schema.arguments.push_back(a);
+  schema.returns.emplace_back();
+  schema.returns[0].type = function.result;
+  method.set_self_type(type);
+  method.set_schema(std::move(schema));
+  method.set_graph(make_graph(function, type));
+  type->class_info()->methods.emplace_back(function.name, &method);
+  // Passes would find nothing that recording has not found.
+  std::shared_ptr<runtime::Code> code = runtime::generate(*method.graph(), function.name, archive.unit.get(), true);
+  method.executable([&](ir::Function&) { return std::make_unique<runtime::CodeExecutable>(std::move(code)); });
+  give_plans(method, archive.module, std::move(function), file, bytes);
+  return archive;
+}
+
+}  // namespace sconce::compiled
+
+namespace sconce {
+
+using namespace compiled;
+
+Archive load_compiled(const std::string& path) { return load_compiled(FileBytes::map(path)); }
+
+Archive load_compiled(const FileBytesPtr& file, const LoadOptions& options) {
+  return make_archive(read_compiled(file, options.limits), file->name(), file->bytes().size());
+}
+
+CompiledInfo describe_compiled(const FileBytesPtr& file) {
+  const CompiledFunction function = read_compiled(file);
+  CompiledInfo info;
+  Schema schema;
+  schema.name = function.name;
+  schema.arguments = function.arguments;
+  schema.returns.emplace_back();
+  schema.returns[0].type = function.result;
+  info.function = schema.to_string();
+  for (const NamedConstant& c : function.constants) {
+    info.constants.push_back({c.name,
+                              c.tensor.dtype(),
+                              {c.tensor.sizes().begin(), c.tensor.sizes().end()},
+                              static_cast<uint64_t>(c.tensor.numel()) * c.tensor.item_size()});
+  }
+  for (const Program& program : function.programs) {
+    info.signatures.push_back(signature_text(function, program));
+    std::vector<std::string>& calls = info.calls.emplace_back();
+    for (executor::NodeId n = 0; n < program.tape.nodes.size(); ++n) calls.push_back(program.tape.node_text(n));
+  }
+  return info;
+}
+
+}  // namespace sconce

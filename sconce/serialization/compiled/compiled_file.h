@@ -1,0 +1,62 @@
+// Compiled files (.scx): a function recorded for arguments of known sizes, with its weights. Loads without a front end.
+//
+//   version       the format's
+//   calls.scx     the function and its programs (program_writer.h)
+//   data/0, ...   memory of constants, on 64-byte boundaries, used where it lies
+//
+// All of a file is verified before anything runs (Note [Verified tapes] in compiled_program.h).
+#pragma once
+
+#include <span>
+
+#include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/compiled/compiled_program.h"
+#include "sconce/serialization/file/records.h"
+
+namespace sconce::compiled {
+
+inline constexpr const char* kCallsRecord = "calls.scx";
+
+// The verified content. Throws Error with the file's name and what is wrong; names the version of one that this
+// Sconce does not read.
+CompiledFunction read_compiled(const FileBytesPtr& file, const Limits& limits = {});
+
+// The records of a file to be. Data lies in the memory of the constants.
+struct CompiledRecords {
+  std::string calls;
+  std::vector<std::span<const std::byte>> data;
+};
+CompiledRecords make_records(const CompiledFunction& function);
+// What a reader of the file will find. `file` is its name in messages.
+CompiledFunction read_records(const CompiledRecords& records, const std::string& file);
+// Writes the file, whole or not at all.
+void write_compiled(const std::string& path, const CompiledRecords& records);
+
+// A module with the function as its method, and plans for it; `bytes`: how large the file is.
+Archive make_archive(CompiledFunction function, const std::string& file, uint64_t bytes);
+
+}  // namespace sconce::compiled
+
+namespace sconce {
+
+// A module with one method, ready to run: plans are made, and calls with other arguments than it was compiled for are
+// an Error that names both. It has no attributes. Throws Error.
+SCONCE_API Archive load_compiled(const std::string& path);
+SCONCE_API Archive load_compiled(const FileBytesPtr& file, const LoadOptions& options = {});
+
+// What `sconce info` shows.
+struct CompiledInfo {
+  std::string function;                 // "forward(Tensor x) -> Tensor"
+  std::vector<std::string> signatures;  // what it was compiled for, one text a program
+  std::vector<std::vector<std::string>> calls;
+  struct Weight {
+    std::string name;
+    DType dtype;
+    std::vector<int64_t> shape;
+    uint64_t bytes;
+  };
+  std::vector<Weight> constants;
+};
+SCONCE_API CompiledInfo describe_compiled(const FileBytesPtr& file);
+
+}  // namespace sconce

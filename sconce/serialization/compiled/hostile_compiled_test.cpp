@@ -1,0 +1,158 @@
+// Compiled files that try to hurt: every claim of theirs is checked before anything runs.
+#include <gtest/gtest.h>
+
+#include "sconce/dispatch/registry.h"
+#include "sconce/serialization/compiled/compiled_file.h"
+#include "sconce/serialization/compiled/program_reader.h"
+#include "sconce/serialization/compiled/program_values.h"
+#include "sconce/serialization/compiled/program_writer.h"
+#include "sconce/testing/error_of.h"
+#include "sconce/testing/hostile/mutate_archive.h"
+#include "sconce/testing/source_tree.h"
+#include "sconce/testing/temporary_folder.h"
+#include "tests/fuzz/targets.h"
+
+namespace sconce::compiled {
+namespace {
+
+using testing::error_of;
+
+// The bytes of f(Tensor x) -> Tensor, put together by hand: x is float32 [2, 3], there is one constant w of the same
+// geometry (tensor 1), and one call, whose result is returned.
+struct HandMade {
+  std::string name = "f", op = "aten::add.Tensor";
+  std::vector<int64_t> sizes{2, 3}, strides{3, 1};  // of x
+  std::vector<int64_t> constant_sizes{2, 3}, constant_strides{3, 1};
+  int64_t constant_offset = 0;
+  uint8_t dtype = 6;
+  uint32_t op_number = 0, first = 0, second = 1, output = 2;
+  std::vector<int64_t> result_sizes{2, 3}, result_strides{3, 1};
+  std::optional<Value> last = Value(int64_t{1});  // none: the operator has two arguments
+  std::string behind = "";
+
+  static void geometry(ByteWriter& out, uint8_t dtype, const std::vector<int64_t>& sizes,
+                       const std::vector<int64_t>& strides) {
+    out.byte(dtype);
+    out.byte(0);
+    out.byte(static_cast<uint8_t>(sizes.size()));
+    for (const int64_t v : sizes) out.integer(v);
+    for (const int64_t v : strides) out.integer(v);
+  }
+  std::string bytes() const {
+    ByteWriter out;
+    out.text(name);
+    out.number(1);
+    out.text("x");
+    write_type(out, tensor_type());
+    out.byte(0);
+    write_type(out, tensor_type());
+    out.number(1);
+    out.text("w");
+    out.number(0);
+    out.integer(constant_offset);
+    geometry(out, 6, constant_sizes, constant_strides);
+    out.number(1);
+    out.text(op);
+    out.number(1);  // programs
+    out.number(1);  // inputs
+    geometry(out, dtype, sizes, strides);
+    out.byte(0);
+    out.number(0);
+    out.number(1);  // calls
+    out.number(op_number);
+    for (const uint32_t v : {first, second}) {
+      out.byte(1);
+      out.number(v);
+    }
+    if (last) {
+      out.byte(0);
+      write_value(out, *last);
+    }
+    geometry(out, 6, result_sizes, result_strides);
+    out.byte(0);
+    out.number(output);
+    return out.bytes() + behind;
+  }
+  std::string refusal() const {
+    const std::string text = bytes();
+    return error_of([&] {
+      ByteReader in(text, "f");
+      const Ref<Storage> memory = make_storage(24, {});
+      read_function(in, [&](uint32_t, DType d, IntList s, IntList t, int64_t offset) {
+        return make_tensor(memory, d, s, t, offset);
+      });
+    });
+  }
+};
+
+#define EXPECT_SAYS(message, part)                                    \
+  do {                                                                \
+    const std::string said = message;                                 \
+    EXPECT_NE(said.find(part), std::string::npos) << "got: " << said; \
+  } while (false)
+
+TEST(HostileCompiled, EveryClaimIsChecked) {
+  EXPECT_EQ(HandMade().refusal(), "no error");
+  EXPECT_SAYS(HandMade{.name = "f g"}.refusal(), "f: a name is 'f g', which is none");
+  EXPECT_SAYS(HandMade{.op = "aten::nothing"}.refusal(), "f: there is no operator 'aten::nothing' here");
+  EXPECT_SAYS(HandMade{.op = "sconce::with_strides"}.refusal(), "is an operator of Sconce itself");
+  EXPECT_SAYS(HandMade{.op = "aten::size"}.refusal(), "aten::size does not make tensors alone");
+  EXPECT_SAYS(HandMade{.op = "aten::nonzero"}.refusal(), "depends on more than the geometry");
+  EXPECT_SAYS(HandMade{.op_number = 1}.refusal(), "f: call 0: operator 1 of 1");
+  EXPECT_SAYS(HandMade{.first = 2}.refusal(), "f: call 0: tensor 2 is used, and 2 are there by then");
+  EXPECT_SAYS(HandMade{.output = 3}.refusal(), "f: call 1: tensor 3 is used, and 3 are there by then");
+  EXPECT_SAYS((HandMade{.sizes = {2, 4}, .strides = {4, 1}}.refusal()), "f: call 0: ");
+  EXPECT_SAYS((HandMade{.sizes = {2, -3}}.refusal()), "f: a tensor has size -3 and stride 1");
+  EXPECT_SAYS((HandMade{.strides = {-3, 1}}.refusal()), "f: a tensor has size 2 and stride -3");
+  EXPECT_SAYS((HandMade{.sizes = {int64_t{1} << 40, int64_t{1} << 40}}.refusal()), "");
+  EXPECT_SAYS((HandMade{.strides = {int64_t{1} << 62, 1}}.refusal()), "do not fit");
+  EXPECT_SAYS((HandMade{.sizes = {int64_t{1} << 30, int64_t{1} << 20}, .strides = {1 << 20, 1}}.refusal()),
+              "tensors of more than 70368744177664 bytes");
+  EXPECT_SAYS(HandMade{.dtype = 99}.refusal(), "99");
+  EXPECT_SAYS(HandMade{.dtype = 13}.refusal(), "tensors of quint8 cannot be in compiled files");
+  EXPECT_SAYS((HandMade{.result_sizes = {3, 2}, .result_strides = {2, 1}}.refusal()),
+              "f: call 0: aten::add.Tensor gives [2, 3] float32, and the file says [3, 2] float32");
+  EXPECT_SAYS(HandMade{.last = Value("text")}.refusal(), "f: call 0: argument 'alpha' of aten::add.Tensor: ");
+  EXPECT_SAYS(HandMade{.last = Value()}.refusal(), "f: call 0: argument 'alpha' of aten::add.Tensor is a value");
+  EXPECT_SAYS(HandMade{.behind = "x"}.refusal(), "f: goes on behind its end");
+  EXPECT_SAYS(HandMade{.op = "aten::add_.Tensor"}.refusal(),
+              "f: call 0: aten::add_.Tensor writes to an argument of the function or to a constant");
+  EXPECT_SAYS((HandMade{.op = "aten::mul.Scalar", .last = {}}.refusal()),
+              "argument 'other' of aten::mul.Scalar is a tensor, expected number");
+}
+
+TEST(HostileCompiled, ConstantsLieInTheirRecords) {
+  EXPECT_SAYS((HandMade{.constant_sizes = {2, 4}, .constant_strides = {4, 1}}.refusal()), "");
+  EXPECT_NE((HandMade{.constant_sizes = {3, 3}, .constant_strides = {3, 1}}.refusal()), "no error");
+  EXPECT_NE(HandMade{.constant_offset = 1}.refusal(), "no error");
+  EXPECT_NE(HandMade{.constant_offset = -1}.refusal(), "no error");
+  EXPECT_NE((HandMade{.constant_strides = {int64_t{1} << 61, 1}}.refusal()), "no error");
+}
+
+TEST(HostileCompiled, EveryTruncationIsRefused) {
+  const std::string whole = HandMade().bytes();
+  for (size_t n = 0; n < whole.size(); ++n) {
+    ByteReader in(std::string_view(whole).substr(0, n), "f");
+    const std::string said = error_of([&] {
+      const Ref<Storage> memory = make_storage(24, {});
+      read_function(in, [&](uint32_t, DType d, IntList s, IntList t, int64_t offset) {
+        return make_tensor(memory, d, s, t, offset);
+      });
+    });
+    EXPECT_NE(said, "no error") << n;
+  }
+}
+
+// tests/fuzz has the long form. What is accepted runs: see tests/fuzz/compiled.cpp.
+TEST(HostileCompiled, MutatedFilesDoNoHarm) {
+  testing::Random random(17);
+  for (const char* name : {"images.scx", "trees.scx", "text.scx"}) {
+    const std::string bytes = testing::read_file(testing::source_path("tests/fuzz/corpus/compiled/") + name);
+    const testing::ArchiveMutator mutator(bytes);
+    for (int i = 0; i < 150; ++i) fuzz::compiled(mutator.mutate(random));
+    for (size_t n = 0; n < bytes.size(); n += 199) fuzz::compiled(std::string_view(bytes).substr(0, n));
+  }
+}
+
+}  // namespace
+}  // namespace sconce::compiled
