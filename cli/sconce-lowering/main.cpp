@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "outside_list.h"
 #include "sconce/api/jit.h"
 #include "sconce/base/error.h"
 #include "sconce/ir/function.h"
@@ -17,9 +20,9 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths, optional_paths;
-  std::string dialect = "core";
+  std::string dialect = "core", expect, peer;
   double at_least = 0;
-  bool methods = false;
+  bool methods = false, update = false;
 };
 
 struct Left {
@@ -29,10 +32,15 @@ struct Left {
 
 struct Report {
   size_t methods = 0, arrived = 0, archives = 0, unreadable = 0;
+  size_t left_by_peer = 0;  // methods that do not arrive and hold an operator that the other compiler leaves, too
   std::map<std::string, Left> outside;
+  std::optional<OutsideList> known;
+  std::optional<PeerDecompositions> peer;
 };
 
-void lower_method(ir::Function& function, const std::string& where, const Options& o, Report& report) {
+void lower_method(ir::Function& function, const std::string& archive, const std::string& name, const Options& o,
+                  Report& report) {
+  const std::string where = archive + ": " + name;
   const lowering::Dialect& dialect = *lowering::find_dialect(o.dialect);
   const std::shared_ptr<ir::Graph> graph = function.graph()->copy();
   dialect.lower(*graph);
@@ -40,6 +48,11 @@ void lower_method(ir::Function& function, const std::string& where, const Option
   const std::vector<lowering::Outside> left = find_outside(*graph, dialect);
   ++report.methods;
   report.arrived += left.empty();
+  std::set<std::string> names;
+  for (const lowering::Outside& each : left) names.insert(each.name);
+  if (report.known) report.known->add(archive, name, names);
+  report.left_by_peer +=
+      report.peer && std::ranges::any_of(names, [&](const std::string& n) { return report.peer->leaves(n); });
   for (const lowering::Outside& each : left) {
     Left& all = report.outside[each.name];
     all.count += each.count;
@@ -62,7 +75,7 @@ void lower_archive(const std::string& path, const Options& o, Report& report) {
     ir::Function& function = module->method(name).function();
     if (!function.has_graph()) continue;
     try {
-      lower_method(function, path + ": " + name, o, report);
+      lower_method(function, path, name, o, report);
     } catch (const Error& error) {
       throw Error(error.kind(), fmt::format("{}: {}: {}", path, name, error.what()));
     }
@@ -88,7 +101,10 @@ int run(const Options& o) {
   for (const std::string& path : o.optional_paths) {
     std::filesystem::exists(path) ? paths.push_back(path) : fmt::print("left out: {} is not there\n", path);
   }
+  SCONCE_CHECK(!o.update || !o.expect.empty(), "--update needs --expect: the list that it rewrites");
   Report report;
+  if (!o.expect.empty()) report.known.emplace(o.expect);
+  if (!o.peer.empty()) report.peer.emplace(o.peer);
   for (const std::string& path : paths) {
     for (const std::string& archive : archives_in(path)) lower_archive(archive, o, report);
   }
@@ -97,12 +113,29 @@ int run(const Options& o) {
   for (const auto& [name, each] : left) {
     fmt::print("{:>6} methods {:>6} nodes  {:40} {}\n", each.methods, each.count, name, each.first);
   }
-  const double share = report.methods ? 100.0 * static_cast<double>(report.arrived) / report.methods : 0;
+  const auto percent = [](size_t part, size_t all) {
+    return all ? 100.0 * static_cast<double>(part) / static_cast<double>(all) : 0;
+  };
+  const double share = percent(report.arrived, report.methods);
   fmt::print("{} of {} methods of {} archives are in the dialect '{}': {:.1f} %\n", report.arrived, report.methods,
              report.archives, o.dialect, share);
-  if (share >= o.at_least) return 0;
-  fmt::print("expected at least {} %\n", o.at_least);
-  return 1;
+  const size_t asked = report.methods - report.left_by_peer;
+  if (report.peer) {
+    fmt::print("{} hold an operator that {} does not decompose, either; of the others {} of {} arrive: {:.1f} %\n",
+               report.left_by_peer, o.peer, report.arrived, asked, percent(report.arrived, asked));
+  }
+  if (o.update) report.known->update();
+  bool failed = false;
+  for (const std::string& line : report.known && !o.update ? report.known->differences() : std::vector<std::string>()) {
+    fmt::print("{}\n", line);
+    failed = true;
+  }
+  const double counted = report.peer ? percent(report.arrived, asked) : share;
+  if (counted < o.at_least) {
+    fmt::print("expected at least {} %\n", o.at_least);
+    failed = true;
+  }
+  return failed ? 1 : 0;
 }
 
 }  // namespace
@@ -120,6 +153,12 @@ int main(int argc, char** argv) {
   app.add_option("--at-least", options.at_least, "Fail when fewer than this percentage of the methods arrive")
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--expect", options.expect, "Methods that are known to stay outside: fail when there are others")
+      ->type_name("LIST");
+  app.add_flag("--update", options.update, "Rewrites the list of --expect");
+  app.add_option("--peer", options.peer,
+                 "Names of operators that another compiler decomposes; --at-least counts methods that it could lower")
+      ->type_name("LIST");
   app.add_flag("--methods", options.methods, "Say for each method what stays outside, and in which lines");
   CLI11_PARSE(app, argc, argv);
   try {
