@@ -41,6 +41,21 @@ template <class... Args>
 // Keeps the message of the current exception for sconce_last_error. Throws nothing.
 sconce_status status_of_exception() noexcept;
 
+// A new handle. The names of its methods and tensors are looked up once.
+sconce_module* new_module(jit::Module module);
+
+// Functions of the caller say what went wrong by sconce_fail, or by a call of the interface that failed. While this
+// exists, sconce_last_error() is "" until they do; if they do not, it becomes what it was.
+class FreshError {
+ public:
+  FreshError() noexcept;
+  ~FreshError();
+  FreshError(const FreshError&) = delete;
+
+ private:
+  const char *message_, *exception_;
+};
+
 // The limits that this thread uses (sconce_use_limits); null: none.
 extern thread_local constinit sconce_limits* limits_in_use;
 sconce_status guarded_by_limits(FunctionRef<void()> body) noexcept;

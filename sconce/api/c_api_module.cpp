@@ -18,17 +18,6 @@ sconce_module::Method describe(const jit::Function& function) {
   return method;
 }
 
-sconce_module* new_module(jit::Module module) {
-  auto handle = std::make_unique<sconce_module>(sconce_module{std::move(module), {}, {}, false});
-  for (const std::string& name : handle->module.method_names()) {
-    const jit::Function method = handle->module.method(name);
-    handle->methods.push_back(describe(method));
-    handle->asks_for_gradients |= jit::asks_for_gradients(method);
-  }
-  for (const auto& [name, tensor] : handle->module.state_dict()) handle->state.push_back(name);
-  return handle.release();
-}
-
 jit::LoadSettings settings_of(unsigned flags) {
   constexpr unsigned kFlags = SCONCE_LOAD_STRICT | SCONCE_LOAD_TRUST | SCONCE_LOAD_COPY;
   if (flags & ~kFlags) invalid("there are no flags {} of loads", flags & ~kFlags);
@@ -49,6 +38,18 @@ const sconce_module::Argument* find(const sconce_module* module, size_t method, 
 }
 
 }  // namespace
+
+sconce_module* new_module(jit::Module module) {
+  auto handle = std::make_unique<sconce_module>(sconce_module{std::move(module), {}, {}, false});
+  for (const std::string& name : handle->module.method_names()) {
+    const jit::Function method = handle->module.method(name);
+    handle->methods.push_back(describe(method));
+    handle->asks_for_gradients |= jit::asks_for_gradients(method);
+  }
+  for (const auto& [name, tensor] : handle->module.state_dict()) handle->state.push_back(name);
+  return handle.release();
+}
+
 }  // namespace sconce::c_api
 
 using namespace sconce;

@@ -106,6 +106,14 @@ sconce_status status_of_current_exception() {
 
 }  // namespace
 
+FreshError::FreshError() noexcept
+    : message_(std::exchange(last_error.message, "")), exception_(std::exchange(last_error.exception, "")) {}
+FreshError::~FreshError() {
+  if (*last_error.message != 0) return;
+  last_error.message = message_;
+  last_error.exception = exception_;
+}
+
 sconce_status status_of_exception() noexcept {
   try {
     return status_of_current_exception();
@@ -131,6 +139,7 @@ using namespace sconce;
 using namespace sconce::c_api;
 
 const char* sconce_last_error(void) { return last_error.message; }
+sconce_status sconce_fail(sconce_status status, const char* message) { return keep(status, message ? message : ""); }
 const char* sconce_last_exception(void) { return last_error.exception; }
 
 const char* sconce_status_name(sconce_status status) {

@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCONCE_API_VERSION 3
+#define SCONCE_API_VERSION 4
 
 #if defined(__GNUC__)
 #define SCONCE_C_API __attribute__((visibility("default")))
@@ -340,6 +340,89 @@ SCONCE_C_API sconce_status sconce_optimizer_lr(const sconce_optimizer* optimizer
 SCONCE_C_API sconce_status sconce_optimizer_save(const sconce_optimizer* optimizer, const char* path);
 SCONCE_C_API sconce_status sconce_optimizer_load(sconce_optimizer* optimizer, const char* path);
 SCONCE_C_API void sconce_optimizer_free(sconce_optimizer* optimizer);
+
+/* ---- before the first call (version 4) ---- */
+
+/* A new module whose weights are constants of its code, which is optimised: batch norms become part of convolutions,
+ * dropout goes. It has forward and what is named in `preserved`: attributes and methods. The old one stays. A module in
+ * training mode is refused. */
+SCONCE_C_API sconce_status sconce_freeze(const sconce_module* module, const char* const* preserved, size_t count,
+                                         sconce_module** out);
+/* The same for a module that is not frozen yet; of a frozen one another handle is given. */
+SCONCE_C_API sconce_status sconce_optimize_for_inference(const sconce_module* module, const char* const* other_methods,
+                                                         size_t count, sconce_module** out);
+
+/* Calls the method as sconce_call does and plans it at once: later calls with arguments of the same dtypes, sizes and
+ * strides run by the plan. (Without, the second such call makes it.) `backend` is for plans of this method from now on:
+ * null stands for the one that is chosen. */
+typedef struct sconce_plan sconce_plan;
+SCONCE_C_API sconce_status sconce_compile(const sconce_module* module, const char* method,
+                                          sconce_value* const* arguments, size_t count, const char* backend,
+                                          sconce_plan** out);
+/* What came of it. Null when there is a plan, else the reason why not: then there are no steps. */
+SCONCE_C_API const char* sconce_plan_why_not(const sconce_plan* plan);
+SCONCE_C_API size_t sconce_plan_step_count(const sconce_plan* plan);
+SCONCE_C_API size_t sconce_plan_guard_count(const sconce_plan* plan);  /* attributes that each call looks at */
+SCONCE_C_API size_t sconce_plan_memory_bytes(const sconce_plan* plan); /* of results that do not leave a call */
+SCONCE_C_API const char* sconce_plan_text(const sconce_plan* plan);    /* the steps */
+SCONCE_C_API void sconce_plan_free(sconce_plan* plan);
+
+/* ---- graph backends (version 4) ---- */
+
+/* A part of a program that a backend is shown: operators one after the other, over values that are numbered from 0. It
+ * lives as long as the call that it is given to. Everything that is no tensor is a constant; numbers that are too large
+ * give null, 0 or SCONCE_NO_VALUE. */
+typedef struct sconce_graph sconce_graph;
+#define SCONCE_NO_VALUE ((size_t)-1)
+/* Operators, and prim::ListConstruct and prim::ListUnpack of lists of tensors. */
+SCONCE_C_API size_t sconce_graph_node_count(const sconce_graph* graph);
+SCONCE_C_API const char* sconce_graph_node_name(const sconce_graph* graph, size_t node); /* "aten::add.Tensor" */
+SCONCE_C_API size_t sconce_graph_node_input_count(const sconce_graph* graph, size_t node);
+SCONCE_C_API size_t sconce_graph_node_input(const sconce_graph* graph, size_t node, size_t index); /* a value */
+SCONCE_C_API size_t sconce_graph_node_output_count(const sconce_graph* graph, size_t node);
+SCONCE_C_API size_t sconce_graph_node_output(const sconce_graph* graph, size_t node, size_t index);
+SCONCE_C_API size_t sconce_graph_value_count(const sconce_graph* graph);
+SCONCE_C_API size_t sconce_graph_input_count(const sconce_graph* graph);
+SCONCE_C_API size_t sconce_graph_input(const sconce_graph* graph, size_t index); /* a value */
+SCONCE_C_API size_t sconce_graph_output_count(const sconce_graph* graph);
+SCONCE_C_API size_t sconce_graph_output(const sconce_graph* graph, size_t index);
+/* Geometry of a value that is a tensor; SCONCE_TYPE_ERROR for others. */
+SCONCE_C_API sconce_status sconce_graph_tensor(const sconce_graph* graph, size_t value, sconce_dtype* dtype,
+                                               size_t* dimensions, const int64_t** sizes, const int64_t** strides);
+/* What the value is in every run: a number, a text, a list, or a weight, which may be packed or converted (when it is
+ * written later, the part is compiled again). SCONCE_VALUE_ERROR if runs differ. */
+SCONCE_C_API sconce_status sconce_graph_constant(const sconce_graph* graph, size_t value, sconce_value** out);
+/* As printed graphs look, for people. */
+SCONCE_C_API const char* sconce_graph_text(const sconce_graph* graph);
+
+/* A compiler that takes parts of programs (docs/backends.md). Its functions may be called by several threads at once,
+ * `run` by many. They report what went wrong as `return sconce_fail(SCONCE_RUNTIME_ERROR, "no memory for the tiles");`. */
+typedef struct sconce_backend {
+  size_t size;       /* sizeof(sconce_backend): later versions may have more members */
+  const char* name;  /* by which it is chosen */
+  const char* wants; /* the dialect of the operators: "functional" (also null), "core" or "prims" */
+  /* Whether it takes operator `node` of the graph. The others of the graph are not looked at now. */
+  int (*takes)(void* context, const sconce_graph* graph, size_t node);
+  /* Makes of the graph what `run` needs. Null in `compiled`, or another status, declines: the operators stay with
+   * Sconce. */
+  sconce_status (*compile)(void* context, const sconce_graph* graph, void** compiled);
+  /* Reads the tensors `inputs` and writes those in `outputs`, whose memory has the geometry that the graph says. A
+   * handle that is put in the place of an output is taken over and freed, its elements are copied. Neither handles nor
+   * memory may be kept. */
+  sconce_status (*run)(void* context, void* compiled, sconce_value* const* inputs, size_t input_count,
+                       sconce_value** outputs, size_t output_count);
+  void (*destroy)(void* context, void* compiled); /* may be null */
+  void* context;                                  /* for all of them */
+} sconce_backend;
+/* For the rest of the process. The struct and its texts are copied. */
+SCONCE_C_API sconce_status sconce_register_backend(const sconce_backend* backend);
+/* Chooses the backend of new plans; "sconce" is none. At first that is what SCONCE_BACKEND in the environment says. */
+SCONCE_C_API sconce_status sconce_set_backend(const char* name);
+/* The known ones, numbered from 0; null for a number that is too large. */
+SCONCE_C_API size_t sconce_backend_count(void);
+SCONCE_C_API const char* sconce_backend_name(size_t backend);
+/* Sets what sconce_last_error() gives in this thread; returns `status`. */
+SCONCE_C_API sconce_status sconce_fail(sconce_status status, const char* message);
 
 #ifdef __cplusplus
 }

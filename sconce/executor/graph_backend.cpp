@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 
 #include "sconce/lowering/dialect.h"
@@ -17,7 +18,7 @@ constexpr uint32_t kNotAsked = ~0u;  // the environment
 struct Registry {
   std::mutex mutex;
   std::vector<std::shared_ptr<GraphBackend>> backends;  // number 1 is the first
-  std::vector<std::string> names{kOwn};                 // by number
+  std::deque<std::string> names{kOwn};                  // by number; they stay where they are
 };
 // Never destroyed: threads may run plans while the process ends.
 Registry& registry() {
@@ -36,18 +37,18 @@ uint32_t find(const Registry& r, const std::string& name, const char* who) {
   fail_as(ErrorKind::value, "{}: there is no backend '{}'; known are: {}", who, name, known);
 }
 
-// Code of a backend stays: plans hold objects of its classes, and nobody knows when the last of them is gone.
-void pin_library(const void* address) {
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || !info.dli_fname) return;
-  static_cast<void>(dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
-}
-
 }  // namespace
 
 Callable::~Callable() = default;
 GraphBackend::~GraphBackend() = default;
 BackendError::~BackendError() = default;
+
+// Plans hold objects of a backend's classes, and nobody knows when the last of them is gone.
+void keep_code(const void* address) {
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || !info.dli_fname) return;
+  static_cast<void>(dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
+}
 
 void register_backend(std::shared_ptr<GraphBackend> backend) {
   SCONCE_CHECK_AS(value, backend != nullptr, "register_backend: null is no backend");
@@ -59,9 +60,8 @@ void register_backend(std::shared_ptr<GraphBackend> backend) {
   const std::lock_guard lock(r.mutex);
   for (const std::string& known : r.names)
     SCONCE_CHECK_AS(value, known != name, "register_backend: there is a backend '{}' already", name);
-  r.names.reserve(r.names.size() + 1);
   r.backends.reserve(r.backends.size() + 1);
-  pin_library(*reinterpret_cast<void* const*>(backend.get()));  // its table of virtual functions
+  keep_code(*reinterpret_cast<void* const*>(backend.get()));  // its table of virtual functions
   r.names.push_back(name);
   r.backends.push_back(std::move(backend));
 }
@@ -69,7 +69,7 @@ void register_backend(std::shared_ptr<GraphBackend> backend) {
 std::vector<std::string> list_backends() {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
-  return r.names;
+  return {r.names.begin(), r.names.end()};
 }
 
 void set_backend(const std::string& name) {
@@ -108,6 +108,12 @@ std::shared_ptr<GraphBackend> backend_of_number(uint32_t number) {
   Registry& r = registry();
   const std::lock_guard lock(r.mutex);
   return r.backends.at(number - 1);
+}
+
+const char* backend_name(uint32_t number) {
+  Registry& r = registry();
+  const std::lock_guard lock(r.mutex);
+  return number < r.names.size() ? r.names[number].c_str() : nullptr;
 }
 
 }  // namespace sconce::executor

@@ -86,5 +86,9 @@ uint32_t current_backend_number();
 SCONCE_API uint32_t backend_number(const std::string& name);
 // Null for 0.
 std::shared_ptr<GraphBackend> backend_of_number(uint32_t number);
+// For ever the same text; null for a number that is too large.
+const char* backend_name(uint32_t number);
+// The library that this address lies in is not unloaded any more.
+void keep_code(const void* address);
 
 }  // namespace sconce::executor

@@ -5,8 +5,8 @@
 //   const jit::Compiled done = jit::compile(model, {ones({1, 3, 224, 224})});
 //   if (!done.planned) std::puts(done.why.c_str());
 //
-// Nothing of this is needed: a function is planned at its second call (docs/plans.md). It moves the work to where nobody
-// waits, and says what came of it.
+// Nothing of this is needed: a function is planned at its second call (docs/plans.md). It moves the work to where
+// nobody waits, and says what came of it.
 #pragma once
 
 #include <string>
@@ -42,8 +42,8 @@ struct Compiled {
   std::string plan;         // its steps as text
   Value result;             // of the call
 };
-// Calls the method (forward with the module's hooks) and plans it at once. The plan is for arguments of the same dtypes,
-// sizes and strides, and for the modes of this thread: InferenceMode, if later calls are made in it. Throws what the
+// Calls the method (forward with the module's hooks) and plans it at once. The plan is for arguments of the same
+// dtypes, sizes and strides, and for the modes of this thread: InferenceMode, if later calls are made in it. Throws what the
 // call throws, and Error (value) for an unknown backend.
 SCONCE_API Compiled compile(const Module& module, std::vector<Value> example_inputs,
                             const ModuleCompileOptions& options = {});
