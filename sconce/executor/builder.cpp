@@ -338,8 +338,7 @@ class Builder {
     }
     e.writes.push_back(result);
     e.work = multiplications(n);
-    e.step = std::make_unique<PreparedStep>(prepared_[n], std::move(args), place_of(result), std::move(folded),
-                                            std::move(text));
+    e.step = std::make_unique<PreparedStep>(prepared_[n], args, place_of(result), std::move(folded), std::move(text));
     emitted_.push_back(std::move(e));
   }
 
@@ -497,6 +496,7 @@ class Builder {
       }
       static_cast<void>(block);
     }
+    for (Scheduled& s : plan_.steps_) s.is_plain = s.allocates.empty() && s.views.empty() && s.releases.empty();
   }
 
   static size_t bytes_of(const Tensor& twin) {

@@ -196,7 +196,12 @@ Value Plan::run(std::span<TensorImpl* const> inputs) const {
   if (timing.load(std::memory_order_relaxed)) [[unlikely]] {
     run_timed(f);
   } else {
-    for (const Scheduled& s : steps_) run_step(f, s);
+    for (const Scheduled& s : steps_) {
+      if (s.is_plain)
+        s.step->run(f);
+      else
+        run_step(f, s);
+    }
   }
   Value made = result(f, tape_.output);
   for (const ValueId v : tape_.inputs) f.tensors[v] = {};

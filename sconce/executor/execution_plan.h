@@ -51,6 +51,7 @@ struct Scheduled {
   std::vector<ValueId> allocates;  // new tensors that it writes, and that leave the plan
   std::vector<ValueId> views;      // tensors over memory of other ones, which it wants as such
   std::vector<ValueId> releases;   // tensors that nobody needs behind it
+  bool is_plain = false;           // it has none of these
   double work = 0;                 // multiplications of a product or a convolution; 0: not known
 };
 

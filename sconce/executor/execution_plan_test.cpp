@@ -406,6 +406,36 @@ class Norms(nn.Module):
   }
 }
 
+// Few rows read a weight as it is, many read it packed: both see that it is written.
+TEST(Plans, SeeThatWeightsAreWritten) {
+  const NoGrad without_gradients;
+  jit::CompilationUnit unit = jit::compile(R"(
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(40, 24)
+
+    def forward(self, x):
+        return torch.relu(self.a(x)) + 1
+)");
+  const jit::Module module = unit.module("Layer");
+  ir::Function& forward = module.get_method("forward").function();
+  for (const int64_t rows : {1, 3, 20}) {
+    const Tensor x = ones({rows, 40});
+    for (int i = 0; i < 8; ++i) {
+      const Tensor got = module(x).to_tensor();
+      set_plans_enabled(false);
+      EXPECT_FALSE(compare_same_bits(got, module(x).to_tensor())) << rows << " rows, call " << i;
+      set_plans_enabled(true);
+      if (i == 4) mul_(module.attr("a").to_object().attr("weight").to_tensor(), 2);
+    }
+    uint64_t runs = 0;
+    for (const PlanText& plan : plans_of(forward)) runs += plan.runs;
+    EXPECT_GT(runs, 0u);
+    drop_plans(forward);
+  }
+}
+
 // Traces compute with sizes as tensors: what such elements decide is the same in every call of the plan.
 TEST(Plans, FollowElementsThatSizesDecide) {
   const NoGrad without_gradients;

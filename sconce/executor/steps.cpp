@@ -102,20 +102,27 @@ void NestStep::run(Frame& frame) const {
 
 // ---- prepared calls ----
 
-PreparedStep::PreparedStep(std::shared_ptr<const PreparedCall> call, std::vector<Place> args, Place result, Tail tail,
-                           std::string text)
-    : call_(std::move(call)), args_(std::move(args)), result_(result), tail_(std::move(tail)), text_(std::move(text)) {
-  SCONCE_ASSERT(tail_.buffers.size() <= loops::kMaxBuffers);
+namespace {
+constexpr size_t kMostArguments = 16;
+}
+
+PreparedStep::PreparedStep(std::shared_ptr<const PreparedCall> call, const std::vector<Place>& args, Place result,
+                           Tail tail, std::string text)
+    : call_(std::move(call)), result_(result), tail_(std::move(tail)), text_(std::move(text)) {
+  SCONCE_ASSERT(tail_.buffers.size() <= loops::kMaxBuffers && args.size() <= kMostArguments);
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].exists()) args_.push_back({i, args[i]});
+  }
+  epilogue_.lo = tail_.lo;
+  epilogue_.hi = tail_.hi;
+  is_plain_ = !tail_.kernel && !tail_.scale.exists() && !tail_.residual.exists();
 }
 
 void PreparedStep::run(Frame& frame) const {
-  constexpr size_t kMostArguments = 16;
   const void* args[kMostArguments] = {};
-  SCONCE_ASSERT(args_.size() <= kMostArguments);
-  for (size_t i = 0; i < args_.size(); ++i) args[i] = args_[i].exists() ? args_[i].in(frame) : nullptr;
-  Epilogue epilogue;
-  epilogue.lo = tail_.lo;
-  epilogue.hi = tail_.hi;
+  for (const Argument& a : args_) args[a.number] = a.place.in(frame);
+  if (is_plain_) return call_->run(args, result_.in(frame), epilogue_);
+  Epilogue epilogue = epilogue_;
   if (tail_.scale.exists()) {
     epilogue.scale = tail_.scale.in(frame);
     epilogue.shift = tail_.shift.in(frame);

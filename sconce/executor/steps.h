@@ -58,16 +58,23 @@ struct Tail {
 
 class PreparedStep final : public Step {
  public:
-  PreparedStep(std::shared_ptr<const PreparedCall> call, std::vector<Place> args, Place result, Tail tail,
+  // `args`: one per schema argument.
+  PreparedStep(std::shared_ptr<const PreparedCall> call, const std::vector<Place>& args, Place result, Tail tail,
                std::string text);
   void run(Frame& frame) const override;
   std::string text() const override { return text_; }
 
  private:
+  struct Argument {
+    size_t number;
+    Place place;
+  };
   std::shared_ptr<const PreparedCall> call_;
-  std::vector<Place> args_;  // one per schema argument
+  std::vector<Argument> args_;  // the tensors
   Place result_;
   Tail tail_;
+  Epilogue epilogue_;  // but for addresses
+  bool is_plain_;      // there are none
   std::string text_;
 };
 

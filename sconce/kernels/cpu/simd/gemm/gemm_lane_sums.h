@@ -96,13 +96,27 @@ constexpr int dot_many = Few == 1                     ? 8
                          : Few < 4 || SCONCE_ISA == 4 ? 4
                                                       : 3;
 
-// Rows of `few` times Many rows of `many`, to sums[row * dot_pitch + column].
+// Rows of `few` times Many rows of `many`, to sums[row * dot_pitch + column]. A single row of `few` is not enough work to
+// wait for memory with: what lies `ahead` of every row of `many` is fetched.
 template <class T, class Stored, int Few, int Many>
-GEMM_INLINE void dot_block(int64_t k, const T* few, int64_t few_stride, const Stored* const (&many)[Many], T* sums) {
+GEMM_INLINE void dot_block(int64_t k, const T* few, int64_t few_stride, const Stored* const (&many)[Many],
+                           int64_t ahead, T* sums) {
   constexpr int padded = (Many + quad<T> - 1) / quad<T> * quad<T>;
   Vec<T> acc[Few][padded];
   GEMM_UNROLL for (int i = 0; i < Few; i++) { GEMM_UNROLL for (int j = 0; j < padded; j++) acc[i][j] = Vec<T>{}; }
   int64_t p = 0;
+  if constexpr (Few == 1 && 2 * lanes<T> * sizeof(Stored) == 64) {  // a line of the cache at a time
+    for (; p + 2 * lanes<T> <= k; p += 2 * lanes<T>) {
+      GEMM_UNROLL for (int j = 0; j < Many; j++) __builtin_prefetch(many[j] + ahead + p);
+      GEMM_UNROLL for (int half = 0; half < 2; half++) {
+        Vec<T> x = load(few + p + half * lanes<T>);
+        pin(x);
+        GEMM_UNROLL for (int j = 0; j < Many; j++) {
+          acc[0][j] = multiply_add(x, load_wide(many[j] + p + half * lanes<T>), acc[0][j]);
+        }
+      }
+    }
+  }
   for (; p + lanes<T> <= k; p += lanes<T>) {
     if constexpr (Few <= Many) {
       Vec<T> xs[Few];
@@ -151,7 +165,7 @@ void dot_rows(const DotArgs<T>& args, int64_t column, int64_t end, T* sums) {
     const int64_t last = end - column - 1;  // columns beyond are computed again, and not used
     const Stored* rows[many];
     GEMM_UNROLL for (int j = 0; j < many; j++) rows[j] = first + (j < last ? j : last) * args.many_stride;
-    dot_block<T, Stored, Few, many>(args.k, args.few, args.few_stride, rows, sums);
+    dot_block<T, Stored, Few, many>(args.k, args.few, args.few_stride, rows, many * args.many_stride, sums);
   }
 }
 
