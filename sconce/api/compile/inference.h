@@ -43,8 +43,8 @@ struct Compiled {
   Value result;             // of the call
 };
 // Calls the method (forward with the module's hooks) and plans it at once. The plan is for arguments of the same
-// dtypes, sizes and strides, and for the modes of this thread: InferenceMode, if later calls are made in it. Throws what the
-// call throws, and Error (value) for an unknown backend.
+// dtypes, sizes and strides, and for the modes of this thread: InferenceMode, if later calls are made in it. Throws
+// what the call throws, and Error (value) for an unknown backend.
 SCONCE_API Compiled compile(const Module& module, std::vector<Value> example_inputs,
                             const ModuleCompileOptions& options = {});
 

@@ -13,8 +13,8 @@ struct ConstantPlace {
   int64_t offset;
 };
 
-// The function with its programs, whose tapes are numbered in any way; each of their constants is one of the function's.
-// Throws Error (not_implemented) for what files cannot hold.
+// The function with its programs, whose tapes are numbered in any way; each of their constants is one of the
+// function's. Throws Error (not_implemented) for what files cannot hold.
 std::string write_function(const CompiledFunction& function, const std::vector<ConstantPlace>& places);
 
 }  // namespace sconce::compiled

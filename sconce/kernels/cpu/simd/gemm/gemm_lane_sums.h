@@ -96,8 +96,8 @@ constexpr int dot_many = Few == 1                     ? 8
                          : Few < 4 || SCONCE_ISA == 4 ? 4
                                                       : 3;
 
-// Rows of `few` times Many rows of `many`, to sums[row * dot_pitch + column]. A single row of `few` is not enough work to
-// wait for memory with: what lies `ahead` of every row of `many` is fetched.
+// Rows of `few` times Many rows of `many`, to sums[row * dot_pitch + column]. A single row of `few` is not enough work
+// to wait for memory with: what lies `ahead` of every row of `many` is fetched.
 template <class T, class Stored, int Few, int Many>
 GEMM_INLINE void dot_block(int64_t k, const T* few, int64_t few_stride, const Stored* const (&many)[Many],
                            int64_t ahead, T* sums) {

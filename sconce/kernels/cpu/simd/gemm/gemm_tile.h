@@ -15,8 +15,8 @@ constexpr int tile_rows = 4;  // 8 of 16: without a fused multiply-add the produ
 #endif
 template <class T>
 constexpr int panel = 2 * lanes<T>;
-// How far ahead of a tile packed panels are fetched: about 60 steps, as long as memory takes. What the processor fetches
-// by itself ends with every page.
+// How far ahead of a tile packed panels are fetched: about 60 steps, as long as memory takes. What the processor
+// fetches by itself ends with every page.
 template <class T>
 constexpr int prefetch_distance = 4096 / static_cast<int>(sizeof(T));
 
