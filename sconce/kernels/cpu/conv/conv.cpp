@@ -556,6 +556,7 @@ class DirectConv {
         weights_->pack(u, own + (u - unit) * depth * table.panel);
       }
       const Unit first = unit_at(unit), last = unit_at(block_end - 1);
+      PostedPixels posted{call_, first.channel, last.channel + last.columns - first.channel};
       for (int64_t tile = tile_begin; tile < tile_end; tile++) {
         // Tiles of one or two pixels would be as slow as those of four: all have the same size, or one less.
         const int64_t segment = tile / tiles_per_segment_, number = tile % tiles_per_segment_;
@@ -576,10 +577,32 @@ class DirectConv {
           if (now.group == group) continue;
           for (int64_t i = 0; i < taps * size; i++) rows[i] += in_channels();  // rows of zeros are as long as a pixel
         }
-        call_.post(pixel, step, size, first.channel, last.channel + last.columns - first.channel);
+        posted.add(pixel, step, size);
       }
+      posted.flush();
     }
   }
+
+  // Tiles that wait for the rest of the epilogue: a call for each of them would cost more than a tile of few channels.
+  struct PostedPixels {
+    const Call<T>& call;
+    int64_t channel, channels;
+    int64_t pixel = 0, count = 0;
+
+    void add(int64_t first, int64_t step, int64_t size) {
+      if (!call.epilogue.post) return;
+      if (step != 1) return call.post(first, step, size, channel, channels);
+      if (count != 0 && first != pixel + count) flush();
+      if (count == 0) pixel = first;
+      count += size;
+      constexpr int64_t most_elements = 2048;  // in the first-level cache
+      if (count * channels >= most_elements) flush();
+    }
+    void flush() {
+      if (count != 0) call.post(pixel, 1, count, channel, channels);
+      count = 0;
+    }
+  };
 
   // The taps of a tile without those at the beginning and the end that are outside of the image for all its pixels.
   struct TapRange {
@@ -629,6 +652,16 @@ class DirectConv {
         ((n * depth.out + depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) *
             width.out +
         width.start + w * width.out_step;
+    if (frame_.data && w + size <= width.count) {  // pixels of one row: equally far apart
+      point_into_frame(n, d, h, w, rows, size);
+      const int64_t step = width.in_step * call_.shape.in_channels;
+      const auto taps = static_cast<int64_t>(depth.offsets.size() * height.offsets.size());
+      for (int64_t t = 0; t < taps; t++) {
+        const T** of_tap = rows + t * size;
+        for (int i = 1; i < size; i++) of_tap[i] = of_tap[0] + i * step;
+      }
+      return pixel;
+    }
     for (int i = 0; i < size; i++) {
       if (frame_.data) {
         point_into_frame(n, d, h, w, rows + i, size);
