@@ -10,6 +10,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
 #include "sconce/base/spelling.h"
+#include "sconce/codegen/maker.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "text/error_text.h"
 #include "text/help.h"
@@ -61,10 +62,11 @@ int say(int status, std::string_view message) {
   return status;
 }
 
-// Refuses a wrong SCONCE_LOGS before anything runs.
-void read_log_levels() {
+// Refuses a wrong SCONCE_LOGS or SCONCE_CODEGEN before anything runs.
+void read_environment() {
   try {
     sconce::log_levels();
+    sconce::codegen::chosen_maker();
   } catch (const sconce::Error& e) {
     throw UsageError(e.what());
   }
@@ -139,7 +141,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);  // `sconce ... | head` ends without a word
   int status = 1;
   try {
-    read_log_levels();
+    read_environment();
     std::vector<char*> words = without_help_command(argc, argv);
     status = run(static_cast<int>(words.size()), words.data());
   } catch (const UsageError& e) {

@@ -19,8 +19,10 @@ namespace sconce {
 #define SCONCE_LOG_TAGS(TAG)                                                                                \
   TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do")        \
   TAG(bytecode, "functions that are compiled: instructions, registers, time", "the instructions")           \
+  TAG(codegen, "kernels that are made: maker, bytes, time, what was not joined and why", "what each runs")  \
   TAG(fusion, "pointwise operators that become one loop nest, and the costs", "what each nest computes")    \
   TAG(frontend, "functions after each stage: tree, emitted graph, SSA form", "steps of SSA construction")   \
+  TAG(guards, "calls that no plan takes: which guard failed, which arguments are new", "guards of plans")   \
   TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing") \
   TAG(plans, "calls that are planned, what is not and why, plans that no longer hold", "the steps of plans")
 

@@ -20,9 +20,9 @@ using loops::NestText;
 TEST(Maker, NamesAreKnown) {
   for (const Maker m : {Maker::off, Maker::tiles, Maker::joined}) EXPECT_EQ(parse_maker(maker_name(m)), m);
   EXPECT_EQ(sconce::testing::error_of([] { parse_maker("tile"); }),
-            "unknown codegen 'tile': known are off, tiles, joined, llvm");
+            "unknown codegen 'tile': known are off, tiles, joined");
   EXPECT_EQ(sconce::testing::error_of([] { parse_maker("llvm"); }),
-            "codegen 'llvm' is not built into this library; known are off, tiles, joined");
+            "codegen 'llvm': this build has no LLVM maker; known are off, tiles, joined");
 }
 
 // The list of loops that runs, and the bodies of those that were joined.

@@ -56,6 +56,7 @@ class Builder {
     std::vector<ValueId> reads, writes;                // as memory
     std::vector<ValueId> tensor_reads, tensor_writes;  // as tensors
     double work = 0;
+    std::vector<NodeId> nodes;
   };
 
   void find_users() {
@@ -265,6 +266,7 @@ class Builder {
       if (r != kNone) e.tensor_writes.push_back(r);
     }
     e.step = std::make_unique<CallStep>(node, tape_, plan_.frame_args_.size(), "call " + tape_.node_text(n));
+    e.nodes.push_back(n);
     plan_.frame_args_.push_back(n);
     emitted_.push_back(std::move(e));
   }
@@ -302,9 +304,10 @@ class Builder {
     }
     std::string text = "loops";
     for (const int32_t member : groups[g].nodes) {
-      text += "\n    " + tape_.node_text(nodes[static_cast<size_t>(member)]);
+      e.nodes.push_back(nodes[static_cast<size_t>(member)]);
+      text += "\n    " + tape_.node_text(e.nodes.back());
     }
-    e.step = std::make_unique<NestStep>(codegen::make(built.nest), std::move(places), std::move(text));
+    e.step = std::make_unique<NestStep>(codegen::make(built.nest), built.nest, std::move(places), std::move(text));
     emitted_.push_back(std::move(e));
   }
 
@@ -327,6 +330,7 @@ class Builder {
       if (tail.folded != tail.nodes.size()) {
         const TailNest built = build_tail(query, tail);
         folded.kernel = codegen::make(built.nest);
+        folded.nest = built.nest;
         for (size_t i = 0; i < built.values.size(); ++i) {
           // What the call gives is written where the tail's result will be.
           const ValueId v = i == 0 ? tail.result : built.values[i];
@@ -338,6 +342,8 @@ class Builder {
     }
     e.writes.push_back(result);
     e.work = multiplications(n);
+    e.nodes.push_back(n);
+    e.nodes.insert(e.nodes.end(), tail.nodes.begin(), tail.nodes.end());
     e.step = std::make_unique<PreparedStep>(prepared_[n], args, place_of(result), std::move(folded), std::move(text));
     emitted_.push_back(std::move(e));
   }
@@ -485,6 +491,7 @@ class Builder {
       }
       out.step = std::move(e.step);
       out.work = e.work;
+      for (const NodeId n : e.nodes) out.sites.push_back(tape_.nodes[n].site);
     }
     for (BlockId b = 0; b < blocks; ++b) {
       const TapeBlock& block = tape_.blocks[b];

@@ -48,6 +48,7 @@ class Expansion {
     static const Op* const addcmul = find_op("aten::addcmul");
     TapeNode made;
     made.op = addcmul;
+    made.site = node.site;
     made.args = {Value(), Value(), Value(), Value(int64_t{1})};
     made.uses = {{0, -1, constant(shift, dtype, input.dim())},
                  {1, -1, norm.input},

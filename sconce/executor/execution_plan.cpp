@@ -48,6 +48,17 @@ bool Plan::constants_hold() const {
   return true;
 }
 
+std::string Plan::why_not() const {
+  if (std::string failed = guards_.failed(); !failed.empty()) return failed;
+  for (const KnownConstant& c : constants_) {
+    const std::string text = "a tensor " + geometry_text(c.twin) + " outside of the arguments";
+    if (c.is_read && write_count(c.tensor) != c.writes) return text + " was written";
+    if (c.tensor.data() != c.data) return text + " has moved";
+    if (geometry_text(c.tensor) != geometry_text(c.twin)) return text + " is " + geometry_text(c.tensor) + " now";
+  }
+  return "everything is as it was";
+}
+
 // ---- frames ----
 
 void Plan::set_view(Frame& frame, ValueId v) const {

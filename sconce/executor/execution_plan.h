@@ -19,6 +19,10 @@
 #include "sconce/executor/guards.h"
 #include "sconce/executor/tape.h"
 
+namespace sconce::loops {
+struct Nest;
+}
+
 namespace sconce::executor {
 
 // The memory of one call.
@@ -43,6 +47,8 @@ class Step {
   virtual void run(Frame& frame) const = 0;
   // For people: what it is, in one line or more.
   virtual std::string text() const = 0;
+  // The loop nest that it is, or that follows its call; null: none.
+  virtual const loops::Nest* nest() const { return nullptr; }
 };
 
 // A step and what the frame does around it.
@@ -53,6 +59,7 @@ struct Scheduled {
   std::vector<ValueId> releases;   // tensors that nobody needs behind it
   bool is_plain = false;           // it has none of these
   double work = 0;                 // multiplications of a product or a convolution; 0: not known
+  std::vector<Site> sites;         // the calls of the program that it makes
 };
 
 // While true, every call of a plan takes the time of its steps (Plan::step_seconds): some 50 ns each. For the whole
@@ -67,6 +74,9 @@ class Plan {
 
   // Whether the plan may run: attributes and constants are what they were.
   bool holds() const { return guards_.hold() && constants_hold(); }
+  // Which of them is not, for people.
+  std::string why_not() const;
+  const Guards& guards() const { return guards_; }
   // `inputs` are the tensors of the signature. Throws what a step throws.
   Value run(std::span<TensorImpl* const> inputs) const;
 

@@ -6,10 +6,13 @@
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/budget/budget_scope.h"
 #include "sconce/executor/function_plans.h"
+#include "sconce/executor/guards.h"
+#include "sconce/executor/plan_steps.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/testing/compiled/planned_calls.h"
+#include "sconce/types/class_info.h"
 
 #include <gtest/gtest.h>
 
@@ -70,6 +73,42 @@ TEST(Plans, TellTheTimeOfTheirSteps) {
     EXPECT_GE(step.seconds, 0) << step.text;
     EXPECT_EQ(step.work, 3 * 6 * 8) << step.text;
   }
+}
+
+TEST(Guards, SayWhichOneFailed) {
+  const Net net;
+  Object& object = net.module.value().to_object();
+  Guards guards;
+  for (size_t slot = 0; slot < object.type()->class_info()->attributes.size(); ++slot) {
+    EXPECT_TRUE(guards.add(object, slot));
+  }
+  EXPECT_TRUE(guards.hold());
+  EXPECT_EQ(guards.failed(), "");
+  EXPECT_NE(guards.text().find("attribute 'times' of Net is 2\n"), std::string::npos) << guards.text();
+  object.set_attr("times", 3);
+  EXPECT_FALSE(guards.hold());
+  EXPECT_EQ(guards.failed(), "attribute 'times' of Net: was 2, is 3");
+  object.set_attr("times", 2);
+  object.set_attr("training", false);
+  EXPECT_EQ(guards.failed(), "attribute 'training' of Net: was True, is False");
+}
+
+TEST(PlanListings, TellStepsNestsAndCalls) {
+  const NoGrad without_gradients;
+  const Net net;
+  ir::Function& forward = net.module.get_method("forward").function();
+  const PlanListing plan = list_plan(forward, {net.module.value(), Value(net.x)});
+  EXPECT_EQ(plan.why, "");
+  ASSERT_FALSE(plan.steps.empty());
+  size_t calls = 0;
+  for (const PlanStep& step : plan.steps) calls += step.sites.size();
+  EXPECT_GE(calls, 8u);  // two turns of two products, relu and a sum
+  EXPECT_GT(plan.guards, 0u);
+  EXPECT_TRUE(plans_of(forward).empty()) << "the plan is not kept";
+  const PlanListing none =
+      list_plan(jit::compile("def f(x):\n    return x.nonzero()\n").function("f").function(), {Value(net.x)});
+  EXPECT_TRUE(none.steps.empty());
+  EXPECT_EQ(none.why, "aten::nonzero reads elements, or does not know Meta tensors");
 }
 
 TEST(Plans, RunFromTheThirdCallOn) {

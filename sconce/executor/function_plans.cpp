@@ -10,6 +10,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
+#include "sconce/codegen/maker.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/graph_backend.h"
 #include "sconce/executor/recorder.h"
@@ -239,6 +240,15 @@ void log(const runtime::Code& code, const std::string& text) {
   if (is_logged(LogTag::plans)) fmt::print(stderr, "[plans] {}: {}\n", code.name, text);
 }
 
+// No plan has the signature of a call.
+void log_new_arguments(const runtime::Code& code, FunctionPlans& plans, std::span<TensorImpl* const> tensors) {
+  if (plans.entries().empty()) return;  // the first calls of all
+  std::string given;
+  for (TensorImpl* t : tensors) given += (given.empty() ? "" : ", ") + geometry_text(Tensor(Ref<TensorImpl>::share(t)));
+  fmt::print(stderr, "[guards] {}: none of {} plans is for these arguments, numbers and modes: ({})\n", code.name,
+             plans.entries().size(), given);
+}
+
 // Draws of a call that fails are taken back: the interpreter will make them again.
 class DrawnNumbers {
  public:
@@ -291,6 +301,9 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
         const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
         log(code, fmt::format("planned, {} steps, in {:.2f} ms", plan->steps().size(), took.count()));
         if (is_logged(LogTag::plans, LogLevel::debug)) fmt::print(stderr, "{}", plan->text());
+        if (is_logged(LogTag::guards, LogLevel::debug)) {
+          fmt::print(stderr, "[guards] {}: {} guards\n{}", code.name, plan->guard_count(), plan->guards().text());
+        }
         plans.succeeded();
         plans.add(make_ref<Entry>(words, std::move(plan)));
         return result;
@@ -391,7 +404,13 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
       return run_plan(code, *entry, tensors, result);
     }
     log(code, "an attribute or a constant has changed: the plan is dropped");
+    if (is_logged(LogTag::guards)) {
+      fmt::print(stderr, "[guards] {}: {}; the plan is dropped after {} runs\n", code.name, entry->plan->why_not(),
+                 entry->runs.load());
+    }
     plans.drop(entry);
+  } else if (is_logged(LogTag::guards)) {
+    log_new_arguments(code, plans, tensors);
   }
   if (plans.has_given()) {
     if (const Ref<Entry> entry = plans.take_given(words)) {
@@ -415,6 +434,7 @@ bool plans_enabled() {
   const std::string_view word = setting ? setting : "on";
   SCONCE_CHECK_AS(value, word == "on" || word == "off" || word.empty(), "SCONCE_PLANS is '{}', expected on or off",
                   word);
+  if (word != "off") codegen::chosen_maker();  // a word that means nothing is not passed over
   enabled.store(word != "off");
   return word != "off";
 }

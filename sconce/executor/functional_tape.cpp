@@ -64,6 +64,7 @@ class Functionalizer {
     if (tape_.blocks[before.block].kind != TapeBlock::Kind::made || is_seen_otherwise(before, n)) return;
     TapeNode functional;
     functional.op = twin;
+    functional.site = node.site;
     functional.args = node.args;
     functional.uses = node.uses;
     functional.result_sizes = node.result_sizes;

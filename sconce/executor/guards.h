@@ -6,6 +6,7 @@
 // same.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sconce/executor/signature.h"
@@ -29,6 +30,10 @@ class Guards {
     return true;
   }
   size_t size() const { return guards_.size(); }
+  // The first that does not hold: "attribute 'scale' of Net: was 2.0, is 3.0"; empty when all do.
+  std::string failed() const;
+  // One line each.
+  std::string text() const;
 
  private:
   struct Guard {
@@ -39,6 +44,7 @@ class Guards {
     int32_t container;  // number of the words of a list, dict or tuple, which may change; -1: none
   };
   bool contains_the_same(const Value& now, const Guard& guard) const;
+  static std::string name_of(const Guard& guard);
 
   std::vector<Guard> guards_;
   std::vector<std::vector<uint64_t>> containers_;

@@ -162,6 +162,7 @@ class Assignment {
     std::vector<TensorUse> uses = node.uses;
     TapeNode tried;
     tried.op = node.op;
+    tried.site = node.site;
     tried.args = node.args;
     tried.result_sizes = node.result_sizes;
     for (TensorUse& use : uses) {

@@ -178,6 +178,7 @@ void Recorder::enter(const runtime::Code& code) {
 
 void Recorder::before(const runtime::Code& code, size_t instruction, const Value* registers) {
   if (failed_) return;
+  site_ = {&code, instruction};
   const runtime::Instruction& i = code.instructions[instruction];
   auto* base = reinterpret_cast<runtime::Slot*>(const_cast<Value*>(registers));
   const auto at = [&](uint32_t operand) -> const Value& {
@@ -490,6 +491,7 @@ void Recorder::record(const Op& op, KeySet keys, Value* args, Value* returns) {
   const Schema& schema = op.schema();
   if (makes_tensors(schema)) {
     TapeNode node;
+    node.site = site_;
     node.op = &op;
     if (!record_call(node, keys, args, returns)) run_below(op, keys, args, returns);
     return;

@@ -64,6 +64,7 @@ class Recorder final : public runtime::Observer {
   bool is_small_constant(ValueId v) const;
 
   Tape tape_;
+  Site site_;  // what runs
   Guards guards_;
   std::string why_;
   bool failed_ = false;

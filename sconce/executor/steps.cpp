@@ -90,8 +90,9 @@ struct Addresses {
 
 }  // namespace
 
-NestStep::NestStep(std::shared_ptr<const codegen::Kernel> kernel, std::vector<Place> buffers, std::string text)
-    : kernel_(std::move(kernel)), buffers_(std::move(buffers)), text_(std::move(text)) {
+NestStep::NestStep(std::shared_ptr<const codegen::Kernel> kernel, loops::Nest nest, std::vector<Place> buffers,
+                   std::string text)
+    : kernel_(std::move(kernel)), nest_(std::move(nest)), buffers_(std::move(buffers)), text_(std::move(text)) {
   SCONCE_ASSERT(buffers_.size() <= loops::kMaxBuffers);
 }
 

@@ -36,12 +36,15 @@ class CallStep final : public Step {
 
 class NestStep final : public Step {
  public:
-  NestStep(std::shared_ptr<const codegen::Kernel> kernel, std::vector<Place> buffers, std::string text);
+  NestStep(std::shared_ptr<const codegen::Kernel> kernel, loops::Nest nest, std::vector<Place> buffers,
+           std::string text);
   void run(Frame& frame) const override;
   std::string text() const override { return text_; }
+  const loops::Nest* nest() const override { return &nest_; }
 
  private:
   std::shared_ptr<const codegen::Kernel> kernel_;
+  loops::Nest nest_;
   std::vector<Place> buffers_;
   std::string text_;
 };
@@ -49,6 +52,7 @@ class NestStep final : public Step {
 // What follows a prepared call on the same elements: loops over [rows, columns], run on blocks while they are in cache.
 struct Tail {
   std::shared_ptr<const codegen::Kernel> kernel;  // null: none
+  loops::Nest nest;                               // of the kernel
   std::vector<Place> buffers;
   Place scale, shift;  // of each column: a batch norm, before the residual
   Place residual;      // added before the clamp
@@ -63,6 +67,7 @@ class PreparedStep final : public Step {
                std::string text);
   void run(Frame& frame) const override;
   std::string text() const override { return text_; }
+  const loops::Nest* nest() const override { return tail_.kernel ? &tail_.nest : nullptr; }
 
  private:
   struct Argument {

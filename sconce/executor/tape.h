@@ -12,7 +12,17 @@
 #include "sconce/tensor/tensor.h"
 #include "sconce/types/value.h"
 
+namespace sconce::runtime {
+struct Code;
+}
+
 namespace sconce::executor {
+
+// The instruction of a program that called an operator. Only compared: the code may be gone.
+struct Site {
+  const runtime::Code* code = nullptr;
+  size_t instruction = 0;
+};
 
 using ValueId = uint32_t;
 using BlockId = uint32_t;
@@ -62,6 +72,7 @@ struct TapeNode {
   std::unique_ptr<PointwiseCall> pointwise;
   bool rearranges = false;                   // a copy to other strides, made by layouts.h
   std::shared_ptr<const BackendCall> taken;  // a part of the program that a backend compiled; null: a call of `op`
+  Site site;
 };
 
 // What a function returns: a tensor of the tape, a constant, or a new container of such.

@@ -9,10 +9,12 @@
 #include "files/inputs.h"
 #include "graphs/graph_json.h"
 #include "graphs/graph_page.h"
+#include "graphs/graph_plan.h"
 #include "graphs/graph_source.h"
 #include "graphs/graph_watch.h"
 #include "sconce/api/asks_for_gradients.h"
 #include "sconce/api/deep_copy.h"
+#include "sconce/executor/plan_steps.h"
 #include "sconce/ir/verifier.h"
 #include "sconce/lowering/dialect.h"
 #include "sconce/passes/passes.h"
@@ -34,7 +36,8 @@ struct Options {
   size_t warm_up = 1, repeat = 5;
   bool inline_calls = false, optimise = false, time = false, list_passes = false, verify = false, code = false;
   bool json = false, run = false, strict = false;
-  const lowering::Dialect* dialect = nullptr;  // of --to
+  const lowering::Dialect* dialect = nullptr;  // of --to; null for loops and plan
+  bool plans() const { return to == "loops" || to == "plan"; }
 };
 
 constexpr size_t kMostRuns = 1000;  // each is kept
@@ -47,7 +50,7 @@ constexpr const char* kFooter =
     "--html writes one page that needs nothing else: search, zoom, open submodules, read the source behind a node. "
     "Calls\n"
     "are inlined there, so that submodules are groups. With --run or --random the graph runs, and the page shows\n"
-    "shapes and times: the medians of --repeat runs.\n"
+    "shapes and times: the medians of --repeat runs; and in one colour what is one step of its plan.\n"
     "Examples:\n"
     "  sconce ir model.pt\n"
     "  sconce ir model.pt --method layer1.0.forward --inline\n"
@@ -55,6 +58,7 @@ constexpr const char* kFooter =
     "  sconce ir model.py --function f --inline --pass constant_propagation --pass dead_code\n"
     "  sconce ir model.py --module 'Net(4)' --function forward --optimise --time\n"
     "  sconce ir model.pt --to core --strict\n"
+    "  sconce ir model.pt --to loops --random 1x3x224x224\n"
     "  sconce ir --list-passes";
 
 void list_passes(bool json) {
@@ -179,7 +183,50 @@ GraphRun run_graph(const GraphSource& source, const NamedGraph& g, const ir::Gra
   for (size_t i = 0; i < o.warm_up; ++i) watch();
   std::vector<GraphRun> runs;
   for (size_t i = 0; i < o.repeat; ++i) runs.push_back(watch());
-  return median_run(std::move(runs));
+  GraphRun run = median_run(std::move(runs));
+  std::vector<Value> args = bound;
+  for (size_t i = first; i < args.size(); ++i) args[i] = jit::deep_copy(args[i]);
+  find_steps(graph, *g.function, std::move(args), run);
+  return run;
+}
+
+// --to loops and --to plan: what a run becomes.
+void print_plan(const Options& o) {
+  const ModelFile model(o.model);
+  ir::Function& function = model.method(o.function).function();
+  std::optional<InferenceMode> mode;
+  if (!jit::asks_for_gradients(model.method(o.function))) mode.emplace();
+  CallValues values = read_inputs(o.inputs, model, o.function);
+  if (function.self_type()) values.args.insert(values.args.begin(), model.module()->value());
+  std::vector<Value> args = runtime::bind_call(function, std::move(values.args), std::move(values.kwargs));
+  const executor::PlanListing plan = executor::list_plan(function, std::move(args));
+  SCONCE_CHECK(!plan.steps.empty() || plan.why.empty(), "{}: {} has no plan for these inputs: {}", o.model.file,
+               function.name(), plan.why);
+  if (o.json) {
+    auto steps = nlohmann::ordered_json::array();
+    for (const executor::PlanStep& step : plan.steps) {
+      steps.push_back({{"text", step.text}});
+      if (!step.nest.empty()) steps.back()["nest"] = step.nest;
+    }
+    return print_json({{"name", function.name()},
+                       {"steps", std::move(steps)},
+                       {"guards", plan.guards},
+                       {"memory_bytes", plan.arena_bytes}});
+  }
+  fmt::print("# {}: {} step{}, {} guard{}, {} of memory\n", function.name(), plan.steps.size(),
+             plan.steps.size() == 1 ? "" : "s", plan.guards, plan.guards == 1 ? "" : "s", bytes_text(plan.arena_bytes));
+  size_t nests = 0;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const executor::PlanStep& step = plan.steps[i];
+    if (o.to == "plan") {
+      fmt::print("{}\n", step.text);
+    } else if (!step.nest.empty()) {
+      const std::string first_line = step.text.substr(0, step.text.find('\n'));
+      fmt::print("# step {}: {}\n{}", i, first_line, step.nest);
+      ++nests;
+    }
+  }
+  if (o.to == "loops" && nests == 0) fmt::print("# no step is a loop nest, or has one behind it\n");
 }
 
 nlohmann::ordered_json document(const GraphSource& source, const Options& o, size_t& nodes, OutsideReport& report) {
@@ -219,11 +266,22 @@ int run_ir(Options o) {
   }
   if (!o.to.empty()) {
     o.dialect = lowering::find_dialect(o.to);
-    if (!o.dialect)
-      throw UsageError(fmt::format("there is no dialect '{}'; --to takes {}", o.to, lowering::dialect_names()));
+    if (!o.dialect && !o.plans()) {
+      throw UsageError(
+          fmt::format("there is no dialect '{}'; --to takes {}, loops, plan", o.to, lowering::dialect_names()));
+    }
   }
-  if (o.strict && !o.dialect) throw UsageError("--strict needs --to: it refuses operators outside that dialect");
+  if (o.strict && !o.dialect) {
+    throw UsageError(
+        fmt::format("--strict needs --to {}: it refuses operators outside that dialect", lowering::dialect_names()));
+  }
   o.run = o.run || !o.inputs.values.empty() || !o.inputs.random.empty();
+  if (o.plans()) {
+    if (o.code || o.optimise || o.inline_calls || !o.passes.empty() || !o.html.empty() || o.verify || o.time)
+      throw UsageError(fmt::format("--to {} shows what a run becomes; it goes with inputs and --json alone", o.to));
+    print_plan(o);
+    return 0;
+  }
   if (o.run && !o.json && o.html.empty()) throw UsageError("--run needs --html or --json: they show shapes and times");
   if (o.code && o.dialect) throw UsageError("--code prints bytecode; --to shows the graph");
   if (o.code && (o.run || !o.html.empty())) throw UsageError("--code prints bytecode; --run and --html show the graph");
@@ -273,8 +331,11 @@ Command add_ir_command(CLI::App& app) {
   command->add_option("--pass", o->passes, "Runs this pass; repeatable")->type_name("NAME")->allow_extra_args(false);
   command->add_flag("--inline", o->inline_calls, "Replaces calls by the bodies of what they call, first");
   command->add_flag("--optimise", o->optimise, "Runs the whole pipeline, before --pass");
-  command->add_option("--to", o->to, "Lowers the graph to this dialect: " + lowering::dialect_names() + "; last of all")
-      ->type_name("DIALECT");
+  command
+      ->add_option("--to", o->to,
+                   "Lowers the graph to this dialect: " + lowering::dialect_names() +
+                       "; last of all. Or shows the loops, or the plan, of a run with the inputs of --run and --random")
+      ->type_name("DIALECT|loops|plan");
   command->add_flag("--strict", o->strict,
                     "With --to: an error that names what is left outside the dialect, and where");
   command->add_flag("--verify", o->verify, "Checks the graph after every pass");
@@ -282,7 +343,9 @@ Command add_ir_command(CLI::App& app) {
   command->add_flag("--code", o->code, "Prints the bytecode that runs instead: docs/runtime.md explains it");
   command->add_flag("--list-passes", o->list_passes, "Lists the passes");
   command->add_option("--html", o->html, "Writes a page that shows the graphs")->type_name("OUT.html");
-  command->add_option("--run", o->inputs.values, "Runs the graph with these inputs, for --html and --json")
+  command
+      ->add_option("--run", o->inputs.values,
+                   "Runs the graph with these inputs, for --html, --json and --to loops|plan")
       ->type_name("[INPUT...]")
       ->expected(0, -1)
       ->each([o](const std::string&) { o->run = true; });

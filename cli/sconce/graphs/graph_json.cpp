@@ -92,6 +92,13 @@ class Writer {
       }
     }
     if (run_) out_["ns"] = run_->ns, out_["runs"] = run_->runs;
+    if (run_ && !run_->steps.empty()) {
+      Json& steps = out_["steps"] = Json::array();
+      for (const GraphRun::Step& step : run_->steps) {
+        steps.push_back({{"text", step.text}});
+        if (!step.nest.empty()) steps.back()["nest"] = step.nest;
+      }
+    }
     return std::move(out_);
   }
 
@@ -182,6 +189,7 @@ class Writer {
       const auto seen = run_->nodes.find(&node);
       made["calls"] = seen == run_->nodes.end() ? 0 : seen->second.calls;
       made["ns"] = seen == run_->nodes.end() ? 0 : seen->second.ns;
+      if (seen != run_->nodes.end() && seen->second.step >= 0) made["step"] = seen->second.step;
     }
     uses_.emplace_back(index, node.inputs());
     for (const ir::Block* b : node.blocks()) made["blocks"].push_back(add_block(*b, index));

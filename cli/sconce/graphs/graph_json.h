@@ -6,11 +6,12 @@
 //                "values": [{"name": "x", "type": "Tensor", "seen": "2×4 float32"}],
 //                "nodes": [{"kind": "aten::linear", "inputs": [1, 2, 3], "outputs": [4], "blocks": [], "scope": 0,
 //                           "attributes": "[...]", "value": "1" (of a constant), "name": "weight" (of a GetAttr),
-//                           "schema": 0, "at": place, "written": place, "calls": 1, "ns": 1200}],
+//                           "schema": 0, "at": place, "written": place, "calls": 1, "ns": 1200, "step": 2}],
 //                "blocks": [{"owner": null, "inputs": [], "outputs": [], "nodes": [0, 1]}],      the graph's own is
 //                first "scopes": [{"function": "__torch__.Linear.forward", "object": "fc", "call": place, "outer":
 //                null}], "edges": [[from, to, value]],                            between nodes
-//                "ns": 5000, "runs": 5}],                                 of the runs: medians
+//                "ns": 5000, "runs": 5,                                   of the runs: medians
+//                "steps": [{"text": "loops ...", "nest": "nest [2, 4] ..."}]}],     of their plan
 //    "schemas": [{"text": "aten::linear(...)", "arguments": ["input", "weight", "bias"]}],
 //    "sources": [{"name": "model.py", "line": 1, "text": "..."}]}
 //
@@ -22,6 +23,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -34,7 +36,14 @@ struct GraphRun {
   struct Node {
     uint64_t calls = 0;
     uint64_t ns = 0;
+    int64_t step = -1;  // of the plan; -1: none
   };
+  // A step of the plan that the run would get.
+  struct Step {
+    std::string text;
+    std::string nest;  // the loops that it is, or that follow its call; may be empty
+  };
+  std::vector<Step> steps;
   std::unordered_map<const ir::Node*, Node> nodes;
   std::unordered_map<const ir::Value*, std::string> values;  // "1×64×56×56 float32"; the last, of several
   uint64_t ns = 0;                                           // of the whole run, by itself

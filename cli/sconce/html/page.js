@@ -45,6 +45,7 @@ class Page {
     this.findColours();
     const colour = document.getElementById("colour");
     colour.parentElement.hidden = !this.model.total;
+    colour.querySelector("[value=step]").hidden = !this.fused.length;
     colour.value = this.model.total ? "time" : "op";
     this.text.show(this.model);
     this.view.show(this.model);
@@ -63,9 +64,26 @@ class Page {
     }
     this.kinds = [...counts.entries()].sort((a, b) => b[1] - a[1]).slice(0, 8);
     this.colours = new Map(this.kinds.map(([kind], i) => [kind, `var(--c${i})`]));
+    this.findSteps();
+  }
+  // Steps of the plan that several operators became, in the order in which they run. Neighbours get hues far apart.
+  findSteps() {
+    const members = new Map();
+    for (const op of leaves(this.model.root)) {
+      const { step } = this.model.graph.nodes[op.node];
+      if (step === undefined) continue;
+      if (!members.has(step)) members.set(step, []);
+      members.get(step).push(op.title);
+    }
+    this.fused = [...members.entries()].filter(([, titles]) => titles.length > 1).sort((a, b) => a[0] - b[0]);
+    this.stepColours = new Map(this.fused.map(([step], i) => [step, `hsl(${((i * 137.5) % 360).toFixed(0)} 62% 52%)`]));
   }
   colourOf(item) {
+    if (this.bySteps()) return this.stepColours.get(this.model.graph.nodes[item.node]?.step) ?? "var(--other)";
     return this.colours.get(item.title) ?? "var(--other)";
+  }
+  bySteps() {
+    return this.fused.length > 0 && document.getElementById("colour").value === "step";
   }
   // How strongly a box is tinted: the square root of its share of the time, so that small shares are seen, too.
   heatOf(item) {
@@ -82,6 +100,18 @@ class Page {
       html("span", "", "share of " + showTime(this.model.total), scale);
       const { runs } = this.model.graph;
       html("small", "", runs > 1 ? `medians of ${runs} runs` : "one run", legend);
+    }
+    if (this.bySteps()) {
+      for (const [step, titles] of this.fused.slice(0, 14)) {
+        const row = html("div", "", null, legend);
+        html("i", "", null, row).style.background = this.stepColours.get(step);
+        html("b", "", shorten(titles.join(" + "), 48), row);
+        html("em", "", "step " + step, row);
+      }
+      if (this.fused.length > 14) html("small", "", `and ${this.fused.length - 14} more`, legend);
+      html("small", "", `${this.model.graph.steps.length} steps; grey is a step of its own, or none`, legend);
+      legend.hidden = false;
+      return;
     }
     for (const [kind, count] of this.kinds) {
       const row = html("div", "", null, legend);

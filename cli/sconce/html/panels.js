@@ -149,6 +149,11 @@ class DetailsPanel {
     const line = html("code", "line-of", null, this.element);
     line.style.marginTop = "8px";
     irLine(graph, n, line, false);
+    if (node.step !== undefined) {
+      const step = graph.steps[node.step];
+      html("h3", "", `Step ${node.step} of the plan`, this.element);
+      html("pre", "source", step.text + (step.nest ? "\n\n" + step.nest : ""), this.element);
+    }
 
     const schema = node.schema === undefined ? null : model.data.schemas[node.schema];
     if (node.inputs.length) {

@@ -139,6 +139,7 @@ class Joiner {
     for (const uint16_t v : loads) loop.operands.push_back(v);
     for (const uint16_t v : outputs) loop.operands.push_back(v), loop.outputs.push_back(v);
     loop.owner = code;
+    loop.bytes = code->bytes().size();
     loop.text = codegen::to_string(body);
     schedule_.steps.push_back({0, static_cast<int16_t>(schedule_.joined.size())});
     schedule_.joined.push_back(std::move(loop));

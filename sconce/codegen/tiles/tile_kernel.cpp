@@ -74,6 +74,7 @@ class TileKernel final : public Kernel {
   }
 
   std::string to_string() const override { return program_.to_string(nest_); }
+  size_t code_bytes() const override { return program_.code_bytes() + (block_ ? block_->code_bytes() : 0); }
 
  private:
   static TileProgram make_program(const Nest& nest, Scheduler scheduler, uint32_t uniform) {

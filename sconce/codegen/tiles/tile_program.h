@@ -32,6 +32,7 @@ struct JoinedLoop {
   SmallVector<uint16_t, 16> operands;
   SmallVector<uint16_t, 8> outputs;   // those of the operands that it writes
   std::shared_ptr<const void> owner;  // of the code
+  size_t bytes = 0;                   // of the code
   std::string text;
 };
 
@@ -67,6 +68,11 @@ class TileProgram {
   bool is_heavy() const { return heavy_; }  // busier with computing than with memory
   const TileGraph& graph() const { return graph_; }
   std::string to_string(const loops::Nest& nest) const;
+  size_t code_bytes() const {
+    size_t all = 0;
+    for (const JoinedLoop& loop : schedule_.joined) all += loop.bytes;
+    return all;
+  }
 
  private:
   struct Action {

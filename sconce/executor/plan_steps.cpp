@@ -1,0 +1,41 @@
+#include "sconce/executor/plan_steps.h"
+
+#include "sconce/executor/execution_plan.h"
+#include "sconce/executor/recorder.h"
+#include "sconce/loops/nest.h"
+#include "sconce/runtime/bytecode/code.h"
+#include "sconce/runtime/execute.h"
+
+namespace sconce::executor {
+
+PlanListing list_plan(std::span<Value> args, FunctionRef<Value(const runtime::RunOptions&)> run) {
+  PlanListing listing;
+  std::optional<Tape> tape;
+  Guards guards;
+  {
+    Recorder recorder(args);
+    runtime::RunOptions options;
+    options.observer = &recorder;
+    const Value result = run(options);
+    tape = recorder.finish(result);
+    listing.why = recorder.why();
+    guards = std::move(recorder.guards());
+  }
+  if (!tape) return listing;
+  const std::unique_ptr<Plan> plan = make_plan(std::move(*tape), std::move(guards), listing.why);
+  if (!plan) return listing;
+  listing.why.clear();
+  listing.guards = plan->guard_count();
+  listing.arena_bytes = plan->arena_bytes();
+  for (const Scheduled& s : plan->steps()) {
+    listing.steps.push_back({s.step->text(), s.step->nest() ? to_string(*s.step->nest()) : "", s.sites});
+  }
+  return listing;
+}
+
+PlanListing list_plan(ir::Function& function, std::vector<Value> args) {
+  const runtime::Code& code = runtime::code_of(function);  // compiling is not to be recorded
+  return list_plan(args, [&](const runtime::RunOptions& options) { return runtime::execute(code, args, options); });
+}
+
+}  // namespace sconce::executor
