@@ -353,7 +353,7 @@ SCONCE_C_API sconce_status sconce_optimize_for_inference(const sconce_module* mo
                                                          size_t count, sconce_module** out);
 
 /* Calls the method as sconce_call does and plans it at once: later calls with arguments of the same dtypes, sizes and
- * strides run by the plan. (Without, the second such call makes it.) `backend` is for plans of this method from now on:
+ * strides run by the plan. (Without, the second such call makes it.) Nobody may write to weights meanwhile. `backend` is for plans of this method from now on:
  * null stands for the one that is chosen. */
 typedef struct sconce_plan sconce_plan;
 SCONCE_C_API sconce_status sconce_compile(const sconce_module* module, const char* method,
@@ -365,6 +365,8 @@ SCONCE_C_API size_t sconce_plan_step_count(const sconce_plan* plan);
 SCONCE_C_API size_t sconce_plan_guard_count(const sconce_plan* plan);  /* attributes that each call looks at */
 SCONCE_C_API size_t sconce_plan_memory_bytes(const sconce_plan* plan); /* of results that do not leave a call */
 SCONCE_C_API const char* sconce_plan_text(const sconce_plan* plan);    /* the steps */
+/* Memory of weights in a mapped file that the plan has packed: they are read from the file again if they are needed. */
+SCONCE_C_API size_t sconce_plan_given_back_bytes(const sconce_plan* plan);
 SCONCE_C_API void sconce_plan_free(sconce_plan* plan);
 
 /* ---- graph backends (version 4) ---- */

@@ -25,7 +25,8 @@ namespace sconce::executor {
 class Builder {
  public:
   // `read`: blocks of constants whose elements were read while the tape was prepared.
-  Builder(Plan& plan, std::vector<BlockId> read) : plan_(plan), tape_(plan.tape_), read_constants_(std::move(read)) {}
+  Builder(Plan& plan, std::vector<BlockId> read, bool gives_back)
+      : plan_(plan), tape_(plan.tape_), read_constants_(std::move(read)), gives_back_(gives_back) {}
 
   // False: it cannot be planned, and `why` says why.
   bool build(std::string& why) {
@@ -95,6 +96,7 @@ class Builder {
     roles_.resize(tape_.nodes.size(), Role::call);
     loop_calls_.resize(tape_.nodes.size());
     prepared_.resize(tape_.nodes.size());
+    packed_.resize(tape_.blocks.size());
     std::vector<bool> wanted(tape_.values.size());  // views that leave are made by their operator, and so on up
     for (const ValueId v : tape_.outputs()) wanted[v] = true;
     for (size_t i = tape_.nodes.size(); i-- > 0;) {
@@ -145,7 +147,12 @@ class Builder {
     roles_[n] = Role::prepared;
     for (const uint32_t arg : prepared_[n]->constants_read()) {
       for (const TensorUse& use : node.uses) {
-        if (use.arg == arg) read_constants_.push_back(tape_.block_of(use.value));
+        if (use.arg != arg) continue;
+        const BlockId b = tape_.block_of(use.value);
+        read_constants_.push_back(b);
+        packed_[b] = true;
+        // One by one, so that not all of them are there twice at any time.
+        if (gives_back_) plan_.given_back_ += give_back_original(tape_.blocks[b].constant);
       }
     }
   }
@@ -518,14 +525,16 @@ class Builder {
       const TapeBlock& block = tape_.blocks[b];
       if (block.kind != TapeBlock::Kind::constant) continue;
       const bool is_read = std::find(read_constants_.begin(), read_constants_.end(), b) != read_constants_.end();
-      plan_.constants_.push_back(
-          {block.constant, tape_.twin(block.first), block.constant.data(), write_count(block.constant), is_read});
+      plan_.constants_.push_back({block.constant, tape_.twin(block.first), block.constant.data(),
+                                  write_count(block.constant), is_read, packed_[b]});
     }
   }
 
   Plan& plan_;
   Tape& tape_;
   std::vector<BlockId> read_constants_;
+  bool gives_back_;
+  std::vector<bool> packed_;   // by block: a constant that a prepared call has in its own form
   std::vector<bool> written_;  // by block: a node writes to it
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> leaves_, leaving_blocks_;
@@ -537,15 +546,15 @@ class Builder {
   std::vector<Emitted> emitted_;
 };
 
-std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, GraphBackend* backend) {
+std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, const PlanSettings& settings) {
   std::vector<BlockId> read = tape.read;
   functionalize(tape);
   eliminate_dead_nodes(tape);
-  if (backend) take_parts(tape, *backend, read);
+  if (settings.backend) take_parts(tape, *settings.backend, read);
   expand_channel_norms(tape, read);
   assign_layouts(tape);
   auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));
-  if (!Builder(*plan, std::move(read)).build(why)) return nullptr;
+  if (!Builder(*plan, std::move(read), settings.gives_back).build(why)) return nullptr;
   return plan;
 }
 

@@ -4,6 +4,7 @@
 
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
+#include "sconce/base/mapped_files.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/memory/write_count.h"
 
@@ -57,6 +58,19 @@ std::string Plan::why_not() const {
     if (geometry_text(c.tensor) != geometry_text(c.twin)) return text + " is " + geometry_text(c.tensor) + " now";
   }
   return "everything is as it was";
+}
+
+size_t give_back_original(const Tensor& weight) {
+  if (!weight.is_contiguous()) return 0;
+  return give_back_pages(weight.data(), static_cast<size_t>(weight.numel()) * weight.item_size());
+}
+
+size_t Plan::give_back_originals() const {
+  size_t given = 0;
+  for (const KnownConstant& c : constants_) {
+    if (c.is_packed) given += give_back_original(c.tensor);
+  }
+  return given;
 }
 
 // ---- frames ----

@@ -84,6 +84,10 @@ class Plan {
   size_t guard_count() const { return guards_.size(); }
   const std::vector<Scheduled>& steps() const { return steps_; }
   size_t arena_bytes() const { return arena_bytes_; }
+  // Weights that it has packed give their memory back, where they lie in a file as it is: they are there again when
+  // somebody reads them (Note [Pages of files]). Returns the bytes. Nobody may write to them meanwhile.
+  size_t give_back_originals() const;
+  size_t given_back() const { return given_back_; }  // while it was made
   std::string text() const;
   // Of each step, the least time that it took in calls made with step timing on; empty if there was none.
   std::vector<double> step_seconds() const;
@@ -97,7 +101,8 @@ class Plan {
     Tensor twin;
     const void* data;
     uint64_t writes;
-    bool is_read;  // its elements were, so writes count
+    bool is_read;    // its elements were, so writes count
+    bool is_packed;  // a step has it in its own form
   };
   bool constants_hold() const;
   bool geometry_holds() const;
@@ -120,6 +125,7 @@ class Plan {
   std::vector<ValueId> standing_;       // values with a tensor from the beginning: of constants, of the arena
   std::vector<ValueId> leaving_;        // values with a tensor that the result has
   size_t arena_bytes_ = 0;
+  size_t given_back_ = 0;
   mutable std::atomic<Frame*> spare_{nullptr};
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Frame>> spares_;
@@ -128,7 +134,14 @@ class Plan {
 
 class GraphBackend;  // of graph_backend.h
 
-// Makes a plan, or gives nothing and says why. The backend, which may be null, takes what it wants of the tape.
-std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, GraphBackend* backend = nullptr);
+struct PlanSettings {
+  GraphBackend* backend = nullptr;  // takes what it wants of the tape
+  bool gives_back = false;          // originals of packed weights, one by one
+};
+// Makes a plan, or gives nothing and says why.
+std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, const PlanSettings& settings = {});
+
+// Of one weight: the bytes that were given back.
+size_t give_back_original(const Tensor& weight);
 
 }  // namespace sconce::executor

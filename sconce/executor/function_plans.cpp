@@ -285,8 +285,9 @@ bool run_plan(const runtime::Code& code, const Entry& entry, std::span<TensorImp
 }
 
 // Interprets the call and makes a plan of what it does.
-Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words, uint32_t backend,
-             std::span<Value> args, const runtime::RunOptions& options) {
+Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words, uint32_t backend_number,
+             std::span<Value> args, const runtime::RunOptions& options, bool gives_back = false) {
+  const std::shared_ptr<GraphBackend> backend = backend_of_number(backend_number);
   Recorder recorder(args);
   runtime::RunOptions observed = options;
   observed.observer = &recorder;
@@ -297,7 +298,7 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
     try {
       const auto start = std::chrono::steady_clock::now();
       if (std::unique_ptr<Plan> plan =
-              make_plan(std::move(*tape), std::move(recorder.guards()), why, backend_of_number(backend).get())) {
+              make_plan(std::move(*tape), std::move(recorder.guards()), why, {backend.get(), gives_back})) {
         const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
         log(code, fmt::format("planned, {} steps, in {:.2f} ms", plan->steps().size(), took.count()));
         if (is_logged(LogTag::plans, LogLevel::debug)) fmt::print(stderr, "{}", plan->text());
@@ -343,7 +344,8 @@ thread_local constinit PlanRequest* current_request = nullptr;
 bool run_requested(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options,
                    Value& result) {
   PlanRequest& request = *current_request;
-  PlanRequest::Outcome outcome{code.name, false, {}, {}};
+  PlanRequest::Outcome outcome;
+  outcome.function = code.name;
   const auto refused = [&](const char* why) {
     outcome.why = why;
     request.outcomes.push_back(std::move(outcome));
@@ -371,17 +373,20 @@ bool run_requested(const runtime::Code& code, std::span<Value> args, const runti
     PlanRequest* const waits = std::exchange(current_request, nullptr);
     ~Pause() { current_request = waits; }
   } const pause;
+  const bool is_new = !entry;
   if (entry) {
     if (!run_plan(code, *entry, tensors, result)) result = runtime::execute(code, args, options);
   } else {
-    result = record(code, plans, words, backend, args, options);
+    result = record(code, plans, words, backend, args, options, true);
     entry = plans.find(words);
   }
   outcome.planned = static_cast<bool>(entry);
-  if (entry)
+  if (entry) {
     outcome.plan = text_of(*entry);
-  else
+    outcome.given_back = is_new ? entry->plan->given_back() : entry->plan->give_back_originals();
+  } else {
     outcome.why = plans.why();
+  }
   request.outcomes.push_back(std::move(outcome));
   return true;
 }

@@ -48,6 +48,7 @@ struct PlanRequest {
     bool planned = false;
     PlanText plan;
     std::string why;
+    size_t given_back = 0;  // bytes of weights that the plan has packed
   };
   std::vector<Outcome> outcomes;
 };

@@ -62,5 +62,6 @@ const char* sconce_plan_why_not(const sconce_plan* plan) {
 size_t sconce_plan_step_count(const sconce_plan* plan) { return plan ? plan->done.steps : 0; }
 size_t sconce_plan_guard_count(const sconce_plan* plan) { return plan ? plan->done.guards : 0; }
 size_t sconce_plan_memory_bytes(const sconce_plan* plan) { return plan ? plan->done.memory_bytes : 0; }
+size_t sconce_plan_given_back_bytes(const sconce_plan* plan) { return plan ? plan->done.given_back_bytes : 0; }
 const char* sconce_plan_text(const sconce_plan* plan) { return plan ? plan->done.plan.c_str() : nullptr; }
 void sconce_plan_free(sconce_plan* plan) { delete plan; }

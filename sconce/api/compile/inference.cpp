@@ -1,5 +1,6 @@
 #include "sconce/api/compile/inference.h"
 
+#include "sconce/base/mapped_files.h"
 #include "sconce/executor/function_plans.h"
 #include "sconce/executor/graph_backend.h"
 #include "sconce/passes/freeze/freeze_module.h"
@@ -18,7 +19,13 @@ Module optimize_for_inference(const Module& module, const std::vector<std::strin
     for (const std::string& name : other_methods) static_cast<void>(module.method(name));  // throws for an unknown one
     return module;
   }
-  return freeze(module, {other_methods, true});
+  Module frozen = freeze(module, {other_methods, true});
+  // Weights that became part of others were read, and will hardly be again.
+  for (const auto& [name, tensor] : module.state_dict()) {
+    if (!tensor.is_meta() && tensor.is_contiguous())
+      give_back_pages(tensor.data(), static_cast<size_t>(tensor.numel()) * tensor.item_size());
+  }
+  return frozen;
 }
 
 Compiled compile(const Module& module, std::vector<Value> example_inputs, const ModuleCompileOptions& options) {
@@ -43,6 +50,7 @@ Compiled compile(const Module& module, std::vector<Value> example_inputs, const 
   done.guards = found->plan.guards;
   done.memory_bytes = found->plan.arena_bytes;
   done.plan = found->plan.text;
+  done.given_back_bytes = found->given_back;
   return done;
 }
 

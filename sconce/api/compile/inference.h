@@ -23,8 +23,9 @@ struct FreezeOptions {
 // A new module whose attributes are constants of its code, which is optimised; the old one stays as it is. Throws Error
 // for a module in training mode, one without forward and methods to preserve, and for a name that it has not.
 SCONCE_API Module freeze(const Module& module, const FreezeOptions& options = {});
-// The same for a module that is not frozen yet, with these methods beside forward; a frozen one is given back. Throws
-// Error for a module in training mode, as freeze does.
+// The same for a module that is not frozen yet, with these methods beside forward; a frozen one is returned. Memory of
+// weights that lie in a mapped file is given back: they are read again where they are needed. Nobody may write to them
+// meanwhile. Throws Error for a module in training mode, as freeze does.
 SCONCE_API Module optimize_for_inference(const Module& module, const std::vector<std::string>& other_methods = {});
 
 struct ModuleCompileOptions {
@@ -39,12 +40,15 @@ struct Compiled {
   size_t steps = 0;         // of the plan
   size_t guards = 0;        // attributes that are looked at before each call
   size_t memory_bytes = 0;  // for results that do not leave it, per call
-  std::string plan;         // its steps as text
-  Value result;             // of the call
+  // Weights that the plan has packed would lie in memory twice. The originals of those in a mapped file were given back:
+  // so many bytes. They are read from the file again when somebody asks for them.
+  size_t given_back_bytes = 0;
+  std::string plan;  // its steps as text
+  Value result;      // of the call
 };
 // Calls the method (forward with the module's hooks) and plans it at once. The plan is for arguments of the same
-// dtypes, sizes and strides, and for the modes of this thread: InferenceMode, if later calls are made in it. Throws
-// what the call throws, and Error (value) for an unknown backend.
+// dtypes, sizes and strides, and for the modes of this thread: InferenceMode, if later calls are made in it. Nobody may
+// write to the module's weights meanwhile. Throws what the call throws, and Error (value) for an unknown backend.
 SCONCE_API Compiled compile(const Module& module, std::vector<Value> example_inputs,
                             const ModuleCompileOptions& options = {});
 

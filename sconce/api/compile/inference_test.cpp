@@ -4,9 +4,11 @@
 
 #include "sconce/executor/function_plans.h"
 #include "sconce/ops.h"
+#include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/testing/compiled/planned_calls.h"
 #include "sconce/testing/error_of.h"
+#include "sconce/testing/temporary_folder.h"
 
 namespace sconce::jit {
 namespace {
@@ -100,6 +102,79 @@ TEST(Inference, CompileSaysWhyNot) {
                "there is no backend 'nobody'; known are: sconce");
   EXPECT_ERROR(compile(net.module, {net.x}, {.method = "thrice", .backend = {}}), "thrice");
   EXPECT_ERROR(compile(net.module, {ones({2, 5})}), "mat1");
+}
+
+// Weights of some megabytes, in a file.
+struct Large {
+  testing::TemporaryFolder folder;
+  std::string path = folder.path() + "/large.pt";
+  Tensor x = ones({3, 512});
+  Large() {
+    CompilationUnit unit = compile(R"(
+class Large(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(512, 512)
+        self.b = nn.Linear(512, 512)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.b(torch.relu(self.a(x)))
+)");
+    manual_seed(0);
+    unit.module("Large").eval().save(path);
+  }
+  static Tensor weight(const Module& module, const char* name) {
+    return module.attr(name).to_object().attr("weight").to_tensor();
+  }
+  static Tensor interpreted(const Module& module, const Tensor& x) {
+    executor::set_plans_enabled(false);
+    Tensor out = module(x).to_tensor();
+    executor::set_plans_enabled(true);
+    return out;
+  }
+};
+
+TEST(Inference, CompileGivesOriginalsBackAndTheyComeBack) {
+  const InferenceMode inference;
+  const Large large;
+  const Module loaded = load(large.path);
+  const Tensor expected = Large::interpreted(loaded, large.x);
+  const Module model = optimize_for_inference(loaded);
+  const Compiled done = compile(model, {large.x});
+  ASSERT_TRUE(done.planned) << done.why;
+  constexpr size_t kWeights = size_t{2} * 512 * 512 * 4;
+  if (done.given_back_bytes == 0) GTEST_SKIP() << "the system does not tell which pages were written";
+  EXPECT_GT(done.given_back_bytes, kWeights - 4 * 4096);
+  EXPECT_LE(done.given_back_bytes, kWeights);
+  // Nothing is there to be given back now; calls of the plan do not change that.
+  EXPECT_FALSE(testing::compare_same_bits(model(large.x).to_tensor(), expected));
+  EXPECT_EQ(compile(model, {large.x}).given_back_bytes, 0u);
+  // Read otherwise: by the interpreter, for another size, by saving.
+  EXPECT_FALSE(testing::compare_same_bits(Large::interpreted(model, large.x), expected));
+  const std::string copy = large.folder.path() + "/copy.pt";
+  EXPECT_GT(compile(model, {large.x}).given_back_bytes, 0u);  // it was read
+  save(model, copy);
+  EXPECT_FALSE(testing::compare_same_bits(load(copy)(large.x).to_tensor(), expected));
+}
+
+TEST(Inference, CompileKeepsWhatWasWritten) {
+  const InferenceMode inference;
+  const Large large;
+  const Module model = load(large.path);
+  // One page, by a plain pointer and by an operator.
+  Large::weight(model, "a").data<float>()[50'000] = 7;
+  add_(select(Large::weight(model, "b"), 0, 300), 1);
+  const Tensor expected = Large::interpreted(model, large.x);
+  const Compiled done = compile(model, {large.x});
+  ASSERT_TRUE(done.planned) << done.why;
+  if (done.given_back_bytes == 0) GTEST_SKIP() << "the system does not tell which pages were written";
+  EXPECT_EQ(Large::weight(model, "a").data<float>()[50'000], 7);
+  EXPECT_FALSE(testing::compare_same_bits(Large::interpreted(model, large.x), expected));
+  EXPECT_FALSE(testing::compare_same_bits(model(large.x).to_tensor(), expected));
+  // Written afterwards: seen at the next call.
+  compile(model, {large.x});
+  mul_(Large::weight(model, "a"), 2);
+  EXPECT_FALSE(testing::compare_same_bits(model(large.x).to_tensor(), Large::interpreted(model, large.x)));
 }
 
 }  // namespace

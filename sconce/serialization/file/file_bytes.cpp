@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "sconce/base/error.h"
+#include "sconce/base/mapped_files.h"
 
 namespace sconce {
 namespace {
@@ -76,6 +77,7 @@ std::shared_ptr<const FileBytes> FileBytes::open(const std::string& path, How ho
   if (data == MAP_FAILED) cannot("mapped", path);
   result->data_ = static_cast<std::byte*>(data);
   result->mapped_ = true;
+  add_mapped_file(data, result->size_);
   return result;
 }
 
@@ -102,6 +104,7 @@ std::shared_ptr<const FileBytes> FileBytes::borrow(std::span<std::byte> bytes, s
 FileBytes::~FileBytes() {
   if (owner_) return;
   if (mapped_) {
+    remove_mapped_file(data_);
     ::munmap(data_, size_);
   } else {
     std::free(data_);
