@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sconce/base/error.h"
 #include "sconce/executor/backends/straight_graph.h"
 #include "sconce/executor/probe.h"
 #include "sconce/lowering/to_prims.h"
@@ -97,11 +98,15 @@ LoweredNode NodeLowering::lower(const Tape& tape, NodeId n) {
     };
     std::shared_ptr<ir::Graph> graph = graph_of_call(tape, node, inputs);
     const std::string_view level = dialect_.name;
-    if (graph && level != "functional") lowering::find_dialect("core")->lower(*graph);
-    if (graph) graph = straight(*graph);
-    if (graph && level == "prims") {
-      lowering::to_prims(*graph);
-      graph = straight(*graph);
+    try {
+      if (graph && level != "functional") lowering::find_dialect("core")->lower(*graph);
+      if (graph) graph = straight(*graph);
+      if (graph && level == "prims") {
+        lowering::to_prims(*graph);
+        graph = straight(*graph);
+      }
+    } catch (const Error&) {  // a lowering that fails is one that is not there
+      graph = nullptr;
     }
     made.graph = graph;
     made.is_whole = graph != nullptr;
