@@ -45,7 +45,7 @@ void compiled(std::string_view bytes) {
   const FileBytesPtr file = FileBytes::copy(std::as_bytes(std::span(bytes)), "f.scx");
   const NoGrad without_gradients;
   try {
-    const CompiledFunction content = sconce::compiled::read_compiled(file);
+    const CompiledFunction content = sconce::compiled::CompiledFile(file).function;
     for (const Program& program : content.programs) {
       if (!is_small(program)) return;
     }

@@ -21,7 +21,7 @@ struct Options {
   InputOptions inputs;
   std::vector<std::string> also;
   std::string method, out;
-  bool eval = false, json = false;
+  bool eval = false, no_packed = false, json = false;
 };
 
 constexpr const char* kDescription =
@@ -63,7 +63,7 @@ int run_compile(const Options& o) {
   for (const std::string& text : o.also) calls.push_back(further_call(text));
   if (o.eval && model.module()) model.module()->eval();
   compile_to_file(*model.unit(), method.self(), method.self().is_none() ? method.qualified_name() : method.name(),
-                  calls, o.out);
+                  calls, o.out, {.packed_weights = !o.no_packed});
   struct stat info{};
   const uint64_t bytes = stat(o.out.c_str(), &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
   const CompiledInfo made = describe_compiled(FileBytes::map(o.out));
@@ -96,6 +96,8 @@ Command add_compile_command(CLI::App& app) {
           "Compiles for random tensors of these shapes, too: one call, tensors separated by commas; repeatable")
       ->type_name("SHAPE,...")
       ->allow_extra_args(false);
+  command->add_flag("--no-packed-weights", o->no_packed,
+                    "Leaves out the second form of weights, which makes loading quick and the file large");
   command->add_flag("--eval", o->eval, "Leaves training mode");
   add_json_option(*command, o->json);
   return [o] { return run_compile(*o); };

@@ -43,12 +43,7 @@ class Verifier {
         });
         break;
       case FileKind::compiled:
-        check("calls", [&] {
-          const CompiledInfo info = describe_compiled(file_);
-          size_t calls = 0;
-          for (const auto& program : info.calls) calls += program.size();
-          return count(calls, "call") + ", " + count(info.constants.size(), "constant");
-        });
+        check("calls", [&] { return verify_compiled(file_); });
         break;
       case FileKind::package:
         check_package();

@@ -223,7 +223,7 @@ class Compiler {
   }
 
   // Reads what will be written, and runs it.
-  CompiledRecords finish(const std::string& path) {
+  CompiledRecords finish(const std::string& path, bool packed) {
     CompiledRecords records = make_records(made_);
     CompiledFunction read = read_records(records, path);
     for (size_t i = 0; i < made_.programs.size(); ++i)
@@ -237,6 +237,7 @@ class Compiler {
       for (const Value& v : call.args) args.push_back(v);
       SCONCE_ASSERT(same_bits(runtime::run(method, args), call.result));
     }
+    if (packed) records.packed = packed_content(records.data);
     return records;
   }
 
@@ -251,7 +252,8 @@ class Compiler {
 }  // namespace
 
 void compile_to_file(ir::CompilationUnit& unit, const Value& module, const std::string& method,
-                     const std::vector<ExampleCall>& calls, const std::string& path) {
+                     const std::vector<ExampleCall>& calls, const std::string& path,
+                     const CompiledFileOptions& options) {
   SCONCE_CHECK_AS(value, !calls.empty(), "{}: needs the arguments of at least one call to compile for", path);
   const NoGrad without_gradients;
   Value frozen;
@@ -263,16 +265,16 @@ void compile_to_file(ir::CompilationUnit& unit, const Value& module, const std::
     const ClassInfo& info = *module.to_object().type()->class_info();
     SCONCE_CHECK_AS(not_implemented, info.forward_pre_hooks.empty() && info.forward_hooks.empty(),
                     "{}: modules with hooks cannot be compiled", path);
-    passes::FreezeOptions options;
-    options.fold_numerics = false;  // the file shall have the program's bits
-    if (method != "forward") options.preserved = {method};
-    frozen = passes::freeze(unit, module, options);
+    passes::FreezeOptions freezing;
+    freezing.fold_numerics = false;  // the file shall have the program's bits
+    if (method != "forward") freezing.preserved = {method};
+    frozen = passes::freeze(unit, module, freezing);
     function = ir::find_method(frozen.to_object().type(), method);
     SCONCE_CHECK(function, "{}: the module has no method '{}'", path, method);
   }
   Compiler compiler(*function, frozen, module, std::string(function->short_name()));
   for (const ExampleCall& call : calls) compiler.record(call);
-  write_compiled(path, compiler.finish(path));
+  write_compiled(path, compiler.finish(path, options.packed_weights));
 }
 
 }  // namespace sconce

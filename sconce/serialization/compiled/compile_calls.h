@@ -16,11 +16,18 @@ struct ExampleCall {
   std::vector<std::pair<std::string, Value>> kwargs;
 };
 
+struct CompiledFileOptions {
+  // Keeps weights as kernels of this machine's level read them, beside the weights themselves: the file is up to
+  // three times as large, and loads without packing them.
+  bool packed_weights = true;
+};
+
 // Freezes the module (None: `method` is a function of the unit), so that attributes are constants, runs `method` once
 // with each of the calls, and writes what it did. The file is read again and run before this returns: its results have
 // the bits of the recorded ones. Throws Error: for a module in training mode, and when a call cannot be repeated by a
 // list of operators (elements decide, attributes are written), with the reason.
 SCONCE_API void compile_to_file(ir::CompilationUnit& unit, const Value& module, const std::string& method,
-                                const std::vector<ExampleCall>& calls, const std::string& path);
+                                const std::vector<ExampleCall>& calls, const std::string& path,
+                                const CompiledFileOptions& options = {});
 
 }  // namespace sconce

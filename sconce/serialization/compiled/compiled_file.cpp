@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/budget/budget_scope.h"
@@ -113,17 +115,15 @@ CompiledRecords make_records(const CompiledFunction& function) {
   CompiledRecords records;
   records.calls = write_function(function, places);
   for (const Span& span : spans)
-    records.data.push_back(std::as_bytes(std::span(span.begin, static_cast<size_t>(span.end - span.begin))));
+    records.data.push_back(
+        wrap_storage(const_cast<char*>(span.begin), static_cast<size_t>(span.end - span.begin), nullptr, nullptr));
   return records;
 }
 
 CompiledFunction read_records(const CompiledRecords& records, const std::string& file) {
   ByteReader in(records.calls, file + ": " + kCallsRecord);
-  std::vector<Ref<Storage>> storages;
-  for (const std::span<const std::byte> bytes : records.data)
-    storages.push_back(wrap_storage(const_cast<std::byte*>(bytes.data()), bytes.size(), nullptr, nullptr));
   return read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
-    return make_tensor(storages.at(record), dtype, sizes, strides, offset);
+    return make_tensor(records.data.at(record), dtype, sizes, strides, offset);
   });
 }
 
@@ -133,13 +133,19 @@ void write_compiled(const std::string& path, const CompiledRecords& records) {
   zip.add("version", std::to_string(kVersion) + "\n");
   zip.add("byteorder", "little");
   zip.add(kCallsRecord, records.calls);
-  for (size_t i = 0; i < records.data.size(); ++i) zip.add("data/" + std::to_string(i), records.data[i]);
+  const auto add = [&](const char* folder, size_t number, const void* data, size_t bytes) {
+    zip.add(folder + std::to_string(number), std::span(static_cast<const std::byte*>(data), bytes));
+  };
+  for (size_t i = 0; i < records.data.size(); ++i) add("data/", i, records.data[i]->data, records.data[i]->nbytes);
+  if (!records.packed.index.empty()) zip.add(kPackedRecord, records.packed.index);
+  for (size_t i = 0; i < records.packed.packed.size(); ++i)
+    add("packed/", i, records.packed.packed[i]->data(), records.packed.packed[i]->bytes());
   zip.finish();
   out.commit();
 }
 
-CompiledFunction read_compiled(const FileBytesPtr& file, const Limits& limits) {
-  const Records records(file);
+CompiledFile::CompiledFile(const FileBytesPtr& file, const Limits& limits) : records_(file) {
+  const Records& records = records_;
   check_version(records);
   records.check_byte_order();
   // Calls on Meta tensors are paid for by memory and time alone: they do no work for the elements that they speak of.
@@ -153,13 +159,27 @@ CompiledFunction read_compiled(const FileBytesPtr& file, const Limits& limits) {
       calls->deflated ? std::as_bytes(std::span(copy)) : records.zip().in_place(*calls);
   ByteReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, records.name() + ": " + kCallsRecord);
   Storages storages(records, "data/");
-  return read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
+  function = read_function(in, [&](uint32_t record, DType dtype, IntList sizes, IntList strides, int64_t offset) {
     const std::string name = std::to_string(record);
     const ZipReader::Record* data = records.find("data/" + name);
     const auto count = static_cast<int64_t>((data ? data->size : 0) / item_size(dtype));
     const Tensor whole = storages.find(name, dtype, count);
+    storages_[record] = Ref<Storage>::share(whole.storage());
     return make_tensor(Ref<Storage>::share(whole.storage()), dtype, sizes, strides, offset);
   });
+}
+
+Ref<Storage> CompiledFile::storage_of(uint32_t record) const {
+  const auto found = storages_.find(record);
+  SCONCE_CHECK(found != storages_.end(), "{}: {}: there are packed weights of record {}, which no constant uses",
+               records_.name(), kPackedRecord, record);
+  return found->second;
+}
+std::vector<PackedPtr> CompiledFile::adopt_packed() const {
+  return compiled::adopt_packed(records_, [&](uint32_t record) { return storage_of(record); });
+}
+size_t CompiledFile::compare_packed() const {
+  return compiled::compare_packed(records_, [&](uint32_t record) { return storage_of(record); });
 }
 
 Archive make_archive(CompiledFunction function, const std::string& file, uint64_t bytes) {
@@ -200,11 +220,13 @@ using namespace compiled;
 Archive load_compiled(const std::string& path) { return load_compiled(FileBytes::map(path)); }
 
 Archive load_compiled(const FileBytesPtr& file, const LoadOptions& options) {
-  return make_archive(read_compiled(file, options.limits), file->name(), file->bytes().size());
+  CompiledFile content(file, options.limits);
+  const std::vector<PackedPtr> packed = content.adopt_packed();
+  return make_archive(std::move(content.function), file->name(), file->bytes().size());
 }
 
 CompiledInfo describe_compiled(const FileBytesPtr& file) {
-  const CompiledFunction function = read_compiled(file);
+  const CompiledFunction function = CompiledFile(file).function;
   CompiledInfo info;
   Schema schema;
   schema.name = function.name;
@@ -224,6 +246,15 @@ CompiledInfo describe_compiled(const FileBytesPtr& file) {
     for (executor::NodeId n = 0; n < program.tape.nodes.size(); ++n) calls.push_back(program.tape.node_text(n));
   }
   return info;
+}
+
+std::string verify_compiled(const FileBytesPtr& file) {
+  CompiledFile content(file);
+  size_t calls = 0;
+  for (const Program& program : content.function.programs) calls += program.tape.nodes.size();
+  const size_t constants = content.function.constants.size();
+  const Archive archive = make_archive(std::move(content.function), file->name(), file->bytes().size());
+  return fmt::format("{} calls, {} constants, {} packed weights", calls, constants, content.compare_packed());
 }
 
 }  // namespace sconce

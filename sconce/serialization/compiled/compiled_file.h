@@ -3,14 +3,16 @@
 //   version       the format's
 //   calls.scx     the function and its programs (program_writer.h)
 //   data/0, ...   memory of constants, on 64-byte boundaries, used where it lies
+//   packed.scx, packed/0, ...  the same as kernels read it (packed_records.h)
 //
 // All of a file is verified before anything runs (Note [Verified tapes] in compiled_program.h).
 #pragma once
 
-#include <span>
+#include <map>
 
 #include "sconce/serialization/archive/archive.h"
 #include "sconce/serialization/compiled/compiled_program.h"
+#include "sconce/serialization/compiled/packed_records.h"
 #include "sconce/serialization/file/records.h"
 
 namespace sconce::compiled {
@@ -19,12 +21,25 @@ inline constexpr const char* kCallsRecord = "calls.scx";
 
 // The verified content. Throws Error with the file's name and what is wrong; names the version of one that this
 // Sconce does not read.
-CompiledFunction read_compiled(const FileBytesPtr& file, const Limits& limits = {});
+class CompiledFile {
+ public:
+  explicit CompiledFile(const FileBytesPtr& file, const Limits& limits = {});
+  CompiledFunction function;
+  // Packed weights for plans that are made while the result lives (packed_records.h).
+  std::vector<PackedPtr> adopt_packed() const;
+  size_t compare_packed() const;
 
-// The records of a file to be. Data lies in the memory of the constants.
+ private:
+  Ref<Storage> storage_of(uint32_t record) const;
+  Records records_;
+  std::map<uint32_t, Ref<Storage>> storages_;  // that constants lie in
+};
+
+// The records of a file to be. Data lies in the memory of the constants, which must live longer.
 struct CompiledRecords {
   std::string calls;
-  std::vector<std::span<const std::byte>> data;
+  std::vector<Ref<Storage>> data;
+  PackedContent packed;  // none without an index
 };
 CompiledRecords make_records(const CompiledFunction& function);
 // What a reader of the file will find. `file` is its name in messages.
@@ -58,5 +73,8 @@ struct CompiledInfo {
   std::vector<Weight> constants;
 };
 SCONCE_API CompiledInfo describe_compiled(const FileBytesPtr& file);
+
+// Checks a file as loading it does, and its packed weights against its constants. Gives what `sconce verify` says.
+SCONCE_API std::string verify_compiled(const FileBytesPtr& file);
 
 }  // namespace sconce

@@ -278,6 +278,45 @@ TEST_F(CompiledFiles, AreOfThisVersion) {
   EXPECT_EQ(verify_file(path).outcome(), Outcome::ok);
 }
 
+TEST_F(CompiledFiles, KeepPackedWeights) {
+  const NoGrad without_gradients;
+  const jit::Module images = module("Images");
+  const std::string path = compile(images, {{{image()}, {}}}), small = folder_.file("small.scx");
+  compile_to_file(*images.unit(), images.value(), "forward", {{{image()}, {}}}, small, {.packed_weights = false});
+  const auto packed_of = [](const FileBytesPtr& file) {
+    const compiled::CompiledFile content(file);
+    return content.adopt_packed().size();
+  };
+  EXPECT_EQ(packed_of(FileBytes::map(path)), 3u);
+  EXPECT_EQ(packed_of(FileBytes::map(small)), 0u);
+  expect_same(jit::load(small)(image()), images(image()));
+
+  // Those of other packers are not used.
+  const Records records(FileBytes::map(path));
+  std::string index = records.read("packed.scx");
+  index[0] = static_cast<char>(index[0] + 1);
+  EXPECT_EQ(packed_of(with(path, "packed.scx", index)), 0u);
+  // Nor are those of another size, or without a form that somebody asks for.
+  expect_same(jit::load(with(path, "packed/0", "short"))(image()), images(image()));
+
+  const FileBytesPtr changed = with(path, "packed/0", std::string(records.find("packed/0")->size, 'x'));
+  const Verification said = verify_file(changed);
+  EXPECT_EQ(said.outcome(), Outcome::invalid);
+  EXPECT_NE(said.checks.back().detail.find("packed.scx: packed weights of ["), std::string::npos)
+      << said.checks.back().detail;
+  const auto index_error = [&](size_t at, char to) {
+    std::string wrong = records.read("packed.scx");
+    wrong[at] = to;
+    return error_of([&] { load_compiled(with(path, "packed.scx", wrong)); });
+  };
+  EXPECT_NE(index_error(4, 9).find("m.scx: packed.scx: ends early"), std::string::npos);  // how many
+  EXPECT_NE(index_error(8, 99).find("packed weights of record 99"), std::string::npos);   // which data
+  EXPECT_NE(index_error(12, 4), "no error");                                              // an offset
+  EXPECT_NE(index_error(20, 99), "no error");                                             // a dtype
+  EXPECT_NE(index_error(21, 9).find("a weight has 9 dimensions, at most 8"), std::string::npos);
+  EXPECT_NE(index_error(29, 1), "no error");  // a size
+}
+
 TEST_F(CompiledFiles, AreDescribed) {
   compile(module("Looks"), {{{zeros({2}, DType::int64)}, {}}});
   const CompiledInfo info = describe_compiled(FileBytes::map(folder_.file("m.scx")));

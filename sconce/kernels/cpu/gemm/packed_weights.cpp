@@ -24,6 +24,8 @@ Shared& shared() {
   return *all;
 }
 
+constexpr size_t kKeyWords = 5;  // before sizes and strides
+
 PackedKey key_of(const Tensor& t, uint64_t form) {
   PackedKey key = {reinterpret_cast<uint64_t>(t.storage()), reinterpret_cast<uint64_t>(t.data()), write_count(t), form,
                    static_cast<uint64_t>(t.dtype())};
@@ -32,35 +34,71 @@ PackedKey key_of(const Tensor& t, uint64_t form) {
   return key;
 }
 
+// The storage is kept with what was made of it: no other one gets its address, which is part of the key.
+struct Kept {
+  template <class... T>
+  explicit Kept(Storage* from, T&&... packed_args)
+      : packed(std::forward<T>(packed_args)...), storage(Ref<Storage>::share(from)) {}
+  PackedWeights packed;
+  Ref<Storage> storage;
+};
+
 }  // namespace
 
 PackedWeights::PackedWeights(size_t bytes) : data_(::operator new(bytes, kAlignment)), bytes_(bytes) {}
-PackedWeights::~PackedWeights() { ::operator delete(data_, kAlignment); }
+PackedWeights::PackedWeights(void* data, size_t bytes, std::shared_ptr<const void> owner)
+    : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
+PackedWeights::~PackedWeights() {
+  if (!owner_) ::operator delete(data_, kAlignment);
+}
 
-std::shared_ptr<const PackedWeights> packed_weights(const Tensor& weight, uint64_t form, size_t bytes,
-                                                    FunctionRef<void(void* packed)> pack) {
+PackedPtr packed_weights(const Tensor& weight, uint64_t form, size_t bytes, FunctionRef<void(void* packed)> pack) {
   const PackedKey key = key_of(weight, form);
   Shared& all = shared();
   {
     const std::lock_guard lock(all.mutex);
     const auto found = all.known.find(key);
     if (found != all.known.end()) {
-      if (std::shared_ptr<const PackedWeights> alive = found->second.lock()) return alive;
+      if (PackedPtr alive = found->second.lock(); alive && alive->bytes() == bytes) return alive;
     }
   }
-  // The storage is kept with what was made of it: no other one gets its address, which is part of the key.
-  struct Kept {
-    Kept(size_t bytes, Storage* from) : packed(bytes), storage(Ref<Storage>::share(from)) {}
-    PackedWeights packed;
-    Ref<Storage> storage;
-  };
-  auto kept = std::make_shared<Kept>(bytes, weight.storage());
+  auto kept = std::make_shared<Kept>(weight.storage(), bytes);
   pack(kept->packed.data());
-  std::shared_ptr<const PackedWeights> made(kept, &kept->packed);
+  PackedPtr made(kept, &kept->packed);
   const std::lock_guard lock(all.mutex);
   std::erase_if(all.known, [](const auto& entry) { return entry.second.expired(); });
   all.known[key] = made;
   return made;
+}
+
+PackedPtr adopt_packed(const Tensor& weight, uint64_t form, void* data, size_t bytes,
+                       std::shared_ptr<const void> owner) {
+  auto kept = std::make_shared<Kept>(weight.storage(), data, bytes, std::move(owner));
+  PackedPtr adopted(kept, &kept->packed);
+  Shared& all = shared();
+  const std::lock_guard lock(all.mutex);
+  all.known[key_of(weight, form)] = adopted;
+  return adopted;
+}
+
+std::vector<PackedForm> packed_forms_of(const Storage* storage) {
+  std::vector<PackedForm> forms;
+  Shared& all = shared();
+  const std::lock_guard lock(all.mutex);
+  const auto address = reinterpret_cast<uint64_t>(storage);
+  for (auto at = all.known.lower_bound({address}); at != all.known.end() && at->first[0] == address; ++at) {
+    const PackedKey& key = at->first;
+    const auto rank = static_cast<ptrdiff_t>((key.size() - kKeyWords) / 2);
+    const auto dims = key.begin() + kKeyWords;
+    PackedForm form{static_cast<int64_t>(key[1] - reinterpret_cast<uint64_t>(storage->data)),
+                    static_cast<DType>(key[4]),
+                    {dims, dims + rank},
+                    {dims + rank, dims + 2 * rank},
+                    key[3],
+                    at->second.lock()};
+    if (form.packed) forms.push_back(std::move(form));
+  }
+  return forms;
 }
 
 }  // namespace sconce
