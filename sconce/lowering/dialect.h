@@ -2,7 +2,9 @@
 //
 //   functional   operators of all kinds, none of which writes to a tensor; what belongs to others is written
 //                back at the end
-//   core         the same, and all operators on tensors are of Core ATen
+//   core         the same, and all operators on tensors are of Core ATen; inputs that it writes must share no memory
+//                where the graph says so (effects/guarded.h)
+//   prims        promotion and broadcasting are nodes of their own, where sizes are known
 //
 // Control flow, constants, lists, tuples and dicts, arithmetic of numbers, questions about sizes and dtypes, and checks
 // that only throw are in every dialect.
@@ -44,8 +46,8 @@ SCONCE_API std::vector<Outside> find_outside(const ir::Graph& graph, const Diale
 // "aten::linalg_svd (2: model.py:3, model.py:9)"
 SCONCE_API std::string to_string(const Outside& outside);
 
-// aten::copy_ to an input or attribute, behind which nothing runs in its block but others like it: the end of a
-// functional graph, or of a branch that alone writes to the tensor.
+// aten::copy_ to an input or attribute, or to an item of one, behind which nothing runs in its block but others like it:
+// the end of a functional graph, or of a branch that alone writes to the tensor.
 SCONCE_API bool is_write_back(const ir::Node& node);
 
 }  // namespace sconce::lowering

@@ -1,5 +1,5 @@
-// Samples and recorded calls of every Core ATen operator, run at every level of the compiler: without writes, in Core ATen, by
-// a plan. All give eager's bits (to_prims_test.cpp has prims, which may differ by 2 units of the last place).
+// Samples and recorded calls of every Core ATen operator, run at every level of the compiler: without writes, in Core
+// ATen, by a plan. All give eager's bits (to_prims_test.cpp has prims, which may differ by 2 units of the last place).
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
