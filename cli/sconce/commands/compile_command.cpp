@@ -76,7 +76,8 @@ int run_compile(const Options& o) {
   }
   fmt::print("{}: {}, {}\n", o.out, kind_name(FileKind::compiled), bytes_text(bytes));
   for (size_t i = 0; i < made.signatures.size(); ++i)
-    fmt::print("  {} calls for {}\n", count_text(made.calls[i].size()), made.signatures[i]);
+    fmt::print("  {} call{} for {}\n", count_text(made.calls[i].size()), made.calls[i].size() == 1 ? "" : "s",
+               made.signatures[i]);
   return 0;
 }
 

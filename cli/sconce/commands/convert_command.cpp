@@ -182,6 +182,11 @@ int run_convert(Options& o) {
   const FormatName& format = format_of(o.out);
   const std::string& in = o.model.file;
   const FileKind kind = in == "-" ? FileKind::text : kind_of(open_file(in));
+  if (kind == FileKind::compiled)
+    throw UsageError(
+        fmt::format("{}: a compiled file has calls for inputs of known sizes and no code, so that it cannot be "
+                    "converted; the program that it was made from can",
+                    in));
   if (!is_program(kind)) {
     if (format.program)
       throw UsageError(

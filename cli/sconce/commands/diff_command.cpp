@@ -51,8 +51,11 @@ constexpr const char* kFooter =
 
 bool is_program(FileKind kind) {
   return kind == FileKind::torchscript || kind == FileKind::lite || kind == FileKind::exported_program ||
-         kind == FileKind::package || kind == FileKind::text;
+         kind == FileKind::compiled || kind == FileKind::package || kind == FileKind::text;
 }
+
+// Bytecode, and calls for inputs of known sizes, can only be compared with their like.
+bool has_code(FileKind kind) { return kind != FileKind::lite && kind != FileKind::compiled; }
 
 // One of the two files.
 struct Side {
@@ -74,7 +77,7 @@ Side open(const std::string& path, const Options& o) {
   if (side.kind == FileKind::text) options.module = o.module;
   options.seed = o.seed;
   side.model = std::make_unique<ModelFile>(options);
-  side.has_tensors = side.model->module().has_value();
+  side.has_tensors = side.model->module().has_value() && side.kind != FileKind::compiled;
   if (side.has_tensors) {
     for (const auto& [name, t] : side.model->module()->state_dict()) side.tensors.emplace_back(name, t);
   }
@@ -183,10 +186,13 @@ int run_diff(const Options& o) {
       throw UsageError(fmt::format("{} compares programs; {} is a {}", option, a.model ? b.path : a.path,
                                    kind_name(a.model ? b.kind : a.kind)));
   }
-  // Bytecode alone can only be compared with bytecode.
-  const bool comparable = both_programs && (a.kind == FileKind::lite) == (b.kind == FileKind::lite);
+  const bool is_compiled = a.kind == FileKind::compiled || b.kind == FileKind::compiled;
+  const bool comparable = both_programs && !is_compiled && has_code(a.kind) == has_code(b.kind);
   if (o.code && !comparable)
-    throw UsageError(fmt::format("--code: {} has bytecode and no code", a.kind == FileKind::lite ? a.path : b.path));
+    throw UsageError(fmt::format("--code: {} has {} and no code", has_code(a.kind) ? b.path : a.path,
+                                 is_compiled ? "calls" : "bytecode"));
+  if (o.weights && is_compiled)
+    throw UsageError("--weights: weights of a compiled file are constants without names to compare them by");
   if (o.weights && !(a.has_tensors && b.has_tensors))
     throw UsageError(
         fmt::format("--weights compares tensors; {} has none without --module", a.has_tensors ? b.path : a.path));

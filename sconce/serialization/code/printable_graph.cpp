@@ -81,6 +81,10 @@ void make_bools_numbers(ir::Block& block) {
 }  // namespace
 
 std::shared_ptr<ir::Graph> printable_graph(const ir::Graph& graph) {
+  for (const ir::Node* n : graph.nodes())
+    SCONCE_CHECK_AS(not_implemented, !n->op() || std::string_view(n->op()->info.name) != "sconce::compiled_for",
+                    "the module was loaded from a compiled file, which has calls for arguments of known sizes and no "
+                    "code; the program that it was made from can be saved");
   std::shared_ptr<ir::Graph> copy = graph.copy();
   make_checks_portable(*copy);
   make_bools_numbers(*copy->block());

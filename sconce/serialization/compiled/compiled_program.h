@@ -5,8 +5,8 @@
 // A file says which operators are called with which arguments, and what geometry the results have. Nothing of that is
 // taken on trust. Each call is made on Meta tensors while the file is read: what shape inference gives must be what the
 // file says, and where a result lies (in new memory, or in that of an argument) is taken from that call and stands in
-// no file. Arguments have the kinds that the operator's schema asks for, names of tensors lead to tensors that exist by
-// then, constants lie inside their records, views inside the memory that they are views of. When a plan runs, each
+// no file. Arguments have the kinds that the operator's schema asks for, numbers of tensors lead to tensors that exist
+// by then, constants lie inside their records, views inside the memory that they are views of. When a plan runs, each
 // operator that it calls is asked for the same geometry again (Tape::check_results).
 #pragma once
 

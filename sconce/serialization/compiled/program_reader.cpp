@@ -406,7 +406,10 @@ CompiledFunction read_function(ByteReader& in, const MakeConstant& make_constant
     Argument a;
     a.name = read_identifier(in);
     a.type = read_type(in);
-    if (in.flag()) a.default_value = ValueFitter().fit(read_value(in), a.type);
+    if (in.flag()) {
+      a.default_value = ValueFitter().fit(read_value(in), a.type);
+      a.default_text = a.default_value->repr();
+    }
     f.arguments.push_back(std::move(a));
   }
   f.result = read_type(in);
