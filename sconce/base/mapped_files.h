@@ -2,10 +2,10 @@
 //
 // Note [Pages of files]
 // Weights of a loaded program lie in a private mapping of its file (FileBytes). A page that was only read is the file's
-// own and can be dropped: whoever reads it later gets it from the file again, by the processor's page fault. A page that
-// was written is the process's alone and must stay. The system tells them apart (/proc/self/pagemap), whoever wrote, by
-// operators or through a plain pointer. Only whole pages of the memory that is named are dropped, so that what lies
-// beside it is not concerned.
+// own and can be dropped: whoever reads it later gets it from the file again, by the processor's page fault. A page
+// that was written is the process's alone and must stay. The system tells them apart (/proc/self/pagemap), whoever
+// wrote, by operators or through a plain pointer. Only whole pages of the memory that is named are dropped, so that
+// what lies beside it is not concerned.
 #pragma once
 
 #include <cstddef>

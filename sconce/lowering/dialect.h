@@ -46,8 +46,8 @@ SCONCE_API std::vector<Outside> find_outside(const ir::Graph& graph, const Diale
 // "aten::linalg_svd (2: model.py:3, model.py:9)"
 SCONCE_API std::string to_string(const Outside& outside);
 
-// aten::copy_ to an input or attribute, or to an item of one, behind which nothing runs in its block but others like it:
-// the end of a functional graph, or of a branch that alone writes to the tensor.
+// aten::copy_ to an input or attribute, or to an item of one, behind which nothing runs in its block but others like
+// it: the end of a functional graph, or of a branch that alone writes to the tensor.
 SCONCE_API bool is_write_back(const ir::Node& node);
 
 }  // namespace sconce::lowering

@@ -40,8 +40,8 @@ struct Compiled {
   size_t steps = 0;         // of the plan
   size_t guards = 0;        // attributes that are looked at before each call
   size_t memory_bytes = 0;  // for results that do not leave it, per call
-  // Weights that the plan has packed would lie in memory twice. The originals of those in a mapped file were given back:
-  // so many bytes. They are read from the file again when somebody asks for them.
+  // Weights that the plan has packed would lie in memory twice. The originals of those in a mapped file were given
+  // back: so many bytes. They are read from the file again when somebody asks for them.
   size_t given_back_bytes = 0;
   std::string plan;  // its steps as text
   Value result;      // of the call

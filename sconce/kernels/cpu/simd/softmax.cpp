@@ -8,8 +8,8 @@ namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
 
 // exp(x) * 2^64 for x <= 0, in little more than half of the instructions of exp: there is no upper limit, and 2^n need
-// not be multiplied in two steps, since what the sum of a row is divided by has the factor, too. So the smallest results
-// are right, denormal ones included. Double has exp itself: it is rare, and the factor is 1.
+// not be multiplied in two steps, since what the sum of a row is divided by has the factor, too. So the smallest
+// results are right, denormal ones included. Double has exp itself: it is rare, and the factor is 1.
 SCONCE_VEC F64 factored_exp(F64 x) { return exp(x); }
 SCONCE_VEC F32 factored_exp(F32 x) {
   const F32 z = fma(x, splat<F32>(0x1.715476p0f), splat<F32>(0x1.8p23f));  // the low bits of z are n
