@@ -190,6 +190,25 @@ class Page(unittest.TestCase):
         shares = [float(t.split()[0]) for t in self.texts("#details td.number") if t.endswith("%")]
         self.assertTrue(50 < sum(shares) <= 101, shares)
 
+    def test_what_fused_has_one_colour(self):
+        b = self.open("program.py", "--random", "8x16", "--random", "16x16", program="""
+def f(x: Tensor, w: Tensor) -> Tensor:
+    y = torch.sigmoid(x) * x
+    return torch.exp(torch.mm(y, w) + 1)
+""")
+        colours = ("Object.fromEntries([...document.querySelectorAll('#graph .op')].map((g) => "
+                   "[g.querySelector('text').textContent, g.style.getPropertyValue('--colour')]))")
+        self.assertFalse(b.evaluate("document.querySelector('#colour [value=step]').hidden"))
+        b.evaluate("[document.getElementById('colour')].map((s) => { s.value = 'step'; s.dispatchEvent(new Event('change')); })")
+        found = b.evaluate(colours)
+        self.assertEqual(found["sigmoid"], found["mul"], found)
+        self.assertNotEqual(found["sigmoid"], found["mm"], found)
+        self.assertEqual(found["add"], found["exp"], found)
+        self.assertIn("sigmoid + mul", self.text("#legend"))
+        b.click("#graph .op")
+        self.assertRegex(self.text("#details"), r"Step \d+ of the plan")
+        self.assertIn("nest [", self.text("#details"))
+
     def test_calls_of_loops_are_counted(self):
         b = self.open("program.py", "--module", "Net", "--function", "forward", "--seed", "0", "--run", "torch.ones(2, 4)", "3",
                       program=CONTROL)
