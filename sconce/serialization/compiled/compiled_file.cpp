@@ -71,9 +71,11 @@ Tensor stand_in(const Tensor& twin, bool is_inference) {
   return t;
 }
 
-// Makes the plans, so that the first call runs by one.
+// Makes the plans, so that the first call runs by one. Where that might take long, the second call makes one, as for
+// any other function.
 void give_plans(ir::Function& method, const Value& self, CompiledFunction function, const std::string& file,
                 uint64_t file_bytes) {
+  uint64_t planning = 0;
   for (Program& program : function.programs) {
     std::vector<std::vector<Value>> calls;
     for (const bool is_inference : {false, true}) {
@@ -82,7 +84,9 @@ void give_plans(ir::Function& method, const Value& self, CompiledFunction functi
         args.push_back(value_of(
             tree, [&](ValueId v) { return stand_in(program.tape.twin(program.tape.inputs[v]), is_inference); }));
     }
-    if (!packs_little(program.tape, file_bytes)) continue;  // made by the second call, under its limits
+    const uint64_t nodes = program.tape.nodes.size();
+    planning += nodes * nodes;
+    if (planning > kMostPlanning || !packs_little(program.tape, file_bytes)) continue;
     std::string why;
     const std::shared_ptr<const Plan> plan = make_plan(std::move(program.tape), {}, why);
     SCONCE_CHECK(plan, "{}: {}: {}", file, kCallsRecord, why);

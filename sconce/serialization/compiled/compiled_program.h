@@ -29,6 +29,7 @@ inline constexpr uint32_t kMaxOperators = 1u << 12;
 inline constexpr uint32_t kMaxCalls = 1u << 15;
 inline constexpr uint32_t kMaxResults = 1u << 17;             // tensors of a program
 inline constexpr uint64_t kMaxWrites = uint64_t{1} << 24;     // in-place calls times calls
+inline constexpr uint64_t kMostPlanning = 100'000'000;        // sum of calls squared: about a second; no plans beyond
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;  // of all tensors of a program together
 
 struct NamedConstant {
