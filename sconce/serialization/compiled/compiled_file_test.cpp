@@ -93,6 +93,18 @@ class Looks(nn.Module):
     def forward(self, i):
         return self.table(i) + 1
 
+def chain(x: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        x = torch.relu(x)
+    return x
+
+def writes(x: Tensor, n: int) -> Tensor:
+    x = x + 1
+    y = x[0]
+    for _ in range(n):
+        y.add_(1)
+    return x
+
 def free(x: Tensor, k: float) -> Tensor:
     return torch.sigmoid(x) * k
 )";
@@ -243,6 +255,27 @@ TEST_F(CompiledFiles, HoldFunctions) {
   const jit::Module loaded = jit::load(folder_.file("f.scx"));
   EXPECT_FALSE(compare_same_bits(loaded.call_method("free", x, 2.0).to_tensor(), f(x, 2.0).to_tensor()));
   EXPECT_ERROR(loaded.call_method("free", x, 3.0), "k: 3.0)");
+}
+
+TEST_F(CompiledFiles, ArePlannedWhereThatIsQuick) {
+  const NoGrad without_gradients;
+  const auto compile_function = [&](const char* name, int64_t n) {
+    const jit::Function f = unit_.function(name);
+    compile_to_file(*f.unit(), {}, f.qualified_name(), {{{ones({2, 2}), n}, {}}}, folder_.file("f.scx"));
+    return jit::load(folder_.file("f.scx"));
+  };
+  for (const int64_t n : {100, 10'001}) {
+    const jit::Module loaded = compile_function("chain", n);
+    EXPECT_FALSE(compare_same_bits(loaded.call_method("chain", ones({2, 2}), n).to_tensor(), ones({2, 2})));
+    EXPECT_EQ(executor::plans_of(loaded.get_method("chain").function()).size(), n == 100 ? 1u : 0u);
+  }
+  EXPECT_ERROR(compile_function("writes", 4'200), "4200 of 4202 calls write in place, which is too many");
+}
+
+TEST_F(CompiledFiles, CannotBeSavedAsPrograms) {
+  const jit::Module loaded = jit::load(compile(module("Looks"), {{{zeros({2}, DType::int64)}, {}}}));
+  EXPECT_ERROR(loaded.save(folder_.file("m.pt")), "the module was loaded from a compiled file");
+  EXPECT_EQ(folder_.count(), 1u);
 }
 
 TEST_F(CompiledFiles, RaiseErrorsOfOperators) {

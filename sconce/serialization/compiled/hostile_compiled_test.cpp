@@ -129,6 +129,59 @@ TEST(HostileCompiled, ConstantsLieInTheirRecords) {
   EXPECT_NE((HandMade{.constant_strides = {int64_t{1} << 61, 1}}.refusal()), "no error");
 }
 
+TEST(HostileCompiled, CountsHaveLimits) {
+  // f() -> Tensor up to one of its counts, then much more of the file.
+  const auto refusal = [](std::initializer_list<uint32_t> counts) {
+    ByteWriter out;
+    out.text("f");
+    out.number(0);
+    write_type(out, tensor_type());
+    for (const uint32_t n : counts) out.number(n);
+    const std::string bytes = out.bytes() + std::string(1 << 20, '\0');
+    return error_of([&] {
+      ByteReader in(bytes, "f");
+      read_function(in, [](uint32_t, DType, IntList, IntList, int64_t) { return Tensor(); });
+    });
+  };
+  EXPECT_SAYS(refusal({kMaxConstants + 1}), "f: 16385 constants, which is more than the limit of 16384");
+  EXPECT_SAYS(refusal({0, kMaxOperators + 1}), "f: 4097 operators, which is more than the limit of 4096");
+  EXPECT_SAYS(refusal({0, 0, 0}), "f: has no program");
+  EXPECT_SAYS(refusal({0, 0, kMaxPrograms + 1}), "f: 65 programs, which is more than the limit of 64");
+  EXPECT_SAYS(refusal({0, 0, 1, kMaxInputs + 1}), "f: 4097 inputs, which is more than the limit of 4096");
+  EXPECT_SAYS(refusal({0, 0, 1, 1u << 31}), "inputs, which is more than");
+  EXPECT_SAYS(refusal({0, 0, 1, 0, kMaxCalls + 1}), "f: 32769 calls, which is more than the limit of 32768");
+}
+
+TEST(HostileCompiled, ResultsHaveLimits) {
+  ByteWriter out;
+  out.text("f");
+  out.number(1);
+  out.text("x");
+  write_type(out, tensor_type());
+  out.byte(0);
+  write_type(out, tensor_type());
+  out.number(0);  // constants
+  out.number(1);
+  out.text("aten::unbind.int");
+  out.number(1);
+  out.number(1);
+  HandMade::geometry(out, 6, {200'000}, {1});
+  out.byte(0);
+  out.number(0);
+  out.number(1);
+  out.number(0);
+  out.byte(1);
+  out.number(0);
+  out.byte(0);
+  write_value(out, Value(int64_t{0}));
+  for (int i = 0; i < 200'000; ++i) HandMade::geometry(out, 6, {}, {});
+  EXPECT_SAYS(error_of([&] {
+                ByteReader in(out.bytes(), "f");
+                read_function(in, [](uint32_t, DType, IntList, IntList, int64_t) { return Tensor(); });
+              }),
+              "f: call 0: more than 131072 tensors");
+}
+
 TEST(HostileCompiled, EveryTruncationIsRefused) {
   const std::string whole = HandMade().bytes();
   for (size_t n = 0; n < whole.size(); ++n) {

@@ -1,6 +1,7 @@
 #include "sconce/serialization/compiled/program_reader.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "sconce/base/checked.h"
 #include "sconce/dispatch/budget/op_terms.h"
@@ -219,29 +220,29 @@ class TapeReader {
   }
 
   void take_results(TapeNode& node, const MetaTwins& twins, const std::vector<Value>& results) {
-    std::vector<std::pair<ValueId, Tensor>> made;
+    // Arguments by identity; arguments and results by the memory in which they lie.
+    std::unordered_map<const TensorImpl*, ValueId> given;
+    std::unordered_map<const Storage*, std::pair<ValueId, Tensor>> places;
+    for (const TensorUse& use : node.uses) {
+      const Tensor& twin = twins.at(use.value);
+      given.emplace(twin.impl(), use.value);
+      places.emplace(twin.storage(), std::pair(use.value, twin));
+    }
     const auto take = [&](const Tensor& t) {
       if (!t.defined()) return node.results.push_back(kNone);
       SCONCE_CHECK(is_plain_meta(t), "{}: {} gives a tensor of a special kind", where(), node.op->qualified_name());
-      for (const auto& [value, twin] : twins) {
-        if (twin.is_same(t)) return node.results.push_back(value);
-      }
+      if (const auto found = given.find(t.impl()); found != given.end()) return node.results.push_back(found->second);
       const Geometry said = read_geometry(in_);
       SCONCE_CHECK(said.dtype == t.dtype() && IntList(said.sizes) == t.sizes() &&
                        IntList(said.strides) == t.strides() && said.wrapped == t.is_wrapped_number(),
                    "{}: {} gives {}, and the file says {}", where(), node.op->qualified_name(), geometry_text(t),
                    geometry_text(said.twin()));
       SCONCE_CHECK(tape_.values.size() < kMaxResults, "{}: more than {} tensors", where(), kMaxResults);
-      ValueId base = kNone;
-      const Tensor* of = nullptr;
-      for (const TensorUse& use : node.uses) {
-        if (!of && twins.at(use.value).storage() == t.storage()) base = use.value, of = &twins.at(use.value);
-      }
-      for (const auto& [value, twin] : made) {
-        if (!of && twin.storage() == t.storage()) base = value, of = &twin;
-      }
-      node.results.push_back(of ? add_view(node, base, *of, t) : add_block({}, t));
-      made.emplace_back(node.results.back(), t);
+      const auto place = places.find(t.storage());
+      const ValueId made =
+          place == places.end() ? add_block({}, t) : add_view(node, place->second.first, place->second.second, t);
+      node.results.push_back(made);
+      places.emplace(t.storage(), std::pair(made, t));
     };
     for (const Value& v : results) {
       if (v.is_list()) {
