@@ -199,7 +199,7 @@ TEST(HostileCompiled, EveryTruncationIsRefused) {
 // tests/fuzz has the long form. What is accepted runs: see tests/fuzz/compiled.cpp.
 TEST(HostileCompiled, MutatedFilesDoNoHarm) {
   testing::Random random(17);
-  for (const char* name : {"images.scx", "trees.scx", "text.scx"}) {
+  for (const char* name : {"images.scx", "trees.scx", "text.scx", "packed.scx"}) {
     const std::string bytes = testing::read_file(testing::source_path("tests/fuzz/corpus/compiled/") + name);
     const testing::ArchiveMutator mutator(bytes);
     for (int i = 0; i < 150; ++i) fuzz::compiled(mutator.mutate(random));
