@@ -13,12 +13,16 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/parallel_grains.h"
+#include "sconce/base/workers_awake.h"
 
 namespace sconce {
 namespace {
 
 constexpr int max_threads = 1024;
 constexpr int spin_rounds = 200;  // about 5 us of `pause` on current x86, the cost of one sleep and wake-up
+constexpr int awake_rounds = 20 * spin_rounds;
+
+std::atomic<int> kept_awake{0};  // WorkersAwake that live
 
 using Body = FunctionRef<void(int64_t, int64_t)>;
 
@@ -32,7 +36,8 @@ void pause_cpu() {
 
 // Returns the first value of `word` that differs from `old`.
 int wait_for_change(const std::atomic<int>& word, int old) {
-  for (int i = 0; i < spin_rounds; i++) {
+  const int rounds = kept_awake.load(std::memory_order_relaxed) > 0 ? awake_rounds : spin_rounds;
+  for (int i = 0; i < rounds; i++) {
     int now = word.load(std::memory_order_acquire);
     if (now != old) return now;
     pause_cpu();
@@ -223,6 +228,23 @@ SCONCE_COLD void run_pieces(int64_t n, int64_t grain, Body body, Budget& budget)
 }  // namespace
 
 bool in_parallel_region() noexcept { return inside_region; }
+
+namespace {
+
+// Threads beyond the processors sleep: the system would take a processor from one that works.
+bool fits_processors() {
+  static const int processors = static_cast<int>(std::thread::hardware_concurrency());
+  return num_threads() <= processors;
+}
+
+}  // namespace
+
+WorkersAwake::WorkersAwake() noexcept : counts_(num_threads() > 1 && fits_processors()) {
+  if (counts_) kept_awake.fetch_add(1, std::memory_order_relaxed);
+}
+WorkersAwake::~WorkersAwake() {
+  if (counts_) kept_awake.fetch_sub(1, std::memory_order_relaxed);
+}
 
 void parallel_for(int64_t n, int64_t grain, Body body) {
   if (n <= 0) return;

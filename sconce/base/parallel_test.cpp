@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sconce/base/error.h"
+#include "sconce/base/workers_awake.h"
 
 namespace sconce {
 namespace {
@@ -23,6 +24,25 @@ struct Threads {
 TEST(Parallel, StartsWithOneThread) {
   EXPECT_EQ(num_threads(), 1);
   EXPECT_FALSE(in_parallel_region());
+}
+
+// Workers that spin find loops at once, later and after they slept, and end when they are told to.
+TEST(Parallel, WorkersThatStayAwakeWorkAndEnd) {
+  const Threads use(2);
+  for (const int pause_us : {0, 20, 2000}) {
+    const WorkersAwake awake;
+    const WorkersAwake nested;
+    for (int i = 0; i < 50; i++) {
+      std::atomic<int64_t> sum{0};
+      parallel_for(100, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; k++) sum += k;
+      });
+      EXPECT_EQ(sum, 4950);
+      if (pause_us) std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+    }
+    set_num_threads(3);
+    set_num_threads(2);
+  }
 }
 
 TEST(Parallel, CoversTheRangeOnce) {

@@ -5,6 +5,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/mapped_files.h"
+#include "sconce/base/workers_awake.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/memory/write_count.h"
 
@@ -218,6 +219,7 @@ Value Plan::run(std::span<TensorImpl* const> inputs) const {
     f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
   }
   // A frame whose step threw is not used again: tensors of the call may be in it.
+  const WorkersAwake awake;
   if (timing.load(std::memory_order_relaxed)) [[unlikely]] {
     run_timed(f);
   } else {
