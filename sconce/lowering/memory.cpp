@@ -135,7 +135,10 @@ bool Memory::is_told_apart(const ir::Value* root) const {
 bool Memory::may_be(const ir::Value* v, const ir::Value* root) const {
   const ir::Value* own = origins_.of(v).root;
   if (own == root) return true;
-  if (is_told_apart(own)) return false;
+  if (is_told_apart(own)) {  // one attribute that was read twice is one tensor
+    const bool attributes = own->node()->is(ir::kind::GetAttr) && root->node()->is(ir::kind::GetAttr);
+    return attributes && own->node()->string_attribute("name") == root->node()->string_attribute("name");
+  }
   const ir::Node& node = *own->node();
   if (node.is(ir::kind::If)) {
     return std::ranges::any_of(node.blocks(),
@@ -257,7 +260,9 @@ void Memory::settle(ir::Node& node) {
         hit |= origins_.of(v).root != d.root && ir::is_mutable(v->type()) && touches(v, d.root);
       }
     }
-    if (hit) flush(d.root, node);
+    // Others have the value, and nobody the tensor that it stands for: there is nothing to be seen in its memory.
+    const bool unseen = d.is_given && is_fresh(d.root) && !is_foreign(d.root) && !held_.contains(d.root);
+    if (hit && !unseen) flush(d.root, node);
   }
   // A source of an assignment that the node itself may write.
   for (Dirty& d : changes_) {

@@ -312,7 +312,10 @@ TEST_F(RandomPrograms, DoTheSameWithInputsToldApart) {
 
 TEST_F(RandomPrograms, DoTheSameThatOnceDidNot) {
   const std::string path = testing::source_path("sconce/lowering/random_programs.test");
-  for (const auto& [title, source] : testing::golden_sources(path)) check(kPrelude + source + kEnd, title);
+  for (const bool apart : {false, true}) {
+    guarded = apart;
+    for (const auto& [title, source] : testing::golden_sources(path)) check(kPrelude + source + kEnd, title);
+  }
 }
 
 }  // namespace
