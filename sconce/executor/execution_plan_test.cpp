@@ -12,6 +12,8 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/testing/compiled/planned_calls.h"
+#include "sconce/testing/error_of.h"
+#include "sconce/testing/source_tree.h"
 #include "sconce/types/class_info.h"
 
 #include <gtest/gtest.h>
@@ -246,6 +248,23 @@ TEST(Plans, AreNotForBudgetsThatCount) {
   const BudgetScope scope(budget);
   net.call();
   EXPECT_EQ(net.runs(), 1u);
+}
+
+// The checks of an exported program depend on sizes and numbers alone: a signature has them all.
+TEST(Plans, RunExportedPrograms) {
+  const NoGrad without_gradients;
+  const jit::Module module = jit::load(testing::source_path("tests/conformance/formats/MLPdyn.pt2"));
+  for (int i = 0; i < 3; ++i) module(ones({3, 4}));
+  EXPECT_EQ(plans_of(module.get_method("forward").function()).at(0).runs, 1u);
+  EXPECT_ERROR(module(ones({65, 4})), "input 'input': dimension 0 is 65, the program was exported for at most 64");
+}
+
+TEST(Plans, SeeElementsThatAreOnlyPrinted) {
+  const NoGrad without_gradients;
+  const jit::CompilationUnit unit = jit::compile("def f(x: Tensor) -> str:\n    return str(x + 1)\n");
+  const jit::Function f = unit.function("f");
+  for (int i = 0; i < 3; ++i) f(ones({1}));
+  EXPECT_EQ(f(zeros({1})).to_string_ref(), " 1\n[ CPUFloatType{1} ]");
 }
 
 TEST(Plans, RaiseTheInterpretersErrors) {

@@ -296,7 +296,7 @@ bool Recorder::take_arguments(TapeNode& node, const Value* args) {
   return true;
 }
 
-bool Recorder::runs_on_meta(const Op& op, KeySet keys, const Value* args) {
+bool Recorder::runs_on_meta(const Op& op, const Value* args, std::vector<Value>& results) {
   const size_t count = op.schema().arguments.size();
   std::vector<Value> twins(args, args + count);
   for (size_t i = 0; i < count; ++i) {
@@ -309,8 +309,7 @@ bool Recorder::runs_on_meta(const Op& op, KeySet keys, const Value* args) {
       }
     }
   }
-  std::vector<Value> results(op.schema().returns.size());
-  static_cast<void>(keys);
+  results.resize(op.schema().returns.size());
   try {
     op.call_boxed(twins.data(), results.data());
   } catch (const Error&) {
@@ -498,25 +497,36 @@ void Recorder::record(const Op& op, KeySet keys, Value* args, Value* returns) {
   }
   // Operators over values. Those that see tensors may ask for their geometry, not for their elements.
   bool sees = false, all_fixed = true;
+  bool is_hidden = false;  // a tensor behind a type that says nothing of it, as in str(x)
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
-    if (is_tensor_type(schema.arguments[i].type))
+    const TypePtr type = schema.arguments[i].type;
+    if (is_tensor_type(type))
       for_each_tensor(args[i], [&](const Tensor& t) {
         sees = true;
         all_fixed = all_fixed && is_fixed(t);
       });
+    else if (args[i].is_tensor())
+      is_hidden = is_hidden || !is_fixed(args[i].to_tensor());
     if (schema.arguments[i].is_written() && is_outside(args[i]))
       give_up(op.qualified_name() + " changes what it was given");
   }
+  std::vector<Value> on_meta;
   if (schema.is_vararg) {
     give_up(op.qualified_name() + " takes any arguments");
-  } else if (schema.returns.empty() && !schema.is_mutable()) {
+  } else if (schema.returns.empty() && !schema.is_mutable() && !op.has(Trait::idempotent)) {
     give_up(op.qualified_name() + " has effects");
   } else if (is_nondeterministic(op)) {
     give_up(op.qualified_name() + " depends on more than its arguments");
-  } else if (sees && (schema.is_mutable() || (!all_fixed && !runs_on_meta(op, keys, args)))) {
+  } else if (sees && (schema.is_mutable() || (!all_fixed && !runs_on_meta(op, args, on_meta)))) {
     give_up(op.qualified_name() + " reads elements");
   }
+  if (!is_hidden || failed_ || schema.is_mutable()) return run_below(op, keys, args, returns);
+  // The answer must be the one for a tensor without elements, unless it is the tensor.
+  bool same = runs_on_meta(op, args, on_meta);
   run_below(op, keys, args, returns);
+  for (size_t i = 0; same && i < schema.returns.size(); ++i)
+    same = returns[i].is_tensor() || returns[i].equals(on_meta[i]);
+  if (!same) give_up(op.qualified_name() + " reads elements");
 }
 
 // ---- results ----

@@ -57,7 +57,7 @@ class Recorder final : public runtime::Observer {
   bool record_call(TapeNode& node, KeySet keys, Value* args, Value* returns);
   bool take_results(TapeNode& node, const Value* returns, const std::vector<Tensor>& given);
   ValueId add_value(const Tensor& t, BlockId block, int64_t offset);
-  bool runs_on_meta(const Op& op, KeySet keys, const Value* args);
+  bool runs_on_meta(const Op& op, const Value* args, std::vector<Value>& results);
   bool take_output(const Value& v, Output& output);
   void learn_fixed(const TapeNode& node);
   bool is_fixed(const Tensor& t);
