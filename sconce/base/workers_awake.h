@@ -6,8 +6,8 @@
 
 namespace sconce {
 
-// While one lives, in whichever thread, workers that have nothing to do look for work for up to 100 us before they sleep;
-// otherwise for about 5. No more threads than processors do so: they would keep each other from working.
+// While one lives, in whichever thread, workers that have nothing to do look for work for up to 100 us before they
+// sleep; otherwise for about 5. No more threads than processors do so: they would keep each other from working.
 class SCONCE_API WorkersAwake {
  public:
   WorkersAwake() noexcept;
