@@ -36,8 +36,8 @@ Module load_file(const FileBytesPtr& file, const LoadSettings& settings) {
       break;
     default:
       if (kind == FileKind::text && file->name() != "<memory>") check_is_program_text(file);
-      fail("{}: holds no program ({}); archives (.pt, .ptl), exported programs (.pt2) and compiled files (.scx) do{}", file->name(),
-           kind_name(kind), program_hint(kind));
+      fail("{}: holds no program ({}); archives (.pt, .ptl), exported programs (.pt2) and compiled files (.scx) do{}",
+           file->name(), kind_name(kind), program_hint(kind));
   }
   if (settings.extra_files) *settings.extra_files = std::move(archive.extra_files);
   if (settings.missing_operators) *settings.missing_operators = std::move(archive.missing_operators);
