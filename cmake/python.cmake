@@ -70,7 +70,7 @@ foreach(version IN LISTS absent_pythons)
 endforeach()
 
 set(python_package "${PROJECT_BINARY_DIR}/python/sconce")
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cpp")
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cpp")
 include(cmake/graph_page.cmake)
 list(APPEND sources "${PROJECT_SOURCE_DIR}/cli/sconce/graphs/graph_json.cpp" "${PROJECT_SOURCE_DIR}/cli/sconce/graphs/graph_page.cpp"
      ${page_source})
@@ -92,7 +92,7 @@ foreach(python IN LISTS pythons)
   string(APPEND interpreters "${version} ${python_program}\n")
   add_library(${target} MODULE ${sources})
   target_include_directories(${target} SYSTEM PRIVATE "${include}")
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/cli/sconce")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/python/src" "${PROJECT_SOURCE_DIR}/cli/sconce")
   target_link_libraries(${target} PRIVATE sconce)
   # Objects of Python are cast to each other; slots that a type lacks stay null.
   target_compile_options(${target} PRIVATE -Wno-missing-field-initializers -Wno-cast-function-type)

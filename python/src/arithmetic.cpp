@@ -3,9 +3,9 @@
 #include <array>
 
 #include "binder.h"
+#include "programs/tracing.h"
 #include "sconce/sconce.hpp"
 #include "tensor_object.h"
-#include "tracing.h"
 
 namespace sconce::python {
 namespace {

@@ -8,15 +8,15 @@
 
 #include <structmember.h>
 
+#include "interop/torch_function.h"
 #include "long_call.h"
+#include "programs/tracing.h"
 #include "quick_call.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/base/inline_vector.h"
 #include "sconce/dispatch/registry.h"
 #include "tensor_object.h"
-#include "torch_function.h"
-#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {

@@ -2,11 +2,11 @@
 
 #include <bit>
 
+#include "programs/tracing.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/element.h"
 #include "tensor_object.h"
-#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {

@@ -3,11 +3,11 @@
 #include <optional>
 
 #include "creation.h"
+#include "interop/torch_function.h"
+#include "programs/tracing.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "tensor_object.h"
-#include "torch_function.h"
-#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {

@@ -2,8 +2,9 @@
 #include "autograd_objects.h"
 #include "binder.h"
 #include "creation.h"
-#include "dlpack_exchange.h"
+#include "interop/dlpack_exchange.h"
 #include "long_call.h"
+#include "programs/tracing.h"
 #include "sconce/autograd/backward.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
@@ -12,7 +13,6 @@
 #include "small_objects.h"
 #include "storage_object.h"
 #include "tensor_object.h"
-#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {

@@ -3,11 +3,11 @@
 #include <array>
 
 #include "binder.h"
+#include "programs/tracing.h"
 #include "quick_call.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/python_owner.h"
-#include "tracing.h"
 
 namespace sconce::python {
 namespace {

@@ -1,7 +1,7 @@
 #include "values.h"
 
 #include "generator_object.h"
-#include "program_values.h"
+#include "programs/program_values.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
 #include "small_objects.h"

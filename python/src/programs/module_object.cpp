@@ -1,4 +1,4 @@
-#include "module_object.h"
+#include "programs/module_object.h"
 
 #include <vector>
 

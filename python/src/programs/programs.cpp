@@ -1,8 +1,9 @@
-#include "programs.h"
+#include "programs/programs.h"
 
-#include "graphs.h"
 #include "long_call.h"
-#include "program_values.h"
+#include "programs/graphs.h"
+#include "programs/program_values.h"
+#include "programs/tracing.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/schema.h"
 #include "sconce/ir/function.h"
@@ -11,7 +12,6 @@
 #include "sconce/sconce.hpp"
 #include "sconce/types/class_info.h"
 #include "tensor_object.h"
-#include "tracing.h"
 #include "values.h"
 
 namespace sconce::python {

@@ -1,9 +1,9 @@
-#include "graph_builder.h"
+#include "programs/graph_builder.h"
 
 #include <map>
 #include <memory>
 
-#include "programs.h"
+#include "programs/programs.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/ir/graph.h"

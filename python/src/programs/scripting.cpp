@@ -1,9 +1,9 @@
-#include "scripting.h"
+#include "programs/scripting.h"
 
 #include <unordered_map>
 
-#include "program_values.h"
-#include "programs.h"
+#include "programs/program_values.h"
+#include "programs/programs.h"
 #include "sconce/base/error.h"
 #include "sconce/frontend/script/program/host_program.h"
 #include "sconce/sconce.hpp"

@@ -1,12 +1,12 @@
-#include "torch_bridge.h"
+#include "interop/torch_bridge.h"
 
 #include <structmember.h>
 
 #include <algorithm>
 #include <memory>
 
-#include "dlpack.h"
-#include "programs.h"
+#include "interop/dlpack.h"
+#include "programs/programs.h"
 #include "sconce/base/error.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/sconce.hpp"

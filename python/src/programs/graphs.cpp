@@ -1,4 +1,4 @@
-#include "graphs.h"
+#include "programs/graphs.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "dlpack_exchange.h"
+#include "interop/dlpack_exchange.h"
 
 #include <memory>
 

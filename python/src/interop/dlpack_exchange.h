@@ -2,7 +2,7 @@
 // of C functions on the type (__dlpack_c_exchange_api__).
 #pragma once
 
-#include "dlpack.h"
+#include "interop/dlpack.h"
 #include "object.h"
 #include "sconce/tensor/tensor.h"
 

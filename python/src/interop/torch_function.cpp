@@ -1,4 +1,4 @@
-#include "torch_function.h"
+#include "interop/torch_function.h"
 
 #include "tensor_object.h"
 

@@ -1,6 +1,6 @@
-#include "tracing.h"
+#include "programs/tracing.h"
 
-#include "programs.h"
+#include "programs/programs.h"
 #include "sconce/base/error.h"
 #include "sconce/ir/effects.h"
 #include "sconce/passes/passes.h"
