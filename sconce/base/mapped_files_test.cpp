@@ -45,7 +45,8 @@ TEST(MappedFiles, GiveBackWhatWasNotWritten) {
   add_mapped_file(m.data, kPages * m.page);
   m.data[3 * m.page] = 'X';
   const size_t given = give_back_pages(m.data, kPages * m.page);
-  if (given == 0) GTEST_SKIP() << "the system does not tell which pages were written";
+  if (access("/proc/self/pagemap", R_OK) != 0) GTEST_SKIP() << "the system does not tell which pages were written";
+  ASSERT_GT(given, 0u);
   EXPECT_EQ(given, 7 * m.page);
   EXPECT_EQ(give_back_pages(m.data, kPages * m.page), 0u);           // they are gone
   EXPECT_EQ(m.text(), "abcXefgh");                                   // and there again
