@@ -1,0 +1,50 @@
+// Recorder: the graph of one capture while it grows. Tensors of the program are fakes: sconce.Tensor objects without
+// memory (device meta inside, the program's device outside) whose every operation becomes a node.
+//
+// Note [Two graphs in one pass]
+// Readers and backends want the calls that the program made (torch.abs, operator.add, Tensor.relu), as fx shows them;
+// running wants operators. The evaluator makes each call through call(), which notes it for the first graph, and runs it
+// on fakes under a tracer, which records the second. Operators that code of C calls on its own (sum([a, b])) appear in
+// both as operators.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "capture/guards/source.h"
+#include "object.h"
+
+namespace sconce::python::capture {
+
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+
+  // The fake for a tensor of the program (sconce's or PyTorch's), an input of the graph; one for each object. `name`: as
+  // Sources::input_name gives it. Borrowed. `free_dims`: bits of dimensions whose size is not fixed.
+  virtual PyObject* input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) = 0;
+  virtual bool is_fake(PyObject* object) const = 0;
+  // Where the fake came from; kNoSource for one that the graph computes.
+  virtual SourceId source_of(PyObject* fake) const = 0;
+
+  // Calls an operator of the library: a function, a method descriptor of Tensor with self first, or a slot wrapper.
+  // Throws PythonError with what the call raised (shapes that do not fit).
+  virtual Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) = 0;
+  // May a call of this callable be recorded? Operators of sconce, and those of PyTorch that map to one.
+  virtual bool is_operator(PyObject* target) const = 0;
+  // Attributes of fakes that are no operators: shape, dtype, device, requires_grad, ndim, is_leaf ... Null when the value
+  // is not known before the graph runs.
+  virtual Owned attribute(PyObject* fake, PyObject* name) = 0;
+
+  virtual size_t node_count() const = 0;
+  // Places of inputs in the order in which the compiled graph takes them.
+  virtual const std::vector<SourceId>& inputs() const = 0;
+  // The compiled graph: a callable that takes the inputs and returns a tuple of the values of `outputs` (fakes).
+  virtual Owned finish(std::span<PyObject* const> outputs) = 0;
+};
+
+std::unique_ptr<Recorder> make_recorder(PyObject* backend, PyObject* options);
+
+}  // namespace sconce::python::capture

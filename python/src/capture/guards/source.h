@@ -1,0 +1,98 @@
+// Sources: how an object that capture saw is reached again when the compiled function is called. Facts: what capture saw
+// of it, and what must hold again. Guards (guards.h) are made of both.
+//
+//   L['self'].layers[3].weight     {local 0} <- attribute "layers" <- element 3 <- attribute "weight"
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "object.h"
+
+namespace sconce::python::capture {
+
+using SourceId = int32_t;
+constexpr SourceId kNoSource = -1;
+
+enum class Step : uint8_t {
+  local,          // index: slot of the frame
+  free_variable,  // index: the cell in the function's closure
+  global,         // key: a name; object: the dict of globals
+  builtin,        // key: a name; object: the dict of builtins
+  constant,       // object: this very object, kept alive; needs no guard
+  attribute,      // key: by the general protocol; runs code of C only
+  instance_item,  // key: in the instance's own dict
+  instance_dict,  // __dict__
+  type,           // type(base)
+  item,           // key: of a dict, by value
+  key_at,         // index: of a dict, in order
+  element,        // index: of a list or tuple
+  contents,       // of a cell
+  defaults,
+  keyword_defaults,
+  closure,
+  code,
+  globals,  // of a function
+  method_function,
+  method_self,  // of a bound method
+  gradient,     // of a tensor
+};
+
+struct Source {
+  SourceId base = kNoSource;
+  Step step = Step::local;
+  int32_t index = 0;
+  PyObject* key = nullptr;     // kept by Sources
+  PyObject* object = nullptr;  // kept by Sources
+  bool operator==(const Source&) const = default;
+};
+
+enum class FactKind : uint8_t {
+  present,   // it can be fetched
+  absent,    // it cannot: no such key, attribute, name; an empty cell
+  type,      // object: its class
+  identity,  // object; not kept alive: an entry dies with it
+  equal,     // object: same class and equal, floats bit by bit; for None, numbers, texts, bytes, tuples of such
+  length,    // number
+  keys,      // object: a tuple of all keys of a dict, in order
+  tensor,  // object: a tensor with the same class, dtype, sizes, strides, device, requires_grad, keys; number: a set of
+           // bits, one for each dimension whose size and stride are free
+  same_object,   // number: a SourceId that reaches the same object
+  other_object,  // number: a SourceId that reaches another object
+  truth,         // number: 0 or 1, of an object whose truth is decided in C
+  relation,      // object: an expression of sizes and numbers that holds (sizes.h)
+};
+
+struct Fact {
+  SourceId source = kNoSource;
+  FactKind kind = FactKind::type;
+  PyObject* object = nullptr;  // kept by Sources
+  int64_t number = 0;
+  bool operator==(const Fact&) const = default;
+};
+
+// Sources and facts of one capture; each is there once.
+class Sources {
+ public:
+  Sources() = default;
+  Sources(const Sources&) = delete;
+
+  SourceId add(Step step, SourceId base, int32_t index = 0, PyObject* key = nullptr, PyObject* object = nullptr);
+  void guard(SourceId source, FactKind kind, PyObject* object = nullptr, int64_t number = 0);
+
+  const std::vector<Source>& all() const { return sources_; }
+  const std::vector<Fact>& facts() const { return facts_; }
+  // "L['self'].layers[3].weight", with the names of the frame's locals and free variables.
+  std::string text(SourceId source, const std::vector<std::string>& locals, const std::vector<std::string>& free) const;
+  // "L_self_layers_3_weight_": what a graph calls an input from there.
+  std::string input_name(SourceId source, const std::vector<std::string>& locals,
+                         const std::vector<std::string>& free) const;
+
+ private:
+  std::vector<Source> sources_;
+  std::vector<Fact> facts_;
+  std::vector<Owned> kept_;
+};
+
+}  // namespace sconce::python::capture
