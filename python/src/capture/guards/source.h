@@ -25,6 +25,7 @@ enum class Step : uint8_t {
   instance_item,  // key: in the instance's own dict
   instance_dict,  // __dict__
   type,           // type(base)
+  class_item,     // key: of a class, as its method resolution order has it, not bound
   item,           // key: of a dict, by value
   key_at,         // index: of a dict, in order
   element,        // index: of a list or tuple
