@@ -44,6 +44,8 @@ Owned keyword_dict(const Given& given) {
 
 }  // namespace
 
+bool torch_function_disabled() { return disabled != 0; }
+
 TorchFunction::TorchFunction(const Given& given) {
   if (disabled != 0) return;
   for (PyObject* o : given.positional) add(o);

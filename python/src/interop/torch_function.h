@@ -22,6 +22,9 @@ class TorchFunction {
   std::vector<PyObject*> objects_;  // borrowed; one of each class
 };
 
+// Whether this thread is inside of DisableTorchFunctionSubclass.
+bool torch_function_disabled();
+
 void add_torch_function(PyObject* module);
 
 }  // namespace sconce::python

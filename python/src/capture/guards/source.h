@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "object.h"
@@ -62,9 +63,15 @@ enum class FactKind : uint8_t {
   same_object,   // number: a SourceId that reaches the same object
   other_object,  // number: a SourceId that reaches another object
   truth,         // number: 0 or 1, of an object whose truth is decided in C
-  relation,      // object: an expression of sizes and numbers that holds (sizes.h)
+  relation,      // object: an expression of sizes and numbers that must be true: Note [Relations]
 };
 
+// Note [Relations]
+// An expression is an int or a tuple whose first element says what it is:
+//   ("size", SourceId, dim)  ("stride", SourceId, dim)  ("offset", SourceId)  ("int", SourceId)      what a call brings
+//   ("+", a, b)  "-" "*" "//" "%" "**" "min" "max"  ("neg", a)                                       integers, as Python's
+//   ("==", a, b)  "!=" "<" "<=" ">" ">="  ("and", a, b)  ("or", a, b)  ("not", a)                    0 or 1
+// A division by zero, an overflow and an int of more than 64 bits make the relation false.
 struct Fact {
   SourceId source = kNoSource;
   FactKind kind = FactKind::type;
@@ -72,6 +79,10 @@ struct Fact {
   int64_t number = 0;
   bool operator==(const Fact&) const = default;
 };
+
+// What an interface of texts needs of a source: "L['self'].layers[3].weight" for the last of `all` up to `source`.
+std::string source_text(const std::vector<Source>& all, SourceId source, const std::vector<std::string>& locals,
+                        const std::vector<std::string>& free, PyObject* globals);
 
 // Sources and facts of one capture; each is there once.
 class Sources {
@@ -89,11 +100,22 @@ class Sources {
   // "L_self_layers_3_weight_": what a graph calls an input from there.
   std::string input_name(SourceId source, const std::vector<std::string>& locals,
                          const std::vector<std::string>& free) const;
+  // The globals of the evaluated function, for texts: names of others get the module's. Not kept.
+  void set_globals(PyObject* dict) { globals_ = dict; }
 
  private:
+  struct Hash {
+    size_t operator()(const Source& s) const;
+    size_t operator()(const Fact& f) const;
+  };
+  PyObject* kept(PyObject* object);
+
   std::vector<Source> sources_;
   std::vector<Fact> facts_;
-  std::vector<Owned> kept_;
+  std::unordered_map<Source, SourceId, Hash> ids_;
+  std::unordered_map<Fact, bool, Hash> known_;
+  std::unordered_map<PyObject*, Owned> kept_;
+  PyObject* globals_ = nullptr;
 };
 
 }  // namespace sconce::python::capture
