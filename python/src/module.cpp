@@ -2,6 +2,7 @@
 #include "autocast.h"
 #include "autograd_objects.h"
 #include "binder.h"
+#include "capture/graph/compiled_graph.h"
 #include "creation.h"
 #include "dispatch_hook.h"
 #include "generator_object.h"
@@ -344,6 +345,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_library(module.get());
     add_module_type(module.get());
     add_autocast(module.get());
+    capture::add_graph_capture(module.get());
     return module.give();
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
@@ -16,6 +17,7 @@ namespace sconce::tracing {
 namespace {
 
 thread_local Tracer* current_tracer = nullptr;
+thread_local CallHook* current_hook = nullptr;
 
 constexpr const char* kStrictMessage =
     " might cause the trace to be incorrect, this is only valid if the container structure does not change based on "
@@ -44,8 +46,20 @@ void run_below(const Op& op, KeySet keys, Value* args, Value* returns) {
 }
 
 void trace_kernel(const Op& op, KeySet keys, Value* args, Value* returns) {
+  if (current_hook) return current_hook->call(op, keys, args, returns);
   if (Tracer* tracer = Tracer::current()) return tracer->record(op, keys, args, returns);
   run_below(op, keys, args, returns);
+}
+
+void set_kernel() {
+  static const bool is_set = (set_fallback(Key::tracer, trace_kernel), true);
+  static_cast<void>(is_set);
+}
+
+// Calls of this thread have Key::tracer, or not.
+void set_seen(bool on) {
+  const uint16_t bit = KeySet(Key::tracer).bits();
+  thread_modes.include = static_cast<uint16_t>(on ? thread_modes.include | bit : thread_modes.include & ~bit);
 }
 
 const void* identity(const Value& v) {
@@ -518,15 +532,25 @@ Value Tracer::record_call(ir::Function& f, const std::vector<Value>& args, const
 
 // ---- traces ----
 
-Paused::Paused() : tracer_(current_tracer) {
-  if (!tracer_) return;
-  current_tracer = nullptr;
-  thread_modes.include = static_cast<uint16_t>(thread_modes.include & ~KeySet(Key::tracer).bits());
+CallHook::~CallHook() = default;
+
+HookScope::HookScope(CallHook& hook)
+    : outer_(std::exchange(current_hook, &hook)), was_on_(thread_modes.include & KeySet(Key::tracer).bits()) {
+  set_kernel();
+  set_seen(true);
+}
+HookScope::~HookScope() {
+  current_hook = outer_;
+  set_seen(was_on_);
+}
+
+Paused::Paused() : tracer_(std::exchange(current_tracer, nullptr)), hook_(std::exchange(current_hook, nullptr)) {
+  if (tracer_ || hook_) set_seen(false);
 }
 Paused::~Paused() {
-  if (!tracer_) return;
   current_tracer = tracer_;
-  thread_modes.include = static_cast<uint16_t>(thread_modes.include | KeySet(Key::tracer).bits());
+  current_hook = hook_;
+  if (tracer_ || hook_) set_seen(true);
 }
 
 namespace {
@@ -571,8 +595,7 @@ void erase_facts(const ir::Block& block) {
 Trace trace(const TracedFunction& f, std::vector<Value> inputs, const TraceOptions& options, const Value& self,
             ir::CompilationUnit* unit) {
   SCONCE_CHECK(!Tracer::current(), "Tracing can't be nested");
-  static const bool kernel_is_set = (set_fallback(Key::tracer, trace_kernel), true);
-  static_cast<void>(kernel_is_set);
+  set_kernel();
   Tracer tracer(options);
   Trace made;
   {

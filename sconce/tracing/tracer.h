@@ -113,6 +113,24 @@ class SCONCE_API Tracer {
   Host host_;
 };
 
+// CallHook: another recorder of this thread's calls than Tracer, for graphs that need other rules (capture of Python
+// functions). While a HookScope lives, every call of an operator goes to it.
+struct SCONCE_API CallHook {
+  virtual ~CallHook();
+  // The kernel of Key::tracer: runs the call and fills `returns`.
+  virtual void call(const Op& op, KeySet keys, sconce::Value* args, sconce::Value* returns) = 0;
+};
+class SCONCE_API HookScope {
+ public:
+  explicit HookScope(CallHook& hook);
+  ~HookScope();
+  HookScope(const HookScope&) = delete;
+
+ private:
+  CallHook* outer_;
+  bool was_on_;
+};
+
 // Nothing is recorded in a scope.
 class SCONCE_API Paused {
  public:
@@ -122,6 +140,7 @@ class SCONCE_API Paused {
 
  private:
   Tracer* tracer_;
+  CallHook* hook_;
 };
 
 using TracedFunction = std::function<Value(std::vector<Value> inputs)>;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,14 @@
 
 namespace sconce::python::capture {
 
+// Thrown where a call cannot be part of a graph; the program goes on in Python from there.
+struct NotRecordable {
+  std::string reason;
+  bool needs_data = false;  // the answer is known only when the graph has run: item(), truth, sizes by values
+};
+
+// From its making to finish() or its end, a Recorder sees every operator that this thread calls: what code of CPython
+// calls on fakes, too (sum([a, b])). Recorders of a thread nest.
 class Recorder {
  public:
   virtual ~Recorder() = default;
@@ -28,15 +37,21 @@ class Recorder {
   virtual bool is_fake(PyObject* object) const = 0;
   // Where the fake came from; kNoSource for one that the graph computes.
   virtual SourceId source_of(PyObject* fake) const = 0;
+  // The program's tensor that an input stands for; null for what the graph computes. Borrowed.
+  virtual PyObject* original(PyObject* fake) const = 0;
 
   // Calls an operator of the library: a function, a method descriptor of Tensor with self first, or a slot wrapper.
-  // Throws PythonError with what the call raised (shapes that do not fit).
+  // Throws PythonError with what the call raised (shapes that do not fit), or NotRecordable.
   virtual Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) = 0;
   // May a call of this callable be recorded? Operators of sconce, and those of PyTorch that map to one.
   virtual bool is_operator(PyObject* target) const = 0;
   // Attributes of fakes that are no operators: shape, dtype, device, requires_grad, ndim, is_leaf ... Null when the value
   // is not known before the graph runs.
   virtual Owned attribute(PyObject* fake, PyObject* name) = 0;
+
+  // After code of C failed on fakes: was it for want of data, or of a graph's form? Then takes the exception away and
+  // says so; a break is due. Otherwise the exception is the program's own.
+  virtual std::optional<NotRecordable> explain_failure() = 0;
 
   virtual size_t node_count() const = 0;
   // Places of inputs in the order in which the compiled graph takes them.

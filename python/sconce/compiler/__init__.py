@@ -1,0 +1,1 @@
+"""Compilation of Python functions: sconce.compile and what belongs to it."""

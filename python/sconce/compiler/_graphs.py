@@ -1,0 +1,95 @@
+"""Graphs of captured programs as fx has them: one node for each call that the program made.
+
+    graph_module([("input", "L_x_", fake, tensor), ("call", sconce.abs, (fake,), None, result)], (result,))
+"""
+
+import operator
+
+import sconce
+from sconce.fx import Graph, GraphModule
+from sconce.fx.node import map_aggregate
+
+_SLOTS = {f"__{name}__": getattr(operator, name) for name in
+          ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor", "neg",
+           "pos", "abs", "invert", "lt", "le", "eq", "ne", "gt", "ge", "getitem", "setitem", "delitem", "iadd", "isub", "imul",
+           "itruediv", "ifloordiv", "imod", "ipow", "ilshift", "irshift", "iand", "ior", "ixor")}
+_SLOTS.update(__and__=operator.and_, __or__=operator.or_)
+_SWAPPED = {f"__r{name}__": getattr(operator, name) for name in
+            ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "xor")}
+_SWAPPED.update(__rand__=operator.and_, __ror__=operator.or_)
+
+
+def graph_module(entries, outputs):
+    """The GraphModule of a log of calls (call_log.h)."""
+    return _Builder().build(entries, outputs)
+
+
+class _Builder:
+    def __init__(self):
+        self.graph = Graph()
+        self.root = sconce.nn.Module()
+        self.nodes = {}  # id of a fake -> its node
+        self.held = 0
+
+    def build(self, entries, outputs):
+        for kind, *rest in entries:
+            getattr(self, f"add_{kind}")(*rest)
+        self.graph.output(tuple(map_aggregate(list(outputs), self.argument)))
+        return GraphModule(self.root, self.graph, "GraphModule")
+
+    def add_input(self, name, fake, original):
+        last = next((n for n in reversed(self.graph.nodes) if n.op == "placeholder"), None)
+        place = self.graph.inserting_after(last) if last is not None else self.graph.inserting_before(_first(self.graph))
+        with place:
+            node = self.graph.placeholder(name)
+        node.meta["original"] = original
+        self.track(fake, node)
+
+    def add_held(self, fake, original):
+        name = f"_tensor_constant{self.held}"
+        self.held += 1
+        setattr(self.root, name, original)
+        self.track(fake, self.graph.get_attr(name))
+
+    def add_call(self, target, args, kwargs, result):
+        args, kwargs = map_aggregate(args, self.argument), map_aggregate(kwargs or {}, self.argument)
+        name = getattr(target, "__name__", "")
+        if sconce.Tensor.__dict__.get(name) is not target:
+            node = self.graph.call_function(target, args, kwargs)
+        elif name in _SLOTS:
+            node = self.graph.call_function(_SLOTS[name], args, kwargs)
+        elif name in _SWAPPED:
+            node = self.graph.call_function(_SWAPPED[name], args[::-1], kwargs)
+        else:
+            node = self.graph.call_method(name, args, kwargs)
+        self.results(result, node)
+
+    def add_operator(self, name, args, results):
+        # As make_fx has it: what is default is left out.
+        from ..fx.experimental import proxy_tensor
+        positional, named = proxy_tensor._Recorder.arguments(self, name, args)
+        node = self.graph.call_function(proxy_tensor._operator(name), positional, named,
+                                        name=name.partition("::")[2].partition(".")[0])
+        self.results(results[0] if len(results) == 1 else results, node)
+
+    def results(self, result, node):
+        if isinstance(result, sconce.Tensor):
+            self.track(result, node)
+            return
+        node.meta["example_value"] = result
+        for i, part in enumerate(result if isinstance(result, (tuple, list)) else ()):
+            if isinstance(part, sconce.Tensor) and id(part) not in self.nodes:
+                self.track(part, self.graph.call_function(operator.getitem, (node, i)))
+
+    def track(self, tensor, node):
+        node.meta["example_value"] = tensor
+        self.nodes.setdefault(id(tensor), node)
+
+    def argument(self, value):
+        if isinstance(value, sconce.Tensor):
+            return self.nodes.get(id(value), value)
+        return value
+
+
+def _first(graph):
+    return next(iter(graph.nodes), None)

@@ -1,0 +1,95 @@
+#include "capture/graph/call_log.h"
+
+#include "values.h"
+
+namespace sconce::python::capture {
+namespace {
+
+// The same nest with lists and dicts of its own.
+Owned snapshot(PyObject* object) {
+  if (PyTuple_CheckExact(object)) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(object);
+    Owned made = Owned::take(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(made.get(), i, snapshot(PyTuple_GET_ITEM(object, i)).give());
+    return made;
+  }
+  if (PyList_CheckExact(object)) {
+    const Py_ssize_t n = PyList_GET_SIZE(object);
+    Owned made = Owned::take(PyList_New(n));
+    for (Py_ssize_t i = 0; i < n; ++i) PyList_SET_ITEM(made.get(), i, snapshot(PyList_GET_ITEM(object, i)).give());
+    return made;
+  }
+  if (PyDict_CheckExact(object)) return Owned::take(PyDict_Copy(object));
+  return Owned::share(object);
+}
+
+Owned tuple_of(const std::vector<Value>& values, const std::vector<Argument>& types) {
+  Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t i = 0; i < values.size(); ++i)
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), object_of(values[i], types[i].type).give());
+  return tuple;
+}
+
+}  // namespace
+
+void CallLog::add_input(const std::string& name, PyObject* fake, PyObject* original) {
+  entries_.push_back({Entry::Kind::input, name, Owned::share(original), {}, {}, Owned::share(fake), nullptr, {}, {}});
+}
+void CallLog::add_held(PyObject* fake, PyObject* original) {
+  entries_.push_back({Entry::Kind::held, {}, Owned::share(original), {}, {}, Owned::share(fake), nullptr, {}, {}});
+}
+
+void CallLog::add_call(PyObject* target, std::span<PyObject* const> args, PyObject* names, PyObject* result) {
+  const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0, n = args.size() - named;
+  Owned positional = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(n)));
+  for (size_t i = 0; i < n; ++i)
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i), snapshot(args[i]).give());
+  Owned kwargs;
+  if (named) {
+    kwargs = Owned::take(PyDict_New());
+    for (size_t i = 0; i < named; ++i)
+      check(PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(names, static_cast<Py_ssize_t>(i)),
+                           snapshot(args[n + i]).get()));
+  }
+  entries_.push_back({Entry::Kind::call,
+                      {},
+                      Owned::share(target),
+                      std::move(positional),
+                      std::move(kwargs),
+                      snapshot(result),
+                      nullptr,
+                      {},
+                      {}});
+}
+
+void CallLog::add_operator(const Op& op, std::vector<Value> args, std::vector<Value> returns) {
+  entries_.push_back({Entry::Kind::operator_, {}, {}, {}, {}, {}, &op, std::move(args), std::move(returns)});
+}
+
+Owned CallLog::entries() const {
+  Owned list = Owned::take(PyList_New(0));
+  for (const Entry& e : entries_) {
+    Owned row;
+    switch (e.kind) {
+      case Entry::Kind::input:
+        row = Owned::take(Py_BuildValue("(ssOO)", "input", e.name.c_str(), e.result.get(), e.target.get()));
+        break;
+      case Entry::Kind::held:
+        row = Owned::take(Py_BuildValue("(sOO)", "held", e.result.get(), e.target.get()));
+        break;
+      case Entry::Kind::call:
+        row = Owned::take(Py_BuildValue("(sOOOO)", "call", e.target.get(), e.args.get(),
+                                        e.kwargs ? e.kwargs.get() : Py_None, e.result.get()));
+        break;
+      case Entry::Kind::operator_:
+        row = Owned::take(Py_BuildValue("(ssOO)", "operator", e.op->qualified_name().c_str(),
+                                        tuple_of(e.values, e.op->schema().arguments).get(),
+                                        tuple_of(e.returns, e.op->schema().returns).get()));
+        break;
+    }
+    check(PyList_Append(list.get(), row.get()));
+  }
+  return list;
+}
+
+}  // namespace sconce::python::capture

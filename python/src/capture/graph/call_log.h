@@ -1,0 +1,40 @@
+// CallLog: the calls of a program as it made them (sconce.abs(x), x + 1, x.relu()), for readers of graphs and for backends,
+// which get an fx.GraphModule. Made of it only when somebody asks: see _backends.py.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "object.h"
+#include "sconce/dispatch/op.h"
+
+namespace sconce::python::capture {
+
+class CallLog {
+ public:
+  void add_input(const std::string& name, PyObject* fake, PyObject* original);
+  // A tensor that the graph holds itself, as an attribute of the module.
+  void add_held(PyObject* fake, PyObject* original);
+  // A call of Python. Containers among the arguments are copied: the program may change them later.
+  void add_call(PyObject* target, std::span<PyObject* const> args, PyObject* names, PyObject* result);
+  // An operator that code of C called. `args` as they were given.
+  void add_operator(const Op& op, std::vector<Value> args, std::vector<Value> returns);
+  size_t size() const { return entries_.size(); }
+
+  // A list of tuples: ("input", name, fake, original), ("held", fake, original), ("call", target, args, kwargs, result),
+  // ("operator", qualified name, args, results).
+  Owned entries() const;
+
+ private:
+  struct Entry {
+    enum class Kind : uint8_t { input, held, call, operator_ } kind;
+    std::string name;
+    Owned target, args, kwargs, result;
+    const Op* op = nullptr;
+    std::vector<Value> values, returns;
+  };
+  std::vector<Entry> entries_;
+};
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,165 @@
+// GraphRecorder's calls from Python: which callables are operators, attributes of fakes, what a failure means.
+#include <array>
+#include <unordered_set>
+
+#include "capture/graph/graph_recorder.h"
+#include "sconce/autograd/variable.h"
+#include "small_objects.h"
+#include "tensor_object.h"
+
+namespace sconce::python::capture {
+namespace {
+
+// Methods of Tensor that lead out of a graph.
+constexpr std::array<std::string_view, 16> kOutside = {"__array__",
+                                                       "__dlpack__",
+                                                       "__dlpack_device__",
+                                                       "as_subclass",
+                                                       "backward",
+                                                       "data_ptr",
+                                                       "item",
+                                                       "numpy",
+                                                       "retain_grad",
+                                                       "register_hook",
+                                                       "tolist",
+                                                       "__repr__",
+                                                       "untyped_storage",
+                                                       "__float__",
+                                                       "register_post_accumulate_grad_hook",
+                                                       "requires_grad_"};
+
+bool is_outside(std::string_view name) {
+  return std::find(kOutside.begin(), kOutside.end(), name) != kOutside.end() || name == "__bool__" ||
+         name == "__int__" || name == "__index__" || name == "__contains__" || name == "__setattr__" ||
+         name == "__delattr__" || name == "__getattribute__" || name == "__hash__";
+}
+
+std::string name_of(PyObject* target) {
+  PyObject* name = PyObject_GetAttrString(target, "__name__");
+  if (name == nullptr) {
+    PyErr_Clear();
+    return {};
+  }
+  const Owned owned = Owned::take(name);
+  return PyUnicode_Check(name) ? std::string(text_of(name)) : std::string();
+}
+
+PyTypeObject* operator_function_type() {
+  static PyTypeObject* type = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+    const Owned packet = Owned::take(PyObject_CallMethod(module.get(), "_function", "s", "abs"));
+    return Py_TYPE(packet.get());
+  }();
+  return type;
+}
+
+bool is_of_module(PyObject* function, const char* module) {
+  PyObject* name = PyCFunction_Check(function) ? reinterpret_cast<PyCFunctionObject*>(function)->m_module : nullptr;
+  return name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, module) == 0;
+}
+
+}  // namespace
+
+bool GraphRecorder::is_operator(PyObject* target) const {
+  if (Py_IS_TYPE(target, operator_function_type())) return true;
+  if (Py_IS_TYPE(target, &PyMethodDescr_Type) || Py_IS_TYPE(target, &PyWrapperDescr_Type))
+    return reinterpret_cast<PyDescrObject*>(target)->d_type == &tensor_type && !is_outside(name_of(target));
+  if (!PyCFunction_Check(target)) return false;
+  if (is_of_module(target, "_operator")) return true;
+  return name_of(target) == "tensor" && (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
+}
+
+// A tensor that a call made of data of Python: each run of the graph makes its own.
+Owned GraphRecorder::adopt(PyObject* made) {
+  if (!is_tensor(made) || known(made)) return Owned::share(made);
+  const Tensor& t = tensor_of(made);
+  const bool requires_grad = t.requires_grad();
+  const auto found = fakes_.find(made);
+  if (found != fakes_.end()) return Owned::share(found->second);
+  const Tensor data = shallow_copy(t);
+  const Owned constant = wrap(data);
+  const Owned clone = Owned::take(PyObject_CallMethod(constant.get(), "clone", nullptr));
+  if (!requires_grad) return Owned::share(clone.get());
+  return Owned::take(PyObject_CallMethod(clone.get(), "requires_grad_", nullptr));
+}
+
+Owned GraphRecorder::call_logged(PyObject* target, std::span<PyObject* const> args, PyObject* names) {
+  const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
+  ++depth_;
+  struct Leave {
+    int& depth;
+    ~Leave() { --depth; }
+  } leave{depth_};
+  const Owned made = Owned::take(PyObject_Vectorcall(target, args.data(), args.size() - named, names));
+  return adopt(made.get());
+}
+
+Owned GraphRecorder::call(PyObject* target, std::span<PyObject* const> args, PyObject* names) {
+  if (!is_operator(target)) {
+    const std::string name = name_of(target);
+    const bool needs_data = name == "item" || name == "tolist" || name == "numpy" || name == "__bool__" ||
+                            name == "__float__" || name == "__int__" || name == "__index__";
+    throw NotRecordable{"a call of " + (name.empty() ? std::string(class_name(target)) : name), needs_data};
+  }
+  failure_.reset();
+  const size_t before = nodes_;
+  try {
+    if (name_of(target) == "__iter__")  // an iterator is no value of a graph: unbind, which makes its items, is
+      return Owned::take(PyObject_Vectorcall(target, args.data(), args.size(), nullptr));
+    Owned result = call_logged(target, args, names);
+    if (nodes_ != before && depth_ == 0) log_.add_call(target, args, names, result.get());
+    return result;
+  } catch (const PythonError&) {
+    if (std::optional<NotRecordable> why = explain_failure()) throw *why;
+    throw;
+  }
+}
+
+std::optional<NotRecordable> GraphRecorder::explain_failure() {
+  if (!PyErr_Occurred()) return std::nullopt;
+  std::optional<NotRecordable> why = std::exchange(failure_, std::nullopt);
+  if (!why) {
+    // No tensor of the program has its data on device meta, so an error that speaks of it is ours.
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject* shown = value ? PyObject_Str(value) : nullptr;
+    const char* message = shown ? PyUnicode_AsUTF8(shown) : nullptr;
+    if (message && std::string_view(message).find("meta") != std::string_view::npos)
+      why = NotRecordable{"the value of a tensor is asked for", true};
+    Py_XDECREF(shown);
+    if (message == nullptr) PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+  }
+  if (why) PyErr_Clear();
+  return why;
+}
+
+Owned GraphRecorder::attribute(PyObject* fake, PyObject* name) {
+  const Known* of = known(fake);
+  if (!of) return {};
+  const std::string_view wanted = text_of(name);
+  const auto truth = [](bool v) { return Owned::share(v ? Py_True : Py_False); };
+  if (wanted == "device") return make_device(of->device);
+  if (wanted == "is_cuda") return truth(of->device.type == DeviceType::cuda);
+  if (wanted == "is_cpu") return truth(of->device.type == DeviceType::cpu);
+  if (wanted == "is_meta") return truth(of->device.type == DeviceType::meta);
+  if (wanted == "is_leaf" && of->original) return truth(of->is_leaf);
+  if (wanted == "name") return Owned::share(Py_None);
+  if (wanted == "grad_fn") return of->kept.requires_grad() && !of->is_leaf ? Owned() : Owned::share(Py_None);
+  static const std::unordered_set<std::string_view> plain = {
+      "shape",  "dtype",        "ndim",      "layout",        "requires_grad", "is_leaf",   "itemsize",
+      "nbytes", "is_quantized", "is_sparse", "is_sparse_csr", "is_nested",     "is_mkldnn", "is_mps",
+      "is_xpu", "is_xla",       "is_ipu",    "is_maia",       "is_mtia",       "is_vulkan"};
+  if (plain.contains(wanted)) return Owned::take(PyObject_GetAttr(fake, name));
+  static const std::unordered_set<std::string_view> computed = {"T", "H", "mT", "mH", "real", "imag"};
+  if (!computed.contains(wanted)) return {};
+  static PyObject* getattr = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");
+  PyObject* const args[] = {fake, name};
+  failure_.reset();
+  Owned result = call_logged(getattr, args, nullptr);
+  log_.add_call(getattr, args, nullptr, result.get());
+  return result;
+}
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,27 @@
+// CompiledGraph: what a Recorder gives in the end: a callable over the graph's inputs that returns a tuple of its outputs.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "capture/graph/call_log.h"
+#include "object.h"
+#include "sconce/ir/graph.h"
+#include "sconce/tensor/tensor.h"
+
+namespace sconce::python::capture {
+
+struct GraphParts {
+  std::shared_ptr<ir::Graph> graph;  // inputs: those of the call, then what it holds; output: a tuple of tensors
+  std::vector<Tensor> held;
+  std::span<PyObject* const> outputs;  // fakes
+  CallLog log;
+  PyObject *backend, *options;
+};
+// Attributes for readers: `graph` (the IR as text), `graph_module` (fx), `example_inputs`.
+Owned make_compiled_graph(GraphParts parts);
+
+void add_graph_capture(PyObject* module);
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,268 @@
+#include "capture/graph/graph_recorder.h"
+
+#include "capture/graph/compiled_graph.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/base/error.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/sconce.hpp"
+#include "sconce/tensor/grad_mode.h"
+#include "tensor_object.h"
+#include "values.h"
+
+namespace sconce::python::capture {
+namespace {
+
+const Device kMeta{DeviceType::meta};
+
+bool holds_tensor(TypePtr type) {
+  if (type->is(TypeKind::optional) || type->is(TypeKind::list)) return holds_tensor(type->element());
+  return type->is(TypeKind::tensor);
+}
+
+const Op& op_named(const char* name) {
+  const Op* op = find_op(name);
+  SCONCE_ASSERT(op);
+  return *op;
+}
+
+// What the operators of a graph cannot be, and why.
+const char* refusal(const Op& op) {
+  if (op.has(Trait::data_dependent)) return "the size of the result depends on values";
+  if (op.has(Trait::runs_backward)) return "gradients are computed inside of the function";
+  return nullptr;
+}
+
+}  // namespace
+
+GraphRecorder::GraphRecorder(PyObject* backend, PyObject* options)
+    : backend_(Owned::share(backend ? backend : Py_None)),
+      options_(Owned::share(options ? options : Py_None)),
+      graph_(std::make_shared<ir::Graph>()),
+      grad_mode_at_start_(grad_enabled()),
+      grad_mode_(grad_mode_at_start_) {
+  scope_.emplace(static_cast<tracing::CallHook&>(*this));
+}
+GraphRecorder::~GraphRecorder() = default;
+
+std::unique_ptr<Recorder> make_recorder(PyObject* backend, PyObject* options) {
+  return std::make_unique<GraphRecorder>(backend, options);
+}
+
+// ---- fakes ----
+
+const GraphRecorder::Known* GraphRecorder::known(PyObject* object) const {
+  if (!is_tensor(object)) return nullptr;
+  const auto found = known_.find(tensor_of(object).impl());
+  return found == known_.end() ? nullptr : &found->second;
+}
+bool GraphRecorder::is_fake(PyObject* object) const { return known(object) != nullptr; }
+SourceId GraphRecorder::source_of(PyObject* fake) const {
+  const Known* found = known(fake);
+  return found ? found->source : kNoSource;
+}
+PyObject* GraphRecorder::original(PyObject* fake) const {
+  const Known* found = known(fake);
+  return found ? found->original.get() : nullptr;
+}
+
+// A Meta tensor that looks as the program's does.
+GraphRecorder::Known& GraphRecorder::add_fake(const Tensor& original, ir::Value* value) {
+  if (original.layout() != Layout::strided || is_quantized(original.dtype()))
+    throw NotRecordable{"a sparse or quantised tensor cannot be an input of a graph"};
+  const tracing::Paused unrecorded;
+  const InferenceMode normal(false);
+  const bool is_leaf = autograd::is_leaf(original);
+  Tensor fake = empty_strided_tensor(original.sizes(), original.strides(), original.dtype(), kMeta);
+  if (original.requires_grad()) {
+    autograd::set_requires_grad(fake, true);
+    if (!is_leaf) {
+      const EnableGrad recorded;
+      fake = fake.clone();
+    }
+  }
+  if (original.is_wrapped_number()) fake.set_wrapped_number();
+  Known& made = known_[fake.impl()];
+  made.kept = fake;
+  made.value = value;
+  made.device = original.device();
+  made.is_leaf = is_leaf;
+  return made;
+}
+
+PyObject* GraphRecorder::input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) {
+  if (const auto found = fakes_.find(tensor); found != fakes_.end()) return found->second;
+  if (!is_tensor(tensor)) throw NotRecordable{"a " + std::string(class_name(tensor)) + " is no tensor of sconce"};
+  if (free_dims != 0) throw NotRecordable{"sizes that are not fixed"};
+  const Tensor& original = tensor_of(tensor);
+  ir::Value* value = graph_->block()->insert_input(sources_.size(), sconce::tensor_type());
+  Known& made = add_fake(original, value);
+  made.source = source;
+  made.original = Owned::share(tensor);
+  made.object = wrap_as(Py_TYPE(tensor), made.kept);
+  sources_.push_back(source);
+  fakes_[tensor] = made.object.get();
+  log_.add_input(name, made.object.get(), tensor);
+  return made.object.get();
+}
+
+const GraphRecorder::Known& GraphRecorder::known_or_held(const Tensor& t) {
+  if (const auto found = known_.find(t.impl()); found != known_.end()) return found->second;
+  Owned object = wrap(t);
+  if (const auto found = fakes_.find(object.get()); found != fakes_.end()) return *known(found->second);
+  Known& made = add_fake(t, graph_->add_input(sconce::tensor_type()));
+  made.original = std::move(object);
+  made.object = wrap(made.kept);
+  held_values_.push_back(made.value);
+  held_.push_back(t);
+  fakes_[made.original.get()] = made.object.get();
+  log_.add_held(made.object.get(), made.original.get());
+  return made;
+}
+
+// ---- values of the graph ----
+
+ir::Value* GraphRecorder::constant(Value v) { return graph_->insert(graph_->create_constant(std::move(v)))->output(); }
+
+ir::Value* GraphRecorder::list_of(TypePtr element, const std::vector<ir::Value*>& items) {
+  ir::Node* node = graph_->create(ir::kind::ListConstruct, items, 1);
+  node->output()->set_type(list_type(element));
+  return graph_->insert(node)->output();
+}
+
+ir::Value* GraphRecorder::value_of(TypePtr type, const Value& v) {
+  if (v.is_none()) return constant({});
+  if (type->is(TypeKind::optional)) type = type->element();
+  if (v.is_tensor()) {
+    const Tensor& t = v.to_tensor();
+    const auto found = known_.find(t.impl());
+    return found == known_.end() ? constant(v) : found->second.value;  // a number that became a tensor on its way
+  }
+  if (type->is(TypeKind::generator)) throw NotRecordable{"a generator of random numbers is given to an operator"};
+  if (!v.is_list()) return constant(v);
+  const List& list = v.to_list();
+  const TypePtr element = type->is(TypeKind::list) ? plain_type(type->element()) : list.element_type();
+  std::vector<ir::Value*> items;
+  for (size_t i = 0; i < list.size(); ++i) items.push_back(value_of(element, list.get(i)));
+  return list_of(element, items);
+}
+
+// The arguments for the run: fakes in place of tensors that are none.
+Value GraphRecorder::with_fakes(const Value& v) {
+  if (v.is_tensor()) {
+    const Tensor& t = v.to_tensor();
+    return t.is_wrapped_number() && !t.is_meta() ? v : Value(known_or_held(t).kept);
+  }
+  if (!v.is_list()) return v;
+  const List& list = v.to_list();
+  auto made = make_ref<List>(list.element_type());
+  bool changed = false;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Value item = list.get(i);
+    if (item.is_tensor()) {
+      const Value fake = with_fakes(item);
+      changed |= !fake.to_tensor().is_same(item.to_tensor());
+      made->append(fake);
+    } else {
+      made->append(item);
+    }
+  }
+  return changed ? Value(std::move(made)) : v;
+}
+
+void GraphRecorder::set_result(const Value& v, ir::Value* value, Device device) {
+  if (v.is_tensor()) {
+    Known& made = known_[v.to_tensor().impl()];
+    made.kept = v.to_tensor();
+    made.value = value;
+    if (!made.object) made.device = device;
+  } else if (v.is_list() && v.to_list().is_tensors()) {
+    const List& list = v.to_list();
+    ir::Node* unpack = graph_->insert(graph_->create(ir::kind::ListUnpack, {value}, list.size()));
+    for (size_t i = 0; i < list.size(); ++i) {
+      unpack->output(i)->set_type(sconce::tensor_type());
+      set_result(list.get(i), unpack->output(i), device);
+    }
+  }
+}
+
+// The graph turns gradients on and off where the program did.
+void GraphRecorder::match_modes() {
+  if (grad_enabled() == grad_mode_) return;
+  grad_mode_ = grad_enabled();
+  static const Op& set_mode = op_named("aten::set_grad_enabled");
+  graph_->insert(graph_->create(set_mode, {constant(grad_mode_)}));
+}
+
+// ---- operators ----
+
+void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns) {
+  const Schema& schema = op.schema();
+  const std::vector<Argument>& types = schema.arguments;
+  try {
+    if (const char* why = refusal(op)) throw NotRecordable{op.qualified_name() + ": " + why, true};
+    const bool is_query = !schema.is_mutable() && std::none_of(schema.returns.begin(), schema.returns.end(),
+                                                               [](const Argument& r) { return holds_tensor(r.type); });
+    std::vector<Value> given(types.size());
+    std::vector<ir::Value*> inputs;
+    Device device;
+    bool has_device = false, has_tensor = false;
+    for (size_t i = 0; i < types.size(); ++i) {
+      args[i] = with_fakes(args[i]);
+      given[i] = args[i];
+      const Value first = args[i].is_list() && args[i].to_list().is_tensors() && args[i].to_list().size()
+                              ? args[i].to_list().get(0)
+                              : args[i];
+      if (first.is_tensor() && !has_tensor) {
+        const auto found = known_.find(first.to_tensor().impl());
+        if (found == known_.end()) continue;
+        has_tensor = true;
+        if (!has_device) device = found->second.device;
+      }
+    }
+    for (size_t i = 0; i < types.size(); ++i) {
+      const TypePtr type = types[i].type->is(TypeKind::optional) ? types[i].type->element() : types[i].type;
+      if (!type->is(TypeKind::device) || (args[i].is_none() && has_tensor)) continue;
+      if (!args[i].is_none()) device = args[i].to_device();
+      args[i] = Value(kMeta);
+    }
+    if (!is_query) {
+      match_modes();
+      for (size_t i = 0; i < types.size(); ++i) inputs.push_back(value_of(types[i].type, given[i]));
+    }
+    {
+      const tracing::Paused unrecorded;
+      KeySet below = keys & KeySet::below(Key::tracer);
+      if (below.has(Key::cpu)) below = (below - kBackendKeys) | KeySet(Key::meta);
+      op.redispatch_boxed(below, args, returns);
+    }
+    if (is_query) return;
+    ir::Node* node = graph_->insert(graph_->create(op, inputs));
+    ++nodes_;
+    for (size_t i = 0; i < schema.returns.size(); ++i) set_result(returns[i], node->output(i), device);
+    if (depth_ == 0)
+      log_.add_operator(op, std::move(given), std::vector<Value>(returns, returns + schema.returns.size()));
+  } catch (const NotRecordable& why) {
+    failure_ = why;
+    fail("{}", why.reason);
+  }
+}
+
+Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
+  if (grad_mode_ != grad_mode_at_start_) {
+    const GradMode back(grad_mode_at_start_);
+    match_modes();
+  }
+  scope_.reset();
+  std::vector<ir::Value*> items;
+  for (PyObject* output : outputs) {
+    const Known* found = known(output);
+    SCONCE_CHECK_AS(internal, found, "an output of a graph is a {} that the graph does not know", class_name(output));
+    items.push_back(found->value);
+  }
+  ir::Node* tuple = graph_->create(ir::kind::TupleConstruct, items, 1);
+  tuple->output()->set_type(tuple_type(std::vector<TypePtr>(items.size(), sconce::tensor_type())));
+  graph_->add_output(graph_->insert(tuple)->output());
+  return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get()});
+}
+
+}  // namespace sconce::python::capture

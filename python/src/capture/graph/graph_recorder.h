@@ -1,0 +1,76 @@
+// GraphRecorder: the Recorder. An operator on fakes runs on Meta tensors, and is a node of an ir::Graph.
+//
+// Note [Fakes]
+// A fake is a tensor on device meta; `known_` says which value of the graph it is and which device the program would see.
+// Operators are seen above autograd (Key::tracer), so that the graph differentiates as eager does when it runs; the
+// backward graph that Meta tensors get meanwhile answers requires_grad and is_leaf. Device arguments become meta for the
+// run and stay what they are in the graph.
+// A tensor that is no fake (a constant that code of C found) becomes an input that the compiled graph holds itself: it is
+// the tensor, not a copy.
+#pragma once
+
+#include <unordered_map>
+
+#include "capture/graph/call_log.h"
+#include "capture/graph/recorder.h"
+#include "sconce/ir/graph.h"
+#include "sconce/tracing/tracer.h"
+
+namespace sconce::python::capture {
+
+class GraphRecorder final : public Recorder, private tracing::CallHook {
+ public:
+  GraphRecorder(PyObject* backend, PyObject* options);
+  ~GraphRecorder() override;
+
+  PyObject* input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) override;
+  bool is_fake(PyObject* object) const override;
+  SourceId source_of(PyObject* fake) const override;
+  PyObject* original(PyObject* fake) const override;
+  Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
+  bool is_operator(PyObject* target) const override;
+  Owned attribute(PyObject* fake, PyObject* name) override;
+  std::optional<NotRecordable> explain_failure() override;
+  size_t node_count() const override { return nodes_; }
+  const std::vector<SourceId>& inputs() const override { return sources_; }
+  Owned finish(std::span<PyObject* const> outputs) override;
+
+ private:
+  struct Known {
+    Tensor kept;                  // so that its address stays its own
+    ir::Value* value = nullptr;   // of the graph
+    Device device;                // as the program sees it
+    SourceId source = kNoSource;  // of inputs
+    Owned object, original;       // of inputs: the fake and what it stands for
+    bool is_leaf = false;         // of inputs
+  };
+
+  void call(const Op& op, KeySet keys, Value* args, Value* returns) override;
+  const Known* known(PyObject* object) const;
+  const Known& known_or_held(const Tensor& t);
+  Known& add_fake(const Tensor& original, ir::Value* value);
+  Value with_fakes(const Value& v);
+  ir::Value* value_of(TypePtr type, const Value& v);
+  ir::Value* constant(Value v);
+  ir::Value* list_of(TypePtr element, const std::vector<ir::Value*>& items);
+  void set_result(const Value& v, ir::Value* value, Device device);
+  void match_modes();
+  Owned adopt(PyObject* made);
+  Owned call_logged(PyObject* target, std::span<PyObject* const> args, PyObject* names);
+
+  Owned backend_, options_;
+  std::shared_ptr<ir::Graph> graph_;
+  std::unordered_map<const TensorImpl*, Known> known_;
+  std::unordered_map<PyObject*, PyObject*> fakes_;  // of the program's tensors; both borrowed from known_
+  std::vector<SourceId> sources_;                   // of inputs
+  std::vector<ir::Value*> held_values_;             // inputs that the compiled graph holds
+  std::vector<Tensor> held_;
+  CallLog log_;
+  size_t nodes_ = 0;
+  int depth_ = 0;  // of call()
+  bool grad_mode_at_start_, grad_mode_;
+  std::optional<NotRecordable> failure_;
+  std::optional<tracing::HookScope> scope_;
+};
+
+}  // namespace sconce::python::capture

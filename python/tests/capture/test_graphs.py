@@ -1,0 +1,88 @@
+"""Graphs of captured calls: recorded over fakes, then run; results and history are eager's."""
+
+import unittest
+
+import sconce
+from sconce import _sconce
+
+
+def record(function, *tensors):
+    text, module, results, graph = _sconce._capture_record(function, tensors)
+    return text, module, results, graph
+
+
+class GraphsTest(unittest.TestCase):
+    def setUp(self):
+        sconce.manual_seed(0)
+        self.a = sconce.randn(3, 4)
+        self.b = sconce.randn(3, 4, requires_grad=True)
+
+    def agrees(self, function, *tensors):
+        """The graph gives eager's bits, at the first call and by its plan; so does the fx module. Returns the IR's text."""
+        text, module, results, graph = record(function, *tensors)
+        wanted = function(*tensors)
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        for got in (results, graph(*tensors), graph(*tensors), graph(*tensors), module(*tensors)):
+            self.assertEqual(len(got), len(wanted))
+            for x, y in zip(got, wanted):
+                self.assertTrue(sconce.equal(x, y))
+                self.assertEqual((x.requires_grad, x.is_leaf, x.dtype, x.stride(), x.device),
+                                 (y.requires_grad, y.is_leaf, y.dtype, y.stride(), y.device))
+        return text
+
+    def test_operators(self):
+        self.assertIn("aten::abs", self.agrees(lambda x: sconce.abs(x) + 1, self.a))
+        self.agrees(lambda x, y: (x + y).sum(), self.a, self.b)
+        self.agrees(lambda x, y: sconce.cat([x, y], 1).split(2, 1)[0] * 2, self.a, self.b)
+        self.agrees(lambda x: x[0] + x[:, 1:2].sum(), self.a)
+        self.agrees(lambda x: x.max(0).values + x.T.sum(0).sum(), self.a)
+        self.agrees(lambda x: (x.clone().add_(1), x[0]), self.a)
+        self.agrees(lambda x: x.to("cpu").to(sconce.float64), self.a)
+
+    def test_code_of_c_calls_operators(self):
+        self.assertEqual(self.agrees(lambda x, y: sum([x, y, x]), self.a, self.b).count("aten::add"), 3)
+
+    def test_factories(self):
+        text = self.agrees(lambda x: x + sconce.zeros(4) + sconce.arange(4) + sconce.ones(4, device="cpu"), self.a)
+        self.assertIn("aten::zeros", text)
+
+    def test_tensors_from_outside_are_not_copied(self):
+        outside = sconce.zeros(4)
+        *_, graph = record(lambda x: x + outside, self.a)
+        outside.add_(5)
+        self.assertTrue(sconce.equal(graph(self.a)[0], self.a + 5))
+
+    def test_random_numbers_are_drawn_as_eager_draws_them(self):
+        *_, graph = record(lambda x: sconce.nn.functional.dropout(x) + sconce.randn(4), self.a)
+        sconce.manual_seed(3)
+        wanted = sconce.nn.functional.dropout(self.a) + sconce.randn(4)
+        for _ in range(3):
+            sconce.manual_seed(3)
+            self.assertTrue(sconce.equal(graph(self.a)[0], wanted))
+
+    def test_gradients_flow(self):
+        *_, graph = record(lambda x, y: (x * y).sin(), self.a, self.b)
+        for _ in range(3):
+            self.b.grad = None
+            graph(self.a, self.b)[0].sum().backward()
+            self.assertTrue(sconce.allclose(self.b.grad, (self.a * self.b).cos() * self.a))
+
+    def test_inputs_are_written(self):
+        *_, graph = record(lambda x: x.add_(1) * 2, self.a.clone())
+        x = self.a.clone()
+        self.assertTrue(sconce.equal(graph(x)[0], (self.a + 1) * 2))
+        self.assertTrue(sconce.equal(x, self.a + 1))
+
+    def test_what_needs_data(self):
+        for function in (lambda x: x.sum().item(), lambda x: bool(x.sum()), lambda x: x.nonzero(), lambda x: x[x > 0],
+                         lambda x: x.tolist(), lambda x: x.numpy(), lambda x: sconce.equal(x, x), lambda x: int(x.sum())):
+            with self.assertRaises(NotImplementedError):
+                record(function, self.a)
+
+    def test_errors_are_eagers(self):
+        with self.assertRaisesRegex(RuntimeError, "cannot be multiplied"):
+            record(lambda x: x @ x, self.a)
+
+
+if __name__ == "__main__":
+    unittest.main()
