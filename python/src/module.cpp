@@ -2,6 +2,7 @@
 #include "autocast.h"
 #include "autograd_objects.h"
 #include "binder.h"
+#include "capture/bytecode/bytecode_doors.h"
 #include "capture/graph/compiled_graph.h"
 #include "creation.h"
 #include "dispatch_hook.h"
@@ -345,6 +346,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_library(module.get());
     add_module_type(module.get());
     add_autocast(module.get());
+    capture::add_bytecode_doors(module.get());
     capture::add_graph_capture(module.get());
     return module.give();
   });

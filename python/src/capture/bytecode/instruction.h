@@ -41,18 +41,21 @@ enum class Op : uint8_t {
   load_deref,
   store_deref,
   delete_deref,
-  load_class_deref,
+  load_class_deref,           // 3.11: first of the frame's own names
+  load_from_dict_or_deref,    // 3.12: first of a mapping that is popped
+  load_from_dict_or_globals,  // 3.12
   make_cell,
   copy_free_vars,
   load_attr,
   load_method,
   store_attr,
   delete_attr,
-  load_super_attr,
-  load_super_method,  // of super(type, self), which lie on the stack with the global super
+  load_super_attr,  // pops what the name super stands for, the class and self, and pushes an attribute of super(class, self).
+  load_super_method,  // arg: twice the index of the name, 1 more for super() written without arguments
   load_build_class,
   load_assertion_error,
-  // Operators. binary_op: CPython's number (0 to 25, in-place ones from 13); compare: 0 to 5 for < <= == != > >=; is_op,
+  // Operators. 3.13 has to_bool before unary_not and before jumps that test, which earlier versions do themselves; whoever
+  // writes code for all writes to_bool: the assembler drops it where it says nothing. binary_op: CPython's number (0 to 25, in-place ones from 13); compare: 0 to 5 for < <= == != > >=; is_op,
   // contains_op: 1 inverts.
   unary_positive,
   unary_negative,
@@ -68,6 +71,7 @@ enum class Op : uint8_t {
   delete_subscript,
   build_slice,
   // Containers and texts. format_value: flags of 3.11 (conversion in the low two bits, 4: a format is on the stack).
+  // convert_value (3.13): conversion alone, 1 to 3 for str, repr, ascii.
   build_tuple,
   build_list,
   build_set,
@@ -75,6 +79,7 @@ enum class Op : uint8_t {
   build_const_key_map,
   build_string,
   format_value,
+  convert_value,
   list_append,
   set_add,
   map_add,
@@ -87,7 +92,8 @@ enum class Op : uint8_t {
   unpack_ex,
   get_len,
   // Jumps: `target` is the instruction that comes next. All but jump, for_iter and send pop what they test; for_iter at
-  // the end pops the iterator.
+  // the end pops the iterator, and its target lies behind end_for (3.13: and pop_top), which are never run but must be
+  // there (Note [The end of a loop], assemble.cpp). jump: arg 1 is one backward that signals do not interrupt.
   jump,
   jump_if_true,
   jump_if_false,
@@ -114,7 +120,8 @@ enum class Op : uint8_t {
   prep_reraise_star,
   before_with,
   with_except_start,
-  // Generators and coroutines.
+  // Generators and coroutines. send at the end jumps with the result: 3.11 has popped the receiver, later versions leave it
+  // for end_send (send_pops_receiver).
   return_generator,
   yield_value,
   send,
@@ -139,14 +146,16 @@ enum class Op : uint8_t {
   setup_annotations,
   print_expr,
   intrinsic,  // of typing (3.12): arg is CPython's number, 256 more for those of two operands
-  unknown     // arg is the opcode
+  unknown     // arg is the opcode, with its argument above the low 8 bits
 };
 
 // Where the null lies beside a callable that is no method: 3.13 pushes it behind the callable, earlier versions before.
 constexpr bool null_is_above = PY_VERSION_HEX >= 0x030d0000;
+constexpr bool send_pops_receiver = PY_VERSION_HEX < 0x030c0000;
 
 struct Location {
   int line = -1, end_line = -1, column = -1, end_column = -1;  // -1: none
+  bool operator==(const Location&) const = default;
 };
 
 struct Instruction {
@@ -154,8 +163,11 @@ struct Instruction {
   int32_t arg = 0;
   int32_t target = -1;        // of jumps: index of an instruction
   int32_t handler = -1;       // index into Code::handlers of the one that covers it; -1: none
+  int32_t offset = -1;        // of decoded ones: bytes from the start of the code object's code
+  bool joined = false;        // one instruction of CPython together with the one before
   PyObject* names = nullptr;  // of calls with keywords: a tuple, kept alive by the code's constants
   Location location;
+  Location names_location;  // of `names`, as compilers place them; without a line: as `location`
 };
 
 // An exception inside: the stack is cut to `depth`, with `push_lasti` the offset of the instruction is pushed, then the
@@ -180,5 +192,15 @@ struct Code {
   // Arguments with *args and **kwargs.
   int slots() const { return argument_count + keyword_only + !!(flags & CO_VARARGS) + !!(flags & CO_VARKEYWORDS); }
 };
+
+// Decodes a code object, once: the result is kept with it. Throws PythonError (ValueError) for bytes that no compiler of
+// Python writes.
+std::shared_ptr<const Code> decode(PyCodeObject* code);
+
+// The code object. Throws PythonError (ValueError) for what this version has no instructions for, and for targets and
+// indices that are not there.
+Owned assemble(const Code& code);
+
+const char* op_name(Op op);
 
 }  // namespace sconce::python::capture
