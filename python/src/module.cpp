@@ -4,6 +4,7 @@
 #include "binder.h"
 #include "capture/bytecode/bytecode_doors.h"
 #include "capture/graph/compiled_graph.h"
+#include "capture/guards/guards.h"
 #include "creation.h"
 #include "dispatch_hook.h"
 #include "generator_object.h"
@@ -348,6 +349,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_autocast(module.get());
     capture::add_bytecode_doors(module.get());
     capture::add_graph_capture(module.get());
+    capture::add_guards(module.get());
     return module.give();
   });
 }

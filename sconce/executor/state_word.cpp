@@ -11,8 +11,8 @@ namespace sconce::executor {
 AmbientState ambient_state() noexcept {
   const ThreadModes& m = thread_modes;
   AmbientState state;
-  state.modes = uint64_t{m.include} | uint64_t{m.exclude} << 16 | uint64_t{m.exclude_grad} << 32 |
-                uint64_t{m.inference} << 48;
+  state.modes =
+      uint64_t{m.include} | uint64_t{m.exclude} << 16 | uint64_t{m.exclude_grad} << 32 | uint64_t{m.inference} << 48;
   state.settings = static_cast<uint64_t>(default_dtype()) | uint64_t{is_deterministic()} << 16 |
                    static_cast<uint64_t>(static_cast<uint32_t>(num_threads())) << 32;
   if (m.include & KeySet(Key::autocast).bits()) state.settings |= static_cast<uint64_t>(autocast_dtype()) << 8;

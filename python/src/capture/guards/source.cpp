@@ -31,8 +31,7 @@ std::string module_name(PyObject* globals) {
 std::string constant_text(PyObject* object) {
   if (PyType_Check(object)) return reinterpret_cast<PyTypeObject*>(object)->tp_name;
   if (PyModule_Check(object)) return PyModule_GetName(object) ? PyModule_GetName(object) : "?";
-  if (PyFunction_Check(object))
-    return std::string(text_of(reinterpret_cast<PyFunctionObject*>(object)->func_qualname));
+  if (PyFunction_Check(object)) return std::string(text_of(reinterpret_cast<PyFunctionObject*>(object)->func_qualname));
   return key_text(object);
 }
 

@@ -1,0 +1,104 @@
+// Guards: what must hold for a call so that an entry of the cache may answer it. Sources and facts become one array of steps,
+// parents first: each fetches one object from an earlier one and tests its facts.
+//
+// Note [What guards keep alive]
+// Keys, constants and values that are compared are kept. Objects that are compared by identity, and classes, are not: a
+// weak reference stands beside the address, so that another object at the address of a dead one does not pass. Once an
+// object is dead the guards can never hold again (is_dead). Objects without weak references (list, dict) are kept.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capture/guards/relation.h"
+#include "capture/guards/source.h"
+#include "capture/guards/tensor_fact.h"
+#include "object.h"
+#include "sconce/executor/state_word.h"
+
+namespace sconce::python::capture {
+
+// The state that every entry depends on.
+struct GlobalState {
+  executor::AmbientState ambient;
+  bool torch_function_disabled = false;
+  static GlobalState now();
+  friend bool operator==(const GlobalState&, const GlobalState&) = default;
+};
+
+class Guards {
+ public:
+  // `inputs`: sources whose objects check() returns, those of the graph. Throws PythonError.
+  Guards(const Sources& sources, const std::vector<SourceId>& inputs, std::vector<std::string> locals,
+         std::vector<std::string> free, PyObject* globals);
+  ~Guards();
+  Guards(const Guards&) = delete;
+
+  // Do all guards hold for these arguments (slots of the frame) and this closure (a tuple or null)? Then `found` gets the
+  // objects of `inputs`; new references. Clears exceptions; runs code of Python only where a dict has keys with an __eq__
+  // written in Python.
+  bool check(PyObject* const* locals, PyObject* closure, PyObject** found);
+  // The first guard that does not hold: "tensor 'L['x']' size mismatch at index 0. expected 2, actual 3". Empty: all hold.
+  std::string why(PyObject* const* locals, PyObject* closure);
+  // "TENSOR_MATCH: check_tensor(L['x'], ...)", one for each, parents first.
+  std::vector<std::string> texts() const;
+  size_t size() const { return facts_.size(); }
+  size_t input_count() const { return inputs_.size(); }
+
+  bool is_dead() const;
+  // Makes them never hold again.
+  void drop() { dropped_ = true; }
+
+  // For the collector.
+  int traverse(visitproc visit, void* arg);
+
+ private:
+  struct Row {
+    FactKind kind;
+    int32_t other = -1;          // same_object, other_object: a step; tensor, relation: an index into their arrays
+    PyObject* object = nullptr;  // what it is compared with
+    PyObject* weak = nullptr;    // the weak reference that says that object lives; null: it is kept
+    int64_t number = 0;
+  };
+  struct Fetch {
+    Step step;
+    bool may_be_absent = false;  // a fact says so: then null is right
+    int32_t from = -1, index = 0;
+    PyObject* key = nullptr;
+    Py_hash_t hash = 0;
+    PyObject* object = nullptr;
+    uint32_t first = 0, count = 0;  // of its rows
+    SourceId source = kNoSource;
+  };
+  struct Walk;
+
+  PyObject* keep(PyObject* object);
+  Row make_row(const Fact& fact, const std::vector<int32_t>& step_of);
+  bool holds(const Row& row, PyObject* object, PyObject* const* slots) const;
+  std::string fact_text(const Fetch& fetch, const Row& row) const;
+  std::string failure_text(const Fetch& fetch, const Row& row, PyObject* object, PyObject* const* slots) const;
+  std::string text_of_step(int32_t step) const;
+
+  std::vector<Fetch> fetches_;
+  std::vector<Row> facts_;
+  std::vector<TensorFact> tensors_;
+  std::vector<Relation> relations_;
+  std::vector<int32_t> inputs_;
+  std::vector<Owned> kept_;
+  std::vector<Source> sources_;  // for texts; their objects are in kept_
+  std::vector<std::string> locals_, free_;
+  PyObject* globals_ = nullptr;  // in kept_
+  GlobalState state_;
+  bool dropped_ = false;
+  int32_t fails_first_ = -1;  // the step that failed last
+};
+
+// Are these constants the same? Same class and equal; floats bit by bit; texts, bytes, numbers, tuples, slices of such by
+// value, everything else by identity.
+bool same_constant(PyObject* a, PyObject* b);
+
+// _capture_guards(...): guards by hand, for tests.
+void add_guards(PyObject* module);
+
+}  // namespace sconce::python::capture
