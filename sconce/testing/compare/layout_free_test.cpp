@@ -18,6 +18,8 @@ const std::map<std::string, std::vector<Value>>& calls() {
       {"aten::max_pool2d_with_indices", {ints({3, 3}), ints({2, 2}), ints({1, 1}), ints({1, 1}), Value(false)}},
       {"aten::max_pool3d_with_indices",
        {ints({2, 2, 2}), ints({1, 2, 1}), ints({1, 0, 1}), ints({1, 1, 1}), Value(true)}},
+      {"aten::avg_pool2d", {ints({3, 2}), ints({2, 1}), ints({1, 1}), Value(true), Value(false), Value()}},
+      {"aten::_adaptive_avg_pool2d", {ints({4, 3})}},
       {"aten::cat", {Value(int64_t{1})}},
       {"aten::constant_pad_nd", {ints({1, 2, 0, 3}), Value(0.5)}},
       {"aten::upsample_nearest2d", {ints({7, 11}), Value(), Value()}},

@@ -55,6 +55,8 @@ struct PoolKernels {
     void (*average_pixels)(const PoolPixels& row);
     // The mean of n adjacent elements, for each of `planes` planes that follow each other.
     void (*mean_planes)(void* out, const void* in, int64_t planes, int64_t n);
+    // The means over n pixels of `count` channels, in the order of mean_planes. Pixels are `channels` elements apart.
+    void (*mean_pixels)(void* out, const void* in, int64_t count, int64_t channels, int64_t n);
   };
   Of of[3];  // float, double, int64_t
   // Are n numbers all in [0, limit)?

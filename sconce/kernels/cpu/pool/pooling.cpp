@@ -115,10 +115,13 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   if (out.numel() == 0) return;
   SCONCE_CHECK(p.in_plane() <= INT32_MAX, "pooling of planes with 2^31 or more elements is not supported, got {}",
                self.sizes());
-  // Results of one pixel are dense in both formats: then the input decides.
+  // Results of one pixel are dense in both formats: then the input decides. Means of whole planes of narrow numbers
+  // are taken of planes.
   const MemoryFormat last = out.dim() == 4 ? MemoryFormat::channels_last : MemoryFormat::channels_last_3d;
+  const bool whole_planes = indices == nullptr && p.out_plane() == 1 && p.axis[2].adaptive;
+  const bool narrow_means = whole_planes && is_reduced_float(self.dtype());
   const bool pixels = !out.is_contiguous() || (out.dim() == p.rank + 2 && out.is_contiguous(last) &&
-                                               self.is_contiguous(last) && !self.is_contiguous());
+                                               self.is_contiguous(last) && !self.is_contiguous() && !narrow_means);
   const MemoryFormat format = pixels ? last : MemoryFormat::contiguous;
   SCONCE_ASSERT(out.is_contiguous(format) && (!indices || indices->is_contiguous(format)));
   const Tensor x = contiguous_tensor(self, format);
@@ -128,16 +131,28 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
   const bool maximum = indices != nullptr;
   const int64_t in_row = width.in * rows.channels, out_row = width.out * rows.channels;
 
-  if (!maximum && !pixels && p.out_plane() == 1 && width.adaptive) {  // the mean of whole planes
-    const int64_t n = p.in_plane();
-    parallel_for(rows.images, grain_for(2 * n), [&](int64_t from, int64_t to) {
-      if (rows.same()) return k.mean_planes(rows.out_at(from), rows.in_at(from * n), to - from, n);
+  const int64_t plane_size = p.in_plane();
+  if (whole_planes && pixels && rows.same()) {
+    constexpr int64_t together = 128;  // channels: as mean_pixels takes them
+    const int64_t parts = (rows.channels + together - 1) / together;
+    parallel_for(rows.images * parts, grain_for(2 * plane_size * together), [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t image = i / parts, c = i % parts * together;
+        k.mean_pixels(rows.out_at(image * rows.channels + c), rows.in_at(image * plane_size * rows.channels + c),
+                      std::min(together, rows.channels - c), rows.channels, plane_size);
+      }
+    });
+    return;
+  }
+  if (whole_planes && !pixels) {
+    parallel_for(rows.images, grain_for(2 * plane_size), [&](int64_t from, int64_t to) {
+      if (rows.same()) return k.mean_planes(rows.out_at(from), rows.in_at(from * plane_size), to - from, plane_size);
       Scratch scratch;
-      auto* plane = scratch.take<char>(static_cast<int64_t>(rows.compute_size) * n);
+      auto* plane = scratch.take<char>(static_cast<int64_t>(rows.compute_size) * plane_size);
       double mean;
       for (int64_t i = from; i < to; ++i) {
-        rows.widen(plane, rows.in_at(i * n), n);
-        k.mean_planes(&mean, plane, 1, n);
+        rows.widen(plane, rows.in_at(i * plane_size), plane_size);
+        k.mean_planes(&mean, plane, 1, plane_size);
         rows.narrow(rows.out_at(i), &mean, 1);
       }
     });
@@ -228,9 +243,7 @@ void run(const Pool& p, const Tensor& self, const Tensor& out, const Tensor* ind
         } else {
           k.max_pixels(pixel_row);
         }
-      } else if (pixels) {
-        k.average_pixels(pixel_row);
-      } else {  // down the columns first, then along the row
+      } else {  // down the columns first, then along the row: the same sums in both layouts
         const void* summed = count == 1 ? pointers[0] : sums;
         if (count != 1) k.sum_rows(sums, pointers, count, in_row);
         if (phases) {

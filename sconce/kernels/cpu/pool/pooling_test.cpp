@@ -74,6 +74,9 @@ TEST(Pooling, agrees_across_threads_and_layouts) {
       {"max 3x3", [](const Tensor& x) { return max_pool2d(x, {3, 3}, {2, 2}, {1, 1}); }},
       {"max 2x3 dilated", [](const Tensor& x) { return max_pool2d(x, {2, 3}, {1, 3}, {1, 1}, {2, 1}, true); }},
       {"adaptive max", [](const Tensor& x) { return std::get<0>(adaptive_max_pool2d(x, {5, 4})); }},
+      {"average 3x3", [](const Tensor& x) { return avg_pool2d(x, {3, 3}, {2, 2}, {1, 1}); }},
+      {"adaptive average", [](const Tensor& x) { return _adaptive_avg_pool2d(x, {5, 4}); }},
+      {"mean of planes", [](const Tensor& x) { return _adaptive_avg_pool2d(x, {1, 1}); }},
       {"nearest", [](const Tensor& x) { return upsample_nearest2d(x, {50, 71}); }},
       {"grid", [](const Tensor& x) { return grid_sampler_2d(x, filled({2, 40, 50, 2}, 3), 0, 1, false); }},
   };
@@ -88,10 +91,20 @@ TEST(Pooling, agrees_across_threads_and_layouts) {
   }
   // Sums may be taken in another order.
   const auto close = [](const Tensor& a, const Tensor& b) { return allclose(a, b, 1e-5, 1e-6); };
-  EXPECT_TRUE(close(avg_pool2d(x, {3, 3}, {2, 2}, {1, 1}), avg_pool2d(last, {3, 3}, {2, 2}, {1, 1})));
-  EXPECT_TRUE(close(_adaptive_avg_pool2d(x, {1, 1}), _adaptive_avg_pool2d(last, {1, 1})));
   EXPECT_TRUE(close(upsample_bilinear2d(x, {11, 90}, true), upsample_bilinear2d(last, {11, 90}, true)));
   EXPECT_TRUE(close(upsample_bicubic2d(x, {60, 20}, false), upsample_bicubic2d(last, {60, 20}, false)));
+}
+
+// Planes of fewer pixels than a vector has lanes, of whole vectors, and of a part of one more; more channels than are
+// summed together; numbers of 16 bits.
+TEST(Pooling, means_of_planes_have_one_order) {
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 3}, {2, 8}, {7, 7}, {5, 13}, {4, 16}}) {
+    for (const DType dtype : {DType::float32, DType::float64, DType::bfloat16}) {
+      const Tensor x = to(filled({2, 133, height, width}), dtype);
+      expect_same(_adaptive_avg_pool2d(x, {1, 1}),
+                  _adaptive_avg_pool2d(contiguous(x, MemoryFormat::channels_last), {1, 1}), "mean");
+    }
+  }
 }
 
 // Against PyTorch 2.13.

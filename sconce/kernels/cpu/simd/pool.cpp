@@ -339,6 +339,49 @@ void mean_planes(void* out, const void* in, int64_t planes, int64_t n) {
   }
 }
 
+// y += x, over n elements.
+template <class T>
+SCONCE_VEC void add_to(T* y, const T* x, int64_t n) {
+  using V = VectorFor<T>;
+  int64_t i = 0;
+  for (; i + lanes<V> <= n; i += lanes<V>) store(y + i, load<V>(y + i) + load<V>(x + i));
+  for (; i < n; ++i) y[i] += x[i];
+}
+
+// What is a lane of a or b in mean_planes is a row of sums here, for some channels at a time. They stay in the
+// first-level cache; pixels are read in runs of several lines, since single ones that are a power of two apart would
+// drive each other out of it.
+template <class T>
+void mean_pixels(void* out, const void* in, int64_t count, int64_t channels, int64_t n) {
+  constexpr int width = lanes<VectorFor<T>>;
+  constexpr int64_t together = 128;
+  T sums[2 * width][together];
+  T* y = static_cast<T*>(out);
+  const int64_t whole = n < width ? 0 : n - n % width;
+  const T divisor = static_cast<T>(n);
+  for (int64_t c = 0; c < count; c += together) {
+    const int64_t some = count - c < together ? count - c : together;
+    const T* x = static_cast<const T*>(in) + c;
+    for (int s = 0; s < 2 * width; ++s) {
+      for (int64_t i = 0; i < some; ++i) sums[s][i] = 0;
+    }
+    for (int64_t p = 0; p < whole; ++p) add_to(sums[p % (2 * width)], x + p * channels, some);
+    if (whole == 0) {  // one after the other
+      for (int64_t p = 0; p < n; ++p) add_to(sums[0], x + p * channels, some);
+    } else if (whole < n) {  // to the last lanes of b; the others get a zero, which turns -0 into 0
+      const int64_t first = 2 * width - (n - whole);
+      for (int64_t s = width; s < first; ++s) {
+        for (int64_t i = 0; i < some; ++i) sums[s][i] += T(0);
+      }
+      for (int64_t p = whole; p < n; ++p) add_to(sums[first + p - whole], x + p * channels, some);
+    }
+    for (int half = width; half > 0; half /= 2) {
+      for (int s = 0; s < half; ++s) add_to(sums[s], sums[s + half], some);
+    }
+    for (int64_t i = 0; i < some; ++i) y[c + i] = (sums[0][i] + T(0)) / divisor;
+  }
+}
+
 bool all_inside(const int64_t* numbers, int64_t n, int64_t limit) {
   I64 bad{};  // the sign bit: a number is negative, or more than limit - 1
   int64_t i = 0;
@@ -353,7 +396,8 @@ bool all_inside(const int64_t* numbers, int64_t n, int64_t limit) {
 
 template <class T>
 constexpr PoolKernels::Of kernels_of() {
-  return {&split<T>, &max_row<T>, &max_pixels<T>, &sum_rows<T>, &average_row<T>, &average_pixels<T>, &mean_planes<T>};
+  return {&split<T>,       &max_row<T>,        &max_pixels<T>,  &sum_rows<T>,
+          &average_row<T>, &average_pixels<T>, &mean_planes<T>, &mean_pixels<T>};
 }
 
 }  // namespace

@@ -240,6 +240,10 @@ void fold_at_once(const FoldArgs<T>& args, int row, int64_t column) {
         ys[j] = load(b + s * args.b_stride + j / 2 * args.panel_step + j % 2 * n);
         if (Rows > 1) pin(ys[j]);
       }
+      if (Count == 4) {  // the next two panels
+        __builtin_prefetch(b + s * args.b_stride + 2 * args.panel_step);
+        __builtin_prefetch(b + s * args.b_stride + 3 * args.panel_step);
+      }
       GEMM_UNROLL for (int i = 0; i < Rows; i++) {
         const Vec<T> x = broadcast(rows[i][p + s]);
         GEMM_UNROLL for (int j = 0; j < Count; j++) acc[s][i][j] = multiply_add(x, ys[j], acc[s][i][j]);
@@ -295,6 +299,7 @@ void fold_row(int64_t k, const T* row, const T* b, int64_t b_stride, PanelSums<T
   GEMM_UNROLL for (int s = 0; s < in_registers; s++) { GEMM_UNROLL for (int j = 0; j < 2; j++) acc[s][j] = sums[s][j]; }
   for (int64_t p = 0; p < k; p += n) {
     GEMM_UNROLL for (int s = 0; s < n; s++, b += b_stride) {
+      __builtin_prefetch(b + prefetch_distance<T>);
       Vec<T> x = broadcast(row[p + s]);
       pin(x);
       GEMM_UNROLL for (int j = 0; j < 2; j++) {
