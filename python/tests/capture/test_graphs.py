@@ -73,6 +73,45 @@ class GraphsTest(unittest.TestCase):
         self.assertTrue(sconce.equal(graph(x)[0], (self.a + 1) * 2))
         self.assertTrue(sconce.equal(x, self.a + 1))
 
+    def test_modes(self):
+        def without(x):
+            with sconce.no_grad():
+                y = x * 2
+            return y, x * 3
+
+        def inference(x):
+            with sconce.inference_mode():
+                y = x * 2
+            return y, x * 3
+
+        def mixed(x):
+            with sconce.autocast("cpu", dtype=sconce.bfloat16):
+                y = x @ x.T
+                with sconce.autocast("cpu", enabled=False):
+                    z = x @ x.T
+            return y, z, x @ x.T
+
+        for function in (without, inference, mixed):
+            for x in (self.a, self.b):
+                with self.subTest(function=function.__name__):
+                    self.agrees(function, x)
+                    self.assertTrue(sconce.is_grad_enabled())
+                    self.assertFalse(sconce.is_inference_mode_enabled() or sconce.is_autocast_enabled())
+        with sconce.autocast("cpu", dtype=sconce.bfloat16):
+            self.agrees(lambda x: x @ x.T, self.a)
+
+    def test_modes_are_put_back_after_a_failure(self):
+        def fails(x, i):
+            with sconce.no_grad():
+                return x * 2, sconce.nn.functional.embedding(i, x)
+
+        for count in (1, 5):
+            *_, graph = record(lambda x, i: fails(x + count, i), self.a, sconce.tensor([0]))
+            for _ in range(3):
+                with self.assertRaises(IndexError):
+                    graph(self.a, sconce.tensor([9]))
+                self.assertTrue(sconce.is_grad_enabled())
+
     def test_what_needs_data(self):
         for function in (lambda x: x.sum().item(), lambda x: bool(x.sum()), lambda x: x.nonzero(), lambda x: x[x > 0],
                          lambda x: x.tolist(), lambda x: x.numpy(), lambda x: sconce.equal(x, x), lambda x: int(x.sum())):

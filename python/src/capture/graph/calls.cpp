@@ -58,6 +58,16 @@ bool is_of_module(PyObject* function, const char* module) {
   return name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, module) == 0;
 }
 
+// Functions of the extension that read and set modes of the thread. They do so at once; the graph follows (match_modes).
+bool is_of_modes(PyObject* target) {
+  static const std::unordered_set<std::string_view> names = {
+      "_set_grad_enabled",     "is_grad_enabled",         "_set_autocast",
+      "_autocast_state",       "clear_autocast_cache",    "_set_inference_mode",
+      "_inference_mode_state", "_restore_inference_mode", "is_inference_mode_enabled"};
+  return PyCFunction_Check(target) && names.contains(name_of(target)) &&
+         (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
+}
+
 }  // namespace
 
 bool GraphRecorder::is_operator(PyObject* target) const {
@@ -65,7 +75,7 @@ bool GraphRecorder::is_operator(PyObject* target) const {
   if (Py_IS_TYPE(target, &PyMethodDescr_Type) || Py_IS_TYPE(target, &PyWrapperDescr_Type))
     return reinterpret_cast<PyDescrObject*>(target)->d_type == &tensor_type && !is_outside(name_of(target));
   if (!PyCFunction_Check(target)) return false;
-  if (is_of_module(target, "_operator")) return true;
+  if (is_of_module(target, "_operator") || is_of_modes(target)) return true;
   return name_of(target) == "tensor" && (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
 }
 

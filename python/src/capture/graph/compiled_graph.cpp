@@ -2,11 +2,16 @@
 
 #include <structmember.h>
 
+#include "capture/graph/call_tape.h"
+#include "capture/graph/modes.h"
 #include "capture/graph/recorder.h"
 #include "long_call.h"
+#include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/error.h"
+#include "sconce/base/inline_vector.h"
 #include "sconce/ir/function.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/tensor/grad_mode.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -19,8 +24,9 @@ struct Held {
   std::vector<Tensor> tensors;  // inputs that it gives itself, behind those of the call
   CallLog log;
   std::vector<Owned> outputs;
+  std::unique_ptr<CallTape> tape;
   size_t inputs = 0;
-  bool by_plans = true;
+  bool by_plans = true, by_calls = false;
 };
 struct CompiledGraphObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -32,6 +38,68 @@ extern PyTypeObject compiled_graph_type;
 
 CompiledGraphObject& compiled(PyObject* self) { return *reinterpret_cast<CompiledGraphObject*>(self); }
 
+// A graph of so few operators on so few elements is not worth a plan.
+constexpr size_t kFewCalls = 4;
+constexpr double kLittleWork = 4096;
+
+// An operator that fails does so as in eager: with its own class of exception, without the lines of a program.
+[[noreturn]] void rethrow(const runtime::ScriptError& error) {
+  std::string reason = error.reason();
+  throw Error(error.kind(), std::move(reason));
+}
+
+void run_tape(const Held& held, PyObject* const* args, double work, std::span<Value> outputs) {
+  InlineVector<const Tensor*, 16> inputs(held.inputs + held.tensors.size());
+  for (size_t i = 0; i < held.inputs; ++i) inputs.data()[i] = &tensor_of(args[i]);
+  for (size_t i = 0; i < held.tensors.size(); ++i) inputs.data()[held.inputs + i] = &held.tensors[i];
+  const std::span<const Tensor* const> given(inputs.data(), held.inputs + held.tensors.size());
+  std::optional<ModesScope> modes;
+  if (held.by_calls) modes.emplace();
+  run_long(work, [&] { return (held.tape->run(given, outputs), 0); });
+  if (held.by_calls && !autograd::autocast_enabled()) autograd::clear_autocast_cache();
+}
+
+// Sees nothing: plans leave runs with an observer to the interpreter.
+struct Nobody final : runtime::Observer {
+  void before(const runtime::Code&, size_t, const Value*) override {}
+};
+
+void run_function(const Held& held, PyObject* const* args, double work, std::span<Value> outputs) {
+  InlineVector<Value, 16> values(held.inputs + held.tensors.size());
+  for (size_t i = 0; i < held.inputs; ++i) values.data()[i] = Value(tensor_of(args[i]));
+  for (size_t i = 0; i < held.tensors.size(); ++i) values.data()[held.inputs + i] = Value(held.tensors[i]);
+  const std::span<Value> given(values.data(), held.inputs + held.tensors.size());
+  const bool grad = grad_enabled();
+  try {
+    const Value result = run_long(work, [&] {
+      if (held.by_plans) return runtime::run(*held.function, given);
+      Nobody nobody;
+      return runtime::run(*held.function, given, {.observer = &nobody});
+    });
+    const std::vector<Value>& items = result.to_tuple().items;
+    for (size_t i = 0; i < items.size(); ++i) outputs[i] = items[i];
+  } catch (const runtime::ScriptError& error) {
+    set_grad_enabled(grad);
+    rethrow(error);
+  } catch (...) {
+    set_grad_enabled(grad);
+    throw;
+  }
+}
+
+void run_values(const Held& held, PyObject* const* args, std::span<Value> outputs) {
+  double work = 0;
+  for (size_t i = 0; i < held.inputs; ++i) {
+    SCONCE_CHECK_AS(type, is_tensor(args[i]), "input {} of a compiled graph must be a tensor, not {}", i,
+                    class_name(args[i]));
+    work += static_cast<double>(tensor_of(args[i]).numel());
+  }
+  if (held.by_calls || (held.tape && held.tape->size() <= kFewCalls && work <= kLittleWork && held.by_plans))
+    run_tape(held, args, work, outputs);
+  else
+    run_function(held, args, work, outputs);
+}
+
 PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const CompiledGraphObject& object = compiled(self);
@@ -39,23 +107,15 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags));
     SCONCE_CHECK_AS(type, n == held.inputs && (names == nullptr || PyTuple_GET_SIZE(names) == 0),
                     "a compiled graph takes {} tensors, not {} arguments", held.inputs, n);
-    if (object.backend != nullptr) return PyObject_Vectorcall(object.backend, args, n, nullptr);
-    std::vector<Value> values;
-    values.reserve(n + held.tensors.size());
-    double work = 0;
-    for (size_t i = 0; i < n; ++i) {
-      SCONCE_CHECK_AS(type, is_tensor(args[i]), "input {} of a compiled graph must be a tensor, not {}", i,
-                      class_name(args[i]));
-      const Tensor& t = tensor_of(args[i]);
-      work += static_cast<double>(t.numel());
-      values.emplace_back(t);
+    if (object.backend != nullptr) {
+      const Owned made = Owned::take(PyObject_Vectorcall(object.backend, args, n, nullptr));
+      return is_tensor(made.get()) ? PyTuple_Pack(1, made.get()) : PySequence_Tuple(made.get());
     }
-    for (const Tensor& t : held.tensors) values.emplace_back(t);
-    const Value result = run_long(work, [&] { return runtime::run(*held.function, values); });
-    const std::vector<Value>& items = result.to_tuple().items;
-    Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
-    for (size_t i = 0; i < items.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), wrap(items[i].to_tensor()).give());
+    InlineVector<Value, 4> outputs(held.outputs.size());
+    run_values(held, args, {outputs.data(), held.outputs.size()});
+    Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(held.outputs.size())));
+    for (size_t i = 0; i < held.outputs.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), object_of(outputs.data()[i]).give());
     return tuple.give();
   });
 }
@@ -181,6 +241,8 @@ Owned make_compiled_graph(GraphParts parts) {
   held->function = &define(held->unit, std::move(parts.graph));
   held->log = std::move(parts.log);
   for (PyObject* output : parts.outputs) held->outputs.push_back(Owned::share(output));
+  held->tape = CallTape::make(*held->function->graph());
+  held->by_calls = parts.in_modes && held->tape;
   auto* object = PyObject_New(CompiledGraphObject, &compiled_graph_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
   object->vectorcall = run;
@@ -193,6 +255,21 @@ Owned make_compiled_graph(GraphParts parts) {
       PyObject_CallMethod(backends.get(), "compile_graph", "OOO", made.get(), parts.backend, parts.options));
   if (chosen.get() != Py_None) object->backend = Py_NewRef(chosen.get());
   return made;
+}
+
+size_t graph_outputs(PyObject* graph) { return compiled(graph).held->outputs.size(); }
+
+void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> outputs) {
+  const CompiledGraphObject& object = compiled(graph);
+  if (object.backend != nullptr) {
+    const Owned made = Owned::take(run(graph, inputs, object.held->inputs, nullptr));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      outputs[i] = Owned::share(PyTuple_GET_ITEM(made.get(), static_cast<Py_ssize_t>(i)));
+    return;
+  }
+  InlineVector<Value, 4> values(outputs.size());
+  run_values(*object.held, inputs, {values.data(), outputs.size()});
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = object_of(values.data()[i]);
 }
 
 void add_graph_capture(PyObject* module) {

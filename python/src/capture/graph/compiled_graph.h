@@ -18,9 +18,15 @@ struct GraphParts {
   std::span<PyObject* const> outputs;  // fakes
   CallLog log;
   PyObject *backend, *options;
+  bool in_modes = false;  // it changes modes of the thread, or runs under autocast: call by call
 };
 // Attributes for readers: `graph` (the IR as text), `graph_module` (fx), `example_inputs`.
 Owned make_compiled_graph(GraphParts parts);
+
+// For callers in C++: runs a graph, as a call of it would, without a tuple. `inputs`: objects of tensors, as many as it
+// takes. Throws as a call raises.
+size_t graph_outputs(PyObject* graph);
+void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> outputs);
 
 void add_graph_capture(PyObject* module);
 

@@ -1,11 +1,13 @@
 #include "capture/graph/graph_recorder.h"
 
 #include "capture/graph/compiled_graph.h"
+#include "sconce/autograd/autocast_mode.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/sconce.hpp"
 #include "sconce/tensor/grad_mode.h"
+#include "small_objects.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -32,17 +34,31 @@ const char* refusal(const Op& op) {
   return nullptr;
 }
 
+// sconce::set_autocast: of graphs alone, so it is made where they are.
+const Op& set_autocast_op() {
+  static const Op& made = [&]() -> const Op& {
+    Op& op = define_op("sconce::set_autocast(bool enabled, ScalarType dtype, bool cache) -> ()");
+    op.set_kernel(Key::cpu, SCONCE_BOXED_KERNEL([](const Op&, KeySet, Value* args, Value*) {
+                    autograd::set_autocast(args[0].to_bool(), static_cast<DType>(args[1].to_int()));
+                    autograd::set_autocast_cache(args[2].to_bool());
+                  }));
+    return op;
+  }();
+  return made;
+}
+
 }  // namespace
 
 GraphRecorder::GraphRecorder(PyObject* backend, PyObject* options)
     : backend_(Owned::share(backend ? backend : Py_None)),
       options_(Owned::share(options ? options : Py_None)),
-      graph_(std::make_shared<ir::Graph>()),
-      grad_mode_at_start_(grad_enabled()),
-      grad_mode_(grad_mode_at_start_) {
+      graph_(std::make_shared<ir::Graph>()) {
   scope_.emplace(static_cast<tracing::CallHook&>(*this));
 }
-GraphRecorder::~GraphRecorder() = default;
+GraphRecorder::~GraphRecorder() {
+  modes_at_start_.restore();
+  if (!modes_at_start_.autocast) autograd::clear_autocast_cache();
+}
 
 std::unique_ptr<Recorder> make_recorder(PyObject* backend, PyObject* options) {
   return std::make_unique<GraphRecorder>(backend, options);
@@ -185,12 +201,46 @@ void GraphRecorder::set_result(const Value& v, ir::Value* value, Device device) 
   }
 }
 
-// The graph turns gradients on and off where the program did.
+// The graph changes modes where the program did. Only when an operator follows: what the program does with modes and
+// nothing between leaves no node.
 void GraphRecorder::match_modes() {
-  if (grad_enabled() == grad_mode_) return;
-  grad_mode_ = grad_enabled();
-  static const Op& set_mode = op_named("aten::set_grad_enabled");
-  graph_->insert(graph_->create(set_mode, {constant(grad_mode_)}));
+  static const Op& set_grad = op_named("aten::set_grad_enabled");
+  static const Op& state = op_named("sconce::inference_mode_state");
+  static const Op& set_inference = op_named("sconce::set_inference_mode");
+  static const Op& restore_inference = op_named("sconce::restore_inference_mode");
+  const Modes now = Modes::current();
+  const auto insert = [&](const Op& op, std::vector<ir::Value*> inputs) {
+    return graph_->insert(graph_->create(op, inputs));
+  };
+  const auto log = [&](const char* name, std::vector<PyObject*> args) {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+    const Owned function = Owned::take(PyObject_GetAttrString(module.get(), name));
+    log_.add_call(function.get(), args, nullptr, Py_None);
+  };
+  const auto truth = [](bool v) { return v ? Py_True : Py_False; };
+  bool grad_is_known = true;
+  if (now.inference != modes_.inference) {
+    if (!inference_at_start_) inference_at_start_ = insert(state, {})->output();
+    const bool is_on = inference_mode_enabled();
+    if (now.inference == modes_at_start_.inference)
+      insert(restore_inference, {inference_at_start_});
+    else
+      insert(set_inference, {constant(is_on)});
+    log("_set_inference_mode", {truth(is_on)});
+    changes_modes_ = true;
+    grad_is_known = false;
+  }
+  if (!grad_is_known || now.grad != modes_.grad) {
+    insert(set_grad, {constant(now.grad)});
+    log("_set_grad_enabled", {truth(now.grad)});
+  }
+  if (!now.same_autocast(modes_)) {
+    insert(set_autocast_op(),
+           {constant(now.autocast), constant(Value(now.autocast_dtype)), constant(now.autocast_cache)});
+    log("_set_autocast", {truth(now.autocast), dtype_object(now.autocast_dtype), truth(now.autocast_cache)});
+    changes_modes_ = true;
+  }
+  modes_ = now;
 }
 
 // ---- operators ----
@@ -248,10 +298,8 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
 }
 
 Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
-  if (grad_mode_ != grad_mode_at_start_) {
-    const GradMode back(grad_mode_at_start_);
-    match_modes();
-  }
+  modes_at_start_.restore();
+  match_modes();
   scope_.reset();
   std::vector<ir::Value*> items;
   for (PyObject* output : outputs) {
@@ -262,7 +310,8 @@ Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
   ir::Node* tuple = graph_->create(ir::kind::TupleConstruct, items, 1);
   tuple->output()->set_type(tuple_type(std::vector<TypePtr>(items.size(), sconce::tensor_type())));
   graph_->add_output(graph_->insert(tuple)->output());
-  return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get()});
+  return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get(),
+                              changes_modes_ || modes_at_start_.autocast});
 }
 
 }  // namespace sconce::python::capture

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "capture/graph/call_log.h"
+#include "capture/graph/modes.h"
 #include "capture/graph/recorder.h"
 #include "sconce/ir/graph.h"
 #include "sconce/tracing/tracer.h"
@@ -68,7 +69,10 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   CallLog log_;
   size_t nodes_ = 0;
   int depth_ = 0;  // of call()
-  bool grad_mode_at_start_, grad_mode_;
+  const Modes modes_at_start_ = Modes::current();
+  Modes modes_ = modes_at_start_;            // of the graph where it ends now
+  bool changes_modes_ = false;               // others than gradients on and off
+  ir::Value* inference_at_start_ = nullptr;  // what the graph finds when it begins, once it has asked
   std::optional<NotRecordable> failure_;
   std::optional<tracing::HookScope> scope_;
 };

@@ -1,0 +1,23 @@
+#include "capture/graph/modes.h"
+
+#include "sconce/autograd/autocast_mode.h"
+#include "sconce/dispatch/binding/autocast.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::python::capture {
+
+Modes Modes::current() {
+  return {grad_enabled(), inference_mode_state(), autograd::autocast_enabled(), autograd::autocast_cache_enabled(),
+          sconce::autocast_dtype()};
+}
+
+void Modes::restore() const {
+  if (inference_mode_state() != inference) restore_inference_mode(inference);
+  if (grad_enabled() != grad) set_grad_enabled(grad);
+  if (same_autocast(current())) return;
+  autograd::set_autocast(autocast, autocast_dtype);
+  autograd::set_autocast_cache(autocast_cache);
+  if (!autocast) autograd::clear_autocast_cache();
+}
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,35 @@
+// Modes of a thread that a program may change on its way: gradients, inference mode, autocast.
+#pragma once
+
+#include <cstdint>
+
+#include "sconce/tensor/dtype.h"
+
+namespace sconce::python::capture {
+
+struct Modes {
+  bool grad = true;
+  uint64_t inference = 0;  // inference_mode_state()
+  bool autocast = false, autocast_cache = true;
+  DType autocast_dtype{};
+
+  static Modes current();
+  void restore() const;
+  bool same_autocast(const Modes& other) const {
+    return autocast == other.autocast && autocast_cache == other.autocast_cache &&
+           autocast_dtype == other.autocast_dtype;
+  }
+};
+
+// Puts them back at the end of a scope.
+class ModesScope {
+ public:
+  ModesScope() : before_(Modes::current()) {}
+  ~ModesScope() { before_.restore(); }
+  ModesScope(const ModesScope&) = delete;
+
+ private:
+  const Modes before_;
+};
+
+}  // namespace sconce::python::capture
