@@ -1,0 +1,65 @@
+"""Programs (programs_*.py) give compiled what they give eagerly, with no more graph breaks than PyTorch 2.13 (recorded.json).
+
+    python3 test_compiled_programs.py [Programs.test_NAME...]
+
+recorded.json is made by tools/record_capture.py. known_breaks.txt names the programs that break more often than PyTorch's capture
+does; the list may only shrink, and a name that no longer belongs there fails, too.
+"""
+
+import json
+import pathlib
+import unittest
+
+import harness
+import sconce
+
+FOLDER = pathlib.Path(__file__).parent
+RECORDED = json.loads((FOLDER / "recorded.json").read_text())
+KNOWN = {line.split()[0]: int(line.split()[1]) for line in (FOLDER / "known_breaks.txt").read_text().splitlines()
+         if line and not line.startswith("#")}
+
+
+def breaks_of_first_call(file, name):
+    sconce.compiler.reset()
+    counters = sconce._dynamo.utils.counters
+    counters.clear()
+    harness.outcomes(file, name, sconce, sconce.compile, 1)
+    return sum(counters["graph_break"].values()), dict(counters["graph_break"])
+
+
+class Programs(unittest.TestCase):
+    def check(self, file, name):
+        eager = harness.outcomes(file, name, sconce)
+        sconce.compiler.reset()
+        compiled = harness.outcomes(file, name, sconce, sconce.compile)
+        for i, (a, b) in enumerate(zip(eager, compiled, strict=True)):
+            self.assertEqual(harness.difference(a, b, f"call {i}"), "")
+        row = RECORDED[name]
+        if "failed" in row or "differs" in row:  # PyTorch fails there: no number to hold against
+            return
+        breaks, reasons = breaks_of_first_call(file, name)
+        if name in KNOWN:
+            self.assertEqual(breaks, KNOWN[name], f"known_breaks.txt says otherwise; {reasons}")
+            self.assertGreater(breaks, row["breaks"], "belongs no longer into known_breaks.txt")
+        else:
+            self.assertLessEqual(breaks, row["breaks"], f"more breaks than PyTorch: {reasons}")
+
+
+class Lists(unittest.TestCase):
+    def test_every_program_is_recorded(self):
+        names = [name for file in harness.FILES for name in harness.load(file, sconce)[0]]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(sorted(names), sorted(RECORDED))
+        self.assertEqual(set(KNOWN) - set(names), set())
+
+
+def _add(file, name):
+    setattr(Programs, f"test_{name}", lambda self: self.check(file, name))
+
+
+for _file in harness.FILES:
+    for _name in harness.load(_file, sconce)[0]:
+        _add(_file, _name)
+
+if __name__ == "__main__":
+    unittest.main()
