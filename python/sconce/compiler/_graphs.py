@@ -9,6 +9,7 @@ import sconce
 from sconce.fx import Graph, GraphModule
 from sconce.fx.node import map_aggregate
 
+_SymInt = sconce._sconce.SymInt
 _SLOTS = {f"__{name}__": getattr(operator, name) for name in
           ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor", "neg",
            "pos", "abs", "invert", "lt", "le", "eq", "ne", "gt", "ge", "getitem", "setitem", "delitem", "iadd", "isub", "imul",
@@ -73,7 +74,7 @@ class _Builder:
         self.results(results[0] if len(results) == 1 else results, node)
 
     def results(self, result, node):
-        if isinstance(result, sconce.Tensor):
+        if isinstance(result, sconce.Tensor) or type(result) is _SymInt:
             self.track(result, node)
             return
         node.meta["example_value"] = result
@@ -86,7 +87,7 @@ class _Builder:
         self.nodes.setdefault(id(tensor), node)
 
     def argument(self, value):
-        if isinstance(value, sconce.Tensor):
+        if isinstance(value, sconce.Tensor) or type(value) is _SymInt:
             return self.nodes.get(id(value), value)
         return value
 

@@ -7,8 +7,9 @@ from sconce import _sconce
 
 
 def record(function, *tensors):
-    text, module, results, graph = _sconce._capture_record(function, tensors)
-    return text, module, results, graph
+    """(IR as text, fx module, results of a run, the compiled graph)."""
+    graph, _ = _sconce._capture_record(function, tensors)
+    return graph.graph, graph.graph_module, graph(*tensors), graph
 
 
 class GraphsTest(unittest.TestCase):
@@ -121,6 +122,92 @@ class GraphsTest(unittest.TestCase):
     def test_errors_are_eagers(self):
         with self.assertRaisesRegex(RuntimeError, "cannot be multiplied"):
             record(lambda x: x @ x, self.a)
+
+
+class FreeSizesTest(unittest.TestCase):
+    """Sizes that are not fixed: one graph for all of them."""
+
+    def agrees(self, function, shapes, more, bits=None):
+        """Recorded at one list of shapes, right at others. Returns the relations."""
+        tensors = tuple(sconce.randn(*shape) for shape in shapes)
+        graph, relations = _sconce._capture_record(function, tensors, None, bits or (1,) * len(tensors))
+        for shape in (shapes, *more):
+            given = [sconce.randn(*s) for s in shape]
+            wanted = function(lambda f, *args, **kwargs: f(*args, **kwargs), getattr, *given)
+            wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+            for got in (graph(*given), graph(*given), graph(*given), graph.graph_module(*given)):
+                for x, y in zip(got, wanted, strict=True):
+                    self.assertTrue(sconce.equal(x, y) if isinstance(y, sconce.Tensor) else x == y, (shape, x, y))
+        return relations
+
+    def test_sizes_are_values_of_the_graph(self):
+        T = sconce.Tensor
+        at = ("size", 0, 0)
+        least = ("<=", 2, at)
+        more = [[(7, 4)], [(2, 4)], [(50, 4)]]
+
+        def flat(call, attribute, x):
+            n = attribute(x, "shape")[0]
+            return call(T.view, x, n * 2, 2), n, call(sconce.zeros, n + 1), n // 2 - 1
+
+        self.assertEqual(self.agrees(flat, [(5, 4)], more), [least])
+
+        def of_results(call, attribute, x):
+            y = call(sconce.cat, [x, x])
+            n = call(T.size, y, 0)
+            return call(T.reshape, y, (n, 2, 2)), n, call(sconce.full, (n,), 1.5), call(T.mul, x, n)
+
+        self.assertEqual(self.agrees(of_results, [(5, 4)], more), [least])
+
+        def sliced(call, attribute, x):
+            n = call(T.size, x, 0)
+            return call(T.__getitem__, x, slice(0, n - 1)), call(T.expand, call(sconce.ones, 1), n), call(T.numel, x)
+
+        self.assertEqual(self.agrees(sliced, [(5, 4)], more), [least])
+
+    def test_comparisons_are_relations(self):
+        T = sconce.Tensor
+        at = ("size", 0, 0)
+
+        def choose(call, attribute, x):
+            n = call(T.size, x, 0)
+            return call(T.mul, x, 2) if n > 3 else call(T.mul, x, 3)
+
+        self.assertEqual(self.agrees(choose, [(5, 4)], [[(4, 4)], [(90, 4)]]), [("<=", 2, at), (">", at, 3)])
+
+        def of_result(call, attribute, x):
+            y = call(sconce.cat, [x, x])
+            return call(T.mul, x, 2 if call(T.size, y, 0) >= 8 else 3)
+
+        self.assertEqual(self.agrees(of_result, [(5, 4)], [[(4, 4)]]), [("<=", 2, at), (">=", ("*", at, 2), 8)])
+
+        def used_as_an_index(call, attribute, x):
+            total = x
+            for _ in range(attribute(x, "shape")[0]):
+                total = call(T.add, total, 1)
+            return total
+
+        self.assertIn(("==", at, 3), self.agrees(used_as_an_index, [(3, 4)], []))
+
+    def test_what_depends_on_sizes_in_another_way_fixes_them(self):
+        T = sconce.Tensor
+        fixed = ("==", ("size", 0, 0), 6)
+        self.assertIn(fixed, self.agrees(lambda call, attribute, x: call(T.view, x, 2, 3), [(6,)], []))
+        self.assertIn(fixed, self.agrees(lambda call, attribute, x: tuple(call(T.unbind, x)), [(6, 2)], []))
+
+    def test_equal_sizes_are_one_symbol(self):
+        relations = self.agrees(lambda call, attribute, x, y: call(sconce.add, x, y), [(5, 4), (5, 4)], [[(3, 4), (3, 4)]])
+        self.assertEqual(relations, [("<=", 2, ("size", 0, 0)), ("==", ("size", 1, 0), ("size", 0, 0))])
+
+    def test_gradients(self):
+        x = sconce.randn(5, 4, requires_grad=True)
+        graph, _ = _sconce._capture_record(
+            lambda call, attribute, x: call(sconce.Tensor.div, call(sconce.sum, call(sconce.sin, x)), attribute(x, "shape")[0]),
+            (x,), None, (1,))
+        for n in (5, 3, 9, 9, 9):
+            x = sconce.randn(n, 4, requires_grad=True)
+            graph(x)[0].backward()
+            self.assertTrue(sconce.allclose(x.grad, x.cos() / n))
 
 
 if __name__ == "__main__":

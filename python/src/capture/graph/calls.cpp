@@ -97,11 +97,31 @@ Owned GraphRecorder::call_logged(PyObject* target, std::span<PyObject* const> ar
   const size_t named = names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0;
   ++depth_;
   struct Leave {
-    int& depth;
-    ~Leave() { --depth; }
-  } leave{depth_};
-  const Owned made = Owned::take(PyObject_Vectorcall(target, args.data(), args.size() - named, names));
-  return adopt(made.get());
+    GraphRecorder& recorder;
+    ~Leave() {
+      --recorder.depth_;
+      recorder.symbols_.clear_stand_ins();
+    }
+  } leave{*this};
+  // Numbers alone know themselves how to be recorded.
+  const bool on_tensors = !is_of_module(target, "_operator") ||
+                          std::any_of(args.begin(), args.end(), [&](PyObject* o) { return known(o) != nullptr; });
+  std::vector<Owned> held;
+  std::vector<PyObject*> given(args.begin(), args.end());
+  if (symbols_.any() && on_tensors) {
+    for (PyObject*& o : given) o = held.emplace_back(with_stand_ins(o)).get();
+  }
+  PyObject* made = PyObject_Vectorcall(target, given.data(), given.size() - named, names);
+  if (made == nullptr && symbols_.has_stand_ins() && !failure_) {
+    // Python's side of the call looked at a number, perhaps: it gets the numbers themselves, which are fixed then.
+    PyErr_Clear();
+    symbols_.clear_stand_ins();
+    symbols_.fix_all();
+    for (size_t i = 0; i < args.size(); ++i) given[i] = (held[i] = with_stand_ins(args[i])).get();
+    made = PyObject_Vectorcall(target, given.data(), given.size() - named, names);
+  }
+  const Owned result = Owned::take(made);
+  return adopt(result.get());
 }
 
 Owned GraphRecorder::call(PyObject* target, std::span<PyObject* const> args, PyObject* names) {
@@ -112,6 +132,9 @@ Owned GraphRecorder::call(PyObject* target, std::span<PyObject* const> args, PyO
     throw NotRecordable{"a call of " + (name.empty() ? std::string(class_name(target)) : name), needs_data};
   }
   failure_.reset();
+  if (std::any_of(args.begin(), args.end(), [&](PyObject* o) { return known(o) && is_free(Value(tensor_of(o))); })) {
+    if (Owned answer = ask_geometry(name_of(target), args)) return answer;
+  }
   const size_t before = nodes_;
   try {
     if (name_of(target) == "__iter__")  // an iterator is no value of a graph: unbind, which makes its items, is
@@ -161,6 +184,11 @@ Owned GraphRecorder::attribute(PyObject* fake, PyObject* name) {
       "shape",  "dtype",        "ndim",      "layout",        "requires_grad", "is_leaf",   "itemsize",
       "nbytes", "is_quantized", "is_sparse", "is_sparse_csr", "is_nested",     "is_mkldnn", "is_mps",
       "is_xpu", "is_xla",       "is_ipu",    "is_maia",       "is_mtia",       "is_vulkan"};
+  if (wanted == "shape") return shape(fake);
+  if (wanted == "nbytes" && is_free(Value(of->kept))) {
+    const Owned bytes = Owned::take(PyLong_FromSize_t(of->kept.item_size()));
+    return Owned::take(PyNumber_Multiply(numel(fake).get(), bytes.get()));
+  }
   if (plain.contains(wanted)) return Owned::take(PyObject_GetAttr(fake, name));
   static const std::unordered_set<std::string_view> computed = {"T", "H", "mT", "mH", "real", "imag"};
   if (!computed.contains(wanted)) return {};

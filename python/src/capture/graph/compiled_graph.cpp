@@ -3,8 +3,10 @@
 #include <structmember.h>
 
 #include "capture/graph/call_tape.h"
+#include "capture/graph/graph_doors.h"
 #include "capture/graph/modes.h"
 #include "capture/graph/recorder.h"
+#include "capture/graph/sym_int.h"
 #include "long_call.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/error.h"
@@ -193,45 +195,6 @@ ir::Function& define(ir::CompilationUnit& unit, std::shared_ptr<ir::Graph> graph
   return f;
 }
 
-// _capture_record(function, tensors): runs a function over fakes; (graph as text, fx module, what running it returns).
-PyObject* record(PyObject*, PyObject* arguments) {
-  return guarded([&]() -> PyObject* {
-    PyObject *function = nullptr, *tensors = nullptr, *backend = Py_None;
-    if (!PyArg_ParseTuple(arguments, "OO!|O:_capture_record", &function, &PyTuple_Type, &tensors, &backend))
-      throw PythonError();
-    const Py_ssize_t n = PyTuple_GET_SIZE(tensors);
-    Owned graph;
-    try {
-      const std::unique_ptr<Recorder> recorder = make_recorder(backend, Py_None);
-      const Owned fakes = Owned::take(PyTuple_New(n));
-      for (Py_ssize_t i = 0; i < n; ++i) {
-        const std::string name = "L_" + std::to_string(i) + "_";
-        PyTuple_SET_ITEM(fakes.get(), i,
-                         Py_NewRef(recorder->input(PyTuple_GET_ITEM(tensors, i), static_cast<SourceId>(i), name, 0)));
-      }
-      PyObject* made = PyObject_CallObject(function, fakes.get());
-      if (made == nullptr) {
-        if (const std::optional<NotRecordable> why = recorder->explain_failure()) throw *why;
-        throw PythonError();
-      }
-      const Owned result = Owned::take(made);
-      std::vector<PyObject*> outputs;
-      if (PyTuple_Check(made))
-        outputs.assign(&PyTuple_GET_ITEM(made, 0), &PyTuple_GET_ITEM(made, 0) + PyTuple_GET_SIZE(made));
-      else
-        outputs.push_back(made);
-      graph = recorder->finish(outputs);
-    } catch (const NotRecordable& why) {
-      fail_as(ErrorKind::not_implemented, "{}", why.reason);
-    }
-    const Owned results = Owned::take(PyObject_CallObject(graph.get(), tensors));
-    const Owned module = graph_module_of(graph.get());
-    return Py_BuildValue("(NOOO)", graph_text(graph.get(), nullptr), module.get(), results.get(), graph.get());
-  });
-}
-
-PyMethodDef functions[] = {{"_capture_record", record, METH_VARARGS, nullptr}, {}};
-
 }  // namespace
 
 Owned make_compiled_graph(GraphParts parts) {
@@ -274,7 +237,8 @@ void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> output
 
 void add_graph_capture(PyObject* module) {
   check(PyType_Ready(&compiled_graph_type));
-  check(PyModule_AddFunctions(module, functions));
+  add_sym_int(module);
+  add_graph_doors(module);
 }
 
 }  // namespace sconce::python::capture

@@ -47,12 +47,52 @@ const Op& set_autocast_op() {
   return made;
 }
 
+// The same order of dimensions in memory with other sizes; strides with gaps stay.
+std::vector<int64_t> strides_for(const Tensor& t, IntList sizes) {
+  std::vector<int64_t> strides(t.strides().begin(), t.strides().end());
+  if (!t.is_dense()) return strides;
+  std::vector<size_t> order(sizes.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return t.strides()[a] != t.strides()[b] ? t.strides()[a] < t.strides()[b] : a > b;
+  });
+  int64_t step = 1;
+  for (const size_t i : order) {
+    strides[i] = step;
+    step *= sizes[i];
+  }
+  return strides;
+}
+
+void add_twins(const Tensor& original, const std::vector<Witnesses>& sizes, std::array<Tensor, kWitnesses>& twins) {
+  const tracing::Paused unrecorded;
+  for (size_t w = 0; w < kWitnesses; ++w) {
+    std::vector<int64_t> of_witness;
+    for (const Witnesses& dim : sizes) of_witness.push_back(dim[w]);
+    if (IntList(of_witness) == original.sizes()) continue;
+    twins[w] = empty_strided_tensor(of_witness, strides_for(original, of_witness), original.dtype(), kMeta);
+  }
+}
+
+bool same_geometry(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes() && a.strides() == b.strides(); }
+
+// Answers of a query, compared: numbers and lists of numbers.
+bool same_answer(const Value& a, const Value& b) {
+  if (a.is_list() && b.is_list()) {
+    if (a.to_list().size() != b.to_list().size()) return false;
+    for (size_t i = 0; i < a.to_list().size(); ++i)
+      if (!same_answer(a.to_list().get(i), b.to_list().get(i))) return false;
+    return true;
+  }
+  if (a.is_int() && b.is_int()) return a.to_int() == b.to_int();
+  if (a.is_bool() && b.is_bool()) return a.to_bool() == b.to_bool();
+  return a.repr() == b.repr();
+}
+
 }  // namespace
 
 GraphRecorder::GraphRecorder(PyObject* backend, PyObject* options)
-    : backend_(Owned::share(backend ? backend : Py_None)),
-      options_(Owned::share(options ? options : Py_None)),
-      graph_(std::make_shared<ir::Graph>()) {
+    : backend_(Owned::share(backend ? backend : Py_None)), options_(Owned::share(options ? options : Py_None)) {
   scope_.emplace(static_cast<tracing::CallHook&>(*this));
 }
 GraphRecorder::~GraphRecorder() {
@@ -71,7 +111,7 @@ const GraphRecorder::Known* GraphRecorder::known(PyObject* object) const {
   const auto found = known_.find(tensor_of(object).impl());
   return found == known_.end() ? nullptr : &found->second;
 }
-bool GraphRecorder::is_fake(PyObject* object) const { return known(object) != nullptr; }
+bool GraphRecorder::is_fake(PyObject* object) const { return known(object) || sym_number(object); }
 SourceId GraphRecorder::source_of(PyObject* fake) const {
   const Known* found = known(fake);
   return found ? found->source : kNoSource;
@@ -108,13 +148,14 @@ GraphRecorder::Known& GraphRecorder::add_fake(const Tensor& original, ir::Value*
 PyObject* GraphRecorder::input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) {
   if (const auto found = fakes_.find(tensor); found != fakes_.end()) return found->second;
   if (!is_tensor(tensor)) throw NotRecordable{"a " + std::string(class_name(tensor)) + " is no tensor of sconce"};
-  if (free_dims != 0) throw NotRecordable{"sizes that are not fixed"};
   const Tensor& original = tensor_of(tensor);
   ir::Value* value = graph_->block()->insert_input(sources_.size(), sconce::tensor_type());
   Known& made = add_fake(original, value);
   made.source = source;
   made.original = Owned::share(tensor);
   made.object = wrap_as(Py_TYPE(tensor), made.kept);
+  made.free_dims = free_dims;
+  if (free_dims != 0) add_twins(original, symbols_.add_input(original, source, free_dims), made.twins);
   sources_.push_back(source);
   fakes_[tensor] = made.object.get();
   log_.add_input(name, made.object.get(), tensor);
@@ -154,6 +195,17 @@ ir::Value* GraphRecorder::value_of(TypePtr type, const Value& v) {
     return found == known_.end() ? constant(v) : found->second.value;  // a number that became a tensor on its way
   }
   if (type->is(TypeKind::generator)) throw NotRecordable{"a generator of random numbers is given to an operator"};
+  if (v.is_int() && symbols_.has_stand_ins()) {
+    const SymNumber* n = symbols_.of_stand_in(v.to_int());
+    return n ? n->value : constant(v);
+  }
+  if (v.is_double() && symbols_.has_stand_ins()) {
+    const double d = v.to_double();
+    const SymNumber* n =
+        d == static_cast<double>(static_cast<int64_t>(d)) ? symbols_.of_stand_in(static_cast<int64_t>(d)) : nullptr;
+    static const Op& to_float = op_named("aten::Float.int");
+    return n ? graph_->insert(graph_->create(to_float, {n->value}))->output() : constant(v);
+  }
   if (!v.is_list()) return constant(v);
   const List& list = v.to_list();
   const TypePtr element = type->is(TypeKind::list) ? plain_type(type->element()) : list.element_type();
@@ -185,18 +237,69 @@ Value GraphRecorder::with_fakes(const Value& v) {
   return changed ? Value(std::move(made)) : v;
 }
 
-void GraphRecorder::set_result(const Value& v, ir::Value* value, Device device) {
+// The same argument for other sizes; -1: for those of the program.
+Value GraphRecorder::for_witness(const Value& v, int witness) const {
+  const auto number = [&](const SymNumber& n) { return witness < 0 ? n.hint : n.others[static_cast<size_t>(witness)]; };
+  if (v.is_int()) {
+    const SymNumber* n = symbols_.of_stand_in(v.to_int());
+    return n ? Value(number(*n)) : v;
+  }
+  if (v.is_double()) {
+    const double d = v.to_double();
+    if (!(d >= 0 && d < 9e15)) return v;
+    const SymNumber* n = symbols_.of_stand_in(static_cast<int64_t>(d));
+    return n && d == static_cast<double>(static_cast<int64_t>(d)) ? Value(static_cast<double>(number(*n))) : v;
+  }
+  if (v.is_tensor()) {
+    const auto found = known_.find(v.to_tensor().impl());
+    if (witness < 0 || found == known_.end()) return v;
+    const Tensor& twin = found->second.twins[static_cast<size_t>(witness)];
+    return twin.defined() ? Value(twin) : v;
+  }
+  if (!v.is_list() || !is_free(v)) return v;
+  auto made = make_ref<List>(v.to_list().element_type());
+  for (size_t i = 0; i < v.to_list().size(); ++i) made->append(for_witness(v.to_list().get(i), witness));
+  return Value(std::move(made));
+}
+
+// Does the argument depend on symbols?
+bool GraphRecorder::is_free(const Value& v) const {
+  if (v.is_int()) return symbols_.of_stand_in(v.to_int()) != nullptr;
+  if (v.is_double())
+    return v.to_double() >= 0 && v.to_double() < 9e15 && symbols_.of_stand_in(static_cast<int64_t>(v.to_double()));
+  if (v.is_tensor()) {
+    const auto found = known_.find(v.to_tensor().impl());
+    return found != known_.end() && std::any_of(found->second.twins.begin(), found->second.twins.end(),
+                                                [](const Tensor& t) { return t.defined(); });
+  }
+  if (!v.is_list()) return false;
+  for (size_t i = 0; i < v.to_list().size(); ++i)
+    if (is_free(v.to_list().get(i))) return true;
+  return false;
+}
+
+// `of_witnesses`: the same result for other sizes, None where it is not known; empty when it does not depend on symbols.
+void GraphRecorder::set_result(const Value& v, ir::Value* value, Device device, std::span<const Value> of_witnesses) {
   if (v.is_tensor()) {
     Known& made = known_[v.to_tensor().impl()];
     made.kept = v.to_tensor();
     made.value = value;
     if (!made.object) made.device = device;
+    for (size_t w = 0; w < of_witnesses.size(); ++w) {
+      if (of_witnesses[w].is_tensor() && !same_geometry(of_witnesses[w].to_tensor(), made.kept))
+        made.twins[w] = of_witnesses[w].to_tensor();
+    }
   } else if (v.is_list() && v.to_list().is_tensors()) {
     const List& list = v.to_list();
     ir::Node* unpack = graph_->insert(graph_->create(ir::kind::ListUnpack, {value}, list.size()));
+    for (size_t w = 0; w < of_witnesses.size(); ++w)
+      if (of_witnesses[w].is_list() && of_witnesses[w].to_list().size() != list.size()) symbols_.fix_all();
     for (size_t i = 0; i < list.size(); ++i) {
       unpack->output(i)->set_type(sconce::tensor_type());
-      set_result(list.get(i), unpack->output(i), device);
+      std::vector<Value> items;
+      for (const Value& other : of_witnesses)
+        items.push_back(other.is_list() && i < other.to_list().size() ? other.to_list().get(i) : Value());
+      set_result(list.get(i), unpack->output(i), device, items);
     }
   }
 }
@@ -279,16 +382,45 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
       match_modes();
       for (size_t i = 0; i < types.size(); ++i) inputs.push_back(value_of(types[i].type, given[i]));
     }
+    const bool free =
+        symbols_.any() && std::any_of(given.begin(), given.end(), [&](const Value& v) { return is_free(v); });
+    std::array<std::vector<Value>, kWitnesses> others;
+    if (free || symbols_.has_stand_ins()) {
+      const std::vector<Value> run(args, args + types.size());
+      for (size_t i = 0; i < types.size(); ++i) args[i] = for_witness(run[i], -1);
+      for (size_t w = 0; w < kWitnesses && free; ++w)
+        for (const Value& v : run) others[w].push_back(for_witness(v, static_cast<int>(w)));
+    }
     {
       const tracing::Paused unrecorded;
       KeySet below = keys & KeySet::below(Key::tracer);
       if (below.has(Key::cpu)) below = (below - kBackendKeys) | KeySet(Key::meta);
       op.redispatch_boxed(below, args, returns);
+      const NoGrad unneeded;
+      for (size_t w = 0; w < kWitnesses && free; ++w) {
+        std::vector<Value> made(schema.returns.size());
+        try {
+          if (symbols_.is_alive(w)) op.call_boxed(others[w].data(), made.data());
+        } catch (const Error&) {
+          symbols_.kill(w);
+          made.assign(schema.returns.size(), {});
+        }
+        others[w] = std::move(made);
+      }
     }
-    if (is_query) return;
+    if (is_query) {
+      for (size_t w = 0; w < kWitnesses && free; ++w)
+        for (size_t i = 0; i < schema.returns.size(); ++i)
+          if (symbols_.is_alive(w) && !same_answer(returns[i], others[w][i])) symbols_.fix_all();
+      return;
+    }
     ir::Node* node = graph_->insert(graph_->create(op, inputs));
     ++nodes_;
-    for (size_t i = 0; i < schema.returns.size(); ++i) set_result(returns[i], node->output(i), device);
+    for (size_t i = 0; i < schema.returns.size(); ++i) {
+      std::vector<Value> of_witnesses;
+      for (size_t w = 0; w < kWitnesses && free; ++w) of_witnesses.push_back(others[w][i]);
+      set_result(returns[i], node->output(i), device, of_witnesses);
+    }
     if (depth_ == 0)
       log_.add_operator(op, std::move(given), std::vector<Value>(returns, returns + schema.returns.size()));
   } catch (const NotRecordable& why) {
@@ -302,13 +434,20 @@ Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
   match_modes();
   scope_.reset();
   std::vector<ir::Value*> items;
+  std::vector<TypePtr> types;
   for (PyObject* output : outputs) {
+    if (const SymNumber* number = sym_number(output)) {
+      items.push_back(number->value);
+      types.push_back(int_type());
+      continue;
+    }
     const Known* found = known(output);
     SCONCE_CHECK_AS(internal, found, "an output of a graph is a {} that the graph does not know", class_name(output));
     items.push_back(found->value);
+    types.push_back(sconce::tensor_type());
   }
   ir::Node* tuple = graph_->create(ir::kind::TupleConstruct, items, 1);
-  tuple->output()->set_type(tuple_type(std::vector<TypePtr>(items.size(), sconce::tensor_type())));
+  tuple->output()->set_type(tuple_type(types));
   graph_->add_output(graph_->insert(tuple)->output());
   return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get(),
                               changes_modes_ || modes_at_start_.autocast});

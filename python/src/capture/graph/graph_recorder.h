@@ -14,6 +14,7 @@
 #include "capture/graph/call_log.h"
 #include "capture/graph/modes.h"
 #include "capture/graph/recorder.h"
+#include "capture/graph/symbols.h"
 #include "sconce/ir/graph.h"
 #include "sconce/tracing/tracer.h"
 
@@ -34,16 +35,19 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   std::optional<NotRecordable> explain_failure() override;
   size_t node_count() const override { return nodes_; }
   const std::vector<SourceId>& inputs() const override { return sources_; }
+  const std::vector<Owned>& relations() const override { return symbols_.relations(); }
   Owned finish(std::span<PyObject* const> outputs) override;
 
  private:
   struct Known {
-    Tensor kept;                  // so that its address stays its own
-    ir::Value* value = nullptr;   // of the graph
-    Device device;                // as the program sees it
-    SourceId source = kNoSource;  // of inputs
-    Owned object, original;       // of inputs: the fake and what it stands for
-    bool is_leaf = false;         // of inputs
+    Tensor kept;                           // so that its address stays its own
+    ir::Value* value = nullptr;            // of the graph
+    Device device;                         // as the program sees it
+    SourceId source = kNoSource;           // of inputs
+    Owned object, original;                // of inputs: the fake and what it stands for
+    bool is_leaf = false;                  // of inputs
+    std::array<Tensor, kWitnesses> twins;  // for other sizes, where they differ: Note [Witnesses]
+    uint64_t free_dims = 0;                // of inputs
   };
 
   void call(const Op& op, KeySet keys, Value* args, Value* returns) override;
@@ -51,22 +55,31 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   const Known& known_or_held(const Tensor& t);
   Known& add_fake(const Tensor& original, ir::Value* value);
   Value with_fakes(const Value& v);
+  Value for_witness(const Value& v, int witness) const;
+  bool is_free(const Value& v) const;
+  Owned size(PyObject* fake, int64_t dim);
+  Owned stride(PyObject* fake, int64_t dim);
+  Owned numel(PyObject* fake);
+  Owned shape(PyObject* fake);
+  Owned ask_geometry(const std::string& name, std::span<PyObject* const> args);
+  Owned with_stand_ins(PyObject* object);
   ir::Value* value_of(TypePtr type, const Value& v);
   ir::Value* constant(Value v);
   ir::Value* list_of(TypePtr element, const std::vector<ir::Value*>& items);
-  void set_result(const Value& v, ir::Value* value, Device device);
+  void set_result(const Value& v, ir::Value* value, Device device, std::span<const Value> of_witnesses);
   void match_modes();
   Owned adopt(PyObject* made);
   Owned call_logged(PyObject* target, std::span<PyObject* const> args, PyObject* names);
 
   Owned backend_, options_;
-  std::shared_ptr<ir::Graph> graph_;
+  std::shared_ptr<ir::Graph> graph_ = std::make_shared<ir::Graph>();
   std::unordered_map<const TensorImpl*, Known> known_;
   std::unordered_map<PyObject*, PyObject*> fakes_;  // of the program's tensors; both borrowed from known_
   std::vector<SourceId> sources_;                   // of inputs
   std::vector<ir::Value*> held_values_;             // inputs that the compiled graph holds
   std::vector<Tensor> held_;
   CallLog log_;
+  Symbols symbols_{*graph_, log_};
   size_t nodes_ = 0;
   int depth_ = 0;  // of call()
   const Modes modes_at_start_ = Modes::current();

@@ -34,6 +34,7 @@ class Recorder {
   // The fake for a tensor of the program (sconce's or PyTorch's), an input of the graph; one for each object. `name`: as
   // Sources::input_name gives it. Borrowed. `free_dims`: bits of dimensions whose size is not fixed.
   virtual PyObject* input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) = 0;
+  // A fake, or a SymInt: a number that the graph computes (sym_int.h).
   virtual bool is_fake(PyObject* object) const = 0;
   // Where the fake came from; kNoSource for one that the graph computes.
   virtual SourceId source_of(PyObject* fake) const = 0;
@@ -56,7 +57,9 @@ class Recorder {
   virtual size_t node_count() const = 0;
   // Places of inputs in the order in which the compiled graph takes them.
   virtual const std::vector<SourceId>& inputs() const = 0;
-  // The compiled graph: a callable that takes the inputs and returns a tuple of the values of `outputs` (fakes).
+  // What guards must check beside what the evaluator read: expressions for FactKind::relation.
+  virtual const std::vector<Owned>& relations() const = 0;
+  // The compiled graph: a callable that takes the inputs and returns a tuple of the values of `outputs` (fakes and SymInts).
   virtual Owned finish(std::span<PyObject* const> outputs) = 0;
 };
 

@@ -1,0 +1,151 @@
+// GraphRecorder's answers on sizes and strides of fakes: ints, or SymInts where they depend on symbols.
+#include "capture/graph/graph_recorder.h"
+#include "sconce/base/error.h"
+#include "sconce/dispatch/registry.h"
+#include "size_object.h"
+#include "tensor_object.h"
+
+namespace sconce::python::capture {
+namespace {
+
+int64_t dim_of(const Tensor& t, int64_t dim) {
+  const int64_t rank = t.dim();
+  SCONCE_CHECK_AS(index, dim >= -rank && dim < rank,
+                  "Dimension out of range (expected to be in range of [{}, {}], but got {})", -rank, rank - 1, dim);
+  return dim < 0 ? dim + rank : dim;
+}
+
+const Op& op_named(const char* name) {
+  const Op* op = find_op(name);
+  SCONCE_ASSERT(op);
+  return *op;
+}
+
+// The method of Tensor by which a program asks, for readers of the graph.
+Owned method(const char* name) {
+  return Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), name));
+}
+
+}  // namespace
+
+Owned GraphRecorder::size(PyObject* fake, int64_t dim) {
+  const Known& of = *known(fake);
+  dim = dim_of(of.kept, dim);
+  Witnesses others;
+  for (size_t w = 0; w < kWitnesses; ++w) others[w] = (of.twins[w].defined() ? of.twins[w] : of.kept).size(dim);
+  Owned expression;
+  if (of.source != kNoSource && of.free_dims >> dim & 1) expression = Symbols::size_expression(of.source, dim);
+  Owned result = symbols_.number(of.kept.size(dim), others, std::move(expression), [&] {
+    static const Op& op = op_named("aten::size.int");
+    return graph_->insert(graph_->create(op, {of.value, constant(dim)}))->output();
+  });
+  if (sym_number(result.get())) {
+    const Owned which = Owned::take(PyLong_FromLongLong(dim));
+    PyObject* const args[] = {fake, which.get()};
+    log_.add_call(method("size").get(), args, nullptr, result.get());
+  }
+  return result;
+}
+
+Owned GraphRecorder::stride(PyObject* fake, int64_t dim) {
+  const Known& of = *known(fake);
+  dim = dim_of(of.kept, dim);
+  Witnesses others;
+  for (size_t w = 0; w < kWitnesses; ++w) others[w] = (of.twins[w].defined() ? of.twins[w] : of.kept).stride(dim);
+  Owned expression;
+  if (of.source != kNoSource && of.free_dims != 0)
+    expression =
+        Owned::take(Py_BuildValue("(siL)", "stride", static_cast<int>(of.source), static_cast<long long>(dim)));
+  Owned result = symbols_.number(of.kept.stride(dim), others, std::move(expression), [&] {
+    static const Op& op = op_named("aten::stride.int");
+    return graph_->insert(graph_->create(op, {of.value, constant(dim)}))->output();
+  });
+  if (sym_number(result.get())) {
+    const Owned which = Owned::take(PyLong_FromLongLong(dim));
+    PyObject* const args[] = {fake, which.get()};
+    log_.add_call(method("stride").get(), args, nullptr, result.get());
+  }
+  return result;
+}
+
+// The product of all sizes, so that it is known as an expression where they are.
+Owned GraphRecorder::numel(PyObject* fake) {
+  const Tensor& t = known(fake)->kept;
+  Owned product = Owned::take(PyLong_FromLong(1));
+  for (int64_t dim = 0; dim < t.dim(); ++dim)
+    product = Owned::take(PyNumber_Multiply(product.get(), size(fake, dim).get()));
+  return product;
+}
+
+Owned GraphRecorder::shape(PyObject* fake) {
+  const Known& of = *known(fake);
+  if (!is_free(Value(of.kept))) return make_size(of.kept.sizes());
+  const Owned sizes = Owned::take(PyTuple_New(of.kept.dim()));
+  for (int64_t i = 0; i < of.kept.dim(); ++i) PyTuple_SET_ITEM(sizes.get(), i, size(fake, i).give());
+  return make_size_of(sizes.get());
+}
+
+// Methods of Tensor that ask for sizes. Empty for others.
+Owned GraphRecorder::ask_geometry(const std::string& name, std::span<PyObject* const> args) {
+  const bool is_size = name == "size", is_stride = name == "stride";
+  if (args.empty() || !known(args[0])) return {};
+  if (args.size() == 1) {
+    if (is_size) return shape(args[0]);
+    if (name == "numel" || name == "nelement") return numel(args[0]);
+    if (name == "__len__" && known(args[0])->kept.dim() > 0) return size(args[0], 0);
+    if (!is_stride) return {};
+    const int64_t rank = known(args[0])->kept.dim();
+    Owned strides = Owned::take(PyTuple_New(rank));
+    for (int64_t i = 0; i < rank; ++i) PyTuple_SET_ITEM(strides.get(), i, stride(args[0], i).give());
+    return strides;
+  }
+  if (args.size() != 2 || !(is_size || is_stride) || !PyLong_Check(args[1])) return {};
+  const int64_t dim = PyLong_AsLongLong(args[1]);
+  if (dim == -1 && PyErr_Occurred()) throw PythonError();
+  try {
+    return is_size ? size(args[0], dim) : stride(args[0], dim);
+  } catch (const Error&) {
+    raise_current();
+    throw PythonError();
+  }
+}
+
+// The same object with numbers in place of SymInts, through tuples, lists, dicts and slices.
+Owned GraphRecorder::with_stand_ins(PyObject* object) {
+  if (const SymNumber* n = sym_number(object))
+    return Owned::take(PyLong_FromLongLong(symbols_.any() ? symbols_.stand_in(object) : n->hint));
+  if (PyTuple_Check(object)) {
+    const Py_ssize_t n = PyTuple_GET_SIZE(object);
+    std::vector<Owned> items;
+    bool changed = false;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PyTuple_GET_ITEM(object, i);
+      changed |= items.emplace_back(with_stand_ins(item)).get() != item;
+    }
+    if (!changed) return Owned::share(object);
+    Owned made = Owned::take(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(made.get(), i, items[static_cast<size_t>(i)].give());
+    return made;
+  }
+  if (PyList_CheckExact(object)) {
+    const Py_ssize_t n = PyList_GET_SIZE(object);
+    Owned made = Owned::take(PyList_New(n));
+    bool changed = false;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      Owned item = with_stand_ins(PyList_GET_ITEM(object, i));
+      changed |= item.get() != PyList_GET_ITEM(object, i);
+      PyList_SET_ITEM(made.get(), i, item.give());
+    }
+    return changed ? std::move(made) : Owned::share(object);
+  }
+  if (PySlice_Check(object)) {
+    const auto& slice = *reinterpret_cast<PySliceObject*>(object);
+    const Owned start = with_stand_ins(slice.start), stop = with_stand_ins(slice.stop),
+                step = with_stand_ins(slice.step);
+    if (start.get() == slice.start && stop.get() == slice.stop && step.get() == slice.step) return Owned::share(object);
+    return Owned::take(PySlice_New(start.get(), stop.get(), step.get()));
+  }
+  return Owned::share(object);
+}
+
+}  // namespace sconce::python::capture
