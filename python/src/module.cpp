@@ -3,6 +3,7 @@
 #include "autograd_objects.h"
 #include "binder.h"
 #include "capture/bytecode/bytecode_doors.h"
+#include "capture/evaluator/evaluate.h"
 #include "capture/graph/compiled_graph.h"
 #include "capture/guards/guards.h"
 #include "creation.h"
@@ -348,6 +349,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_module_type(module.get());
     add_autocast(module.get());
     capture::add_bytecode_doors(module.get());
+    capture::add_evaluator(module.get());
     capture::add_graph_capture(module.get());
     capture::add_guards(module.get());
     return module.give();

@@ -1,0 +1,508 @@
+// The attribute protocol, as object.__getattribute__, type.__getattribute__, super and modules have it: data descriptors
+// of the class, the instance's dict, other descriptors, __getattr__. Whatever is written in Python on the way is evaluated.
+#include "capture/evaluator/evaluator.h"
+#include "tensor_object.h"
+
+namespace sconce::python::capture {
+namespace {
+
+struct Names {
+  PyObject *get, *set, *delete_, *getattr, *getattribute, *setattr, *delattr, *dict, *class_, *fget, *fset, *fdel,
+      *func, *thisclass, *self, *self_class, *grad, *parameters, *buffers, *modules, *wrapped, *name, *doc, *traceback;
+};
+const Names& names() {
+  static const Names all = {interned("__get__"),
+                            interned("__set__"),
+                            interned("__delete__"),
+                            interned("__getattr__"),
+                            interned("__getattribute__"),
+                            interned("__setattr__"),
+                            interned("__delattr__"),
+                            interned("__dict__"),
+                            interned("__class__"),
+                            interned("fget"),
+                            interned("fset"),
+                            interned("fdel"),
+                            interned("__func__"),
+                            interned("__thisclass__"),
+                            interned("__self__"),
+                            interned("__self_class__"),
+                            interned("grad"),
+                            interned("_parameters"),
+                            interned("_buffers"),
+                            interned("_modules"),
+                            interned("__wrapped__"),
+                            interned("__name__"),
+                            interned("__doc__"),
+                            interned("__traceback__")};
+  return all;
+}
+
+// sconce._ModuleBase, whose __getattr__ is of C.
+PyTypeObject* module_base() {
+  static PyTypeObject* type = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+    return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(module.get(), "_ModuleBase")).give());
+  }();
+  return type;
+}
+PyObject* module_getattr() {
+  static PyObject* found = _PyType_Lookup(module_base(), names().getattr);
+  return found;
+}
+bool is_enum_class(PyObject* type) {
+  static PyObject* meta = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("enum"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "EnumMeta")).give();
+  }();
+  return PyObject_TypeCheck(type, reinterpret_cast<PyTypeObject*>(meta));
+}
+
+bool is_data_descriptor(PyObject* found) {
+  return Py_TYPE(found)->tp_descr_get != nullptr && Py_TYPE(found)->tp_descr_set != nullptr;
+}
+// A property of C, with its functions in members.
+bool is_property(PyObject* found) { return PyObject_TypeCheck(found, &PyProperty_Type); }
+
+}  // namespace
+
+// A constant: reached through what is guarded already.
+static Owned constant(Origins& origins, Owned object) {
+  if (is_constant(object.get()) || is_tensor(object.get())) return object;
+  if (!origins.outside(object.get())) {
+    Origins::Entry& e =
+        origins.enter(object.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, object.get()));
+    e.identity_guarded = true;
+  }
+  return object;
+}
+
+Owned Evaluator::python_special(PyObject* object, PyObject* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return {};
+  origins.guard_type(object);
+  PyObject* found = origins.class_find(type, name);
+  if (found == nullptr || found == Py_None) return {};
+  if (PyFunction_Check(found)) return Owned::take(PyMethod_New(found, object));
+  PyTypeObject* t = Py_TYPE(found);
+  if (t == &PyWrapperDescr_Type || t == &PyMethodDescr_Type || t == &PyCFunction_Type ||
+      t == &PyClassMethodDescr_Type || t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type)
+    return {};
+  bool bound = false;
+  return bind(found, object, type, bound);
+}
+
+Owned Evaluator::special(PyObject* object, const char* name_text) {
+  const Owned name = Owned::take(PyUnicode_InternFromString(name_text));
+  if (Owned found = python_special(object, name.get())) return found;
+  PyObject* found = _PyType_Lookup(Py_TYPE(object), name.get());
+  if (found == nullptr) return {};
+  origins.guard_type(object);
+  descrgetfunc get = Py_TYPE(found)->tp_descr_get;
+  if (get == nullptr) return Owned::share(found);
+  return Owned::take(get(found, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+}
+
+// What a class gives for an attribute that it has: descriptors bind. `object` null: looked up on the class itself.
+Owned Evaluator::bind(PyObject* found, PyObject* object, PyTypeObject* type, bool& bound) {
+  bound = true;
+  PyTypeObject* t = Py_TYPE(found);
+  if (t == &PyFunction_Type) return object == nullptr ? Owned::share(found) : Owned::take(PyMethod_New(found, object));
+  if (t == &PyStaticMethod_Type) return constant(origins, Owned::take(PyObject_GetAttr(found, names().func)));
+  if (t == &PyClassMethod_Type) {
+    const Owned inner = constant(origins, Owned::take(PyObject_GetAttr(found, names().func)));
+    if (!PyFunction_Check(inner.get()) && Py_TYPE(inner.get())->tp_descr_get != nullptr) {
+      bool again = false;
+      return bind(inner.get(), reinterpret_cast<PyObject*>(type), Py_TYPE(type), again);
+    }
+    return Owned::take(PyMethod_New(inner.get(), reinterpret_cast<PyObject*>(type)));
+  }
+  if (is_property(found) && object != nullptr) {
+    const Owned getter = constant(origins, Owned::take(PyObject_GetAttr(found, names().fget)));
+    if (getter.get() == Py_None) raise(PyExc_AttributeError, "property of '%s' object has no getter", type->tp_name);
+    return call(getter.get(), Arguments::of({object}));
+  }
+  if (t->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+    if (Owned get = python_special(found, names().get))
+      return call(get.get(), Arguments::of({object == nullptr ? Py_None : object, reinterpret_cast<PyObject*>(type)}));
+  }
+  if (t->tp_descr_get == nullptr) {
+    bound = false;
+    return Owned::share(found);
+  }
+  return Owned::take(t->tp_descr_get(found, object, reinterpret_cast<PyObject*>(type)));
+}
+
+// Null without an exception when there is none.
+Owned Evaluator::generic_attribute(PyObject* object, PyObject* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  origins.guard_type(object);
+  Origins::Entry* e = origins.find(object);
+  const bool heap = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+  PyObject* found = heap ? origins.class_find(type, name) : _PyType_Lookup(type, name);
+  if (found != nullptr && is_data_descriptor(found)) {
+    PyTypeObject* t = Py_TYPE(found);
+    if (t == &PyMemberDescr_Type || t == &PyGetSetDescr_Type) {
+      if (name == names().dict || PyUnicode_Compare(name, names().dict) == 0) {
+        PyObject* dict = origins.instance_dict(object);
+        if (dict != nullptr) return Owned::share(dict);
+      }
+      if (PyUnicode_Compare(name, names().class_) == 0) return Owned::share(reinterpret_cast<PyObject*>(type));
+      if (e == nullptr) {
+        PyObject* value = PyObject_GenericGetAttr(object, name);
+        if (value == nullptr) throw PythonError();
+        return canonical(Owned::take(value));
+      }
+      bool known = false;
+      PyObject* stored = origins.slot_find(object, name, known);
+      if (known) return stored == nullptr ? Owned() : Owned::share(stored);
+      PyObject* value = t->tp_descr_get(found, object, reinterpret_cast<PyObject*>(type));
+      const SourceId source = origins.sources().add(Step::attribute, e->source, 0, name);
+      if (value == nullptr) {
+        if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonError();
+        PyErr_Clear();
+        origins.sources().guard(source, FactKind::absent);
+        return {};
+      }
+      const Owned owned = Owned::take(value);
+      if (t == &PyGetSetDescr_Type && !is_immutable(value) && !is_tensor(value) && !PyType_Check(value))
+        break_here(Reason::attribute_protocol, std::string(type->tp_name) + "." + std::string(text_of(name)));
+      return origins.wrap(value, source);
+    }
+    bool bound = false;
+    return bind(found, object, type, bound);
+  }
+  if (PyObject* dict = origins.instance_dict(object)) {
+    if (PyObject* value = origins.dict_find(dict, name)) return Owned::share(value);
+  }
+  if (found == nullptr) return {};
+  bool bound = false;
+  return bind(found, object, type, bound);
+}
+
+Owned Evaluator::tensor_attribute(PyObject* fake, PyObject* name) {
+  PyTypeObject* type = Py_TYPE(fake);
+  PyObject* found = _PyType_Lookup(type, name);
+  Origins::Entry* e = origins.find(fake);
+  if (e != nullptr) {
+    bool known = false;
+    PyObject* stored = origins.slot_find(fake, name, known);
+    if (known) return Owned::share(stored == nullptr ? Py_None : stored);
+    if (PyUnicode_Compare(name, names().grad) == 0) {
+      PyObject* real = origins.real_of(fake);
+      const Owned grad = Owned::take(PyObject_GetAttr(real, name));
+      return origins.wrap(grad.get(), origins.sources().add(Step::gradient, e->source));
+    }
+  }
+  if (found == nullptr) {
+    if (e != nullptr) {
+      PyObject* real = origins.real_of(fake);
+      origins.enter(real, e->source);
+      if (PyObject* dict = origins.instance_dict(real)) {
+        if (PyObject* value = origins.dict_find(dict, name)) return Owned::share(value);
+      }
+    } else if (PyObject* value = PyObject_GenericGetAttr(fake, name)) {
+      return Owned::take(value);
+    } else {
+      PyErr_Clear();
+    }
+    return {};
+  }
+  PyTypeObject* t = Py_TYPE(found);
+  if (t == &PyFunction_Type) return Owned::take(PyMethod_New(found, fake));
+  if (t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type) {
+    if (PyUnicode_Compare(name, names().class_) == 0) return Owned::share(reinterpret_cast<PyObject*>(type));
+    Owned value = recorder.attribute(fake, name);
+    if (!value) break_here(Reason::unknown_attribute, "Tensor." + std::string(text_of(name)));
+    return value;
+  }
+  bool bound = false;
+  return bind(found, fake, type, bound);
+}
+
+Owned Evaluator::module_attribute(PyObject* module, PyObject* name) {
+  PyObject* dict = origins.instance_dict(module);
+  if (PyObject* found = origins.dict_find(dict, name)) return Owned::share(found);
+  if (PyUnicode_Compare(name, names().dict) == 0) return Owned::share(dict);
+  if (PyUnicode_Compare(name, names().class_) == 0) return Owned::share(reinterpret_cast<PyObject*>(Py_TYPE(module)));
+  PyObject* hook = PyDict_GetItemWithError(dict, names().getattr);
+  if (hook == nullptr) return {};
+  // The library loads parts of itself when they are first asked for; what comes is the same ever after.
+  const char* module_name = PyModule_GetName(module);
+  if (module_name == nullptr) PyErr_Clear();
+  if (module_name != nullptr && std::string_view(module_name).substr(0, 6) == "sconce") {
+    PyObject* value = PyObject_GetAttr(module, name);
+    if (value != nullptr) {
+      const Owned owned = Owned::take(value);
+      return is_tensor(value) ? origins.wrap(value, origins.sources().add(Step::constant, kNoSource, 0, nullptr, value))
+                              : constant(origins, Owned::share(value));
+    }
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonError();
+    PyErr_Clear();
+    return {};
+  }
+  const Owned function =
+      origins.wrap(hook, origins.sources().add(Step::instance_item, origins.source_of(module), 0, names().getattr));
+  return call(function.get(), Arguments::of({name}));
+}
+
+Owned Evaluator::class_attribute(PyTypeObject* type, PyObject* name) {
+  PyTypeObject* meta = Py_TYPE(type);
+  auto* object = reinterpret_cast<PyObject*>(type);
+  PyObject* in_meta =
+      meta->tp_flags & Py_TPFLAGS_HEAPTYPE ? origins.class_find(meta, name) : _PyType_Lookup(meta, name);
+  if (in_meta != nullptr && is_data_descriptor(in_meta)) {
+    if (Py_TYPE(in_meta) == &PyGetSetDescr_Type || Py_TYPE(in_meta) == &PyMemberDescr_Type) {
+      if (PyUnicode_Compare(name, names().dict) == 0) break_here(Reason::attribute_protocol, "__dict__ of a class");
+      return constant(origins, Owned::take(PyObject_GetAttr(object, name)));
+    }
+    bool bound = false;
+    return bind(in_meta, object, meta, bound);
+  }
+  if (is_enum_class(object)) {
+    PyObject* value = PyObject_GetAttr(object, name);
+    if (value == nullptr) throw PythonError();
+    if (!PyFunction_Check(value) && !PyMethod_Check(value)) return constant(origins, Owned::take(value));
+    Py_DECREF(value);
+  }
+  PyObject* found = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? origins.class_find(type, name) : _PyType_Lookup(type, name);
+  bool bound = false;
+  if (found != nullptr) return bind(found, nullptr, type, bound);
+  if (in_meta != nullptr) return bind(in_meta, object, meta, bound);
+  return {};
+}
+
+Owned Evaluator::super_attribute(PyObject* super, PyObject* name) {
+  const Owned start = Owned::take(PyObject_GetAttr(super, names().thisclass));
+  const Owned self = Owned::take(PyObject_GetAttr(super, names().self));
+  const Owned self_class = Owned::take(PyObject_GetAttr(super, names().self_class));
+  if (self_class.get() == Py_None || PyUnicode_Compare(name, names().class_) == 0)
+    return canonical(Owned::take(PyObject_GenericGetAttr(super, name)));
+  auto* type = reinterpret_cast<PyTypeObject*>(self_class.get());
+  PyObject* mro = type->tp_mro;
+  const Py_ssize_t n = PyTuple_GET_SIZE(mro);
+  Py_ssize_t i = 0;
+  while (i < n && PyTuple_GET_ITEM(mro, i) != start.get()) ++i;
+  for (++i; i < n; ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
+#if PY_VERSION_HEX >= 0x030c0000
+    const Owned dict = Owned::take(PyType_GetDict(base));
+#else
+    const Owned dict = Owned::share(base->tp_dict);
+#endif
+    PyObject* found = PyDict_GetItemWithError(dict.get(), name);
+    if (found == nullptr) continue;
+    if (base->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+      PyObject* guarded = origins.class_find(base, name);
+      if (guarded != nullptr) found = guarded;
+    }
+    bool bound = false;
+    const bool on_class = self.get() == self_class.get();
+    if (Py_TYPE(found) == &PyClassMethod_Type || Py_TYPE(found) == &PyClassMethodDescr_Type)
+      return bind(found, nullptr, type, bound);
+    return bind(found, on_class ? nullptr : self.get(), type, bound);
+  }
+  return canonical(Owned::take(PyObject_GenericGetAttr(super, name)));
+}
+
+Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
+  const auto missing = [&]() -> Owned {
+    if (PyModule_Check(object)) {
+      const char* module_name = PyModule_GetName(object);
+      if (module_name == nullptr) PyErr_Clear();
+      raise(PyExc_AttributeError, "module '%s' has no attribute '%U'", module_name == nullptr ? "?" : module_name,
+            name);
+    }
+    if (PyType_Check(object))
+      raise(PyExc_AttributeError, "type object '%.100s' has no attribute '%U'",
+            reinterpret_cast<PyTypeObject*>(object)->tp_name, name);
+    raise(PyExc_AttributeError, "'%.100s' object has no attribute '%U'", Py_TYPE(object)->tp_name, name);
+  };
+  PyTypeObject* type = Py_TYPE(object);
+  if (recorder.is_fake(object)) {
+    Owned found = tensor_attribute(object, name);
+    return found ? std::move(found) : missing();
+  }
+  if (PyModule_Check(object) && type == &PyModule_Type) {
+    Owned found = module_attribute(object, name);
+    return found ? std::move(found) : missing();
+  }
+  if (PyType_Check(object)) {
+    if (Owned found = class_attribute(reinterpret_cast<PyTypeObject*>(object), name)) return found;
+    if (Owned hook = python_special(object, names().getattr)) return call(hook.get(), Arguments::of({name}));
+    return missing();
+  }
+  if (type == &PySuper_Type) return super_attribute(object, name);
+  if (type == &PyMethod_Type && PyUnicode_Compare(name, names().self) != 0 &&
+      PyUnicode_Compare(name, names().func) != 0) {
+    if (_PyType_Lookup(type, name) == nullptr || PyUnicode_Compare(name, names().doc) == 0)
+      return get_attribute(PyMethod_GET_FUNCTION(object), name);
+  }
+  if (PyFunction_Check(object)) {
+    Origins::Entry* e = origins.find(object);
+    if (e != nullptr) {
+      PyObject* in_type = _PyType_Lookup(type, name);
+      if (in_type != nullptr && is_data_descriptor(in_type) && PyUnicode_Compare(name, names().dict) != 0) {
+        const Owned value = Owned::take(PyObject_GetAttr(object, name));
+        return origins.wrap(value.get(), origins.sources().add(Step::attribute, e->source, 0, name));
+      }
+    } else {
+      PyObject* value = PyObject_GetAttr(object, name);
+      if (value == nullptr) throw PythonError();
+      return canonical(Owned::take(value));
+    }
+  }
+  if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+    origins.guard_type(object);
+    PyObject* custom = origins.class_find(type, names().getattribute);
+    PyObject* hook = origins.class_find(type, names().getattr);
+    Owned found;
+    if (custom != nullptr && PyFunction_Check(custom)) {
+      const Owned method = Owned::take(PyMethod_New(custom, object));
+      if (hook == nullptr) return call(method.get(), Arguments::of({name}));
+      try {
+        return call(method.get(), Arguments::of({name}));
+      } catch (const PythonError&) {
+        if (interrupt || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+        PyErr_Clear();
+      }
+    } else {
+      if (hook != nullptr) {
+        try {
+          found = generic_attribute(object, name);
+        } catch (const PythonError&) {  // a property may raise AttributeError, too
+          if (interrupt || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+          PyErr_Clear();
+        }
+      } else {
+        found = generic_attribute(object, name);
+      }
+    }
+    if (found) return found;
+    if (hook == nullptr) return missing();
+    if (hook == module_getattr()) {
+      PyObject* dict = origins.instance_dict(object);
+      for (PyObject* table : {names().parameters, names().buffers, names().modules}) {
+        PyObject* in = origins.dict_find(dict, table);
+        if (in == nullptr || !PyDict_Check(in)) continue;
+        if (PyObject* value = origins.dict_find(in, name)) return Owned::share(value);
+      }
+      return missing();
+    }
+    bool bound = false;
+    const Owned method = bind(hook, object, type, bound);
+    return call(method.get(), Arguments::of({name}));
+  }
+  // Classes of C.
+  if (!origins.outside(object)) {
+    if (PyExceptionInstance_Check(object) && PyUnicode_Compare(name, names().traceback) == 0)
+      break_here(Reason::attribute_protocol, "__traceback__");
+    PyObject* value = PyObject_GetAttr(object, name);
+    if (value == nullptr) throw PythonError();
+    Owned owned = canonical(Owned::take(value));
+    return owned;
+  }
+  Owned found = generic_attribute(object, name);
+  return found ? std::move(found) : missing();
+}
+
+Owned Evaluator::find_attribute(PyObject* object, PyObject* name) {
+  try {
+    return get_attribute(object, name);
+  } catch (const PythonError&) {
+    if (interrupt || !PyErr_ExceptionMatches(PyExc_AttributeError)) throw;
+    PyErr_Clear();
+    return {};
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ stores
+
+void Evaluator::generic_set(PyObject* object, PyObject* name, PyObject* value) {
+  PyTypeObject* type = Py_TYPE(object);
+  origins.guard_type(object);
+  const bool outside = origins.outside(object);
+  PyObject* found = type->tp_flags & Py_TPFLAGS_HEAPTYPE ? origins.class_find(type, name) : _PyType_Lookup(type, name);
+  if (found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr) {
+    if (is_property(found)) {
+      const Owned setter =
+          constant(origins, Owned::take(PyObject_GetAttr(found, value == nullptr ? names().fdel : names().fset)));
+      if (setter.get() == Py_None)
+        raise(PyExc_AttributeError, "property '%U' of '%s' object has no %s", name, type->tp_name,
+              value == nullptr ? "deleter" : "setter");
+      (void)call(setter.get(), value == nullptr ? Arguments::of({object}) : Arguments::of({object, value}));
+      return;
+    }
+    if (Owned set = python_special(found, value == nullptr ? names().delete_ : names().set)) {
+      (void)call(set.get(), value == nullptr ? Arguments::of({object}) : Arguments::of({object, value}));
+      return;
+    }
+    if (!outside) {
+      if (PyUnicode_Compare(name, names().class_) == 0) break_here(Reason::mutation, "__class__");
+      check(PyObject_GenericSetAttr(object, name, value));
+      return;
+    }
+    if (Py_TYPE(found) == &PyMemberDescr_Type) {
+      if (value == nullptr && !find_attribute(object, name)) raise(PyExc_AttributeError, "%U", name);
+      origins.slot_store(object, name, value);
+      return;
+    }
+    break_here(Reason::mutation, std::string(type->tp_name) + "." + std::string(text_of(name)));
+  }
+  if (!outside) {
+    check(PyObject_GenericSetAttr(object, name, value));
+    return;
+  }
+  PyObject* dict = origins.instance_dict(object);
+  if (dict == nullptr || (value == nullptr && !origins.dict_contains(dict, name))) {
+    if (found != nullptr && dict == nullptr)
+      raise(PyExc_AttributeError, "'%.100s' object attribute '%U' is read-only", type->tp_name, name);
+    raise(PyExc_AttributeError, "'%.100s' object has no attribute '%U'", type->tp_name, name);
+  }
+  origins.dict_store(dict, name, value);
+}
+
+void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (recorder.is_fake(object)) {
+    Origins::Entry* e = origins.find(object);
+    if (e == nullptr) break_here(Reason::mutation, "an attribute of a tensor that the graph computes");
+    if (PyUnicode_Compare(name, names().grad) == 0) {
+      origins.slot_store(object, name, value == nullptr ? Py_None : value);
+      return;
+    }
+    if (_PyType_Lookup(type, name) != nullptr) break_here(Reason::mutation, "Tensor." + std::string(text_of(name)));
+    PyObject* real = origins.real_of(object);
+    origins.enter(real, e->source);
+    PyObject* dict = origins.instance_dict(real);
+    if (dict == nullptr) break_here(Reason::mutation, "Tensor." + std::string(text_of(name)));
+    origins.dict_store(dict, name, value);
+    return;
+  }
+  if (PyModule_Check(object) && type == &PyModule_Type) {
+    PyObject* dict = origins.instance_dict(object);
+    if (value == nullptr && !origins.dict_contains(dict, name)) raise(PyExc_AttributeError, "%U", name);
+    origins.dict_store(dict, name, value);
+    return;
+  }
+  if (PyType_Check(object)) break_here(Reason::mutation, "an attribute of a class");
+  if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+    if (Owned custom = python_special(object, value == nullptr ? names().delattr : names().setattr)) {
+      (void)call(custom.get(), value == nullptr ? Arguments::of({name}) : Arguments::of({name, value}));
+      return;
+    }
+    generic_set(object, name, value);
+    return;
+  }
+  if (PyFunction_Check(object) && origins.outside(object)) {
+    PyObject* found = _PyType_Lookup(type, name);
+    if (found != nullptr) break_here(Reason::mutation, "an attribute of a function");
+    generic_set(object, name, value);
+    return;
+  }
+  if (origins.outside(object))
+    break_here(Reason::mutation, std::string(type->tp_name) + "." + std::string(text_of(name)));
+  check(value == nullptr ? PyObject_DelAttr(object, name) : PyObject_SetAttr(object, name, value));
+}
+
+}  // namespace sconce::python::capture

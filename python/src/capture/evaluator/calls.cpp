@@ -1,0 +1,540 @@
+// Calls: methods are taken apart, operators recorded, functions of Python evaluated, classes made into instances; code of
+// C runs on constants, owned objects and shadows, or a function of Python stands for it (sconce/_polyfills).
+#include <unordered_set>
+
+#include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/policy.h"
+#include "tensor_object.h"
+
+namespace sconce::python::capture {
+namespace {
+
+PyObject* attribute_name(const char* text) {
+  static std::unordered_map<const char*, PyObject*> known;
+  PyObject*& name = known[text];
+  if (name == nullptr) name = interned(text);
+  return name;
+}
+
+PyTypeObject* type_from(const char* module, const char* name) {
+  const Owned m = Owned::take(PyImport_ImportModule(module));
+  return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), name)).give());
+}
+PyTypeObject* partial_type() {
+  static PyTypeObject* type = type_from("functools", "partial");
+  return type;
+}
+PyTypeObject* cached_type() {
+  static PyTypeObject* type = type_from("functools", "_lru_cache_wrapper");
+  return type;
+}
+PyTypeObject* module_base() {
+  static PyTypeObject* type = type_from("sconce._sconce", "_ModuleBase");
+  return type;
+}
+PyTypeObject* method_wrapper_type() {
+  static PyTypeObject* type = Py_TYPE(Owned::take(PyObject_GetAttrString(Py_None, "__str__")).give());
+  return type;
+}
+
+// Code of these modules has state, or does what only the world can answer.
+bool is_left_alone(PyObject* function) {
+  PyObject* name = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
+  if (name == nullptr || !PyUnicode_Check(name)) return false;
+  static const std::unordered_set<std::string_view> modules = {"warnings",
+                                                               "logging",
+                                                               "threading",
+                                                               "importlib",
+                                                               "importlib._bootstrap",
+                                                               "inspect",
+                                                               "re",
+                                                               "traceback",
+                                                               "linecache",
+                                                               "tokenize",
+                                                               "ast",
+                                                               "dis",
+                                                               "asyncio",
+                                                               "subprocess",
+                                                               "socket",
+                                                               "unittest.case",
+                                                               "unittest.mock",
+                                                               "random",
+                                                               "weakref",
+                                                               "abc",
+                                                               "typing",
+                                                               "pickle",
+                                                               "json",
+                                                               "tempfile",
+                                                               "os",
+                                                               "posixpath",
+                                                               "time",
+                                                               "datetime",
+                                                               "io",
+                                                               "contextvars",
+                                                               "signal",
+                                                               "gc",
+                                                               "_weakrefset",
+                                                               "copyreg",
+                                                               "locale",
+                                                               "shutil",
+                                                               "pathlib",
+                                                               "multiprocessing",
+                                                               "concurrent.futures"};
+  return modules.contains(text_of(name));
+}
+
+bool in_polyfill(const std::vector<Frame*>& frames) {
+  if (frames.empty()) return false;
+  PyObject* name = PyDict_GetItemString(frames.back()->globals, "__name__");
+  return name != nullptr && PyUnicode_Check(name) && text_of(name).starts_with("sconce._polyfills");
+}
+
+std::string shown(PyObject* callable) {
+  PyObject* name = PyObject_GetAttrString(callable, "__qualname__");
+  if (name == nullptr || !PyUnicode_Check(name)) {
+    PyErr_Clear();
+    Py_XDECREF(name);
+    return std::string(Py_TYPE(callable)->tp_name);
+  }
+  const Owned owned = Owned::take(name);
+  std::string all(text_of(name));
+  if (PyObject* module = PyObject_GetAttrString(callable, "__module__")) {
+    const Owned kept = Owned::take(module);
+    if (PyUnicode_Check(module)) all = std::string(text_of(module)) + "." + all;
+  } else {
+    PyErr_Clear();
+  }
+  return all;
+}
+
+}  // namespace
+
+bool has_python_specials(PyTypeObject* type, bool texts) {
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+  static std::unordered_map<PyTypeObject*, std::pair<bool, bool>> known;
+  static std::unordered_map<PyTypeObject*, unsigned> versions;
+  const auto at = known.find(type);
+  if (at != known.end() && versions[type] == type->tp_version_tag && type->tp_version_tag != 0)
+    return texts ? at->second.second : at->second.first;
+  static const char* const kSpecials[] = {
+      "__eq__",       "__ne__",     "__lt__",      "__le__",       "__gt__",       "__ge__",      "__hash__",
+      "__len__",      "__iter__",   "__next__",    "__bool__",     "__getitem__",  "__setitem__", "__delitem__",
+      "__contains__", "__index__",  "__int__",     "__float__",    "__complex__",  "__add__",     "__radd__",
+      "__sub__",      "__rsub__",   "__mul__",     "__rmul__",     "__mod__",      "__rmod__",    "__and__",
+      "__or__",       "__neg__",    "__abs__",     "__round__",    "__reversed__", "__missing__", "__length_hint__",
+      "__call__",     "__iadd__",   "__del__",     "__trunc__",    "__floor__",    "__ceil__",    "__divmod__",
+      "__pow__",      "__matmul__", "__truediv__", "__floordiv__", "__bytes__"};
+  const auto of_python = [&](const char* name) {
+    PyObject* found = _PyType_Lookup(type, attribute_name(name));
+    if (found == nullptr || found == Py_None) return false;
+    PyTypeObject* t = Py_TYPE(found);
+    return t != &PyWrapperDescr_Type && t != &PyMethodDescr_Type && t != &PyCFunction_Type &&
+           t != &PyClassMethodDescr_Type;
+  };
+  bool any = false;
+  for (const char* name : kSpecials) any = any || of_python(name);
+  bool any_text = any;
+  for (const char* name : {"__repr__", "__str__", "__format__"}) any_text = any_text || of_python(name);
+  known[type] = {any, any_text};
+  versions[type] = type->tp_version_tag;
+  return texts ? any_text : any;
+}
+
+bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
+  PyObject* o = arg.get();
+  if (is_immutable(o) || recorder.is_fake(o) || PyType_Check(o)) return true;
+  if (depth > 40) return false;
+  const bool outside = origins.outside(o);
+  if (outside && origins.can_absorb(o)) {
+    arg = Owned::share(origins.absorb(o));
+    o = arg.get();
+  } else if (PyFunction_Check(o) || PyMethod_Check(o)) {
+    return blind;
+  } else if (is_heap_instance(o)) {
+    if (blind) return true;
+    PyTypeObject* base = Py_TYPE(o);
+    if (is_plain_class(base)) return !outside;
+    while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+    if (has_python_specials(Py_TYPE(o), texts_)) return false;
+    if (!outside) return true;
+    if (base != &PyBaseObject_Type && base != module_base() && base != &PyLong_Type && base != &PyUnicode_Type &&
+        base != &PyFloat_Type)
+      return false;
+    origins.guard_identity(o);
+    return true;
+  } else if (outside) {
+    return blind;
+  }
+  if (blind) return true;
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, i);
+      if (is_constant(item)) continue;
+      Owned replaced = Owned::share(item);
+      if (!prepare(replaced, false, depth + 1)) return false;
+      // Owned by this evaluation, so that a tuple may change, too: its shadow stands for the same element.
+      if (replaced.get() != item) {
+        PyObject** place = PyTuple_Check(o) ? &PyTuple_GET_ITEM(o, i) : &PyList_GET_ITEM(o, i);
+        Py_SETREF(*place, replaced.give());
+      }
+    }
+    return true;
+  }
+  if (PyDict_Check(o)) {
+    Py_ssize_t at = 0;
+    PyObject *key = nullptr, *value = nullptr;
+    std::vector<std::pair<Owned, Owned>> changed;
+    while (PyDict_Next(o, &at, &key, &value)) {
+      if (!is_constant(key)) {
+        Owned k = Owned::share(key);
+        if (!prepare(k, false, depth + 1)) return false;
+      }
+      if (is_constant(value)) continue;
+      Owned v = Owned::share(value);
+      if (!prepare(v, false, depth + 1)) return false;
+      if (v.get() != value) changed.emplace_back(Owned::share(key), std::move(v));
+    }
+    for (auto& [k, v] : changed) check(PyDict_SetItem(o, k.get(), v.get()));
+    return true;
+  }
+  if (PyAnySet_Check(o)) {
+    Py_ssize_t at = 0;
+    Py_hash_t hash = 0;
+    PyObject* item = nullptr;
+    while (_PySet_NextEntry(o, &at, &item, &hash)) {
+      Owned k = Owned::share(item);
+      if (!prepare(k, false, depth + 1)) return false;
+    }
+  }
+  return true;
+}
+
+void Evaluator::failed() {
+  if (interrupt) {
+    PyErr_Clear();
+    throw Break(*std::exchange(interrupt, std::nullopt));
+  }
+  if (std::optional<NotRecordable> why = recorder.explain_failure())
+    break_here(why->needs_data ? Reason::data_dependent : Reason::unknown_callable, why->reason);
+  throw PythonError();
+}
+
+Owned Evaluator::native(PyObject* callable, Arguments& args, bool blind) {
+  for (Owned& value : args.values) {
+    if (!prepare(value, blind)) break_here(Reason::callback, shown(callable));
+  }
+  const std::vector<PyObject*> all = args.pointers();
+  PyObject* result = PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get());
+  if (result == nullptr) failed();
+  return canonical(Owned::take(result));
+}
+
+// Calls of C: by the table, on plain arguments, or through a function of Python that stands for it.
+Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
+  done = true;
+  const Known known = known_of(callable);
+  switch (known.treatment) {
+    case Treatment::handler:
+      return known.handler(*this, callable, args);
+    case Treatment::output:
+      break_here(Reason::output, shown(callable));
+    case Treatment::graph_break:
+      break_here(Reason::asked);
+    case Treatment::disabled:
+      break_here(Reason::disabled, shown(callable));
+    case Treatment::unknown:
+      done = false;
+      return {};
+    default:
+      break;
+  }
+  const bool blind = known.treatment == Treatment::blind;
+  const bool method = Py_TYPE(callable) == &PyMethodDescr_Type || Py_TYPE(callable) == &PyWrapperDescr_Type;
+  texts_ = method && PyDescr_TYPE(callable) == &PyUnicode_Type;
+  bool plain = true;
+  for (size_t i = 0; i < args.values.size() && plain; ++i) {
+    Owned& value = args.values[i];
+    if (known.iterables && is_heap_instance(value.get()) && !PyType_Check(value.get()) &&
+        !recorder.is_fake(value.get()) && !(method && i == 0) && !is_plain_class(Py_TYPE(value.get())) &&
+        Py_TYPE(value.get())->tp_iter != nullptr && has_python_specials(Py_TYPE(value.get()))) {
+      plain = false;
+      break;
+    }
+    plain = prepare(value, blind);
+    if (method && i == 0 && plain && origins.outside(value.get()) && !is_immutable(value.get()) &&
+        !recorder.is_fake(value.get()))
+      plain = false;
+  }
+  texts_ = false;
+  if (plain) {
+    const std::vector<PyObject*> all = args.pointers();
+    PyObject* result = PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get());
+    if (result == nullptr) failed();
+    return canonical(Owned::take(result));
+  }
+  if (!in_polyfill(frames)) {
+    if (PyObject* substitute = polyfill_of(callable)) {
+      for (Owned& value : args.values) value = canonical(std::move(value));
+      return call_function(substitute, std::move(args));
+    }
+  }
+  break_here(Reason::callback, shown(callable));
+}
+
+Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
+  PyTypeObject* type = Py_TYPE(callable);
+  if (type == &PyMethod_Type) {
+    if (Origins::Entry* e = origins.find(callable); e != nullptr && !e->identity_guarded) {
+      origins.guard_type(callable);
+      const SourceId source = e->source;
+      const Owned function =
+          origins.wrap(PyMethod_GET_FUNCTION(callable), origins.sources().add(Step::method_function, source));
+      args.prepend(origins.wrap(PyMethod_GET_SELF(callable), origins.sources().add(Step::method_self, source)));
+      return call(function.get(), std::move(args), plain);
+    }
+    const Owned function = Owned::share(PyMethod_GET_FUNCTION(callable));
+    args.prepend(canonical(Owned::share(PyMethod_GET_SELF(callable))));
+    return call(function.get(), std::move(args), plain);
+  }
+  if (type == &PyFunction_Type) {
+    bool done = false;
+    Owned result = call_known(callable, args, done);
+    if (done) return result;
+    if (recorder.is_operator(callable)) {
+      origins.guard_identity(callable);
+      return call_operator(callable, args);
+    }
+    if (PyObject* dict = reinterpret_cast<PyFunctionObject*>(callable)->func_dict) {
+      if (PyDict_GetItemString(dict, "_sconce_disabled") != nullptr) break_here(Reason::disabled, shown(callable));
+    }
+    if (is_left_alone(callable)) break_here(Reason::unknown_callable, shown(callable));
+    if (!in_polyfill(frames)) {
+      if (PyObject* substitute = polyfill_of(callable)) return call_function(substitute, std::move(args));
+    }
+    return call_function(callable, std::move(args), plain);
+  }
+  if (type == &PyCFunction_Type) {
+    PyObject* self = PyCFunction_GET_SELF(callable);
+    if (self != nullptr && !PyModule_Check(self)) {
+      if (!PyType_Check(self)) {  // a bound method of C
+        const Owned name =
+            Owned::take(PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name));
+        PyObject* descriptor = _PyType_Lookup(Py_TYPE(self), name.get());
+        if (descriptor != nullptr && Py_TYPE(descriptor) == &PyMethodDescr_Type) {
+          args.prepend(canonical(Owned::share(self)));
+          return call(descriptor, std::move(args));
+        }
+      } else {
+        const Owned name =
+            Owned::take(PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name));
+        if (PyUnicode_CompareWithASCIIString(name.get(), "__new__") == 0) {
+          auto* base = reinterpret_cast<PyTypeObject*>(self);
+          const bool known_base = base == &PyBaseObject_Type || is_plain_class(base) || base == module_base() ||
+                                  PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseException));
+          if (known_base && !args.values.empty() && PyType_Check(args[0])) {
+            if (base == &PyBaseObject_Type) {
+              Arguments alone = Arguments::of({args[0]});
+              return native(callable, alone, true);
+            }
+            return native(callable, args, base != &PyDict_Type && base != &PySet_Type && base != &PyFrozenSet_Type);
+          }
+        }
+        PyObject* descriptor = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(self), name.get());
+        if (descriptor != nullptr && known_of(descriptor).treatment != Treatment::unknown)
+          return native(callable, args, false);
+      }
+    }
+  }
+  if (type == method_wrapper_type()) {
+    const Owned self = Owned::take(PyObject_GetAttr(callable, attribute_name("__self__")));
+    const Owned name = Owned::take(PyObject_GetAttr(callable, attribute_name("__name__")));
+    const Owned of = Owned::take(PyObject_GetAttr(callable, attribute_name("__objclass__")));
+    PyObject* descriptor = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(of.get()), name.get());
+    if (descriptor != nullptr) {
+      args.prepend(canonical(Owned::share(self.get())));
+      return call(descriptor, std::move(args));
+    }
+  }
+  if (recorder.is_operator(callable)) {
+    bool on_fakes = type != &PyCFunction_Type || PyModule_Check(PyCFunction_GET_SELF(callable)) == 0 ||
+                    known_of(callable).treatment == Treatment::unknown;
+    for (const Owned& value : args.values) on_fakes = on_fakes || recorder.is_fake(value.get());
+    if (on_fakes) return call_operator(callable, args);
+  }
+  if (PyType_Check(callable)) {
+    return instantiate(reinterpret_cast<PyTypeObject*>(callable), std::move(args));
+  }
+  bool done = false;
+  Owned result = call_known(callable, args, done);
+  if (done) return result;
+  if (type == partial_type()) {
+    const auto part = [&](const char* name) {
+      Owned value = Owned::take(PyObject_GetAttr(callable, attribute_name(name)));
+      Origins::Entry* e = origins.find(callable);
+      if (e == nullptr) return value;
+      origins.guard_type(callable);
+      return origins.wrap(value.get(), origins.sources().add(Step::attribute, e->source, 0, attribute_name(name)));
+    };
+    const Owned function = part("func"), first = part("args"), keywords = part("keywords");
+    PyObject* positional = origins.absorb(first.get());
+    PyObject* named = origins.absorb(keywords.get());
+    Arguments all;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positional); ++i)
+      all.values.push_back(canonical(Owned::share(PyTuple_GET_ITEM(positional, i))));
+    const size_t given = args.positional();
+    for (size_t i = 0; i < given; ++i) all.values.push_back(std::move(args.values[i]));
+    const Owned merged = Owned::take(PyDict_Copy(named));
+    for (size_t i = 0; i < args.named(); ++i) check(PyDict_SetItem(merged.get(), args.name(i), args[given + i]));
+    if (PyDict_GET_SIZE(merged.get()) > 0) {
+      all.names = Owned::take(PyTuple_New(PyDict_GET_SIZE(merged.get())));
+      Py_ssize_t at = 0, i = 0;
+      PyObject *key = nullptr, *value = nullptr;
+      while (PyDict_Next(merged.get(), &at, &key, &value)) {
+        PyTuple_SET_ITEM(all.names.get(), i++, Py_NewRef(key));
+        all.values.push_back(canonical(Owned::share(value)));
+      }
+    }
+    return call(function.get(), std::move(all), plain);
+  }
+  if (type == cached_type()) {  // functools.cache: the function itself
+    origins.guard_identity(callable);
+    const Owned function = Owned::take(PyObject_GetAttr(callable, attribute_name("__wrapped__")));
+    if (!origins.outside(function.get()))
+      origins.enter(function.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, function.get()))
+          .identity_guarded = true;
+    return call(function.get(), std::move(args), plain);
+  }
+  if (is_heap_instance(callable)) {
+    if (PyObject_TypeCheck(callable, module_base()) && Py_TYPE(callable)->tp_call == module_base()->tp_call)
+      return call_module(callable, std::move(args), plain);
+    if (Owned method = python_special(callable, attribute_name("__call__")))
+      return call(method.get(), std::move(args), plain);
+  }
+  if (!in_polyfill(frames)) {
+    if (PyObject* substitute = polyfill_of(callable, true)) {
+      args.prepend(Owned::share(callable));
+      return call_function(substitute, std::move(args));
+    }
+  }
+  if (type->tp_call == nullptr) raise(PyExc_TypeError, "'%.200s' object is not callable", type->tp_name);
+  break_here(Reason::unknown_callable, shown(callable));
+}
+
+Owned Evaluator::call_operator(PyObject* callable, Arguments& args) {
+  for (Owned& value : args.values) {
+    if (!prepare(value, false)) break_here(Reason::callback, shown(callable));
+  }
+  const std::vector<PyObject*> all = args.pointers();
+  return canonical(recorder.call(callable, all, args.names.get()));
+}
+
+// Module.__call__, which is of C: forward at once where no hooks are.
+Owned Evaluator::call_module(PyObject* module, Arguments args, bool plain) {
+  static PyObject* const tables[] = {interned("_forward_hooks"), interned("_forward_pre_hooks"),
+                                     interned("_backward_hooks"), interned("_backward_pre_hooks")};
+  static PyObject* const global_tables = [] {
+    const Owned m = Owned::take(PyImport_ImportModule("sconce.nn.module"));
+    Owned all = Owned::take(PyTuple_New(4));
+    Py_ssize_t i = 0;
+    for (const char* name :
+         {"_global_forward_hooks", "_global_forward_pre_hooks", "_global_backward_hooks", "_global_backward_pre_hooks"})
+      PyTuple_SET_ITEM(all.get(), i++, Owned::take(PyObject_GetAttrString(m.get(), name)).give());
+    return all.give();
+  }();
+  origins.guard_type(module);
+  bool hooked = false;
+  for (Py_ssize_t i = 0; i < 4; ++i) {
+    PyObject* table = PyTuple_GET_ITEM(global_tables, i);
+    if (!origins.outside(table))
+      origins.enter(table, origins.sources().add(Step::constant, kNoSource, 0, nullptr, table)).type_guarded = true;
+    hooked = hooked || length(table) != 0;
+  }
+  PyObject* dict = origins.instance_dict(module);
+  for (PyObject* name : tables) {
+    if (hooked) break;
+    PyObject* table = origins.dict_find(dict, name);
+    hooked = table == nullptr || !PyDict_Check(table) || length(table) != 0;
+  }
+  static PyObject* const forward = interned("forward");
+  static PyObject* const slow = interned("_call_with_hooks");
+  const Owned method = get_attribute(module, hooked ? slow : forward);
+  return call(method.get(), std::move(args), plain);
+}
+
+Owned Evaluator::instantiate(PyTypeObject* type, Arguments args) {
+  auto* object = reinterpret_cast<PyObject*>(type);
+  bool done = false;
+  if (type != &PyType_Type || args.positional() != 3) {
+    Owned result = call_known(object, args, done);
+    if (done) return result;
+  }
+  PyTypeObject* meta = Py_TYPE(type);
+  if (meta->tp_flags & Py_TPFLAGS_HEAPTYPE) {
+    PyObject* custom = origins.class_find(meta, attribute_name("__call__"));
+    if (custom != nullptr && PyFunction_Check(custom)) {
+      static PyTypeObject* const enum_meta = type_from("enum", "EnumMeta");
+      if (PyType_IsSubtype(meta, enum_meta) && args.values.size() == 1 && is_constant(args[0])) {
+        const Owned member = native(object, args, true);
+        if (!origins.outside(member.get()))
+          origins.enter(member.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, member.get()))
+              .identity_guarded = true;
+        return Owned::share(member.get());
+      }
+      const Owned method = Owned::take(PyMethod_New(custom, object));
+      return call(method.get(), std::move(args));
+    }
+  }
+  return make_instance(type, std::move(args));
+}
+
+// type.__call__: __new__, then __init__.
+Owned Evaluator::make_instance(PyTypeObject* type, Arguments args) {
+  auto* object = reinterpret_cast<PyObject*>(type);
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) break_here(Reason::unknown_callable, type->tp_name);
+  if (PyType_IsSubtype(type, &PyType_Type)) break_here(Reason::class_definition, type->tp_name);
+  PyObject* maker = origins.class_find(type, attribute_name("__new__"));
+  PyObject* init = origins.class_find(type, attribute_name("__init__"));
+  static PyObject* const object_init = _PyType_Lookup(&PyBaseObject_Type, attribute_name("__init__"));
+  static PyObject* const object_new = _PyType_Lookup(&PyBaseObject_Type, attribute_name("__new__"));
+  const auto copy_of = [&] {
+    Arguments copy;
+    for (const Owned& value : args.values) copy.values.push_back(Owned::share(value.get()));
+    if (args.names) copy.names = Owned::share(args.names.get());
+    return copy;
+  };
+  Owned made;
+  if (maker == object_new) {
+    if (init == object_init && !args.values.empty()) return native(object, args, true);  // says that it takes none
+    Arguments alone = Arguments::of({object});
+    made = native(maker, alone, true);
+  } else if (Py_TYPE(maker) == &PyStaticMethod_Type || PyFunction_Check(maker)) {
+    bool bound = false;
+    const Owned function = bind(maker, nullptr, type, bound);
+    Arguments with = copy_of();
+    with.prepend(Owned::share(object));
+    made = call(function.get(), std::move(with));
+  } else {
+    Arguments with = copy_of();
+    with.prepend(Owned::share(object));
+    made = call(maker, std::move(with));
+  }
+  if (!PyObject_TypeCheck(made.get(), type)) return made;
+  init = origins.class_find(Py_TYPE(made.get()), attribute_name("__init__"));
+  if (init == object_init || init == nullptr) return made;
+  Arguments with = copy_of();
+  with.prepend(Owned::share(made.get()));
+  bool bound = false;
+  if (PyFunction_Check(init)) {
+    const Owned nothing = call(init, std::move(with));
+    if (nothing.get() != Py_None)
+      raise(PyExc_TypeError, "__init__() should return None, not '%.200s'", Py_TYPE(nothing.get())->tp_name);
+  } else if (Py_TYPE(init) == &PyWrapperDescr_Type) {
+    (void)call(init, std::move(with));
+  } else {
+    const Owned method = bind(init, made.get(), type, bound);
+    (void)call(method.get(), std::move(args));
+  }
+  return made;
+}
+
+}  // namespace sconce::python::capture

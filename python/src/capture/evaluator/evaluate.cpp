@@ -1,0 +1,133 @@
+#include "capture/evaluator/evaluate.h"
+
+#include "capture/evaluator/evaluator.h"
+#include "capture/output/emit.h"
+#include "capture/output/rebuild.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::python::capture {
+namespace {
+
+// Modes that the evaluated program may set are set back.
+class Modes {
+ public:
+  Modes() : grad_(grad_enabled()) {}
+  ~Modes() { set_grad_enabled(grad_); }
+
+ private:
+  bool grad_;
+};
+
+GraphBreak describe(const Break& b, const Evaluator& e) {
+  GraphBreak out;
+  const ReasonRow& row = row_of(b.reason);
+  out.code = row.code;
+  out.reason = row.text;
+  if (!b.detail.empty()) out.reason += ": " + b.detail;
+  out.hint = row.hint;
+  if (!e.frames.empty()) {
+    const Frame& f = *e.frames.back();
+    out.file = std::string(text_of(f.code->file.get()));
+    out.function = std::string(text_of(f.code->name.get()));
+    out.line = f.code->instructions[static_cast<size_t>(f.at)].location.line;
+  }
+  return out;
+}
+
+std::vector<std::string> names_of(const Code& code, bool free) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < code.locals.size(); ++i) {
+    if (((code.kinds[i] & 0x80) != 0) == free) all.emplace_back(text_of(code.locals[i].get()));
+  }
+  return all;
+}
+
+// How a run ended.
+struct Outcome {
+  Trace trace;
+  std::optional<Break> why;  // a break at `step`; none: the trace is whole
+  GraphBreak shown;
+  int64_t step = 0;
+};
+
+// The instruction in front of which a break can be: the innermost frame that is reached by plain calls alone.
+int64_t break_step(const Evaluator& e) { return e.frames.front()->step; }
+
+Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options,
+                 int64_t stop_at, const GraphBreak* reason) {
+  Outcome out;
+  out.trace.sources = std::make_unique<Sources>();
+  const std::shared_ptr<const Code> code = decode(reinterpret_cast<PyCodeObject*>(function->func_code));
+  out.trace.locals = names_of(*code, false);
+  out.trace.free_variables = names_of(*code, true);
+  const Modes modes;
+  const std::unique_ptr<Recorder> recorder = make_recorder(options.backend, options.backend_options);
+  Evaluator e(options, *out.trace.sources, *recorder, function);
+  e.origins.free_dims = options.free_dims;
+  e.origins.local_names = out.trace.locals;
+  e.origins.free_names = out.trace.free_variables;
+  e.stop_at = stop_at;
+  e.on_stop = [&] {
+    if (reason != nullptr) out.trace.breaks.push_back(*reason);
+    emit_break(e, out.trace);
+  };
+  const auto ended = [&](const Break& b) {
+    out.why = b;
+    out.shown = describe(b, e);
+    out.step = break_step(e);
+  };
+  e.on_break = ended;
+  const std::unique_ptr<Frame> root = e.root_frame(slots);
+  try {
+    const Owned result = e.run(*root);
+    emit_return(e, *root, result.get(), out.trace);
+  } catch (const Break& b) {
+    if (!out.why) ended(b);
+  } catch (const Stopped&) {
+  } catch (const Unrebuildable& u) {
+    const auto at = e.births.find(u.object);
+    out.why = Break{Reason::escapes, u.what};
+    out.shown.code = row_of(Reason::escapes).code;
+    out.shown.reason = std::string(row_of(Reason::escapes).text) + ": " + u.what;
+    out.shown.hint = row_of(Reason::escapes).hint;
+    out.step = at == e.births.end() ? 1 : at->second;
+  } catch (const PythonError&) {
+    PyErr_Clear();
+    if (!out.why) {
+      out.why = Break{Reason::exception, {}};
+      out.step = root->step;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options) {
+  if (reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags &
+      (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
+    return {};
+  GraphBreak reason;
+  int64_t stop_at = options.break_at;
+  if (stop_at >= 0) {
+    const ReasonRow& row = row_of(Reason::forced);
+    reason = {row.code, row.text, row.hint, {}, {}, 0};
+  }
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    Outcome out = run_once(function, slots, options, stop_at, stop_at >= 0 ? &reason : nullptr);
+    if (!out.why) return std::move(out.trace);
+    if (options.fullgraph) {
+      PyErr_Format(PyExc_RuntimeError, "%s: %s (%s, line %d). %s", out.shown.code.c_str(), out.shown.reason.c_str(),
+                   out.shown.file.c_str(), out.shown.line, out.shown.hint.c_str());
+      throw PythonError();
+    }
+    if (stop_at >= 0 && out.step >= stop_at) break;  // nothing earlier to break at
+    stop_at = out.step;
+    reason = out.shown;
+  }
+  Trace nothing;
+  nothing.breaks.push_back(reason);
+  return nothing;
+}
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,139 @@
+// Evaluator: one evaluation of a function. Its parts stand in files by family: run.cpp (frames and instructions),
+// names.cpp, operators.cpp, containers.cpp, attributes.cpp, calls.cpp, functions.cpp, builtins.cpp, generators.cpp.
+//
+// An exception of the evaluated program is Python's own error indicator with a PythonError on its way; what cannot be
+// evaluated throws Break.
+#pragma once
+
+#include "capture/bytecode/instruction.h"
+#include "capture/evaluator/evaluate.h"
+#include "capture/evaluator/frame.h"
+#include "capture/evaluator/origins.h"
+#include "capture/evaluator/reasons.h"
+
+namespace sconce::python::capture {
+
+// Thrown when the instruction was reached at which this run was to end; the frames are as they were in front of it.
+struct Stopped {};
+
+class Evaluator {
+ public:
+  Evaluator(const EvaluateOptions& options, Sources& sources, Recorder& recorder, PyFunctionObject* function);
+  ~Evaluator();
+
+  // The evaluation of this thread, for objects of ours that code of C calls back; null: none.
+  static Evaluator* current();
+
+  // ---- frames (run.cpp, functions.cpp)
+  std::unique_ptr<Frame> root_frame(std::span<PyObject* const> slots);
+  Owned run(Frame& frame);
+  // Binds arguments to a function's parameters. Throws PythonError when they do not fit.
+  std::unique_ptr<Frame> enter_function(PyObject* function, Arguments args);
+  Owned call_function(PyObject* function, Arguments args, bool plain = false);
+
+  // ---- operators (operators.cpp)
+  bool truth(PyObject* object);
+  Owned unary(Op op, PyObject* a);
+  Owned binary(int number, PyObject* a, PyObject* b);
+  Owned compare(int how, PyObject* a, PyObject* b);
+  bool is_same(PyObject* a, PyObject* b);
+  bool contains(PyObject* container, PyObject* item);
+  Owned subscript(PyObject* container, PyObject* key);
+  void store_subscript(PyObject* container, PyObject* key, PyObject* value);  // value null: deletes
+  Owned iterate(PyObject* object);
+  Owned next(PyObject* iterator);  // null without an exception: the end
+  Py_ssize_t length(PyObject* object);
+
+  // ---- attributes (attributes.cpp)
+  Owned get_attribute(PyObject* object, PyObject* name);
+  // Null without an exception when there is none: AttributeError was raised.
+  Owned find_attribute(PyObject* object, PyObject* name);
+  void set_attribute(PyObject* object, PyObject* name, PyObject* value);  // value null: deletes
+  Owned generic_attribute(PyObject* object, PyObject* name);              // object.__getattribute__
+  void generic_set(PyObject* object, PyObject* name, PyObject* value);    // object.__setattr__
+  // The special method of an object's class, bound; null: none.
+  Owned special(PyObject* object, const char* name);
+  // The same, but only when it is a function of Python.
+  Owned python_special(PyObject* object, PyObject* name);
+
+  // ---- calls (calls.cpp, builtins.cpp)
+  Owned call(PyObject* callable, Arguments args, bool plain = false);
+  // Lets CPython call code of C. `blind`: it looks at no element of containers.
+  Owned native(PyObject* callable, Arguments& args, bool blind);
+  Owned instantiate(PyTypeObject* type, Arguments args);
+  Owned make_instance(PyTypeObject* type, Arguments args);  // type.__call__
+  // Makes an argument of code of C safe: outside containers become shadows. False: code of Python could run inside.
+  bool prepare(Owned& arg, bool blind, int depth = 0);
+
+  // ---- generators (generators.cpp)
+  Owned make_generator(std::unique_ptr<Frame> frame);
+  // Runs it to the next yield; null without an exception: it returned, and `returned` has the value.
+  Owned resume_generator(PyObject* generator, PyObject* sent, Owned& returned);
+
+  // A result of code of C, as the stack holds it.
+  Owned canonical(Owned object) {
+    PyObject* original = origins.canonical(object.get());
+    return original == object.get() ? std::move(object) : Owned::share(original);
+  }
+  // Remembers that the object was made by this instruction, for those that cannot be made again.
+  void born(PyObject* object);
+
+  Origins origins;
+  Recorder& recorder;
+  const EvaluateOptions& options;
+  std::vector<Frame*> frames;                  // the active ones, outermost first
+  int64_t steps = 0;                           // instructions so far
+  int64_t stop_at = -1;                        // the step in front of which to stop
+  std::function<void()> on_stop;               // called there
+  std::function<void(const Break&)> on_break;  // called where a Break begins its way, while all frames stand
+  std::optional<Break> interrupt;              // a break that passes through code of C
+  bool stopped_inside = false;                 // stop_at was reached below code of C
+  std::unordered_map<PyObject*, int64_t> births;
+  std::vector<Owned> kept;
+
+ private:
+  enum class Next { go_on, jumped, returned };
+  Next step(Frame& f, const Instruction& in);
+  Next step_names(Frame& f, const Instruction& in);
+  Next step_containers(Frame& f, const Instruction& in);
+  Next step_exceptions(Frame& f, const Instruction& in);
+  Next step_calls(Frame& f, const Instruction& in);
+  Next step_generators(Frame& f, const Instruction& in);
+  Next step_patterns(Frame& f, const Instruction& in);
+  bool unwind(Frame& f);
+
+  Owned load_global(Frame& f, PyObject* name);
+  Owned load_fast(Frame& f, int slot);
+  Owned call_known(PyObject* callable, Arguments& args, bool& done);
+  Owned call_operator(PyObject* callable, Arguments& args);
+  Owned call_module(PyObject* module, Arguments args, bool plain);
+  // After code of C failed: throws what that means, a Break or the program's exception.
+  [[noreturn]] void failed();
+  Owned class_attribute(PyTypeObject* type, PyObject* name);
+  Owned super_attribute(PyObject* super, PyObject* name);
+  Owned tensor_attribute(PyObject* fake, PyObject* name);
+  Owned module_attribute(PyObject* module, PyObject* name);
+  Owned bind(PyObject* found, PyObject* object, PyTypeObject* type, bool& bound);
+  Owned build_class(Arguments& args);
+  Owned import_name(Frame& f, PyObject* name, PyObject* fromlist, PyObject* level);
+  Owned function_default(PyObject* function, Py_ssize_t i);
+
+  PyFunctionObject* function_;
+  bool texts_ = false;  // code of C that is about to run makes texts of objects
+  Evaluator* before_;
+  Owned handled_before_;
+
+  friend struct Builtins;
+};
+
+// Interned names.
+PyObject* interned(const char* text);
+// Does the class have methods of Python that code of C would call: __eq__, __iter__, __len__ ...
+bool has_python_specials(PyTypeObject* type, bool texts = false);
+// Is the object of a class that is written in Python?
+inline bool is_heap_instance(PyObject* o) { return (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
+
+[[noreturn]] void break_here(Reason reason, std::string detail = {});
+[[noreturn]] void raise(PyObject* type, const char* format, ...);
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,239 @@
+// Generators: a suspended frame behind an iterator of C, so that code of C (list, sum, zip) may use it up, lazily and in
+// order. Iterators and callables that are written in Python have stand-ins for code of C, too.
+//
+// Note [Breaks through code of C]
+// C++ exceptions must not pass through CPython. A Break inside of a stand-in is kept in Evaluator::interrupt, and an
+// exception of Python takes its way; whoever called the code of C finds it there.
+#include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/stand_ins.h"
+
+namespace sconce::python::capture {
+namespace {
+
+struct GeneratorStandIn {
+  PyObject_HEAD Frame* frame;  // owned
+  bool running, started;
+};
+
+void dealloc(PyObject* self) {
+  delete reinterpret_cast<GeneratorStandIn*>(self)->frame;
+  PyObject_Free(self);
+}
+
+template <class F>
+PyObject* across(F&& f) {
+  Evaluator* e = Evaluator::current();
+  try {
+    if (e == nullptr) {
+      PyErr_SetString(PyExc_RuntimeError, "a generator outlived its capture");
+      throw PythonError();
+    }
+    return f(*e);
+  } catch (const PythonError&) {
+    return nullptr;
+  } catch (const Break& b) {
+    e->interrupt = b;
+  } catch (const NotRecordable& n) {
+    e->interrupt = Break{n.needs_data ? Reason::data_dependent : Reason::unknown_callable, n.reason};
+  } catch (const Stopped&) {
+    e->stopped_inside = true;
+    e->interrupt = Break{Reason::forced, {}};
+  }
+  PyErr_SetString(PyExc_RuntimeError, "capture ends here");
+  return nullptr;
+}
+
+PyObject* iternext(PyObject* self) {
+  return across([&](Evaluator& e) -> PyObject* {
+    Owned returned;
+    Owned item = e.resume_generator(self, Py_None, returned);
+    if (item) return item.give();
+    if (returned.get() != Py_None) {
+      const Owned stop = Owned::take(PyObject_CallOneArg(PyExc_StopIteration, returned.get()));
+      PyErr_SetObject(PyExc_StopIteration, stop.get());
+    }
+    return nullptr;
+  });
+}
+PyObject* send(PyObject* self, PyObject* value) {
+  return across([&](Evaluator& e) -> PyObject* {
+    if (!reinterpret_cast<GeneratorStandIn*>(self)->started && value != Py_None)
+      raise(PyExc_TypeError, "can't send non-None value to a just-started generator");
+    Owned returned;
+    Owned item = e.resume_generator(self, value, returned);
+    if (item) return item.give();
+    const Owned stop = returned.get() == Py_None
+                           ? Owned::take(PyObject_CallNoArgs(PyExc_StopIteration))
+                           : Owned::take(PyObject_CallOneArg(PyExc_StopIteration, returned.get()));
+    PyErr_SetObject(PyExc_StopIteration, stop.get());
+    return nullptr;
+  });
+}
+PyObject* unsupported(PyObject*, PyObject*) {
+  return across([&](Evaluator&) -> PyObject* { break_here(Reason::instruction, "throw into a generator"); });
+}
+PyObject* close(PyObject* self, PyObject*) {
+  return across([&](Evaluator&) -> PyObject* {
+    auto* g = reinterpret_cast<GeneratorStandIn*>(self);
+    if (g->started && !g->frame->finished) {
+      if (g->frame->code->instructions[static_cast<size_t>(g->frame->at)].handler >= 0)
+        break_here(Reason::instruction, "a generator is closed inside of a try");
+    }
+    g->frame->finished = true;
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef methods[] = {{"send", send, METH_O, nullptr},
+                         {"throw", unsupported, METH_VARARGS, nullptr},
+                         {"close", close, METH_NOARGS, nullptr},
+                         {}};
+PyTypeObject generator_type = [] {
+  PyTypeObject t = {PyVarObject_HEAD_INIT(nullptr, 0)};
+  t.tp_name = "generator";
+  t.tp_basicsize = sizeof(GeneratorStandIn);
+  t.tp_flags = Py_TPFLAGS_DEFAULT;
+  t.tp_dealloc = dealloc;
+  t.tp_iter = PyObject_SelfIter;
+  t.tp_iternext = iternext;
+  t.tp_methods = methods;
+  return t;
+}();
+
+}  // namespace
+
+bool is_generator(PyObject* object) { return Py_IS_TYPE(object, &generator_type); }
+
+Owned Evaluator::make_generator(std::unique_ptr<Frame> frame) {
+  static const bool ready = PyType_Ready(&generator_type) == 0;
+  if (!ready) throw PythonError();
+  auto* g = PyObject_New(GeneratorStandIn, &generator_type);
+  if (g == nullptr) throw PythonError();
+  g->frame = frame.release();
+  g->running = g->started = false;
+  Owned made = Owned::take(reinterpret_cast<PyObject*>(g));
+  born(made.get());
+  return made;
+}
+
+Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& returned) {
+  auto* g = reinterpret_cast<GeneratorStandIn*>(object);
+  returned = Owned::share(Py_None);
+  if (g->running) raise(PyExc_ValueError, "generator already executing");
+  Frame& f = *g->frame;
+  if (f.finished) return {};
+  struct Running {
+    GeneratorStandIn* g;
+    Owned handled;
+    ~Running() {
+      g->running = false;
+      PyErr_SetHandledException(handled ? handled.get() : nullptr);
+    }
+  } running{g, {}};
+  if (PyObject* handled = PyErr_GetHandledException()) running.handled = Owned::take(handled);
+  g->running = true;
+  g->started = true;
+  const Owned kept_alive = Owned::share(object);
+  f.stack.push(Owned::share(sent));
+  f.back = frames.empty() ? nullptr : frames.back();
+  ++f.at;
+  Owned result;
+  try {
+    result = run(f);
+  } catch (const PythonError&) {
+    f.finished = true;
+    if (!interrupt &&
+        PyErr_ExceptionMatches(PyExc_StopIteration)) {  // PEP 479, where the bytecode does not do it (3.11)
+      PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+      PyErr_Fetch(&type, &value, &trace);
+      PyErr_NormalizeException(&type, &value, &trace);
+      PyErr_SetString(PyExc_RuntimeError, "generator raised StopIteration");
+      PyObject *t = nullptr, *v = nullptr, *tb = nullptr;
+      PyErr_Fetch(&t, &v, &tb);
+      PyErr_NormalizeException(&t, &v, &tb);
+      PyException_SetCause(v, Py_NewRef(value));
+      PyException_SetContext(v, Py_NewRef(value));
+      Py_XDECREF(type);
+      Py_XDECREF(value);
+      Py_XDECREF(trace);
+      PyErr_Restore(t, v, tb);
+    }
+    throw;
+  } catch (...) {
+    f.finished = true;
+    throw;
+  }
+  if (f.yielded) return result;
+  f.finished = true;
+  returned = std::move(result);
+  return {};
+}
+
+Evaluator::Next Evaluator::step_generators(Frame& f, const Instruction& in) {
+  Slots& s = f.stack;
+  switch (in.op) {
+    case Op::return_generator:
+      s.push(Owned::share(Py_None));
+      return Next::returned;
+    case Op::yield_value:
+      f.yielded = true;
+      return Next::returned;
+    case Op::get_yield_from_iter:
+      if (!is_generator(s.top())) s.set_top(0, iterate(s.top()));
+      return Next::go_on;
+    case Op::send: {
+      const Owned value = s.pop();
+      PyObject* receiver = s.top();
+      Owned item, returned = Owned::share(Py_None);
+      if (is_generator(receiver)) {
+        item = resume_generator(receiver, value.get(), returned);
+      } else if (value.get() == Py_None) {
+        try {
+          if (is_heap_instance(receiver) || origins.outside(receiver)) {
+            static PyObject* const name = interned("__next__");
+            const Owned method = python_special(receiver, name);
+            if (!method) break_here(Reason::unknown_object, "yield from an iterator from outside");
+            item = call(method.get(), {});
+          } else {
+            PyObject* got = Py_TYPE(receiver)->tp_iternext(receiver);
+            if (got == nullptr && PyErr_Occurred()) throw PythonError();
+            if (got != nullptr) item = canonical(Owned::take(got));
+          }
+        } catch (const PythonError&) {
+          if (interrupt || !PyErr_ExceptionMatches(PyExc_StopIteration)) throw;
+          PyObject *type = nullptr, *stop = nullptr, *trace = nullptr;
+          PyErr_Fetch(&type, &stop, &trace);
+          PyErr_NormalizeException(&type, &stop, &trace);
+          const Owned kept_stop = Owned::take(stop);
+          returned = Owned::take(PyObject_GetAttrString(stop, "value"));
+          Py_XDECREF(type);
+          Py_XDECREF(trace);
+        }
+      } else {
+        static PyObject* const name = interned("send");
+        const Owned method = get_attribute(receiver, name);
+        item = call(method.get(), Arguments::of({value.get()}));
+      }
+      if (item) {
+        s.push(std::move(item));
+        return Next::go_on;
+      }
+      if (PY_VERSION_HEX < 0x030c0000) s.pop();
+      s.push(std::move(returned));
+      f.at = in.target;
+      return Next::jumped;
+    }
+    case Op::end_send: {
+      Owned value = s.pop();
+      s.set_top(0, std::move(value));
+      return Next::go_on;
+    }
+    case Op::stop_iteration_error: {
+      break_here(Reason::instruction, "an exception leaves a generator");
+    }
+    default:
+      break_here(Reason::instruction, "an exception is thrown into a generator");
+  }
+}
+
+}  // namespace sconce::python::capture

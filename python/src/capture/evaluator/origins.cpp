@@ -1,0 +1,398 @@
+#include "capture/evaluator/origins.h"
+
+#include "capture/evaluator/reasons.h"
+#include "size_object.h"
+#include "small_objects.h"
+#include "tensor_object.h"
+
+namespace sconce::python::capture {
+
+bool is_constant(PyObject* o) {
+  if (o == Py_None || o == Py_Ellipsis || o == Py_NotImplemented) return true;
+  PyTypeObject* t = Py_TYPE(o);
+  if (t == &PyBool_Type || t == &PyLong_Type || t == &PyFloat_Type || t == &PyUnicode_Type || t == &PyBytes_Type ||
+      t == &PyComplex_Type)
+    return true;
+  if (t == &PyTuple_Type) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
+      if (!is_constant(PyTuple_GET_ITEM(o, i))) return false;
+    }
+    return true;
+  }
+  if (t == &PyFrozenSet_Type) {
+    Py_ssize_t at = 0;
+    Py_hash_t hash = 0;
+    PyObject* item = nullptr;
+    while (_PySet_NextEntry(o, &at, &item, &hash)) {
+      if (!is_constant(item)) return false;
+    }
+    return true;
+  }
+  return false;
+}
+
+bool is_immutable(PyObject* o) {
+  if (is_constant(o) || is_dtype(o) || is_device(o) || PyCode_Check(o)) return true;
+  PyTypeObject* t = Py_TYPE(o);
+  if (t == &PyCFunction_Type || t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type ||
+      t == &PyClassMethodDescr_Type || t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type || t == &PyRange_Type ||
+      t == &PyModule_Type)
+    return t != &PyCFunction_Type || PyCFunction_GET_SELF(o) == nullptr || PyModule_Check(PyCFunction_GET_SELF(o)) ||
+           PyType_Check(PyCFunction_GET_SELF(o));
+  if (t == &PySlice_Type) {
+    auto* s = reinterpret_cast<PySliceObject*>(o);
+    return is_constant(s->start) && is_constant(s->stop) && is_constant(s->step);
+  }
+  return PyType_Check(o) && !(reinterpret_cast<PyTypeObject*>(o)->tp_flags & Py_TPFLAGS_HEAPTYPE);
+}
+
+PyObject* Origins::deleted() {
+  static PyObject* mark = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  return mark;
+}
+
+Origins::Entry& Origins::enter(PyObject* object, SourceId source) {
+  auto [at, fresh] = entries_.try_emplace(object);
+  Entry& entry = at->second;
+  if (fresh) {
+    entry.source = source;
+    entry.object = Owned::share(object);
+  } else if (entry.source != source && source != kNoSource && entry.source != kNoSource &&
+             !(entry.identity_guarded || is_immutable(object))) {
+    sources_.guard(source, FactKind::same_object, nullptr, entry.source);
+  }
+  return entry;
+}
+
+SourceId Origins::source_of(PyObject* object) {
+  object = canonical(object);
+  if (const Entry* e = find(object)) return e->source;
+  return kNoSource;
+}
+
+Owned Origins::wrap_tensor(PyObject* tensor, SourceId source) {
+  const uint64_t free = free_dims ? free_dims(sources_, source, tensor) : 0;
+  PyObject* fake = recorder_.input(tensor, source, sources_.input_name(source, local_names, free_names), free);
+  const auto [at, fresh] = reals_.try_emplace(fake, tensor);
+  if (fresh) {
+    kept_.push_back(Owned::share(fake));
+    kept_.push_back(Owned::share(tensor));
+    enter(fake, source);
+    sources_.guard(source, FactKind::tensor, tensor, static_cast<int64_t>(free));
+  } else if (const Entry* e = find(fake); e != nullptr && e->source != source) {
+    sources_.guard(source, FactKind::same_object, nullptr, e->source);
+  }
+  return Owned::share(fake);
+}
+
+Owned Origins::wrap(PyObject* object, SourceId source) {
+  if (is_constant(object) || is_device(object)) {
+    sources_.guard(source, FactKind::equal, object);
+    return Owned::share(object);
+  }
+  if (is_tensor(object)) return wrap_tensor(object, source);
+  Entry& entry = enter(object, source);
+  if (is_immutable(object) || PyType_Check(object) || PyModule_Check(object)) guard_identity(object);
+  return Owned::share(entry.object.get());
+}
+
+void Origins::guard_type(PyObject* object) {
+  Entry* e = find(object);
+  if (e == nullptr || e->type_guarded || e->identity_guarded) return;
+  e->type_guarded = true;
+  if (e->source != kNoSource) sources_.guard(e->source, FactKind::type, reinterpret_cast<PyObject*>(Py_TYPE(object)));
+}
+void Origins::guard_identity(PyObject* object) {
+  Entry* e = find(object);
+  if (e == nullptr || e->identity_guarded || recorder_.is_fake(object)) return;
+  e->identity_guarded = true;
+  if (e->source != kNoSource) sources_.guard(e->source, FactKind::identity, object);
+}
+void Origins::guard_length(PyObject* object) {
+  Entry* e = find(object);
+  if (e == nullptr || e->length_guarded) return;
+  guard_type(object);
+  e->length_guarded = true;
+  sources_.guard(e->source, FactKind::length, nullptr, PyObject_Size(object));
+}
+
+bool Origins::can_absorb(PyObject* o) const {
+  return PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o);
+}
+
+PyObject* Origins::absorb(PyObject* object) {
+  Entry* e = find(object);
+  if (e == nullptr || e->shadow) return e == nullptr ? object : e->shadow.get();
+  if (e->source == kNoSource || !can_absorb(object)) return object;
+  guard_type(object);
+  const SourceId source = e->source;
+  if (PyTuple_Check(object) || PyList_CheckExact(object)) {
+    guard_length(object);
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(object);
+    Owned items = Owned::take(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(object, i);
+      PyTuple_SET_ITEM(items.get(), i, wrap(item, sources_.add(Step::element, source, static_cast<int32_t>(i))).give());
+    }
+    e = find(object);
+    if (PyList_CheckExact(object)) {
+      e->shadow = Owned::take(PySequence_List(items.get()));
+    } else if (PyTuple_CheckExact(object)) {
+      e->shadow = Owned::share(items.get());
+    } else {
+      const Owned args = Owned::take(PyTuple_Pack(1, items.get()));
+      e->shadow = Owned::take(PyTuple_Type.tp_new(Py_TYPE(object), args.get(), nullptr));
+    }
+    e->snapshot = std::move(items);
+  } else if (PyDict_Check(object)) {
+    if (!PyDict_CheckExact(object) && Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE &&
+        Py_TYPE(object)->tp_dictoffset != 0)
+      throw Break{Reason::unknown_object, std::string(Py_TYPE(object)->tp_name)};
+    const Owned keys = Owned::take(PyTuple_New(PyDict_GET_SIZE(object)));
+    Py_ssize_t at = 0, n = 0;
+    PyObject *key = nullptr, *value = nullptr;
+    while (PyDict_Next(object, &at, &key, &value)) PyTuple_SET_ITEM(keys.get(), n++, Py_NewRef(key));
+    sources_.guard(source, FactKind::keys, keys.get());
+    Owned copy;
+    if (PyDict_CheckExact(object)) {
+      copy = Owned::take(PyDict_New());
+    } else {  // OrderedDict, defaultdict: an empty one of its class
+      const Owned none = Owned::take(PyTuple_New(0));
+      copy = Owned::take(Py_TYPE(object)->tp_new(Py_TYPE(object), none.get(), nullptr));
+      if (const Owned factory = Owned::take(PyObject_GetAttrString(object, "__class__"));
+          PyObject_HasAttrString(object, "default_factory")) {
+        const Owned made = Owned::take(PyObject_GetAttrString(object, "default_factory"));
+        const Owned name = text("default_factory");
+        const Owned wrapped = wrap(made.get(), sources_.add(Step::attribute, source, 0, name.get()));
+        check(PyObject_SetAttr(copy.get(), name.get(), wrapped.get()));
+      }
+    }
+    const SourceId items = find(object)->items;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      key = PyTuple_GET_ITEM(keys.get(), i);
+      value = PyDict_GetItemWithError(object, key);
+      const Owned seen_key =
+          is_constant(key) ? Owned::share(key) : wrap(key, sources_.add(Step::key_at, source, static_cast<int32_t>(i)));
+      const SourceId from = items != kNoSource ? sources_.add(Step::instance_item, items, 0, key)
+                                               : sources_.add(Step::item, source, 0, key);
+      const Owned wrapped = wrap(value, from);
+      check(PyObject_SetItem(copy.get(), seen_key.get(), wrapped.get()));
+    }
+    e = find(object);
+    e->snapshot = Owned::take(PyDict_New());
+    check(PyDict_Update(e->snapshot.get(), copy.get()));
+    if (e->overlay) {
+      at = 0;
+      while (PyDict_Next(e->overlay.get(), &at, &key, &value)) {
+        if (value != deleted())
+          check(PyObject_SetItem(copy.get(), key, value));
+        else if (PyDict_Contains(copy.get(), key) == 1)
+          check(PyObject_DelItem(copy.get(), key));
+      }
+    }
+    e->shadow = std::move(copy);
+  } else {
+    Py_ssize_t at = 0;
+    Py_hash_t hash = 0;
+    PyObject* item = nullptr;
+    while (_PySet_NextEntry(object, &at, &item, &hash)) {
+      if (!is_immutable(item)) throw Break{Reason::unknown_object, "a set of objects from outside"};
+    }
+    e->snapshot = Owned::take(PyFrozenSet_New(object));
+    e->shadow = PySet_Check(object) ? Owned::take(PySet_New(object)) : Owned::take(PyFrozenSet_New(object));
+    sources_.guard(source, FactKind::equal, PySet_Check(object) ? keep(Owned::take(PySet_New(object))) : object);
+  }
+  if (e->order == 0) e->order = next_order();
+  originals_[e->shadow.get()] = object;
+  return e->shadow.get();
+}
+
+// ------------------------------------------------------------------------------------------------ dicts
+
+PyObject* Origins::dict_find(PyObject* dict, PyObject* key) {
+  Entry* e = find(dict);
+  PyObject* in = e == nullptr ? dict : e->shadow.get();
+  if (in == nullptr && e->overlay) {
+    if (PyObject* found = PyDict_GetItemWithError(e->overlay.get(), key)) return found == deleted() ? nullptr : found;
+  }
+  if (in != nullptr) {
+    PyObject* found = PyDict_GetItemWithError(in, key);
+    if (found == nullptr && PyErr_Occurred()) throw PythonError();
+    return found == nullptr ? nullptr : canonical(found);
+  }
+  if (e->seen) {
+    if (PyObject* found = PyDict_GetItemWithError(e->seen.get(), key)) return found;
+  }
+  guard_type(dict);
+  PyObject* real = real_of(key);
+  PyObject* found = PyDict_GetItemWithError(dict, real);
+  if (found == nullptr && PyErr_Occurred()) throw PythonError();
+  const SourceId source = e->globals              ? sources_.add(Step::global, kNoSource, 0, real, dict)
+                          : e->items != kNoSource ? sources_.add(Step::instance_item, e->items, 0, real)
+                                                  : sources_.add(Step::item, e->source, 0, real);
+  if (found == nullptr) {
+    sources_.guard(source, FactKind::absent);
+    return nullptr;
+  }
+  const Owned wrapped = wrap(found, source);
+  e = find(dict);
+  if (!e->seen) e->seen = Owned::take(PyDict_New());
+  check(PyDict_SetItem(e->seen.get(), key, wrapped.get()));
+  return wrapped.get();
+}
+
+bool Origins::dict_contains(PyObject* dict, PyObject* key) {
+  Entry* e = find(dict);
+  if (e != nullptr && !e->shadow) {
+    if (e->overlay) {
+      if (PyObject* found = PyDict_GetItemWithError(e->overlay.get(), key)) return found != deleted();
+    }
+    PyObject* real = real_of(key);
+    const int there = PyDict_Contains(dict, real);
+    check(there);
+    guard_type(dict);
+    const SourceId source = e->items != kNoSource ? sources_.add(Step::instance_item, e->items, 0, real)
+                            : e->globals          ? sources_.add(Step::global, kNoSource, 0, real, dict)
+                                                  : sources_.add(Step::item, e->source, 0, real);
+    sources_.guard(source, there ? FactKind::present : FactKind::absent);
+    return there;
+  }
+  const int there = PyDict_Contains(e == nullptr ? dict : e->shadow.get(), key);
+  check(there);
+  return there;
+}
+
+Origins::Entry& Origins::overlay_of(PyObject* object) {
+  Entry& e = *find(object);
+  if (!e.overlay) e.overlay = Owned::take(PyDict_New());
+  if (e.order == 0) e.order = next_order();
+  return e;
+}
+
+void Origins::dict_store(PyObject* dict, PyObject* key, PyObject* value) {
+  Entry* e = find(dict);
+  if (e == nullptr || e->shadow) {
+    PyObject* in = e == nullptr ? dict : e->shadow.get();
+    check(value == nullptr ? PyObject_DelItem(in, key) : PyObject_SetItem(in, key, value));
+    return;
+  }
+  guard_type(dict);
+  if (value == nullptr && !dict_contains(dict, key)) {
+    PyErr_SetObject(PyExc_KeyError, key);
+    throw PythonError();
+  }
+  check(PyDict_SetItem(overlay_of(dict).overlay.get(), key, value == nullptr ? deleted() : value));
+}
+
+PyObject* Origins::instance_dict(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (PyModule_Check(object)) {
+    PyObject* dict = PyModule_GetDict(object);
+    if (Entry* e = find(object)) {
+      if (find(dict) == nullptr) {
+        const SourceId base = e->source;
+        Entry& d = enter(dict, sources_.add(Step::instance_dict, base));
+        d.items = base;
+        d.type_guarded = true;
+      }
+    }
+    return dict;
+  }
+  if (type->tp_dictoffset == 0 && !(type->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return nullptr;
+  const Owned dict = Owned::take(PyObject_GenericGetDict(object, nullptr));  // the object keeps it
+  if (Entry* e = find(object)) {
+    if (find(dict.get()) == nullptr) {
+      const SourceId base = e->source;
+      Entry& d = enter(dict.get(), sources_.add(Step::instance_dict, base));
+      d.items = base;
+      d.type_guarded = true;
+    }
+  }
+  return dict.get();
+}
+
+// ------------------------------------------------------------------------------------------------ classes
+
+SourceId Origins::class_source(PyTypeObject* type) {
+  auto* object = reinterpret_cast<PyObject*>(type);
+  if (const Entry* e = find(object)) return e->source;
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return kNoSource;
+  const auto at = classes_.find(object);
+  if (at != classes_.end()) return at->second;
+  // Reached through an instance whose type is guarded: the class itself is a constant from here on.
+  const SourceId source = sources_.add(Step::constant, kNoSource, 0, nullptr, object);
+  classes_.emplace(object, source);
+  return source;
+}
+
+PyObject* Origins::class_find(PyTypeObject* type, PyObject* name) {
+  const auto [at, fresh] = lookups_.try_emplace(Lookup{type, name}, nullptr);
+  if (!fresh) return at->second;
+  PyObject* found = _PyType_Lookup(type, name);
+  kept_.push_back(Owned::share(name));
+  const SourceId base = class_source(type);
+  if (base != kNoSource) {
+    const SourceId source = sources_.add(Step::class_item, base, 0, name);
+    if (found == nullptr) {
+      sources_.guard(source, FactKind::absent);
+    } else {
+      if (is_constant(found)) {
+        sources_.guard(source, FactKind::equal, found);
+      } else if (is_tensor(found)) {
+        const Owned fake = wrap_tensor(found, source);
+        kept_.push_back(Owned::share(fake.get()));
+        found = fake.get();
+      } else {
+        enter(found, source);
+        guard_identity(found);
+      }
+    }
+  }
+  if (found != nullptr) kept_.push_back(Owned::share(found));
+  lookups_[Lookup{type, name}] = found;
+  return found;
+}
+
+// ------------------------------------------------------------------------------------------------ cells, slots
+
+PyObject* Origins::cell_contents(PyObject* cell) {
+  Entry* e = find(cell);
+  if (e == nullptr) return PyCell_GET(cell);
+  if (e->overlay) {
+    PyObject* found = PyDict_GetItemWithError(e->overlay.get(), Py_None);
+    if (found != nullptr) return found == deleted() ? nullptr : found;
+  }
+  const SourceId source = sources_.add(Step::contents, e->source);
+  PyObject* real = PyCell_GET(cell);
+  if (real == nullptr) {
+    sources_.guard(source, FactKind::absent);
+    return nullptr;
+  }
+  return keep(wrap(real, source));
+}
+
+void Origins::cell_store(PyObject* cell, PyObject* value) {
+  if (!outside(cell)) {
+    check(PyCell_Set(cell, value));
+    return;
+  }
+  Entry& e = overlay_of(cell);
+  e.is_cell = true;
+  check(PyDict_SetItem(e.overlay.get(), Py_None, value == nullptr ? deleted() : value));
+}
+
+PyObject* Origins::slot_find(PyObject* object, PyObject* name, bool& known) {
+  Entry* e = find(object);
+  known = false;
+  if (e == nullptr || !e->overlay) return nullptr;
+  PyObject* found = PyDict_GetItemWithError(e->overlay.get(), name);
+  known = found != nullptr;
+  return found == deleted() ? nullptr : found;
+}
+void Origins::slot_store(PyObject* object, PyObject* name, PyObject* value) {
+  Entry& e = overlay_of(object);
+  e.is_slots = true;
+  check(PyDict_SetItem(e.overlay.get(), name, value == nullptr ? deleted() : value));
+}
+
+}  // namespace sconce::python::capture

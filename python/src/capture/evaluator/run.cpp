@@ -1,0 +1,421 @@
+#include <cstdarg>
+
+#include "capture/evaluator/evaluator.h"
+
+namespace sconce::python::capture {
+namespace {
+thread_local Evaluator* active = nullptr;
+
+// The exception that is set, as an object; the indicator is clear then.
+Owned take_exception() {
+#if PY_VERSION_HEX >= 0x030c0000
+  return Owned::take(PyErr_GetRaisedException());
+#else
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace != nullptr) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return Owned::take(value);
+#endif
+}
+}  // namespace
+
+PyObject* interned(const char* text) { return Owned::take(PyUnicode_InternFromString(text)).give(); }
+
+void break_here(Reason reason, std::string detail) { throw Break{reason, std::move(detail)}; }
+
+void raise(PyObject* type, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  PyErr_FormatV(type, format, args);
+  va_end(args);
+  throw PythonError();
+}
+
+PyObject* Arguments::keyword(const char* text) const {
+  for (size_t i = 0; i < named(); ++i) {
+    if (PyUnicode_CompareWithASCIIString(name(i), text) == 0) return values[positional() + i].get();
+  }
+  return nullptr;
+}
+
+Evaluator::Evaluator(const EvaluateOptions& given, Sources& sources, Recorder& given_recorder,
+                     PyFunctionObject* function)
+    : origins(sources, given_recorder),
+      recorder(given_recorder),
+      options(given),
+      function_(function),
+      before_(std::exchange(active, this)) {
+  if (PyObject* handled = PyErr_GetHandledException()) handled_before_ = Owned::take(handled);
+}
+Evaluator::~Evaluator() {
+  active = before_;
+  PyErr_SetHandledException(handled_before_ ? handled_before_.get() : nullptr);
+}
+Evaluator* Evaluator::current() { return active; }
+
+void Evaluator::born(PyObject* object) {
+  births.emplace(object, frames.empty() ? 0 : frames.back()->step);
+  kept.push_back(Owned::share(object));  // so that its address stays its own
+}
+
+Owned Evaluator::run(Frame& f) {
+  struct Entered {
+    std::vector<Frame*>& frames;
+    ~Entered() { frames.pop_back(); }
+  } entered{(frames.push_back(&f), frames)};
+  if (frames.size() > 1000) {  // Python's own limit is 1000, too
+    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+    throw PythonError();
+  }
+  f.yielded = false;
+  const std::vector<Instruction>& code = f.code->instructions;
+  for (;;) {
+    const Instruction& in = code[static_cast<size_t>(f.at)];
+    f.step = ++steps;
+    if (steps == stop_at) {
+      on_stop();
+      throw Stopped();
+    }
+    if (steps > options.most_steps) break_here(Reason::limit, std::to_string(options.most_steps) + " instructions");
+    Next next = Next::go_on;
+    try {
+      next = step(f, in);
+    } catch (const Break& b) {
+      if (on_break) std::exchange(on_break, nullptr)(b);
+      throw;
+    } catch (const NotRecordable& n) {
+      const Break b{n.needs_data ? Reason::data_dependent : Reason::unknown_callable, n.reason};
+      if (on_break) std::exchange(on_break, nullptr)(b);
+      throw b;
+    } catch (const PythonError&) {
+      if (interrupt) throw Break(*std::exchange(interrupt, std::nullopt));
+      if (!unwind(f)) throw;
+      continue;
+    }
+    if (next == Next::go_on) {
+      ++f.at;
+    } else if (next == Next::returned) {
+      return f.stack.pop();
+    }
+  }
+}
+
+bool Evaluator::unwind(Frame& f) {
+  const int handler = f.code->instructions[static_cast<size_t>(f.at)].handler;
+  if (handler < 0) return false;
+  const Handler& h = f.code->handlers[static_cast<size_t>(handler)];
+  Owned error = take_exception();
+  f.stack.cut(static_cast<size_t>(h.depth));
+  if (h.push_lasti) f.stack.push(Owned::take(PyLong_FromLong(f.at)));
+  f.stack.push(std::move(error));
+  f.at = h.target;
+  return true;
+}
+
+Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
+  Slots& s = f.stack;
+  const auto jump_to = [&](bool taken) {
+    if (!taken) return Next::go_on;
+    f.at = in.target;
+    return Next::jumped;
+  };
+  switch (in.op) {
+    case Op::nop:
+    case Op::resume:
+    case Op::make_cell:
+    case Op::copy_free_vars:
+      return in.op == Op::nop || in.op == Op::resume ? Next::go_on : step_names(f, in);
+    case Op::push_null:
+      s.push_null();
+      return Next::go_on;
+    case Op::pop_top:
+    case Op::end_for:
+      if (in.op == Op::pop_top) s.pop();
+      return Next::go_on;
+    case Op::copy: {
+      PyObject* o = s.top(static_cast<size_t>(in.arg) - 1);
+      if (o == nullptr)
+        s.push_null();
+      else
+        s.push(Owned::share(o));
+      return Next::go_on;
+    }
+    case Op::swap:
+      s.swap(s.size() - 1, s.size() - static_cast<size_t>(in.arg));
+      return Next::go_on;
+    case Op::load_const:
+      s.push(Owned::share(f.code->constants[static_cast<size_t>(in.arg)].get()));
+      return Next::go_on;
+    case Op::load_fast:
+    case Op::load_fast_check:
+      s.push(load_fast(f, in.arg));
+      return Next::go_on;
+    case Op::store_fast:
+      if (!f.raw.empty()) f.raw[static_cast<size_t>(in.arg)] = false;
+      f.fast.set(static_cast<size_t>(in.arg), s.pop());
+      return Next::go_on;
+
+    case Op::unary_positive:
+    case Op::unary_negative:
+    case Op::unary_invert:
+      s.set_top(0, unary(in.op, s.top()));
+      return Next::go_on;
+    case Op::unary_not:
+      s.set_top(0, Owned::share(truth(s.top()) ? Py_False : Py_True));
+      return Next::go_on;
+    case Op::to_bool:
+      s.set_top(0, Owned::share(truth(s.top()) ? Py_True : Py_False));
+      return Next::go_on;
+    case Op::binary_op: {
+      const Owned b = s.pop();
+      s.set_top(0, binary(in.arg, s.top(), b.get()));
+      return Next::go_on;
+    }
+    case Op::compare: {
+      const Owned b = s.pop();
+      s.set_top(0, compare(in.arg, s.top(), b.get()));
+      return Next::go_on;
+    }
+    case Op::is_op: {
+      const Owned b = s.pop();
+      s.set_top(0, Owned::share(is_same(s.top(), b.get()) != (in.arg == 1) ? Py_True : Py_False));
+      return Next::go_on;
+    }
+    case Op::contains_op: {
+      const Owned container = s.pop();
+      s.set_top(0, Owned::share(contains(container.get(), s.top()) != (in.arg == 1) ? Py_True : Py_False));
+      return Next::go_on;
+    }
+    case Op::subscript: {
+      const Owned key = s.pop();
+      s.set_top(0, subscript(s.top(), key.get()));
+      return Next::go_on;
+    }
+    case Op::store_subscript: {
+      const Owned key = s.pop(), container = s.pop(), value = s.pop();
+      store_subscript(container.get(), key.get(), value.get());
+      return Next::go_on;
+    }
+    case Op::delete_subscript: {
+      const Owned key = s.pop(), container = s.pop();
+      store_subscript(container.get(), key.get(), nullptr);
+      return Next::go_on;
+    }
+
+    case Op::jump:
+      return jump_to(true);
+    case Op::jump_if_true:
+    case Op::jump_if_false: {
+      const bool is = truth(s.top());
+      s.pop();
+      return jump_to(is == (in.op == Op::jump_if_true));
+    }
+    case Op::jump_if_none:
+    case Op::jump_if_not_none: {
+      const Owned o = s.pop();
+      return jump_to((o.get() == Py_None) == (in.op == Op::jump_if_none));
+    }
+    case Op::jump_if_true_or_pop:
+    case Op::jump_if_false_or_pop: {
+      if (truth(s.top()) == (in.op == Op::jump_if_true_or_pop)) return jump_to(true);
+      s.pop();
+      return Next::go_on;
+    }
+    case Op::get_iter:
+      s.set_top(0, iterate(s.top()));
+      return Next::go_on;
+    case Op::for_iter: {
+      Owned item = next(s.top());
+      if (item) {
+        s.push(std::move(item));
+        return Next::go_on;
+      }
+      s.pop();
+      return jump_to(true);
+    }
+    case Op::return_value:
+      return Next::returned;
+
+    case Op::load_attr:
+    case Op::load_method:
+    case Op::store_attr:
+    case Op::delete_attr:
+    case Op::load_super_attr:
+    case Op::load_super_method:
+    case Op::delete_fast:
+    case Op::load_fast_and_clear:
+    case Op::load_global:
+    case Op::store_global:
+    case Op::delete_global:
+    case Op::load_name:
+    case Op::store_name:
+    case Op::delete_name:
+    case Op::load_locals:
+    case Op::load_closure:
+    case Op::load_deref:
+    case Op::store_deref:
+    case Op::delete_deref:
+    case Op::load_class_deref:
+    case Op::load_build_class:
+    case Op::load_assertion_error:
+    case Op::import_name:
+    case Op::import_from:
+    case Op::setup_annotations:
+      return step_names(f, in);
+
+    case Op::call:
+    case Op::call_function_ex:
+    case Op::make_function:
+      return step_calls(f, in);
+
+    case Op::raise_varargs:
+    case Op::reraise:
+    case Op::push_exc_info:
+    case Op::pop_except:
+    case Op::check_exc_match:
+    case Op::before_with:
+    case Op::with_except_start:
+      return step_exceptions(f, in);
+
+    case Op::return_generator:
+    case Op::yield_value:
+    case Op::send:
+    case Op::end_send:
+    case Op::get_yield_from_iter:
+    case Op::cleanup_throw:
+    case Op::stop_iteration_error:
+      return step_generators(f, in);
+
+    case Op::match_class:
+    case Op::match_keys:
+    case Op::match_mapping:
+    case Op::match_sequence:
+    case Op::get_len:
+      return step_patterns(f, in);
+
+    case Op::get_awaitable:
+    case Op::get_aiter:
+    case Op::get_anext:
+    case Op::before_async_with:
+    case Op::end_async_for:
+    case Op::async_gen_wrap:
+      break_here(Reason::asynchronous);
+    case Op::check_eg_match:
+    case Op::prep_reraise_star:
+      break_here(Reason::instruction, "except*");
+    case Op::import_star:
+      break_here(Reason::instruction, "from ... import *");
+    case Op::print_expr:
+    case Op::intrinsic:
+    case Op::unknown:
+      break_here(Reason::instruction, "number " + std::to_string(in.arg));
+    default:
+      return step_containers(f, in);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ exceptions
+
+Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
+  Slots& s = f.stack;
+  switch (in.op) {
+    case Op::raise_varargs: {
+      Owned cause, error;
+      if (in.arg == 2) cause = s.pop();
+      if (in.arg >= 1) error = s.pop();
+      if (in.arg == 0) {
+        PyObject* handled = PyErr_GetHandledException();
+        if (handled == nullptr || handled == Py_None) raise(PyExc_RuntimeError, "No active exception to reraise");
+        const Owned again = Owned::take(handled);
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(handled)), handled);
+        throw PythonError();
+      }
+      const auto instance = [&](Owned o, const char* what) {
+        if (PyExceptionClass_Check(o.get())) {
+          Owned made = call(o.get(), {});
+          if (!PyExceptionInstance_Check(made.get()))
+            raise(PyExc_TypeError, "calling %R should have returned an instance of BaseException, not %R", o.get(),
+                  Py_TYPE(made.get()));
+          return made;
+        }
+        if (!PyExceptionInstance_Check(o.get())) raise(PyExc_TypeError, what);
+        return o;
+      };
+      error = instance(std::move(error), "exceptions must derive from BaseException");
+      if (origins.outside(error.get())) break_here(Reason::mutation, "an exception object from outside is raised");
+      if (cause) {
+        if (cause.get() == Py_None) {
+          PyException_SetCause(error.get(), nullptr);
+        } else {
+          PyException_SetCause(error.get(),
+                               instance(std::move(cause), "exception causes must derive from BaseException").give());
+        }
+      }
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+      throw PythonError();
+    }
+    case Op::reraise: {
+      const Owned error = s.pop();
+#if PY_VERSION_HEX >= 0x030c0000
+      PyErr_SetRaisedException(Py_NewRef(error.get()));
+#else
+      PyErr_Restore(Py_NewRef(Py_TYPE(error.get())), Py_NewRef(error.get()), PyException_GetTraceback(error.get()));
+#endif
+      throw PythonError();
+    }
+    case Op::push_exc_info: {
+      Owned error = s.pop();
+      PyObject* before = PyErr_GetHandledException();
+      s.push(before == nullptr ? Owned::share(Py_None) : Owned::take(before));
+      PyErr_SetHandledException(error.get());
+      s.push(std::move(error));
+      return Next::go_on;
+    }
+    case Op::pop_except: {
+      const Owned before = s.pop();
+      PyErr_SetHandledException(before.get() == Py_None ? nullptr : before.get());
+      return Next::go_on;
+    }
+    case Op::check_exc_match: {
+      const Owned type = s.pop();
+      Owned plain = Owned::share(origins.absorb(type.get()));
+      const auto is_class = [](PyObject* o) { return PyExceptionClass_Check(o); };
+      bool fits = is_class(plain.get());
+      if (PyTuple_Check(plain.get())) {
+        fits = true;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(plain.get()); ++i)
+          fits = fits && is_class(PyTuple_GET_ITEM(plain.get(), i));
+      }
+      if (!fits) raise(PyExc_TypeError, "catching classes that do not inherit from BaseException is not allowed");
+      s.push(Owned::share(PyErr_GivenExceptionMatches(s.top(), plain.get()) ? Py_True : Py_False));
+      return Next::go_on;
+    }
+    case Op::before_with: {
+      const Owned manager = s.pop();
+      Owned enter = special(manager.get(), "__enter__");
+      if (!enter)
+        raise(PyExc_TypeError, "'%s' object does not support the context manager protocol",
+              Py_TYPE(manager.get())->tp_name);
+      Owned exit = special(manager.get(), "__exit__");
+      if (!exit)
+        raise(PyExc_TypeError, "'%s' object does not support the context manager protocol (missed __exit__ method)",
+              Py_TYPE(manager.get())->tp_name);
+      s.push(std::move(exit));
+      s.push(call(enter.get(), {}));
+      return Next::go_on;
+    }
+    case Op::with_except_start: {
+      PyObject* error = s.top();
+      PyObject* exit = s.top(3);
+      s.push(call(exit, Arguments::of({reinterpret_cast<PyObject*>(Py_TYPE(error)), error, Py_None})));
+      return Next::go_on;
+    }
+    default:
+      break_here(Reason::instruction);
+  }
+}
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,588 @@
+#include "capture/output/rebuild.h"
+
+#include "capture/evaluator/policy.h"
+#include "capture/evaluator/stand_ins.h"
+#include "tensor_object.h"
+
+namespace sconce::python::capture {
+namespace {
+
+PyObject* types_member(const char* name) {
+  const Owned module = Owned::take(PyImport_ImportModule("types"));
+  return Owned::take(PyObject_GetAttrString(module.get(), name)).give();
+}
+PyObject* object_new() {
+  static PyObject* found =
+      Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__new__")).give();
+  return found;
+}
+PyObject* object_setattr() {
+  static PyObject* found =
+      Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__")).give();
+  return found;
+}
+PyObject* name_of(const char* text) {
+  static std::unordered_map<const char*, PyObject*> known;
+  PyObject*& name = known[text];
+  if (name == nullptr) name = interned(text);
+  return name;
+}
+
+// Attributes of an owned instance: its dict, or null.
+PyObject* dict_of(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  if (type->tp_dictoffset == 0 && !(type->tp_flags & Py_TPFLAGS_MANAGED_DICT)) return nullptr;
+  const Owned dict = Owned::take(PyObject_GenericGetDict(o, nullptr));
+  return dict.get();
+}
+// Values in slots, name and value in turn.
+std::vector<std::pair<PyObject*, Owned>> slots_of(PyObject* o) {
+  std::vector<std::pair<PyObject*, Owned>> all;
+  PyObject* mro = Py_TYPE(o)->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) continue;
+    PyObject *key = nullptr, *value = nullptr;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(type->tp_dict, &at, &key, &value)) {
+      if (Py_TYPE(value) != &PyMemberDescr_Type) continue;
+      PyObject* held = Py_TYPE(value)->tp_descr_get(value, o, reinterpret_cast<PyObject*>(Py_TYPE(o)));
+      if (held == nullptr)
+        PyErr_Clear();
+      else
+        all.emplace_back(key, Owned::take(held));
+    }
+  }
+  return all;
+}
+bool is_bare_instance(PyObject* o) {
+  PyTypeObject* base = Py_TYPE(o);
+  if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
+  static PyTypeObject* const module_base = [] {
+    const Owned m = Owned::take(PyImport_ImportModule("sconce._sconce"));
+    return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), "_ModuleBase")).give());
+  }();
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+  return base == &PyBaseObject_Type || base == module_base;
+}
+
+}  // namespace
+
+Rebuilder::Item& Rebuilder::classify(PyObject* o) {
+  Item& item = items_[o];
+  item.kept = Owned::share(o);
+  if (e_.recorder.is_fake(o)) {
+    item.source = e_.recorder.source_of(o);
+    item.kind = item.source == kNoSource ? Kind::output : Kind::source;
+    if (item.kind == Kind::output) {
+      item.output = static_cast<int>(outputs_.size());
+      outputs_.push_back(o);
+    }
+    return item;
+  }
+  if (const Origins::Entry* entry = e_.origins.find(o); entry != nullptr && entry->source != kNoSource) {
+    item.kind = Kind::source;
+    item.source = entry->source;
+    return item;
+  }
+  if (is_immutable(o) || (PyType_Check(o) && !e_.births.contains(o)) || PyModule_Check(o)) return item;
+  if (e_.origins.outside(o)) return item;  // the globals of a function
+  if (PyFunction_Check(o) && !e_.births.contains(o)) return item;
+  PyTypeObject* type = Py_TYPE(o);
+  if (type == &PyTuple_Type)
+    item.kind = Kind::tuple;
+  else if (type == &PyList_Type)
+    item.kind = Kind::list;
+  else if (type == &PyDict_Type)
+    item.kind = Kind::dict;
+  else if (type == &PySet_Type || type == &PyFrozenSet_Type)
+    item.kind = Kind::set;
+  else if (type == &PySlice_Type)
+    item.kind = Kind::slice;
+  else if (type == &PyCell_Type)
+    item.kind = Kind::cell;
+  else if (type == &PyFunction_Type)
+    item.kind = Kind::function;
+  else if (type == &PyMethod_Type)
+    item.kind = Kind::method;
+  else if (type == &PyCFunction_Type)
+    item.kind = Kind::c_method;
+  else if (type == &PySuper_Type)
+    item.kind = Kind::super;
+  else if (is_generator(o))
+    throw Unrebuildable{o, "a generator"};
+  else if (PyType_Check(o))
+    throw Unrebuildable{o, "a class"};
+  else if (is_tensor(o))
+    item.kind = Kind::constant;
+  else if (is_bare_instance(o))
+    item.kind = Kind::instance;
+  else {
+    item.kind = Kind::reduced;
+    PyObject* reduced = PyObject_CallMethod(o, "__reduce_ex__", "i", 2);
+    if (reduced == nullptr) {
+      PyErr_Clear();
+      throw Unrebuildable{o, std::string("an object of class ") + type->tp_name};
+    }
+    item.parts = Owned::take(reduced);
+    if (!PyTuple_Check(reduced) || PyTuple_GET_SIZE(reduced) < 2)
+      throw Unrebuildable{o, std::string("an object of class ") + type->tp_name};
+    for (Py_ssize_t i = 3; i < PyTuple_GET_SIZE(reduced); ++i) {  // iterators of items become lists
+      PyObject* more = PyTuple_GET_ITEM(reduced, i);
+      if (more == Py_None) continue;
+      PyObject* list = PySequence_List(more);
+      if (list == nullptr) throw PythonError();
+      PyTuple_SET_ITEM(reduced, i, list);
+      Py_DECREF(more);
+    }
+  }
+  return item;
+}
+
+void Rebuilder::scan(PyObject* o) {
+  if (o == nullptr) return;
+  o = e_.origins.canonical(o);
+  const auto at = items_.find(o);
+  if (at != items_.end()) {
+    ++at->second.uses;
+    return;
+  }
+  Item& item = classify(o);
+  item.uses = 1;
+  switch (item.kind) {
+    case Kind::source:
+      fetched_.push_back(o);
+      return;
+    case Kind::tuple:
+    case Kind::list:
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) scan(PySequence_Fast_GET_ITEM(o, i));
+      return;
+    case Kind::dict: {
+      Py_ssize_t i = 0;
+      PyObject *key = nullptr, *value = nullptr;
+      while (PyDict_Next(o, &i, &key, &value)) scan(key), scan(value);
+      return;
+    }
+    case Kind::set: {
+      Py_ssize_t i = 0;
+      Py_hash_t hash = 0;
+      PyObject* element = nullptr;
+      while (_PySet_NextEntry(o, &i, &element, &hash)) scan(element);
+      return;
+    }
+    case Kind::slice: {
+      auto* s = reinterpret_cast<PySliceObject*>(o);
+      scan(s->start), scan(s->stop), scan(s->step);
+      return;
+    }
+    case Kind::cell:
+      scan(PyCell_GET(o));
+      return;
+    case Kind::function: {
+      auto* f = reinterpret_cast<PyFunctionObject*>(o);
+      scan(f->func_defaults), scan(f->func_kwdefaults), scan(f->func_closure), scan(f->func_dict);
+      scan(f->func_annotations);
+      return;
+    }
+    case Kind::method:
+      scan(PyMethod_GET_FUNCTION(o)), scan(PyMethod_GET_SELF(o));
+      return;
+    case Kind::c_method:
+      scan(PyCFunction_GET_SELF(o));
+      return;
+    case Kind::super: {
+      const Owned type = Owned::take(PyObject_GetAttr(o, name_of("__thisclass__")));
+      const Owned self = Owned::take(PyObject_GetAttr(o, name_of("__self__")));
+      item.parts = Owned::take(PyTuple_Pack(2, type.get(), self.get()));
+      scan(type.get()), scan(self.get());
+      return;
+    }
+    case Kind::instance: {
+      scan(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+      if (PyObject* dict = dict_of(o)) {
+        Py_ssize_t i = 0;
+        PyObject *key = nullptr, *value = nullptr;
+        while (PyDict_Next(dict, &i, &key, &value)) scan(key), scan(value);
+      }
+      for (auto& [name, value] : slots_of(o)) scan(value.get());
+      return;
+    }
+    case Kind::reduced: {
+      const Owned parts = Owned::share(item.parts.get());
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts.get()); ++i) {
+        PyObject* part = PyTuple_GET_ITEM(parts.get(), i);
+        if (part == Py_None) continue;
+        scan(part);
+      }
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void Rebuilder::fetch(Writer& w) {
+  const Sources& sources = e_.origins.sources();
+  for (PyObject* o : fetched_) {
+    Item& item = items_.at(o);
+    const Source& s = sources.all()[static_cast<size_t>(item.source)];
+    if (s.step == Step::local) {
+      item.local = s.index;
+      continue;
+    }
+    if (s.step == Step::constant || (PyType_Check(o) && s.step != Step::free_variable)) {
+      item.kind = Kind::constant;
+      continue;
+    }
+    if (s.step == Step::class_item) {
+      item.kind = Kind::constant;
+      continue;
+    }
+    item.local = w.temporary();
+    w.source(sources, item.source, globals_);
+    w.op(Op::store_fast, item.local);
+  }
+}
+
+void Rebuilder::make_shell(Writer& w, PyObject* o, Item& item) {
+  switch (item.kind) {
+    case Kind::list:
+      w.op(Op::build_list, 0);
+      break;
+    case Kind::dict:
+      w.op(Op::build_map, 0);
+      break;
+    case Kind::cell: {
+      static PyObject* const cell_type = types_member("CellType");
+      w.begin_call(cell_type);
+      w.end_call(0);
+      break;
+    }
+    default: {  // an instance
+      PyTypeObject* type = Py_TYPE(o);
+      PyObject* maker = object_new();
+      PyTypeObject* base = type;
+      while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+      if (base != &PyBaseObject_Type)
+        maker = e_.origins.keep(Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(base), "__new__")));
+      w.begin_call(maker);
+      write(w, reinterpret_cast<PyObject*>(type));
+      w.end_call(1);
+    }
+  }
+  item.local = w.temporary();
+  w.op(Op::store_fast, item.local);
+}
+
+void Rebuilder::fill(Writer& w, PyObject* o, Item& item) {
+  const int local = item.local;
+  switch (item.kind) {
+    case Kind::list: {
+      if (PyList_GET_SIZE(o) == 0) return;
+      w.op(Op::load_fast, local);
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) write(w, PyList_GET_ITEM(o, i));
+      w.op(Op::build_list, static_cast<int>(PyList_GET_SIZE(o)));
+      w.op(Op::list_extend, 1);
+      w.op(Op::pop_top);
+      return;
+    }
+    case Kind::dict: {
+      Py_ssize_t i = 0;
+      PyObject *key = nullptr, *value = nullptr;
+      while (PyDict_Next(o, &i, &key, &value)) {
+        write(w, value);
+        w.op(Op::load_fast, local);
+        write(w, key);
+        w.op(Op::store_subscript);
+      }
+      return;
+    }
+    case Kind::cell:
+      if (PyCell_GET(o) == nullptr) return;
+      write(w, PyCell_GET(o));
+      w.op(Op::load_fast, local);
+      w.load_name(Op::store_attr, name_of("cell_contents"));
+      return;
+    default: {
+      const bool direct = Py_TYPE(o)->tp_setattro == PyObject_GenericSetAttr;
+      const auto store = [&](PyObject* name, PyObject* value) {
+        if (direct && PyUnicode_CheckExact(name)) {
+          write(w, value);
+          w.op(Op::load_fast, local);
+          w.load_name(Op::store_attr, name);
+        } else {
+          w.begin_call(object_setattr());
+          w.op(Op::load_fast, local);
+          write(w, name);
+          write(w, value);
+          w.end_call(3);
+          w.op(Op::pop_top);
+        }
+      };
+      if (PyObject* dict = dict_of(o)) {
+        Py_ssize_t i = 0;
+        PyObject *key = nullptr, *value = nullptr;
+        while (PyDict_Next(dict, &i, &key, &value)) {
+          PyObject* in_type = _PyType_Lookup(Py_TYPE(o), key);
+          if (in_type != nullptr && Py_TYPE(in_type)->tp_descr_set != nullptr) {  // hidden by a property: past it
+            write(w, value);
+            w.op(Op::load_fast, local);
+            w.load_name(Op::load_attr, name_of("__dict__"));
+            write(w, key);
+            w.op(Op::store_subscript);
+          } else {
+            store(key, value);
+          }
+        }
+      }
+      for (auto& [name, value] : slots_of(o)) store(name, value.get());
+    }
+  }
+}
+
+void Rebuilder::write(Writer& w, PyObject* o) {
+  o = e_.origins.canonical(o);
+  const auto at = items_.find(o);
+  if (at == items_.end()) {  // a constant that was not scanned: names of attributes
+    w.constant(o);
+    return;
+  }
+  Item& item = at->second;
+  if (item.local >= 0) {
+    w.op(Op::load_fast, item.local);
+    return;
+  }
+  const auto keep = [&] {
+    if (item.uses < 2) return;
+    item.local = w.temporary();
+    w.op(Op::copy, 1);
+    w.op(Op::store_fast, item.local);
+  };
+  switch (item.kind) {
+    case Kind::constant:
+    case Kind::source:
+      w.constant(o);
+      return;
+    case Kind::output: {
+      w.op(Op::load_fast, results_);
+      const Owned index = Owned::take(PyLong_FromLong(item.output));
+      w.constant(index.get());
+      w.op(Op::subscript);
+      keep();
+      return;
+    }
+    case Kind::tuple:
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) write(w, PyTuple_GET_ITEM(o, i));
+      w.op(Op::build_tuple, static_cast<int>(PyTuple_GET_SIZE(o)));
+      keep();
+      return;
+    case Kind::set: {
+      Py_ssize_t i = 0;
+      int n = 0;
+      Py_hash_t hash = 0;
+      PyObject* element = nullptr;
+      const bool frozen = PyFrozenSet_CheckExact(o);
+      if (frozen) w.begin_call(reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
+      while (_PySet_NextEntry(o, &i, &element, &hash)) write(w, element), ++n;
+      w.op(Op::build_set, n);
+      if (frozen) w.end_call(1);
+      keep();
+      return;
+    }
+    case Kind::slice: {
+      auto* s = reinterpret_cast<PySliceObject*>(o);
+      write(w, s->start), write(w, s->stop), write(w, s->step);
+      w.op(Op::build_slice, 3);
+      keep();
+      return;
+    }
+    case Kind::method: {
+      static PyObject* const method_type = types_member("MethodType");
+      w.begin_call(method_type);
+      write(w, PyMethod_GET_FUNCTION(o));
+      write(w, PyMethod_GET_SELF(o));
+      w.end_call(2);
+      keep();
+      return;
+    }
+    case Kind::c_method: {
+      const Owned name =
+          Owned::take(PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name));
+      write(w, PyCFunction_GET_SELF(o));
+      w.load_name(Op::load_attr, name.get());
+      keep();
+      return;
+    }
+    case Kind::super:
+      w.begin_call(reinterpret_cast<PyObject*>(&PySuper_Type));
+      write(w, PyTuple_GET_ITEM(item.parts.get(), 0));
+      write(w, PyTuple_GET_ITEM(item.parts.get(), 1));
+      w.end_call(2);
+      keep();
+      return;
+    case Kind::function: {
+      static PyObject* const function_type = types_member("FunctionType");
+      auto* f = reinterpret_cast<PyFunctionObject*>(o);
+      w.begin_call(function_type);
+      w.constant(f->func_code);
+      w.constant(f->func_globals);
+      w.constant(f->func_name);
+      if (f->func_defaults != nullptr)
+        write(w, f->func_defaults);
+      else
+        w.constant(Py_None);
+      if (f->func_closure != nullptr)
+        write(w, f->func_closure);
+      else
+        w.constant(Py_None);
+      w.end_call(5);
+      // A cell of the closure may lead back to the function: it is there already then, and this one is another. Cells are
+      // filled through their shells, so that the function is made once its cells are.
+      item.local = w.temporary();
+      w.op(Op::store_fast, item.local);
+      const auto set = [&](const char* name, PyObject* value) {
+        if (value == nullptr) return;
+        write(w, value);
+        w.op(Op::load_fast, item.local);
+        w.load_name(Op::store_attr, name_of(name));
+      };
+      set("__kwdefaults__", f->func_kwdefaults);
+      set("__annotations__", f->func_annotations);
+      if (PyUnicode_Compare(f->func_qualname, reinterpret_cast<PyCodeObject*>(f->func_code)->co_qualname) != 0)
+        set("__qualname__", f->func_qualname);
+      if (f->func_dict != nullptr && PyDict_GET_SIZE(f->func_dict) > 0) set("__dict__", f->func_dict);
+      if (f->func_doc != nullptr && f->func_doc != Py_None) set("__doc__", f->func_doc);
+      w.op(Op::load_fast, item.local);
+      return;
+    }
+    case Kind::reduced: {
+      // callable(*args), then state, items and pairs, as copy.copy has it.
+      const Owned parts = Owned::share(item.parts.get());
+      PyObject* args = PyTuple_GET_ITEM(parts.get(), 1);
+      PyObject* callee = PyTuple_GET_ITEM(parts.get(), 0);
+      if (!null_is_above) w.op(Op::push_null);
+      write(w, callee);
+      if (null_is_above) w.op(Op::push_null);
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) write(w, PyTuple_GET_ITEM(args, i));
+      w.end_call(static_cast<int>(PyTuple_GET_SIZE(args)));
+      item.local = w.temporary();
+      w.op(Op::store_fast, item.local);
+      const auto part = [&](Py_ssize_t i) -> PyObject* {
+        PyObject* p = i < PyTuple_GET_SIZE(parts.get()) ? PyTuple_GET_ITEM(parts.get(), i) : Py_None;
+        return p == Py_None ? nullptr : p;
+      };
+      if (PyObject* state = part(2)) {
+        if (PyObject_HasAttrString(o, "__setstate__")) {
+          w.op(Op::load_fast, item.local);
+          w.begin_call_on_stack(name_of("__setstate__"));
+          write(w, state);
+          w.end_call(1);
+          w.op(Op::pop_top);
+        } else if (PyDict_Check(state)) {
+          w.op(Op::load_fast, item.local);
+          w.load_name(Op::load_attr, name_of("__dict__"));
+          w.begin_call_on_stack(name_of("update"));
+          write(w, state);
+          w.end_call(1);
+          w.op(Op::pop_top);
+        } else {
+          throw Unrebuildable{o, "an object with a state in slots"};
+        }
+      }
+      if (PyObject* items = part(3)) {
+        w.op(Op::load_fast, item.local);
+        w.begin_call_on_stack(name_of("extend"));
+        write(w, items);
+        w.end_call(1);
+        w.op(Op::pop_top);
+      }
+      if (PyObject* pairs = part(4)) {
+        w.op(Op::load_fast, item.local);
+        w.begin_call_on_stack(name_of("update"));
+        write(w, pairs);
+        w.end_call(1);
+        w.op(Op::pop_top);
+      }
+      w.op(Op::load_fast, item.local);
+      return;
+    }
+    case Kind::list:
+      if (item.uses < 2) {
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) write(w, PyList_GET_ITEM(o, i));
+        w.op(Op::build_list, static_cast<int>(PyList_GET_SIZE(o)));
+        return;
+      }
+      break;
+    case Kind::dict:
+      if (item.uses < 2) {
+        Py_ssize_t i = 0;
+        PyObject *key = nullptr, *value = nullptr;
+        while (PyDict_Next(o, &i, &key, &value)) write(w, key), write(w, value);
+        w.op(Op::build_map, static_cast<int>(PyDict_GET_SIZE(o)));
+        return;
+      }
+      break;
+    default:
+      break;
+  }
+  make_shell(w, o, item);
+  fill(w, o, item);
+  w.op(Op::load_fast, item.local);
+}
+
+std::optional<Recipe> Rebuilder::recipe(PyObject* o) {
+  o = e_.origins.canonical(o);
+  const Item& item = items_.at(o);
+  Recipe made;
+  switch (item.kind) {
+    case Kind::constant:
+      made.what = Recipe::What::constant;
+      made.object = Owned::share(o);
+      return made;
+    case Kind::source: {
+      const Source& s = e_.origins.sources().all()[static_cast<size_t>(item.source)];
+      if (s.step == Step::constant) {
+        made.what = Recipe::What::constant;
+        made.object = Owned::share(o);
+        return made;
+      }
+      if (s.step != Step::local) return std::nullopt;
+      made.what = Recipe::What::input;
+      made.index = s.index;
+      return made;
+    }
+    case Kind::output:
+      made.what = Recipe::What::output;
+      made.index = item.output;
+      return made;
+    case Kind::tuple:
+    case Kind::list:
+      if (item.uses > 1 && item.kind == Kind::list) return std::nullopt;
+      if (item.uses > 1 && PyTuple_GET_SIZE(o) > 0) return std::nullopt;
+      made.what = item.kind == Kind::tuple ? Recipe::What::tuple : Recipe::What::list;
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
+        std::optional<Recipe> part = recipe(PySequence_Fast_GET_ITEM(o, i));
+        if (!part) return std::nullopt;
+        made.parts.push_back(std::move(*part));
+      }
+      return made;
+    case Kind::dict: {
+      if (item.uses > 1) return std::nullopt;
+      made.what = Recipe::What::dict;
+      Py_ssize_t i = 0;
+      PyObject *key = nullptr, *value = nullptr;
+      while (PyDict_Next(o, &i, &key, &value)) {
+        for (PyObject* each : {key, value}) {
+          std::optional<Recipe> part = recipe(each);
+          if (!part) return std::nullopt;
+          made.parts.push_back(std::move(*part));
+        }
+      }
+      return made;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace sconce::python::capture
