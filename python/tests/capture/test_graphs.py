@@ -1,5 +1,6 @@
 """Graphs of captured calls: recorded over fakes, then run; results and history are eager's."""
 
+import operator
 import unittest
 
 import sconce
@@ -122,6 +123,107 @@ class GraphsTest(unittest.TestCase):
     def test_errors_are_eagers(self):
         with self.assertRaisesRegex(RuntimeError, "cannot be multiplied"):
             record(lambda x: x @ x, self.a)
+
+
+class CallsTest(unittest.TestCase):
+    """Calls and attributes as the evaluator asks for them."""
+
+    def record(self, function, *tensors):
+        graph, _ = _sconce._capture_record(function, tensors, None, (0,) * len(tensors))
+        return graph
+
+    def test_names_are_those_of_the_program(self):
+        T = sconce.Tensor
+
+        def f(call, attribute, a, b):
+            x = call(operator.truediv, a, call(operator.add, call(sconce.abs, a), 1))
+            y = call(operator.add, 1, call(T.relu, b))
+            return call(operator.mul, x, y), call(T.max, x, 1).values, attribute(a, "T")
+
+        graph = self.record(f, sconce.randn(3, 4), sconce.randn(3, 4))
+        self.assertEqual(graph.graph_module.code.strip(), """\
+def forward(self, L_0_, L_1_):
+    l_0_ = L_0_
+    l_1_ = L_1_
+    abs_1 = torch.abs(l_0_)
+    add = abs_1 + 1;  abs_1 = None
+    truediv = l_0_ / add;  add = None
+    relu = l_1_.relu();  l_1_ = None
+    add_1 = 1 + relu;  relu = None
+    mul = truediv * add_1;  add_1 = None
+    max_1 = truediv.max(1);  truediv = None
+    getitem = max_1[0]
+    getitem_1 = max_1[1];  max_1 = getitem_1 = None
+    getattr_1 = l_0_.T;  l_0_ = None
+    return (mul, getitem, getattr_1)""")
+
+    def test_attributes(self):
+        x = sconce.randn(3, 4, requires_grad=True)
+        seen = {}
+
+        def f(call, attribute, leaf, computed):
+            for which, fake in (("leaf", leaf), ("computed", computed)):
+                for name in ("device", "is_cpu", "is_meta", "is_leaf", "requires_grad", "dtype", "ndim", "shape", "layout", "nbytes"):
+                    seen[which, name] = attribute(fake, name)
+            return call(sconce.mul, leaf, 2)
+
+        other = x * 2
+        self.record(f, x, other)
+        for (which, name), got in seen.items():
+            self.assertEqual(got, getattr(x if which == "leaf" else other, name), (which, name))
+
+    def test_tensors_made_of_data_are_new_in_each_run(self):
+        graph = self.record(lambda call, attribute, x: call(sconce.Tensor.add_, call(sconce.tensor, [1.0, 2.0]), x), sconce.ones(2))
+        for _ in range(4):
+            self.assertEqual(graph(sconce.ones(2))[0].tolist(), [2, 3])
+
+    def test_data_and_requires_grad(self):
+        T = sconce.Tensor
+        x = sconce.randn(3, requires_grad=True)
+        graph = self.record(lambda call, attribute, x: (call(T.mul, attribute(x, "data"), 2),
+                                                        call(T.requires_grad_, call(T.clone, attribute(x, "data")))), x)
+        for _ in range(3):
+            plain, leaf = graph(x)
+            self.assertTrue(sconce.equal(plain, x.detach() * 2) and sconce.equal(leaf, x))
+            self.assertEqual((plain.requires_grad, leaf.requires_grad, leaf.is_leaf), (False, True, True))
+
+    def test_what_leads_out_of_a_graph(self):
+        for name in ("item", "numpy", "tolist", "data_ptr", "backward", "register_hook", "__bool__"):
+            with self.assertRaises(NotImplementedError, msg=name):
+                self.record(lambda call, attribute, x: call(getattr(sconce.Tensor, name), x), sconce.ones(1, requires_grad=True))
+
+
+class BackendsTest(unittest.TestCase):
+    def test_backends(self):
+        seen = []
+
+        def mine(module, inputs):
+            seen.append((module, inputs))
+            return module.forward
+
+        x = sconce.randn(3, 4)
+        for backend in (mine, "eager", "interpreter", "sconce"):
+            graph, _ = _sconce._capture_record(lambda x: sconce.relu(x) + 1, (x,), backend)
+            for _ in range(4):
+                self.assertTrue(sconce.equal(graph(x)[0], x.relu() + 1))
+        self.assertEqual(len(seen), 1)
+        self.assertIs(seen[0][1][0], x)
+
+    def test_registry(self):
+        from sconce.compiler import _backends
+
+        @_backends.register_backend(tags=("debug",))
+        def backend_of_a_test(module, inputs):
+            return module.forward
+
+        self.addCleanup(_backends._registered.pop, "backend_of_a_test")
+        self.assertIs(_backends.lookup_backend("backend_of_a_test"), backend_of_a_test)
+        self.assertNotIn("backend_of_a_test", _backends.list_backends())
+        self.assertIn("backend_of_a_test", _backends.list_backends(exclude_tags=None))
+        with self.assertRaisesRegex(ValueError, "no_such.*known are.*eager"):
+            _backends.lookup_backend("no_such")
+        with self.assertRaisesRegex(TypeError, "returned a int"):
+            _sconce._capture_record(lambda x: x + 1, (sconce.ones(2),), lambda module, inputs: 3)
 
 
 class FreeSizesTest(unittest.TestCase):

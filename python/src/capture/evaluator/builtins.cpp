@@ -1,6 +1,7 @@
 // Builtins that the evaluator knows by heart, as they look at attributes, classes or iterators of their arguments.
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {
@@ -168,7 +169,8 @@ struct Builtins {
   static Owned by_special(Evaluator& e, PyObject* callable, Arguments& a, std::initializer_list<const char*> specials) {
     if (!a.values.empty()) {
       PyObject* o = a[0];
-      if (e.recorder.is_fake(o)) break_here(Reason::data_dependent, std::string(*specials.begin()) + " of a tensor");
+      if (e.recorder.is_fake(o) && !sym_number(o))
+        break_here(Reason::data_dependent, std::string(*specials.begin()) + " of a tensor");
       if (is_heap_instance(o) && !PyType_Check(o)) {
         for (const char* name : specials) {
           const Owned key = Owned::take(PyUnicode_InternFromString(name));

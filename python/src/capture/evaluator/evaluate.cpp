@@ -53,6 +53,11 @@ struct Outcome {
 // The instruction in front of which a break can be: the innermost frame that is reached by plain calls alone.
 int64_t break_step(const Evaluator& e) { return e.frames.front()->step; }
 
+// What sizes that are not fixed have to be.
+void add_relations(const Recorder& recorder, Sources& sources) {
+  for (const Owned& relation : recorder.relations()) sources.guard(kNoSource, FactKind::relation, relation.get());
+}
+
 Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options,
                  int64_t stop_at, const GraphBreak* reason) {
   Outcome out;
@@ -70,6 +75,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   e.on_stop = [&] {
     if (reason != nullptr) out.trace.breaks.push_back(*reason);
     emit_break(e, out.trace);
+    add_relations(*recorder, *out.trace.sources);
   };
   const auto ended = [&](const Break& b) {
     out.why = b;
@@ -81,6 +87,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   try {
     const Owned result = e.run(*root);
     emit_return(e, *root, result.get(), out.trace);
+    add_relations(*recorder, *out.trace.sources);
   } catch (const Break& b) {
     if (!out.why) ended(b);
   } catch (const Stopped&) {

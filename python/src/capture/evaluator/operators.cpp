@@ -1,6 +1,7 @@
 // Operators, subscripts, iteration and truth. Fakes go to the recorder, methods of Python are evaluated, the rest is
 // CPython's own work on constants, owned objects and shadows.
 #include "capture/evaluator/evaluator.h"
+#include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {
@@ -254,6 +255,7 @@ bool Evaluator::is_same(PyObject* a, PyObject* b) {
 bool Evaluator::truth(PyObject* o) {
   if (o == Py_True || o == Py_False || o == Py_None) return o == Py_True;
   if (is_number_or_text(o)) return is_true(o);
+  if (sym_number(o)) return is_true(o);  // a relation that guards check
   if (recorder.is_fake(o)) break_here(Reason::tensor_truth);
   Origins::Entry* e = origins.find(o);
   if (e != nullptr) {

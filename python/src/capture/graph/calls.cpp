@@ -1,7 +1,8 @@
 // GraphRecorder's calls from Python: which callables are operators, attributes of fakes, what a failure means.
-#include <array>
+#include <algorithm>
 #include <unordered_set>
 
+#include "binder.h"
 #include "capture/graph/graph_recorder.h"
 #include "sconce/autograd/variable.h"
 #include "small_objects.h"
@@ -11,27 +12,38 @@ namespace sconce::python::capture {
 namespace {
 
 // Methods of Tensor that lead out of a graph.
-constexpr std::array<std::string_view, 16> kOutside = {"__array__",
-                                                       "__dlpack__",
-                                                       "__dlpack_device__",
-                                                       "as_subclass",
-                                                       "backward",
-                                                       "data_ptr",
-                                                       "item",
-                                                       "numpy",
-                                                       "retain_grad",
-                                                       "register_hook",
-                                                       "tolist",
-                                                       "__repr__",
-                                                       "untyped_storage",
-                                                       "__float__",
-                                                       "register_post_accumulate_grad_hook",
-                                                       "requires_grad_"};
+constexpr std::string_view kOutside[] = {"__array__",
+                                         "__dlpack__",
+                                         "__dlpack_device__",
+                                         "as_subclass",
+                                         "backward",
+                                         "data_ptr",
+                                         "item",
+                                         "numpy",
+                                         "retain_grad",
+                                         "register_hook",
+                                         "tolist",
+                                         "__repr__",
+                                         "untyped_storage",
+                                         "__float__",
+                                         "register_post_accumulate_grad_hook",
+                                         "__bool__",
+                                         "__int__",
+                                         "__index__",
+                                         "__contains__",
+                                         "__setattr__",
+                                         "__delattr__",
+                                         "__getattribute__",
+                                         "__hash__"};
 
 bool is_outside(std::string_view name) {
-  return std::find(kOutside.begin(), kOutside.end(), name) != kOutside.end() || name == "__bool__" ||
-         name == "__int__" || name == "__index__" || name == "__contains__" || name == "__setattr__" ||
-         name == "__delattr__" || name == "__getattribute__" || name == "__hash__";
+  return std::find(std::begin(kOutside), std::end(kOutside), name) != std::end(kOutside);
+}
+
+// requires_grad_ as an operator, since the method is none: the graph has to repeat it.
+Owned require_grad(PyObject* tensor, bool on) {
+  static PyObject* packet = find_packet("aten::requires_grad_").give();
+  return Owned::take(PyObject_CallFunctionObjArgs(packet, tensor, on ? Py_True : Py_False, nullptr));
 }
 
 std::string name_of(PyObject* target) {
@@ -90,7 +102,7 @@ Owned GraphRecorder::adopt(PyObject* made) {
   const Owned constant = wrap(data);
   const Owned clone = Owned::take(PyObject_CallMethod(constant.get(), "clone", nullptr));
   if (!requires_grad) return Owned::share(clone.get());
-  return Owned::take(PyObject_CallMethod(clone.get(), "requires_grad_", nullptr));
+  return require_grad(clone.get(), true);
 }
 
 Owned GraphRecorder::call_logged(PyObject* target, std::span<PyObject* const> args, PyObject* names) {
@@ -124,6 +136,19 @@ Owned GraphRecorder::call_logged(PyObject* target, std::span<PyObject* const> ar
   return adopt(result.get());
 }
 
+// Methods of Tensor that are no operators, and are recorded as such: requires_grad_, and data. Empty for others.
+Owned GraphRecorder::call_substitute(const std::string& name, std::span<PyObject* const> args, PyObject* names) {
+  if (name != "requires_grad_" || args.empty() || !known(args[0])) return {};
+  if (args.size() > 2 || (names && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "requires_grad") != 0))
+    throw NotRecordable{"a call of requires_grad_ with other arguments than requires_grad"};
+  ++depth_;
+  struct Leave {
+    int& depth;
+    ~Leave() { --depth; }
+  } leave{depth_};
+  return require_grad(args[0], args.size() == 1 || is_true(args[1]));
+}
+
 Owned GraphRecorder::call(PyObject* target, std::span<PyObject* const> args, PyObject* names) {
   if (!is_operator(target)) {
     const std::string name = name_of(target);
@@ -137,6 +162,10 @@ Owned GraphRecorder::call(PyObject* target, std::span<PyObject* const> args, PyO
   }
   const size_t before = nodes_;
   try {
+    if (Owned made = call_substitute(name_of(target), args, names)) {
+      if (depth_ == 0) log_.add_call(target, args, names, made.get());
+      return made;
+    }
     if (name_of(target) == "__iter__")  // an iterator is no value of a graph: unbind, which makes its items, is
       return Owned::take(PyObject_Vectorcall(target, args.data(), args.size(), nullptr));
     Owned result = call_logged(target, args, names);
@@ -190,6 +219,14 @@ Owned GraphRecorder::attribute(PyObject* fake, PyObject* name) {
     return Owned::take(PyNumber_Multiply(numel(fake).get(), bytes.get()));
   }
   if (plain.contains(wanted)) return Owned::take(PyObject_GetAttr(fake, name));
+  if (wanted == "data") {
+    static PyObject* packet = find_packet("prim::data").give();
+    failure_.reset();
+    PyObject* const given[] = {fake};
+    Owned result = call_logged(packet, given, nullptr);
+    log_.add_call(packet, given, nullptr, result.get());
+    return result;
+  }
   static const std::unordered_set<std::string_view> computed = {"T", "H", "mT", "mH", "real", "imag"};
   if (!computed.contains(wanted)) return {};
   static PyObject* getattr = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");

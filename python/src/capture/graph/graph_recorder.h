@@ -69,6 +69,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void set_result(const Value& v, ir::Value* value, Device device, std::span<const Value> of_witnesses);
   void match_modes();
   Owned adopt(PyObject* made);
+  Owned call_substitute(const std::string& name, std::span<PyObject* const> args, PyObject* names);
   Owned call_logged(PyObject* target, std::span<PyObject* const> args, PyObject* names);
 
   Owned backend_, options_;
