@@ -6,6 +6,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/functional_tape.h"
 #include "sconce/executor/probe.h"
+#include "sconce/kernels/cpu/conv/convolution.h"
 #include "sconce/tensor/strides.h"
 
 namespace sconce::executor {
@@ -132,9 +133,16 @@ class Assignment {
            (input.dtype() == DType::float32 || input.dtype() == DType::float64);
   }
 
+  // The first layer of a network: what it is prepared to reads the program's own image.
+  bool reads_where_it_lies(const TapeNode& node) const {
+    const ValueId input = node.uses[0].value;
+    return !is_moved(input) && (node.uses.size() < 3 || tape_.twin(node.uses[2].value).is_contiguous()) &&
+           reads_planes(tape_.twin(input), tape_.twin(node.uses[1].value), node.args);
+  }
+
   void place(TapeNode node) {
     if (is_convolution(node)) {
-      node.uses[0].value = seen_as(node.uses[0].value, true);
+      if (!reads_where_it_lies(node)) node.uses[0].value = seen_as(node.uses[0].value, true);
       move(node.results[0], channels_last_twin(tape_.twin(node.results[0])));
       return append(std::move(node));
     }

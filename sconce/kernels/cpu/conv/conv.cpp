@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/numbers.h"
 #include "sconce/base/parallel.h"
+#include "sconce/kernels/cpu/conv/conv_layout.h"
 #include "sconce/kernels/cpu/engine/row_cache.h"
 #include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/simd/gemm/bf16_table.h"
@@ -477,9 +478,16 @@ struct Frame {
           std::fill_n(to, row, T(0));
           continue;
         }
-        const T* source = call.x + (((n * d_axis.in + d) * h_axis.in + h) * w_axis.in + first) * channels;
         std::fill_n(to, from * channels, T(0));
-        std::copy(source + from * channels, source + until * channels, to + from * channels);
+        if (call.shape.planes) {
+          constexpr DType dtype = sizeof(T) == 4 ? DType::float32 : DType::float64;
+          const int64_t plane = d_axis.in * h_axis.in * w_axis.in;
+          const T* source = call.x + n * channels * plane + (d * h_axis.in + h) * w_axis.in + first + from;
+          planar_to_pixels(dtype, channels, until - from, source, plane, to + from * channels);
+        } else {
+          const T* source = call.x + (((n * d_axis.in + d) * h_axis.in + h) * w_axis.in + first) * channels;
+          std::copy(source + from * channels, source + until * channels, to + from * channels);
+        }
         std::fill_n(to + until * channels, (width - until) * channels, T(0));
       }
     });
@@ -557,13 +565,18 @@ class DirectConv {
       }
       const Unit first = unit_at(unit), last = unit_at(block_end - 1);
       PostedPixels posted{call_, first.channel, last.channel + last.columns - first.channel};
+      const int64_t step = phase_.axes[2].out_step;
+      int64_t number = tile_begin % tiles_per_segment_, offset = segment_ * number / tiles_per_segment_;
+      PixelPlace place = place_of(tile_begin / tiles_per_segment_ * segment_ + offset);
       for (int64_t tile = tile_begin; tile < tile_end; tile++) {
         // Tiles of one or two pixels would be as slow as those of four: all have the same size, or one less.
-        const int64_t segment = tile / tiles_per_segment_, number = tile % tiles_per_segment_;
-        const int64_t offset = segment_ * number / tiles_per_segment_;
-        const int size = static_cast<int>(segment_ * (number + 1) / tiles_per_segment_ - offset);
-        const int64_t pixel = load_tile(segment * segment_ + offset, size, first.group, rows);
-        const int64_t step = phase_.axes[2].out_step;
+        const int64_t end = segment_ * (number + 1) / tiles_per_segment_;
+        const int size = static_cast<int>(end - offset);
+        const bool ends = ++number == tiles_per_segment_;
+        offset = ends ? 0 : end;
+        if (ends) number = 0;
+        const int64_t pixel = number_of(place);
+        load_tile(place, size, first.group, rows);
         const TapRange seen = taps_inside(rows, taps, size, first.group);
         Unit now = first;
         for (int64_t u = unit; u < block_end; u++) {
@@ -642,45 +655,60 @@ class DirectConv {
     return unit_from(unit.group + (channel == (unit.group + 1) * out_channels()), channel);
   }
 
-  // Fills the row pointers of `size` pixels from number `index` of the phase on; returns the first one's number in y.
-  int64_t load_tile(int64_t index, int size, int64_t group, const T** rows) const {
+  // A pixel of the phase. Those of a share are met one after the other: divisions find only the first.
+  struct PixelPlace {
+    int64_t n, d, h, w;
+  };
+  PixelPlace place_of(int64_t index) const {
     const auto& [depth, height, width] = phase_.axes;
-    int64_t w = index % width.count, h = index / width.count % height.count,
-            d = index / width.count / height.count % depth.count;
-    int64_t n = index / width.count / height.count / depth.count;
-    const int64_t pixel =
-        ((n * depth.out + depth.start + d * depth.out_step) * height.out + height.start + h * height.out_step) *
-            width.out +
-        width.start + w * width.out_step;
-    if (frame_.data && w + size <= width.count) {  // pixels of one row: equally far apart
-      point_into_frame(n, d, h, w, rows, size);
+    const int64_t row = index / width.count, plane = row / height.count;
+    return {plane / depth.count, plane % depth.count, row % height.count, index % width.count};
+  }
+  int64_t number_of(const PixelPlace& p) const {  // in y
+    const auto& [depth, height, width] = phase_.axes;
+    return ((p.n * depth.out + depth.start + p.d * depth.out_step) * height.out + height.start +
+            p.h * height.out_step) *
+               width.out +
+           width.start + p.w * width.out_step;
+  }
+  // Some pixels on, no further than the end of the row.
+  void advance(PixelPlace& p, int64_t pixels) const {
+    const auto& [depth, height, width] = phase_.axes;
+    if ((p.w += pixels) < width.count) return;
+    p.w = 0;
+    if (++p.h < height.count) return;
+    p.h = 0;
+    if (++p.d < depth.count) return;
+    p.d = 0;
+    p.n++;
+  }
+
+  // Fills the row pointers of `size` pixels, and goes on to the pixel behind them.
+  void load_tile(PixelPlace& place, int size, int64_t group, const T** rows) const {
+    const auto& [depth, height, width] = phase_.axes;
+    if (frame_.data && place.w + size <= width.count) {  // pixels of one row: equally far apart
+      point_into_frame(place, rows, size);
       const int64_t step = width.in_step * call_.shape.in_channels;
       const auto taps = static_cast<int64_t>(depth.offsets.size() * height.offsets.size());
       for (int64_t t = 0; t < taps; t++) {
         const T** of_tap = rows + t * size;
         for (int i = 1; i < size; i++) of_tap[i] = of_tap[0] + i * step;
       }
-      return pixel;
+      return advance(place, size);
     }
     for (int i = 0; i < size; i++) {
       if (frame_.data) {
-        point_into_frame(n, d, h, w, rows + i, size);
+        point_into_frame(place, rows + i, size);
       } else {
-        point(n, d, h, w, group, rows + i, size);
+        point(place, group, rows + i, size);
       }
-      if (++w < width.count) continue;
-      w = 0;
-      if (++h < height.count) continue;
-      h = 0;
-      if (++d < depth.count) continue;
-      d = 0;
-      n++;
+      advance(place, 1);
     }
-    return pixel;
   }
 
   // rows[tap * size] for one output pixel: where that tap's input channels are, or zeros outside of the image.
-  void point(int64_t n, int64_t d, int64_t h, int64_t w, int64_t group, const T** rows, int size) const {
+  void point(const PixelPlace& place, int64_t group, const T** rows, int size) const {
+    const auto& [n, d, h, w] = place;
     const auto& [depth, height, width] = phase_.axes;
     const int64_t channels = call_.shape.in_channels;
     const T* image = call_.x + n * depth.in * height.in * width.in * channels + group * in_channels();
@@ -701,7 +729,8 @@ class DirectConv {
   }
 
   // The same for the long taps of a framed input, which are never outside.
-  void point_into_frame(int64_t n, int64_t d, int64_t h, int64_t w, const T** rows, int size) const {
+  void point_into_frame(const PixelPlace& place, const T** rows, int size) const {
+    const auto& [n, d, h, w] = place;
     const auto& [depth, height, width] = phase_.axes;
     const int64_t channels = call_.shape.in_channels;
     const int64_t line = frame_.width * channels;
@@ -955,6 +984,8 @@ int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels) {
   const bool fits = (group == 2 || group == 4 || group == 8) && group < lanes && shape.in_channels % lanes == 0;
   return fits && shape.in_channels == shape.out_channels ? group : 0;
 }
+
+bool conv_takes_planes(const ConvShape& shape) { return is_framed(shape); }
 
 bool conv_is_product(const ConvShape& shape) {
   if (shape.groups != 1) return false;

@@ -29,6 +29,7 @@ struct ConvShape {
   int64_t dilation[max_conv_rank] = {1, 1, 1};
   int64_t output_padding[max_conv_rank] = {0, 0, 0};  // used by infer_output, of transposed convolutions only
   bool transposed = false;
+  bool planes = false;  // x is [batch, in_channels, in...]: only where conv_takes_planes
 
   // Sets `out` from everything else. Throws Error when there is no output.
   SCONCE_API void infer_output();
@@ -43,6 +44,8 @@ bool conv_is_channelwise(const ConvShape& shape);
 int64_t conv_small_group(const ConvShape& shape, const MatrixKernels& kernels);
 // A matrix product of all pixels.
 bool conv_is_product(const ConvShape& shape);
+// Few channels, which are copied anyway: x may have them outermost (ConvShape::planes), for the direct algorithm.
+bool conv_takes_planes(const ConvShape& shape);
 
 // Bytes of packed weights. Throws Error for a shape that makes no sense and for dtypes that are not floating.
 SCONCE_API size_t conv_packed_bytes(const ConvShape& shape, DType dtype,

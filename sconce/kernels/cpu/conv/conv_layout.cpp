@@ -65,11 +65,17 @@ void planar_to_innermost(DType dtype, int64_t batch, int64_t channels, int64_t p
   for_each_block(batch, channels, pixels, [&](int64_t image, int64_t first, int64_t count) {
     const char* from = static_cast<const char*>(planar) + (image * planar_stride + first) * bytes;
     char* to = static_cast<char*>(innermost) + (image * pixels + first) * channels * bytes;
-    if (channels == 3 && dtype == DType::float32) {
-      return interleave_colours(reinterpret_cast<const float*>(from), pixels, count, reinterpret_cast<float*>(to));
-    }
-    transpose(dtype, from, pixels, count, channels, to, channels);
+    planar_to_pixels(dtype, channels, count, from, pixels, to);
   });
+}
+
+void planar_to_pixels(DType dtype, int64_t channels, int64_t pixels, const void* planar, int64_t channel_stride,
+                      void* innermost) {
+  if (channels == 3 && dtype == DType::float32) {
+    return interleave_colours(static_cast<const float*>(planar), channel_stride, pixels,
+                              static_cast<float*>(innermost));
+  }
+  transpose(dtype, planar, channel_stride, pixels, channels, innermost, channels);
 }
 
 void innermost_to_planar(DType dtype, int64_t batch, int64_t channels, int64_t pixels, const void* innermost,

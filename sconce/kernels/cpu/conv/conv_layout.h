@@ -15,6 +15,10 @@ void planar_to_innermost(DType dtype, int64_t batch, int64_t channels, int64_t p
 void innermost_to_planar(DType dtype, int64_t batch, int64_t channels, int64_t pixels, const void* innermost,
                          void* planar, int64_t planar_stride);
 
+// The same for some pixels of one image, on this thread. Channels of `planar` are channel_stride elements apart.
+void planar_to_pixels(DType dtype, int64_t channels, int64_t pixels, const void* planar, int64_t channel_stride,
+                      void* innermost);
+
 // Some neighbouring pixels of one image, on this thread: channel c goes to planar + c * channel_stride.
 void pixels_to_planar(DType dtype, int64_t channels, int64_t pixels, const void* innermost, void* planar,
                       int64_t channel_stride);

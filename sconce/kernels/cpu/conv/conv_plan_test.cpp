@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -111,6 +112,35 @@ void check_plan(const ConvPlan& plan, double tolerance) {
     const double clamped = std::min(std::max(value, -1.0), 1.5);
     ASSERT_NEAR(whole[i], clamped, tolerance) << algorithm_name(plan.algorithm) << " element " << i;
     ASSERT_NEAR(parts[i], clamped, tolerance) << algorithm_name(plan.algorithm) << " by rows, element " << i;
+  }
+}
+
+// An image in planes gives the bits of the same image with channels innermost.
+TEST(ConvPlan, reads_few_channels_in_planes) {
+  for (const int64_t channels : {1, 2, 3, 4, 7, 15}) {
+    for (const auto& [kernel, stride, padding] : {std::array<int64_t, 3>{3, 2, 1}, {7, 2, 3}, {2, 1, 0}, {3, 3, 5}}) {
+      ConvShape shape = square(2, channels, 17, 9, kernel, stride, padding);
+      ASSERT_TRUE(conv_takes_planes(shape));
+      const int64_t pixels = shape.in[0] * shape.in[1], results = shape.batch * shape.out[0] * shape.out[1] * 9;
+      const auto innermost = numbers(shape.batch * pixels * channels, 1),
+                 w = numbers(9 * channels * kernel * kernel, 2);
+      std::vector<float> planes = innermost;
+      for (int64_t i = 0; i < shape.batch * pixels * channels; i++) {
+        const int64_t n = i / pixels / channels, pixel = i / channels % pixels, c = i % channels;
+        planes[static_cast<size_t>((n * channels + c) * pixels + pixel)] = innermost[static_cast<size_t>(i)];
+      }
+      const int64_t strides[] = {channels * kernel * kernel, kernel * kernel, kernel, 1};
+      std::vector<float> y[2];
+      for (const bool in_planes : {false, true}) {
+        shape.planes = in_planes;
+        const ConvPlan plan = plan_conv(shape, DType::float32, ConvAlgorithm::direct);
+        Aligned packed(plan.packed_bytes);
+        plan.pack(w.data(), strides, packed.data);
+        y[in_planes].resize(static_cast<size_t>(results));
+        plan.run(in_planes ? planes.data() : innermost.data(), packed.data, y[in_planes].data());
+      }
+      EXPECT_EQ(y[0], y[1]) << channels << " channels, kernel " << kernel;
+    }
   }
 }
 

@@ -2,16 +2,23 @@
 // result has another.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "sconce/dispatch/glue.h"
 #include "sconce/kernels/cpu/conv/conv.h"
+#include "sconce/types/value.h"
 
 namespace sconce {
 
 // The shape of a call of aten::convolution, with its output sizes. Throws Error for arguments that do not fit.
 ConvShape conv_shape_of(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                         IntList dilation, bool transposed, IntList output_padding, int64_t groups);
+
+// Whether a prepared aten::convolution of these arguments reads an input that is contiguous where it lies: the first
+// layer of a network, whose few channels it copies anyway. `args` are those of the call; tensors among them are not
+// looked at.
+bool reads_planes(const Tensor& input, const Tensor& weight, std::span<const Value> args);
 
 // The memory format of results: channels_last when input or weight is, with PyTorch's exceptions.
 MemoryFormat conv_format(const ConvShape& shape, const Tensor& input, const Tensor& weight);

@@ -29,6 +29,7 @@ uint64_t form_of(const ConvPlan& plan) {
 
 class PreparedConvolution final : public PreparedCall {
  public:
+  // `shape` may have its input in planes.
   PreparedConvolution(const ConvShape& shape, const Tensor& weight)
       : weight_(weight), plan_(plan_conv(shape, weight.dtype(), Numerics::eager)) {
     rows_ = shape.batch;
@@ -47,7 +48,10 @@ class PreparedConvolution final : public PreparedCall {
     conv_run_once(plan_.shape, plan_.dtype, args[kInput], weight_.data(), weight_.strides().data(), result, with_bias);
   }
 
-  std::string text() const override { return fmt::format("packed convolution, {}", algorithm_name(plan_.algorithm)); }
+  std::string text() const override {
+    return fmt::format("packed convolution, {}{}", algorithm_name(plan_.algorithm),
+                       plan_.shape.planes ? " of planes" : "");
+  }
 
  private:
   Tensor weight_;
@@ -55,19 +59,40 @@ class PreparedConvolution final : public PreparedCall {
   std::shared_ptr<const PackedWeights> packed_;
 };
 
+ConvShape shape_of(const Tensor& input, const Tensor& weight, std::span<const Value> args) {
+  return conv_shape_of(input, weight, args[kBias].to_optional_tensor(), args[kStride].to_list().ints(),
+                       args[kPadding].to_list().ints(), args[kDilation].to_list().ints(), args[kTransposed].to_bool(),
+                       args[kOutputPadding].to_list().ints(), args[kGroups].to_int());
+}
+
+bool reads_planes(const Tensor& input, const ConvShape& shape) {
+  return input.is_contiguous() && (input.dtype() == DType::float32 || input.dtype() == DType::float64) &&
+         shape.in_channels > 0 && conv_takes_planes(shape) &&
+         eager_algorithm(shape, input.dtype()) == ConvAlgorithm::direct;
+}
+
 }  // namespace
+}  // namespace sconce::cpu
+
+namespace sconce {
+
+bool reads_planes(const Tensor& input, const Tensor& weight, std::span<const Value> args) {
+  return cpu::reads_planes(input, cpu::shape_of(input, weight, args));
+}
+
+}  // namespace sconce
+
+namespace sconce::cpu {
 
 PreparedCall* convolution_prepare(const CallFacts& call) {
   const Tensor &input = call.args[kInput].to_tensor(), &weight = call.constants[kWeight];
   if (!weight.defined() || (input.dtype() != DType::float32 && input.dtype() != DType::float64)) return nullptr;
-  if (!has_channels_innermost(input) || !has_channels_innermost(call.result) || call.result.numel() == 0)
-    return nullptr;
+  if (!has_channels_innermost(call.result) || call.result.numel() == 0) return nullptr;
   const Value& given_bias = call.args[kBias];
   if (given_bias.is_tensor() && !given_bias.to_tensor().is_contiguous()) return nullptr;
-  const ConvShape shape = conv_shape_of(input, weight, given_bias.to_optional_tensor(),
-                                        call.args[kStride].to_list().ints(), call.args[kPadding].to_list().ints(),
-                                        call.args[kDilation].to_list().ints(), call.args[kTransposed].to_bool(),
-                                        call.args[kOutputPadding].to_list().ints(), call.args[kGroups].to_int());
+  ConvShape shape = shape_of(input, weight, call.args);
+  shape.planes = !has_channels_innermost(input);
+  if (shape.planes && !reads_planes(input, shape)) return nullptr;
   if (shape.in_channels == 0) return nullptr;
   // oneDNN's take no epilogue.
   if (eager_algorithm(shape, input.dtype()) == ConvAlgorithm::onednn) return nullptr;
