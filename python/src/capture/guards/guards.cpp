@@ -34,8 +34,17 @@ bool same_constant(PyObject* a, PyObject* b) {
     const auto *x = reinterpret_cast<PySliceObject*>(a), *y = reinterpret_cast<PySliceObject*>(b);
     return same_constant(x->start, y->start) && same_constant(x->stop, y->stop) && same_constant(x->step, y->step);
   }
-  const bool compared_in_c = type == &PyRange_Type || type == &PyFrozenSet_Type || type == &PyByteArray_Type ||
-                             std::string_view(type->tp_name).ends_with("device");
+  if (PyAnySet_CheckExact(a)) {  // element by element in their order, which a loop over the set shows
+    if (PySet_GET_SIZE(a) != PySet_GET_SIZE(b)) return false;
+    Py_ssize_t at_a = 0, at_b = 0;
+    Py_hash_t hash = 0;
+    PyObject *x = nullptr, *y = nullptr;
+    while (_PySet_NextEntry(a, &at_a, &x, &hash) && _PySet_NextEntry(b, &at_b, &y, &hash))
+      if (!same_constant(x, y)) return false;
+    return true;
+  }
+  const bool compared_in_c =
+      type == &PyRange_Type || type == &PyByteArray_Type || std::string_view(type->tp_name).ends_with("device");
   if (!compared_in_c) return false;
   const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
   if (equal < 0) PyErr_Clear();

@@ -83,6 +83,20 @@ void Effects::add_shadow(PyObject* object, Origins::Entry& entry) {
     }
     return;
   }
+  if (PyODict_Check(object)) {  // has an order of its own
+    const auto listed = [](PyObject* dict) { return Owned::take(PySequence_List(dict)); };
+    const int same_order = PyObject_RichCompareBool(listed(now).get(), listed(object).get(), Py_EQ);
+    check(same_order);
+    if (same_order == 0) {
+      const Owned all = Owned::take(PyDict_New()), keys = listed(now);
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
+        PyObject* key = PyList_GET_ITEM(keys.get(), i);
+        check(PyDict_SetItem(all.get(), key, Owned::take(PyObject_GetItem(now, key)).get()));
+      }
+      add(Kind::dict_all, object, nullptr, all.get());
+      return;
+    }
+  }
   if (PyDict_Check(object)) {
     // Keys that stayed stand in the same order, and new ones behind them: item by item.
     Py_ssize_t a = 0, b = 0;

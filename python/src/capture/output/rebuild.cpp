@@ -62,8 +62,21 @@ bool is_bare_instance(PyObject* o) {
     const Owned m = Owned::take(PyImport_ImportModule("sconce._sconce"));
     return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), "_ModuleBase")).give());
   }();
+  // object.__new__ must be able to make it: a class of C on the heap (functools.partial) has its own.
+  static const newfunc of_python = [] {  // what a class with __new__ in Python has
+    const Owned m = Owned::take(PyImport_ImportModule("abc"));
+    return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), "ABCMeta")).get())->tp_new;
+  }();
+  PyTypeObject* maker = base;
+  while (maker->tp_new == of_python) maker = maker->tp_base;
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
-  return base == &PyBaseObject_Type || base == module_base;
+  return (base == &PyBaseObject_Type && maker->tp_new == PyBaseObject_Type.tp_new) || base == module_base;
+}
+// Is it an iterator that stands for one of C? It becomes that one again.
+bool is_substitute(PyObject* o) {
+  if (!is_heap_instance(o)) return false;
+  PyObject* module = PyDict_GetItemString(Py_TYPE(o)->tp_dict, "__module__");
+  return module != nullptr && PyUnicode_Check(module) && text_of(module).starts_with("sconce._polyfills");
 }
 
 }  // namespace
@@ -115,10 +128,15 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     throw Unrebuildable{o, "a class"};
   else if (is_tensor(o))
     item.kind = Kind::constant;
-  else if (is_bare_instance(o))
+  else if (is_bare_instance(o) && !is_substitute(o))
     item.kind = Kind::instance;
   else {
     item.kind = Kind::reduced;
+    for (const char* name : {"__reduce_ex__", "__reduce__", "__getstate__"}) {
+      PyObject* found = _PyType_Lookup(type, name_of(name));
+      if (found != nullptr && PyFunction_Check(found) && !is_substitute(o))
+        throw Unrebuildable{o, std::string("an object of class ") + type->tp_name};
+    }
     PyObject* reduced = PyObject_CallMethod(o, "__reduce_ex__", "i", 2);
     if (reduced == nullptr) {
       PyErr_Clear();
