@@ -4,6 +4,7 @@
 #include "binder.h"
 #include "capture/bytecode/bytecode_doors.h"
 #include "capture/evaluator/evaluate.h"
+#include "capture/frames/frame_doors.h"
 #include "capture/graph/compiled_graph.h"
 #include "capture/guards/guards.h"
 #include "creation.h"
@@ -350,6 +351,7 @@ PyMODINIT_FUNC PyInit__sconce() {
     add_autocast(module.get());
     capture::add_bytecode_doors(module.get());
     capture::add_evaluator(module.get());
+    capture::add_frame_doors(module.get());
     capture::add_graph_capture(module.get());
     capture::add_guards(module.get());
     return module.give();

@@ -1,13 +1,18 @@
 // Normalised instructions to the bytes of the running version.
 //
 // Note [The end of a loop]
-// for_iter has its target behind end_for (and pop_top in 3.13), since CPython jumps over them; it looks for them all the
-// same when the iterator is a generator. Loops that lack them get some at the end of the code.
+// for_iter has its target behind end_for (and pop_top in 3.13), since CPython jumps over them; it looks for them all
+// the same when the iterator is a generator. Loops that lack them get some at the end of the code.
 //
 //   for_iter L          FOR_ITER X
 //   ...                 ...
 //   L: load_const       L: LOAD_CONST
 //                       X: END_FOR; POP_TOP; JUMP_BACKWARD L
+//
+// Note [Where 3.13 looks for handlers]
+// An exception that comes out of a call which CPython runs without a C call (functions, properties, generators,
+// __getitem__) is looked up, in 3.13, for the unit before the instruction. Compilers always have one there in the same
+// `try`; for code that begins a range with such an instruction a NOP is put before it.
 #include <algorithm>
 
 #include "capture/bytecode/code_tables.h"
@@ -54,6 +59,8 @@ class Assembler {
     first_.assign(count, -1);
     for (at_ = 0; at_ < count;) {
       first_[at_] = static_cast<int>(units_.size());
+      const Instruction& i = code_.instructions[at_];
+      if (k313 && runs_frames(i.op) && i.handler != (units_.empty() ? -1 : units_.back().handler)) put("NOP");
       const size_t taken = emit();
       for (size_t i = 1; i < taken; ++i) first_[at_ + i] = first_[at_];  // never a target
       at_ += taken;
@@ -134,6 +141,24 @@ class Assembler {
     Unit& u = put(name);
     u.target = target;
     return u;
+  }
+
+  // Note [Where 3.13 looks for handlers].
+  static bool runs_frames(Op op) {
+    switch (op) {
+      case Op::call:
+      case Op::call_function_ex:
+      case Op::load_attr:
+      case Op::load_method:
+      case Op::load_super_attr:
+      case Op::load_super_method:
+      case Op::subscript:
+      case Op::for_iter:
+      case Op::send:
+        return true;
+      default:
+        return false;
+    }
   }
 
   // The instruction behind the one at hand, when both are to be one of CPython's.

@@ -1,5 +1,5 @@
-// Tables beside the bytes of a code object: places in the source (co_linetable) and handlers (co_exceptiontable). Read into
-// one entry for each unit of two bytes, and written as CPython writes them.
+// Tables beside the bytes of a code object: places in the source (co_linetable) and handlers (co_exceptiontable). Read
+// into one entry for each unit of two bytes, and written as CPython writes them.
 #pragma once
 
 #include <cstdint>

@@ -85,11 +85,10 @@ class Decoder {
     add(second, other).joined = true;
   }
 
-  // A slot that is a cell and nothing else is loaded for closures alone; 3.13 has no other word for that.
+  // A cell is loaded for closures alone; 3.13 has no other word for that.
   Op load_of(int32_t slot) const {
     if (slot < 0 || static_cast<size_t>(slot) >= code_->kinds.size()) broken("a local that is not there");
-    const uint8_t kind = code_->kinds[slot];
-    const bool cell = (kind & 0xc0) && (!(kind & 0x20) || slot < code_->slots());
+    const bool cell = code_->kinds[slot] & 0xc0;
     return cell && PY_VERSION_HEX >= 0x030d0000 ? Op::load_closure : Op::load_fast;
   }
 

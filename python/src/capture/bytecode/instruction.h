@@ -1,5 +1,5 @@
-// Normalised bytecode: one instruction set for CPython 3.11, 3.12 and 3.13. Capture reads and writes it; only decode.cpp and
-// assemble.cpp know what each version makes of it (opcodes.h).
+// Normalised bytecode: one instruction set for CPython 3.11, 3.12 and 3.13. Capture reads and writes it; only
+// decode.cpp and assemble.cpp know what each version makes of it (opcodes.h).
 //
 //   LOAD_FAST_LOAD_FAST 1 (3.13)      load_fast 0, load_fast 1
 //   RETURN_CONST 2 (3.12)             load_const 2, return_value
@@ -50,13 +50,13 @@ enum class Op : uint8_t {
   load_method,
   store_attr,
   delete_attr,
-  load_super_attr,  // pops what the name super stands for, the class and self, and pushes an attribute of super(class, self).
+  load_super_attr,    // pops the global super, the class and self; pushes an attribute of super(class, self)
   load_super_method,  // arg: twice the index of the name, 1 more for super() written without arguments
   load_build_class,
   load_assertion_error,
-  // Operators. 3.13 has to_bool before unary_not and before jumps that test, which earlier versions do themselves; whoever
-  // writes code for all writes to_bool: the assembler drops it where it says nothing. binary_op: CPython's number (0 to 25, in-place ones from 13); compare: 0 to 5 for < <= == != > >=; is_op,
-  // contains_op: 1 inverts.
+  // Operators. 3.13 has to_bool before unary_not and before jumps that test, which earlier versions do themselves;
+  // whoever writes code for all writes to_bool: the assembler drops it where it says nothing. binary_op: CPython's
+  // number (0 to 25, in-place ones from 13); compare: 0 to 5 for < <= == != > >=; is_op, contains_op: 1 inverts.
   unary_positive,
   unary_negative,
   unary_not,
@@ -120,8 +120,8 @@ enum class Op : uint8_t {
   prep_reraise_star,
   before_with,
   with_except_start,
-  // Generators and coroutines. send at the end jumps with the result: 3.11 has popped the receiver, later versions leave it
-  // for end_send (send_pops_receiver).
+  // Generators and coroutines. send at the end jumps with the result: 3.11 has popped the receiver, later versions
+  // leave it for end_send (send_pops_receiver).
   return_generator,
   yield_value,
   send,
@@ -193,8 +193,8 @@ struct Code {
   int slots() const { return argument_count + keyword_only + !!(flags & CO_VARARGS) + !!(flags & CO_VARKEYWORDS); }
 };
 
-// Decodes a code object, once: the result is kept with it. Throws PythonError (ValueError) for bytes that no compiler of
-// Python writes.
+// Decodes a code object, once: the result is kept with it. Throws PythonError (ValueError) for bytes that no compiler
+// of Python writes.
 std::shared_ptr<const Code> decode(PyCodeObject* code);
 
 // The code object. Throws PythonError (ValueError) for what this version has no instructions for, and for targets and

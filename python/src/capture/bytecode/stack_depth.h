@@ -14,7 +14,8 @@ bool ends_flow(Op op);
 // Has it a target?
 bool is_jump(Op op);
 
-// Depths before each instruction; -1 where none comes by. `start`: where the code begins, with so many values on the stack.
+// Depths before each instruction; -1 where none comes by. `start`: where the code begins, with so many values on the
+// stack.
 std::vector<int> stack_depths(const Code& code, int start = 0, int depth = 0);
 // The most that `depths` and what the instructions push come to.
 int stack_size(const Code& code, const std::vector<int>& depths);

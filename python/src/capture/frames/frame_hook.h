@@ -1,6 +1,7 @@
 // The frame hook (PEP 523): calls of functions that capture has entries for run other code in the same frame.
 //
-//   frame enters -> entry of its code object (co_extra) -> FrameEntry::enter -> other code, same frame -> CPython's evaluator
+// frame enters -> entry of its code object (co_extra) -> FrameEntry::enter -> other code, same frame -> CPython's
+// evaluator
 //
 // The hook is in while a compiled region runs, in any thread; all other time Python runs as it is.
 #pragma once
@@ -16,9 +17,9 @@ namespace sconce::python::capture {
 class FrameEntry {
  public:
   virtual ~FrameEntry() = default;
-  // The code to run in place of the function's own: same arguments and free variables, no generator (check_replacement).
-  // Null: its own. `locals`: the arguments where they lie in the frame, *args and **kwargs among them, borrowed. Throws
-  // PythonError for an exception that the caller of the function sees.
+  // The code to run in place of the function's own: same arguments and free variables, no generator
+  // (check_replacement). Null: its own. `locals`: the arguments where they lie in the frame, *args and **kwargs among
+  // them, borrowed. Throws PythonError for an exception that the caller of the function sees.
   virtual Owned enter(PyFunctionObject* function, PyObject* const* locals) = 0;
 };
 

@@ -1,0 +1,91 @@
+#include "capture/frames/frame_hook.h"
+
+#include "capture/code_state.h"
+#include "capture/frames/frame_layout.h"
+
+namespace sconce::python::capture {
+
+namespace {
+
+int scopes = 0;                        // HookScopes that live; under the lock of Python
+_PyFrameEvalFunction below = nullptr;  // what was in before the hook; null: CPython's evaluator
+thread_local bool paused = false;
+
+PyObject* run_below(PyThreadState* state, Frame* f, int thrown) {
+  return below ? below(state, f, thrown) : run_frame(state, f, thrown);
+}
+
+bool fits(PyCodeObject* code, PyCodeObject* other) {
+  return code->co_argcount == other->co_argcount && code->co_kwonlyargcount == other->co_kwonlyargcount &&
+         code->co_nfreevars == other->co_nfreevars &&
+         !((code->co_flags ^ other->co_flags) & (CO_VARARGS | CO_VARKEYWORDS));
+}
+bool is_generator(PyCodeObject* code) { return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR); }
+
+PyObject* run_entered(PyThreadState* state, Frame* f, const std::shared_ptr<FrameEntry>& entry) {
+  PyCodeObject* code = code_of(f);
+  Owned other;
+  const bool failed = guarded(
+      [&] {
+        const HookPause pause;
+        other = entry->enter(function_of(f), slots_of(f));
+        if (other) check_replacement(code, reinterpret_cast<PyCodeObject*>(other.get()));
+        return false;
+      },
+      true);
+  if (failed) return run_frame(state, f, 1);  // pops the frame, with the exception on its way
+  if (other) replace_code(state, f, reinterpret_cast<PyCodeObject*>(other.get()));
+  other = Owned();  // the frame has a reference
+  return run_below(state, f, 0);
+}
+
+PyObject* on_frame(PyThreadState* state, Frame* f, int thrown) {
+  CodeState* kept = find_code_state(code_of(f));
+  if (kept == nullptr || !kept->on_entry) [[likely]]
+    return run_below(state, f, thrown);
+  if (thrown || paused || !at_start(f) || is_generator(code_of(f)) || is_traced(state))
+    return run_below(state, f, thrown);
+  const std::shared_ptr<FrameEntry> entry = kept->on_entry;
+  return run_entered(state, f, entry);
+}
+
+}  // namespace
+
+void set_frame_entry(PyCodeObject* code, std::shared_ptr<FrameEntry> entry) { code_state(code).on_entry.swap(entry); }
+
+std::shared_ptr<FrameEntry> frame_entry(PyCodeObject* code) {
+  const CodeState* kept = find_code_state(code);
+  return kept ? kept->on_entry : nullptr;
+}
+
+void check_replacement(PyCodeObject* code, PyCodeObject* other) {
+  if (is_generator(code) || is_generator(other))
+    PyErr_Format(PyExc_ValueError, "frames of generators cannot run other code: %U", code->co_qualname);
+  else if (!fits(code, other))
+    PyErr_Format(PyExc_ValueError, "other code of %U has other arguments or free variables", code->co_qualname);
+  else
+    return;
+  throw PythonError();
+}
+
+HookScope::HookScope() {
+  if (scopes++ > 0) return;
+  PyInterpreterState* interpreter = PyInterpreterState_Get();
+  const _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+  if (now == on_frame) return;  // left in below another hook
+  below = now == _PyEval_EvalFrameDefault ? nullptr : now;
+  _PyInterpreterState_SetEvalFrameFunc(interpreter, on_frame);
+}
+
+HookScope::~HookScope() {
+  if (--scopes > 0) return;
+  PyInterpreterState* interpreter = PyInterpreterState_Get();
+  // Another hook may have come on top: it goes on calling ours, which finds nothing of interest or lets frames run.
+  if (_PyInterpreterState_GetEvalFrameFunc(interpreter) != on_frame) return;
+  _PyInterpreterState_SetEvalFrameFunc(interpreter, below ? below : _PyEval_EvalFrameDefault);
+}
+
+HookPause::HookPause() : before_(paused) { paused = true; }
+HookPause::~HookPause() { paused = before_; }
+
+}  // namespace sconce::python::capture
