@@ -50,9 +50,6 @@ struct Outcome {
   int64_t step = 0;
 };
 
-// The instruction in front of which a break can be: the innermost frame that is reached by plain calls alone.
-int64_t break_step(const Evaluator& e) { return e.frames.front()->step; }
-
 // What sizes that are not fixed have to be.
 void add_relations(const Recorder& recorder, Sources& sources) {
   for (const Owned& relation : recorder.relations()) sources.guard(kNoSource, FactKind::relation, relation.get());
@@ -66,12 +63,14 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   out.trace.locals = names_of(*code, false);
   out.trace.free_variables = names_of(*code, true);
   const Modes modes;
+  const bool grad_mode = grad_enabled();
   const std::unique_ptr<Recorder> recorder = make_recorder(options.backend, options.backend_options);
   Evaluator e(options, *out.trace.sources, *recorder, function);
   e.origins.free_dims = options.free_dims;
   e.origins.local_names = out.trace.locals;
   e.origins.free_names = out.trace.free_variables;
   e.stop_at = stop_at;
+  e.grad_mode_before = grad_mode;
   e.on_stop = [&] {
     if (reason != nullptr) out.trace.breaks.push_back(*reason);
     emit_break(e, out.trace);
@@ -80,7 +79,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   const auto ended = [&](const Break& b) {
     out.why = b;
     out.shown = describe(b, e);
-    out.step = break_step(e);
+    out.step = e.frames[e.resumable_frames() - 1]->step;
   };
   e.on_break = ended;
   const std::unique_ptr<Frame> root = e.root_frame(slots);

@@ -26,6 +26,8 @@ struct EvaluateOptions {
   std::function<uint64_t(const Sources&, SourceId, PyObject* tensor)> free_dims;
   // What the emitted code calls in place of a resume function; none: the function itself.
   std::function<Owned(PyObject* function)> resume;
+  // Told of the code of resume functions that the emitted code makes itself, as they have closures; none: nobody is.
+  std::function<void(PyObject* code)> resume_code;
   int64_t break_at = -1;  // for tests: breaks in front of the instruction of this number, counted from the start
   int64_t most_steps = 5'000'000;  // instructions
 };

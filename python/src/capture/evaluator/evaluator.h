@@ -31,6 +31,9 @@ class Evaluator {
   std::unique_ptr<Frame> enter_function(PyObject* function, Arguments args);
   Owned call_function(PyObject* function, Arguments args, bool plain = false);
 
+  // How many frames, outermost first, can be resumed: entered by call instructions, which push what they return.
+  size_t resumable_frames() const;
+
   // ---- operators (operators.cpp)
   bool truth(PyObject* object);
   Owned unary(Op op, PyObject* a);
@@ -70,6 +73,10 @@ class Evaluator {
   // Runs it to the next yield; null without an exception: it returned, and `returned` has the value.
   Owned resume_generator(PyObject* generator, PyObject* sent, Owned& returned);
 
+  // The exception that was being handled when the evaluation began; null: none. Borrowed.
+  PyObject* handled_before() const { return handled_before_.get(); }
+  bool grad_mode_before = false;
+
   // A result of code of C, as the stack holds it.
   Owned canonical(Owned object) {
     PyObject* original = origins.canonical(object.get());
@@ -87,7 +94,6 @@ class Evaluator {
   std::function<void()> on_stop;               // called there
   std::function<void(const Break&)> on_break;  // called where a Break begins its way, while all frames stand
   std::optional<Break> interrupt;              // a break that passes through code of C
-  bool stopped_inside = false;                 // stop_at was reached below code of C
   std::unordered_map<PyObject*, int64_t> births;
   std::vector<Owned> kept;
 

@@ -35,9 +35,6 @@ PyObject* across(F&& f) {
     e->interrupt = b;
   } catch (const NotRecordable& n) {
     e->interrupt = Break{n.needs_data ? Reason::data_dependent : Reason::unknown_callable, n.reason};
-  } catch (const Stopped&) {
-    e->stopped_inside = true;
-    e->interrupt = Break{Reason::forced, {}};
   }
   PyErr_SetString(PyExc_RuntimeError, "capture ends here");
   return nullptr;

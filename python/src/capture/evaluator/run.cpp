@@ -76,8 +76,13 @@ Owned Evaluator::run(Frame& f) {
     const Instruction& in = code[static_cast<size_t>(f.at)];
     f.step = ++steps;
     if (steps == stop_at) {
-      on_stop();
-      throw Stopped();
+      if (resumable_frames() == frames.size()) {
+        on_stop();
+        throw Stopped();
+      }
+      const Break b{Reason::forced, {}};
+      if (on_break) std::exchange(on_break, nullptr)(b);
+      throw b;
     }
     if (steps > options.most_steps) break_here(Reason::limit, std::to_string(options.most_steps) + " instructions");
     Next next = Next::go_on;
@@ -101,6 +106,19 @@ Owned Evaluator::run(Frame& f) {
       return f.stack.pop();
     }
   }
+}
+
+size_t Evaluator::resumable_frames() const {
+  size_t count = 1;
+  for (; count < frames.size(); ++count) {
+    const Frame &waiting = *frames[count - 1], &inner = *frames[count];
+    const Op op = waiting.code->instructions[static_cast<size_t>(waiting.at)].op;
+    if (!inner.plain || inner.names || (op != Op::call && op != Op::call_function_ex)) break;
+    // Instructions in front of the body make cells: nothing can be resumed there.
+    const Op first = inner.code->instructions[static_cast<size_t>(inner.at)].op;
+    if (inner.at == 0 || first == Op::copy_free_vars || first == Op::resume || first == Op::make_cell) break;
+  }
+  return count;
 }
 
 bool Evaluator::unwind(Frame& f) {

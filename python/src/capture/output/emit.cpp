@@ -1,6 +1,11 @@
 #include "capture/output/emit.h"
 
+#include "capture/bytecode/liveness.h"
+#include "capture/bytecode/resume.h"
+#include "capture/bytecode/stack_depth.h"
 #include "capture/output/effects.h"
+#include "capture/output/operands.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -26,6 +31,348 @@ void finish_graph(Evaluator& e, const Rebuilder& rebuilder, Trace& trace) {
   trace.inputs = e.recorder.inputs();
 }
 
+// Resume code that equals an earlier one is that one: a loop with a break in it comes back to the same code object, and
+// so to its entries of the cache.
+Owned interned_code(Owned code) {
+  static std::unordered_map<Py_hash_t, std::vector<Owned>> known;  // weak references
+  const Py_hash_t hash = PyObject_Hash(code.get());
+  if (hash == -1) throw PythonError();
+  std::vector<Owned>& all = known[hash];
+  for (size_t i = 0; i < all.size();) {
+    PyObject* there = PyWeakref_GetObject(all[i].get());
+    if (there == Py_None) {
+      all.erase(all.begin() + static_cast<ptrdiff_t>(i));
+      continue;
+    }
+    const int same = PyObject_RichCompareBool(there, code.get(), Py_EQ);
+    check(same);
+    if (same) return Owned::share(there);
+    ++i;
+  }
+  all.push_back(Owned::take(PyWeakref_NewRef(code.get(), nullptr)));
+  return code;
+}
+
+PyObject* types_member(const char* name) {
+  const Owned module = Owned::take(PyImport_ImportModule("types"));
+  return Owned::take(PyObject_GetAttrString(module.get(), name)).give();
+}
+
+// What lies on the stack of a frame that is resumed: an object of the evaluation, a local of the emitted code, a null.
+struct Entry {
+  PyObject* object = nullptr;
+  int local = -1;
+  bool null() const { return object == nullptr && local < 0; }
+};
+
+class BreakWriter {
+ public:
+  BreakWriter(Evaluator& e, Trace& trace)
+      : e_(e), trace_(trace), root_(*e.frames.front()), effects_(e), rebuilder_(e, root_.globals), w_(*root_.code) {}
+
+  void run() {
+    Frame& innermost = *e_.frames.back();
+    const Instruction& in = instruction(innermost);
+    PyObject* handled = PyErr_GetHandledException();
+    const Owned handled_now = handled == nullptr ? Owned() : Owned::take(handled);
+    const bool in_handler = handled_now && handled_now.get() != Py_None && handled_now.get() != e_.handled_before();
+    effects_.scan(rebuilder_);
+    for (size_t i = 0; i < e_.frames.size(); ++i) scan(*e_.frames[i]);
+    if (in_handler) note(handled_now.get());
+    finish_graph(e_, rebuilder_, trace_);
+    const Operands operands = operands_of(in);
+    const bool in_place = e_.frames.size() == 1 && operands.pops >= 0;
+    if (!in_place && e_.frames.size() == 1 && !trace_.graph && effects_.empty()) return;  // nothing is gained
+    write_beginning(e_, w_, rebuilder_, effects_, root_.globals, trace_);
+    w_.location = in.location;
+    for (PyObject* object : scanned_) rebuilder_.settle(w_, object);
+    if (e_.grad_mode_before != grad_enabled()) {
+      static PyObject* const set = [] {
+        const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+        return Owned::take(PyObject_GetAttrString(module.get(), "_set_grad_enabled")).give();
+      }();
+      w_.begin_call(set);
+      w_.constant(grad_enabled() ? Py_True : Py_False);
+      w_.end_call(1);
+      w_.op(Op::pop_top);
+    }
+    if (in_handler) {  // the exception that is being handled, for `raise` and sys.exc_info(); the rest of the code ends it
+      rebuilder_.write(w_, handled_now.get());
+      w_.op(Op::push_exc_info);
+      w_.op(Op::pop_top);
+      w_.op(Op::pop_top);
+    }
+    if (in_place) {
+      execute(in, operands);
+    } else {
+      leave_through(e_.frames.size() - 1, innermost.at, stack_of(innermost, innermost.stack.size()));
+    }
+    trace_.code = w_.finish();
+  }
+
+ private:
+  const Instruction& instruction(const Frame& f) const { return f.code->instructions[static_cast<size_t>(f.at)]; }
+
+  void note(PyObject* object) {
+    if (object == nullptr) return;
+    rebuilder_.scan(object);
+    scanned_.push_back(object);
+  }
+  void scan(Frame& f) {
+    for (size_t i = 0; i < f.stack.size(); ++i) note(f.stack[i]);
+    for (size_t i = 0; i < f.fast.size(); ++i) {
+      if (f.fast[i] == nullptr || (!f.raw.empty() && f.raw[i])) continue;
+      if (is_cell_slot(*f.code, static_cast<int>(i)) || wanted(f, i)) note(f.fast[i]);
+      if (PyCell_Check(f.fast[i]) && i == 0) {  // self, for super()
+        if (PyObject* self = e_.origins.cell_contents(f.fast[i])) note(self);
+      }
+    }
+  }
+  // Is the local read by whatever may come next?
+  bool wanted(Frame& f, size_t slot) {
+    const std::vector<bool>& live = live_at(f, f.at);
+    if (live[slot]) return true;
+    const Instruction& in = instruction(f);
+    if (in.target >= 0 && live_at(f, in.target)[slot]) return true;
+    return in.handler >= 0 && live_at(f, f.code->handlers[static_cast<size_t>(in.handler)].target)[slot];
+  }
+  const std::vector<bool>& live_at(Frame& f, int index) {
+    std::vector<bool>& live = live_[{&f, index}];
+    if (live.empty()) live = live_locals(*f.code, index);
+    return live;
+  }
+
+  std::vector<Entry> stack_of(Frame& f, size_t count) const {
+    std::vector<Entry> all;
+    for (size_t i = 0; i < count; ++i) all.push_back({f.stack[i], -1});
+    return all;
+  }
+  void push(const Entry& entry) {
+    if (entry.local >= 0)
+      w_.op(Op::load_fast, entry.local);
+    else if (entry.object != nullptr)
+      rebuilder_.write(w_, entry.object);
+    else
+      w_.op(Op::push_null);
+  }
+  int popped() {
+    const int local = w_.temporary();
+    w_.op(Op::store_fast, local);
+    return local;
+  }
+
+  // Calls the rest of a frame from an instruction on; its result is on the stack then.
+  void resume(Frame& f, int index, const std::vector<Entry>& stack, int handler) {
+    ResumeShape shape;
+    for (const Entry& entry : stack) shape.nulls.push_back(entry.null());
+    const std::vector<bool>& live = live_at(f, index);
+    for (size_t i = 0; i < f.fast.size(); ++i) {
+      if (live[i] && f.fast[i] != nullptr && !is_cell_slot(*f.code, static_cast<int>(i)))
+        shape.locals.push_back(static_cast<int>(i));
+    }
+    ResumeCode made = resume_code(*f.code, index, shape);
+    const Owned code = interned_code(std::move(made.code));
+    if (made.closure.empty()) {
+      Owned function = Owned::take(PyFunction_New(code.get(), f.globals));
+      if (e_.options.resume) function = e_.options.resume(function.get());
+      w_.begin_call(function.get());
+    } else {
+      static PyObject* const function_type = types_member("FunctionType");
+      static PyObject* const cell_type = types_member("CellType");
+      if (!null_is_above) w_.op(Op::push_null);
+      w_.begin_call(function_type);
+      w_.constant(code.get());
+      w_.constant(f.globals);
+      w_.constant(f.code->name.get());
+      w_.constant(Py_None);
+      for (int slot : made.closure) {
+        PyObject* cell = f.fast[static_cast<size_t>(slot)];
+        if (cell != nullptr && PyCell_Check(cell)) {
+          rebuilder_.write(w_, cell);
+        } else {
+          w_.begin_call(cell_type);
+          w_.end_call(0);
+        }
+      }
+      w_.op(Op::build_tuple, static_cast<int>(made.closure.size()));
+      w_.end_call(5);
+      if (null_is_above) w_.op(Op::push_null);
+      if (e_.options.resume_code) e_.options.resume_code(code.get());
+    }
+    for (const ResumeCode::Argument& argument : made.arguments) {
+      const auto slot = static_cast<size_t>(argument.index);
+      switch (argument.from) {
+        case ResumeCode::Argument::From::stack:
+          push(stack[slot]);
+          break;
+        case ResumeCode::Argument::From::local:
+          if (!f.raw.empty() && f.raw[slot])
+            w_.op(Op::load_fast, argument.index);
+          else
+            rebuilder_.write(w_, f.fast[slot]);
+          break;
+        case ResumeCode::Argument::From::cell_contents: {
+          PyObject* cell = f.fast[slot];
+          PyObject* self = cell != nullptr && PyCell_Check(cell) ? e_.origins.cell_contents(cell) : cell;
+          if (self == nullptr)
+            w_.constant(Py_None);
+          else
+            rebuilder_.write(w_, self);
+          break;
+        }
+      }
+    }
+    w_.end_call(static_cast<int>(made.arguments.size()));
+    w_.code().instructions.back().handler = handler;
+  }
+
+  // A handler of the emitted code for what a frame's instruction raises; its target is set by land_handler.
+  int new_handler(Frame& f) {
+    const int of = instruction(f).handler;
+    if (of < 0) return -1;
+    Handler h;
+    h.push_lasti = f.code->handlers[static_cast<size_t>(of)].push_lasti;
+    w_.code().handlers.push_back(h);
+    return static_cast<int>(w_.code().handlers.size()) - 1;
+  }
+  // Here comes an exception of the frame's instruction: on the stack as its handler expects it.
+  std::vector<Entry> land_handler(Frame& f, int handler) {
+    const Handler& of = f.code->handlers[static_cast<size_t>(instruction(f).handler)];
+    w_.code().handlers[static_cast<size_t>(handler)].target = static_cast<int32_t>(w_.here());
+    const int error = popped();
+    int lasti = -1;
+    if (of.push_lasti) lasti = popped();
+    std::vector<Entry> stack = stack_of(f, static_cast<size_t>(of.depth));
+    if (of.push_lasti) stack.push_back({nullptr, lasti});
+    stack.push_back({nullptr, error});
+    return stack;
+  }
+
+  // Resumes frame number `at` at an instruction, and all that wait for it one after the other; returns what the first
+  // returns.
+  void leave_through(size_t at, int index, const std::vector<Entry>& stack) {
+    Frame& f = *e_.frames[at];
+    if (at == 0) {
+      resume(f, index, stack, -1);
+      w_.op(Op::return_value);
+      return;
+    }
+    Frame& waiting = *e_.frames[at - 1];
+    const int handler = new_handler(waiting);
+    resume(f, index, stack, handler);
+    std::vector<Entry> next = stack_of(waiting, waiting.stack.size());
+    next.push_back({nullptr, popped()});
+    leave_through(at - 1, waiting.at + 1, next);
+    if (handler >= 0) {
+      const std::vector<Entry> raised = land_handler(waiting, handler);
+      const int target = waiting.code->handlers[static_cast<size_t>(instruction(waiting).handler)].target;
+      leave_through(at - 1, target, raised);
+    }
+  }
+
+  // The instruction itself, as Python runs it, and then the rest of the function.
+  void execute(Instruction in, Operands operands) {
+    Frame& f = root_;
+    const Instruction original = in;
+    const size_t depth = f.stack.size();
+    const size_t below = depth - static_cast<size_t>(operands.pops);
+    for (size_t i = below; i < depth; ++i) push({f.stack[i], -1});
+    const int handler = new_handler(f);
+    in.handler = handler;
+    in.offset = -1;
+    in.joined = false;
+    int at = f.at;
+    bool method = false;
+    switch (in.op) {
+      case Op::load_const:
+        in.arg = w_.constant_index(f.code->constants[static_cast<size_t>(in.arg)].get());
+        break;
+      case Op::load_method:
+      case Op::load_super_method:
+        method = true;
+        in.op = in.op == Op::load_method ? Op::load_attr : Op::load_super_attr;
+        [[fallthrough]];
+      case Op::load_global:
+      case Op::store_global:
+      case Op::delete_global:
+      case Op::load_attr:
+      case Op::store_attr:
+      case Op::delete_attr:
+      case Op::load_super_attr:
+      case Op::import_name:
+      case Op::import_from:
+        in.arg = w_.name_index(f.code->names[static_cast<size_t>(original.arg)].get());
+        break;
+      default:
+        if (in.names != nullptr) (void)w_.constant_index(in.names);
+        break;
+    }
+    if (in.op == Op::to_bool) {  // with the jump that it is for
+      const Instruction& next = f.code->instructions[static_cast<size_t>(at) + 1];
+      if (next.op == Op::jump_if_true || next.op == Op::jump_if_false) {
+        w_.copy(in);
+        in = next;
+        in.handler = handler;
+        in.offset = -1;
+        in.joined = false;
+        ++at;
+        operands = {1, 0, 0};
+      }
+    }
+    const size_t written = w_.here();
+    w_.copy(in);
+    if (in.op == Op::return_value) return;
+    const auto rest = [&](int index, int pushed) {
+      std::vector<Entry> stack = stack_of(f, below);
+      std::vector<int> locals(static_cast<size_t>(pushed));
+      for (size_t i = locals.size(); i-- > 0;) locals[i] = popped();
+      for (int local : locals) stack.push_back({nullptr, local});
+      resume(f, index, stack, -1);
+      w_.op(Op::return_value);
+    };
+    if (method) {
+      std::vector<Entry> stack = stack_of(f, below);
+      const int found = popped();
+      if (null_is_above) stack.push_back({nullptr, found});
+      stack.push_back({});
+      if (!null_is_above) stack.push_back({nullptr, found});
+      resume(f, at + 1, stack, -1);
+      w_.op(Op::return_value);
+    } else if (in.op == Op::jump) {
+      w_.code().instructions.pop_back();
+      rest(in.target, 0);
+    } else if (!ends_flow(in.op)) {
+      rest(at + 1, operands.pushes);
+    }
+    if (in.target >= 0 && in.op != Op::jump) {
+      w_.land(written);
+      rest(in.target, operands.jumping);
+    }
+    if (handler >= 0) {
+      const std::vector<Entry> raised = land_handler(f, handler);
+      resume(f, f.code->handlers[static_cast<size_t>(original.handler)].target, raised, -1);
+      w_.op(Op::return_value);
+    }
+  }
+
+  Evaluator& e_;
+  Trace& trace_;
+  Frame& root_;
+  Effects effects_;
+  Rebuilder rebuilder_;
+  Writer w_;
+  std::vector<PyObject*> scanned_;
+  struct At {
+    Frame* frame;
+    int index;
+    bool operator==(const At&) const = default;
+  };
+  struct AtHash {
+    size_t operator()(const At& a) const { return std::hash<void*>()(a.frame) * 31 + static_cast<size_t>(a.index); }
+  };
+  std::unordered_map<At, std::vector<bool>, AtHash> live_;
+};
+
 }  // namespace
 
 void emit_return(Evaluator& e, Frame& root, PyObject* result, Trace& trace) {
@@ -46,9 +393,6 @@ void emit_return(Evaluator& e, Frame& root, PyObject* result, Trace& trace) {
   trace.code = w.finish();
 }
 
-void emit_break(Evaluator& e, Trace& trace) {
-  (void)e;
-  (void)trace;
-}
+void emit_break(Evaluator& e, Trace& trace) { BreakWriter(e, trace).run(); }
 
 }  // namespace sconce::python::capture

@@ -548,6 +548,21 @@ void Rebuilder::write(Writer& w, PyObject* o) {
   w.op(Op::load_fast, item.local);
 }
 
+void Rebuilder::settle(Writer& w, PyObject* o) {
+  o = e_.origins.canonical(o);
+  const auto at = items_.find(o);
+  if (at == items_.end()) return;
+  Item& item = at->second;
+  if (item.local >= 0 || item.kind == Kind::constant || item.kind == Kind::source) return;
+  write(w, o);
+  if (item.local < 0) {
+    item.local = w.temporary();
+    w.op(Op::store_fast, item.local);
+  } else {
+    w.op(Op::pop_top);
+  }
+}
+
 std::optional<Recipe> Rebuilder::recipe(PyObject* o) {
   o = e_.origins.canonical(o);
   const Item& item = items_.at(o);

@@ -30,6 +30,9 @@ class Rebuilder {
   // Pushes the object.
   void write(Writer& writer, PyObject* object);
 
+  // Makes it and puts it aside, so that it is there on every way that the code takes from here on.
+  void settle(Writer& writer, PyObject* object);
+
   // The same without code of Python; null when that cannot be.
   std::optional<Recipe> recipe(PyObject* object);
 
