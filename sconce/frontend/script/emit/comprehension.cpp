@@ -8,6 +8,7 @@ using namespace syntax;
 
 //   [item for target in iterable]   =>   list = []; for target in iterable: list.append(item)
 ir::Value* Emitter::Impl::list_comprehension(const ListComp& c, TypePtr hint) {
+  if (c.condition) refuse(c.if_range, "Comprehension ifs are not supported yet");
   const Range& at = c.range;
   TypePtr list = nullptr;
   const TypePtr union_hint = hint && hint->is(TypeKind::union_) ? hint : nullptr;
