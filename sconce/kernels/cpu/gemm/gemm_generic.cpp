@@ -34,7 +34,7 @@ void product(int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c, const
   auto* out = static_cast<T*>(c.data);
 
   Scratch scratch;
-  T* packed = scratch.take<T>(panel * depth);
+  T* packed = scratch.take<T>(panel * std::min(depth, k));
   for (int64_t j0 = 0; j0 < n; j0 += panel) {
     const int64_t columns = std::min<int64_t>(panel, n - j0);
     for (int64_t p0 = 0; p0 == 0 || p0 < k; p0 += depth) {
@@ -73,10 +73,11 @@ void gemm_generic(DType dtype, int64_t n, int64_t k, ConstMatrix a, ConstMatrix 
   auto integers = [&](int size) {
     constexpr const IntegerTable* tables[] = {&v2::integers, &v3::integers, &v4::integers};
     Scratch scratch;
+    const int64_t work_bytes = integer_work_bytes / integer_depth * std::min(integer_depth, k);
     tables[cpu_level() - 2]->rows[size]({first_row, last_row, n, k, a.data, a.row_stride, a.column_stride, b.data,
                                          b.row_stride, b.column_stride, c.data, c.row_stride, c.column_stride,
                                          epilogue.bias, epilogue.residual, epilogue.residual_stride,
-                                         epilogue.accumulate, scratch.take_bytes(integer_work_bytes)});
+                                         epilogue.accumulate, scratch.take_bytes(work_bytes)});
   };
   switch (dtype) {
     case DType::uint8:

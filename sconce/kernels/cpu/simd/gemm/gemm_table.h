@@ -190,7 +190,8 @@ struct DepthwiseTable {
   void (*grouped_gradient)(const DepthwiseGradientArgs<T>& args);
 };
 
-// Rows [first_row, last_row) of a product of integers, as gemm_generic. `work` has integer_work_bytes.
+// Rows [first_row, last_row) of a product of integers, as gemm_generic. `work` has integer_work_bytes; of fewer than
+// integer_depth rows of b, the same part of them.
 struct IntegerArgs {
   int64_t first_row, last_row, n, k;
   const void* a;
