@@ -186,9 +186,11 @@ Tensor source_for(PyObject* value, const Tensor& target) {
   Value number;
   SCONCE_CHECK_AS(type, convert(value, number_type(), std::nullopt, number), "can't assign a {} to a {}",
                   class_name(value), dtype_name(target.dtype()));
-  // Without memory the number must be an operator's, so that whoever records sees it.
-  if (target.is_meta()) return sconce::new_full(target, {}, number.to_scalar());
-  return scalar_tensor_of(number.to_scalar(), target.dtype(), target.device());
+  if (!tracing::HookScope::is_active()) return scalar_tensor_of(number.to_scalar(), target.dtype(), target.device());
+  // A graph takes the number as a constant, which a tensor on the target's device (meta) would not hold.
+  Tensor constant = scalar_tensor_of(number.to_scalar(), target.dtype());
+  constant.set_wrapped_number();
+  return constant;
 }
 
 int set(PyObject* self, PyObject* index, PyObject* value) {

@@ -539,6 +539,7 @@ HookScope::HookScope(CallHook& hook)
   set_kernel();
   set_seen(true);
 }
+bool HookScope::is_active() { return current_hook != nullptr; }
 HookScope::~HookScope() {
   current_hook = outer_;
   set_seen(was_on_);

@@ -125,6 +125,7 @@ class SCONCE_API HookScope {
   explicit HookScope(CallHook& hook);
   ~HookScope();
   HookScope(const HookScope&) = delete;
+  static bool is_active();  // in this thread, and not paused
 
  private:
   CallHook* outer_;

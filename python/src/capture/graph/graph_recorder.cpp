@@ -141,6 +141,10 @@ GraphRecorder::Known& GraphRecorder::add_fake(const Tensor& original, ir::Value*
   made.kept = fake;
   made.value = value;
   made.device = original.device();
+  if (original.is_meta())
+    meta_is_real_ = true;
+  else if (known_.size() == 1)
+    home_ = original.device();
   made.is_leaf = is_leaf;
   return made;
 }
@@ -166,6 +170,7 @@ const GraphRecorder::Known& GraphRecorder::known_or_held(const Tensor& t) {
   if (const auto found = known_.find(t.impl()); found != known_.end()) return found->second;
   Owned object = wrap(t);
   if (const auto found = fakes_.find(object.get()); found != fakes_.end()) return *known(found->second);
+  if (t.is_meta()) throw NotRecordable{"a tensor without memory that no recorded call made"};
   Known& made = add_fake(t, graph_->add_input(sconce::tensor_type()));
   made.original = std::move(object);
   made.object = wrap(made.kept);
@@ -375,6 +380,8 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
     for (size_t i = 0; i < types.size(); ++i) {
       const TypePtr type = types[i].type->is(TypeKind::optional) ? types[i].type->element() : types[i].type;
       if (!type->is(TypeKind::device) || (args[i].is_none() && has_tensor)) continue;
+      // Code of C that asks a fake for its device is told meta.
+      if (!args[i].is_none() && args[i].to_device() == kMeta && !meta_is_real_) given[i] = args[i] = Value(home_);
       if (!args[i].is_none()) device = args[i].to_device();
       args[i] = Value(kMeta);
     }

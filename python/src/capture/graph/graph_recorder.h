@@ -82,7 +82,9 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   CallLog log_;
   Symbols symbols_{*graph_, log_};
   size_t nodes_ = 0;
-  int depth_ = 0;  // of call()
+  Device home_;                // of the first input
+  bool meta_is_real_ = false;  // the program has tensors on device meta itself
+  int depth_ = 0;              // of call()
   const Modes modes_at_start_ = Modes::current();
   Modes modes_ = modes_at_start_;            // of the graph where it ends now
   bool changes_modes_ = false;               // others than gradients on and off
