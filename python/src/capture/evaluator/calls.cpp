@@ -4,6 +4,7 @@
 
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/set_entries.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {

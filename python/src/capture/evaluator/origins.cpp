@@ -1,6 +1,7 @@
 #include "capture/evaluator/origins.h"
 
 #include "capture/evaluator/reasons.h"
+#include "capture/set_entries.h"
 #include "size_object.h"
 #include "small_objects.h"
 #include "tensor_object.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/set_entries.h"
 #include "interop/torch_function.h"
 
 namespace sconce::python::capture {

@@ -1,4 +1,5 @@
 #include "capture/output/effects.h"
+#include "capture/set_entries.h"
 
 #include <algorithm>
 

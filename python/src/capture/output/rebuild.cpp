@@ -2,6 +2,7 @@
 
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/stand_ins.h"
+#include "capture/set_entries.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {
