@@ -24,10 +24,11 @@ class Counting:
     """A backend that runs the graph as it is, and counts."""
 
     def __init__(self):
-        self.graphs = self.operators = 0
+        self.graphs = self.operators = self.broken = 0
 
     def __call__(self, graph, inputs):
         self.graphs += 1
+        self.broken += graph.compile_subgraph_reason.graph_break  # breaks at jumps are in no counter
         self.operators += sum(node.op in ("call_function", "call_method", "call_module") for node in graph.graph.nodes)
         return graph.forward
 
@@ -37,7 +38,7 @@ def measured(file, name, calls=None):
     torch._dynamo.utils.counters.clear()
     counting = Counting()
     results = harness.outcomes(file, name, torch, lambda f: torch.compile(f, backend=counting), calls)
-    breaks = sum(torch._dynamo.utils.counters["graph_break"].values())
+    breaks = max(sum(torch._dynamo.utils.counters["graph_break"].values()), counting.broken)
     return results, counting, breaks
 
 

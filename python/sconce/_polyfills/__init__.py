@@ -9,6 +9,7 @@ follow. Each gives the results, the order of calls and the errors of its origina
 Rules for whoever substitutes:
   - Arguments that do not fit the substitute's signature go to the original, which says what is wrong with them.
   - Calls made by functions of this package are not substituted again: they run as they are, or their Python code is followed.
+    So these functions go through an iterable by a loop of their own, never by list(iterable).
   - An instance of a class of this package (subclass of Iterator) that escapes is rebuilt by its __reduce__, as the original.
 """
 

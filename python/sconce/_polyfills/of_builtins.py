@@ -178,6 +178,36 @@ def reversed(sequence, /):
     return Reversed(sequence, len(sequence) - 1)
 
 
+class SequenceIterator(Iterator):
+    """Iterates by __getitem__, for classes without __iter__."""
+
+    __slots__ = ("sequence", "index")
+
+    def __init__(self, sequence):
+        self.sequence = sequence
+        self.index = 0
+
+    def __next__(self):
+        if self.sequence is None:
+            raise StopIteration
+        try:
+            item = self.sequence[self.index]
+        except (IndexError, StopIteration):
+            self.sequence = None
+            raise StopIteration from None
+        self.index += 1
+        return item
+
+    def __reduce__(self):
+        return (iter, ((),)) if self.sequence is None else (_make_sequence_iterator, (self.sequence, self.index))
+
+
+def _make_sequence_iterator(sequence, index):
+    made = iter(sequence)
+    made.__setstate__(index)
+    return made
+
+
 def _lookup(kind, name):
     """What a class has under a name, None included; _MISSING when it has not."""
     return getattr(kind, name, _MISSING)
@@ -187,7 +217,7 @@ def _lookup(kind, name):
 def sum(iterable, /, start=0):
     if isinstance(start, (str, bytes, bytearray)):
         return builtins.sum((), start)  # refuses
-    items = list(iterable)
+    items = [item for item in iterable]
     if type(start) in (int, float, bool):
         kinds = {type(item) for item in items}
         if kinds <= {int, float, bool}:
@@ -329,12 +359,12 @@ def _merge(keys, order):
 
 @substitute(builtins.sorted)
 def sorted(iterable, /, *, key=None, reverse=False):
-    return _sort(list(iterable), key, bool(reverse))
+    return _sort([item for item in iterable], key, bool(reverse))
 
 
 @substitute(list.sort)
 def list_sort(self, /, *, key=None, reverse=False):
-    items = list(self)
+    items = self[:]
     self.clear()  # as list.sort: empty while the order is decided
     try:
         result = _sort(items, key, bool(reverse))

@@ -30,7 +30,7 @@ def list_extend(self, iterable, /):
 @substitute(collections.deque.extend)
 def deque_extend(self, iterable, /):
     if iterable is self:
-        iterable = list(iterable)
+        iterable = [item for item in iterable]
     for item in iterable:
         collections.deque.append(self, item)
 
@@ -38,7 +38,7 @@ def deque_extend(self, iterable, /):
 @substitute(collections.deque.extendleft)
 def deque_extendleft(self, iterable, /):
     if iterable is self:
-        iterable = list(iterable)
+        iterable = [item for item in iterable]
     for item in iterable:
         collections.deque.appendleft(self, item)
 

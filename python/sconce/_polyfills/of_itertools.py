@@ -252,7 +252,7 @@ class StarMap(Iterator):
         self.iterator = iterator
 
     def __next__(self):
-        return self.function(*tuple(next(self.iterator)))
+        return self.function(*_items(next(self.iterator)))
 
     def __reduce__(self):
         return itertools.starmap, (self.function, self.iterator)
@@ -483,27 +483,31 @@ def tee(iterable, n=2, /):
     return tuple([Tee(iterator, link) for _ in range(n)])
 
 
-# Those that take all items before they give one: the original, over tuples.
+# Those that take all items before they give one: the original, over lists.
+
+
+def _items(iterable):
+    return [item for item in iterable]
 
 
 @substitute(itertools.product)
 def product(*iterables, repeat=1):
-    return itertools.product(*[tuple(iterable) for iterable in iterables], repeat=repeat)
+    return itertools.product(*[_items(iterable) for iterable in iterables], repeat=repeat)
 
 
 @substitute(itertools.permutations)
 def permutations(iterable, r=None):
-    return itertools.permutations(tuple(iterable), r)
+    return itertools.permutations(_items(iterable), r)
 
 
 @substitute(itertools.combinations)
 def combinations(iterable, r):
-    return itertools.combinations(tuple(iterable), r)
+    return itertools.combinations(_items(iterable), r)
 
 
 @substitute(itertools.combinations_with_replacement)
 def combinations_with_replacement(iterable, r):
-    return itertools.combinations_with_replacement(tuple(iterable), r)
+    return itertools.combinations_with_replacement(_items(iterable), r)
 
 
 if sys.version_info >= (3, 12):

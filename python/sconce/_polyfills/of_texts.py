@@ -12,7 +12,7 @@ def join(self, iterable, /):
         iterator = iter(iterable)
     except TypeError:
         raise TypeError("can only join an iterable") from None
-    return str.join(self, list(iterator))
+    return str.join(self, [item for item in iterator])
 
 
 _FORMATTER = string.Formatter()

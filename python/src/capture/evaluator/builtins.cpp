@@ -182,10 +182,10 @@ struct Builtins {
         }
       }
     }
-    e.texts_ = true;
+    e.looks_ = Looks::at_texts;
     bool plain = true;
     for (Owned& value : a.values) plain = plain && e.prepare(value, false);
-    e.texts_ = false;
+    e.looks_ = Looks::at_all;
     if (!plain) {
       if (PyObject* substitute = polyfill_of(callable)) return e.call_function(substitute, std::move(a));
       break_here(Reason::callback, *specials.begin());
@@ -223,7 +223,7 @@ struct Builtins {
     if (a.values.empty()) break_here(Reason::unknown_callable, "format");
     if (is_heap_instance(a[0]) && !PyType_Check(a[0]) && !e.recorder.is_fake(a[0])) {
       static PyObject* const name = interned("__format__");
-      if (!e.python_special(a[0], name) && has_python_specials(Py_TYPE(a[0]), true) &&
+      if (!e.python_special(a[0], name) && has_python_specials(Py_TYPE(a[0]), Looks::at_texts) &&
           (a.values.size() == 1 || (PyUnicode_Check(a[1]) && PyUnicode_GET_LENGTH(a[1]) == 0))) {
         Arguments one = Arguments::of({a[0]});
         return str(e, reinterpret_cast<PyObject*>(&PyUnicode_Type), one);
@@ -268,7 +268,7 @@ struct Builtins {
   // Dicts: lookups with guards for just one key.
   static Owned dict_get(Evaluator& e, PyObject* c, Arguments& a) {
     need(a, 2, 3, "dict.get");
-    if (!e.prepare(a.values[1], false)) break_here(Reason::callback, "dict.get");
+    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.get");
     (void)c;
     if (PyObject* found = e.origins.dict_find(a[0], a[1])) return Owned::share(found);
     return Owned::share(a.values.size() == 3 ? a[2] : Py_None);
@@ -285,13 +285,13 @@ struct Builtins {
   }
   static Owned set_item(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 3, 3, "__setitem__");
-    if (!e.prepare(a.values[1], false)) break_here(Reason::callback, "dict.__setitem__");
+    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.__setitem__");
     e.origins.dict_store(a[0], a[1], a[2]);
     return Owned::share(Py_None);
   }
   static Owned dict_pop(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 3, "dict.pop");
-    if (!e.prepare(a.values[1], false)) break_here(Reason::callback, "dict.pop");
+    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.pop");
     if (PyObject* found = e.origins.dict_find(a[0], a[1])) {
       Owned value = Owned::share(found);
       e.origins.dict_store(a[0], a[1], nullptr);
@@ -303,7 +303,7 @@ struct Builtins {
   }
   static Owned dict_setdefault(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 3, "dict.setdefault");
-    if (!e.prepare(a.values[1], false)) break_here(Reason::callback, "dict.setdefault");
+    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.setdefault");
     if (PyObject* found = e.origins.dict_find(a[0], a[1])) return Owned::share(found);
     PyObject* value = a.values.size() == 3 ? a[2] : Py_None;
     e.origins.dict_store(a[0], a[1], value);

@@ -110,13 +110,19 @@ std::string shown(PyObject* callable) {
 
 }  // namespace
 
-bool has_python_specials(PyTypeObject* type, bool texts) {
+bool has_python_specials(PyTypeObject* type, Looks looks) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return false;
-  static std::unordered_map<PyTypeObject*, std::pair<bool, bool>> known;
+  struct Found {
+    bool any, texts, equality;
+    bool of(Looks looks) const {
+      return looks == Looks::at_texts ? texts : looks == Looks::at_equality ? equality : any;
+    }
+  };
+  static std::unordered_map<PyTypeObject*, Found> known;
   static std::unordered_map<PyTypeObject*, unsigned> versions;
   const auto at = known.find(type);
   if (at != known.end() && versions[type] == type->tp_version_tag && type->tp_version_tag != 0)
-    return texts ? at->second.second : at->second.first;
+    return at->second.of(looks);
   static const char* const kSpecials[] = {
       "__eq__",       "__ne__",     "__lt__",      "__le__",       "__gt__",       "__ge__",      "__hash__",
       "__len__",      "__iter__",   "__next__",    "__bool__",     "__getitem__",  "__setitem__", "__delitem__",
@@ -136,9 +142,9 @@ bool has_python_specials(PyTypeObject* type, bool texts) {
   for (const char* name : kSpecials) any = any || of_python(name);
   bool any_text = any;
   for (const char* name : {"__repr__", "__str__", "__format__"}) any_text = any_text || of_python(name);
-  known[type] = {any, any_text};
+  known[type] = {any, any_text, of_python("__eq__") || of_python("__hash__") || of_python("__ne__")};
   versions[type] = type->tp_version_tag;
-  return texts ? any_text : any;
+  return known[type].of(looks);
 }
 
 bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
@@ -156,7 +162,7 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
     PyTypeObject* base = Py_TYPE(o);
     if (is_plain_class(base)) return !outside;
     while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
-    if (has_python_specials(Py_TYPE(o), texts_)) return false;
+    if (has_python_specials(Py_TYPE(o), looks_)) return false;
     if (!outside) return true;
     if (base != &PyBaseObject_Type && base != module_base() && base != &PyLong_Type && base != &PyUnicode_Type &&
         base != &PyFloat_Type)
@@ -210,6 +216,13 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   return true;
 }
 
+bool Evaluator::prepare_key(Owned& key) {
+  looks_ = Looks::at_equality;
+  const bool done = prepare(key, false);
+  looks_ = Looks::at_all;
+  return done;
+}
+
 void Evaluator::failed() {
   if (interrupt) {
     PyErr_Clear();
@@ -251,7 +264,7 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
   }
   const bool blind = known.treatment == Treatment::blind;
   const bool method = Py_TYPE(callable) == &PyMethodDescr_Type || Py_TYPE(callable) == &PyWrapperDescr_Type;
-  texts_ = method && PyDescr_TYPE(callable) == &PyUnicode_Type;
+  looks_ = method && PyDescr_TYPE(callable) == &PyUnicode_Type ? Looks::at_texts : Looks::at_all;
   bool plain = true;
   for (size_t i = 0; i < args.values.size() && plain; ++i) {
     Owned& value = args.values[i];
@@ -266,7 +279,7 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
         !recorder.is_fake(value.get()))
       plain = false;
   }
-  texts_ = false;
+  looks_ = Looks::at_all;
   if (plain) {
     const std::vector<PyObject*> all = args.pointers();
     PyObject* result = PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get());
@@ -418,6 +431,9 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     }
   }
   if (type->tp_call == nullptr) raise(PyExc_TypeError, "'%.200s' object is not callable", type->tp_name);
+  if (!in_polyfill(frames)) {
+    if (PyObject* substitute = polyfill_of(callable)) return call_function(substitute, std::move(args));
+  }
   break_here(Reason::unknown_callable, shown(callable));
 }
 

@@ -85,6 +85,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   const std::unique_ptr<Frame> root = e.root_frame(slots);
   try {
     const Owned result = e.run(*root);
+    e.check_generators();
     emit_return(e, *root, result.get(), out.trace);
     add_relations(*recorder, *out.trace.sources);
   } catch (const Break& b) {

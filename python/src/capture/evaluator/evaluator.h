@@ -16,6 +16,9 @@ namespace sconce::python::capture {
 // Thrown when the instruction was reached at which this run was to end; the frames are as they were in front of it.
 struct Stopped {};
 
+// Methods of Python that code of C may call: all but texts, texts too, or only __eq__ and __hash__.
+enum class Looks : uint8_t { at_all, at_texts, at_equality };
+
 class Evaluator {
  public:
   Evaluator(const EvaluateOptions& options, Sources& sources, Recorder& recorder, PyFunctionObject* function);
@@ -67,11 +70,16 @@ class Evaluator {
   Owned make_instance(PyTypeObject* type, Arguments args);  // type.__call__
   // Makes an argument of code of C safe: outside containers become shadows. False: code of Python could run inside.
   bool prepare(Owned& arg, bool blind, int depth = 0);
+  // The same for a key of a dict or an element of a set, which is hashed and compared.
+  bool prepare_key(Owned& key);
 
   // ---- generators (generators.cpp)
   Owned make_generator(std::unique_ptr<Frame> frame);
   // Runs it to the next yield; null without an exception: it returned, and `returned` has the value.
-  Owned resume_generator(PyObject* generator, PyObject* sent, Owned& returned);
+  // `thrown`: an exception that is raised where the generator stands; null: none.
+  Owned resume_generator(PyObject* generator, PyObject* sent, Owned& returned, PyObject* thrown = nullptr);
+  // Throws Unrebuildable when a generator was left in the middle of a try: Python would run its finally.
+  void check_generators();
 
   // The exception that was being handled when the evaluation began; null: none. Borrowed.
   PyObject* handled_before() const { return handled_before_.get(); }
@@ -125,7 +133,8 @@ class Evaluator {
   Owned function_default(PyObject* function, Py_ssize_t i);
 
   PyFunctionObject* function_;
-  bool texts_ = false;  // code of C that is about to run makes texts of objects
+  // What code of C that is about to run asks objects for.
+  Looks looks_ = Looks::at_all;
   Evaluator* before_;
   Owned handled_before_;
 
@@ -135,7 +144,7 @@ class Evaluator {
 // Interned names.
 PyObject* interned(const char* text);
 // Does the class have methods of Python that code of C would call: __eq__, __iter__, __len__ ...
-bool has_python_specials(PyTypeObject* type, bool texts = false);
+bool has_python_specials(PyTypeObject* type, Looks looks = Looks::at_all);
 // Is the object of a class that is written in Python?
 inline bool is_heap_instance(PyObject* o) { return (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
 

@@ -5,7 +5,9 @@
 // C++ exceptions must not pass through CPython. A Break inside of a stand-in is kept in Evaluator::interrupt, and an
 // exception of Python takes its way; whoever called the code of C finds it there.
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/policy.h"
 #include "capture/evaluator/stand_ins.h"
+#include "capture/output/rebuild.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -40,6 +42,12 @@ PyObject* across(F&& f) {
   return nullptr;
 }
 
+void set_stop(PyObject* value) {
+  const Owned stop = value == Py_None ? Owned::take(PyObject_CallNoArgs(PyExc_StopIteration))
+                                      : Owned::take(PyObject_CallOneArg(PyExc_StopIteration, value));
+  PyErr_SetObject(PyExc_StopIteration, stop.get());
+}
+
 PyObject* iternext(PyObject* self) {
   return across([&](Evaluator& e) -> PyObject* {
     Owned returned;
@@ -59,30 +67,87 @@ PyObject* send(PyObject* self, PyObject* value) {
     Owned returned;
     Owned item = e.resume_generator(self, value, returned);
     if (item) return item.give();
-    const Owned stop = returned.get() == Py_None
-                           ? Owned::take(PyObject_CallNoArgs(PyExc_StopIteration))
-                           : Owned::take(PyObject_CallOneArg(PyExc_StopIteration, returned.get()));
-    PyErr_SetObject(PyExc_StopIteration, stop.get());
+    set_stop(returned.get());
     return nullptr;
   });
 }
-PyObject* unsupported(PyObject*, PyObject*) {
-  return across([&](Evaluator&) -> PyObject* { break_here(Reason::instruction, "throw into a generator"); });
+// Does it stand at a yield from? Then what is thrown goes to the other iterator first.
+bool delegates(const Frame& f) {
+  const auto next = static_cast<size_t>(f.at) + 1;
+  return next < f.code->instructions.size() && f.code->instructions[next].op == Op::resume &&
+         (f.code->instructions[next].arg & 3) >= 2;
+}
+// Does it stand inside of a try, with or finally?
+bool inside_try(const Frame& f) {
+  const int handler = f.code->instructions[static_cast<size_t>(f.at)].handler;
+  if (handler < 0) return false;
+  // From 3.12 on the whole body has a handler, for StopIteration.
+  const auto target = static_cast<size_t>(f.code->handlers[static_cast<size_t>(handler)].target);
+  return f.code->instructions[target].op != Op::stop_iteration_error;
+}
+
+Owned thrown_into(Evaluator& e, PyObject* self, PyObject* error, Owned& returned) {
+  auto* g = reinterpret_cast<GeneratorStandIn*>(self);
+  if (!g->running && (!g->started || g->frame->finished)) {
+    g->frame->finished = true;
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error)), error);
+    throw PythonError();
+  }
+  if (delegates(*g->frame)) break_here(Reason::instruction, "an exception is thrown into a yield from");
+  return e.resume_generator(self, Py_None, returned, error);
+}
+PyObject* throw_(PyObject* self, PyObject* args) {
+  return across([&](Evaluator& e) -> PyObject* {
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &trace)) throw PythonError();
+    Owned error;
+    if (PyExceptionInstance_Check(type)) {
+      if (value != nullptr && value != Py_None)
+        raise(PyExc_TypeError, "instance exception may not have a separate value");
+      error = Owned::share(type);
+    } else if (PyExceptionClass_Check(type)) {
+      if (is_heap_instance(type) && reinterpret_cast<PyTypeObject*>(type)->tp_flags & Py_TPFLAGS_HEAPTYPE)
+        break_here(Reason::instruction, "a class of the program is thrown into a generator");
+      error = value != nullptr && PyObject_TypeCheck(value, reinterpret_cast<PyTypeObject*>(type)) ? Owned::share(value)
+              : value == nullptr || value == Py_None ? Owned::take(PyObject_CallNoArgs(type))
+              : PyTuple_Check(value)                 ? Owned::take(PyObject_CallObject(type, value))
+                                                     : Owned::take(PyObject_CallOneArg(type, value));
+    } else {
+      raise(PyExc_TypeError, "exceptions must be classes or instances deriving from BaseException, not %s",
+            Py_TYPE(type)->tp_name);
+    }
+    Owned returned;
+    Owned item = thrown_into(e, self, error.get(), returned);
+    if (item) return item.give();
+    set_stop(returned.get());
+    return nullptr;
+  });
 }
 PyObject* close(PyObject* self, PyObject*) {
-  return across([&](Evaluator&) -> PyObject* {
+  return across([&](Evaluator& e) -> PyObject* {
     auto* g = reinterpret_cast<GeneratorStandIn*>(self);
-    if (g->started && !g->frame->finished) {
-      if (g->frame->code->instructions[static_cast<size_t>(g->frame->at)].handler >= 0)
-        break_here(Reason::instruction, "a generator is closed inside of a try");
+    if (!g->running && (!g->started || g->frame->finished || !inside_try(*g->frame))) {
+      g->frame->finished = true;
+      Py_RETURN_NONE;
     }
-    g->frame->finished = true;
+    const Owned exit = Owned::take(PyObject_CallNoArgs(PyExc_GeneratorExit));
+    Owned item, returned;
+    try {
+      item = thrown_into(e, self, exit.get(), returned);
+    } catch (const PythonError&) {
+      if (e.interrupt || (!PyErr_ExceptionMatches(PyExc_GeneratorExit) && !PyErr_ExceptionMatches(PyExc_StopIteration)))
+        throw;
+      PyErr_Clear();
+      Py_RETURN_NONE;
+    }
+    if (item) raise(PyExc_RuntimeError, "generator ignored GeneratorExit");
+    if (PY_VERSION_HEX >= 0x030d0000) return returned.give();
     Py_RETURN_NONE;
   });
 }
 
 PyMethodDef methods[] = {{"send", send, METH_O, nullptr},
-                         {"throw", unsupported, METH_VARARGS, nullptr},
+                         {"throw", throw_, METH_VARARGS, nullptr},
                          {"close", close, METH_NOARGS, nullptr},
                          {}};
 PyTypeObject generator_type = [] {
@@ -102,7 +167,12 @@ PyTypeObject generator_type = [] {
 bool is_generator(PyObject* object) { return Py_IS_TYPE(object, &generator_type); }
 
 Owned Evaluator::make_generator(std::unique_ptr<Frame> frame) {
-  static const bool ready = PyType_Ready(&generator_type) == 0;
+  static const bool ready = [] {
+    if (PyType_Ready(&generator_type) != 0) return false;
+    for (const char* name : {"send", "throw", "close"})
+      add_known(PyDict_GetItemString(generator_type.tp_dict, name), Known{Treatment::blind, nullptr, false});
+    return true;
+  }();
   if (!ready) throw PythonError();
   auto* g = PyObject_New(GeneratorStandIn, &generator_type);
   if (g == nullptr) throw PythonError();
@@ -113,7 +183,16 @@ Owned Evaluator::make_generator(std::unique_ptr<Frame> frame) {
   return made;
 }
 
-Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& returned) {
+void Evaluator::check_generators() {
+  for (const auto& [object, step] : births) {
+    if (!is_generator(object)) continue;
+    const auto* g = reinterpret_cast<GeneratorStandIn*>(object);
+    if (g->started && !g->frame->finished && inside_try(*g->frame))
+      throw Unrebuildable{object, "a generator that was left inside of a try"};
+  }
+}
+
+Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& returned, PyObject* thrown) {
   auto* g = reinterpret_cast<GeneratorStandIn*>(object);
   returned = Owned::share(Py_None);
   if (g->running) raise(PyExc_ValueError, "generator already executing");
@@ -131,11 +210,16 @@ Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& retur
   g->running = true;
   g->started = true;
   const Owned kept_alive = Owned::share(object);
-  f.stack.push(Owned::share(sent));
   f.back = frames.empty() ? nullptr : frames.back();
-  ++f.at;
   Owned result;
   try {
+    if (thrown != nullptr) {
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(thrown)), thrown);
+      if (!unwind(f)) throw PythonError();
+    } else {
+      f.stack.push(Owned::share(sent));
+      ++f.at;
+    }
     result = run(f);
   } catch (const PythonError&) {
     f.finished = true;
@@ -225,8 +309,15 @@ Evaluator::Next Evaluator::step_generators(Frame& f, const Instruction& in) {
       s.set_top(0, std::move(value));
       return Next::go_on;
     }
-    case Op::stop_iteration_error: {
-      break_here(Reason::instruction, "an exception leaves a generator");
+    case Op::stop_iteration_error: {  // PEP 479
+      PyObject* error = s.top();
+      if (PyErr_GivenExceptionMatches(error, PyExc_StopIteration)) {
+        Owned other = Owned::take(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration"));
+        PyException_SetCause(other.get(), Py_NewRef(error));
+        PyException_SetContext(other.get(), Py_NewRef(error));
+        s.set_top(0, std::move(other));
+      }
+      return Next::go_on;
     }
     default:
       break_here(Reason::instruction, "an exception is thrown into a generator");

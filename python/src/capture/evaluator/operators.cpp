@@ -230,7 +230,10 @@ Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
     origins.guard_identity(b);
   }
   Owned x = Owned::share(a), y = Owned::share(b);
-  if (!prepare(x, false) || !prepare(y, false)) break_here(Reason::callback, kCompareSigns[how]);
+  looks_ = how == Py_EQ || how == Py_NE ? Looks::at_equality : Looks::at_all;
+  const bool plain = prepare(x, false) && prepare(y, false);
+  looks_ = Looks::at_all;
+  if (!plain) break_here(Reason::callback, kCompareSigns[how]);
   return canonical(Owned::take(PyObject_RichCompare(x.get(), y.get(), how)));
 }
 
@@ -316,10 +319,13 @@ bool Evaluator::contains(PyObject* container, PyObject* item) {
     }
   }
   Owned key = Owned::share(item);
-  if (!prepare(key, false)) break_here(Reason::callback, "in");
+  if (!prepare_key(key)) break_here(Reason::callback, "in");
   if (PyDict_Check(container) && origins.outside(container)) return origins.dict_contains(container, key.get());
   Owned in = Owned::share(container);
-  if (!prepare(in, PyDict_Check(container) || PyAnySet_Check(container))) break_here(Reason::callback, "in");
+  looks_ = Looks::at_equality;
+  const bool plain = prepare(in, PyDict_Check(container) || PyAnySet_Check(container));
+  looks_ = Looks::at_all;
+  if (!plain) break_here(Reason::callback, "in");
   const int there = PySequence_Contains(in.get(), key.get());
   check(there);
   return there;
@@ -344,7 +350,7 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
   Origins::Entry* e = origins.find(container);
   if (PyDict_Check(container)) {
     Owned k = Owned::share(key);
-    if (!prepare(k, false)) break_here(Reason::callback, "[]");
+    if (!prepare_key(k)) break_here(Reason::callback, "[]");
     if (PyObject* found = origins.dict_find(container, k.get())) return Owned::share(found);
     if (!PyDict_CheckExact(container)) {
       if (Owned m = python_special(container, name_of("__missing__"))) return call(m.get(), Arguments::of({key}));
@@ -400,7 +406,7 @@ void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* va
     }
   }
   Owned k = Owned::share(key);
-  if (!prepare(k, false)) break_here(Reason::callback, "[] =");
+  if (PyDict_Check(container) ? !prepare_key(k) : !prepare(k, false)) break_here(Reason::callback, "[] =");
   if (PyDict_Check(container)) {
     if (!PyDict_CheckExact(container) && origins.outside(container)) (void)origins.absorb(container);
     origins.dict_store(container, k.get(), value);
@@ -434,7 +440,13 @@ Owned Evaluator::iterate(PyObject* o) {
         raise(PyExc_TypeError, "iter() returned non-iterator of type '%.100s'", Py_TYPE(iterator.get())->tp_name);
       return iterator;
     }
-    if (python_special(o, name_of("__getitem__"))) break_here(Reason::callback, "iteration by __getitem__");
+    if (python_special(o, name_of("__getitem__"))) {
+      static PyObject* const by_index = [] {
+        const Owned m = Owned::take(PyImport_ImportModule("sconce._polyfills.of_builtins"));
+        return Owned::take(PyObject_GetAttrString(m.get(), "SequenceIterator")).give();
+      }();
+      return call(by_index, Arguments::of({o}));
+    }
   }
   PyObject* in = origins.absorb(o);
   if (origins.outside(in) && !is_immutable(in)) {

@@ -282,6 +282,12 @@ void Origins::dict_store(PyObject* dict, PyObject* key, PyObject* value) {
     PyErr_SetObject(PyExc_KeyError, key);
     throw PythonError();
   }
+  if (value != nullptr && e->overlay && !e->globals && !PyModule_Check(dict) &&
+      PyDict_GetItemWithError(e->overlay.get(), key) == deleted() && can_absorb(dict)) {
+    (void)absorb(dict);  // deleted and stored again, it stands last: the copy keeps the order
+    dict_store(dict, key, value);
+    return;
+  }
   check(PyDict_SetItem(overlay_of(dict).overlay.get(), key, value == nullptr ? deleted() : value));
 }
 

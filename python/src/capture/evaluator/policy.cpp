@@ -80,6 +80,7 @@ void fill() {
     }
   }
   add_builtins();
+  add_library_calls();
 }
 
 PyObject* polyfills(const char* name) {
@@ -94,6 +95,8 @@ PyObject* polyfills(const char* name) {
 void add_known(const char* module, const char* name, Known known) {
   if (PyObject* found = find(module, name)) table[found] = known;  // kept for good
 }
+
+void add_known(PyObject* callable, Known known) { table[Py_NewRef(callable)] = known; }
 
 Known known_of(PyObject* callable) {
   if (!filled) fill();
@@ -141,7 +144,7 @@ bool is_plain_class(PyTypeObject* type) {
     }
   } else {  // classes of C on the heap: iterators of itertools (3.12), operator.itemgetter
     plain = name.starts_with("itertools.") || name.starts_with("collections.") || name.starts_with("_operator.") ||
-            name.starts_with("operator.");
+            name.starts_with("operator.") || name.starts_with("re.");
     if (_PyType_Lookup(type, Owned::take(PyUnicode_InternFromString("__weakref__")).get()) != nullptr) plain = false;
   }
   known[type] = plain;

@@ -38,6 +38,8 @@ bool is_plain_class(PyTypeObject* type);
 
 // Adds rows of handlers; builtins.cpp fills the table so.
 void add_known(const char* module, const char* name, Known known);
+void add_known(PyObject* callable, Known known);
 void add_builtins();
+void add_library_calls();
 
 }  // namespace sconce::python::capture

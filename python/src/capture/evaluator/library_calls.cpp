@@ -1,0 +1,74 @@
+// Functions of the standard library that are known by heart: they have state of their own, or run code of Python only for
+// some arguments.
+#include <string_view>
+
+#include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/policy.h"
+
+namespace sconce::python::capture {
+namespace {
+
+std::string name_in(const char* module, PyObject* callable) {
+  const Owned name = Owned::take(PyObject_GetAttrString(callable, "__name__"));
+  return std::string(module) + "." + std::string(text_of(name.get()));
+}
+
+// sys.exc_info: the exception that is being handled. It has no traceback while it is evaluated.
+Owned exc_info(Evaluator&, PyObject*, Arguments&) {
+  PyObject* handled = PyErr_GetHandledException();
+  const Owned error = handled == nullptr ? Owned::share(Py_None) : Owned::take(handled);
+  const bool none = error.get() == Py_None;
+  return Owned::take(
+      PyTuple_Pack(3, none ? Py_None : reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get(), Py_None));
+}
+
+// sys.exception (3.11)
+Owned exception(Evaluator&, PyObject*, Arguments&) {
+  PyObject* handled = PyErr_GetHandledException();
+  return handled == nullptr ? Owned::share(Py_None) : Owned::take(handled);
+}
+
+// typing.cast(type, value)
+Owned cast(Evaluator&, PyObject*, Arguments& args) {
+  if (args.values.size() != 2 || args.named() != 0) break_here(Reason::unknown_callable, "typing.cast with keywords");
+  return Owned::share(args[1]);
+}
+
+// Functions of re keep what they compiled; for texts and numbers that is not to be seen.
+Owned regular_expression(Evaluator&, PyObject* callable, Arguments& args) {
+  for (const Owned& value : args.values) {
+    const bool pattern = std::string_view(Py_TYPE(value.get())->tp_name) == "re.Pattern";
+    const bool flag = PyLong_Check(value.get());
+    if (!is_constant(value.get()) && !pattern && !flag) break_here(Reason::unknown_callable, name_in("re", callable));
+  }
+  const std::vector<PyObject*> all = args.pointers();
+  return Owned::take(PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get()));
+}
+
+// defaultdict(factory): the factory is not called before a key is missed, which subscripts see to.
+Owned default_dict(Evaluator& e, PyObject* callable, Arguments& args) {
+  const bool factory_alone = args.values.size() == 1 && args.named() == 0;
+  if (factory_alone) return e.native(callable, args, true);
+  Owned factory = args.values.empty() || args.positional() == 0 ? Owned::share(Py_None) : Owned::share(args[0]);
+  const bool function = PyFunction_Check(factory.get()) || PyMethod_Check(factory.get());
+  if (function) args.values[0] = Owned::share(Py_None);
+  Owned made = e.native(callable, args, false);
+  if (function) check(PyObject_SetAttrString(made.get(), "default_factory", factory.get()));
+  return made;
+}
+
+}  // namespace
+
+void add_library_calls() {
+  const auto add = [](const char* module, const char* name, CallHandler handler) {
+    add_known(module, name, Known{Treatment::handler, handler, false});
+  };
+  add("sys", "exc_info", exc_info);
+  add("sys", "exception", exception);
+  add("typing", "cast", cast);
+  for (const char* name : {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "compile", "escape"})
+    add("re", name, regular_expression);
+  add("collections", "defaultdict", default_dict);
+}
+
+}  // namespace sconce::python::capture
