@@ -87,7 +87,46 @@ std::unique_ptr<CallTape> CallTape::make(const ir::Graph& graph) {
     tape->outputs_.push_back(slot->second);
   }
   builder.find_last_uses();
+  tape->is_single_ = tape->find_single();
   return tape;
+}
+
+bool CallTape::find_single() const {
+  if (steps_.size() != 1 || outputs_.size() != 1 || steps_[0].results != outputs_) return false;
+  const auto is_tensor = [&](size_t i) { return steps_[0].operands[i].slot >= 0; };
+  const auto is_number = [&](size_t i) { return steps_[0].operands[i].constant.is_number(); };
+  switch (steps_[0].shape) {
+    case CallShape::t:
+      return is_tensor(0);
+    case CallShape::tt:
+      return is_tensor(0) && is_tensor(1);
+    case CallShape::ts:
+      return is_tensor(0) && is_number(1);
+    case CallShape::tss:
+      return is_tensor(0) && is_number(1) && is_number(2);
+    case CallShape::tts:
+      return is_tensor(0) && is_tensor(1) && is_number(2);
+    default:
+      return false;
+  }
+}
+
+Tensor CallTape::run_single(const Tensor* const* inputs) const {
+  const Step& step = steps_[0];
+  const Operand* o = step.operands.data();
+  const auto tensor = [&](size_t i) -> const Tensor& { return *inputs[o[i].slot]; };
+  switch (step.shape) {
+    case CallShape::t:
+      return call_t(tensor(0), *step.op);
+    case CallShape::tt:
+      return call_tt(tensor(0), tensor(1), *step.op);
+    case CallShape::ts:
+      return call_ts(tensor(0), o[1].constant.to_scalar(), *step.op);
+    case CallShape::tss:
+      return call_tss(tensor(0), o[1].constant.to_scalar(), o[2].constant.to_scalar(), *step.op);
+    default:
+      return call_tts(tensor(0), tensor(1), o[2].constant.to_scalar(), *step.op);
+  }
 }
 
 Value CallTape::value_of(const Operand& o, const Value* slots) {

@@ -19,6 +19,9 @@ class CallTape {
 
   size_t size() const { return steps_.size(); }
   size_t outputs() const { return outputs_.size(); }
+  // One call over inputs and constants with a tensor as its result, of a signature that is called without Values.
+  bool is_single() const { return is_single_; }
+  Tensor run_single(const Tensor* const* inputs) const;
   // Inputs as they are, borrowed; one value for each output.
   void run(std::span<const Tensor* const> inputs, std::span<Value> outputs) const;
 
@@ -42,7 +45,10 @@ class CallTape {
   static Value value_of(const Operand& o, const Value* slots);
   static bool run_typed(const Step& step, Value* slots);
 
+  bool find_single() const;
+
   size_t inputs_ = 0, slots_ = 0;
+  bool is_single_ = false;
   std::vector<Step> steps_;
   std::vector<int32_t> outputs_;
 };

@@ -28,7 +28,7 @@ struct Held {
   std::vector<Owned> outputs;
   std::unique_ptr<CallTape> tape;
   size_t inputs = 0;
-  bool by_plans = true, by_calls = false;
+  bool by_plans = true, by_calls = false, is_single = false;
 };
 struct CompiledGraphObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -43,6 +43,7 @@ CompiledGraphObject& compiled(PyObject* self) { return *reinterpret_cast<Compile
 // A graph of so few operators on so few elements is not worth a plan.
 constexpr size_t kFewCalls = 4;
 constexpr double kLittleWork = 4096;
+constexpr size_t kMostOfSingle = 4;  // inputs
 
 // An operator that fails does so as in eager: with its own class of exception, without the lines of a program.
 [[noreturn]] void rethrow(const runtime::ScriptError& error) {
@@ -102,6 +103,19 @@ void run_values(const Held& held, PyObject* const* args, std::span<Value> output
     run_function(held, args, work, outputs);
 }
 
+// A graph of one operator on few elements: its result, or nothing where the ordinary way is due.
+Owned run_single(const Held& held, PyObject* const* args) {
+  const Tensor* inputs[kMostOfSingle];
+  int64_t work = 0;
+  for (size_t i = 0; i < held.inputs; ++i) {
+    if (!is_tensor(args[i])) return {};
+    inputs[i] = &tensor_of(args[i]);
+    work += inputs[i]->numel();
+  }
+  if (static_cast<double>(work) > kLittleWork) return {};
+  return wrap(held.tape->run_single(inputs));
+}
+
 PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const CompiledGraphObject& object = compiled(self);
@@ -112,6 +126,9 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
     if (object.backend != nullptr) {
       const Owned made = Owned::take(PyObject_Vectorcall(object.backend, args, n, nullptr));
       return is_tensor(made.get()) ? PyTuple_Pack(1, made.get()) : PySequence_Tuple(made.get());
+    }
+    if (held.is_single) {
+      if (Owned made = run_single(held, args)) return PyTuple_Pack(1, made.get());
     }
     InlineVector<Value, 4> outputs(held.outputs.size());
     run_values(held, args, {outputs.data(), held.outputs.size()});
@@ -152,7 +169,9 @@ PyObject* graph_module(PyObject* self, void*) {
 // _set_plans(on): whether the graph runs by plans.
 PyObject* set_plans(PyObject* self, PyObject* on) {
   return guarded([&]() -> PyObject* {
-    compiled(self).held->by_plans = is_true(on);
+    Held& held = *compiled(self).held;
+    held.by_plans = is_true(on);
+    held.is_single = held.is_single && held.by_plans;
     Py_RETURN_NONE;
   });
 }
@@ -206,6 +225,8 @@ Owned make_compiled_graph(GraphParts parts) {
   for (PyObject* output : parts.outputs) held->outputs.push_back(Owned::share(output));
   held->tape = CallTape::make(*held->function->graph());
   held->by_calls = parts.in_modes && held->tape;
+  held->is_single = held->tape && held->tape->is_single() && !held->by_calls && held->tensors.empty() &&
+                    held->inputs <= kMostOfSingle;
   auto* object = PyObject_New(CompiledGraphObject, &compiled_graph_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
   object->vectorcall = run;
@@ -229,6 +250,9 @@ void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> output
     for (size_t i = 0; i < outputs.size(); ++i)
       outputs[i] = Owned::share(PyTuple_GET_ITEM(made.get(), static_cast<Py_ssize_t>(i)));
     return;
+  }
+  if (object.held->is_single) {
+    if (outputs[0] = run_single(*object.held, inputs); outputs[0]) return;
   }
   InlineVector<Value, 4> values(outputs.size());
   run_values(*object.held, inputs, {values.data(), outputs.size()});
