@@ -1,7 +1,10 @@
 // Plans of modules: what they see, what they give, what they raise.
+#include <malloc.h>
+
 #include <atomic>
 #include <thread>
 
+#include "sconce/api/compile/inference.h"
 #include "sconce/api/jit.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/dispatch/budget/budget_scope.h"
@@ -257,6 +260,57 @@ TEST(Plans, RunExportedPrograms) {
   for (int i = 0; i < 3; ++i) module(ones({3, 4}));
   EXPECT_EQ(plans_of(module.get_method("forward").function()).at(0).runs, 1u);
   EXPECT_ERROR(module(ones({65, 4})), "input 'input': dimension 0 is 65, the program was exported for at most 64");
+}
+
+// A part that is called through an interface is compiled at its first call, in the middle of a recording: what its
+// passes compute on Meta tensors is not recorded.
+TEST(Plans, AreMadeWhileCalleesAreCompiled) {
+  const NoGrad without_gradients;
+  jit::CompilationUnit unit = jit::compile(R"(
+@torch.jit.interface
+class Part(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        pass
+
+class One(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        for i in range(3):
+            x = torch.relu(x) + torch.ones(3) * 2.0
+        return x
+
+class Net(nn.Module):
+    part: Part
+    def __init__(self):
+        super().__init__()
+        self.part = One()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.part(x) * 2
+)");
+  const jit::Module module = unit.module("Net");
+  const Tensor x = ones({3, 3});
+  const jit::Compiled made = jit::compile(module, {Value(x)});
+  EXPECT_TRUE(made.planned) << made.why;
+  const Tensor planned = module(x).to_tensor();
+  EXPECT_EQ(plans_of(module.get_method("forward").function()).at(0).runs, 1u);
+  EXPECT_TRUE(equal(planned, full({3, 3}, 14.0)));
+}
+
+// 1,000 plans that are made and dropped leave nothing: neither memory of tensors nor of the C library.
+TEST(Plans, LeaveNothingWhenTheyAreDropped) {
+  const NoGrad without_gradients;
+  const auto make_and_drop = [](int times) {
+    for (int i = 0; i < times; ++i) {
+      Net net;
+      net.x = ones({1 + i % 7, 6});
+      net.warm_up();
+      ASSERT_EQ(net.runs(), 1u);
+    }
+  };
+  make_and_drop(50);
+  const size_t before = mallinfo2().uordblks;
+  make_and_drop(1000);
+  EXPECT_LT(static_cast<double>(mallinfo2().uordblks), static_cast<double>(before) + 20e3);
 }
 
 TEST(Plans, SeeElementsThatAreOnlyPrinted) {

@@ -1,5 +1,6 @@
 #include "sconce/ir/function.h"
 
+#include "sconce/tensor/key_set.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::ir {
@@ -17,11 +18,20 @@ std::string_view Function::short_name() const {
   return name.substr(name.rfind('.') + 1);
 }
 
+namespace {
+
+// A function may be compiled in the middle of a run, when it is called for the first time. What passes compute then,
+// as constants and on Meta tensors, is no part of what the run records, nor does autocast see it.
+constexpr KeySet kRecordingKeys{Key::tracer, Key::functionalize, Key::autocast};
+
+}  // namespace
+
 void Function::ensure_defined() {
   if (state_ == State::defined) return;
   SCONCE_CHECK(state_ != State::compiling, "function '{}' is called recursively. Recursive calls are not supported",
                short_name());
   state_ = State::compiling;
+  const ModeGuard apart({}, kRecordingKeys);
   try {
     define_(*this);
   } catch (...) {
@@ -48,6 +58,7 @@ Executable& Function::executable(const std::function<std::unique_ptr<Executable>
   const std::lock_guard lock(mutex_);
   Executable* made = executable_.load(std::memory_order_relaxed);
   if (!made) {
+    const ModeGuard apart({}, kRecordingKeys);
     made = make(*this).release();
     executable_.store(made, std::memory_order_release);
   }
