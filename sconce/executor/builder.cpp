@@ -240,11 +240,12 @@ class Builder {
         if (!g.why.empty()) fmt::print(stderr, "[fusion] {} nodes: {}\n", g.nodes.size(), g.why);
       }
     }
+    const loops::NestBuilder nests(graph, groups);
     for (size_t g = 0; g < groups.size(); ++g) {
       const auto first = nodes[static_cast<size_t>(groups[g].nodes.front())];
       switch (roles_[first]) {
         case Role::pointwise:
-          emit_nest(graph, groups, g, nodes);
+          emit_nest(nests.build(g), groups[g], nodes);
           break;
         case Role::prepared:
           emit_prepared(first);
@@ -299,9 +300,7 @@ class Builder {
     emitted_.push_back(std::move(e));
   }
 
-  void emit_nest(const loops::FuseGraph& graph, const std::vector<loops::Group>& groups, size_t g,
-                 const std::vector<NodeId>& nodes) {
-    const loops::BuiltNest built = loops::build_nest(graph, groups, g);
+  void emit_nest(const loops::BuiltNest& built, const loops::Group& group, const std::vector<NodeId>& nodes) {
     Emitted e;
     std::vector<Place> places;
     for (size_t i = 0; i < built.values.size(); ++i) {
@@ -310,7 +309,7 @@ class Builder {
       places.push_back(place_of(v));
     }
     std::string text = "loops";
-    for (const int32_t member : groups[g].nodes) {
+    for (const int32_t member : group.nodes) {
       e.nodes.push_back(nodes[static_cast<size_t>(member)]);
       text += "\n    " + tape_.node_text(e.nodes.back());
     }

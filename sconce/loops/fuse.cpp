@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <queue>
+#include <unordered_map>
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/strides.h"
@@ -66,7 +69,8 @@ class Fuser {
         readers_(graph.values.size()),
         before_(graph.nodes.size()),
         after_(graph.nodes.size()),
-        copied_(graph.nodes.size(), false) {
+        copied_(graph.nodes.size(), false),
+        seen_by_(graph.nodes.size(), 0) {
     int32_t last_opaque = -1;
     for (size_t k = 0; k < graph.nodes.size(); ++k) {
       const auto node = static_cast<int32_t>(k);
@@ -87,7 +91,7 @@ class Fuser {
   std::vector<Group> run() {
     for (size_t k = 0; k < graph_.nodes.size(); ++k) {
       const auto node = static_cast<int32_t>(k);
-      groups_.push_back({{node}, 0, {}, is_call(node)});
+      groups_.push_back({{node}, 0, {}, is_call(node), 0});
       group_of_.push_back(node);
     }
     for (Work& g : groups_) {
@@ -103,11 +107,19 @@ class Fuser {
     Members members;
     double cost;
     std::string why;
-    bool alive;  // still a group of calls
+    bool alive;           // still a group of calls
+    uint32_t merges = 0;  // that made it
   };
+  // Two groups that could be merged, as they were when it was found out.
   struct Pair {
     int32_t a, b;
     double gain;
+    uint32_t a_merges, b_merges;
+    // The largest gain comes first; of equal ones the earliest, so that answers do not depend on anything else.
+    bool operator<(const Pair& other) const {
+      if (gain != other.gain) return gain < other.gain;
+      return a != other.a ? a > other.a : b > other.b;
+    }
   };
 
   void link(int32_t from, int32_t to) {
@@ -218,10 +230,11 @@ class Fuser {
   }
 
   // Whether something outside stands between members: then they cannot run at once.
-  bool has_path_outside(const Members& members) const {
+  bool has_path_outside(const Members& members) {
     const int32_t last = members.back();
-    std::vector<int32_t> stack;
-    std::vector<bool> seen(static_cast<size_t>(last) + 1, false);
+    const uint32_t now = ++search_;
+    std::vector<int32_t>& stack = stack_;
+    stack.clear();
     for (const int32_t m : members) {
       for (const int32_t next : after_of(m)) {
         if (next <= last && !contains(members, next)) stack.push_back(next);
@@ -230,13 +243,13 @@ class Fuser {
     while (!stack.empty()) {
       const int32_t node = stack.back();
       stack.pop_back();
-      if (seen[node]) continue;
-      seen[node] = true;
+      if (seen_by_[node] == now) continue;
+      seen_by_[node] = now;
       // A group runs as a whole, so that everything behind any of its members is behind it.
       for (const int32_t mate : groups_[group_of_[node]].members) {
         for (const int32_t next : after_of(mate)) {
           if (contains(members, next)) return true;
-          if (next <= last && !seen[next]) stack.push_back(next);
+          if (next <= last && seen_by_[next] != now) stack.push_back(next);
         }
       }
     }
@@ -245,7 +258,7 @@ class Fuser {
   const std::vector<int32_t>& after_of(int32_t node) const { return after_[node]; }
 
   // Members of two groups touch if one reads what the other makes, or both read the same.
-  void add_pairs(int32_t group, std::vector<Pair>& pairs) const {
+  void add_pairs(int32_t group, std::priority_queue<Pair>& pairs) {
     std::vector<int32_t> others;
     const auto note = [&](int32_t node) {
       const int32_t g = group_of_[node];
@@ -269,35 +282,31 @@ class Fuser {
       if (!fits(both)) continue;
       const double gain = groups_[group].cost + groups_[other].cost - cost(both);
       if (gain <= 0 || has_path_outside(both)) continue;
-      pairs.push_back({std::min(group, other), std::max(group, other), gain});
+      const int32_t a = std::min(group, other), b = std::max(group, other);
+      pairs.push({a, b, gain, groups_[a].merges, groups_[b].merges});
     }
   }
 
   void merge_all() {
-    std::vector<Pair> pairs;
+    std::priority_queue<Pair> pairs;
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_[g].alive) add_pairs(static_cast<int32_t>(g), pairs);
     }
     while (!pairs.empty()) {
-      // The largest gain; of equal ones the earliest, so that answers do not depend on anything else.
-      const auto best = std::min_element(pairs.begin(), pairs.end(), [](const Pair& x, const Pair& y) {
-        return x.gain != y.gain ? x.gain > y.gain : x.a != y.a ? x.a < y.a : x.b < y.b;
-      });
-      const Pair pair = *best;
+      const Pair pair = pairs.top();
+      pairs.pop();
+      Work &a = groups_[pair.a], &b = groups_[pair.b];
+      if (!a.alive || !b.alive || a.merges != pair.a_merges || b.merges != pair.b_merges) continue;
       // Another merge may have put something between them since.
-      const Members both = merged(groups_[pair.a].members, groups_[pair.b].members);
-      if (has_path_outside(both)) {
-        pairs.erase(best);
-        continue;
-      }
+      const Members both = merged(a.members, b.members);
+      if (has_path_outside(both)) continue;
       const double together = cost(both);
-      groups_[pair.a].why = costs_text(groups_[pair.a].cost + groups_[pair.b].cost, together);
-      groups_[pair.a].members = both;
-      groups_[pair.a].cost = together;
-      groups_[pair.b].alive = false;
+      a.why = costs_text(a.cost + b.cost, together);
+      a.members = both;
+      a.cost = together;
+      a.merges++;
+      b.alive = false;
       for (const int32_t m : both) group_of_[m] = pair.a;
-      std::erase_if(pairs,
-                    [&](const Pair& p) { return p.a == pair.a || p.b == pair.a || p.a == pair.b || p.b == pair.b; });
       add_pairs(pair.a, pairs);
     }
   }
@@ -329,7 +338,10 @@ class Fuser {
     double apart = groups_[home].cost;
     for (const int32_t t : takers) apart += groups_[t].cost;
     // The new state is tried, and taken back if it is not better.
-    const std::vector<Work> saved = groups_;
+    std::vector<std::pair<int32_t, Work>> saved{{home, groups_[home]}};
+    for (const int32_t t : takers) {
+      if (t != home) saved.emplace_back(t, groups_[t]);
+    }
     bool fitting = true;
     double copies = 0;
     for (const int32_t t : takers) {
@@ -352,7 +364,7 @@ class Fuser {
       copies += groups_[t].cost;
     }
     if (!fitting || copies >= apart) {
-      groups_ = saved;
+      for (auto& [g, was] : saved) groups_[g] = std::move(was);
       return;
     }
     for (const int32_t t : takers) {
@@ -378,29 +390,39 @@ class Fuser {
     // The group whose last member came first is next, among those that wait for nothing.
     std::stable_sort(list.begin(), list.end(),
                      [&](int32_t a, int32_t b) { return groups_[a].members.back() < groups_[b].members.back(); });
+    // A group waits for every node in front of a member that it does not compute itself.
+    std::vector<int32_t> waits(list.size(), 0);
+    std::vector<std::vector<int32_t>> places(graph_.nodes.size());  // of the groups with a node
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Members& members = groups_[list[i]].members;
+      for (const int32_t m : members) {
+        places[m].push_back(static_cast<int32_t>(i));
+        for (const int32_t earlier : before_[m]) waits[i] += !contains(members, earlier);
+      }
+    }
+    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (waits[i] == 0) ready.push(static_cast<int32_t>(i));
+    }
     std::vector<bool> done(graph_.nodes.size(), false);
     std::vector<Group> out;
-    while (out.size() < list.size()) {
-      bool found = false;
-      for (int32_t& g : list) {
-        if (g < 0 || !is_ready(groups_[g].members, done)) continue;
-        for (const int32_t m : groups_[g].members) done[m] = true;
-        out.push_back({groups_[g].members, groups_[g].why});
-        g = -1;
-        found = true;
-        break;
+    while (!ready.empty()) {
+      const Work& group = groups_[list[static_cast<size_t>(ready.top())]];
+      ready.pop();
+      out.push_back({group.members, group.why});
+      for (const int32_t m : group.members) {
+        if (done[m]) continue;
+        done[m] = true;
+        for (const int32_t next : after_[m]) {
+          for (const int32_t place : places[next]) {
+            if (contains(groups_[list[place]].members, m)) continue;
+            if (--waits[place] == 0) ready.push(place);
+          }
+        }
       }
-      SCONCE_ASSERT(found);
     }
+    SCONCE_ASSERT(out.size() == list.size());
     return out;
-  }
-  bool is_ready(const Members& members, const std::vector<bool>& done) const {
-    for (const int32_t m : members) {
-      for (const int32_t earlier : before_[m]) {
-        if (!done[earlier] && !contains(members, earlier)) return false;
-      }
-    }
-    return true;
   }
 
   static constexpr size_t kMostSiblings = 16;  // readers of one value that are tried with each other
@@ -412,14 +434,44 @@ class Fuser {
   std::vector<Work> groups_;
   std::vector<int32_t> group_of_;
   std::vector<bool> copied_;  // computed by several groups; group_of_ is one of them
+  // Of searches for paths: which of them saw a node last.
+  std::vector<uint32_t> seen_by_;
+  uint32_t search_ = 0;
+  std::vector<int32_t> stack_;
 };
 
 }  // namespace
 
 std::vector<Group> fuse(const FuseGraph& graph, const Machine& machine) { return Fuser(graph, machine).run(); }
 
+NestBuilder::NestBuilder(const FuseGraph& graph, const std::vector<Group>& schedule)
+    : graph_(graph), schedule_(schedule), groups_of_(graph.nodes.size()), readers_(graph.values.size()) {
+  for (size_t g = 0; g < schedule.size(); ++g) {
+    for (const int32_t n : schedule[g].nodes) groups_of_[n].push_back(static_cast<int32_t>(g));
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const int32_t v : graph.nodes[n].inputs) readers_[v].push_back(static_cast<int32_t>(n));
+  }
+}
+
+// Whether a group that does not compute the node reads its value.
+bool NestBuilder::is_read_elsewhere(int32_t node) const {
+  const auto& own = groups_of_[node];
+  for (const int32_t reader : readers_[graph_.nodes[node].outputs[0]]) {
+    for (const int32_t g : groups_of_[reader]) {
+      if (std::find(own.begin(), own.end(), g) == own.end()) return true;
+    }
+  }
+  return false;
+}
+
 BuiltNest build_nest(const FuseGraph& graph, const std::vector<Group>& schedule, size_t group) {
-  const std::vector<int32_t>& nodes = schedule[group].nodes;
+  return NestBuilder(graph, schedule).build(group);
+}
+
+BuiltNest NestBuilder::build(size_t group) const {
+  const FuseGraph& graph = graph_;
+  const std::vector<int32_t>& nodes = schedule_[group].nodes;
   BuiltNest built;
   Nest& nest = built.nest;
   const auto value_of = [&](int32_t node) -> const GraphValue& { return graph.values[graph.nodes[node].outputs[0]]; };
@@ -436,7 +488,7 @@ BuiltNest build_nest(const FuseGraph& graph, const std::vector<Group>& schedule,
     const int64_t columns = space.back();
     nest.sizes = {columns == 0 ? 0 : numel_of(space) / columns, columns};
   }
-  std::vector<int32_t> made(graph.values.size(), -1), buffer_of(graph.values.size(), -1);
+  std::unordered_map<int32_t, size_t> made, buffer_of;
   const auto buffer = [&](int32_t v, bool written) {
     const GraphValue& value = graph.values[v];
     Buffer b{value.dtype, {}, written};
@@ -454,31 +506,21 @@ BuiltNest build_nest(const FuseGraph& graph, const std::vector<Group>& schedule,
     LoopCall call = *graph.nodes[n].call;
     call.inputs.clear();
     for (const int32_t v : graph.nodes[n].inputs) {
-      if (made[v] >= 0) {
-        call.inputs.push_back(from_call(static_cast<size_t>(made[v])));
+      if (const auto found = made.find(v); found != made.end()) {
+        call.inputs.push_back(from_call(found->second));
         continue;
       }
-      if (buffer_of[v] < 0) buffer_of[v] = static_cast<int32_t>(buffer(v, false));
-      call.inputs.push_back(from_buffer(static_cast<size_t>(buffer_of[v])));
+      const auto [known, is_new] = buffer_of.try_emplace(v);
+      if (is_new) known->second = buffer(v, false);
+      call.inputs.push_back(from_buffer(known->second));
     }
-    made[graph.nodes[n].outputs[0]] = static_cast<int32_t>(nest.calls.size());
+    made[graph.nodes[n].outputs[0]] = nest.calls.size();
     nest.calls.push_back(std::move(call));
   }
-  const auto has = [&](size_t g, int32_t node) {
-    return std::find(schedule[g].nodes.begin(), schedule[g].nodes.end(), node) != schedule[g].nodes.end();
-  };
   for (size_t k = 0; k < nodes.size(); ++k) {
     const int32_t n = nodes[k], v = graph.nodes[n].outputs[0];
-    bool earlier = false, wanted = graph.nodes[n].visible;
-    for (size_t g = 0; g < group; ++g) earlier |= has(g, n);
-    if (earlier) continue;
-    for (size_t g = 0; g < schedule.size() && !wanted; ++g) {
-      if (has(g, n)) continue;
-      for (const int32_t other : schedule[g].nodes) {
-        const auto& inputs = graph.nodes[other].inputs;
-        wanted |= std::find(inputs.begin(), inputs.end(), v) != inputs.end();
-      }
-    }
+    if (groups_of_[n].front() != static_cast<int32_t>(group)) continue;  // written by an earlier one
+    const bool wanted = graph.nodes[n].visible || is_read_elsewhere(n);
     if (wanted) nest.stores.push_back({static_cast<uint16_t>(k), static_cast<uint16_t>(buffer(v, true))});
   }
   return built;

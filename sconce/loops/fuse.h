@@ -56,6 +56,20 @@ struct BuiltNest {
 };
 SCONCE_API BuiltNest build_nest(const FuseGraph& graph, const std::vector<Group>& schedule, size_t group);
 
+// The same for many groups of one schedule, whose nodes and readers are looked up once. Keeps references to both.
+class SCONCE_API NestBuilder {
+ public:
+  NestBuilder(const FuseGraph& graph, const std::vector<Group>& schedule);
+  BuiltNest build(size_t group) const;
+
+ private:
+  bool is_read_elsewhere(int32_t node) const;
+
+  const FuseGraph& graph_;
+  const std::vector<Group>& schedule_;
+  std::vector<std::vector<int32_t>> groups_of_, readers_;  // by node; by value
+};
+
 SCONCE_API std::string to_string(const FuseGraph& graph, const std::vector<Group>& schedule);
 
 }  // namespace sconce::loops
