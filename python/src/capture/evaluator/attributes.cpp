@@ -8,7 +8,8 @@ namespace {
 
 struct Names {
   PyObject *get, *set, *delete_, *getattr, *getattribute, *setattr, *delattr, *dict, *class_, *fget, *fset, *fdel,
-      *func, *thisclass, *self, *self_class, *grad, *parameters, *buffers, *modules, *wrapped, *name, *doc, *traceback;
+      *func, *thisclass, *self, *self_class, *grad, *parameters, *buffers, *modules, *wrapped, *name, *doc, *traceback,
+      *func_member, *attrname;
 };
 const Names& names() {
   static const Names all = {interned("__get__"),
@@ -34,7 +35,9 @@ const Names& names() {
                             interned("__wrapped__"),
                             interned("__name__"),
                             interned("__doc__"),
-                            interned("__traceback__")};
+                            interned("__traceback__"),
+                            interned("func"),
+                            interned("attrname")};
   return all;
 }
 
@@ -56,6 +59,14 @@ bool is_enum_class(PyObject* type) {
     return Owned::take(PyObject_GetAttrString(module.get(), "EnumMeta")).give();
   }();
   return PyObject_TypeCheck(type, reinterpret_cast<PyTypeObject*>(meta));
+}
+
+bool is_cached_property(PyObject* found) {
+  static PyObject* type = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("functools"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "cached_property")).give();
+  }();
+  return reinterpret_cast<PyObject*>(Py_TYPE(found)) == type;
 }
 
 bool is_data_descriptor(PyObject* found) {
@@ -121,6 +132,14 @@ Owned Evaluator::bind(PyObject* found, PyObject* object, PyTypeObject* type, boo
     const Owned getter = constant(origins, Owned::take(PyObject_GetAttr(found, names().fget)));
     if (getter.get() == Py_None) raise(PyExc_AttributeError, "property of '%s' object has no getter", type->tp_name);
     return call(getter.get(), Arguments::of({object}));
+  }
+  if (is_cached_property(found) &&
+      object != nullptr) {  // its __get__ takes a lock (3.11), which nobody else can hold here
+    const Owned function = constant(origins, Owned::take(PyObject_GetAttr(found, names().func_member)));
+    const Owned name = Owned::take(PyObject_GetAttr(found, names().attrname));
+    Owned value = call(function.get(), Arguments::of({object}));
+    generic_set(object, name.get(), value.get());
+    return value;
   }
   if (t->tp_flags & Py_TPFLAGS_HEAPTYPE) {
     if (Owned get = python_special(found, names().get))
@@ -466,7 +485,11 @@ void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value)
   PyTypeObject* type = Py_TYPE(object);
   if (recorder.is_fake(object)) {
     Origins::Entry* e = origins.find(object);
-    if (e == nullptr) break_here(Reason::mutation, "an attribute of a tensor that the graph computes");
+    if (e == nullptr) {
+      if (_PyType_Lookup(type, name) != nullptr) break_here(Reason::mutation, "Tensor." + std::string(text_of(name)));
+      check(PyObject_SetAttr(object, name, value));
+      return;
+    }
     if (PyUnicode_Compare(name, names().grad) == 0) {
       origins.slot_store(object, name, value == nullptr ? Py_None : value);
       return;
@@ -485,7 +508,16 @@ void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value)
     origins.dict_store(dict, name, value);
     return;
   }
-  if (PyType_Check(object)) break_here(Reason::mutation, "an attribute of a class");
+  if (PyType_Check(object)) {
+    PyObject* in_meta = _PyType_Lookup(type, name);
+    if ((in_meta != nullptr && is_data_descriptor(in_meta)) || text_of(name).starts_with("__") ||
+        type->tp_setattro != PyType_Type.tp_setattro ||
+        !(reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE))
+      break_here(Reason::mutation, "an attribute of a class");
+    if (value == nullptr) break_here(Reason::mutation, "an attribute of a class is deleted");
+    origins.class_store(reinterpret_cast<PyTypeObject*>(object), name, value);
+    return;
+  }
   if (type->tp_flags & Py_TPFLAGS_HEAPTYPE) {
     if (Owned custom = python_special(object, value == nullptr ? names().delattr : names().setattr)) {
       (void)call(custom.get(), value == nullptr ? Arguments::of({name}) : Arguments::of({name, value}));

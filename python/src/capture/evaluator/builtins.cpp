@@ -1,6 +1,7 @@
 // Builtins that the evaluator knows by heart, as they look at attributes, classes or iterators of their arguments.
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/evaluator/stand_ins.h"
 #include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
@@ -154,6 +155,19 @@ struct Builtins {
   }
   static Owned next(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 1, 2, "next");
+    if (a.values.size() == 1 && is_generator(a[0])) {
+      Owned returned;
+      if (Owned item = e.resume_generator(a[0], Py_None, returned)) return item;
+      const Owned stop = returned.get() == Py_None
+                             ? Owned::take(PyObject_CallNoArgs(PyExc_StopIteration))
+                             : Owned::take(PyObject_CallOneArg(PyExc_StopIteration, returned.get()));
+      PyErr_SetObject(PyExc_StopIteration, stop.get());
+      throw PythonError();
+    }
+    if (a.values.size() == 1) {  // the exception of __next__ passes as it is
+      static PyObject* const name = interned("__next__");
+      if (Owned method = e.python_special(a[0], name)) return e.call(method.get(), {});
+    }
     Owned item = e.next(a[0]);
     if (item) return item;
     if (a.values.size() == 2) return Owned::share(a[1]);
@@ -408,8 +422,10 @@ void add_builtins() {
   add_known("types", "MethodType", Known{Treatment::blind, nullptr, false});
   add_known("types", "SimpleNamespace", Known{Treatment::blind, nullptr, false});
   add("sconce._sconce", "_set_module_attribute", B::set_module_attribute);
-  for (const char* name : {"is_grad_enabled", "_set_grad_enabled", "is_inference_mode_enabled", "get_default_dtype",
-                           "is_autocast_enabled", "is_autocast_cache_enabled"})
+  for (const char* name :
+       {"is_grad_enabled", "_set_grad_enabled", "is_inference_mode_enabled", "get_default_dtype", "_set_inference_mode",
+        "_restore_inference_mode", "_inference_mode_state", "_autocast_state", "_set_autocast", "clear_autocast_cache",
+        "get_num_threads", "is_deterministic", "_cpu_level"})
     add("sconce._sconce", name, B::state);
   add("sconce.compiler", "is_compiling", B::compiling);
   add("sconce.compiler", "is_dynamo_compiling", B::compiling);

@@ -62,7 +62,7 @@ bool is_left_alone(PyObject* function) {
                                                                "random",
                                                                "weakref",
                                                                "abc",
-                                                               "typing",
+
                                                                "pickle",
                                                                "json",
                                                                "tempfile",
@@ -172,7 +172,10 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   } else if (outside) {
     return blind;
   }
-  if (blind) return true;
+  return blind || prepare_contents(o, depth);
+}
+
+bool Evaluator::prepare_contents(PyObject* o, int depth) {
   if (PyTuple_Check(o) || PyList_Check(o)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(o, i);
@@ -263,6 +266,17 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       break;
   }
   const bool blind = known.treatment == Treatment::blind;
+  // list(x) and tuple(x) of an iterator that is written in Python: its items first.
+  if ((callable == reinterpret_cast<PyObject*>(&PyList_Type) ||
+       callable == reinterpret_cast<PyObject*>(&PyTuple_Type)) &&
+      args.values.size() == 1 && !args.names && is_heap_instance(args[0]) && !recorder.is_fake(args[0]) &&
+      !PyType_Check(args[0]) && !is_plain_class(Py_TYPE(args[0]))) {
+    const Owned iterator = iterate(args[0]);
+    Owned items = Owned::take(PyList_New(0));
+    while (const Owned item = next(iterator.get())) check(PyList_Append(items.get(), item.get()));
+    return callable == reinterpret_cast<PyObject*>(&PyList_Type) ? std::move(items)
+                                                                 : Owned::take(PyList_AsTuple(items.get()));
+  }
   const bool method = Py_TYPE(callable) == &PyMethodDescr_Type || Py_TYPE(callable) == &PyWrapperDescr_Type;
   looks_ = method && PyDescr_TYPE(callable) == &PyUnicode_Type ? Looks::at_texts : Looks::at_all;
   bool plain = true;
@@ -273,6 +287,12 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
         Py_TYPE(value.get())->tp_iter != nullptr && has_python_specials(Py_TYPE(value.get()))) {
       plain = false;
       break;
+    }
+    // An instance of a class over list or dict that the program made: C works on what it holds, not on its methods.
+    if (method && i == 0 && is_heap_instance(value.get()) && !origins.outside(value.get()) &&
+        PyObject_TypeCheck(value.get(), PyDescr_TYPE(callable)) && PyDescr_TYPE(callable) != &PyBaseObject_Type) {
+      plain = blind || prepare_contents(value.get(), 0);
+      continue;
     }
     plain = prepare(value, blind);
     if (method && i == 0 && plain && origins.outside(value.get()) && !is_immutable(value.get()) &&
@@ -425,6 +445,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
       return call(method.get(), std::move(args), plain);
   }
   if (!in_polyfill(frames)) {
+    if (PyObject* substitute = polyfill_of(callable)) return call_function(substitute, std::move(args));
     if (PyObject* substitute = polyfill_of(callable, true)) {
       args.prepend(Owned::share(callable));
       return call_function(substitute, std::move(args));

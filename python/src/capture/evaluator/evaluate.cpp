@@ -3,20 +3,9 @@
 #include "capture/evaluator/evaluator.h"
 #include "capture/output/emit.h"
 #include "capture/output/rebuild.h"
-#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::python::capture {
 namespace {
-
-// Modes that the evaluated program may set are set back.
-class Modes {
- public:
-  Modes() : grad_(grad_enabled()) {}
-  ~Modes() { set_grad_enabled(grad_); }
-
- private:
-  bool grad_;
-};
 
 GraphBreak describe(const Break& b, const Evaluator& e) {
   GraphBreak out;
@@ -48,6 +37,7 @@ struct Outcome {
   std::optional<Break> why;  // a break at `step`; none: the trace is whole
   GraphBreak shown;
   int64_t step = 0;
+  bool raised = false;  // an exception leaves the function: no break that anybody counts
 };
 
 // What sizes that are not fixed have to be.
@@ -62,15 +52,13 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   const std::shared_ptr<const Code> code = decode(reinterpret_cast<PyCodeObject*>(function->func_code));
   out.trace.locals = names_of(*code, false);
   out.trace.free_variables = names_of(*code, true);
-  const Modes modes;
-  const bool grad_mode = grad_enabled();
+  const ModesScope modes;
   const std::unique_ptr<Recorder> recorder = make_recorder(options.backend, options.backend_options);
   Evaluator e(options, *out.trace.sources, *recorder, function);
   e.origins.free_dims = options.free_dims;
   e.origins.local_names = out.trace.locals;
   e.origins.free_names = out.trace.free_variables;
   e.stop_at = stop_at;
-  e.grad_mode_before = grad_mode;
   e.on_stop = [&] {
     if (reason != nullptr) out.trace.breaks.push_back(*reason);
     emit_break(e, out.trace);
@@ -103,6 +91,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     if (!out.why) {
       out.why = Break{Reason::exception, {}};
       out.step = root->step;
+      out.raised = true;
     }
   }
   return out;
@@ -120,20 +109,25 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     const ReasonRow& row = row_of(Reason::forced);
     reason = {row.code, row.text, row.hint, {}, {}, 0};
   }
+  bool counted = stop_at >= 0;
   for (int attempt = 0; attempt < 8; ++attempt) {
-    Outcome out = run_once(function, slots, options, stop_at, stop_at >= 0 ? &reason : nullptr);
+    Outcome out = run_once(function, slots, options, stop_at, counted ? &reason : nullptr);
     if (!out.why) return std::move(out.trace);
-    if (options.fullgraph) {
+    if (options.fullgraph && !out.raised) {
       PyErr_Format(PyExc_RuntimeError, "%s: %s (%s, line %d). %s", out.shown.code.c_str(), out.shown.reason.c_str(),
                    out.shown.file.c_str(), out.shown.line, out.shown.hint.c_str());
       throw PythonError();
     }
     if (stop_at >= 0 && out.step >= stop_at) break;  // nothing earlier to break at
+    // What stands at the first break may keep it from being there: the reason is the first one all the same.
+    if (stop_at < 0) {
+      reason = out.shown;
+      counted = !out.raised;
+    }
     stop_at = out.step;
-    reason = out.shown;
   }
   Trace nothing;
-  nothing.breaks.push_back(reason);
+  if (counted) nothing.breaks.push_back(reason);
   return nothing;
 }
 

@@ -10,6 +10,7 @@
 #include "capture/evaluator/frame.h"
 #include "capture/evaluator/origins.h"
 #include "capture/evaluator/reasons.h"
+#include "capture/graph/modes.h"
 
 namespace sconce::python::capture {
 
@@ -70,6 +71,7 @@ class Evaluator {
   Owned make_instance(PyTypeObject* type, Arguments args);  // type.__call__
   // Makes an argument of code of C safe: outside containers become shadows. False: code of Python could run inside.
   bool prepare(Owned& arg, bool blind, int depth = 0);
+  bool prepare_contents(PyObject* container, int depth);  // the same for what it holds
   // The same for a key of a dict or an element of a set, which is hashed and compared.
   bool prepare_key(Owned& key);
 
@@ -83,7 +85,7 @@ class Evaluator {
 
   // The exception that was being handled when the evaluation began; null: none. Borrowed.
   PyObject* handled_before() const { return handled_before_.get(); }
-  bool grad_mode_before = false;
+  Modes modes_before = Modes::current();
 
   // A result of code of C, as the stack holds it.
   Owned canonical(Owned object) {

@@ -1,6 +1,7 @@
 // Operators, subscripts, iteration and truth. Fakes go to the recorder, methods of Python are evaluated, the rest is
 // CPython's own work on constants, owned objects and shadows.
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/policy.h"
 #include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
@@ -111,6 +112,11 @@ bool is_number_or_text(PyObject* o) {
   return t == &PyLong_Type || t == &PyFloat_Type || t == &PyUnicode_Type || t == &PyBool_Type;
 }
 
+// An instance of a subclass of a number or text, an enum of numbers: what it is worth cannot change.
+bool is_scalar(PyObject* o) {
+  return is_heap_instance(o) && (PyLong_Check(o) || PyUnicode_Check(o) || PyFloat_Check(o));
+}
+
 }  // namespace
 
 Owned Evaluator::unary(Op op, PyObject* a) {
@@ -179,7 +185,10 @@ Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
   }
   Owned x = Owned::share(a), y = Owned::share(b);
   const bool blind = number % kInPlace == 0 || number % kInPlace == 5;  // + and * of lists look at no element
-  if (!prepare(x, blind) || !prepare(y, blind)) break_here(Reason::callback, kBinary[number].sign);
+  looks_ = number == 6 && PyUnicode_Check(a) ? Looks::at_texts : Looks::at_all;
+  const bool fits = (is_scalar(a) || prepare(x, blind)) && (is_scalar(b) || prepare(y, blind));
+  looks_ = Looks::at_all;
+  if (!fits) break_here(Reason::callback, kBinary[number].sign);
   return canonical(native_binary(number, x.get(), y.get()));
 }
 
@@ -226,12 +235,17 @@ Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
       raise(PyExc_TypeError, "'%s' not supported between instances of '%.100s' and '%.100s'", kCompareSigns[how],
             Py_TYPE(a)->tp_name, Py_TYPE(b)->tp_name);
     }
+    // Both compare as object does: by identity.
+    PyObject* const of_object = _PyType_Lookup(&PyBaseObject_Type, name_of("__eq__"));
+    if ((how == Py_EQ || how == Py_NE) && _PyType_Lookup(Py_TYPE(a), name_of("__eq__")) == of_object &&
+        _PyType_Lookup(Py_TYPE(b), name_of("__eq__")) == of_object)
+      return Owned::share(is_same(a, b) == (how == Py_EQ) ? Py_True : Py_False);
     origins.guard_identity(a);
     origins.guard_identity(b);
   }
   Owned x = Owned::share(a), y = Owned::share(b);
   looks_ = how == Py_EQ || how == Py_NE ? Looks::at_equality : Looks::at_all;
-  const bool plain = prepare(x, false) && prepare(y, false);
+  const bool plain = (is_scalar(a) || prepare(x, false)) && (is_scalar(b) || prepare(y, false));
   looks_ = Looks::at_all;
   if (!plain) break_here(Reason::callback, kCompareSigns[how]);
   return canonical(Owned::take(PyObject_RichCompare(x.get(), y.get(), how)));

@@ -333,6 +333,19 @@ SourceId Origins::class_source(PyTypeObject* type) {
 }
 
 PyObject* Origins::class_find(PyTypeObject* type, PyObject* name) {
+  if (class_written_) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+      PyObject* base = PyTuple_GET_ITEM(type->tp_mro, i);
+      bool known = false;
+      if (PyObject* stored = slot_find(base, name, known); known) return stored;
+#if PY_VERSION_HEX >= 0x030c0000
+      const Owned dict = Owned::take(PyType_GetDict(reinterpret_cast<PyTypeObject*>(base)));
+#else
+      const Owned dict = Owned::share(reinterpret_cast<PyTypeObject*>(base)->tp_dict);
+#endif
+      if (PyDict_Contains(dict.get(), name) == 1) break;
+    }
+  }
   const auto [at, fresh] = lookups_.try_emplace(Lookup{type, name}, nullptr);
   if (!fresh) return at->second;
   PyObject* found = _PyType_Lookup(type, name);
@@ -358,6 +371,13 @@ PyObject* Origins::class_find(PyTypeObject* type, PyObject* name) {
   if (found != nullptr) kept_.push_back(Owned::share(found));
   lookups_[Lookup{type, name}] = found;
   return found;
+}
+
+void Origins::class_store(PyTypeObject* type, PyObject* name, PyObject* value) {
+  auto* object = reinterpret_cast<PyObject*>(type);
+  if (!outside(object)) enter(object, class_source(type)).identity_guarded = true;
+  class_written_ = true;
+  slot_store(object, name, value);
 }
 
 // ------------------------------------------------------------------------------------------------ cells, slots

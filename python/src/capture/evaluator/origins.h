@@ -83,6 +83,7 @@ class Origins {
 
   // What the class has under a name, in its method resolution order, guarded. Borrowed; null: nothing.
   PyObject* class_find(PyTypeObject* type, PyObject* name);
+  void class_store(PyTypeObject* type, PyObject* name, PyObject* value);
   // The source of a class; constants need no other.
   SourceId class_source(PyTypeObject* type);
 
@@ -126,6 +127,7 @@ class Origins {
   std::unordered_map<Lookup, PyObject*, LookupHash> lookups_;
   std::vector<Owned> kept_;
   int order_ = 0;
+  bool class_written_ = false;
 };
 
 // None, numbers, texts, bytes, and tuples of such: objects that are what they are wherever they come from.

@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
      "list.append list.insert list.pop list.reverse list.clear list.copy dict.clear dict.copy dict.items dict.values "
      "dict.popitem set.clear set.copy tuple slice callable id",
      Treatment::blind, false},
-    {"builtins", "list list.extend enumerate zip reversed", Treatment::blind, true},
+    {"builtins", "list list.__init__ list.extend enumerate zip reversed", Treatment::blind, true},
     {"itertools",
      "chain chain.from_iterable islice cycle repeat count zip_longest pairwise tee product combinations permutations "
      "combinations_with_replacement compress",
@@ -52,7 +52,8 @@ constexpr Row kRows[] = {
      "complex memoryview object range BaseException.__init__ BaseException.with_traceback dict.fromkeys str.maketrans "
      "bytes.fromhex int.from_bytes float.fromhex",
      Treatment::native, true},
-    {"collections", "OrderedDict defaultdict OrderedDict.fromkeys", Treatment::native, true},
+    {"collections", "defaultdict", Treatment::blind, true},
+    {"collections", "OrderedDict OrderedDict.fromkeys", Treatment::native, true},
     {"itertools", "accumulate groupby", Treatment::native, true},
     {"_bisect", "bisect bisect_left bisect_right insort insort_left insort_right", Treatment::native, false},
     {"_heapq", "heappush heappop heapify heapreplace heappushpop", Treatment::native, false},

@@ -3,9 +3,10 @@
 #include "capture/bytecode/liveness.h"
 #include "capture/bytecode/resume.h"
 #include "capture/bytecode/stack_depth.h"
+#include "capture/graph/modes.h"
 #include "capture/output/effects.h"
 #include "capture/output/operands.h"
-#include "sconce/tensor/grad_mode.h"
+#include "small_objects.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -34,7 +35,7 @@ void finish_graph(Evaluator& e, const Rebuilder& rebuilder, Trace& trace) {
 // Resume code that equals an earlier one is that one: a loop with a break in it comes back to the same code object, and
 // so to its entries of the cache.
 Owned interned_code(Owned code) {
-  static std::unordered_map<Py_hash_t, std::vector<Owned>> known;  // weak references
+  static auto& known = *new std::unordered_map<Py_hash_t, std::vector<Owned>>;  // weak references; never taken apart
   const Py_hash_t hash = PyObject_Hash(code.get());
   if (hash == -1) throw PythonError();
   std::vector<Owned>& all = known[hash];
@@ -86,16 +87,7 @@ class BreakWriter {
     write_beginning(e_, w_, rebuilder_, effects_, root_.globals, trace_);
     w_.location = in.location;
     for (PyObject* object : scanned_) rebuilder_.settle(w_, object);
-    if (e_.grad_mode_before != grad_enabled()) {
-      static PyObject* const set = [] {
-        const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
-        return Owned::take(PyObject_GetAttrString(module.get(), "_set_grad_enabled")).give();
-      }();
-      w_.begin_call(set);
-      w_.constant(grad_enabled() ? Py_True : Py_False);
-      w_.end_call(1);
-      w_.op(Op::pop_top);
-    }
+    write_modes();
     if (in_handler) {  // the exception that is being handled, for `raise` and sys.exc_info(); the rest of the code ends it
       rebuilder_.write(w_, handled_now.get());
       w_.op(Op::push_exc_info);
@@ -112,6 +104,27 @@ class BreakWriter {
 
  private:
   const Instruction& instruction(const Frame& f) const { return f.code->instructions[static_cast<size_t>(f.at)]; }
+
+  // The modes of the thread as they are at the break; the graph has left those of its start.
+  void write_modes() {
+    const auto call = [&](const char* name, std::initializer_list<PyObject*> args) {
+      const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+      const Owned function = Owned::take(PyObject_GetAttrString(module.get(), name));
+      w_.begin_call(function.get());
+      for (PyObject* arg : args) w_.constant(arg);
+      w_.end_call(static_cast<int>(args.size()));
+      w_.op(Op::pop_top);
+    };
+    const auto truth = [](bool v) { return v ? Py_True : Py_False; };
+    const Modes now = Modes::current(), &before = e_.modes_before;
+    if (now.inference != before.inference) {
+      const Owned state = Owned::take(PyLong_FromUnsignedLongLong(now.inference));
+      call("_restore_inference_mode", {state.get()});
+    }
+    if (now.grad != before.grad || now.inference != before.inference) call("_set_grad_enabled", {truth(now.grad)});
+    if (!now.same_autocast(before))
+      call("_set_autocast", {truth(now.autocast), dtype_object(now.autocast_dtype), truth(now.autocast_cache)});
+  }
 
   void note(PyObject* object) {
     if (object == nullptr) return;

@@ -91,6 +91,8 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     if (item.kind == Kind::output) {
       item.output = static_cast<int>(outputs_.size());
       outputs_.push_back(o);
+      PyObject* attributes = reinterpret_cast<TensorObject*>(o)->dict;
+      if (attributes != nullptr && PyDict_GET_SIZE(attributes) > 0) item.parts = Owned::take(PyDict_Copy(attributes));
     }
     return item;
   }
@@ -171,6 +173,14 @@ void Rebuilder::scan(PyObject* o) {
   switch (item.kind) {
     case Kind::source:
       fetched_.push_back(o);
+      return;
+    case Kind::output:
+      if (item.parts) {
+        const Owned attributes = Owned::share(item.parts.get());
+        Py_ssize_t i = 0;
+        PyObject *key = nullptr, *value = nullptr;
+        while (PyDict_Next(attributes.get(), &i, &key, &value)) scan(value);
+      }
       return;
     case Kind::tuple:
     case Kind::list:
@@ -387,6 +397,20 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       const Owned index = Owned::take(PyLong_FromLong(item.output));
       w.constant(index.get());
       w.op(Op::subscript);
+      if (item.parts) {  // attributes that the program gave it
+        item.local = w.temporary();
+        w.op(Op::store_fast, item.local);
+        const Owned attributes = Owned::share(item.parts.get());
+        Py_ssize_t i = 0;
+        PyObject *key = nullptr, *value = nullptr;
+        while (PyDict_Next(attributes.get(), &i, &key, &value)) {
+          write(w, value);
+          w.op(Op::load_fast, item.local);
+          w.load_name(Op::store_attr, key);
+        }
+        w.op(Op::load_fast, item.local);
+        return;
+      }
       keep();
       return;
     }
@@ -586,6 +610,7 @@ std::optional<Recipe> Rebuilder::recipe(PyObject* o) {
       return made;
     }
     case Kind::output:
+      if (item.parts) return std::nullopt;
       made.what = Recipe::What::output;
       made.index = item.output;
       return made;
