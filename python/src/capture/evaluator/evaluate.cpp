@@ -61,6 +61,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   e.stop_at = stop_at;
   e.on_stop = [&] {
     if (reason != nullptr) out.trace.breaks.push_back(*reason);
+    e.check_generators();
     emit_break(e, out.trace);
     add_relations(*recorder, *out.trace.sources);
   };
@@ -87,12 +88,14 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     out.shown.hint = row_of(Reason::escapes).hint;
     out.step = at == e.births.end() ? 1 : at->second;
   } catch (const PythonError&) {
-    PyErr_Clear();
+    // The program raises: where the exception came up first, so that all handlers on its way run as Python runs them. No
+    // break in the user's sense, so it has no code.
     if (!out.why) {
       out.why = Break{Reason::exception, {}};
-      out.step = root->step;
+      out.step = e.raised_at(root->step);
       out.raised = true;
     }
+    PyErr_Clear();
   }
   return out;
 }

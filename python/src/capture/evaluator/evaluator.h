@@ -87,6 +87,10 @@ class Evaluator {
   PyObject* handled_before() const { return handled_before_.get(); }
   Modes modes_before = Modes::current();
 
+  // The step at which the exception that is set was first raised in the outermost frame; `otherwise` when it never passed
+  // a handler there.
+  int64_t raised_at(int64_t otherwise);
+
   // A result of code of C, as the stack holds it.
   Owned canonical(Owned object) {
     PyObject* original = origins.canonical(object.get());
@@ -105,6 +109,7 @@ class Evaluator {
   std::function<void(const Break&)> on_break;  // called where a Break begins its way, while all frames stand
   std::optional<Break> interrupt;              // a break that passes through code of C
   std::unordered_map<PyObject*, int64_t> births;
+  std::unordered_map<PyObject*, int64_t> raises;  // exceptions that reached a handler of the outermost frame
   std::vector<Owned> kept;
 
  private:

@@ -121,11 +121,18 @@ size_t Evaluator::resumable_frames() const {
   return count;
 }
 
+int64_t Evaluator::raised_at(int64_t otherwise) {
+  const Owned error = take_exception();
+  const auto at = raises.find(error.get());
+  return at == raises.end() ? otherwise : at->second;
+}
+
 bool Evaluator::unwind(Frame& f) {
   const int handler = f.code->instructions[static_cast<size_t>(f.at)].handler;
   if (handler < 0) return false;
   const Handler& h = f.code->handlers[static_cast<size_t>(handler)];
   Owned error = take_exception();
+  if (&f == frames.front() && raises.try_emplace(error.get(), f.step).second) kept.push_back(Owned::share(error.get()));
   f.stack.cut(static_cast<size_t>(h.depth));
   if (h.push_lasti) f.stack.push(Owned::take(PyLong_FromLong(f.at)));
   f.stack.push(std::move(error));

@@ -83,7 +83,8 @@ class BreakWriter {
     finish_graph(e_, rebuilder_, trace_);
     const Operands operands = operands_of(in);
     const bool in_place = e_.frames.size() == 1 && operands.pops >= 0;
-    if (!in_place && e_.frames.size() == 1 && !trace_.graph && effects_.empty()) return;  // nothing is gained
+    if (!in_place && e_.frames.size() == 1 && !trace_.graph && effects_.empty()) return;         // nothing is gained
+    if (!trace_.graph && effects_.empty() && e_.frames.size() == 1 && ends_flow(in.op)) return;  // neither here
     write_beginning(e_, w_, rebuilder_, effects_, root_.globals, trace_);
     w_.location = in.location;
     for (PyObject* object : scanned_) rebuilder_.settle(w_, object);
@@ -315,6 +316,9 @@ class BreakWriter {
       case Op::import_name:
       case Op::import_from:
         in.arg = w_.name_index(f.code->names[static_cast<size_t>(original.arg)].get());
+        break;
+      case Op::reraise:
+        in.arg = 0;  // the offset that it would go back to is one of the original code
         break;
       default:
         if (in.names != nullptr) (void)w_.constant_index(in.names);
