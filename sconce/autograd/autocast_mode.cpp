@@ -18,8 +18,11 @@ using Cache = std::unordered_map<const TensorImpl*, std::pair<Tensor, Tensor>>;
 thread_local constinit Cache* cache = nullptr;  // a plain pointer: nothing is destroyed when a thread ends
 thread_local constinit bool cache_enabled = true;
 
+thread_local bool takes_meta = false;
+
 bool is_eligible(const Tensor& t) {
-  return t.defined() && t.device().type == DeviceType::cpu && is_floating(t.dtype()) && t.dtype() != DType::float64;
+  return t.defined() && (t.device().type == DeviceType::cpu || (takes_meta && t.device().type == DeviceType::meta)) &&
+         is_floating(t.dtype()) && t.dtype() != DType::float64;
 }
 
 Tensor converted(const Tensor& t, DType to) {
@@ -104,6 +107,8 @@ void set_autocast(bool enabled, DType dtype) {
   const uint16_t bit = KeySet(Key::autocast).bits();
   thread_modes.include = static_cast<uint16_t>(enabled ? thread_modes.include | bit : thread_modes.include & ~bit);
 }
+AutocastOfMeta::AutocastOfMeta() : before_(std::exchange(takes_meta, true)) {}
+AutocastOfMeta::~AutocastOfMeta() { takes_meta = before_; }
 bool autocast_enabled() { return (thread_modes.include & KeySet(Key::autocast).bits()) != 0; }
 
 void set_autocast_cache(bool enabled) { cache_enabled = enabled; }

@@ -17,4 +17,15 @@ SCONCE_API bool autocast_cache_enabled();
 // For the end of the outermost region.
 SCONCE_API void clear_autocast_cache();
 
+// Tensors on device meta take part for a scope, on this thread: those of recorders stand for tensors of the CPU.
+class SCONCE_API AutocastOfMeta {
+ public:
+  AutocastOfMeta();
+  ~AutocastOfMeta();
+  AutocastOfMeta(const AutocastOfMeta&) = delete;
+
+ private:
+  bool before_;
+};
+
 }  // namespace sconce::autograd

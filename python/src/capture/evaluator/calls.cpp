@@ -84,6 +84,21 @@ bool is_left_alone(PyObject* function) {
   return modules.contains(text_of(name));
 }
 
+std::string_view name_text(PyObject* descriptor) { return text_of(PyDescr_NAME(descriptor)); }
+
+// sconce/_lazy.py: functions that import themselves when they are first called. What they stand for; empty for others.
+Owned behind_lazy_function(PyObject* function) {
+  PyObject* name = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
+  if (name == nullptr || !PyUnicode_Check(name) || text_of(name) != "sconce._lazy") return {};
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  if (PyUnicode_CompareWithASCIIString(code->co_name, "function") != 0) return {};
+  const Owned module = Owned::take(PyObject_GetAttrString(function, "__module__"));
+  const Owned attribute = Owned::take(PyObject_GetAttrString(function, "__name__"));
+  const Owned loaded = Owned::take(PyImport_Import(module.get()));
+  return Owned::take(
+      PyObject_GetAttr(PyDict_GetItemWithError(PyImport_GetModuleDict(), module.get()), attribute.get()));
+}
+
 bool in_polyfill(const std::vector<Frame*>& frames) {
   if (frames.empty()) return false;
   PyObject* name = PyDict_GetItemString(frames.back()->globals, "__name__");
@@ -278,7 +293,13 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
                                                                  : Owned::take(PyList_AsTuple(items.get()));
   }
   const bool method = Py_TYPE(callable) == &PyMethodDescr_Type || Py_TYPE(callable) == &PyWrapperDescr_Type;
-  looks_ = method && PyDescr_TYPE(callable) == &PyUnicode_Type ? Looks::at_texts : Looks::at_all;
+  const PyTypeObject* of = method ? PyDescr_TYPE(callable) : nullptr;
+  looks_ =
+      of == &PyUnicode_Type ? Looks::at_texts
+      : of == &PySet_Type || of == &PyFrozenSet_Type || of == &PyDict_Type || of == &PyList_Type ||
+              callable == reinterpret_cast<PyObject*>(&PySet_Type)
+          ? (std::string_view(of != nullptr ? name_text(callable) : "") == "sort" ? Looks::at_all : Looks::at_equality)
+          : Looks::at_all;
   bool plain = true;
   for (size_t i = 0; i < args.values.size() && plain; ++i) {
     Owned& value = args.values[i];
@@ -340,6 +361,13 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     }
     if (PyObject* dict = reinterpret_cast<PyFunctionObject*>(callable)->func_dict) {
       if (PyDict_GetItemString(dict, "_sconce_disabled") != nullptr) break_here(Reason::disabled, shown(callable));
+    }
+    if (const Owned behind = behind_lazy_function(callable)) {
+      origins.guard_identity(callable);
+      if (!origins.outside(behind.get()))
+        origins.enter(behind.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, behind.get()))
+            .identity_guarded = true;
+      return call(behind.get(), std::move(args), plain);
     }
     if (is_left_alone(callable)) break_here(Reason::unknown_callable, shown(callable));
     if (!in_polyfill(frames)) {

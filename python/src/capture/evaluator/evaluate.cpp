@@ -3,6 +3,7 @@
 #include "capture/evaluator/evaluator.h"
 #include "capture/output/emit.h"
 #include "capture/output/rebuild.h"
+#include "sconce/autograd/autocast_mode.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -53,6 +54,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   out.trace.locals = names_of(*code, false);
   out.trace.free_variables = names_of(*code, true);
   const ModesScope modes;
+  const autograd::AutocastOfMeta fakes_too;
   const std::unique_ptr<Recorder> recorder = make_recorder(options.backend, options.backend_options);
   Evaluator e(options, *out.trace.sources, *recorder, function);
   e.origins.free_dims = options.free_dims;

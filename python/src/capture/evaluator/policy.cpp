@@ -107,7 +107,25 @@ Known known_of(PyObject* callable) {
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyClassMethodDescr_Type) {
     PyTypeObject* of = PyDescr_TYPE(callable);
     // Equal descriptors may be other objects: super().append of a subclass finds the same one, so address is enough.
-    return is_plain_class(of) ? Known{Treatment::native, nullptr, true} : Known{};
+    static const std::unordered_set<std::string_view> over_iterables = {"extend",
+                                                                        "extendleft",
+                                                                        "update",
+                                                                        "union",
+                                                                        "intersection",
+                                                                        "difference",
+                                                                        "symmetric_difference",
+                                                                        "issubset",
+                                                                        "issuperset",
+                                                                        "isdisjoint",
+                                                                        "join",
+                                                                        "__init__",
+                                                                        "intersection_update",
+                                                                        "difference_update",
+                                                                        "symmetric_difference_update",
+                                                                        "fromkeys",
+                                                                        "sort"};
+    const bool iterables = over_iterables.contains(text_of(PyDescr_NAME(callable)));
+    return is_plain_class(of) ? Known{Treatment::native, nullptr, iterables} : Known{};
   }
   if (type == &PyCFunction_Type) {
     PyObject* self = PyCFunction_GET_SELF(callable);
