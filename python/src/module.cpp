@@ -3,6 +3,8 @@
 #include "autograd_objects.h"
 #include "binder.h"
 #include "capture/bytecode/bytecode_doors.h"
+#include "capture/compiled/compiled_object.h"
+#include "capture/compiled/disabled.h"
 #include "capture/evaluator/evaluate.h"
 #include "capture/frames/frame_doors.h"
 #include "capture/graph/compiled_graph.h"
@@ -354,6 +356,8 @@ PyMODINIT_FUNC PyInit__sconce() {
     capture::add_frame_doors(module.get());
     capture::add_graph_capture(module.get());
     capture::add_guards(module.get());
+    capture::add_compiled(module.get());
+    capture::add_disabled(module.get());
     return module.give();
   });
 }

@@ -7,6 +7,7 @@
 #include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/memory/geometry_changes.h"
 
 namespace sconce::autograd {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 void mark(const Tensor& t, bool on) {
   uint64_t& meta = t.impl()->meta;
   if (((meta & TensorImpl::requires_grad) != 0) == on) return;  // threads may use one leaf at once
+  if (t.impl()->python) grad_flag_changes.fetch_add(1, std::memory_order_relaxed);
   meta = on ? meta | TensorImpl::requires_grad : meta & ~TensorImpl::requires_grad;
 }
 

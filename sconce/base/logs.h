@@ -16,15 +16,22 @@
 namespace sconce {
 
 // name, what it shows, what "+name" shows beside that
-#define SCONCE_LOG_TAGS(TAG)                                                                                \
-  TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do")        \
-  TAG(bytecode, "functions that are compiled: instructions, registers, time", "the instructions")           \
-  TAG(codegen, "kernels that are made: maker, bytes, time, what was not joined and why", "what each runs")  \
-  TAG(fusion, "pointwise operators that become one loop nest, and the costs", "what each nest computes")    \
-  TAG(frontend, "functions after each stage: tree, emitted graph, SSA form", "steps of SSA construction")   \
-  TAG(guards, "calls that no plan takes: which guard failed, which arguments are new", "guards of plans")   \
-  TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing") \
-  TAG(plans, "calls that are planned, what is not and why, plans that no longer hold", "the steps of plans")
+#define SCONCE_LOG_TAGS(TAG)                                                                                         \
+  TAG(autodiff, "what graphs do not differentiate, and why", "forward and backward of what they do")                 \
+  TAG(bytecode, "functions that are compiled: instructions, registers, time; Python's bytecode", "the instructions") \
+  TAG(codegen, "kernels that are made: maker, bytes, time, what was not joined and why", "what each runs")           \
+  TAG(dynamo, "functions of Python that are captured: what came of each, and the time", "what each call found")      \
+  TAG(fusion, "pointwise operators that become one loop nest, and the costs", "what each nest computes")             \
+  TAG(frontend, "functions after each stage: tree, emitted graph, SSA form", "steps of SSA construction")            \
+  TAG(graph, "graphs of captured functions, one line for each node", "the operators that run")                       \
+  TAG(graph_breaks, "why graphs of captured functions end: code, line, reason, hint", "the line's text")             \
+  TAG(graph_code, "graphs of captured functions as Python", "nothing else")                                          \
+  TAG(guards, "calls that no plan takes: which guard failed; guards of captured functions", "guards of plans")       \
+  TAG(output_code, "code of captured functions as Python: graphs, resume functions", "nothing else")                 \
+  TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing")          \
+  TAG(perf_hints, "what a captured function loses time by, and what to do", "nothing else")                          \
+  TAG(plans, "calls that are planned, what is not and why, plans that no longer hold", "the steps of plans")         \
+  TAG(recompiles, "functions that are captured again: which guard failed", "guards of all entries")
 
 enum class LogTag : uint8_t {
 #define SCONCE_LOG_TAG(name, shows, more) name,

@@ -32,7 +32,9 @@ TEST(Logs, TagsAndLevels) {
 TEST(Logs, UnknownTagsAreRefused) {
   const std::string text = refusal("passes,pases");
   EXPECT_NE(text.find("Invalid log settings: passes,pases,"), text.npos) << text;
-  EXPECT_NE(text.find("Valid settings:\nall, autodiff, bytecode, codegen, fusion, frontend, guards, passes, plans"),
+  EXPECT_NE(text.find("Valid settings:\nall, autodiff, bytecode, codegen, dynamo, fusion, frontend, graph, "
+                      "graph_breaks, graph_code, guards, "
+                      "output_code, passes, perf_hints, plans, recompiles"),
             text.npos)
       << text;
   for (const char* settings : {"Passes", "passes,", ",passes", "+", "++passes", "passes help", "passes, autodiff"}) {

@@ -5,6 +5,7 @@
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/tensor/dtype.h"
 #include "sconce/tensor/key_set.h"
+#include "sconce/tensor/memory/geometry_changes.h"
 
 namespace sconce::executor {
 
@@ -36,6 +37,10 @@ std::string difference(const AmbientState& expected, const AmbientState& actual)
   add(settings >> 16 & 0xff, "deterministic");
   add(settings >> 32, "num_threads");
   return text;
+}
+
+uint64_t tensor_changes() noexcept {
+  return geometry_changes.load(std::memory_order_relaxed) + grad_flag_changes.load(std::memory_order_relaxed);
 }
 
 }  // namespace sconce::executor

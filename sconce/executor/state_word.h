@@ -18,4 +18,7 @@ SCONCE_API AmbientState ambient_state() noexcept;
 // Which of them differ: "grad_mode", "autocast_state", "default_dtype" ...; empty when none does.
 SCONCE_API std::string difference(const AmbientState& expected, const AmbientState& actual);
 
+// Changes with every change of geometry, memory or requires_grad of a tensor that existed (tensor/memory/geometry_changes.h).
+SCONCE_API uint64_t tensor_changes() noexcept;
+
 }  // namespace sconce::executor

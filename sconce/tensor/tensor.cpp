@@ -395,7 +395,7 @@ Scalar item_of(const Tensor& tensor) {
   return load_scalar(element.bytes, tensor.dtype());
 }
 
-constinit std::atomic<uint64_t> geometry_changes{0};
+constinit std::atomic<uint64_t> geometry_changes{0}, grad_flag_changes{0};
 
 void set_geometry(const Tensor& tensor, IntList sizes, IntList strides, int64_t offset) {
   geometry_changes.fetch_add(1, std::memory_order_relaxed);

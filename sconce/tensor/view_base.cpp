@@ -1,5 +1,7 @@
 #include "sconce/tensor/view_base.h"
 
+#include "sconce/tensor/memory/geometry_changes.h"
+
 #include <atomic>
 
 #include "sconce/base/error.h"
@@ -69,6 +71,8 @@ void mark_multiple(TensorList views) {
 
 void start_requiring_grad(const Tensor& t) {
   SCONCE_CHECK(can_require_grad(*t.impl()), "Only Tensors of floating point and complex dtype can require gradients");
+  if (t.impl()->python && !(t.impl()->meta & TensorImpl::requires_grad))
+    grad_flag_changes.fetch_add(1, std::memory_order_relaxed);
   t.impl()->meta |= TensorImpl::requires_grad;
 }
 

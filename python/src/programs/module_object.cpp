@@ -203,6 +203,13 @@ PyMethodDef functions[] = {
     {"_set_module_attribute", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(set_module_attribute)),
      METH_FASTCALL, nullptr},
     {"_tune_module_class", tune_class, METH_O, nullptr},
+    {"_module_has_hooks",
+     [](PyObject*, PyObject* module) -> PyObject* {
+       if (!PyObject_TypeCheck(module, &module_type))
+         return PyErr_Format(PyExc_TypeError, "a module was expected, got %s", Py_TYPE(module)->tp_name);
+       return PyBool_FromLong(is_hooked(module));
+     },
+     METH_O, nullptr},
     {"_add_global_module_hooks",
      [](PyObject*, PyObject* o) -> PyObject* {
        const Py_ssize_t more = PyLong_AsSsize_t(o);

@@ -4,6 +4,7 @@
 #include "sconce/autograd/views/copy_slices.h"
 #include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
+#include "sconce/tensor/memory/geometry_changes.h"
 
 namespace sconce::autograd {
 
@@ -26,6 +27,7 @@ void rebase_history(const Tensor& t, Ref<Node> node, uint32_t slot, uint32_t sel
   if (!base) return set_history(t, std::move(node), slot);
   const Tensor root(Ref<TensorImpl>::share(base));
   set_history(root, make_ref<CopySlices>(root, t, std::move(node), self), 0);
+  if (t.impl()->python) grad_flag_changes.fetch_add(1, std::memory_order_relaxed);
   t.impl()->meta |= TensorImpl::requires_grad;  // its own history is made when it is asked for
 }
 

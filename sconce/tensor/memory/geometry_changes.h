@@ -9,4 +9,7 @@ namespace sconce {
 
 extern constinit std::atomic<uint64_t> geometry_changes;
 
+// The same for requires_grad, of tensors that Python knows: results of operators get it before they are seen.
+extern constinit std::atomic<uint64_t> grad_flag_changes;
+
 }  // namespace sconce

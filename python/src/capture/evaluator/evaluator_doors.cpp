@@ -136,15 +136,14 @@ PyObject* run_door(PyObject*, PyObject* given, PyObject* keywords) {
       if (trace.graph) {
         Guards guards(*trace.sources, trace.inputs, trace.locals, trace.free_variables,
                       PyFunction_GET_GLOBALS(request.function));
-        std::vector<PyObject*> inputs(trace.inputs.size());
+        FoundInputs inputs;
         auto* f = reinterpret_cast<PyFunctionObject*>(request.function);
-        if (!guards.check(pointers.data(), f->func_closure, inputs.data())) {
+        if (!guards.check(pointers.data(), f->func_closure, inputs)) {
           PyErr_SetString(PyExc_RuntimeError,
                           ("a guard fails at once: " + guards.why(pointers.data(), f->func_closure)).c_str());
           throw PythonError();
         }
         results = Owned::take(PyObject_Vectorcall(trace.graph.get(), inputs.data(), inputs.size(), nullptr));
-        for (PyObject* input : inputs) Py_DECREF(input);
       }
       return from_recipe(*trace.result, results.get(), slots).give();
     }

@@ -83,10 +83,11 @@ PyMethodDef methods[] = {
      [](PyObject* self, PyObject* args) {
        return guarded([&]() -> PyObject* {
          const Frame frame(args);
-         std::vector<PyObject*> found(of(self).input_count());
-         if (!of(self).check(frame.locals.data(), frame.closure, found.data())) Py_RETURN_NONE;
+         FoundInputs found;
+         if (!of(self).check(frame.locals.data(), frame.closure, found)) Py_RETURN_NONE;
          Owned list = Owned::take(PyList_New(static_cast<Py_ssize_t>(found.size())));
-         for (size_t i = 0; i < found.size(); ++i) PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), found[i]);
+         for (size_t i = 0; i < found.size(); ++i)
+           PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), Py_NewRef(found.data()[i]));
          return list.give();
        });
      },
@@ -116,16 +117,16 @@ PyMethodDef methods[] = {
          PyObject* list = nullptr;
          long n = 0;
          if (!PyArg_ParseTuple(args, "O!l", &PyList_Type, &list, &n)) throw PythonError();
-         std::vector<PyObject*> locals, found(of(self).input_count());
+         std::vector<PyObject*> locals;
          for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) locals.push_back(PyList_GET_ITEM(list, i));
          timespec a{}, b{};
          clock_gettime(CLOCK_MONOTONIC, &a);
          for (long i = 0; i < n; ++i) {
-           if (!of(self).check(locals.data(), nullptr, found.data())) {
+           FoundInputs found;
+           if (!of(self).check(locals.data(), nullptr, found)) {
              PyErr_SetString(PyExc_ValueError, "the guards do not hold");
              throw PythonError();
            }
-           for (PyObject* object : found) Py_DECREF(object);
          }
          clock_gettime(CLOCK_MONOTONIC, &b);
          return PyFloat_FromDouble(

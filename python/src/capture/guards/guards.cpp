@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/guards/watched_part.h"
 #include "capture/set_entries.h"
 #include "interop/torch_function.h"
 
@@ -56,7 +57,7 @@ bool same_constant(PyObject* a, PyObject* b) {
 struct Guards::Walk {
   PyObject* const* locals;
   PyObject* closure;
-  std::vector<PyObject*> slots;
+  SmallVector<PyObject*, 64> slots;
   std::vector<Owned> made;
 
   Walk(const Guards& g, PyObject* const* frame, PyObject* cells)
@@ -338,8 +339,26 @@ bool Guards::is_dead() const {
   return std::any_of(tensors_.begin(), tensors_.end(), [](const TensorFact& t) { return t.is_dead(); });
 }
 
-bool Guards::check(PyObject* const* locals, PyObject* closure, PyObject** found) {
+void FoundInputs::clear() {
+  for (PyObject* object : owned_) Py_DECREF(object);
+  owned_.clear();
+  made_.clear();
+  data_ = nullptr;
+  size_ = 0;
+}
+void FoundInputs::own_all() {
+  if (!owned_.empty()) return;
+  for (size_t i = 0; i < size_; ++i) owned_.push_back(Py_NewRef(data_[i]));
+  data_ = owned_.data();
+}
+
+bool Guards::check(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
   if (dropped_ || !(state_ == GlobalState::now())) return false;
+  if (watched_ && watched_->unchanged(*this, locals, closure)) return check_loose(locals, closure, found);
+  return walk_all(locals, closure, found);
+}
+
+bool Guards::walk_all(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
   Walk walk(*this, locals, closure);
   PyObject** slots = walk.slots.data();
   for (size_t i = 0; i < fetches_.size(); ++i) {
@@ -349,7 +368,79 @@ bool Guards::check(PyObject* const* locals, PyObject* closure, PyObject** found)
     for (uint32_t k = 0; k < f.count; ++k)
       if (!holds(facts_[f.first + k], object, slots)) return false;
   }
-  for (size_t i = 0; i < inputs_.size(); ++i) found[i] = Py_NewRef(slots[inputs_[i]]);
+  for (const int32_t step : inputs_) found.owned_.push_back(Py_NewRef(slots[step]));
+  found.data_ = found.owned_.data();
+  found.size_ = inputs_.size();
+  // What walks pass again and again is watched; what changes with every call is not tried for ever.
+  if (++walks_ >= next_watch_) {
+    walks_ = 0;
+    if (next_watch_ < 4096) next_watch_ *= 2;
+    try {
+      watched_ = WatchedPart::make(*this, locals, closure, slots);
+    } catch (const PythonError&) {
+      PyErr_Clear();
+      watched_ = nullptr;
+    }
+    if (!watched_) return true;
+    quick_inputs_.assign(inputs_.size(), nullptr);
+    loose_inputs_.clear();
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (watched_->has_step(static_cast<size_t>(inputs_[i])))
+        quick_inputs_[i] = slots[inputs_[i]];
+      else
+        loose_inputs_.emplace_back(static_cast<int32_t>(i), inputs_[i]);
+    }
+    loose_alone_ = true;
+    for (const int32_t step : watched_->loose()) {
+      const Fetch& f = fetches_[static_cast<size_t>(step)];
+      loose_alone_ = loose_alone_ && f.step == Step::local;
+      for (uint32_t k = f.first; k < f.first + f.count; ++k)
+        loose_alone_ = loose_alone_ && !watched_->has_fact(k) && facts_[k].kind != FactKind::relation &&
+                       facts_[k].kind != FactKind::same_object && facts_[k].kind != FactKind::other_object;
+    }
+  }
+  return true;
+}
+
+bool Guards::check_loose(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
+  if (loose_alone_) {  // arguments that need no other object: the usual case
+    for (const int32_t step : watched_->loose()) {
+      const Fetch& f = fetches_[static_cast<size_t>(step)];
+      for (uint32_t k = f.first; k < f.first + f.count; ++k)
+        if (!holds(facts_[k], locals[f.index], nullptr)) return false;
+    }
+    for (const auto& [at, step] : loose_inputs_)
+      quick_inputs_[static_cast<size_t>(at)] = locals[fetches_[static_cast<size_t>(step)].index];
+  } else {
+    Walk walk(*this, locals, closure);
+    walk.slots.clear();
+    walk.slots.append(ListRef<PyObject*>(watched_->slots(), fetches_.size()));
+    PyObject** slots = walk.slots.data();
+    for (const int32_t step : watched_->loose()) {
+      const Fetch& f = fetches_[static_cast<size_t>(step)];
+      if (!watched_->has_step(static_cast<size_t>(step))) {
+        slots[step] = walk.fetch(f);
+        if (slots[step] == nullptr && !f.may_be_absent) return false;
+      }
+      for (uint32_t k = f.first; k < f.first + f.count; ++k)
+        if (!watched_->has_fact(k) && !holds(facts_[k], slots[step], slots)) return false;
+    }
+    for (const auto& [at, step] : loose_inputs_) quick_inputs_[static_cast<size_t>(at)] = slots[step];
+    found.made_ = std::move(walk.made);
+  }
+  found.data_ = quick_inputs_.data();
+  found.size_ = quick_inputs_.size();
+  return true;
+}
+
+bool Guards::fetch(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
+  Walk walk(*this, locals, closure);
+  for (size_t i = 0; i < fetches_.size(); ++i) walk.slots[i] = walk.fetch(fetches_[i]);
+  for (const int32_t step : inputs_)
+    if (walk.slots[static_cast<size_t>(step)] == nullptr) return false;
+  for (const int32_t step : inputs_) found.owned_.push_back(Py_NewRef(walk.slots[static_cast<size_t>(step)]));
+  found.data_ = found.owned_.data();
+  found.size_ = inputs_.size();
   return true;
 }
 

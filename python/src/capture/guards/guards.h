@@ -15,9 +15,31 @@
 #include "capture/guards/source.h"
 #include "capture/guards/tensor_fact.h"
 #include "object.h"
+#include "sconce/base/small_vector.h"
 #include "sconce/executor/state_word.h"
 
 namespace sconce::python::capture {
+
+class WatchedPart;
+
+// The objects of inputs. `data` is good until the guards are asked again; own_all() makes it good for longer.
+class FoundInputs {
+ public:
+  FoundInputs() = default;
+  FoundInputs(const FoundInputs&) = delete;
+  ~FoundInputs() { clear(); }
+  void clear();
+  void own_all();
+  PyObject* const* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  friend class Guards;
+  PyObject* const* data_ = nullptr;
+  size_t size_ = 0;
+  SmallVector<PyObject*, 16> owned_;
+  std::vector<Owned> made_;  // objects that were made on the way
+};
 
 // The state that every entry depends on.
 struct GlobalState {
@@ -36,9 +58,11 @@ class Guards {
   Guards(const Guards&) = delete;
 
   // Do all guards hold for these arguments (slots of the frame) and this closure (a tuple or null)? Then `found` gets the
-  // objects of `inputs`; new references. Clears exceptions; runs code of Python only where a dict has keys with an __eq__
+  // objects of `inputs`. Clears exceptions; runs code of Python only where a dict has keys with an __eq__
   // written in Python.
-  bool check(PyObject* const* locals, PyObject* closure, PyObject** found);
+  bool check(PyObject* const* locals, PyObject* closure, FoundInputs& found);
+  // The objects of `inputs`, without any check but that they are there (set_stance(skip_guard_eval_unsafe=True)).
+  bool fetch(PyObject* const* locals, PyObject* closure, FoundInputs& found);
   // The first guard that does not hold: "tensor 'L['x']' size mismatch at index 0. expected 2, actual 3". Empty: all hold.
   std::string why(PyObject* const* locals, PyObject* closure);
   // "TENSOR_MATCH: check_tensor(L['x'], ...)", one for each, parents first.
@@ -54,6 +78,7 @@ class Guards {
   int traverse(visitproc visit, void* arg);
 
  private:
+  friend class WatchedPart;
   struct Row {
     FactKind kind;
     int32_t other = -1;          // same_object, other_object: a step; tensor, relation: an index into their arrays
@@ -91,7 +116,15 @@ class Guards {
   PyObject* globals_ = nullptr;  // in kept_
   GlobalState state_;
   bool dropped_ = false;
-  int32_t fails_first_ = -1;  // the step that failed last
+
+  // Note [Three speeds]: nothing changed (WatchedPart), something did (its closer look), all steps (walk).
+  bool check_loose(PyObject* const* locals, PyObject* closure, FoundInputs& found);
+  bool walk_all(PyObject* const* locals, PyObject* closure, FoundInputs& found);
+  std::unique_ptr<WatchedPart> watched_;
+  std::vector<PyObject*> quick_inputs_;                    // of watched_; borrowed
+  std::vector<std::pair<int32_t, int32_t>> loose_inputs_;  // position, step
+  bool loose_alone_ = true;                                // no fact of a loose step looks at other steps
+  uint32_t walks_ = 0, next_watch_ = 2;
 };
 
 // Are these constants the same? Same class and equal; floats bit by bit; texts, bytes, numbers, tuples, slices of such by

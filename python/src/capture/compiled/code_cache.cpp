@@ -1,0 +1,222 @@
+#include "capture/compiled/code_cache.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "capture/compiled/newcomers.h"
+#include "capture/compiled/report.h"
+#include "capture/evaluator/evaluate.h"
+
+namespace sconce::python::capture {
+namespace {
+
+// Every cache that lives, for reset_caches().
+std::vector<CodeCache*>& all_caches() {
+  static auto* all = new std::vector<CodeCache*>();
+  return *all;
+}
+int next_frame_number = 0;
+
+// After so many evaluations that captured nothing, with no entry in between, a function is left alone.
+constexpr int kEmptyUntilGivenUp = 2;
+
+constexpr uint8_t kFree = 0x80;  // of co_localspluskinds
+
+std::vector<std::string> local_names(PyCodeObject* code, uint8_t kind) {
+  std::vector<std::string> names;
+  for (Py_ssize_t i = 0; i < code->co_nlocalsplus; ++i) {
+    const auto kinds = static_cast<uint8_t>(PyBytes_AS_STRING(code->co_localspluskinds)[i]);
+    if ((kind == kFree) == ((kinds & kFree) != 0))
+      names.emplace_back(text_of(PyTuple_GET_ITEM(code->co_localsplusnames, i)));
+  }
+  return names;
+}
+
+}  // namespace
+
+void Answer::set(CacheEntry* e) {
+  entry = e;
+  ++e->uses;
+}
+void Answer::clear() {
+  inputs.clear();
+  if (entry && --entry->uses == 0 && !entry->in) delete entry;
+  entry = nullptr;
+}
+
+CodeCache::CodeCache(PyCodeObject* code) : code_(code) { all_caches().push_back(this); }
+CodeCache::~CodeCache() {
+  std::erase(all_caches(), this);
+  clear();
+}
+
+void CodeCache::drop(CacheEntry* entry) {
+  std::erase(entries_, entry);
+  entry->in = false;
+  entry->guards->drop();
+  if (entry->uses == 0) delete entry;
+}
+void CodeCache::clear() {
+  while (!entries_.empty()) drop(entries_.back());
+  gave_up_ = said_limit_ = false;
+  compiled_ = calls_ = empty_ = 0;
+  sizes_ = SizeHistory();
+}
+void reset_caches() {
+  const std::vector<CodeCache*> all = all_caches();
+  for (CodeCache* cache : all) {
+    if (std::find(all_caches().begin(), all_caches().end(), cache) != all_caches().end()) cache->clear();
+  }
+  next_frame_number = 0;
+}
+
+void CodeCache::drop_dead() {
+  for (size_t i = entries_.size(); i-- > 0;)
+    if (entries_[i]->guards->is_dead()) drop(entries_[i]);
+}
+
+int CodeCache::traverse(visitproc visit, void* arg) {
+  for (CacheEntry* entry : entries_) {
+    if (const int status = entry->guards->traverse(visit, arg)) return status;
+    Py_VISIT(entry->graph.get());
+    Py_VISIT(entry->code.get());
+    Py_VISIT(entry->function.get());
+  }
+  return 0;
+}
+
+bool CodeCache::find(PyObject* const* slots, PyObject* closure, const CompileConfig* config, Answer& answer) {
+  const bool unasked = settings().skip_guards;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    CacheEntry* entry = entries_[i];
+    if (entry->config.get() != config) continue;
+    answer.set(entry);
+    const bool holds = unasked ? entry->guards->fetch(slots, closure, answer.inputs)
+                               : entry->guards->check(slots, closure, answer.inputs);
+    if (holds && entry->in) {
+      if (i > 0) {  // most recently used first
+        const auto at = std::find(entries_.begin(), entries_.end(), entry);
+        if (at != entries_.end()) std::rotate(entries_.begin(), at, at + 1);
+      }
+      return true;
+    }
+    answer.clear();
+  }
+  return false;
+}
+
+std::vector<std::string> CodeCache::reasons(PyFunctionObject* function, PyObject* const* slots,
+                                            const CompileConfig* config) {
+  std::vector<std::string> all;
+  for (CacheEntry* entry : entries_) {
+    if (entry->config.get() != config) continue;
+    all.push_back(std::to_string(frame_number_) + "/" + std::to_string(entry->number) + ": " +
+                  entry->guards->why(slots, function->func_closure));
+  }
+  return all;
+}
+
+void CodeCache::find_or_compile(PyFunctionObject* function, PyObject* const* slots,
+                                const std::shared_ptr<const CompileConfig>& config, Answer& answer) {
+  if (find(slots, function->func_closure, config.get(), answer)) return;
+  const Settings& s = settings();
+  ++calls_;
+  if (s.stance == Stance::eager_on_recompile) return;
+  if (s.stance == Stance::eager_then_compile && calls_ == 1) {
+    note_sizes(slots, *config);
+    return;
+  }
+  drop_dead();
+  const std::vector<std::string> why = reasons(function, slots, config.get());
+  if (s.stance == Stance::fail_on_recompile) {
+    raise_recompile(code_, why);
+    throw PythonError();
+  }
+  if (over_limit(why)) return;
+  if (!why.empty()) report_recompile(code_, frame_number_, compiled_, why);
+  // A module that loads itself when it is first asked changes under capture, once.
+  if (!compile(function, slots, config, answer)) compile(function, slots, config, answer);
+}
+
+// dynamic sizes of the first call that was not compiled count, too
+void CodeCache::note_sizes(PyObject* const* slots, const CompileConfig& config) {
+  const std::vector<std::string> names = local_names(code_, 0);
+  const int count = code_->co_argcount + code_->co_kwonlyargcount;
+  for (int i = 0; i < count; ++i) sizes_.free_dims(config, "L['" + names[static_cast<size_t>(i)] + "']", slots[i]);
+}
+
+bool CodeCache::over_limit(const std::vector<std::string>& why) {
+  const Settings& s = settings();
+  const bool many = static_cast<int64_t>(entries_.size()) >= s.recompile_limit;
+  const bool too_many = compiled_ >= s.accumulated_limit;
+  if (!many && !too_many) return false;
+  if (!said_limit_ || s.fail_on_limit) {
+    said_limit_ = true;
+    report_limit(code_, many ? "recompile_limit" : "accumulated_recompile_limit",
+                 many ? s.recompile_limit : s.accumulated_limit, why, s.fail_on_limit);
+  }
+  return true;
+}
+
+bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots,
+                        const std::shared_ptr<const CompileConfig>& config, Answer& answer) {
+  if (frame_number_ < 0) frame_number_ = next_frame_number++;
+  const int number = compiled_++;
+  const Owned code_kept = Owned::share(reinterpret_cast<PyObject*>(code_));
+  EvaluateOptions options;
+  const Settings& s = settings();
+  options.backend = s.stance_backend ? s.stance_backend.get() : config->backend.get();
+  options.backend_options = config->options.get();
+  options.fullgraph = config->fullgraph;
+  std::vector<std::string> locals = local_names(code_, 0), free = local_names(code_, kFree);
+  options.free_dims = [&](const Sources& sources, SourceId source, PyObject* tensor) {
+    return sizes_.free_dims(*config, sources.text(source, locals, free), tensor);
+  };
+  options.resume = [&](PyObject* resumed) { return make_compiled(resumed, config); };
+  const auto arguments = static_cast<size_t>(code_->co_argcount + code_->co_kwonlyargcount) +
+                         !!(code_->co_flags & CO_VARARGS) + !!(code_->co_flags & CO_VARKEYWORDS);
+  const auto start = std::chrono::steady_clock::now();
+  Trace trace = [&] {
+    const EvaluatingScope evaluating;
+    const HookPause pause;
+    return evaluate(function, std::span(slots, arguments), options);
+  }();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+
+  auto entry = std::make_unique<CacheEntry>();
+  entry->config = config;
+  entry->number = number;
+  entry->guards = std::make_unique<Guards>(
+      *trace.sources, trace.inputs, trace.locals.empty() ? std::move(locals) : trace.locals,
+      trace.free_variables.empty() ? std::move(free) : trace.free_variables, function->func_globals);
+  entry->graph = std::move(trace.graph);
+  entry->code = std::move(trace.code);
+  entry->result = std::move(trace.result);
+  if (entry->code) check_replacement(code_, reinterpret_cast<PyCodeObject*>(entry->code.get()));
+  report_compilation(code_, function, frame_number_, *entry, trace, took.count());
+
+  if (find(slots, function->func_closure, config.get(), answer)) return true;  // of another thread
+  if (entry->is_plain() && ++empty_ >= kEmptyUntilGivenUp && static_cast<int>(entries_.size()) < empty_)
+    gave_up_ = true;
+  // What was just captured holds now, unless capturing changed it; then the function runs as it is.
+  if (!entry->guards->check(slots, function->func_closure, answer.inputs)) {
+    answer.inputs.clear();
+    report_unstable(code_, entry->guards->why(slots, function->func_closure));
+    return false;
+  }
+  entries_.insert(entries_.begin(), entry.release());
+  answer.set(entries_.front());
+  return true;
+}
+
+Owned CodeCache::enter(PyFunctionObject* function, PyObject* const* locals) {
+  const std::shared_ptr<const CompileConfig> config = current_config();
+  if (!config || gave_up_ || is_evaluating() || settings().stance == Stance::force_eager) return {};
+  Answer answer;
+  find_or_compile(function, locals, config, answer);
+  if (answer.entry == nullptr || !answer.entry->code) return {};
+  count_captured_frame();
+  return Owned::share(answer.entry->code.get());
+}
+
+}  // namespace sconce::python::capture

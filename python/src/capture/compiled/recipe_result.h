@@ -1,0 +1,13 @@
+// Results by recipe: what a function returns, made of what its graph returned.
+#pragma once
+
+#include "capture/trace.h"
+#include "object.h"
+
+namespace sconce::python::capture {
+
+// `outputs`: the tuple that the graph returned, or null when the recipe names none. Throws PythonError.
+Owned make_result(const Recipe& recipe, PyObject* outputs, PyObject* const* slots);
+int traverse_recipe(const Recipe& recipe, visitproc visit, void* arg);
+
+}  // namespace sconce::python::capture

@@ -1,0 +1,322 @@
+#include "capture/guards/watched_part.h"
+
+#include <unordered_map>
+
+namespace sconce::python::capture {
+namespace {
+
+// Changes of watched dicts in the process.
+uint64_t dict_epoch = 1;
+
+#if PY_VERSION_HEX >= 0x030c0000
+constexpr bool kWatchers = true;
+int on_dict_event(PyDict_WatchEvent, PyObject*, PyObject*, PyObject*) {
+  ++dict_epoch;
+  return 0;
+}
+// 3.13.0 does not tell watchers of stores to an instance whose dict shares the instance's inline values (mended in
+// 3.13.1). A key that is no text makes the dict own its values, with the same identity and order.
+void unshare(PyObject* dict) {
+  if (Py_Version >> 16 != 0x030d || reinterpret_cast<PyDictObject*>(dict)->ma_values == nullptr) return;
+  static PyObject* key = PyLong_FromLong(0x5c09ce);
+  if (PyDict_SetItem(dict, key, Py_None) < 0 || PyDict_DelItem(dict, key) < 0) PyErr_Clear();
+}
+bool watch(PyObject* dict) {
+  static const int watcher = PyDict_AddWatcher(on_dict_event);
+  if (watcher < 0) return PyErr_Clear(), false;
+  unshare(dict);
+  return PyDict_Watch(watcher, dict) == 0;
+}
+#else
+constexpr bool kWatchers = false;
+bool watch(PyObject*) { return true; }
+#endif
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+const uint64_t* tag_of(PyObject* dict) { return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag; }
+#pragma GCC diagnostic pop
+
+uint64_t word_at(const void* address) {
+  uint64_t word = 0;
+  memcpy(&word, address, sizeof word);
+  return word;
+}
+
+// Where an instance keeps the pointer to its dict; null: at no fixed place.
+const void* dict_place(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) return reinterpret_cast<PyObject**>(object) - 3;
+  return type->tp_dictoffset > 0 ? reinterpret_cast<const char*>(object) + type->tp_dictoffset : nullptr;
+}
+
+uint64_t marks = 0;
+
+uint64_t watched_tensor_changes() { return executor::tensor_changes() + marks; }
+
+// After so few facts a walk is as fast.
+constexpr size_t kFewest = 3;
+
+}  // namespace
+
+class WatchedPart::Builder {
+ public:
+  Builder(const Guards& guards, PyObject* const* locals, PyObject* closure, PyObject* const* slots)
+      : g_(guards), locals_(locals), closure_(closure), slots_(slots), part_(std::make_unique<WatchedPart>()) {}
+
+  std::unique_ptr<WatchedPart> build() {
+    const size_t n = g_.fetches_.size();
+    part_->stable_.assign(n, false);
+    part_->stable_rows_.assign(g_.facts_.size(), false);
+    part_->slots_.assign(slots_, slots_ + n);
+    has_children_.assign(n, false);
+    for (const auto& f : g_.fetches_)
+      if (f.from >= 0) has_children_[static_cast<size_t>(f.from)] = true;
+    size_t watched_facts = 0;
+    for (size_t i = 0; i < n; ++i) {
+      const auto& f = g_.fetches_[i];
+      part_->stable_[i] = watch_step(i, f);
+      bool all = part_->stable_[i];
+      for (uint32_t row = f.first; row < f.first + f.count; ++row) {
+        const bool stable = part_->stable_[i] && watch_fact(i, g_.facts_[row], row);
+        part_->stable_rows_[row] = stable;
+        watched_facts += stable;
+        all = all && stable;
+      }
+      if (!all) part_->loose_.push_back(static_cast<int32_t>(i));
+    }
+    if (watched_facts < kFewest) return nullptr;
+    finish();
+    return std::move(part_);
+  }
+
+ private:
+  bool word(const void* address) {
+    if (words_.try_emplace(address, true).second)
+      part_->checks_.push_back({Check::Kind::word, address, word_at(address)});
+    return true;
+  }
+  // The check of a dict, made at its first use: it stands before all that depends on it.
+  bool dict(PyObject* object, size_t step) {
+    const auto [at, added] = dicts_.try_emplace(object, dict_steps_.size());
+    if (added) {
+      if (!watch(object)) return false;
+      part_->checks_.push_back({Check::Kind::dict, object, *tag_of(object)});
+      dict_steps_.emplace_back();
+    }
+    dict_steps_[at->second].push_back(static_cast<int32_t>(step));
+    return true;
+  }
+  bool class_of(PyObject* object) {
+    const bool may_change = (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) || PyModule_Check(object);
+    return !may_change || word(&object->ob_type);
+  }
+  bool instance_dict(PyObject* object) {
+    const void* place = dict_place(object);
+    return place != nullptr && class_of(object) && word(place);
+  }
+
+  bool watch_step(size_t i, const Guards::Fetch& f) {
+    PyObject* object = slots_[i];
+    switch (f.step) {
+      case Step::local:
+        // Instances with attributes of their own; others come anew with each call.
+        if (!has_children_[i] || object == nullptr || dict_place(object) == nullptr ||
+            !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object)))
+          return false;
+        part_->roots_.push_back({f.index, object, Owned::take(PyWeakref_NewRef(object, nullptr))});
+        return true;
+      case Step::free_variable:
+        if (closure_ == nullptr || object == nullptr) return false;
+        part_->closure_ = closure_;
+        return word(&PyTuple_GET_ITEM(closure_, f.index));
+      case Step::global:
+      case Step::builtin:
+        return PyUnicode_CheckExact(f.key) && dict(f.object, i);
+      case Step::constant:
+        return true;
+      default:
+        break;
+    }
+    if (f.from < 0 || !part_->stable_[static_cast<size_t>(f.from)]) return false;
+    PyObject* from = slots_[f.from];
+    if (from == nullptr) return false;
+    switch (f.step) {
+      case Step::instance_item: {
+        if (!PyUnicode_CheckExact(f.key) || !instance_dict(from)) return false;
+        PyObject** own = _PyObject_GetDictPtr(from);
+        return own && *own && dict(*own, i);
+      }
+      case Step::instance_dict:
+        return object != nullptr && instance_dict(from);
+      case Step::type:
+        return class_of(from);
+      case Step::class_item: {
+        if (!PyType_Check(from)) return false;
+        const auto* type = reinterpret_cast<PyTypeObject*>(from);
+        if (type->tp_version_tag == 0) return false;
+        part_->checks_.push_back({Check::Kind::type, &type->tp_version_tag, type->tp_version_tag});
+        return true;
+      }
+      case Step::item:
+      case Step::key_at:
+        return PyDict_CheckExact(from) && (f.key == nullptr || PyUnicode_CheckExact(f.key)) && dict(from, i);
+      case Step::element:
+        if (object == nullptr) return false;
+        if (PyTuple_Check(from)) return true;
+        if (!PyList_CheckExact(from)) return false;
+        return list(from) && word(&PyList_GET_ITEM(from, f.index));
+      case Step::contents:
+        return PyCell_Check(from) && word(&reinterpret_cast<PyCellObject*>(from)->ob_ref);
+      case Step::method_function:
+      case Step::method_self:
+        return true;
+      case Step::defaults:
+        return word(&reinterpret_cast<PyFunctionObject*>(from)->func_defaults);
+      case Step::keyword_defaults:
+        return word(&reinterpret_cast<PyFunctionObject*>(from)->func_kwdefaults);
+      case Step::code:
+        return word(&reinterpret_cast<PyFunctionObject*>(from)->func_code);
+      case Step::closure:
+      case Step::globals:
+        return true;  // read-only
+      default:
+        return false;
+    }
+  }
+  bool list(PyObject* object) {
+    return word(&reinterpret_cast<PyVarObject*>(object)->ob_size) &&
+           word(&reinterpret_cast<PyListObject*>(object)->ob_item);
+  }
+
+  bool watch_fact(size_t i, const Guards::Row& row, uint32_t at) {
+    PyObject* object = slots_[i];
+    switch (row.kind) {
+      case FactKind::present:
+      case FactKind::absent:
+      case FactKind::identity:
+      case FactKind::equal:
+        return true;
+      case FactKind::type:
+        return class_of(object);
+      case FactKind::same_object:
+      case FactKind::other_object:
+        return part_->stable_[static_cast<size_t>(row.other)];
+      case FactKind::length:
+      case FactKind::keys:
+      case FactKind::truth:
+        if (PyDict_CheckExact(object)) return dict(object, i);
+        if (PyList_CheckExact(object)) return list(object);
+        return PyTuple_CheckExact(object) || PyUnicode_CheckExact(object) || PyBool_Check(object) ||
+               PyLong_CheckExact(object) || PyFloat_CheckExact(object) || object == Py_None;
+      case FactKind::tensor: {
+        if (!is_tensor(object) || tensor_of(object).is_view()) return false;
+        part_->tensor_rows_.push_back(static_cast<int32_t>(at));
+        part_->tensor_steps_.push_back(static_cast<int32_t>(i));
+        return true;
+      }
+      default:
+        return false;
+    }
+  }
+
+  void finish() {
+    size_t index = 0;
+    for (Check& check : part_->checks_) {
+      if (check.kind == Check::Kind::dict) {
+        const std::vector<int32_t>& steps = dict_steps_[index++];
+        check.first = static_cast<int32_t>(part_->fetched_.size());
+        check.count = static_cast<int32_t>(steps.size());
+        part_->fetched_.insert(part_->fetched_.end(), steps.begin(), steps.end());
+        check.value = *tag_of(static_cast<PyObject*>(const_cast<void*>(check.address)));
+      }
+      if (check.kind != Check::Kind::dict) part_->quick_.push_back(check);
+    }
+    part_->dict_epoch_ = dict_epoch;
+    part_->tensor_epoch_ = watched_tensor_changes();
+  }
+
+  const Guards& g_;
+  PyObject* const* locals_;
+  PyObject* closure_;
+  PyObject* const* slots_;
+  std::unique_ptr<WatchedPart> part_;
+  std::vector<bool> has_children_;
+  std::unordered_map<const void*, bool> words_;
+  std::unordered_map<PyObject*, size_t> dicts_;
+  std::vector<std::vector<int32_t>> dict_steps_;
+};
+
+void note_tensor_marks() { ++marks; }
+
+std::unique_ptr<WatchedPart> WatchedPart::make(const Guards& guards, PyObject* const* locals, PyObject* closure,
+                                               PyObject* const* slots) {
+  return Builder(guards, locals, closure, slots).build();
+}
+
+bool WatchedPart::unchanged(const Guards& guards, PyObject* const* locals, PyObject* closure) {
+  for (const Root& root : roots_)
+    if (locals[root.local] != root.object || PyWeakref_GET_OBJECT(root.weak.get()) != root.object) return false;
+  if (closure_ && closure != closure_) return false;
+  if (!kWatchers || dict_epoch_ != dict_epoch) {
+    if (!look_closely(guards)) return false;
+  } else {
+    for (const Check& check : quick_) {
+      if (check.kind == Check::Kind::word ? word_at(check.address) != check.value
+                                          : *static_cast<const unsigned*>(check.address) != check.value)
+        return false;
+    }
+  }
+  const uint64_t tensors = watched_tensor_changes();
+  if (tensors != tensor_epoch_) [[unlikely]] {
+    for (size_t i = 0; i < tensor_rows_.size(); ++i) {
+      const Guards::Row& row = guards.facts_[static_cast<size_t>(tensor_rows_[i])];
+      if (!guards.holds(row, slots_[static_cast<size_t>(tensor_steps_[i])], slots_.data())) return false;
+    }
+    tensor_epoch_ = tensors;
+  }
+  return true;
+}
+
+bool WatchedPart::look_closely(const Guards& guards) {
+  const uint64_t now = dict_epoch;
+  for (Check& check : checks_) {
+    switch (check.kind) {
+      case Check::Kind::word:
+        if (word_at(check.address) != check.value) return false;
+        break;
+      case Check::Kind::type:
+        if (*static_cast<const unsigned*>(check.address) != check.value) return false;
+        break;
+      case Check::Kind::dict: {
+        const uint64_t tag = *tag_of(static_cast<PyObject*>(const_cast<void*>(check.address)));
+        if (tag == check.value) break;
+        if (!same_contents(guards, check)) return false;
+        check.value = tag;
+        break;
+      }
+    }
+  }
+  dict_epoch_ = now;
+  return true;
+}
+
+// Does a dict that changed still have what was fetched from it?
+bool WatchedPart::same_contents(const Guards& guards, const Check& check) const {
+  auto* dict = static_cast<PyObject*>(const_cast<void*>(check.address));
+  for (int32_t k = check.first; k < check.first + check.count; ++k) {
+    const int32_t step = fetched_[static_cast<size_t>(k)];
+    const Guards::Fetch& f = guards.fetches_[static_cast<size_t>(step)];
+    PyObject* expected = slots_[static_cast<size_t>(step)];
+    if (expected == dict) {  // facts of the dict itself
+      for (uint32_t row = f.first; row < f.first + f.count; ++row)
+        if (!guards.holds(guards.facts_[row], dict, slots_.data())) return false;
+      continue;
+    }
+    if (f.step == Step::key_at) return false;  // order: the walk decides
+    if (_PyDict_GetItem_KnownHash(dict, f.key, f.hash) != expected) return false;
+  }
+  return true;
+}
+
+}  // namespace sconce::python::capture
