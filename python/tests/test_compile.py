@@ -503,7 +503,7 @@ class Interface(Case):
     def test_export(self):
         graph, guards = _dynamo.export(lambda x, y: sconce.relu(x) + y)(sconce.ones(2), sconce.ones(2))
         self.equal(graph(sconce.ones(2), sconce.ones(2))[0], sconce.full((2,), 2.0))
-        self.assertEqual(len(guards), 2)
+        self.assertGreaterEqual(len(guards), 2)
 
     def test_backends(self):
         self.assertIn("sconce", compiler.list_backends())

@@ -19,13 +19,13 @@ class OptimizedModule(Module):
         object.__setattr__(self, "_orig_mod", model)
         own = self.__dict__
         own["_settings"] = settings
-        own["_compiled"] = types.MethodType(settings.function(type(model).forward), model)
+        own["_compiled"] = settings.compile(model.forward)
         own["_compiled_call"] = None  # for modules with hooks; made when one is there
         own["forward"] = self._run
 
     def _run(self, *args, **kwargs):
         model = self._orig_mod
-        if _sconce._module_has_hooks(model) or "forward" in model.__dict__:
+        if _sconce._module_has_hooks(model):
             if self._compiled_call is None:
                 self.__dict__["_compiled_call"] = types.MethodType(self._settings.function(_call_module), model)
             return self._compiled_call(*args, **kwargs)

@@ -73,6 +73,12 @@ class Module(_sconce._ModuleBase):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
+    def compile(self, *args, **kwargs):
+        """Compiles calls of this module, in place: sconce.compile of it, with the same arguments."""
+        from ..compiler import compile
+
+        self.__dict__["forward"] = compile(self.forward, *args, **kwargs)
+
     # ---- attributes ----
 
     def __setattr__(self, name, value):

@@ -13,6 +13,7 @@ class FrameEntry;
 struct CodeState {
   std::shared_ptr<const Code> decoded;   // by decode()
   std::shared_ptr<FrameEntry> on_entry;  // by set_frame_entry(); null: frames of this code are of no interest
+  bool met = false;                      // the newcomers' callback has decided
 };
 
 // The number of our slot in co_extra; -1 before it is asked for.

@@ -17,6 +17,9 @@ std::vector<CodeCache*>& all_caches() {
 }
 int next_frame_number = 0;
 
+// A call of one makes an object and runs nothing.
+bool is_generator(PyCodeObject* code) { return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR); }
+
 // After so many evaluations that captured nothing, with no entry in between, a function is left alone.
 constexpr int kEmptyUntilGivenUp = 2;
 
@@ -44,7 +47,7 @@ void Answer::clear() {
   entry = nullptr;
 }
 
-CodeCache::CodeCache(PyCodeObject* code) : code_(code) { all_caches().push_back(this); }
+CodeCache::CodeCache(PyCodeObject* code) : code_(code), gave_up_(is_generator(code)) { all_caches().push_back(this); }
 CodeCache::~CodeCache() {
   std::erase(all_caches(), this);
   clear();
@@ -58,7 +61,8 @@ void CodeCache::drop(CacheEntry* entry) {
 }
 void CodeCache::clear() {
   while (!entries_.empty()) drop(entries_.back());
-  gave_up_ = said_limit_ = false;
+  gave_up_ = is_generator(code_);
+  said_limit_ = false;
   compiled_ = calls_ = empty_ = 0;
   sizes_ = SizeHistory();
 }
@@ -183,6 +187,7 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots,
   }();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
 
+  if (!trace.sources) trace.sources = std::make_unique<Sources>();  // nothing came of it, whatever was given
   auto entry = std::make_unique<CacheEntry>();
   entry->config = config;
   entry->number = number;

@@ -36,6 +36,7 @@ constexpr int kHookedInVain = 8;
 PyObject* run_plain(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   State& state = *of(self).state;
   if (state.hooked_in_vain >= kHookedInVain) return PyObject_Vectorcall(of(self).function, args, flags, names);
+  leave_alone(function_of(self)->func_code);
   const uint64_t before = captured_frames();
   PyObject* result = nullptr;
   {
@@ -319,6 +320,7 @@ Owned make_compiled(PyObject* function, std::shared_ptr<const CompileConfig> con
 void add_compiled(PyObject* module) {
   check(PyType_Ready(&compiled_type));
   check(PyModule_AddFunctions(module, functions));
+  set_newcomer_callback(meet_newcomer);
   check(PyModule_AddObjectRef(module, "_Compiled", reinterpret_cast<PyObject*>(&compiled_type)));
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/code_state.h"
 #include "capture/compiled/code_cache.h"
 
 namespace sconce::python::capture {
@@ -60,9 +61,18 @@ bool is_of_interest(PyCodeObject* code) {
 }  // namespace
 
 void meet_newcomer(PyCodeObject* code) {
-  if (!is_of_interest(code)) return;
-  set_frame_entry(code, std::make_shared<CodeCache>(code));
+  if (!current_config()) return;  // the hook is in for another thread
+  guarded_int([&] {
+    CodeState& state = code_state(code);
+    state.met = true;
+    const HookPause pause;
+    if (is_of_interest(code)) state.on_entry = std::make_shared<CodeCache>(code);
+    return 0;
+  });
+  PyErr_Clear();
 }
+
+void leave_alone(PyObject* code) { code_state(reinterpret_cast<PyCodeObject*>(code)).met = true; }
 
 uint64_t captured_frames() { return captured; }
 void count_captured_frame() { ++captured; }

@@ -10,6 +10,9 @@ namespace sconce::python::capture {
 // this package (but for modules and optimisers), comprehensions and generators are not.
 void meet_newcomer(PyCodeObject* code);
 
+// Frames of this code are no newcomers: code that capture made, and functions that run as they are.
+void leave_alone(PyObject* code);
+
 // How many frames ran captured code so far.
 uint64_t captured_frames();
 void count_captured_frame();

@@ -10,6 +10,7 @@ namespace {
 int scopes = 0;                        // HookScopes that live; under the lock of Python
 _PyFrameEvalFunction below = nullptr;  // what was in before the hook; null: CPython's evaluator
 thread_local bool paused = false;
+void (*on_newcomer)(PyCodeObject*) = nullptr;
 
 PyObject* run_below(PyThreadState* state, Frame* f, int thrown) {
   return below ? below(state, f, thrown) : run_frame(state, f, thrown);
@@ -41,6 +42,10 @@ PyObject* run_entered(PyThreadState* state, Frame* f, const std::shared_ptr<Fram
 
 PyObject* on_frame(PyThreadState* state, Frame* f, int thrown) {
   CodeState* kept = find_code_state(code_of(f));
+  if ((kept == nullptr || !kept->met) && !paused && !thrown && on_newcomer) [[unlikely]] {
+    on_newcomer(code_of(f));
+    kept = find_code_state(code_of(f));
+  }
   if (kept == nullptr || !kept->on_entry) [[likely]]
     return run_below(state, f, thrown);
   if (thrown || paused || !at_start(f) || is_generator(code_of(f)) || is_traced(state))
@@ -50,6 +55,8 @@ PyObject* on_frame(PyThreadState* state, Frame* f, int thrown) {
 }
 
 }  // namespace
+
+void set_newcomer_callback(void (*callback)(PyCodeObject*)) { on_newcomer = callback; }
 
 void set_frame_entry(PyCodeObject* code, std::shared_ptr<FrameEntry> entry) { code_state(code).on_entry.swap(entry); }
 
