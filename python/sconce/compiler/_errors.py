@@ -47,7 +47,7 @@ class UserError(TorchDynamoException):
     """What the program asks for is not possible."""
 
 
-def unsupported(code, reason, hint, file, line, function):
+def unsupported(code, reason, hint, line, file, function):
     """The exception of a graph break under fullgraph=True: what broke it, where, and what to do."""
     import linecache
 

@@ -47,7 +47,10 @@ void Answer::clear() {
   entry = nullptr;
 }
 
-CodeCache::CodeCache(PyCodeObject* code) : code_(code), gave_up_(is_generator(code)) { all_caches().push_back(this); }
+CodeCache::CodeCache(PyCodeObject* code, std::shared_ptr<const CompileConfig> config)
+    : code_(code), config_(std::move(config)), gave_up_(is_generator(code)) {
+  all_caches().push_back(this);
+}
 CodeCache::~CodeCache() {
   std::erase(all_caches(), this);
   clear();
@@ -84,16 +87,19 @@ int CodeCache::traverse(visitproc visit, void* arg) {
     if (const int status = entry->guards->traverse(visit, arg)) return status;
     Py_VISIT(entry->graph.get());
     Py_VISIT(entry->code.get());
+    // A code object is no container to the collector: its constants, resume functions among them, are visited for it
+    // where nobody else has it.
+    if (entry->code && Py_REFCNT(entry->code.get()) == (entry->function ? 2 : 1))
+      Py_VISIT(reinterpret_cast<PyCodeObject*>(entry->code.get())->co_consts);
     Py_VISIT(entry->function.get());
   }
   return 0;
 }
 
-bool CodeCache::find(PyObject* const* slots, PyObject* closure, const CompileConfig* config, Answer& answer) {
+bool CodeCache::find(PyObject* const* slots, PyObject* closure, Answer& answer) {
   const bool unasked = settings().skip_guards;
   for (size_t i = 0; i < entries_.size(); ++i) {
     CacheEntry* entry = entries_[i];
-    if (entry->config.get() != config) continue;
     answer.set(entry);
     const bool holds = unasked ? entry->guards->fetch(slots, closure, answer.inputs)
                                : entry->guards->check(slots, closure, answer.inputs);
@@ -109,29 +115,26 @@ bool CodeCache::find(PyObject* const* slots, PyObject* closure, const CompileCon
   return false;
 }
 
-std::vector<std::string> CodeCache::reasons(PyFunctionObject* function, PyObject* const* slots,
-                                            const CompileConfig* config) {
+std::vector<std::string> CodeCache::reasons(PyFunctionObject* function, PyObject* const* slots) {
   std::vector<std::string> all;
   for (CacheEntry* entry : entries_) {
-    if (entry->config.get() != config) continue;
     all.push_back(std::to_string(frame_number_) + "/" + std::to_string(entry->number) + ": " +
                   entry->guards->why(slots, function->func_closure));
   }
   return all;
 }
 
-void CodeCache::find_or_compile(PyFunctionObject* function, PyObject* const* slots,
-                                const std::shared_ptr<const CompileConfig>& config, Answer& answer) {
-  if (find(slots, function->func_closure, config.get(), answer)) return;
+void CodeCache::find_or_compile(PyFunctionObject* function, PyObject* const* slots, Answer& answer) {
+  if (find(slots, function->func_closure, answer)) return;
   const Settings& s = settings();
   ++calls_;
   if (s.stance == Stance::eager_on_recompile) return;
   if (s.stance == Stance::eager_then_compile && calls_ == 1) {
-    note_sizes(slots, *config);
+    note_sizes(slots);
     return;
   }
   drop_dead();
-  const std::vector<std::string> why = reasons(function, slots, config.get());
+  const std::vector<std::string> why = reasons(function, slots);
   if (s.stance == Stance::fail_on_recompile) {
     raise_recompile(code_, why);
     throw PythonError();
@@ -139,14 +142,14 @@ void CodeCache::find_or_compile(PyFunctionObject* function, PyObject* const* slo
   if (over_limit(why)) return;
   if (!why.empty()) report_recompile(code_, frame_number_, compiled_, why);
   // A module that loads itself when it is first asked changes under capture, once.
-  if (!compile(function, slots, config, answer)) compile(function, slots, config, answer);
+  if (!compile(function, slots, answer)) compile(function, slots, answer);
 }
 
 // dynamic sizes of the first call that was not compiled count, too
-void CodeCache::note_sizes(PyObject* const* slots, const CompileConfig& config) {
+void CodeCache::note_sizes(PyObject* const* slots) {
   const std::vector<std::string> names = local_names(code_, 0);
   const int count = code_->co_argcount + code_->co_kwonlyargcount;
-  for (int i = 0; i < count; ++i) sizes_.free_dims(config, "L['" + names[static_cast<size_t>(i)] + "']", slots[i]);
+  for (int i = 0; i < count; ++i) sizes_.free_dims(*config_, "L['" + names[static_cast<size_t>(i)] + "']", slots[i]);
 }
 
 bool CodeCache::over_limit(const std::vector<std::string>& why) {
@@ -162,21 +165,22 @@ bool CodeCache::over_limit(const std::vector<std::string>& why) {
   return true;
 }
 
-bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots,
-                        const std::shared_ptr<const CompileConfig>& config, Answer& answer) {
+bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answer& answer) {
   if (frame_number_ < 0) frame_number_ = next_frame_number++;
   const int number = compiled_++;
   const Owned code_kept = Owned::share(reinterpret_cast<PyObject*>(code_));
   EvaluateOptions options;
   const Settings& s = settings();
-  options.backend = s.stance_backend ? s.stance_backend.get() : config->backend.get();
-  options.backend_options = config->options.get();
-  options.fullgraph = config->fullgraph;
+  options.backend = s.stance_backend ? s.stance_backend.get() : config_->backend.get();
+  options.backend_options = config_->options.get();
+  options.fullgraph = config_->fullgraph;
   std::vector<std::string> locals = local_names(code_, 0), free = local_names(code_, kFree);
   options.free_dims = [&](const Sources& sources, SourceId source, PyObject* tensor) {
-    return sizes_.free_dims(*config, sources.text(source, locals, free), tensor);
+    return sizes_.free_dims(*config_, sources.text(source, locals, free), tensor);
   };
-  options.resume = [&](PyObject* resumed) { return make_compiled(resumed, config); };
+  options.resume = [&](PyObject* resumed) { return make_compiled(resumed, config_); };
+  options.resume_code = [](PyObject* code) { expect_frames(reinterpret_cast<PyCodeObject*>(code)); };
+  options.code_always = need_code_;
   const auto arguments = static_cast<size_t>(code_->co_argcount + code_->co_kwonlyargcount) +
                          !!(code_->co_flags & CO_VARARGS) + !!(code_->co_flags & CO_VARKEYWORDS);
   const auto start = std::chrono::steady_clock::now();
@@ -189,7 +193,6 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots,
 
   if (!trace.sources) trace.sources = std::make_unique<Sources>();  // nothing came of it, whatever was given
   auto entry = std::make_unique<CacheEntry>();
-  entry->config = config;
   entry->number = number;
   entry->guards = std::make_unique<Guards>(
       *trace.sources, trace.inputs, trace.locals.empty() ? std::move(locals) : trace.locals,
@@ -197,10 +200,13 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots,
   entry->graph = std::move(trace.graph);
   entry->code = std::move(trace.code);
   entry->result = std::move(trace.result);
-  if (entry->code) check_replacement(code_, reinterpret_cast<PyCodeObject*>(entry->code.get()));
+  if (entry->code) {
+    check_replacement(code_, reinterpret_cast<PyCodeObject*>(entry->code.get()));
+    leave_alone(entry->code.get());
+  }
   report_compilation(code_, function, frame_number_, *entry, trace, took.count());
 
-  if (find(slots, function->func_closure, config.get(), answer)) return true;  // of another thread
+  if (find(slots, function->func_closure, answer)) return true;  // of another thread
   if (entry->is_plain() && ++empty_ >= kEmptyUntilGivenUp && static_cast<int>(entries_.size()) < empty_)
     gave_up_ = true;
   // What was just captured holds now, unless capturing changed it; then the function runs as it is.
@@ -212,16 +218,6 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots,
   entries_.insert(entries_.begin(), entry.release());
   answer.set(entries_.front());
   return true;
-}
-
-Owned CodeCache::enter(PyFunctionObject* function, PyObject* const* locals) {
-  const std::shared_ptr<const CompileConfig> config = current_config();
-  if (!config || gave_up_ || is_evaluating() || settings().stance == Stance::force_eager) return {};
-  Answer answer;
-  find_or_compile(function, locals, config, answer);
-  if (answer.entry == nullptr || !answer.entry->code) return {};
-  count_captured_frame();
-  return Owned::share(answer.entry->code.get());
 }
 
 }  // namespace sconce::python::capture

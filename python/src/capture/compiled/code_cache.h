@@ -1,4 +1,4 @@
-// CodeCache: what was compiled for one code object. An entry is a trace with its guards; a call takes the first entry whose
+// CodeCache: what was compiled for one code object under one configuration. An entry is a trace with its guards; a call takes the first entry whose
 // guards hold (the most recently used stands first), otherwise the function is evaluated and a new entry made.
 //
 // Note [Locks of the cache]
@@ -24,7 +24,6 @@ namespace sconce::python::capture {
 
 struct CacheEntry {
   std::unique_ptr<Guards> guards;
-  std::shared_ptr<const CompileConfig> config;
   Owned graph, code;
   Owned function;  // of `code`, for calls without a frame; made at the first
   std::optional<Recipe> result;
@@ -47,18 +46,19 @@ class Answer {
   FoundInputs inputs;  // for its graph
 };
 
-class CodeCache final : public FrameEntry {
+class CodeCache {
  public:
-  explicit CodeCache(PyCodeObject* code);
-  ~CodeCache() override;
+  CodeCache(PyCodeObject* code, std::shared_ptr<const CompileConfig> config);
+  ~CodeCache();
+  CodeCache(const CodeCache&) = delete;
 
   // Throws PythonError.
-  void find_or_compile(PyFunctionObject* function, PyObject* const* slots,
-                       const std::shared_ptr<const CompileConfig>& config, Answer& answer);
+  void find_or_compile(PyFunctionObject* function, PyObject* const* slots, Answer& answer);
   // Nothing is gained by asking: the function runs as it is from now on.
   bool gave_up() const { return gave_up_; }
 
-  Owned enter(PyFunctionObject* function, PyObject* const* locals) override;
+  // From now on entries have code, too: frames run it.
+  void need_code() { need_code_ = true; }
 
   void clear();
   int traverse(visitproc visit, void* arg);
@@ -66,22 +66,22 @@ class CodeCache final : public FrameEntry {
   size_t compilations() const { return static_cast<size_t>(compiled_); }
 
  private:
-  bool find(PyObject* const* slots, PyObject* closure, const CompileConfig* config, Answer& answer);
+  bool find(PyObject* const* slots, PyObject* closure, Answer& answer);
   // False when what was captured does not hold right after.
-  bool compile(PyFunctionObject* function, PyObject* const* slots, const std::shared_ptr<const CompileConfig>& config,
-               Answer& answer);
+  bool compile(PyFunctionObject* function, PyObject* const* slots, Answer& answer);
   void drop(CacheEntry* entry);
   void drop_dead();
   bool over_limit(const std::vector<std::string>& reasons);
-  void note_sizes(PyObject* const* slots, const CompileConfig& config);
-  std::vector<std::string> reasons(PyFunctionObject* function, PyObject* const* slots, const CompileConfig* config);
+  void note_sizes(PyObject* const* slots);
+  std::vector<std::string> reasons(PyFunctionObject* function, PyObject* const* slots);
 
-  PyCodeObject* code_;  // it owns this, or the function that owns this does
+  PyCodeObject* code_;  // kept by those who hold this
+  std::shared_ptr<const CompileConfig> config_;
   std::vector<CacheEntry*> entries_;
   SizeHistory sizes_;
   int frame_number_ = -1;  // the 0 of "0/1"
   int compiled_ = 0, calls_ = 0, empty_ = 0;
-  bool gave_up_ = false, said_limit_ = false;
+  bool gave_up_ = false, said_limit_ = false, need_code_ = false;
 };
 
 // Resume functions and functions met in a compiled region: compiled with the same configuration.

@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include "capture/compiled/argument_binding.h"
+#include "capture/compiled/cache_object.h"
 #include "capture/compiled/newcomers.h"
 #include "capture/compiled/recipe_result.h"
 #include "capture/guards/watched_part.h"
@@ -12,8 +13,8 @@ namespace {
 
 struct State {
   std::shared_ptr<const CompileConfig> config;
-  std::shared_ptr<CodeCache> cache;
-  PyCodeObject* code = nullptr;  // that the cache is for; kept by the cache's user below
+  Owned cache;                   // cache_object.h
+  PyCodeObject* code = nullptr;  // that it is for
   Owned kept_code;
   int hooked_in_vain = 0;  // calls that ran as they are under the hook, in which nothing was captured
 };
@@ -50,7 +51,11 @@ PyObject* run_plain(PyObject* self, PyObject* const* args, size_t flags, PyObjec
 
 // A function with the entry's code and all else of the program's function.
 PyObject* function_with_code(CacheEntry& entry, PyFunctionObject* function) {
-  if (!entry.function) {
+  const auto is_right = [&](PyObject* made) {
+    const auto* f = reinterpret_cast<PyFunctionObject*>(made);
+    return f->func_closure == function->func_closure && f->func_globals == function->func_globals;
+  };
+  if (!entry.function || !is_right(entry.function.get())) {
     Owned made =
         Owned::take(PyFunction_NewWithQualName(entry.code.get(), function->func_globals, function->func_qualname));
     if (function->func_closure) check(PyFunction_SetClosure(made.get(), function->func_closure));
@@ -74,15 +79,16 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* na
     if (reinterpret_cast<PyCodeObject*>(function->func_code) != state.code) {  // somebody set __code__
       state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
       state.kept_code = Owned::share(function->func_code);
-      state.cache = std::make_shared<CodeCache>(state.code);
+      state.cache = cache_for(state.code, state.config);
     }
-    const std::shared_ptr<CodeCache> cache = state.cache;
+    const Owned kept_cache = Owned::share(state.cache.get());
+    CodeCache* cache = &cache_in(kept_cache.get());
     if (cache->gave_up()) return run_plain(self, args, flags, names);
     const BoundArguments bound(function, args, static_cast<size_t>(PyVectorcall_NARGS(flags)), names);
     if (bound.slots() == nullptr) return PyObject_Vectorcall(of(self).function, args, flags, names);
     const Owned kept = Owned::share(self);
     Answer answer;
-    cache->find_or_compile(function, bound.slots(), state.config, answer);
+    cache->find_or_compile(function, bound.slots(), answer);
     CacheEntry* entry = answer.entry;
     if (entry == nullptr || entry->is_plain()) return run_plain(self, args, flags, names);
     if (entry->result) {
@@ -105,7 +111,7 @@ PyObject* make(std::shared_ptr<const CompileConfig> config, PyObject* function) 
   state->config = std::move(config);
   state->kept_code = Owned::share(reinterpret_cast<PyFunctionObject*>(function)->func_code);
   state->code = reinterpret_cast<PyCodeObject*>(state->kept_code.get());
-  state->cache = std::make_shared<CodeCache>(state->code);
+  state->cache = cache_for(state->code, state->config);
   auto* self = PyObject_GC_New(CompiledObject, &compiled_type);
   if (self == nullptr) throw PythonError();
   self->vectorcall = call;
@@ -125,11 +131,12 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(state.config->backend.get());
     Py_VISIT(state.config->options.get());
   }
-  return state.cache.use_count() == 1 ? state.cache->traverse(visit, arg) : 0;
+  Py_VISIT(state.cache.get());
+  return 0;
 }
 int clear(PyObject* self) {
   Py_CLEAR(of(self).dict);
-  of(self).state->cache->clear();
+  cache_in(of(self).state->cache.get()).clear();
   return 0;
 }
 void dealloc(PyObject* self) {
@@ -172,7 +179,7 @@ PyObject* of_function(PyObject* self, void* name) {
 PyObject* entries(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     Owned list = Owned::take(PyList_New(0));
-    for (const CacheEntry* entry : of(self).state->cache->entries()) {
+    for (const CacheEntry* entry : cache_in(of(self).state->cache.get()).entries()) {
       const Owned guards = Owned::take(PyList_New(0));
       for (const std::string& line : entry->guards->texts()) check(PyList_Append(guards.get(), text(line).get()));
       const Owned row =
@@ -184,7 +191,7 @@ PyObject* entries(PyObject* self, PyObject*) {
   });
 }
 PyObject* reset(PyObject* self, PyObject*) {
-  of(self).state->cache->clear();
+  cache_in(of(self).state->cache.get()).clear();
   Py_RETURN_NONE;
 }
 
@@ -318,6 +325,7 @@ Owned make_compiled(PyObject* function, std::shared_ptr<const CompileConfig> con
 }
 
 void add_compiled(PyObject* module) {
+  add_cache_type();
   check(PyType_Ready(&compiled_type));
   check(PyModule_AddFunctions(module, functions));
   set_newcomer_callback(meet_newcomer);

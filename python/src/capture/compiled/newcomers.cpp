@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "capture/code_state.h"
-#include "capture/compiled/code_cache.h"
+#include "capture/compiled/cache_object.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -66,10 +66,16 @@ void meet_newcomer(PyCodeObject* code) {
     CodeState& state = code_state(code);
     state.met = true;
     const HookPause pause;
-    if (is_of_interest(code)) state.on_entry = std::make_shared<CodeCache>(code);
+    if (is_of_interest(code)) state.on_entry = std::make_shared<HookedCode>(code);
     return 0;
   });
   PyErr_Clear();
+}
+
+void expect_frames(PyCodeObject* code) {
+  CodeState& state = code_state(code);
+  if (!state.on_entry) state.on_entry = std::make_shared<HookedCode>(code);
+  state.met = true;
 }
 
 void leave_alone(PyObject* code) { code_state(reinterpret_cast<PyCodeObject*>(code)).met = true; }

@@ -10,6 +10,8 @@ namespace sconce::python::capture {
 // this package (but for modules and optimisers), comprehensions and generators are not.
 void meet_newcomer(PyCodeObject* code);
 
+// Frames of this code are of interest, whatever its name: code of resume functions.
+void expect_frames(PyCodeObject* code);
 // Frames of this code are no newcomers: code that capture made, and functions that run as they are.
 void leave_alone(PyObject* code);
 

@@ -102,6 +102,15 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   return out;
 }
 
+// The exception of fullgraph=True.
+void raise_unsupported(const GraphBreak& b) {
+  const Owned module = Owned::take(PyImport_ImportModule("sconce.compiler._errors"));
+  const Owned error =
+      Owned::take(PyObject_CallMethod(module.get(), "unsupported", "sssiss", b.code.c_str(), b.reason.c_str(),
+                                      b.hint.c_str(), b.line, b.file.c_str(), b.function.c_str()));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+}
+
 }  // namespace
 
 Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options) {
@@ -119,8 +128,7 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     Outcome out = run_once(function, slots, options, stop_at, counted ? &reason : nullptr);
     if (!out.why) return std::move(out.trace);
     if (options.fullgraph && !out.raised) {
-      PyErr_Format(PyExc_RuntimeError, "%s: %s (%s, line %d). %s", out.shown.code.c_str(), out.shown.reason.c_str(),
-                   out.shown.file.c_str(), out.shown.line, out.shown.hint.c_str());
+      raise_unsupported(out.shown);
       throw PythonError();
     }
     if (stop_at >= 0 && out.step >= stop_at) break;  // nothing earlier to break at

@@ -50,6 +50,15 @@ const void* dict_place(PyObject* object) {
   return type->tp_dictoffset > 0 ? reinterpret_cast<const char*>(object) + type->tp_dictoffset : nullptr;
 }
 
+bool is_immutable(PyObject* object) {
+  if (PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      if (!is_immutable(PyTuple_GET_ITEM(object, i))) return false;
+    return true;
+  }
+  return !PyList_Check(object) && !PyDict_Check(object) && !PySet_Check(object) && !PyByteArray_Check(object);
+}
+
 uint64_t marks = 0;
 
 uint64_t watched_tensor_changes() { return executor::tensor_changes() + marks; }
@@ -195,8 +204,9 @@ class WatchedPart::Builder {
       case FactKind::present:
       case FactKind::absent:
       case FactKind::identity:
-      case FactKind::equal:
         return true;
+      case FactKind::equal:
+        return is_immutable(object);
       case FactKind::type:
         return class_of(object);
       case FactKind::same_object:

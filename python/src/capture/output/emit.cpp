@@ -401,7 +401,7 @@ void emit_return(Evaluator& e, Frame& root, PyObject* result, Trace& trace) {
   if (!trace.graph && effects.empty()) return;  // the function itself does as well
   if (effects.empty()) {
     trace.result = rebuilder.recipe(result);
-    if (trace.result) return;
+    if (trace.result && !e.options.code_always) return;
   }
   Writer w(*root.code);
   write_beginning(e, w, rebuilder, effects, root.globals, trace);
