@@ -46,8 +46,9 @@ class Entry final : public Counted {
  public:
   Entry(const Words& words, std::shared_ptr<const Plan> plan)
       : hash_(hash_of(words)), words_(words.begin(), words.end()), plan(std::move(plan)) {}
-  bool takes(const Words& words, uint64_t hash) const {
-    return hash == hash_ && words.size() == words_.size() && std::equal(words.begin(), words.end(), words_.begin());
+  bool takes(const Words& words, uint64_t hash) const { return hash == hash_ && takes(words); }
+  bool takes(const Words& words) const {
+    return words.size() == words_.size() && std::equal(words.begin(), words.end(), words_.begin());
   }
 
  private:
@@ -92,16 +93,25 @@ class Spin {
 class FunctionPlans final : public runtime::CodePlans {
  public:
   Ref<Entry> find(const Words& words) {
+    {  // mostly that of the last call: a hash takes longer than the comparison
+      const Spin lock(flag_);
+      if (last_found_ < entries_.size() && entries_[last_found_]->takes(words)) return found(last_found_);
+    }
     const uint64_t hash = hash_of(words);
     const Spin lock(flag_);
-    for (const Ref<Entry>& entry : entries_) {
-      if (!entry->takes(words, hash)) continue;
-      entry->last_use = ++clock_;
-      misses_ = 0;
-      return entry;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i]->takes(words, hash)) return found(i);
     }
     if (++misses_ > kMostMisses && entries_.empty()) hopeless_.store(true, std::memory_order_relaxed);
     return {};
+  }
+
+  // Behind the lock.
+  Ref<Entry> found(size_t i) {
+    entries_[i]->last_use = ++clock_;
+    misses_ = 0;
+    last_found_ = i;
+    return entries_[i];
   }
 
   bool has_given() const { return !given_.empty(); }
@@ -214,7 +224,8 @@ class FunctionPlans final : public runtime::CodePlans {
   std::vector<GivenPlan> given_;  // set before the first call
   std::atomic_flag flag_;
   std::vector<Ref<Entry>> entries_;  // the newest is the last
-  uint64_t clock_ = 0;               // uses and additions
+  size_t last_found_ = 0;
+  uint64_t clock_ = 0;  // uses and additions
   int misses_ = 0;
   int unused_ = 0;
   int pause_ = 8;

@@ -11,7 +11,7 @@
 
 namespace sconce::executor {
 
-using Words = SmallVector<uint64_t, 48>;
+using Words = SmallVector<uint64_t, 96>;  // of calls with up to 15 tensors of two dimensions
 
 // Appends what a plan may depend on. Tensors by geometry (their order is that of `tensors`), objects by identity. False
 // if there is something whose kind is not known, a tensor that only kernels of its own understand, or one whose history
