@@ -315,6 +315,24 @@ TEST(Gemm, NanAndInfinityStayInTheirRowAndColumn) {
   }
 }
 
+// Few rows over many columns are summed in blocks of columns: 0 * infinity, which fills the last vector of a block up, has
+// to stay out of the next row's sums.
+TEST(Gemm, InfinityStaysInItsRowBesideBlocksOfColumns) {
+  for (int level : levels()) {
+    for (DType dtype : {DType::float32, DType::float64}) {
+      for (int64_t m : {1, 2, 3, 4}) {
+        const int64_t n = 1100, k = 203;
+        Stored a(dtype, m, k, Layout::rows, 1), b(dtype, k, n, Layout::rows, 2), c(dtype, m, n, Layout::rows, 3);
+        put(dtype, a.bytes.data(), 7 * a.column_stride, INFINITY);  // in row 0
+        gemm(dtype, m, n, k, a.view(), b.view(), c.view(), {}, matrix_kernels(level));
+        for (int64_t i = 1; i < m; i++) {
+          for (int64_t j = 0; j < n; j++) ASSERT_TRUE(std::isfinite(c.at(i, j))) << level << ' ' << i << ' ' << j;
+        }
+      }
+    }
+  }
+}
+
 TEST(Gemm, Batched) {
   const int64_t sizes[][4] = {{1000, 4, 4, 4}, {3, 20, 30, 40}, {12, 1, 128, 64}, {2, 130, 130, 130}, {0, 3, 3, 3}};
   for (int level : levels()) {

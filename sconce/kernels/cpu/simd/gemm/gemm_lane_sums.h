@@ -447,7 +447,8 @@ GEMM_INLINE void axpy_step(const T* a, int64_t a_stride, int64_t a_step, const S
 template <class T, class Stored, int Rows>
 void stream_rows_of(const StreamArgs<T>& args) {
   constexpr int n = lanes<T>;
-  constexpr int64_t block = 16 * 1024 / (Rows * vector_bytes), depth = 4;
+  // Whole vectors: a last one that reached into the next lane's sums would add 0 * a there, which is NaN for infinity.
+  constexpr int64_t block = 16 * 1024 / (Rows * vector_bytes) / n * n, depth = 4;
   alignas(64) T sums[Rows][n][block];
   for (int64_t j0 = 0; j0 < args.columns; j0 += block) {
     const int64_t columns = args.columns - j0 < block ? args.columns - j0 : block;
