@@ -4,9 +4,67 @@
 
 #include <fmt/format.h>
 
+#include "sconce/base/error.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce::script {
+namespace {
+
+constexpr int kMaxNesting = 500;  // far below what a stack has room for, and above what people write
+thread_local constinit int nesting = 0;
+
+// Values whose owner has ended. While somebody empties it, what ends adds to it, so that nobody is called deeper.
+thread_local constinit std::vector<Dynamic>* ending = nullptr;
+
+void end(Dynamic& v) noexcept {
+  if (!v.owns_others()) return;
+  if (ending) {
+    try {
+      ending->push_back(std::move(v));
+    } catch (const std::bad_alloc&) {  // then it ends where it is
+    }
+    return;
+  }
+  std::vector<Dynamic> all;
+  ending = &all;
+  {
+    const Dynamic first = std::move(v);
+  }
+  while (!all.empty()) {
+    const Dynamic next = std::move(all.back());
+    all.pop_back();
+  }
+  ending = nullptr;
+}
+
+}  // namespace
+
+Nesting::Nesting() {
+  if (nesting == kMaxNesting) fail("a value is nested deeper than {} levels, or is an item of itself", kMaxNesting);
+  ++nesting;
+}
+Nesting::~Nesting() { --nesting; }
+
+DynamicList::~DynamicList() {
+  for (Dynamic& item : items) end(item);
+}
+DynamicTuple::~DynamicTuple() {
+  for (Dynamic& item : items) end(item);
+}
+DynamicDict::~DynamicDict() {
+  for (auto& [key, value] : items) {
+    end(key);
+    end(value);
+  }
+}
+DynamicVariables::DynamicVariables(std::unordered_map<std::string, Dynamic> variables)
+    : by_name(std::move(variables)) {}
+DynamicVariables::~DynamicVariables() {
+  for (auto& [name, value] : by_name) end(value);
+}
+Instance::~Instance() {
+  for (Attribute& attribute : attributes) end(attribute.value);
+}
 
 const sconce::Value* Dynamic::value() const {
   if (const auto* v = get<sconce::Value>()) return v;
@@ -22,6 +80,10 @@ const std::string* Dynamic::string() const {
 Instance* Dynamic::instance() const {
   const auto* i = get<std::shared_ptr<Instance>>();
   return i ? i->get() : nullptr;
+}
+
+bool Dynamic::owns_others() const {
+  return items() || get<Dict>() || instance() || get<DynamicFunction>() || get<DynamicMethod>() || get<DynamicSuper>();
 }
 
 const std::vector<Dynamic>* Dynamic::items() const {
@@ -164,6 +226,7 @@ std::string to_text(const Dynamic& v) {
 }
 
 std::string to_repr(const Dynamic& v) {
+  const Nesting level;
   if (const sconce::Value* x = v.value()) return x->is_string() ? string_repr(x->to_string_ref()) : x->repr();
   if (const auto* l = v.get<Dynamic::List>()) return "[" + joined((*l)->items) + "]";
   if (const auto* t = v.get<Dynamic::Tuple>())
@@ -195,6 +258,7 @@ bool same(const Dynamic& a, const Dynamic& b) {
 }
 
 bool equals(const Dynamic& a, const Dynamic& b) {
+  const Nesting level;
   if (a.value() && b.value()) {
     const sconce::Value &x = *a.value(), &y = *b.value();
     if (x.is_tensor() || y.is_tensor()) return x.is_same(y);
@@ -243,6 +307,7 @@ std::vector<Definition*> lookup_order(Definition& cls, int depth) {
 std::vector<Definition*> lookup_order(Definition& cls) { return lookup_order(cls, 0); }
 
 Dynamic from_value(const sconce::Value& v) {
+  const Nesting level;
   std::vector<Dynamic> items;
   switch (v.tag()) {
     case Tag::list:

@@ -15,15 +15,29 @@ namespace sconce::script {
 struct Dynamic;
 struct Instance;
 
+// Sources may be hostile: values may be nested a million deep, or be items of themselves. Whatever walks over them takes one
+// more of these at each level, and so ends in an Error; they end without recursion.
+class Nesting {
+ public:
+  Nesting();
+  ~Nesting();
+  Nesting(const Nesting&) = delete;
+};
+
 struct DynamicList {
   std::vector<Dynamic> items;
+  bool is_remembered = false;  // by the evaluator
+  ~DynamicList();
 };
 struct DynamicTuple {
   std::vector<Dynamic> items;
   TypePtr named = nullptr;  // a named tuple's type
+  ~DynamicTuple();
 };
 struct DynamicDict {
+  ~DynamicDict();
   std::vector<std::pair<Dynamic, Dynamic>> items;  // in order of insertion
+  bool is_remembered = false;                      // by the evaluator
   Dynamic* find(const Dynamic& key);               // null when missing
   void set(Dynamic key, Dynamic value);
 
@@ -36,6 +50,11 @@ struct DynamicDict {
 struct DynamicParameter {
   sconce::Value tensor;
 };
+struct DynamicVariables {
+  std::unordered_map<std::string, Dynamic> by_name;
+  explicit DynamicVariables(std::unordered_map<std::string, Dynamic> variables);
+  ~DynamicVariables();
+};
 // A function of a text, or a method with its instance.
 struct DynamicFunction {
   const syntax::FunctionDef* def;
@@ -43,7 +62,7 @@ struct DynamicFunction {
   Definition* owner = nullptr;  // the class it was found in
   std::shared_ptr<Instance> self = nullptr;
   // Of a function inside of a function: the variables around it.
-  std::shared_ptr<std::unordered_map<std::string, Dynamic>> closure = nullptr;
+  std::shared_ptr<DynamicVariables> closure = nullptr;
 };
 // A name of the language's own: torch.zeros, math.pi, len, nn.Module.
 struct DynamicName {
@@ -94,6 +113,7 @@ struct Dynamic {
   bool is_tensor() const { return value() && value()->is_tensor(); }
   // A module or an instance of a script class; null if it is neither.
   Instance* instance() const;
+  bool owns_others() const;  // a container, an instance, a function with its closure
   // Items of a list or a tuple; null if it is neither.
   const std::vector<Dynamic>* items() const;
 };
@@ -120,6 +140,12 @@ struct Instance {
   // A module's type and object, once it was given one.
   TypePtr type = nullptr;
   sconce::Value object;
+
+  Instance() = default;
+  Instance(const Instance&) = default;
+  Instance(Instance&&) = default;
+  Instance& operator=(Instance&&) = default;
+  ~Instance();
 
   Attribute* find(std::string_view name);  // null when missing
   // As self.name = value does: a parameter, a module or a buffer stays or becomes one.

@@ -124,6 +124,7 @@ std::optional<sconce::Value> object_as(const Dynamic& v, TypePtr type, std::stri
 }  // namespace
 
 TypePtr infer_type(const Dynamic& v, std::string* why) {
+  const Nesting level;
   if (const sconce::Value* x = v.value()) return x->is_tensor() ? tensor_type() : x->type();
   if (const auto* l = v.get<Dynamic::List>()) {
     std::vector<const Dynamic*> items;
@@ -155,6 +156,7 @@ TypePtr infer_type(const Dynamic& v, std::string* why) {
 }
 
 std::optional<sconce::Value> to_value(const Dynamic& v, TypePtr type, std::string* why) {
+  const Nesting level;
   switch (type->kind()) {
     case TypeKind::optional:
       return v.is_none() ? std::optional(sconce::Value()) : to_value(v, type->element(), why);

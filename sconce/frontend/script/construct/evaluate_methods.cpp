@@ -120,6 +120,8 @@ Dynamic Evaluator::call_method(const Dynamic& self, const std::string& name, Dyn
   if (!args.keywords.empty() && name != "update" && name != "sort") {
     refuse(at, "{}() takes no keyword arguments while modules are built", name);
   }
+  for (const Dynamic& argument : a) remember_change(self, argument);
+  for (const auto& [key, argument] : args.keywords) remember_change(self, argument);
   if (const auto* d = self.get<Dynamic::Dict>()) {
     DynamicDict& dict = **d;
     if (name == "keys" || name == "values" || name == "items") {

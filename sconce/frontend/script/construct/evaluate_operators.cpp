@@ -343,6 +343,7 @@ Dynamic Evaluator::get_item(const Dynamic& v, const Dynamic& index, const Range&
 }
 
 void Evaluator::set_item(const Dynamic& v, const Dynamic& index, Dynamic value, const Range& at) {
+  remember_change(v, value);
   if (const auto* d = v.get<Dynamic::Dict>()) return (*d)->set(index, std::move(value));
   if (const auto* l = v.get<Dynamic::List>()) {
     (*l)->items[position(index, (*l)->items.size(), at)] = std::move(value);

@@ -43,7 +43,31 @@ Evaluator::Step::Step(Evaluator& e, const Range& at) : e_(e) {
 }
 
 Evaluator::Evaluator(ProgramState& state) : state(state), steps_left_(kMaxSteps) {}
-Evaluator::~Evaluator() = default;
+Evaluator::~Evaluator() {
+  const auto end = [](const auto& remembered) {
+    const auto owner = remembered.lock();
+    if (!owner) return;
+    const auto ends = std::move(*owner);  // moved out first: what ends may be the owner's own owner
+    *owner = {};
+  };
+  for (const Owner& owner : owners_) std::visit(end, owner);
+}
+
+void Evaluator::remember(Owner owner) {
+  if (owners_.size() >= remembered_) {
+    std::erase_if(owners_, [](const Owner& o) { return std::visit([](const auto& p) { return p.expired(); }, o); });
+    remembered_ = std::max(remembered_, 2 * owners_.size());
+  }
+  owners_.push_back(std::move(owner));
+}
+
+void Evaluator::remember_change(const Dynamic& v, const Dynamic& gained) {
+  if (!gained.owns_others()) return;
+  const auto* list = v.get<Dynamic::List>();
+  const auto* dict = v.get<Dynamic::Dict>();
+  if (list && !std::exchange((*list)->is_remembered, true)) remember(*list);
+  if (dict && !std::exchange((*dict)->is_remembered, true)) remember(*dict);
+}
 
 Dynamic Evaluator::evaluate(Scope& scope, ExprPtr e) {
   Frame frame{.scope = &scope, .owner = nullptr, .self = nullptr, .variables = {}, .result = {}};
@@ -95,6 +119,7 @@ Evaluator::Flow Evaluator::run(Frame& f, StmtPtr s) {
       const Dynamic old = expr(f, a->target), operand = expr(f, a->value);
       if (auto* list = old.get<Dynamic::List>(); list && a->op == Operator::add) {
         for (const Dynamic& item : iterate(operand, a->range)) (*list)->items.push_back(item);
+        remember_change(old, operand);
         return Flow::next;
       }
       if (old.instance() && old.instance()->is_module && a->op == Operator::add) {
@@ -173,7 +198,7 @@ Evaluator::Flow Evaluator::run(Frame& f, StmtPtr s) {
       // Sees the variables as they are now.
       const auto* def = static_cast<const FunctionDef*>(s);
       DynamicFunction made{def, f.scope, f.owner, nullptr};
-      made.closure = std::make_shared<std::unordered_map<std::string, Dynamic>>(f.variables);
+      made.closure = std::make_shared<DynamicVariables>(f.variables);
       f.variables[def->name] = std::move(made);
       return Flow::next;
     }
@@ -226,7 +251,7 @@ Dynamic Evaluator::run_function(const DynamicFunction& function, DynamicArgument
   const Step step(*this, at);
   const FunctionDef& def = *function.def;
   Frame frame{.scope = function.scope, .owner = function.owner, .self = function.self, .variables = {}, .result = {}};
-  if (function.closure) frame.variables = *function.closure;
+  if (function.closure) frame.variables = function.closure->by_name;
   if (function.self) args.positional.insert(args.positional.begin(), Dynamic(function.self));
   size_t positional = 0;
   for (const Parameter& p : def.parameters) {
@@ -307,6 +332,7 @@ Dynamic Evaluator::instantiate(Definition& cls, DynamicArguments args, const Ran
       break;
   }
   auto instance = std::make_shared<Instance>();
+  remember(instance);
   instance->cls = &cls;
   instance->is_module = cls.scope->kind_of(cls) == ClassKind::module;
   if (!instance->is_module) cls.scope->type_of(cls);  // dataclasses get their methods with the type

@@ -39,6 +39,13 @@ class Evaluator {
   ProgramState& state;
 
  private:
+  // Values that own each other (a module whose hook is a closure over it, a list that is its own item) end with the
+  // evaluator, which remembers every instance, and every list and dict that gained something after it was made.
+  using Owner = std::variant<std::weak_ptr<Instance>, std::weak_ptr<DynamicList>, std::weak_ptr<DynamicDict>>;
+  void remember(Owner owner);
+  // `gained` is, or may have brought, a new item of `v`.
+  void remember_change(const Dynamic& v, const Dynamic& gained);
+
   enum class Flow : uint8_t { next, return_, break_, continue_ };
   struct Frame {
     Scope* scope;
@@ -99,6 +106,8 @@ class Evaluator {
 
   int64_t steps_left_;
   int depth_ = 0;
+  std::vector<Owner> owners_;
+  size_t remembered_ = 64;  // when so many are there, those that have ended are forgotten
 };
 
 // Numbers as Python takes them; throw CompileError naming what was expected.

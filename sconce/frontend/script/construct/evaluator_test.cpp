@@ -36,6 +36,24 @@ TEST(Evaluator, Expressions) {
   EXPECT_EQ(result_of("result = 2 in [1, 2], 'a' not in {'b': 1}, None is None"), "(True, True, True)");
 }
 
+// Values that are items of themselves, and such as no stack has room for.
+TEST(Evaluator, NestedValues) {
+  const std::string refused = "a value is nested deeper than 500 levels, or is an item of itself";
+  const std::string itself = "def f():\n    l = [1]\n    l.append(l)\n    m = [1]\n    m.append(m)\n    return ";
+  for (const char* what : {"str(l)", "l == m", "f'{l}'", "{1: l} == {1: m}", "(l,) == (m,)", "copy.deepcopy(l)"})
+    EXPECT_ERROR(result_of("import copy\n" + itself + what + "\nresult = f()"), refused);
+  EXPECT_EQ(result_of(itself + "len(l[1][1][1])\nresult = f()"), "2");
+  EXPECT_EQ(result_of("def f():\n    for i in range(100000):\n        def g():\n            return 1\n    return g()\n"
+                      "result = f()"),
+            "1");
+  const std::string deep = "def f(n):\n    l = []\n    for i in range(n):\n        l = ";
+  for (const char* item : {"[l]", "(l,)", "{1: l}"}) {
+    EXPECT_EQ(result_of(deep + item + "\n    return len(l)\nresult = f(300000)"), "1");
+    EXPECT_ERROR(result_of(deep + item + "\n    return str(l)\nresult = f(300000)"), refused);
+    EXPECT_NE(result_of(deep + item + "\n    return str(l)\nresult = f(400)").size(), 0u);
+  }
+}
+
 TEST(Evaluator, Functions) {
   EXPECT_EQ(result_of("def f(a, b=2, *, c=3):\n    return a + b * c\nresult = f(1), f(1, c=0), f(b=5, a=0)"),
             "(7, 1, 15)");

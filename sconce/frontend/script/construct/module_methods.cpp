@@ -393,6 +393,7 @@ Dynamic call_module_method(Evaluator& e, const InstancePtr& ptr, const std::stri
 }
 
 Dynamic deep_copy(Evaluator& e, const Dynamic& v, const Range& at) {
+  const Nesting level;
   if (const sconce::Value* x = v.value()) {
     if (!x->is_tensor()) return v;
     const Dynamic clone = e.call(e.attribute(*x, "clone", at), {}, at);
