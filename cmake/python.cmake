@@ -121,15 +121,37 @@ foreach(module ${modules})
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/python/sconce/${module}" "${python_package}/${module}" SYMBOLIC)
 endforeach()
 
+# Under sanitizers: their runtime has to be in a process from its beginning, and finds the C++ library there whose
+# exceptions it watches. Python leaves objects behind when it ends; objects from malloc are watched like all else.
+set(python_environment "PYTHONPATH=${PROJECT_BINARY_DIR}/python")
+if(SCONCE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(preloaded stdc++)
+  if(SCONCE_SANITIZE MATCHES "address")
+    list(PREPEND preloaded asan)
+    list(APPEND python_environment "ASAN_OPTIONS=detect_leaks=0" "PYTHONMALLOC=malloc")
+  elseif(SCONCE_SANITIZE MATCHES "thread")
+    list(PREPEND preloaded tsan)
+  endif()
+  set(preload)
+  foreach(library IN LISTS preloaded)
+    execute_process(COMMAND "${CMAKE_CXX_COMPILER}" "-print-file-name=lib${library}.so" OUTPUT_VARIABLE found
+                    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    list(APPEND preload "${found}")
+  endforeach()
+  list(JOIN preload ":" preload)
+  list(APPEND python_environment "LD_PRELOAD=${preload}")
+endif()
+set(run_python "${CMAKE_COMMAND}" -E env ${python_environment} "${Python3_EXECUTABLE}" -B)
+
 # Types for checkers, and examples for docstrings: from the table and the texts, by the package itself.
 set(python_texts)
-if("${Python3_VERSION_MAJOR}${Python3_VERSION_MINOR}" IN_LIST python_versions AND NOT SCONCE_SANITIZE)
+if("${Python3_VERSION_MAJOR}${Python3_VERSION_MINOR}" IN_LIST python_versions)
   set(python_texts "${python_package}/py.typed" "${python_package}/_examples.txt")
   file(GLOB stub_writers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/python_stubs/*.py")
   list(TRANSFORM modules PREPEND "${PROJECT_SOURCE_DIR}/python/sconce/" OUTPUT_VARIABLE module_files)
   add_custom_command(OUTPUT ${python_texts}
-                     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/python_stubs" "${python_package}"
-                     COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/python_examples.py" "${python_package}"
+                     COMMAND ${run_python} "${PROJECT_SOURCE_DIR}/cmake/python_stubs" "${python_package}"
+                     COMMAND ${run_python} "${PROJECT_SOURCE_DIR}/cmake/python_examples.py" "${python_package}"
                      DEPENDS sconce_python ${module_files} ${script_files} ${op_tables} ${stub_writers}
                              "${PROJECT_SOURCE_DIR}/cmake/python_examples.py"
                      COMMENT "Writing stubs and examples of the Python package" VERBATIM)
