@@ -118,6 +118,22 @@ class Functions(Case):
         with self.assertRaisesRegex(TypeError, "expected a function, method or module, got int"):
             sconce.compile(3)
 
+    def test_exceptions(self):
+        def f(x, n):
+            y = x + 1
+            if n == 0:
+                raise ValueError("n is 0")
+            return y / n
+
+        compiled = sconce.compile(f)
+        self.equal(compiled(sconce.ones(2), 2), sconce.ones(2))
+        for _ in range(2):
+            try:
+                compiled(sconce.ones(2), 0)
+            except ValueError as error:
+                frames = inspect.getinnerframes(error.__traceback__)
+        self.assertEqual((frames[-1].function, frames[-1].code_context[0].strip()), ("f", 'raise ValueError("n is 0")'))
+
     def test_recursion(self):
         @sconce.compile
         def f(x, n):
@@ -155,6 +171,19 @@ class Functions(Case):
         references = make()
         gc.collect()
         self.assertEqual([reference() for reference in references], [None] * 3)
+
+    def test_arguments_are_not_kept(self):
+        compiled = sconce.compile(lambda x, thing: x + 1)
+
+        class Thing:
+            pass
+
+        thing, x = Thing(), sconce.ones(2)
+        seen = weakref.ref(thing), weakref.ref(x)
+        compiled(x, thing)
+        del thing, x
+        gc.collect()
+        self.assertEqual([reference() for reference in seen], [None, None])
 
     def test_nothing_to_capture(self):
         calls = []
@@ -417,6 +446,26 @@ class Interface(Case):
             with self.assertRaisesRegex(error, text):
                 sconce.compile(f, **options)
 
+    def test_disable(self):
+        def f(x):
+            return x + 1
+
+        self.assertIs(sconce.compile(f, disable=True), f)
+
+        @compiler.disable
+        def secret(x):
+            return x * 2
+
+        counter = _dynamo.testing.CompileCounter()
+
+        @sconce.compile(backend=counter)
+        def g(x):
+            return secret(x + 1) + 1
+
+        self.equal(g(sconce.zeros(2)), sconce.full((2,), 3.0))
+        self.assertEqual(counter.op_count, 2)
+        self.assertEqual(secret.__name__, "secret")
+
     def test_fullgraph(self):
         @sconce.compile(fullgraph=True)
         def f(x):
@@ -526,6 +575,14 @@ class Logs(Case):
         done = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, SCONCE_LOGS=words), capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr
+
+    def test_overview(self):
+        text = self.logged("+dynamo,graph_code,guards,bytecode,output_code,graph_breaks,graph")
+        for part in ("torchdynamo start tracing toy_example", "TRACED GRAPH", "L_a_", "L_b_", 'abs_1: "f32[10]" = torch.abs(l_a_)', "GUARDS:",
+                     "check_tensor(L['a'], Tensor, DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU), torch.float32, "
+                     "device=None, requires_grad=False, size=[10], stride=[1])", "ORIGINAL BYTECODE toy_example", "MODIFIED BYTECODE",
+                     "__compiled_fn_", "__resume_at_", "Graph break in user code at", "the truth of a tensor decides a branch"):
+            self.assertIn(part, text)
 
     def test_recompiles(self):
         text = self.logged("recompiles", "import sconce\nf = sconce.compile(lambda x, k: x + len(k))\n"

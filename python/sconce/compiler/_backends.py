@@ -57,7 +57,7 @@ def compile_graph(graph, backend, options):
     if function is None:
         return None
     module = graph.graph_module
-    inputs = [node.meta["original"] for node in module.graph.nodes if node.op == "placeholder"]
+    inputs = [node.meta.pop("original") for node in module.graph.nodes if node.op == "placeholder"]
     compiled = function(module, inputs, **_keywords(options))
     if not callable(compiled):
         raise TypeError(f"the backend {_name(function)} returned a {type(compiled).__name__}, not a callable")

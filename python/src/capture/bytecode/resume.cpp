@@ -68,6 +68,17 @@ class Resumer {
     return false;
   }
 
+  // Slots that instructions name which can still be reached.
+  std::vector<bool> used_slots() const {
+    std::vector<bool> used(original_.locals.size());
+    const std::vector<int> depths = stack_depths(original_, index_, static_cast<int>(shape_.nulls.size()));
+    for (size_t at = 0; at < original_.instructions.size(); ++at) {
+      const Instruction& i = original_.instructions[at];
+      if (depths[at] >= 0 && names_slot(i.op)) used[static_cast<size_t>(i.arg)] = true;
+    }
+    return used;
+  }
+
   // Arguments, other locals, and for all cells the closure.
   void lay_out_locals() {
     using From = ResumeCode::Argument::From;
@@ -84,11 +95,17 @@ class Resumer {
       if (!shape_.nulls[i]) add_argument(text("___stack" + std::to_string(i)), From::stack, static_cast<int>(i));
     }
     code_.argument_count = static_cast<int>(code_.locals.size());
+    // What was on the stack of code that is resumed code itself is not carried along: a loop with a break in it comes back to
+    // the same code, and not to one with more locals each time.
+    const std::vector<bool> used = used_slots();
+    const auto is_left = [&](size_t s) {
+      return used[s] || std::string_view(text_of(original_.locals[s].get())).substr(0, 8) != "___stack";
+    };
     for (size_t s = 0; s < slot_.size(); ++s)
-      if (slot_[s] < 0 && !is_cell_slot(original_, static_cast<int>(s)))
+      if (slot_[s] < 0 && !is_cell_slot(original_, static_cast<int>(s)) && is_left(s))
         slot_[s] = add_local(Owned::share(original_.locals[s].get()), 0x20);
     for (size_t s = 0; s < slot_.size(); ++s) {
-      if (slot_[s] >= 0) continue;
+      if (slot_[s] >= 0 || !is_cell_slot(original_, static_cast<int>(s))) continue;
       slot_[s] = add_local(Owned::share(original_.locals[s].get()), 0x80);
       result_.closure.push_back(static_cast<int>(s));
     }

@@ -6,6 +6,7 @@
 #include "capture/compiled/cache_object.h"
 #include "capture/compiled/newcomers.h"
 #include "capture/compiled/recipe_result.h"
+#include "capture/graph/compiled_graph.h"
 #include "capture/guards/watched_part.h"
 
 namespace sconce::python::capture {
@@ -70,6 +71,22 @@ PyObject* function_with_code(CacheEntry& entry, PyFunctionObject* function) {
   return entry.function.get();
 }
 
+// Graph and recipe, without a frame of Python.
+Owned run_direct(const CacheEntry& entry, PyObject* const* inputs, PyObject* const* slots) {
+  if (!entry.graph) return make_result(*entry.result, nullptr, slots);
+  constexpr size_t kFew = 4;
+  const size_t count = graph_outputs(entry.graph.get());
+  if (count <= kFew) {
+    std::array<Owned, kFew> few;
+    run_graph(entry.graph.get(), inputs, {few.data(), count});
+    if (entry.result->what == Recipe::What::output) return std::move(few[static_cast<size_t>(entry.result->index)]);
+    return make_result(*entry.result, few.data(), slots);
+  }
+  std::vector<Owned> many(count);
+  run_graph(entry.graph.get(), inputs, many);
+  return make_result(*entry.result, many.data(), slots);
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   PyFunctionObject* function = function_of(self);
   State& state = *of(self).state;
@@ -92,12 +109,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* na
     CacheEntry* entry = answer.entry;
     if (entry == nullptr || entry->is_plain()) return run_plain(self, args, flags, names);
     if (entry->result) {
-      Owned outputs;
       if (state.config->backend.get() != Py_None) answer.inputs.own_all();  // code of Python runs with them
-      if (entry->graph)
-        outputs =
-            Owned::take(PyObject_Vectorcall(entry->graph.get(), answer.inputs.data(), answer.inputs.size(), nullptr));
-      return make_result(*entry->result, outputs.get(), bound.slots()).give();
+      return run_direct(*entry, answer.inputs.data(), bound.slots()).give();
     }
     PyObject* with_code = function_with_code(*entry, function);
     const RegionScope region(state.config);
@@ -159,7 +172,7 @@ PyObject* bind(PyObject* self, PyObject* instance, PyObject*) {
   return instance == nullptr || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
 }
 PyObject* describe(PyObject* self) {
-  return PyUnicode_FromFormat("<compiled function %U at %p>", function_of(self)->func_qualname, self);
+  return PyUnicode_FromFormat("<compiled function %U>", function_of(self)->func_qualname);
 }
 PyObject* refuse_pickle(PyObject* self, PyObject*) {
   PyErr_Format(
@@ -321,6 +334,10 @@ PyFunctionObject* function_of_compiled(PyObject* object) {
 
 Owned make_compiled(PyObject* function, std::shared_ptr<const CompileConfig> config) {
   if (!PyFunction_Check(function)) return Owned::share(function);
+  static int resumed = 0;
+  auto* f = reinterpret_cast<PyFunctionObject*>(function);
+  const int line = PyCode_Addr2Line(reinterpret_cast<PyCodeObject*>(f->func_code), 0);
+  Py_SETREF(f->func_qualname, Owned::take(PyUnicode_FromFormat("__resume_at_%d_%d", line, ++resumed)).give());
   return Owned::take(make(std::move(config), function));
 }
 

@@ -2,10 +2,10 @@
 
 namespace sconce::python::capture {
 
-Owned make_result(const Recipe& recipe, PyObject* outputs, PyObject* const* slots) {
+Owned make_result(const Recipe& recipe, const Owned* outputs, PyObject* const* slots) {
   switch (recipe.what) {
     case Recipe::What::output:
-      return Owned::share(PyTuple_GET_ITEM(outputs, recipe.index));
+      return Owned::share(outputs[recipe.index].get());
     case Recipe::What::input:
       return Owned::share(slots[recipe.index]);
     case Recipe::What::constant:

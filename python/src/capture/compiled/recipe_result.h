@@ -6,8 +6,8 @@
 
 namespace sconce::python::capture {
 
-// `outputs`: the tuple that the graph returned, or null when the recipe names none. Throws PythonError.
-Owned make_result(const Recipe& recipe, PyObject* outputs, PyObject* const* slots);
+// `outputs`: what the graph returned. Throws PythonError.
+Owned make_result(const Recipe& recipe, const Owned* outputs, PyObject* const* slots);
 int traverse_recipe(const Recipe& recipe, visitproc visit, void* arg);
 
 }  // namespace sconce::python::capture

@@ -33,7 +33,8 @@ Owned tuple_of(const std::vector<Value>& values, const std::vector<Argument>& ty
 }  // namespace
 
 void CallLog::add_input(const std::string& name, PyObject* fake, PyObject* original) {
-  entries_.push_back({Entry::Kind::input, name, Owned::share(original), {}, {}, Owned::share(fake), nullptr, {}, {}});
+  Owned weak = Owned::take(PyWeakref_NewRef(original, nullptr));  // a graph does not keep the tensors of its first call
+  entries_.push_back({Entry::Kind::input, name, std::move(weak), {}, {}, Owned::share(fake), nullptr, {}, {}});
 }
 void CallLog::add_held(PyObject* fake, PyObject* original) {
   entries_.push_back({Entry::Kind::held, {}, Owned::share(original), {}, {}, Owned::share(fake), nullptr, {}, {}});
@@ -66,13 +67,19 @@ void CallLog::add_operator(const Op& op, std::vector<Value> args, std::vector<Va
   entries_.push_back({Entry::Kind::operator_, {}, {}, {}, {}, {}, &op, std::move(args), std::move(returns)});
 }
 
+// The program's tensor while it lives, then the fake.
+PyObject* CallLog::original_of(const Entry& e) {
+  PyObject* original = PyWeakref_GetObject(e.target.get());
+  return original == Py_None ? e.result.get() : original;
+}
+
 Owned CallLog::entries() const {
   Owned list = Owned::take(PyList_New(0));
   for (const Entry& e : entries_) {
     Owned row;
     switch (e.kind) {
       case Entry::Kind::input:
-        row = Owned::take(Py_BuildValue("(ssOO)", "input", e.name.c_str(), e.result.get(), e.target.get()));
+        row = Owned::take(Py_BuildValue("(ssOO)", "input", e.name.c_str(), e.result.get(), original_of(e)));
         break;
       case Entry::Kind::held:
         row = Owned::take(Py_BuildValue("(sOO)", "held", e.result.get(), e.target.get()));

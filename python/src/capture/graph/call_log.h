@@ -34,6 +34,8 @@ class CallLog {
     const Op* op = nullptr;
     std::vector<Value> values, returns;
   };
+  static PyObject* original_of(const Entry& e);
+
   std::vector<Entry> entries_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include "capture/frames/frame_hook.h"
 #include "capture/graph/call_tape.h"
 #include "capture/graph/graph_doors.h"
 #include "capture/graph/modes.h"
@@ -35,6 +36,7 @@ struct CompiledGraphObject {
   Held* held;
   PyObject* module;   // the fx.GraphModule, when it was made
   PyObject* backend;  // what the backend returned; null: the function runs here
+  int number;         // of its name
 };
 extern PyTypeObject compiled_graph_type;
 
@@ -124,6 +126,7 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
     SCONCE_CHECK_AS(type, n == held.inputs && (names == nullptr || PyTuple_GET_SIZE(names) == 0),
                     "a compiled graph takes {} tensors, not {} arguments", held.inputs, n);
     if (object.backend != nullptr) {
+      const HookPause pause;  // its functions are no part of the program
       const Owned made = Owned::take(PyObject_Vectorcall(object.backend, args, n, nullptr));
       return is_tensor(made.get()) ? PyTuple_Pack(1, made.get()) : PySequence_Tuple(made.get());
     }
@@ -177,7 +180,12 @@ PyObject* set_plans(PyObject* self, PyObject* on) {
 }
 
 PyMethodDef methods[] = {{"_set_plans", set_plans, METH_O, nullptr}, {}};
+// "__compiled_fn_3": how logs, and code that calls it, name the graph.
+PyObject* graph_name(PyObject* self, void*) { return PyUnicode_FromFormat("__compiled_fn_%d", compiled(self).number); }
+PyObject* describe(PyObject* self) { return PyUnicode_FromFormat("<graph __compiled_fn_%d>", compiled(self).number); }
+
 PyGetSetDef properties[] = {
+    {"__name__", graph_name, nullptr, "__compiled_fn_N", nullptr},
     {"graph", graph_text, nullptr, "The operators that run, as text.", nullptr},
     {"graph_module", graph_module, nullptr, "The calls that the program made, as an fx.GraphModule.", nullptr},
     {}};
@@ -191,6 +199,7 @@ PyTypeObject make_type() {
   type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION;
   type.tp_dealloc = dealloc;
   type.tp_getset = properties;
+  type.tp_repr = describe;
   type.tp_methods = methods;
   return type;
 }
@@ -233,6 +242,8 @@ Owned make_compiled_graph(GraphParts parts) {
   object->held = held.release();
   object->module = nullptr;
   object->backend = nullptr;
+  static int graphs = 0;
+  object->number = ++graphs;
   if (parts.backend == Py_None) return made;
   const Owned backends = Owned::take(PyImport_ImportModule("sconce.compiler._backends"));
   const Owned chosen = Owned::take(
