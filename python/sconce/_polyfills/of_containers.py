@@ -6,6 +6,7 @@ import sys
 from . import substitute
 
 # What C reads without running Python code: these go to the original as they are.
+_HASHED = (dict, set, frozenset)  # have the hashes of their elements, so that C does not ask again
 _PLAIN = (list, tuple, dict, set, frozenset, str, bytes, range)
 
 
@@ -151,6 +152,8 @@ def make_tuple(iterable=(), /):
 
 @substitute(set)
 def make_set(iterable=(), /):
+    if type(iterable) in _HASHED:
+        return set(iterable)
     made = set()
     for item in iterable:
         made.add(item)
@@ -159,6 +162,8 @@ def make_set(iterable=(), /):
 
 @substitute(frozenset)
 def make_frozenset(iterable=(), /):
+    if type(iterable) in _HASHED:
+        return frozenset(iterable)
     return iterable if type(iterable) is frozenset else frozenset(_items(iterable))
 
 
@@ -173,6 +178,9 @@ def make_deque(iterable=(), maxlen=None):
 @substitute(set.update)
 def set_update(self, /, *others):
     for other in others:
+        if type(other) in _HASHED:
+            set.update(self, other)
+            continue
         for item in _items(other):
             set.add(self, item)
 

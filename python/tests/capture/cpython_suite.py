@@ -91,6 +91,7 @@ def in_process(name, compiled, only, seconds):
     """Outcomes of a module's tests, from processes of their own; a test that kills its process has the outcome 'died'."""
     outcomes = {}
     remaining = only
+    paths = os.pathsep.join(os.path.abspath(p) for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)
     while True:
         with tempfile.TemporaryDirectory() as folder:
             path, chosen = pathlib.Path(folder) / "outcomes", pathlib.Path(folder) / "chosen"
@@ -98,8 +99,8 @@ def in_process(name, compiled, only, seconds):
             command = [sys.executable, "-B", __file__, "--run", name, str(path), str(chosen), str(int(compiled))]
             try:
                 done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, errors="replace",
-                                      env={**os.environ, "PYTHONHASHSEED": "0"})
-                why = f"died: status {done.returncode}; {done.stderr.strip()[-300:]}"
+                                      env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": paths})
+                why = f"died: status {done.returncode}; {' | '.join(done.stderr.strip().splitlines()[-3:])[-300:]}"
                 ended = done.returncode == 0
             except subprocess.TimeoutExpired:
                 why, ended = "died: took too long", False

@@ -324,6 +324,16 @@ Owned Evaluator::super_attribute(PyObject* super, PyObject* name) {
   return canonical(Owned::take(PyObject_GenericGetAttr(super, name)));
 }
 
+// AttributeError with the name and the object that it was looked for in.
+[[noreturn]] static void raise_missing(const char* format, PyObject* object, PyObject* name) {
+  const Owned message = Owned::take(PyUnicode_FromFormat(format, Py_TYPE(object)->tp_name, name));
+  const Owned error = Owned::take(PyObject_CallOneArg(PyExc_AttributeError, message.get()));
+  check(PyObject_SetAttrString(error.get(), "name", name));
+  check(PyObject_SetAttrString(error.get(), "obj", object));
+  PyErr_SetObject(PyExc_AttributeError, error.get());
+  throw PythonError();
+}
+
 Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
   const auto missing = [&]() -> Owned {
     if (PyModule_Check(object)) {
@@ -335,9 +345,12 @@ Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
     if (PyType_Check(object))
       raise(PyExc_AttributeError, "type object '%.100s' has no attribute '%U'",
             reinterpret_cast<PyTypeObject*>(object)->tp_name, name);
-    raise(PyExc_AttributeError, "'%.100s' object has no attribute '%U'", Py_TYPE(object)->tp_name, name);
+    raise_missing("'%.100s' object has no attribute '%U'", object, name);
   };
   PyTypeObject* type = Py_TYPE(object);
+  if (PyTraceBack_Check(object)) break_here(Reason::attribute_protocol, "a traceback");
+  if (PyExceptionInstance_Check(object) && !origins.outside(object) && PyUnicode_Compare(name, names().traceback) == 0)
+    break_here(Reason::attribute_protocol, "__traceback__");
   if (recorder.is_fake(object)) {
     Owned found = tensor_attribute(object, name);
     return found ? std::move(found) : missing();
@@ -414,8 +427,6 @@ Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
   }
   // Classes of C.
   if (!origins.outside(object)) {
-    if (PyExceptionInstance_Check(object) && PyUnicode_Compare(name, names().traceback) == 0)
-      break_here(Reason::attribute_protocol, "__traceback__");
     PyObject* value = PyObject_GetAttr(object, name);
     if (value == nullptr) throw PythonError();
     Owned owned = canonical(Owned::take(value));

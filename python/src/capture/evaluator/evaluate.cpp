@@ -89,6 +89,10 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     out.shown.reason = std::string(row_of(Reason::escapes).text) + ": " + u.what;
     out.shown.hint = row_of(Reason::escapes).hint;
     out.step = at == e.births.end() ? 1 : at->second;
+    if (const auto raise = e.raises.find(u.object); raise != e.raises.end()) {
+      out.step = raise->second;  // what Python raises itself has its traceback and context
+      out.raised = true;
+    }
   } catch (const PythonError&) {
     // The program raises: where the exception came up first, so that all handlers on its way run as Python runs them. No
     // break in the user's sense, so it has no code.
@@ -124,6 +128,7 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     reason = {row.code, row.text, row.hint, {}, {}, 0};
   }
   bool counted = stop_at >= 0;
+  const bool whole = reads_frame(*decode(reinterpret_cast<PyCodeObject*>(function->func_code)));
   for (int attempt = 0; attempt < 8; ++attempt) {
     Outcome out = run_once(function, slots, options, stop_at, counted ? &reason : nullptr);
     if (!out.why) return std::move(out.trace);
@@ -131,12 +136,15 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
       raise_unsupported(out.shown);
       throw PythonError();
     }
+    if (whole) {
+      if (!out.raised) reason = out.shown;
+      counted = !out.raised;
+      break;
+    }
     if (stop_at >= 0 && out.step >= stop_at) break;  // nothing earlier to break at
     // What stands at the first break may keep it from being there: the reason is the first one all the same.
-    if (stop_at < 0) {
-      reason = out.shown;
-      counted = !out.raised;
-    }
+    if (stop_at < 0) reason = out.shown;
+    if (stop_at < 0 || out.raised) counted = !out.raised;
     stop_at = out.step;
   }
   Trace nothing;

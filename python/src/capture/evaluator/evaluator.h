@@ -87,9 +87,12 @@ class Evaluator {
   PyObject* handled_before() const { return handled_before_.get(); }
   Modes modes_before = Modes::current();
 
-  // The step at which the exception that is set was first raised in the outermost frame; `otherwise` when it never passed
-  // a handler there.
+  // The step at which the exception that is set was first raised, in the innermost frame that can be resumed.
   int64_t raised_at(int64_t otherwise);
+  // Remembers that step.
+  void note_raised();
+  // The traceback of an exception that is handled, made when it is asked for. It must not leave the evaluation.
+  Owned traceback_of(PyObject* error);
 
   // A result of code of C, as the stack holds it.
   Owned canonical(Owned object) {
@@ -109,7 +112,7 @@ class Evaluator {
   std::function<void(const Break&)> on_break;  // called where a Break begins its way, while all frames stand
   std::optional<Break> interrupt;              // a break that passes through code of C
   std::unordered_map<PyObject*, int64_t> births;
-  std::unordered_map<PyObject*, int64_t> raises;  // exceptions that reached a handler of the outermost frame
+  std::unordered_map<PyObject*, int64_t> raises;  // exceptions, and the step that raised each first
   std::vector<Owned> kept;
 
  private:
@@ -152,6 +155,8 @@ class Evaluator {
 PyObject* interned(const char* text);
 // Does the class have methods of Python that code of C would call: __eq__, __iter__, __len__ ...
 bool has_python_specials(PyTypeObject* type, Looks looks = Looks::at_all);
+// Does the code ask for the variables of its own frame: locals(), eval ... Only the frame itself has them all.
+bool reads_frame(const Code& code);
 // Is the object of a class that is written in Python?
 inline bool is_heap_instance(PyObject* o) { return (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
 

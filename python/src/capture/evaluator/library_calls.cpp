@@ -13,13 +13,14 @@ std::string name_in(const char* module, PyObject* callable) {
   return std::string(module) + "." + std::string(text_of(name.get()));
 }
 
-// sys.exc_info: the exception that is being handled. It has no traceback while it is evaluated.
-Owned exc_info(Evaluator&, PyObject*, Arguments&) {
+// sys.exc_info: the exception that is being handled.
+Owned exc_info(Evaluator& e, PyObject*, Arguments&) {
   PyObject* handled = PyErr_GetHandledException();
   const Owned error = handled == nullptr ? Owned::share(Py_None) : Owned::take(handled);
   const bool none = error.get() == Py_None;
+  const Owned trace = none ? Owned::share(Py_None) : e.traceback_of(error.get());
   return Owned::take(
-      PyTuple_Pack(3, none ? Py_None : reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get(), Py_None));
+      PyTuple_Pack(3, none ? Py_None : reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get(), trace.get()));
 }
 
 // sys.exception (3.11)

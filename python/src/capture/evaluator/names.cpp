@@ -3,6 +3,15 @@
 
 namespace sconce::python::capture {
 
+// NameError, which knows the name.
+[[noreturn]] static void raise_undefined(PyObject* name) {
+  const Owned message = Owned::take(PyUnicode_FromFormat("name '%U' is not defined", name));
+  const Owned error = Owned::take(PyObject_CallOneArg(PyExc_NameError, message.get()));
+  check(PyObject_SetAttrString(error.get(), "name", name));
+  PyErr_SetObject(PyExc_NameError, error.get());
+  throw PythonError();
+}
+
 Owned Evaluator::load_fast(Frame& f, int slot) {
   const auto i = static_cast<size_t>(slot);
   PyObject* o = f.fast[i];
@@ -22,7 +31,7 @@ Owned Evaluator::load_global(Frame& f, PyObject* name) {
   PyObject* found = PyDict_Check(f.builtins) ? PyDict_GetItemWithError(f.builtins, name) : nullptr;
   if (found == nullptr) {
     if (PyErr_Occurred()) throw PythonError();
-    raise(PyExc_NameError, "name '%U' is not defined", name);
+    raise_undefined(name);
   }
   return origins.wrap(found, origins.sources().add(Step::builtin, kNoSource, 0, name, f.builtins));
 }
@@ -128,7 +137,7 @@ Evaluator::Next Evaluator::step_names(Frame& f, const Instruction& in) {
       return Next::go_on;
     }
     case Op::delete_global:
-      if (!origins.dict_contains(f.globals, name())) raise(PyExc_NameError, "name '%U' is not defined", name());
+      if (!origins.dict_contains(f.globals, name())) raise_undefined(name());
       origins.dict_store(f.globals, name(), nullptr);
       return Next::go_on;
     case Op::load_name: {
@@ -149,7 +158,7 @@ Evaluator::Next Evaluator::step_names(Frame& f, const Instruction& in) {
       if (!f.names) break_here(Reason::instruction, "a name outside of a function");
       if (PyDict_DelItem(f.names.get(), name()) < 0) {
         PyErr_Clear();
-        raise(PyExc_NameError, "name '%U' is not defined", name());
+        raise_undefined(name());
       }
       return Next::go_on;
     case Op::load_locals:

@@ -2,6 +2,8 @@
 
 #include "capture/evaluator/evaluator.h"
 
+#include <frameobject.h>
+
 namespace sconce::python::capture {
 namespace {
 thread_local Evaluator* active = nullptr;
@@ -97,6 +99,7 @@ Owned Evaluator::run(Frame& f) {
       throw b;
     } catch (const PythonError&) {
       if (interrupt) throw Break(*std::exchange(interrupt, std::nullopt));
+      note_raised();
       if (!unwind(f)) throw;
       continue;
     }
@@ -108,6 +111,18 @@ Owned Evaluator::run(Frame& f) {
   }
 }
 
+bool reads_frame(const Code& code) {
+  for (const Instruction& in : code.instructions) {
+    const bool global = in.op == Op::load_global || in.op == Op::load_name;
+    if (!global && in.op != Op::load_attr && in.op != Op::load_method) continue;
+    const std::string_view name = text_of(code.names[static_cast<size_t>(in.arg)].get());
+    if (global && (name == "locals" || name == "eval" || name == "exec" || name == "vars" || name == "dir"))
+      return true;
+    if (name == "_getframe" || name == "currentframe") return true;
+  }
+  return false;
+}
+
 size_t Evaluator::resumable_frames() const {
   size_t count = 1;
   for (; count < frames.size(); ++count) {
@@ -117,6 +132,7 @@ size_t Evaluator::resumable_frames() const {
     // Instructions in front of the body make cells: nothing can be resumed there.
     const Op first = inner.code->instructions[static_cast<size_t>(inner.at)].op;
     if (inner.at == 0 || first == Op::copy_free_vars || first == Op::resume || first == Op::make_cell) break;
+    if (reads_frame(*inner.code)) break;
   }
   return count;
 }
@@ -127,12 +143,34 @@ int64_t Evaluator::raised_at(int64_t otherwise) {
   return at == raises.end() ? otherwise : at->second;
 }
 
+void Evaluator::note_raised() {
+  const Owned error = take_exception();
+  if (raises.try_emplace(error.get(), frames[resumable_frames() - 1]->step).second)
+    kept.push_back(Owned::share(error.get()));
+#if PY_VERSION_HEX >= 0x030c0000
+  PyErr_SetRaisedException(Py_NewRef(error.get()));
+#else
+  PyErr_Restore(Py_NewRef(Py_TYPE(error.get())), Py_NewRef(error.get()), PyException_GetTraceback(error.get()));
+#endif
+}
+
+Owned Evaluator::traceback_of(PyObject* error) {
+  if (PyObject* there = PyException_GetTraceback(error)) return Owned::take(there);
+  Frame& f = *frames.back();
+  const Owned frame = Owned::take(reinterpret_cast<PyObject*>(
+      PyFrame_New(PyThreadState_Get(), reinterpret_cast<PyCodeObject*>(f.code->original), f.globals, nullptr)));
+  const int line = f.code->instructions[static_cast<size_t>(f.at)].location.line;
+  const Owned made = Owned::take(
+      PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyTraceBack_Type), "OOii", Py_None, frame.get(), 0, line));
+  check(PyException_SetTraceback(error, made.get()));
+  return Owned::share(made.get());
+}
+
 bool Evaluator::unwind(Frame& f) {
   const int handler = f.code->instructions[static_cast<size_t>(f.at)].handler;
   if (handler < 0) return false;
   const Handler& h = f.code->handlers[static_cast<size_t>(handler)];
   Owned error = take_exception();
-  if (&f == frames.front() && raises.try_emplace(error.get(), f.step).second) kept.push_back(Owned::share(error.get()));
   f.stack.cut(static_cast<size_t>(h.depth));
   if (h.push_lasti) f.stack.push(Owned::take(PyLong_FromLong(f.at)));
   f.stack.push(std::move(error));
@@ -435,7 +473,8 @@ Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
     case Op::with_except_start: {
       PyObject* error = s.top();
       PyObject* exit = s.top(3);
-      s.push(call(exit, Arguments::of({reinterpret_cast<PyObject*>(Py_TYPE(error)), error, Py_None})));
+      const Owned trace = traceback_of(error);
+      s.push(call(exit, Arguments::of({reinterpret_cast<PyObject*>(Py_TYPE(error)), error, trace.get()})));
       return Next::go_on;
     }
     default:

@@ -105,6 +105,8 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
   if (e_.origins.outside(o)) return item;  // the globals of a function
   if (PyFunction_Check(o) && !e_.births.contains(o)) return item;
   PyTypeObject* type = Py_TYPE(o);
+  if (e_.raises.contains(o)) throw Unrebuildable{o, "an exception that was raised"};
+  if (PyTraceBack_Check(o)) throw Unrebuildable{o, "a traceback"};
   if (type == &PyTuple_Type)
     item.kind = Kind::tuple;
   else if (type == &PyList_Type)
