@@ -118,6 +118,14 @@ void begin_round(Subject& subject, int round) {
   executor::set_plans_enabled(true);
 }
 
+uint64_t runs_of_plans(const Subject& subject) {
+  const NoGrad without_gradients;
+  uint64_t runs = 0;
+  for (const executor::PlanText& plan : executor::plans_of(subject.module.get_method("forward").function()))
+    runs += plan.runs;
+  return runs;
+}
+
 void run_round(const std::vector<Subject>& subjects, int round) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
@@ -128,9 +136,11 @@ void run_round(const std::vector<Subject>& subjects, int round) {
           const Subject& subject = subjects[random() % subjects.size()];
           check(subject, random() % std::size(kBatches), random() % 4 == 0);
           if (t == 0 && k % 16 == 15) {  // somebody looks at them, and forgets them
-            ir::Function& forward = subject.module.get_method("forward").function();
-            executor::plans_of(forward);
-            executor::drop_plans(forward);
+            runs_of_plans(subject);
+            for (const bool on : {false, true}) {  // calls that record gradients have code, and plans, of their own
+              const GradMode mode(on);
+              executor::drop_plans(subject.module.get_method("forward").function());
+            }
           }
         }
       } catch (const std::exception& e) {
@@ -165,10 +175,7 @@ int main(int argc, char** argv) {
       set_num_threads(rounds % 2 + 1);  // alone, and with the pool that all share
       for (Subject& subject : subjects) begin_round(subject, rounds);
       run_round(subjects, rounds++);
-      for (const Subject& subject : subjects) {
-        for (const executor::PlanText& plan : executor::plans_of(subject.module.get_method("forward").function()))
-          planned += plan.runs;
-      }
+      for (const Subject& subject : subjects) planned += runs_of_plans(subject);
     }
   } catch (const std::exception& e) {
     complain(e.what());

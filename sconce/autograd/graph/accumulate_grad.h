@@ -7,7 +7,7 @@ namespace sconce::autograd {
 
 // Owns its leaf; the leaf's state only points back (AutogradState::accumulator), so a leaf has one as long as a graph
 // uses it.
-class AccumulateGrad final : public Node {
+class SCONCE_API AccumulateGrad final : public Node {
  public:
   explicit AccumulateGrad(Tensor leaf);
   ~AccumulateGrad() override;
