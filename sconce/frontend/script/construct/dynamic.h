@@ -24,17 +24,17 @@ class Nesting {
   Nesting(const Nesting&) = delete;
 };
 
-struct DynamicList {
+struct SCONCE_API DynamicList {
   std::vector<Dynamic> items;
   bool is_remembered = false;  // by the evaluator
   ~DynamicList();
 };
-struct DynamicTuple {
+struct SCONCE_API DynamicTuple {
   std::vector<Dynamic> items;
   TypePtr named = nullptr;  // a named tuple's type
   ~DynamicTuple();
 };
-struct DynamicDict {
+struct SCONCE_API DynamicDict {
   ~DynamicDict();
   std::vector<std::pair<Dynamic, Dynamic>> items;  // in order of insertion
   bool is_remembered = false;                      // by the evaluator
