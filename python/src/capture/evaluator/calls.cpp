@@ -418,7 +418,8 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     }
   }
   if (recorder.is_operator(callable)) {
-    bool on_fakes = type != &PyCFunction_Type || PyModule_Check(PyCFunction_GET_SELF(callable)) == 0 ||
+    bool on_fakes = type != &PyCFunction_Type || PyCFunction_GET_SELF(callable) == nullptr ||
+                    PyModule_Check(PyCFunction_GET_SELF(callable)) == 0 ||
                     known_of(callable).treatment == Treatment::unknown;
     for (const Owned& value : args.values) on_fakes = on_fakes || recorder.is_fake(value.get());
     if (on_fakes) return call_operator(callable, args);

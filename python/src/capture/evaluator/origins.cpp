@@ -1,6 +1,7 @@
 #include "capture/evaluator/origins.h"
 
 #include "capture/evaluator/reasons.h"
+#include "capture/guards/tensor_fact.h"
 #include "capture/set_entries.h"
 #include "size_object.h"
 #include "small_objects.h"
@@ -32,9 +33,22 @@ bool is_constant(PyObject* o) {
   return false;
 }
 
+namespace {
+
+// torch.float32, torch.device('cpu') ...: values of PyTorch.
+bool is_torch_value(PyTypeObject* t) {
+  const std::string_view name(t->tp_name);
+  if (!name.starts_with("torch.") || t->tp_flags & Py_TPFLAGS_HEAPTYPE) return false;
+  return name == "torch.dtype" || name == "torch.device" || name == "torch.layout" || name == "torch.memory_format" ||
+         name == "torch.Size";
+}
+
+}  // namespace
+
 bool is_immutable(PyObject* o) {
   if (is_constant(o) || is_dtype(o) || is_device(o) || PyCode_Check(o)) return true;
   PyTypeObject* t = Py_TYPE(o);
+  if (is_torch_value(t)) return true;
   if (t == &PyCFunction_Type || t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type ||
       t == &PyClassMethodDescr_Type || t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type || t == &PyRange_Type ||
       t == &PyModule_Type)
@@ -91,7 +105,7 @@ Owned Origins::wrap(PyObject* object, SourceId source) {
     sources_.guard(source, FactKind::equal, object);
     return Owned::share(object);
   }
-  if (is_tensor(object)) return wrap_tensor(object, source);
+  if (is_tensor(object) || is_torch_tensor(object)) return wrap_tensor(object, source);
   Entry& entry = enter(object, source);
   if (is_immutable(object) || PyType_Check(object) || PyModule_Check(object)) guard_identity(object);
   return Owned::share(entry.object.get());

@@ -156,7 +156,9 @@ bool is_plain_class(PyTypeObject* type) {
   bool plain = false;
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
     plain = name.find('.') == std::string_view::npos || name.starts_with("collections.") ||
-            name.starts_with("itertools.") || name.starts_with("_collections.") || name.starts_with("types.");
+            name.starts_with("itertools.") || name.starts_with("_collections.") || name.starts_with("types.") ||
+            name == "torch.dtype" || name == "torch.device" || name == "torch.layout" ||
+            name == "torch.memory_format" || name == "torch.Size";
     for (const std::string_view never : {"type", "frame", "generator", "coroutine", "async_generator", "function",
                                          "module", "super", "property", "builtin_function_or_method", "method"}) {
       if (name == never) plain = false;

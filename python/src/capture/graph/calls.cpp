@@ -70,6 +70,17 @@ bool is_of_module(PyObject* function, const char* module) {
   return name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, module) == 0;
 }
 
+// A function of PyTorch's C++ part.
+bool is_torch_function(PyObject* target) {
+  PyObject* name = PyCFunction_Check(target) ? reinterpret_cast<PyCFunctionObject*>(target)->m_module : nullptr;
+  if (name == nullptr && PyCFunction_Check(target)) {
+    // torch.relu and its like are methods of a class, and know their module as an attribute only.
+    const Owned found = Owned::take(PyObject_GetAttrString(target, "__module__"));
+    return PyUnicode_Check(found.get()) && text_of(found.get()) == "torch";
+  }
+  return name != nullptr && PyUnicode_Check(name) && text_of(name).starts_with("torch");
+}
+
 // Functions of the extension that read and set modes of the thread. They do so at once; the graph follows (match_modes).
 bool is_of_modes(PyObject* target) {
   static const std::unordered_set<std::string_view> names = {
@@ -85,8 +96,10 @@ bool is_of_modes(PyObject* target) {
 bool GraphRecorder::is_operator(PyObject* target) const {
   if (Py_IS_TYPE(target, operator_function_type())) return true;
   if (Py_IS_TYPE(target, &PyMethodDescr_Type) || Py_IS_TYPE(target, &PyWrapperDescr_Type))
-    return reinterpret_cast<PyDescrObject*>(target)->d_type == &tensor_type && !is_outside(name_of(target));
+    return !is_outside(name_of(target)) && (reinterpret_cast<PyDescrObject*>(target)->d_type == &tensor_type ||
+                                            (torch_ && torch_target(target) != nullptr));
   if (!PyCFunction_Check(target)) return false;
+  if (is_torch_function(target) && torch_target(target)) return true;
   if (is_of_module(target, "_operator") || is_of_modes(target)) return true;
   return name_of(target) == "tensor" && (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
 }
@@ -150,6 +163,15 @@ Owned GraphRecorder::call_substitute(const std::string& name, std::span<PyObject
 }
 
 Owned GraphRecorder::call(PyObject* target, std::span<PyObject* const> args, PyObject* names) {
+  if (depth_ == 0 && (torch_ || is_torch_function(target))) {
+    if (PyObject* ours = torch_target(target)) return torch_answer(torch_call(ours, args, names));
+    if (Py_IS_TYPE(target, operator_function_type()) || Py_IS_TYPE(target, &PyMethodDescr_Type))
+      return torch_answer(torch_call(target, args, names));
+  }
+  return call_ours(target, args, names);
+}
+
+Owned GraphRecorder::call_ours(PyObject* target, std::span<PyObject* const> args, PyObject* names) {
   if (!is_operator(target)) {
     const std::string name = name_of(target);
     const bool needs_data = name == "item" || name == "tolist" || name == "numpy" || name == "__bool__" ||
@@ -198,6 +220,11 @@ std::optional<NotRecordable> GraphRecorder::explain_failure() {
 }
 
 Owned GraphRecorder::attribute(PyObject* fake, PyObject* name) {
+  Owned found = attribute_of(fake, name);
+  return torch_ && found ? torch_answer(std::move(found)) : std::move(found);
+}
+
+Owned GraphRecorder::attribute_of(PyObject* fake, PyObject* name) {
   const Known* of = known(fake);
   if (!of) return {};
   const std::string_view wanted = text_of(name);

@@ -36,6 +36,7 @@ struct CompiledGraphObject {
   Held* held;
   PyObject* module;   // the fx.GraphModule, when it was made
   PyObject* backend;  // what the backend returned; null: the function runs here
+  PyObject* torch;    // of programs over PyTorch's tensors: takes and gives these, and calls _run
   int number;         // of its name
 };
 extern PyTypeObject compiled_graph_type;
@@ -105,6 +106,15 @@ void run_values(const Held& held, PyObject* const* args, std::span<Value> output
     run_function(held, args, work, outputs);
 }
 
+Owned run_to_tuple(const Held& held, PyObject* const* args) {
+  InlineVector<Value, 4> outputs(held.outputs.size());
+  run_values(held, args, {outputs.data(), held.outputs.size()});
+  Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(held.outputs.size())));
+  for (size_t i = 0; i < held.outputs.size(); ++i)
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), object_of(outputs.data()[i]).give());
+  return tuple;
+}
+
 // A graph of one operator on few elements: its result, or nothing where the ordinary way is due.
 Owned run_single(const Held& held, PyObject* const* args) {
   const Tensor* inputs[kMostOfSingle];
@@ -118,6 +128,12 @@ Owned run_single(const Held& held, PyObject* const* args) {
   return wrap(held.tape->run_single(inputs));
 }
 
+Owned run_backend(const CompiledGraphObject& object, PyObject* const* args) {
+  const HookPause pause;  // its functions are no part of the program
+  const Owned made = Owned::take(PyObject_Vectorcall(object.backend, args, object.held->inputs, nullptr));
+  return Owned::take(is_tensor(made.get()) ? PyTuple_Pack(1, made.get()) : PySequence_Tuple(made.get()));
+}
+
 PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const CompiledGraphObject& object = compiled(self);
@@ -125,20 +141,15 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags));
     SCONCE_CHECK_AS(type, n == held.inputs && (names == nullptr || PyTuple_GET_SIZE(names) == 0),
                     "a compiled graph takes {} tensors, not {} arguments", held.inputs, n);
-    if (object.backend != nullptr) {
-      const HookPause pause;  // its functions are no part of the program
-      const Owned made = Owned::take(PyObject_Vectorcall(object.backend, args, n, nullptr));
-      return is_tensor(made.get()) ? PyTuple_Pack(1, made.get()) : PySequence_Tuple(made.get());
+    if (object.torch != nullptr) {
+      const HookPause pause;
+      return PyObject_Vectorcall(object.torch, args, n, nullptr);
     }
+    if (object.backend != nullptr) return run_backend(object, args).give();
     if (held.is_single) {
       if (Owned made = run_single(held, args)) return PyTuple_Pack(1, made.get());
     }
-    InlineVector<Value, 4> outputs(held.outputs.size());
-    run_values(held, args, {outputs.data(), held.outputs.size()});
-    Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(held.outputs.size())));
-    for (size_t i = 0; i < held.outputs.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), object_of(outputs.data()[i]).give());
-    return tuple.give();
+    return run_to_tuple(held, args).give();
   });
 }
 
@@ -146,6 +157,7 @@ void dealloc(PyObject* self) {
   delete compiled(self).held;
   Py_XDECREF(compiled(self).module);
   Py_XDECREF(compiled(self).backend);
+  Py_XDECREF(compiled(self).torch);
   PyObject_Free(self);
 }
 
@@ -179,7 +191,20 @@ PyObject* set_plans(PyObject* self, PyObject* on) {
   });
 }
 
-PyMethodDef methods[] = {{"_set_plans", set_plans, METH_O, nullptr}, {}};
+// _run(*tensors): over tensors of sconce, in programs over PyTorch's, too.
+PyObject* run_itself(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&] {
+    const Held& held = *compiled(self).held;
+    SCONCE_CHECK_AS(type, static_cast<size_t>(n) == held.inputs, "a compiled graph takes {} tensors, not {} arguments",
+                    held.inputs, n);
+    return (compiled(self).backend ? run_backend(compiled(self), args) : run_to_tuple(held, args)).give();
+  });
+}
+
+PyMethodDef methods[] = {
+    {"_run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(run_itself)), METH_FASTCALL, nullptr},
+    {"_set_plans", set_plans, METH_O, nullptr},
+    {}};
 // "__compiled_fn_3": how logs, and code that calls it, name the graph.
 PyObject* graph_name(PyObject* self, void*) { return PyUnicode_FromFormat("__compiled_fn_%d", compiled(self).number); }
 PyObject* describe(PyObject* self) { return PyUnicode_FromFormat("<graph __compiled_fn_%d>", compiled(self).number); }
@@ -241,9 +266,11 @@ Owned make_compiled_graph(GraphParts parts) {
   object->vectorcall = run;
   object->held = held.release();
   object->module = nullptr;
-  object->backend = nullptr;
+  object->backend = object->torch = nullptr;
   static int graphs = 0;
   object->number = ++graphs;
+  if (parts.torch != nullptr)
+    object->torch = Owned::take(PyObject_CallMethod(parts.torch, "runner", "O", made.get())).give();
   if (parts.backend == Py_None) return made;
   const Owned backends = Owned::take(PyImport_ImportModule("sconce.compiler._backends"));
   const Owned chosen = Owned::take(
@@ -256,7 +283,7 @@ size_t graph_outputs(PyObject* graph) { return compiled(graph).held->outputs.siz
 
 void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> outputs) {
   const CompiledGraphObject& object = compiled(graph);
-  if (object.backend != nullptr) {
+  if (object.backend != nullptr || object.torch != nullptr) {
     const Owned made = Owned::take(run(graph, inputs, object.held->inputs, nullptr));
     for (size_t i = 0; i < outputs.size(); ++i)
       outputs[i] = Owned::share(PyTuple_GET_ITEM(made.get(), static_cast<Py_ssize_t>(i)));

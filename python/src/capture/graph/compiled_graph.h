@@ -19,6 +19,8 @@ struct GraphParts {
   CallLog log;
   PyObject *backend, *options;
   bool in_modes = false;  // it changes modes of the thread, or runs under autocast: call by call
+  PyObject* torch =
+      nullptr;  // sconce.compiler._torch for a program over PyTorch's tensors, which it takes and gives then
 };
 // Attributes for readers: `graph` (the IR as text), `graph_module` (fx), `example_inputs`.
 Owned make_compiled_graph(GraphParts parts);

@@ -34,6 +34,23 @@ const char* refusal(const Op& op) {
   return nullptr;
 }
 
+// The class of fakes for PyTorch's tensors of a class; null: of torch.Tensor itself.
+PyTypeObject* torch_class(PyObject* helper, PyTypeObject* type) {
+  static PyTypeObject* plain = nullptr;
+  if (type == nullptr && plain != nullptr) return plain;
+  Owned of;
+  if (type == nullptr) {
+    const Owned torch = Owned::take(PyImport_ImportModule("torch"));
+    of = Owned::take(PyObject_GetAttrString(torch.get(), "Tensor"));
+  } else {
+    of = Owned::share(reinterpret_cast<PyObject*>(type));
+  }
+  const Owned made = Owned::take(PyObject_CallMethod(helper, "fake_class", "O", of.get()));
+  auto* found = reinterpret_cast<PyTypeObject*>(made.get());  // lives on, in the helper's table
+  if (type == nullptr) plain = found;
+  return found;
+}
+
 // sconce::set_autocast: of graphs alone, so it is made where they are.
 const Op& set_autocast_op() {
   static const Op& made = [&]() -> const Op& {
@@ -122,14 +139,14 @@ PyObject* GraphRecorder::original(PyObject* fake) const {
 }
 
 // A Meta tensor that looks as the program's does.
-GraphRecorder::Known& GraphRecorder::add_fake(const Tensor& original, ir::Value* value) {
+GraphRecorder::Known& GraphRecorder::add_fake(const Tensor& original, ir::Value* value, std::optional<Look> look) {
   if (original.layout() != Layout::strided || is_quantized(original.dtype()))
     throw NotRecordable{"a sparse or quantised tensor cannot be an input of a graph"};
   const tracing::Paused unrecorded;
   const InferenceMode normal(false);
-  const bool is_leaf = autograd::is_leaf(original);
+  const bool is_leaf = look ? look->is_leaf : autograd::is_leaf(original);
   Tensor fake = empty_strided_tensor(original.sizes(), original.strides(), original.dtype(), kMeta);
-  if (original.requires_grad()) {
+  if (look ? look->requires_grad : original.requires_grad()) {
     autograd::set_requires_grad(fake, true);
     if (!is_leaf) {
       const EnableGrad recorded;
@@ -151,13 +168,14 @@ GraphRecorder::Known& GraphRecorder::add_fake(const Tensor& original, ir::Value*
 
 PyObject* GraphRecorder::input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) {
   if (const auto found = fakes_.find(tensor); found != fakes_.end()) return found->second;
-  if (!is_tensor(tensor)) throw NotRecordable{"a " + std::string(class_name(tensor)) + " is no tensor of sconce"};
-  const Tensor& original = tensor_of(tensor);
+  const bool of_torch = !is_tensor(tensor);
+  Look look{};
+  const Tensor original = of_torch ? borrow(tensor, look) : tensor_of(tensor);
   ir::Value* value = graph_->block()->insert_input(sources_.size(), sconce::tensor_type());
-  Known& made = add_fake(original, value);
+  Known& made = add_fake(original, value, of_torch ? std::optional(look) : std::nullopt);
   made.source = source;
   made.original = Owned::share(tensor);
-  made.object = wrap_as(Py_TYPE(tensor), made.kept);
+  made.object = wrap_as(of_torch ? torch_class(torch_.get(), Py_TYPE(tensor)) : Py_TYPE(tensor), made.kept);
   made.free_dims = free_dims;
   if (free_dims != 0) add_twins(original, symbols_.add_input(original, source, free_dims), made.twins);
   sources_.push_back(source);
@@ -290,6 +308,8 @@ void GraphRecorder::set_result(const Value& v, ir::Value* value, Device device, 
     made.kept = v.to_tensor();
     made.value = value;
     if (!made.object) made.device = device;
+    if (torch_ && !made.object && !made.shown && made.kept.impl()->python == nullptr)
+      made.shown = wrap_as(torch_class(torch_.get(), nullptr), made.kept);
     for (size_t w = 0; w < of_witnesses.size(); ++w) {
       if (of_witnesses[w].is_tensor() && !same_geometry(of_witnesses[w].to_tensor(), made.kept))
         made.twins[w] = of_witnesses[w].to_tensor();
@@ -457,7 +477,7 @@ Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
   tuple->output()->set_type(tuple_type(types));
   graph_->add_output(graph_->insert(tuple)->output());
   return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get(),
-                              changes_modes_ || modes_at_start_.autocast});
+                              changes_modes_ || modes_at_start_.autocast, torch_.get()});
 }
 
 }  // namespace sconce::python::capture

@@ -45,6 +45,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
     Device device;                         // as the program sees it
     SourceId source = kNoSource;           // of inputs
     Owned object, original;                // of inputs: the fake and what it stands for
+    Owned shown;                           // of results in programs over PyTorch's tensors: the fake, of its own class
     bool is_leaf = false;                  // of inputs
     std::array<Tensor, kWitnesses> twins;  // for other sizes, where they differ: Note [Witnesses]
     uint64_t free_dims = 0;                // of inputs
@@ -53,7 +54,10 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void call(const Op& op, KeySet keys, Value* args, Value* returns) override;
   const Known* known(PyObject* object) const;
   const Known& known_or_held(const Tensor& t);
-  Known& add_fake(const Tensor& original, ir::Value* value);
+  struct Look {
+    bool is_leaf, requires_grad;
+  };
+  Known& add_fake(const Tensor& original, ir::Value* value, std::optional<Look> look = std::nullopt);
   Value with_fakes(const Value& v);
   Value for_witness(const Value& v, int witness) const;
   bool is_free(const Value& v) const;
@@ -69,6 +73,13 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void set_result(const Value& v, ir::Value* value, Device device, std::span<const Value> of_witnesses);
   void match_modes();
   Owned adopt(PyObject* made);
+  Owned call_ours(PyObject* target, std::span<PyObject* const> args, PyObject* names);
+  Owned attribute_of(PyObject* fake, PyObject* name);
+  Tensor borrow(PyObject* tensor, Look& look);
+  void load_torch() const;
+  PyObject* torch_target(PyObject* target) const;
+  Owned torch_call(PyObject* target, std::span<PyObject* const> args, PyObject* names);
+  Owned torch_answer(Owned value) const;
   Owned call_substitute(const std::string& name, std::span<PyObject* const> args, PyObject* names);
   Owned call_logged(PyObject* target, std::span<PyObject* const> args, PyObject* names);
 
@@ -90,6 +101,8 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   bool changes_modes_ = false;               // others than gradients on and off
   ir::Value* inference_at_start_ = nullptr;  // what the graph finds when it begins, once it has asked
   std::optional<NotRecordable> failure_;
+  mutable Owned torch_;  // sconce.compiler._torch, once PyTorch's tensors are met
+  mutable std::unordered_map<PyObject*, Owned> torch_targets_;  // by callables of PyTorch, which live on
   std::optional<tracing::HookScope> scope_;
 };
 

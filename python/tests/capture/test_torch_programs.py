@@ -1,0 +1,117 @@
+"""Programs over PyTorch's tensors and modules, compiled: results, gradients and written buffers are PyTorch's own. Needs PyTorch."""
+
+import copy
+import unittest
+
+import sconce
+
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError:
+    torch = None
+
+
+if torch is not None:
+    class Residual(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)
+            self.norm, self.head = nn.BatchNorm2d(8), nn.Linear(8, 5)
+
+        def forward(self, x):
+            y = F.relu(self.norm(self.first(x)))
+            y = F.max_pool2d(y + self.second(y), 2)
+            return self.head(y.mean((2, 3)))
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.out, self.norm = nn.Linear(8, 24), nn.Linear(8, 8), nn.LayerNorm(8)
+
+        def forward(self, x):
+            b, t, c = x.size()
+            q, k, v = self.qkv(self.norm(x)).split(c, dim=2)
+            q, k, v = (y.view(b, t, 2, c // 2).transpose(1, 2) for y in (q, k, v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return x + self.out(y.transpose(1, 2).contiguous().view(b, t, c))
+
+
+@unittest.skipUnless(torch, "PyTorch is not installed")
+class TorchProgramsTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def agrees(self, function, *args, graphs=True):
+        compiled = sconce.compile(function, fullgraph=graphs)
+        for _ in range(3):
+            got, wanted = compiled(*args), function(*args)
+            self.assertIs(type(got), type(wanted))
+            for x, y in zip(got if isinstance(got, tuple) else (got,), wanted if isinstance(wanted, tuple) else (wanted,)):
+                if isinstance(y, torch.Tensor):
+                    torch.testing.assert_close(x, y)
+                    self.assertEqual((type(x), x.requires_grad), (type(y), y.requires_grad))
+                else:
+                    self.assertEqual(x, y)
+
+    def test_functions(self):
+        a, b = torch.randn(3, 4), torch.randn(3, 4, requires_grad=True)
+        self.agrees(lambda x: torch.abs(x) + 1, a)
+        self.agrees(lambda x, y: ((x * y).relu().sum(dim=1), x.shape[0]), a, b)
+        self.agrees(lambda x: torch.zeros(4, dtype=torch.float64) + x.to(torch.float64) if x.dtype == torch.float32 else x, a)
+        self.agrees(lambda x: F.gelu(x) + F.softmax(x, -1), a)
+        self.agrees(lambda x: torch.cat([x, x[:, :2]], dim=1).T, a)
+
+    def test_modes(self):
+        def without(x):
+            with torch.no_grad():
+                y = x * 2
+            return y, x * 3
+
+        self.agrees(without, torch.randn(3, requires_grad=True))
+        self.assertTrue(torch.is_grad_enabled())
+
+    def trains(self, model, shape):
+        """Three steps of SGD, eagerly and compiled: same losses, parameters, buffers."""
+        other = copy.deepcopy(model)
+        compiled = sconce.compile(other)
+        results = []
+        for net, call in ((model, model), (other, compiled)):
+            torch.manual_seed(1)
+            optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
+            losses = []
+            for _ in range(3):
+                loss = call(torch.randn(*shape)).square().mean()
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                losses.append(loss.item())
+            results.append((losses, [p.detach() for p in net.parameters()], [b.double() for b in net.buffers()]))
+        torch.testing.assert_close(results[0], results[1])
+
+    def test_training(self):
+        self.trains(nn.Sequential(nn.Linear(6, 20), nn.ReLU(), nn.Linear(20, 20), nn.Tanh(), nn.Linear(20, 3)), (4, 6))
+        self.trains(Residual(), (2, 3, 8, 8))
+        self.trains(Attention(), (2, 5, 8))
+
+    def test_inference(self):
+        for model, shape in ((nn.Sequential(nn.Linear(6, 20), nn.GELU(), nn.LayerNorm(20), nn.Dropout(0.5), nn.Linear(20, 3)), (4, 6)),
+                             (Residual(), (2, 3, 8, 8)), (Attention(), (2, 5, 8))):
+            model.eval()
+            with torch.no_grad():
+                self.agrees(lambda x: model(x), torch.randn(*shape))
+
+    def test_a_break_goes_on_in_pytorch(self):
+        def f(x):
+            y = x * 2
+            if y.sum().item() > 0:
+                y = y + 1
+            return y
+
+        for x in (torch.ones(3), -torch.ones(3)):
+            self.agrees(f, x, graphs=False)
+
+
+if __name__ == "__main__":
+    unittest.main()
