@@ -50,7 +50,7 @@ struct SCONCE_API DynamicDict {
 struct DynamicParameter {
   sconce::Value tensor;
 };
-struct DynamicVariables {
+struct SCONCE_API DynamicVariables {
   std::unordered_map<std::string, Dynamic> by_name;
   explicit DynamicVariables(std::unordered_map<std::string, Dynamic> variables);
   ~DynamicVariables();
@@ -119,7 +119,7 @@ struct Dynamic {
 };
 
 // An instance of a class of a text. A module's parameters, buffers and submodules stand among its attributes.
-struct Instance {
+struct SCONCE_API Instance {
   enum class Kind : uint8_t { plain, parameter, buffer, module };
   struct Attribute {
     std::string name;
