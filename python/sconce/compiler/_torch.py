@@ -118,15 +118,12 @@ def answer(value):
     return value
 
 
-def runner(graph):
-    """The compiled graph over PyTorch's tensors."""
-    def run(*inputs):
-        if torch.is_grad_enabled() and any(t.requires_grad for t in inputs):
-            return _Differentiable.apply(graph, *inputs)
-        with sconce.no_grad():
-            return tuple(map(_values.to_torch, graph._run(*map(borrow, inputs))))
-
-    return run
+def run(graph, *inputs):
+    """Calls the compiled graph with PyTorch's tensors."""
+    if torch.is_grad_enabled() and any(t.requires_grad for t in inputs):
+        return _Differentiable.apply(graph, *inputs)
+    with sconce.no_grad():
+        return tuple(map(_values.to_torch, graph._run(*map(borrow, inputs))))
 
 
 class _Differentiable(torch.autograd.Function):

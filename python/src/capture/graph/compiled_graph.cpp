@@ -36,7 +36,7 @@ struct CompiledGraphObject {
   Held* held;
   PyObject* module;   // the fx.GraphModule, when it was made
   PyObject* backend;  // what the backend returned; null: the function runs here
-  PyObject* torch;    // of programs over PyTorch's tensors: takes and gives these, and calls _run
+  PyObject* torch;    // of programs over PyTorch's tensors: takes the graph and these, calls _run
   int number;         // of its name
 };
 extern PyTypeObject compiled_graph_type;
@@ -143,7 +143,9 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
                     "a compiled graph takes {} tensors, not {} arguments", held.inputs, n);
     if (object.torch != nullptr) {
       const HookPause pause;
-      return PyObject_Vectorcall(object.torch, args, n, nullptr);
+      std::vector<PyObject*> given{self};
+      given.insert(given.end(), args, args + n);
+      return PyObject_Vectorcall(object.torch, given.data(), given.size(), nullptr);
     }
     if (object.backend != nullptr) return run_backend(object, args).give();
     if (held.is_single) {
@@ -269,8 +271,7 @@ Owned make_compiled_graph(GraphParts parts) {
   object->backend = object->torch = nullptr;
   static int graphs = 0;
   object->number = ++graphs;
-  if (parts.torch != nullptr)
-    object->torch = Owned::take(PyObject_CallMethod(parts.torch, "runner", "O", made.get())).give();
+  if (parts.torch != nullptr) object->torch = Owned::take(PyObject_GetAttrString(parts.torch, "run")).give();
   if (parts.backend == Py_None) return made;
   const Owned backends = Owned::take(PyImport_ImportModule("sconce.compiler._backends"));
   const Owned chosen = Owned::take(
