@@ -45,9 +45,10 @@ Owned interned_code(Owned code) {
       all.erase(all.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
+    Owned kept = Owned::share(there);  // comparing allocates, and the collector may run
     const int same = PyObject_RichCompareBool(there, code.get(), Py_EQ);
     check(same);
-    if (same) return Owned::share(there);
+    if (same) return kept;
     ++i;
   }
   all.push_back(Owned::take(PyWeakref_NewRef(code.get(), nullptr)));
@@ -66,6 +67,22 @@ struct Entry {
   bool null() const { return object == nullptr && local < 0; }
 };
 
+// Does the call look at the frame that it is made from: locals(), eval, sys._getframe? Then it stays in code with the
+// function's own locals.
+bool looks_at_frame(const Frame& f, const Instruction& in, const Operands& operands) {
+  if (in.op != Op::call && in.op != Op::call_function_ex) return false;
+  const size_t first = f.stack.size() - static_cast<size_t>(operands.pops);
+  for (size_t i = first; i < first + 2; ++i) {
+    PyObject* o = f.stack[i];
+    if (o == nullptr || !PyCFunction_Check(o)) continue;
+    const std::string_view name = reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name;
+    for (const std::string_view one : {"locals", "vars", "dir", "eval", "exec", "_getframe", "globals"}) {
+      if (name == one) return true;
+    }
+  }
+  return false;
+}
+
 class BreakWriter {
  public:
   BreakWriter(Evaluator& e, Trace& trace)
@@ -82,7 +99,7 @@ class BreakWriter {
     if (in_handler) note(handled_now.get());
     finish_graph(e_, rebuilder_, trace_);
     const Operands operands = operands_of(in);
-    const bool in_place = e_.frames.size() == 1 && operands.pops >= 0;
+    const bool in_place = e_.frames.size() == 1 && operands.pops >= 0 && !looks_at_frame(innermost, in, operands);
     if (!in_place && e_.frames.size() == 1 && !trace_.graph && effects_.empty()) return;         // nothing is gained
     if (!trace_.graph && effects_.empty() && e_.frames.size() == 1 && ends_flow(in.op)) return;  // neither here
     write_beginning(e_, w_, rebuilder_, effects_, root_.globals, trace_);

@@ -133,6 +133,8 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     throw Unrebuildable{o, "a class"};
   else if (is_tensor(o))
     item.kind = Kind::constant;
+  else if (PyExceptionInstance_Check(o))
+    item.kind = Kind::exception;
   else if (is_bare_instance(o) && !is_substitute(o))
     item.kind = Kind::instance;
   else {
@@ -235,6 +237,19 @@ void Rebuilder::scan(PyObject* o) {
         PyObject *key = nullptr, *value = nullptr;
         while (PyDict_Next(dict, &i, &key, &value)) scan(key), scan(value);
       }
+      for (auto& [name, value] : slots_of(o)) scan(value.get());
+      return;
+    }
+    case Kind::exception: {
+      // args, the dict, cause and context; None for what is not there.
+      const auto or_none = [](PyObject* p) { return p == nullptr ? Owned::share(Py_None) : Owned::take(p); };
+      const Owned args = Owned::take(PyObject_GetAttr(o, name_of("args")));
+      PyObject* dict = dict_of(o);
+      const Owned cause = or_none(PyException_GetCause(o)), context = or_none(PyException_GetContext(o));
+      const Owned attributes =
+          dict == nullptr || PyDict_GET_SIZE(dict) == 0 ? Owned::share(Py_None) : Owned::take(PyDict_Copy(dict));
+      item.parts = Owned::take(PyTuple_Pack(4, args.get(), attributes.get(), cause.get(), context.get()));
+      for (Py_ssize_t i = 0; i < 4; ++i) scan(PyTuple_GET_ITEM(items_.at(o).parts.get(), i));
       for (auto& [name, value] : slots_of(o)) scan(value.get());
       return;
     }
@@ -500,6 +515,10 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       w.op(Op::load_fast, item.local);
       return;
     }
+    case Kind::exception:
+      write_exception(w, o, item);
+      w.op(Op::load_fast, item.local);
+      return;
     case Kind::reduced: {
       // callable(*args), then state, items and pairs, as copy.copy has it.
       const Owned parts = Owned::share(item.parts.get());
@@ -573,6 +592,84 @@ void Rebuilder::write(Writer& w, PyObject* o) {
   make_shell(w, o, item);
   fill(w, o, item);
   w.op(Op::load_fast, item.local);
+}
+
+namespace {
+
+// An exception that was raised has a traceback: `with` (3.11) and readers of __traceback__ count on it.
+PyObject* add_traceback(PyObject*, PyObject* error) {
+  PyFrameObject* frame = PyEval_GetFrame();
+  if (frame == nullptr) Py_RETURN_NONE;
+  PyErr_Restore(Py_NewRef(Py_TYPE(error)), Py_NewRef(error), nullptr);
+  PyTraceBack_Here(frame);
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  if (trace != nullptr) PyException_SetTraceback(error, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+// Code of C alone makes it: __init__ of the program's classes has run while evaluating.
+void Rebuilder::write_exception(Writer& w, PyObject* o, Item& item) {
+  const Owned parts = Owned::share(item.parts.get());
+  PyObject* args = PyTuple_GET_ITEM(parts.get(), 0);
+  const auto count = static_cast<int>(PyTuple_GET_SIZE(args));
+  const auto write_args = [&] {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) write(w, PyTuple_GET_ITEM(args, i));
+  };
+  PyTypeObject* base = Py_TYPE(o);
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+  auto* base_object = reinterpret_cast<PyObject*>(base);
+  if (base == Py_TYPE(o)) {
+    w.begin_call(base_object);
+    write_args();
+    w.end_call(count);
+    item.local = w.temporary();
+    w.op(Op::store_fast, item.local);
+  } else {
+    w.begin_call(e_.origins.keep(Owned::take(PyObject_GetAttrString(base_object, "__new__"))));
+    write(w, reinterpret_cast<PyObject*>(Py_TYPE(o)));
+    write_args();
+    w.end_call(count + 1);
+    item.local = w.temporary();
+    w.op(Op::store_fast, item.local);
+    w.begin_call(e_.origins.keep(Owned::take(PyObject_GetAttrString(base_object, "__init__"))));
+    w.op(Op::load_fast, item.local);
+    write_args();
+    w.end_call(count + 1);
+    w.op(Op::pop_top);
+  }
+  const auto set = [&](const char* name, PyObject* value) {
+    write(w, value);
+    w.op(Op::load_fast, item.local);
+    w.load_name(Op::store_attr, name_of(name));
+  };
+  if (PyObject* dict = PyTuple_GET_ITEM(parts.get(), 1); dict != Py_None) {
+    w.op(Op::load_fast, item.local);
+    w.load_name(Op::load_attr, name_of("__dict__"));
+    w.begin_call_on_stack(name_of("update"));
+    write(w, dict);
+    w.end_call(1);
+    w.op(Op::pop_top);
+  }
+  for (auto& [name, value] : slots_of(o)) {
+    write(w, value.get());
+    w.op(Op::load_fast, item.local);
+    w.load_name(Op::store_attr, name);
+  }
+  if (PyObject* cause = PyTuple_GET_ITEM(parts.get(), 2); cause != Py_None) set("__cause__", cause);
+  if (PyObject* context = PyTuple_GET_ITEM(parts.get(), 3); context != Py_None) set("__context__", context);
+  if (reinterpret_cast<PyBaseExceptionObject*>(o)->suppress_context) set("__suppress_context__", Py_True);
+  static PyMethodDef traced = {"add_traceback", add_traceback, METH_O, nullptr};
+  static PyObject* const function = PyCFunction_New(&traced, nullptr);
+  w.begin_call(function);
+  w.op(Op::load_fast, item.local);
+  w.end_call(1);
+  w.op(Op::pop_top);
 }
 
 void Rebuilder::settle(Writer& w, PyObject* o) {

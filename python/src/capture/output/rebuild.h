@@ -52,6 +52,7 @@ class Rebuilder {
     c_method,
     super,
     instance,
+    exception,
     reduced,
   };
   struct Item {
@@ -65,6 +66,7 @@ class Rebuilder {
 
   Item& classify(PyObject* object);
   void fill(Writer& writer, PyObject* object, Item& item);
+  void write_exception(Writer& writer, PyObject* object, Item& item);
   void make_shell(Writer& writer, PyObject* object, Item& item);
 
   Evaluator& e_;
