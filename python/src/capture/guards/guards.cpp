@@ -233,6 +233,14 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
     facts_.insert(facts_.end(), rows[i].begin(), rows[i].end());
   }
   for (const SourceId id : inputs) inputs_.push_back(step_of.at(static_cast<size_t>(id)));
+  // Guards of arguments alone need nothing watched.
+  std::vector<int32_t> steps(fetches_.size());
+  for (size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<int32_t>(i);
+  prepare_arguments(steps);
+  arguments_only_ = loose_alone_;
+  if (!arguments_only_) return;
+  quick_inputs_.assign(inputs_.size(), nullptr);
+  for (size_t i = 0; i < inputs_.size(); ++i) loose_inputs_.emplace_back(static_cast<int32_t>(i), inputs_[i]);
 }
 
 Guards::~Guards() = default;
@@ -354,6 +362,7 @@ void FoundInputs::own_all() {
 
 bool Guards::check(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
   if (dropped_ || !(state_ == GlobalState::now())) return false;
+  if (arguments_only_) return check_arguments(locals, found);
   if (watched_ && watched_->unchanged(*this, locals, closure)) return check_loose(locals, closure, found);
   return walk_all(locals, closure, found);
 }
@@ -390,44 +399,67 @@ bool Guards::walk_all(PyObject* const* locals, PyObject* closure, FoundInputs& f
       else
         loose_inputs_.emplace_back(static_cast<int32_t>(i), inputs_[i]);
     }
-    loose_alone_ = true;
-    for (const int32_t step : watched_->loose()) {
-      const Fetch& f = fetches_[static_cast<size_t>(step)];
-      loose_alone_ = loose_alone_ && f.step == Step::local;
-      for (uint32_t k = f.first; k < f.first + f.count; ++k)
-        loose_alone_ = loose_alone_ && !watched_->has_fact(k) && facts_[k].kind != FactKind::relation &&
-                       facts_[k].kind != FactKind::same_object && facts_[k].kind != FactKind::other_object;
-    }
+    prepare_arguments(watched_->loose());
   }
   return true;
 }
 
-bool Guards::check_loose(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
-  if (loose_alone_) {  // arguments that need no other object: the usual case
-    for (const int32_t step : watched_->loose()) {
-      const Fetch& f = fetches_[static_cast<size_t>(step)];
-      for (uint32_t k = f.first; k < f.first + f.count; ++k)
-        if (!holds(facts_[k], locals[f.index], nullptr)) return false;
+// The usual case: what is left to test are facts of arguments alone.
+void Guards::prepare_arguments(const std::vector<int32_t>& steps) {
+  loose_alone_ = true;
+  arguments_.clear();
+  for (const int32_t step : steps) {
+    const Fetch& f = fetches_[static_cast<size_t>(step)];
+    loose_alone_ = loose_alone_ && f.step == Step::local && !f.may_be_absent;
+    for (uint32_t k = f.first; k < f.first + f.count; ++k) {
+      const Row& row = facts_[k];
+      loose_alone_ = loose_alone_ && row.kind != FactKind::relation && row.kind != FactKind::same_object &&
+                     row.kind != FactKind::other_object && (!watched_ || !watched_->has_fact(k));
+      arguments_.push_back(
+          {f.index, row.kind == FactKind::tensor ? &tensors_[static_cast<size_t>(row.other)] : nullptr, &row});
     }
-    for (const auto& [at, step] : loose_inputs_)
-      quick_inputs_[static_cast<size_t>(at)] = locals[fetches_[static_cast<size_t>(step)].index];
-  } else {
-    Walk walk(*this, locals, closure);
-    walk.slots.clear();
-    walk.slots.append(ListRef<PyObject*>(watched_->slots(), fetches_.size()));
-    PyObject** slots = walk.slots.data();
-    for (const int32_t step : watched_->loose()) {
-      const Fetch& f = fetches_[static_cast<size_t>(step)];
-      if (!watched_->has_step(static_cast<size_t>(step))) {
-        slots[step] = walk.fetch(f);
-        if (slots[step] == nullptr && !f.may_be_absent) return false;
-      }
-      for (uint32_t k = f.first; k < f.first + f.count; ++k)
-        if (!watched_->has_fact(k) && !holds(facts_[k], slots[step], slots)) return false;
-    }
-    for (const auto& [at, step] : loose_inputs_) quick_inputs_[static_cast<size_t>(at)] = slots[step];
-    found.made_ = std::move(walk.made);
   }
+  inputs_are_locals_ = true;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Fetch& f = fetches_[static_cast<size_t>(inputs_[i])];
+    inputs_are_locals_ = inputs_are_locals_ && f.step == Step::local && static_cast<size_t>(f.index) == i &&
+                         (!watched_ || !watched_->has_step(static_cast<size_t>(inputs_[i])));
+  }
+}
+
+bool Guards::check_arguments(PyObject* const* locals, FoundInputs& found) {
+  for (const Argument& a : arguments_) {
+    PyObject* object = locals[a.local];
+    if (object == nullptr || !(a.tensor ? a.tensor->holds(object) : holds(*a.row, object, nullptr))) return false;
+  }
+  found.size_ = inputs_.size();
+  if (inputs_are_locals_) {
+    found.data_ = locals;
+    return true;
+  }
+  for (const auto& [at, step] : loose_inputs_)
+    quick_inputs_[static_cast<size_t>(at)] = locals[fetches_[static_cast<size_t>(step)].index];
+  found.data_ = quick_inputs_.data();
+  return true;
+}
+
+bool Guards::check_loose(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
+  if (loose_alone_) return check_arguments(locals, found);
+  Walk walk(*this, locals, closure);
+  walk.slots.clear();
+  walk.slots.append(ListRef<PyObject*>(watched_->slots(), fetches_.size()));
+  PyObject** slots = walk.slots.data();
+  for (const int32_t step : watched_->loose()) {
+    const Fetch& f = fetches_[static_cast<size_t>(step)];
+    if (!watched_->has_step(static_cast<size_t>(step))) {
+      slots[step] = walk.fetch(f);
+      if (slots[step] == nullptr && !f.may_be_absent) return false;
+    }
+    for (uint32_t k = f.first; k < f.first + f.count; ++k)
+      if (!watched_->has_fact(k) && !holds(facts_[k], slots[step], slots)) return false;
+  }
+  for (const auto& [at, step] : loose_inputs_) quick_inputs_[static_cast<size_t>(at)] = slots[step];
+  found.made_ = std::move(walk.made);
   found.data_ = quick_inputs_.data();
   found.size_ = quick_inputs_.size();
   return true;

@@ -123,7 +123,17 @@ class Guards {
   std::unique_ptr<WatchedPart> watched_;
   std::vector<PyObject*> quick_inputs_;                    // of watched_; borrowed
   std::vector<std::pair<int32_t, int32_t>> loose_inputs_;  // position, step
-  bool loose_alone_ = true;                                // no fact of a loose step looks at other steps
+  bool loose_alone_ = false;        // loose steps are arguments, and no fact of theirs looks at other steps
+  bool arguments_only_ = false;     // so are all steps
+  bool inputs_are_locals_ = false;  // the first of them, in order
+  struct Argument {
+    int32_t local;
+    const TensorFact* tensor;  // null: `row`
+    const Row* row;
+  };
+  std::vector<Argument> arguments_;  // facts of loose steps, when they are alone
+  bool check_arguments(PyObject* const* locals, FoundInputs& found);
+  void prepare_arguments(const std::vector<int32_t>& steps);
   uint32_t walks_ = 0, next_watch_ = 2;
 };
 

@@ -64,7 +64,7 @@ uint64_t marks = 0;
 uint64_t watched_tensor_changes() { return executor::tensor_changes() + marks; }
 
 // After so few facts a walk is as fast.
-constexpr size_t kFewest = 3;
+constexpr size_t kFewest = 2;
 
 }  // namespace
 
@@ -100,9 +100,12 @@ class WatchedPart::Builder {
   }
 
  private:
+  void add(const void* address, PyObject* dict = nullptr) {
+    part_->words_.push_back({address, word_at(address)});
+    part_->infos_.push_back({dict});
+  }
   bool word(const void* address) {
-    if (words_.try_emplace(address, true).second)
-      part_->checks_.push_back({Check::Kind::word, address, word_at(address)});
+    if (words_.try_emplace(address, true).second) add(address);
     return true;
   }
   // The check of a dict, made at its first use: it stands before all that depends on it.
@@ -110,7 +113,7 @@ class WatchedPart::Builder {
     const auto [at, added] = dicts_.try_emplace(object, dict_steps_.size());
     if (added) {
       if (!watch(object)) return false;
-      part_->checks_.push_back({Check::Kind::dict, object, *tag_of(object)});
+      add(tag_of(object), object);
       dict_steps_.emplace_back();
     }
     dict_steps_[at->second].push_back(static_cast<int32_t>(step));
@@ -164,8 +167,7 @@ class WatchedPart::Builder {
         if (!PyType_Check(from)) return false;
         const auto* type = reinterpret_cast<PyTypeObject*>(from);
         if (type->tp_version_tag == 0) return false;
-        part_->checks_.push_back({Check::Kind::type, &type->tp_version_tag, type->tp_version_tag});
-        return true;
+        return word(&type->tp_version_tag);  // the rest of the word is padding
       }
       case Step::item:
       case Step::key_at:
@@ -232,15 +234,17 @@ class WatchedPart::Builder {
 
   void finish() {
     size_t index = 0;
-    for (Check& check : part_->checks_) {
-      if (check.kind == Check::Kind::dict) {
-        const std::vector<int32_t>& steps = dict_steps_[index++];
-        check.first = static_cast<int32_t>(part_->fetched_.size());
-        check.count = static_cast<int32_t>(steps.size());
-        part_->fetched_.insert(part_->fetched_.end(), steps.begin(), steps.end());
-        check.value = *tag_of(static_cast<PyObject*>(const_cast<void*>(check.address)));
+    for (size_t i = 0; i < part_->words_.size(); ++i) {
+      DictInfo& info = part_->infos_[i];
+      if (info.dict == nullptr) {
+        part_->quick_.push_back(part_->words_[i]);
+        continue;
       }
-      if (check.kind != Check::Kind::dict) part_->quick_.push_back(check);
+      const std::vector<int32_t>& steps = dict_steps_[index++];
+      info.first = static_cast<int32_t>(part_->fetched_.size());
+      info.count = static_cast<int32_t>(steps.size());
+      part_->fetched_.insert(part_->fetched_.end(), steps.begin(), steps.end());
+      part_->words_[i].value = *tag_of(info.dict);
     }
     part_->dict_epoch_ = dict_epoch;
     part_->tensor_epoch_ = watched_tensor_changes();
@@ -271,11 +275,8 @@ bool WatchedPart::unchanged(const Guards& guards, PyObject* const* locals, PyObj
   if (!kWatchers || dict_epoch_ != dict_epoch) {
     if (!look_closely(guards)) return false;
   } else {
-    for (const Check& check : quick_) {
-      if (check.kind == Check::Kind::word ? word_at(check.address) != check.value
-                                          : *static_cast<const unsigned*>(check.address) != check.value)
-        return false;
-    }
+    for (const Word& word : quick_)
+      if (word_at(word.address) != word.value) return false;
   }
   const uint64_t tensors = watched_tensor_changes();
   if (tensors != tensor_epoch_) [[unlikely]] {
@@ -290,31 +291,22 @@ bool WatchedPart::unchanged(const Guards& guards, PyObject* const* locals, PyObj
 
 bool WatchedPart::look_closely(const Guards& guards) {
   const uint64_t now = dict_epoch;
-  for (Check& check : checks_) {
-    switch (check.kind) {
-      case Check::Kind::word:
-        if (word_at(check.address) != check.value) return false;
-        break;
-      case Check::Kind::type:
-        if (*static_cast<const unsigned*>(check.address) != check.value) return false;
-        break;
-      case Check::Kind::dict: {
-        const uint64_t tag = *tag_of(static_cast<PyObject*>(const_cast<void*>(check.address)));
-        if (tag == check.value) break;
-        if (!same_contents(guards, check)) return false;
-        check.value = tag;
-        break;
-      }
-    }
+  for (size_t i = 0; i < words_.size(); ++i) {
+    Word& word = words_[i];
+    const uint64_t is = word_at(word.address);
+    if (is == word.value) [[likely]]
+      continue;
+    if (infos_[i].dict == nullptr || !same_contents(guards, infos_[i])) return false;
+    word.value = is;
   }
   dict_epoch_ = now;
   return true;
 }
 
 // Does a dict that changed still have what was fetched from it?
-bool WatchedPart::same_contents(const Guards& guards, const Check& check) const {
-  auto* dict = static_cast<PyObject*>(const_cast<void*>(check.address));
-  for (int32_t k = check.first; k < check.first + check.count; ++k) {
+bool WatchedPart::same_contents(const Guards& guards, const DictInfo& info) const {
+  PyObject* dict = info.dict;
+  for (int32_t k = info.first; k < info.first + info.count; ++k) {
     const int32_t step = fetched_[static_cast<size_t>(k)];
     const Guards::Fetch& f = guards.fetches_[static_cast<size_t>(step)];
     PyObject* expected = slots_[static_cast<size_t>(step)];

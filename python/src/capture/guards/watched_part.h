@@ -41,21 +41,24 @@ class WatchedPart {
     PyObject* object;
     Owned weak;
   };
-  struct Check {
-    enum class Kind : uint8_t { word, dict, type } kind;
+  struct Word {  // what must stand at an address: words, and version tags of dicts and classes
     const void* address;
     uint64_t value;
-    int32_t first = 0, count = 0;  // of a dict: what was fetched from it, in fetched_
+  };
+  struct DictInfo {
+    PyObject* dict = nullptr;      // null: the word is no tag of a dict
+    int32_t first = 0, count = 0;  // what was fetched from it, in fetched_
   };
   class Builder;
 
   bool look_closely(const Guards& guards);
-  bool same_contents(const Guards& guards, const Check& check) const;
+  bool same_contents(const Guards& guards, const DictInfo& info) const;
 
   std::vector<Root> roots_;
   PyObject* closure_ = nullptr;  // that cells were taken from; null: none were
-  std::vector<Check> checks_;    // all, parents first
-  std::vector<Check> quick_;     // those that dict_epoch does not cover
+  std::vector<Word> words_;      // all, parents first
+  std::vector<DictInfo> infos_;  // of words_
+  std::vector<Word> quick_;      // those that dict_epoch does not cover
   std::vector<int32_t> fetched_;
   std::vector<int32_t> tensor_rows_, tensor_steps_;
   uint64_t dict_epoch_ = 0, tensor_epoch_ = 0;
