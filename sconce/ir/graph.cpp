@@ -334,7 +334,10 @@ Graph::~Graph() {
 
 std::shared_ptr<Graph> Graph::copy() const {
   auto other = std::make_shared<Graph>();
+  other->nodes_.reserve(nodes_.size());
+  other->values_.reserve(values_.size());
   Block::ValueMap map;
+  map.reserve(values_.size());
   other->block_->copy_from(*block_, map);
   return other;
 }

@@ -5,6 +5,7 @@
 // be read: memory that comes from outside, is returned, or is read by a node that is kept.
 #include <algorithm>
 
+#include "sconce/base/pointer_set.h"
 #include "sconce/ir/alias.h"
 #include "sconce/ir/effects.h"
 #include "sconce/passes/analysis/rewrite.h"
@@ -74,7 +75,7 @@ class Needed {
 
  private:
   void need(const ir::Value* v) {
-    if (!values_.insert(v).second) return;
+    if (!values_.insert(v)) return;
     open_.push_back(v);
     if (!facts_) return;
     for (const ir::Place p : facts_->reach(v)) {
@@ -84,7 +85,7 @@ class Needed {
   }
 
   void need(const ir::Node& node) {
-    if (!nodes_.insert(&node).second) return;
+    if (!nodes_.insert(&node)) return;
     if (node.is(ir::kind::Loop)) {
       // Carried values as far as they are needed themselves.
       need(node.input(0));
@@ -138,8 +139,8 @@ class Needed {
   }
 
   std::optional<ir::AliasFacts> facts_;  // when something is written at all
-  std::unordered_set<const ir::Node*> nodes_;
-  std::unordered_set<const ir::Value*> values_;
+  PointerSet<ir::Node> nodes_;
+  PointerSet<ir::Value> values_;
   std::vector<bool> places_;  // that are read
   std::vector<const ir::Value*> open_;
   std::vector<const ir::Node*> writers_;
