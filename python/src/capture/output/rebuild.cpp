@@ -91,7 +91,7 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     if (item.kind == Kind::output) {
       item.output = static_cast<int>(outputs_.size());
       outputs_.push_back(o);
-      PyObject* attributes = reinterpret_cast<TensorObject*>(o)->dict;
+      PyObject* attributes = is_tensor(o) ? reinterpret_cast<TensorObject*>(o)->dict : nullptr;  // or a SymInt
       if (attributes != nullptr && PyDict_GET_SIZE(attributes) > 0) item.parts = Owned::take(PyDict_Copy(attributes));
     }
     return item;
