@@ -1,6 +1,8 @@
 """Graphs of captured calls: recorded over fakes, then run; results and history are eager's."""
 
 import operator
+import pathlib
+import runpy
 import unittest
 
 import sconce
@@ -39,6 +41,7 @@ class GraphsTest(unittest.TestCase):
         self.agrees(lambda x: x[0] + x[:, 1:2].sum(), self.a)
         self.agrees(lambda x: x.max(0).values + x.T.sum(0).sum(), self.a)
         self.agrees(lambda x: (x.clone().add_(1), x[0]), self.a)
+        self.agrees(lambda x: x[sconce.tensor([2, 0]), 1:] + x[:, [0, 1, 2]][sconce.tensor([0, 1])], self.a)
         self.agrees(lambda x: x.to("cpu").to(sconce.float64), self.a)
 
     def test_code_of_c_calls_operators(self):
@@ -208,6 +211,12 @@ class BackendsTest(unittest.TestCase):
                 self.assertTrue(sconce.equal(graph(x)[0], x.relu() + 1))
         self.assertEqual(len(seen), 1)
         self.assertIs(seen[0][1][0], x)
+
+    def test_the_example(self):
+        example = runpy.run_path(str(pathlib.Path(__file__).parents[3] / "examples/python_backend.py"))
+        x = sconce.randn(5)
+        self.assertTrue(sconce.equal(example["scaled"](x), sconce.relu(x / 4) + x / 3))
+        self.assertEqual(dict(example["counts"]), {"truediv": 2, "relu": 1, "add": 1})
 
     def test_registry(self):
         from sconce.compiler import _backends

@@ -29,7 +29,6 @@ const Op& op_named(const char* name) {
 
 // What the operators of a graph cannot be, and why.
 const char* refusal(const Op& op) {
-  if (op.has(Trait::data_dependent)) return "the size of the result depends on values";
   if (op.has(Trait::runs_backward)) return "gradients are computed inside of the function";
   return nullptr;
 }
@@ -377,7 +376,7 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
   const Schema& schema = op.schema();
   const std::vector<Argument>& types = schema.arguments;
   try {
-    if (const char* why = refusal(op)) throw NotRecordable{op.qualified_name() + ": " + why, true};
+    if (const char* why = refusal(op)) throw NotRecordable{op.qualified_name() + ": " + why};
     const bool is_query = !schema.is_mutable() && std::none_of(schema.returns.begin(), schema.returns.end(),
                                                                [](const Argument& r) { return holds_tensor(r.type); });
     std::vector<Value> given(types.size());
@@ -422,7 +421,13 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
       const tracing::Paused unrecorded;
       KeySet below = keys & KeySet::below(Key::tracer);
       if (below.has(Key::cpu)) below = (below - kBackendKeys) | KeySet(Key::meta);
-      op.redispatch_boxed(below, args, returns);
+      try {
+        op.redispatch_boxed(below, args, returns);
+      } catch (const Error&) {
+        // x[indices] depends on values only where the indices are a mask: the kernel knows.
+        if (!op.has(Trait::data_dependent)) throw;
+        throw NotRecordable{op.qualified_name() + ": the size of the result depends on values", true};
+      }
       const NoGrad unneeded;
       for (size_t w = 0; w < kWitnesses && free; ++w) {
         std::vector<Value> made(schema.returns.size());
