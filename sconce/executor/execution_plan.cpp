@@ -124,8 +124,7 @@ std::unique_ptr<Frame> Plan::make_frame() const {
 
 std::unique_ptr<Frame> Plan::take_frame() const {
   if (Frame* spare = spare_.exchange(nullptr, std::memory_order_acquire)) return std::unique_ptr<Frame>(spare);
-  {
-    const std::lock_guard lock(mutex_);
+  if (const Held lock(spares_lock_); lock) {
     if (!spares_.empty()) {
       std::unique_ptr<Frame> frame = std::move(spares_.back());
       spares_.pop_back();
@@ -146,8 +145,7 @@ void Plan::give_back(std::unique_ptr<Frame> frame) const {
     static_cast<void>(frame.release());
     return;
   }
-  const std::lock_guard lock(mutex_);
-  spares_.push_back(std::move(frame));
+  if (const Held lock(spares_lock_); lock) spares_.push_back(std::move(frame));
 }
 
 // ---- calls ----

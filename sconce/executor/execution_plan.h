@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sconce/executor/guards.h"
+#include "sconce/executor/process_lock.h"
 #include "sconce/executor/tape.h"
 
 namespace sconce::loops {
@@ -127,9 +128,10 @@ class Plan {
   size_t arena_bytes_ = 0;
   size_t given_back_ = 0;
   mutable std::atomic<Frame*> spare_{nullptr};
-  mutable std::mutex mutex_;
+  mutable ProcessLock spares_lock_;
   mutable std::vector<std::unique_ptr<Frame>> spares_;
-  mutable std::vector<double> step_seconds_;  // under the mutex
+  mutable std::mutex mutex_;  // of the times
+  mutable std::vector<double> step_seconds_;
 };
 
 class GraphBackend;  // of graph_backend.h

@@ -13,6 +13,7 @@
 #include "sconce/codegen/maker.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/graph_backend.h"
+#include "sconce/executor/process_lock.h"
 #include "sconce/executor/recorder.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/generator.h"
@@ -76,29 +77,17 @@ struct GivenPlan {
   }
 };
 
-// A lock for a few instructions.
-class Spin {
- public:
-  explicit Spin(std::atomic_flag& flag) : flag_(flag) {
-    while (flag_.test_and_set(std::memory_order_acquire)) __builtin_ia32_pause();
-  }
-  ~Spin() { flag_.clear(std::memory_order_release); }
-  Spin(const Spin&) = delete;
-
- private:
-  std::atomic_flag& flag_;
-};
-
-// The plans of a function.
+// The plans of a function. Those whose lock was lost by a fork are not looked at any more: the interpreter is there.
 class FunctionPlans final : public runtime::CodePlans {
  public:
   Ref<Entry> find(const Words& words) {
     {  // mostly that of the last call: a hash takes longer than the comparison
-      const Spin lock(flag_);
+      const Held lock(lock_);
+      if (!lock) return lost();
       if (last_found_ < entries_.size() && entries_[last_found_]->takes(words)) return found(last_found_);
     }
     const uint64_t hash = hash_of(words);
-    const Spin lock(flag_);
+    const Held lock(lock_);
     for (size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i]->takes(words, hash)) return found(i);
     }
@@ -130,7 +119,8 @@ class FunctionPlans final : public runtime::CodePlans {
   // Whether this is the second call of its kind; the first is remembered.
   bool is_second_call(const Words& words) {
     const uint64_t hash = hash_of(words);
-    const std::lock_guard lock(mutex_);
+    const Held lock(lock_);
+    if (!lock) return false;
     const auto found = std::find(seen_.begin(), seen_.end(), hash);
     if (found != seen_.end()) {
       seen_.erase(found);
@@ -143,7 +133,8 @@ class FunctionPlans final : public runtime::CodePlans {
 
   void add(Ref<Entry> entry) {
     Ref<Entry> oldest;  // goes behind the lock
-    const Spin lock(flag_);
+    const Held lock(lock_);
+    if (!lock) return;
     if (entries_.size() == kMostPlans) {
       const auto found =
           std::min_element(entries_.begin(), entries_.end(),
@@ -158,7 +149,8 @@ class FunctionPlans final : public runtime::CodePlans {
   }
 
   void drop(const Ref<Entry>& entry) {
-    const Spin lock(flag_);
+    const Held lock(lock_);
+    if (!lock) return;
     const auto found = std::find(entries_.begin(), entries_.end(), entry);
     if (found != entries_.end()) entries_.erase(found);
   }
@@ -166,8 +158,9 @@ class FunctionPlans final : public runtime::CodePlans {
   // Gradients that are recorded are no reason to give the function up: it may be called without them. It is tried again
   // after ever more calls.
   void met_gradients(std::string why) {
-    const std::lock_guard lock(mutex_);
-    why_ = std::move(why);
+    const Held lock(lock_);
+    if (!lock) return;
+    why_.swap(why);
     pause_ = std::min(pause_ * 2, kLongestPause);
     paused_.store(pause_, std::memory_order_relaxed);
   }
@@ -179,12 +172,14 @@ class FunctionPlans final : public runtime::CodePlans {
   }
 
   void failed(std::string why) {
-    const std::lock_guard lock(mutex_);
-    why_ = std::move(why);
+    const Held lock(lock_);
+    if (!lock) return;
+    why_.swap(why);
     if (++failures_ >= kMostFailures) hopeless_.store(true, std::memory_order_relaxed);
   }
   void succeeded() {
-    const std::lock_guard lock(mutex_);
+    const Held lock(lock_);
+    if (!lock) return;
     why_.clear();
     failures_ = 0;
   }
@@ -200,20 +195,18 @@ class FunctionPlans final : public runtime::CodePlans {
   bool is_full() const { return is_full_.load(std::memory_order_relaxed); }
   bool is_hopeless() const { return hopeless_.load(std::memory_order_relaxed); }
   std::string why() {
-    const std::lock_guard lock(mutex_);
-    return why_;
+    const Held lock(lock_);
+    return lock ? why_ : "another thread was at the plans when the process was forked";
   }
   std::vector<Ref<Entry>> entries() {
-    const Spin lock(flag_);
-    return entries_;
+    const Held lock(lock_);
+    return lock ? entries_ : std::vector<Ref<Entry>>();
   }
   void clear() {
-    std::vector<Ref<Entry>> gone;
-    {
-      const Spin lock(flag_);
-      gone.swap(entries_);
-    }
-    const std::lock_guard lock(mutex_);
+    std::vector<Ref<Entry>> gone;  // behind the lock
+    const Held lock(lock_);
+    if (!lock) return;
+    gone.swap(entries_);
     seen_.clear();
     failures_ = unused_ = 0;
     hopeless_.store(false);
@@ -221,8 +214,13 @@ class FunctionPlans final : public runtime::CodePlans {
   }
 
  private:
-  std::vector<GivenPlan> given_;  // set before the first call
-  std::atomic_flag flag_;
+  Ref<Entry> lost() {
+    hopeless_.store(true, std::memory_order_relaxed);
+    return {};
+  }
+
+  std::vector<GivenPlan> given_;     // set before the first call
+  ProcessLock lock_;                 // of all that follows and is not atomic
   std::vector<Ref<Entry>> entries_;  // the newest is the last
   size_t last_found_ = 0;
   uint64_t clock_ = 0;  // uses and additions
@@ -232,7 +230,6 @@ class FunctionPlans final : public runtime::CodePlans {
   std::atomic<int> paused_{0};
   std::atomic<bool> hopeless_{false}, is_full_{false};
   std::atomic<uint32_t> backend_{kNone};  // the number of one, kNone: the chosen one
-  std::mutex mutex_;
   std::vector<uint64_t> seen_;
   int failures_ = 0;
   std::string why_;
