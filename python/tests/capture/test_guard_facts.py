@@ -4,6 +4,7 @@ read uses what is compiled.
 A row: a function, arguments, and changes of them. `miss` and `hit` say what must happen when only that was changed.
 """
 
+import types
 import unittest
 
 import sconce as torch
@@ -117,7 +118,7 @@ class Facts(unittest.TestCase):
             expected = function(*again)
             got = compiled(*args)
         finally:
-            if callable(undo):
+            if isinstance(undo, types.FunctionType):
                 undo()
         self.assertTrue(torch.equal(got, expected) and got.dtype == expected.dtype, f"{got} compiled, {expected} eagerly")
         self.assertEqual(got.requires_grad, expected.requires_grad)
