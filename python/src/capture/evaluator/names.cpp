@@ -197,8 +197,10 @@ Evaluator::Next Evaluator::step_names(Frame& f, const Instruction& in) {
     case Op::load_super_attr:
     case Op::load_super_method: {
       const Owned self = s.pop(), type = s.pop(), maker = s.pop();
-      const Owned super = call(maker.get(), Arguments::of({type.get(), self.get()}));
-      Owned found = get_attribute(super.get(), name());
+      // The lowest bit: super() is written without arguments; another function of that name is called so.
+      const bool bare = (in.arg & 1) != 0 && maker.get() != reinterpret_cast<PyObject*>(&PySuper_Type);
+      const Owned super = call(maker.get(), bare ? Arguments() : Arguments::of({type.get(), self.get()}));
+      Owned found = get_attribute(super.get(), f.code->names[i >> 1].get());
       if (in.op == Op::load_super_attr)
         s.push(std::move(found));
       else

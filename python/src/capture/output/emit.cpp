@@ -323,16 +323,19 @@ class BreakWriter {
         method = true;
         in.op = in.op == Op::load_method ? Op::load_attr : Op::load_super_attr;
         [[fallthrough]];
+      case Op::load_super_attr:
       case Op::load_global:
       case Op::store_global:
       case Op::delete_global:
       case Op::load_attr:
       case Op::store_attr:
       case Op::delete_attr:
-      case Op::load_super_attr:
       case Op::import_name:
       case Op::import_from:
-        in.arg = w_.name_index(f.code->names[static_cast<size_t>(original.arg)].get());
+        if (in.op == Op::load_super_attr)  // its lowest bit is a flag
+          in.arg = w_.name_index(f.code->names[static_cast<size_t>(original.arg >> 1)].get()) << 1 | (original.arg & 1);
+        else
+          in.arg = w_.name_index(f.code->names[static_cast<size_t>(original.arg)].get());
         break;
       case Op::reraise:
         in.arg = 0;  // the offset that it would go back to is one of the original code
