@@ -336,6 +336,20 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
   break_here(Reason::callback, shown(callable));
 }
 
+// The object of a bound method of C. One from outside (out.append, on the stack at a break) leads to an object from
+// outside, which is not to be written now; guards check that it is a method of that name.
+Owned Evaluator::owner_of(PyObject* method, PyObject* self) {
+  Origins::Entry* e = origins.find(method);
+  if (e == nullptr || e->identity_guarded || e->source == kNoSource) return canonical(Owned::share(self));
+  origins.guard_type(method);
+  const SourceId source = e->source;
+  const Owned name = Owned::take(PyObject_GetAttr(method, attribute_name("__name__")));
+  (void)origins.wrap(name.get(), origins.sources().add(Step::attribute, source, 0, attribute_name("__name__")));
+  Owned owner = origins.wrap(self, origins.sources().add(Step::attribute, source, 0, attribute_name("__self__")));
+  origins.guard_type(owner.get());
+  return canonical(std::move(owner));
+}
+
 Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
   PyTypeObject* type = Py_TYPE(callable);
   if (type == &PyMethod_Type) {
@@ -383,7 +397,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
             Owned::take(PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name));
         PyObject* descriptor = _PyType_Lookup(Py_TYPE(self), name.get());
         if (descriptor != nullptr && Py_TYPE(descriptor) == &PyMethodDescr_Type) {
-          args.prepend(canonical(Owned::share(self)));
+          args.prepend(owner_of(callable, self));
           return call(descriptor, std::move(args));
         }
       } else {
@@ -413,7 +427,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     const Owned of = Owned::take(PyObject_GetAttr(callable, attribute_name("__objclass__")));
     PyObject* descriptor = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(of.get()), name.get());
     if (descriptor != nullptr) {
-      args.prepend(canonical(Owned::share(self.get())));
+      args.prepend(owner_of(callable, self.get()));
       return call(descriptor, std::move(args));
     }
   }

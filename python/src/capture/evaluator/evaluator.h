@@ -130,6 +130,7 @@ class Evaluator {
   Owned load_fast(Frame& f, int slot);
   Owned call_known(PyObject* callable, Arguments& args, bool& done);
   Owned call_operator(PyObject* callable, Arguments& args);
+  Owned owner_of(PyObject* method, PyObject* self);
   Owned call_module(PyObject* module, Arguments args, bool plain);
   // After code of C failed: throws what that means, a Break or the program's exception.
   [[noreturn]] void failed();

@@ -1,0 +1,45 @@
+"""Methods of C that are bound to an object from outside: on the stack at a break, and as arguments."""
+
+import unittest
+
+import sconce
+
+
+class BoundMethodsTest(unittest.TestCase):
+    def test_a_break_between_a_method_and_its_call(self):
+        def f(out, x):
+            out.append(x.sum().item())
+            return out
+
+        compiled = sconce.compile(f)
+        for _ in range(3):
+            out = []
+            self.assertIs(compiled(out, sconce.ones(3)), out)
+            self.assertEqual(out, [3.0])
+
+    def test_as_an_argument(self):
+        def f(add, x):
+            add(1)
+            return x + 1
+
+        compiled = sconce.compile(f)
+        first, second, third = [], set(), []
+        for owner, method in ((first, first.append), (second, second.add), (third, third.append), (first, first.append)):
+            before = len(owner)
+            compiled(method, sconce.ones(2))
+            self.assertEqual(len(owner), 1 if owner is second else before + 1)
+        removed = [1, 2]
+        compiled(removed.remove, sconce.ones(2))
+        self.assertEqual(removed, [2])
+
+    def test_loops(self):
+        def f(xs):
+            return [x.sum().item() for x in xs]
+
+        compiled = sconce.compile(f)
+        for n in (1, 2, 3):
+            self.assertEqual(compiled([sconce.ones(2)] * n), [2.0] * n)
+
+
+if __name__ == "__main__":
+    unittest.main()
