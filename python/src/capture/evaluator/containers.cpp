@@ -87,23 +87,23 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
     }
     case Op::list_append: {
       const Owned item = s.pop();
-      check(PyList_Append(s.top(n - 1), item.get()));
+      check(PyList_Append(origins.absorb(s.top(n - 1)), item.get()));  // from outside after a break
       return Next::go_on;
     }
     case Op::set_add: {
       Owned item = hashable(s.pop());
-      check(PySet_Add(s.top(n - 1), item.get()));
+      check(PySet_Add(origins.absorb(s.top(n - 1)), item.get()));
       return Next::go_on;
     }
     case Op::map_add: {
       const Owned value = s.pop();
       const Owned key = hashable(s.pop());
-      check(PyDict_SetItem(s.top(n - 1), key.get(), value.get()));
+      check(PyDict_SetItem(origins.absorb(s.top(n - 1)), key.get(), value.get()));
       return Next::go_on;
     }
     case Op::list_extend: {
       const Owned items = s.pop();
-      PyObject* list = s.top(n - 1);
+      PyObject* list = origins.absorb(s.top(n - 1));
       if (Py_TYPE(items.get())->tp_iter == nullptr && !PySequence_Check(items.get()))
         raise(PyExc_TypeError, "Value after * must be an iterable, not %.200s", Py_TYPE(items.get())->tp_name);
       const Owned iterator = iterate(items.get());
@@ -112,7 +112,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
     }
     case Op::set_update: {
       const Owned items = s.pop();
-      PyObject* set = s.top(n - 1);
+      PyObject* set = origins.absorb(s.top(n - 1));
       const Owned iterator = iterate(items.get());
       while (Owned item = next(iterator.get())) check(PySet_Add(set, hashable(std::move(item)).get()));
       return Next::go_on;
@@ -120,7 +120,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
     case Op::dict_update:
     case Op::dict_merge: {
       const Owned other = s.pop();
-      PyObject* dict = s.top(n - 1);
+      PyObject* dict = origins.absorb(s.top(n - 1));
       PyObject* from = origins.absorb(other.get());
       if (!PyDict_Check(from)) {
         static PyObject* const keys_name = interned("keys");

@@ -1,4 +1,4 @@
-"""Methods of C that are bound to an object from outside: on the stack at a break, and as arguments."""
+"""What lies on the stack at a break and is written later: methods of C with their objects, containers that are being built."""
 
 import unittest
 
@@ -39,6 +39,14 @@ class BoundMethodsTest(unittest.TestCase):
         compiled = sconce.compile(f)
         for n in (1, 2, 3):
             self.assertEqual(compiled([sconce.ones(2)] * n), [2.0] * n)
+
+    def test_containers_that_are_being_built(self):
+        def f(x):
+            return {i: x.sum().item() for i in range(2)}, {x.max().item() for _ in range(2)}, [1, *(x.sum().item(), 2), x.min().item()]
+
+        compiled = sconce.compile(f)
+        for _ in range(3):
+            self.assertEqual(compiled(sconce.ones(2)), f(sconce.ones(2)))
 
 
 if __name__ == "__main__":
