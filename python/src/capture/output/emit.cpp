@@ -32,6 +32,18 @@ void finish_graph(Evaluator& e, const Rebuilder& rebuilder, Trace& trace) {
   trace.inputs = e.recorder.inputs();
 }
 
+// What a weak reference leads to; empty when it is dead.
+Owned live_object(PyObject* reference) {
+#if PY_VERSION_HEX >= 0x030d0000
+  PyObject* object = nullptr;
+  check(PyWeakref_GetRef(reference, &object));
+  return object == nullptr ? Owned() : Owned::take(object);
+#else
+  PyObject* object = PyWeakref_GetObject(reference);
+  return object == Py_None ? Owned() : Owned::share(object);
+#endif
+}
+
 // Resume code that equals an earlier one is that one: a loop with a break in it comes back to the same code object, and
 // so to its entries of the cache.
 Owned interned_code(Owned code) {
@@ -40,13 +52,12 @@ Owned interned_code(Owned code) {
   if (hash == -1) throw PythonError();
   std::vector<Owned>& all = known[hash];
   for (size_t i = 0; i < all.size();) {
-    PyObject* there = PyWeakref_GetObject(all[i].get());
-    if (there == Py_None) {
+    Owned kept = live_object(all[i].get());  // held: comparing allocates, and the collector may run
+    if (!kept) {
       all.erase(all.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
-    Owned kept = Owned::share(there);  // comparing allocates, and the collector may run
-    const int same = PyObject_RichCompareBool(there, code.get(), Py_EQ);
+    const int same = PyObject_RichCompareBool(kept.get(), code.get(), Py_EQ);
     check(same);
     if (same) return kept;
     ++i;
@@ -83,6 +94,15 @@ bool looks_at_frame(const Frame& f, const Instruction& in, const Operands& opera
   return false;
 }
 
+// Nulls that are moved on the stack (3.12: locals that a comprehension has put aside) cannot be put into locals.
+bool handles_null(const Frame& f, const Instruction& in, const Operands& operands) {
+  if (in.op == Op::call || in.op == Op::call_function_ex) return false;
+  for (size_t i = f.stack.size() - static_cast<size_t>(operands.pops); i < f.stack.size(); ++i) {
+    if (f.stack[i] == nullptr) return true;
+  }
+  return false;
+}
+
 class BreakWriter {
  public:
   BreakWriter(Evaluator& e, Trace& trace)
@@ -99,7 +119,8 @@ class BreakWriter {
     if (in_handler) note(handled_now.get());
     finish_graph(e_, rebuilder_, trace_);
     const Operands operands = operands_of(in);
-    const bool in_place = e_.frames.size() == 1 && operands.pops >= 0 && !looks_at_frame(innermost, in, operands);
+    const bool in_place = e_.frames.size() == 1 && operands.pops >= 0 && !looks_at_frame(innermost, in, operands) &&
+                          !handles_null(innermost, in, operands);
     if (!in_place && e_.frames.size() == 1 && !trace_.graph && effects_.empty()) return;         // nothing is gained
     if (!trace_.graph && effects_.empty() && e_.frames.size() == 1 && ends_flow(in.op)) return;  // neither here
     write_beginning(e_, w_, rebuilder_, effects_, root_.globals, trace_);
