@@ -1,5 +1,6 @@
 #include "capture/bytecode/bytecode_doors.h"
 
+#include "capture/bytecode/decompile.h"
 #include "capture/bytecode/instruction.h"
 #include "capture/bytecode/stack_depth.h"
 
@@ -54,10 +55,26 @@ PyObject* stack_sizes(PyObject*, PyObject* object) {
   });
 }
 
-PyMethodDef doors[] = {{"_capture_decode", decoded, METH_O, nullptr},
-                       {"_capture_round_trip", round_trip, METH_O, nullptr},
-                       {"_capture_stack_sizes", stack_sizes, METH_O, nullptr},
-                       {}};
+// (source, {name: object}, names of the closure, is it structured?)
+PyObject* source(PyObject*, PyObject* object) {
+  return guarded([&] {
+    const Decompiled made = decompile(*decode(code_in(object)));
+    const Owned objects = Owned::take(PyDict_New()), closure = Owned::take(PyList_New(0));
+    for (const auto& [name, o] : made.objects) check(PyDict_SetItemString(objects.get(), name.c_str(), o.get()));
+    for (const std::string& name : made.closure) check(PyList_Append(closure.get(), text(name).get()));
+    return Owned::take(Py_BuildValue("s#OOO", made.text.data(), static_cast<Py_ssize_t>(made.text.size()),
+                                     objects.get(), closure.get(), made.structured ? Py_True : Py_False))
+        .give();
+  });
+}
+PyObject* listing(PyObject*, PyObject* object) {
+  return guarded([&] { return text(list_instructions(*decode(code_in(object)))).give(); });
+}
+
+PyMethodDef doors[] = {
+    {"_capture_decode", decoded, METH_O, nullptr},          {"_capture_round_trip", round_trip, METH_O, nullptr},
+    {"_capture_stack_sizes", stack_sizes, METH_O, nullptr}, {"_capture_source", source, METH_O, nullptr},
+    {"_capture_listing", listing, METH_O, nullptr},         {}};
 
 }  // namespace
 

@@ -74,6 +74,7 @@ struct Break {
   int result = 0;  // the slot of the local that the broken code has more; others lie behind it
   std::vector<bool> live;
   Owned original;  // keeps what `code` was decoded from
+  Owned instead;   // called with the resumed function and its arguments, where one was given
   std::map<std::pair<std::vector<bool>, std::vector<int>>, ResumeCode> made;
 };
 constexpr const char* kBreak = "sconce.break";
@@ -130,7 +131,9 @@ PyObject* go_on(PyObject* capsule, PyObject*) {
       if (!is_cell_slot(*at.code, static_cast<int>(s))) Py_CLEAR(slot_in(frame, at, static_cast<int>(s)));
     for (int i = 0; i < at.depth; ++i)
       if (stack[i] == nullptr) stack[i] = Py_NewRef(Py_None);  // the frame pops them
-    return Owned::take(PyObject_Vectorcall(function.get(), arguments.data(), arguments.size(), nullptr)).give();
+    if (at.instead) arguments.insert(arguments.begin(), function.get());
+    PyObject* callee = at.instead ? at.instead.get() : function.get();
+    return Owned::take(PyObject_Vectorcall(callee, arguments.data(), arguments.size(), nullptr)).give();
   });
 }
 
@@ -188,17 +191,19 @@ Owned broken_code(const Code& original, int index, int depth, int result, PyObje
   return assemble(code);
 }
 
-// _capture_break(function, index): a copy of the function that breaks before the instruction, and goes on in resume
-// code. None for an instruction that is never reached, or before the function has begun.
+// _capture_break(function, index[, instead]): a copy of the function that breaks before the instruction, and goes on in
+// resume code; or in `instead`, called with the resumed function and what would be its arguments. None for an
+// instruction that is never reached, or before the function has begun.
 PyObject* break_at(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject* function = nullptr;
+    PyObject *function = nullptr, *instead = nullptr;
     int index = 0;
-    if (!PyArg_ParseTuple(args, "O!i", &PyFunction_Type, &function, &index)) throw PythonError();
+    if (!PyArg_ParseTuple(args, "O!i|O", &PyFunction_Type, &function, &index, &instead)) throw PythonError();
     auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
     auto at = std::make_unique<Break>();
     at->code = decode(code);
     at->index = index;
+    if (instead) at->instead = Owned::share(instead);
     at->original = Owned::share(PyFunction_GET_CODE(function));
     const auto& all = at->code->instructions;
     if (index < 0 || index >= static_cast<int>(all.size())) {
