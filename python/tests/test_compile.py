@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import warnings
@@ -465,6 +466,40 @@ class Interface(Case):
         self.equal(g(sconce.zeros(2)), sconce.full((2,), 3.0))
         self.assertEqual(counter.op_count, 2)
         self.assertEqual(secret.__name__, "secret")
+        found = _dynamo.explain(lambda x: secret(x + 1))(sconce.zeros(2))
+        self.assertIn("a function for which capture is disabled", found.break_reasons[0].reason)
+
+    def test_nested(self):
+        @sconce.compile
+        def inner(x):
+            return x * 2
+
+        compiled, counter = counted(lambda x: inner(x) + 1, fullgraph=True)
+        self.equal(compiled(sconce.ones(2)), sconce.full((2,), 3.0))
+        self.assertEqual((counter.frame_count, counter.op_count), (1, 2))
+
+    def test_marked_functions(self):
+        calls = []
+
+        @compiler.assume_constant_result
+        def setting(name):
+            calls.append(name)
+            return len(calls) * 10
+
+        compiled = sconce.compile(lambda x: x + setting("width"), fullgraph=True)
+        for _ in range(3):
+            self.equal(compiled(sconce.zeros(2)), sconce.full((2,), 10.0))
+        self.assertEqual(calls, ["width"])
+
+        @compiler.allow_in_graph
+        def opaque(x):
+            calls.append("opaque")
+            return sconce.relu(x) + 1
+
+        compiled = sconce.compile(lambda x: opaque(x - 1) * 2, fullgraph=True)
+        for _ in range(3):
+            self.equal(compiled(sconce.ones(2)), sconce.full((2,), 2.0))
+        self.assertEqual(calls, ["width", "opaque"])
 
     def test_fullgraph(self):
         @sconce.compile(fullgraph=True)
@@ -505,6 +540,17 @@ class Interface(Case):
         graph, guards = _dynamo.export(lambda x, y: sconce.relu(x) + y)(sconce.ones(2), sconce.ones(2))
         self.equal(graph(sconce.ones(2), sconce.ones(2))[0], sconce.full((2,), 2.0))
         self.assertGreaterEqual(len(guards), 2)
+
+    def test_save(self):
+        net, x = Net(), sconce.randn(3, 4)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net.pt")
+            compiler.save(net, (x,), path)
+            loaded = sconce.jit.load(path)
+            self.equal(loaded(x), net(x))
+            self.assertEqual(len(list(loaded.parameters())), 4)
+            with self.assertRaisesRegex(ValueError, r"must end with .pt: exported programs \(.pt2\) can be read, but not written"):
+                compiler.save(net, (x,), path + "2")
 
     def test_backends(self):
         self.assertIn("sconce", compiler.list_backends())

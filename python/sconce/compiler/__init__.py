@@ -4,13 +4,14 @@ from .. import _sconce
 from ._backends import list_backends, register_backend
 from ._compile import compile
 from ._explain import explain
+from ._export import export, save
 from ._marks import allow_in_graph, assume_constant_result, disable, mark_dynamic, mark_static, maybe_mark_dynamic
 from ._stance import set_stance
 from . import _logs
 
-__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "explain", "graph_break",
-           "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "mark_dynamic", "mark_static", "maybe_mark_dynamic",
-           "register_backend", "reset", "set_stance", "trace"]
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "explain", "export",
+           "graph_break", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "mark_dynamic", "mark_static", "maybe_mark_dynamic",
+           "register_backend", "reset", "save", "set_stance", "trace"]
 
 graph_break = _sconce._capture_graph_break
 

@@ -2,8 +2,9 @@
 
 import collections
 
+from ..nn import Module, Parameter
 from ._errors import UserError
-from ._explain import listening
+from ._watch import listening
 
 ExportResult = collections.namedtuple("ExportResult", ["graph_module", "guards"])
 
@@ -23,6 +24,42 @@ def export(f, *extra_args, aten_graph=False, dynamic_shapes=None, same_signature
     if extra_args or extra_kwargs:
         return inner(*extra_args, **extra_kwargs)
     return inner
+
+
+def save(f, args, path):
+    """Captures f(*args), tensors all, as one graph and writes it as a TorchScript file (.pt), which PyTorch, C++ and the command line
+    load. Tensors that the function reads from elsewhere, such as parameters, become part of the file. Returns the traced module."""
+    from ..jit import trace
+
+    path = str(path)
+    if not path.endswith(".pt"):
+        raise ValueError(f"save: {path} must end with .pt: exported programs (.pt2) can be read, but not written")
+    traced = trace(_Exported(captured(f, tuple(args), {})["graph"].graph_module, args), tuple(args))
+    traced.save(path)
+    return traced
+
+
+class _Exported(Module):
+    """A graph as a module of its tensor arguments; it has all other inputs."""
+
+    def __init__(self, graph, args):
+        super().__init__()
+        self.graph = graph
+        self.places = []  # of each input: a number of an argument, or the name of a tensor here
+        for node in (node for node in graph.graph.nodes if node.op == "placeholder"):
+            tensor = node.meta["original"]
+            place = next((i for i, arg in enumerate(args) if arg is tensor), None)
+            if place is None:
+                place = node.name
+                if isinstance(tensor, Parameter):
+                    self.register_parameter(place, tensor)
+                else:
+                    self.register_buffer(place, tensor)
+            self.places.append(place)
+
+    def forward(self, *args):
+        result = self.graph(*(args[place] if isinstance(place, int) else getattr(self, place) for place in self.places))
+        return result[0] if len(result) == 1 else result
 
 
 def captured(f, args, kwargs):

@@ -21,7 +21,7 @@ int next_frame_number = 0;
 bool is_generator(PyCodeObject* code) { return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR); }
 
 // After so many evaluations that captured nothing, with no entry in between, a function is left alone.
-constexpr int kEmptyUntilGivenUp = 2;
+constexpr int kEmptyUntilGivenUp = 3;
 
 constexpr uint8_t kFree = 0x80;  // of co_localspluskinds
 
@@ -191,7 +191,8 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
   }();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
 
-  if (!trace.sources) trace.sources = std::make_unique<Sources>();  // nothing came of it, whatever was given
+  const bool is_guarded = trace.sources != nullptr;  // otherwise nothing came of it, and nobody knows for which calls
+  if (!is_guarded) trace.sources = std::make_unique<Sources>();
   auto entry = std::make_unique<CacheEntry>();
   entry->number = number;
   entry->guards = std::make_unique<Guards>(
@@ -204,7 +205,6 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
     check_replacement(code_, reinterpret_cast<PyCodeObject*>(entry->code.get()));
     leave_alone(entry->code.get());
   }
-  report_compilation(code_, function, frame_number_, *entry, trace, took.count());
 
   if (find(slots, function->func_closure, answer)) return true;  // of another thread
   if (entry->is_plain() && ++empty_ >= kEmptyUntilGivenUp && static_cast<int>(entries_.size()) < empty_)
@@ -215,8 +215,14 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
     report_unstable(code_, entry->guards->why(slots, function->func_closure));
     return false;
   }
+  if (!is_guarded) {
+    report_compilation(code_, function, frame_number_, *entry, trace, took.count());
+    return true;
+  }
   entries_.insert(entries_.begin(), entry.release());
   answer.set(entries_.front());
+  answer.inputs.own_all();  // observers may call the function
+  report_compilation(code_, function, frame_number_, *answer.entry, trace, took.count());
   return true;
 }
 

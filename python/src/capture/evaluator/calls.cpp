@@ -2,6 +2,8 @@
 // C runs on constants, owned objects and shadows, or a function of Python stands for it (sconce/_polyfills).
 #include <unordered_set>
 
+#include "capture/compiled/compiled_object.h"
+#include "capture/compiled/disabled.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
 #include "capture/set_entries.h"
@@ -350,8 +352,29 @@ Owned Evaluator::owner_of(PyObject* method, PyObject* self) {
   return canonical(std::move(owner));
 }
 
+// Functions that the program has marked: capture calls them itself, and does not look inside.
+Owned Evaluator::call_marked(PyObject* callable, const Arguments& args, bool constant) {
+  origins.guard_identity(callable);
+  const std::vector<PyObject*> values = args.pointers();
+  if (constant && std::any_of(values.begin(), values.end(), [&](PyObject* v) { return recorder.is_fake(v); }))
+    break_here(Reason::unknown_callable, "a tensor is given to " + shown(callable) + ", whose result is a constant");
+  Owned result = Owned::take(PyObject_Vectorcall(callable, values.data(), args.positional(), args.names.get()));
+  if (constant && !recorder.is_fake(result.get()) && !origins.outside(result.get()))
+    origins.enter(result.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, result.get()))
+        .identity_guarded = true;
+  return result;
+}
+
 Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
   PyTypeObject* type = Py_TYPE(callable);
+  if (auto* function = reinterpret_cast<PyObject*>(function_of_compiled(callable))) {  // part of this graph
+    origins.guard_identity(callable);
+    if (!origins.outside(function))
+      origins.enter(function, origins.sources().add(Step::constant, kNoSource, 0, nullptr, function)).identity_guarded =
+          true;
+    return call(function, std::move(args), plain);
+  }
+  if (is_disabled(callable)) break_here(Reason::disabled, shown(callable));
   if (type == &PyMethod_Type) {
     if (Origins::Entry* e = origins.find(callable); e != nullptr && !e->identity_guarded) {
       origins.guard_type(callable);
@@ -374,7 +397,8 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
       return call_operator(callable, args);
     }
     if (PyObject* dict = reinterpret_cast<PyFunctionObject*>(callable)->func_dict) {
-      if (PyDict_GetItemString(dict, "_sconce_disabled") != nullptr) break_here(Reason::disabled, shown(callable));
+      if (PyDict_GetItemString(dict, "_dynamo_marked_constant") != nullptr) return call_marked(callable, args, true);
+      if (PyDict_GetItemString(dict, "_dynamo_allowed_in_graph") != nullptr) return call_marked(callable, args, false);
     }
     if (const Owned behind = behind_lazy_function(callable)) {
       origins.guard_identity(callable);

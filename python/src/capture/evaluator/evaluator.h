@@ -65,6 +65,7 @@ class Evaluator {
 
   // ---- calls (calls.cpp, builtins.cpp)
   Owned call(PyObject* callable, Arguments args, bool plain = false);
+  Owned call_marked(PyObject* callable, const Arguments& args, bool constant);
   // Lets CPython call code of C. `blind`: it looks at no element of containers.
   Owned native(PyObject* callable, Arguments& args, bool blind);
   Owned instantiate(PyTypeObject* type, Arguments args);

@@ -69,7 +69,7 @@ void CallLog::add_operator(const Op& op, std::vector<Value> args, std::vector<Va
 
 // The program's tensor while it lives, then the fake.
 PyObject* CallLog::original_of(const Entry& e) {
-  PyObject* original = PyWeakref_GetObject(e.target.get());
+  PyObject* original = PyWeakref_GET_OBJECT(e.target.get());
   return original == Py_None ? e.result.get() : original;
 }
 
