@@ -63,11 +63,18 @@ void CodeCache::drop(CacheEntry* entry) {
   if (entry->uses == 0) delete entry;
 }
 void CodeCache::clear() {
-  while (!entries_.empty()) drop(entries_.back());
   gave_up_ = is_generator(code_);
   said_limit_ = false;
   compiled_ = calls_ = empty_ = 0;
   sizes_ = SizeHistory();
+  // Entries own code that may own this very cache (a resume function in a loop): nothing of it is used from here on.
+  std::vector<CacheEntry*> gone;
+  gone.swap(entries_);
+  for (CacheEntry* entry : gone) {
+    entry->in = false;
+    entry->guards->drop();
+    if (entry->uses == 0) delete entry;
+  }
 }
 void reset_caches() {
   const std::vector<CodeCache*> all = all_caches();

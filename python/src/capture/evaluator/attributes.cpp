@@ -149,6 +149,13 @@ Owned Evaluator::bind(PyObject* found, PyObject* object, PyTypeObject* type, boo
     bound = false;
     return Owned::share(found);
   }
+  if (object != nullptr && std::string_view(t->tp_name) == "_collections._tuplegetter") {  // of named tuples
+    const Owned made = Owned::take(PyObject_CallMethod(found, "__reduce__", nullptr));
+    return subscript(object, PyTuple_GET_ITEM(PyTuple_GET_ITEM(made.get(), 1), 0));
+  }
+  const bool makes_method = t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type || t == &PyClassMethodDescr_Type;
+  if (object != nullptr && !makes_method && origins.outside(object) && !recorder.is_fake(object))
+    break_here(Reason::attribute_protocol, std::string("a descriptor of class ") + t->tp_name);
   return Owned::take(t->tp_descr_get(found, object, reinterpret_cast<PyObject*>(type)));
 }
 

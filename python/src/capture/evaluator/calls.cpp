@@ -460,7 +460,10 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
                     PyModule_Check(PyCFunction_GET_SELF(callable)) == 0 ||
                     known_of(callable).treatment == Treatment::unknown;
     for (const Owned& value : args.values) on_fakes = on_fakes || recorder.is_fake(value.get());
-    if (on_fakes) return call_operator(callable, args);
+    if (on_fakes) {
+      origins.guard_identity(callable);
+      return call_operator(callable, args);
+    }
   }
   if (PyType_Check(callable)) {
     return instantiate(reinterpret_cast<PyTypeObject*>(callable), std::move(args));

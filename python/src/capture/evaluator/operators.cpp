@@ -295,6 +295,16 @@ bool Evaluator::truth(PyObject* o) {
 }
 
 Py_ssize_t Evaluator::length(PyObject* o) {
+  if (recorder.is_fake(o)) {
+    static PyObject* const shape_name = interned("shape");
+    const Owned shape = recorder.attribute(o, shape_name);
+    if (shape && PyTuple_Check(shape.get()) && PyTuple_GET_SIZE(shape.get()) > 0 &&
+        sym_number(PyTuple_GET_ITEM(shape.get(), 0))) {  // a size that is not fixed is fixed by this
+      const Py_ssize_t n = PyNumber_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0), PyExc_OverflowError);
+      if (n == -1 && PyErr_Occurred()) throw PythonError();
+      return n;
+    }
+  }
   if (is_heap_instance(o) && !recorder.is_fake(o)) {
     if (Owned m = python_special(o, name_of("__len__"))) {
       const Owned n = call(m.get(), {});

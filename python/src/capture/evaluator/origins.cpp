@@ -72,9 +72,11 @@ Origins::Entry& Origins::enter(PyObject* object, SourceId source) {
   if (fresh) {
     entry.source = source;
     entry.object = Owned::share(object);
-  } else if (entry.source != source && source != kNoSource && entry.source != kNoSource &&
-             !(entry.identity_guarded || is_immutable(object))) {
-    sources_.guard(source, FactKind::same_object, nullptr, entry.source);
+  } else if (entry.source != source && source != kNoSource && entry.source != kNoSource) {
+    if (entry.identity_guarded || is_immutable(object))
+      sources_.guard(source, FactKind::identity, object);
+    else
+      sources_.guard(source, FactKind::same_object, nullptr, entry.source);
   }
   return entry;
 }
