@@ -22,10 +22,6 @@ Operands operands_of(const Instruction& in) {
     case Op::load_build_class:
     case Op::load_assertion_error:
       return {0, 1, 0};
-    case Op::copy:
-      return {n, n + 1, 0};
-    case Op::swap:
-      return {n, n, 0};
     case Op::unary_positive:
     case Op::unary_negative:
     case Op::unary_not:
