@@ -627,7 +627,7 @@ class Logs(Case):
         for part in ("torchdynamo start tracing toy_example", "TRACED GRAPH", "L_a_", "L_b_", 'abs_1: "f32[10]" = torch.abs(l_a_)', "GUARDS:",
                      "check_tensor(L['a'], Tensor, DispatchKeySet(CPU, BackendSelect, ADInplaceOrView, AutogradCPU), torch.float32, "
                      "device=None, requires_grad=False, size=[10], stride=[1])", "ORIGINAL BYTECODE toy_example", "MODIFIED BYTECODE",
-                     "__compiled_fn_", "__resume_at_", "Graph break in user code at", "the truth of a tensor decides a branch"):
+                     "__compiled_fn_", "    return __resume_at_", "    b = b * (-1)", "Graph break in user code at", "the truth of a tensor decides a branch"):
             self.assertIn(part, text)
 
     def test_recompiles(self):

@@ -44,9 +44,16 @@ def disassembly(code):
 
 
 def source_of(code):
-    """A code object as Python source, where the decompiler knows it."""
-    decompile = getattr(_sconce, "_capture_decompile", None)
-    return decompile(code) if decompile is not None else disassembly(code)
+    """A code object as Python source, and that of the resume functions which it calls."""
+    text, objects, _, is_structured = _sconce._capture_source(code)
+    parts = [text.rstrip() if is_structured else disassembly(code)]
+    for name, value in objects.items():
+        if isinstance(value, _sconce._Compiled):
+            text, _, _, is_structured = _sconce._capture_source(value.__wrapped__.__code__)
+            parts.append(f"# {name}: {value!r}\n{text.rstrip() if is_structured else disassembly(value.__wrapped__.__code__)}")
+        else:
+            parts.append(f"# {name}: {value!r}")
+    return "\n".join(parts)
 
 
 def graph_name(facts):

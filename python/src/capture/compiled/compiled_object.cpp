@@ -337,7 +337,9 @@ Owned make_compiled(PyObject* function, std::shared_ptr<const CompileConfig> con
   static int resumed = 0;
   auto* f = reinterpret_cast<PyFunctionObject*>(function);
   const int line = PyCode_Addr2Line(reinterpret_cast<PyCodeObject*>(f->func_code), 0);
+  // Frames keep the program's name, which is the code's.
   Py_SETREF(f->func_qualname, Owned::take(PyUnicode_FromFormat("__resume_at_%d_%d", line, ++resumed)).give());
+  Py_SETREF(f->func_name, Py_NewRef(f->func_qualname));
   return Owned::take(make(std::move(config), function));
 }
 
