@@ -48,6 +48,16 @@ class BoundMethodsTest(unittest.TestCase):
         for _ in range(3):
             self.assertEqual(compiled(sconce.ones(2)), f(sconce.ones(2)))
 
+    def test_resume_functions_that_come_back_to_themselves_are_freed(self):
+        def f(x):
+            for _ in range(3):
+                x = x + x.sum().item()
+            return x
+
+        for _ in range(20):
+            sconce.compile(f)(sconce.ones(2))
+            sconce.compiler.reset()
+
 
 if __name__ == "__main__":
     unittest.main()
