@@ -146,6 +146,13 @@ struct Builtins {
   }
   static Owned len(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 1, 1, "len");
+    if (e.recorder.is_fake(a[0]) && !sym_number(a[0])) {  // the number itself, where it is one of the graph
+      static PyObject* const shape_name = PyUnicode_InternFromString("shape");
+      const Owned shape = e.recorder.attribute(a[0], shape_name);
+      if (shape && PyTuple_Check(shape.get()) && PyTuple_GET_SIZE(shape.get()) > 0 &&
+          sym_number(PyTuple_GET_ITEM(shape.get(), 0)))
+        return Owned::share(PyTuple_GET_ITEM(shape.get(), 0));
+    }
     return Owned::take(PyLong_FromSsize_t(e.length(a[0])));
   }
   static Owned iter(Evaluator& e, PyObject* callable, Arguments& a) {
