@@ -119,7 +119,7 @@ class GraphsTest(unittest.TestCase):
 
     def test_what_needs_data(self):
         for function in (lambda x: x.sum().item(), lambda x: bool(x.sum()), lambda x: x.nonzero(), lambda x: x[x > 0],
-                         lambda x: x.tolist(), lambda x: x.numpy(), lambda x: sconce.equal(x, x), lambda x: int(x.sum())):
+                         lambda x: x.tolist(), lambda x: sconce.equal(x, x), lambda x: int(x.sum())):
             with self.assertRaises(NotImplementedError):
                 record(function, self.a)
 
