@@ -121,6 +121,8 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
   if (reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags &
       (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
     return {};
+  // The body of a class, text given to exec: names in a dict, which no resume function would have.
+  if (!(reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags & CO_OPTIMIZED)) return {};
   GraphBreak reason;
   int64_t stop_at = options.break_at;
   if (stop_at >= 0) {

@@ -189,6 +189,14 @@ Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
   const bool fits = (is_scalar(a) || prepare(x, blind)) && (is_scalar(b) || prepare(y, blind));
   looks_ = Looks::at_all;
   if (!fits) break_here(Reason::callback, kBinary[number].sign);
+  for (const Owned* operand : {&x, &y}) {  // what code of C finds inside of an object from outside has no guard
+    PyObject* o = operand->get();
+    if (!origins.outside(o) || is_immutable(o) || is_scalar(o) || recorder.is_fake(o) || is_heap_instance(o)) continue;
+    const std::string_view name = Py_TYPE(o)->tp_name;
+    if (!name.starts_with("datetime.") && !name.starts_with("decimal."))
+      break_here(Reason::unknown_object, std::string(Py_TYPE(o)->tp_name) + " " + kBinary[number].sign);
+    origins.sources().guard(origins.source_of(o), FactKind::equal, o);
+  }
   return canonical(native_binary(number, x.get(), y.get()));
 }
 
