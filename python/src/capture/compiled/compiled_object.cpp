@@ -148,8 +148,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 int clear(PyObject* self) {
-  Py_CLEAR(of(self).dict);
-  cache_in(of(self).state->cache.get()).clear();
+  Py_CLEAR(of(self).dict);  // others may have the cache, which is cleared by itself
   return 0;
 }
 void dealloc(PyObject* self) {
