@@ -167,6 +167,10 @@ bool has_python_specials(PyTypeObject* type, Looks looks) {
 bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   PyObject* o = arg.get();
   if (is_immutable(o) || recorder.is_fake(o) || PyType_Check(o)) return true;
+  if (Py_TYPE(o) == &PyCFunction_Type) {  // bound to an object from outside, which it would change at once
+    PyObject* self = PyCFunction_GET_SELF(o);
+    if (self != nullptr && (origins.outside(o) || origins.outside(origins.canonical(self)))) return false;
+  }
   if (depth > 40) return false;
   const bool outside = origins.outside(o);
   if (outside && origins.can_absorb(o)) {
@@ -234,6 +238,10 @@ bool Evaluator::prepare_contents(PyObject* o, int depth) {
     }
   }
   return true;
+}
+
+bool Evaluator::is_opaque(PyObject* o) {
+  return origins.outside(o) && !origins.can_absorb(o) && !is_immutable(o) && !recorder.is_fake(o) && !PyType_Check(o);
 }
 
 bool Evaluator::prepare_key(Owned& key) {
@@ -316,6 +324,10 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
         PyObject_TypeCheck(value.get(), PyDescr_TYPE(callable)) && PyDescr_TYPE(callable) != &PyBaseObject_Type) {
       plain = blind || prepare_contents(value.get(), 0);
       continue;
+    }
+    if (known.iterables && !(method && i == 0) && is_opaque(value.get())) {
+      plain = false;
+      break;
     }
     plain = prepare(value, blind);
     if (method && i == 0 && plain && origins.outside(value.get()) && !is_immutable(value.get()) &&

@@ -73,6 +73,8 @@ class Evaluator {
   // Makes an argument of code of C safe: outside containers become shadows. False: code of Python could run inside.
   bool prepare(Owned& arg, bool blind, int depth = 0);
   bool prepare_contents(PyObject* container, int depth);  // the same for what it holds
+  // Is it from outside and of a kind that cannot be copied? Code of C must not look at it: nothing would guard what it saw.
+  bool is_opaque(PyObject* object);
   // The same for a key of a dict or an element of a set, which is hashed and compared.
   bool prepare_key(Owned& key);
 

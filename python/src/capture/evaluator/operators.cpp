@@ -183,6 +183,9 @@ Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
     origins.guard_identity(a);
     origins.guard_identity(b);
   }
+  for (PyObject* o : {a, b}) {
+    if (is_opaque(o) && !is_heap_instance(o)) break_here(Reason::unknown_object, Py_TYPE(o)->tp_name);
+  }
   Owned x = Owned::share(a), y = Owned::share(b);
   const bool blind = number % kInPlace == 0 || number % kInPlace == 5;  // + and * of lists look at no element
   looks_ = number == 6 && PyUnicode_Check(a) ? Looks::at_texts : Looks::at_all;
@@ -413,6 +416,7 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
       return origins.wrap(PySequence_Fast_GET_ITEM(container, i),
                           origins.sources().add(Step::element, e->source, static_cast<int32_t>(i)));
   }
+  if (is_opaque(container)) break_here(Reason::unknown_object, Py_TYPE(container)->tp_name);
   Owned in = Owned::share(container), k = Owned::share(key);
   if (!prepare(in, true) || !prepare(k, false)) break_here(Reason::callback, "[]");
   return canonical(Owned::take(PyObject_GetItem(in.get(), k.get())));
