@@ -32,7 +32,7 @@ MODULES = """
     test_unary test_unpack test_unpack_ex test_userstring test_weakref test_yield_from test_zip test_bisect test_compare test_augassign
     test_binop test_contains test_exception_group test_except_star test_statistics test_textwrap test_typing test_metaclass test_pow
 """.split()
-SHORT = "test_with test_unpack_ex test_named_expressions test_positional_only_arg test_scope test_patma test_fstring".split()
+SHORT = "test_with test_unpack_ex test_named_expressions test_positional_only_arg".split()
 SLOW = 2.0  # seconds: methods that take longer uncompiled are left out
 
 
