@@ -95,8 +95,8 @@ class Resumer {
       if (!shape_.nulls[i]) add_argument(text("___stack" + std::to_string(i)), From::stack, static_cast<int>(i));
     }
     code_.argument_count = static_cast<int>(code_.locals.size());
-    // What was on the stack of code that is resumed code itself is not carried along: a loop with a break in it comes back to
-    // the same code, and not to one with more locals each time.
+    // What was on the stack of code that is resumed code itself is not carried along: a loop with a break in it comes
+    // back to the same code, and not to one with more locals each time.
     const std::vector<bool> used = used_slots();
     const auto is_left = [&](size_t s) {
       return used[s] || std::string_view(text_of(original_.locals[s].get())).substr(0, 8) != "___stack";

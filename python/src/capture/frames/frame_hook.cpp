@@ -58,7 +58,11 @@ PyObject* on_frame(PyThreadState* state, Frame* f, int thrown) {
 
 void set_newcomer_callback(void (*callback)(PyCodeObject*)) { on_newcomer = callback; }
 
-void set_frame_entry(PyCodeObject* code, std::shared_ptr<FrameEntry> entry) { code_state(code).on_entry.swap(entry); }
+void set_frame_entry(PyCodeObject* code, std::shared_ptr<FrameEntry> entry) {
+  CodeState& state = code_state(code);
+  state.met = true;
+  state.on_entry.swap(entry);
+}
 
 std::shared_ptr<FrameEntry> frame_entry(PyCodeObject* code) {
   const CodeState* kept = find_code_state(code);

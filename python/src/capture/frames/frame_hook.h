@@ -27,8 +27,8 @@ class FrameEntry {
 void set_frame_entry(PyCodeObject* code, std::shared_ptr<FrameEntry> entry);
 std::shared_ptr<FrameEntry> frame_entry(PyCodeObject* code);
 
-// Called for frames of code objects that nobody has decided about (CodeState::met), while the hook is in; it may set an entry
-// and says so by setting `met`.
+// Called for frames of code objects that nobody has decided about (CodeState::met), while the hook is in; it may set an
+// entry and says so by setting `met`.
 void set_newcomer_callback(void (*callback)(PyCodeObject*));
 
 // Throws PythonError (ValueError) when frames of `code` cannot run `other`.
