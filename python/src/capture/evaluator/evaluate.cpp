@@ -70,7 +70,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   const auto ended = [&](const Break& b) {
     out.why = b;
     out.shown = describe(b, e);
-    out.step = e.frames[e.resumable_frames() - 1]->step;
+    out.step = e.break_step();
   };
   e.on_break = ended;
   const std::unique_ptr<Frame> root = e.root_frame(slots);

@@ -37,6 +37,8 @@ class Evaluator {
 
   // How many frames, outermost first, can be resumed: entered by call instructions, which push what they return.
   size_t resumable_frames() const;
+  // The step in front of which a break can be that is due now.
+  int64_t break_step() const;
 
   // ---- operators (operators.cpp)
   bool truth(PyObject* object);

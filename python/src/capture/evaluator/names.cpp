@@ -93,6 +93,7 @@ Evaluator::Next Evaluator::step_names(Frame& f, const Instruction& in) {
       f.fast.set(i, Owned());
       return Next::go_on;
     case Op::load_fast_and_clear:
+      if (f.fast[i] != nullptr && PyCell_Check(f.fast[i]) && (f.code->kinds[i] & 0xc0)) f.aside = f.step;
       if (f.fast[i] == nullptr)
         s.push_null();
       else

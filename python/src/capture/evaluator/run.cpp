@@ -78,7 +78,7 @@ Owned Evaluator::run(Frame& f) {
     const Instruction& in = code[static_cast<size_t>(f.at)];
     f.step = ++steps;
     if (steps == stop_at) {
-      if (resumable_frames() == frames.size()) {
+      if (break_step() == steps) {
         on_stop();
         throw Stopped();
       }
@@ -123,6 +123,21 @@ bool reads_frame(const Code& code) {
   return false;
 }
 
+int64_t Evaluator::break_step() const {
+  // While a value lies where resumed code has a cell, no code can be resumed.
+  const auto has_value_in_cell = [](const Frame& f) {
+    for (size_t i = 0; i < f.fast.size() && f.aside > 0; ++i) {
+      if ((f.code->kinds[i] & 0xc0) && f.fast[i] != nullptr && !PyCell_Check(f.fast[i])) return true;
+    }
+    return false;
+  };
+  const size_t count = resumable_frames();
+  for (size_t i = 0; i < count; ++i) {
+    if (has_value_in_cell(*frames[i])) return frames[i]->aside;
+  }
+  return frames[count - 1]->step;
+}
+
 size_t Evaluator::resumable_frames() const {
   size_t count = 1;
   for (; count < frames.size(); ++count) {
@@ -145,8 +160,7 @@ int64_t Evaluator::raised_at(int64_t otherwise) {
 
 void Evaluator::note_raised() {
   const Owned error = take_exception();
-  if (raises.try_emplace(error.get(), frames[resumable_frames() - 1]->step).second)
-    kept.push_back(Owned::share(error.get()));
+  if (raises.try_emplace(error.get(), break_step()).second) kept.push_back(Owned::share(error.get()));
 #if PY_VERSION_HEX >= 0x030c0000
   PyErr_SetRaisedException(Py_NewRef(error.get()));
 #else
