@@ -12,9 +12,8 @@ sys.path.insert(0, str(FOLDER.parent))
 import test_examples  # noqa: E402
 
 
-# Wrong today, and expected to fail so that whoever mends them notices: a tensor that is made with requires_grad=True inside loses it at
-# a break (regression), and casts of autocast are kept over an optimiser's step (mixed_precision).
-KNOWN_WRONG = {"regression", "mixed_precision"}
+# Wrong today, and expected to fail so that whoever mends it notices: casts of autocast are kept over an optimiser's step.
+KNOWN_WRONG = {"mixed_precision"}
 
 
 class CompiledExamples(unittest.TestCase):

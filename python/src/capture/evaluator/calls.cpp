@@ -541,6 +541,8 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
 }
 
 Owned Evaluator::call_operator(PyObject* callable, Arguments& args) {
+  if (args.keyword("requires_grad") == Py_True)  // the graph would give it back without
+    break_here(Reason::unknown_callable, shown(callable) + " with requires_grad=True");
   for (Owned& value : args.values) {
     if (!prepare(value, false)) break_here(Reason::callback, shown(callable));
   }
