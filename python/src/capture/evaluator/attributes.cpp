@@ -77,6 +77,16 @@ bool is_property(PyObject* found) { return PyObject_TypeCheck(found, &PyProperty
 
 }  // namespace
 
+// Modules of the library load themselves when they are first asked for something: before guards say what they lack.
+static void load_lazily(PyObject* module, PyObject* name) {
+  PyObject* dict = PyModule_GetDict(module);
+  if (PyDict_GetItemWithError(dict, name) != nullptr) return;
+  const char* module_name = PyModule_GetName(module);
+  if (module_name != nullptr && std::string_view(module_name).starts_with("sconce"))
+    Py_XDECREF(PyObject_GetAttr(module, name));
+  PyErr_Clear();
+}
+
 // A constant: reached through what is guarded already.
 static Owned constant(Origins& origins, Owned object) {
   if (is_constant(object.get()) || is_tensor(object.get())) return object;
@@ -362,6 +372,7 @@ Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
     Owned found = tensor_attribute(object, name);
     return found ? std::move(found) : missing();
   }
+  if (PyModule_Check(object)) load_lazily(object, name);
   if (PyModule_Check(object) && type == &PyModule_Type) {
     Owned found = module_attribute(object, name);
     return found ? std::move(found) : missing();
