@@ -159,7 +159,8 @@ Owned Evaluator::bind(PyObject* found, PyObject* object, PyTypeObject* type, boo
     bound = false;
     return Owned::share(found);
   }
-  if (object != nullptr && std::string_view(t->tp_name) == "_collections._tuplegetter") {  // of named tuples
+  // Fields of named tuples. Later versions than 3.11 name the class without the underscore.
+  if (object != nullptr && std::string_view(t->tp_name).ends_with("collections._tuplegetter")) {
     const Owned made = Owned::take(PyObject_CallMethod(found, "__reduce__", nullptr));
     return subscript(object, PyTuple_GET_ITEM(PyTuple_GET_ITEM(made.get(), 1), 0));
   }

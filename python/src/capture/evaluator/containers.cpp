@@ -66,6 +66,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       s.push(Owned::take(PyUnicode_Join(empty.get(), list.get())));
       return Next::go_on;
     }
+    case Op::convert_value:
     case Op::format_value: {
       const Owned spec = in.arg & 4 ? s.pop() : Owned();
       Owned value = s.pop();
@@ -77,7 +78,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
           Owned::take(PyObject_GetItem(PyEval_GetBuiltins(), text("ascii").get())).give()};
       static PyObject* const format = Owned::take(PyObject_GetItem(PyEval_GetBuiltins(), text("format").get())).give();
       if (PyObject* convert = functions[in.arg & 3]) value = call(convert, Arguments::of({value.get()}));
-      if (PyUnicode_CheckExact(value.get()) && !spec) {
+      if (in.op == Op::convert_value || (PyUnicode_CheckExact(value.get()) && !spec)) {
         s.push(std::move(value));
       } else {
         const Owned empty = text("");

@@ -27,6 +27,7 @@ Operands operands_of(const Instruction& in) {
     case Op::unary_not:
     case Op::unary_invert:
     case Op::to_bool:
+    case Op::convert_value:
     case Op::get_iter:
     case Op::load_attr:
     case Op::list_to_tuple:
