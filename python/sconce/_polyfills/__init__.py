@@ -10,7 +10,7 @@ Rules for whoever substitutes:
   - Arguments that do not fit the substitute's signature go to the original, which says what is wrong with them.
   - Calls made by functions of this package are not substituted again: they run as they are, or their Python code is followed.
     So these functions go through an iterable by a loop of their own, never by list(iterable).
-  - An instance of a class of this package (subclass of Iterator) that escapes is rebuilt by its __reduce__, as the original.
+  - An instance of a class of this package (subclass of StandIn) that escapes is rebuilt by its __reduce__, as the original.
 """
 
 import importlib
@@ -39,8 +39,8 @@ def substitute_call(*classes):
     return register
 
 
-class Iterator:
-    """Base of iterators that stand for those of C. Not generators: a StopIteration that a callback raises ends them silently."""
+class StandIn:
+    """Base of iterators that stand in for those of C. Not generators: a StopIteration that a callback raises ends them silently."""
 
     __slots__ = ()
 

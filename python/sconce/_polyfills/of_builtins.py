@@ -2,12 +2,12 @@
 
 import builtins
 
-from . import Iterator, substitute
+from . import StandIn, substitute
 
 _MISSING = object()
 
 
-class Map(Iterator):
+class Map(StandIn):
     __slots__ = ("function", "iterators")
 
     def __init__(self, function, iterators):
@@ -31,7 +31,7 @@ def map(function, iterable, /, *iterables):
     return Map(function, iterators)
 
 
-class Filter(Iterator):
+class Filter(StandIn):
     __slots__ = ("function", "iterator")
 
     def __init__(self, function, iterator):
@@ -57,7 +57,7 @@ def filter(function, iterable, /):
     return Filter(function, iter(iterable))
 
 
-class Zip(Iterator):
+class Zip(StandIn):
     __slots__ = ("iterators", "strict")
 
     def __init__(self, iterators, strict):
@@ -110,7 +110,7 @@ def zip(*iterables, strict=False):
     return Zip(iterators, bool(strict))
 
 
-class Enumerate(Iterator):
+class Enumerate(StandIn):
     __slots__ = ("iterator", "number")
 
     def __init__(self, iterator, number):
@@ -134,7 +134,7 @@ def enumerate(iterable, start=0):
     return Enumerate(iter(iterable), start)
 
 
-class Reversed(Iterator):
+class Reversed(StandIn):
     __slots__ = ("sequence", "index")
 
     def __init__(self, sequence, index):
@@ -178,7 +178,7 @@ def reversed(sequence, /):
     return Reversed(sequence, len(sequence) - 1)
 
 
-class SequenceIterator(Iterator):
+class SequenceIterator(StandIn):
     """Iterates by __getitem__, for classes without __iter__."""
 
     __slots__ = ("sequence", "index")
@@ -253,7 +253,7 @@ def iter_of(source, sentinel=_MISSING, /):
     return CallableIterator(source, sentinel)
 
 
-class CallableIterator(Iterator):
+class CallableIterator(StandIn):
     __slots__ = ("function", "sentinel", "done")
 
     def __init__(self, function, sentinel):

@@ -244,12 +244,10 @@ def defaultdict_missing(self, key, /):
     return value
 
 
-try:
-    from collections import _count_elements
-except ImportError:  # only the one in Python
-    pass
-else:
-    @substitute(_count_elements)
-    def count_elements(mapping, iterable, /):
-        for item in iterable:
-            mapping[item] = mapping.get(item, 0) + 1
+def count_elements(mapping, iterable, /):
+    for item in iterable:
+        mapping[item] = mapping.get(item, 0) + 1
+
+
+if hasattr(collections, "_count_elements"):  # otherwise there is only the one in Python
+    substitute(getattr(collections, "_count_elements"))(count_elements)

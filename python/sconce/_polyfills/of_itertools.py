@@ -4,12 +4,12 @@ import itertools
 import operator
 import sys
 
-from . import Iterator, substitute
+from . import StandIn, substitute
 
 _MISSING = object()
 
 
-class Accumulate(Iterator):
+class Accumulate(StandIn):
     __slots__ = ("iterator", "function", "total")
 
     def __init__(self, iterator, function, total):
@@ -58,7 +58,7 @@ def accumulate(iterable, func=None, *, initial=None):
     return Accumulate(iter(iterable), func, _MISSING if initial is None else _Initial(initial))
 
 
-class Chain(Iterator):
+class Chain(StandIn):
     __slots__ = ("sources", "current")
 
     def __init__(self, sources):
@@ -105,7 +105,7 @@ def chain_from_iterable(iterable, /):
 substitute(itertools.chain.from_iterable)(chain_from_iterable)
 
 
-class Compress(Iterator):
+class Compress(StandIn):
     __slots__ = ("data", "selectors")
 
     def __init__(self, data, selectors):
@@ -127,7 +127,7 @@ def compress(data, selectors):
     return Compress(iter(data), iter(selectors))
 
 
-class Cycle(Iterator):
+class Cycle(StandIn):
     __slots__ = ("iterator", "saved", "index", "first_pass")
 
     def __init__(self, iterator):
@@ -170,7 +170,7 @@ def cycle(iterable, /):
     return Cycle(iter(iterable))
 
 
-class DropWhile(Iterator):
+class DropWhile(StandIn):
     __slots__ = ("predicate", "iterator", "started")
 
     def __init__(self, predicate, iterator):
@@ -196,7 +196,7 @@ def dropwhile(predicate, iterable, /):
     return DropWhile(predicate, iter(iterable))
 
 
-class TakeWhile(Iterator):
+class TakeWhile(StandIn):
     __slots__ = ("predicate", "iterator", "stopped")
 
     def __init__(self, predicate, iterator):
@@ -222,7 +222,7 @@ def takewhile(predicate, iterable, /):
     return TakeWhile(predicate, iter(iterable))
 
 
-class FilterFalse(Iterator):
+class FilterFalse(StandIn):
     __slots__ = ("predicate", "iterator")
 
     def __init__(self, predicate, iterator):
@@ -244,7 +244,7 @@ def filterfalse(function, iterable, /):
     return FilterFalse(function, iter(iterable))
 
 
-class StarMap(Iterator):
+class StarMap(StandIn):
     __slots__ = ("function", "iterator")
 
     def __init__(self, function, iterator):
@@ -263,7 +263,7 @@ def starmap(function, iterable, /):
     return StarMap(function, iter(iterable))
 
 
-class GroupBy(Iterator):
+class GroupBy(StandIn):
     __slots__ = ("iterator", "key", "target", "current_key", "current", "group")
 
     def __init__(self, iterator, key):
@@ -297,7 +297,7 @@ class GroupBy(Iterator):
         raise TypeError("cannot rebuild a groupby that has begun")
 
 
-class Group(Iterator):
+class Group(StandIn):
     __slots__ = ("parent", "target")
 
     def __init__(self, parent, target):
@@ -325,7 +325,7 @@ def groupby(iterable, key=None):
     return GroupBy(iter(iterable), key)
 
 
-class Pairwise(Iterator):
+class Pairwise(StandIn):
     __slots__ = ("iterator", "old")
 
     def __init__(self, iterator):
@@ -358,7 +358,7 @@ def pairwise(iterable, /):
     return Pairwise(iter(iterable))
 
 
-class ISlice(Iterator):
+class ISlice(StandIn):
     __slots__ = ("iterator", "count", "next", "stop", "step")
 
     def __init__(self, iterator, start, stop, step):
@@ -406,7 +406,7 @@ def islice(iterable, /, *bounds):
     return ISlice(iter(iterable), 0 if start is None else start, stop, 1 if step is None else step)
 
 
-class ZipLongest(Iterator):
+class ZipLongest(StandIn):
     __slots__ = ("iterators", "active", "fill")
 
     def __init__(self, iterators, fill):
@@ -448,7 +448,7 @@ def zip_longest(*iterables, fillvalue=None):
     return ZipLongest([iter(iterable) for iterable in iterables], fillvalue)
 
 
-class Tee(Iterator):
+class Tee(StandIn):
     __slots__ = ("link", "iterator")  # a link is [item, next link], or [] while nobody was there
 
     def __init__(self, iterator, link):
@@ -512,7 +512,7 @@ def combinations_with_replacement(iterable, r):
 
 if sys.version_info >= (3, 12):
 
-    class Batched(Iterator):
+    class Batched(StandIn):
         __slots__ = ("iterator", "n", "strict")
 
         def __init__(self, iterator, n, strict):

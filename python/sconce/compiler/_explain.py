@@ -27,9 +27,9 @@ class ExplainOutput:
     graph_break_count: int
     break_reasons: list
     op_count: int
-    ops_per_graph: list = None
-    out_guards: list = None
-    compile_times: str = None
+    ops_per_graph: list = dataclasses.field(default_factory=list)
+    out_guards: list = dataclasses.field(default_factory=list)
+    compile_times: str = ""
 
     def __str__(self):
         lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}", f"Op Count: {self.op_count}",
