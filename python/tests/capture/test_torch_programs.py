@@ -1,6 +1,8 @@
-"""Programs over PyTorch's tensors and modules, compiled: results, gradients and written buffers are PyTorch's own. Needs PyTorch."""
+"""Programs over PyTorch's tensors and modules, compiled: results, gradients and written buffers are PyTorch's own. Most need PyTorch."""
 
 import copy
+import subprocess
+import sys
 import unittest
 
 import sconce
@@ -111,6 +113,12 @@ class TorchProgramsTest(unittest.TestCase):
 
         for x in (torch.ones(3), -torch.ones(3)):
             self.agrees(f, x, graphs=False)
+
+
+class WithoutPyTorch(unittest.TestCase):
+    def test_compiling_does_not_import_pytorch(self):
+        program = "import sconce, sys; sconce.compile(lambda x: x + 1)(sconce.ones(2)); sys.exit('torch' in sys.modules)"
+        self.assertEqual(subprocess.run([sys.executable, "-c", program]).returncode, 0)
 
 
 if __name__ == "__main__":

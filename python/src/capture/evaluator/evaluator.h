@@ -117,7 +117,7 @@ class Evaluator {
   std::function<void(const Break&)> on_break;  // called where a Break begins its way, while all frames stand
   std::optional<Break> interrupt;              // a break that passes through code of C
   std::unordered_map<PyObject*, int64_t> births;
-  std::unordered_map<PyObject*, int64_t> raises;  // exceptions, and the step that raised each first
+  std::unordered_map<PyObject*, int64_t> raises;  // exceptions, and the outermost frame's step when each came up
   std::vector<Owned> kept;
 
  private:

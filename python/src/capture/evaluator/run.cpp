@@ -158,9 +158,12 @@ int64_t Evaluator::raised_at(int64_t otherwise) {
   return at == raises.end() ? otherwise : at->second;
 }
 
+// Of the outermost frame, not of the one that raises: the call that leads there is then made by Python, and the traceback
+// has all the frames in between.
 void Evaluator::note_raised() {
   const Owned error = take_exception();
-  if (raises.try_emplace(error.get(), break_step()).second) kept.push_back(Owned::share(error.get()));
+  if (raises.try_emplace(error.get(), frames.empty() ? break_step() : frames.front()->step).second)
+    kept.push_back(Owned::share(error.get()));
 #if PY_VERSION_HEX >= 0x030c0000
   PyErr_SetRaisedException(Py_NewRef(error.get()));
 #else
