@@ -1,7 +1,8 @@
 // ProcessLock: a spin lock, for a few instructions, of which a child of fork() can tell that it is lost.
 //
-// A child has only the thread that forked. A lock that another thread held in that moment stays locked there for ever, and
-// what it guards may be half written. Who asks for it in the child is told so, and does without what it guards.
+// A child has only the thread that forked. A lock that another thread held in that moment stays locked there for
+// ever, and what it guards may be half written. Who asks for it in the child is told so, and does without what it
+// guards.
 #pragma once
 
 #include <atomic>

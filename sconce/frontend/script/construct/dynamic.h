@@ -15,8 +15,8 @@ namespace sconce::script {
 struct Dynamic;
 struct Instance;
 
-// Sources may be hostile: values may be nested a million deep, or be items of themselves. Whatever walks over them takes one
-// more of these at each level, and so ends in an Error; they end without recursion.
+// Sources may be hostile: values may be nested a million deep, or be items of themselves. Whatever walks over them
+// takes one more of these at each level, and so ends in an Error; they end without recursion.
 class Nesting {
  public:
   Nesting();

@@ -315,8 +315,8 @@ TEST(Gemm, NanAndInfinityStayInTheirRowAndColumn) {
   }
 }
 
-// Few rows over many columns are summed in blocks of columns: 0 * infinity, which fills the last vector of a block up, has
-// to stay out of the next row's sums.
+// Few rows over many columns are summed in blocks of columns: 0 * infinity, which fills the last vector of a block
+// up, has to stay out of the next row's sums.
 TEST(Gemm, InfinityStaysInItsRowBesideBlocksOfColumns) {
   for (int level : levels()) {
     for (DType dtype : {DType::float32, DType::float64}) {
