@@ -3,6 +3,7 @@
 #include <array>
 
 #include "binder.h"
+#include "capture/evaluator/evaluator.h"
 #include "programs/tracing.h"
 #include "quick_call.h"
 #include "sconce/base/error.h"
@@ -87,7 +88,15 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
 }
 
 PyObject* repr(PyObject* self) {
-  return guarded([&] { return text(tensor_of(self).to_string()).give(); });
+  return guarded([&] {
+    // While a function is captured: code of C that makes a text of a container asks for elements that are not there yet.
+    if (tensor_of(self).is_meta()) {
+      const capture::Evaluator* evaluator = capture::Evaluator::current();
+      SCONCE_CHECK(evaluator == nullptr || !evaluator->recorder.is_fake(self),
+                   "the text of a tensor that is captured, and lies on device meta in the meantime");
+    }
+    return text(tensor_of(self).to_string()).give();
+  });
 }
 Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
 

@@ -1,5 +1,6 @@
 """sconce.compile: entries and guards, recompilation and its limits, stances, modules, threads, logs, explain."""
 
+import collections
 import copy
 import functools
 import gc
@@ -33,6 +34,12 @@ class Case(unittest.TestCase):
 
 
 class Functions(Case):
+    def test_texts_of_containers_show_elements(self):
+        def f(x):
+            return str({"p": x * 2}), repr(collections.deque([x + 1])), "%s" % [x], str(ValueError(x))
+        x = sconce.ones(2)
+        self.assertEqual(sconce.compile(f)(x), f(x))
+
     def test_call(self):
         def f(a, b=2.0, *rest, scale=1.0, **more):
             return a * b * scale + len(rest) + len(more)

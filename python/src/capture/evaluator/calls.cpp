@@ -166,6 +166,7 @@ bool has_python_specials(PyTypeObject* type, Looks looks) {
 
 bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   PyObject* o = arg.get();
+  if (looks_ == Looks::at_texts && recorder.is_fake(o)) break_here(Reason::data_dependent, "the text of a tensor");
   if (is_immutable(o) || recorder.is_fake(o) || PyType_Check(o)) return true;
   if (Py_TYPE(o) == &PyCFunction_Type) {  // bound to an object from outside, which it would change at once
     PyObject* self = PyCFunction_GET_SELF(o);
