@@ -12,7 +12,7 @@ sys.path.insert(0, str(FOLDER.parent))
 import test_examples  # noqa: E402
 
 
-# Wrong today, and expected to fail so that whoever mends it notices: casts of autocast are kept over an optimiser's step.
+# Wrong today, and expected to fail so that whoever mends it notices: losses differ from the fourth step on, the cause is not known.
 KNOWN_WRONG = {"mixed_precision"}
 
 

@@ -3,7 +3,7 @@
     python3 test_compiled_programs.py [Programs.test_NAME...]
 
 recorded.json is made by tools/record_capture.py. known_breaks.txt names the programs that break more often than PyTorch's capture
-does, with how often; it may only shrink.
+does, with how often and why; it may only shrink.
 """
 
 import json
