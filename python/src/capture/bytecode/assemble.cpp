@@ -16,6 +16,7 @@
 #include <algorithm>
 
 #include "capture/bytecode/code_tables.h"
+#include "capture/bytecode/liveness.h"
 #include "capture/bytecode/opcodes.h"
 #include "capture/bytecode/stack_depth.h"
 
@@ -80,39 +81,9 @@ class Assembler {
       const auto inside = [&](size_t size, int32_t index) {
         if (index < 0 || static_cast<size_t>(index) >= size) refuse("a constant, name or local is not there");
       };
-      switch (i.op) {
-        case Op::load_const:
-          inside(code_.constants.size(), i.arg);
-          break;
-        case Op::load_fast:
-        case Op::load_fast_check:
-        case Op::load_fast_and_clear:
-        case Op::store_fast:
-        case Op::delete_fast:
-        case Op::load_closure:
-        case Op::load_deref:
-        case Op::store_deref:
-        case Op::delete_deref:
-        case Op::make_cell:
-          inside(code_.locals.size(), i.arg);
-          break;
-        case Op::load_global:
-        case Op::store_global:
-        case Op::delete_global:
-        case Op::load_name:
-        case Op::store_name:
-        case Op::delete_name:
-        case Op::load_attr:
-        case Op::load_method:
-        case Op::store_attr:
-        case Op::delete_attr:
-        case Op::import_name:
-        case Op::import_from:
-          inside(code_.names.size(), i.arg);
-          break;
-        default:
-          break;
-      }
+      if (i.op == Op::load_const) inside(code_.constants.size(), i.arg);
+      if (names_slot(i.op)) inside(code_.locals.size(), i.arg);
+      if (names_name(i.op)) inside(code_.names.size(), i.arg);
     }
     for (const Handler& handler : code_.handlers)
       if (handler.target < 0 || handler.target >= count) refuse("a handler leads to no instruction");

@@ -2,6 +2,7 @@
 
 #include "capture/bytecode/decompile.h"
 #include "capture/bytecode/instruction.h"
+#include "capture/bytecode/listing.h"
 #include "capture/bytecode/stack_depth.h"
 
 namespace sconce::python::capture {

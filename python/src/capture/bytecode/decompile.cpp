@@ -10,7 +10,9 @@
 #include <set>
 
 #include "capture/bytecode/flow.h"
+#include "capture/bytecode/listing.h"
 #include "capture/bytecode/literals.h"
+#include "capture/bytecode/opcodes.h"
 #include "capture/bytecode/stack_depth.h"
 
 namespace sconce::python::capture {
@@ -23,10 +25,6 @@ constexpr int kDeepest = 60;    // blocks in each other
 struct Unstructured {  // no source is found
   const char* why = "instructions that no source has";
 };
-
-// Operators of binary_op, in CPython's order; in-place ones have 13 more.
-constexpr const char* kBinary[] = {"+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^"};
-constexpr const char* kCompare[] = {"<", "<=", "==", "!=", ">", ">="};
 
 // An entry of the stack.
 struct Entry {
@@ -822,7 +820,7 @@ class Decompiler {
         return binary(at, i, s);
       case Op::compare: {
         const std::string right = pop_operand(s), left = pop_operand(s);
-        push(left + " " + kCompare[i.arg] + " " + right, false);
+        push(left + " " + kCompareSigns[i.arg] + " " + right, false);
         return at + 1;
       }
       case Op::is_op: {
@@ -899,13 +897,13 @@ class Decompiler {
     const Entry right = pop(s), left = pop(s);
     const int op = i.arg % 13;
     if (i.arg < 13) {
-      s.push_back(value(operand(left) + " " + kBinary[op] + " " + operand(right), false));
+      s.push_back(value(operand(left) + " " + kBinarySigns[op] + " " + operand(right), false));
       return at + 1;
     }
     if (is_store(at + 1) && stored(at + 1) == shown(left) && !flow_.is_header(at + 1)) {
       const std::string given = shown(right);
       settle(s, code_.instructions[at + 1].op == Op::store_global ? -1 : code_.instructions[at + 1].arg);
-      line(shown(left) + " " + kBinary[op] + "= " + given);
+      line(shown(left) + " " + kBinarySigns[op] + "= " + given);
       return at + 2;
     }
     // In place: into a variable, so that it is one statement of Python too.
@@ -915,12 +913,12 @@ class Decompiler {
     const std::string before = shown(left);
     if (right.stable || right.slot >= 0) {
       line(variable + " = " + before);
-      line(variable + " " + kBinary[op] + "= " + given);
+      line(variable + " " + kBinarySigns[op] + "= " + given);
     } else {
       const std::string other = fresh("t");
       line(variable + " = " + before);
       line(other + " = " + given);
-      line(variable + " " + kBinary[op] + "= " + other);
+      line(variable + " " + kBinarySigns[op] + "= " + other);
     }
     s.push_back(stable(variable));
     return at + 1;
@@ -1164,70 +1162,7 @@ class Decompiler {
   int depth_ = 0;
 };
 
-std::string argument_text(const Code& code, const Instruction& i) {
-  switch (i.op) {
-    case Op::load_const: {
-      PyObject* constant = code.constants[i.arg].get();
-      const std::optional<std::string> text = literal(constant);
-      return text ? *text : "<" + std::string(class_name(constant)) + " " + object_name(constant) + ">";
-    }
-    case Op::load_global:
-    case Op::store_global:
-    case Op::delete_global:
-    case Op::load_name:
-    case Op::store_name:
-    case Op::delete_name:
-    case Op::load_attr:
-    case Op::load_method:
-    case Op::store_attr:
-    case Op::delete_attr:
-    case Op::import_name:
-    case Op::import_from:
-      return std::string(text_of(code.names[i.arg].get()));
-    case Op::load_super_attr:
-    case Op::load_super_method:
-      return std::string(text_of(code.names[i.arg >> 1].get()));
-    case Op::load_fast:
-    case Op::load_fast_check:
-    case Op::load_fast_and_clear:
-    case Op::store_fast:
-    case Op::delete_fast:
-    case Op::load_closure:
-    case Op::load_deref:
-    case Op::store_deref:
-    case Op::delete_deref:
-    case Op::make_cell:
-      return std::string(text_of(code.locals[i.arg].get()));
-    case Op::binary_op:
-      return std::string(kBinary[i.arg % 13]) + (i.arg < 13 ? "" : "=");
-    case Op::compare:
-      return kCompare[i.arg];
-    default:
-      if (is_jump(i.op)) return "to " + std::to_string(i.target);
-      return i.arg ? std::to_string(i.arg) : "";
-  }
-}
-
 }  // namespace
-
-std::string list_instructions(const Code& code) {
-  std::string out;
-  int line = -1;
-  for (size_t at = 0; at < code.instructions.size(); ++at) {
-    const Instruction& i = code.instructions[at];
-    std::string row = std::to_string(at);
-    row = std::string(row.size() < 5 ? 5 - row.size() : 0, ' ') + row + " " + op_name(i.op);
-    const std::string argument = argument_text(code, i);
-    if (!argument.empty()) row += std::string(row.size() < 26 ? 26 - row.size() : 1, ' ') + argument;
-    if (i.names) row += " " + literal(i.names).value_or("");
-    if (i.location.line >= 0 && i.location.line != line) {
-      line = i.location.line;
-      row += std::string(row.size() < 48 ? 48 - row.size() : 1, ' ') + "# line " + std::to_string(line);
-    }
-    out += row + "\n";
-  }
-  return out;
-}
 
 Decompiled decompile(const Code& code) {
   Decompiled made;

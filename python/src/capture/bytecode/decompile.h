@@ -23,7 +23,4 @@ struct Decompiled {
 };
 Decompiled decompile(const Code& code);
 
-// "  12 load_attr      weight        # line 7", one line for each instruction.
-std::string list_instructions(const Code& code);
-
 }  // namespace sconce::python::capture

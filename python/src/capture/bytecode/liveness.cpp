@@ -57,6 +57,26 @@ bool names_slot(Op op) {
   }
 }
 
+bool names_name(Op op) {
+  switch (op) {
+    case Op::load_global:
+    case Op::store_global:
+    case Op::delete_global:
+    case Op::load_name:
+    case Op::store_name:
+    case Op::delete_name:
+    case Op::load_attr:
+    case Op::load_method:
+    case Op::store_attr:
+    case Op::delete_attr:
+    case Op::import_name:
+    case Op::import_from:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_cell_slot(const Code& code, int slot) { return code.kinds[slot] & 0xc0; }
 
 std::vector<bool> live_locals(const Code& code, int index) {

@@ -7,8 +7,9 @@
 
 namespace sconce::python::capture {
 
-// Is `arg` of such instructions a slot?
+// Is `arg` of such instructions a slot? The index of a name?
 bool names_slot(Op op);
+bool names_name(Op op);
 
 // Does the slot hold a cell wherever code goes on from a break: one of the function's own, or of its closure?
 bool is_cell_slot(const Code& code, int slot);

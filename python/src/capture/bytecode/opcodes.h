@@ -58,4 +58,8 @@ struct Opcodes {
 };
 const Opcodes& opcodes();
 
+// What programs write for binary_op, whose in-place numbers are 13 more, and for compare.
+inline constexpr const char* kBinarySigns[] = {"+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^"};
+inline constexpr const char* kCompareSigns[] = {"<", "<=", "==", "!=", ">", ">="};
+
 }  // namespace sconce::python::capture

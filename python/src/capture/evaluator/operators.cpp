@@ -1,5 +1,6 @@
 // Operators, subscripts, iteration and truth. Fakes go to the recorder, methods of Python are evaluated, the rest is
 // CPython's own work on constants, owned objects and shadows.
+#include "capture/bytecode/opcodes.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
 #include "capture/graph/sym_int.h"
@@ -43,7 +44,6 @@ constexpr int kInPlace = 13;
 constexpr const char* kCompare[] = {"lt", "le", "eq", "ne", "gt", "ge"};
 constexpr const char* kCompareMethods[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
 constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
-constexpr const char* kCompareSigns[] = {"<", "<=", "==", "!=", ">", ">="};
 
 // operator.NAME, which stands for the operator in graphs.
 PyObject* operator_function(const char* name) {
