@@ -24,8 +24,10 @@ PyObject* autocast_state(PyObject*, PyObject*) {
   return Py_BuildValue("(NON)", PyBool_FromLong(autograd::autocast_enabled()), dtype_object(autocast_dtype()),
                        PyBool_FromLong(autograd::autocast_cache_enabled()));
 }
+thread_local uint64_t clears = 0;
 PyObject* clear_cache(PyObject*, PyObject*) {
   autograd::clear_autocast_cache();
+  ++clears;
   Py_RETURN_NONE;
 }
 
@@ -36,6 +38,8 @@ PyMethodDef functions[] = {{"_set_autocast", set_autocast, METH_VARARGS, nullptr
                            {}};
 
 }  // namespace
+
+uint64_t autocast_clears() { return clears; }
 
 void add_autocast(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
 

@@ -5,6 +5,9 @@
 
 namespace sconce::python {
 
+// How often the program has called clear_autocast_cache on this thread.
+uint64_t autocast_clears();
+
 void add_autocast(PyObject* module);
 
 }  // namespace sconce::python

@@ -12,10 +12,6 @@ sys.path.insert(0, str(FOLDER.parent))
 import test_examples  # noqa: E402
 
 
-# Wrong today, and expected to fail so that whoever mends it notices: losses differ from the fourth step on, the cause is not known.
-KNOWN_WRONG = {"mixed_precision"}
-
-
 class CompiledExamples(unittest.TestCase):
     pass
 
@@ -25,7 +21,8 @@ def _case(path):
         wanted = (test_examples.RECORDED / f"{path.stem}.txt").read_text()
         printed = test_examples.run(path, sys.executable, str(FOLDER / "compiled_example.py"))
         self.assertEqual(test_examples.difference(path.stem, printed, wanted), "")
-    return unittest.expectedFailure(test) if path.stem in KNOWN_WRONG else test
+
+    return test
 
 
 for _path in sorted(test_examples.EXAMPLES.glob("*.py")):

@@ -63,6 +63,16 @@ const Op& set_autocast_op() {
   return made;
 }
 
+const Op& clear_autocast_cache_op() {
+  static const Op& made = []() -> const Op& {
+    Op& op = define_op("sconce::clear_autocast_cache() -> ()");
+    op.set_kernel(Key::cpu,
+                  SCONCE_BOXED_KERNEL([](const Op&, KeySet, Value*, Value*) { autograd::clear_autocast_cache(); }));
+    return op;
+  }();
+  return made;
+}
+
 // The same order of dimensions in memory with other sizes; strides with gaps stay.
 std::vector<int64_t> strides_for(const Tensor& t, IntList sizes) {
   std::vector<int64_t> strides(t.strides().begin(), t.strides().end());
@@ -360,6 +370,11 @@ void GraphRecorder::match_modes() {
   if (!grad_is_known || now.grad != modes_.grad) {
     insert(set_grad, {constant(now.grad)});
     log("_set_grad_enabled", {truth(now.grad)});
+  }
+  if (now.clears != modes_.clears) {  // weights that change from here on are converted again
+    insert(clear_autocast_cache_op(), {});
+    log("clear_autocast_cache", {});
+    changes_modes_ = true;
   }
   if (!now.same_autocast(modes_)) {
     insert(set_autocast_op(),

@@ -1,5 +1,6 @@
 #include "capture/graph/modes.h"
 
+#include "autocast.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "sconce/dispatch/binding/autocast.h"
 #include "sconce/tensor/grad_mode.h"
@@ -7,8 +8,12 @@
 namespace sconce::python::capture {
 
 Modes Modes::current() {
-  return {grad_enabled(), inference_mode_state(), autograd::autocast_enabled(), autograd::autocast_cache_enabled(),
-          sconce::autocast_dtype()};
+  return {grad_enabled(),
+          inference_mode_state(),
+          autograd::autocast_enabled(),
+          autograd::autocast_cache_enabled(),
+          sconce::autocast_dtype(),
+          autocast_clears()};
 }
 
 void Modes::restore() const {

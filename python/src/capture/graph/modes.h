@@ -12,9 +12,13 @@ struct Modes {
   uint64_t inference = 0;  // inference_mode_state()
   bool autocast = false, autocast_cache = true;
   DType autocast_dtype{};
+  uint64_t clears = 0;  // of the cache of converted weights by the program so far
 
   static Modes current();
   void restore() const;
+  bool same(const Modes& other) const {
+    return grad == other.grad && inference == other.inference && clears == other.clears && same_autocast(other);
+  }
   bool same_autocast(const Modes& other) const {
     return autocast == other.autocast && autocast_cache == other.autocast_cache &&
            autocast_dtype == other.autocast_dtype;

@@ -3,10 +3,9 @@
 #include "capture/bytecode/liveness.h"
 #include "capture/bytecode/resume.h"
 #include "capture/bytecode/stack_depth.h"
-#include "capture/graph/modes.h"
 #include "capture/output/effects.h"
 #include "capture/output/operands.h"
-#include "small_objects.h"
+#include "capture/output/write_modes.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -114,6 +113,7 @@ class BreakWriter {
     PyObject* handled = PyErr_GetHandledException();
     const Owned handled_now = handled == nullptr ? Owned() : Owned::take(handled);
     const bool in_handler = handled_now && handled_now.get() != Py_None && handled_now.get() != e_.handled_before();
+    const Modes now = Modes::current();  // a graph that is finished leaves those of its start
     effects_.scan(rebuilder_);
     for (size_t i = 0; i < e_.frames.size(); ++i) scan(*e_.frames[i]);
     if (in_handler) note(handled_now.get());
@@ -126,7 +126,7 @@ class BreakWriter {
     write_beginning(e_, w_, rebuilder_, effects_, root_.globals, trace_);
     w_.location = in.location;
     for (PyObject* object : scanned_) rebuilder_.settle(w_, object);
-    write_modes();
+    write_modes(e_.modes_before, now, w_);
     if (in_handler) {  // the exception that is being handled, for `raise` and sys.exc_info(); the rest of the code ends it
       rebuilder_.write(w_, handled_now.get());
       w_.op(Op::push_exc_info);
@@ -143,27 +143,6 @@ class BreakWriter {
 
  private:
   const Instruction& instruction(const Frame& f) const { return f.code->instructions[static_cast<size_t>(f.at)]; }
-
-  // The modes of the thread as they are at the break; the graph has left those of its start.
-  void write_modes() {
-    const auto call = [&](const char* name, std::initializer_list<PyObject*> args) {
-      const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
-      const Owned function = Owned::take(PyObject_GetAttrString(module.get(), name));
-      w_.begin_call(function.get());
-      for (PyObject* arg : args) w_.constant(arg);
-      w_.end_call(static_cast<int>(args.size()));
-      w_.op(Op::pop_top);
-    };
-    const auto truth = [](bool v) { return v ? Py_True : Py_False; };
-    const Modes now = Modes::current(), &before = e_.modes_before;
-    if (now.inference != before.inference) {
-      const Owned state = Owned::take(PyLong_FromUnsignedLongLong(now.inference));
-      call("_restore_inference_mode", {state.get()});
-    }
-    if (now.grad != before.grad || now.inference != before.inference) call("_set_grad_enabled", {truth(now.grad)});
-    if (!now.same_autocast(before))
-      call("_set_autocast", {truth(now.autocast), dtype_object(now.autocast_dtype), truth(now.autocast_cache)});
-  }
 
   void note(PyObject* object) {
     if (object == nullptr) return;
@@ -436,16 +415,18 @@ class BreakWriter {
 void emit_return(Evaluator& e, Frame& root, PyObject* result, Trace& trace) {
   Effects effects(e);
   Rebuilder rebuilder(e, root.globals);
+  const Modes now = Modes::current();
   effects.scan(rebuilder);
   rebuilder.scan(result);
   finish_graph(e, rebuilder, trace);
   if (!trace.graph && effects.empty()) return;  // the function itself does as well
-  if (effects.empty()) {
+  if (effects.empty() && now.same(e.modes_before)) {
     trace.result = rebuilder.recipe(result);
     if (trace.result && !e.options.code_always) return;
   }
   Writer w(*root.code);
   write_beginning(e, w, rebuilder, effects, root.globals, trace);
+  write_modes(e.modes_before, now, w);
   rebuilder.write(w, result);
   w.op(Op::return_value);
   trace.code = w.finish();
