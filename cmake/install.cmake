@@ -1,4 +1,4 @@
-# `cmake --install <build> --prefix DIR`: the library, the headers that programs include, bin/sconce with its manual page
+# `cmake --install <build> --prefix DIR`: the libraries, the headers that programs include, bin/sconce with its manual page
 # and completion for shells, the bundled libraries of operators, the licence, and what find_package(Sconce) and
 # pkg-config read.
 include(GNUInstallDirs)
@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 file(RELATIVE_PATH library_from_bin "/prefix/${CMAKE_INSTALL_BINDIR}" "/prefix/${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(sconce-program PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_bin}")
-install(TARGETS sconce LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS sconce sconce_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS sconce-program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(extension IN LISTS extension_libraries)
   install(TARGETS ${extension} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

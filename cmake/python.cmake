@@ -74,7 +74,7 @@ file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.
 include(cmake/graph_page.cmake)
 list(APPEND sources "${PROJECT_SOURCE_DIR}/cli/sconce/graphs/graph_json.cpp" "${PROJECT_SOURCE_DIR}/cli/sconce/graphs/graph_page.cpp"
      ${page_source})
-add_custom_target(python_package ALL DEPENDS ${extension_libraries})
+add_custom_target(python_package ALL DEPENDS sconce_cuda ${extension_libraries})
 set(python_versions)
 set(interpreters)
 foreach(python IN LISTS pythons)
@@ -160,14 +160,12 @@ if("${Python3_VERSION_MAJOR}${Python3_VERSION_MINOR}" IN_LIST python_versions)
 endif()
 
 # What a wheel holds beside python/sconce: the extension of one version (component python312), and (component python) the
-# library under the one name by which it is found, as wheels have no links, the bundled libraries of operators, stubs, and
+# library under the one name by which it is found, as wheels have no links, that of CUDA, the bundled libraries of operators, stubs, and
 # the texts of the script library.
 install(PROGRAMS "$<TARGET_FILE:sconce>" RENAME "$<TARGET_SONAME_FILE_NAME:sconce>" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
 install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/$<TARGET_SONAME_FILE_NAME:sconce>\"
                               COMMAND_ERROR_IS_FATAL ANY)" COMPONENT python EXCLUDE_FROM_ALL)
-if(extension_libraries)
-  install(TARGETS ${extension_libraries} LIBRARY DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
-endif()
+install(TARGETS sconce_cuda ${extension_libraries} LIBRARY DESTINATION . COMPONENT python EXCLUDE_FROM_ALL)
 install(DIRECTORY "${python_package}/" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.pyi"
         PATTERN "py.typed" PATTERN "_examples.txt" PATTERN "script" EXCLUDE)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/script" DESTINATION . COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py")

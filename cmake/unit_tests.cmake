@@ -25,3 +25,15 @@ if(test_sources)
   gtest_discover_tests(sconce-tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
                        PROPERTIES TIMEOUT 300)
 endif()
+
+# sconce-cuda-tests: the same for device cuda, with its objects linked in. A machine without a GPU runs all that needs none.
+if(cuda_test_sources)
+  add_executable(sconce-cuda-tests ${cuda_test_sources} $<TARGET_OBJECTS:sconce_kernels_cuda>)
+  target_link_libraries(sconce-cuda-tests PRIVATE sconce_testing sconce_static GTest::gtest_main)
+  target_compile_definitions(sconce-cuda-tests PRIVATE SCONCE_BUILDING)
+  target_compile_options(sconce-cuda-tests PRIVATE -O1)
+  target_precompile_headers(sconce-cuda-tests PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${PROJECT_SOURCE_DIR}/sconce/base/pch.h>" <gtest/gtest.h>)
+  gtest_discover_tests(sconce-cuda-tests DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                       TEST_PREFIX "cuda." PROPERTIES TIMEOUT 300 LABELS cuda)
+endif()

@@ -27,6 +27,7 @@ namespace sconce {
   TAG(graph_breaks, "why graphs of captured functions end: code, line, reason, hint", "the line's text")             \
   TAG(graph_code, "graphs of captured functions as Python", "nothing else")                                          \
   TAG(guards, "calls that no plan takes: which guard failed; guards of captured functions", "guards of plans")       \
+  TAG(kernels, "kernels of CUDA that are compiled or read from files: time, registers", "their texts")               \
   TAG(output_code, "code of captured functions as Python: graphs, resume functions", "nothing else")                 \
   TAG(passes, "passes that change a graph: their time, the graph afterwards", "passes that change nothing")          \
   TAG(perf_hints, "what a captured function loses time by, and what to do", "nothing else")                          \

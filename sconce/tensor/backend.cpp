@@ -1,7 +1,7 @@
 #include "sconce/tensor/backend.h"
 
 #include "sconce/base/error.h"
-#include "sconce/tensor/key_set.h"
+#include "sconce/tensor/backend_library.h"
 
 namespace sconce {
 namespace {
@@ -12,13 +12,18 @@ constinit const Backend* backends[kDeviceTypes] = {&cpu_backend};
 }  // namespace
 
 const Backend* find_backend(DeviceType type) {
-  return __atomic_load_n(&backends[static_cast<uint8_t>(type)], __ATOMIC_ACQUIRE);
+  const Backend*& slot = backends[static_cast<uint8_t>(type)];
+  const Backend* backend = __atomic_load_n(&slot, __ATOMIC_ACQUIRE);
+  if (backend || type != DeviceType::cuda) [[likely]]
+    return backend;
+  load_backend_library(type);
+  return __atomic_load_n(&slot, __ATOMIC_ACQUIRE);
 }
 
 const Backend& backend_of(Device device) {
   const Backend* backend = find_backend(device.type);
   if (!backend) [[unlikely]] {
-    fail("cannot allocate on device {}: this build has no {}", to_string(device), key_name(backend_key(device.type)));
+    fail("cannot allocate on device {}: {}", to_string(device), why_no_backend(device.type));
   }
   return *backend;
 }

@@ -1,0 +1,58 @@
+#include "sconce/kernels/cuda/cuda_backend.h"
+
+#include "sconce/base/error.h"
+#include "sconce/base/once.h"
+#include "sconce/dispatch/register_backend.h"
+#include "sconce/kernels/cuda/device/caching_allocator.h"
+#include "sconce/kernels/cuda/device/context.h"
+#include "sconce/kernels/cuda/device/transfers.h"
+
+namespace sconce::cuda {
+namespace {
+
+Backend::Memory allocate(size_t nbytes, Device device) {
+  const DeviceBlock block = allocate_block(nbytes, device);
+  return {block.data, block.block};
+}
+
+void release(Backend::Memory memory, Device) noexcept { release_block(static_cast<Block*>(memory.handle)); }
+
+void copy(std::span<const int64_t>, const Operand&, const Operand&, Device) { fail("copy: no CUDA kernel"); }
+void fill(std::span<const int64_t>, const Operand&, const void*, Device) { sconce::fail("fill: no CUDA kernel"); }
+void pointwise(const PointwiseCall&, Device) { fail("pointwise: no CUDA kernel"); }
+void reduce(const ReduceCall&, Device) { fail("reduce: no CUDA kernel"); }
+void random(const Tensor&, const Draw&, const Generator&) { fail("random: no CUDA kernel"); }
+
+constexpr Backend kBackend = {.allocate = allocate,
+                              .release = release,
+                              .current_index = current_index,
+                              .copy_bytes = copy_bytes,
+                              .copy = copy,
+                              .fill = fill,
+                              .pointwise = pointwise,
+                              .reduce = reduce,
+                              .random = random,
+                              .synchronize = synchronize};
+
+}  // namespace
+
+std::string start() {
+  if (!find_driver()) return why_no_driver();
+  if (device_count() == 0) return "the NVIDIA driver finds no device";
+  static Once once;
+  once([] { register_backend(DeviceType::cuda, kBackend); });
+  return "";
+}
+
+}  // namespace sconce::cuda
+
+// What libsconce calls after it has opened the library (tensor/backend_library.cpp). `theirs` is its find_backend: when
+// it is not ours, the program has the operators twice, linked into itself and in libsconce.so.
+extern "C" SCONCE_API const char* sconce_cuda_start(const void* theirs) {
+  static std::string why;
+  if (theirs != reinterpret_cast<const void*>(&sconce::find_backend)) {
+    return "the program is linked to a static library of Sconce, libsconce_cuda.so to libsconce.so";
+  }
+  why = sconce::cuda::start();
+  return why.empty() ? nullptr : why.c_str();
+}

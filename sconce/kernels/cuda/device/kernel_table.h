@@ -1,0 +1,9 @@
+// The kernels of this process; see find_kernel in launch.h.
+#pragma once
+
+namespace sconce::cuda {
+
+// Forgets all kernels without unloading them: for replace_driver().
+void forget_kernels();
+
+}  // namespace sconce::cuda
