@@ -1,19 +1,20 @@
 # The operator table's generated code, in <build>/generated.
 #
 # `python3 -m opgen --out DIR --list` names the files that would be written, one `<kind> <relative path>` a line, with
-# the kinds `source` (compiled once), `simd` (compiled for every instruction-set level), `testing` (for the test support
-# only) and `header`. The list depends on which ops/*.toml there are and is asked for while configuring; the files are
+# the kinds `source` (compiled once), `simd` (compiled for every instruction-set level), `cuda` (for libsconce_cuda alone),
+# `testing` (for the test support only) and `header`. The list depends on which ops/*.toml there are and is asked for while configuring; the files are
 # written while building. opgen leaves a file alone whose text would not change, so only what depends on a real change is
 # compiled again.
 #
-# Sets SCONCE_GENERATED_DIR, SCONCE_GENERATED_SOURCES, SCONCE_GENERATED_SIMD, SCONCE_GENERATED_TESTING; defines the
-# target sconce_generated.
+# Sets SCONCE_GENERATED_DIR, SCONCE_GENERATED_SOURCES, SCONCE_GENERATED_SIMD, SCONCE_GENERATED_CUDA,
+# SCONCE_GENERATED_TESTING; defines the target sconce_generated.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
 set(SCONCE_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
 set(SCONCE_GENERATED_SOURCES)
 set(SCONCE_GENERATED_SIMD)
 set(SCONCE_GENERATED_TESTING)
+set(SCONCE_GENERATED_CUDA)
 file(MAKE_DIRECTORY "${SCONCE_GENERATED_DIR}")
 
 file(GLOB op_tables CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/ops/*.toml")
@@ -38,8 +39,8 @@ if(op_tables AND EXISTS "${PROJECT_SOURCE_DIR}/opgen/__main__.py")
   set(generated_files)
   string(REGEX MATCHALL "[^\n]+" listing "${listing}")
   foreach(line IN LISTS listing)
-    if(NOT line MATCHES "^(source|simd|testing|header) ([^ ]+)$")
-      message(FATAL_ERROR "opgen --list printed '${line}', expected '<source|simd|testing|header> <path>'")
+    if(NOT line MATCHES "^(source|simd|cuda|testing|header) ([^ ]+)$")
+      message(FATAL_ERROR "opgen --list printed '${line}', expected '<source|simd|cuda|testing|header> <path>'")
     endif()
     set(kind "${CMAKE_MATCH_1}")
     set(path "${SCONCE_GENERATED_DIR}/${CMAKE_MATCH_2}")
@@ -48,6 +49,8 @@ if(op_tables AND EXISTS "${PROJECT_SOURCE_DIR}/opgen/__main__.py")
       list(APPEND SCONCE_GENERATED_SOURCES "${path}")
     elseif(kind STREQUAL "simd")
       list(APPEND SCONCE_GENERATED_SIMD "${path}")
+    elseif(kind STREQUAL "cuda")
+      list(APPEND SCONCE_GENERATED_CUDA "${path}")
     elseif(kind STREQUAL "testing")
       list(APPEND SCONCE_GENERATED_TESTING "${path}")
     endif()

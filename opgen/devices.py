@@ -4,9 +4,9 @@ import pathlib
 import re
 
 # Columns of `kernel`, and the folders below sconce/kernels/ that hold their sources; autograd/ is beside it. any: one
-# function for every device, which reads no memory itself; boxed: one function over Values. sparse/ and quantized/ have the
+# function for every device, which reads no memory itself; cuda: of libsconce_cuda (faces/cuda.py); boxed: one function over Values. sparse/ and quantized/ have the
 # kernels of operators on such tensors, also of those that have no other kernel.
-KERNELS = {"cpu": ("cpu", "sparse", "quantized"), "any": ("any", "autograd"), "boxed": ("boxed", "autograd", "quantized")}
+KERNELS = {"cpu": ("cpu", "sparse", "quantized"), "cuda": ("cuda",), "any": ("any", "autograd"), "boxed": ("boxed", "autograd", "quantized")}
 
 # The functions that opgen writes stand in these slots: the CPU's loops or hand-written kernels below, sizes alone on meta.
 # Other devices take over the CPU's where it is true on all of them (`every_device`, sconce/dispatch/register_backend.h).

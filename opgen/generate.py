@@ -7,6 +7,7 @@
     generated/<family>_loops.cpp    vector loops, compiled once per instruction set level
     generated/<family>_loops_list.{h,cpp}
     generated/<family>_reductions.cpp, _reductions_list.{h,cpp}
+    generated/<family>_cuda_kernels.h, _cuda.cpp, cuda_kernels.cpp: kernels of device cuda
     generated/step_functions.inc    functions that a step of an expression may be
     generated/tensor_methods.inc    methods of Tensor (public)
     generated/register.cpp          the list of families
@@ -17,7 +18,7 @@
 """
 
 from . import autocast, formulas
-from .faces import entries as entry_records, functions, kernels, methods, operators as operator_sources
+from .faces import cuda, entries as entry_records, functions, kernels, methods, operators as operator_sources
 from .faces import records, registration, samples, terms
 from .faces.text import banner
 from .family import Catalog, Family
@@ -34,6 +35,7 @@ def generate(entries, operators, orders=(), policies={}):
         files = [file for family in families for file in _family_files(family)]
     except ValueError as e:
         raise TableError(str(e)) from None
+    files += cuda.files(families)
     files += methods.files(families)
     files += entry_records.files()
     files.append(("sconce/ops.h", "header", _every_family(names)))

@@ -233,9 +233,11 @@ def _check_kernels(entry):
             entry.fail(f"a kernel for '{device}' stands in {' or '.join(f + '/' for f in folders)}, not in '{path}'", "kernel")
     if entry.get("result", "own") != "own":
         entry.fail(f"result is '{entry.get('result')}', a leaf operator can only say 'own'", "result")
-    if "result" in entry.data and list(kernels) != ["cpu"]:
+    if "result" in entry.data and [k for k in kernels if k != "cuda"] != ["cpu"]:
         entry.fail("result = 'own' is for a kernel for 'cpu'; those for 'any' and 'boxed' make their own result anyway",
                    "result")
+    if "cuda" in kernels and "cpu" not in kernels:
+        entry.fail("a kernel for 'cuda' stands beside one for 'cpu'", "kernel")
     if "cpu" in kernels and "shape" not in entry.data and "result" not in entry.data:
         entry.fail("a kernel for 'cpu' needs 'shape', or result = 'own' where it makes its own result")
 

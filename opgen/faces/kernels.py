@@ -5,6 +5,7 @@ The declarations are in <family>_kernels.h, which the sources that `kernel` name
 """
 
 from .. import formats
+from . import cuda
 from .entries import prepare_name
 from ..kinds import BODIES, leaf
 from ..signature import declare, out_names, typed, written
@@ -42,6 +43,8 @@ def _declarations(family):
 def _of_entry(entry):
     """(namespace, declaration) of each."""
     for device in entry.data["kernel"]:
+        if device == "cuda":
+            continue  # see cuda.py
         if device == "boxed":
             yield "boxed", f"void {leaf.boxed_name(entry)}(const Op& op, KeySet keys, Value* args, Value* returns);"
             continue
@@ -66,7 +69,7 @@ def function(op, family):
         return []
     params, result = typed(entry, op.schema)
     places = written(op.schema)
-    body = BODIES[entry.kind](op, params, places, family)
+    body = cuda.device_check(op, params) + BODIES[entry.kind](op, params, places, family)
     unused = "[[maybe_unused]] " if entry.kind == "compound" else ""  # a body need not use every argument
     keys = "KeySet keys" if any("keys.has(" in line for line in body) else "KeySet"
     listed = ", ".join([keys] + [unused + declare([p]) for p in params])

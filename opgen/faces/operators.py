@@ -2,7 +2,7 @@
 
 from .. import formats
 from ..kinds import leaf
-from . import functions, kernels, records
+from . import cuda, functions, kernels, records
 from .entries import Entries
 from .text import banner
 
@@ -13,6 +13,7 @@ def source(family):
     out += ["\nnamespace sconce {\n", "namespace autograd {",
             "void record(const Op& op, KeySet keys, Value* args, Value* returns);", "}  // namespace autograd\n"]
     out += _formulas(family)
+    out += cuda.definition(family)
     out += [f"namespace {family.name}_kernels {{", "namespace {\n"]
     out += glue + ["}  // namespace", f"}}  // namespace {family.name}_kernels\n"]
     entries = Entries(family)
@@ -36,6 +37,8 @@ def _includes(family, glue):
     names += ["dispatch/checked_body.h"] * any("body::checked::" in line for line in glue)
     names += [formats.MAPS_HEADER] * any(formats.maps_values(e) for e in family.entries)
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
+    names += ["dispatch/one_device.h"] * any("check_one_device(" in line for line in glue)
+    names += [f"generated/{family.name}_cuda_kernels.h"] * bool(cuda.entries_of(family))
     if kernels.header(family) is not None:
         names.append(f"generated/{family.name}_kernels.h")
     if family.pointwise:

@@ -26,6 +26,10 @@ def reads_memory(entry):
     return any(file.startswith("quantized/") for file in entry.get("kernel", {}).values())
 
 
+def has_cuda(entry):
+    return entry.kind == "leaf" and "cuda" in entry.data["kernel"]
+
+
 def namespace(device):
     """The C++ namespace of kernels for a device."""
     return "any_device" if device == "any" else device
@@ -42,13 +46,27 @@ def body(op, params, written, family):
     out = checks(entry, family.schemas)
     if not makes_result(entry):
         return out + _specs(entry, family.schemas) + _filled(op, params, written, plain)
-    device, = entry.data["kernel"]
+    device, = (d for d in entry.data["kernel"] if d != "cuda")
     if device == "cpu":
         out += mixed_devices(entry)
-    call = f"{namespace(device)}::{entry.cpp_name}({', '.join(plain)})"
+    function = f"{namespace(device)}::{entry.cpp_name}"
+    if has_cuda(entry):
+        function = f"({_on_cuda(entry)} ? {_cuda_function(entry)} : {function})"
+    call = f"{function}({', '.join(plain)})"
     if op.form == "function":
         return out + [f"  {'' if written else 'return '}{call};"]
     return out + through_copy(op, params, written, call)
+
+
+def _cuda_function(entry):
+    """The pointer to a kernel of libsconce_cuda (faces/cuda.py)."""
+    return f"{entry.family}_cuda_kernels.{entry.cpp_name}"
+
+
+def _on_cuda(entry):
+    """C++ for whether the result of a kernel that makes it is to be on a CUDA device."""
+    tensors = any(a.type.startswith("Tensor") for a in entry.schema.arguments)
+    return "keys.has(Key::cuda)" if tensors else "device && device->type == DeviceType::cuda"
 
 
 def _filled(op, params, written, plain):
@@ -83,10 +101,15 @@ def mixed_devices(entry):
 def _fill(entry, out, call):
     """C++ that calls the kernel of the result's device; Meta has none."""
     on_cpu = [f'    if (keys.has(Key::meta)) fail_on_meta("{entry.schema.name}");', f"    cpu::{call};"]
-    if "any" not in entry.data["kernel"]:
+    if "any" not in entry.data["kernel"] and not has_cuda(entry):
         return [f"  if (!{out}.is_meta()) {{", *on_cpu, "  }"]
-    return [f"  if ({out}.device().type == DeviceType::cpu) {{", *on_cpu,
-            f"  }} else if (!{out}.is_meta()) any_device::{call};"]
+    lines = [f"  if ({out}.device().type == DeviceType::cpu) {{", *on_cpu, "  }"]
+    if has_cuda(entry):
+        lines[-1] += f" else if ({out}.device().type == DeviceType::cuda) {{"
+        lines += [f"    {entry.family}_cuda_kernels.{call};", "  }"]
+    if "any" in entry.data["kernel"]:
+        lines[-1] += f" else if (!{out}.is_meta()) any_device::{call};"
+    return lines
 
 
 def _device(tensors, lists):

@@ -3,6 +3,8 @@
 #include "sconce/base/error.h"
 #include "sconce/base/once.h"
 #include "sconce/dispatch/register_backend.h"
+#include "sconce/dispatch/registry.h"
+#include "sconce/kernels/cuda/cuda_kernels.h"
 #include "sconce/kernels/cuda/device/caching_allocator.h"
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/transfers.h"
@@ -40,7 +42,15 @@ std::string start() {
   if (!find_driver()) return why_no_driver();
   if (device_count() == 0) return "the NVIDIA driver finds no device";
   static Once once;
-  once([] { register_backend(DeviceType::cuda, kBackend); });
+  once([] {
+    connect_kernels();
+    register_backend(DeviceType::cuda, kBackend);
+    for (const char* name : operators_with_kernels()) {
+      auto* op = const_cast<Op*>(find_op(name));
+      SCONCE_ASSERT(op);
+      op->set_kernel(Key::cuda, op->kernels[static_cast<int>(Key::cpu)]);  // asks its tensors; see opgen/kinds/leaf.py
+    }
+  });
   return "";
 }
 
