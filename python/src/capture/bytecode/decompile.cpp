@@ -19,6 +19,9 @@ namespace sconce::python::capture {
 
 namespace {
 
+PyObject* unseen_function = nullptr;  // by show_as_call_of_argument
+const std::string kUnseen = "___unseen";
+
 constexpr size_t kMost = 4000;  // lines
 constexpr int kDeepest = 60;    // blocks in each other
 
@@ -717,7 +720,7 @@ class Decompiler {
         if (PyCode_Check(constant) && code_.instructions[at + 1].op == Op::make_function)
           return write_function(at, reinterpret_cast<PyCodeObject*>(constant), s);
         const std::optional<std::string> text = literal(constant);
-        Entry e = stable(text ? *text : object(constant));
+        Entry e = stable(text ? *text : constant == unseen_function ? kUnseen : object(constant));
         e.atom = !(text && text->starts_with("-"));
         s.push_back(e);
         return at + 1;
@@ -1100,6 +1103,12 @@ class Decompiler {
         std::string& text = texts[texts.size() - static_cast<size_t>(named - k)];
         text = std::string(text_of(PyTuple_GET_ITEM(i.names, k))) + "=" + text;
       }
+      const auto callee = s.size() < 2 ? std::string() : s[s.size() - 1].text + s[s.size() - 2].text;
+      if (callee == kUnseen && !texts.empty()) {
+        s.resize(s.size() - 2);
+        s.push_back(value(texts.front() + "(" + joined({texts.begin() + 1, texts.end()}) + ")"));
+        return at + 1;
+      }
       arguments = joined(texts);
     } else {
       const std::string keywords = i.arg & 1 ? ", **" + pop_operand(s) : "";
@@ -1185,5 +1194,7 @@ Decompiled decompile(const Code& code) {
   }
   return made;
 }
+
+void show_as_call_of_argument(PyObject* function) { unseen_function = function; }
 
 }  // namespace sconce::python::capture

@@ -23,4 +23,7 @@ struct Decompiled {
 };
 Decompiled decompile(const Code& code);
 
+// f(g, x) is shown as g(x) for this f. Kept alive by the caller.
+void show_as_call_of_argument(PyObject* function);
+
 }  // namespace sconce::python::capture

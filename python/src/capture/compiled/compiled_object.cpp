@@ -6,6 +6,7 @@
 #include "capture/compiled/cache_object.h"
 #include "capture/compiled/newcomers.h"
 #include "capture/compiled/recipe_result.h"
+#include "capture/frames/tail_call.h"
 #include "capture/graph/compiled_graph.h"
 #include "capture/guards/watched_part.h"
 
@@ -35,16 +36,16 @@ PyFunctionObject* function_of(PyObject* self) { return reinterpret_cast<PyFuncti
 constexpr int kHookedInVain = 8;
 
 // Runs the function as it is; functions that it calls may be captured.
-PyObject* run_plain(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+PyObject* run_plain(PyObject* self, PyObject* const* args, size_t flags, PyObject* names, Handed* handed) {
   State& state = *of(self).state;
-  if (state.hooked_in_vain >= kHookedInVain) return PyObject_Vectorcall(of(self).function, args, flags, names);
+  if (state.hooked_in_vain >= kHookedInVain) return call_handing(of(self).function, args, flags, names, handed);
   leave_alone(function_of(self)->func_code);
   const uint64_t before = captured_frames();
   PyObject* result = nullptr;
   {
     const RegionScope region(state.config);
     const HookScope hook;
-    result = PyObject_Vectorcall(of(self).function, args, flags, names);
+    result = call_handing(of(self).function, args, flags, names, handed);
   }
   state.hooked_in_vain = captured_frames() == before ? state.hooked_in_vain + 1 : 0;
   return result;
@@ -90,8 +91,9 @@ Owned run_direct(const CacheEntry& entry, PyObject* const* inputs, PyObject* con
 PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   PyFunctionObject* function = function_of(self);
   State& state = *of(self).state;
+  Handed* handed = take_handed();
   if (settings().stance == Stance::force_eager || is_evaluating())
-    return PyObject_Vectorcall(of(self).function, args, flags, names);
+    return call_handing(of(self).function, args, flags, names, handed);
   return guarded([&]() -> PyObject* {
     if (reinterpret_cast<PyCodeObject*>(function->func_code) != state.code) {  // somebody set __code__
       state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
@@ -100,22 +102,27 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* na
     }
     const Owned kept_cache = Owned::share(state.cache.get());
     CodeCache* cache = &cache_in(kept_cache.get());
-    if (cache->gave_up()) return run_plain(self, args, flags, names);
+    if (cache->gave_up()) return run_plain(self, args, flags, names, handed);
     const BoundArguments bound(function, args, static_cast<size_t>(PyVectorcall_NARGS(flags)), names);
     if (bound.slots() == nullptr) return PyObject_Vectorcall(of(self).function, args, flags, names);
     const Owned kept = Owned::share(self);
     Answer answer;
     cache->find_or_compile(function, bound.slots(), answer);
     CacheEntry* entry = answer.entry;
-    if (entry == nullptr || entry->is_plain()) return run_plain(self, args, flags, names);
+    if (entry == nullptr || entry->is_plain()) {
+      answer.clear();
+      return run_plain(self, args, flags, names, handed);
+    }
     if (entry->result) {
       if (state.config->backend.get() != Py_None) answer.inputs.own_all();  // code of Python runs with them
       return run_direct(*entry, answer.inputs.data(), bound.slots()).give();
     }
-    PyObject* with_code = function_with_code(*entry, function);
+    const Owned with_code = Owned::share(function_with_code(*entry, function));
+    answer.inputs.clear();  // its code fetches them
     const RegionScope region(state.config);
     const HookScope hook;
-    return PyObject_Vectorcall(with_code, args, flags, names);
+    PyObject* result = call_handing(with_code.get(), args, flags, names, handed);
+    return handed != nullptr ? result : finish_calls(result);
   });
 }
 
@@ -345,6 +352,7 @@ Owned make_compiled(PyObject* function, std::shared_ptr<const CompileConfig> con
 void add_compiled(PyObject* module) {
   add_cache_type();
   check(PyType_Ready(&compiled_type));
+  add_tail_calls();
   check(PyModule_AddFunctions(module, functions));
   set_newcomer_callback(meet_newcomer);
   check(PyModule_AddObjectRef(module, "_Compiled", reinterpret_cast<PyObject*>(&compiled_type)));

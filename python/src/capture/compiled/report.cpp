@@ -84,7 +84,11 @@ void report_limit(PyCodeObject* code, const char* name, int64_t limit, const std
     PyErr_SetString(type.get(), message.c_str());
     throw PythonError();
   }
-  check(PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1));
+  // A log, as PyTorch has it: a warning could be recorded, or made an exception, by the very program that is compiled.
+  const HookPause pause;
+  const Owned logging = Owned::take(PyImport_ImportModule("logging"));
+  const Owned logger = Owned::take(PyObject_CallMethod(logging.get(), "getLogger", "s", "sconce._dynamo"));
+  Owned::take(PyObject_CallMethod(logger.get(), "warning", "ss", "%s", message.c_str()));
 }
 
 void report_unstable(PyCodeObject* code, const std::string& why) {

@@ -1,5 +1,6 @@
 // _capture_evaluate and _capture_run: evaluation without guards and cache, for tests.
 #include "capture/evaluator/evaluate.h"
+#include "capture/frames/tail_call.h"
 #include "capture/graph/compiled_graph.h"
 #include "capture/guards/guards.h"
 
@@ -149,7 +150,7 @@ PyObject* run_door(PyObject*, PyObject* given, PyObject* keywords) {
     }
     if (trace.code) {
       const Owned function = function_with(request.function, trace.code.get());
-      return Owned::take(PyObject_CallObject(function.get(), request.args)).give();
+      return Owned::take(finish_calls(PyObject_CallObject(function.get(), request.args))).give();
     }
     return Owned::take(PyObject_CallObject(request.function, request.args)).give();
   });

@@ -2,6 +2,7 @@
 
 #include "capture/code_state.h"
 #include "capture/frames/frame_layout.h"
+#include "capture/frames/tail_call.h"
 
 namespace sconce::python::capture {
 
@@ -23,7 +24,8 @@ bool fits(PyCodeObject* code, PyCodeObject* other) {
 }
 bool is_generator(PyCodeObject* code) { return code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR); }
 
-PyObject* run_entered(PyThreadState* state, Frame* f, const std::shared_ptr<FrameEntry>& entry) {
+// `tail`: whoever called takes a pending call as result.
+PyObject* run_entered(PyThreadState* state, Frame* f, const std::shared_ptr<FrameEntry>& entry, bool tail) {
   PyCodeObject* code = code_of(f);
   Owned other;
   const bool failed = guarded(
@@ -37,10 +39,12 @@ PyObject* run_entered(PyThreadState* state, Frame* f, const std::shared_ptr<Fram
   if (failed) return run_frame(state, f, 1);  // pops the frame, with the exception on its way
   if (other) replace_code(state, f, reinterpret_cast<PyCodeObject*>(other.get()));
   other = Owned();  // the frame has a reference
-  return run_below(state, f, 0);
+  PyObject* result = run_below(state, f, 0);
+  return tail ? result : finish_calls(result);
 }
 
 PyObject* on_frame(PyThreadState* state, Frame* f, int thrown) {
+  const bool tail = frame_entered(code_of(f));
   CodeState* kept = find_code_state(code_of(f));
   if ((kept == nullptr || !kept->met) && !paused && !thrown && on_newcomer) [[unlikely]] {
     on_newcomer(code_of(f));
@@ -51,7 +55,7 @@ PyObject* on_frame(PyThreadState* state, Frame* f, int thrown) {
   if (thrown || paused || !at_start(f) || is_generator(code_of(f)) || is_traced(state))
     return run_below(state, f, thrown);
   const std::shared_ptr<FrameEntry> entry = kept->on_entry;
-  return run_entered(state, f, entry);
+  return run_entered(state, f, entry, tail);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "capture/bytecode/liveness.h"
 #include "capture/bytecode/resume.h"
 #include "capture/bytecode/stack_depth.h"
+#include "capture/frames/tail_call.h"
 #include "capture/output/effects.h"
 #include "capture/output/operands.h"
 #include "capture/output/write_modes.h"
@@ -192,8 +193,23 @@ class BreakWriter {
     return local;
   }
 
-  // Calls the rest of a frame from an instruction on; its result is on the stack then.
+  // The last thing that the code does: Note [Tail calls].
+  void end_with(Frame& f, int index, const std::vector<Entry>& stack) {
+    w_.begin_call(tail_call_function());
+    const int arguments = push_resume(f, index, stack, true);
+    w_.end_call(arguments + 1);
+    w_.op(Op::return_value);
+  }
+  // Calls the rest of a frame that others wait for; its result is on the stack then.
   void resume(Frame& f, int index, const std::vector<Entry>& stack, int handler) {
+    const int arguments = push_resume(f, index, stack, false);
+    w_.end_call(arguments);
+    w_.code().instructions.back().handler = handler;
+  }
+
+  // The rest of a frame from an instruction on, as a function (for a call, if it is not an argument itself), and what it
+  // takes. Returns how many arguments these are.
+  int push_resume(Frame& f, int index, const std::vector<Entry>& stack, bool as_argument) {
     ResumeShape shape;
     for (const Entry& entry : stack) shape.nulls.push_back(entry.null());
     const std::vector<bool>& live = live_at(f, index);
@@ -206,11 +222,14 @@ class BreakWriter {
     if (made.closure.empty()) {
       Owned function = Owned::take(PyFunction_New(code.get(), f.globals));
       if (e_.options.resume) function = e_.options.resume(function.get());
-      w_.begin_call(function.get());
+      if (as_argument)
+        w_.constant(function.get());
+      else
+        w_.begin_call(function.get());
     } else {
       static PyObject* const function_type = types_member("FunctionType");
       static PyObject* const cell_type = types_member("CellType");
-      if (!null_is_above) w_.op(Op::push_null);
+      if (!null_is_above && !as_argument) w_.op(Op::push_null);
       w_.begin_call(function_type);
       w_.constant(code.get());
       w_.constant(f.globals);
@@ -227,7 +246,7 @@ class BreakWriter {
       }
       w_.op(Op::build_tuple, static_cast<int>(made.closure.size()));
       w_.end_call(5);
-      if (null_is_above) w_.op(Op::push_null);
+      if (null_is_above && !as_argument) w_.op(Op::push_null);
       if (e_.options.resume_code) e_.options.resume_code(code.get());
     }
     for (const ResumeCode::Argument& argument : made.arguments) {
@@ -253,8 +272,7 @@ class BreakWriter {
         }
       }
     }
-    w_.end_call(static_cast<int>(made.arguments.size()));
-    w_.code().instructions.back().handler = handler;
+    return static_cast<int>(made.arguments.size());
   }
 
   // A handler of the emitted code for what a frame's instruction raises; its target is set by land_handler.
@@ -284,12 +302,12 @@ class BreakWriter {
   void leave_through(size_t at, int index, const std::vector<Entry>& stack) {
     Frame& f = *e_.frames[at];
     if (at == 0) {
-      resume(f, index, stack, -1);
-      w_.op(Op::return_value);
+      end_with(f, index, stack);
       return;
     }
     Frame& waiting = *e_.frames[at - 1];
     const int handler = new_handler(waiting);
+    w_.location = instruction(waiting).location;
     resume(f, index, stack, handler);
     std::vector<Entry> next = stack_of(waiting, waiting.stack.size());
     next.push_back({nullptr, popped()});
@@ -364,8 +382,7 @@ class BreakWriter {
       std::vector<int> locals(static_cast<size_t>(pushed));
       for (size_t i = locals.size(); i-- > 0;) locals[i] = popped();
       for (int local : locals) stack.push_back({nullptr, local});
-      resume(f, index, stack, -1);
-      w_.op(Op::return_value);
+      end_with(f, index, stack);
     };
     if (method) {
       std::vector<Entry> stack = stack_of(f, below);
@@ -373,8 +390,7 @@ class BreakWriter {
       if (null_is_above) stack.push_back({nullptr, found});
       stack.push_back({});
       if (!null_is_above) stack.push_back({nullptr, found});
-      resume(f, at + 1, stack, -1);
-      w_.op(Op::return_value);
+      end_with(f, at + 1, stack);
     } else if (in.op == Op::jump) {
       w_.code().instructions.pop_back();
       rest(in.target, 0);
@@ -387,8 +403,7 @@ class BreakWriter {
     }
     if (handler >= 0) {
       const std::vector<Entry> raised = land_handler(f, handler);
-      resume(f, f.code->handlers[static_cast<size_t>(original.handler)].target, raised, -1);
-      w_.op(Op::return_value);
+      end_with(f, f.code->handlers[static_cast<size_t>(original.handler)].target, raised);
     }
   }
 
