@@ -1,7 +1,8 @@
 // sconce-mutate COUNT SEED [--run] [--keep FOLDER] FILE...: loads COUNT broken forms of real program files, each made by
 // changing one of the FILEs where it hurts (see mutate_archive.h). Whatever it is given, the loader must neither crash
 // nor hang nor take much memory: it loads the file or throws Error. With --run, the methods of what loads are called
-// with hostile arguments under a budget, which must hold. Prints figures; the exit status is 0 only when all is well.
+// with hostile arguments under a budget, which must hold; each call is repeated, since a plan is made for the second
+// and runs in the third. Prints figures; the exit status is 0 only when all is well.
 // With --keep, inputs that failed are left in FOLDER. The same arguments give the same inputs.
 #include <sys/resource.h>
 #include <time.h>
@@ -16,8 +17,11 @@
 #include "sconce/ir/verifier.h"
 #include "sconce/runtime/interpreter.h"
 #include "sconce/serialization/archive/archive.h"
+#include "sconce/serialization/compiled/compiled_file.h"
 #include "sconce/serialization/exported/exported_program.h"
 #include "sconce/serialization/file/file_kind.h"
+#include "sconce/serialization/file/records.h"
+#include "sconce/serialization/lite/lite.h"
 #include "sconce/serialization/tensors/tensor_files.h"
 #include "sconce/testing/conformance/isolated_run.h"
 #include "sconce/testing/fuzz_table/hostile_values.h"
@@ -54,22 +58,32 @@ size_t status_bytes(const char* key) {
 // What --run allows a call: a budget must hold whatever the program does.
 constexpr auto kRunTime = std::chrono::milliseconds(500);
 constexpr size_t kRunMemory = 256u << 20;
-constexpr size_t kMostCalls = 4;  // of one file
+constexpr size_t kMostMethods = 4;  // of one file
+constexpr int kRepeats = 3;         // of one call
+
+struct Calls {
+  size_t made = 0, returned = 0;
+};
 
 // Calls methods of the module with arguments of their types. What a call throws is its answer.
-void call_methods(const Archive& archive, uint64_t seed) {
+void call_methods(const Archive& archive, uint64_t seed, Calls& calls) {
   testing::HostileValues values(seed);
-  size_t calls = 0;
+  size_t methods = 0;
   for (const auto& [name, method] : archive.module.to_object().type()->class_info()->methods) {
-    if (calls++ == kMostCalls) break;
-    std::vector<Value> args = values.arguments(method->schema());
-    args.at(0) = archive.module;
+    if (methods++ == kMostMethods) break;
+    const std::vector<Value> args = values.arguments(method->schema());
     Limits limits;
     limits.memory = kRunMemory;
     limits.timeout = kRunTime;
     const BudgetScope scope(std::make_shared<Budget>(limits));
     try {
-      runtime::run(*method, args);
+      for (int i = 0; i < kRepeats; ++i) {
+        std::vector<Value> given = args;
+        given.at(0) = archive.module;
+        ++calls.made;
+        runtime::run(*method, given);
+        ++calls.returned;
+      }
     } catch (const Error& e) {
       if (e.kind() == ErrorKind::internal) throw;
     } catch (const std::bad_alloc&) {
@@ -77,20 +91,28 @@ void call_methods(const Archive& archive, uint64_t seed) {
   }
 }
 
-void load(const std::string& bytes, std::optional<uint64_t> run_seed) {
+void load(const std::string& bytes, std::optional<uint64_t> run_seed, Calls& calls) {
   const FileBytesPtr file = FileBytes::copy(std::as_bytes(std::span(bytes)), "mutated");
+  const auto run = [&](const Archive& archive) {
+    if (run_seed) call_methods(archive, *run_seed, calls);
+  };
   switch (kind_of(file)) {
     case FileKind::torchscript: {
+      if (has_bytecode(Records(file))) run(load_lite_archive(file));
       const Archive archive = load_archive(file);
       for (ir::Function* f : archive.unit->functions()) ir::verify(*f->graph());
-      if (run_seed) call_methods(archive, *run_seed);
+      run(archive);
       break;
     }
-    case FileKind::exported_program: {
-      const Archive archive = load_exported_program(file);
-      if (run_seed) call_methods(archive, *run_seed);
+    case FileKind::lite:
+      run(load_lite_archive(file));
       break;
-    }
+    case FileKind::exported_program:
+      run(load_exported_program(file));
+      break;
+    case FileKind::compiled:
+      run(load_compiled(file));
+      break;
     default:
       read_tensors(file);
   }
@@ -100,6 +122,7 @@ struct Outcome {
   bool loaded = false;
   double seconds = 0;
   size_t memory = 0;
+  Calls calls;
 };
 
 Outcome measure(const std::string& bytes, std::optional<uint64_t> run_seed) {
@@ -108,7 +131,7 @@ Outcome measure(const std::string& bytes, std::optional<uint64_t> run_seed) {
   Outcome outcome;
   const double start = cpu_seconds();
   try {
-    load(bytes, run_seed);
+    load(bytes, run_seed, outcome.calls);
     outcome.loaded = true;
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::internal) throw;
@@ -123,10 +146,11 @@ struct Figures {
   size_t loaded = 0, refused = 0, crashes = 0, slow = 0, large = 0;
   double worst_seconds = 0;
   size_t worst_memory = 0;
+  Calls calls;
 };
 
 int run(size_t count, uint64_t seed, bool runs, const std::string& keep, const std::vector<std::string>& paths) {
-  const double max_seconds = runs ? 1 + kMostCalls * 0.5 : kMaxSeconds;
+  const double max_seconds = runs ? 1 + kMostMethods * 0.5 : kMaxSeconds;
   const size_t max_memory = runs ? kMaxMemory + kRunMemory : kMaxMemory;
   std::vector<ArchiveMutator> mutators;
   for (const std::string& path : paths) mutators.emplace_back(testing::read_file(path));
@@ -147,7 +171,8 @@ int run(size_t count, uint64_t seed, bool runs, const std::string& keep, const s
     const size_t index = job * kStepsPerProcess + step;
     const Outcome o = measure(input(index), runs ? std::optional<uint64_t>(seed + index) : std::nullopt);
     char text[100];
-    std::snprintf(text, sizeof text, "%d %.6f %zu", o.loaded, o.seconds, o.memory);
+    std::snprintf(text, sizeof text, "%d %.6f %zu %zu %zu", o.loaded, o.seconds, o.memory, o.calls.made,
+                  o.calls.returned);
     return std::string(text);
   };
   isolated.report = [&](size_t job, size_t step, const std::string& text, const std::string& crash) {
@@ -158,7 +183,9 @@ int run(size_t count, uint64_t seed, bool runs, const std::string& keep, const s
     }
     int loaded = 0;
     Outcome o;
-    std::sscanf(text.c_str(), "%d %lf %zu", &loaded, &o.seconds, &o.memory);
+    std::sscanf(text.c_str(), "%d %lf %zu %zu %zu", &loaded, &o.seconds, &o.memory, &o.calls.made, &o.calls.returned);
+    figures.calls.made += o.calls.made;
+    figures.calls.returned += o.calls.returned;
     ++(loaded ? figures.loaded : figures.refused);
     figures.worst_seconds = std::max(figures.worst_seconds, o.seconds);
     figures.worst_memory = std::max(figures.worst_memory, o.memory);
@@ -177,6 +204,7 @@ int run(size_t count, uint64_t seed, bool runs, const std::string& keep, const s
       "%zu mutations of %zu files: %zu loaded, %zu refused, %zu crashed, %zu over %g s, %zu over 4 x file + %zu MB\n",
       count, paths.size(), figures.loaded, figures.refused, figures.crashes, figures.slow, max_seconds, figures.large,
       max_memory >> 20);
+  if (runs) std::printf("%zu calls of methods, %zu returned; ", figures.calls.made, figures.calls.returned);
   std::printf("slowest %.3f s, largest %zu MB\n", figures.worst_seconds, figures.worst_memory >> 20);
   return figures.crashes + figures.slow + figures.large == 0 ? 0 : 1;
 }
