@@ -30,6 +30,16 @@ struct Draw {
   const Tensor* each = nullptr;
 };
 
+// What Draw::Kind::integers and integers_between ask of a word of the generator: base + word % range.
+struct IntegerDraw {
+  int64_t base;
+  uint64_t range;  // 0: 2^64
+  bool wide;       // words of 64 bits: for ranges from 2^28 on, so that no value is favoured by more than 5 percent
+};
+// Bounds of a floating dtype move inwards when rounding would carry a draw across them. Throws Error for bounds that do
+// not fit the dtype.
+SCONCE_API IntegerDraw integer_draw(const Draw& draw, DType dtype);
+
 // Random numbers into every element of `out`, by the backend of its device; an undefined generator means the default
 // one. Meta tensors are checked and left alone. Throws Error for parameters out of range, for dtypes that do not fit
 // and for tensors with several elements in one place. Bumps no version.

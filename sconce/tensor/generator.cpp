@@ -1,11 +1,13 @@
 #include "sconce/tensor/generator.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <numbers>
 
 #include "sconce/base/error.h"
 #include "sconce/tensor/generator_state.h"
+#include "sconce/tensor/seeding.h"
 
 namespace sconce {
 namespace {
@@ -106,10 +108,15 @@ Generator default_generator() {
   return *generator;
 }
 
+static std::atomic<uint64_t> seeded{0};
+
 void manual_seed(uint64_t seed) {
   const Generator generator = default_generator();
   std::lock_guard lock(generator.impl()->mutex);
   generator.impl()->seed(seed);
+  seeded.fetch_add(1, std::memory_order_release);
 }
+
+uint64_t seedings() { return seeded.load(std::memory_order_acquire); }
 
 }  // namespace sconce

@@ -8,6 +8,7 @@
 #include "sconce/base/export.h"
 #include "sconce/kernels/cpu/random/random_bulk.h"
 #include "sconce/kernels/cpu/random/random_fill.h"
+#include "sconce/kernels/draw.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 
@@ -123,17 +124,53 @@ void check_integer_bounds(int64_t from, int64_t last, DType t) {
                dtype_name(t));
 }
 
-// base + draw % range; wide ranges take 64-bit draws, so that the remainder favours no value by more than 5 percent.
-void fill_range(const Tensor& t, int64_t base, uint64_t range, const Generator& generator) {
+// base + word % range.
+void fill_range(const Tensor& t, const IntegerDraw& of, const Generator& generator) {
   if (t.is_meta()) return;
   Draws draws(generator);
-  const bool wide = range >= uint64_t{1} << 28;
   fill_integers(t, [&](int64_t* out, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
-      const uint64_t draw = wide ? draws.word64() : draws.word();
-      out[i] = static_cast<int64_t>(draw % range + static_cast<uint64_t>(base));
+      const uint64_t word = of.wide ? draws.word64() : draws.word();
+      out[i] = static_cast<int64_t>((of.range == 0 ? word : word % of.range) + static_cast<uint64_t>(of.base));
     }
   });
+}
+
+IntegerDraw all_integers(DType dtype) {
+  const uint64_t range = is_floating(dtype) ? (uint64_t{1} << float_digits(dtype)) + 1
+                                            : static_cast<uint64_t>(integer_range(dtype).largest) + 1;
+  return {0, range, dtype == DType::int64 || dtype == DType::float64};
+}
+
+IntegerDraw integers_between(int64_t from, std::optional<int64_t> to, DType dtype) {
+  const auto range_of = [&](uint64_t range) { return IntegerDraw{from, range, range >= uint64_t{1} << 28}; };
+  if (to) {
+    SCONCE_CHECK(from < *to, "random_: expects 'from' to be less than 'to', got from={} >= to={}", from, *to);
+    if (is_floating(dtype)) {
+      from = inner_from(from, dtype);
+      to = inner_to(*to, dtype);
+      SCONCE_CHECK(from < *to, "random_: expects 'from' to be less than 'to' as {}, got from={} >= to={}",
+                   dtype_name(dtype), from, *to);
+    }
+    check_integer_bounds(from, *to - 1, dtype);
+    return range_of(static_cast<uint64_t>(*to) - static_cast<uint64_t>(from));
+  }
+  if (from != INT64_MIN) {
+    int64_t last = integer_range(dtype).largest;
+    if (is_floating(dtype)) {
+      last = int64_t{1} << float_digits(dtype);
+      from = inner_from(from, dtype);
+      SCONCE_CHECK(from < last,
+                   "random_: expects 'from' to be less than {}, the last consecutive integer of {}, got from={}", last,
+                   dtype_name(dtype), from);
+    }
+    check_integer_bounds(from, last, dtype);
+    return range_of(static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1);
+  }
+  SCONCE_CHECK(dtype == DType::int64 || dtype == DType::float64 || dtype == DType::float32 || dtype == DType::bfloat16,
+               "random_: the full range of 64 bits handles only int64, float64, float32 and bfloat16, got {}",
+               dtype_name(dtype));
+  return {0, 0, true};
 }
 
 // values * width + low in T with one rounding, as the processors that PyTorch runs on do it.
@@ -216,54 +253,15 @@ void random_(const Tensor& t, const Generator& generator) {
   check_not_complex(t, "random_");
   check_writable(t, "random_");
   if (t.is_meta()) return;
-  const DType dtype = t.dtype();
-  if (is_limited(dtype)) fail_not_implemented(dtype);
-  Draws draws(generator);
-  const bool wide = dtype == DType::int64 || dtype == DType::float64;
-  const uint64_t range = is_floating(dtype) ? (uint64_t{1} << float_digits(dtype)) + 1
-                                            : static_cast<uint64_t>(integer_range(dtype).largest) + 1;
-  fill_integers(t, [&](int64_t* out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<int64_t>((wide ? draws.word64() : draws.word()) % range);
-  });
+  if (is_limited(t.dtype())) fail_not_implemented(t.dtype());
+  fill_range(t, all_integers(t.dtype()), generator);
 }
 
 void random_(const Tensor& t, int64_t from, std::optional<int64_t> to, const Generator& generator) {
   check_not_complex(t, "random_");
-  const DType dtype = t.dtype();
-  if (to) {
-    SCONCE_CHECK(from < *to, "random_: expects 'from' to be less than 'to', got from={} >= to={}", from, *to);
-    if (is_floating(dtype)) {
-      from = inner_from(from, dtype);
-      to = inner_to(*to, dtype);
-      SCONCE_CHECK(from < *to, "random_: expects 'from' to be less than 'to' as {}, got from={} >= to={}",
-                   dtype_name(dtype), from, *to);
-    }
-    check_integer_bounds(from, *to - 1, dtype);
-    check_writable(t, "random_");
-    return fill_range(t, from, static_cast<uint64_t>(*to) - static_cast<uint64_t>(from), generator);
-  }
-  if (from != INT64_MIN) {
-    int64_t last = integer_range(dtype).largest;
-    if (is_floating(dtype)) {
-      last = int64_t{1} << float_digits(dtype);
-      from = inner_from(from, dtype);
-      SCONCE_CHECK(from < last,
-                   "random_: expects 'from' to be less than {}, the last consecutive integer of {}, got from={}", last,
-                   dtype_name(dtype), from);
-    }
-    check_integer_bounds(from, last, dtype);
-    check_writable(t, "random_");
-    return fill_range(t, from, static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1, generator);
-  }
-  SCONCE_CHECK(dtype == DType::int64 || dtype == DType::float64 || dtype == DType::float32 || dtype == DType::bfloat16,
-               "random_: the full range of 64 bits handles only int64, float64, float32 and bfloat16, got {}",
-               dtype_name(dtype));
+  const IntegerDraw of = integers_between(from, to, t.dtype());
   check_writable(t, "random_");
-  if (t.is_meta()) return;
-  Draws draws(generator);
-  fill_integers(t, [&](int64_t* out, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<int64_t>(draws.word64());
-  });
+  fill_range(t, of, generator);
 }
 
 void bernoulli_(const Tensor& t, double p, const Generator& generator) {
@@ -386,3 +384,12 @@ void randperm_(const Tensor& t, const Generator& generator) {
 }
 
 }  // namespace sconce::rng
+
+namespace sconce {
+
+IntegerDraw integer_draw(const Draw& draw, DType dtype) {
+  return draw.kind == Draw::Kind::integers ? rng::all_integers(dtype)
+                                           : rng::integers_between(draw.from, draw.to, dtype);
+}
+
+}  // namespace sconce
