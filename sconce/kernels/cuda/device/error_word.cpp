@@ -57,6 +57,8 @@ void throw_reported(Device device) {
     const std::lock_guard lock(mutex);
     if (number > 0 && static_cast<size_t>(number) <= names().size()) name = names()[static_cast<size_t>(number) - 1];
   }
+  if (word->kind == ErrorWord::of_probability)
+    fail("{}: expects every p to be in [0, 1], element {} is not", name, word->index);
   fail_as(ErrorKind::index, "{}: index {} is out of range for size {}", name, word->index, word->size);
 }
 

@@ -3,11 +3,9 @@
 // It lies in host memory that the device can write (pinned), so that looking costs no copy. A kernel takes its address
 // and the operator's number as arguments and writes the first fault; the host looks after each synchronisation, throws
 //   embedding: index 12 is out of range for size 10
-// as an Error of kind index, and clears it. The context lives on. In a kernel (no atomic: any of several faults will do):
+// as an Error of kind index, and clears it. The context lives on. In a kernel (text/error_word.cuh):
 //   if (i < -n || i >= n) {
-//     if (word->operator_number == 0) {
-//       word->index = i; word->size = n; __threadfence_system(); word->operator_number = number;
-//     }
+//     report(a.word, a.number, kIndex, i, n);
 //     i = 0;  // stay inside the memory
 //   }
 #pragma once
@@ -19,10 +17,14 @@
 namespace sconce::cuda {
 
 struct ErrorWord {
+  enum Kind : int32_t {
+    of_index,        // `index` is not below `size`
+    of_probability,  // that of element `index` is not in [0, 1]
+  };
   int32_t operator_number;  // 0: nothing happened
-  int32_t unused;
-  int64_t index;  // what was wrong
-  int64_t size;   // what it must be below
+  int32_t kind;
+  int64_t index;
+  int64_t size;
 };
 
 // The device's word, as kernels take it: ErrorWord*. Made when first asked for.
