@@ -8,6 +8,7 @@
     generated/<family>_loops_list.{h,cpp}
     generated/<family>_reductions.cpp, _reductions_list.{h,cpp}
     generated/<family>_cuda_kernels.h, _cuda.cpp, cuda_kernels.cpp: kernels of device cuda
+    generated/<family>_device.cpp   CUDA texts of both, for libsconce_cuda alone; device_texts.cpp, loop_lists.cpp list them
     generated/step_functions.inc    functions that a step of an expression may be
     generated/tensor_methods.inc    methods of Tensor (public)
     generated/register.cpp          the list of families
@@ -22,7 +23,7 @@ from .faces import cuda, entries as entry_records, functions, kernels, methods, 
 from .faces import records, registration, samples, terms
 from .faces.text import banner
 from .family import Catalog, Family
-from .loops import pointwise, reductions
+from .loops import device, pointwise, reductions
 from .table import TableError
 
 
@@ -36,6 +37,8 @@ def generate(entries, operators, orders=(), policies={}):
     except ValueError as e:
         raise TableError(str(e)) from None
     files += cuda.files(families)
+    loops, texts = device.lists(families)
+    files += [("sconce/generated/loop_lists.cpp", "source", loops), ("sconce/generated/device_texts.cpp", "cuda", texts)]
     files += methods.files(families)
     files += entry_records.files()
     files.append(("sconce/ops.h", "header", _every_family(names)))
@@ -65,6 +68,8 @@ def _family_files(family):
         yield base + "_reductions.cpp", "simd", reductions.source(name, family.reductions)
         yield base + "_reductions_list.cpp", "source", reductions.registry_source(name, family.reductions)
         yield base + "_reductions_list.h", "header", reductions.header(name, family.reductions)
+    if family.pointwise or family.reductions:
+        yield base + "_device.cpp", "cuda", device.source(name, family.pointwise, family.reductions)
 
 
 def _every_family(names):
