@@ -8,6 +8,8 @@
 #include "sconce/kernels/cuda/device/caching_allocator.h"
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/transfers.h"
+#include "sconce/kernels/cuda/pointwise_engine.h"
+#include "sconce/kernels/cuda/reduction_engine.h"
 
 namespace sconce::cuda {
 namespace {
@@ -19,10 +21,6 @@ Backend::Memory allocate(size_t nbytes, Device device) {
 
 void release(Backend::Memory memory, Device) noexcept { release_block(static_cast<Block*>(memory.handle)); }
 
-void copy(std::span<const int64_t>, const Operand&, const Operand&, Device) { fail("copy: no CUDA kernel"); }
-void fill(std::span<const int64_t>, const Operand&, const void*, Device) { sconce::fail("fill: no CUDA kernel"); }
-void pointwise(const PointwiseCall&, Device) { fail("pointwise: no CUDA kernel"); }
-void reduce(const ReduceCall&, Device) { fail("reduce: no CUDA kernel"); }
 void random(const Tensor&, const Draw&, const Generator&) { fail("random: no CUDA kernel"); }
 
 constexpr Backend kBackend = {.allocate = allocate,

@@ -1,0 +1,41 @@
+// What threads of a block do together: exchange values within a warp, and agree on who is last.
+#define FULL_WARP 0xffffffffu
+template <class T> DEVICE T shuffle_xor(T x, int lanes) {
+  static_assert(sizeof(T) % 4 == 0, "values that warps exchange are whole words");
+  u32 words[sizeof(T) / 4];
+  memcpy(words, &x, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < int(sizeof(T) / 4); ++i) words[i] = __shfl_xor_sync(FULL_WARP, words[i], lanes);
+  memcpy(&x, words, sizeof(T));
+  return x;
+}
+// The same sum, largest number in every thread of a row of `Threads` threads; the order is fixed. `shared` has a place for
+// each warp of the block, and is used once between two barriers.
+struct Add { template <class T> DEVICE static T of(T a, T b) { return a + b; } };
+struct Largest { template <class T> DEVICE static T of(T a, T b) { return (a > b) | (a != a) ? a : b; } };
+template <class Join, int Threads, class T> DEVICE T row_reduce(T x, T* shared) {
+#pragma unroll
+  for (int s = 16; s > 0; s >>= 1) x = Join::of(x, shuffle_xor(x, s));
+  if constexpr (Threads == 32) return x;
+  const int warp = threadIdx.x / 32;
+  T* row = shared + threadIdx.y * (Threads / 32);
+  if (threadIdx.x % 32 == 0) row[warp] = x;
+  __syncthreads();
+  T r = row[0];
+#pragma unroll
+  for (int w = 1; w < Threads / 32; ++w) r = Join::of(r, row[w]);
+  return r;
+}
+// True in all threads of the last of `blocks` blocks to arrive; the counter is 0 before and after.
+DEVICE bool is_last_block(u32* counter, u32 blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    last = atomicAdd(counter, 1u) == blocks - 1;
+    if (last) *counter = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
+}
