@@ -9,7 +9,7 @@ import sconce
 from sconce.fx import Graph, GraphModule
 from sconce.fx.node import map_aggregate
 
-_SymInt = sconce._sconce.SymInt
+_NUMBERS = (sconce._sconce.SymInt, sconce._sconce.SymFloat)
 _SLOTS = {f"__{name}__": getattr(operator, name) for name in
           ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor", "neg",
            "pos", "abs", "invert", "lt", "le", "eq", "ne", "gt", "ge", "getitem", "setitem", "delitem", "iadd", "isub", "imul",
@@ -36,6 +36,9 @@ class _Builder:
         for kind, *rest in entries:
             getattr(self, f"add_{kind}")(*rest)
         self.graph.output(tuple(map_aggregate(list(outputs), self.argument)))
+        for node in reversed(list(self.graph.nodes)):  # numbers that the program computed and the graph does without
+            if node.op.startswith("call") and type(node.meta.get("example_value")) in _NUMBERS and not node.users:
+                self.graph.erase_node(node)
         return GraphModule(self.root, self.graph, "GraphModule")
 
     def add_input(self, name, fake, original):
@@ -74,7 +77,7 @@ class _Builder:
         self.results(results[0] if len(results) == 1 else results, node)
 
     def results(self, result, node):
-        if isinstance(result, sconce.Tensor) or type(result) is _SymInt:
+        if isinstance(result, sconce.Tensor) or type(result) in _NUMBERS:
             self.track(result, node)
             return
         node.meta["example_value"] = result
@@ -87,7 +90,7 @@ class _Builder:
         self.nodes.setdefault(id(tensor), node)
 
     def argument(self, value):
-        if isinstance(value, sconce.Tensor) or type(value) is _SymInt:
+        if isinstance(value, sconce.Tensor) or type(value) in _NUMBERS:
             return self.nodes.get(id(value), value)
         return value
 

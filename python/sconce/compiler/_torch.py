@@ -118,12 +118,16 @@ def answer(value):
     return value
 
 
+def _taken(value):
+    return borrow(value) if isinstance(value, torch.Tensor) else value
+
+
 def run(graph, *inputs):
     """Calls the compiled graph with PyTorch's tensors."""
-    if torch.is_grad_enabled() and any(t.requires_grad for t in inputs):
+    if torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in inputs):
         return _Differentiable.apply(graph, *inputs)
     with sconce.no_grad():
-        return tuple(map(_values.to_torch, graph._run(*map(borrow, inputs))))
+        return tuple(map(_values.to_torch, graph._run(*map(_taken, inputs))))
 
 
 class _Differentiable(torch.autograd.Function):
@@ -132,7 +136,7 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx, graph, *inputs):
         with sconce.enable_grad():
-            given = [borrow(t).requires_grad_(t.requires_grad) for t in inputs]
+            given = [borrow(t).requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t for t in inputs]
             results = graph._run(*given)
         ctx.given, ctx.results = given, results
         made = tuple(_values.to_torch(r.detach()) if isinstance(r, sconce.Tensor) else r for r in results)
@@ -143,7 +147,7 @@ class _Differentiable(torch.autograd.Function):
     def backward(ctx, *grads):
         pairs = [(r, _sconce._from_torch(g)) for r, g in zip(ctx.results, grads)
                  if g is not None and isinstance(r, sconce.Tensor) and r.requires_grad]
-        wanted = [t for t in ctx.given if t.requires_grad]
+        wanted = [t for t in ctx.given if isinstance(t, sconce.Tensor) and t.requires_grad]
         made = iter(sconce.autograd.grad([r for r, _ in pairs], wanted, [g for _, g in pairs], retain_graph=True, allow_unused=True))
-        found = [next(made) if t.requires_grad else None for t in ctx.given]
+        found = [next(made) if isinstance(t, sconce.Tensor) and t.requires_grad else None for t in ctx.given]
         return (None, *(None if g is None else _values.to_torch(g.detach()) for g in found))

@@ -35,6 +35,23 @@ std::vector<std::string> local_names(PyCodeObject* code, uint8_t kind) {
   return names;
 }
 
+// Where a number comes from.
+struct NumberPlace {
+  bool may_be_free = true;   // no default of a function, no attribute of a class: these are what the program is
+  bool is_argument = false;  // an argument, or in a container that is one
+};
+NumberPlace number_place(const Sources& sources, SourceId id) {
+  NumberPlace place{true, true};
+  for (; id != kNoSource; id = sources.all()[static_cast<size_t>(id)].base) {
+    const Step step = sources.all()[static_cast<size_t>(id)].step;
+    if (step == Step::defaults || step == Step::keyword_defaults || step == Step::class_item || step == Step::builtin ||
+        step == Step::code)
+      place.may_be_free = false;
+    if (step != Step::local && step != Step::element && step != Step::item) place.is_argument = false;
+  }
+  return place;
+}
+
 }  // namespace
 
 void Answer::set(CacheEntry* e) {
@@ -184,6 +201,14 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
   std::vector<std::string> locals = local_names(code_, 0), free = local_names(code_, kFree);
   options.free_dims = [&](const Sources& sources, SourceId source, PyObject* tensor) {
     return sizes_.free_dims(*config_, sources.text(source, locals, free), tensor);
+  };
+  options.free_number = [&](const Sources& sources, SourceId source, PyObject* number, PyObject* owner) {
+    const NumberPlace place = number_place(sources, source);
+    if (!place.may_be_free) return false;
+    std::string text = sources.text(source, locals, free);
+    // Two modules of one class have their own numbers, which do not change by that.
+    if (owner) text += "@" + std::to_string(reinterpret_cast<uintptr_t>(owner));
+    return sizes_.free_number(*config_, text, number, place.is_argument);
   };
   options.resume = [&](PyObject* resumed) { return make_compiled(resumed, config_); };
   options.resume_code = [](PyObject* code) { expect_frames(reinterpret_cast<PyCodeObject*>(code)); };

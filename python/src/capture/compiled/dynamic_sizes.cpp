@@ -1,6 +1,7 @@
 #include "capture/compiled/dynamic_sizes.h"
 
 #include "capture/compiled/settings.h"
+#include "capture/guards/guards.h"
 #include "capture/guards/tensor_fact.h"
 #include "tensor_object.h"
 
@@ -42,12 +43,15 @@ uint64_t SizeHistory::free_dims(const CompileConfig& config, const std::string& 
   return free & all & ~(marks.fixed & ~marks.dynamic);
 }
 
-bool SizeHistory::free_int(const CompileConfig& config, const std::string& place, int64_t value) {
-  Seen& seen = ints_[place];
-  if (seen.sizes.size() == 1 && seen.sizes[0] != value) seen.varied = 1;
-  seen.sizes.assign(1, value);
-  if (value == 0 || value == 1 || config.dynamic == 0) return false;
-  return config.dynamic == 1 || (seen.varied && settings().automatic_dynamic_sizes);
+bool SizeHistory::free_number(const CompileConfig& config, const std::string& place, PyObject* number,
+                              bool from_start) {
+  SeenNumber& seen = numbers_[place];
+  if (seen.number && !same_constant(seen.number.get(), number))
+    seen.varied = Py_TYPE(seen.number.get()) == Py_TYPE(number);  // another class is another program
+  seen.number = Owned::share(number);
+  if (config.dynamic == 0) return false;
+  if (config.dynamic == 1 || !settings().assume_static) return from_start || seen.varied;
+  return seen.varied && settings().automatic_dynamic_sizes;
 }
 
 }  // namespace sconce::python::capture

@@ -17,15 +17,21 @@ class SizeHistory {
   // Dimensions that are free, for a tensor reached by `place` ("L['x']"); notes its sizes. 0 and 1 are never free unless
   // mark_dynamic says so, nor are sizes of parameters.
   uint64_t free_dims(const CompileConfig& config, const std::string& place, PyObject* tensor);
-  // Is an int from there free? Notes its value.
-  bool free_int(const CompileConfig& config, const std::string& place, int64_t value);
+  // Is an int or float from there free? Notes its value. `from_start`: dynamic=True means it, too: arguments, but not
+  // attributes of objects and globals, which PyTorch takes for constants.
+  bool free_number(const CompileConfig& config, const std::string& place, PyObject* number, bool from_start);
 
  private:
   struct Seen {
     std::vector<int64_t> sizes;
     uint64_t varied = 0;
   };
-  std::unordered_map<std::string, Seen> tensors_, ints_;
+  std::unordered_map<std::string, Seen> tensors_;
+  struct SeenNumber {
+    Owned number;
+    bool varied = false;
+  };
+  std::unordered_map<std::string, SeenNumber> numbers_;
 };
 
 }  // namespace sconce::python::capture

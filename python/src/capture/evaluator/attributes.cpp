@@ -1,6 +1,7 @@
 // The attribute protocol, as object.__getattribute__, type.__getattribute__, super and modules have it: data descriptors
 // of the class, the instance's dict, other descriptors, __getattr__. Whatever is written in Python on the way is evaluated.
 #include "capture/evaluator/evaluator.h"
+#include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {
@@ -353,6 +354,11 @@ Owned Evaluator::super_attribute(PyObject* super, PyObject* name) {
 }
 
 Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
+  if (const SymNumber* n = sym_number(object)) {
+    if (PyUnicode_Compare(name, names().class_) == 0)
+      return Owned::share(reinterpret_cast<PyObject*>(n->hint.is_float ? &PyFloat_Type : &PyLong_Type));
+    return get_attribute(origins.keep(fixed_number(object)), name);
+  }
   const auto missing = [&]() -> Owned {
     if (PyModule_Check(object)) {
       const char* module_name = PyModule_GetName(object);
@@ -512,6 +518,7 @@ void Evaluator::generic_set(PyObject* object, PyObject* name, PyObject* value) {
 }
 
 void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  if (sym_number(object)) return set_attribute(fixed_number(object).get(), name, value);
   PyTypeObject* type = Py_TYPE(object);
   if (recorder.is_fake(object)) {
     Origins::Entry* e = origins.find(object);

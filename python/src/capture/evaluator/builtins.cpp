@@ -119,6 +119,8 @@ struct Builtins {
   static Owned type_of(Evaluator& e, PyObject*, Arguments& a) {
     if (a.values.size() != 1) break_here(Reason::class_definition, "type(name, bases, dict)");
     e.origins.guard_type(a[0]);
+    if (const SymNumber* n = sym_number(a[0]))
+      return Owned::share(reinterpret_cast<PyObject*>(n->hint.is_float ? &PyFloat_Type : &PyLong_Type));
     return Owned::share(reinterpret_cast<PyObject*>(Py_TYPE(a[0])));
   }
   static Owned super(Evaluator& e, PyObject* callable, Arguments& a) {
@@ -188,6 +190,7 @@ struct Builtins {
 
   // repr, str, hash, int and the like: a special method, or code of C on what has none.
   static Owned by_special(Evaluator& e, PyObject* callable, Arguments& a, std::initializer_list<const char*> specials) {
+    for (Owned& value : a.values) value = fixed_number(value.get());
     if (!a.values.empty()) {
       PyObject* o = a[0];
       if (e.recorder.is_fake(o) && !sym_number(o))
@@ -254,13 +257,20 @@ struct Builtins {
   }
   static Owned hash(Evaluator& e, PyObject* c, Arguments& a) {
     need(a, 1, 1, "hash");
-    if (e.recorder.is_fake(a[0])) break_here(Reason::unknown_object, "the hash of a tensor");
+    if (e.recorder.is_fake(a[0]) && !sym_number(a[0])) break_here(Reason::unknown_object, "the hash of a tensor");
     return by_special(e, c, a, {"__hash__"});
   }
+  // int(n) of a number that is not fixed is that number.
+  static bool is_already(const Arguments& a, bool is_float) {
+    const SymNumber* n = a.values.size() == 1 && a.named() == 0 ? sym_number(a[0]) : nullptr;
+    return n != nullptr && n->hint.is_float == is_float;
+  }
   static Owned int_(Evaluator& e, PyObject* c, Arguments& a) {
+    if (is_already(a, false)) return Owned::share(a[0]);
     return by_special(e, c, a, {"__int__", "__index__", "__trunc__"});
   }
   static Owned float_(Evaluator& e, PyObject* c, Arguments& a) {
+    if (is_already(a, true)) return Owned::share(a[0]);
     return by_special(e, c, a, {"__float__", "__index__"});
   }
   static Owned globals(Evaluator& e, PyObject*, Arguments& a) {
@@ -359,7 +369,8 @@ struct Builtins {
   }
   // Grad mode and the like: set for good here, where operators are recorded under it; the driver sets it back.
   static Owned state(Evaluator& e, PyObject* callable, Arguments& a) {
-    for (const Owned& value : a.values) {
+    for (Owned& value : a.values) {
+      value = fixed_number(value.get());
       if (!is_immutable(value.get())) break_here(Reason::state);
     }
     const std::vector<PyObject*> all = a.pointers();

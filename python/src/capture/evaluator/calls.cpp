@@ -6,6 +6,7 @@
 #include "capture/compiled/disabled.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/graph/sym_int.h"
 #include "capture/set_entries.h"
 #include "tensor_object.h"
 
@@ -166,6 +167,10 @@ bool has_python_specials(PyTypeObject* type, Looks looks) {
 
 bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   PyObject* o = arg.get();
+  if (looks_ == Looks::at_texts && sym_number(o)) {
+    arg = fixed_number(o);
+    return true;
+  }
   if (looks_ == Looks::at_texts && recorder.is_fake(o)) break_here(Reason::data_dependent, "the text of a tensor");
   if (is_immutable(o) || recorder.is_fake(o) || PyType_Check(o)) return true;
   if (Py_TYPE(o) == &PyCFunction_Type) {  // bound to an object from outside, which it would change at once
@@ -245,7 +250,37 @@ bool Evaluator::is_opaque(PyObject* o) {
   return origins.outside(o) && !origins.can_absorb(o) && !is_immutable(o) && !recorder.is_fake(o) && !PyType_Check(o);
 }
 
+// The key with numbers in place of those that are not fixed, through tuples.
+static Owned fixed_key(PyObject* key) {
+  if (!PyTuple_CheckExact(key)) return fixed_number(key);
+  std::vector<Owned> items;
+  bool changed = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i)
+    changed |= items.emplace_back(fixed_key(PyTuple_GET_ITEM(key, i))).get() != PyTuple_GET_ITEM(key, i);
+  if (!changed) return Owned::share(key);
+  Owned made = Owned::take(PyTuple_New(PyTuple_GET_SIZE(key)));
+  for (size_t i = 0; i < items.size(); ++i) PyTuple_SET_ITEM(made.get(), static_cast<Py_ssize_t>(i), items[i].give());
+  return made;
+}
+
+// Does code of C take numbers as they come, and give them on? Others get the numbers themselves, which are fixed then.
+static bool passes_numbers(PyObject* callable) {
+  static const auto* known = [] {
+    auto* all = new std::unordered_set<PyObject*>();
+    for (const char* name : {"min", "max", "sum", "abs", "list", "tuple", "dict", "set", "frozenset", "zip",
+                             "enumerate", "reversed", "sorted", "slice", "map", "filter", "any", "all", "print"})
+      all->insert(PyDict_GetItemString(PyEval_GetBuiltins(), name));
+    return all;
+  }();
+  if (known->contains(callable)) return true;
+  if (Py_TYPE(callable) != &PyMethodDescr_Type && Py_TYPE(callable) != &PyWrapperDescr_Type) return false;
+  const PyTypeObject* of = PyDescr_TYPE(callable);
+  return of == &PyList_Type || of == &PyTuple_Type || of == &PyDict_Type || of == &PySet_Type ||
+         of == &PyFrozenSet_Type;
+}
+
 bool Evaluator::prepare_key(Owned& key) {
+  key = fixed_key(key.get());
   looks_ = Looks::at_equality;
   const bool done = prepare(key, false);
   looks_ = Looks::at_all;
@@ -292,6 +327,9 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       break;
   }
   const bool blind = known.treatment == Treatment::blind;
+  if (!blind && !passes_numbers(callable))
+    for (Owned& value : args.values)
+      if (sym_number(value.get())) value = fixed_number(value.get());
   // list(x) and tuple(x) of an iterator that is written in Python: its items first.
   if ((callable == reinterpret_cast<PyObject*>(&PyList_Type) ||
        callable == reinterpret_cast<PyObject*>(&PyTuple_Type)) &&
@@ -379,6 +417,7 @@ Owned Evaluator::call_marked(PyObject* callable, const Arguments& args, bool con
 }
 
 Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
+  if (sym_number(callable)) return call(fixed_number(callable).get(), std::move(args), plain);
   PyTypeObject* type = Py_TYPE(callable);
   if (auto* function = reinterpret_cast<PyObject*>(function_of_compiled(callable))) {  // part of this graph
     origins.guard_identity(callable);

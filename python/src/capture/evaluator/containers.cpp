@@ -12,7 +12,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
     return items;
   };
   const auto hashable = [&](Owned key) {
-    if (!prepare(key, false)) break_here(Reason::callback, "a key of a class with methods of Python");
+    if (!prepare_key(key)) break_here(Reason::callback, "a key of a class with methods of Python");
     return key;
   };
   switch (in.op) {

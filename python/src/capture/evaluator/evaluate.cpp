@@ -44,6 +44,7 @@ struct Outcome {
 // What sizes that are not fixed have to be.
 void add_relations(const Recorder& recorder, Sources& sources) {
   for (const Owned& relation : recorder.relations()) sources.guard(kNoSource, FactKind::relation, relation.get());
+  if (PyObject* check = recorder.size_check()) sources.guard(kNoSource, FactKind::sizes, check);
 }
 
 Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options,
@@ -58,6 +59,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
   const std::unique_ptr<Recorder> recorder = make_recorder(options.backend, options.backend_options);
   Evaluator e(options, *out.trace.sources, *recorder, function);
   e.origins.free_dims = options.free_dims;
+  e.origins.free_number = options.free_number;
   e.origins.local_names = out.trace.locals;
   e.origins.free_names = out.trace.free_variables;
   e.stop_at = stop_at;

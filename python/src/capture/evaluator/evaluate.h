@@ -24,6 +24,8 @@ struct EvaluateOptions {
   bool fullgraph = false;               // a break raises
   // Bits of dimensions of the tensor from there whose size is not fixed; none: all are fixed.
   std::function<uint64_t(const Sources&, SourceId, PyObject* tensor)> free_dims;
+  // Is the int or float from there an input of the graph? `owner`: the object whose attribute it is, null for others.
+  std::function<bool(const Sources&, SourceId, PyObject* number, PyObject* owner)> free_number;
   // What the emitted code calls in place of a resume function; none: the function itself.
   std::function<Owned(PyObject* function)> resume;
   // Told of the code of resume functions that the emitted code makes itself, as they have closures; none: nobody is.

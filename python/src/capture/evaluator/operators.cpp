@@ -112,6 +112,10 @@ bool is_number_or_text(PyObject* o) {
   return t == &PyLong_Type || t == &PyFloat_Type || t == &PyUnicode_Type || t == &PyBool_Type;
 }
 
+bool goes_with_numbers(PyObject* o) {
+  return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || sym_number(o) || is_tensor(o);
+}
+
 // An instance of a subclass of a number or text, an enum of numbers: what it is worth cannot change.
 bool is_scalar(PyObject* o) {
   return is_heap_instance(o) && (PyLong_Check(o) || PyUnicode_Check(o) || PyFloat_Check(o));
@@ -120,6 +124,8 @@ bool is_scalar(PyObject* o) {
 }  // namespace
 
 Owned Evaluator::unary(Op op, PyObject* a) {
+  const Owned number = sym_number(a) && op == Op::unary_invert ? fixed_number(a) : Owned();
+  if (number) a = number.get();
   const char* method = op == Op::unary_positive ? "__pos__" : op == Op::unary_negative ? "__neg__" : "__invert__";
   if (recorder.is_fake(a)) {
     static PyObject* const functions[] = {operator_function("pos"), operator_function("neg"),
@@ -138,6 +144,9 @@ Owned Evaluator::unary(Op op, PyObject* a) {
 
 Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
   if (is_number_or_text(a) && is_number_or_text(b)) return native_binary(number, a, b);
+  // A number that is not fixed stays so among numbers and tensors; anything else gets the number itself.
+  if (sym_number(a) && !goes_with_numbers(b)) return binary(number, fixed_number(a).get(), b);
+  if (sym_number(b) && !goes_with_numbers(a)) return binary(number, a, fixed_number(b).get());
   const bool heap = is_heap_instance(a) || is_heap_instance(b);
   if (recorder.is_fake(a) || recorder.is_fake(b)) {
     if (!heap || recorder.is_fake(a)) {
@@ -205,6 +214,8 @@ Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
 
 Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
   if (is_number_or_text(a) && is_number_or_text(b)) return Owned::take(PyObject_RichCompare(a, b, how));
+  if (sym_number(a) && !goes_with_numbers(b)) return compare(how, fixed_number(a).get(), b);
+  if (sym_number(b) && !goes_with_numbers(a)) return compare(how, a, fixed_number(b).get());
   if (recorder.is_fake(a) || recorder.is_fake(b)) {
     if (recorder.is_fake(a) || !is_heap_instance(a)) {
       PyObject* args[] = {a, b};
@@ -265,6 +276,10 @@ Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
 bool Evaluator::is_same(PyObject* a, PyObject* b) {
   a = origins.canonical(a);
   b = origins.canonical(b);
+  if (a != b && (sym_number(a) || sym_number(b))) {  // small ints are one object each
+    const bool numbers = (sym_number(a) || is_number_or_text(a)) && (sym_number(b) || is_number_or_text(b));
+    return numbers && fixed_number(a).get() == fixed_number(b).get();
+  }
   const SourceId x = origins.source_of(a), y = origins.source_of(b);
   if (a == b) {
     return true;  // seen as one object through two sources: guarded where the second was read
@@ -306,6 +321,8 @@ bool Evaluator::truth(PyObject* o) {
 }
 
 Py_ssize_t Evaluator::length(PyObject* o) {
+  const Owned number = sym_number(o) ? fixed_number(o) : Owned();
+  if (number) o = number.get();
   if (recorder.is_fake(o)) {
     static PyObject* const shape_name = interned("shape");
     const Owned shape = recorder.attribute(o, shape_name);
@@ -338,6 +355,7 @@ Py_ssize_t Evaluator::length(PyObject* o) {
 }
 
 bool Evaluator::contains(PyObject* container, PyObject* item) {
+  if (sym_number(container)) return contains(fixed_number(container).get(), item);
   if (is_heap_instance(container) && !PyType_Check(container)) {
     if (Owned m = python_special(container, name_of("__contains__"))) {
       const Owned result = call(m.get(), Arguments::of({item}));
@@ -367,6 +385,8 @@ bool Evaluator::contains(PyObject* container, PyObject* item) {
 }
 
 Owned Evaluator::subscript(PyObject* container, PyObject* key) {
+  if (sym_number(container)) return subscript(fixed_number(container).get(), key);
+  if (sym_number(key) && !recorder.is_fake(container)) return subscript(container, fixed_number(key).get());
   if (recorder.is_fake(container) || recorder.is_fake(key)) {
     if (recorder.is_fake(container)) {
       static PyObject* const getitem = operator_function("getitem");
@@ -423,6 +443,9 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
 }
 
 void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* value) {
+  if (sym_number(container)) return store_subscript(fixed_number(container).get(), key, value);
+  if (sym_number(key) && !recorder.is_fake(container))
+    return store_subscript(container, fixed_number(key).get(), value);
   if (recorder.is_fake(container)) {
     static PyObject* const setitem = operator_function("setitem");
     static PyObject* const delitem = operator_function("delitem");
@@ -461,6 +484,7 @@ void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* va
 }
 
 Owned Evaluator::iterate(PyObject* o) {
+  if (sym_number(o)) return iterate(fixed_number(o).get());
   if (recorder.is_fake(o)) {
     static PyObject* const unbind =
         Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&tensor_type), "unbind")).give();

@@ -72,6 +72,7 @@ Origins::Entry& Origins::enter(PyObject* object, SourceId source) {
   if (fresh) {
     entry.source = source;
     entry.object = Owned::share(object);
+    if (source != kNoSource) owners_.try_emplace(source, object);
   } else if (entry.source != source && source != kNoSource && entry.source != kNoSource) {
     if (entry.identity_guarded || is_immutable(object))
       sources_.guard(source, FactKind::identity, object);
@@ -102,7 +103,23 @@ Owned Origins::wrap_tensor(PyObject* tensor, SourceId source) {
   return Owned::share(fake);
 }
 
+// A number that changed since an earlier compilation is an input; empty: it is a constant.
+Owned Origins::wrap_number(PyObject* number, SourceId source) {
+  if (!free_number) return {};
+  const Source& s = sources_.all()[static_cast<size_t>(source)];
+  const bool of_object = s.step == Step::attribute || s.step == Step::instance_item;
+  const auto owner = owners_.find(s.base);
+  if (!free_number(sources_, source, number, of_object && owner != owners_.end() ? owner->second : nullptr)) return {};
+  PyObject* made = recorder_.input_number(number, source, sources_.input_name(source, local_names, free_names));
+  if (made == nullptr) return {};
+  sources_.guard(source, FactKind::type, reinterpret_cast<PyObject*>(Py_TYPE(number)));
+  return Owned::share(made);
+}
+
 Owned Origins::wrap(PyObject* object, SourceId source) {
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) {
+    if (Owned made = wrap_number(object, source)) return made;
+  }
   if (is_constant(object) || is_device(object)) {
     sources_.guard(source, FactKind::equal, object);
     return Owned::share(object);

@@ -39,6 +39,7 @@ class Origins {
   Origins(Sources& sources, Recorder& recorder) : sources_(sources), recorder_(recorder) {}
 
   std::function<uint64_t(const Sources&, SourceId, PyObject*)> free_dims;
+  std::function<bool(const Sources&, SourceId, PyObject*, PyObject*)> free_number;
   std::vector<std::string> local_names, free_names;
 
   // What the program sees for a real object from there: a constant is guarded and stays as it is, a tensor becomes a
@@ -108,6 +109,7 @@ class Origins {
 
  private:
   Owned wrap_tensor(PyObject* tensor, SourceId source);
+  Owned wrap_number(PyObject* number, SourceId source);
   Entry& overlay_of(PyObject* object);
 
   Sources& sources_;
@@ -116,6 +118,7 @@ class Origins {
   std::unordered_map<PyObject*, PyObject*> originals_;  // shadow -> original
   std::unordered_map<PyObject*, PyObject*> reals_;      // fake -> tensor
   std::unordered_map<PyObject*, SourceId> classes_;
+  std::unordered_map<SourceId, PyObject*> owners_;  // objects that were entered, by their first source
   struct Lookup {
     PyTypeObject* type;
     PyObject* name;

@@ -36,6 +36,12 @@ void CallLog::add_input(const std::string& name, PyObject* fake, PyObject* origi
   Owned weak = Owned::take(PyWeakref_NewRef(original, nullptr));  // a graph does not keep the tensors of its first call
   entries_.push_back({Entry::Kind::input, name, std::move(weak), {}, {}, Owned::share(fake), nullptr, {}, {}});
 }
+void CallLog::add_number(const std::string& name, PyObject* symbol, PyObject* number) {
+  entries_.push_back({Entry::Kind::input, name, Owned::share(number), {}, {}, Owned::share(symbol), nullptr, {}, {}});
+}
+void CallLog::drop_input(PyObject* fake) {
+  std::erase_if(entries_, [&](const Entry& e) { return e.kind == Entry::Kind::input && e.result.get() == fake; });
+}
 void CallLog::add_held(PyObject* fake, PyObject* original) {
   entries_.push_back({Entry::Kind::held, {}, Owned::share(original), {}, {}, Owned::share(fake), nullptr, {}, {}});
 }
@@ -69,6 +75,7 @@ void CallLog::add_operator(const Op& op, std::vector<Value> args, std::vector<Va
 
 // The program's tensor while it lives, then the fake.
 PyObject* CallLog::original_of(const Entry& e) {
+  if (!PyWeakref_Check(e.target.get())) return e.target.get();  // a number
   PyObject* original = PyWeakref_GET_OBJECT(e.target.get());
   return original == Py_None ? e.result.get() : original;
 }

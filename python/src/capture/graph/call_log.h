@@ -14,6 +14,10 @@ namespace sconce::python::capture {
 class CallLog {
  public:
   void add_input(const std::string& name, PyObject* fake, PyObject* original);
+  // A number of the program: a SymInt or SymFloat, and what it is.
+  void add_number(const std::string& name, PyObject* symbol, PyObject* number);
+  // The graph does without an input.
+  void drop_input(PyObject* fake);
   // A tensor that the graph holds itself, as an attribute of the module.
   void add_held(PyObject* fake, PyObject* original);
   // A call of Python. Containers among the arguments are copied: the program may change them later.

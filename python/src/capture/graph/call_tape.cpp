@@ -180,6 +180,17 @@ void CallTape::run(std::span<const Tensor* const> inputs, std::span<Value> outpu
   InlineVector<Value, 16> held(slots_);
   Value* slots = held.data();
   for (size_t i = 0; i < inputs_; ++i) slots[i] = Value(*inputs[i]);
+  run_steps(slots, outputs);
+}
+
+void CallTape::run(std::span<Value> inputs, std::span<Value> outputs) const {
+  SCONCE_ASSERT(inputs.size() == inputs_ && outputs.size() == outputs_.size());
+  InlineVector<Value, 16> held(slots_);
+  for (size_t i = 0; i < inputs_; ++i) held.data()[i] = std::move(inputs[i]);
+  run_steps(held.data(), outputs);
+}
+
+void CallTape::run_steps(Value* slots, std::span<Value> outputs) const {
   for (const Step& step : steps_) {
     if (step.shape == CallShape::none || !run_typed(step, slots)) {
       if (!step.op) {

@@ -24,6 +24,8 @@ class CallTape {
   Tensor run_single(const Tensor* const* inputs) const;
   // Inputs as they are, borrowed; one value for each output.
   void run(std::span<const Tensor* const> inputs, std::span<Value> outputs) const;
+  // The same for inputs among which are numbers; they are taken.
+  void run(std::span<Value> inputs, std::span<Value> outputs) const;
 
  private:
   // `slot`: a value of the run; negative: a constant, or a list of parts.
@@ -43,6 +45,7 @@ class CallTape {
   struct Builder;
 
   static Value value_of(const Operand& o, const Value* slots);
+  void run_steps(Value* slots, std::span<Value> outputs) const;
   static bool run_typed(const Step& step, Value* slots);
 
   bool find_single() const;

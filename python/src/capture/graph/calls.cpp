@@ -137,11 +137,13 @@ Owned GraphRecorder::call_logged(PyObject* target, std::span<PyObject* const> ar
     for (PyObject*& o : given) o = held.emplace_back(with_stand_ins(o)).get();
   }
   PyObject* made = PyObject_Vectorcall(target, given.data(), given.size() - named, names);
-  if (made == nullptr && symbols_.has_stand_ins() && !failure_) {
+  const bool holds_numbers = made != nullptr && is_tensor(made) && !known(made);  // a tensor of data of Python
+  if ((made == nullptr || holds_numbers) && symbols_.has_stand_ins() && !failure_) {
     // Python's side of the call looked at a number, perhaps: it gets the numbers themselves, which are fixed then.
     PyErr_Clear();
+    Py_XDECREF(made);
     symbols_.clear_stand_ins();
-    symbols_.fix_all();
+    for (PyObject* o : args) fix_numbers(o);
     for (size_t i = 0; i < args.size(); ++i) given[i] = (held[i] = with_stand_ins(args[i])).get();
     made = PyObject_Vectorcall(target, given.data(), given.size() - named, names);
   }
@@ -151,6 +153,12 @@ Owned GraphRecorder::call_logged(PyObject* target, std::span<PyObject* const> ar
 
 // Methods of Tensor that are no operators, and are recorded as such: requires_grad_, and data. Empty for others.
 Owned GraphRecorder::call_substitute(const std::string& name, std::span<PyObject* const> args, PyObject* names) {
+  if (name == "tensor" && args.size() == 1 && sym_number(args[0])) {  // torch.tensor(n)
+    static PyObject* full = find_packet("aten::full").give();
+    const Owned none = Owned::take(PyTuple_New(0));
+    PyObject* const given[] = {none.get(), args[0]};
+    return call_logged(full, given, nullptr);
+  }
   if (name != "requires_grad_" || args.empty() || !known(args[0])) return {};
   if (args.size() > 2 || (names && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "requires_grad") != 0))
     throw NotRecordable{"a call of requires_grad_ with other arguments than requires_grad"};
@@ -179,7 +187,7 @@ Owned GraphRecorder::call_ours(PyObject* target, std::span<PyObject* const> args
     throw NotRecordable{"a call of " + (name.empty() ? std::string(class_name(target)) : name), needs_data};
   }
   failure_.reset();
-  if (std::any_of(args.begin(), args.end(), [&](PyObject* o) { return known(o) && is_free(Value(tensor_of(o))); })) {
+  if (std::any_of(args.begin(), args.end(), [&](PyObject* o) { return known(o) && depends(Value(tensor_of(o))); })) {
     if (Owned answer = ask_geometry(name_of(target), args)) return answer;
   }
   const size_t before = nodes_;
@@ -241,7 +249,8 @@ Owned GraphRecorder::attribute_of(PyObject* fake, PyObject* name) {
       "nbytes", "is_quantized", "is_sparse", "is_sparse_csr", "is_nested",     "is_mkldnn", "is_mps",
       "is_xpu", "is_xla",       "is_ipu",    "is_maia",       "is_mtia",       "is_vulkan"};
   if (wanted == "shape") return shape(fake);
-  if (wanted == "nbytes" && is_free(Value(of->kept))) {
+  if (wanted == "ndim") claim_rank(*of);
+  if (wanted == "nbytes" && depends(Value(of->kept))) {
     const Owned bytes = Owned::take(PyLong_FromSize_t(of->kept.item_size()));
     return Owned::take(PyNumber_Multiply(numel(fake).get(), bytes.get()));
   }

@@ -8,6 +8,7 @@
 #include "capture/graph/modes.h"
 #include "capture/graph/recorder.h"
 #include "capture/graph/sym_int.h"
+#include "capture/guards/number.h"
 #include "long_call.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/error.h"
@@ -29,6 +30,7 @@ struct Held {
   std::vector<Owned> outputs;
   std::unique_ptr<CallTape> tape;
   size_t inputs = 0;
+  bool has_numbers = false;  // among the inputs of the call
   bool by_plans = true, by_calls = false, is_single = false;
 };
 struct CompiledGraphObject {
@@ -65,6 +67,38 @@ void run_tape(const Held& held, PyObject* const* args, double work, std::span<Va
   if (held.by_calls && !autograd::autocast_enabled()) autograd::clear_autocast_cache();
 }
 
+// An input of a call as the graph takes it. Throws TypeError for another kind of object.
+Value input_value(const Held& held, size_t i, PyObject* object) {
+  const TypePtr type = held.function->graph()->inputs()[i]->type();
+  if (is_tensor(object)) return Value(tensor_of(object));
+  const std::optional<Number> number = number_of(object);
+  const bool fits = number && type->is(number->is_float ? TypeKind::float_ : TypeKind::int_);
+  SCONCE_CHECK_AS(type, fits, "input {} of a compiled graph must be a {}, not {}", i,
+                  type->is(TypeKind::int_)     ? "number: int"
+                  : type->is(TypeKind::float_) ? "number: float"
+                                               : "tensor",
+                  class_name(object));
+  return number->is_float ? Value(number->d) : Value(number->i);
+}
+
+// Numbers change from call to call, and plans are made for the numbers that they see: operators are called one by one.
+void run_with_numbers(const Held& held, PyObject* const* args, double work, std::span<Value> outputs) {
+  InlineVector<Value, 16> values(held.inputs + held.tensors.size());
+  for (size_t i = 0; i < held.inputs; ++i) values.data()[i] = input_value(held, i, args[i]);
+  for (size_t i = 0; i < held.tensors.size(); ++i) values.data()[held.inputs + i] = Value(held.tensors[i]);
+  const std::span<Value> given(values.data(), held.inputs + held.tensors.size());
+  std::optional<ModesScope> modes;
+  if (held.by_calls) modes.emplace();
+  const bool grad = grad_enabled();
+  try {
+    run_long(work, [&] { return (held.tape->run(given, outputs), 0); });
+  } catch (...) {
+    set_grad_enabled(grad);
+    throw;
+  }
+  if (held.by_calls && !autograd::autocast_enabled()) autograd::clear_autocast_cache();
+}
+
 // Sees nothing: plans leave runs with an observer to the interpreter.
 struct Nobody final : runtime::Observer {
   void before(const runtime::Code&, size_t, const Value*) override {}
@@ -72,7 +106,7 @@ struct Nobody final : runtime::Observer {
 
 void run_function(const Held& held, PyObject* const* args, double work, std::span<Value> outputs) {
   InlineVector<Value, 16> values(held.inputs + held.tensors.size());
-  for (size_t i = 0; i < held.inputs; ++i) values.data()[i] = Value(tensor_of(args[i]));
+  for (size_t i = 0; i < held.inputs; ++i) values.data()[i] = input_value(held, i, args[i]);
   for (size_t i = 0; i < held.tensors.size(); ++i) values.data()[held.inputs + i] = Value(held.tensors[i]);
   const std::span<Value> given(values.data(), held.inputs + held.tensors.size());
   const bool grad = grad_enabled();
@@ -96,11 +130,14 @@ void run_function(const Held& held, PyObject* const* args, double work, std::spa
 void run_values(const Held& held, PyObject* const* args, std::span<Value> outputs) {
   double work = 0;
   for (size_t i = 0; i < held.inputs; ++i) {
+    if (held.has_numbers && !is_tensor(args[i])) continue;
     SCONCE_CHECK_AS(type, is_tensor(args[i]), "input {} of a compiled graph must be a tensor, not {}", i,
                     class_name(args[i]));
     work += static_cast<double>(tensor_of(args[i]).numel());
   }
-  if (held.by_calls || (held.tape && held.tape->size() <= kFewCalls && work <= kLittleWork && held.by_plans))
+  if (held.has_numbers && held.tape)
+    run_with_numbers(held, args, work, outputs);
+  else if (held.by_calls || (held.tape && held.tape->size() <= kFewCalls && work <= kLittleWork && held.by_plans))
     run_tape(held, args, work, outputs);
   else
     run_function(held, args, work, outputs);
@@ -140,7 +177,7 @@ PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* nam
     const Held& held = *object.held;
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags));
     SCONCE_CHECK_AS(type, n == held.inputs && (names == nullptr || PyTuple_GET_SIZE(names) == 0),
-                    "a compiled graph takes {} tensors, not {} arguments", held.inputs, n);
+                    "a compiled graph takes {} inputs, not {} arguments", held.inputs, n);
     if (object.torch != nullptr) {
       const HookPause pause;
       std::vector<PyObject*> given{self};
@@ -197,7 +234,7 @@ PyObject* set_plans(PyObject* self, PyObject* on) {
 PyObject* run_itself(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   return guarded([&] {
     const Held& held = *compiled(self).held;
-    SCONCE_CHECK_AS(type, static_cast<size_t>(n) == held.inputs, "a compiled graph takes {} tensors, not {} arguments",
+    SCONCE_CHECK_AS(type, static_cast<size_t>(n) == held.inputs, "a compiled graph takes {} inputs, not {} arguments",
                     held.inputs, n);
     return (compiled(self).backend ? run_backend(compiled(self), args) : run_to_tuple(held, args)).give();
   });
@@ -261,8 +298,12 @@ Owned make_compiled_graph(GraphParts parts) {
   for (PyObject* output : parts.outputs) held->outputs.push_back(Owned::share(output));
   held->tape = CallTape::make(*held->function->graph());
   held->by_calls = parts.in_modes && held->tape;
-  held->is_single = held->tape && held->tape->is_single() && !held->by_calls && held->tensors.empty() &&
-                    held->inputs <= kMostOfSingle;
+  const std::vector<ir::Value*>& inputs = held->function->graph()->inputs();
+  held->has_numbers = std::any_of(inputs.begin(), inputs.end(), [](const ir::Value* v) {
+    return v->type()->is(TypeKind::int_) || v->type()->is(TypeKind::float_);
+  });
+  held->is_single = held->tape && held->tape->is_single() && !held->by_calls && !held->has_numbers &&
+                    held->tensors.empty() && held->inputs <= kMostOfSingle;
   auto* object = PyObject_New(CompiledGraphObject, &compiled_graph_type);
   Owned made = Owned::take(reinterpret_cast<PyObject*>(object));
   object->vectorcall = run;
@@ -300,7 +341,7 @@ void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> output
 
 void add_graph_capture(PyObject* module) {
   check(PyType_Ready(&compiled_graph_type));
-  add_sym_int(module);
+  add_sym_numbers(module);
   add_graph_doors(module);
 }
 

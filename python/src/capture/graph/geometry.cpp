@@ -35,7 +35,8 @@ Owned GraphRecorder::size(PyObject* fake, int64_t dim) {
   for (size_t w = 0; w < kWitnesses; ++w) others[w] = (of.twins[w].defined() ? of.twins[w] : of.kept).size(dim);
   Owned expression;
   if (of.source != kNoSource && of.free_dims >> dim & 1) expression = Symbols::size_expression(of.source, dim);
-  Owned result = symbols_.number(of.kept.size(dim), others, std::move(expression), [&] {
+  bool guessed = of.depends && !expression;
+  Owned result = symbols_.size(of.kept.size(dim), others, std::move(expression), guessed, [&] {
     static const Op& op = op_named("aten::size.int");
     return graph_->insert(graph_->create(op, {of.value, constant(dim)}))->output();
   });
@@ -44,6 +45,7 @@ Owned GraphRecorder::size(PyObject* fake, int64_t dim) {
     PyObject* const args[] = {fake, which.get()};
     log_.add_call(method("size").get(), args, nullptr, result.get());
   }
+  if (guessed) claim(SizeClaim::Kind::size, of.value, dim, result.get());
   return result;
 }
 
@@ -56,7 +58,8 @@ Owned GraphRecorder::stride(PyObject* fake, int64_t dim) {
   if (of.source != kNoSource && of.free_dims != 0)
     expression =
         Owned::take(Py_BuildValue("(siL)", "stride", static_cast<int>(of.source), static_cast<long long>(dim)));
-  Owned result = symbols_.number(of.kept.stride(dim), others, std::move(expression), [&] {
+  bool guessed = of.depends && !expression;
+  Owned result = symbols_.size(of.kept.stride(dim), others, std::move(expression), guessed, [&] {
     static const Op& op = op_named("aten::stride.int");
     return graph_->insert(graph_->create(op, {of.value, constant(dim)}))->output();
   });
@@ -65,6 +68,7 @@ Owned GraphRecorder::stride(PyObject* fake, int64_t dim) {
     PyObject* const args[] = {fake, which.get()};
     log_.add_call(method("stride").get(), args, nullptr, result.get());
   }
+  if (guessed) claim(SizeClaim::Kind::stride, of.value, dim, result.get());
   return result;
 }
 
@@ -79,7 +83,8 @@ Owned GraphRecorder::numel(PyObject* fake) {
 
 Owned GraphRecorder::shape(PyObject* fake) {
   const Known& of = *known(fake);
-  if (!is_free(Value(of.kept))) return make_size(of.kept.sizes());
+  if (!depends(Value(of.kept))) return make_size(of.kept.sizes());
+  claim_rank(of);
   const Owned sizes = Owned::take(PyTuple_New(of.kept.dim()));
   for (int64_t i = 0; i < of.kept.dim(); ++i) PyTuple_SET_ITEM(sizes.get(), i, size(fake, i).give());
   return make_size_of(sizes.get());
@@ -94,6 +99,7 @@ Owned GraphRecorder::ask_geometry(const std::string& name, std::span<PyObject* c
     if (name == "numel" || name == "nelement") return numel(args[0]);
     if (name == "__len__" && known(args[0])->kept.dim() > 0) return size(args[0], 0);
     if (!is_stride) return {};
+    claim_rank(*known(args[0]));
     const int64_t rank = known(args[0])->kept.dim();
     Owned strides = Owned::take(PyTuple_New(rank));
     for (int64_t i = 0; i < rank; ++i) PyTuple_SET_ITEM(strides.get(), i, stride(args[0], i).give());
@@ -113,7 +119,7 @@ Owned GraphRecorder::ask_geometry(const std::string& name, std::span<PyObject* c
 // The same object with numbers in place of SymInts, through tuples, lists, dicts and slices.
 Owned GraphRecorder::with_stand_ins(PyObject* object) {
   if (const SymNumber* n = sym_number(object))
-    return Owned::take(PyLong_FromLongLong(symbols_.any() ? symbols_.stand_in(object) : n->hint));
+    return symbols_.is_fixed(*n) ? object_of_number(n->hint) : symbols_.stand_in(object);
   if (PyTuple_Check(object)) {
     const Py_ssize_t n = PyTuple_GET_SIZE(object);
     std::vector<Owned> items;
@@ -146,6 +152,88 @@ Owned GraphRecorder::with_stand_ins(PyObject* object) {
     return Owned::take(PySlice_New(start.get(), stop.get(), step.get()));
   }
   return Owned::share(object);
+}
+
+void GraphRecorder::fix_numbers(PyObject* object) {
+  if (sym_number(object)) {
+    symbols_.fix(object);
+  } else if (PyTuple_Check(object) || PyList_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) fix_numbers(PySequence_Fast_GET_ITEM(object, i));
+  } else if (PySlice_Check(object)) {
+    const auto& slice = *reinterpret_cast<PySliceObject*>(object);
+    for (PyObject* part : {slice.start, slice.stop, slice.step}) fix_numbers(part);
+  }
+}
+
+// ---- claims ----
+
+void GraphRecorder::claim(SizeClaim::Kind kind, ir::Value* value, int64_t dim, PyObject* expected) {
+  if (!symbols_.any()) return;
+  SizeClaim made{kind};
+  made.value = value;
+  made.dim = dim;
+  if (const SymNumber* n = sym_number(expected)) {
+    if (!n->expression) return;  // the graph computes it, and nobody has guessed
+    made.expected = Owned::share(n->expression.get());
+  } else {
+    made.expected = Owned::share(expected);
+  }
+  const bool known = std::any_of(claims_.begin(), claims_.end(), [&](const SizeClaim& c) {
+    return c.kind == kind && c.value == value && c.dim == dim;
+  });
+  if (!known) claims_.push_back(std::move(made));
+}
+
+void GraphRecorder::claim_rank(const Known& of) {
+  if (of.depends) claim(SizeClaim::Kind::rank, of.value, 0, Owned::take(PyLong_FromLongLong(of.kept.dim())).get());
+}
+
+// Claims are checked by running shapes in front of each call with new sizes. Where that cannot be done, or does not give
+// what recording gave, sizes are fixed.
+void GraphRecorder::make_size_check() {
+  if (claims_.empty() || !symbols_.any()) return;
+  std::shared_ptr<SizeReplay> replay;
+  if (!torch_ && !changes_modes_ && !meta_is_real_) replay = SizeReplay::make(*graph_, sources_, held_, claims_);
+  if (replay) {
+    std::vector<PyObject*> objects;
+    std::vector<Owned> kept;
+    for (const SourceId source : replay->sources()) {
+      if (const auto number = numbers_.find(source); number != numbers_.end()) {
+        objects.push_back(kept.emplace_back(object_of_number(sym_number(number->second.get())->hint)).get());
+        continue;
+      }
+      for (const auto& [impl, of] : known_)
+        if (of.source == source && of.original) objects.push_back(of.original.get());
+    }
+    if (objects.size() == replay->sources().size() && replay->holds(objects)) {
+      size_check_ = size_check_object(std::move(replay));
+      return;
+    }
+  }
+  symbols_.fix_all();
+}
+
+// Numbers that the program computed and the graph does not use; inputs for which no other use is left go, too.
+void GraphRecorder::drop_unused_numbers() {
+  if (numbers_.empty()) return;
+  const auto is_number = [](const ir::Value* v) {
+    return v->type()->is(TypeKind::int_) || v->type()->is(TypeKind::float_);
+  };
+  std::vector<ir::Node*> nodes;
+  for (ir::Node* n : graph_->nodes()) nodes.push_back(n);
+  for (size_t i = nodes.size(); i-- > 0;) {
+    ir::Node* n = nodes[i];
+    if (n->op() && n->outputs().size() == 1 && is_number(n->output()) && !n->output()->has_uses() &&
+        !n->op()->schema().is_mutable())
+      n->destroy();
+  }
+  for (size_t i = sources_.size(); i-- > 0;) {
+    const ir::Value* v = graph_->inputs()[i];
+    if (!is_number(v) || v->has_uses()) continue;
+    graph_->block()->remove_input(i);
+    log_.drop_input(numbers_.at(sources_[i]).get());
+    sources_.erase(sources_.begin() + static_cast<ptrdiff_t>(i));
+  }
 }
 
 }  // namespace sconce::python::capture

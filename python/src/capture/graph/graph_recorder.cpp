@@ -193,6 +193,16 @@ PyObject* GraphRecorder::input(PyObject* tensor, SourceId source, const std::str
   return made.object.get();
 }
 
+PyObject* GraphRecorder::input_number(PyObject* number, SourceId source, const std::string& name) {
+  if (const auto found = numbers_.find(source); found != numbers_.end()) return found->second.get();
+  if (numbers_.size() >= Symbols::kMostNumbers || !Symbols::can_be_free(number)) return nullptr;
+  ir::Value* value = graph_->block()->insert_input(sources_.size(), PyFloat_Check(number) ? float_type() : int_type());
+  sources_.push_back(source);
+  Owned& made = numbers_[source] = symbols_.add_number(number, source, value);
+  log_.add_number(name, made.get(), number);
+  return made.get();
+}
+
 const GraphRecorder::Known& GraphRecorder::known_or_held(const Tensor& t) {
   if (const auto found = known_.find(t.impl()); found != known_.end()) return found->second;
   Owned object = wrap(t);
@@ -224,7 +234,9 @@ ir::Value* GraphRecorder::value_of(TypePtr type, const Value& v) {
   if (v.is_tensor()) {
     const Tensor& t = v.to_tensor();
     const auto found = known_.find(t.impl());
-    return found == known_.end() ? constant(v) : found->second.value;  // a number that became a tensor on its way
+    if (found != known_.end()) return found->second.value;
+    if (symbols_.has_stand_ins()) want_numbers();  // it may hold one
+    return constant(v);                            // a number that became a tensor on its way
   }
   if (type->is(TypeKind::generator)) throw NotRecordable{"a generator of random numbers is given to an operator"};
   if (v.is_int() && symbols_.has_stand_ins()) {
@@ -232,11 +244,10 @@ ir::Value* GraphRecorder::value_of(TypePtr type, const Value& v) {
     return n ? n->value : constant(v);
   }
   if (v.is_double() && symbols_.has_stand_ins()) {
-    const double d = v.to_double();
-    const SymNumber* n =
-        d == static_cast<double>(static_cast<int64_t>(d)) ? symbols_.of_stand_in(static_cast<int64_t>(d)) : nullptr;
+    const SymNumber* n = symbols_.of_stand_in(v.to_double());
+    if (n == nullptr) return constant(v);
     static const Op& to_float = op_named("aten::Float.int");
-    return n ? graph_->insert(graph_->create(to_float, {n->value}))->output() : constant(v);
+    return n->hint.is_float ? n->value : graph_->insert(graph_->create(to_float, {n->value}))->output();
   }
   if (!v.is_list()) return constant(v);
   const List& list = v.to_list();
@@ -274,13 +285,11 @@ Value GraphRecorder::for_witness(const Value& v, int witness) const {
   const auto number = [&](const SymNumber& n) { return witness < 0 ? n.hint : n.others[static_cast<size_t>(witness)]; };
   if (v.is_int()) {
     const SymNumber* n = symbols_.of_stand_in(v.to_int());
-    return n ? Value(number(*n)) : v;
+    return n ? Value(number(*n).i) : v;
   }
   if (v.is_double()) {
-    const double d = v.to_double();
-    if (!(d >= 0 && d < 9e15)) return v;
-    const SymNumber* n = symbols_.of_stand_in(static_cast<int64_t>(d));
-    return n && d == static_cast<double>(static_cast<int64_t>(d)) ? Value(static_cast<double>(number(*n))) : v;
+    const SymNumber* n = symbols_.of_stand_in(v.to_double());
+    return n ? Value(number(*n).real()) : v;
   }
   if (v.is_tensor()) {
     const auto found = known_.find(v.to_tensor().impl());
@@ -297,8 +306,7 @@ Value GraphRecorder::for_witness(const Value& v, int witness) const {
 // Does the argument depend on symbols?
 bool GraphRecorder::is_free(const Value& v) const {
   if (v.is_int()) return symbols_.of_stand_in(v.to_int()) != nullptr;
-  if (v.is_double())
-    return v.to_double() >= 0 && v.to_double() < 9e15 && symbols_.of_stand_in(static_cast<int64_t>(v.to_double()));
+  if (v.is_double()) return symbols_.of_stand_in(v.to_double()) != nullptr;
   if (v.is_tensor()) {
     const auto found = known_.find(v.to_tensor().impl());
     return found != known_.end() && std::any_of(found->second.twins.begin(), found->second.twins.end(),
@@ -310,6 +318,30 @@ bool GraphRecorder::is_free(const Value& v) const {
   return false;
 }
 
+// The same, or was it computed from what does?
+bool GraphRecorder::depends(const Value& v) const {
+  if (v.is_tensor()) {
+    const auto found = known_.find(v.to_tensor().impl());
+    if (found != known_.end() && found->second.depends) return true;
+  } else if (v.is_list() && v.to_list().is_tensors()) {
+    for (size_t i = 0; i < v.to_list().size(); ++i)
+      if (depends(v.to_list().get(i))) return true;
+  }
+  return is_free(v);
+}
+
+// A call that needs the numbers themselves: call_logged() makes it again with them.
+void GraphRecorder::want_numbers() { fail("the numbers of this call have to be known"); }
+
+// A result with another number of dimensions says nothing of this one. The least sizes may be such a case (squeeze).
+void GraphRecorder::agree_on_rank(const Value& other, const Tensor& t, size_t witness) {
+  if (!other.is_tensor() || other.to_tensor().dim() == t.dim()) return;
+  if (witness == 0)
+    symbols_.kill(0);
+  else
+    symbols_.fix_all();
+}
+
 // `of_witnesses`: the same result for other sizes, None where it is not known; empty when it does not depend on symbols.
 void GraphRecorder::set_result(const Value& v, ir::Value* value, Device device, std::span<const Value> of_witnesses) {
   if (v.is_tensor()) {
@@ -319,15 +351,25 @@ void GraphRecorder::set_result(const Value& v, ir::Value* value, Device device, 
     if (!made.object) made.device = device;
     if (torch_ && !made.object && !made.shown && made.kept.impl()->python == nullptr)
       made.shown = wrap_as(torch_class(torch_.get(), nullptr), made.kept);
+    made.depends = made.depends || !of_witnesses.empty();
     for (size_t w = 0; w < of_witnesses.size(); ++w) {
-      if (of_witnesses[w].is_tensor() && !same_geometry(of_witnesses[w].to_tensor(), made.kept))
+      agree_on_rank(of_witnesses[w], made.kept, w);
+      if (of_witnesses[w].is_tensor() && of_witnesses[w].to_tensor().dim() == made.kept.dim() &&
+          !same_geometry(of_witnesses[w].to_tensor(), made.kept))
         made.twins[w] = of_witnesses[w].to_tensor();
     }
   } else if (v.is_list() && v.to_list().is_tensors()) {
     const List& list = v.to_list();
     ir::Node* unpack = graph_->insert(graph_->create(ir::kind::ListUnpack, {value}, list.size()));
-    for (size_t w = 0; w < of_witnesses.size(); ++w)
-      if (of_witnesses[w].is_list() && of_witnesses[w].to_list().size() != list.size()) symbols_.fix_all();
+    for (size_t w = 0; w < of_witnesses.size(); ++w) {
+      if (!of_witnesses[w].is_list() || of_witnesses[w].to_list().size() == list.size()) continue;
+      if (w == 0)
+        symbols_.kill(0);
+      else
+        symbols_.fix_all();
+    }
+    if (!of_witnesses.empty() && symbols_.any())
+      claim(SizeClaim::Kind::count, value, 0, Owned::take(PyLong_FromSize_t(list.size())).get());
     for (size_t i = 0; i < list.size(); ++i) {
       unpack->output(i)->set_type(sconce::tensor_type());
       std::vector<Value> items;
@@ -419,12 +461,18 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
       if (!args[i].is_none()) device = args[i].to_device();
       args[i] = Value(kMeta);
     }
+    // A schema says SymInt where a number may stay open.
+    for (size_t i = 0; i < types.size() && symbols_.has_stand_ins(); ++i) {
+      TypePtr type = types[i].type->is(TypeKind::optional) ? types[i].type->element() : types[i].type;
+      if (type->is(TypeKind::list)) type = type->element();
+      if (type->is(TypeKind::int_) && is_free(given[i])) want_numbers();
+    }
     if (!is_query) {
       match_modes();
       for (size_t i = 0; i < types.size(); ++i) inputs.push_back(value_of(types[i].type, given[i]));
     }
     const bool free =
-        symbols_.any() && std::any_of(given.begin(), given.end(), [&](const Value& v) { return is_free(v); });
+        symbols_.any() && std::any_of(given.begin(), given.end(), [&](const Value& v) { return depends(v); });
     std::array<std::vector<Value>, kWitnesses> others;
     if (free || symbols_.has_stand_ins()) {
       const std::vector<Value> run(args, args + types.size());
@@ -449,6 +497,7 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
         try {
           if (symbols_.is_alive(w)) op.call_boxed(others[w].data(), made.data());
         } catch (const Error&) {
+          if (w > 0 && symbols_.has_stand_ins()) want_numbers();
           symbols_.kill(w);
           made.assign(schema.returns.size(), {});
         }
@@ -459,6 +508,13 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
       for (size_t w = 0; w < kWitnesses && free; ++w)
         for (size_t i = 0; i < schema.returns.size(); ++i)
           if (symbols_.is_alive(w) && !same_answer(returns[i], others[w][i])) symbols_.fix_all();
+      if (free && symbols_.any()) {
+        SizeClaim query{SizeClaim::Kind::query};
+        query.op = &op;
+        for (size_t i = 0; i < types.size(); ++i) query.inputs.push_back(value_of(types[i].type, given[i]));
+        query.answers.assign(returns, returns + schema.returns.size());
+        claims_.push_back(std::move(query));
+      }
       return;
     }
     ir::Node* node = graph_->insert(graph_->create(op, inputs));
@@ -485,7 +541,7 @@ Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
   for (PyObject* output : outputs) {
     if (const SymNumber* number = sym_number(output)) {
       items.push_back(number->value);
-      types.push_back(int_type());
+      types.push_back(number->hint.is_float ? float_type() : int_type());
       continue;
     }
     const Known* found = known(output);
@@ -496,6 +552,8 @@ Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
   ir::Node* tuple = graph_->create(ir::kind::TupleConstruct, items, 1);
   tuple->output()->set_type(tuple_type(types));
   graph_->add_output(graph_->insert(tuple)->output());
+  make_size_check();
+  drop_unused_numbers();
   return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get(),
                               changes_modes_ || modes_at_start_.autocast, torch_.get()});
 }

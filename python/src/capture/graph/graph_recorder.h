@@ -14,6 +14,7 @@
 #include "capture/graph/call_log.h"
 #include "capture/graph/modes.h"
 #include "capture/graph/recorder.h"
+#include "capture/graph/size_replay.h"
 #include "capture/graph/symbols.h"
 #include "sconce/ir/graph.h"
 #include "sconce/tracing/tracer.h"
@@ -26,6 +27,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   ~GraphRecorder() override;
 
   PyObject* input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) override;
+  PyObject* input_number(PyObject* number, SourceId source, const std::string& name) override;
   bool is_fake(PyObject* object) const override;
   SourceId source_of(PyObject* fake) const override;
   PyObject* original(PyObject* fake) const override;
@@ -36,6 +38,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   size_t node_count() const override { return nodes_; }
   const std::vector<SourceId>& inputs() const override { return sources_; }
   const std::vector<Owned>& relations() const override { return symbols_.relations(); }
+  PyObject* size_check() const override { return size_check_.get(); }
   Owned finish(std::span<PyObject* const> outputs) override;
 
  private:
@@ -49,6 +52,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
     bool is_leaf = false;                  // of inputs
     std::array<Tensor, kWitnesses> twins;  // for other sizes, where they differ: Note [Witnesses]
     uint64_t free_dims = 0;                // of inputs
+    bool depends = false;                  // it was computed from symbols: its sizes are known from witnesses alone
   };
 
   void call(const Op& op, KeySet keys, Value* args, Value* returns) override;
@@ -67,10 +71,18 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   Owned shape(PyObject* fake);
   Owned ask_geometry(const std::string& name, std::span<PyObject* const> args);
   Owned with_stand_ins(PyObject* object);
+  void fix_numbers(PyObject* object);
+  [[noreturn]] void want_numbers();
+  bool depends(const Value& v) const;
+  void claim(SizeClaim::Kind kind, ir::Value* value, int64_t dim, PyObject* expected);
+  void claim_rank(const Known& of);
+  void make_size_check();
+  void drop_unused_numbers();
   ir::Value* value_of(TypePtr type, const Value& v);
   ir::Value* constant(Value v);
   ir::Value* list_of(TypePtr element, const std::vector<ir::Value*>& items);
   void set_result(const Value& v, ir::Value* value, Device device, std::span<const Value> of_witnesses);
+  void agree_on_rank(const Value& other, const Tensor& t, size_t witness);
   void match_modes();
   Owned adopt(PyObject* made);
   Owned call_ours(PyObject* target, std::span<PyObject* const> args, PyObject* names);
@@ -91,6 +103,9 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   std::vector<ir::Value*> held_values_;             // inputs that the compiled graph holds
   std::vector<Tensor> held_;
   CallLog log_;
+  std::unordered_map<SourceId, Owned> numbers_;  // of the program that are not fixed
+  std::vector<SizeClaim> claims_;
+  Owned size_check_;
   Symbols symbols_{*graph_, log_};
   size_t nodes_ = 0;
   Device home_;                // of the first input

@@ -34,7 +34,10 @@ class Recorder {
   // The fake for a tensor of the program (sconce's or PyTorch's), an input of the graph; one for each object. `name`: as
   // Sources::input_name gives it. Borrowed. `free_dims`: bits of dimensions whose size is not fixed.
   virtual PyObject* input(PyObject* tensor, SourceId source, const std::string& name, uint64_t free_dims) = 0;
-  // A fake, or a SymInt: a number that the graph computes (sym_int.h).
+  // The SymInt or SymFloat for a number of the program that is not fixed, an input of the graph where that uses it; one
+  // for each source. Null: it has to be a constant. Borrowed.
+  virtual PyObject* input_number(PyObject* number, SourceId source, const std::string& name) = 0;
+  // A fake, or a SymInt or SymFloat: a number that the graph computes (sym_int.h).
   virtual bool is_fake(PyObject* object) const = 0;
   // Where the fake came from; kNoSource for one that the graph computes.
   virtual SourceId source_of(PyObject* fake) const = 0;
@@ -59,6 +62,8 @@ class Recorder {
   virtual const std::vector<SourceId>& inputs() const = 0;
   // What guards must check beside what the evaluator read: expressions for FactKind::relation.
   virtual const std::vector<Owned>& relations() const = 0;
+  // For FactKind::sizes, once finish() was called; null: sizes are not guessed. Borrowed.
+  virtual PyObject* size_check() const = 0;
   // The compiled graph: a callable that takes the inputs and returns a tuple of the values of `outputs` (fakes and SymInts).
   virtual Owned finish(std::span<PyObject* const> outputs) = 0;
 };

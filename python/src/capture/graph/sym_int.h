@@ -1,6 +1,6 @@
-// SymInt: a size of a tensor that is not fixed while a graph is recorded, or a number computed from such sizes. An object of
-// Python: its arithmetic is recorded, what decides something (a comparison, its use as an index) is a relation that guards
-// check.
+// SymInt, SymFloat: a number that is not fixed while a graph is recorded (a size of a tensor, an int or float of the program
+// that changed between calls), or one computed from such. Objects of Python: their arithmetic is recorded, what decides
+// something (a comparison, the use as an index) is a relation that guards check.
 //
 // Note [Witnesses]
 // A size that is free is a symbol. Every operator is run on Meta tensors for the sizes that the program has, and for some
@@ -8,12 +8,14 @@
 // are computed by it (aten::size), so nothing has to be inferred for them. Only for a guard the number must be known as an
 // expression of sizes of inputs: exactly for these and arithmetic with them; for sizes of results, the linear function of
 // one symbol, or the product of two, that all witnesses have. What has no such expression fixes the symbols.
-// Symbols with the same size are one, and guards say that they stay the same.
+// Symbols with the same size are one, and guards say that they stay the same; ints of the program are symbols of their own.
+// Guesses from witnesses are claims, which guards check by running the shapes (size_replay.h).
 #pragma once
 
 #include <array>
 #include <memory>
 
+#include "capture/guards/number.h"
 #include "object.h"
 #include "sconce/ir/graph.h"
 
@@ -25,21 +27,24 @@ using Witnesses = std::array<int64_t, kWitnesses>;
 
 struct SymNumber {
   ir::Value* value = nullptr;  // of the graph
-  int64_t hint = 0;            // in the program that is recorded
-  Witnesses others{};
-  Owned expression;  // Note [Relations] in source.h; null: not known
+  Number hint;                 // in the program that is recorded
+  std::array<Number, kWitnesses> others{};
+  Owned expression;         // Note [Relations] in source.h; null: not known
+  int terms = 1;            // of the expression
+  int bits = 0;             // no more than so many, where ints of the program are in it; 0: sizes alone
+  bool of_numbers = false;  // an int or float of the program is in it
   SymNumber copy() const {
-    SymNumber made{value, hint, others, {}};
+    SymNumber made{value, hint, others, {}, terms, bits, of_numbers};
     if (expression) made.expression = Owned::share(expression.get());
     return made;
   }
 };
 
-// Whoever records arithmetic of SymInts.
+// Whoever records arithmetic of such numbers.
 class SymOwner {
  public:
   virtual ~SymOwner() = default;
-  // "+", "-", "*", "//", "%", "min", "max"; `b` unused for "neg".
+  // "+", "-", "*", "/", "//", "%", "**", "neg" (`b` is null then). Empty: it cannot be recorded, both are to be fixed.
   virtual Owned arithmetic(const char* op, PyObject* a, PyObject* b) = 0;
   // A relation that holds now, and must hold.
   virtual bool compare(const char* op, PyObject* a, PyObject* b) = 0;
@@ -49,10 +54,13 @@ class SymOwner {
 // SymInts refer to it; it is null when the recorder is gone.
 using SymOwnerPtr = std::shared_ptr<SymOwner*>;
 
-Owned make_sym_int(SymOwnerPtr owner, SymNumber number);
+// A SymInt or SymFloat, by its hint.
+Owned make_sym_number(SymOwnerPtr owner, SymNumber number);
 // Null for other objects.
 const SymNumber* sym_number(PyObject* object);
+// The int or float that it is, which is a fact from now on; other objects as they are.
+Owned fixed_number(PyObject* object);
 
-void add_sym_int(PyObject* module);
+void add_sym_numbers(PyObject* module);
 
 }  // namespace sconce::python::capture

@@ -1,4 +1,5 @@
-// Symbols: sizes of inputs that are not fixed, numbers computed from them, and relations that guards have to check.
+// Symbols: sizes and numbers of inputs that are not fixed, numbers computed from them, and relations that guards have to
+// check.
 #pragma once
 
 #include <unordered_map>
@@ -28,20 +29,35 @@ class Symbols final : public SymOwner {
   // The sizes of an input for each witness. `free_dims`: bits of dimensions.
   std::vector<Witnesses> add_input(const Tensor& t, SourceId source, uint64_t free_dims);
 
-  // A number that the graph computes, an int if it does not depend on symbols. `make`: adds the nodes for it.
+  // So many numbers of the program are symbols at most: each is asked for by guards.
+  static constexpr size_t kMostNumbers = 64;
+  // Can an int or float of the program be a symbol? Not those that a graph would compute otherwise than Python.
+  static bool can_be_free(PyObject* number);
+  // The SymInt or SymFloat for a number of the program, an input of the graph.
+  Owned add_number(PyObject* number, SourceId source, ir::Value* value);
+
+  // A size that the graph computes; an int if no witness says that it depends on symbols. `make`: adds the nodes for it.
+  // `guessed`: it, or its expression, is known from witnesses alone.
   template <class F>
-  Owned number(int64_t hint, const Witnesses& others, Owned expression, F&& make) {
-    if (!differs(hint, others)) return constant(hint);
+  Owned size(int64_t hint, const Witnesses& others, Owned expression, bool& guessed, F&& make) {
+    if (!differs(hint, others)) return Owned::take(PyLong_FromLongLong(hint));
+    guessed = guessed && !expression;
     if (!expression) expression = fit(hint, others);
-    return make_sym_int(self_, {make(), hint, others, std::move(expression)});
+    SymNumber made{make(), Number(hint), {}, std::move(expression)};
+    for (size_t w = 0; w < kWitnesses; ++w) made.others[w] = Number(others[w]);
+    return make_sym_number(self_, std::move(made));
   }
   bool differs(int64_t hint, const Witnesses& others) const;
+  // Is it what it is now, whatever comes? Constants are.
+  bool is_fixed(const SymNumber& number) const;
   // The size of an input as an expression.
   static Owned size_expression(SourceId source, int64_t dim);
 
-  // In place of a SymInt on its way through Python's side of a call; the operator's arguments have it.
-  int64_t stand_in(PyObject* sym_int);
+  // In place of such a number on its way through Python's side of a call; the operator's arguments have it.
+  Owned stand_in(PyObject* number);
   const SymNumber* of_stand_in(int64_t number) const;
+  // Of a SymFloat, or of a SymInt that became a float on its way.
+  const SymNumber* of_stand_in(double number) const;
   bool has_stand_ins() const { return !stand_ins_.empty(); }
   void clear_stand_ins() { stand_ins_.clear(); }
 
@@ -53,22 +69,25 @@ class Symbols final : public SymOwner {
 
  private:
   struct Symbol {
-    int64_t hint;
-    Witnesses others;
+    Number hint;
+    std::array<Number, kWitnesses> others;
     Owned expression;
+    bool is_number;  // of the program, no size
   };
-  Owned constant(int64_t hint);
   Owned fit(int64_t hint, const Witnesses& others) const;
   void relate(Owned relation);
-  SymNumber operand(PyObject* o);
+  SymNumber operand(PyObject* o) const;
+  bool may_divide(const SymNumber& by);
+  bool may_raise(const SymNumber& base, const SymNumber& exponent);
+  ir::Value* insert(const char* op, const SymNumber& x, const SymNumber* y);
 
   ir::Graph& graph_;
   CallLog& log_;
   SymOwnerPtr self_ = std::make_shared<SymOwner*>(this);
   std::vector<Symbol> symbols_;
   std::array<bool, kWitnesses> alive_{true, true, true};
-  bool all_fixed_ = false, least_is_guarded_ = false;
-  std::vector<Owned> relations_, stand_ins_;
+  bool all_fixed_ = false;
+  std::vector<Owned> relations_, stand_ins_, fixed_;  // fixed_: expressions
 };
 
 }  // namespace sconce::python::capture

@@ -57,6 +57,7 @@ const char* kind_name(FactKind kind, PyObject* object) {
     case FactKind::truth:
       return "BOOL_MATCH";
     case FactKind::relation:
+    case FactKind::sizes:
       return "SYMBOLIC_SHAPE_GUARD";
   }
   return "GUARD";
@@ -129,6 +130,12 @@ std::string Guards::fact_text(const Fetch& f, const Row& row) const {
       return "bool(" + what + ") == " + (row.number ? "True" : "False");
     case FactKind::relation:
       return relations_[static_cast<size_t>(row.other)].text([&](int32_t step) { return text_of_step(step); });
+    case FactKind::sizes: {
+      std::string from;
+      for (const int32_t step : sizes_[static_cast<size_t>(row.other)].steps)
+        from += (from.empty() ? "" : ", ") + text_of_step(step);
+      return "sizes of results follow from " + from + " as they were recorded";
+    }
   }
   return what;
 }

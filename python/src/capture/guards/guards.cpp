@@ -177,7 +177,7 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
     if (!PyTuple_Check(e) || PyTuple_GET_SIZE(e) < 2) return;
     PyObject* name = PyTuple_GET_ITEM(e, 0);
     const std::string_view what = PyUnicode_Check(name) ? text_of(name) : "";
-    if (what == "size" || what == "stride" || what == "offset" || what == "int")
+    if (what == "size" || what == "stride" || what == "offset" || what == "int" || what == "float")
       need(PyLong_AsLong(PyTuple_GET_ITEM(e, 1)));
     else
       for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(e); ++i) need_relation(PyTuple_GET_ITEM(e, i));
@@ -186,6 +186,8 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
     need(fact.source);
     if (fact.kind == FactKind::same_object || fact.kind == FactKind::other_object) need(fact.number);
     if (fact.kind == FactKind::relation) need_relation(fact.object);
+    if (fact.kind == FactKind::sizes)
+      for (const SourceId id : size_check_in(fact.object)->sources()) need(id);
   }
   for (const SourceId id : inputs) need(id);
 
@@ -219,6 +221,8 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
       if (row.other > at) std::swap(row.other, at);
     } else if (fact.kind == FactKind::relation) {
       for (const int32_t step : relations_[static_cast<size_t>(row.other)].steps()) at = std::max(at, step);
+    } else if (fact.kind == FactKind::sizes) {
+      at = static_cast<int32_t>(fetches_.size()) - 1;  // when all else holds
     }
     if (fact.kind == FactKind::absent) fetches_[static_cast<size_t>(at)].may_be_absent = true;
     if (at >= 0) rows[static_cast<size_t>(at)].push_back(row);
@@ -285,6 +289,12 @@ Guards::Row Guards::make_row(const Fact& fact, const std::vector<int32_t>& step_
       relations_.emplace_back(fact.object, step);
       row.object = nullptr;
       break;
+    case FactKind::sizes:
+      row.other = static_cast<int32_t>(sizes_.size());
+      row.object = nullptr;
+      sizes_.push_back({size_check_in(fact.object), {}});
+      for (const SourceId id : sizes_.back().check->sources()) sizes_.back().steps.push_back(step(id));
+      break;
     case FactKind::same_object:
     case FactKind::other_object:
       row.other = step(fact.number);
@@ -298,6 +308,15 @@ Guards::Row Guards::make_row(const Fact& fact, const std::vector<int32_t>& step_
 bool Guards::holds(const Row& row, PyObject* object, PyObject* const* slots) const {
   if (row.kind == FactKind::absent) return object == nullptr;
   if (row.kind == FactKind::relation) return relations_[static_cast<size_t>(row.other)].holds(slots);
+  if (row.kind == FactKind::sizes) {
+    const Sizes& sizes = sizes_[static_cast<size_t>(row.other)];
+    SmallVector<PyObject*, 16> objects;
+    for (const int32_t at : sizes.steps) {
+      if (slots[at] == nullptr) return false;
+      objects.push_back(slots[at]);
+    }
+    return sizes.check->holds({objects.data(), objects.size()});
+  }
   if (object == nullptr) return false;
   switch (row.kind) {
     case FactKind::present:
@@ -413,8 +432,9 @@ void Guards::prepare_arguments(const std::vector<int32_t>& steps) {
     loose_alone_ = loose_alone_ && f.step == Step::local && !f.may_be_absent;
     for (uint32_t k = f.first; k < f.first + f.count; ++k) {
       const Row& row = facts_[k];
-      loose_alone_ = loose_alone_ && row.kind != FactKind::relation && row.kind != FactKind::same_object &&
-                     row.kind != FactKind::other_object && (!watched_ || !watched_->has_fact(k));
+      loose_alone_ = loose_alone_ && row.kind != FactKind::relation && row.kind != FactKind::sizes &&
+                     row.kind != FactKind::same_object && row.kind != FactKind::other_object &&
+                     (!watched_ || !watched_->has_fact(k));
       arguments_.push_back(
           {f.index, row.kind == FactKind::tensor ? &tensors_[static_cast<size_t>(row.other)] : nullptr, &row});
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capture/guards/relation.h"
+#include "capture/guards/size_check.h"
 #include "capture/guards/source.h"
 #include "capture/guards/tensor_fact.h"
 #include "object.h"
@@ -81,7 +82,7 @@ class Guards {
   friend class WatchedPart;
   struct Row {
     FactKind kind;
-    int32_t other = -1;          // same_object, other_object: a step; tensor, relation: an index into their arrays
+    int32_t other = -1;  // same_object, other_object: a step; tensor, relation, sizes: an index into their arrays
     PyObject* object = nullptr;  // what it is compared with
     PyObject* weak = nullptr;    // the weak reference that says that object lives; null: it is kept
     int64_t number = 0;
@@ -109,6 +110,11 @@ class Guards {
   std::vector<Row> facts_;
   std::vector<TensorFact> tensors_;
   std::vector<Relation> relations_;
+  struct Sizes {
+    std::shared_ptr<SizeCheck> check;
+    std::vector<int32_t> steps;  // what it has to be given
+  };
+  std::vector<Sizes> sizes_;
   std::vector<int32_t> inputs_;
   std::vector<Owned> kept_;
   std::vector<Source> sources_;  // for texts; their objects are in kept_

@@ -64,14 +64,16 @@ enum class FactKind : uint8_t {
   other_object,  // number: a SourceId that reaches another object
   truth,         // number: 0 or 1, of an object whose truth is decided in C
   relation,      // object: an expression of sizes and numbers that must be true: Note [Relations]
+  sizes,         // object: of size_check_object(), what was guessed of sizes of results must be right
 };
 
 // Note [Relations]
-// An expression is an int or a tuple whose first element says what it is:
-//   ("size", SourceId, dim)  ("stride", SourceId, dim)  ("offset", SourceId)  ("int", SourceId)      what a call brings
-//   ("+", a, b)  "-" "*" "//" "%" "**" "min" "max"  ("neg", a)                                       integers, as Python's
-//   ("==", a, b)  "!=" "<" "<=" ">" ">="  ("and", a, b)  ("or", a, b)  ("not", a)                    0 or 1
-// A division by zero, an overflow and an int of more than 64 bits make the relation false.
+// An expression is an int, a float, or a tuple whose first element says what it is:
+//   ("size", SourceId, dim)  ("stride", SourceId, dim)  ("offset", SourceId)            what a call brings of a tensor
+//   ("int", SourceId)  ("float", SourceId)                                              a number that it brings
+//   ("+", a, b)  "-" "*" "/" "//" "%" "**" "min" "max"  ("neg", a)                      as Python's
+//   ("==", a, b)  "!=" "<" "<=" ">" ">="  ("and", a, b)  ("or", a, b)  ("not", a)       0 or 1
+// What number.h does not compute (a division by zero, an int of more than 64 bits ...) makes the relation false.
 struct Fact {
   SourceId source = kNoSource;
   FactKind kind = FactKind::type;

@@ -128,8 +128,17 @@ class WatchedPart::Builder {
     return place != nullptr && class_of(object) && word(place);
   }
 
+  // A number that is not fixed: it changes with each call, perhaps.
+  bool is_free_number(const Guards::Fetch& f, PyObject* object) const {
+    if (object == nullptr || !(PyLong_CheckExact(object) || PyFloat_CheckExact(object))) return false;
+    for (uint32_t row = f.first; row < f.first + f.count; ++row)
+      if (g_.facts_[row].kind == FactKind::equal) return false;
+    return true;
+  }
+
   bool watch_step(size_t i, const Guards::Fetch& f) {
     PyObject* object = slots_[i];
+    if (is_free_number(f, object)) return false;
     switch (f.step) {
       case Step::local:
         // Instances with attributes of their own; others come anew with each call.

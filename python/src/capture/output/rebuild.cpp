@@ -2,7 +2,9 @@
 
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/stand_ins.h"
+#include "capture/graph/sym_int.h"
 #include "capture/set_entries.h"
+#include "sconce/base/error.h"
 #include "tensor_object.h"
 
 namespace sconce::python::capture {
@@ -85,6 +87,11 @@ bool is_substitute(PyObject* o) {
 Rebuilder::Item& Rebuilder::classify(PyObject* o) {
   Item& item = items_[o];
   item.kept = Owned::share(o);
+  if (const SymNumber* n = sym_number(o); n != nullptr && n->of_numbers && n->expression) {
+    item.kind = Kind::number;
+    item.parts = Owned::share(n->expression.get());
+    return item;
+  }
   if (e_.recorder.is_fake(o)) {
     item.source = e_.recorder.source_of(o);
     item.kind = item.source == kNoSource ? Kind::output : Kind::source;
@@ -176,6 +183,7 @@ void Rebuilder::scan(PyObject* o) {
   item.uses = 1;
   switch (item.kind) {
     case Kind::source:
+    case Kind::number:
       fetched_.push_back(o);
       return;
     case Kind::output:
@@ -271,6 +279,12 @@ void Rebuilder::fetch(Writer& w) {
   const Sources& sources = e_.origins.sources();
   for (PyObject* o : fetched_) {
     Item& item = items_.at(o);
+    if (item.kind == Kind::number) {
+      write_expression(w, item.parts.get());
+      item.local = w.temporary();
+      w.op(Op::store_fast, item.local);
+      continue;
+    }
     const Source& s = sources.all()[static_cast<size_t>(item.source)];
     if (s.step == Step::local) {
       item.local = s.index;
@@ -288,6 +302,40 @@ void Rebuilder::fetch(Writer& w) {
     w.source(sources, item.source, globals_);
     w.op(Op::store_fast, item.local);
   }
+}
+
+// An expression of Note [Relations], as Python computes it.
+void Rebuilder::write_expression(Writer& w, PyObject* e) {
+  if (!PyTuple_Check(e)) {
+    w.constant(e);
+    return;
+  }
+  const auto at = [&](Py_ssize_t i) { return PyTuple_GET_ITEM(e, i); };
+  const std::string_view what = text_of(at(0));
+  if (what == "int" || what == "float" || what == "size" || what == "stride") {
+    w.source(e_.origins.sources(), static_cast<SourceId>(PyLong_AsLong(at(1))), globals_);
+    if (what == "size") {
+      w.load_name(Op::load_attr, name_of("shape"));
+      w.constant(at(2));
+      w.op(Op::subscript);
+    } else if (what == "stride") {
+      w.begin_call_on_stack(name_of("stride"));
+      w.constant(at(2));
+      w.end_call(1);
+    }
+    return;
+  }
+  for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(e); ++i) write_expression(w, at(i));
+  if (what == "neg") {
+    w.op(Op::unary_negative);
+    return;
+  }
+  // Arguments of BINARY_OP, which are the same in all versions.
+  static constexpr std::pair<std::string_view, int> kNumbers[] = {{"+", 0},  {"//", 2}, {"*", 5}, {"%", 6},
+                                                                  {"**", 8}, {"-", 10}, {"/", 11}};
+  for (const auto& [name, number] : kNumbers)
+    if (name == what) return w.op(Op::binary_op, number);
+  SCONCE_ASSERT(false);
 }
 
 void Rebuilder::make_shell(Writer& w, PyObject* o, Item& item) {
@@ -703,6 +751,16 @@ std::optional<Recipe> Rebuilder::recipe(PyObject* o) {
         made.object = Owned::share(o);
         return made;
       }
+      if (s.step != Step::local) return std::nullopt;
+      made.what = Recipe::What::input;
+      made.index = s.index;
+      return made;
+    }
+    case Kind::number: {
+      if (PyTuple_GET_SIZE(item.parts.get()) != 2 || !PyLong_Check(PyTuple_GET_ITEM(item.parts.get(), 1)))
+        return std::nullopt;
+      const auto id = static_cast<size_t>(PyLong_AsLong(PyTuple_GET_ITEM(item.parts.get(), 1)));
+      const Source& s = e_.origins.sources().all()[id];
       if (s.step != Step::local) return std::nullopt;
       made.what = Recipe::What::input;
       made.index = s.index;

@@ -40,6 +40,7 @@ class Rebuilder {
   enum class Kind : uint8_t {
     constant,
     source,
+    number,  // computed from numbers of the program, by code in front of the graph
     output,
     tuple,
     list,
@@ -65,6 +66,7 @@ class Rebuilder {
   };
 
   Item& classify(PyObject* object);
+  void write_expression(Writer& writer, PyObject* expression);
   void fill(Writer& writer, PyObject* object, Item& item);
   void write_exception(Writer& writer, PyObject* object, Item& item);
   void make_shell(Writer& writer, PyObject* object, Item& item);
