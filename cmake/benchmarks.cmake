@@ -4,6 +4,11 @@
 find_package(benchmark QUIET)
 add_custom_target(benchmarks)
 
+# Rows of device cuda.
+sconce_program(sconce-bench-cuda bench/cuda/kernels.cpp)
+set_target_properties(sconce-bench-cuda PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks sconce-bench-cuda)
+
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
 file(GLOB row_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/rows/*.cpp")
 list(FILTER row_sources EXCLUDE REGEX "/worker\\.cpp$")

@@ -24,7 +24,7 @@ struct AdvancedIndex {
 
 // Throws Error (index) for masks that do not fit, shapes that do not broadcast, dtypes that are not indices, and too
 // many indices. Values of indices are not looked at (but those of masks: on Meta they throw).
-AdvancedIndex plan_index(const Tensor& self, TensorList indices);
+SCONCE_API AdvancedIndex plan_index(const Tensor& self, TensorList indices);
 
 // result = self[...]: `result` has plan.result_sizes, any strides and self's dtype. CPU. Throws Error (index) for an
 // index that is out of bounds; the result is then partly written.
