@@ -3,6 +3,8 @@
 namespace sconce {
 
 void seed_generator(const Generator& generator, uint64_t seed) {
+  // The default generator stands for those of all devices.
+  if (generator.impl() == default_generator().impl()) return manual_seed(seed);
   const std::lock_guard lock(generator.impl()->mutex);
   generator.impl()->seed(seed);
 }

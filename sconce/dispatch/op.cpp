@@ -5,6 +5,7 @@
 #include "sconce/dispatch/argument_keys.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
+#include "sconce/tensor/backend.h"
 
 namespace sconce {
 namespace {
@@ -69,7 +70,10 @@ KeySet argument_keys(const Op& op, const Value* args, size_t count) {
     }
   }
   if (!keys.empty()) return keys;
-  return device && makes_tensor(op) ? backend_key(device->to_device().type) : Key::cpu;
+  if (!device || !makes_tensor(op)) return Key::cpu;
+  find_backend(
+      device->to_device().type);  // the first tensor of a device may be made by an operator: see backend_library.h
+  return backend_key(device->to_device().type);
 }
 
 const Schema& Op::schema() const {

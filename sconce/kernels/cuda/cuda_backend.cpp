@@ -9,6 +9,7 @@
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/transfers.h"
 #include "sconce/kernels/cuda/pointwise_engine.h"
+#include "sconce/kernels/cuda/random/random_engine.h"
 #include "sconce/kernels/cuda/reduction_engine.h"
 
 namespace sconce::cuda {
@@ -20,8 +21,6 @@ Backend::Memory allocate(size_t nbytes, Device device) {
 }
 
 void release(Backend::Memory memory, Device) noexcept { release_block(static_cast<Block*>(memory.handle)); }
-
-void random(const Tensor&, const Draw&, const Generator&) { fail("random: no CUDA kernel"); }
 
 constexpr Backend kBackend = {.allocate = allocate,
                               .release = release,

@@ -3,7 +3,7 @@
 // It lies in host memory that the device can write (pinned), so that looking costs no copy. A kernel takes its address
 // and the operator's number as arguments and writes the first fault; the host looks after each synchronisation, throws
 //   embedding: index 12 is out of range for size 10
-// as an Error of kind index, and clears it. The context lives on. In a kernel (text/error_word.cuh):
+// as an Error of kind index, and clears it. The context lives on. In a kernel (text/errors.cuh):
 //   if (i < -n || i >= n) {
 //     report(a.word, a.number, kIndex, i, n);
 //     i = 0;  // stay inside the memory
