@@ -55,7 +55,7 @@ class _LibraryFinder:
 def _submodules():
     for entry in os.listdir(_FOLDER):
         name, extension = os.path.splitext(entry)
-        if (name.startswith("_") and name != "_dynamo") or not name.isidentifier() or name in _NEED_TORCH:
+        if (name.startswith("_") and name not in ("_dynamo", "_higher_order_ops")) or not name.isidentifier() or name in _NEED_TORCH:
             continue
         if extension == ".py" or os.path.isfile(os.path.join(_FOLDER, entry, "__init__.py")):
             yield name
@@ -80,6 +80,7 @@ def _functional_names():
 _WRITTEN_IN_PYTHON = {
     "sconce.amp.autocast_mode": ("autocast", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_enabled"),
     "sconce._decompositions": ("pca_lowrank", "svd_lowrank", "unravel_index"),
+    "sconce._higher_order_ops": ("cond",),
     "sconce.func": ("vmap",),
     "sconce.compiler": ("compile",),
 }

@@ -18,7 +18,8 @@ import importlib
 TABLE = {}
 CALLS = {}
 
-_LIBRARIES = ("builtins", "containers", "functools", "heapq", "itertools", "objects", "operator", "texts")
+_LIBRARIES = ("autograd", "builtins", "containers", "control_flow", "copy", "functools", "heapq", "itertools", "objects",
+              "operator", "texts")
 
 
 def substitute(*originals):

@@ -4,8 +4,11 @@
 """
 
 import operator
+import types
 
 import sconce
+from sconce._higher_order_ops import HigherOrderOperator
+from sconce._polyfills.of_autograd import attach
 from sconce.fx import Graph, GraphModule
 from sconce.fx.node import map_aggregate
 
@@ -18,6 +21,20 @@ _SLOTS.update(__and__=operator.and_, __or__=operator.or_)
 _SWAPPED = {f"__r{name}__": getattr(operator, name) for name in
             ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "xor")}
 _SWAPPED.update(__rand__=operator.and_, __ror__=operator.or_)
+
+
+class ObjectCall:
+    """A call of an object of the program, which text cannot name: SGD_step(). It goes before the arguments of the node."""
+
+    def __init__(self, function, name, first=()):
+        self.function, self.first = function, first
+        self.__name__, self.__module__ = name, "compiled"
+
+    def __call__(self, *args):
+        return self.function(*self.first, *args)
+
+    def __repr__(self):
+        return self.__name__
 
 
 def graph_module(entries, outputs):
@@ -56,6 +73,13 @@ class _Builder:
         self.track(fake, self.graph.get_attr(name))
 
     def add_call(self, target, args, kwargs, result):
+        if isinstance(target, HigherOrderOperator):
+            names = iter(target.graphs)
+            args = tuple(self.add_subgraph(arg, next(names)) if type(arg).__name__ == "CompiledGraph" else arg for arg in args)
+        if target is attach:
+            target, args = ObjectCall(target, f"{args[0].__name__}_apply", args[:1]), args[1:]
+        elif isinstance(target, types.MethodType):
+            target = ObjectCall(target, f"{type(target.__self__).__name__}_{target.__name__}")
         args, kwargs = map_aggregate(args, self.argument), map_aggregate(kwargs or {}, self.argument)
         name = getattr(target, "__name__", "")
         if sconce.Tensor.__dict__.get(name) is not target:
@@ -67,6 +91,11 @@ class _Builder:
         else:
             node = self.graph.call_method(name, args, kwargs)
         self.results(result, node)
+
+    def add_subgraph(self, graph, name):
+        count = sum(1 for known in self.root._modules if known.rpartition("_")[0] == name)
+        self.root.add_module(f"{name}_{count}", graph.graph_module)
+        return self.graph.get_attr(f"{name}_{count}")
 
     def add_operator(self, name, args, results):
         # As make_fx has it: what is default is left out.

@@ -56,6 +56,8 @@ def module_of(func):
     for guess in (sconce, sconce.nn.functional):
         if getattr(guess, name, None) is func:
             return public_module(guess.__name__)
+    if isinstance(func, sconce._sconce.OperatorFunction):
+        return "torch.ops.aten"  # linalg_vector_norm, which PyTorch has in torch._C._linalg
     raise RuntimeError(f"cannot find module for {func}")
 
 

@@ -222,14 +222,20 @@ Owned Evaluator::tensor_attribute(PyObject* fake, PyObject* name) {
   PyTypeObject* type = Py_TYPE(fake);
   PyObject* found = _PyType_Lookup(type, name);
   Origins::Entry* e = origins.find(fake);
+  const bool is_grad = PyUnicode_Compare(name, names().grad) == 0;
+  if (is_grad && recorder.records_gradients(fake)) {
+    if (std::optional<Owned> grad = recorder.gradient(fake)) return std::move(*grad);
+  }
   if (e != nullptr) {
     bool known = false;
     PyObject* stored = origins.slot_find(fake, name, known);
     if (known) return Owned::share(stored == nullptr ? Py_None : stored);
-    if (PyUnicode_Compare(name, names().grad) == 0) {
+    if (is_grad) {
       PyObject* real = origins.real_of(fake);
       const Owned grad = Owned::take(PyObject_GetAttr(real, name));
-      return origins.wrap(grad.get(), origins.sources().add(Step::gradient, e->source));
+      Owned wrapped = origins.wrap(grad.get(), origins.sources().add(Step::gradient, e->source));
+      recorder.note_gradient(fake, wrapped.get());
+      return wrapped;
     }
   }
   if (found == nullptr) {
@@ -522,12 +528,18 @@ void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value)
   PyTypeObject* type = Py_TYPE(object);
   if (recorder.is_fake(object)) {
     Origins::Entry* e = origins.find(object);
+    if (PyUnicode_Compare(name, names().grad) == 0 && recorder.records_gradients(object) &&
+        (value == nullptr || value == Py_None || recorder.is_fake(value))) {
+      recorder.set_gradient(object, value == nullptr ? Py_None : value);
+      return;
+    }
     if (e == nullptr) {
       if (_PyType_Lookup(type, name) != nullptr) break_here(Reason::mutation, "Tensor." + std::string(text_of(name)));
       check(PyObject_SetAttr(object, name, value));
       return;
     }
     if (PyUnicode_Compare(name, names().grad) == 0) {
+      if (recorder.records_gradients(object)) break_here(Reason::mutation, "Tensor.grad, by what is no tensor");
       origins.slot_store(object, name, value == nullptr ? Py_None : value);
       return;
     }

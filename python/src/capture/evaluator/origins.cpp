@@ -61,6 +61,85 @@ bool is_immutable(PyObject* o) {
   return PyType_Check(o) && !(reinterpret_cast<PyTypeObject*>(o)->tp_flags & Py_TPFLAGS_HEAPTYPE);
 }
 
+PyObject* Origins::changed() {
+  static PyObject* const mark =
+      Owned::take(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type))).give();
+  return mark;
+}
+
+void Origins::mark_changed(PyObject* dict, PyObject* key) {
+  Entry* e = find(dict);
+  if (e == nullptr || e->shadow) throw Break{Reason::mutation, "an object of which a copy was made before"};
+  check(PyDict_SetItem(overlay_of(dict).overlay.get(), key, changed()));
+}
+
+Origins::Written Origins::written() const {
+  Written all;
+  all.stores = stores_;
+  for (const auto& [object, e] : entries_) {
+    if (!e.shadow || PyTuple_Check(object)) continue;
+    all.shadows.emplace_back(object, PyDict_Check(e.shadow.get()) ? Owned::take(PyDict_Copy(e.shadow.get()))
+                                     : PyList_Check(e.shadow.get()) || is_deque(e.shadow.get())
+                                         ? Owned::take(PySequence_Tuple(e.shadow.get()))
+                                         : Owned::take(PyFrozenSet_New(e.shadow.get())));
+  }
+  return all;
+}
+
+bool Origins::same(const Written& before) const {
+  if (stores_ != before.stores) return false;
+  const auto same_items = [](PyObject* now, PyObject* then) {
+    if (PyDict_Check(now)) {
+      if (PyDict_GET_SIZE(now) != PyDict_GET_SIZE(then)) return false;
+      PyObject *key = nullptr, *value = nullptr, *old_key = nullptr, *old = nullptr;
+      Py_ssize_t b = 0;
+      for (Py_ssize_t a = 0; PyDict_Next(now, &a, &key, &value);)
+        if (!PyDict_Next(then, &b, &old_key, &old) || key != old_key || value != old) return false;
+      return true;
+    }
+    if (PyList_Check(now)) {
+      if (PyList_GET_SIZE(now) != PyTuple_GET_SIZE(then)) return false;
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(now); ++i)
+        if (PyList_GET_ITEM(now, i) != PyTuple_GET_ITEM(then, i)) return false;
+      return true;
+    }
+    if (is_deque(now)) {
+      const Owned items = Owned::take(PySequence_Tuple(now));
+      if (PyTuple_GET_SIZE(items.get()) != PyTuple_GET_SIZE(then)) return false;
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(then); ++i)
+        if (PyTuple_GET_ITEM(items.get(), i) != PyTuple_GET_ITEM(then, i)) return false;
+      return true;
+    }
+    return PyObject_RichCompareBool(now, then, Py_EQ) == 1;
+  };
+  for (const auto& [object, e] : entries_) {
+    if (!e.shadow || PyTuple_Check(object)) continue;
+    PyObject* then = e.snapshot.get();
+    for (const auto& [one, copy] : before.shadows)
+      if (one == object) then = copy.get();
+    if (!same_items(e.shadow.get(), then)) return false;
+  }
+  return true;
+}
+
+bool Origins::is_written(PyObject* object, PyObject* but) {
+  Entry* e = find(object);
+  if (e == nullptr) return false;
+  if (e->shadow) {
+    if (!PyList_CheckExact(object)) return true;
+    PyObject *now = e->shadow.get(), *then = e->snapshot.get();
+    if (PyList_GET_SIZE(now) != PyTuple_GET_SIZE(then)) return true;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(now); ++i)
+      if (canonical(PyList_GET_ITEM(now, i)) != canonical(PyTuple_GET_ITEM(then, i))) return true;
+    return false;
+  }
+  if (!e->overlay) return false;
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(e->overlay.get(), &at, &key, &value);)
+    if (value != changed() && key != but) return true;
+  return false;
+}
+
 PyObject* Origins::deleted() {
   static PyObject* mark = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
   return mark;
@@ -150,8 +229,16 @@ void Origins::guard_length(PyObject* object) {
   sources_.guard(e->source, FactKind::length, nullptr, PyObject_Size(object));
 }
 
+bool is_deque(PyObject* object) {
+  static PyObject* const type = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("collections"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "deque")).give();
+  }();
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
 bool Origins::can_absorb(PyObject* o) const {
-  return PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o);
+  return PyList_CheckExact(o) || PyTuple_Check(o) || PyDict_Check(o) || PyAnySet_CheckExact(o) || is_deque(o);
 }
 
 PyObject* Origins::absorb(PyObject* object) {
@@ -218,6 +305,7 @@ PyObject* Origins::absorb(PyObject* object) {
     if (e->overlay) {
       at = 0;
       while (PyDict_Next(e->overlay.get(), &at, &key, &value)) {
+        if (value == changed()) throw Break{Reason::unknown_attribute, "what the graph changes on its way"};
         if (value != deleted())
           check(PyObject_SetItem(copy.get(), key, value));
         else if (PyDict_Contains(copy.get(), key) == 1)
@@ -225,6 +313,22 @@ PyObject* Origins::absorb(PyObject* object) {
       }
     }
     e->shadow = std::move(copy);
+  } else if (is_deque(object)) {
+    static PyObject* const maxlen = PyUnicode_InternFromString("maxlen");
+    guard_length(object);
+    const Owned most = Owned::take(PyObject_GetAttr(object, maxlen));
+    (void)wrap(most.get(), sources_.add(Step::attribute, source, 0, maxlen));
+    const Py_ssize_t n = PySequence_Size(object);
+    Owned items = Owned::take(PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      const Owned item = Owned::take(PySequence_GetItem(object, i));
+      PyTuple_SET_ITEM(items.get(), i,
+                       wrap(item.get(), sources_.add(Step::element, source, static_cast<int32_t>(i))).give());
+    }
+    e = find(object);
+    e->shadow = Owned::take(
+        PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(object)), items.get(), most.get(), nullptr));
+    e->snapshot = std::move(items);
   } else {
     Py_ssize_t at = 0;
     Py_hash_t hash = 0;
@@ -247,7 +351,10 @@ PyObject* Origins::dict_find(PyObject* dict, PyObject* key) {
   Entry* e = find(dict);
   PyObject* in = e == nullptr ? dict : e->shadow.get();
   if (in == nullptr && e->overlay) {
-    if (PyObject* found = PyDict_GetItemWithError(e->overlay.get(), key)) return found == deleted() ? nullptr : found;
+    if (PyObject* found = PyDict_GetItemWithError(e->overlay.get(), key)) {
+      if (found == changed()) throw Break{Reason::unknown_attribute, "what the graph changes on its way"};
+      return found == deleted() ? nullptr : found;
+    }
   }
   if (in != nullptr) {
     PyObject* found = PyDict_GetItemWithError(in, key);
@@ -298,6 +405,7 @@ bool Origins::dict_contains(PyObject* dict, PyObject* key) {
 
 Origins::Entry& Origins::overlay_of(PyObject* object) {
   Entry& e = *find(object);
+  ++stores_;
   if (!e.overlay) e.overlay = Owned::take(PyDict_New());
   if (e.order == 0) e.order = next_order();
   return e;

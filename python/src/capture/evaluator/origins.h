@@ -95,12 +95,25 @@ class Origins {
   PyObject* slot_find(PyObject* object, PyObject* name, bool& known);
   void slot_store(PyObject* object, PyObject* name, PyObject* value);
 
+  // What was written so far, to see later whether more was.
+  struct Written {
+    int64_t stores = 0;
+    std::vector<std::pair<PyObject*, Owned>> shadows;  // objects from outside, and what their copies held
+  };
+  Written written() const;
+  bool same(const Written& before) const;
+
   Sources& sources() { return sources_; }
   Recorder& recorder() { return recorder_; }
   std::unordered_map<PyObject*, Entry>& entries() { return entries_; }
   int next_order() { return ++order_; }
   // Marks keys of overlays that were deleted. Borrowed.
   static PyObject* deleted();
+  // Marks those that a call of the graph will have changed by then: reading one is a break.
+  static PyObject* changed();
+  void mark_changed(PyObject* dict, PyObject* key);
+  // Did the program write to this object from outside? `but`: a key that does not count.
+  bool is_written(PyObject* object, PyObject* but = nullptr);
   // Keeps an object alive while the evaluation lasts.
   PyObject* keep(Owned object) {
     kept_.push_back(std::move(object));
@@ -130,9 +143,12 @@ class Origins {
   std::unordered_map<Lookup, PyObject*, LookupHash> lookups_;
   std::vector<Owned> kept_;
   int order_ = 0;
+  int64_t stores_ = 0;  // to overlays
   bool class_written_ = false;
 };
 
+// Exactly a collections.deque.
+bool is_deque(PyObject* object);
 // None, numbers, texts, bytes, and tuples of such: objects that are what they are wherever they come from.
 bool is_constant(PyObject* object);
 // Also objects that only identity tells apart, and that programs do not change: classes of C, functions of C, dtypes.

@@ -82,6 +82,8 @@ void fill() {
   }
   add_builtins();
   add_library_calls();
+  add_training_calls();
+  add_control_flow_calls();
 }
 
 PyObject* polyfills(const char* name) {

@@ -41,5 +41,7 @@ void add_known(const char* module, const char* name, Known known);
 void add_known(PyObject* callable, Known known);
 void add_builtins();
 void add_library_calls();
+void add_training_calls();
+void add_control_flow_calls();
 
 }  // namespace sconce::python::capture

@@ -73,6 +73,23 @@ void CallLog::add_operator(const Op& op, std::vector<Value> args, std::vector<Va
   entries_.push_back({Entry::Kind::operator_, {}, {}, {}, {}, {}, &op, std::move(args), std::move(returns)});
 }
 
+CallLog CallLog::take_calls(size_t from) {
+  CallLog taken;
+  size_t kept = from;
+  for (size_t i = from; i < entries_.size(); ++i) {
+    const bool stays = entries_[i].kind == Entry::Kind::input || entries_[i].kind == Entry::Kind::held;
+    if (!stays)
+      taken.entries_.push_back(std::move(entries_[i]));
+    else if (kept++ != i)
+      entries_[kept - 1] = std::move(entries_[i]);
+  }
+  entries_.resize(kept);
+  return taken;
+}
+void CallLog::append(CallLog more) {
+  for (Entry& e : more.entries_) entries_.push_back(std::move(e));
+}
+
 // The program's tensor while it lives, then the fake.
 PyObject* CallLog::original_of(const Entry& e) {
   if (!PyWeakref_Check(e.target.get())) return e.target.get();  // a number

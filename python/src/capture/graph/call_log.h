@@ -24,6 +24,9 @@ class CallLog {
   void add_call(PyObject* target, std::span<PyObject* const> args, PyObject* names, PyObject* result);
   // An operator that code of C called. `args` as they were given.
   void add_operator(const Op& op, std::vector<Value> args, std::vector<Value> returns);
+  // Takes out the calls and operators from that entry on; inputs and held tensors stay.
+  CallLog take_calls(size_t from);
+  void append(CallLog more);
   size_t size() const { return entries_.size(); }
 
   // A list of tuples: ("input", name, fake, original), ("held", fake, original), ("call", target, args, kwargs, result),

@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "capture/graph/python_call.h"
 #include "sconce/base/error.h"
 #include "sconce/base/inline_vector.h"
 
@@ -201,7 +202,10 @@ void CallTape::run_steps(Value* slots, std::span<Value> outputs) const {
       } else {
         InlineVector<Value, 8> args(step.operands.size()), results(step.results.size());
         for (size_t i = 0; i < step.operands.size(); ++i) args.data()[i] = value_of(step.operands[i], slots);
-        step.op->call_boxed(args.data(), results.data());
+        if (step.op == &call_python_op())
+          results.data()[0] = call_python_number(args.data()[0].to_int(), args.data()[1].to_list());
+        else
+          step.op->call_boxed(args.data(), results.data());
         for (size_t i = 0; i < step.results.size(); ++i) slots[step.results[i]] = std::move(results.data()[i]);
       }
     }

@@ -29,6 +29,7 @@ struct Held {
   CallLog log;
   std::vector<Owned> outputs;
   std::unique_ptr<CallTape> tape;
+  std::vector<std::unique_ptr<PythonCallNumber>> python_calls;
   size_t inputs = 0;
   bool has_numbers = false;  // among the inputs of the call
   bool by_plans = true, by_calls = false, is_single = false;
@@ -224,7 +225,7 @@ PyObject* graph_module(PyObject* self, void*) {
 PyObject* set_plans(PyObject* self, PyObject* on) {
   return guarded([&]() -> PyObject* {
     Held& held = *compiled(self).held;
-    held.by_plans = is_true(on);
+    held.by_plans = is_true(on) && held.python_calls.empty();
     held.is_single = held.is_single && held.by_plans;
     Py_RETURN_NONE;
   });
@@ -297,7 +298,9 @@ Owned make_compiled_graph(GraphParts parts) {
   held->log = std::move(parts.log);
   for (PyObject* output : parts.outputs) held->outputs.push_back(Owned::share(output));
   held->tape = CallTape::make(*held->function->graph());
-  held->by_calls = parts.in_modes && held->tape;
+  held->python_calls = std::move(parts.python_calls);
+  held->by_calls = (parts.in_modes || !held->python_calls.empty()) && held->tape;
+  held->by_plans = held->python_calls.empty();
   const std::vector<ir::Value*>& inputs = held->function->graph()->inputs();
   held->has_numbers = std::any_of(inputs.begin(), inputs.end(), [](const ir::Value* v) {
     return v->type()->is(TypeKind::int_) || v->type()->is(TypeKind::float_);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capture/graph/call_log.h"
+#include "capture/graph/python_call.h"
 #include "object.h"
 #include "sconce/ir/graph.h"
 #include "sconce/tensor/tensor.h"
@@ -21,6 +22,7 @@ struct GraphParts {
   bool in_modes = false;  // it changes modes of the thread, or runs under autocast: call by call
   PyObject* torch =
       nullptr;  // sconce.compiler._torch for a program over PyTorch's tensors, which it takes and gives then
+  std::vector<std::unique_ptr<PythonCallNumber>> python_calls;
 };
 // Attributes for readers: `graph` (the IR as text), `graph_module` (fx), `example_inputs`.
 Owned make_compiled_graph(GraphParts parts);

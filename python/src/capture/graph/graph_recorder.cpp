@@ -186,6 +186,7 @@ PyObject* GraphRecorder::input(PyObject* tensor, SourceId source, const std::str
   made.original = Owned::share(tensor);
   made.object = wrap_as(of_torch ? torch_class(torch_.get(), Py_TYPE(tensor)) : Py_TYPE(tensor), made.kept);
   made.free_dims = free_dims;
+  for (const Tensor& t : cleared_) made.grad_is_known = made.grad_is_known || (!of_torch && t.is_same(original));
   if (free_dims != 0) add_twins(original, symbols_.add_input(original, source, free_dims), made.twins);
   sources_.push_back(source);
   fakes_[tensor] = made.object.get();
@@ -555,7 +556,7 @@ Owned GraphRecorder::finish(std::span<PyObject* const> outputs) {
   make_size_check();
   drop_unused_numbers();
   return make_compiled_graph({graph_, std::move(held_), outputs, std::move(log_), backend_.get(), options_.get(),
-                              changes_modes_ || modes_at_start_.autocast, torch_.get()});
+                              changes_modes_ || modes_at_start_.autocast, torch_.get(), std::move(python_calls_)});
 }
 
 }  // namespace sconce::python::capture

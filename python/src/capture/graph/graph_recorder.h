@@ -13,6 +13,7 @@
 
 #include "capture/graph/call_log.h"
 #include "capture/graph/modes.h"
+#include "capture/graph/python_call.h"
 #include "capture/graph/recorder.h"
 #include "capture/graph/size_replay.h"
 #include "capture/graph/symbols.h"
@@ -34,6 +35,20 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
   bool is_operator(PyObject* target) const override;
   Owned attribute(PyObject* fake, PyObject* name) override;
+  bool records_gradients(PyObject* fake) const override;
+  std::optional<Owned> gradient(PyObject* fake) override;
+  void note_gradient(PyObject* fake, PyObject* grad) override;
+  void set_gradient(PyObject* fake, PyObject* value) override;
+  void call_in_turn(PyObject* callable, std::span<PyObject* const> args, PyObject* names, PyObject* result) override;
+  void clear_gradients(PyObject* tensors) override;
+  Owned call_opaque(PyObject* callable, PyObject* on_fakes, std::span<PyObject* const> args) override;
+  void note_written(PyObject* tensors) override;
+  void open_parts() override;
+  void begin_part() override;
+  void end_part(std::span<PyObject* const> outputs) override;
+  std::vector<Owned> make_parts(std::span<PyObject* const> operands, std::vector<Owned>& lifted) override;
+  Owned placeholder(PyObject* function, std::span<PyObject* const> args) override;
+  Owned pending(PyObject* function, std::span<PyObject* const> args) override;
   std::optional<NotRecordable> explain_failure() override;
   size_t node_count() const override { return nodes_; }
   const std::vector<SourceId>& inputs() const override { return sources_; }
@@ -53,6 +68,17 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
     std::array<Tensor, kWitnesses> twins;  // for other sizes, where they differ: Note [Witnesses]
     uint64_t free_dims = 0;                // of inputs
     bool depends = false;                  // it was computed from symbols: its sizes are known from witnesses alone
+    bool grad_is_known = false;            // .grad of `kept` stands for that of the program's tensor
+  };
+
+  struct Part {
+    ir::Node* marker = nullptr;  // in front of its nodes
+    size_t logged = 0, python_calls = 0, claims = 0;
+    std::vector<ir::Node*> nodes;
+    std::vector<ir::Value*> results;
+    std::vector<Owned> outputs;  // the fakes of the results
+    CallLog log;
+    std::vector<std::unique_ptr<PythonCallNumber>> calls;
   };
 
   void call(const Op& op, KeySet keys, Value* args, Value* returns) override;
@@ -85,6 +111,8 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void agree_on_rank(const Value& other, const Tensor& t, size_t witness);
   void match_modes();
   Owned adopt(PyObject* made);
+  Owned differentiate(PyObject* target, std::span<PyObject* const> args, PyObject* names);
+  Owned run_unrecorded(PyObject* target, std::span<PyObject* const> args, PyObject* names);
   Owned call_ours(PyObject* target, std::span<PyObject* const> args, PyObject* names);
   Owned attribute_of(PyObject* fake, PyObject* name);
   Tensor borrow(PyObject* tensor, Look& look);
@@ -116,7 +144,13 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   bool changes_modes_ = false;               // others than gradients on and off
   ir::Value* inference_at_start_ = nullptr;  // what the graph finds when it begins, once it has asked
   std::optional<NotRecordable> failure_;
-  mutable Owned torch_;  // sconce.compiler._torch, once PyTorch's tensors are met
+  std::vector<std::unique_ptr<PythonCallNumber>> python_calls_;
+  std::vector<std::vector<Part>> part_sets_;  // of control-flow operators, the innermost last
+  std::vector<ir::Node*> placeholders_;
+  std::vector<Tensor> cleared_;      // tensors of the program without a fake whose gradients are None
+  bool has_opaque_ = false;          // functions in the history whose backward is not known
+  bool gradients_are_lost_ = false;  // those that are not known are not to be read from the program's tensors
+  mutable Owned torch_;              // sconce.compiler._torch, once PyTorch's tensors are met
   mutable std::unordered_map<PyObject*, Owned> torch_targets_;  // by callables of PyTorch, which live on
   std::optional<tracing::HookScope> scope_;
 };

@@ -53,6 +53,35 @@ class Recorder {
   // is not known before the graph runs.
   virtual Owned attribute(PyObject* fake, PyObject* name) = 0;
 
+  // ---- training: Note [Gradients while recording] in training.cpp
+  // Is .grad of a fake the recorder's affair? Not that of PyTorch's tensors.
+  virtual bool records_gradients(PyObject* fake) const = 0;
+  // .grad as the graph has it by now; nothing: as the program's tensor has it when the graph begins, which the caller
+  // reads and tells with note_gradient. Throws NotRecordable when nobody knows before the graph runs.
+  virtual std::optional<Owned> gradient(PyObject* fake) = 0;
+  virtual void note_gradient(PyObject* fake, PyObject* grad) = 0;
+  // fake.grad = value, a fake or None.
+  virtual void set_gradient(PyObject* fake, PyObject* value) = 0;
+  // A call that the graph makes through Python, in its turn (python_call.h). Fakes in `result` are what stands for the
+  // tensors that it will return.
+  virtual void call_in_turn(PyObject* callable, std::span<PyObject* const> args, PyObject* names, PyObject* result) = 0;
+  // The same for a function that makes tensors with a history of its own: `on_fakes` takes its place while recording.
+  virtual Owned call_opaque(PyObject* callable, PyObject* on_fakes, std::span<PyObject* const> args) = 0;
+  // A call in turn writes to these tensors of the program, a list.
+  virtual void note_written(PyObject* tensors) = 0;
+  // The gradients of these tensors of the program, a list, are None from here on.
+  virtual void clear_gradients(PyObject* tensors) = 0;
+
+  // ---- control flow: Note [Parts] in subgraphs.cpp
+  virtual void open_parts() = 0;
+  virtual void begin_part() = 0;
+  virtual void end_part(std::span<PyObject* const> outputs) = 0;
+  // The graphs of the parts since open_parts. They take `operands`, then what is added to `lifted`.
+  virtual std::vector<Owned> make_parts(std::span<PyObject* const> operands, std::vector<Owned>& lifted) = 0;
+  // function(*fakes), unrecorded: a fake for an argument of a part, and for a result of call_in_turn.
+  virtual Owned placeholder(PyObject* function, std::span<PyObject* const> args) = 0;
+  virtual Owned pending(PyObject* function, std::span<PyObject* const> args) = 0;
+
   // After code of C failed on fakes: was it for want of data, or of a graph's form? Then takes the exception away and
   // says so; a break is due. Otherwise the exception is the program's own.
   virtual std::optional<NotRecordable> explain_failure() = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "capture/graph/python_call.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/error.h"
 #include "sconce/sconce.hpp"
@@ -85,7 +86,7 @@ struct SizeReplay::Builder {
       step.element = n.output()->type()->element();
     } else if (n.is(ir::kind::ListUnpack)) {
       step.what = What::unpack;
-    } else if (!n.op() || !n.blocks().empty()) {
+    } else if (!n.op() || !n.blocks().empty() || n.op() == &call_python_op()) {
       return false;
     }
     step.op = n.op();

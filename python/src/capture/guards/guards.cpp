@@ -132,6 +132,8 @@ struct Guards::Walk {
       case Step::element:
         if (PyList_Check(from)) return f.index < PyList_GET_SIZE(from) ? PyList_GET_ITEM(from, f.index) : nullptr;
         if (PyTuple_Check(from)) return f.index < PyTuple_GET_SIZE(from) ? PyTuple_GET_ITEM(from, f.index) : nullptr;
+        if (std::string_view(Py_TYPE(from)->tp_name) == "collections.deque")
+          return own(PySequence_GetItem(from, f.index));
         return nullptr;
       case Step::contents:
         return PyCell_Check(from) ? PyCell_GET(from) : nullptr;

@@ -41,6 +41,7 @@ void Effects::add_overlay(PyObject* object, Origins::Entry& entry) {
   Py_ssize_t at = 0;
   PyObject *key = nullptr, *value = nullptr;
   while (PyDict_Next(entry.overlay.get(), &at, &key, &value)) {
+    if (value == Origins::changed()) continue;
     PyObject* stored = value == Origins::deleted() ? nullptr : value;
     if (entry.is_cell) {
       add(Kind::cell, object, nullptr, stored);
@@ -82,6 +83,14 @@ void Effects::add_shadow(PyObject* object, Origins::Entry& entry) {
       const Owned all = Owned::take(PyList_GetSlice(now, 0, n));
       add(Kind::list_all, object, nullptr, all.get());
     }
+    return;
+  }
+  if (is_deque(object)) {
+    const Owned all = Owned::take(PySequence_List(now));
+    bool equal = PyList_GET_SIZE(all.get()) == PyTuple_GET_SIZE(then);
+    for (Py_ssize_t i = 0; equal && i < PyList_GET_SIZE(all.get()); ++i)
+      equal = same(PyList_GET_ITEM(all.get(), i), PyTuple_GET_ITEM(then, i));
+    if (!equal) add(Kind::deque_all, object, nullptr, all.get());
     return;
   }
   if (PyODict_Check(object)) {  // has an order of its own
@@ -225,11 +234,12 @@ void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
         break;
       case Kind::dict_all:
       case Kind::set_all:
+      case Kind::deque_all:
         // The new content is made first: it may hold what the old one held alone.
         r.write(w, value);
         method(target, "clear", nullptr);
         r.write(w, target);
-        w.load_name(Op::load_attr, name_of("update"));
+        w.load_name(Op::load_attr, name_of(x.kind == Kind::deque_all ? "extend" : "update"));
         w.op(Op::swap, 2);
         if (null_is_above) {
           w.op(Op::push_null);

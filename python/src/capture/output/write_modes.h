@@ -1,5 +1,5 @@
-// Modes of the thread that a program changed (gradients, inference mode, autocast), as code that changes them again. The
-// graph leaves them as it found them, so this comes behind it: at a break, and where the function returns.
+// Modes of the thread that a program changed (gradients, inference mode, autocast), as code that changes them again.
+// The graph leaves them as it found them, so this comes behind it: at a break, and where the function returns.
 #pragma once
 
 #include "capture/graph/modes.h"
