@@ -1,6 +1,7 @@
 #include "sconce/autograd/graph/saved_tensor.h"
 
 #include "sconce/autograd/variable.h"
+#include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
 #include "sconce/base/thread_exit.h"
 #include "sconce/tensor/grad_mode.h"
@@ -18,8 +19,9 @@ std::string history_text(const Tensor& t, const Node* owner, uint32_t slot) {
     return ", which is output " + std::to_string(output) + " of " + forward_name(node) + ",";
   };
   if (slot != ~0u) return text(slot, *owner);
-  const Ref<Node> made_by = grad_fn(t);
-  return made_by ? text(output_number(t), *made_by) : "";
+  TensorImpl* base = base_of(*t.impl());
+  const Edge made_by = base ? view_edge(t, *base) : Edge{grad_fn(t), output_number(t)};
+  return made_by.node ? text(made_by.slot, *made_by.node) : "";
 }
 
 }  // namespace

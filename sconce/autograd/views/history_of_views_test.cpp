@@ -100,6 +100,7 @@ TEST(Views, recurrence_without_copy_is_caught) {
                "one of the variables needed for gradient computation has been modified by an inplace operation: "
                "[torch.FloatTensor []], which is output 0 of AsStrided, is at version 3; expected version 2 instead.");
   detach_in_place(x);  // x, its history, what that keeps for backward, and the view of x among it own each other
+  EXPECT_EQ(x.impl()->storage->count.owners(), 1u);  // the error's text has given that view no history of its own
 }
 
 TEST(Views, value_that_requires_grad_makes_base_require_it) {
@@ -196,6 +197,7 @@ TEST(Views, division_by_part_of_itself) {
   div_(part(x, 1, 4), select(x, 0, 0));
   EXPECT_ERROR(backward({sum(x)}), "[torch.FloatTensor []], which is output 0 of AsStrided, is at version 1");
   detach_in_place(x);  // which owns itself through its history
+  EXPECT_EQ(x.impl()->storage->count.owners(), 1u);
 }
 
 TEST(Views, constants_written) {

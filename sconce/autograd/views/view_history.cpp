@@ -45,8 +45,8 @@ void take_history(const Tensor& view, const Tensor& like) {
   if (state.retained) follow_history(view);
 }
 
-// Under remake_mutex.
-void remake(const Tensor& view, const Tensor& base) {
+// A tensor at the view's place with the history that the view should have. Under remake_mutex.
+Tensor with_new_history(const Tensor& view, const Tensor& base) {
   static const Op& strided = view_op("aten::as_strided");
   static const Op& as_real = view_op("aten::view_as_real");
   static const Op& as_complex = view_op("aten::view_as_complex");
@@ -55,14 +55,24 @@ void remake(const Tensor& view, const Tensor& base) {
   if (base.dtype() == view.dtype() || !complex) {
     Tensor from = base;
     if (base.dtype() != view.dtype()) from = through(as_real, {base}, shallow_copy(view_as_real(base)));
-    take_history(view,
-                 through(strided, {from, view.sizes(), view.strides(), view.storage_offset()}, shallow_copy(view)));
-    return;
+    return through(strided, {from, view.sizes(), view.strides(), view.storage_offset()}, shallow_copy(view));
   }
   // Real numbers as complex ones: pairs, then the view.
   const Tensor pairs = shallow_copy(view_as_real(view));
   through(strided, {base, pairs.sizes(), pairs.strides(), pairs.storage_offset()}, pairs);
-  take_history(view, through(as_complex, {pairs}, shallow_copy(view)));
+  return through(as_complex, {pairs}, shallow_copy(view));
+}
+
+Ref<Node> made_history(const Tensor& view) {
+  const AutogradState* state = state_of(view);
+  return state ? state->grad_fn : nullptr;
+}
+
+// Whether the view, which is not up to date, gets a history. Throws if it was written in a way that must not be.
+bool needs_new_history(const Tensor& view, const TensorImpl& base) {
+  if (!made_history(view) && !(base.meta & TensorImpl::requires_grad)) return false;
+  check_view_write(view, true);
+  return true;
 }
 
 void record_views(const Op& op, KeySet keys, Value* args, Value* returns) {
@@ -74,20 +84,22 @@ void record_views(const Op& op, KeySet keys, Value* args, Value* returns) {
 
 Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base) {
   TensorImpl& impl = *view.impl();
-  const auto made = [&]() -> Ref<Node> {
-    const AutogradState* state = state_of(view);
-    return state ? state->grad_fn : nullptr;
-  };
-  if (saw_version(impl)) return made();
-  if (!view.requires_grad()) return nullptr;
-  if (!is_differentiable(view.dtype())) return nullptr;
+  if (saw_version(impl)) return made_history(view);
+  if (!view.requires_grad() || !is_differentiable(view.dtype())) return nullptr;
   const std::lock_guard lock(remake_mutex);
   if (!saw_version(impl)) {
-    if (!made() && !(base.meta & TensorImpl::requires_grad)) return nullptr;
-    check_view_write(view, true);
-    remake(view, Tensor(Ref<TensorImpl>::share(&base)));
+    if (!needs_new_history(view, base)) return nullptr;
+    take_history(view, with_new_history(view, Tensor(Ref<TensorImpl>::share(&base))));
   }
-  return made();
+  return made_history(view);
+}
+
+Edge view_edge(const Tensor& view, TensorImpl& base) {
+  const std::lock_guard lock(remake_mutex);
+  if (saw_version(*view.impl())) return {made_history(view), output_number(view)};
+  if (!view.requires_grad() || !is_differentiable(view.dtype()) || !needs_new_history(view, base)) return {};
+  const Tensor like = with_new_history(view, Tensor(Ref<TensorImpl>::share(&base)));
+  return {made_history(like), output_number(like)};
 }
 
 void check_view_write(const Tensor& view, bool indirect) {

@@ -8,6 +8,9 @@ namespace sconce::autograd {
 
 // grad_fn() of a view with a base.
 Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base);
+// The same, with its output, for the caller alone: a history that is made anew is not given to the view. A view that
+// was saved for the backward of a write to its own base would own itself through it.
+Edge view_edge(const Tensor& view, TensorImpl& base);
 
 // Throws if the view is of a kind that must not be written while gradients are recorded (see ViewOrigin). `indirect`
 // says that its base or another view was written, and not the view itself.
