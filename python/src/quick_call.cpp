@@ -217,7 +217,8 @@ QuickOverload::Outcome QuickOverload::call(const Given& given, Face face, Owned&
   std::span<PyObject* const> rest;
   if (keywords == 0 && n == 2 && is_plain_tensor(given.positional[0])) {  // what most calls are
     PyObject* second = given.positional[1];
-    const bool tensors = is_plain_tensor(second), number = PyFloat_CheckExact(second);
+    const bool tensors = is_plain_tensor(second);
+    const bool number = !tensors && (PyFloat_CheckExact(second) || is_small_int(second));
     const bool fits_tensor = shape_ == CallShape::tt || (shape_ == CallShape::tts && parameters_[2].has_default);
     const bool fits_number = shape_ == CallShape::ts || (shape_ == CallShape::tss && parameters_[2].has_default);
     if ((tensors && fits_tensor) || (number && fits_number)) {

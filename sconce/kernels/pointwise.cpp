@@ -287,7 +287,7 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
       !(a.meta & KeySet(Key::cpu).bits()))
     return false;
 
-  Param params[kMaxLoopParams];
+  Param params[kMaxLoopParams + 1];
   for (int i = 0; i < loops.params; ++i) {
     if (numbers[i].is_complex() ||
         ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral()))

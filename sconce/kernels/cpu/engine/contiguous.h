@@ -17,16 +17,18 @@ inline constexpr auto kDirect = [] {
   return table;
 }();
 
-// `level`: cpu_level() - 2. `whole`: all operands have TensorImpl::whole_block, so that the loop may run over the
-// end of each.
+// `level`: cpu_level() - 2. `params` has room for one more: these dtypes do not narrow. `whole`: all operands have
+// TensorImpl::whole_block, so that the loop may run over the end of each.
 inline void run_contiguous(const PointwiseLoops& loops, int level, Compute compute, const TensorImpl& out,
-                           const void* const* in, const Param* params, bool whole) {
+                           const void* const* in, Param* params, bool whole) {
   constexpr int64_t kSmall = 2048;  // elements; more of them go to threads and streaming stores
   static constexpr int64_t kSteps[kMaxLoopInputs] = {64, 64, 64, 64, 64, 64};
   const int64_t numel = out.numel;
   if (numel == 0) return;
-  if (!whole || numel > kSmall || loops.narrows || (loops.divisor_inputs | loops.divisor_params) != 0)
-    return run_dense(loops, compute, out.data, in, numel, params);
+  const bool divides =
+      (loops.divisor_inputs | loops.divisor_params) != 0 && compute != Compute::f32 && compute != Compute::f64;
+  if (!whole || numel > kSmall || divides) return run_dense(loops, compute, out.data, in, numel, params);
+  if (loops.narrows) params[loops.params] = Param::from_int(static_cast<int64_t>(Narrow::none));
   const int shift = compute == Compute::u8 ? 6 : compute == Compute::f64 || compute == Compute::i64 ? 3 : 4;
   const int64_t groups = (numel + (int64_t{1} << shift) - 1) >> shift;
   loops.loops[level][static_cast<int>(compute)](static_cast<char*>(out.data), reinterpret_cast<const char* const*>(in),
