@@ -554,6 +554,7 @@ std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, cons
   assign_layouts(tape);
   auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));
   if (!Builder(*plan, std::move(read), settings.gives_back).build(why)) return nullptr;
+  plan->find_dense();
   return plan;
 }
 

@@ -1,11 +1,13 @@
 #include "sconce/executor/execution_plan.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/mapped_files.h"
 #include "sconce/base/workers_awake.h"
+#include "sconce/executor/probe.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/memory/write_count.h"
 
@@ -13,6 +15,8 @@ namespace sconce::executor {
 
 namespace {
 constinit std::atomic<bool> timing{false};
+
+constexpr size_t kDenseInputs = 12, kDenseOutputs = 4, kDenseNodes = 16;
 }  // namespace
 
 Step::~Step() = default;
@@ -208,7 +212,61 @@ std::vector<double> Plan::step_seconds() const {
   return step_seconds_;
 }
 
+void Plan::find_dense() {
+  const bool is_tensor = tape_.output.kind == Output::Kind::tensor;
+  const bool is_tuple = tape_.output.kind == Output::Kind::tuple &&
+                        std::all_of(tape_.output.items.begin(), tape_.output.items.end(),
+                                    [](const Output& item) { return item.kind == Output::Kind::tensor; });
+  if (tape_.inputs.empty() || tape_.inputs.size() > kDenseInputs || tape_.nodes.size() > kDenseNodes ||
+      tape_.check_results || !(is_tensor || is_tuple))
+    return;
+  const Tensor& first = tape_.twin(tape_.inputs[0]);
+  const auto is_alike = [&](ValueId v) {
+    const Tensor& t = tape_.twin(v);
+    return t.is_contiguous() && same_geometry(t, first) && !t.is_wrapped_number();
+  };
+  std::vector<int32_t> slots(tape_.values.size(), -1);
+  int32_t next = 0;
+  for (const ValueId v : tape_.inputs) {
+    if (!is_alike(v) || slots[v] >= 0) return;
+    slots[v] = next++;
+  }
+  DenseTape::Builder builder(first.dtype(), first.sizes(), tape_.inputs.size());
+  std::vector<int32_t> from;
+  for (const TapeNode& node : tape_.nodes) {
+    const PointwiseCall* call = node.pointwise.get();
+    if (call == nullptr || node.taken || !node.writes.empty() || node.results.size() != 1 || node.results[0] == kNone ||
+        call->common != first.dtype() || call->result != first.dtype() || !is_alike(node.results[0]))
+      return;
+    from.clear();
+    for (const ValueId v : call->inputs) from.push_back(slots[v]);
+    if (!builder.add(*node.op, *call->loops, from, call->params)) return;
+    slots[node.results[0]] = next++;
+  }
+  std::vector<int32_t> outputs;
+  for (const ValueId v : tape_.outputs()) outputs.push_back(slots[v]);
+  if (outputs.size() <= kDenseOutputs) dense_ = builder.finish(outputs);
+}
+
+bool Plan::run_dense(std::span<TensorImpl* const> inputs, Value& made) const {
+  const Tensor* in[kDenseInputs];
+  for (size_t i = 0; i < inputs.size(); ++i) in[i] = reinterpret_cast<const Tensor*>(&inputs[i]);
+  Tensor out[kDenseOutputs];
+  if (!dense_->run(in, out)) return false;
+  if (tape_.output.kind == Output::Kind::tensor) {
+    made = Value(std::move(out[0]));
+    return true;
+  }
+  std::vector<Value> items;
+  items.reserve(dense_->outputs());
+  for (size_t i = 0; i < dense_->outputs(); ++i) items.emplace_back(std::move(out[i]));
+  made = Value(make_ref<Tuple>(std::move(items), tape_.output.type));
+  return true;
+}
+
 Value Plan::run(std::span<TensorImpl* const> inputs) const {
+  const bool is_timed = timing.load(std::memory_order_relaxed);
+  if (Value made; dense_ && !is_timed && run_dense(inputs, made)) return made;
   std::unique_ptr<Frame> frame = take_frame();
   Frame& f = *frame;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -218,7 +276,7 @@ Value Plan::run(std::span<TensorImpl* const> inputs) const {
   }
   // A frame whose step threw is not used again: tensors of the call may be in it.
   const WorkersAwake awake;
-  if (timing.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (is_timed) [[unlikely]] {
     run_timed(f);
   } else {
     for (const Scheduled& s : steps_) {

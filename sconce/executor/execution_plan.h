@@ -19,6 +19,7 @@
 #include "sconce/executor/guards.h"
 #include "sconce/executor/process_lock.h"
 #include "sconce/executor/tape.h"
+#include "sconce/kernels/dense_tape.h"
 
 namespace sconce::loops {
 struct Nest;
@@ -81,6 +82,9 @@ class Plan {
   // `inputs` are the tensors of the signature. Throws what a step throws.
   Value run(std::span<TensorImpl* const> inputs) const;
 
+  // A plan of few pointwise operators runs small tensors without a frame: looks whether it is one.
+  void find_dense();
+
   bool draws() const { return tape_.draws; }
   size_t guard_count() const { return guards_.size(); }
   const std::vector<Scheduled>& steps() const { return steps_; }
@@ -108,6 +112,8 @@ class Plan {
   bool constants_hold() const;
   bool geometry_holds() const;
 
+  bool run_dense(std::span<TensorImpl* const> inputs, Value& made) const;
+
   std::unique_ptr<Frame> make_frame() const;
   std::unique_ptr<Frame> take_frame() const;
   void give_back(std::unique_ptr<Frame> frame) const;
@@ -121,6 +127,7 @@ class Plan {
   std::vector<KnownConstant> constants_;
   mutable std::atomic<uint64_t> geometry_epoch_;
   std::vector<Scheduled> steps_;
+  std::unique_ptr<DenseTape> dense_;
   std::vector<uint32_t> frame_args_;    // of each ordinary call: the node
   std::vector<int64_t> arena_offsets_;  // by block; -1: not in the arena
   std::vector<ValueId> standing_;       // values with a tensor from the beginning: of constants, of the arena

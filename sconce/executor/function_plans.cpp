@@ -11,6 +11,7 @@
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
 #include "sconce/codegen/maker.h"
+#include "sconce/executor/call_match.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/graph_backend.h"
 #include "sconce/executor/process_lock.h"
@@ -45,16 +46,22 @@ uint64_t hash_of(const Words& words) {
 // A plan with the signature that it is for.
 class Entry final : public Counted {
  public:
-  Entry(const Words& words, std::shared_ptr<const Plan> plan)
-      : hash_(hash_of(words)), words_(words.begin(), words.end()), plan(std::move(plan)) {}
+  Entry(const Words& words, std::optional<CallMatch> match, std::shared_ptr<const Plan> plan)
+      : hash_(hash_of(words)), words_(words.begin(), words.end()), match_(std::move(match)), plan(std::move(plan)) {}
   bool takes(const Words& words, uint64_t hash) const { return hash == hash_ && takes(words); }
   bool takes(const Words& words) const {
     return words.size() == words_.size() && std::equal(words.begin(), words.end(), words_.begin());
+  }
+  // The same without words. Gives the tensors among the arguments.
+  bool takes(uint64_t modes, uint32_t backend, bool records, std::span<const Value> args,
+             SmallVector<TensorImpl*, 8>& tensors) const {
+    return match_ && words_[0] == modes && words_[1] == backend && match_->holds(args, records, tensors);
   }
 
  private:
   const uint64_t hash_;
   const Signature words_;
+  const std::optional<CallMatch> match_;
 
  public:
   const std::shared_ptr<const Plan> plan;
@@ -80,14 +87,20 @@ struct GivenPlan {
 // The plans of a function. Those whose lock was lost by a fork are not looked at any more: the interpreter is there.
 class FunctionPlans final : public runtime::CodePlans {
  public:
+  // The entry of the last call, when it is for this one, too.
+  Ref<Entry> find_last(uint64_t modes, uint32_t backend, bool records, std::span<const Value> args,
+                       SmallVector<TensorImpl*, 8>& tensors) {
+    const Held lock(lock_);
+    if (!lock) return lost();
+    if (last_found_ < entries_.size() && entries_[last_found_]->takes(modes, backend, records, args, tensors))
+      return found(last_found_);
+    tensors.clear();
+    return {};
+  }
   Ref<Entry> find(const Words& words) {
-    {  // mostly that of the last call: a hash takes longer than the comparison
-      const Held lock(lock_);
-      if (!lock) return lost();
-      if (last_found_ < entries_.size() && entries_[last_found_]->takes(words)) return found(last_found_);
-    }
     const uint64_t hash = hash_of(words);
     const Held lock(lock_);
+    if (!lock) return lost();
     for (size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i]->takes(words, hash)) return found(i);
     }
@@ -106,10 +119,10 @@ class FunctionPlans final : public runtime::CodePlans {
   bool has_given() const { return !given_.empty(); }
   void give(GivenPlan given) { given_.push_back(std::move(given)); }
   // The plan for the words of a call that was given beforehand, from now on among the others.
-  Ref<Entry> take_given(const Words& words) {
+  Ref<Entry> take_given(const Words& words, std::span<const Value> args) {
     for (const GivenPlan& given : given_) {
       if (!given.takes(words) || !given.plan->holds()) continue;
-      Ref<Entry> entry = make_ref<Entry>(words, given.plan);
+      Ref<Entry> entry = make_ref<Entry>(words, CallMatch::make(args), given.plan);
       add(entry);
       return entry;
     }
@@ -299,6 +312,7 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
   Recorder recorder(args);
   runtime::RunOptions observed = options;
   observed.observer = &recorder;
+  std::optional<CallMatch> match = CallMatch::make(args);  // before the call moves from them
   Value result = runtime::execute(code, args, observed);
   std::optional<Tape> tape = recorder.finish(result);
   std::string why = recorder.why();
@@ -314,7 +328,7 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
           fmt::print(stderr, "[guards] {}: {} guards\n{}", code.name, plan->guard_count(), plan->guards().text());
         }
         plans.succeeded();
-        plans.add(make_ref<Entry>(words, std::move(plan)));
+        plans.add(make_ref<Entry>(words, std::move(match), std::move(plan)));
         return result;
       }
     } catch (const std::exception& e) {  // no memory for packed weights, most likely
@@ -399,16 +413,12 @@ bool run_requested(const runtime::Code& code, std::span<Value> args, const runti
   return true;
 }
 
-bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
-  if (current_request) [[unlikely]]
-    return run_requested(code, args, options, result);
-  if (!plans_enabled() || options.observer || is_counted()) return false;
-  FunctionPlans& plans = plans_of_code(code);
-  if (plans.is_hopeless() || (records_gradients() && plans.is_paused())) return false;
-  const uint32_t backend = plans.backend();
+// The call has another plan than the one before, or none.
+bool run_by_words(const runtime::Code& code, FunctionPlans& plans, uint64_t modes, uint32_t backend,
+                  std::span<Value> args, const runtime::RunOptions& options, Value& result) {
   Words words;
   SmallVector<TensorImpl*, 8> tensors;
-  if (!append_modes(words)) return false;
+  words.push_back(modes);
   words.push_back(backend);
   if (!append_arguments(args, words, tensors)) return false;
   if (const Ref<Entry> entry = plans.find(words)) {
@@ -426,7 +436,7 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
     log_new_arguments(code, plans, tensors);
   }
   if (plans.has_given()) {
-    if (const Ref<Entry> entry = plans.take_given(words)) {
+    if (const Ref<Entry> entry = plans.take_given(words, args)) {
       entry->runs.fetch_add(1, std::memory_order_relaxed);
       return run_plan(code, *entry, tensors, result);
     }
@@ -434,6 +444,27 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
   if (plans.is_full() || Recorder::is_active() || !plans.is_second_call(words)) return false;
   result = record(code, plans, words, backend, args, options);
   return true;
+}
+
+bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
+  if (current_request) [[unlikely]]
+    return run_requested(code, args, options, result);
+  if (!plans_enabled() || options.observer || is_counted()) return false;
+  FunctionPlans& plans = plans_of_code(code);
+  const bool records = records_gradients();
+  if (plans.is_hopeless() || (records && plans.is_paused())) return false;
+  const uint32_t backend = plans.backend();
+  const uint64_t modes = modes_word();
+  if (modes == 0) return false;
+  SmallVector<TensorImpl*, 8> tensors;
+  if (const Ref<Entry> entry = plans.find_last(modes, backend, records, args, tensors)) {
+    if (entry->plan->holds()) {
+      entry->runs.fetch_add(1, std::memory_order_relaxed);
+      return run_plan(code, *entry, tensors, result);
+    }
+    tensors.clear();
+  }
+  return run_by_words(code, plans, modes, backend, args, options, result);
 }
 
 }  // namespace

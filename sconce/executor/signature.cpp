@@ -8,10 +8,6 @@
 namespace sconce::executor {
 namespace {
 
-// Facts of `meta` that do not matter: where memory ends, whether gradients are wanted (where they are recorded there is
-// no plan), and whether the tensor is a view.
-constexpr uint64_t kIgnored = TensorImpl::whole_block | TensorImpl::requires_grad | TensorImpl::is_view;
-
 void append_text(std::string_view text, Words& words) {
   words.push_back(text.size());
   for (size_t i = 0; i < text.size(); i += 8) {
@@ -27,7 +23,7 @@ struct Geometry {
   bool operator()(const Tensor& t, Words& words) const {
     if (!is_plain(t) || (records && t.requires_grad())) return false;
     const TensorImpl& impl = *t.impl();
-    words.push_back(impl.meta & ~kIgnored);
+    words.push_back(impl.meta & ~kUnsigned);
     const auto rank = static_cast<size_t>(t.dim());
     const int64_t* dims = t.sizes().data();  // strides stand behind sizes
     for (size_t i = 0; i < 2 * rank; ++i) words.push_back(static_cast<uint64_t>(dims[i]));
@@ -119,12 +115,19 @@ bool append_arguments(std::span<const Value> args, Words& words, SmallVector<Ten
 
 bool append_identity(const Value& v, Words& words) { return append(v, words, Identity()); }
 
-bool append_modes(Words& words) {
+uint64_t modes_word() {
   const ThreadModes& modes = thread_modes;
-  if (modes.include != 0 || uses_onednn()) return false;
-  words.push_back(uint64_t{modes.exclude} | uint64_t{modes.exclude_grad} << 16 | uint64_t{modes.inference} << 32 |
-                  static_cast<uint64_t>(default_dtype()) << 40 | static_cast<uint64_t>(cpu_level()) << 48 |
-                  static_cast<uint64_t>(is_deterministic()) << 56);
+  if (modes.include != 0 || uses_onednn()) return 0;
+  // The level is not 0.
+  return uint64_t{modes.exclude} | uint64_t{modes.exclude_grad} << 16 | uint64_t{modes.inference} << 32 |
+         static_cast<uint64_t>(default_dtype()) << 40 | static_cast<uint64_t>(cpu_level()) << 48 |
+         static_cast<uint64_t>(is_deterministic()) << 56;
+}
+
+bool append_modes(Words& words) {
+  const uint64_t word = modes_word();
+  if (word == 0) return false;
+  words.push_back(word);
   return true;
 }
 
