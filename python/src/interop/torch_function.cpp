@@ -6,7 +6,7 @@ namespace sconce::python {
 namespace {
 
 // DisableTorchFunctionSubclass: this thread's calls ask no class.
-thread_local int disabled = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local int disabled = 0;
 
 PyObject* attribute_name() {
   static PyObject* name = PyUnicode_InternFromString("__torch_function__");

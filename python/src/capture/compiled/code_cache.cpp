@@ -6,6 +6,7 @@
 #include "capture/compiled/newcomers.h"
 #include "capture/compiled/report.h"
 #include "capture/evaluator/evaluate.h"
+#include "capture/graph/compiled_graph.h"
 
 namespace sconce::python::capture {
 namespace {
@@ -231,6 +232,13 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
       *trace.sources, trace.inputs, trace.locals.empty() ? std::move(locals) : trace.locals,
       trace.free_variables.empty() ? std::move(free) : trace.free_variables, function->func_globals);
   entry->graph = std::move(trace.graph);
+  if (entry->graph) {
+    std::vector<uint32_t> outside;
+    for (size_t i = 0; i < trace.inputs.size(); ++i)
+      if (trace.sources->all()[static_cast<size_t>(trace.inputs[i])].step != Step::local)
+        outside.push_back(static_cast<uint32_t>(i));
+    set_outside_inputs(entry->graph.get(), std::move(outside));
+  }
   entry->code = std::move(trace.code);
   entry->result = std::move(trace.result);
   if (entry->code) {

@@ -63,6 +63,8 @@ class CodeCache {
   void clear();
   int traverse(visitproc visit, void* arg);
   const std::vector<CacheEntry*>& entries() const { return entries_; }
+  // The one that answered last, if it is one without code of Python; else null.
+  CacheEntry* last_used() const { return entries_.empty() || !entries_.front()->result ? nullptr : entries_.front(); }
   size_t compilations() const { return static_cast<size_t>(compiled_); }
 
  private:

@@ -18,7 +18,8 @@ struct State {
   Owned cache;                   // cache_object.h
   PyCodeObject* code = nullptr;  // that it is for
   Owned kept_code;
-  int hooked_in_vain = 0;  // calls that ran as they are under the hook, in which nothing was captured
+  size_t direct_arguments = SIZE_MAX;  // how many a direct call has; none has so many: there is none
+  int hooked_in_vain = 0;              // calls that ran as they are under the hook, in which nothing was captured
 };
 struct CompiledObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -88,17 +89,43 @@ Owned run_direct(const CacheEntry& entry, PyObject* const* inputs, PyObject* con
   return make_result(*entry.result, many.data(), slots);
 }
 
+// Direct calls: arguments that the function takes as they are, for the entry that answered the call before.
+size_t direct_arguments(const State& state) {
+  const bool is_direct = state.config->backend.get() == Py_None && state.code->co_kwonlyargcount == 0 &&
+                         (state.code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)) == 0;
+  return is_direct ? static_cast<size_t>(state.code->co_argcount) : SIZE_MAX;
+}
+// Null and no exception: not one of these.
+PyObject* call_directly(State& state, PyFunctionObject* function, PyObject* const* args) {
+  if (reinterpret_cast<PyCodeObject*>(function->func_code) != state.code) return nullptr;
+  CacheEntry* entry = cache_in(state.cache.get()).last_used();
+  if (entry == nullptr) return nullptr;
+  PyObject* const* inputs = entry->guards->check_directly(args, function->func_closure);
+  if (inputs == nullptr) return nullptr;
+  if (entry->graph && entry->result->what == Recipe::What::output) {
+    if (PyObject* made = run_quickly(entry->graph.get(), inputs, entry->result->index)) return made;
+  }
+  Answer answer;
+  answer.set(entry);
+  return run_direct(*entry, inputs, args).give();
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   PyFunctionObject* function = function_of(self);
   State& state = *of(self).state;
   Handed* handed = take_handed();
-  if (settings().stance == Stance::force_eager || is_evaluating())
+  if (unusual_calls != 0 && (settings().stance == Stance::force_eager || is_evaluating()))
     return call_handing(of(self).function, args, flags, names, handed);
   return guarded([&]() -> PyObject* {
+    if (state.direct_arguments == static_cast<size_t>(PyVectorcall_NARGS(flags)) && names == nullptr &&
+        unusual_calls == 0) {
+      if (PyObject* made = call_directly(state, function, args)) return made;
+    }
     if (reinterpret_cast<PyCodeObject*>(function->func_code) != state.code) {  // somebody set __code__
       state.code = reinterpret_cast<PyCodeObject*>(function->func_code);
       state.kept_code = Owned::share(function->func_code);
       state.cache = cache_for(state.code, state.config);
+      state.direct_arguments = direct_arguments(state);
     }
     const Owned kept_cache = Owned::share(state.cache.get());
     CodeCache* cache = &cache_in(kept_cache.get());
@@ -132,6 +159,7 @@ PyObject* make(std::shared_ptr<const CompileConfig> config, PyObject* function) 
   state->kept_code = Owned::share(reinterpret_cast<PyFunctionObject*>(function)->func_code);
   state->code = reinterpret_cast<PyCodeObject*>(state->kept_code.get());
   state->cache = cache_for(state->code, state->config);
+  state->direct_arguments = direct_arguments(*state);
   auto* self = PyObject_GC_New(CompiledObject, &compiled_type);
   if (self == nullptr) throw PythonError();
   self->vectorcall = call;
@@ -285,6 +313,7 @@ PyObject* set_stance(PyObject*, PyObject* args) {
       settings().stance = static_cast<Stance>(i);
       settings().skip_guards = skip != 0;
       settings().stance_backend = backend == Py_None ? Owned() : Owned::share(backend);
+      note_stance();
       Py_RETURN_NONE;
     }
     PyErr_Format(PyExc_ValueError, "there is no stance '%s'", name);

@@ -38,6 +38,11 @@ struct Settings {
   Owned observer;
 };
 Settings& settings();
+// To be called when stance or skip_guards were set.
+void note_stance();
+
+// Not 0: somewhere a function is evaluated, or a stance was set, so that a call has to ask what it may do.
+extern int unusual_calls;
 
 // While a function is evaluated, on this thread.
 bool is_evaluating();

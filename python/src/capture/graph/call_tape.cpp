@@ -130,6 +130,28 @@ Tensor CallTape::run_single(const Tensor* const* inputs) const {
   }
 }
 
+std::unique_ptr<DenseTape> CallTape::make_dense(std::span<const Tensor* const> inputs) const {
+  if (inputs.empty()) return nullptr;
+  const Tensor& first = *inputs[0];
+  for (const Tensor* t : inputs) {
+    const bool is_alike = t->dtype() == first.dtype() && t->sizes() == first.sizes() && t->is_contiguous() &&
+                          t->device().type == DeviceType::cpu && !t->is_wrapped_number();
+    if (!is_alike) return nullptr;
+  }
+  DenseTape::Builder builder(first.dtype(), first.sizes(), inputs.size());
+  std::vector<DenseTape::Builder::Argument> arguments;
+  for (const Step& step : steps_) {
+    if (step.op == nullptr || step.results.size() != 1) return nullptr;
+    arguments.clear();
+    for (const Operand& o : step.operands) {
+      if (o.is_list) return nullptr;
+      arguments.push_back({o.slot, o.constant});
+    }
+    if (!builder.call(*step.op, arguments)) return nullptr;
+  }
+  return builder.finish(outputs_);  // slots are numbered alike: inputs, then results in order
+}
+
 Value CallTape::value_of(const Operand& o, const Value* slots) {
   if (o.slot >= 0) return slots[o.slot];
   if (!o.is_list) return o.constant;

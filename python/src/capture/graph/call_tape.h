@@ -9,6 +9,7 @@
 
 #include "sconce/dispatch/binding/call_shape.h"
 #include "sconce/ir/graph.h"
+#include "sconce/kernels/dense_tape.h"
 
 namespace sconce::python::capture {
 
@@ -22,6 +23,8 @@ class CallTape {
   // One call over inputs and constants with a tensor as its result, of a signature that is called without Values.
   bool is_single() const { return is_single_; }
   Tensor run_single(const Tensor* const* inputs) const;
+  // The same calls as loops over tensors like these, or null.
+  std::unique_ptr<DenseTape> make_dense(std::span<const Tensor* const> inputs) const;
   // Inputs as they are, borrowed; one value for each output.
   void run(std::span<const Tensor* const> inputs, std::span<Value> outputs) const;
   // The same for inputs among which are numbers; they are taken.

@@ -10,6 +10,7 @@
 #include "capture/graph/sym_int.h"
 #include "capture/guards/number.h"
 #include "long_call.h"
+#include "sconce/api/compile/frozen_inputs.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/error.h"
 #include "sconce/base/inline_vector.h"
@@ -22,6 +23,14 @@
 namespace sconce::python::capture {
 namespace {
 
+// Whether the graph runs with its outside inputs as constants.
+struct Freezing {
+  std::vector<uint32_t> outside;
+  std::vector<TensorImpl*> seen;  // of the call before; compared, not used
+  std::unique_ptr<jit::FrozenInputs> frozen;
+  int calls = 0;     // with these
+  int patience = 2;  // calls with the same tensors until they are frozen: twice as many after each change
+};
 struct Held {
   ir::CompilationUnit unit;
   ir::Function* function = nullptr;
@@ -30,6 +39,9 @@ struct Held {
   std::vector<Owned> outputs;
   std::unique_ptr<CallTape> tape;
   std::vector<std::unique_ptr<PythonCallNumber>> python_calls;
+  std::unique_ptr<DenseTape> dense;
+  int runs = 0;  // before dense was asked for
+  Freezing freezing;
   size_t inputs = 0;
   bool has_numbers = false;  // among the inputs of the call
   bool by_plans = true, by_calls = false, is_single = false;
@@ -50,6 +62,9 @@ CompiledGraphObject& compiled(PyObject* self) { return *reinterpret_cast<Compile
 constexpr size_t kFewCalls = 4;
 constexpr double kLittleWork = 4096;
 constexpr size_t kMostOfSingle = 4;  // inputs
+
+constexpr size_t kMostOfDense = 16;  // inputs
+constexpr size_t kDenseOutputs = 4;
 
 // An operator that fails does so as in eager: with its own class of exception, without the lines of a program.
 [[noreturn]] void rethrow(const runtime::ScriptError& error) {
@@ -105,15 +120,51 @@ struct Nobody final : runtime::Observer {
   void before(const runtime::Code&, size_t, const Value*) override {}
 };
 
-void run_function(const Held& held, PyObject* const* args, double work, std::span<Value> outputs) {
-  InlineVector<Value, 16> values(held.inputs + held.tensors.size());
-  for (size_t i = 0; i < held.inputs; ++i) values.data()[i] = input_value(held, i, args[i]);
+// Calls that differ in their outside inputs again and again, as those of a training loop, are left alone.
+constexpr int kMostPatience = 1024;
+
+// The frozen graph for a call, or null. `inputs`: all of them.
+jit::FrozenInputs* frozen_for(Held& held, std::span<const Value> inputs) {
+  Freezing& f = held.freezing;
+  if (f.outside.empty() || !held.by_plans) return nullptr;
+  if (grad_enabled() && std::any_of(inputs.begin(), inputs.end(),
+                                    [](const Value& v) { return v.is_tensor() && v.to_tensor().requires_grad(); }))
+    return nullptr;
+  if (f.frozen) {
+    if (f.frozen->hold(inputs)) return f.frozen.get();
+    f.frozen = nullptr;
+    f.seen.clear();
+    f.patience = std::min(2 * f.patience, kMostPatience);
+  }
+  bool same = f.seen.size() == f.outside.size();
+  f.seen.resize(f.outside.size());
+  for (size_t i = 0; i < f.outside.size(); ++i) {
+    TensorImpl* now = inputs[f.outside[i]].to_tensor().impl();
+    same = std::exchange(f.seen[i], now) == now && same;
+  }
+  f.calls = same ? f.calls + 1 : 0;
+  if (f.calls < f.patience) return nullptr;
+  f.frozen = jit::FrozenInputs::make(*held.function->graph(), inputs, f.outside);
+  if (!f.frozen) f.outside.clear();
+  return f.frozen.get();
+}
+
+void run_function(Held& held, PyObject* const* args, double work, std::span<Value> outputs) {
+  const size_t count = held.inputs + held.tensors.size();
+  InlineVector<Value, 16> values(count);
+  for (size_t i = 0; i < held.inputs; ++i)
+    values.data()[i] = held.has_numbers ? input_value(held, i, args[i]) : Value(tensor_of(args[i]));
   for (size_t i = 0; i < held.tensors.size(); ++i) values.data()[held.inputs + i] = Value(held.tensors[i]);
-  const std::span<Value> given(values.data(), held.inputs + held.tensors.size());
+  jit::FrozenInputs* frozen = frozen_for(held, {values.data(), count});
+  if (frozen) {
+    size_t n = 0;
+    for (const uint32_t i : frozen->others()) std::swap(values.data()[n++], values.data()[i]);
+  }
+  const std::span<Value> given(values.data(), frozen ? frozen->others().size() : count);
   const bool grad = grad_enabled();
   try {
     const Value result = run_long(work, [&] {
-      if (held.by_plans) return runtime::run(*held.function, given);
+      if (held.by_plans) return runtime::run(frozen ? frozen->function() : *held.function, given);
       Nobody nobody;
       return runtime::run(*held.function, given, {.observer = &nobody});
     });
@@ -128,7 +179,7 @@ void run_function(const Held& held, PyObject* const* args, double work, std::spa
   }
 }
 
-void run_values(const Held& held, PyObject* const* args, std::span<Value> outputs) {
+void run_values(Held& held, PyObject* const* args, std::span<Value> outputs) {
   double work = 0;
   for (size_t i = 0; i < held.inputs; ++i) {
     if (held.has_numbers && !is_tensor(args[i])) continue;
@@ -144,7 +195,7 @@ void run_values(const Held& held, PyObject* const* args, std::span<Value> output
     run_function(held, args, work, outputs);
 }
 
-Owned run_to_tuple(const Held& held, PyObject* const* args) {
+Owned run_to_tuple(Held& held, PyObject* const* args) {
   InlineVector<Value, 4> outputs(held.outputs.size());
   run_values(held, args, {outputs.data(), held.outputs.size()});
   Owned tuple = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(held.outputs.size())));
@@ -166,6 +217,27 @@ Owned run_single(const Held& held, PyObject* const* args) {
   return wrap(held.tape->run_single(inputs));
 }
 
+// The tape of loops is made when a graph runs for the second time; graphs that run once do without.
+void make_dense(Held& held, PyObject* const* args) {
+  if (held.runs >= 2 || ++held.runs < 2 || !held.tape || !held.by_plans || held.by_calls || held.has_numbers) return;
+  const Tensor* inputs[kMostOfDense];
+  const size_t count = held.inputs + held.tensors.size();
+  if (count > kMostOfDense || held.outputs.size() > kDenseOutputs) return;
+  for (size_t i = 0; i < held.inputs; ++i) {
+    if (!is_tensor(args[i])) return;
+    inputs[i] = &tensor_of(args[i]);
+  }
+  for (size_t i = held.inputs; i < count; ++i) inputs[i] = &held.tensors[i - held.inputs];
+  held.dense = held.tape->make_dense({inputs, count});
+}
+
+bool run_dense(const Held& held, PyObject* const* args, Tensor* outputs) {
+  const Tensor* inputs[kMostOfDense];
+  for (size_t i = 0; i < held.inputs; ++i) inputs[i] = &tensor_of(args[i]);
+  for (size_t i = 0; i < held.tensors.size(); ++i) inputs[held.inputs + i] = &held.tensors[i];
+  return held.dense->run(inputs, outputs);
+}
+
 Owned run_backend(const CompiledGraphObject& object, PyObject* const* args) {
   const HookPause pause;  // its functions are no part of the program
   const Owned made = Owned::take(PyObject_Vectorcall(object.backend, args, object.held->inputs, nullptr));
@@ -175,7 +247,7 @@ Owned run_backend(const CompiledGraphObject& object, PyObject* const* args) {
 PyObject* run(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const CompiledGraphObject& object = compiled(self);
-    const Held& held = *object.held;
+    Held& held = *object.held;
     const auto n = static_cast<size_t>(PyVectorcall_NARGS(flags));
     SCONCE_CHECK_AS(type, n == held.inputs && (names == nullptr || PyTuple_GET_SIZE(names) == 0),
                     "a compiled graph takes {} inputs, not {} arguments", held.inputs, n);
@@ -227,6 +299,8 @@ PyObject* set_plans(PyObject* self, PyObject* on) {
     Held& held = *compiled(self).held;
     held.by_plans = is_true(on) && held.python_calls.empty();
     held.is_single = held.is_single && held.by_plans;
+    held.dense = nullptr;
+    held.runs = 0;
     Py_RETURN_NONE;
   });
 }
@@ -234,7 +308,7 @@ PyObject* set_plans(PyObject* self, PyObject* on) {
 // _run(*tensors): over tensors of sconce, in programs over PyTorch's, too.
 PyObject* run_itself(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   return guarded([&] {
-    const Held& held = *compiled(self).held;
+    Held& held = *compiled(self).held;
     SCONCE_CHECK_AS(type, static_cast<size_t>(n) == held.inputs, "a compiled graph takes {} inputs, not {} arguments",
                     held.inputs, n);
     return (compiled(self).backend ? run_backend(compiled(self), args) : run_to_tuple(held, args)).give();
@@ -324,6 +398,22 @@ Owned make_compiled_graph(GraphParts parts) {
   return made;
 }
 
+PyObject* run_quickly(PyObject* graph, PyObject* const* inputs, int64_t output) {
+  const CompiledGraphObject& object = compiled(graph);
+  if (!object.held->dense || object.backend != nullptr || object.torch != nullptr) return nullptr;
+  Tensor made[kDenseOutputs];
+  if (!run_dense(*object.held, inputs, made)) return nullptr;
+  return wrap(std::move(made[output])).give();
+}
+
+void set_outside_inputs(PyObject* graph, std::vector<uint32_t> inputs) {
+  Held& held = *compiled(graph).held;
+  const auto& types = held.function->graph()->inputs();
+  std::erase_if(inputs, [&](uint32_t i) { return !types[i]->type()->is(TypeKind::tensor); });
+  for (size_t i = 0; i < held.tensors.size(); ++i) inputs.push_back(static_cast<uint32_t>(held.inputs + i));
+  held.freezing.outside = std::move(inputs);
+}
+
 size_t graph_outputs(PyObject* graph) { return compiled(graph).held->outputs.size(); }
 
 void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> outputs) {
@@ -333,6 +423,16 @@ void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> output
     for (size_t i = 0; i < outputs.size(); ++i)
       outputs[i] = Owned::share(PyTuple_GET_ITEM(made.get(), static_cast<Py_ssize_t>(i)));
     return;
+  }
+  Held& held = *object.held;
+  if (held.dense) {
+    Tensor made[kDenseOutputs];
+    if (run_dense(held, inputs, made)) {
+      for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = wrap(std::move(made[i]));
+      return;
+    }
+  } else {
+    make_dense(held, inputs);
   }
   if (object.held->is_single) {
     if (outputs[0] = run_single(*object.held, inputs); outputs[0]) return;

@@ -27,9 +27,16 @@ struct GraphParts {
 // Attributes for readers: `graph` (the IR as text), `graph_module` (fx), `example_inputs`.
 Owned make_compiled_graph(GraphParts parts);
 
+// Says which inputs are not arguments of the call but hang on modules and globals: parameters, buffers. While these stay
+// as they are, calls that record no gradients run by plans in which they are constants (frozen_inputs.h).
+void set_outside_inputs(PyObject* graph, std::vector<uint32_t> inputs);
+
 // For callers in C++: runs a graph, as a call of it would, without a tuple. `inputs`: objects of tensors, as many as it
 // takes. Throws as a call raises.
 size_t graph_outputs(PyObject* graph);
+// One output of a graph of few pointwise operators on small tensors (dense_tape.h); null and no exception where
+// run_graph has to decide. Runs no code of Python.
+PyObject* run_quickly(PyObject* graph, PyObject* const* inputs, int64_t output);
 void run_graph(PyObject* graph, PyObject* const* inputs, std::span<Owned> outputs);
 
 void add_graph_capture(PyObject* module);

@@ -368,12 +368,10 @@ bool Guards::is_dead() const {
   return std::any_of(tensors_.begin(), tensors_.end(), [](const TensorFact& t) { return t.is_dead(); });
 }
 
-void FoundInputs::clear() {
+void FoundInputs::drop_owned() {
   for (PyObject* object : owned_) Py_DECREF(object);
   owned_.clear();
   made_.clear();
-  data_ = nullptr;
-  size_ = 0;
 }
 void FoundInputs::own_all() {
   if (!owned_.empty()) return;
@@ -383,7 +381,11 @@ void FoundInputs::own_all() {
 
 bool Guards::check(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
   if (dropped_ || !(state_ == GlobalState::now())) return false;
-  if (arguments_only_) return check_arguments(locals, found);
+  if (arguments_only_) {
+    found.data_ = check_arguments(locals);
+    found.size_ = inputs_.size();
+    return found.data_ != nullptr;
+  }
   if (watched_ && watched_->unchanged(*this, locals, closure)) return check_loose(locals, closure, found);
   return walk_all(locals, closure, found);
 }
@@ -449,24 +451,29 @@ void Guards::prepare_arguments(const std::vector<int32_t>& steps) {
   }
 }
 
-bool Guards::check_arguments(PyObject* const* locals, FoundInputs& found) {
+PyObject* const* Guards::check_arguments(PyObject* const* locals) {
   for (const Argument& a : arguments_) {
     PyObject* object = locals[a.local];
-    if (object == nullptr || !(a.tensor ? a.tensor->holds(object) : holds(*a.row, object, nullptr))) return false;
+    if (object == nullptr || !(a.tensor ? a.tensor->holds(object) : holds(*a.row, object, nullptr))) return nullptr;
   }
-  found.size_ = inputs_.size();
-  if (inputs_are_locals_) {
-    found.data_ = locals;
-    return true;
-  }
+  if (inputs_are_locals_) return locals;
   for (const auto& [at, step] : loose_inputs_)
     quick_inputs_[static_cast<size_t>(at)] = locals[fetches_[static_cast<size_t>(step)].index];
-  found.data_ = quick_inputs_.data();
-  return true;
+  return quick_inputs_.data();
+}
+
+PyObject* const* Guards::check_directly(PyObject* const* locals, PyObject* closure) {
+  if (dropped_ || !(state_ == GlobalState::now())) return nullptr;
+  const bool rest_holds = arguments_only_ || (watched_ && loose_alone_ && watched_->unchanged(*this, locals, closure));
+  return rest_holds ? check_arguments(locals) : nullptr;
 }
 
 bool Guards::check_loose(PyObject* const* locals, PyObject* closure, FoundInputs& found) {
-  if (loose_alone_) return check_arguments(locals, found);
+  if (loose_alone_) {
+    found.data_ = check_arguments(locals);
+    found.size_ = inputs_.size();
+    return found.data_ != nullptr;
+  }
   Walk walk(*this, locals, closure);
   walk.slots.clear();
   walk.slots.append(ListRef<PyObject*>(watched_->slots(), fetches_.size()));

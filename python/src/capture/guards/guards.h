@@ -29,13 +29,18 @@ class FoundInputs {
   FoundInputs() = default;
   FoundInputs(const FoundInputs&) = delete;
   ~FoundInputs() { clear(); }
-  void clear();
+  void clear() {
+    if (!owned_.empty() || !made_.empty()) drop_owned();
+    data_ = nullptr;
+    size_ = 0;
+  }
   void own_all();
   PyObject* const* data() const { return data_; }
   size_t size() const { return size_; }
 
  private:
   friend class Guards;
+  void drop_owned();
   PyObject* const* data_ = nullptr;
   size_t size_ = 0;
   SmallVector<PyObject*, 16> owned_;
@@ -62,6 +67,9 @@ class Guards {
   // objects of `inputs`. Clears exceptions; runs code of Python only where a dict has keys with an __eq__
   // written in Python.
   bool check(PyObject* const* locals, PyObject* closure, FoundInputs& found);
+  // The same where nothing but arguments has to be looked at, and the objects of `inputs`, borrowed until the guards are
+  // asked again. Null: check() has to decide.
+  PyObject* const* check_directly(PyObject* const* locals, PyObject* closure);
   // The objects of `inputs`, without any check but that they are there (set_stance(skip_guard_eval_unsafe=True)).
   bool fetch(PyObject* const* locals, PyObject* closure, FoundInputs& found);
   // The first guard that does not hold: "tensor 'L['x']' size mismatch at index 0. expected 2, actual 3". Empty: all hold.
@@ -138,7 +146,7 @@ class Guards {
     const Row* row;
   };
   std::vector<Argument> arguments_;  // facts of loose steps, when they are alone
-  bool check_arguments(PyObject* const* locals, FoundInputs& found);
+  PyObject* const* check_arguments(PyObject* const* locals);
   void prepare_arguments(const std::vector<int32_t>& steps);
   uint32_t walks_ = 0, next_watch_ = 2;
 };
