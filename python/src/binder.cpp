@@ -390,6 +390,10 @@ Owned call_traced(const Overloads& overloads, const Given& given) {
 // tell the method of the name.
 Owned call_overloads(const Overloads& overloads, const Given& given, bool quiet, PyObject* function) {
   const bool traced = is_tracing();
+  if (given.positional.size() == 2 && given.names == nullptr && !overloads.quick.empty() &&
+      overloads.quick[0].takes_pair() && is_plain_tensor(given.positional[0]) && is_plain_tensor(given.positional[1]) &&
+      !traced)
+    return overloads.quick[0].call_pair(given.positional[0], given.positional[1]);
   for (const QuickOverload& overload : overloads.quick) {
     if (traced) break;
     Owned result;

@@ -207,6 +207,19 @@ QuickOverload::QuickOverload(const Op& op) : op_(&op), shape_(call_shape(op)) {
     const bool last = i + 1 == arguments.size() || arguments[i + 1].keyword_only;
     p.rest = p.take == Take::integers && !p.optional && last && i <= 1;
   }
+  takes_pair_ = shape_ == CallShape::tt || (shape_ == CallShape::tts && parameters_[2].has_default);
+  if (shape_ == CallShape::tts && takes_pair_) third_ = arguments[2].default_value->to_scalar();
+}
+
+Owned QuickOverload::call_pair(PyObject* a, PyObject* b) const {
+  const Tensor &x = tensor_of(a), &y = tensor_of(b);
+  double work = static_cast<double>(x.numel() + y.numel());
+  if (work_ != nullptr && work >= static_cast<double>(kLeastWork)) {
+    PyObject* const slots[] = {a, b, nullptr};
+    work = work_of(slots);
+  }
+  return wrap(
+      run_long(work, [&] { return shape_ == CallShape::tt ? call_tt(x, y, *op_) : call_tts(x, y, third_, *op_); }));
 }
 
 QuickOverload::Outcome QuickOverload::call(const Given& given, Face face, Owned& result) const {

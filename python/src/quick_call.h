@@ -49,6 +49,10 @@ class QuickOverload {
   enum class Outcome { done, does_not_fit, unusual };
   Outcome call(const Given& given, Face face, Owned& result) const;
 
+  // Two tensors and nothing else, which is what most operators of Python are called with; they must be plain ones.
+  bool takes_pair() const { return takes_pair_; }
+  Owned call_pair(PyObject* a, PyObject* b) const;
+
  private:
   Owned run(PyObject* const* slots, std::span<PyObject* const> rest, Face face) const;
 
@@ -58,6 +62,8 @@ class QuickOverload {
   CallShape shape_;
   WorkFunction work_ = nullptr;  // of the table; null where it is the number of elements
   uint8_t count_ = 0, positional_ = 0;
+  bool takes_pair_ = false;
+  Scalar third_;                             // of a pair: the default of what follows
   std::unique_ptr<Parameter[]> parameters_;  // null: every call is unusual
 };
 

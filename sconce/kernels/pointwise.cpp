@@ -48,6 +48,18 @@ Param to_param(const Scalar& s) {
   if (s.is_real()) return Param::from_float(s.real());
   return Param::from_complex(s.to_complex().real(), s.to_complex().imag());
 }
+// The same of a number that is not complex, written where it shall be: a Param that is returned and copied is read in
+// wider pieces than it was just written in, which stalls.
+SCONCE_INLINE void write_param(const Scalar& s, Param& to) {
+  if (s.is_integral() || s.is_bool()) {
+    to.real = static_cast<double>(s.integer());
+    to.integer = s.integer();
+  } else {
+    to.real = s.real();
+    to.integer = Param::from_float(s.real()).integer;
+  }
+  to.imag = 0;
+}
 
 bool is_floating_rule(DTypeRule rule) { return rule == DTypeRule::floating || rule == DTypeRule::wide; }
 
@@ -292,7 +304,7 @@ bool try_dense(const PointwiseRule& rule, const Tensor* const* in, const Scalar*
     if (numbers[i].is_complex() ||
         ((rule.integral_params >> i & 1) && !is_floating(dtype) && !numbers[i].is_integral()))
       return false;
-    params[i] = to_param(numbers[i]);
+    write_param(numbers[i], params[i]);
   }
   const DType result = loops.result == LoopResult::boolean ? DType::bool_ : dtype;
   if (!given) {
