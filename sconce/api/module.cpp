@@ -139,16 +139,17 @@ std::vector<ir::Function*> forwards(TypePtr type) {
 Value Module::call_forward(std::vector<Value> args, NamedValues kwargs) const {
   args.insert(args.begin(), object_);
   const std::vector<ir::Function*> candidates = forwards(object_.to_object().type());
-  for (size_t i = 0;; ++i) {
+  for (size_t i = 0; i + 1 < candidates.size(); ++i) {
     std::vector<Value> bound;
     try {
       bound = runtime::bind_call(*candidates[i], args, kwargs);
     } catch (const Error&) {
-      if (i + 1 == candidates.size()) throw;
       continue;
     }
     return runtime::run(*candidates[i], bound);
   }
+  std::vector<Value> bound = runtime::bind_call(*candidates.back(), std::move(args), std::move(kwargs));
+  return runtime::run(*candidates.back(), bound);
 }
 
 Value Module::call(std::vector<Value> args, NamedValues kwargs) const {

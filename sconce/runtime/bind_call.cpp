@@ -132,6 +132,14 @@ std::vector<Value> bind_call(ir::Function& f, std::vector<Value> args,
   const size_t n = schema.arguments.size();
   SCONCE_CHECK(args.size() <= n, "{}() expected at most {} argument(s) but received {} argument(s). Declaration: {}",
                f.short_name(), n, args.size() + kwargs.size(), declaration(f));
+  // Most calls have a value for each argument, in order: these are bound where they are.
+  if (kwargs.empty() && args.size() == n && (n == 0 || !schema.arguments.back().keyword_only)) {
+    for (size_t i = 0; i < n; ++i) {
+      const Argument& a = schema.arguments[i];
+      if (!args[i].is_tensor() || !a.type->is(TypeKind::tensor)) bind_one(f, a, i, args[i]);
+    }
+    return args;
+  }
   std::vector<Value> bound(n);
   ArgumentBinder call(
       schema, args.size(), kwargs.size(), [&](size_t k) { return std::string_view(kwargs[k].first); }, false);
