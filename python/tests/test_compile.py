@@ -180,6 +180,22 @@ class Functions(Case):
         gc.collect()
         self.assertEqual([reference() for reference in references], [None] * 3)
 
+    def test_break_in_a_loop_is_collected(self):
+        # The rest of the loop resumes itself: its code, which owns its cache, may be freed before that.
+        def make():
+            def f(x):
+                for _ in range(3):
+                    x = x + 1
+                    sconce.compiler.graph_break()
+                return x
+
+            self.assertEqual(sconce.compile(f)(sconce.ones(2)).tolist(), [4, 4])
+            return weakref.ref(f)
+
+        reference = make()
+        gc.collect()
+        self.assertIsNone(reference())
+
     def test_arguments_are_not_kept(self):
         compiled = sconce.compile(lambda x, thing: x + 1)
 

@@ -21,13 +21,19 @@ std::map<Key, PyObject*>& living() {
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) { return of(self).cache->traverse(visit, arg); }
+// Before the code may be gone, and another at its address.
+void forget(PyObject* self) {
+  const auto known = living().find({of(self).code, of(self).config});
+  if (known != living().end() && known->second == self) living().erase(known);
+}
 int clear(PyObject* self) {
+  forget(self);
   of(self).cache->clear();
   return 0;
 }
 void dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
-  living().erase({of(self).code, of(self).config});
+  forget(self);
   delete of(self).cache;
   PyObject_GC_Del(self);
 }

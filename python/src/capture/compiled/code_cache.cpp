@@ -66,7 +66,7 @@ void Answer::clear() {
 }
 
 CodeCache::CodeCache(PyCodeObject* code, std::shared_ptr<const CompileConfig> config)
-    : code_(code), config_(std::move(config)), gave_up_(is_generator(code)) {
+    : code_(code), config_(std::move(config)), generator_(is_generator(code)), gave_up_(generator_) {
   all_caches().push_back(this);
 }
 CodeCache::~CodeCache() {
@@ -81,7 +81,7 @@ void CodeCache::drop(CacheEntry* entry) {
   if (entry->uses == 0) delete entry;
 }
 void CodeCache::clear() {
-  gave_up_ = is_generator(code_);
+  gave_up_ = generator_;
   said_limit_ = false;
   compiled_ = calls_ = empty_ = 0;
   sizes_ = SizeHistory();

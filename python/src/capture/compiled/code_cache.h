@@ -60,7 +60,7 @@ class CodeCache {
   // From now on entries have code, too: frames run it.
   void need_code() { need_code_ = true; }
 
-  void clear();
+  void clear();  // does not look at the code: of a cycle, the collector may have freed it before
   int traverse(visitproc visit, void* arg);
   const std::vector<CacheEntry*>& entries() const { return entries_; }
   // The one that answered last, if it is one without code of Python; else null.
@@ -83,6 +83,7 @@ class CodeCache {
   SizeHistory sizes_;
   int frame_number_ = -1;  // the 0 of "0/1"
   int compiled_ = 0, calls_ = 0, empty_ = 0;
+  const bool generator_;
   bool gave_up_ = false, said_limit_ = false, need_code_ = false;
 };
 
