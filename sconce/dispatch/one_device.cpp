@@ -11,10 +11,11 @@ void check_one_device(const char* op, std::initializer_list<OnDevice> arguments)
       const Tensor& t = argument.tensors[i];
       if (!t.defined()) continue;
       if (!first) first = &t;
-      SCONCE_CHECK(t.device() == first->device(),
-                   "Expected all tensors to be on the same device, but found at least two devices, {} and {}! (when "
-                   "checking argument for argument {} in method {})",
-                   to_string(first->device()), to_string(t.device()), argument.name, op);
+      SCONCE_CHECK(
+          t.device() == first->device(),
+          "Expected all tensors to be on the same device, but got {} is on {}, different from other tensors on "
+          "{} (when checking argument in method wrapper_CUDA_{})",
+          argument.name, to_string(t.device()), to_string(first->device()), op);
     }
   }
 }

@@ -17,8 +17,8 @@ struct OnDevice {
 };
 
 // Throws Error in PyTorch's words unless all are on one device:
-//   Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when checking
-//   argument for argument mat2 in method mm)
+//   Expected all tensors to be on the same device, but got mat2 is on cpu, different from other tensors on cuda:0 (when
+//   checking argument in method wrapper_CUDA_mm)
 void check_one_device(const char* op, std::initializer_list<OnDevice> arguments);
 
 }  // namespace sconce

@@ -12,14 +12,14 @@ TEST(OneDevice, NamesTheArgumentThatIsElsewhere) {
   const Tensor here = empty_tensor({2}, DType::float32), there = empty_tensor({2}, DType::float32, DeviceType::meta);
   const Tensor list[] = {here, there};
   check_one_device("f", {{"self", here}, {"weight", Tensor()}, {"others", TensorList(list, 1)}});
-  EXPECT_EQ(
-      testing::error_of([&] { check_one_device("mm", {{"self", here}, {"mat2", there}}); }),
-      "Expected all tensors to be on the same device, but found at least two devices, cpu and meta! (when checking "
-      "argument for argument mat2 in method mm)");
+  EXPECT_EQ(testing::error_of([&] { check_one_device("mm", {{"self", here}, {"mat2", there}}); }),
+            "Expected all tensors to be on the same device, but got mat2 is on meta, different from other tensors on "
+            "cpu (when "
+            "checking argument in method wrapper_CUDA_mm)");
   EXPECT_EQ(
       testing::error_of([&] { check_one_device("cat", {{"tensors", TensorList(list, 2)}}); }),
-      "Expected all tensors to be on the same device, but found at least two devices, cpu and meta! (when checking "
-      "argument for argument tensors in method cat)");
+      "Expected all tensors to be on the same device, but got tensors is on meta, different from other tensors on cpu "
+      "(when checking argument in method wrapper_CUDA_cat)");
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ TEST(CudaErrorWord, IsReadAtTheNextSynchronisation) {
   const int number = operator_number("embedding");
   EXPECT_EQ(operator_number("embedding"), number);
   EXPECT_NE(operator_number("gather"), number);
-  *word = {.operator_number = number, .unused = 0, .index = 12, .size = 10};
+  *word = {.operator_number = number, .kind = ErrorWord::of_index, .index = 12, .size = 10};
   EXPECT_EQ(error_of([] { synchronize(kCuda); }), "embedding: index 12 is out of range for size 10");
   synchronize(kCuda);  // it is cleared, and the context lives on
 }
