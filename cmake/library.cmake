@@ -20,7 +20,7 @@ target_link_libraries(sconce_common INTERFACE Threads::Threads ZLIB::ZLIB ${CMAK
 add_dependencies(sconce_common sconce_generated)
 
 # Folders that are parts of their own, loaded on use, and not of libsconce.
-set(separate_parts codegen/llvm codegen/cuda kernels/cuda python)
+set(separate_parts codegen/llvm codegen/cuda kernels/cuda connect/cuda python)
 
 # Objects: a library for every folder (see ARCHITECTURE.md, "Libraries"), compiled with one of these sets of flags and
 # precompiled headers. A precompiled header of our own headers is shared by folders where nearly every source includes

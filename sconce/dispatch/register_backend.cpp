@@ -19,4 +19,11 @@ void register_backend(DeviceType type, const Backend& backend) {
   }
 }
 
+bool runs_on(const Op& op, DeviceType type) {
+  const Key key = backend_key(type);
+  if (!op.has_kernel(key)) return false;
+  const char* kernel = __atomic_load_n(&op.kernels[static_cast<int>(key)], __ATOMIC_ACQUIRE);
+  return kernel != fallback_kernel(key);
+}
+
 }  // namespace sconce

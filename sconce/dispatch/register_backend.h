@@ -16,4 +16,8 @@ namespace sconce {
 // Library). Throws Error for the CPU and Meta, which have theirs.
 SCONCE_API void register_backend(DeviceType type, const Backend& backend);
 
+// Whether an operator has a kernel of its own for tensors of a device, not only the refusal. Loads no library: a device
+// that was not used yet has none.
+SCONCE_API bool runs_on(const Op& op, DeviceType type);
+
 }  // namespace sconce

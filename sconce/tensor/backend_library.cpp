@@ -19,6 +19,8 @@ thread_local bool is_loading = false;
 // Returns null, or a text that says why there is no backend; see cuda_backend.cpp.
 using Start = const char* (*)(const void* find_backend);
 
+constinit const DeviceQueries* queries_of[kDeviceTypes] = {};
+
 // Beside the library (or program) that this code is in.
 std::string library_path() {
   Dl_info info;
@@ -51,6 +53,15 @@ void load_backend_library(DeviceType type) {
   why_not = load(library_path());
   is_loading = false;
   is_tried = true;
+}
+
+const DeviceQueries* find_queries(DeviceType type) {
+  if (!find_backend(type)) return nullptr;
+  return __atomic_load_n(&queries_of[static_cast<uint8_t>(type)], __ATOMIC_ACQUIRE);
+}
+
+void set_queries(DeviceType type, const DeviceQueries* queries) {
+  __atomic_store_n(&queries_of[static_cast<uint8_t>(type)], queries, __ATOMIC_RELEASE);
 }
 
 std::string why_no_backend(DeviceType type) {

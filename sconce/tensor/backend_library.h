@@ -2,7 +2,10 @@
 // asked for. So a process that never uses the device carries nothing of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sconce/base/export.h"
 #include "sconce/tensor/device.h"
@@ -15,5 +18,22 @@ void load_backend_library(DeviceType type);
 // Why a device type has no backend: "this build has no CUDA", "libcuda.so.1 not found (is the NVIDIA driver
 // installed?)". Empty when it has one.
 SCONCE_API std::string why_no_backend(DeviceType type);
+
+// What people ask about devices, beside what operators need (backend.h).
+struct DeviceQueries {
+  int (*count)();
+  // Lines for people, such as {"cuda:0", "NVIDIA H200, sm_90, 132 multiprocessors"}, {"driver", "CUDA 13.0"}.
+  std::vector<std::pair<std::string, std::string>> (*describe)();
+  // All throw Error for a device that is not there; an index of -1 is the current device of the thread.
+  void (*set_current)(int index);
+  std::string (*name)(int index);
+  std::vector<int64_t> (*facts)(int index);   // compute capability (two numbers), multiprocessors, bytes of memory
+  std::vector<int64_t> (*memory)(int index);  // bytes: allocated, the most; reserved, the most; free, total
+  void (*reset_peaks)(int index);
+  void (*empty_cache)();  // of the current device
+};
+// Null where there is no backend, or it answers nothing.
+SCONCE_API const DeviceQueries* find_queries(DeviceType type);
+SCONCE_API void set_queries(DeviceType type, const DeviceQueries* queries);
 
 }  // namespace sconce

@@ -5,6 +5,7 @@
 #include "sconce/dispatch/register_backend.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/kernels/cuda/cuda_kernels.h"
+#include "sconce/kernels/cuda/cuda_queries.h"
 #include "sconce/kernels/cuda/device/caching_allocator.h"
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/transfers.h"
@@ -42,6 +43,7 @@ std::string start() {
   once([] {
     connect_kernels();
     register_backend(DeviceType::cuda, kBackend);
+    set_queries(DeviceType::cuda, &cuda_queries);
     for (const char* name : operators_with_kernels()) {
       auto* op = const_cast<Op*>(find_op(name));
       SCONCE_ASSERT(op);
@@ -52,14 +54,3 @@ std::string start() {
 }
 
 }  // namespace sconce::cuda
-
-// What libsconce calls after it has opened the library (tensor/backend_library.cpp). `theirs` is its find_backend: when
-// it is not ours, the program has the operators twice, linked into itself and in libsconce.so.
-extern "C" SCONCE_API const char* sconce_cuda_start(const void* theirs) {
-  static std::string why;
-  if (theirs != reinterpret_cast<const void*>(&sconce::find_backend)) {
-    return "the program is linked to a static library of Sconce, libsconce_cuda.so to libsconce.so";
-  }
-  why = sconce::cuda::start();
-  return why.empty() ? nullptr : why.c_str();
-}

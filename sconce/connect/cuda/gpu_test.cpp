@@ -1,0 +1,160 @@
+// Device cuda as programs use it, on a GPU: results against those of the CPU. Skipped where there is none.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "sconce/autograd/backward.h"
+#include "sconce/autograd/variable.h"
+#include "sconce/connect/cuda/decomposed_kernels.h"
+#include "sconce/kernels/cuda/cuda_backend.h"
+#include "sconce/kernels/cuda/device/caching_allocator.h"
+#include "sconce/kernels/cuda/device/context.h"
+#include "sconce/ops.h"
+#include "sconce/tensor/copy.h"
+#include "sconce/testing/error_of.h"
+
+namespace sconce {
+namespace {
+
+constexpr Device kGpu{DeviceType::cuda, 0};
+
+class Gpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = cuda::start(); !why.empty()) GTEST_SKIP() << "no CUDA device: " << why;
+    static const size_t decomposed = add_decomposed_kernels(DeviceType::cuda);
+    ASSERT_GT(decomposed, 0u);
+  }
+};
+
+Tensor up(const Tensor& t) { return to(t, kGpu, t.dtype()); }
+Tensor down(const Tensor& t) { return to(t, Device(), t.dtype()); }
+
+double distance(const Tensor& a, const Tensor& b) {
+  if (a.sizes() != b.sizes() || a.dtype() != b.dtype()) return INFINITY;
+  if (a.numel() == 0) return 0;
+  const DType wide = category(a.dtype()) == Category::complex ? DType::complex128 : DType::float64;
+  return item_of(max(abs(sub(to(down(a), wide), to(down(b), wide))))).to_double();
+}
+
+TEST_F(Gpu, CopiesGoBothWays) {
+  const Tensor x = t(reshape(arange(6), {2, 3}));
+  const Tensor there = up(x);
+  EXPECT_EQ(there.device(), kGpu);
+  EXPECT_TRUE(equal(down(there), x));
+  EXPECT_TRUE(equal(down(to(there, DType::float16)), to(x, DType::float16)));
+  EXPECT_EQ(there.to_string(), "tensor([[0, 3],\n        [1, 4],\n        [2, 5]], device='cuda:0')");
+  EXPECT_EQ(item_of(select(select(there, 0, 2), 0, 1)).to_int(), 5);
+}
+
+TEST_F(Gpu, PointwiseChainsAndTheirGradients) {
+  const auto run = [](const Tensor& p, const Tensor& q) {
+    autograd::set_requires_grad(p, true);
+    autograd::set_requires_grad(q, true);
+    const Tensor out = sum(relu(add(mul(sigmoid(p), q), p)));
+    autograd::backward({out});
+    return std::tuple(out, autograd::grad(p), autograd::grad(q));
+  };
+  const Tensor p = randn({100, 33}), q = randn({33});
+  const auto [a, a_p, a_q] = run(shallow_copy(p), shallow_copy(q));
+  const auto [b, b_p, b_q] = run(up(p), up(q));
+  EXPECT_EQ(b_p.device(), kGpu);
+  EXPECT_LT(distance(a, b), 1e-3);
+  EXPECT_LT(distance(a_p, b_p), 1e-5);
+  EXPECT_LT(distance(a_q, b_q), 1e-4);
+}
+
+TEST_F(Gpu, ProductsOfEveryDtypeAndLayout) {
+  for (const DType dtype : {DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::complex64,
+                            DType::int64, DType::int32, DType::uint8}) {
+    const bool is_float = category(dtype) >= Category::floating;
+    const auto make = [&](std::vector<int64_t> sizes) {
+      return is_float ? to(div(randint(-8, 9, sizes), Scalar(4)), dtype) : to(randint(0, 5, sizes), dtype);
+    };
+    const Tensor a = make({37, 19}), b = make({19, 53}), c = make({37, 53}), bias = make({53});
+    const double bar = dtype == DType::bfloat16 ? 0.3 : dtype == DType::float16 ? 0.05 : 1e-5;
+    const Tensor dense = down(mm(up(a), up(b)));
+    EXPECT_LT(distance(dense, mm(a, b)), bar) << dtype_name(dtype);
+    const Tensor a_t = t(up(contiguous(t(a)))), b_t = t(up(contiguous(t(b))));
+    EXPECT_LT(distance(mm(a_t, up(b)), mm(a, b)), bar) << dtype_name(dtype);
+    EXPECT_LT(distance(mm(up(a), b_t), mm(a, b)), bar) << dtype_name(dtype);
+    EXPECT_LT(distance(mm(a_t, b_t), mm(a, b)), bar) << dtype_name(dtype);
+    EXPECT_LT(distance(addmm(up(bias), up(a), up(b)), addmm(bias, a, b)), bar) << dtype_name(dtype);
+    EXPECT_LT(distance(addmm(up(c), up(a), up(b), 2, 3), addmm(c, a, b, 2, 3)), 3 * bar) << dtype_name(dtype);
+    const Tensor odd = slice(up(make({37, 39})), 1, 0, 38, 2);  // every second column
+    EXPECT_LT(distance(mm(odd, up(b)), mm(contiguous(down(odd)), b)), bar) << dtype_name(dtype);
+    const Tensor batch = make({5, 7, 11}), other = make({5, 11, 3}), added = make({5, 7, 3});
+    EXPECT_LT(distance(bmm(up(batch), up(other)), bmm(batch, other)), bar) << dtype_name(dtype);
+    EXPECT_LT(distance(baddbmm(up(added), up(batch), up(other)), baddbmm(added, batch, other)), bar)
+        << dtype_name(dtype);
+    EXPECT_EQ(mm(up(make({0, 4})), up(make({4, 2}))).sizes()[0], 0);
+    EXPECT_EQ(distance(mm(up(make({3, 0})), up(make({0, 2}))), zeros({3, 2}, dtype)), 0) << dtype_name(dtype);
+  }
+}
+
+TEST_F(Gpu, VectorsAreProductsToo) {
+  const Tensor a = randn({37, 19}), x = randn({19}), y = randn({37}), one = randn({1});
+  EXPECT_LT(distance(mv(up(a), up(x)), mv(a, x)), 1e-5);
+  EXPECT_LT(distance(dot(up(x), up(x)), dot(x, x)), 1e-4);
+  EXPECT_LT(distance(addmv(up(y), up(a), up(x), 2, 0.5), addmv(y, a, x, 2, 0.5)), 1e-4);
+  EXPECT_LT(distance(addmv(up(one), up(a), up(x)), addmv(one, a, x)), 1e-4);
+  const Tensor rows = randn({2, 3, 19});
+  EXPECT_LT(distance(linear(up(rows), up(a), up(y)), linear(rows, a, y)), 1e-4);
+}
+
+TEST_F(Gpu, TensorsOfTwoDevicesAreRefused) {
+  const Tensor here = rand({2, 2}), there = up(here);
+  EXPECT_ERROR(
+      mm(there, here),
+      "Expected all tensors to be on the same device, but got mat2 is on cpu, different from other tensors on cuda:0 "
+      "(when checking argument in method wrapper_CUDA_mm)");
+  EXPECT_ERROR(add(there, here), "Expected all tensors to be on the same device, but found at least two devices");
+  EXPECT_LT(distance(add(there, scalar_tensor_of(1.0, DType::float32)), add(here, Scalar(1))), 1e-6);
+}
+
+TEST_F(Gpu, RunningOutOfMemoryLeavesTensorsAsTheyAre) {
+  const Tensor x = up(arange(1000));
+  EXPECT_ERROR(empty_tensor({int64_t{1} << 45}, DType::uint8, kGpu),
+               "CUDA out of memory. Tried to allocate 32768.00 GiB");
+  EXPECT_EQ(item_of(sum(x)).to_int(), 499500);
+  EXPECT_ERROR(empty_tensor({2}, DType::uint8, Device(DeviceType::cuda, 100)), "cuda:100: this machine has");
+}
+
+TEST_F(Gpu, ThreadsHaveStreamsOfTheirOwn) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([t] {
+      cuda::set_current_stream(kGpu, cuda::pool_stream(kGpu, false));
+      for (int i = 0; i < 50; ++i) {
+        const Tensor x = full({1000 + t}, i + t, DType::float32, {}, kGpu);
+        EXPECT_EQ(item_of(sum(mul(x, Scalar(2)))).to_double(), 2.0 * (i + t) * (1000 + t));
+      }
+      cuda::set_current_stream(kGpu, nullptr);
+    });
+  }
+  for (std::thread& t : threads) t.join();
+}
+
+TEST_F(Gpu, MemoryDoesNotGrow) {
+  const Tensor w = up(randn({64, 64}));
+  size_t reserved = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Tensor x = w;
+    for (int k = 0; k < 3; ++k) x = relu(add(mul(x, w), Scalar(0.1)));
+    if (i == 10) reserved = cuda::memory_statistics(kGpu).reserved;
+  }
+  EXPECT_EQ(cuda::memory_statistics(kGpu).reserved, reserved);
+}
+
+TEST_F(Gpu, ResultsAreTheSameFromRunToRun) {
+  const Tensor x = up(randn({300, 1001}));
+  const std::vector<int64_t> rows = {0};
+  const Tensor first = down(sum(x, IntList(rows))), whole = down(sum(x));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(equal(down(sum(x, IntList(rows))), first));
+    EXPECT_TRUE(equal(down(sum(x)), whole));
+  }
+}
+
+}  // namespace
+}  // namespace sconce

@@ -1,0 +1,10 @@
+// Answers about CUDA devices (tensor/backend_library.h).
+#pragma once
+
+#include "sconce/tensor/backend_library.h"
+
+namespace sconce::cuda {
+
+extern const DeviceQueries cuda_queries;
+
+}  // namespace sconce::cuda
