@@ -33,7 +33,7 @@ def names_of(kind, name):
     found["manual_seed_all"] = found["seed_all"] = manual_seed
     for use in ("current_device", "set_device", "get_device_name", "get_device_properties", "get_device_capability", "init",
                 "current_stream", "default_stream", "Stream", "Event", "memory_allocated", "memory_reserved", "max_memory_allocated",
-                "reset_peak_memory_stats", "mem_get_info", "memory_summary", "get_rng_state", "set_rng_state"):
+                "max_memory_reserved", "reset_peak_memory_stats", "mem_get_info", "memory_summary", "get_rng_state", "set_rng_state"):
         found[use] = refuse
     found["empty_cache"] = lambda: None  # as PyTorch: nothing is cached
     return found

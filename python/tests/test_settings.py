@@ -7,7 +7,7 @@ import sconce as torch
 
 class Devices(unittest.TestCase):
     def test_absent_ones_say_so(self):
-        for module in (torch.cuda, torch.xpu, torch.mps):
+        for module in (torch.xpu, torch.mps) if torch.cuda.is_available() else (torch.cuda, torch.xpu, torch.mps):
             self.assertIs(module.is_available(), False)
             self.assertEqual(module.device_count(), 0)
             module.manual_seed_all(3)
@@ -15,6 +15,17 @@ class Devices(unittest.TestCase):
         self.assertEqual(torch.ones(2, device=device).device.type, "cpu")
         self.assertIsNone(torch.accelerator.current_accelerator())
         self.assertIs(torch.distributed.is_available(), False)
+
+    def test_cuda_without_a_device(self):
+        if torch.cuda.is_available():
+            self.skipTest("there is a CUDA device")
+        self.assertNotEqual(torch.ops.sconce.why_no_device("cuda"), "")
+        with self.assertRaisesRegex(RuntimeError, "there is no device cuda: "):
+            torch.ops.sconce.device_name("cuda", 0)
+        with self.assertRaisesRegex(AssertionError, "without CUDA"):
+            torch.cuda.Stream()
+        torch.cuda.empty_cache()
+        self.assertEqual(torch.ops.sconce.why_no_device("cpu"), "")
 
     def test_absent_ones_refuse(self):
         with self.assertRaisesRegex(AssertionError, "without CUDA"):

@@ -30,7 +30,8 @@ struct DeviceQueries {
   std::vector<int64_t> (*facts)(int index);   // compute capability (two numbers), multiprocessors, bytes of memory
   std::vector<int64_t> (*memory)(int index);  // bytes: allocated, the most; reserved, the most; free, total
   void (*reset_peaks)(int index);
-  void (*empty_cache)();  // of the current device
+  void (*empty_cache)();                   // of the current device
+  void (*seed)(int index, uint64_t seed);  // begins the stream of the device's generator anew
 };
 // Null where there is no backend, or it answers nothing.
 SCONCE_API const DeviceQueries* find_queries(DeviceType type);

@@ -8,6 +8,7 @@
 #include "sconce/kernels/cuda/device/kernel_files.h"
 #include "sconce/kernels/cuda/device/nvrtc.h"
 #include "sconce/kernels/cuda/matmul/blaslt.h"
+#include "sconce/kernels/cuda/random/random_engine.h"
 
 namespace sconce::cuda {
 namespace {
@@ -60,6 +61,11 @@ const DeviceQueries cuda_queries = {.count = device_count,
                                     .facts = facts,
                                     .memory = memory,
                                     .reset_peaks = [](int index) { reset_peak_statistics(device_at(index)); },
-                                    .empty_cache = [] { cuda::empty_cache(device_at(-1)); }};
+                                    .empty_cache = [] { cuda::empty_cache(device_at(-1)); },
+                                    .seed =
+                                        [](int index, uint64_t seed) {
+                                          properties(device_at(index));  // throws where there is no such device
+                                          set_philox_state(device_at(index < 0 ? current_index() : index), {seed, 0});
+                                        }};
 
 }  // namespace sconce::cuda

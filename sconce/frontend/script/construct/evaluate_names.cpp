@@ -11,6 +11,8 @@
 #include "sconce/frontend/script/construct/module_methods.h"
 #include "sconce/frontend/script/names/names.h"
 #include "sconce/frontend/script/names/namespaces.h"
+#include "sconce/tensor/backend.h"
+#include "sconce/tensor/backend_library.h"
 #include "sconce/tensor/generator.h"
 
 namespace sconce::script {
@@ -383,7 +385,11 @@ Dynamic Evaluator::call_name(const std::string& path, DynamicArguments args, con
     return {};
   }
   if (space == "copy" && !a.empty()) return deep_copy(*this, a[0], at);
-  if (space == "torch.cuda" && n == "is_available") return V(false);
+  if (space == "torch.cuda" && n == "is_available") return V(find_backend(DeviceType::cuda) != nullptr);
+  if (space == "torch.cuda" && n == "device_count") {
+    const DeviceQueries* queries = find_queries(DeviceType::cuda);
+    return V(int64_t{queries ? queries->count() : 0});
+  }
   if (space == "torch.nn.functional" || space == "torch" || space.starts_with("torch._C")) {
     const std::string op = "aten::" + n;
     if (!find_overloads(op).empty()) return call_operator(op, args, at);
