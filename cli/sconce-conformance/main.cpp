@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "device_operators.h"
 #include "report.h"
 #include "sconce/base/error.h"
 #include "sconce/lowering/dialect.h"
@@ -48,9 +49,11 @@ void define_options(CLI::App& app, Options& o) {
   app.add_flag("--failures", o.failures, "List failed cases: file, case, operator, what differs");
   app.add_flag("--missing", o.missing, "List missing operators by number of cases");
   app.add_flag("--meta", o.suite.run.meta, "Run on Meta tensors: shapes, dtypes and strides only");
-  app.add_option("--device", o.device,
-                 "Run operators with their tensors on this device: privateuseone is a second device made for tests, in "
-                 "memory that host code must not touch; operators that it lacks count as skipped")
+  app.add_option(
+         "--device", o.device,
+         "Run operators with their tensors on this device: cuda; privateuseone is a second device made for tests, in "
+         "memory that host code must not touch. Operators that it lacks count as skipped; those of cuda are "
+         "listed first")
       ->type_name("NAME");
   app.add_option("--at-least", o.at_least, "Fail when fewer than this percentage of the cases pass")
       ->type_name("PERCENT")
@@ -142,6 +145,14 @@ void apply_lists(const Options& o, std::vector<FolderRecord>& folders) {
   }
 }
 
+// Before anything runs: what the device cannot do.
+void print_not_there_yet(Device device) {
+  const DeviceOperators operators = operators_of(device);
+  fmt::print("{}: {} operators have a kernel, {} are not there yet{}\n", to_string(device), operators.with_kernel,
+             operators.missing.size(), operators.missing.empty() ? "" : ":");
+  for (const std::string& name : operators.missing) fmt::print("  {}\n", name);
+}
+
 int run(Options& o) {
   const std::vector<testing::CaseFolder> places = find_all(o);
   ProgressBar bar;
@@ -154,6 +165,10 @@ int run(Options& o) {
   if (o.suite.run.device.type == DeviceType::privateuse1) {
     testing::register_second_device();
     o.suite.run.device = testing::kSecondDevice;
+  }
+  if (o.suite.run.device.type == DeviceType::cuda) {
+    if (o.suite.run.device.index < 0) o.suite.run.device.index = 0;
+    print_not_there_yet(o.suite.run.device);
   }
   testing::compare_plans(o.suite.run.planned);
   std::vector<FolderRecord> folders = testing::run_suite(places, o.suite);

@@ -14,6 +14,7 @@
 #include "commands/commands.h"
 #include "files/inputs.h"
 #include "files/model_file.h"
+#include "files/run_device.h"
 #include "sconce/api/deep_copy.h"
 #include "sconce/executor/function_plans.h"
 #include "sconce/tensor/memory/allocator.h"
@@ -34,7 +35,7 @@ struct Options {
   ModelOptions model;
   InputOptions inputs;
   std::vector<std::string> against;
-  std::string method;
+  std::string method, device;
   std::vector<int> threads;
   size_t warm_up = 3, repeat = 0;
   double seconds = 2;
@@ -93,18 +94,19 @@ CallValues copy_of(const CallValues& values) {
   return copy;
 }
 
-double timed_call(const ModelFile& model, const Options& o, const CallValues& inputs) {
+double timed_call(const ModelFile& model, const Options& o, const CallValues& inputs, Device device) {
   CallValues copy = copy_of(inputs);  // a call may write to its inputs
   const double start = now();
   const Value result = model.call(o.method, std::move(copy.args), std::move(copy.kwargs));
+  wait_for_device(device);
   return now() - start;
 }
 
 // Calls that take the time of each step of a plan: some hundred, or what fits into a quarter of a second.
-void time_steps(const ModelFile& model, const Options& o, const CallValues& inputs) {
+void time_steps(const ModelFile& model, const Options& o, const CallValues& inputs, Device device) {
   const executor::StepTiming timing;
   const double end = now() + 0.25;
-  for (int i = 0; i < 200 && (i < 3 || now() < end); ++i) timed_call(model, o, inputs);
+  for (int i = 0; i < 200 && (i < 3 || now() < end); ++i) timed_call(model, o, inputs, device);
 }
 
 Row measure(const std::string& file, int threads, const Options& o) {
@@ -113,14 +115,16 @@ Row measure(const std::string& file, int threads, const Options& o) {
   row.file = file;
   row.threads = threads;
   start_threads(threads);
+  const Device device = chosen_device(o.device);
   ModelOptions options = o.model;
   options.file = file;
   const double start = now();
   const ModelFile model(options);
   row.load = now() - start;
-  const CallValues inputs = read_inputs(o.inputs, model, o.method);
-  row.first = timed_call(model, o, inputs);
-  for (size_t i = 0; i < o.warm_up; ++i) timed_call(model, o, inputs);
+  CallValues inputs = read_inputs(o.inputs, model, o.method);
+  move_to_device(model, inputs, device);
+  row.first = timed_call(model, o, inputs, device);
+  for (size_t i = 0; i < o.warm_up; ++i) timed_call(model, o, inputs, device);
 
   const std::string what =
       fmt::format("{}, {} thread{}", file.substr(file.rfind('/') + 1), threads, threads == 1 ? "" : "s");
@@ -135,12 +139,12 @@ Row measure(const std::string& file, int threads, const Options& o) {
     } else {
       progress.update(static_cast<uint64_t>(1e3 * elapsed), static_cast<uint64_t>(1e3 * o.seconds) + 1);
     }
-    row.seconds.push_back(timed_call(model, o, inputs));
+    row.seconds.push_back(timed_call(model, o, inputs, device));
   }
   std::sort(row.seconds.begin(), row.seconds.end());
   row.peak_rss = peak_resident();
   row.peak_allocated = allocator_stats().peak;
-  if (o.plan) time_steps(model, o, inputs);
+  if (o.plan) time_steps(model, o, inputs, device);
   if (o.plan) row.plans = executor::plans_of(model.method(o.method).function(), &row.unplanned);
   return row;
 }
@@ -247,6 +251,7 @@ Command add_bench_command(CLI::App& app) {
   command->footer(std::string(kInputHelp) + kExamples);
   add_model_options(*command, o->model);
   add_input_options(*command, o->inputs);
+  add_device_option(*command, o->device);
   command->add_option("--method", o->method, "What to call; else forward, or the only function")->type_name("NAME");
   command->add_option("--against", o->against, "Measures this file, too, with the same inputs; repeatable")
       ->type_name("FILE")

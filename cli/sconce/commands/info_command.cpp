@@ -11,6 +11,7 @@
 #include "files/file_info.h"
 #include "files/model_file.h"
 #include "sconce/base/error.h"
+#include "sconce/tensor/backend_library.h"
 #include "text/json.h"
 #include "text/table.h"
 #include "text/units.h"
@@ -22,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   std::vector<std::string> files, libraries;
+  std::string device;
   bool tree = false, tensors = false, operators = false, records = false, json = false;
 };
 
@@ -35,7 +37,8 @@ constexpr const char* kFooter =
     "  sconce info resnet18.pt\n"
     "  sconce info resnet18.pt --tree --tensors\n"
     "  sconce info detector.pt --ops my_ops.so --operators\n"
-    "  sconce info *.safetensors --json | jq .tensors[].shape";
+    "  sconce info *.safetensors --json | jq .tensors[].shape\n"
+    "  sconce info --device cuda";
 
 // Rows shown of a long list, unless it is asked for.
 constexpr size_t kShown = 12;
@@ -241,7 +244,32 @@ FileInfo described(const std::string& path, const Options& o) {
   }
 }
 
+// What there is of a device type, or why it cannot be used.
+int describe_device(const Options& o) {
+  const DeviceType type = parse_device(o.device).type;
+  const std::string why = why_no_backend(type);
+  std::vector<std::pair<std::string, std::string>> lines;
+  lines.emplace_back("available", why.empty() ? "yes" : "no");
+  if (!why.empty()) lines.emplace_back("reason", why);
+  if (const DeviceQueries* queries = find_queries(type)) {
+    for (auto& line : queries->describe()) lines.push_back(std::move(line));
+  }
+  if (o.json) {
+    Json json = {{"device", o.device}};
+    for (const auto& [name, text] : lines) json[name] = text;
+    print_json(json);
+    return 0;
+  }
+  Table table({"", ""});
+  for (const auto& [name, text] : lines) table.add({name, text});
+  fmt::print("{}", table.to_string());
+  return 0;
+}
+
 int run_info(const Options& o) {
+  if (!o.device.empty() && o.files.empty()) return describe_device(o);
+  if (!o.device.empty()) throw UsageError("--device describes a device: it takes no files");
+  if (o.files.empty()) throw UsageError("FILE is required");
   load_libraries(o.libraries);
   int status = 0;
   for (size_t i = 0; i < o.files.size(); ++i) {
@@ -263,7 +291,10 @@ Command add_info_command(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("info", kDescription);
   command->footer(kFooter);
-  command->add_option("FILE", o->files, "Any files")->required()->type_name("");
+  command->add_option("FILE", o->files, "Any files")->type_name("");
+  command
+      ->add_option("--device", o->device, "Describes the devices of a type instead (cuda), or says why there are none")
+      ->type_name("NAME");
   command->add_flag("--tree", o->tree, "Shows the tree of modules");
   command->add_flag("--tensors", o->tensors, "Lists parameters and buffers");
   command->add_flag("--operators", o->operators, "Lists all operators, not only the most frequent");

@@ -8,10 +8,13 @@
 
 #include "commands/commands.h"
 #include "files/inputs.h"
+#include "files/map_tensors.h"
 #include "files/model_file.h"
 #include "files/output_file.h"
+#include "files/run_device.h"
 #include "graphs/top_classes.h"
 #include "sconce/api/deep_copy.h"
+#include "sconce/tensor/copy.h"
 #include "text/json.h"
 #include "text/table.h"
 #include "text/units.h"
@@ -24,7 +27,7 @@ struct Options {
   ModelOptions model;
   InputOptions inputs;
   TopOptions top;
-  std::string method, out;
+  std::string method, out, device;
   int threads = 0;
   int64_t repeat = 1;
   bool json = false, top_given = false;
@@ -68,7 +71,7 @@ nlohmann::ordered_json top_json(const std::vector<std::vector<ClassScore>>& rows
 }
 
 // Every run gets the inputs as they were read, whatever the one before did to them.
-Value run_repeatedly(const ModelFile& model, const Options& o, const CallValues& inputs) {
+Value run_repeatedly(const ModelFile& model, const Options& o, const CallValues& inputs, Device device) {
   std::vector<double> seconds;
   Value result;
   for (int64_t i = 0; i < o.repeat; ++i) {
@@ -79,6 +82,7 @@ Value run_repeatedly(const ModelFile& model, const Options& o, const CallValues&
     }
     const auto start = std::chrono::steady_clock::now();
     result = model.call(o.method, std::move(copy.args), std::move(copy.kwargs));
+    wait_for_device(device);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   if (o.repeat > 1) {
@@ -98,10 +102,15 @@ int run(const Options& o) {
   if (o.top_given && o.top.count < 1) throw UsageError(fmt::format("--top takes a number from 1, got {}", o.top.count));
   if (!o.top.labels.empty() && o.top.count == 0) throw UsageError("--labels needs --top");
   if (!o.out.empty()) check_output_path(o.out);
+  const Device device = chosen_device(o.device);
   const ModelFile model(o.model);
-  const CallValues inputs = read_inputs(o.inputs, model, o.method);
+  CallValues inputs = read_inputs(o.inputs, model, o.method);
+  move_to_device(model, inputs, device);
   start_threads(o.threads);
-  const Value result = run_repeatedly(model, o, inputs);
+  Value result = run_repeatedly(model, o, inputs, device);
+  // Printed as it is; for all else it is fetched.
+  if (device.type != DeviceType::cpu && (!o.out.empty() || o.top.count > 0 || o.json))
+    result = map_tensors(result, host_copy);
   if (!o.out.empty()) write_output(o.out, result);
   if (o.top.count > 0) {
     const auto rows = top_classes(result, o.top);
@@ -137,6 +146,7 @@ Command add_run_command(CLI::App& app) {
       ->add_option("--repeat", o->repeat,
                    "Runs N times, and says on standard error how long that took, with all threads (bench: with one)")
       ->type_name("N");
+  add_device_option(*command, o->device);
   add_threads_option(*command, o->threads);
   return [o] { return run(*o); };
 }
