@@ -124,9 +124,23 @@ def load(f, map_location=None, *, weights_only=True, mmap=None):
     """What save() or torch.save wrote. Nothing in the file is run, so objects of other classes are refused."""
     if not weights_only:
         raise NotImplementedError("load: weights_only=False would run code of the file, which is not supported")
-    if map_location is not None and str(map_location) != "cpu":
-        raise NotImplementedError(f"load: map_location={map_location!r} is not supported, only 'cpu'")
-    return _sconce._load(f, mmap is True)
+    if map_location is not None and not isinstance(map_location, (str, _sconce.device)):
+        raise NotImplementedError(f"load: map_location={map_location!r} is not supported, only a device")
+    device = _sconce.device("cpu" if map_location is None else map_location)
+    return _moved(_sconce._load(f, mmap is True), device)
+
+
+def _moved(value, device):
+    """The value with its tensors on a device; files are read to the CPU, whatever device their tensors were on."""
+    if device.type == "cpu":
+        return value
+    if isinstance(value, _sconce.Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return type(value)((k, _moved(v, device)) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(v, device) for v in value)
+    return value
 
 
 class _Namespace:

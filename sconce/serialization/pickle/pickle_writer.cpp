@@ -8,6 +8,7 @@
 #include "sconce/serialization/pickle/pickle_bytes.h"
 #include "sconce/serialization/pickle/pickle_parts.h"
 #include "sconce/serialization/pickle/special_tensors.h"
+#include "sconce/tensor/copy.h"
 #include "sconce/tensor/quantized_tensor.h"
 #include "sconce/tensor/sparse/sparse_parts.h"
 #include "sconce/types/class_info.h"
@@ -18,8 +19,8 @@ std::string StorageTable::key_of(const Tensor& t) {
   const auto [found, added] = by_storage_.emplace(t.storage(), storages_.size());
   if (added) {
     const auto bytes = static_cast<int64_t>(t.storage()->nbytes);
-    storages_.emplace_back(std::to_string(storages_.size()) + suffix_,
-                           make_tensor(Ref<Storage>::share(t.storage()), DType::uint8, {bytes}, {1}, 0));
+    const Tensor flat = make_tensor(Ref<Storage>::share(t.storage()), DType::uint8, {bytes}, {1}, 0);
+    storages_.emplace_back(std::to_string(storages_.size()) + suffix_, host_copy(flat));
   }
   return storages_[found->second].first;
 }
@@ -255,7 +256,7 @@ class Writer {
     else
       out_.global("torch", std::string(dtype_legacy_name(t.dtype())) + "Storage");
     out_.text(storages_.key_of(t));
-    out_.text("cpu");
+    out_.text(to_string(t.device()));
     out_.integer(static_cast<int64_t>(t.storage()->nbytes / (is_untyped(t) ? 1 : t.item_size())));
     out_.op('t');
     out_.op('Q');
@@ -346,9 +347,7 @@ class Writer {
 
   void tensor(const Tensor& t) {
     if (is_sparse_tensor(t)) return sparse(t);
-    if (t.device().type != DeviceType::cpu) {
-      parts_.refuse("a tensor on device " + to_string(t.device()) + " cannot be saved; only those on the CPU can");
-    }
+    if (t.is_meta()) parts_.refuse("a tensor on device meta cannot be saved: it has no memory");
     const auto offset = static_cast<const char*>(t.data()) - static_cast<const char*>(t.storage()->data);
     if (t.numel() != 0 && offset % static_cast<ptrdiff_t>(t.item_size()) != 0) {
       parts_.refuse("the elements of a tensor lie between those of its memory, which cannot be saved");

@@ -19,7 +19,8 @@ class SCONCE_API StorageTable {
  public:
   explicit StorageTable(std::string suffix = {}) : suffix_(std::move(suffix)) {}  // ".storage" in lite archives
   std::string key_of(const Tensor& t);  // of the tensor's storage; adds it when it is new
-  const std::vector<std::pair<std::string, Tensor>>& storages() const { return storages_; }  // flat, of bytes
+  // Flat, of bytes, in host memory.
+  const std::vector<std::pair<std::string, Tensor>>& storages() const { return storages_; }
 
  private:
   std::string suffix_;

@@ -9,7 +9,9 @@
 
 #include "sconce/serialization/pickle/pickle_reader.h"
 #include "sconce/serialization/pickle/special_tensors.h"
+#include "sconce/tensor/copy.h"
 #include "sconce/testing/error_of.h"
+#include "sconce/testing/second_device/second_device.h"
 #include "sconce/types/class_info.h"
 
 namespace sconce {
@@ -295,6 +297,22 @@ TEST(PickleWriter, RefusesWhatCannotBeSaved) {
   const Tensor t = empty_tensor({4}, DType::int32);
   const Tensor bytes = make_tensor(Ref<Storage>::share(t.storage()), DType::uint8, {16}, {1}, 0);
   EXPECT_NE(why(tuple({t, bytes})).find("have different dtypes"), std::string::npos);
+}
+
+TEST(PickleWriter, TensorsOfOtherDevicesAreFetched) {
+  testing::register_second_device();
+  const Tensor here = make_tensor(make_storage(12, Device()), DType::float32, {3}, {1}, 0);
+  for (int i = 0; i < 3; ++i) here.data<float>()[i] = static_cast<float>(i);
+  const Tensor there = empty_tensor({3}, DType::float32, testing::kSecondDevice);
+  copy_tensor(there, here);
+  StorageTable table;
+  const std::string pickle = write_pickle(Value(there), table);
+  EXPECT_NE(pickle.find("privateuseone:0"), std::string::npos);  // where PyTorch would put it
+  ASSERT_EQ(table.storages().size(), 1u);
+  const Tensor& bytes = table.storages()[0].second;
+  EXPECT_EQ(bytes.device(), Device());
+  EXPECT_EQ(std::memcmp(bytes.data(), here.data(), 12), 0);
+  EXPECT_EQ(testing::take_touch(), "");
 }
 
 }  // namespace
