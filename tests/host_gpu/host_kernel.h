@@ -3,6 +3,7 @@
 // texts define parts of namespace std themselves.
 #define SCONCE_ON_HOST
 #define __device__
+#define __forceinline__ inline
 #define __global__ __attribute__((visibility("default")))
 #define __shared__ static
 #define __grid_constant__
@@ -81,7 +82,7 @@ HOST_1(tan) HOST_1(asin) HOST_1(acos) HOST_1(atan) HOST_1(sinh) HOST_1(cosh) HOS
 HOST_1(atanh) HOST_1(erf) HOST_1(erfc) HOST_1(floor) HOST_1(ceil) HOST_1(trunc) HOST_1(rint) HOST_1(fabs) HOST_1(lgamma)
 HOST_1(tgamma) HOST_1(cbrt)
 #define HOST_2(name) double name(double, double); float name##f(float, float);
-HOST_2(atan2) HOST_2(hypot) HOST_2(pow) HOST_2(fmod) HOST_2(copysign) HOST_2(fmin) HOST_2(fmax)
+HOST_2(atan2) HOST_2(hypot)  HOST_2(pow) HOST_2(fmod) HOST_2(copysign) HOST_2(fmin) HOST_2(fmax)
 double fma(double, double, double);
 float fmaf(float, float, float);
 double frexp(double, int*);

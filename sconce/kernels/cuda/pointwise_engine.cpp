@@ -37,6 +37,7 @@ struct Work {
 struct Variant {
   int width = 1, unroll = 1;
   bool wide_index = false;
+  bool dense = false;   // all operands are: the kernel `dense`
   uint32_t across = 0;  // inputs that run across the result's lines; not 0: the kernel `across`
   int tile = 0;
 };
@@ -96,6 +97,9 @@ Variant choose(const Work& work, Layout& l, void* const* data, uint32_t on_host)
   if (!fits_width(work, l, data, on_host, v.width)) v.width = 1;
   v.unroll = v.width == 1 ? 4 : widest <= 2 ? 2 : 1;
   v.wide_index = elements / v.width >= kHuge;
+  v.dense = v.width > 1 && l.rank == 1 && on_host == 0;
+  for (int k = 0; k < l.operands; ++k) v.dense &= l.stride[k][0] == 1;
+  if (v.dense) v.wide_index = false;
   return v;
 }
 
@@ -104,7 +108,7 @@ std::string element_function(const Work& work) {
   std::string parameters, arguments;
   for (int k = 0; k < work.inputs; ++k) parameters += fmt::format("In{} x{}, ", k, k);
   if (work.loops == nullptr) {
-    return fmt::format("DEVICE Out element({}const PointwiseArguments&) {{ return as<Out>(x0); }}\n", parameters);
+    return fmt::format("HOT Out element({}const Arguments&) {{ return as<Out>(x0); }}\n", parameters);
   }
   const PointwiseLoops& loops = *work.loops;
   const char* common = stored_type(work.common);
@@ -120,8 +124,7 @@ std::string element_function(const Work& work) {
                              : loops.result == LoopResult::real
                                  ? fmt::format("as<{}>({})", stored_type(real_dtype(work.common)), call)
                                  : fmt::format("as<{}>({})", common, call);
-  return fmt::format("DEVICE Out element({}const PointwiseArguments& a) {{ return as<Out>({}); }}\n", parameters,
-                     result);
+  return fmt::format("HOT Out element({}const Arguments& a) {{ return as<Out>({}); }}\n", parameters, result);
 }
 
 std::string listed(const char* name, uint32_t inputs) {
@@ -157,6 +160,7 @@ std::string source_of(const Work& work, const Variant& v) {
     out += fmt::format("#define TILE {}\n", v.tile) + listed("ACROSS", v.across) + listed("ALONG", all & ~v.across);
   }
   out += text_file("pointwise_arguments");
+  out += v.dense ? "#define DENSE 1\nusing Arguments = DenseArguments;\n" : "using Arguments = PointwiseArguments;\n";
   out += element_function(work);
   out += text_file("pointwise");
   return out;
@@ -174,19 +178,41 @@ std::string_view key_of(const Work& work, const Variant& v, fmt::memory_buffer& 
     for (int k = 0; k < work.inputs; ++k) fmt::format_to(to, ",{}", static_cast<int>(work.in[k]));
     if (work.loops) fmt::format_to(to, "/{}", static_cast<int>(work.common));
   }
-  fmt::format_to(to, "/{}.{}.{}.{}.{}", v.width, v.unroll, v.wide_index ? 64 : 32, v.across, v.tile);
+  fmt::format_to(to, "/{}.{}.{}.{}.{}", v.width, v.unroll, v.dense ? 1 : v.wide_index ? 64 : 32, v.across, v.tile);
   return {room.data(), room.size()};
 }
 
-const char* entry_of(const Variant& v) { return v.across != 0 ? "across" : "pointwise"; }
+const char* entry_of(const Variant& v) { return v.across != 0 ? "across" : v.dense ? "dense" : "pointwise"; }
 
 struct TextRequest {
   const Work* work;
   const Variant* variant;
 };
 
+const Kernel& kernel_of(const Work& work, const Variant& v, Device device) {
+  fmt::memory_buffer room;
+  const TextRequest request{&work, &v};
+  return find_kernel(
+      device, key_of(work, v, room), [&request] { return source_of(*request.work, *request.variant); }, entry_of(v));
+}
+
+void launch_dense(const Work& work, const Variant& v, const PointwiseArguments& a, int64_t elements, const char* name,
+                  Device device) {
+  DenseArguments d;
+  for (int k = 0; k <= work.inputs; ++k) d.data[k] = a.data[k];
+  d.elements = elements;
+  d.narrow_mode = a.narrow_mode;
+  for (int i = 0; work.loops != nullptr && i < work.loops->params; ++i) d.numbers[i] = a.numbers[i];
+  const int64_t tile = int64_t{kThreads} * v.unroll * v.width;
+  Shape shape;
+  shape.grid_x = static_cast<unsigned>((elements + tile - 1) / tile);
+  shape.block_x = kThreads;
+  launch(device, kernel_of(work, v, device), shape, &d, sizeof d, name);
+}
+
 void launch_layout(const Work& work, const Layout& l, const Variant& v, PointwiseArguments& a, const char* name,
                    Device device) {
+  if (v.dense) return launch_dense(work, v, a, l.elements(), name, device);
   a.rank = l.rank;
   a.elements = l.elements();
   a.packs = l.rank == 1 ? (a.elements + v.width - 1) / v.width : a.elements / v.width;
@@ -200,10 +226,7 @@ void launch_layout(const Work& work, const Layout& l, const Variant& v, Pointwis
     }
     for (int k = 0; k < l.operands; ++k) a.stride[k][d] = l.stride[k][d];
   }
-  fmt::memory_buffer room;
-  const TextRequest request{&work, &v};
-  const Kernel& kernel = find_kernel(
-      device, key_of(work, v, room), [&request] { return source_of(*request.work, *request.variant); }, entry_of(v));
+  const Kernel& kernel = kernel_of(work, v, device);
   Shape shape{.block_x = kThreads};
   if (v.across == 0) {
     shape.grid_x = static_cast<unsigned>((a.packs + kThreads * v.unroll - 1) / (kThreads * v.unroll));

@@ -23,7 +23,7 @@ struct Variant {
   DType in[3], out, saved;
   RowKernel kernel;
   int threads, ty, packs, width;
-  bool is_long;
+  bool is_long, weight, bias, plain;
 };
 
 struct Names {
@@ -51,6 +51,8 @@ std::string source_of(const Variant& v) {
   out += fmt::format("#define {} 1\n#define LOG {}\n#define RMS {}\n", names.define, names.log, names.rms);
   out += fmt::format("#define THREADS {}\n#define TY {}\n#define PACKS {}\n#define WIDTH {}\n{}", v.threads, v.ty,
                      v.packs, v.width, v.is_long ? "#define LONG 1\n" : "");
+  out += fmt::format("#define WEIGHT {}\n#define BIAS {}\n#define PLAIN {}\n", v.weight ? 1 : 0, v.bias ? 1 : 0,
+                     v.plain ? 1 : 0);
   out += text_file("rows_arguments");
   out += text_file("block");
   out += text_file("rows");
@@ -75,6 +77,10 @@ Variant choose(const RowCall& call) {
   v.saved = is_there(call.saved[1]) ? call.saved[1]->dtype() : DType::float32;
   v.width = static_cast<int>(16 / widest);
   if (!aligned || call.columns % v.width != 0) v.width = 1;
+  const bool norm = call.kernel == RowKernel::norm || call.kernel == RowKernel::rms_norm;
+  v.weight = norm && is_there(call.in[1]);
+  v.bias = norm && is_there(call.in[2]);
+  v.plain = norm && call.groups == 1 && call.spread == 1;
   const int64_t n = call.columns;
   v.threads = n <= 1024 ? 32 : n <= 4096 ? 128 : n <= 8192 ? 256 : 512;
   v.ty = v.threads == 32 ? 8 : v.threads == 128 ? 2 : 1;
@@ -105,10 +111,10 @@ void launch_rows(const RowCall& call) {
   a.spread = call.spread;
   a.eps = call.eps;
   fmt::memory_buffer room;
-  fmt::format_to(std::back_inserter(room), "rows/{}/{}.{}.{}.{}.{}/{}.{}.{}.{}{}", static_cast<int>(v.kernel),
+  fmt::format_to(std::back_inserter(room), "rows/{}/{}.{}.{}.{}.{}/{}.{}.{}.{}{}{}", static_cast<int>(v.kernel),
                  static_cast<int>(v.in[0]), static_cast<int>(v.in[1]), static_cast<int>(v.in[2]),
                  static_cast<int>(v.out), static_cast<int>(v.saved), v.threads, v.ty, v.packs, v.width,
-                 v.is_long ? "l" : "");
+                 v.is_long ? "l" : "", (v.weight ? 1 : 0) + (v.bias ? 2 : 0) + (v.plain ? 4 : 0));
   const Kernel& kernel = find_kernel(
       device, {room.data(), room.size()}, [&v] { return source_of(v); }, kNames[static_cast<int>(v.kernel)].entry);
   Shape shape;

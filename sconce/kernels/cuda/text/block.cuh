@@ -1,6 +1,6 @@
 // What threads of a block do together: exchange values within a warp, and agree on who is last.
 #define FULL_WARP 0xffffffffu
-template <class T> DEVICE T shuffle_xor(T x, int lanes) {
+template <class T> HOT T shuffle_xor(T x, int lanes) {
   static_assert(sizeof(T) % 4 == 0, "values that warps exchange are whole words");
   u32 words[sizeof(T) / 4];
   memcpy(words, &x, sizeof(T));
@@ -11,9 +11,9 @@ template <class T> DEVICE T shuffle_xor(T x, int lanes) {
 }
 // The same sum, largest number in every thread of a row of `Threads` threads; the order is fixed. `shared` has a place for
 // each warp of the block, and is used once between two barriers.
-struct Add { template <class T> DEVICE static T of(T a, T b) { return a + b; } };
-struct Largest { template <class T> DEVICE static T of(T a, T b) { return (a > b) | (a != a) ? a : b; } };
-template <class Join, int Threads, class T> DEVICE T row_reduce(T x, T* shared) {
+struct Add { template <class T> HOT static T of(T a, T b) { return a + b; } };
+struct Largest { template <class T> HOT static T of(T a, T b) { return (a > b) | (a != a) ? a : b; } };
+template <class Join, int Threads, class T> HOT T row_reduce(T x, T* shared) {
 #pragma unroll
   for (int s = 16; s > 0; s >>= 1) x = Join::of(x, shuffle_xor(x, s));
   if constexpr (Threads == 32) return x;
@@ -27,7 +27,7 @@ template <class Join, int Threads, class T> DEVICE T row_reduce(T x, T* shared) 
   return r;
 }
 // True in all threads of the last of `blocks` blocks to arrive; the counter is 0 before and after.
-DEVICE bool is_last_block(u32* counter, u32 blocks) {
+HOT bool is_last_block(u32* counter, u32 blocks) {
   __shared__ bool last;
   __threadfence();
   __syncthreads();

@@ -3,9 +3,40 @@
 //   element(x0, x1, ..., a)                the result of one element
 //   WIDTH         elements of a pack       UNROLL   packs of a thread       Index   u32, or u64 for huge tensors
 //   TILE, ACROSS(X), ALONG(X)              for `across`: inputs that run across the lines of the result, and the others
+//   DENSE         for `dense`
 constexpr int kThreads = 256;
 
-template <class T> DEVICE void gather(Pack<T, WIDTH>& x, const void* data, i64 at, i64 stride, int count) {
+#ifdef DENSE
+// Dense operands of one order: a tile is UNROLL packs of each thread, all read before the first is written.
+#define DECLARE(k) Pack<In##k, WIDTH> x##k[UNROLL];
+#define READ(k) x##k[u] = read<WIDTH>(static_cast<const In##k*>(a.data[k + 1]) + at);
+#define ELEMENT(k) x##k[u].v[i],
+#define SINGLE(k) static_cast<const In##k*>(a.data[k + 1])[i],
+extern "C" __global__ void __launch_bounds__(kThreads) dense(const __grid_constant__ DenseArguments a) {
+  constexpr i64 kTile = i64(kThreads) * UNROLL * WIDTH;
+  const i64 tile = i64(blockIdx.x) * kTile;
+  Out* out = static_cast<Out*>(a.data[0]);
+  if (tile + kTile <= a.elements) {
+    INPUTS(DECLARE)
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) {
+      const i64 at = tile + i64(u * kThreads + threadIdx.x) * WIDTH;
+      INPUTS(READ)
+    }
+#pragma unroll
+    for (int u = 0; u < UNROLL; ++u) {
+      Pack<Out, WIDTH> r;
+#pragma unroll
+      for (int i = 0; i < WIDTH; ++i) r.v[i] = element(INPUTS(ELEMENT) a);
+      write<WIDTH>(out + tile + i64(u * kThreads + threadIdx.x) * WIDTH, r);
+    }
+  } else {
+    for (i64 i = tile + threadIdx.x; i < a.elements; i += kThreads) out[i] = element(INPUTS(SINGLE) a);
+  }
+}
+#else
+
+template <class T> HOT void gather(Pack<T, WIDTH>& x, const void* data, i64 at, i64 stride, int count) {
   const T* p = static_cast<const T*>(data) + at;
   if (stride == 1 && count == WIDTH) {
     x = read<WIDTH>(p);
@@ -19,12 +50,12 @@ template <class T> DEVICE void gather(Pack<T, WIDTH>& x, const void* data, i64 a
       if (i < count) x.v[i] = p[i * stride];
   }
 }
-template <class T> DEVICE void repeat(Pack<T, WIDTH>& x, const u8* element) {
+template <class T> HOT void repeat(Pack<T, WIDTH>& x, const u8* element) {
   const T e = *reinterpret_cast<const T*>(element);
 #pragma unroll
   for (int i = 0; i < WIDTH; ++i) x.v[i] = e;
 }
-DEVICE Index quotient(const PointwiseArguments& a, Index n, int d) {
+HOT Index quotient(const PointwiseArguments& a, Index n, int d) {
   if constexpr (sizeof(Index) == 4) return (__umulhi(n, a.magic[d]) + n) >> a.shift[d];
   return n / a.size[d];
 }
@@ -149,4 +180,5 @@ extern "C" __global__ void __launch_bounds__(kThreads) across(const __grid_const
     out[i64(r0 + ty) * a.stride[0][1] + i64(c0 + tx) * a.stride[0][0]] = element(INPUTS(OF_ONE) a);
   }
 }
+#endif
 #endif

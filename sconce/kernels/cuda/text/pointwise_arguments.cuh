@@ -13,3 +13,10 @@ struct PointwiseArguments {
   Number numbers[7];
   alignas(16) u8 element[6][16];
 };
+// Where all operands are dense, in one order.
+struct DenseArguments {
+  void* data[7];
+  i64 elements;
+  int narrow_mode;
+  Number numbers[7];
+};

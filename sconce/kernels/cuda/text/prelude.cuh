@@ -1,6 +1,7 @@
 // Storage types and conversions: what every kernel text starts with. No CUDA header is included: NVRTC compiles this alone.
 // The texts are C++ too: a compiler that defines SCONCE_ON_HOST brings its own threads, and no PTX.
 #define DEVICE __device__ inline
+#define HOT __device__ __forceinline__  // arrays in registers must not become arguments
 using i8 = signed char;
 using u8 = unsigned char;
 using i16 = short;
@@ -134,8 +135,8 @@ template <class D, class S> DEVICE D as(S x) {
 }
 
 template <class T, int N> struct alignas(sizeof(T) * N <= 16 ? sizeof(T) * N : 16) Pack { T v[N]; };  // one load or store
-template <int N, class T> DEVICE Pack<T, N> read(const T* p) { return *reinterpret_cast<const Pack<T, N>*>(p); }
-template <int N, class T> DEVICE void write(T* p, const Pack<T, N>& x) { *reinterpret_cast<Pack<T, N>*>(p) = x; }
+template <int N, class T> HOT Pack<T, N> read(const T* p) { return *reinterpret_cast<const Pack<T, N>*>(p); }
+template <int N, class T> HOT void write(T* p, const Pack<T, N>& x) { *reinterpret_cast<Pack<T, N>*>(p) = x; }
 
 struct Number { f64 real, imag; i64 integer; };  // a number argument: Param of the host
 template <class T> DEVICE T number(const Number& n) {

@@ -5,7 +5,7 @@
 // parts in order: the bits are the same from run to run.
 constexpr int kBatch = 4;  // packs that are in flight
 
-DEVICE i64 offset_of(i64 index, int rank, const i64* size, const i64* stride) {
+HOT i64 offset_of(i64 index, int rank, const i64* size, const i64* stride) {
   i64 at = 0;
   for (int d = 0; d + 1 < rank; ++d) {
     i64 q;
@@ -15,12 +15,12 @@ DEVICE i64 offset_of(i64 index, int rank, const i64* size, const i64* stride) {
   }
   return rank > 0 ? at + index * stride[rank - 1] : 0;
 }
-DEVICE void store(const State& r, i64 output, const ReduceArguments& a, const Parameters& p) {
+HOT void store(const State& r, i64 output, const ReduceArguments& a, const Parameters& p) {
   static_cast<Out0*>(a.out[0])[offset_of(output, a.kept_rank, a.kept_size, a.kept_out[0])] = as<Out0>(result_of<0>(r, a, p));
   if constexpr (RESULTS == 2)
     static_cast<Out1*>(a.out[1])[offset_of(output, a.kept_rank, a.kept_size, a.kept_out[1])] = as<Out1>(result_of<1>(r, a, p));
 }
-DEVICE State read_partial(const State* p) {
+HOT State read_partial(const State* p) {
   State r;
   const volatile u32* from = reinterpret_cast<const volatile u32*>(p);
   u32 words[sizeof(State) / 4];
@@ -31,10 +31,10 @@ DEVICE State read_partial(const State* p) {
 
 #ifdef ROWS
 // The states of TX threads to one, in thread 0 of each row.
-DEVICE State join_row(State r, State* shared, const Parameters& p) {
+HOT State join_row(State r, State* shared, const Parameters& p) {
 #pragma unroll
   for (int s = 16; s > 0; s >>= 1) {
-    const State other = shuffle_xor(r, s);
+    const State other = exchanged(r, s);
     if (threadIdx.x & s) {
       State low = other;
       join(low, r, p);

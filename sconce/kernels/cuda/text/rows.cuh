@@ -7,7 +7,7 @@
 // Where pack k of this thread begins, in its row; from a.columns on there is nothing.
 #define AT(k) ((i64(k) * THREADS + threadIdx.x) * WIDTH)
 
-template <class T> DEVICE void load_pack(const T* row, i64 at, i64 columns, V nothing, V (&x)[WIDTH]) {
+template <class T> HOT void load_pack(const T* row, i64 at, i64 columns, V nothing, V (&x)[WIDTH]) {
   if (at < columns) {
     const Pack<T, WIDTH> p = read<WIDTH>(row + at);
     EACH x[i] = as<V>(p.v[i]);
@@ -15,7 +15,7 @@ template <class T> DEVICE void load_pack(const T* row, i64 at, i64 columns, V no
     EACH x[i] = nothing;
   }
 }
-DEVICE void store_pack(Out* row, i64 at, i64 columns, const V (&x)[WIDTH]) {
+HOT void store_pack(Out* row, i64 at, i64 columns, const V (&x)[WIDTH]) {
   if (at >= columns) return;
   Pack<Out, WIDTH> p;
   EACH p.v[i] = as<Out>(x[i]);
@@ -115,27 +115,22 @@ ROW_ENTRY(softmax_backward) {
 #ifdef NORM
 // Of layers and groups: in x, weight, bias; out y, mean, 1 / deviation. RMS: without the mean; out y, 1 / root of the mean
 // square. A weight belongs to a column, or to `spread` neighbouring ones, of one of `groups` kinds of rows.
-DEVICE i64 channel(const RowArguments& a, i64 row, i64 column) {
+HOT i64 channel(const RowArguments& a, i64 row, i64 column) {
   return a.groups == 1 && a.spread == 1 ? column : (row % a.groups) * (a.columns / a.spread) + column / a.spread;
 }
-DEVICE void finish_pack(const RowArguments& a, i64 row, i64 at, V mean, V scale, V (&x)[WIDTH]) {
-  V w[WIDTH], b[WIDTH];
-  if (a.groups == 1 && a.spread == 1) {
-    if (a.in[1]) load_pack(static_cast<const In1*>(a.in[1]), at, a.columns, 1, w);
-    if (a.in[2]) load_pack(static_cast<const In2*>(a.in[2]), at, a.columns, 0, b);
-  } else if (at < a.columns) {
-    EACH {
-      const i64 c = channel(a, row, at + i);
-      if (a.in[1]) w[i] = as<V>(static_cast<const In1*>(a.in[1])[c]);
-      if (a.in[2]) b[i] = as<V>(static_cast<const In2*>(a.in[2])[c]);
-    }
-  }
+// WEIGHT, BIAS: whether they are there. PLAIN: one for each column, so they are read as packs, before the sums need the row.
+HOT void finish_pack(const RowArguments& a, i64 row, i64 at, V mean, V scale, V (&x)[WIDTH]) {
+  if (at >= a.columns) return;
   EACH {
+    const i64 c = channel(a, row, at + i);
     V y = (x[i] - mean) * scale;
-    if (a.in[1]) y = y * w[i];
-    if (a.in[2]) y = y + b[i];
+    if constexpr (WEIGHT) y = y * as<V>(static_cast<const In1*>(a.in[1])[c]);
+    if constexpr (BIAS) y = y + as<V>(static_cast<const In2*>(a.in[2])[c]);
     x[i] = y;
   }
+}
+template <class T> HOT void read_parameters(const void* from, i64 at, i64 columns, Pack<T, WIDTH>& p) {
+  if (at < columns) p = read<WIDTH>(static_cast<const T*>(from) + at);
 }
 ROW_ENTRY(row_norm) {
   __shared__ V shared[2][TY * (THREADS / 32)];
@@ -147,6 +142,10 @@ ROW_ENTRY(row_norm) {
 #ifndef LONG
   V x[PACKS][WIDTH];
   EACH_PACK load_pack(in, AT(k), a.columns, 0, x[k]);
+  Pack<In1, WIDTH> w[PACKS];
+  Pack<In2, WIDTH> b[PACKS];
+  if constexpr (PLAIN && WEIGHT) EACH_PACK read_parameters(a.in[1], AT(k), a.columns, w[k]);
+  if constexpr (PLAIN && BIAS) EACH_PACK read_parameters(a.in[2], AT(k), a.columns, b[k]);
   if (!RMS) {
     EACH_PACK EACH total += x[k][i];
     mean = row_reduce<Add, THREADS>(total, shared[0]) / V(a.columns);
@@ -173,7 +172,15 @@ ROW_ENTRY(row_norm) {
   const V scale = 1 / word::sqrt(row_reduce<Add, THREADS>(squares, shared[1]) / V(a.columns) + V(a.eps));
 #ifndef LONG
   EACH_PACK {
-    finish_pack(a, r, AT(k), mean, scale, x[k]);
+    if constexpr (PLAIN) {
+      EACH {
+        x[k][i] = (x[k][i] - mean) * scale;
+        if constexpr (WEIGHT) x[k][i] = x[k][i] * as<V>(w[k].v[i]);
+        if constexpr (BIAS) x[k][i] = x[k][i] + as<V>(b[k].v[i]);
+      }
+    } else {
+      finish_pack(a, r, AT(k), mean, scale, x[k]);
+    }
     if (there) store_pack(out, AT(k), a.columns, x[k]);
   }
 #else
