@@ -165,6 +165,16 @@ int main(int count, char** arguments) {
     const Tensor x = noise({64, 50257}, DType::float32);
     return [=](int) { topk(x, 50); };
   });
+  row("attention causal b4 h32 s2048 d128 bf16", 480, []() -> Runs {
+    const Tensor q = noise({4, 32, 2048, 128}, DType::bfloat16), k = noise({4, 32, 2048, 128}, DType::bfloat16),
+                 v = noise({4, 32, 2048, 128}, DType::bfloat16);
+    return [=](int) { _scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, true); };
+  });
+  row("attention b4 h32 s2048 d128 bf16", 790, []() -> Runs {
+    const Tensor q = noise({4, 32, 2048, 128}, DType::bfloat16), k = noise({4, 32, 2048, 128}, DType::bfloat16),
+                 v = noise({4, 32, 2048, 128}, DType::bfloat16);
+    return [=](int) { _scaled_dot_product_flash_attention_for_cpu(q, k, v); };
+  });
   row("add of 8 floats, 1,000 (bar a call)", 4.5, []() -> Runs {
     const Tensor a = noise({8}, DType::float32), b = noise({8}, DType::float32);
     return [=](int) { add(a, b); };

@@ -1,0 +1,260 @@
+"""Kernels of device cuda against the CPU's: on a GPU, or on the host's stand-in for one (tests/host_gpu), which compiles them as
+C++ and runs their threads as fibers."""
+
+import unittest
+
+import sconce as torch
+
+aten = torch.ops.aten
+F32, F64, BF16, F16 = torch.float32, torch.float64, torch.bfloat16, torch.float16
+I64, I32, I16, U8, BOOL, C64 = torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool, torch.complex64
+
+
+def there(value):
+    """The same argument on the device."""
+    if isinstance(value, torch.Tensor):
+        return value.to("cuda")
+    if isinstance(value, (list, tuple)):
+        return type(value)(there(v) for v in value)
+    return value
+
+
+def listed(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+class Kernels(unittest.TestCase):
+    def same(self, function, *arguments, relative=1e-4, absolute=1e-5):
+        want, got = listed(function(*arguments)), listed(function(*there(list(arguments))))
+        self.assertEqual(len(want), len(got))
+        for w, g in zip(want, got):
+            self.assertEqual(str(g.device), "cuda:0")
+            g = g.cpu()
+            self.assertEqual((w.dtype, w.shape), (g.dtype, g.shape))
+            if not (w.is_floating_point() or w.is_complex()):
+                self.assertTrue(torch.equal(w, g), f"{w} {g}")
+                continue
+            if w.dtype in (BF16, F16):
+                w, g, relative, absolute = w.float(), g.float(), max(relative, 2e-2), max(absolute, 1e-2)
+            self.assertTrue(torch.allclose(w, g, rtol=relative, atol=absolute, equal_nan=True), f"{w} {g}")
+
+    def bits(self, function, *arguments):
+        """No function of the math library takes part: the results are equal."""
+        want, got = function(*arguments), function(*there(list(arguments))).cpu()
+        self.assertTrue(torch.equal(want, got), f"{want} {got}")
+
+    def test_pointwise_layouts(self):
+        x, y = torch.randn(67, 45), torch.randn(45, 67)
+        self.bits(lambda a, b: a * b + a, x, torch.randn(67, 45))
+        self.bits(lambda a, b: a + b.t(), x, y)  # tiles of shared memory
+        self.bits(lambda a, b: a + b, x, torch.randn(45))  # broadcast
+        self.bits(lambda a, b: a[:, 1:] - b, x, torch.randn(67, 44))  # not aligned
+        self.bits(lambda a: a[::2, ::3] + 1, x)
+        self.bits(lambda a: a.permute(2, 0, 1) * 2, torch.randn(3, 4, 70))
+        self.bits(lambda a, b: a + b, x, torch.tensor(2.5))
+        self.assertTrue(torch.equal((x.to("cuda") * torch.tensor(2.5)).cpu(), x * 2.5))  # a number on the host
+
+    def test_pointwise_dtypes(self):
+        for dtype in (F32, F64, BF16, F16, I64, I32, I16, U8, BOOL, C64):
+            with self.subTest(dtype=dtype):
+                x, y = (torch.randn(1003) * 9).to(dtype), (torch.randn(1003) * 9).to(dtype)
+                self.bits(lambda a, b: a + b, x, y)
+                self.bits(lambda a, b: a == b, x, y)
+                self.bits(lambda a, b: torch.where(a != 0, a, b), x, y)
+        self.bits(lambda a, b: a + b, torch.arange(50), torch.randn(50).to(BF16))
+        self.bits(lambda a, b: a // b, torch.arange(-50, 50), torch.tensor([3, -7] * 50))
+        for name in ("exp", "sigmoid", "erf", "lgamma", "digamma", "tanh", "erfinv", "log1p"):
+            with self.subTest(name=name):
+                self.same(getattr(torch, name), torch.rand(500) * 0.98 + 0.01)
+        self.same(torch.exp, torch.randn(100).to(C64))
+
+    def test_copies_convert(self):
+        for source in (F32, F64, BF16, F16, I64, U8, BOOL, C64):
+            for target in (F32, F64, BF16, F16, I64, I16, BOOL, C64):
+                with self.subTest(source=source, target=target):
+                    self.bits(lambda x: x.t().to(target), (torch.rand(30, 20) * 9).to(source))
+        self.bits(lambda x: torch.zeros_like(x).fill_(3), torch.randn(5, 7))
+
+    def test_reductions(self):
+        for dtype in (F32, F64, BF16, I64, C64):
+            x = (torch.randn(37, 129) * 3).to(dtype)
+            for dims in ([0], [1], [0, 1]):
+                with self.subTest(dtype=dtype, dims=dims):
+                    self.same(lambda x: x.sum(dims), x, relative=1e-3, absolute=1e-3)
+                    if dtype != C64:
+                        self.same(lambda x: x.amax(dims), x)
+                    if dtype not in (I64,):
+                        self.same(lambda x: x.var(dims), x, relative=1e-3)
+        long = torch.randn(70001)
+        self.same(lambda x: x.sum(), long, absolute=1e-3)
+        self.same(lambda x: x.std(), long)
+        self.same(lambda x: torch.stack([x.argmax(), x.argmin()]), long)
+        self.same(lambda x: list(x.max(1)), torch.randn(9, 300))
+        self.same(lambda x: list(x.max(0)), torch.randn(300, 9))
+        self.same(lambda x: torch.count_nonzero(x), (torch.rand(5000) * 3).floor())
+        self.same(lambda x: torch.stack([x.any(), x.all()]), torch.rand(99) > 0.5)
+        self.same(lambda x: torch.logsumexp(x, 1), torch.randn(7, 90))
+        self.same(lambda x: x.sum((0, 2)), torch.randn(5, 6, 7, 8))
+        self.same(lambda x: x.sum(1), torch.randn(5, 0))
+
+    def test_rows(self):
+        for dtype in (F32, BF16, F64):
+            for shape, dim in (((5, 37), 1), ((3, 4100), 1), ((2, 20000), 1), ((3, 8, 5), 1), ((4, 128), -1)):
+                with self.subTest(dtype=dtype, shape=shape):
+                    x, g, n = (torch.randn(*shape) * 2).to(dtype), torch.randn(*shape).to(dtype), shape[-1]
+                    w, b = torch.randn(n).to(dtype), torch.randn(n).to(dtype)
+                    self.same(lambda x: torch.softmax(x, dim), x)
+                    self.same(lambda x: torch.log_softmax(x, dim), x)
+                    self.same(lambda g, y: aten._softmax_backward_data(g, y, dim, dtype), g, torch.softmax(x, dim))
+                    self.same(lambda g, y: aten._log_softmax_backward_data(g, y, dim, dtype), g, torch.log_softmax(x, dim))
+                    self.same(lambda x, w, b: torch.native_layer_norm(x, [n], w, b, 1e-5), x, w, b)
+                    self.same(lambda x, w: torch.rms_norm(x, [n], w), x, w)
+                    _, mean, rstd = torch.native_layer_norm(x, [n], w, b, 1e-5)
+                    self.same(lambda g, x, m, s, w, b: aten.native_layer_norm_backward(g, x, [n], m, s, w, b, [True] * 3),
+                              g, x, mean, rstd, w, b, relative=1e-3, absolute=1e-3)
+
+    def test_channel_norms(self):
+        x, g, w, b = torch.randn(3, 8, 5, 6), torch.randn(3, 8, 5, 6), torch.rand(8), torch.randn(8)
+        mean, var = torch.randn(8), torch.rand(8) + 0.5
+
+        def trained(x, w, b, mean, var):
+            mean, var = mean.clone(), var.clone()
+            return [*aten.native_batch_norm(x, w, b, mean, var, True, 0.1, 1e-5), mean, var]
+
+        self.same(trained, x, w, b, mean, var)
+        self.same(lambda x, w, b, m, v: aten.native_batch_norm(x, w, b, m, v, False, 0.1, 1e-5), x, w, b, mean, var)
+        _, m, s = aten.native_batch_norm(x, w, b, mean.clone(), var.clone(), True, 0.1, 1e-5)
+        self.same(lambda g, x, w, m, s: aten.native_batch_norm_backward(g, x, w, None, None, m, s, True, 1e-5, [True] * 3),
+                  g, x, w, m, s)
+        self.same(lambda x, w, b: aten.native_group_norm(x, w, b, 3, 8, 30, 4, 1e-5), x, w, b)
+        _, m, s = aten.native_group_norm(x, w, b, 3, 8, 30, 4, 1e-5)
+        self.same(lambda g, x, m, s, w: aten.native_group_norm_backward(g, x, m, s, w, 3, 8, 30, 4, [True] * 3), g, x, m, s, w)
+
+    def test_indexing(self):
+        x, i = torch.randn(6, 7), torch.tensor([[0, 1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0, 5]])
+        self.bits(lambda x, i: torch.gather(x, 0, i), x, i)
+        self.bits(lambda x, i: torch.index_select(x, 1, i), x, torch.tensor([0, 3, 3, 6]))
+        self.same(lambda x, i, s: x.clone().scatter_add_(0, i, s), x, i, torch.randn(2, 7))
+        self.bits(lambda x, i: x.clone().scatter_(0, i[:1], 2.5), x, i)
+        for reduce in ("sum", "prod", "mean", "amax", "amin"):
+            self.same(lambda x, i, s: x.clone().scatter_reduce_(0, i, s, reduce, include_self=False), x, i, torch.randn(2, 7))
+        for dtype in (BF16, I16, U8, I64, C64):
+            self.same(lambda x, i, s: x.clone().index_add_(0, i, s), (x * 4).to(dtype), torch.tensor([0, 0, 3]),
+                      (torch.randn(3, 7) * 3).to(dtype))
+        self.bits(lambda x, i: x.clone().index_fill_(0, i, 7.0), x, torch.tensor([0, -1, 3]))
+        self.bits(lambda x, i, j: x[i, j], x, torch.tensor([0, -1, 3]), torch.tensor([1, 2, -3]))
+        self.bits(lambda x, j: x[:, j], x, torch.tensor([[1, 2], [-3, 0]]))
+        self.same(lambda x, i, v: aten.index_put(x, [i], v, True), x, torch.tensor([0, 0, 3]), torch.randn(3, 7))
+        self.bits(lambda w, i: torch.nn.functional.embedding(i, w), torch.randn(20, 13), torch.tensor([[1, 2], [19, 0]]))
+        self.same(lambda g, i: aten.embedding_dense_backward(g, i, 20, 3, True), torch.randn(4, 13), torch.tensor([1, 3, 19, 1]))
+        mask = torch.rand(6, 7) > 0.5
+        self.bits(lambda x, m: torch.masked_select(x, m), x, mask)
+        self.bits(lambda x, m: x[m], x, mask)
+        self.bits(lambda m: torch.nonzero(m), mask)
+
+    def test_an_index_out_of_range_is_reported(self):
+        taken = torch.gather(torch.randn(6, 7).to("cuda"), 0, torch.full((1, 7), 9).to("cuda"))
+        with self.assertRaisesRegex(IndexError, "gather: index 9 is out of range for size 6"):
+            taken.cpu()
+        self.assertEqual(torch.ones(2, device="cuda").sum().item(), 2)  # the device lives on
+
+    def test_scans(self):
+        for dtype in (F32, I32, C64, BOOL):
+            for shape, dim in (((5, 37), 1), ((3, 40), 0), ((40000,), 0)):
+                self.same(lambda x: torch.cumsum(x, dim), (torch.randn(*shape) * 2).to(dtype), relative=1e-3, absolute=1e-2)
+        x = torch.randn(4, 300)
+        self.same(lambda x: torch.cumprod(x, 1), x)
+        self.same(lambda x: torch.logcumsumexp(x, 1), x)
+        self.same(lambda x: list(torch.cummax(x, 1)), x)
+        self.same(lambda x: list(torch.cummin(x, 0)), x)
+
+    def test_order(self):
+        for dtype in (F32, BF16, I64, U8, BOOL, F64):
+            for shape, dim in (((5, 37), 1), ((300, 3), 0), ((9000,), 0)):
+                x = (torch.randn(*shape) * 5).to(dtype)
+                for descending in (False, True):
+                    self.same(lambda x: aten.sort.stable(x, stable=True, dim=dim, descending=descending), x)
+                if dtype != BOOL:  # which the CPU's topk refuses
+                    self.same(lambda x: torch.topk(x, 3, dim)[0], x)
+        x = torch.randn(50)
+        x[3], x[7], x[9] = float("nan"), -0.0, 0.0
+        self.same(lambda x: list(torch.sort(x)), x)
+        self.same(lambda x: list(torch.sort(x, descending=True)), x)
+        self.same(lambda x: torch.median(x, 1)[0], torch.randn(5, 8))
+        self.same(lambda x: torch.kthvalue(x, 3, 1)[0], torch.randn(5, 8))
+        self.same(lambda x: torch.unique(x, return_inverse=True, return_counts=True), (torch.rand(200) * 20).to(I64))
+
+    def test_windows(self):
+        x = torch.randn(2, 3, 9, 8)
+        for kernel, stride, pad, dilation in ((3, 2, 1, 1), (2, 2, 0, 1), (3, 1, 1, 2)):
+            sizes = ([kernel] * 2, [stride] * 2, [pad] * 2)
+            self.same(lambda x: aten.max_pool2d_with_indices(x, *sizes, [dilation] * 2), x)
+            out, places = aten.max_pool2d_with_indices(x, *sizes, [dilation] * 2)
+            self.same(lambda g, x, i: aten.max_pool2d_with_indices_backward(g, x, *sizes, [dilation] * 2, False, i),
+                      torch.randn(*out.shape), x, places)
+            for counted in (True, False):
+                out = aten.avg_pool2d(x, *sizes, True, counted)
+                self.same(lambda x: aten.avg_pool2d(x, *sizes, True, counted), x)
+                self.same(lambda g, x: aten.avg_pool2d_backward(g, x, *sizes, True, counted, None), torch.randn(*out.shape), x)
+        self.same(lambda x: aten._adaptive_avg_pool2d(x, [4, 3]), x)
+        self.same(lambda g, x: aten._adaptive_avg_pool2d_backward(g, x), torch.randn(2, 3, 4, 3), x)
+        self.same(lambda x: aten.reflection_pad2d(x, [1, 2, 2, 1]), x)
+        self.same(lambda g, x: aten.replication_pad2d_backward(g, x, [1, 2, 2, 1]), torch.randn(2, 3, 12, 11), x)
+
+    def test_losses(self):
+        x, t, w = torch.randn(6, 5), torch.tensor([0, 1, 4, -100, 2, 3]), torch.rand(5)
+        p, y = torch.sigmoid(x), torch.rand(6, 5)
+        for r in (0, 1, 2):
+            self.same(lambda x, t, w: aten.nll_loss_forward(x, t, w, r, -100), x, t, w)
+            total = aten.nll_loss_forward(x, t, w, r, -100)[1]
+            g = torch.randn(6) if r == 0 else torch.tensor(0.7)
+            self.same(lambda g, x, t, w, s: aten.nll_loss_backward(g, x, t, w, r, -100, s), g, x, t, w, total)
+            for name in ("mse_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "binary_cross_entropy"):
+                self.same(lambda a, b: getattr(aten, name)(a, b, reduction=r), p, y)
+            self.same(lambda a, b: aten.binary_cross_entropy_with_logits(a, b, reduction=r), x, y)
+
+    def test_ranges(self):
+        for make in (lambda d: torch.arange(10, device=d), lambda d: torch.arange(1, 10, 0.3, device=d),
+                     lambda d: torch.arange(10, 0, -3, device=d, dtype=BF16), lambda d: torch.linspace(0, 1, 11, device=d),
+                     lambda d: torch.linspace(0, 10, 7, device=d, dtype=I32), lambda d: torch.eye(3, 4, device=d)):
+            self.assertTrue(torch.equal(make("cuda").cpu(), make("cpu")))
+        x = torch.randn(3, 7, 5)
+        self.bits(lambda x: torch.tril(x, 1), x)
+        self.bits(lambda x: torch.triu(x), x)
+        self.bits(lambda x: torch.flip(x, [0, 2]), x)
+
+    def test_attention_of_halves(self):
+        for heads, size, causal in ((2, 64, True), (1, 40, False), (2, 128, True)):
+            q, k, v = (torch.randn(1, heads, n, size).to(BF16) for n in (70, 130, 130))
+            self.same(lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal), q, k, v)
+
+    def test_steps_of_optimizers(self):
+        def stepped(fused, *tensors):
+            parameters, grads, first, second, steps = ([t.clone() for t in part] for part in tensors)
+            fused(parameters, grads, first, second, steps)
+            return parameters + first + second
+
+        sizes = (5, 4097, 12)
+        parts = [[torch.randn(n) for n in sizes], [torch.randn(n) for n in sizes], [torch.randn(n) for n in sizes],
+                 [torch.rand(n) for n in sizes], [torch.tensor(3.0) for _ in sizes]]
+        for name in ("_fused_adam_", "_fused_adamw_"):
+            self.same(lambda *t: stepped(lambda p, g, m, v, s: getattr(aten, name)(
+                p, g, m, v, [], s, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.1, eps=1e-8, amsgrad=False,
+                maximize=False), *t), *parts)
+        self.same(lambda *t: stepped(lambda p, g, m, v, s: aten._fused_sgd_(
+            p, g, m, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.0, nesterov=True, maximize=False,
+            is_first_step=False), *t), *parts)
+
+    def test_gradients(self):
+        x = torch.randn(8, 5).to("cuda").requires_grad_()
+        y = torch.randn(8, 5).requires_grad_()
+        with torch.no_grad():
+            y.copy_(x.cpu())
+        (torch.softmax(x * x, 1) * torch.sigmoid(x)).sum().backward()
+        (torch.softmax(y * y, 1) * torch.sigmoid(y)).sum().backward()
+        self.assertTrue(torch.allclose(x.grad.cpu(), y.grad, atol=1e-6))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    unittest.main()

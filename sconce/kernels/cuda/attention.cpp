@@ -1,0 +1,185 @@
+// Attention on CUDA devices. 16-bit floats: one kernel that keeps no matrix of weights (text/attention.cuh). Others, and the
+// gradients: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be fewer than those of
+// queries.
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sconce/base/error.h"
+#include "sconce/generated/attention_cuda_kernels.h"
+#include "sconce/kernels/cuda/device/launch.h"
+#include "sconce/kernels/cuda/row_kernels.h"
+#include "sconce/kernels/cuda/shared_types.h"
+#include "sconce/kernels/cuda/texts.h"
+#include "sconce/ops.h"
+
+namespace sconce::cuda {
+namespace {
+
+#include "sconce/kernels/cuda/text/attention_arguments.cuh"
+
+const Device kMeta(DeviceType::meta);
+constexpr int64_t kQueries = 64, kLargestRow = 256, kMostHeads = 65535;
+
+Tensor on_meta(const Tensor& t) {
+  return t.defined() ? empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), kMeta) : t;
+}
+Tensor like(const Tensor& meta, Device device) {
+  return empty_strided_tensor(meta.sizes(), meta.strides(), meta.dtype(), device);
+}
+DType compute_dtype(const Tensor& t) { return t.dtype() == DType::float64 ? DType::float64 : DType::float32; }
+double scale_of(const Tensor& query, std::optional<double> scale) {
+  return scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
+}
+
+// Each head of keys or values for the heads of queries that share it.
+Tensor for_heads(const Tensor& t, const Tensor& query) {
+  const int64_t times = query.size(1) / t.size(1);
+  return times == 1 ? t : sconce::repeat_interleave(t, times, 1);
+}
+// The sum over the heads that shared one.
+Tensor of_heads(const Tensor& grad, const Tensor& given) {
+  const int64_t times = grad.size(1) / given.size(1);
+  if (times == 1) return grad;
+  return sconce::sum(sconce::reshape(grad, {grad.size(0), given.size(1), times, grad.size(2), grad.size(3)}),
+                     IntList({2}));
+}
+
+Tensor scores_of(const Tensor& q, const Tensor& k, bool is_causal, const Tensor& mask, double scale) {
+  Tensor s = sconce::mul(sconce::matmul(q, sconce::transpose(k, -2, -1)), Scalar(scale));
+  if (mask.defined()) s = sconce::add(s, sconce::to(mask, s.dtype()));
+  if (is_causal) {
+    const Tensor shown = sconce::tril(sconce::ones({s.size(-2), s.size(-1)}, DType::bool_, {}, s.device()));
+    s = sconce::masked_fill(s, sconce::logical_not(shown), Scalar(-INFINITY));
+  }
+  return s;
+}
+
+// --- one kernel -----------------------------------------------------------------------------------------------------
+
+struct Variant {
+  DType dtype, mask;
+  int size;  // of a row, with what is filled up
+  bool is_causal, is_masked;
+};
+
+std::string source_of(const Variant& v) {
+  std::string out(text_file("prelude"));
+  out += fmt::format(
+      "#define FULL_WARP 0xffffffffu\nusing T = {};\nusing Mask = {};\nconstexpr int D = {};\n#define CAUSAL "
+      "{}\n#define MASKED {}\n",
+      stored_type(v.dtype), stored_type(v.mask), v.size, v.is_causal ? 1 : 0, v.is_masked ? 1 : 0);
+  out += text_file("tensor_cores");
+  out += text_file("attention_arguments");
+  out += text_file("attention");
+  return out;
+}
+
+// Rows of 16-byte chunks.
+bool has_chunks(const Tensor& t) {
+  bool fits = t.strides()[3] == 1 && reinterpret_cast<uintptr_t>(t.data()) % 16 == 0;
+  for (int d = 0; d < 3; ++d) fits &= t.sizes()[d] == 1 || t.strides()[d] % 8 == 0;
+  return fits;
+}
+
+bool takes_one_kernel(const Tensor& query, const Tensor& key, const Tensor& value) {
+  const int64_t size = query.size(3);
+  return is_reduced_float(query.dtype()) && size % 8 == 0 && size > 0 && size <= kLargestRow && value.size(3) == size &&
+         key.size(2) > 0 && query.numel() > 0 && query.size(1) % key.size(1) == 0 &&
+         query.size(0) * query.size(1) <= kMostHeads;
+}
+
+void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal, const Tensor& mask,
+                double scale, const Tensor& out, const Tensor& level) {
+  const auto with_chunks = [](const Tensor& t) { return has_chunks(t) ? t : sconce::contiguous(t); };
+  const Tensor q = with_chunks(query), k = with_chunks(key), v = with_chunks(value);
+  const Tensor o = has_chunks(out) ? out : empty_tensor(out.sizes(), out.dtype(), out.device());
+  const Tensor l = level.is_contiguous() && level.dtype() == DType::float32
+                       ? level
+                       : empty_tensor(level.sizes(), DType::float32, level.device());
+  AttentionArguments a{};
+  a.query = q.data();
+  a.key = k.data();
+  a.value = v.data();
+  a.out = o.data();
+  a.level = static_cast<float*>(l.data());
+  for (int d = 0; d < 3; ++d) {
+    a.query_stride[d] = q.strides()[d];
+    a.key_stride[d] = k.strides()[d];
+    a.value_stride[d] = v.strides()[d];
+    a.out_stride[d] = o.strides()[d];
+  }
+  Tensor added;
+  if (mask.defined()) {
+    added = sconce::expand(mask, {q.size(0), q.size(1), q.size(2), k.size(2)});
+    a.mask = added.data();
+    for (int d = 0; d < 4; ++d) a.mask_stride[d] = added.strides()[d];
+  }
+  a.heads = static_cast<int>(q.size(1));
+  a.key_heads = static_cast<int>(k.size(1));
+  a.queries = static_cast<int>(q.size(2));
+  a.keys = static_cast<int>(k.size(2));
+  a.size = static_cast<int>(q.size(3));
+  a.scale = static_cast<float>(scale);
+  const int size = std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
+  const Variant variant{q.dtype(), mask.defined() ? mask.dtype() : DType::float32, size, is_causal, mask.defined()};
+  const Device device = query.device();
+  const Kernel& kernel = find_kernel(
+      device,
+      fmt::format("attention/{}.{}/{}{}{}", static_cast<int>(variant.dtype), static_cast<int>(variant.mask), size,
+                  is_causal ? "c" : "", variant.is_masked ? "m" : ""),
+      [&variant] { return source_of(variant); }, "attention");
+  Shape shape;
+  shape.grid_x = static_cast<unsigned>((q.size(2) + kQueries - 1) / kQueries);
+  shape.grid_y = static_cast<unsigned>(q.size(0) * q.size(1));
+  shape.block_x = 128;
+  shape.shared_bytes = static_cast<unsigned>(512 * size);  // two stages of 64 keys and 64 values
+  launch(device, kernel, shape, &a, sizeof a, "scaled_dot_product_attention");
+  if (!o.is_same(out)) sconce::copy_(out, o);
+  if (!l.is_same(level)) sconce::copy_(level, l);
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(const Tensor& query, const Tensor& key,
+                                                                       const Tensor& value, double dropout_p,
+                                                                       bool is_causal, const Tensor& attn_mask,
+                                                                       std::optional<double> scale) {
+  const auto [out_spec, lse_spec] = sconce::_scaled_dot_product_flash_attention_for_cpu(
+      on_meta(query), on_meta(key), on_meta(value), dropout_p, is_causal, on_meta(attn_mask), scale);
+  const Tensor out = like(out_spec, query.device()), lse = like(lse_spec, query.device());
+  if (takes_one_kernel(query, key, value)) {
+    one_kernel(query, key, value, is_causal, attn_mask, scale_of(query, scale), out, lse);
+    return {out, lse};
+  }
+  const DType compute = compute_dtype(query);
+  const Tensor q = sconce::to(query, compute), k = sconce::to(for_heads(key, query), compute),
+               v = sconce::to(for_heads(value, query), compute);
+  const Tensor scores = scores_of(q, k, is_causal, attn_mask, scale_of(query, scale));
+  const Tensor level = sconce::logsumexp(scores, {-1}, true);
+  const Tensor weights = sconce::exp(sconce::sub(scores, level));
+  sconce::copy_(out, sconce::matmul(weights, v));
+  sconce::copy_(lse, sconce::view(dense(level), {query.size(0), query.size(1), query.size(2)}));
+  return {out, lse};
+}
+
+std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_backward(
+    const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& out,
+    const Tensor& logsumexp, double, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
+  const DType compute = compute_dtype(query);
+  const double factor = scale_of(query, scale);
+  const Tensor q = sconce::to(query, compute), k = sconce::to(for_heads(key, query), compute),
+               v = sconce::to(for_heads(value, query), compute), g = sconce::to(grad_out, compute);
+  const Tensor level = sconce::unsqueeze(sconce::to(logsumexp, compute), -1);
+  const Tensor weights = sconce::exp(sconce::sub(scores_of(q, k, is_causal, attn_mask, factor), level));
+  const Tensor for_value = of_heads(sconce::matmul(sconce::transpose(weights, -2, -1), g), value);
+  const Tensor products = sconce::matmul(g, sconce::transpose(v, -2, -1));
+  const Tensor shares = sconce::sum(sconce::mul(g, sconce::to(out, compute)), IntList({-1}), true);
+  const Tensor d = sconce::mul(sconce::mul(weights, sconce::sub(products, shares)), Scalar(factor));
+  return {sconce::to(sconce::matmul(d, k), query.dtype()),
+          sconce::to(of_heads(sconce::matmul(sconce::transpose(d, -2, -1), q), key), key.dtype()),
+          sconce::to(for_value, value.dtype())};
+}
+
+}  // namespace sconce::cuda
