@@ -123,6 +123,23 @@ TEST_F(SecondDevice, Differentiates) {
   EXPECT_EQ(values_of(autograd::grad(x)), (Values{0, 2, 4}));
 }
 
+TEST_F(SecondDevice, ParametersMoveThereAndBack) {
+  const Tensor p = to(arange(3), DType::float32);
+  autograd::set_requires_grad(p, true);
+  set_data(p, on_device(p));
+  EXPECT_EQ(p.device(), kSecondDevice);
+  EXPECT_TRUE(p.keys().has(Key::privateuse1));
+  EXPECT_FALSE(p.keys().has(Key::cpu));
+  EXPECT_TRUE(p.requires_grad());
+  autograd::backward({sum(mul(p, p))});
+  EXPECT_EQ(values_of(autograd::grad(p)), (Values{0, 2, 4}));
+  autograd::set_grad(p, {});
+  set_data(p, host_copy(p));
+  EXPECT_EQ(p.device(), Device());
+  EXPECT_EQ(values_of(p), (Values{0, 1, 2}));
+  EXPECT_ERROR(set_data(p, empty_tensor({3}, DType::float32, DeviceType::meta)), "incompatible tensor type");
+}
+
 TEST_F(SecondDevice, RefusesByNameWhatItLacks) {
   const Tensor a = on_device(ones({2, 2}));
   EXPECT_ERROR(mm(a, a), "aten::mm: no kernel for PrivateUse1; there are kernels for CPU, Meta");

@@ -59,7 +59,7 @@ void set_(const Tensor& self) {
 void set_data(const Tensor& self, const Tensor& new_data) {
   if (self.is_same(new_data)) return;
   SCONCE_CHECK(
-      self.device().type == new_data.device().type,
+      self.is_meta() == new_data.is_meta(),
       "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.");
   SCONCE_CHECK(!self.requires_grad() || is_floating(new_data.dtype()) || is_complex(new_data.dtype()),
                "data set to a tensor that requires gradients must be floating point or complex dtype");
@@ -68,6 +68,10 @@ void set_data(const Tensor& self, const Tensor& new_data) {
   const auto dtype = static_cast<uint64_t>(static_cast<uint8_t>(new_data.dtype()));
   constexpr uint64_t kOfDType = uint64_t{0xff} << TensorImpl::kDTypeAt | KeySet(Key::limited).bits();
   meta = (meta & ~kOfDType) | dtype << TensorImpl::kDTypeAt | dtype_keys(new_data.dtype()).bits();
+  // A parameter that moves to another device stays the same tensor.
+  constexpr uint64_t kOfDevice =
+      uint64_t{0xff} << TensorImpl::kDeviceAt | uint64_t{0xff} << TensorImpl::kIndexAt | kBackendKeys.bits();
+  meta = (meta & ~kOfDevice) | (new_data.impl()->meta & kOfDevice);
   show(self, Ref<Storage>::share(new_data.storage()), new_data.sizes(), new_data.strides(), new_data.storage_offset());
   keep_version(self, version);
 }
