@@ -1,5 +1,7 @@
 #include "files/run_device.h"
 
+#include <set>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
@@ -11,6 +13,8 @@
 #include "sconce/base/error.h"
 #include "sconce/dispatch/register_backend.h"
 #include "sconce/dispatch/registry.h"
+#include "sconce/ir/graph.h"
+#include "sconce/passes/analysis/op_graphs.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/copy.h"
 
@@ -24,16 +28,46 @@ Tensor moved(const Tensor& t, Device device) {
   return there;
 }
 
-// All of them at once, so that nobody finds them one by one. Operators without tensors run anywhere.
-void check_operators(const ModelFile& model, Device device) {
-  std::vector<std::string> missing;
-  for (const OperatorUse& use : operators_in_unit(*model.unit())) {
-    const Op* op = find_op(use.name);
-    if (op && op->has_kernel(Key::cpu) && !runs_on(*op, device.type)) missing.push_back(use.name);
+// The operators that a call is certain to reach and that have no kernel on the device: itself, or those that its body
+// or decomposition calls outside of branches and loops.
+class MissingKernels {
+ public:
+  explicit MissingKernels(DeviceType type) : type_(type) {}
+
+  void add(const Op& op) {
+    if (!op.has_kernel(Key::cpu) || !seen_.insert(&op).second) return;
+    if (!runs_on(op, type_)) {
+      names_.push_back(op.qualified_name());
+      return;
+    }
+    passes::OpGraphs* graphs = passes::op_graphs();
+    const bool is_decomposed =
+        op.kernels[static_cast<int>(backend_key(type_))] != op.kernels[static_cast<int>(Key::cpu)];
+    const ir::Graph* graph = op.has(Trait::compound) ? graphs->body(op)
+                             : is_decomposed         ? graphs->decomposition(op)
+                                                     : nullptr;
+    if (!graph) return;
+    for (const ir::Node* node : graph->block()->nodes()) {
+      if (node->op()) add(*node->op());
+    }
   }
-  if (missing.empty()) return;
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  DeviceType type_;
+  std::set<const Op*> seen_;
+  std::vector<std::string> names_;
+};
+
+// All of them at once, so that nobody finds them one by one.
+void check_operators(const ModelFile& model, Device device) {
+  MissingKernels missing(device.type);
+  for (const OperatorUse& use : operators_in_unit(*model.unit())) {
+    if (const Op* op = find_op(use.name)) missing.add(*op);
+  }
+  if (missing.names().empty()) return;
   fail("{}: no kernel for device {} of {}", model.file(), to_string(device),
-       fmt::format("{}", fmt::join(missing, ", ")));
+       fmt::format("{}", fmt::join(missing.names(), ", ")));
 }
 
 }  // namespace
