@@ -7,7 +7,7 @@ import types
 from .. import _sconce
 
 _DEFAULTS = {"recompile_limit": 8, "accumulated_recompile_limit": 256, "fail_on_recompile_limit_hit": False,
-             "automatic_dynamic_shapes": True, "assume_static_by_default": True}
+             "automatic_dynamic_shapes": True, "assume_static_by_default": True, "capture_without_tensors": False}
 _OLD_NAMES = {"cache_size_limit": "recompile_limit", "accumulated_cache_size_limit": "accumulated_recompile_limit",
               "fail_on_cache_limit_hit": "fail_on_recompile_limit_hit"}
 _values = dict(_DEFAULTS)
@@ -16,7 +16,7 @@ _values = dict(_DEFAULTS)
 def _apply():
     _sconce._capture_configure(_values["recompile_limit"], _values["accumulated_recompile_limit"],
                                _values["fail_on_recompile_limit_hit"], _values["automatic_dynamic_shapes"],
-                               _values["assume_static_by_default"])
+                               _values["assume_static_by_default"], _values["capture_without_tensors"])
 
 
 def _name(name):

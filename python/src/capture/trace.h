@@ -38,6 +38,7 @@ struct Trace {
   std::optional<Recipe> result;  // when nothing but the graph and this need run, `code` is not used
   std::vector<GraphBreak> breaks;
   size_t nodes = 0;
+  bool none_handled = false;  // holds for calls from outside of except blocks alone
 };
 
 }  // namespace sconce::python::capture

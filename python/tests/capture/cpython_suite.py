@@ -1,11 +1,14 @@
 """CPython's own tests, each test method compiled: the outcome must be that of the uncompiled run.
 
-    python3 cpython_suite.py [--jobs N] [--seconds N] [--short | --more] [--json FILE] [MODULE[.Class[.method]]...]
+    python3 cpython_suite.py [--jobs N] [--seconds N] [--short | --more] [--everything] [--json FILE] [--like FILE]
+                             [MODULE[.Class[.method]]...]
 
-The modules are those that are installed with the interpreter that runs this (test.test_list ...); without names, all of MODULES, with
---short the few of SHORT, with --more also those of MORE. Each module runs in processes of its own: first uncompiled, which gives the
-outcomes to compare with, then compiled. A test that hangs or kills its process counts as one difference; the tests behind it run in a
-new process. Methods that take longer than SLOW uncompiled are left out, and counted. Exit status 1 when an outcome differs.
+The modules are those that are installed with the interpreter that runs this (test.test_list ...); without names, all of MODULES,
+with --short the few of SHORT, with --more also those of MORE. Each module runs in processes of its own: first uncompiled, which
+gives the outcomes to compare with (or takes them from what --json wrote: --like), then compiled. A test that hangs or kills its
+process counts as one difference; the tests behind it run in a new process. Functions that meet no tensor run as they are when
+capture has looked at them; with --everything code is made for them, too, which no program would ask for, and which finds more.
+Methods that take longer than SLOW uncompiled are left out, and counted. Exit status 1 when an outcome differs.
 """
 
 import argparse
@@ -98,13 +101,16 @@ def tests_of(suite):
 
 
 def run_module(name, path, only, compiled, limit):
-    """One process: runs the tests of a module."""
+    """One process: runs the tests of a module. `compiled`: "compiled", "everything", or "" for neither."""
     try:
         module = importlib.import_module(f"test.{name}")
     except (ImportError, unittest.SkipTest):
         return
     if compiled:
         import sconce
+        from sconce._dynamo import config
+
+        config.capture_without_tensors = compiled == "everything"
 
     def prepare(test):
         method = getattr(test, test._testMethodName)
@@ -126,7 +132,7 @@ def in_process(name, compiled, only, seconds, limit):
         with tempfile.TemporaryDirectory() as folder:
             path, chosen = pathlib.Path(folder) / "outcomes", pathlib.Path(folder) / "chosen"
             chosen.write_text(json.dumps(sorted(left) if left is not None else None))
-            command = [sys.executable, "-B", __file__, "--run", name, str(path), str(chosen), str(int(compiled)), str(limit)]
+            command = [sys.executable, "-B", __file__, "--run", name, str(path), str(chosen), compiled, str(limit)]
             with open(pathlib.Path(folder) / "errors", "w+b") as errors:
                 process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
                                            start_new_session=True, env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": paths})
@@ -169,16 +175,19 @@ def list_tests(name):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def compare(name, seconds, names):
+def compare(name, seconds, names, how, known):
     """(module, {test: (uncompiled, compiled, trace)}, how many were left out)"""
-    plain, _ = in_process(name, False, None, seconds, 30)
+    if known:
+        plain = {identity: (row[0], 0.0, "") for identity, row in known.items()}
+    else:
+        plain, _ = in_process(name, "", None, seconds, 30)
     only = {identity for identity, (outcome, took, _) in plain.items() if not outcome.startswith("died") and took < SLOW}
     left_out = len(plain) - len(only)
     if names:
         only = {i for i in only if any(i == n or i.startswith(n + ".") for n in names)}
     if not only:
         return name, {}, left_out
-    compiled, why = in_process(name, True, only, seconds * 4, 60)
+    compiled, why = in_process(name, how, only, seconds * 4, 60)
     return name, {identity: (plain[identity][0], *(compiled[identity][::2] if identity in compiled else ("not run", why)))
                   for identity in sorted(only)}, left_out
 
@@ -187,7 +196,7 @@ def main():
     if sys.argv[1:2] == ["--run"]:
         name, path, chosen, compiled, limit = sys.argv[2:]
         only = json.loads(pathlib.Path(chosen).read_text())
-        run_module(name, path, None if only is None else set(only), compiled == "1", int(limit))
+        run_module(name, path, None if only is None else set(only), compiled, int(limit))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*")
@@ -195,14 +204,18 @@ def main():
     parser.add_argument("--seconds", type=int, default=120, help="limit of one module, uncompiled; compiled four times that")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--more", action="store_true")
+    parser.add_argument("--everything", action="store_true")
     parser.add_argument("--json", help="a file for all outcomes")
+    parser.add_argument("--like", help="a file of --json with the uncompiled outcomes")
     options = parser.parse_args()
     names = options.names or (SHORT if options.short else MODULES + MORE if options.more else MODULES)
     modules = list(dict.fromkeys(n.split(".")[0] for n in names))
     total = different = 0
     everything = {}
+    known = json.loads(pathlib.Path(options.like).read_text()) if options.like else {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        jobs = [pool.submit(compare, m, options.seconds, [n for n in names if n.startswith(m + ".")]) for m in modules]
+        jobs = [pool.submit(compare, m, options.seconds, [n for n in names if n.startswith(m + ".")],
+                            "everything" if options.everything else "compiled", known.get(m)) for m in modules]
         for job in jobs:
             name, tests, left_out = job.result()
             wrong = {identity: row for identity, row in tests.items() if row[0] != row[1]}
@@ -215,8 +228,8 @@ def main():
                 print(f"  {identity}: {plain} uncompiled, {compiled}", flush=True)
                 for line in lines[:2] + ["..."] * (len(lines) > SHOWN) + lines[2:][-SHOWN:]:
                     print("      " + line[:200], flush=True)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(everything, indent=1))
+            if options.json:
+                pathlib.Path(options.json).write_text(json.dumps(everything, indent=1))
     print(f"{total} tests of {len(modules)} modules, {different} differ")
     sys.exit(1 if different or not total else 0)
 

@@ -24,6 +24,14 @@ bool is_generator(PyCodeObject* code) { return code->co_flags & (CO_GENERATOR | 
 // After so many evaluations that captured nothing, with no entry in between, a function is left alone.
 constexpr int kEmptyUntilGivenUp = 3;
 
+// Is the call made from inside of an except block?
+bool is_handling() {
+  PyObject* handled = PyErr_GetHandledException();
+  if (handled == nullptr) return false;
+  const Owned owned = Owned::take(handled);
+  return handled != Py_None;
+}
+
 constexpr uint8_t kFree = 0x80;  // of co_localspluskinds
 
 std::vector<std::string> local_names(PyCodeObject* code, uint8_t kind) {
@@ -125,6 +133,7 @@ bool CodeCache::find(PyObject* const* slots, PyObject* closure, Answer& answer) 
   const bool unasked = settings().skip_guards;
   for (size_t i = 0; i < entries_.size(); ++i) {
     CacheEntry* entry = entries_[i];
+    if (entry->none_handled && is_handling()) continue;
     answer.set(entry);
     const bool holds = unasked ? entry->guards->fetch(slots, closure, answer.inputs)
                                : entry->guards->check(slots, closure, answer.inputs);
@@ -213,6 +222,7 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
   };
   options.resume = [&](PyObject* resumed) { return make_compiled(resumed, config_); };
   options.resume_code = [](PyObject* code) { expect_frames(reinterpret_cast<PyCodeObject*>(code)); };
+  options.everything = s.without_tensors || config_->fullgraph;
   options.code_always = need_code_;
   const auto arguments = static_cast<size_t>(code_->co_argcount + code_->co_kwonlyargcount) +
                          !!(code_->co_flags & CO_VARARGS) + !!(code_->co_flags & CO_VARKEYWORDS);
@@ -241,6 +251,7 @@ bool CodeCache::compile(PyFunctionObject* function, PyObject* const* slots, Answ
   }
   entry->code = std::move(trace.code);
   entry->result = std::move(trace.result);
+  entry->none_handled = trace.none_handled;
   if (entry->code) {
     check_replacement(code_, reinterpret_cast<PyCodeObject*>(entry->code.get()));
     leave_alone(entry->code.get());

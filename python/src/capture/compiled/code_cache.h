@@ -30,6 +30,7 @@ struct CacheEntry {
   int number = 0;                                     // of the compilation: the 1 of "0/1"
   int uses = 0;                                       // calls that run it now
   bool in = true;                                     // the cache has it
+  bool none_handled = false;                          // as Trace has it
   bool is_plain() const { return !code && !result; }  // nothing was captured: the function runs as it is
 };
 

@@ -321,17 +321,18 @@ PyObject* set_stance(PyObject*, PyObject* args) {
   });
 }
 
-// _capture_configure(recompile_limit, accumulated limit, fail on limit, automatic dynamic, assume static)
+// _capture_configure(recompile_limit, accumulated limit, fail on limit, automatic dynamic, assume static, without tensors)
 PyObject* configure(PyObject*, PyObject* args) {
   Settings& s = settings();
   long long limit = 0, accumulated = 0;
-  int fail = 0, automatic = 0, assume = 0;
-  if (!PyArg_ParseTuple(args, "LLppp", &limit, &accumulated, &fail, &automatic, &assume)) return nullptr;
+  int fail = 0, automatic = 0, assume = 0, without = 0;
+  if (!PyArg_ParseTuple(args, "LLpppp", &limit, &accumulated, &fail, &automatic, &assume, &without)) return nullptr;
   s.recompile_limit = limit;
   s.accumulated_limit = accumulated;
   s.fail_on_limit = fail != 0;
   s.automatic_dynamic_sizes = automatic != 0;
   s.assume_static = assume != 0;
+  s.without_tensors = without != 0;
   Py_RETURN_NONE;
 }
 

@@ -34,6 +34,7 @@ struct Settings {
   bool fail_on_limit = false;           // an error rather than a run as it is
   bool automatic_dynamic_sizes = true;  // dynamic=None looks at the sizes seen
   bool assume_static = true;            // dynamic=None: sizes are fixed at first
+  bool without_tensors = false;         // code is made for functions that meet no tensor, too
   // Called with (event, dict) for compilations, recompilations, limits; null: nobody asks.
   Owned observer;
 };

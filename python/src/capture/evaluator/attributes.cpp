@@ -4,6 +4,8 @@
 #include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
+#include <structmember.h>
+
 namespace sconce::python::capture {
 namespace {
 
@@ -504,6 +506,9 @@ void Evaluator::generic_set(PyObject* object, PyObject* name, PyObject* value) {
       return;
     }
     if (Py_TYPE(found) == &PyMemberDescr_Type) {
+      const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
+      if ((member->flags & READONLY) != 0 || member->type != T_OBJECT_EX)
+        break_here(Reason::mutation, std::string(type->tp_name) + "." + std::string(text_of(name)));
       if (value == nullptr && !find_attribute(object, name)) raise(PyExc_AttributeError, "%U", name);
       origins.slot_store(object, name, value);
       return;
@@ -561,7 +566,8 @@ void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value)
     PyObject* in_meta = _PyType_Lookup(type, name);
     if ((in_meta != nullptr && is_data_descriptor(in_meta)) || text_of(name).starts_with("__") ||
         type->tp_setattro != PyType_Type.tp_setattro ||
-        !(reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE))
+        !(reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) ||
+        reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)
       break_here(Reason::mutation, "an attribute of a class");
     if (value == nullptr) break_here(Reason::mutation, "an attribute of a class is deleted");
     origins.class_store(reinterpret_cast<PyTypeObject*>(object), name, value);

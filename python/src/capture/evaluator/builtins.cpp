@@ -203,6 +203,12 @@ struct Builtins {
             for (size_t i = 1; i < a.values.size(); ++i) rest.values.push_back(Owned::share(a[i]));
             return e.call(method.get(), std::move(rest));
           }
+          // One of C that is not just object's (str of an IntEnum): it comes first.
+          PyObject* of_c = _PyType_Lookup(Py_TYPE(o), key.get());
+          if (of_c != nullptr && of_c != _PyType_Lookup(&PyBaseObject_Type, key.get())) {
+            break_if_opaque(e, o);
+            return e.call_c(callable, a);
+          }
         }
       }
     }
@@ -214,10 +220,16 @@ struct Builtins {
       if (PyObject* substitute = polyfill_of(callable)) return e.call_function(substitute, std::move(a));
       break_here(Reason::callback, *specials.begin());
     }
-    const std::vector<PyObject*> all = a.pointers();
-    PyObject* result = PyObject_Vectorcall(callable, all.data(), a.positional(), a.names.get());
-    if (result == nullptr) e.failed();
-    return Owned::take(result);
+    return e.call_c(callable, a);
+  }
+  // Code of C looks at what nothing guards.
+  static void break_if_opaque(Evaluator& e, PyObject* o) {
+    PyTypeObject* base = Py_TYPE(o);
+    while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+    const bool value = base == &PyLong_Type || base == &PyUnicode_Type || base == &PyFloat_Type ||
+                       base == &PyComplex_Type || base == &PyBytes_Type;
+    if (!value) break_here(Reason::unknown_object, Py_TYPE(o)->tp_name);
+    if (e.origins.outside(o)) e.origins.guard_identity(o);
   }
   static bool has_address(PyObject* o) {  // object.__repr__ shows where the object lies
     static PyObject* const name = interned("__repr__");

@@ -6,6 +6,7 @@
 #include "capture/compiled/disabled.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/evaluator/warnings_guard.h"
 #include "capture/graph/sym_int.h"
 #include "capture/set_entries.h"
 #include "tensor_object.h"
@@ -172,7 +173,8 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
     return true;
   }
   if (looks_ == Looks::at_texts && recorder.is_fake(o)) break_here(Reason::data_dependent, "the text of a tensor");
-  if (is_immutable(o) || recorder.is_fake(o) || PyType_Check(o)) return true;
+  if (is_immutable(o) || recorder.is_fake(o)) return true;
+  if (PyType_Check(o)) return blind || !has_python_specials(Py_TYPE(o), looks_);
   if (Py_TYPE(o) == &PyCFunction_Type) {  // bound to an object from outside, which it would change at once
     PyObject* self = PyCFunction_GET_SELF(o);
     if (self != nullptr && (origins.outside(o) || origins.outside(origins.canonical(self)))) return false;
@@ -187,7 +189,7 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   } else if (is_heap_instance(o)) {
     if (blind) return true;
     PyTypeObject* base = Py_TYPE(o);
-    if (is_plain_class(base)) return !outside;
+    if (is_plain_class(base)) return !outside && prepare_contents(o, depth);
     while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
     if (has_python_specials(Py_TYPE(o), looks_)) return false;
     if (!outside) return true;
@@ -242,8 +244,38 @@ bool Evaluator::prepare_contents(PyObject* o, int depth) {
       Owned k = Owned::share(item);
       if (!prepare(k, false, depth + 1)) return false;
     }
+    return true;
   }
-  return true;
+  // Iterators and the like: what they hold is found as the collector finds it.
+  PyTypeObject* type = Py_TYPE(o);
+  if (!PyType_IS_GC(type) || type->tp_traverse == nullptr || !is_plain_class(type)) return true;
+  struct Search {
+    Looks looks;
+    int left;  // objects that may still be looked at
+    bool found;
+    static int visit(PyObject* held, void* arg) {
+      auto& search = *static_cast<Search*>(arg);
+      if (is_immutable(held) || PyType_Check(held) || PyModule_Check(held)) return 0;
+      PyTypeObject* t = Py_TYPE(held);
+      if (--search.left < 0 || PyFunction_Check(held) || PyMethod_Check(held) ||
+          ((t->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && has_python_specials(t, search.looks))) {
+        search.found = true;
+        return 1;
+      }
+      const bool inside =
+          PyTuple_Check(held) || PyList_Check(held) || PyDict_Check(held) || PyAnySet_Check(held) || is_plain_class(t);
+      return inside && PyType_IS_GC(t) && t->tp_traverse != nullptr ? t->tp_traverse(held, visit, arg) : 0;
+    }
+  } search{looks_, 10'000, false};
+  type->tp_traverse(o, Search::visit, &search);
+  return !search.found;
+}
+
+// Objects with a finaliser of Python: those of the evaluation go with it, and would run it.
+static void refuse_finaliser(PyTypeObject* type) {
+  if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) return;
+  if (_PyType_Lookup(type, attribute_name("__del__")) != nullptr)
+    break_here(Reason::unknown_object, std::string(type->tp_name) + " has a finaliser");
 }
 
 bool Evaluator::is_opaque(PyObject* o) {
@@ -294,6 +326,10 @@ void Evaluator::failed() {
   }
   if (std::optional<NotRecordable> why = recorder.explain_failure())
     break_here(why->needs_data ? Reason::data_dependent : Reason::unknown_callable, why->reason);
+  if (PyErr_ExceptionMatches(PyExc_Warning)) {
+    PyErr_Clear();
+    break_here(Reason::output, "a warning");
+  }
   throw PythonError();
 }
 
@@ -301,10 +337,19 @@ Owned Evaluator::native(PyObject* callable, Arguments& args, bool blind) {
   for (Owned& value : args.values) {
     if (!prepare(value, blind)) break_here(Reason::callback, shown(callable));
   }
+  return canonical(call_c(callable, args));
+}
+
+// Lets CPython call it. Throws what a failure means.
+Owned Evaluator::call_c(PyObject* callable, const Arguments& args) {
   const std::vector<PyObject*> all = args.pointers();
-  PyObject* result = PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get());
+  PyObject* result = nullptr;
+  {
+    const WarningsGuard guard;
+    result = PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get());
+  }
   if (result == nullptr) failed();
-  return canonical(Owned::take(result));
+  return Owned::take(result);
 }
 
 // Calls of C: by the table, on plain arguments, or through a function of Python that stands for it.
@@ -334,7 +379,7 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
   if ((callable == reinterpret_cast<PyObject*>(&PyList_Type) ||
        callable == reinterpret_cast<PyObject*>(&PyTuple_Type)) &&
       args.values.size() == 1 && !args.names && is_heap_instance(args[0]) && !recorder.is_fake(args[0]) &&
-      !PyType_Check(args[0]) && !is_plain_class(Py_TYPE(args[0]))) {
+      !is_plain_class(Py_TYPE(args[0]))) {
     const Owned iterator = iterate(args[0]);
     Owned items = Owned::take(PyList_New(0));
     while (const Owned item = next(iterator.get())) check(PyList_Append(items.get(), item.get()));
@@ -352,9 +397,9 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
   bool plain = true;
   for (size_t i = 0; i < args.values.size() && plain; ++i) {
     Owned& value = args.values[i];
-    if (known.iterables && is_heap_instance(value.get()) && !PyType_Check(value.get()) &&
-        !recorder.is_fake(value.get()) && !(method && i == 0) && !is_plain_class(Py_TYPE(value.get())) &&
-        Py_TYPE(value.get())->tp_iter != nullptr && has_python_specials(Py_TYPE(value.get()))) {
+    if (known.iterables && is_heap_instance(value.get()) && !recorder.is_fake(value.get()) && !(method && i == 0) &&
+        !is_plain_class(Py_TYPE(value.get())) && Py_TYPE(value.get())->tp_iter != nullptr &&
+        has_python_specials(Py_TYPE(value.get()))) {
       plain = false;
       break;
     }
@@ -374,12 +419,7 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       plain = false;
   }
   looks_ = Looks::at_all;
-  if (plain) {
-    const std::vector<PyObject*> all = args.pointers();
-    PyObject* result = PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get());
-    if (result == nullptr) failed();
-    return canonical(Owned::take(result));
-  }
+  if (plain) return canonical(call_c(callable, args));
   if (!in_polyfill(frames)) {
     if (PyObject* substitute = polyfill_of(callable)) {
       for (Owned& value : args.values) value = canonical(std::move(value));
@@ -484,6 +524,7 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
           const bool known_base = base == &PyBaseObject_Type || is_plain_class(base) || base == module_base() ||
                                   PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseException));
           if (known_base && !args.values.empty() && PyType_Check(args[0])) {
+            refuse_finaliser(reinterpret_cast<PyTypeObject*>(args[0]));
             if (base == &PyBaseObject_Type) {
               Arguments alone = Arguments::of({args[0]});
               return native(callable, alone, true);
@@ -653,6 +694,7 @@ Owned Evaluator::instantiate(PyTypeObject* type, Arguments args) {
 Owned Evaluator::make_instance(PyTypeObject* type, Arguments args) {
   auto* object = reinterpret_cast<PyObject*>(type);
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) break_here(Reason::unknown_callable, type->tp_name);
+  refuse_finaliser(type);
   if (PyType_IsSubtype(type, &PyType_Type)) break_here(Reason::class_definition, type->tp_name);
   PyObject* maker = origins.class_find(type, attribute_name("__new__"));
   PyObject* init = origins.class_find(type, attribute_name("__init__"));

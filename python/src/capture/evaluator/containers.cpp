@@ -1,5 +1,6 @@
 // Containers and texts, unpacking, patterns: instructions that build objects which this evaluation owns.
 #include "capture/evaluator/evaluator.h"
+#include "capture/graph/sym_int.h"
 
 namespace sconce::python::capture {
 
@@ -106,7 +107,9 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       const Owned items = s.pop();
       PyObject* list = origins.absorb(s.top(n - 1));
       if (Py_TYPE(items.get())->tp_iter == nullptr && !PySequence_Check(items.get()))
-        raise(PyExc_TypeError, "Value after * must be an iterable, not %.200s", Py_TYPE(items.get())->tp_name);
+        raise(PyExc_TypeError, "Value after * must be an iterable, not %.200s",
+              sym_number(items.get()) ? Py_TYPE(fixed_number(items.get()).get())->tp_name
+                                      : Py_TYPE(items.get())->tp_name);
       const Owned iterator = iterate(items.get());
       while (const Owned item = next(iterator.get())) check(PyList_Append(list, item.get()));
       return Next::go_on;

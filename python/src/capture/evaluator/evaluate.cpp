@@ -1,6 +1,7 @@
 #include "capture/evaluator/evaluate.h"
 
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/interest.h"
 #include "capture/output/emit.h"
 #include "capture/output/rebuild.h"
 #include "sconce/autograd/autocast_mode.h"
@@ -38,6 +39,7 @@ struct Outcome {
   std::optional<Break> why;  // a break at `step`; none: the trace is whole
   GraphBreak shown;
   int64_t step = 0;
+  bool met_tensors = false;
   bool raised = false;  // an exception leaves the function: no break that anybody counts
 };
 
@@ -105,6 +107,8 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     }
     PyErr_Clear();
   }
+  out.trace.none_handled = e.none_handled;
+  out.met_tensors = recorder->node_count() > 0 || !recorder->inputs().empty();
   return out;
 }
 
@@ -132,9 +136,11 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     reason = {row.code, row.text, row.hint, {}, {}, 0};
   }
   bool counted = stop_at >= 0;
+  const bool interesting = options.everything || may_meet_tensors(function, slots);
   const bool whole = reads_frame(*decode(reinterpret_cast<PyCodeObject*>(function->func_code)));
   for (int attempt = 0; attempt < 8; ++attempt) {
     Outcome out = run_once(function, slots, options, stop_at, counted ? &reason : nullptr);
+    if (!interesting && !out.met_tensors) return {};
     if (!out.why) return std::move(out.trace);
     if (options.fullgraph && !out.raised) {
       raise_unsupported(out.shown);

@@ -1,5 +1,6 @@
 // Evaluator: one evaluation of a function. Its parts stand in files by family: run.cpp (frames and instructions),
-// names.cpp, operators.cpp, containers.cpp, attributes.cpp, calls.cpp, functions.cpp, builtins.cpp, generators.cpp.
+// names.cpp, operators.cpp, containers.cpp, attributes.cpp, calls.cpp, functions.cpp, builtins.cpp, generators.cpp,
+// handled.cpp.
 //
 // An exception of the evaluated program is Python's own error indicator with a PythonError on its way; what cannot be
 // evaluated throws Break.
@@ -70,6 +71,7 @@ class Evaluator {
   Owned call_marked(PyObject* callable, const Arguments& args, bool constant);
   // Lets CPython call code of C. `blind`: it looks at no element of containers.
   Owned native(PyObject* callable, Arguments& args, bool blind);
+  Owned call_c(PyObject* callable, const Arguments& args);
   Owned instantiate(PyTypeObject* type, Arguments args);
   Owned make_instance(PyTypeObject* type, Arguments args);  // type.__call__
   // Makes an argument of code of C safe: outside containers become shadows. False: code of Python could run inside.
@@ -88,8 +90,15 @@ class Evaluator {
   // Throws Unrebuildable when a generator was left in the middle of a try: Python would run its finally.
   void check_generators();
 
-  // The exception that was being handled when the evaluation began; null: none. Borrowed.
-  PyObject* handled_before() const { return handled_before_.get(); }
+  // ---- the exception that is being handled (handled.cpp): Note [Handled exceptions]
+  // None, an exception, or handled_mark(). Borrowed.
+  PyObject* handled() const { return handled_.get(); }
+  void set_handled(Owned exception);
+  // What sys.exception() gives. Breaks when only the caller of the function knows. Borrowed.
+  PyObject* handled_anywhere();
+  bool none_handled = false;  // it was none, and the program has seen that
+  void enter_handled(Frame& generator);
+  void leave_handled(Frame& generator);
   Modes modes_before = Modes::current();
 
   // The step at which the exception that is set was first raised, in the innermost frame that can be resumed.
@@ -152,11 +161,16 @@ class Evaluator {
   // What code of C that is about to run asks objects for.
   Looks looks_ = Looks::at_all;
   Evaluator* before_;
-  Owned handled_before_;
+  Owned handled_before_;              // really, when the evaluation began; null: none
+  Owned handled_;                     // of the innermost generator, or of the function
+  std::vector<Owned> handled_below_;  // of those that wait for it
+  void show_handled();
 
   friend struct Builtins;
 };
 
+// Stands for the exception that was being handled when the function was called, if any. Borrowed.
+PyObject* handled_mark();
 // Interned names.
 PyObject* interned(const char* text);
 // Does the class have methods of Python that code of C would call: __eq__, __iter__, __len__ ...

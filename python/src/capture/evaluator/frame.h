@@ -59,6 +59,7 @@ struct Frame {
   bool plain = false;     // entered by a call instruction of `back`, which pushes what this one returns
   bool yielded = false;   // run() returned because of a yield
   bool finished = false;  // of generators
+  Owned handled;          // of generators that stand at a yield: the exception that they handle
 };
 
 // The arguments of a call; the last ones have names.

@@ -1,5 +1,6 @@
 // Functions of Python: arguments bound to parameters, frames made, functions and calls of the bytecode.
 #include "capture/evaluator/evaluator.h"
+#include "capture/graph/sym_int.h"
 
 namespace sconce::python::capture {
 
@@ -166,7 +167,8 @@ Evaluator::Next Evaluator::step_calls(Frame& f, const Instruction& in) {
       }
       PyObject* all = origins.absorb(positional.get());
       if (!PyTuple_Check(all) && Py_TYPE(all)->tp_iter == nullptr && !PySequence_Check(all))
-        raise(PyExc_TypeError, "Value after * must be an iterable, not %.200s", Py_TYPE(all)->tp_name);
+        raise(PyExc_TypeError, "Value after * must be an iterable, not %.200s",
+              sym_number(all) ? Py_TYPE(fixed_number(all).get())->tp_name : Py_TYPE(all)->tp_name);
       if (PyTuple_CheckExact(all) || PyList_CheckExact(all)) {
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(all); ++i)
           args.values.push_back(canonical(Owned::share(PySequence_Fast_GET_ITEM(all, i))));

@@ -200,13 +200,13 @@ Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& retur
   if (f.finished) return {};
   struct Running {
     GeneratorStandIn* g;
-    Owned handled;
+    Evaluator& e;
     ~Running() {
       g->running = false;
-      PyErr_SetHandledException(handled ? handled.get() : nullptr);
+      e.leave_handled(*g->frame);
     }
-  } running{g, {}};
-  if (PyObject* handled = PyErr_GetHandledException()) running.handled = Owned::take(handled);
+  } running{g, *this};
+  enter_handled(f);
   g->running = true;
   g->started = true;
   const Owned kept_alive = Owned::share(object);

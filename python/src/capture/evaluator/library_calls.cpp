@@ -15,8 +15,7 @@ std::string name_in(const char* module, PyObject* callable) {
 
 // sys.exc_info: the exception that is being handled.
 Owned exc_info(Evaluator& e, PyObject*, Arguments&) {
-  PyObject* handled = PyErr_GetHandledException();
-  const Owned error = handled == nullptr ? Owned::share(Py_None) : Owned::take(handled);
+  const Owned error = Owned::share(e.handled_anywhere());
   const bool none = error.get() == Py_None;
   const Owned trace = none ? Owned::share(Py_None) : e.traceback_of(error.get());
   return Owned::take(
@@ -24,10 +23,7 @@ Owned exc_info(Evaluator& e, PyObject*, Arguments&) {
 }
 
 // sys.exception (3.11)
-Owned exception(Evaluator&, PyObject*, Arguments&) {
-  PyObject* handled = PyErr_GetHandledException();
-  return handled == nullptr ? Owned::share(Py_None) : Owned::take(handled);
-}
+Owned exception(Evaluator& e, PyObject*, Arguments&) { return Owned::share(e.handled_anywhere()); }
 
 // typing.cast(type, value)
 Owned cast(Evaluator&, PyObject*, Arguments& args) {

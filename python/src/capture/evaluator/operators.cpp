@@ -3,6 +3,7 @@
 #include "capture/bytecode/opcodes.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/evaluator/warnings_guard.h"
 #include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
@@ -137,9 +138,15 @@ Owned Evaluator::unary(Op op, PyObject* a) {
     if (Owned m = python_special(a, name_of(method))) return call(m.get(), {});
     origins.guard_identity(a);
   }
-  return Owned::take(op == Op::unary_positive   ? PyNumber_Positive(a)
-                     : op == Op::unary_negative ? PyNumber_Negative(a)
-                                                : PyNumber_Invert(a));
+  PyObject* result = nullptr;
+  {
+    const WarningsGuard guard;  // ~True
+    result = op == Op::unary_positive   ? PyNumber_Positive(a)
+             : op == Op::unary_negative ? PyNumber_Negative(a)
+                                        : PyNumber_Invert(a);
+  }
+  if (result == nullptr) failed();
+  return Owned::take(result);
 }
 
 Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {

@@ -51,6 +51,7 @@ Evaluator::Evaluator(const EvaluateOptions& given, Sources& sources, Recorder& g
       function_(function),
       before_(std::exchange(active, this)) {
   if (PyObject* handled = PyErr_GetHandledException()) handled_before_ = Owned::take(handled);
+  handled_ = Owned::share(handled_mark());
 }
 Evaluator::~Evaluator() {
   active = before_;
@@ -98,7 +99,10 @@ Owned Evaluator::run(Frame& f) {
       if (on_break) std::exchange(on_break, nullptr)(b);
       throw b;
     } catch (const PythonError&) {
-      if (interrupt) throw Break(*std::exchange(interrupt, std::nullopt));
+      if (interrupt) {
+        PyErr_Clear();
+        throw Break(*std::exchange(interrupt, std::nullopt));
+      }
       note_raised();
       if (!unwind(f)) throw;
       continue;
@@ -407,10 +411,9 @@ Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
       if (in.arg == 2) cause = s.pop();
       if (in.arg >= 1) error = s.pop();
       if (in.arg == 0) {
-        PyObject* handled = PyErr_GetHandledException();
-        if (handled == nullptr || handled == Py_None) raise(PyExc_RuntimeError, "No active exception to reraise");
-        const Owned again = Owned::take(handled);
-        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(handled)), handled);
+        const Owned again = Owned::share(handled_anywhere());
+        if (again.get() == Py_None) raise(PyExc_RuntimeError, "No active exception to reraise");
+        PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(again.get())), again.get());
         throw PythonError();
       }
       const auto instance = [&](Owned o, const char* what) {
@@ -448,15 +451,13 @@ Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
     }
     case Op::push_exc_info: {
       Owned error = s.pop();
-      PyObject* before = PyErr_GetHandledException();
-      s.push(before == nullptr ? Owned::share(Py_None) : Owned::take(before));
-      PyErr_SetHandledException(error.get());
+      s.push(Owned::share(handled()));
+      set_handled(Owned::share(error.get()));
       s.push(std::move(error));
       return Next::go_on;
     }
     case Op::pop_except: {
-      const Owned before = s.pop();
-      PyErr_SetHandledException(before.get() == Py_None ? nullptr : before.get());
+      set_handled(s.pop());
       return Next::go_on;
     }
     case Op::check_exc_match: {

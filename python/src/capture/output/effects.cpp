@@ -164,18 +164,20 @@ void Effects::scan(Rebuilder& r) {
   }
 }
 
+// The method of the class of C that an object's class is built on: what a class of Python has in its place was evaluated,
+// and must not run again. Borrowed.
+static PyObject* method_of_c(PyObject* object, const char* name) {
+  PyTypeObject* type = Py_TYPE(object);
+  while (type->tp_flags & Py_TPFLAGS_HEAPTYPE) type = type->tp_base;
+  return _PyType_Lookup(type, name_of(name));
+}
+
 void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
-  static PyObject* const setattr = [] {
-    return Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__setattr__")).give();
-  }();
-  static PyObject* const delattr = [] {
-    return Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__delattr__")).give();
-  }();
-  const auto method = [&](PyObject* target, const char* name, PyObject* value) {
+  const auto method = [&](PyObject* target, const char* name, std::initializer_list<PyObject*> values) {
+    w.begin_call(method_of_c(target, name));
     r.write(w, target);
-    w.begin_call_on_stack(name_of(name));
-    if (value != nullptr) r.write(w, value);
-    w.end_call(value != nullptr);
+    for (PyObject* value : values) r.write(w, value);
+    w.end_call(static_cast<int>(values.size()) + 1);
     w.op(Op::pop_top);
   };
   for (const Write& x : writes_) {
@@ -190,7 +192,7 @@ void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
           r.write(w, target);
           w.load_name(value != nullptr ? Op::store_attr : Op::delete_attr, key);
         } else {
-          w.begin_call(value != nullptr ? setattr : delattr);
+          w.begin_call(method_of_c(target, value != nullptr ? "__setattr__" : "__delattr__"));
           r.write(w, target);
           w.constant(key);
           if (value != nullptr) r.write(w, value);
@@ -211,6 +213,13 @@ void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
         w.op(value != nullptr ? Op::store_subscript : Op::delete_subscript);
         break;
       case Kind::key:
+        if (is_heap_instance(target)) {
+          if (value != nullptr)
+            method(target, "__setitem__", {key, value});
+          else
+            method(target, "__delitem__", {key});
+          break;
+        }
         if (value != nullptr) r.write(w, value);
         r.write(w, target);
         r.write(w, key);
@@ -222,7 +231,7 @@ void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
         w.load_name(value != nullptr ? Op::store_attr : Op::delete_attr, name_of("cell_contents"));
         break;
       case Kind::list_extend:
-        method(target, "extend", value);
+        method(target, "extend", {value});
         break;
       case Kind::list_all:
         r.write(w, value);
@@ -234,24 +243,19 @@ void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
         break;
       case Kind::dict_all:
       case Kind::set_all:
-      case Kind::deque_all:
+      case Kind::deque_all: {
         // The new content is made first: it may hold what the old one held alone.
         r.write(w, value);
-        method(target, "clear", nullptr);
+        const int content = w.temporary();
+        w.op(Op::store_fast, content);
+        method(target, "clear", {});
+        w.begin_call(method_of_c(target, x.kind == Kind::deque_all ? "extend" : "update"));
         r.write(w, target);
-        w.load_name(Op::load_attr, name_of(x.kind == Kind::deque_all ? "extend" : "update"));
-        w.op(Op::swap, 2);
-        if (null_is_above) {
-          w.op(Op::push_null);
-          w.op(Op::swap, 2);
-        } else {
-          w.op(Op::push_null);
-          w.op(Op::swap, 3);
-          w.op(Op::swap, 2);
-        }
-        w.end_call(1);
+        w.op(Op::load_fast, content);
+        w.end_call(2);
         w.op(Op::pop_top);
         break;
+      }
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "capture/output/emit.h"
 
+#include <unordered_set>
+
 #include "capture/bytecode/liveness.h"
 #include "capture/bytecode/resume.h"
 #include "capture/bytecode/stack_depth.h"
@@ -14,6 +16,16 @@ namespace {
 // Fetches what is needed, runs the graph, writes the effects: what every emitted code begins with.
 void write_beginning(Evaluator& e, Writer& w, Rebuilder& rebuilder, Effects& effects, PyObject* globals, Trace& trace) {
   rebuilder.fetch(w);
+  if (rebuilder.has(handled_mark())) {  // the exception that is being handled: set to none, and back
+    const int before = w.temporary();
+    w.constant(Py_None);
+    w.op(Op::push_exc_info);
+    w.op(Op::pop_top);
+    w.op(Op::copy, 1);
+    w.op(Op::pop_except);
+    w.op(Op::store_fast, before);
+    rebuilder.place(handled_mark(), before);
+  }
   if (trace.graph) {
     w.begin_call(trace.graph.get());
     for (SourceId id : trace.inputs) w.source(e.origins.sources(), id, globals);
@@ -23,6 +35,13 @@ void write_beginning(Evaluator& e, Writer& w, Rebuilder& rebuilder, Effects& eff
     rebuilder.set_results(results);
   }
   effects.write(w, rebuilder, globals);
+}
+
+// Note [Handled exceptions]
+void write_handled(Evaluator& e, Writer& w, Rebuilder& rebuilder) {
+  if (e.handled() == handled_mark()) return;
+  rebuilder.write(w, e.handled());
+  w.op(Op::pop_except);
 }
 
 void finish_graph(Evaluator& e, const Rebuilder& rebuilder, Trace& trace) {
@@ -111,13 +130,11 @@ class BreakWriter {
   void run() {
     Frame& innermost = *e_.frames.back();
     const Instruction& in = instruction(innermost);
-    PyObject* handled = PyErr_GetHandledException();
-    const Owned handled_now = handled == nullptr ? Owned() : Owned::take(handled);
-    const bool in_handler = handled_now && handled_now.get() != Py_None && handled_now.get() != e_.handled_before();
-    const Modes now = Modes::current();  // a graph that is finished leaves those of its start
+    const Modes now = Modes::current();
     effects_.scan(rebuilder_);
     for (size_t i = 0; i < e_.frames.size(); ++i) scan(*e_.frames[i]);
-    if (in_handler) note(handled_now.get());
+    for (size_t i = 0; i < e_.frames.size(); ++i) scan_carried(*e_.frames[i]);
+    if (e_.handled() != handled_mark()) note(e_.handled());
     finish_graph(e_, rebuilder_, trace_);
     const Operands operands = operands_of(in);
     const bool in_place = e_.frames.size() == 1 && operands.pops >= 0 && !looks_at_frame(innermost, in, operands) &&
@@ -128,12 +145,7 @@ class BreakWriter {
     w_.location = in.location;
     for (PyObject* object : scanned_) rebuilder_.settle(w_, object);
     write_modes(e_.modes_before, now, w_);
-    if (in_handler) {  // the exception that is being handled, for `raise` and sys.exc_info(); the rest of the code ends it
-      rebuilder_.write(w_, handled_now.get());
-      w_.op(Op::push_exc_info);
-      w_.op(Op::pop_top);
-      w_.op(Op::pop_top);
-    }
+    write_handled(e_, w_, rebuilder_);
     if (in_place) {
       execute(in, operands);
     } else {
@@ -164,9 +176,30 @@ class BreakWriter {
   bool wanted(Frame& f, size_t slot) {
     const std::vector<bool>& live = live_at(f, f.at);
     if (live[slot]) return true;
+    if (is_carried(f, slot)) return true;
     const Instruction& in = instruction(f);
     if (in.target >= 0 && live_at(f, in.target)[slot]) return true;
     return in.handler >= 0 && live_at(f, f.code->handlers[static_cast<size_t>(in.handler)].target)[slot];
+  }
+  // A local that nobody reads again holds its object all the same. What was made here, and stays here, nobody can tell from
+  // what is gone; an object from outside, or one that leaves, may have weak references or a finaliser.
+  bool is_carried(Frame& f, size_t slot) {
+    if (!f.raw.empty() && f.raw[slot]) return true;
+    PyObject* object = f.fast[slot];
+    if (is_immutable(object) || PyCell_Check(object)) return false;
+    if (carried_.contains(object)) return true;
+    const Origins::Entry* entry = e_.recorder.is_fake(object) ? nullptr : e_.origins.find(object);
+    return entry != nullptr && entry->source != kNoSource;
+  }
+  // Those that leave in some other way.
+  void scan_carried(Frame& f) {
+    for (size_t i = 0; i < f.fast.size(); ++i) {
+      PyObject* object = f.fast[i];
+      if (object == nullptr || (!f.raw.empty() && f.raw[i]) || is_immutable(object) || PyCell_Check(object)) continue;
+      if (!rebuilder_.has(e_.origins.canonical(object))) continue;
+      carried_.insert(object);
+      note(object);
+    }
   }
   const std::vector<bool>& live_at(Frame& f, int index) {
     std::vector<bool>& live = live_[{&f, index}];
@@ -214,7 +247,7 @@ class BreakWriter {
     for (const Entry& entry : stack) shape.nulls.push_back(entry.null());
     const std::vector<bool>& live = live_at(f, index);
     for (size_t i = 0; i < f.fast.size(); ++i) {
-      if (live[i] && f.fast[i] != nullptr && !is_cell_slot(*f.code, static_cast<int>(i)))
+      if (f.fast[i] != nullptr && !is_cell_slot(*f.code, static_cast<int>(i)) && (live[i] || is_carried(f, i)))
         shape.locals.push_back(static_cast<int>(i));
     }
     ResumeCode made = resume_code(*f.code, index, shape);
@@ -306,16 +339,20 @@ class BreakWriter {
       return;
     }
     Frame& waiting = *e_.frames[at - 1];
-    const int handler = new_handler(waiting);
+    // Frames without a handler let an exception through to the next one that has one.
+    size_t handling = at - 1;
+    while (handling > 0 && instruction(*e_.frames[handling]).handler < 0) --handling;
+    const int handler = new_handler(*e_.frames[handling]);
     w_.location = instruction(waiting).location;
     resume(f, index, stack, handler);
     std::vector<Entry> next = stack_of(waiting, waiting.stack.size());
     next.push_back({nullptr, popped()});
     leave_through(at - 1, waiting.at + 1, next);
     if (handler >= 0) {
-      const std::vector<Entry> raised = land_handler(waiting, handler);
-      const int target = waiting.code->handlers[static_cast<size_t>(instruction(waiting).handler)].target;
-      leave_through(at - 1, target, raised);
+      Frame& catching = *e_.frames[handling];
+      const std::vector<Entry> raised = land_handler(catching, handler);
+      const int target = catching.code->handlers[static_cast<size_t>(instruction(catching).handler)].target;
+      leave_through(handling, target, raised);
     }
   }
 
@@ -414,6 +451,7 @@ class BreakWriter {
   Rebuilder rebuilder_;
   Writer w_;
   std::vector<PyObject*> scanned_;
+  std::unordered_set<PyObject*> carried_;
   struct At {
     Frame* frame;
     int index;
@@ -433,15 +471,18 @@ void emit_return(Evaluator& e, Frame& root, PyObject* result, Trace& trace) {
   const Modes now = Modes::current();
   effects.scan(rebuilder);
   rebuilder.scan(result);
+  const bool same_handled = e.handled() == handled_mark();
+  if (!same_handled) rebuilder.scan(e.handled());
   finish_graph(e, rebuilder, trace);
   if (!trace.graph && effects.empty()) return;  // the function itself does as well
-  if (effects.empty() && now.same(e.modes_before)) {
+  if (effects.empty() && same_handled && now.same(e.modes_before)) {
     trace.result = rebuilder.recipe(result);
     if (trace.result && !e.options.code_always) return;
   }
   Writer w(*root.code);
   write_beginning(e, w, rebuilder, effects, root.globals, trace);
   write_modes(e.modes_before, now, w);
+  write_handled(e, w, rebuilder);
   rebuilder.write(w, result);
   w.op(Op::return_value);
   trace.code = w.finish();

@@ -84,6 +84,70 @@ bool is_substitute(PyObject* o) {
 
 }  // namespace
 
+// What a bound method of C was bound from: by its name an object may have another one, of Python (super().append). Borrowed;
+// null: not found.
+static PyObject* descriptor_of(PyObject* bound, PyObject* self) {
+  if (!PyCFunction_Check(bound)) {
+    const Owned of = Owned::take(PyObject_GetAttr(bound, name_of("__objclass__")));
+    const Owned name = Owned::take(PyObject_GetAttr(bound, name_of("__name__")));
+    return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(of.get()), name.get());
+  }
+  PyMethodDef* method = reinterpret_cast<PyCFunctionObject*>(bound)->m_ml;
+  const Owned name = Owned::take(PyUnicode_InternFromString(method->ml_name));
+  PyObject* mro = Py_TYPE(self)->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    PyObject* found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i)), name.get());
+    if (found != nullptr && Py_IS_TYPE(found, &PyMethodDescr_Type) &&
+        reinterpret_cast<PyMethodDescrObject*>(found)->d_method == method)
+      return found;
+  }
+  return nullptr;
+}
+
+// Of collections.namedtuple, whose __new__ is of Python, and does nothing but what tuple does.
+static bool is_named_tuple(PyObject* o) {
+  return PyTuple_Check(o) && _PyType_Lookup(Py_TYPE(o), name_of("_fields")) != nullptr &&
+         _PyType_Lookup(Py_TYPE(o), name_of("_make")) != nullptr;
+}
+
+// Would making it again from what __reduce_ex__ gave run code of Python, which has run while evaluating?
+static bool runs_python(PyObject* o, PyObject* reduced) {
+  if (is_substitute(o) || is_named_tuple(o)) return false;
+  const auto of_python = [](PyTypeObject* type, std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      PyObject* found = _PyType_Lookup(type, name_of(name));
+      if (found == nullptr) continue;
+      if (PyFunction_Check(found) || Py_TYPE(found) == &PyStaticMethod_Type) return true;
+    }
+    return false;
+  };
+  PyObject* callee = PyTuple_GET_ITEM(reduced, 0);
+  PyObject* args = PyTuple_GET_ITEM(reduced, 1);
+  if (PyType_Check(callee) && of_python(reinterpret_cast<PyTypeObject*>(callee), {"__new__", "__init__"})) return true;
+  if (PyFunction_Check(callee) && PyTuple_GET_SIZE(args) > 0 && PyType_Check(PyTuple_GET_ITEM(args, 0)) &&
+      of_python(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(args, 0)), {"__new__"}))
+    return true;
+  return of_python(Py_TYPE(o), {"__setstate__", "extend", "append", "__setitem__", "__setattr__"});
+}
+
+// Keys that are hashed and compared by code of Python.
+static bool has_python_keys(PyObject* o) {
+  const auto is_python = [](PyObject* key) {
+    return is_heap_instance(key) && has_python_specials(Py_TYPE(key), Looks::at_equality);
+  };
+  Py_ssize_t at = 0;
+  PyObject *key = nullptr, *value = nullptr;
+  Py_hash_t hash = 0;
+  if (PyDict_Check(o)) {
+    while (PyDict_Next(o, &at, &key, &value))
+      if (is_python(key)) return true;
+  } else {
+    while (_PySet_NextEntry(o, &at, &key, &hash))
+      if (is_python(key)) return true;
+  }
+  return false;
+}
+
 Rebuilder::Item& Rebuilder::classify(PyObject* o) {
   Item& item = items_[o];
   item.kept = Owned::share(o);
@@ -92,6 +156,7 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     item.parts = Owned::share(n->expression.get());
     return item;
   }
+  if (o == handled_mark()) return item;
   if (e_.recorder.is_fake(o)) {
     item.source = e_.recorder.source_of(o);
     item.kind = item.source == kNoSource ? Kind::output : Kind::source;
@@ -114,6 +179,8 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   if (e_.raises.contains(o)) throw Unrebuildable{o, "an exception that was raised"};
   if (PyTraceBack_Check(o)) throw Unrebuildable{o, "a traceback"};
+  if ((PyDict_Check(o) || PyAnySet_Check(o)) && has_python_keys(o))
+    throw Unrebuildable{o, "keys whose __hash__ or __eq__ would run again"};
   if (type == &PyTuple_Type)
     item.kind = Kind::tuple;
   else if (type == &PyList_Type)
@@ -131,6 +198,8 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
   else if (type == &PyMethod_Type)
     item.kind = Kind::method;
   else if (type == &PyCFunction_Type)
+    item.kind = Kind::c_method;
+  else if (type == &_PyMethodWrapper_Type)
     item.kind = Kind::c_method;
   else if (type == &PySuper_Type)
     item.kind = Kind::super;
@@ -157,7 +226,7 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
       throw Unrebuildable{o, std::string("an object of class ") + type->tp_name};
     }
     item.parts = Owned::take(reduced);
-    if (!PyTuple_Check(reduced) || PyTuple_GET_SIZE(reduced) < 2)
+    if (!PyTuple_Check(reduced) || PyTuple_GET_SIZE(reduced) < 2 || runs_python(o, reduced))
       throw Unrebuildable{o, std::string("an object of class ") + type->tp_name};
     for (Py_ssize_t i = 3; i < PyTuple_GET_SIZE(reduced); ++i) {  // iterators of items become lists
       PyObject* more = PyTuple_GET_ITEM(reduced, i);
@@ -228,9 +297,17 @@ void Rebuilder::scan(PyObject* o) {
     case Kind::method:
       scan(PyMethod_GET_FUNCTION(o)), scan(PyMethod_GET_SELF(o));
       return;
-    case Kind::c_method:
-      scan(PyCFunction_GET_SELF(o));
+    case Kind::c_method: {
+      const Owned self = Owned::take(PyObject_GetAttr(o, name_of("__self__")));
+      if (is_heap_instance(self.get()) || !PyCFunction_Check(o)) {
+        PyObject* descriptor = descriptor_of(o, self.get());
+        if (descriptor == nullptr) throw Unrebuildable{o, "a method of C"};
+        const Owned get = Owned::take(PyObject_GetAttr(descriptor, name_of("__get__")));
+        item.parts = Owned::take(PyTuple_Pack(2, get.get(), self.get()));
+      }
+      scan(self.get());
       return;
+    }
     case Kind::super: {
       const Owned type = Owned::take(PyObject_GetAttr(o, name_of("__thisclass__")));
       const Owned self = Owned::take(PyObject_GetAttr(o, name_of("__self__")));
@@ -514,6 +591,13 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       return;
     }
     case Kind::c_method: {
+      if (item.parts) {
+        w.begin_call(PyTuple_GET_ITEM(item.parts.get(), 0));
+        write(w, PyTuple_GET_ITEM(item.parts.get(), 1));
+        w.end_call(1);
+        keep();
+        return;
+      }
       const Owned name =
           Owned::take(PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(o)->m_ml->ml_name));
       write(w, PyCFunction_GET_SELF(o));

@@ -30,6 +30,11 @@ class Rebuilder {
   // Pushes the object.
   void write(Writer& writer, PyObject* object);
 
+  // Is it among those that were scanned?
+  bool has(PyObject* object) const { return items_.contains(object); }
+  // It lies in this local.
+  void place(PyObject* object, int local) { items_.at(object).local = local; }
+
   // Makes it and puts it aside, so that it is there on every way that the code takes from here on.
   void settle(Writer& writer, PyObject* object);
 

@@ -1,0 +1,216 @@
+"""What a program may see beside its results: the exception that is being handled, finalisers, warnings, methods that run once, errors
+in functions that were called before a break. Each program runs eagerly, and compiled with code made for it."""
+
+import collections
+import enum
+import sys
+import unittest
+import warnings
+import weakref
+
+import sconce
+from sconce._dynamo import config
+
+
+def handled():
+    return sys.exc_info()[1]
+
+
+class Fails:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return weakref.ref(Fails)() is Fails  # a break in the exit: the exception is swallowed behind it
+
+
+class Counts:
+    hashed = 0
+
+    def __init__(self, n):
+        self.n = n
+
+    def __hash__(self):
+        Counts.hashed += 1
+        return self.n
+
+    def __eq__(self, other):
+        return self.n == other.n
+
+
+class Season(enum.Enum):
+    SPRING = 1
+    AUTUMN = 2
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Meta(type):
+    pass
+
+
+class EagerAnswers(unittest.TestCase):
+    def both(self, function, *args):
+        expected = function(*args)
+        with config.patch(capture_without_tensors=True):
+            compiled = sconce.compile(function)
+            for _ in range(2):
+                self.assertEqual(compiled(*args), expected)
+                self.assertIsNone(sys.exc_info()[1])
+        return expected
+
+    def test_handled_exceptions_end_behind_breaks(self):
+        def swallowed():
+            with Fails():
+                Fails().missing
+            return repr(sys.exc_info()[1])
+
+        def in_handler():
+            try:
+                weakref.ref(3)
+            except TypeError:
+                first = repr(handled())
+                weakref.ref(Fails)
+            return first, repr(handled())
+
+        def inner_in_handler():
+            try:
+                raise KeyError(1)
+            except KeyError:
+                weakref.ref(Fails)
+                try:
+                    raise ValueError(2)
+                except ValueError:
+                    weakref.ref(Fails)
+                    second = repr(handled())
+                weakref.ref(Fails)
+                return second, repr(handled())
+
+        self.assertEqual(self.both(swallowed), "None")
+        self.assertEqual(self.both(in_handler)[1], "None")
+        self.assertEqual(self.both(inner_in_handler), ("ValueError(2)", "KeyError(1)"))
+
+    def test_handled_exceptions_of_callers(self):
+        def f(x):
+            return x + 1, repr(sys.exc_info()[1])
+
+        compiled = sconce.compile(f)
+        self.assertEqual(compiled(sconce.ones(1))[1], "None")
+        try:
+            raise ValueError(1)
+        except ValueError:
+            self.assertEqual(compiled(sconce.ones(1))[1], "ValueError(1)")
+        self.assertEqual(compiled(sconce.ones(1))[1], "None")
+
+    def test_handlers_of_callers_of_callers(self):
+        def innermost():
+            weakref.ref(Fails)
+            raise ValueError("from the innermost")
+
+        def middle():
+            return innermost()
+
+        def f():
+            try:
+                return middle()
+            except ValueError as error:
+                return str(error)
+
+        self.assertEqual(self.both(f), "from the innermost")
+
+    def test_finalisers_run_once(self):
+        log = []
+
+        class Ends:
+            def __del__(self):
+                log.append("ended")
+
+        def f(x):
+            Ends()
+            return (x + 1).tolist()
+
+        sconce.compile(f)(sconce.ones(1))
+        self.assertEqual(log, ["ended"])
+
+    def test_warnings_come_as_eagerly(self):
+        def f(x):
+            return (x + 1).tolist(), "abc".encode().decode("unicode_escape"), b"\\x4"[:1] and int("1")
+
+        def warned(x):
+            import datetime
+            return (x + 1).tolist(), str(b"abc") if sys.flags.bytes_warning else 0, datetime.MINYEAR
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            before = list(warnings.filters)
+            sconce.compile(f)(sconce.ones(1))
+            sconce.compile(warned)(sconce.ones(1))
+            self.assertEqual(warnings.filters, before)
+        self.assertEqual([str(w.message) for w in caught], [])
+
+    def test_keys_are_hashed_once(self):
+        def f(n):
+            Counts.hashed = 0
+            held = {Counts(i): i for i in range(n)}
+            weakref.ref(Fails)
+            return len(held), Counts.hashed
+
+        self.assertEqual(self.both(f, 5), (5, 5))
+
+    def test_members_of_enums_stay_themselves(self):
+        def f():
+            members = list(Season)
+            weakref.ref(Fails)
+            return members[0] is Season.SPRING, str(Level.LOW), f"{Level.LOW}", repr(Level.LOW)
+
+        self.both(f)
+
+    def test_attributes_of_classes_with_a_metaclass(self):
+        class Has(metaclass=Meta):
+            pass
+
+        def f():
+            Has.value = 3
+            weakref.ref(Fails)
+            return Has.value
+
+        self.assertEqual(self.both(f), 3)
+
+    def test_methods_of_subclasses_of_containers_run_once(self):
+        class Logs(collections.OrderedDict):
+            stores = 0
+
+            def __setitem__(self, key, value):
+                self.stores += 1
+                super().__setitem__(key, value)
+
+        def f(held):
+            held.clear()
+            held.stores = 0
+            held["a"] = 1
+            weakref.ref(Fails)
+            return held.stores, list(held)
+
+        self.assertEqual(self.both(f, Logs()), (1, ["a"]))
+
+    def test_locals_keep_their_objects(self):
+        def f():
+            held = Fails()
+            seen = weakref.ref(held)
+            weakref.ref(Fails)
+            return seen() is not None
+
+        self.assertTrue(self.both(f))
+
+    def test_functions_without_tensors_are_left_alone(self):
+        def f(n):
+            weakref.ref(Fails)
+            return sys._getframe().f_code
+
+        self.assertIs(sconce.compile(f)(1), f.__code__)
+
+
+if __name__ == "__main__":
+    unittest.main()
