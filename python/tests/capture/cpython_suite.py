@@ -176,7 +176,8 @@ def list_tests(name):
 
 
 def compare(name, seconds, names, how, known):
-    """(module, {test: (uncompiled, compiled, trace)}, how many were left out)"""
+    """(module, {test: (uncompiled, compiled, trace)}, how many were left out, seconds)"""
+    start = time.perf_counter()
     if known:
         plain = {identity: (row[0], 0.0, "") for identity, row in known.items()}
     else:
@@ -186,10 +187,10 @@ def compare(name, seconds, names, how, known):
     if names:
         only = {i for i in only if any(i == n or i.startswith(n + ".") for n in names)}
     if not only:
-        return name, {}, left_out
+        return name, {}, left_out, time.perf_counter() - start
     compiled, why = in_process(name, how, only, seconds * 4, 60)
     return name, {identity: (plain[identity][0], *(compiled[identity][::2] if identity in compiled else ("not run", why)))
-                  for identity in sorted(only)}, left_out
+                  for identity in sorted(only)}, left_out, time.perf_counter() - start
 
 
 def main():
@@ -217,12 +218,13 @@ def main():
         jobs = [pool.submit(compare, m, options.seconds, [n for n in names if n.startswith(m + ".")],
                             "everything" if options.everything else "compiled", known.get(m)) for m in modules]
         for job in jobs:
-            name, tests, left_out = job.result()
+            name, tests, left_out, took = job.result()
             wrong = {identity: row for identity, row in tests.items() if row[0] != row[1]}
             total += len(tests)
             different += len(wrong)
             everything[name] = tests
-            print(f"{name}: {len(tests)} tests, {len(wrong)} differ" + (f", {left_out} left out" if left_out else ""), flush=True)
+            print(f"{name}: {len(tests)} tests, {len(wrong)} differ" + (f", {left_out} left out" if left_out else "") + f", {took:.1f} s",
+                  flush=True)
             for identity, (plain, compiled, trace) in wrong.items():
                 lines = trace.strip().splitlines()
                 print(f"  {identity}: {plain} uncompiled, {compiled}", flush=True)
