@@ -163,6 +163,36 @@ class FrozenWeights(unittest.TestCase):
             self.net.eval()
             self.answers(4)
 
+    def test_weights_of_all_kinds(self):
+        class Mixed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.tensor(1.5))
+                self.register_buffer("wide", torch.tensor(0.1, dtype=torch.float64))
+                self.register_buffer("count", torch.tensor(3))
+                self.register_buffer("order", torch.tensor([2, 0, 1]))
+                self.register_buffer("mask", torch.tensor([True, False, True]))
+                self.register_buffer("short", torch.randn(3).to(torch.bfloat16))
+                self.table = nn.Embedding(5, 3)
+
+            def forward(self, x, k):
+                y = self.table(k) * self.scale + x[:, self.order] * self.wide
+                y = torch.where(self.mask, y / self.count, y - self.short)
+                return y.softmax(-1), k * self.wide, k + self.count, (k * self.scale).dtype == torch.float32
+
+        net = Mixed().eval()
+        compiled = torch.compile(net)
+        x, k = torch.randn(4, 3), torch.arange(4)
+        with torch.no_grad():
+            for step in range(24):
+                made, expected = compiled(x, k), net(x, k)
+                for a, b in zip(made[:3], expected[:3]):
+                    self.assertTrue(same(a, b))
+                self.assertEqual(made[3], expected[3])
+                if step == 12:
+                    net.scale.add_(1)
+                    net.order.copy_(torch.tensor([1, 2, 0]))
+
     def test_other_batches(self):
         for n in (2, 3, 5, 4, 2):
             self.x = torch.randn(n, 16)

@@ -40,18 +40,18 @@ std::unique_ptr<FrozenInputs> FrozenInputs::make(const ir::Graph& graph, std::sp
   std::unique_ptr<FrozenInputs> made(new FrozenInputs());
   const std::shared_ptr<ir::Graph> copy = graph.copy();
   copy->set_insert_point(copy->block()->first());
-  for (const uint32_t i : frozen) {
+  for (auto i = static_cast<uint32_t>(inputs.size()); i-- > 0;) {
+    if (!std::binary_search(frozen.begin(), frozen.end(), i) || inputs[i].to_tensor().dim() == 0) {
+      made->others_.insert(made->others_.begin(), i);
+      continue;
+    }
     const Tensor& t = inputs[i].to_tensor();
     ir::Value* input = copy->inputs()[i];
     input->replace_all_uses_with(copy->insert_constant(Value(t), {}, input->type()));
+    copy->block()->remove_input(i);
     made->known_.push_back({i, t, t.data(), t.numel(), t.impl()->meta, write_count(t)});
   }
-  for (auto i = static_cast<uint32_t>(inputs.size()); i-- > 0;) {
-    if (std::binary_search(frozen.begin(), frozen.end(), i))
-      copy->block()->remove_input(i);
-    else
-      made->others_.insert(made->others_.begin(), i);
-  }
+  if (made->known_.empty()) return nullptr;
   made->function_ = &made->unit_.add_function("compiled_graph");
   set_schema(*made->function_, *copy);
   made->function_->set_graph(copy);

@@ -15,8 +15,9 @@ namespace sconce::jit {
 
 class SCONCE_API FrozenInputs {
  public:
-  // `inputs`: those of the graph; `frozen`: numbers of tensors among them that become constants, ascending. Null
-  // when the graph has branches, or an operator that writes.
+  // `inputs`: those of the graph; `frozen`: numbers of tensors among them that become constants, ascending. Those
+  // without dimensions stay inputs: constants of that kind are taken for numbers (passes/number_constants.cpp), which
+  // promote otherwise. Null when none is left, and when the graph has branches or an operator that writes.
   static std::unique_ptr<FrozenInputs> make(const ir::Graph& graph, std::span<const Value> inputs,
                                             const std::vector<uint32_t>& frozen);
   ~FrozenInputs();

@@ -13,6 +13,9 @@ constexpr const char* kText = R"py(
 def f(x, weight, bias):
     return torch.relu(torch.nn.functional.linear(x, weight, bias))
 
+def scaled(x, weight, bias):
+    return (x + weight) * bias
+
 def writes(x, weight):
     weight.add_(1)
     return x + weight
@@ -62,6 +65,24 @@ TEST(FrozenInputs, hold_until_one_is_another_or_written) {
   EXPECT_TRUE(frozen->hold(c.inputs()));
   add_(c.weight, 1);
   EXPECT_FALSE(frozen->hold(c.inputs()));
+}
+
+TEST(FrozenInputs, leave_tensors_without_dimensions_as_they_are) {
+  Call c;
+  c.bias = full({}, 0.5, DType::float64);
+  const auto frozen = FrozenInputs::make(*c.unit.function("scaled").function().graph(), c.inputs(), {1, 2});
+  ASSERT_TRUE(frozen);
+  EXPECT_EQ(frozen->others(), (std::vector<uint32_t>{0, 2}));
+  c.x = arange(4);
+  c.weight = arange(4);
+  const auto whole = FrozenInputs::make(*c.unit.function("scaled").function().graph(), c.inputs(), {1, 2});
+  ASSERT_TRUE(whole);
+  for (int i = 0; i < 4; ++i) {
+    Value args[] = {Value(c.x), Value(c.bias)};
+    EXPECT_EQ(runtime::run(whole->function(), args).to_tensor().dtype(), DType::float64);
+  }
+  c.weight = c.bias;
+  EXPECT_FALSE(FrozenInputs::make(*c.unit.function("scaled").function().graph(), c.inputs(), {1, 2}));
 }
 
 TEST(FrozenInputs, are_not_made_where_something_is_written_or_branches) {
