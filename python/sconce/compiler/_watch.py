@@ -27,17 +27,20 @@ def _count(event, facts):
         counters["recompiles"]["total"] += 1
 
 
+def _observe():
+    _sconce._capture_observe(_tell if _listeners else None, any(listener is not _count for listener in _listeners))
+
+
 def listen(listener):
     """listener(event, facts) hears of every compilation from now on (report.h has the facts)."""
     _listeners.append(listener)
-    _sconce._capture_observe(_tell)
+    _observe()
 
 
 def unlisten(listener):
     """The opposite."""
     _listeners.remove(listener)
-    if not _listeners:
-        _sconce._capture_observe(None)
+    _observe()
 
 
 @contextlib.contextmanager

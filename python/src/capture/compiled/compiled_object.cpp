@@ -336,8 +336,13 @@ PyObject* configure(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyObject* observe(PyObject*, PyObject* observer) {
+// _capture_observe(observer or None, whether it reads guards)
+PyObject* observe(PyObject*, PyObject* args) {
+  PyObject* observer = nullptr;
+  int reads_guards = 0;
+  if (!PyArg_ParseTuple(args, "Op", &observer, &reads_guards)) return nullptr;
   settings().observer = observer == Py_None ? Owned() : Owned::share(observer);
+  settings().observer_reads_guards = reads_guards != 0;
   Py_RETURN_NONE;
 }
 
@@ -345,7 +350,7 @@ PyMethodDef functions[] = {
     {"_capture_compile", compile_function, METH_VARARGS, nullptr},
     {"_capture_set_stance", set_stance, METH_VARARGS, nullptr},
     {"_capture_configure", configure, METH_VARARGS, nullptr},
-    {"_capture_observe", observe, METH_O, nullptr},
+    {"_capture_observe", observe, METH_VARARGS, nullptr},
     {"_capture_reset",
      [](PyObject*, PyObject*) -> PyObject* {
        reset_caches();

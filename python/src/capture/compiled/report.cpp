@@ -43,7 +43,8 @@ void report_compilation(PyCodeObject* code, PyFunctionObject* function, int fram
   put(facts.get(), "number", number(entry.number));
   put(facts.get(), "graph", or_none(entry.graph));
   put(facts.get(), "new_code", or_none(entry.code));
-  put(facts.get(), "guards", list_of(entry.guards->texts()));
+  // Texts of guards take longer than evaluating.
+  if (settings().observer_reads_guards) put(facts.get(), "guards", list_of(entry.guards->texts()));
   put(facts.get(), "direct", Owned::share(entry.result ? Py_True : Py_False));
   put(facts.get(), "nodes", number(static_cast<int64_t>(trace.nodes)));
   put(facts.get(), "seconds", Owned::take(PyFloat_FromDouble(seconds)));

@@ -9,7 +9,8 @@
 
 namespace sconce::python::capture {
 
-// "compiled": code, function, frame, number, graph, new_code, guards, breaks, nodes, seconds, inputs.
+// "compiled": code, function, frame, number, graph, new_code, guards (if the observer reads them), direct, breaks, nodes,
+// seconds.
 void report_compilation(PyCodeObject* code, PyFunctionObject* function, int frame, const CacheEntry& entry,
                         const Trace& trace, double seconds);
 // "recompile": code, frame, number, reasons.

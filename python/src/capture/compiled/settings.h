@@ -37,6 +37,7 @@ struct Settings {
   bool without_tensors = false;         // code is made for functions that meet no tensor, too
   // Called with (event, dict) for compilations, recompilations, limits; null: nobody asks.
   Owned observer;
+  bool observer_reads_guards = false;  // otherwise nobody writes them down
 };
 Settings& settings();
 // To be called when stance or skip_guards were set.
