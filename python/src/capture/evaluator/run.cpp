@@ -6,7 +6,7 @@
 
 namespace sconce::python::capture {
 namespace {
-thread_local Evaluator* active = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Evaluator* active = nullptr;
 
 // The exception that is set, as an object; the indicator is clear then.
 Owned take_exception() {

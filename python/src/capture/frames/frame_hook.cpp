@@ -10,7 +10,7 @@ namespace {
 
 int scopes = 0;                        // HookScopes that live; under the lock of Python
 _PyFrameEvalFunction below = nullptr;  // what was in before the hook; null: CPython's evaluator
-thread_local bool paused = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool paused = false;
 void (*on_newcomer)(PyCodeObject*) = nullptr;
 
 PyObject* run_below(PyThreadState* state, Frame* f, int thrown) {

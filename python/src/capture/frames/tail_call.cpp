@@ -54,8 +54,9 @@ struct Awaited {
   PyCodeObject* code = nullptr;
   Handed* handed = nullptr;
 };
-thread_local Awaited awaited;            // the frame that the next call enters
-thread_local Handed* offered = nullptr;  // by finish_calls to what it calls
+// The frame that the next call enters; and what finish_calls offers to what it calls.
+[[gnu::tls_model("initial-exec")]] constinit thread_local Awaited awaited;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Handed* offered = nullptr;
 
 }  // namespace
 
