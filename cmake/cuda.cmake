@@ -1,5 +1,5 @@
 # libsconce_cuda.so: everything of device `cuda`, beside libsconce.so, which loads it when the device is first used
-# (sconce/tensor/backend_library.h). Nothing of CUDA is needed to build it. Its objects are linked into the tests, too.
+# (sconce/tensor/libraries/backend_library.h). Nothing of CUDA is needed to build it. Its objects are linked into the tests, too.
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/kernels/cuda/*.cpp"
      "${PROJECT_SOURCE_DIR}/sconce/codegen/cuda/*.cpp" "${PROJECT_SOURCE_DIR}/sconce/connect/cuda/*.cpp")
 set(cuda_test_sources ${cuda_sources})

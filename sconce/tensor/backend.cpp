@@ -1,7 +1,7 @@
 #include "sconce/tensor/backend.h"
 
 #include "sconce/base/error.h"
-#include "sconce/tensor/backend_library.h"
+#include "sconce/tensor/libraries/backend_library.h"
 
 namespace sconce {
 namespace {

@@ -11,7 +11,7 @@
 #include "files/file_info.h"
 #include "files/model_file.h"
 #include "sconce/base/error.h"
-#include "sconce/tensor/backend_library.h"
+#include "sconce/tensor/libraries/backend_library.h"
 #include "text/json.h"
 #include "text/table.h"
 #include "text/units.h"

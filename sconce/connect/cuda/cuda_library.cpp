@@ -4,8 +4,8 @@
 #include "sconce/kernels/cuda/cuda_backend.h"
 #include "sconce/tensor/backend.h"
 
-// `theirs` is the caller's find_backend (tensor/backend_library.cpp): when it is not ours, the program has the operators
-// twice, linked into itself and in libsconce.so. Returns null, or why there is no device.
+// `theirs` is the find_backend of the caller (tensor/libraries/backend_library.cpp): if it is not ours, the program has
+// the operators twice, linked into itself and in libsconce.so. Returns null, or why there is no device.
 extern "C" SCONCE_API const char* sconce_cuda_start(const void* theirs) {
   static std::string why;
   if (theirs != reinterpret_cast<const void*>(&sconce::find_backend))

@@ -1,9 +1,9 @@
-// Questions about devices beside the CPU, answered by the library of their backend (tensor/backend_library.h).
+// Questions about devices beside the CPU, answered by the library of their backend (tensor/libraries/backend_library.h).
 #include "sconce/base/error.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/generated/device_kernels.h"
 #include "sconce/tensor/backend.h"
-#include "sconce/tensor/backend_library.h"
+#include "sconce/tensor/libraries/backend_library.h"
 
 namespace sconce::boxed {
 namespace {

@@ -1,7 +1,7 @@
-// Answers about CUDA devices (tensor/backend_library.h).
+// Answers about CUDA devices (tensor/libraries/backend_library.h).
 #pragma once
 
-#include "sconce/tensor/backend_library.h"
+#include "sconce/tensor/libraries/backend_library.h"
 
 namespace sconce::cuda {
 

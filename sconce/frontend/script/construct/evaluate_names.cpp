@@ -12,8 +12,8 @@
 #include "sconce/frontend/script/names/names.h"
 #include "sconce/frontend/script/names/namespaces.h"
 #include "sconce/tensor/backend.h"
-#include "sconce/tensor/backend_library.h"
 #include "sconce/tensor/generator.h"
+#include "sconce/tensor/libraries/backend_library.h"
 
 namespace sconce::script {
 

@@ -27,7 +27,7 @@ Tensor usable(const Tensor& t) {
   return dense;
 }
 
-// Of [batch, rows, columns] or [rows, columns]. A stride of a dimension of size 1 means nothing: it is what it would be.
+// Of [batch, rows, columns] or [rows, columns]. The stride of a dimension of size 1 means nothing: it is replaced.
 MatrixBatch matrices(const Tensor& t) {
   MatrixBatch m{t.data(), t.stride(-2), t.stride(-1), t.dim() == 3 ? t.stride(0) : 0};
   const int64_t rows = t.size(-2), columns = t.size(-1);
@@ -55,7 +55,7 @@ void compute(const Tensor& a, const Tensor& b, const Tensor& out, const Scalar& 
   multiply(product, out.device(), name);
 }
 
-// out = beta * self + alpha * (a @ b): a vector of the columns is added in the kernel, all else is put into `out` first.
+// out = beta * self + alpha * (a @ b): a vector over columns is added in the kernel, all else goes into `out` first.
 void add_product(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                  const Tensor& out, const char* name) {
   if (out.numel() == 0) return;

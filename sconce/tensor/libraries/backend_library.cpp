@@ -1,4 +1,4 @@
-#include "sconce/tensor/backend_library.h"
+#include "sconce/tensor/libraries/backend_library.h"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Devices of arguments: what PyTorch says when they differ.
-#include "sconce/dispatch/one_device.h"
+#include "sconce/dispatch/binding/one_device.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/one_device.h"
+#include "sconce/dispatch/binding/one_device.h"
 
 #include "sconce/base/error.h"
 
