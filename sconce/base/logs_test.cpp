@@ -33,7 +33,7 @@ TEST(Logs, UnknownTagsAreRefused) {
   const std::string text = refusal("passes,pases");
   EXPECT_NE(text.find("Invalid log settings: passes,pases,"), text.npos) << text;
   EXPECT_NE(text.find("Valid settings:\nall, autodiff, bytecode, codegen, dynamo, fusion, frontend, graph, "
-                      "graph_breaks, graph_code, guards, "
+                      "graph_breaks, graph_code, guards, kernels, "
                       "output_code, passes, perf_hints, plans, recompiles"),
             text.npos)
       << text;

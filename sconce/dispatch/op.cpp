@@ -6,6 +6,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
 #include "sconce/tensor/backend.h"
+#include "sconce/tensor/libraries/backend_library.h"
 
 namespace sconce {
 namespace {
@@ -137,8 +138,10 @@ void Op::no_kernel(KeySet keys) const {
   }
   const int wanted = (keys & kBackendKeys).highest();
   if (present.empty()) fail_as(ErrorKind::not_implemented, "{}: has no kernel at all", qualified_name());
-  fail_as(ErrorKind::not_implemented, "{}: no kernel for {}; there are kernels for {}", qualified_name(),
-          wanted < 0 ? std::string_view("a call without a backend") : key_name(static_cast<Key>(wanted)), present);
+  std::string why = wanted == static_cast<int>(Key::cuda) ? why_no_backend(DeviceType::cuda) : "";
+  if (!why.empty()) why = " (" + why + ")";
+  fail_as(ErrorKind::not_implemented, "{}: no kernel for {}{}; there are kernels for {}", qualified_name(),
+          wanted < 0 ? std::string_view("a call without a backend") : key_name(static_cast<Key>(wanted)), why, present);
 }
 
 }  // namespace sconce

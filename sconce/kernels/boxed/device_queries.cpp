@@ -1,4 +1,4 @@
-// Questions about devices beside the CPU, answered by the library of their backend (tensor/libraries/backend_library.h).
+// Questions about devices beside the CPU, answered by the library of their backend: backend_library.h.
 #include "sconce/base/error.h"
 #include "sconce/dispatch/op.h"
 #include "sconce/generated/device_kernels.h"
