@@ -1,4 +1,4 @@
-"""A few modules of CPython's own tests, every method compiled (cpython_suite.py runs them all)."""
+"""The quicker modules of CPython's own tests, every method compiled (cpython_suite.py runs them all)."""
 
 import pathlib
 import subprocess

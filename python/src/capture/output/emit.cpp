@@ -16,9 +16,10 @@ namespace {
 // Fetches what is needed, runs the graph, writes the effects: what every emitted code begins with.
 void write_beginning(Evaluator& e, Writer& w, Rebuilder& rebuilder, Effects& effects, PyObject* globals, Trace& trace) {
   rebuilder.fetch(w);
-  if (rebuilder.has(handled_mark())) {  // the exception that is being handled: set to none, and back
+  if (rebuilder.has(handled_mark())) {  // the exception that is being handled: set to another, and back
+    static PyObject* const another = Owned::take(PyObject_CallNoArgs(PyExc_Exception)).give();
     const int before = w.temporary();
-    w.constant(Py_None);
+    w.constant(another);
     w.op(Op::push_exc_info);
     w.op(Op::pop_top);
     w.op(Op::copy, 1);

@@ -14,6 +14,11 @@ PyObject* types_member(const char* name) {
   const Owned module = Owned::take(PyImport_ImportModule("types"));
   return Owned::take(PyObject_GetAttrString(module.get(), name)).give();
 }
+// Of None.__str__: later versions than 3.11 do not declare it.
+PyTypeObject* method_wrapper_type() {
+  static PyTypeObject* const type = Py_TYPE(Owned::take(PyObject_GetAttrString(Py_None, "__str__")).give());
+  return type;
+}
 PyObject* object_new() {
   static PyObject* found =
       Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__new__")).give();
@@ -199,7 +204,7 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     item.kind = Kind::method;
   else if (type == &PyCFunction_Type)
     item.kind = Kind::c_method;
-  else if (type == &_PyMethodWrapper_Type)
+  else if (type == method_wrapper_type())
     item.kind = Kind::c_method;
   else if (type == &PySuper_Type)
     item.kind = Kind::super;
