@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "sconce/base/error.h"
 #include "sconce/kernels/cpu/engine/iterate.h"
+#include "sconce/kernels/cuda/device/kernel_table.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/layout.h"
 #include "sconce/kernels/cuda/shared_types.h"
@@ -189,7 +191,43 @@ struct TextRequest {
   const Variant* variant;
 };
 
+// Kernels that this thread asked for last, by what decides about their text: spares small calls the writing and hashing of a
+// key, half a microsecond.
+struct Remembered {
+  const void* mark = nullptr;
+  const void* loops = nullptr;
+  uint64_t dtypes = 0, variant = 0;
+  const Kernel* kernel = nullptr;
+};
+constexpr size_t kRemembered = 64;
+
+const Kernel& find_by_text(const Work& work, const Variant& v, Device device);
+
 const Kernel& kernel_of(const Work& work, const Variant& v, Device device) {
+  // On the heap: a library that is opened late has little room for variables of threads.
+  thread_local std::unique_ptr<Remembered[]> remembered;
+  if (!remembered) remembered = std::make_unique<Remembered[]>(kRemembered);
+  Remembered now;
+  now.mark = kernels_mark();
+  now.loops = work.loops;
+  now.dtypes = static_cast<uint8_t>(work.out);
+  for (int k = 0; k < work.inputs; ++k) now.dtypes = now.dtypes << 8 | static_cast<uint8_t>(work.in[k]);
+  now.variant = static_cast<uint64_t>(work.common) << 48 | static_cast<uint64_t>(device.index & 0xff) << 40 |
+                static_cast<uint64_t>(work.compute) << 32 | v.across << 16 | static_cast<uint64_t>(v.tile == 64) << 15 |
+                static_cast<uint64_t>(v.width) << 8 | static_cast<uint64_t>(v.unroll) << 4 | (v.wide_index ? 2 : 0) |
+                (v.dense ? 1 : 0);
+  const uint64_t mixed = (reinterpret_cast<uintptr_t>(now.loops) >> 4) * 31 + now.dtypes * 7 + now.variant * 13;
+  Remembered& last = remembered[(mixed ^ mixed >> 17) % kRemembered];
+  if (last.kernel != nullptr && last.mark == now.mark && last.loops == now.loops && last.dtypes == now.dtypes &&
+      last.variant == now.variant)
+    return *last.kernel;
+  now.kernel = &find_by_text(work, v, device);
+  now.mark = kernels_mark();
+  last = now;
+  return *now.kernel;
+}
+
+const Kernel& find_by_text(const Work& work, const Variant& v, Device device) {
   fmt::memory_buffer room;
   const TextRequest request{&work, &v};
   return find_kernel(

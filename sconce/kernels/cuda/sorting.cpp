@@ -19,7 +19,10 @@ namespace {
 
 #include "sconce/kernels/cuda/text/sort_arguments.cuh"
 
-constexpr int64_t kTile = 4096, kMostRows = 65535;
+constexpr int64_t kMostRows = 65535;
+
+// Elements that a block sorts: as text/sort.cuh has them.
+int64_t tile_of(int64_t item) { return item == 8 ? 2048 : 4096; }
 
 struct Variant {
   DType dtype;
@@ -92,7 +95,7 @@ void sort_rows(const char* name, const Tensor& in, const Tensor& values, const T
                count);
   const auto item = static_cast<int64_t>(in.item_size());
   const int passes = static_cast<int>(item);
-  const int64_t tiles = (count + kTile - 1) / kTile;
+  const int64_t tiles = (count + tile_of(item) - 1) / tile_of(item);
   const int64_t together = std::min(kMostRows, rows);
   Tensor keys[2], places[2];
   for (int k = 0; k < 2 && passes > 1; ++k) {

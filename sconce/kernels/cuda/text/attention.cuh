@@ -48,7 +48,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
   for (int n = 0; n < D / 8; ++n)
 #pragma unroll
     for (int i = 0; i < 4; ++i) out[n][i] = 0;
-  const float factor = a.scale * kLog2e;
+  // Scores are scaled where their exponentials are taken; with a mask, before it is added.
+  const float factor = a.scale * kLog2e, later = MASKED ? 1.0f : factor;
   for (int tile = 0; tile < tiles; ++tile) {
     const int stage = tile & 1, base = tile * kKeys;
     if (tile + 1 < tiles) {
@@ -81,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int row = first + warp * 16 + group + i / 2 * 8, column = base + n * 8 + pair + i % 2;
-        s[n][i] *= factor;
         if constexpr (MASKED) {
+          s[n][i] *= factor;
           if (row < a.queries && column < a.keys)
             s[n][i] += as<float>(static_cast<const Mask*>(a.mask)[batch * a.mask_stride[0] + head * a.mask_stride[1] + row * a.mask_stride[2] + column * a.mask_stride[3]]) * kLog2e;
         }
@@ -96,15 +97,15 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
       for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
       most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 1));
       most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 2));
-      const float level = most == -float(INFINITY_64) ? 0.0f : most;
-      rescale[h] = exp2f(top[h] - level);
+      const float level = most == -float(INFINITY_64) ? 0.0f : most * later;
+      rescale[h] = power_of_two(fmaf(top[h], later, -level));
       top[h] = most;
       float sum = 0;
 #pragma unroll
       for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
         for (int i = 2 * h; i < 2 * h + 2; ++i) {
-          s[n][i] = exp2f(s[n][i] - level);
+          s[n][i] = power_of_two(fmaf(s[n][i], later, -level));
           sum += s[n][i];
         }
       total[h] = total[h] * rescale[h] + sum;
@@ -133,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
     total[h] += __shfl_xor_sync(FULL_WARP, total[h], 2);
     const int row = first + warp * 16 + group + h * 8;
     if (row >= a.queries) continue;
-    if (pair == 0) a.level[i64(blockIdx.y) * a.queries + row] = (top[h] + log2f(total[h])) / kLog2e;
+    if (pair == 0) a.level[i64(blockIdx.y) * a.queries + row] = (top[h] * later + log2f(total[h])) / kLog2e;
     T* to = static_cast<T*>(a.out) + batch * a.out_stride[0] + head * a.out_stride[1] + row * a.out_stride[2];
     const float by = 1 / total[h];
 #pragma unroll

@@ -20,11 +20,12 @@ HOT void store(const State& r, i64 output, const ReduceArguments& a, const Param
   if constexpr (RESULTS == 2)
     static_cast<Out1*>(a.out[1])[offset_of(output, a.kept_rank, a.kept_size, a.kept_out[1])] = as<Out1>(result_of<1>(r, a, p));
 }
+// What another block wrote: past the L1 cache, which may be older.
 HOT State read_partial(const State* p) {
   State r;
-  const volatile u32* from = reinterpret_cast<const volatile u32*>(p);
   u32 words[sizeof(State) / 4];
-  for (int i = 0; i < int(sizeof(State) / 4); ++i) words[i] = from[i];
+#pragma unroll
+  for (int i = 0; i < int(sizeof(State) / 4); ++i) words[i] = __ldcg(reinterpret_cast<const u32*>(p) + i);
   memcpy(&r, words, sizeof(State));
   return r;
 }
@@ -160,10 +161,23 @@ extern "C" __global__ void __launch_bounds__(32 * BY) columns(const __grid_const
     else partial[i64(blockIdx.y) * a.outputs + first + c] = s;
   }
   if (a.splits == 1 || !is_last_block(a.counters + blockIdx.x, a.splits)) return;
+  // Neighbouring splits belong to one thread, so that the order stays.
+  const u32 each = (a.splits + BY - 1) / BY, begin = threadIdx.y * each, end = begin + each < a.splits ? begin + each : a.splits;
+#pragma unroll
+  for (int i = 0; i < WIDTH; ++i) {
+    const int c = i * 32 + threadIdx.x;
+    State s = nothing();
+    if (first + c < a.outputs) {
+#pragma unroll 4
+      for (u32 y = begin; y < end; ++y) join(s, read_partial(partial + i64(y) * a.outputs + first + c), p);
+    }
+    shared[threadIdx.y * 32 * WIDTH + c] = s;
+  }
+  __syncthreads();
   for (int c = threadIdx.y * 32 + threadIdx.x; c < 32 * WIDTH; c += 32 * BY) {
     if (first + c >= a.outputs) continue;
-    State s = nothing();
-    for (u32 y = 0; y < a.splits; ++y) join(s, read_partial(partial + i64(y) * a.outputs + first + c), p);
+    State s = shared[c];
+    for (int y = 1; y < BY; ++y) join(s, shared[y * 32 * WIDTH + c], p);
     store(s, first + c, a, p);
   }
 }

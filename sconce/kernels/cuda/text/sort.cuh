@@ -1,6 +1,6 @@
 // Radix sort, eight bits a pass from the lowest: stable. What stands above: In, K an unsigned type of its size, DESCENDING;
 // FIRST for the pass that reads elements instead of keys, LAST for the one that writes elements and their places.
-constexpr int kThreads = 256, kItems = 16, kTile = kThreads * kItems, kWarps = kThreads / 32;
+constexpr int kThreads = 256, kItems = sizeof(K) == 8 ? 8 : 16, kTile = kThreads * kItems, kWarps = kThreads / 32;
 
 // Keys are ordered as the elements are: NaN above all numbers, both zeros equal.
 template <class X> HOT K key_of(X x) {
@@ -44,7 +44,9 @@ extern "C" __global__ void __launch_bounds__(kThreads) histogram(const __grid_co
 
 extern "C" __global__ void __launch_bounds__(kThreads) scatter(const __grid_constant__ SortArguments a) {
   __shared__ u32 seen[kWarps][256];
-  __shared__ u32 starts[256];
+  __shared__ u32 starts[256], locals[256], sums[kWarps];
+  __shared__ K tile_keys[kTile];
+  __shared__ u32 tile_places[kTile];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const i64 row = i64(blockIdx.y) * a.count, begin = i64(blockIdx.x) * kTile + warp * (32 * kItems);
   for (int w = 0; w < kWarps; ++w) seen[w][threadIdx.x] = 0;
@@ -80,29 +82,50 @@ extern "C" __global__ void __launch_bounds__(kThreads) scatter(const __grid_cons
     __syncwarp();
   }
   __syncthreads();
+  // Where each digit's elements begin: in the tile, and in the row.
   {
     const u32 d = threadIdx.x;
-    const i64 slot = (i64(blockIdx.y) * 256 + d) * a.tiles + blockIdx.x;
     u32 sum = 0;
     for (int w = 0; w < kWarps; ++w) {
       const u32 n = seen[w][d];
       seen[w][d] = sum;
       sum += n;
     }
-    starts[d] = a.starts[slot] - sum;  // inclusive sums: without this tile's
+    u32 before = sum;
+#pragma unroll
+    for (int s = 1; s < 32; s <<= 1) {
+      const u32 other = __shfl_up_sync(FULL_WARP, before, s);
+      if (lane >= s) before += other;
+    }
+    if (lane == 31) sums[warp] = before;
+    __syncthreads();
+    before -= sum;
+    for (int w = 0; w < warp; ++w) before += sums[w];
+    locals[d] = before;
+    starts[d] = a.starts[(i64(blockIdx.y) * 256 + d) * a.tiles + blockIdx.x] - sum - before;  // inclusive sums: without this tile's
   }
   __syncthreads();
+  // The tile in order, then to where it belongs: neighbours are written together.
 #pragma unroll
   for (int r = 0; r < kItems; ++r) {
     if (begin + r * 32 + lane >= a.count) continue;
-    const u32 digit = u32(keys[r] >> a.shift) & 255;
-    const i64 to = row + starts[digit] + seen[warp][digit] + ranks[r];
+    const u32 digit = u32(keys[r] >> a.shift) & 255, at = locals[digit] + seen[warp][digit] + ranks[r];
+    tile_keys[at] = keys[r];
+    tile_places[at] = places[r];
+  }
+  __syncthreads();
+  const i64 rest = a.count - i64(blockIdx.x) * kTile;
+  const u32 count = rest < kTile ? u32(rest) : u32(kTile);
+  for (u32 i = threadIdx.x; i < count; i += kThreads) {
+    const K key = tile_keys[i];
+    const u32 place = tile_places[i];
+    const i64 to = row + u32(starts[u32(key >> a.shift) & 255] + i);
 #ifdef LAST
-    static_cast<In*>(a.values)[to] = static_cast<const In*>(a.in)[row + places[r]];
-    a.indices[to] = places[r];
+    static_cast<In*>(a.values)[to] = static_cast<const In*>(a.in)[row + place];
+    a.indices[to] = place;
 #else
-    static_cast<K*>(a.keys_out)[to] = keys[r];
-    a.places_out[to] = places[r];
+    static_cast<K*>(a.keys_out)[to] = key;
+    a.places_out[to] = place;
 #endif
   }
 }

@@ -63,4 +63,15 @@ HOT void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #endif
-HOT u32 packed(float low, float high) { return u32(as<T>(low).bits) | u32(as<T>(high).bits) << 16; }
+#ifdef SCONCE_ON_HOST
+inline u32 packed(float low, float high) { return u32(as<T>(low).bits) | u32(as<T>(high).bits) << 16; }
+inline float power_of_two(float x) { return exp2f(x); }
+#else
+HOT u32 packed(float low, float high) {
+  u32 r;
+  if constexpr (same<T, bf16>) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  else asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
+HOT float power_of_two(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+#endif
