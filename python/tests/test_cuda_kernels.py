@@ -201,6 +201,29 @@ class Kernels(unittest.TestCase):
         self.same(lambda x: aten.reflection_pad2d(x, [1, 2, 2, 1]), x)
         self.same(lambda g, x: aten.replication_pad2d_backward(g, x, [1, 2, 2, 1]), torch.randn(2, 3, 12, 11), x)
 
+    def test_resized_pictures(self):
+        x = torch.randn(2, 3, 5, 6)
+        for name, extra in (("upsample_nearest2d", ()), ("_upsample_nearest_exact2d", ()), ("upsample_bilinear2d", (False,)),
+                            ("upsample_bilinear2d", (True,))):
+            self.same(lambda x: getattr(aten, name)(x, [9, 4], *extra), x)
+            self.same(lambda g: getattr(aten, name + "_backward")(g, [9, 4], [2, 3, 5, 6], *extra), torch.randn(2, 3, 9, 4))
+        self.same(lambda x: aten.im2col(x, [2, 3], [1, 1], [1, 0], [2, 1]), x)
+        self.same(lambda x: aten.col2im(x, [5, 6], [2, 3], [1, 1], [1, 0], [2, 1]),
+                  torch.randn(*aten.im2col(x, [2, 3], [1, 1], [1, 0], [2, 1]).shape))
+
+    def test_searches(self):
+        line = torch.sort(torch.randn(4, 40))[0]
+        self.same(lambda s, v: torch.searchsorted(s, v), line, torch.randn(4, 9))
+        self.same(lambda s, v: torch.searchsorted(s, v, right=True, out_int32=True), line[0].contiguous(), line[0][::3])
+        self.same(lambda v, b: torch.bucketize(v, b), torch.randn(5, 5), line[0].contiguous())
+        self.same(lambda a, b: torch.isin(a, b), torch.arange(20), torch.tensor([3, 7, 7, 99]))
+        self.same(lambda r: torch.repeat_interleave(r), torch.tensor([2, 0, 3, 1]))
+        self.same(lambda x: torch.bincount(x, minlength=12), torch.tensor([1, 3, 3, 9]))
+        self.same(lambda x: torch.nn.functional.one_hot(x, 5), torch.tensor([[0, 4], [2, 2]]))
+        x = torch.randn(20).to("cuda")
+        self.assertTrue(torch.equal(x, x.clone()))
+        self.assertFalse(torch.equal(x, x + 1))
+
     def test_losses(self):
         x, t, w = torch.randn(6, 5), torch.tensor([0, 1, 4, -100, 2, 3]), torch.rand(5)
         p, y = torch.sigmoid(x), torch.rand(6, 5)

@@ -11,6 +11,7 @@
 #include "sconce/kernels/cuda/texts.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/backend.h"
+#include "sconce/tensor/element.h"
 
 namespace sconce::cuda {
 namespace {
@@ -134,5 +135,26 @@ void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double 
   fill_range(out, Kind::powers, "logspace", start, end, base);
   out.bump_version();
 }
+
+// Ends that are tensors of no dimensions: the host reads them.
+#define SCONCE_ENDS(name, extra, given)                                                                               \
+  Tensor name##_Tensor_Tensor(const Tensor& start, const Tensor& end, int64_t steps extra, OptDType dtype,            \
+                              OptLayout layout, OptDevice device, OptBool pin_memory) {                               \
+    return cuda::name(item_of(start), item_of(end), steps given, dtype, layout, device ? device : start.device(),     \
+                      pin_memory);                                                                                    \
+  }                                                                                                                   \
+  Tensor name##_Tensor_Scalar(const Tensor& start, const Scalar& end, int64_t steps extra, OptDType dtype,            \
+                              OptLayout layout, OptDevice device, OptBool pin_memory) {                               \
+    return cuda::name(item_of(start), end, steps given, dtype, layout, device ? device : start.device(), pin_memory); \
+  }                                                                                                                   \
+  Tensor name##_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t steps extra, OptDType dtype,            \
+                              OptLayout layout, OptDevice device, OptBool pin_memory) {                               \
+    return cuda::name(start, item_of(end), steps given, dtype, layout, device ? device : end.device(), pin_memory);   \
+  }
+#define SCONCE_COMMA ,
+SCONCE_ENDS(linspace, , )
+SCONCE_ENDS(logspace, SCONCE_COMMA double base, SCONCE_COMMA base)
+#undef SCONCE_ENDS
+#undef SCONCE_COMMA
 
 }  // namespace sconce::cuda

@@ -1,5 +1,7 @@
 // Masks on CUDA devices: places of elements that are not 0, elements under a mask. How many there are decides about the size
 // of the result, so the host waits for that number.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sconce/base/error.h"
@@ -108,6 +110,28 @@ void masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& sourc
   }
   if (!to.is_same(self)) sconce::copy_(self, to);
   self.bump_version();
+}
+
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+  SCONCE_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer, got {}", size);
+  const Tensor out = sconce::full({size, self.dim()}, Scalar(fill_value), DType::int64, {}, self.device());
+  const Tensor found = sconce::t(positions(self));
+  const int64_t rows = std::min(size, found.sizes()[0]);
+  if (rows > 0) sconce::copy_(sconce::narrow(out, 0, 0, rows), sconce::narrow(found, 0, 0, rows));
+  return out;
+}
+
+Tensor one_hot(const Tensor& self, int64_t num_classes) {
+  SCONCE_CHECK(self.dtype() == DType::int64, "one_hot is only applicable to index tensor of type LongTensor, got {}",
+               dtype_name(self.dtype()));
+  SCONCE_CHECK(num_classes >= -1, "num_classes should be non-negative, got {}", num_classes);
+  SCONCE_CHECK(self.numel() > 0 || num_classes > 0, "Can not infer total number of classes from empty tensor.");
+  if (num_classes < 0) num_classes = item_of(sconce::max(self)).to_int() + 1;
+  Dims sizes(self.sizes());
+  sizes.push_back(num_classes);
+  const Tensor out = sconce::zeros(sizes, DType::int64, {}, self.device());
+  if (self.numel() > 0) sconce::scatter_(out, -1, sconce::unsqueeze(self, -1), Scalar(1));
+  return out;
 }
 
 }  // namespace sconce::cuda
