@@ -124,7 +124,7 @@ int run(const Options& o) {
     fmt::print("{} hold an operator that {} does not decompose, either; of the others {} of {} arrive: {:.1f} %\n",
                report.left_by_peer, o.peer, report.arrived, asked, percent(report.arrived, asked));
   }
-  if (o.update) report.known->update();
+  if (o.update && report.known) report.known->update();
   bool failed = false;
   for (const std::string& line : report.known && !o.update ? report.known->differences() : std::vector<std::string>()) {
     fmt::print("{}\n", line);

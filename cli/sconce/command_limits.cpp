@@ -70,8 +70,9 @@ LoadOptions load_options() {
 }
 
 FileBytesPtr open_file(const std::string& path) {
-  if (!given().mmap) return FileBytes::read_or_map(path);
-  return *given().mmap ? FileBytes::map(path) : FileBytes::read(path);
+  const auto mapped = given().mmap;
+  if (!mapped) return FileBytes::read_or_map(path);
+  return *mapped ? FileBytes::map(path) : FileBytes::read(path);
 }
 
 }  // namespace sconce::cli

@@ -66,6 +66,7 @@ std::vector<std::string> names_of(const std::vector<OptionText>& options, bool o
 
 void print_bash(const CLI::App& app, const std::vector<const CLI::App*>& commands) {
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (const CLI::App* c : commands) names.push_back(c->get_name());
   fmt::print(
       "_sconce() {{\n"

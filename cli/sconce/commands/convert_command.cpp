@@ -9,6 +9,7 @@
 #include "commands/commands.h"
 #include "files/map_tensors.h"
 #include "files/model_file.h"
+#include "sconce/base/error.h"
 #include "sconce/ops.h"
 #include "sconce/passes/freeze/freeze_module.h"
 #include "sconce/serialization/archive/save_archive.h"
@@ -67,7 +68,9 @@ Tensor converted(const Tensor& t, const Options& o) { return o.dtype && is_float
 // ---- programs ----
 
 jit::Module prepared(const ModelFile& model, const Options& o) {
-  jit::Module module = *model.module();
+  const std::optional<jit::Module>& root = model.module();
+  SCONCE_ASSERT(root);  // of a file that is a program
+  jit::Module module = *root;
   if (!o.weights.empty()) {
     jit::NamedTensors state;
     for (auto& [name, t] : read_tensors(o.weights).tensors) state.emplace_back(name, std::move(t));

@@ -172,7 +172,8 @@ GraphRun run_graph(const GraphSource& source, const NamedGraph& g, const ir::Gra
   std::optional<InferenceMode> mode;
   if (!jit::asks_for_gradients(source.model()->method(method))) mode.emplace();
   CallValues values = read_inputs(o.inputs, *source.model(), method);
-  if (g.function->self_type()) values.args.insert(values.args.begin(), source.model()->module()->value());
+  const std::optional<jit::Module>& module = source.model()->module();
+  if (module && g.function->self_type()) values.args.insert(values.args.begin(), module->value());
   const std::vector<Value> bound = runtime::bind_call(*g.function, std::move(values.args), std::move(values.kwargs));
   const size_t first = g.function->self_type() ? 1 : 0;
   const auto watch = [&] {  // a run may write to its inputs
@@ -182,6 +183,7 @@ GraphRun run_graph(const GraphSource& source, const NamedGraph& g, const ir::Gra
   };
   for (size_t i = 0; i < o.warm_up; ++i) watch();
   std::vector<GraphRun> runs;
+  runs.reserve(o.repeat);
   for (size_t i = 0; i < o.repeat; ++i) runs.push_back(watch());
   GraphRun run = median_run(std::move(runs));
   std::vector<Value> args = bound;
@@ -197,7 +199,8 @@ void print_plan(const Options& o) {
   std::optional<InferenceMode> mode;
   if (!jit::asks_for_gradients(model.method(o.function))) mode.emplace();
   CallValues values = read_inputs(o.inputs, model, o.function);
-  if (function.self_type()) values.args.insert(values.args.begin(), model.module()->value());
+  const std::optional<jit::Module>& module = model.module();
+  if (module && function.self_type()) values.args.insert(values.args.begin(), module->value());
   std::vector<Value> args = runtime::bind_call(function, std::move(values.args), std::move(values.kwargs));
   const executor::PlanListing plan = executor::list_plan(function, std::move(args));
   SCONCE_CHECK(!plan.steps.empty() || plan.why.empty(), "{}: {} has no plan for these inputs: {}", o.model.file,

@@ -232,6 +232,7 @@ int run_ops(const Options& o) {
   const bool whole = !found.empty();
   if (!whole) {
     std::vector<std::string> words;
+    words.reserve(o.words.size());
     for (const std::string& w : o.words) words.push_back(lower(w));
     std::vector<std::pair<std::string, const Op*>> by_name, anywhere;
     for (const Op* op : all_ops()) {

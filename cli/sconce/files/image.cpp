@@ -149,6 +149,7 @@ Tensor read_png(const FileBytesPtr& file) {
                pixels.width);
   pixels.rows.resize(row_bytes * static_cast<size_t>(pixels.height));
   std::vector<png_bytep> rows;
+  rows.reserve(static_cast<size_t>(pixels.height));
   for (int64_t i = 0; i < pixels.height; ++i) rows.push_back(pixels.rows.data() + static_cast<size_t>(i) * row_bytes);
   SCONCE_CHECK(png_rows(png, rows.data()), "{}: is not a PNG picture that can be read: {}", file->name(), error);
   return to_tensor(pixels);

@@ -36,8 +36,9 @@ class Watch final : public InstructionTimer {
     const runtime::NodeSite* site = code_.site_of(*thread.code, thread.instruction);
     if (!site) return;
     for (size_t i = 0; i < site->results.size(); ++i) {
-      if (!site->results[i]) continue;
-      const Value& v = registers[*site->results[i]];
+      const auto& result = site->results[i];
+      if (!result) continue;
+      const Value& v = registers[*result];
       if (v.is_none()) continue;
       std::string text = seen_text(v);
       if (text.empty()) continue;

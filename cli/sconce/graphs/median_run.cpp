@@ -22,6 +22,7 @@ GraphRun median_run(std::vector<GraphRun> runs) {
   uint64_t total = median_ns(rest, rest.size());
   for (const auto& [node, seen] : out.nodes) {
     std::vector<uint64_t> times;
+    times.reserve(runs.size());
     for (size_t run = 0; run < runs.size(); ++run) times.push_back(ns_in(run, node));
     total += medians[node] = median_ns(std::move(times), runs.size());
   }

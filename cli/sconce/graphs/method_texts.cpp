@@ -1,5 +1,7 @@
 #include "graphs/method_texts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -46,18 +48,19 @@ void add_called(const ir::Block& block, Functions& functions) {
 
 std::vector<MethodText> method_texts(const ModelFile& model) {
   std::vector<MethodText> out;
-  if (!model.module()) {
+  const std::optional<jit::Module>& root = model.module();
+  if (!root) {
     for (const NamedFunction& f : model.program()->functions()) {
       if (f.function) out.push_back({f.name, text_of(*f.function)});
     }
     return out;
   }
   Functions seen, called;
-  for (const auto& [path, module] : model.module()->named_modules()) {
+  for (const auto& [path, module] : root->named_modules()) {
     for (const std::string& name : module.method_names()) {
       ir::Function& f = module.method(name).function();
       if (!seen.insert(&f).second) continue;
-      out.push_back({path.empty() ? name : path + "." + name, text_of(f)});
+      out.push_back({path.empty() ? name : fmt::format("{}.{}", path, name), text_of(f)});
       if (f.has_graph()) add_called(*f.graph()->block(), called);
     }
   }

@@ -24,6 +24,7 @@ class Counter {
   }
   std::vector<OperatorUse> uses() const {
     std::vector<OperatorUse> out;
+    out.reserve(uses_.size());
     for (const auto& [name, use] : uses_) out.push_back({name, use.count, use.known});
     return out;
   }
@@ -60,6 +61,7 @@ std::vector<OperatorUse> operators_in_unit(ir::CompilationUnit& unit) {
       count_calls(*f, counts);
   }
   std::vector<OperatorUse> out;
+  out.reserve(counts.size());
   for (const auto& [name, count] : counts) out.push_back({name, count, true});
   return out;
 }

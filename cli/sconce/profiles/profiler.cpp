@@ -65,12 +65,14 @@ std::string inputs_text(const runtime::OpCall& call, const runtime::Instruction&
 
 void sort_rows(std::vector<ProfileRow>& rows, size_t runs) {
   std::vector<std::pair<uint64_t, size_t>> order;
+  order.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(median_ns(rows[i].runs, runs), i);
   std::sort(order.begin(), order.end(), [&](const auto& x, const auto& y) {
     const ProfileRow &a = rows[x.second], &b = rows[y.second];
     return std::tie(y.first, b.ns, a.name) < std::tie(x.first, a.ns, b.name);
   });
   std::vector<ProfileRow> sorted;
+  sorted.reserve(order.size());
   for (const auto& [median, i] : order) sorted.push_back(std::move(rows[i]));
   rows = std::move(sorted);
 }
@@ -185,6 +187,7 @@ std::vector<ProfileRow> Profiler::rows_by_shape() const {
     }
   }
   std::vector<ProfileRow> rows;
+  rows.reserve(counts.size());
   for (const auto& [key, count] : counts)
     rows.push_back({key.first, key.second, count.calls, count.ns, count.ns, count.runs, count.runs});
   return rows;

@@ -34,6 +34,7 @@ void write_trace(const std::string& path, const std::string& program, const std:
   }
   // Outer slices before those inside: viewers nest by that where times are equal.
   std::vector<const TraceSlice*> order;
+  order.reserve(slices.size());
   for (const TraceSlice& s : slices) order.push_back(&s);
   std::stable_sort(order.begin(), order.end(), [](const TraceSlice* a, const TraceSlice* b) {
     return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
