@@ -26,7 +26,7 @@ def complex_functions(folder: pathlib.Path) -> str:
     first, last = "// Functions of a double complex number.", "[[maybe_unused]] static C64 pow(C64 a, C64 b) {"
     assert text.count(first) == 1 and text.count(last) == 1, "complex.h is not as embed_device_texts.py knows it"
     text = text[text.index(first) : text.index(last)].replace("libm::", "::").replace("[[maybe_unused]] ", "")
-    return text.replace("static inline ", "DEVICE ").replace("static C", "DEVICE C").replace("static double", "DEVICE double").replace("static bool", "DEVICE bool")
+    return re.sub(r"static (?:inline )?(?=C128|C64|double|bool)", "DEVICE ", text)
 
 
 def special(folder: pathlib.Path, name: str) -> str:
@@ -46,13 +46,16 @@ def main() -> None:
     vectors = "".join(
         without_includes((folder / f"cpu/simd/math/{name}.h").read_text()) for name in ("special_coefficients", "special_vectors")
     )
-    vectors = re.sub(r"(?m)^(namespace sconce::SCONCE_ISA_NAMESPACE \{|\}  // namespace sconce::SCONCE_ISA_NAMESPACE)$", "", vectors)
-    shared = "".join(without_includes((folder / f"cpu/special/{name}.h").read_text()) for name in ("coefficients", "polynomial", "special"))
+    namespace = "namespace sconce::SCONCE_ISA_NAMESPACE"
+    vectors = vectors.replace(f"{namespace} {{", "").replace(f"}}  // {namespace}", "")
+    headers = ("coefficients", "polynomial", "special")
+    shared = "".join(without_includes((folder / f"cpu/special/{name}.h").read_text()) for name in headers)
     marks = {"@complex functions@": complex_functions(folder), "@special vectors@": vectors}
     texts = {path.stem: path.read_text() for path in sorted((folder / "cuda/text").glob("*.cuh"))}
     texts |= {"special_shared": shared} | {f"special_{name}": special(folder, name) for name in SPECIAL}
     lines = ["// Made by cmake/embed_device_texts.py from sconce/kernels/cuda/text/.", '#include "sconce/kernels/cuda/texts.h"', "",
-             "namespace sconce::cuda {", "", "std::span<const NamedText> text_files() {", "  static constexpr NamedText kFiles[] = {"]
+             "namespace sconce::cuda {", "", "std::span<const NamedText> text_files() {",
+             "  static constexpr NamedText kFiles[] = {"]
     for name, text in texts.items():
         for mark, what in marks.items():
             text = text.replace(mark, what)
