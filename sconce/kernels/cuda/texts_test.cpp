@@ -58,25 +58,27 @@ TEST(CudaTexts, DensePointwise) {
   const Param alpha = Param::from_int(1);
   const PointwiseText text = pointwise_text({loops_named("add.Tensor"), DType::float32, sizes, operand, in, &alpha, 0});
   EXPECT_STREQ(text.entry, "dense");
-  EXPECT_EQ(own_lines(text.source),
-            "using V = float; using P = float;\n"
-            "#define L(x) x##f\n"
-            "#define V_INF float(INFINITY_64)\n"
-            "#define V_NAN float(NAN_64)\n"
-            "namespace word {\n"
-            "DEVICE V op(V self, V other, V alpha, int narrow_mode) { return V(fma(alpha, other, self)); }\n"
-            "}\n"
-            "using In0 = f32;\n"
-            "using In1 = f32;\n"
-            "using Out = f32;\n"
-            "#define WIDTH 4\n"
-            "#define UNROLL 1\n"
-            "using Index = u32;\n"
-            "#define INPUTS(X) X(0) X(1)\n"
-            "#define DENSE 1\n"
-            "using Arguments = DenseArguments;\n"
-            "HOT Out element(In0 x0, In1 x1, const Arguments& a) { return as<Out>(as<f32>(word::op(as<V>(as<f32>(x0)), "
-            "as<V>(as<f32>(x1)), number<V>(a.numbers[0]), a.narrow_mode))); }\n");
+  EXPECT_EQ(
+      own_lines(text.source),
+      "using V = float; using P = float;\n"
+      "#define L(x) x##f\n"
+      "#define V_INF float(INFINITY_64)\n"
+      "#define V_NAN float(NAN_64)\n"
+      "namespace word {\n"
+      "DEVICE V op(V self, V other, V alpha, int narrow_mode) { return V((self + narrow((narrow(alpha, narrow_mode) * "
+      "other), narrow_mode))); }\n"
+      "}\n"
+      "using In0 = f32;\n"
+      "using In1 = f32;\n"
+      "using Out = f32;\n"
+      "#define WIDTH 4\n"
+      "#define UNROLL 1\n"
+      "using Index = u32;\n"
+      "#define INPUTS(X) X(0) X(1)\n"
+      "#define DENSE 1\n"
+      "using Arguments = DenseArguments;\n"
+      "HOT Out element(In0 x0, In1 x1, const Arguments& a) { return as<Out>(as<f32>(word::op(as<V>(as<f32>(x0)), "
+      "as<V>(as<f32>(x1)), number<V>(a.numbers[0]), a.narrow_mode))); }\n");
 }
 
 TEST(CudaTexts, LayoutsChooseKernels) {
