@@ -2,11 +2,13 @@
 
     python3 random_programs.py [--count N] [--seed N] [--show]
 
-A program is a function of statements from a small grammar, made from its seed; it is called three times, with other arguments. One
-that differs is made smaller, statement by statement, and printed.
+A program is a function of statements from a small grammar, made from its seed; it is called five times, with other arguments and
+numbers that change from call to call. One that differs is made smaller, statement by statement, and printed.
 """
 
 import argparse
+import contextlib
+import io
 import random
 import sys
 import traceback
@@ -46,7 +48,8 @@ class Writer:
             return f"sum([{self.tensor(depth + 1)}, {self.tensor(depth + 1)}])"
         if r == 12:
             return f"({self.tensor(depth + 1)} if {self.truth()} else {self.tensor(depth + 1)})"
-        return f"items[{self.pick(0, -1)}]"
+        return self.pick(f"items[{self.pick(0, -1)}]", "x[:, :2]", "y[0]", "a.t()", "(x * rate)", "(y + ticks)", "x.view(-1)", "a.double()",
+                         "y.to(torch.int64)", "x.half().float()", "(x > 0)", "x[..., : m % 3]", "torch.ones(m % 4, 3)")
 
     def number(self, depth=0):
         r = self.random.randrange(11)
@@ -60,20 +63,25 @@ class Writer:
             return f"max({self.number(depth + 1)}, {self.number(depth + 1)})"
         if r == 9:
             return f"table[{self.key()}]"
-        return self.pick("obj.count", "len(text)", "len(table)", "sum(range(m))", "box[0]", "abs(m - n)")
+        return self.pick("obj.count", "len(text)", "len(table)", "sum(range(m))", "box[0]", "abs(m - n)", "ticks",
+                         "state.count", "len(marks)", "x.shape[-1]", "int(rate * 4)", "len(state.items)", "ticks * n", "bag[m % 3]")
 
     def key(self):
         return self.pick("'p'", "'q'", "text", "m", "'r'")
 
     def truth(self):
         return self.pick(f"{self.number()} {self.pick('<', '>', '==', '!=')} {self.number()}", f"{self.key()} in table", "items", "text == 'p'",
-                         "isinstance(m, int)", f"not {self.pick('table', 'items', 'm')}", "n and m", "m is None", "hasattr(obj, 'extra')")
+                         "isinstance(m, int)", f"{self.number()} in marks",
+                         f"1 < {self.number()} <= 9", "rate > 0.4", "ticks % 3 == 0", "m in bag", "x.dim() == 2", "x.dtype == torch.float32", f"not {self.pick('table', 'items', 'm')}", "n and m", "m is None", "hasattr(obj, 'extra')")
 
     def text(self):
-        return self.pick("f'{n}-{m:02d}'", "text + 'z'", "text.upper()", "str(len(items))", "'%s' % (m,)", "'-'.join([text, 'q'])", "repr(table)")
+        return self.pick("f'{n}-{m:02d}'", "text + 'z'", "text.upper()", "str(len(items))", "'%s' % (m,)", "'-'.join([text, 'q'])", "repr(table)",
+                         "f'{ticks:>3}{rate:.2f}'", "str(sorted(marks, key=str))", "'{}:{}'.format(m, k)")
 
     def statement(self, depth):
-        r = self.random.randrange(30)
+        r = self.random.randrange(46)
+        if r >= 30:
+            return self.wider(r, depth)
         if r < 5:
             return [f"{self.pick('x', 'y', 'a')} = {self.tensor()}"]
         if r < 7:
@@ -106,7 +114,8 @@ class Writer:
         if depth < 2 and r < 26:
             self.functions += 1
             name = f"f{self.functions}"
-            changes = [] if self.random.random() < 0.15 else ["nonlocal a, x, y, m, k, text, items, table"]
+            changes = [] if self.random.random() < 0.15 else ["nonlocal a, x, y, m, k, text, items, table, marks"]
+            changes = ["global ticks, rate", *changes]
             body = [*changes, *self.block(depth + 2), f"return {self.pick(self.tensor(), self.number())}"]
             return [f"def {name}(p, q=2):", body, f"{self.pick('a', 'k')} = {name}({self.pick('x', 'm')})"]
         if r == 26:
@@ -119,6 +128,57 @@ class Writer:
             return [self.pick("raise KeyError(text)", "raise ValueError(m)", "assert m, text", "torch._dynamo.graph_break()",
                               "print(text, m)", "g = gen(m % 3, x)", "a = x + sum(gen(2, x))")]
         return [self.pick("text = " + self.text(), f"return {self.tensor()}, {self.number()}", "m -= 1", "x = x + len(items)")]
+
+    def wider(self, r, depth):
+        """Numbers of the world that change, in-place operators and views, generators, finally, closures that count."""
+        if r < 33:
+            return [self.pick("ticks += 1", "state.count += n", "rate = rate * 0.5 + 0.125", "x = x * ticks", "x = x + rate",
+                              "state.items.append(ticks)", "state.count -= ticks % 2", "m = m + ticks", "box.append(ticks)",
+                              "table[ticks] = rate", "state.last = x.sum()", "k = state.bump(1).count")]
+        if r < 36:
+            return [self.pick("x += 1", "x.mul_(2)", "y[0, 0] = m", "y.add_(x)", "a = x[0]; a += 1", "a = x.view(-1); a.neg_()", "x.zero_()",
+                              "x[:, 1:] *= 2", "y.copy_(x)", "a = y[:1]; y += 1", "items[0] = x[0]; x.sub_(1)", "x = x.clone(); x += y",
+                              "a = x.detach(); x.clamp_(0, 2)", "y = y.expand(2, 3)", "x.t_()", "x = x.double()", "x = x.to(y.dtype)")]
+        if r == 36:
+            return [self.pick("marks.add(m)", "marks |= {k, 1}", "marks.discard(n)", "marks -= {2}", "marks.remove(m)", "marks = marks | {text}",
+                              "table |= {'s': m}", "table.popitem()", "k = len(marks & {1, 2, m})", "marks.update(range(m % 3))")]
+        self.functions += 1
+        name = f"f{self.functions}"
+        if depth < 2 and r < 39:
+            call = self.pick(f"k = {name}() + {name}()", f"k = max({name}(), m)", f"items.append({name})", f"table['f'] = {name}()")
+            return ["def %s(step=%s):" % (name, self.pick("1", "n", "ticks")),
+                    ["nonlocal m, k", self.pick("m += step", "k = k * 2 + step", "m, k = k, m"), f"return {self.pick('m', 'k', 'm + ticks')}"], call]
+        if depth < 2 and r < 42:
+            over = self.pick("range(3)", "[n, m, k]", "items[:2]", "sorted(table, key=str)")
+            body = [f"for v in {over}:", [self.pick("yield v", "yield x + 1", "got = yield v", "yield from [v, v]")],
+                    self.pick("return m", "yield k", "raise ValueError(text)", "log('end')")]
+            if self.random.random() < 0.4:
+                body = ["try:", body, "finally:", [self.pick("log('closed')", "seen.append(m)")]]
+            use = self.pick(f"items = list({name}())", f"k = next({name}(), 7)", f"box = [v for v in {name}()]", f"items.extend({name}())",
+                            f"g = {name}(); k = next(g); g.close()", f"g = {name}(); next(g); g.send(3)", f"k, *box = {name}()",
+                            f"k = dict(enumerate({name}()))", f"text = ''.join(map(str, {name}()))")
+            return [f"def {name}():", body, *use.split("; ")]
+        if depth < 3 and r == 42:
+            caught = self.pick("KeyError as error", "ValueError", "(IndexError, TypeError) as error", "Exception")
+            handler = self.pick(["raise"], [f"raise RuntimeError({self.text()}) from None"], ["log('caught')"], ["return x, m"],
+                                ["raise RuntimeError(m)"])
+            block = ["try:", self.block(depth + 1), f"except {caught}:", self.block(depth + 1) + handler]
+            if self.random.random() < 0.5:
+                block += ["else:", self.block(depth + 1)]
+            return block + ["finally:", self.block(depth + 1)]
+        if depth < 3 and r == 43:
+            managers = self.pick("Manager(log) as h, Manager(seen.append)", "Manager(log) as h", "torch.no_grad()", "managed(m) as h",
+                                 "managed(n), Manager(log)", "suppress(KeyError, ZeroDivisionError)")
+            return [f"with {managers}:", self.block(depth + 1)]
+        if depth < 3 and r == 44:
+            self.loops += 1
+            return [f"w{self.loops} = {self.pick('0', 'n % 3', 'ticks % 4')}", f"while w{self.loops} < {self.pick('3', 'm % 4', 'len(items)')}:",
+                    [f"w{self.loops} += {self.pick('1', '2')}", f"if w{self.loops} > 20:", ["break"]] + self.block(depth + 1)]
+        return [self.pick("k = [lambda: m + v for v in range(2)][-1]()", "k = (lambda *p, **q: len(p) + len(q))(*items, **{'u': m})",
+                          "first, *rest = [*items, m]; k = len(rest)", "k = m if (t := n * 2) > 3 else t", "assert ticks < 100",
+                          "obj.items = items; obj.items.append(k)", "bag.add(m)", "k = len(bag)", "k = [*bag][-1]", "del bag.values[0]",
+                          "obj = bag; obj.extra = m", "k = getattr(state, text, n)", "setattr(state, 'q' + text, ticks)", "k = sum(bag)",
+                          "k = bag == m", "text += f'{bag}'", "k = state.doubled + ticks", "del state.last", "k = hasattr(state, 'last')")]
 
     def block(self, depth, loop=False):
         statements = []
@@ -136,6 +196,9 @@ class Writer:
 
 
 PROLOGUE = """
+from contextlib import contextmanager, suppress
+
+
 class Thing:
     def __init__(self):
         self.count = 1
@@ -148,6 +211,32 @@ class Thing:
     @property
     def doubled(self):
         return self.count * 2
+
+
+class Bag:
+    def __init__(self, values):
+        self.values = values
+
+    def add(self, value):
+        self.values.append(value)
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, i):
+        return self.values[i]
+
+    def __contains__(self, value):
+        return value in self.values
+
+    def __eq__(self, other):
+        return self.values[0] == other
+
+    def __str__(self):
+        return f"Bag{self.values}"
 
 
 class Manager:
@@ -168,7 +257,22 @@ def gen(n, x):
         yield x + i
 
 
+@contextmanager
+def managed(n):
+    global ticks
+    ticks += 1
+    try:
+        yield n
+    except KeyError:
+        log("key")
+    finally:
+        log(n)
+
+
 seen = []
+ticks = 0
+rate = 0.5
+state = Thing()
 
 
 def log(value):
@@ -176,7 +280,9 @@ def log(value):
 
 
 def f(x, y, n, items, table, obj):
-    m, k, text, a, box = n, 2, "p", x, [n]
+    global ticks, rate
+    m, k, text, a, box, marks, bag = n, 2, "p", x, [n], {1, n}, Bag([n, 1, 2])
+    ticks += 1
 """
 
 
@@ -191,17 +297,17 @@ def lines(statements, indent="    "):
 
 
 def source(statements):
-    return PROLOGUE + "\n".join(lines(statements)) + "\n    return x, y, a, n, m, k, text, items, table, obj, box, seen\n"
+    return PROLOGUE + "\n".join(lines(statements)) + "\n    return x, y, a, n, m, k, text, items, table, obj, box, seen, marks, bag\n"
 
 
 def calls():
-    for n in (2, 0, 3):
+    for n in (2, 0, 3, 5, 8):
         base = sconce.tensor([[1.0, -2.0, 0.5]]) * (n + 1)
         yield lambda: (base.clone(), base * 0.5, n, [base + 1], {"p": n, "q": 1}, None)
 
 
 def run(text, wrap):
-    """Descriptions of what the three calls come to, or why the text is no program."""
+    """Descriptions of what the calls come to, or why the text is no program."""
     namespace = {"torch": sconce, "__name__": "random_program"}
     exec(compile(text, "<random program>", "exec"), namespace)
     function = wrap(namespace["f"])
@@ -211,12 +317,13 @@ def run(text, wrap):
         args[-1] = namespace["Thing"]()
         error = value = None
         try:
-            value = function(*args)
+            with contextlib.redirect_stdout(io.StringIO()):
+                value = function(*args)
         except Exception as raised:  # noqa: BLE001
-            error = (type(raised).__name__, str(raised))
+            error = (type(raised).__name__, str(raised), type(raised.__cause__).__name__, type(raised.__context__).__name__)
         seen = {}
         results.append((harness.describe(value, sconce, seen), error, harness.describe(args, sconce, seen),
-                        harness.describe(namespace["seen"], sconce, seen)))
+                        harness.describe([namespace[name] for name in ("seen", "ticks", "rate", "state")], sconce, seen)))
     return results
 
 

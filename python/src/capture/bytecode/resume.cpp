@@ -161,6 +161,7 @@ class Resumer {
     for (size_t at = 0; at < all.size(); ++at)
       if (kept[at]) moved[at] = next++;
     code_.instructions.back().target = moved[index_];
+    std::vector<std::pair<size_t, int>> unbound;  // instructions that read cells of the function, and the stack there
     for (size_t at = 0; at < all.size(); ++at) {
       if (!kept[at]) continue;
       Instruction i = all[at];
@@ -178,7 +179,42 @@ class Resumer {
         i.handler = -1;
       }
       code_.instructions.push_back(i);
+      const bool reads_cell = i.op == Op::load_deref || i.op == Op::delete_deref;
+      if (reads_cell && depths[at] >= 0 && (original_.kinds[all[at].arg] & 0xc0) == 0x40)
+        unbound.emplace_back(code_.instructions.size() - 1, depths[at]);
     }
+    for (const auto& [at, depth] : unbound) name_unbound(at, depth);
+  }
+
+  // A cell of the function is a free variable here, of which CPython says NameError when it is empty, where the function
+  // itself raises UnboundLocalError: a handler for the instruction says the same.
+  void name_unbound(size_t at, int depth) {
+    const Instruction reads = code_.instructions[at];
+    const auto append = [&](Op op, int32_t arg = 0) {
+      Instruction& i = code_.instructions.emplace_back();
+      i.op = op;
+      i.arg = arg;
+      i.location = reads.location;
+      i.handler = reads.handler;
+    };
+    const auto constant = [&](Owned object) {
+      code_.constants.push_back(std::move(object));
+      append(Op::load_const, static_cast<int32_t>(code_.constants.size()) - 1);
+    };
+    Handler handler;
+    handler.target = static_cast<int32_t>(code_.instructions.size());
+    handler.depth = depth;
+    append(Op::pop_top);
+    if (!null_is_above) append(Op::push_null);
+    constant(Owned::share(PyExc_UnboundLocalError));
+    if (null_is_above) append(Op::push_null);
+    constant(
+        Owned::take(PyUnicode_FromFormat("cannot access local variable '%U' where it is not associated with a value",
+                                         code_.locals[static_cast<size_t>(reads.arg)].get())));
+    append(Op::call, 1);
+    append(Op::raise_varargs, 1);
+    code_.handlers.push_back(handler);
+    code_.instructions[at].handler = static_cast<int32_t>(code_.handlers.size()) - 1;
   }
 
   const Code& original_;

@@ -296,15 +296,15 @@ static Owned fixed_key(PyObject* key) {
 }
 
 // Does code of C take numbers as they come, and give them on? Others get the numbers themselves, which are fixed then.
-static bool passes_numbers(PyObject* callable) {
+static bool passes_numbers(PyObject* callable, size_t count) {
   static const auto* known = [] {
     auto* all = new std::unordered_set<PyObject*>();
-    for (const char* name : {"min", "max", "sum", "abs", "list", "tuple", "dict", "set", "frozenset", "zip",
-                             "enumerate", "reversed", "sorted", "slice", "map", "filter", "any", "all", "print"})
-      all->insert(PyDict_GetItemString(PyEval_GetBuiltins(), name));
+    for (const char* name : {"min", "max", "sum"}) all->insert(PyDict_GetItemString(PyEval_GetBuiltins(), name));
     return all;
   }();
-  if (known->contains(callable)) return true;
+  static PyObject* const absolute = PyDict_GetItemString(PyEval_GetBuiltins(), "abs");
+  if (callable == absolute || callable == reinterpret_cast<PyObject*>(&PySlice_Type)) return true;
+  if (known->contains(callable)) return count > 1;  // one alone is gone through, and a number cannot be
   if (Py_TYPE(callable) != &PyMethodDescr_Type && Py_TYPE(callable) != &PyWrapperDescr_Type) return false;
   const PyTypeObject* of = PyDescr_TYPE(callable);
   return of == &PyList_Type || of == &PyTuple_Type || of == &PyDict_Type || of == &PySet_Type ||
@@ -372,7 +372,9 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       break;
   }
   const bool blind = known.treatment == Treatment::blind;
-  if (!blind && !passes_numbers(callable))
+  const bool copies =
+      callable == reinterpret_cast<PyObject*>(&PyList_Type) || callable == reinterpret_cast<PyObject*>(&PyTuple_Type);
+  if (copies || (!blind && !passes_numbers(callable, args.values.size())))
     for (Owned& value : args.values)
       if (sym_number(value.get())) value = fixed_number(value.get());
   // list(x) and tuple(x) of an iterator that is written in Python: its items first.

@@ -104,7 +104,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       return Next::go_on;
     }
     case Op::list_extend: {
-      const Owned items = s.pop();
+      const Owned items = fixed_number(s.pop().get());
       PyObject* list = origins.absorb(s.top(n - 1));
       if (Py_TYPE(items.get())->tp_iter == nullptr && !PySequence_Check(items.get()))
         raise(PyExc_TypeError, "Value after * must be an iterable, not %.200s",
@@ -115,7 +115,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       return Next::go_on;
     }
     case Op::set_update: {
-      const Owned items = s.pop();
+      const Owned items = fixed_number(s.pop().get());
       PyObject* set = origins.absorb(s.top(n - 1));
       const Owned iterator = iterate(items.get());
       while (Owned item = next(iterator.get())) check(PySet_Add(set, hashable(std::move(item)).get()));
@@ -123,7 +123,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
     }
     case Op::dict_update:
     case Op::dict_merge: {
-      const Owned other = s.pop();
+      const Owned other = fixed_number(s.pop().get());
       PyObject* dict = origins.absorb(s.top(n - 1));
       PyObject* from = origins.absorb(other.get());
       if (!PyDict_Check(from)) {
@@ -161,7 +161,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       return Next::go_on;
     case Op::unpack_sequence:
     case Op::unpack_ex: {
-      const Owned from = s.pop();
+      const Owned from = fixed_number(s.pop().get());
       const size_t before = in.op == Op::unpack_ex ? n & 255 : n, after = in.op == Op::unpack_ex ? n >> 8 : 0;
       if (Py_TYPE(from.get())->tp_iter == nullptr && !PySequence_Check(from.get()) && !recorder.is_fake(from.get()))
         raise(PyExc_TypeError, "cannot unpack non-iterable %.200s object", Py_TYPE(from.get())->tp_name);

@@ -1,5 +1,7 @@
 #include "capture/evaluator/evaluate.h"
 
+#include <algorithm>
+
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/interest.h"
 #include "capture/output/emit.h"
@@ -49,6 +51,33 @@ void add_relations(const Recorder& recorder, Sources& sources) {
   if (PyObject* check = recorder.size_check()) sources.guard(kNoSource, FactKind::sizes, check);
 }
 
+// Objects of one class of which one was written must stay objects of their own: what was read of the others was read as if
+// they were not written.
+void add_distinct(Evaluator& e) {
+  std::unordered_map<const void*, std::pair<std::vector<SourceId>, bool>> groups;  // by class; is one written?
+  for (auto& [object, entry] : e.origins.entries()) {
+    if (entry.source == kNoSource || entry.identity_guarded || entry.globals || is_immutable(object)) continue;
+    const bool is_tensor = e.recorder.is_fake(object);
+    const bool is_dict_of_instance = entry.items != kNoSource;
+    const SourceId id = is_dict_of_instance ? entry.items : entry.source;
+    PyObject* owner = is_dict_of_instance ? e.origins.owner_of(id) : object;
+    if (owner == nullptr || PyModule_Check(owner)) continue;
+    if (const Origins::Entry* of = e.origins.find(owner); of != nullptr && of->identity_guarded) continue;
+    static const char tensors = 0;
+    auto& [ids, written] = groups[is_tensor ? static_cast<const void*>(&tensors) : Py_TYPE(owner)];
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    written = written || e.origins.has_other_content(object) || (is_tensor && e.recorder.reshapes_inputs());
+  }
+  for (auto& [type, group] : groups) {
+    if (!group.second || group.first.size() < 2) continue;
+    std::sort(group.first.begin(), group.first.end());
+    const Owned ids = Owned::take(PyTuple_New(static_cast<Py_ssize_t>(group.first.size())));
+    for (size_t i = 0; i < group.first.size(); ++i)
+      PyTuple_SET_ITEM(ids.get(), static_cast<Py_ssize_t>(i), PyLong_FromLong(group.first[i]));
+    e.origins.sources().guard(kNoSource, FactKind::distinct, ids.get());
+  }
+}
+
 Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options,
                  int64_t stop_at, const GraphBreak* reason) {
   Outcome out;
@@ -70,6 +99,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     e.check_generators();
     emit_break(e, out.trace);
     add_relations(*recorder, *out.trace.sources);
+    add_distinct(e);
   };
   const auto ended = [&](const Break& b) {
     out.why = b;
@@ -83,6 +113,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     e.check_generators();
     emit_return(e, *root, result.get(), out.trace);
     add_relations(*recorder, *out.trace.sources);
+    add_distinct(e);
   } catch (const Break& b) {
     if (!out.why) ended(b);
   } catch (const Stopped&) {

@@ -187,8 +187,7 @@ Owned Origins::wrap_number(PyObject* number, SourceId source) {
   if (!free_number) return {};
   const Source& s = sources_.all()[static_cast<size_t>(source)];
   const bool of_object = s.step == Step::attribute || s.step == Step::instance_item;
-  const auto owner = owners_.find(s.base);
-  if (!free_number(sources_, source, number, of_object && owner != owners_.end() ? owner->second : nullptr)) return {};
+  if (!free_number(sources_, source, number, of_object ? owner_of(s.base) : nullptr)) return {};
   PyObject* made = recorder_.input_number(number, source, sources_.input_name(source, local_names, free_names));
   if (made == nullptr) return {};
   sources_.guard(source, FactKind::type, reinterpret_cast<PyObject*>(Py_TYPE(number)));
@@ -207,6 +206,28 @@ Owned Origins::wrap(PyObject* object, SourceId source) {
   Entry& entry = enter(object, source);
   if (is_immutable(object) || PyType_Check(object) || PyModule_Check(object)) guard_identity(object);
   return Owned::share(entry.object.get());
+}
+
+bool Origins::has_other_content(PyObject* object) {
+  const Entry* e = find(object);
+  if (e == nullptr || e->order == 0) return false;
+  if (e->overlay && PyDict_GET_SIZE(e->overlay.get()) > 0) return true;
+  if (!e->shadow || PyTuple_Check(object)) return false;
+  PyObject *now = e->shadow.get(), *then = e->snapshot.get();
+  if (PyList_Check(now)) {
+    if (PyList_GET_SIZE(now) != PyTuple_GET_SIZE(then)) return true;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(now); ++i)
+      if (canonical(PyList_GET_ITEM(now, i)) != canonical(PyTuple_GET_ITEM(then, i))) return true;
+    return false;
+  }
+  if (PyAnySet_Check(now))
+    return PySet_GET_SIZE(now) != PySet_GET_SIZE(then) || PyObject_RichCompareBool(now, then, Py_EQ) != 1;
+  if (!PyDict_Check(now) || PyDict_GET_SIZE(now) != PyDict_GET_SIZE(then)) return true;
+  Py_ssize_t a = 0, b = 0;
+  PyObject *key = nullptr, *value = nullptr, *old_key = nullptr, *old_value = nullptr;
+  while (PyDict_Next(now, &a, &key, &value) && PyDict_Next(then, &b, &old_key, &old_value))
+    if (key != old_key || canonical(value) != canonical(old_value)) return true;
+  return false;
 }
 
 void Origins::guard_type(PyObject* object) {

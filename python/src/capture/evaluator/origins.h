@@ -66,6 +66,14 @@ class Origins {
     return at == reals_.end() ? object : at->second;
   }
 
+  // The object that was read from there first; null: none was.
+  PyObject* owner_of(SourceId source) const {
+    const auto at = owners_.find(source);
+    return at == owners_.end() ? nullptr : at->second;
+  }
+  // Does it have another content than the original?
+  bool has_other_content(PyObject* object);
+
   void guard_type(PyObject* object);
   void guard_identity(PyObject* object);
   void guard_length(PyObject* object);

@@ -16,6 +16,7 @@
 #include "sconce/base/inline_vector.h"
 #include "sconce/ir/function.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/sconce.hpp"
 #include "sconce/tensor/grad_mode.h"
 #include "tensor_object.h"
 #include "values.h"
@@ -120,6 +121,21 @@ struct Nobody final : runtime::Observer {
   void before(const runtime::Code&, size_t, const Value*) override {}
 };
 
+// A plan computes what is written twice once, and gives an input for a view that is all of it; eagerly these are objects
+// of their own (what is one object eagerly is one output, or none).
+void keep_apart(const Held& held, PyObject* const* args, std::span<Value> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_tensor()) continue;
+    const TensorImpl* made = outputs[i].to_tensor().impl();
+    const auto is_made = [&](const Value& v) { return v.is_tensor() && v.to_tensor().impl() == made; };
+    const auto is_input = [&](PyObject* o) { return is_tensor(o) && tensor_of(o).impl() == made; };
+    if (std::any_of(args, args + held.inputs, is_input) ||
+        std::any_of(held.tensors.begin(), held.tensors.end(), [&](const Tensor& t) { return t.impl() == made; }) ||
+        std::any_of(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(i), is_made))
+      outputs[i] = Value(sconce::alias(outputs[i].to_tensor()));
+  }
+}
+
 // Calls that differ in their outside inputs again and again, as those of a training loop, are left alone.
 constexpr int kMostPatience = 1024;
 
@@ -170,6 +186,7 @@ void run_function(Held& held, PyObject* const* args, double work, std::span<Valu
     });
     const std::vector<Value>& items = result.to_tuple().items;
     for (size_t i = 0; i < items.size(); ++i) outputs[i] = items[i];
+    keep_apart(held, args, outputs);
   } catch (const runtime::ScriptError& error) {
     set_grad_enabled(grad);
     rethrow(error);

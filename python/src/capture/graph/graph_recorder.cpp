@@ -120,6 +120,14 @@ bool same_answer(const Value& a, const Value& b) {
 GraphRecorder::GraphRecorder(PyObject* backend, PyObject* options)
     : backend_(Owned::share(backend ? backend : Py_None)), options_(Owned::share(options ? options : Py_None)) {
   scope_.emplace(static_cast<tracing::CallHook&>(*this));
+  symbols_.claim = [this](int comparison, const SymNumber& a, const SymNumber& b, bool holds) {
+    SizeClaim made{SizeClaim::Kind::compare};
+    for (const SymNumber* n : {&a, &b})
+      made.inputs.push_back(n->value ? n->value : constant(n->hint.is_float ? Value(n->hint.d) : Value(n->hint.i)));
+    made.comparison = comparison;
+    made.answers.emplace_back(int64_t{holds});
+    claims_.push_back(std::move(made));
+  };
 }
 GraphRecorder::~GraphRecorder() {
   modes_at_start_.restore();
@@ -481,6 +489,19 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
       for (size_t w = 0; w < kWitnesses && free; ++w)
         for (const Value& v : run) others[w].push_back(for_witness(v, static_cast<int>(w)));
     }
+    struct Before {
+      Tensor tensor;
+      std::vector<int64_t> sizes, strides;
+      bool requires_grad;
+    };
+    std::vector<Before> before;
+    for (size_t i = 0; i < types.size() && schema.is_mutable(); ++i) {
+      if (!args[i].is_tensor()) continue;
+      const Tensor& t = args[i].to_tensor();
+      const auto found = known_.find(t.impl());
+      if (found != known_.end() && found->second.original)
+        before.push_back({t, t.sizes().vec(), t.strides().vec(), t.requires_grad()});
+    }
     {
       const tracing::Paused unrecorded;
       KeySet below = keys & KeySet::below(Key::tracer);
@@ -505,6 +526,9 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
         others[w] = std::move(made);
       }
     }
+    for (const Before& b : before)
+      reshapes_inputs_ = reshapes_inputs_ || b.tensor.sizes() != IntList(b.sizes) ||
+                         b.tensor.strides() != IntList(b.strides) || b.tensor.requires_grad() != b.requires_grad;
     if (is_query) {
       for (size_t w = 0; w < kWitnesses && free; ++w)
         for (size_t i = 0; i < schema.returns.size(); ++i)

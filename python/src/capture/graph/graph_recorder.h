@@ -51,6 +51,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   Owned pending(PyObject* function, std::span<PyObject* const> args) override;
   std::optional<NotRecordable> explain_failure() override;
   size_t node_count() const override { return nodes_; }
+  bool reshapes_inputs() const override { return reshapes_inputs_; }
   const std::vector<SourceId>& inputs() const override { return sources_; }
   const std::vector<Owned>& relations() const override { return symbols_.relations(); }
   PyObject* size_check() const override { return size_check_.get(); }
@@ -139,6 +140,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   Device home_;                // of the first input
   bool meta_is_real_ = false;  // the program has tensors on device meta itself
   int depth_ = 0;              // of call()
+  bool reshapes_inputs_ = false;
   const Modes modes_at_start_ = Modes::current();
   Modes modes_ = modes_at_start_;            // of the graph where it ends now
   bool changes_modes_ = false;               // others than gradients on and off

@@ -87,6 +87,9 @@ class Recorder {
   virtual std::optional<NotRecordable> explain_failure() = 0;
 
   virtual size_t node_count() const = 0;
+  // Did an operator change the shape of an input, or whether it requires grad? Another input that is the same tensor would
+  // have changed with it.
+  virtual bool reshapes_inputs() const = 0;
   // Places of inputs in the order in which the compiled graph takes them.
   virtual const std::vector<SourceId>& inputs() const = 0;
   // What guards must check beside what the evaluator read: expressions for FactKind::relation.

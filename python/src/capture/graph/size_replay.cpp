@@ -113,7 +113,7 @@ struct SizeReplay::Builder {
     for (const ir::Node* n : graph.nodes())
       if (wanted.contains(n) && !node(*n)) return false;
     for (const SizeClaim& c : claims) {
-      Check check{c.kind, c.value ? place(c.value) : -1, c.dim, {}, c.op, {}, c.answers};
+      Check check{c.kind, c.value ? place(c.value) : -1, c.dim, {}, c.op, {}, c.answers, c.comparison};
       if (c.value && check.value < 0) return false;
       for (const ir::Value* v : c.inputs) check.inputs.push_back(place(v));
       if (c.expected)
@@ -207,6 +207,14 @@ bool SizeReplay::holds(const Check& check, std::vector<Value>& values, std::span
     for (size_t i = 0; i < answers.size(); ++i)
       if (answers[i].repr() != check.answers[i].repr()) return false;
     return true;
+  }
+  if (check.kind == SizeClaim::Kind::compare) {
+    const auto number = [&](size_t i) {
+      const Value& v = values[static_cast<size_t>(check.inputs[i])];
+      return v.is_int() ? Number(v.to_int()) : Number(v.to_double());
+    };
+    const std::optional<Number> is = compute(check.comparison, number(0), number(1));
+    return is && is->i == check.answers[0].to_int();
   }
   const Value& v = values[static_cast<size_t>(check.value)];
   const std::optional<Number> expected = check.expected[0].value(objects.data());

@@ -17,11 +17,12 @@ namespace sconce::python::capture {
 // What recording told the program of a value of the graph.
 struct SizeClaim {
   enum class Kind : uint8_t {
-    size,    // of dimension `dim`
-    stride,  // the same
-    rank,    // the number of dimensions
-    count,   // of tensors in a list
-    query,   // an operator that gives no tensor: contiguous or not, ...
+    size,     // of dimension `dim`
+    stride,   // the same
+    rank,     // the number of dimensions
+    count,    // of tensors in a list
+    query,    // an operator that gives no tensor: contiguous or not, ...
+    compare,  // of two numbers, by `comparison` (number.h)
   };
   Kind kind = Kind::size;
   ir::Value* value = nullptr;
@@ -31,6 +32,7 @@ struct SizeClaim {
   const Op* op = nullptr;
   std::vector<ir::Value*> inputs = {};
   std::vector<Value> answers = {};
+  int comparison = -1;  // of inputs[0] and inputs[1]; answers[0]: 0 or 1
 };
 
 class SizeReplay final : public SizeCheck {
@@ -58,6 +60,7 @@ class SizeReplay final : public SizeCheck {
     const Op* op = nullptr;
     std::vector<int32_t> inputs;
     std::vector<Value> answers;
+    int comparison = -1;
   };
   struct Builder;
 

@@ -104,7 +104,7 @@ Owned Symbols::add_number(PyObject* object, SourceId source, ir::Value* value) {
   // As sizes have them, so that what is less than a size stays less, but never the same as a size.
   const auto near = static_cast<int64_t>(symbols_.size());
   if (hint.is_float) {
-    made.others = {hint, Number(2 * hint.d + 1), Number(3 * hint.d + 2)};
+    made.others = {hint, Number(0.75 * hint.d), Number(0.5 * hint.d)};  // a probability stays one
     const Owned most = object_of_number(Number(std::numeric_limits<double>::max()));
     const Owned least = object_of_number(Number(std::numeric_limits<double>::lowest()));
     relate(expression("<=", made.expression.get(), most.get()));  // no infinity, no NaN
@@ -135,7 +135,7 @@ void Symbols::fix_all() {
 
 bool Symbols::is_fixed(const SymNumber& number) const {
   if (!any() || number.value == nullptr) return true;
-  if (!number.expression) return false;
+  if (!number.expression) return fixed_values_.contains(number.value);
   return std::any_of(fixed_.begin(), fixed_.end(), [&](const Owned& e) {
     const int same = PyObject_RichCompareBool(e.get(), number.expression.get(), Py_EQ);
     check(same);
@@ -302,6 +302,8 @@ bool Symbols::compare(const char* op, PyObject* a, PyObject* b) {
   if (!any() || (is_fixed(x) && is_fixed(y))) return truth;
   if (x.expression && y.expression)
     relate(expression(truth ? op : opposite(op), x.expression.get(), y.expression.get()));
+  else if (claim)
+    claim(find_binary(op), x, y, truth);
   else
     fix_all();
   return truth;
@@ -310,7 +312,14 @@ bool Symbols::compare(const char* op, PyObject* a, PyObject* b) {
 void Symbols::fix(PyObject* number) {
   const SymNumber* n = sym_number(number);
   if (!n || is_fixed(*n)) return;
-  if (!n->expression) return fix_all();
+  if (!n->expression) {
+    if (!claim || (n->hint.is_float && n->hint.d == 0)) return fix_all();
+    SymNumber now;
+    now.hint = n->hint;
+    claim(find_binary("=="), *n, now, true);
+    fixed_values_.insert(n->value);
+    return;
+  }
   const Owned hint = object_of_number(n->hint);
   if (n->hint.is_float && n->hint.d == 0) return fix_all();  // -0.0 is equal, and another
   relate(expression("==", n->expression.get(), hint.get()));

@@ -2,7 +2,9 @@
 // check.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "capture/graph/call_log.h"
@@ -63,6 +65,9 @@ class Symbols final : public SymOwner {
 
   const std::vector<Owned>& relations() const { return relations_; }
 
+  // Told of a comparison that holds, or not, of numbers without an expression; none: such fix all symbols.
+  std::function<void(int comparison, const SymNumber& a, const SymNumber& b, bool holds)> claim;
+
   Owned arithmetic(const char* op, PyObject* a, PyObject* b) override;
   bool compare(const char* op, PyObject* a, PyObject* b) override;
   void fix(PyObject* number) override;
@@ -87,7 +92,8 @@ class Symbols final : public SymOwner {
   std::vector<Symbol> symbols_;
   std::array<bool, kWitnesses> alive_{true, true, true};
   bool all_fixed_ = false;
-  std::vector<Owned> relations_, stand_ins_, fixed_;  // fixed_: expressions
+  std::vector<Owned> relations_, stand_ins_, fixed_;   // fixed_: expressions
+  std::unordered_set<const ir::Value*> fixed_values_;  // the same for numbers that have none
 };
 
 }  // namespace sconce::python::capture

@@ -53,6 +53,7 @@ const char* kind_name(FactKind kind, PyObject* object) {
     case FactKind::same_object:
       return "OBJECT_ALIASING";
     case FactKind::other_object:
+    case FactKind::distinct:
       return "NO_TENSOR_ALIASING";
     case FactKind::truth:
       return "BOOL_MATCH";
@@ -130,6 +131,12 @@ std::string Guards::fact_text(const Fetch& f, const Row& row) const {
       return "bool(" + what + ") == " + (row.number ? "True" : "False");
     case FactKind::relation:
       return relations_[static_cast<size_t>(row.other)].text([&](int32_t step) { return text_of_step(step); });
+    case FactKind::distinct: {
+      std::string all;
+      for (const int32_t step : distinct_[static_cast<size_t>(row.other)])
+        all += (all.empty() ? "" : ", ") + text_of_step(step);
+      return "check_no_aliasing(" + all + ")";
+    }
     case FactKind::sizes: {
       std::string from;
       for (const int32_t step : sizes_[static_cast<size_t>(row.other)].steps)

@@ -188,6 +188,9 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
     need(fact.source);
     if (fact.kind == FactKind::same_object || fact.kind == FactKind::other_object) need(fact.number);
     if (fact.kind == FactKind::relation) need_relation(fact.object);
+    if (fact.kind == FactKind::distinct)
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fact.object); ++i)
+        need(PyLong_AsLong(PyTuple_GET_ITEM(fact.object, i)));
     if (fact.kind == FactKind::sizes)
       for (const SourceId id : size_check_in(fact.object)->sources()) need(id);
   }
@@ -223,7 +226,7 @@ Guards::Guards(const Sources& sources, const std::vector<SourceId>& inputs, std:
       if (row.other > at) std::swap(row.other, at);
     } else if (fact.kind == FactKind::relation) {
       for (const int32_t step : relations_[static_cast<size_t>(row.other)].steps()) at = std::max(at, step);
-    } else if (fact.kind == FactKind::sizes) {
+    } else if (fact.kind == FactKind::sizes || fact.kind == FactKind::distinct) {
       at = static_cast<int32_t>(fetches_.size()) - 1;  // when all else holds
     }
     if (fact.kind == FactKind::absent) fetches_[static_cast<size_t>(at)].may_be_absent = true;
@@ -291,6 +294,13 @@ Guards::Row Guards::make_row(const Fact& fact, const std::vector<int32_t>& step_
       relations_.emplace_back(fact.object, step);
       row.object = nullptr;
       break;
+    case FactKind::distinct:
+      row.other = static_cast<int32_t>(distinct_.size());
+      row.object = nullptr;
+      distinct_.emplace_back();
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fact.object); ++i)
+        distinct_.back().push_back(step(PyLong_AsLong(PyTuple_GET_ITEM(fact.object, i))));
+      break;
     case FactKind::sizes:
       row.other = static_cast<int32_t>(sizes_.size());
       row.object = nullptr;
@@ -310,6 +320,12 @@ Guards::Row Guards::make_row(const Fact& fact, const std::vector<int32_t>& step_
 bool Guards::holds(const Row& row, PyObject* object, PyObject* const* slots) const {
   if (row.kind == FactKind::absent) return object == nullptr;
   if (row.kind == FactKind::relation) return relations_[static_cast<size_t>(row.other)].holds(slots);
+  if (row.kind == FactKind::distinct) {
+    SmallVector<PyObject*, 64> objects;
+    for (const int32_t at : distinct_[static_cast<size_t>(row.other)]) objects.push_back(slots[at]);
+    std::sort(objects.begin(), objects.end());
+    return std::adjacent_find(objects.begin(), objects.end()) == objects.end();
+  }
   if (row.kind == FactKind::sizes) {
     const Sizes& sizes = sizes_[static_cast<size_t>(row.other)];
     SmallVector<PyObject*, 16> objects;
@@ -437,8 +453,8 @@ void Guards::prepare_arguments(const std::vector<int32_t>& steps) {
     for (uint32_t k = f.first; k < f.first + f.count; ++k) {
       const Row& row = facts_[k];
       loose_alone_ = loose_alone_ && row.kind != FactKind::relation && row.kind != FactKind::sizes &&
-                     row.kind != FactKind::same_object && row.kind != FactKind::other_object &&
-                     (!watched_ || !watched_->has_fact(k));
+                     row.kind != FactKind::distinct && row.kind != FactKind::same_object &&
+                     row.kind != FactKind::other_object && (!watched_ || !watched_->has_fact(k));
       arguments_.push_back(
           {f.index, row.kind == FactKind::tensor ? &tensors_[static_cast<size_t>(row.other)] : nullptr, &row});
     }

@@ -90,7 +90,8 @@ class Guards {
   friend class WatchedPart;
   struct Row {
     FactKind kind;
-    int32_t other = -1;  // same_object, other_object: a step; tensor, relation, sizes: an index into their arrays
+    int32_t other =
+        -1;  // same_object, other_object: a step; tensor, relation, sizes, distinct: an index into their arrays
     PyObject* object = nullptr;  // what it is compared with
     PyObject* weak = nullptr;    // the weak reference that says that object lives; null: it is kept
     int64_t number = 0;
@@ -123,6 +124,7 @@ class Guards {
     std::vector<int32_t> steps;  // what it has to be given
   };
   std::vector<Sizes> sizes_;
+  std::vector<std::vector<int32_t>> distinct_;  // steps
   std::vector<int32_t> inputs_;
   std::vector<Owned> kept_;
   std::vector<Source> sources_;  // for texts; their objects are in kept_

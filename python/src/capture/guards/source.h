@@ -64,6 +64,7 @@ enum class FactKind : uint8_t {
   other_object,  // number: a SourceId that reaches another object
   truth,         // number: 0 or 1, of an object whose truth is decided in C
   relation,      // object: an expression of sizes and numbers that must be true: Note [Relations]
+  distinct,      // object: a tuple of SourceIds, which reach objects of their own each
   sizes,         // object: of size_check_object(), what was guessed of sizes of results must be right
 };
 

@@ -1,5 +1,6 @@
 #include "capture/guards/watched_part.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace sconce::python::capture {
@@ -223,6 +224,11 @@ class WatchedPart::Builder {
       case FactKind::same_object:
       case FactKind::other_object:
         return part_->stable_[static_cast<size_t>(row.other)];
+      case FactKind::distinct: {
+        const std::vector<int32_t>& steps = g_.distinct_[static_cast<size_t>(row.other)];
+        return std::all_of(steps.begin(), steps.end(),
+                           [&](int32_t step) { return part_->stable_[static_cast<size_t>(step)]; });
+      }
       case FactKind::length:
       case FactKind::keys:
       case FactKind::truth:

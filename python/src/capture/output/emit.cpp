@@ -365,6 +365,9 @@ class BreakWriter {
     const size_t below = depth - static_cast<size_t>(operands.pops);
     for (size_t i = below; i < depth; ++i) push({f.stack[i], -1});
     const int handler = new_handler(f);
+    // An exception that leaves has this frame in its traceback: a local with the exception would keep both alive.
+    if ((in.op == Op::raise_varargs || in.op == Op::reraise) && handler < 0)
+      for (size_t i = below; i < depth; ++i) rebuilder_.forget(w_, f.stack[i]);
     in.handler = handler;
     in.offset = -1;
     in.joined = false;

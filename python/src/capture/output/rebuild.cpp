@@ -824,6 +824,13 @@ void Rebuilder::settle(Writer& w, PyObject* o) {
   }
 }
 
+void Rebuilder::forget(Writer& w, PyObject* o) {
+  const auto at = items_.find(e_.origins.canonical(o));
+  if (at == items_.end() || at->second.local < 0 || at->second.kind == Kind::source) return;
+  w.constant(Py_None);
+  w.op(Op::store_fast, at->second.local);
+}
+
 std::optional<Recipe> Rebuilder::recipe(PyObject* o) {
   o = e_.origins.canonical(o);
   const Item& item = items_.at(o);

@@ -38,6 +38,9 @@ class Rebuilder {
   // Makes it and puts it aside, so that it is there on every way that the code takes from here on.
   void settle(Writer& writer, PyObject* object);
 
+  // Empties the local in which it was put aside: nothing that is written from here on needs it.
+  void forget(Writer& writer, PyObject* object);
+
   // The same without code of Python; null when that cannot be.
   std::optional<Recipe> recipe(PyObject* object);
 
