@@ -1,7 +1,5 @@
 #include "sconce/kernels/cpu/gemm/packed_weights.h"
 
-#include <sys/mman.h>
-
 #include <map>
 #include <mutex>
 #include <new>
@@ -12,8 +10,7 @@
 namespace sconce {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr std::align_val_t alignment_of(size_t bytes) { return std::align_val_t{bytes >= kHugePage ? kHugePage : 64}; }
+constexpr std::align_val_t kAlignment{64};
 
 using PackedKey = std::vector<uint64_t>;
 
@@ -48,15 +45,11 @@ struct Kept {
 
 }  // namespace
 
-// Fresh memory is written once, from begin to end: with small pages half of the time of packing goes into their faults.
-// Only whole huge pages are asked for, so that no memory is taken that is not written.
-PackedWeights::PackedWeights(size_t bytes) : data_(::operator new(bytes, alignment_of(bytes))), bytes_(bytes) {
-  if (bytes >= kHugePage) madvise(data_, bytes, MADV_HUGEPAGE);
-}
+PackedWeights::PackedWeights(size_t bytes) : data_(::operator new(bytes, kAlignment)), bytes_(bytes) {}
 PackedWeights::PackedWeights(void* data, size_t bytes, std::shared_ptr<const void> owner)
     : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
 PackedWeights::~PackedWeights() {
-  if (!owner_) ::operator delete(data_, alignment_of(bytes_));
+  if (!owner_) ::operator delete(data_, kAlignment);
 }
 
 PackedPtr packed_weights(const Tensor& weight, uint64_t form, size_t bytes, FunctionRef<void(void* packed)> pack) {
