@@ -82,7 +82,7 @@ Variant choose(const RowCall& call) {
   v.bias = norm && is_there(call.in[2]);
   v.plain = norm && call.groups == 1 && call.spread == 1;
   const int64_t n = call.columns;
-  v.threads = n <= 1024 ? 32 : n <= 2048 ? 128 : n <= 8192 ? 256 : 512;
+  v.threads = n <= 1024 ? 32 : n <= 4096 ? 128 : n <= 8192 ? 256 : 512;
   v.ty = v.threads == 32 ? 8 : v.threads == 128 ? 2 : 1;
   if (v.threads == 128) v.ty = 1;
   const bool looped = call.kernel == RowKernel::norm_backward || call.kernel == RowKernel::rms_norm_backward;

@@ -2,6 +2,7 @@
 // pointwise kernel x * scale + shift; group norm is a row kernel.
 #include "sconce/base/error.h"
 #include "sconce/generated/normalization_cuda_kernels.h"
+#include "sconce/kernels/cuda/pointwise_engine.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/ops.h"
 
@@ -41,7 +42,11 @@ void update(const Tensor& running, const Tensor& batch, double momentum) {
   const DType compute = compute_dtype(running);
   const Tensor mixed = sconce::add(sconce::mul(sconce::to(sconce::view(running, {-1}), compute), Scalar(1 - momentum)),
                                    sconce::mul(sconce::to(batch, compute), Scalar(momentum)));
-  sconce::copy_(running, sconce::view(mixed, running.sizes()));
+  // Without a new version: the gradient, which keeps the running statistics, does not read them.
+  const Operand to{running.data(), running.dtype(), running.strides().data()};
+  const Tensor from = sconce::view(mixed, running.sizes());
+  copy({running.sizes().data(), running.sizes().size()}, to, {from.data(), from.dtype(), from.strides().data()},
+       running.device());
 }
 
 Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,

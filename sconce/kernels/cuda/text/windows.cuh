@@ -34,7 +34,7 @@ WINDOW_ENTRY(windows) {
   i64 i[3];
   for (int d = 2; d >= 0; --d) i[d] = take_digit(left, a.size[d]);
   const T* in = static_cast<const T*>(a.in) + left * (a.kernel[0] * a.kernel[1] * a.kernel[2] * a.out_size[0] * a.out_size[1] * a.out_size[2]);
-  V sum = 0;
+  V sum = V(0);
   i64 o[3];
   for (i64 kd = 0; kd < a.kernel[0]; ++kd) {
     i64 from = i[0] + a.pad[0] - kd * a.dilation[0];
@@ -46,7 +46,7 @@ WINDOW_ENTRY(windows) {
         from = i[2] + a.pad[2] - kw * a.dilation[2];
         if (from < 0 || from % a.stride[2] != 0 || (o[2] = from / a.stride[2]) >= a.out_size[2]) continue;
         const i64 k = (kd * a.kernel[1] + kh) * a.kernel[2] + kw;
-        sum += as<V>(in[((k * a.out_size[0] + o[0]) * a.out_size[1] + o[1]) * a.out_size[2] + o[2]]);
+        sum = sum + as<V>(in[((k * a.out_size[0] + o[0]) * a.out_size[1] + o[1]) * a.out_size[2] + o[2]]);
       }
     }
   }
