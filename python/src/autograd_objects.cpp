@@ -545,9 +545,19 @@ Owned wrap_node(const Ref<Node>& node) {
   return made;
 }
 
+// Before a leaf gets a hook: sconce._sconce._leaf_hooks tells compiled functions that backward runs other code now. A
+// text, since numbers that change become inputs of graphs.
+void note_leaf_hook(PyObject* tensor) {
+  static int64_t count = 0;
+  if (!autograd::is_leaf(tensor_of(tensor))) return;
+  const Owned module = Owned::take(PyImport_ImportModule("sconce._sconce"));
+  check(PyObject_SetAttrString(module.get(), "_leaf_hooks", text(std::to_string(++count)).get()));
+}
+
 PyObject* register_tensor_hook(PyObject* tensor, PyObject* hook) {
   return guarded([&] {
     check_callable(hook);
+    note_leaf_hook(tensor);
     return make_handle(autograd::register_hook(
                            tensor_of(tensor),
                            [kept = keep(hook)](const Tensor& grad) {
@@ -565,6 +575,7 @@ PyObject* register_tensor_hook(PyObject* tensor, PyObject* hook) {
 PyObject* register_post_accumulate_hook(PyObject* tensor, PyObject* hook) {
   return guarded([&] {
     check_callable(hook);
+    note_leaf_hook(tensor);
     const auto run = [kept = keep(hook)](const Tensor& leaf) {
       call_python([&] {
         const Owned result = Owned::take(PyObject_CallOneArg(kept.get(), wrap(leaf).get()));
@@ -583,6 +594,7 @@ void add_autograd(PyObject* module) {
   check(PyModule_AddObjectRef(module, "_Node", reinterpret_cast<PyObject*>(&node_type)));
   check(PyModule_AddObjectRef(module, "_FunctionContext", reinterpret_cast<PyObject*>(&context_type)));
   check(PyModule_AddFunctions(module, functions));
+  check(PyModule_AddStringConstant(module, "_leaf_hooks", "0"));
   autograd::set_outer_place_source(python_stack);
 }
 

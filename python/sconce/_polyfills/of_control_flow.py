@@ -4,17 +4,22 @@ What cannot be one (functions that change objects, results that differ in shape,
 operator runs eagerly.
 """
 
+import sys
+
 import sconce
 from sconce import _higher_order_ops as eager
+from sconce.utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 from . import substitute
 
+sconce.func.grad  # loads the package: its function vmap has the name of a module, and must stay
+vmap = sys.modules["sconce.func.vmap"]
 leaves, rebuilt, structure, Tensor = eager.leaves, eager.rebuilt, eager.structure, sconce.Tensor
 
 
 def record_parts(parts, operands):
     """The graphs of functions, each called with its arguments; what they take beside `operands`; their results. Known to the
-    evaluator, as the three below are."""
+    evaluator, as those below are."""
     raise NotImplementedError
 
 
@@ -30,6 +35,11 @@ def placeholder(function, *tensors):
 
 def pending(function, *tensors):
     """The same for a result."""
+    raise NotImplementedError
+
+
+def draws(graph):
+    """Does a graph that record_parts made draw random numbers?"""
     raise NotImplementedError
 
 
@@ -110,3 +120,25 @@ def scan(combine_fn, init, xs, *, dim=0, reverse=False):
     outputs = [pending(_rows(count), part) for part in leaves(y)]
     emit(eager.scan_op, (graphs[0], starts, flat, lifted), (*last, *outputs))
     return carry, rebuilt(y, iter(eager.results_of_scan(outputs, dim, reverse)))
+
+
+def _select(dim):
+    return lambda tensor: tensor.select(dim, 0)
+
+
+@substitute(vmap._mapped)
+def mapped_by_vmap(func, in_dims, out_dims, randomness, args, kwargs):
+    if randomness != "error" or kwargs:
+        return vmap._mapped(func, in_dims, out_dims, randomness, args, kwargs)
+    flat, spec = tree_flatten(args)
+    dims, size = vmap._checked(in_dims, args, flat, spec, func)
+    rows = [leaf if dim is None else placeholder(_select(dim), leaf) for leaf, dim in zip(flat, dims)]
+    mapped = [row for row, dim in zip(rows, dims) if dim is not None]
+    graphs, lifted, results = record_parts([(func, tuple(tree_unflatten(rows, spec)))], mapped)
+    taken, shape = tree_flatten(results[0])
+    outs = _broadcast_to_and_flatten(tuple(out_dims) if isinstance(out_dims, list) else out_dims, shape)
+    _break_unless(taken and outs is not None and None not in outs and not draws(graphs[0]))
+    made = [pending(_rows(size), y) for y in taken]
+    given = [leaf.movedim(dim, 0) if dim != 0 else leaf for leaf, dim in zip(flat, dims) if dim is not None]
+    emit(eager.map_op, (graphs[0], given, lifted), tuple(made))
+    return tree_unflatten([y if dim == 0 else y.movedim(0, dim).contiguous() for y, dim in zip(made, outs)], shape)

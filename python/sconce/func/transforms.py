@@ -36,7 +36,7 @@ def _reaches_others(tensor, own):
 
 def _left(value, level):
     """A result as callers outside of the level see it: without a history that only leads to the level's own tensors."""
-    if not isinstance(value, torch.Tensor) or not value.requires_grad or value.grad_fn is None:
+    if not isinstance(value, torch.Tensor) or not value.requires_grad or value.is_leaf:
         return value
     return value if _reaches_others(value, level) else value.detach()
 

@@ -11,7 +11,7 @@ _RANDOM = ("vmap: called random operation while in randomness error mode. Please
 
 
 def _name(function):
-    return getattr(function, "__name__", repr(function))
+    return function.__name__ if hasattr(function, "__name__") else repr(function)
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
@@ -24,23 +24,28 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        leaves, spec = tree_flatten(args)
-        dims, size = _checked(in_dims, args, leaves, spec, func)
-        named, named_spec = tree_flatten(kwargs)
-        begun = torch.get_rng_state()
-        results = []
-        for index in range(size):
-            if randomness == "same":
-                torch.set_rng_state(begun)
-            row = [leaf if dim is None else leaf.select(dim, index) for leaf, dim in zip(leaves, dims)]
-            # Arguments by name are mapped over their first dimension, as PyTorch does.
-            by_name = tree_unflatten([v.select(0, index) if isinstance(v, torch.Tensor) else v for v in named], named_spec)
-            results.append(func(*tree_unflatten(row, spec), **by_name))
-            if randomness == "error" and not torch.equal(torch.get_rng_state(), begun):
-                raise RuntimeError(_RANDOM)
-        return _stacked(results, out_dims, func)
+        return _mapped(func, in_dims, out_dims, randomness, args, kwargs)
 
     return wrapped
+
+
+def _mapped(func, in_dims, out_dims, randomness, args, kwargs):
+    """The call of a mapped function; compiled functions have another way (_polyfills/of_control_flow.py)."""
+    leaves, spec = tree_flatten(args)
+    dims, size = _checked(in_dims, args, leaves, spec, func)
+    named, named_spec = tree_flatten(kwargs)
+    begun = torch.get_rng_state()
+    results = []
+    for index in range(size):
+        if randomness == "same":
+            torch.set_rng_state(begun)
+        row = [leaf if dim is None else leaf.select(dim, index) for leaf, dim in zip(leaves, dims)]
+        # Arguments by name are mapped over their first dimension, as PyTorch does.
+        by_name = tree_unflatten([v.select(0, index) if isinstance(v, torch.Tensor) else v for v in named], named_spec)
+        results.append(func(*tree_unflatten(row, spec), **by_name))
+        if randomness == "error" and not torch.equal(torch.get_rng_state(), begun):
+            raise RuntimeError(_RANDOM)
+    return _stacked(results, out_dims, func)
 
 
 def _checked(in_dims, args, leaves, spec, func):

@@ -205,7 +205,10 @@ Owned Evaluator::generic_attribute(PyObject* object, PyObject* name) {
         return {};
       }
       const Owned owned = Owned::take(value);
-      if (t == &PyGetSetDescr_Type && !is_immutable(value) && !is_tensor(value) && !PyType_Check(value))
+      // ctx.saved_tensors in backward of a Function: a tuple that is made for whoever asks.
+      const bool saved =
+          PyTuple_CheckExact(value) && std::string_view(PyDescr_TYPE(found)->tp_name).ends_with("_FunctionContext");
+      if (t == &PyGetSetDescr_Type && !is_immutable(value) && !is_tensor(value) && !PyType_Check(value) && !saved)
         break_here(Reason::attribute_protocol, std::string(type->tp_name) + "." + std::string(text_of(name)));
       return origins.wrap(value, source);
     }

@@ -109,6 +109,23 @@ bool in_polyfill(const std::vector<Frame*>& frames) {
   return name != nullptr && PyUnicode_Check(name) && text_of(name).starts_with("sconce._polyfills");
 }
 
+// Once for each place. Where warnings are errors, it is none: evaluating must not fail.
+void warn_of_cache(const Frame& f, PyObject* callable) {
+  static std::unordered_set<std::string> said;
+  const Owned of = Owned::take(PyObject_GetAttr(callable, attribute_name("__module__")));
+  if (PyUnicode_Check(of.get()) && text_of(of.get()).starts_with("sconce")) return;
+  std::string_view file = text_of(f.code->file.get());
+  if (const size_t slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  const std::string place =
+      std::string(file) + ":" + std::to_string(f.code->instructions[static_cast<size_t>(f.at)].location.line);
+  if (!said.insert(place).second) return;
+  const std::string message =
+      "Dynamo detected a call to a `functools.lru_cache`-wrapped function at '" + place +
+      "'. Dynamo ignores the cache wrapper and directly traces the wrapped function: its effects "
+      "come at each call, and a result that is an object is another one each time.";
+  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) PyErr_Clear();
+}
+
 std::string shown(PyObject* callable) {
   PyObject* name = PyObject_GetAttrString(callable, "__qualname__");
   if (name == nullptr || !PyUnicode_Check(name)) {
@@ -595,8 +612,9 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     }
     return call(function.get(), std::move(all), plain);
   }
-  if (type == cached_type()) {  // functools.cache: the function itself
+  if (type == cached_type()) {  // functools.cache: the function itself, as PyTorch does it and says
     origins.guard_identity(callable);
+    warn_of_cache(*frames.back(), callable);
     const Owned function = Owned::take(PyObject_GetAttr(callable, attribute_name("__wrapped__")));
     if (!origins.outside(function.get()))
       origins.enter(function.get(), origins.sources().add(Step::constant, kNoSource, 0, nullptr, function.get()))

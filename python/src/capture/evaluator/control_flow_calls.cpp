@@ -114,6 +114,11 @@ Owned unrecorded(Evaluator& e, PyObject*, Arguments& args) {
   return (e.recorder.*make)(all[0], std::span(all).subspan(1));
 }
 
+// draws(graph)
+Owned draws(Evaluator& e, PyObject*, Arguments& args) {
+  return Owned::share(e.recorder.draws(args[0]) ? Py_True : Py_False);
+}
+
 }  // namespace
 
 void add_control_flow_calls() {
@@ -122,6 +127,7 @@ void add_control_flow_calls() {
   };
   add("record_parts", record_parts);
   add("emit", emit);
+  add("draws", draws);
   add("placeholder", unrecorded<&Recorder::placeholder>);
   add("pending", unrecorded<&Recorder::pending>);
 }

@@ -151,6 +151,26 @@ Owned schedule_step(Evaluator& e, PyObject* callable, Arguments& args) {
   return Owned::share(Py_None);
 }
 
+// Tensor.backward, and the functions of the extension behind torch.autograd.backward and grad.
+Owned differentiate(Evaluator& e, PyObject* callable, Arguments& args) {
+  static PyObject* const module = Owned::take(PyImport_ImportModule("sconce._sconce")).give();
+  static PyObject* const hooks = interned("_leaf_hooks");
+  if (!e.origins.outside(module))
+    e.origins.enter(module, e.origins.sources().add(Step::constant, kNoSource, 0, nullptr, module)).identity_guarded =
+        true;
+  (void)e.get_attribute(module, hooks);  // guarded
+  for (Owned& value : args.values)
+    if (!e.prepare(value, false)) break_here(Reason::callback, "backward");
+  return e.canonical(e.recorder.differentiate(callable, args.pointers(), args.names.get()));
+}
+
+// transforms._reaches_others(tensor, own): the histories of fakes are those of the tensors they stand for.
+Owned ask_history(Evaluator& e, PyObject* callable, Arguments& args) {
+  for (Owned& value : args.values)
+    if (!e.prepare(value, false)) break_here(Reason::callback, "a history");
+  return e.recorder.ask(callable, args.pointers());
+}
+
 // What a call in turn may be given: fakes, constants, classes, and tuples, lists and dicts of such.
 bool can_be_held(Evaluator& e, PyObject* o, int depth = 0) {
   if (e.recorder.is_fake(o)) return is_tensor(o);
@@ -188,11 +208,15 @@ void add_training_calls() {
   const auto add = [](const char* module, const char* name, CallHandler handler) {
     add_known(module, name, Known{Treatment::handler, handler, false});
   };
+  add("sconce._sconce", "Tensor.backward", differentiate);
+  add("sconce._sconce", "_backward", differentiate);
+  add("sconce._sconce", "_gradients", differentiate);
   add("sconce.optim.optimizer", "_LibraryOptimizer.step", optimizer_step);
   add("sconce.optim.optimizer", "_LibraryOptimizer.zero_grad", zero_grad);
   add("sconce.optim.lr_scheduler", "_LibrarySchedule.step", schedule_step);
   add("sconce.optim.lr_scheduler", "_Plateau.step", schedule_step);
   add("sconce._polyfills.of_autograd", "attach", attach);
+  add("sconce.func.transforms", "_reaches_others", ask_history);
 }
 
 }  // namespace sconce::python::capture

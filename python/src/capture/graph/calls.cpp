@@ -16,6 +16,7 @@ constexpr std::string_view kOutside[] = {"__array__",
                                          "__dlpack__",
                                          "__dlpack_device__",
                                          "as_subclass",
+                                         "backward",
                                          "data_ptr",
                                          "item",
                                          "numpy",
@@ -90,13 +91,6 @@ bool is_of_modes(PyObject* target) {
          (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
 }
 
-// Functions of the extension that compute gradients.
-bool is_of_gradients(PyObject* target) {
-  static const std::unordered_set<std::string_view> names = {"_backward", "_gradients"};
-  return PyCFunction_Check(target) && names.contains(name_of(target)) &&
-         (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
-}
-
 }  // namespace
 
 bool GraphRecorder::is_operator(PyObject* target) const {
@@ -106,7 +100,7 @@ bool GraphRecorder::is_operator(PyObject* target) const {
                                             (torch_ && torch_target(target) != nullptr));
   if (!PyCFunction_Check(target)) return false;
   if (is_torch_function(target) && torch_target(target)) return true;
-  if (is_of_module(target, "_operator") || is_of_modes(target) || is_of_gradients(target)) return true;
+  if (is_of_module(target, "_operator") || is_of_modes(target)) return true;
   return name_of(target) == "tensor" && (is_of_module(target, "_sconce") || is_of_module(target, "sconce._sconce"));
 }
 
@@ -193,8 +187,6 @@ Owned GraphRecorder::call_ours(PyObject* target, std::span<PyObject* const> args
     throw NotRecordable{"a call of " + (name.empty() ? std::string(class_name(target)) : name), needs_data};
   }
   failure_.reset();
-  if (is_of_gradients(target) || (Py_IS_TYPE(target, &PyMethodDescr_Type) && name_of(target) == "backward"))
-    return differentiate(target, args, names);
   if (std::any_of(args.begin(), args.end(), [&](PyObject* o) { return known(o) && depends(Value(tensor_of(o))); })) {
     if (Owned answer = ask_geometry(name_of(target), args)) return answer;
   }

@@ -7,6 +7,7 @@
 #include "capture/graph/graph_doors.h"
 #include "capture/graph/modes.h"
 #include "capture/graph/recorder.h"
+#include "capture/graph/stages.h"
 #include "capture/graph/sym_int.h"
 #include "capture/guards/number.h"
 #include "long_call.h"
@@ -43,6 +44,7 @@ struct Held {
   std::unique_ptr<DenseTape> dense;
   int runs = 0;  // before dense was asked for
   Freezing freezing;
+  std::unique_ptr<Stages> stages;  // of a graph with such calls
   size_t inputs = 0;
   bool has_numbers = false;  // among the inputs of the call
   bool by_plans = true, by_calls = false, is_single = false;
@@ -196,6 +198,15 @@ void run_function(Held& held, PyObject* const* args, double work, std::span<Valu
   }
 }
 
+void run_stages(const Held& held, PyObject* const* args, std::span<Value> outputs) {
+  std::vector<Owned> kept, results(outputs.size());
+  std::vector<PyObject*> given(args, args + held.inputs);
+  for (const Tensor& t : held.tensors) given.push_back(kept.emplace_back(wrap(t)).get());
+  const ModesScope modes;
+  held.stages->run(given, results);
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = Value(tensor_of(results[i].get()));
+}
+
 void run_values(Held& held, PyObject* const* args, std::span<Value> outputs) {
   double work = 0;
   for (size_t i = 0; i < held.inputs; ++i) {
@@ -204,7 +215,9 @@ void run_values(Held& held, PyObject* const* args, std::span<Value> outputs) {
                     class_name(args[i]));
     work += static_cast<double>(tensor_of(args[i]).numel());
   }
-  if (held.has_numbers && held.tape)
+  if (held.stages)
+    run_stages(held, args, outputs);
+  else if (held.has_numbers && held.tape)
     run_with_numbers(held, args, work, outputs);
   else if (held.by_calls || (held.tape && held.tape->size() <= kFewCalls && work <= kLittleWork && held.by_plans))
     run_tape(held, args, work, outputs);
@@ -315,6 +328,7 @@ PyObject* set_plans(PyObject* self, PyObject* on) {
   return guarded([&]() -> PyObject* {
     Held& held = *compiled(self).held;
     held.by_plans = is_true(on) && held.python_calls.empty();
+    if (!is_true(on)) held.stages = nullptr;
     held.is_single = held.is_single && held.by_plans;
     held.dense = nullptr;
     held.runs = 0;
@@ -392,6 +406,7 @@ Owned make_compiled_graph(GraphParts parts) {
   held->python_calls = std::move(parts.python_calls);
   held->by_calls = (parts.in_modes || !held->python_calls.empty()) && held->tape;
   held->by_plans = held->python_calls.empty();
+  if (!held->python_calls.empty() && !parts.in_modes) held->stages = Stages::make(*held->function->graph());
   const std::vector<ir::Value*>& inputs = held->function->graph()->inputs();
   held->has_numbers = std::any_of(inputs.begin(), inputs.end(), [](const ir::Value* v) {
     return v->type()->is(TypeKind::int_) || v->type()->is(TypeKind::float_);

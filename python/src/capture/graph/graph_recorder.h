@@ -35,6 +35,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
   bool is_operator(PyObject* target) const override;
   Owned attribute(PyObject* fake, PyObject* name) override;
+  Owned differentiate(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
   bool records_gradients(PyObject* fake) const override;
   std::optional<Owned> gradient(PyObject* fake) override;
   void note_gradient(PyObject* fake, PyObject* grad) override;
@@ -49,6 +50,8 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   std::vector<Owned> make_parts(std::span<PyObject* const> operands, std::vector<Owned>& lifted) override;
   Owned placeholder(PyObject* function, std::span<PyObject* const> args) override;
   Owned pending(PyObject* function, std::span<PyObject* const> args) override;
+  Owned ask(PyObject* function, std::span<PyObject* const> args) override;
+  bool draws(PyObject* graph) const override;
   std::optional<NotRecordable> explain_failure() override;
   size_t node_count() const override { return nodes_; }
   bool reshapes_inputs() const override { return reshapes_inputs_; }
@@ -112,7 +115,6 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void agree_on_rank(const Value& other, const Tensor& t, size_t witness);
   void match_modes();
   Owned adopt(PyObject* made);
-  Owned differentiate(PyObject* target, std::span<PyObject* const> args, PyObject* names);
   Owned run_unrecorded(PyObject* target, std::span<PyObject* const> args, PyObject* names);
   Owned call_ours(PyObject* target, std::span<PyObject* const> args, PyObject* names);
   Owned attribute_of(PyObject* fake, PyObject* name);
@@ -149,10 +151,10 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   std::vector<std::unique_ptr<PythonCallNumber>> python_calls_;
   std::vector<std::vector<Part>> part_sets_;  // of control-flow operators, the innermost last
   std::vector<ir::Node*> placeholders_;
-  std::vector<Tensor> cleared_;      // tensors of the program without a fake whose gradients are None
-  bool has_opaque_ = false;          // functions in the history whose backward is not known
-  bool gradients_are_lost_ = false;  // those that are not known are not to be read from the program's tensors
-  mutable Owned torch_;              // sconce.compiler._torch, once PyTorch's tensors are met
+  std::vector<Owned> drawing_parts_;  // graphs of parts that draw random numbers
+  std::vector<Tensor> cleared_;       // tensors of the program without a fake whose gradients are None
+  bool has_opaque_ = false;           // functions in the history whose backward is not known
+  mutable Owned torch_;               // sconce.compiler._torch, once PyTorch's tensors are met
   mutable std::unordered_map<PyObject*, Owned> torch_targets_;  // by callables of PyTorch, which live on
   std::optional<tracing::HookScope> scope_;
 };

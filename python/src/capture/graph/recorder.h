@@ -54,10 +54,12 @@ class Recorder {
   virtual Owned attribute(PyObject* fake, PyObject* name) = 0;
 
   // ---- training: Note [Gradients while recording] in training.cpp
+  // Tensor.backward, and what torch.autograd.backward and grad are made of. Throws as call() does.
+  virtual Owned differentiate(PyObject* target, std::span<PyObject* const> args, PyObject* names) = 0;
   // Is .grad of a fake the recorder's affair? Not that of PyTorch's tensors.
   virtual bool records_gradients(PyObject* fake) const = 0;
   // .grad as the graph has it by now; nothing: as the program's tensor has it when the graph begins, which the caller
-  // reads and tells with note_gradient. Throws NotRecordable when nobody knows before the graph runs.
+  // reads and tells with note_gradient. Throws NotRecordable for a tensor that the graph made and that is no leaf.
   virtual std::optional<Owned> gradient(PyObject* fake) = 0;
   virtual void note_gradient(PyObject* fake, PyObject* grad) = 0;
   // fake.grad = value, a fake or None.
@@ -81,6 +83,10 @@ class Recorder {
   // function(*fakes), unrecorded: a fake for an argument of a part, and for a result of call_in_turn.
   virtual Owned placeholder(PyObject* function, std::span<PyObject* const> args) = 0;
   virtual Owned pending(PyObject* function, std::span<PyObject* const> args) = 0;
+  // The same for an answer that is no tensor, about histories, say.
+  virtual Owned ask(PyObject* function, std::span<PyObject* const> args) = 0;
+  // Does a graph, which make_parts made, draw random numbers?
+  virtual bool draws(PyObject* graph) const = 0;
 
   // After code of C failed on fakes: was it for want of data, or of a graph's form? Then takes the exception away and
   // says so; a break is due. Otherwise the exception is the program's own.

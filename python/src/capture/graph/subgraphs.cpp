@@ -56,6 +56,14 @@ Owned GraphRecorder::pending(PyObject* function, std::span<PyObject* const> args
   return made;
 }
 
+Owned GraphRecorder::ask(PyObject* function, std::span<PyObject* const> args) {
+  return run_unrecorded(function, args, nullptr);
+}
+
+bool GraphRecorder::draws(PyObject* graph) const {
+  return std::any_of(drawing_parts_.begin(), drawing_parts_.end(), [&](const Owned& g) { return g.get() == graph; });
+}
+
 Owned GraphRecorder::placeholder(PyObject* function, std::span<PyObject* const> args) {
   Owned made = pending(function, args);
   ir::Node* node = graph_->create_constant(Value());
@@ -130,6 +138,11 @@ std::vector<Owned> GraphRecorder::make_parts(std::span<PyObject* const> operands
                                           changes_modes_ || modes_at_start_.autocast,
                                           nullptr,
                                           std::move(part.calls)}));
+    // A call through Python may draw, too.
+    if (std::any_of(part.nodes.begin(), part.nodes.end(), [](const ir::Node* n) {
+          return n->op() && (n->op()->has(Trait::random) || n->op() == &call_python_op());
+        }))
+      drawing_parts_.push_back(Owned::share(graphs.back().get()));
   }
   std::unordered_set<const ir::Value*> gone;
   std::unordered_set<const TensorImpl*> kept_results;

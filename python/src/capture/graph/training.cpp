@@ -10,13 +10,13 @@
 //   .grad is set          known from here on
 //   backward reaches it   known, and the graph reads it when the program does
 //   zero_grad of an optimiser: known to be None, also for tensors that become fakes later
-// backward of a tensor whose history lies outside of the graph may reach leaves that have no fake: after it nobody
-// knows more than what is set later, and reading .grad is a break. So it is behind a Function, whose backward may
-// return None.
+// backward is recorded only where it runs no code of Python and reaches no leaf that is unknown here: not when a tensor
+// from outside has a history, or a leaf has hooks (a guard sees new ones: Evaluator), and not through a Function.
 #include <algorithm>
 
 #include "capture/frames/frame_hook.h"
 #include "capture/graph/graph_recorder.h"
+#include "sconce/autograd/autograd_state.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "tensor_object.h"
@@ -80,14 +80,13 @@ Owned GraphRecorder::differentiate(PyObject* target, std::span<PyObject* const> 
   if (torch_) throw NotRecordable{"gradients of PyTorch's tensors"};
   const bool returns = PyCFunction_Check(target) &&
                        std::string_view(reinterpret_cast<PyCFunctionObject*>(target)->m_ml->ml_name) == "_gradients";
-  if (has_opaque_ && returns) throw NotRecordable{"gradients through a Function with a backward of its own"};
-  gradients_are_lost_ = gradients_are_lost_ || has_opaque_;
+  if (has_opaque_) throw NotRecordable{"gradients through a Function with a backward of its own"};
   for (const auto& [impl, k] : known_) {
-    // Its history lies outside: leaves that nobody here knows of.
-    const bool goes_on = k.original && !k.is_leaf && k.kept.requires_grad();
-    if (goes_on && !returns) gradients_are_lost_ = true;
+    if (!k.original || !k.kept.requires_grad()) continue;
+    if (!k.is_leaf) throw NotRecordable{"gradients of a tensor that was made outside of the graph"};
+    const autograd::AutogradState* state = autograd::state_of(tensor_of(k.original.get()));
+    if (state != nullptr && state->hooks) throw NotRecordable{"gradients of a tensor with hooks"};
   }
-  if (gradients_are_lost_) cleared_.clear();
   Owned result;
   try {
     result = run_unrecorded(target, args, names);
@@ -112,8 +111,7 @@ Owned GraphRecorder::differentiate(PyObject* target, std::span<PyObject* const> 
   for (auto& [impl, k] : known_) {
     if (!k.kept.requires_grad()) continue;
     const bool reached = autograd::grad(k.kept).defined();
-    if (gradients_are_lost_) k.grad_is_known = false;
-    if (!reached || gradients_are_lost_) continue;
+    if (!reached) continue;
     if (depends(Value(k.kept))) symbols_.fix_all();
     k.grad_is_known = true;
   }
@@ -127,8 +125,6 @@ std::optional<Owned> GraphRecorder::gradient(PyObject* fake) {
   // Made by the graph: it had none in the beginning.
   const bool made_here = !of->original;
   if (made_here && !autograd::is_leaf(of->kept)) throw NotRecordable{"the gradient of a tensor that is no leaf"};
-  if (!of->grad_is_known && gradients_are_lost_)
-    throw NotRecordable{"a gradient after backward of a tensor that was made outside of the graph", true};
   if (!of->grad_is_known && !made_here) return std::nullopt;
   const Tensor grad = autograd::grad(of->kept);
   if (!grad.defined()) return Owned::share(Py_None);
