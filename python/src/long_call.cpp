@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "sconce/tracing/tracer.h"
+
 namespace sconce::python {
 namespace {
 
@@ -70,5 +72,7 @@ void InterruptScope::check() const {
   if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);
   throw PythonError();
 }
+
+bool is_captured() { return tracing::HookScope::is_active(); }
 
 }  // namespace sconce::python

@@ -46,11 +46,15 @@ auto run_interruptible(F&& f) {
   }
 }
 
+// Is a capture recording this thread's calls? Its recorder makes objects of Python, so that the lock stays.
+bool is_captured();
+
 // Runs f, without Python's lock and with an eye on Ctrl-C as the work demands.
 template <class F>
 auto run_long(double work, F&& f) {
   if (work <= kLongWork) [[likely]]
     return f();
+  if (is_captured()) return f();
   if (work > kVeryLongWork) return run_interruptible(f);
   const Unlocked unlocked;
   return f();

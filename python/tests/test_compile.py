@@ -572,8 +572,64 @@ class Interface(Case):
             loaded = sconce.jit.load(path)
             self.equal(loaded(x), net(x))
             self.assertEqual(len(list(loaded.parameters())), 4)
-            with self.assertRaisesRegex(ValueError, r"must end with .pt: exported programs \(.pt2\) can be read, but not written"):
-                compiler.save(net, (x,), path + "2")
+            compiler.save(net, (x,), path + "2")
+            self.equal(sconce.jit.load(path + "2")(x), net(x))
+            with self.assertRaisesRegex(ValueError, r"net.onnx must end with .pt \(TorchScript\) or .pt2 \(exported program\)"):
+                compiler.save(net, (x,), os.path.join(folder, "net.onnx"))
+
+    def test_classes_over_containers(self):
+        """Instances are made again without the program's methods, which have run."""
+        calls = []
+
+        class Table(collections.OrderedDict):
+            def __init__(self, *args):
+                super().__init__(*args)
+                calls.append("init")
+
+            def __setitem__(self, key, value):
+                super().__setitem__(key, value)
+                super().__setattr__(key, value)
+
+            def __reduce__(self):
+                raise TypeError("not pickled")
+
+        class Row(list):
+            def append(self, value):
+                super().append(value)
+                sconce.compiler.graph_break()  # with the bound method of list on the stack
+                super().append(value)
+
+        def f(x):
+            table, row = Table(), Row()
+            table["b"] = x + 1
+            table["a"] = x + 2
+            table.move_to_end("b")
+            row.append(x * 2)
+            row.name = "row"
+            return table, row
+
+        table, row = sconce.compile(f)(sconce.ones(2))
+        self.assertEqual((type(table), list(table), calls), (Table, ["a", "b"], ["init"]))
+        self.equal(table.b, sconce.full((2,), 2.0))
+        self.assertEqual((type(row), len(row), row.name), (Row, 2, "row"))
+
+    def test_iterators_from_outside(self):
+        """Code of C does not use up an iterator while the function is evaluated."""
+        def f(x, items):
+            return x + 1, tuple(item for item in items)
+
+        for items in ([1, 2], {1: 2, 3: 4}, {5, 6}, collections.deque([7])):
+            self.assertEqual(sconce.compile(f)(sconce.ones(2), iter(items))[1], tuple(items))
+
+    def test_annotated_functions(self):
+        def f(x):
+            def inner(y: sconce.Tensor, times: int = 2) -> sconce.Tensor:
+                return y * times
+            return inner(x), len(inspect.signature(inner).parameters), inner.__annotations__["times"]
+
+        result = sconce.compile(f, fullgraph=True)(sconce.ones(2))
+        self.equal(result[0], sconce.full((2,), 2.0))
+        self.assertEqual(result[1:], (2, int))
 
     def test_backends(self):
         self.assertIn("sconce", compiler.list_backends())

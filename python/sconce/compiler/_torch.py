@@ -11,6 +11,7 @@ import torch
 
 import sconce
 from .. import _sconce
+from .._polyfills import TABLE
 from ..interop import _values
 
 _KINDS = (torch.dtype, torch.layout, torch.memory_format)
@@ -46,7 +47,10 @@ def _type(self, dtype=None, non_blocking=False, **kwargs):
 
 
 def _norm(self, p="fro", dim=None, keepdim=False, dtype=None):
-    return sconce.Tensor.norm(self, p, dim, keepdim, argument(dtype))
+    if p == "nuc":
+        return sconce.Tensor.norm(self, p, dim, keepdim, argument(dtype))
+    dims = [dim] if isinstance(dim, int) else dim
+    return sconce.linalg.vector_norm(self, 2 if p is None or p == "fro" else p, dims, keepdim, dtype=argument(dtype))
 
 
 def _no(*args, **kwargs):
@@ -68,6 +72,15 @@ _STATE = {"_has_torch_function": _no, "_has_torch_function_unary": _no, "_has_to
           "_set_grad_enabled": _set_grad_enabled, "get_default_dtype": torch.get_default_dtype, "_log_api_usage_once": _nothing,
           "is_autocast_enabled": torch.is_autocast_enabled, "is_anomaly_enabled": torch.is_anomaly_enabled,
           "_is_torch_function_enabled": torch._C._is_torch_function_enabled, "is_inference_mode_enabled": torch.is_inference_mode_enabled}
+
+
+def _is_compiling():
+    return sconce.compiler.is_compiling()
+
+
+# Functions of PyTorch's Python part that ask whether Dynamo follows the program.
+for _name in ("is_compiling", "is_dynamo_compiling"):
+    TABLE[getattr(torch.compiler, _name)] = _is_compiling
 
 
 def _operator(name):
@@ -128,6 +141,16 @@ def run(graph, *inputs):
         return _Differentiable.apply(graph, *inputs)
     with sconce.no_grad():
         return tuple(map(_values.to_torch, graph._run(*map(_taken, inputs))))
+
+
+def run_drawing(graph, *inputs):
+    """The same for a graph that draws random numbers: from PyTorch's default generator, whose state goes there and back. Both draw
+    alike."""
+    sconce.set_rng_state(_sconce._from_torch(torch.get_rng_state()))
+    try:
+        return run(graph, *inputs)
+    finally:
+        torch.set_rng_state(_values.to_torch(sconce.get_rng_state()))
 
 
 class _Differentiable(torch.autograd.Function):

@@ -334,33 +334,7 @@ PyObject* find_operator(PyObject*, PyObject* args) {
 // graph_nodes(function): its nodes in order as (kind, overload or None, names of outputs, names of inputs, extra), inputs
 // of the function first (kind "input", extra the name), constants with their value; and the name of the result.
 PyObject* graph_nodes(PyObject*, PyObject* object) {
-  return guarded([&] {
-    ir::Graph& graph = *function_of(object).function().graph();
-    const auto names = [](const std::vector<ir::Value*>& values) {
-      Owned list = Owned::take(PyList_New(0));
-      for (const ir::Value* v : values) check(PyList_Append(list.get(), text(v->name()).get()));
-      return list;
-    };
-    Owned nodes = Owned::take(PyList_New(0));
-    const auto add = [&](std::string_view kind, Owned overload, Owned made, Owned used, Owned extra) {
-      const Owned row =
-          Owned::take(PyTuple_Pack(5, text(kind).get(), overload.get(), made.get(), used.get(), extra.get()));
-      check(PyList_Append(nodes.get(), row.get()));
-    };
-    for (ir::Value* v : graph.inputs())
-      add("input", Owned::share(Py_None), names({v}), names({}), text(v->has_name() ? v->base_name() : v->name()));
-    for (const ir::Node* node : graph.nodes()) {
-      SCONCE_CHECK_AS(not_implemented, node->blocks().empty(), "control flow ({}) is no graph of operators",
-                      node->kind().text());
-      const bool is_constant = node->is(ir::kind::Constant) && node->attribute("value");
-      add(node->kind().text(), node->op() ? text(node->op()->info.overload) : Owned::share(Py_None),
-          names(node->outputs()), names(node->inputs()),
-          is_constant ? object_of(node->value_attribute("value")) : Owned::share(Py_None));
-    }
-    SCONCE_CHECK_AS(not_implemented, graph.outputs().size() == 1, "a graph with {} results", graph.outputs().size());
-    const Owned result = text(graph.outputs()[0]->name());
-    return Owned::take(PyTuple_Pack(2, nodes.get(), result.get())).give();
-  });
+  return guarded([&] { return graph_rows(*function_of(object).function().graph()).give(); });
 }
 
 // ---- types ----
@@ -423,6 +397,33 @@ PyTypeObject value_type = [] {
 }();
 
 }  // namespace
+
+Owned graph_rows(ir::Graph& graph) {
+  const auto names = [](const std::vector<ir::Value*>& values) {
+    Owned list = Owned::take(PyList_New(0));
+    for (const ir::Value* v : values) check(PyList_Append(list.get(), text(v->name()).get()));
+    return list;
+  };
+  Owned nodes = Owned::take(PyList_New(0));
+  const auto add = [&](std::string_view kind, Owned overload, Owned made, Owned used, Owned extra) {
+    const Owned row =
+        Owned::take(PyTuple_Pack(5, text(kind).get(), overload.get(), made.get(), used.get(), extra.get()));
+    check(PyList_Append(nodes.get(), row.get()));
+  };
+  for (ir::Value* v : graph.inputs())
+    add("input", Owned::share(Py_None), names({v}), names({}), text(v->has_name() ? v->base_name() : v->name()));
+  for (const ir::Node* node : graph.nodes()) {
+    SCONCE_CHECK_AS(not_implemented, node->blocks().empty(), "control flow ({}) is no graph of operators",
+                    node->kind().text());
+    const bool is_constant = node->is(ir::kind::Constant) && node->attribute("value");
+    add(node->kind().text(), node->op() ? text(node->op()->info.overload) : Owned::share(Py_None),
+        names(node->outputs()), names(node->inputs()),
+        is_constant ? object_of(node->value_attribute("value")) : Owned::share(Py_None));
+  }
+  SCONCE_CHECK_AS(not_implemented, graph.outputs().size() == 1, "a graph with {} results", graph.outputs().size());
+  const Owned result = text(graph.outputs()[0]->name());
+  return Owned::take(PyTuple_Pack(2, nodes.get(), result.get()));
+}
 
 void add_graph_builder(PyObject* module) {
   check(PyModule_AddType(module, &builder_type));

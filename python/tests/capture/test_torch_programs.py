@@ -104,6 +104,34 @@ class TorchProgramsTest(unittest.TestCase):
             with torch.no_grad():
                 self.agrees(lambda x: model(x), torch.randn(*shape))
 
+    def test_large_tensors(self):
+        # Calls that long run without Python's lock, but while a capture records.
+        self.agrees(lambda x: F.relu(x @ x).sum(0), torch.randn(200, 200))
+        self.trains(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.AvgPool2d(8), nn.Flatten(), nn.Linear(8 * 49, 2)), (2, 3, 64, 64))
+
+    def test_guards_of_parameters_hold(self):
+        """`is None` asks for the class of a fake, which is not the class of the tensor."""
+        heard = []
+        norm = nn.BatchNorm1d(3).eval()
+        with sconce.compiler._watch.listening(lambda event, facts: heard.append(event)):
+            self.agrees(lambda x: norm(x), torch.randn(4, 3))
+        self.assertNotIn("unstable", heard)
+
+    def test_random_numbers_are_those_of_pytorch(self):
+        model = nn.Sequential(nn.Linear(6, 20), nn.Dropout(0.5), nn.Linear(20, 3))
+        self.trains(model, (4, 6))
+        compiled, x = sconce.compile(lambda x: (F.dropout(x, 0.3), torch.rand(3))), torch.ones(50)
+        torch.manual_seed(5)
+        got = compiled(x), torch.rand(2)
+        torch.manual_seed(5)
+        wanted = (F.dropout(x, 0.3), torch.rand(3)), torch.rand(2)
+        torch.testing.assert_close(got, wanted)
+
+    def test_what_pytorch_knows_of_capture(self):
+        self.agrees(lambda x: x + torch.finfo(x.dtype).eps, torch.ones(2))
+        self.assertEqual(sconce.compile(lambda x: (x + 1, torch.compiler.is_compiling()), fullgraph=True)(torch.ones(2))[1], True)
+        self.agrees(lambda x: x.norm(dim=-1) + x.to(x.device).norm(p=1), torch.randn(2, 3))
+
     def test_a_break_goes_on_in_pytorch(self):
         def f(x):
             y = x * 2

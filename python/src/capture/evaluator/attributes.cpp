@@ -1,6 +1,7 @@
 // The attribute protocol, as object.__getattribute__, type.__getattribute__, super and modules have it: data descriptors
 // of the class, the instance's dict, other descriptors, __getattr__. Whatever is written in Python on the way is evaluated.
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/torch_modules.h"
 #include "capture/graph/sym_int.h"
 #include "tensor_object.h"
 
@@ -448,7 +449,7 @@ Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
     }
     if (found) return found;
     if (hook == nullptr) return missing();
-    if (hook == module_getattr()) {
+    if (hook == module_getattr() || is_torch_module_getattr(hook)) {
       PyObject* dict = origins.instance_dict(object);
       for (PyObject* table : {names().parameters, names().buffers, names().modules}) {
         PyObject* in = origins.dict_find(dict, table);

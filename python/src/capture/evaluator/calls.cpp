@@ -6,6 +6,7 @@
 #include "capture/compiled/disabled.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/policy.h"
+#include "capture/evaluator/torch_modules.h"
 #include "capture/evaluator/warnings_guard.h"
 #include "capture/graph/sym_int.h"
 #include "capture/set_entries.h"
@@ -624,8 +625,13 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
   if (is_heap_instance(callable)) {
     if (PyObject_TypeCheck(callable, module_base()) && Py_TYPE(callable)->tp_call == module_base()->tp_call)
       return call_module(callable, std::move(args), plain);
-    if (Owned method = python_special(callable, attribute_name("__call__")))
+    if (Owned method = python_special(callable, attribute_name("__call__"))) {
+      if (PyMethod_Check(method.get())) {
+        if (Owned forward = torch_forward(*this, callable, PyMethod_GET_FUNCTION(method.get())))
+          method = std::move(forward);
+      }
       return call(method.get(), std::move(args), plain);
+    }
   }
   if (!in_polyfill(frames)) {
     if (PyObject* substitute = polyfill_of(callable)) return call_function(substitute, std::move(args));

@@ -78,6 +78,29 @@ void add_distinct(Evaluator& e) {
   }
 }
 
+// No garbage collection while it lives: an evaluation makes many objects and no cycles of note, and a collection among all
+// objects of a large program takes longer than the capture of a model.
+class NoCollection {
+ public:
+  NoCollection() : was_on_(PyGC_Disable() != 0) {}
+  ~NoCollection() {
+    if (was_on_) PyGC_Enable();
+  }
+  NoCollection(const NoCollection&) = delete;
+
+ private:
+  bool was_on_;
+};
+
+// The text of the exception that is set, which stays.
+std::string pending_error() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  const Owned shown = value == nullptr ? Owned() : Owned::take(PyObject_Str(value));
+  PyErr_Restore(type, value, trace);
+  return shown ? std::string(text_of(shown.get())) : "";
+}
+
 Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, const EvaluateOptions& options,
                  int64_t stop_at, const GraphBreak* reason) {
   Outcome out;
@@ -135,6 +158,10 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
       out.why = Break{Reason::exception, {}};
       out.step = e.raised_at(root->step);
       out.raised = true;
+      if (PyErr_ExceptionMatches(PyExc_SystemError)) {  // no program raises it: capture used CPython wrongly
+        out.raised = false;
+        out.shown = describe(Break{Reason::unknown_callable, "code of C that failed: " + pending_error()}, e);
+      }
     }
     PyErr_Clear();
   }
@@ -160,6 +187,7 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     return {};
   // The body of a class, text given to exec: names in a dict, which no resume function would have.
   if (!(reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags & CO_OPTIMIZED)) return {};
+  const NoCollection alone;
   GraphBreak reason;
   int64_t stop_at = options.break_at;
   if (stop_at >= 0) {

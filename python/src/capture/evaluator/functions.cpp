@@ -3,6 +3,18 @@
 #include "capture/graph/sym_int.h"
 
 namespace sconce::python::capture {
+namespace {
+
+// Annotations as MAKE_FUNCTION has them, names and values in turn; CPython makes a dict of them when one is asked for.
+Owned annotations_dict(Owned given) {
+  if (PyDict_Check(given.get())) return given;
+  Owned dict = Owned::take(PyDict_New());
+  for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(given.get()); i += 2)
+    check(PyDict_SetItem(dict.get(), PyTuple_GET_ITEM(given.get(), i), PyTuple_GET_ITEM(given.get(), i + 1)));
+  return dict;
+}
+
+}  // namespace
 
 std::unique_ptr<Frame> Evaluator::root_frame(std::span<PyObject* const> slots) {
   auto f = std::make_unique<Frame>();
@@ -203,7 +215,7 @@ Evaluator::Next Evaluator::step_calls(Frame& f, const Instruction& in) {
       if (in.arg & 1) defaults = s.pop();
       Owned made = Owned::take(PyFunction_New(code.get(), f.globals));
       if (closure) check(PyFunction_SetClosure(made.get(), closure.get()));
-      if (annotations) check(PyFunction_SetAnnotations(made.get(), annotations.get()));
+      if (annotations) check(PyFunction_SetAnnotations(made.get(), annotations_dict(std::move(annotations)).get()));
       if (keyword_defaults) check(PyFunction_SetKwDefaults(made.get(), keyword_defaults.get()));
       if (defaults) check(PyFunction_SetDefaults(made.get(), defaults.get()));
       born(made.get());

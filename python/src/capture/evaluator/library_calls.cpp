@@ -54,6 +54,23 @@ Owned default_dict(Evaluator& e, PyObject* callable, Arguments& args) {
   return made;
 }
 
+// inspect.signature(function): made anew at each call, of what the function's guards hold on to.
+Owned signature(Evaluator& e, PyObject* callable, Arguments& args) {
+  if (args.values.size() != 1 || args.named() != 0)
+    break_here(Reason::unknown_callable, "inspect.signature with options");
+  PyObject* function = PyMethod_Check(args[0]) ? PyMethod_GET_FUNCTION(args[0]) : args[0];
+  if (!PyFunction_Check(function)) break_here(Reason::unknown_callable, "inspect.signature of what is no function");
+  e.origins.guard_identity(function);
+  return Owned::take(PyObject_CallOneArg(callable, args[0]));
+}
+
+// Signature.parameters, a property.
+Owned signature_parameters(Evaluator& e, PyObject*, Arguments& args) {
+  if (args.values.size() != 1 || e.origins.outside(args[0]))
+    break_here(Reason::unknown_callable, "inspect.Signature.parameters of an object from outside");
+  return Owned::take(PyObject_GetAttrString(args[0], "_parameters"));
+}
+
 }  // namespace
 
 void add_library_calls() {
@@ -63,6 +80,8 @@ void add_library_calls() {
   add("sys", "exc_info", exc_info);
   add("sys", "exception", exception);
   add("typing", "cast", cast);
+  add("inspect", "signature", signature);
+  add("inspect", "Signature.parameters.fget", signature_parameters);
   for (const char* name : {"match", "fullmatch", "search", "sub", "subn", "split", "findall", "compile", "escape"})
     add("re", name, regular_expression);
   add("collections", "defaultdict", default_dict);

@@ -40,7 +40,7 @@ bool is_torch_value(PyTypeObject* t) {
   const std::string_view name(t->tp_name);
   if (!name.starts_with("torch.") || t->tp_flags & Py_TPFLAGS_HEAPTYPE) return false;
   return name == "torch.dtype" || name == "torch.device" || name == "torch.layout" || name == "torch.memory_format" ||
-         name == "torch.Size";
+         name == "torch.Size" || name == "torch.finfo" || name == "torch.iinfo";
 }
 
 }  // namespace
@@ -234,6 +234,7 @@ void Origins::guard_type(PyObject* object) {
   Entry* e = find(object);
   if (e == nullptr || e->type_guarded || e->identity_guarded) return;
   e->type_guarded = true;
+  if (recorder_.is_fake(object)) return;  // its class, which a fake's own is not, is among the facts of a tensor
   if (e->source != kNoSource) sources_.guard(e->source, FactKind::type, reinterpret_cast<PyObject*>(Py_TYPE(object)));
 }
 void Origins::guard_identity(PyObject* object) {
@@ -355,7 +356,8 @@ PyObject* Origins::absorb(PyObject* object) {
     Py_hash_t hash = 0;
     PyObject* item = nullptr;
     while (_PySet_NextEntry(object, &at, &item, &hash)) {
-      if (!is_immutable(item)) throw Break{Reason::unknown_object, "a set of objects from outside"};
+      if (!is_immutable(item) && !PyType_Check(item))
+        throw Break{Reason::unknown_object, "a set of objects from outside"};
     }
     e->snapshot = Owned::take(PyFrozenSet_New(object));
     e->shadow = PySet_Check(object) ? Owned::take(PySet_New(object)) : Owned::take(PyFrozenSet_New(object));

@@ -35,9 +35,9 @@ constexpr Row kRows[] = {
     // Look at no element.
     {"builtins",
      "list.append list.insert list.pop list.reverse list.clear list.copy dict.clear dict.copy dict.items dict.values "
-     "dict.popitem set.clear set.copy tuple slice callable id",
+     "dict.popitem set.clear set.copy slice callable id",
      Treatment::blind, false},
-    {"builtins", "list list.__init__ list.extend enumerate zip reversed", Treatment::blind, true},
+    {"builtins", "list list.__init__ list.extend tuple enumerate zip reversed", Treatment::blind, true},
     {"itertools",
      "chain chain.from_iterable islice cycle repeat count zip_longest pairwise tee product combinations permutations "
      "combinations_with_replacement compress",
@@ -160,7 +160,8 @@ bool is_plain_class(PyTypeObject* type) {
     plain = name.find('.') == std::string_view::npos || name.starts_with("collections.") ||
             name.starts_with("itertools.") || name.starts_with("_collections.") || name.starts_with("types.") ||
             name == "torch.dtype" || name == "torch.device" || name == "torch.layout" ||
-            name == "torch.memory_format" || name == "torch.Size";
+            name == "torch.memory_format" || name == "torch.Size" || name == "torch.finfo" || name == "torch.iinfo" ||
+            name == "sconce.device";
     for (const std::string_view never : {"type", "frame", "generator", "coroutine", "async_generator", "function",
                                          "module", "super", "property", "builtin_function_or_method", "method"}) {
       if (name == never) plain = false;

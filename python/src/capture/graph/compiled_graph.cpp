@@ -11,6 +11,7 @@
 #include "capture/graph/sym_int.h"
 #include "capture/guards/number.h"
 #include "long_call.h"
+#include "programs/graph_builder.h"
 #include "sconce/api/compile/frozen_inputs.h"
 #include "sconce/autograd/autocast_mode.h"
 #include "sconce/base/error.h"
@@ -306,6 +307,10 @@ void dealloc(PyObject* self) {
 PyObject* graph_text(PyObject* self, void*) {
   return guarded([&] { return text(compiled(self).held->function->graph()->to_string(false)).give(); });
 }
+// _nodes(): the operators that run, as rows of graph_builder.h.
+PyObject* graph_nodes(PyObject* self, PyObject*) {
+  return guarded([&] { return graph_rows(*compiled(self).held->function->graph()).give(); });
+}
 Owned graph_module_of(PyObject* self) {
   CompiledGraphObject& object = compiled(self);
   if (object.module == nullptr) {
@@ -348,6 +353,7 @@ PyObject* run_itself(PyObject* self, PyObject* const* args, Py_ssize_t n) {
 
 PyMethodDef methods[] = {
     {"_run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(run_itself)), METH_FASTCALL, nullptr},
+    {"_nodes", graph_nodes, METH_NOARGS, nullptr},
     {"_set_plans", set_plans, METH_O, nullptr},
     {}};
 // "__compiled_fn_3": how logs, and code that calls it, name the graph.
@@ -374,6 +380,13 @@ PyTypeObject make_type() {
   return type;
 }
 PyTypeObject compiled_graph_type = make_type();
+
+// Does the graph draw random numbers?
+bool draws(ir::Graph& graph) {
+  for (const ir::Node* node : graph.nodes())
+    if (node->op() != nullptr && node->op()->has(Trait::random)) return true;
+  return false;
+}
 
 ir::Function& define(ir::CompilationUnit& unit, std::shared_ptr<ir::Graph> graph) {
   ir::Function& f = unit.add_function("compiled_graph");
@@ -421,7 +434,10 @@ Owned make_compiled_graph(GraphParts parts) {
   object->backend = object->torch = nullptr;
   static int graphs = 0;
   object->number = ++graphs;
-  if (parts.torch != nullptr) object->torch = Owned::take(PyObject_GetAttrString(parts.torch, "run")).give();
+  if (parts.torch != nullptr) {
+    const char* runner = draws(*object->held->function->graph()) ? "run_drawing" : "run";
+    object->torch = Owned::take(PyObject_GetAttrString(parts.torch, runner)).give();
+  }
   if (parts.backend == Py_None) return made;
   const Owned backends = Owned::take(PyImport_ImportModule("sconce.compiler._backends"));
   const Owned chosen = Owned::take(

@@ -80,6 +80,39 @@ bool is_bare_instance(PyObject* o) {
   while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
   return (base == &PyBaseObject_Type && maker->tp_new == PyBaseObject_Type.tp_new) || base == module_base;
 }
+// The class of C that an instance of the program's own class over a list, dict or set is made by; null for others.
+PyTypeObject* container_base(PyObject* o) {
+  PyTypeObject* base = Py_TYPE(o);
+  if (!(base->tp_flags & Py_TPFLAGS_HEAPTYPE)) return nullptr;
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
+  static PyTypeObject* const default_dict = [] {
+    const Owned m = Owned::take(PyImport_ImportModule("collections"));
+    return reinterpret_cast<PyTypeObject*>(Owned::take(PyObject_GetAttrString(m.get(), "defaultdict")).give());
+  }();
+  const bool known = base == &PyList_Type || base == &PyDict_Type || base == &PySet_Type || base == &PyODict_Type ||
+                     base == default_dict;
+  return known ? base : nullptr;
+}
+// The factory of a defaultdict; null for others.
+PyObject* default_factory(PyObject* o, PyTypeObject* base) {
+  if (base == &PyList_Type || base == &PySet_Type || base == &PyDict_Type || base == &PyODict_Type) return nullptr;
+  return Owned::take(PyObject_GetAttr(o, name_of("default_factory"))).get();  // the dict keeps it
+}
+// What such an instance holds, in its order: elements, or keys and values in turn. No code of the program runs.
+std::vector<Owned> contents_of(PyObject* o, PyTypeObject* base) {
+  std::vector<Owned> all;
+  if (base == &PyList_Type) {
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i) all.push_back(Owned::share(PyList_GET_ITEM(o, i)));
+    return all;
+  }
+  const Owned iterator = Owned::take(base->tp_iter(o));
+  while (PyObject* key = Py_TYPE(iterator.get())->tp_iternext(iterator.get())) {
+    all.push_back(Owned::take(key));
+    if (base != &PySet_Type) all.push_back(Owned::share(PyDict_GetItemWithError(o, key)));
+  }
+  if (PyErr_Occurred()) throw PythonError();
+  return all;
+}
 // Is it an iterator that stands for one of C? It becomes that one again.
 bool is_substitute(PyObject* o) {
   if (!is_heap_instance(o)) return false;
@@ -216,7 +249,7 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     item.kind = Kind::constant;
   else if (PyExceptionInstance_Check(o))
     item.kind = Kind::exception;
-  else if (is_bare_instance(o) && !is_substitute(o))
+  else if ((is_bare_instance(o) || container_base(o) != nullptr) && !is_substitute(o))
     item.kind = Kind::instance;
   else {
     item.kind = Kind::reduced;
@@ -304,7 +337,8 @@ void Rebuilder::scan(PyObject* o) {
       return;
     case Kind::c_method: {
       const Owned self = Owned::take(PyObject_GetAttr(o, name_of("__self__")));
-      if (is_heap_instance(self.get()) || !PyCFunction_Check(o)) {
+      const bool fake = e_.recorder.is_fake(self.get());  // the tensor that stands in its place may be PyTorch's
+      if ((is_heap_instance(self.get()) && !fake) || !PyCFunction_Check(o)) {
         PyObject* descriptor = descriptor_of(o, self.get());
         if (descriptor == nullptr) throw Unrebuildable{o, "a method of C"};
         const Owned get = Owned::take(PyObject_GetAttr(descriptor, name_of("__get__")));
@@ -322,6 +356,10 @@ void Rebuilder::scan(PyObject* o) {
     }
     case Kind::instance: {
       scan(reinterpret_cast<PyObject*>(Py_TYPE(o)));
+      if (PyTypeObject* base = container_base(o)) {
+        for (const Owned& part : contents_of(o, base)) scan(part.get());
+        if (PyObject* factory = default_factory(o, base)) scan(factory);
+      }
       if (PyObject* dict = dict_of(o)) {
         Py_ssize_t i = 0;
         PyObject *key = nullptr, *value = nullptr;
@@ -480,6 +518,7 @@ void Rebuilder::fill(Writer& w, PyObject* o, Item& item) {
       w.load_name(Op::store_attr, name_of("cell_contents"));
       return;
     default: {
+      if (PyTypeObject* base = container_base(o)) fill_container(w, o, base, local);
       const bool direct = Py_TYPE(o)->tp_setattro == PyObject_GenericSetAttr;
       const auto store = [&](PyObject* name, PyObject* value) {
         if (direct && PyUnicode_CheckExact(name)) {
@@ -513,6 +552,32 @@ void Rebuilder::fill(Writer& w, PyObject* o, Item& item) {
       }
       for (auto& [name, value] : slots_of(o)) store(name, value.get());
     }
+  }
+}
+
+// By methods of C: those of the program's class have run while evaluating.
+void Rebuilder::fill_container(Writer& w, PyObject* o, PyTypeObject* base, int local) {
+  const bool pairs = base != &PyList_Type && base != &PySet_Type;
+  PyObject* method = e_.origins.keep(
+      Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(base), pairs                  ? "__setitem__"
+                                                                            : base == &PyList_Type ? "append"
+                                                                                                   : "add")));
+  const std::vector<Owned> contents = contents_of(o, base);
+  for (size_t i = 0; i < contents.size(); i += pairs ? 2 : 1) {
+    w.begin_call(method);
+    w.op(Op::load_fast, local);
+    write(w, contents[i].get());
+    if (pairs) write(w, contents[i + 1].get());
+    w.end_call(pairs ? 3 : 2);
+    w.op(Op::pop_top);
+  }
+  if (PyObject* factory = default_factory(o, base)) {
+    w.begin_call(object_setattr());
+    w.op(Op::load_fast, local);
+    w.constant(name_of("default_factory"));
+    write(w, factory);
+    w.end_call(3);
+    w.op(Op::pop_top);
   }
 }
 

@@ -76,6 +76,7 @@ class Rebuilder {
   Item& classify(PyObject* object);
   void write_expression(Writer& writer, PyObject* expression);
   void fill(Writer& writer, PyObject* object, Item& item);
+  void fill_container(Writer& writer, PyObject* object, PyTypeObject* base, int local);
   void write_exception(Writer& writer, PyObject* object, Item& item);
   void make_shell(Writer& writer, PyObject* object, Item& item);
 
