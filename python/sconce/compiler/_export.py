@@ -27,13 +27,20 @@ def export(f, *extra_args, aten_graph=False, dynamic_shapes=None, same_signature
 
 
 def save(f, args, path):
-    """Captures f(*args), tensors all, as one graph and writes it as a TorchScript file (.pt), which PyTorch, C++ and the command line
-    load. Tensors that the function reads from elsewhere, such as parameters, become part of the file. Returns the traced module."""
+    """Captures f(*args), tensors all, as one graph and writes it as a TorchScript file (.pt) or an exported program (.pt2), which
+    PyTorch, C++ and the command line load. Tensors that the function reads from elsewhere, such as parameters, become part of the file.
+    Returns the traced module, or the ExportedProgram; sconce.export has free sizes and other arguments."""
     from ..jit import trace
 
     path = str(path)
+    if path.endswith(".pt2"):
+        from .. import export as exporting
+
+        program = exporting.export(f, tuple(args))
+        exporting.save(program, path)
+        return program
     if not path.endswith(".pt"):
-        raise ValueError(f"save: {path} must end with .pt: exported programs (.pt2) can be read, but not written")
+        raise ValueError(f"save: {path} must end with .pt (TorchScript) or .pt2 (exported program)")
     traced = trace(_Exported(captured(f, tuple(args), {})["graph"].graph_module, args), tuple(args))
     traced.save(path)
     return traced
