@@ -13,8 +13,8 @@ namespace sconce::executor {
 
 using Words = SmallVector<uint64_t, 96>;  // of calls with up to 15 tensors of two dimensions
 
-// Facts of TensorImpl::meta that do not matter: where memory ends, whether gradients are wanted (where they are recorded
-// there is no plan), and whether the tensor is a view.
+// Facts of TensorImpl::meta that do not matter: where memory ends, whether gradients are wanted (where they are
+// recorded there is no plan), and whether the tensor is a view.
 inline constexpr uint64_t kUnsigned = TensorImpl::whole_block | TensorImpl::requires_grad | TensorImpl::is_view;
 
 // Appends what a plan may depend on. Tensors by geometry (their order is that of `tensors`), objects by identity. False

@@ -1,6 +1,6 @@
-// Direct threading of pointwise operators: a list of loops with their numbers, found once, that runs on small contiguous
-// tensors of one shape and dtype without dispatch, promotion or a frame. For calls in which these cost more than the
-// arithmetic. The loops are those that eager takes for such tensors, so that results have eager's bits.
+// Direct threading of pointwise operators: a list of loops with their numbers, found once, that runs on small
+// contiguous tensors of one shape and dtype without dispatch, promotion or a frame. For calls in which these cost more
+// than the arithmetic. The loops are those that eager takes for such tensors, so that results have eager's bits.
 //
 //   DenseTape::Builder b(inputs);                  x, y: float32 [8]
 //   b.call(*add, {0, 1, Scalar 1})                 slot 2, a temporary

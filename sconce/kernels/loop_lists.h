@@ -8,7 +8,8 @@
 
 namespace sconce {
 
-// In the order of the table's files, which is that of libsconce_cuda's texts. Hand-written reductions (argmax) come last.
+// In the order of the table's files, which is that of libsconce_cuda's texts. Hand-written reductions (argmax) come
+// last.
 SCONCE_API std::span<const PointwiseLoops* const> pointwise_loops();
 SCONCE_API std::span<const ReduceLoops* const> reduce_loops();
 

@@ -24,7 +24,8 @@ constexpr int kMaxRank = 64;
 
 constexpr uint8_t kImplClass = small_class(sizeof(TensorImpl));
 
-// Sizes and strides as eight vectors: for 128 bytes g++ takes `rep stos`, which costs more than the rest of a new tensor.
+// Sizes and strides as eight vectors: for 128 bytes g++ takes `rep stos`, which costs more than the rest of a new
+// tensor.
 typedef int64_t DimsVector __attribute__((vector_size(16), may_alias));  // an alias takes no such attribute in clang
 static_assert(sizeof(TensorImpl::dims) == 8 * sizeof(DimsVector));
 inline void clear_dims(TensorImpl& t) {

@@ -1,5 +1,5 @@
-// Partial evaluation of a graph: inputs that stay the same tensors from call to call, as the weights of a module do, become
-// constants of a copy. Plans of the copy have weights packed, and their signatures are short.
+// Partial evaluation of a graph: inputs that stay the same tensors from call to call, as the weights of a module do,
+// become constants of a copy. Plans of the copy have weights packed, and their signatures are short.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Counters: zeroed words of device memory by which the blocks of a kernel find out which of them is last. A kernel leaves
-// them 0, so kernels of one stream share them.
+// Counters: zeroed words of device memory by which the blocks of a kernel find out which of them is last. A kernel
+// leaves them 0, so kernels of one stream share them.
 #pragma once
 
 #include <cstdint>

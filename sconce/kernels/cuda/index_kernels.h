@@ -9,16 +9,16 @@ namespace sconce::cuda {
 
 enum class IndexMode : uint8_t { read, assign, add, multiply, larger, smaller };
 
-// One index: which elements of `self` along a dimension of the given size and stride. It has a stride for each size of the
-// iteration.
+// One index: which elements of `self` along a dimension of the given size and stride. It has a stride for each size of
+// the iteration.
 struct IndexOperand {
   const Tensor* index;  // int64
   const int64_t* strides;
   int64_t extent, extent_stride;
 };
 
-// For every place of `sizes`: values = self[...], or self[...] is combined with values. `self_strides` leads to the place that
-// the indices count from. `single`: a number instead of values.
+// For every place of `sizes`: values = self[...], or self[...] is combined with values. `self_strides` leads to the
+// place that the indices count from. `single`: a number instead of values.
 struct IndexedCall {
   const char* name;  // of the operator, for errors
   IndexMode mode;

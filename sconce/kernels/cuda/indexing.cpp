@@ -1,5 +1,6 @@
-// Indexing on CUDA devices: gather and scatter, index vectors, advanced indexing, embeddings. What may be asked is checked by
-// the operators themselves on Meta tensors of the same sizes; indices are checked where they are used (device/error_word.h).
+// Indexing on CUDA devices: gather and scatter, index vectors, advanced indexing, embeddings. What may be asked is
+// checked by the operators themselves on Meta tensors of the same sizes; indices are checked where they are used
+// (device/error_word.h).
 #include <fmt/format.h>
 
 #include "sconce/base/error.h"

@@ -6,7 +6,8 @@
 namespace sconce::cuda {
 namespace {
 
-// Whether dimension `a` belongs outside of `b`: by the first operand that has an opinion. 0 is a broadcast, which has none.
+// Whether dimension `a` belongs outside of `b`: by the first operand that has an opinion. 0 is a broadcast, which has
+// none.
 bool is_outside(const Layout& l, int a, int b) {
   for (int k = 0; k < l.operands; ++k) {
     const int64_t x = l.stride[k][a], y = l.stride[k][b];

@@ -20,7 +20,7 @@ struct Layout {
 
   int64_t elements() const {
     int64_t n = 1;
-    for (int d = 0; d < rank; ++d) n *= size[d];
+    for (int d = 0; d < rank; ++d) n *= size[d];  // fits: elements of a tensor
     return n;
   }
 };

@@ -1,5 +1,5 @@
-// Masks on CUDA devices: places of elements that are not 0, elements under a mask. How many there are decides about the size
-// of the result, so the host waits for that number.
+// Masks on CUDA devices: places of elements that are not 0, elements under a mask. How many there are decides about the
+// size of the result, so the host waits for that number.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -191,8 +191,8 @@ struct TextRequest {
   const Variant* variant;
 };
 
-// Kernels that this thread asked for last, by what decides about their text: spares small calls the writing and hashing of a
-// key, half a microsecond.
+// Kernels that this thread asked for last, by what decides about their text: spares small calls the writing and hashing
+// of a key, half a microsecond.
 struct Remembered {
   const void* mark = nullptr;
   const void* loops = nullptr;

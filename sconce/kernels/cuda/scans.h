@@ -7,7 +7,8 @@ namespace sconce::cuda {
 
 enum class ScanKind : uint8_t { sum, product, logsum, largest, smallest };
 
-// out[..., i] from in[..., 0..i]: `rows` lines of `count` elements. `index`: where the largest or smallest stands (int64).
+// out[..., i] from in[..., 0..i]: `rows` lines of `count` elements. `index`: where the largest or smallest stands
+// (int64).
 void launch_scan(ScanKind kind, const char* name, const Tensor& in, const Tensor& out, const Tensor* index,
                  int64_t rows, int64_t count);
 

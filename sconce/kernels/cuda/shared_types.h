@@ -1,5 +1,5 @@
-// Types of the arguments that host and kernels share: the names that texts have for them (text/prelude.cuh), so that a struct
-// that both sides include has one layout.
+// Types of the arguments that host and kernels share: the names that texts have for them (text/prelude.cuh), so that a
+// struct that both sides include has one layout.
 #pragma once
 
 #include <cstdint>

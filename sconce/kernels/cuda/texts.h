@@ -1,7 +1,7 @@
 // Texts: where the CUDA source of a kernel comes from.
 //
-// A kernel's source is put together when it is first needed, from files that are embedded (text/*.cuh), the expression of an
-// operator as the table has it (opgen/loops/device.py) and some lines that say which types and which layout.
+// A kernel's source is put together when it is first needed, from files that are embedded (text/*.cuh), the expression
+// of an operator as the table has it (opgen/loops/device.py) and some lines that say which types and which layout.
 #pragma once
 
 #include <cstdint>

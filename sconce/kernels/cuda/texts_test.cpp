@@ -1,5 +1,5 @@
-// Texts of CUDA kernels: what is written around an expression, that every operator has one for each of its classes, and that
-// NVRTC, where it is installed, compiles them all.
+// Texts of CUDA kernels: what is written around an expression, that every operator has one for each of its classes, and
+// that NVRTC, where it is installed, compiles them all.
 #include "sconce/kernels/cuda/texts.h"
 
 #include <gtest/gtest.h>

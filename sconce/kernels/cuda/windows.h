@@ -25,7 +25,7 @@ struct WindowShape {
 
   int64_t pixels() const { return size[0] * size[1] * size[2]; }
   int64_t places() const { return out_size[0] * out_size[1] * out_size[2]; }
-  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }  // fits: of a weight
 };
 // Writes a list of `rank` numbers, or one for all, into the last places of three.
 void put_last(int64_t (&to)[3], IntList list, size_t rank);

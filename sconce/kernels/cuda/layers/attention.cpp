@@ -1,6 +1,6 @@
-// Attention on CUDA devices. 16-bit floats: one kernel that keeps no matrix of weights (text/attention.cuh). Others, and the
-// gradients: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be fewer than those of
-// queries.
+// Attention on CUDA devices. 16-bit floats: one kernel that keeps no matrix of weights (text/attention.cuh). Others,
+// and the gradients: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be fewer
+// than those of queries.
 #include <bit>
 #include <cmath>
 

@@ -1,4 +1,5 @@
 // Blocks of pictures as columns, and back, on CUDA devices (text/windows.cuh).
+#include "sconce/base/checked.h"
 #include "sconce/base/error.h"
 #include "sconce/generated/fold_cuda_kernels.h"
 #include "sconce/kernels/cuda/row_kernels.h"
@@ -16,7 +17,8 @@ WindowShape shape_of(IntList size, IntList kernel, IntList dilation, IntList pad
   put_last(s.pad, padding, 2);
   put_last(s.stride, stride, 2);
   for (int d = 1; d < 3; ++d)
-    s.out_size[d] = (s.size[d] + 2 * s.pad[d] - s.dilation[d] * (s.kernel[d] - 1) - 1) / s.stride[d] + 1;
+    s.out_size[d] =
+        (s.size[d] + Checked(2) * s.pad[d] - Checked(s.dilation[d]) * (s.kernel[d] - 1) - 1) / s.stride[d] + 1;
   return s;
 }
 

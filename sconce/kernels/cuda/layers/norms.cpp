@@ -1,4 +1,5 @@
-// Softmax and the norms of layers and groups, with their gradients: row kernels; batch norm, which is composed of reductions.
+// Softmax and the norms of layers and groups, with their gradients: row kernels; batch norm, which is composed of
+// reductions.
 #include "sconce/base/error.h"
 #include "sconce/generated/normalization_cuda_kernels.h"
 #include "sconce/kernels/cuda/row_kernels.h"
