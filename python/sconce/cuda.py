@@ -1,5 +1,6 @@
 """torch.cuda: what programs ask about CUDA devices. Without one, queries say so and uses are refused."""
 
+import functools as _functools
 import types as _types
 
 from ._absent_device import names_of as _names_of
@@ -44,13 +45,13 @@ def _index(device):
 
 def _where_available(function):
     """The function where there is a device; otherwise the refusal that names_of makes."""
+
+    @_functools.wraps(function)
     def asked(*args, **kwargs):
         if not is_available():
             return _absent[function.__name__](*args, **kwargs)
         return function(*args, **kwargs)
 
-    asked.__name__ = asked.__qualname__ = function.__name__
-    asked.__doc__ = function.__doc__
     return asked
 
 
