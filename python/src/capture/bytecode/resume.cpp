@@ -180,7 +180,8 @@ class Resumer {
       }
       code_.instructions.push_back(i);
       const bool reads_cell = i.op == Op::load_deref || i.op == Op::delete_deref;
-      if (reads_cell && depths[at] >= 0 && (original_.kinds[all[at].arg] & 0xc0) == 0x40)
+      // An argument (0x20 beside the cell's 0x40) is bound unless it is deleted, which nobody does to a cell.
+      if (reads_cell && depths[at] >= 0 && (original_.kinds[all[at].arg] & 0xe0) == 0x40)
         unbound.emplace_back(code_.instructions.size() - 1, depths[at]);
     }
     for (const auto& [at, depth] : unbound) name_unbound(at, depth);

@@ -1,5 +1,6 @@
 #include "capture/output/effects.h"
 #include "capture/set_entries.h"
+#include "sconce/base/error.h"
 
 #include <algorithm>
 
@@ -164,12 +165,21 @@ void Effects::scan(Rebuilder& r) {
   }
 }
 
-// The method of the class of C that an object's class is built on: what a class of Python has in its place was evaluated,
+// The method written in C that an object's class has or inherits: what a class of Python has in its place was evaluated,
 // and must not run again. Borrowed.
 static PyObject* method_of_c(PyObject* object, const char* name) {
-  PyTypeObject* type = Py_TYPE(object);
-  while (type->tp_flags & Py_TPFLAGS_HEAPTYPE) type = type->tp_base;
-  return _PyType_Lookup(type, name_of(name));
+  PyObject* mro = Py_TYPE(object)->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    const Owned dict = Owned::take(PyObject_GetAttr(PyTuple_GET_ITEM(mro, i), name_of("__dict__")));
+    PyObject* found = PyObject_GetItem(dict.get(), name_of(name));
+    if (found == nullptr) {
+      PyErr_Clear();
+      continue;
+    }
+    Py_DECREF(found);  // the class keeps it
+    if (Py_IS_TYPE(found, &PyMethodDescr_Type) || Py_IS_TYPE(found, &PyWrapperDescr_Type)) return found;
+  }
+  fail_as(ErrorKind::internal, "{} has no {} of C", Py_TYPE(object)->tp_name, name);
 }
 
 void Effects::write(Writer& w, Rebuilder& r, PyObject* globals) {
