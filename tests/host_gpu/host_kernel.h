@@ -125,15 +125,19 @@ int printf(const char*, ...);
   double name(double); \
   float name##f(float);
 HOST_1(exp)
+// clang-format off
 HOST_1(exp2) HOST_1(expm1) HOST_1(log) HOST_1(log2) HOST_1(log10) HOST_1(log1p) HOST_1(sqrt) HOST_1(sin) HOST_1(cos)
-    HOST_1(tan) HOST_1(asin) HOST_1(acos) HOST_1(atan) HOST_1(sinh) HOST_1(cosh) HOST_1(tanh) HOST_1(asinh)
-        HOST_1(acosh) HOST_1(atanh) HOST_1(erf) HOST_1(erfc) HOST_1(floor) HOST_1(ceil) HOST_1(trunc) HOST_1(rint)
-            HOST_1(fabs) HOST_1(lgamma) HOST_1(tgamma) HOST_1(cbrt)
+HOST_1(tan) HOST_1(asin) HOST_1(acos) HOST_1(atan) HOST_1(sinh) HOST_1(cosh) HOST_1(tanh) HOST_1(asinh)
+HOST_1(acosh) HOST_1(atanh) HOST_1(erf) HOST_1(erfc) HOST_1(floor) HOST_1(ceil) HOST_1(trunc) HOST_1(rint)
+HOST_1(fabs) HOST_1(lgamma) HOST_1(tgamma) HOST_1(cbrt)
+// clang-format on
 #define HOST_2(name)           \
   double name(double, double); \
   float name##f(float, float);
-                HOST_2(atan2) HOST_2(hypot) HOST_2(pow) HOST_2(fmod) HOST_2(copysign) HOST_2(fmin)
-                    HOST_2(fmax) double fma(double, double, double);
+    // clang-format off
+HOST_2(atan2) HOST_2(hypot) HOST_2(pow) HOST_2(fmod) HOST_2(copysign) HOST_2(fmin)
+HOST_2(fmax) double fma(double, double, double);
+// clang-format on
 float fmaf(float, float, float);
 double frexp(double, int*);
 float frexpf(float, int*);
@@ -141,10 +145,12 @@ float frexpf(float, int*);
 #define HOST_FLOAT(name) \
   inline float name(float x) { return name##f(x); }
 HOST_FLOAT(exp)
+// clang-format off
 HOST_FLOAT(log) HOST_FLOAT(sqrt) HOST_FLOAT(sin) HOST_FLOAT(cos) HOST_FLOAT(tan) HOST_FLOAT(floor) HOST_FLOAT(ceil)
-    HOST_FLOAT(trunc) HOST_FLOAT(fabs) HOST_FLOAT(cosh) HOST_FLOAT(sinh) HOST_FLOAT(acosh) HOST_FLOAT(acos)
-        HOST_FLOAT(expm1) HOST_FLOAT(log1p) HOST_FLOAT(erfc)
-            HOST_FLOAT(tgamma) inline float copysign(float x, float y) {
+HOST_FLOAT(trunc) HOST_FLOAT(fabs) HOST_FLOAT(cosh) HOST_FLOAT(sinh) HOST_FLOAT(acosh) HOST_FLOAT(acos)
+HOST_FLOAT(expm1) HOST_FLOAT(log1p) HOST_FLOAT(erfc)
+HOST_FLOAT(tgamma) inline float copysign(float x, float y) {
+  // clang-format on
   return copysignf(x, y);
 }
 inline float pow(float x, float y) { return powf(x, y); }

@@ -137,14 +137,15 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
                                                         const Tensor& weight, std::optional<IntList>, IntList stride,
                                                         IntList padding, IntList dilation, bool transposed, IntList,
                                                         int64_t groups, ListRef<bool> output_mask) {
-  const Tensor grad = dense(grad_output), x = dense(input);
+  const auto conjugate = [](const Tensor& t) { return is_complex(t.dtype()) ? sconce::conj_physical(t) : t; };
+  const Tensor grad = dense(grad_output), x = dense(conjugate(input)), w = conjugate(weight);
   Tensor for_input, for_weight, for_bias;
   const Geometry g = transposed ? geometry_of(grad, x, weight, stride, padding, dilation, groups)
                                 : geometry_of(x, grad, weight, stride, padding, dilation, groups);
   if (output_mask[0]) {
     for_input = empty_tensor(input.sizes(), input.dtype(), input.device());
     if (for_input.numel() != 0)
-      transposed ? image_to_places(g, grad, weight, for_input) : places_to_image(g, grad, weight, for_input);
+      transposed ? image_to_places(g, grad, w, for_input) : places_to_image(g, grad, w, for_input);
   }
   if (output_mask[1])
     for_weight = transposed ? weight_gradient(g, grad, x, weight) : weight_gradient(g, x, grad, weight);
