@@ -42,6 +42,10 @@ class SCONCE_API PreparedCall {
   int64_t columns() const { return columns_; }
   int64_t row_stride() const { return row_stride_; }  // elements of the result from row to row
 
+  // Whether the result may be the memory of the epilogue's residual, of the same strides: each element is written once,
+  // behind the read of its residual.
+  virtual bool may_overwrite_residual() const { return false; }
+
   // Arguments whose elements were read while preparing: the call is stale when one of them is written.
   const std::vector<uint32_t>& constants_read() const { return constants_read_; }
   // For people: "packed product 64 x 64".

@@ -48,6 +48,10 @@ class PreparedConvolution final : public PreparedCall {
     conv_run_once(plan_.shape, plan_.dtype, args[kInput], weight_.data(), weight_.strides().data(), result, with_bias);
   }
 
+  bool may_overwrite_residual() const override {
+    return plan_.algorithm == ConvAlgorithm::product &&
+           sconce::may_overwrite_residual(plan_.dtype, rows_, columns_, plan_.shape.in_channels);
+  }
   std::string text() const override {
     return fmt::format("packed convolution, {}{}", algorithm_name(plan_.algorithm),
                        plan_.shape.planes ? " of planes" : "");

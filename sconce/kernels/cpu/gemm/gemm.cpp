@@ -566,4 +566,9 @@ void gemm_packed(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, co
            kernels);
 }
 
+bool may_overwrite_residual(DType dtype, int64_t m, int64_t n, int64_t k) {
+  return (dtype == DType::float32 || dtype == DType::float64) && k <= gemm_parts::one_block &&
+         sum_order(m, n, k) == SumOrder::in_sequence;
+}
+
 }  // namespace sconce

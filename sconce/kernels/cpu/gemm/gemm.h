@@ -91,11 +91,15 @@ struct Epilogue {
 enum class SumOrder : uint8_t { automatic, in_sequence, by_lanes };
 SCONCE_API SumOrder sum_order(int64_t m, int64_t n, int64_t k);
 
-// c must not overlap a, b or the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes
+// c must not overlap a, b or, unless may_overwrite_residual, the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes
 // may be zero; with k == 0 the product is zero.
 SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
                      const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels(),
                      SumOrder order = SumOrder::automatic);
+
+// Whether c, contiguous along n, may be the memory of the residual, of the same strides: where a product of float32 or
+// float64 is summed in one go, each element is written once, behind the read of its residual.
+SCONCE_API bool may_overwrite_residual(DType dtype, int64_t m, int64_t n, int64_t k);
 
 // A constant b is packed once for many products: bytes needed, packing, product, which has the bits of gemm's. The
 // packed form belongs to the level of the kernels that packed it and is not a file format. `packed` must be aligned to

@@ -17,6 +17,7 @@ constexpr int64_t work_per_thread = 256 * 1024;
 constexpr int64_t b_block_bytes = 512 * 1024;
 constexpr int64_t a_tile_bytes = 24 * 1024;
 constexpr int64_t staged_rows = 1024;
+constexpr int64_t one_block = 512;  // products that are no deeper are summed in one go
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -106,7 +107,7 @@ void Plan<T>::decide() {
 
   tile = m <= table.tile_rows ? m : divide_up(m, divide_up(m, table.tile_rows));
   int64_t blocks = 1;
-  if (m > 4 && k > 512) {
+  if (m > 4 && k > one_block) {
     const int64_t limit = std::max<int64_t>(384, a_tile_bytes / static_cast<int64_t>(sizeof(T)) / tile);
     if (k > limit + limit / 3) blocks = divide_up(k, limit);
   }

@@ -333,6 +333,47 @@ TEST(Gemm, InfinityStaysInItsRowBesideBlocksOfColumns) {
   }
 }
 
+// What plans rely on where a residual dies: results in its place are those beside it.
+TEST(Gemm, OverwritesResiduals) {
+  int overwritten = 0;
+  for (int level : levels()) {
+    for (DType dtype : {DType::float32, DType::float64}) {
+      for (int64_t m : {5, 17, 333}) {
+        for (int64_t n : {16, 65, 256}) {
+          for (int64_t k : {64, 512, 513, 1200}) {
+            if (!may_overwrite_residual(dtype, m, n, k)) {
+              EXPECT_GT(k, 512) << m << " " << n;
+              continue;
+            }
+            ++overwritten;
+            const MatrixKernels& kernels = matrix_kernels(level);
+            const Stored a(dtype, m, k, Layout::rows, 1), b(dtype, k, n, Layout::rows, 2),
+                bias(dtype, 1, n, Layout::rows, 4);
+            const Stored residual(dtype, m, n, Layout::rows, 3);
+            std::vector<char> memory(packed_b_bytes(dtype, k, n, kernels) + 64);
+            auto* packed = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) & ~uintptr_t{63});
+            pack_b(dtype, k, n, b.view(), packed, kernels);
+            for (int threads : {1, 2}) {
+              set_num_threads(threads);
+              Stored beside = residual, in_place = residual;
+              Epilogue epilogue{.bias = bias.bytes.data(),
+                                .residual = residual.bytes.data(),
+                                .residual_stride = residual.row_stride,
+                                .lo = 0};
+              gemm_packed(dtype, m, n, k, a.view(), packed, beside.view(), epilogue, kernels);
+              epilogue.residual = in_place.bytes.data();
+              gemm_packed(dtype, m, n, k, a.view(), packed, in_place.view(), epilogue, kernels);
+              EXPECT_EQ(beside.bytes, in_place.bytes) << m << " " << n << " " << k;
+            }
+          }
+        }
+      }
+    }
+  }
+  set_num_threads(1);
+  EXPECT_GT(overwritten, 0);
+}
+
 TEST(Gemm, Batched) {
   const int64_t sizes[][4] = {{1000, 4, 4, 4}, {3, 20, 30, 40}, {12, 1, 128, 64}, {2, 130, 130, 130}, {0, 3, 3, 3}};
   for (int level : levels()) {

@@ -41,6 +41,7 @@ class PreparedProduct final : public PreparedCall {
                 with_bias);
   }
 
+  bool may_overwrite_residual() const override { return sconce::may_overwrite_residual(dtype_, rows_, columns_, k_); }
   std::string text() const override { return fmt::format("packed product {} x {} x {}", rows_, k_, columns_); }
 
  private:
