@@ -87,8 +87,22 @@ def copied(t: Tensor) -> Tensor:
 
 )";
 
-std::string program(unsigned seed) {
-  const std::string body = sconce::testing::random_body({kStatements, kConditions, "if $n > 4:"}, seed);
+// The dtypes of arguments and of what is converted to them; the others stand in the statements.
+struct Element {
+  DType dtype;
+  const char* name;
+};
+constexpr Element kFloat{DType::float32, "torch.float32"};
+constexpr Element kOthers[] = {{DType::float64, "torch.float64"},    {DType::bfloat16, "torch.bfloat16"},
+                               {DType::float16, "torch.float16"},    {DType::int64, "torch.int64"},
+                               {DType::int32, "torch.int32"},        {DType::uint8, "torch.uint8"},
+                               {DType::complex64, "torch.complex64"}};
+
+std::string program(unsigned seed, const Element& element) {
+  std::string body = sconce::testing::random_body({kStatements, kConditions, "if $n > 4:"}, seed);
+  const std::string_view plain = kFloat.name;
+  for (size_t at = 0; (at = body.find(plain, at)) != body.npos; at += std::string_view(element.name).size())
+    body.replace(at, plain.size(), element.name);
   std::string text = kHelpers;
   text += "def f(a: Tensor, b: Tensor, n: int):\n  c = a * b\n  i = n\n  j = 2\n  l = [a.clone(), c]\n";
   text += "  k = [b.clone(), c]\n" + body;
@@ -106,9 +120,11 @@ unsigned program_count() {
   return wanted ? static_cast<unsigned>(std::atoi(wanted)) : 150;
 }
 
-void compare_random_programs(unsigned count) {
+// `others`: with another dtype each, in place of float32.
+void compare_random_programs(unsigned count, bool others = false) {
   for (unsigned seed = 0; seed < count && !::testing::Test::HasFailure(); ++seed) {
-    const std::string source = program(seed);
+    const Element element = others ? kOthers[seed / 3 % std::size(kOthers)] : kFloat;
+    const std::string source = program(seed, element);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + source);
     std::unique_ptr<script::Program> compiled;
     try {
@@ -120,9 +136,13 @@ void compare_random_programs(unsigned count) {
     const int64_t k = size_of(seed);
     const auto arguments = [&](const std::optional<Value>&) {
       manual_seed(seed);
-      Tensor a = randn({k, k}, DType::float32), b = randn({k, k}, DType::float32);
+      const auto numbers = [&](IntList sizes) {
+        const Tensor x = randn(sizes, DType::float32);
+        return element.dtype == DType::float32 ? x : to(is_floating(element.dtype) ? x : mul(x, 4), element.dtype);
+      };
+      Tensor a = numbers({k, k}), b = numbers({k, k});
       if (seed % 3 == 1) a = t(a);
-      if (seed % 3 == 2 && k > 0) b = slice(randn({k, 2 * k}, DType::float32), 1, 0, 2 * k, 2);
+      if (seed % 3 == 2 && k > 0) b = slice(numbers({k, 2 * k}), 1, 0, 2 * k, 2);
       return std::vector<Value>{Value(a), Value(b), Value(static_cast<int64_t>(seed % 5))};
     };
     const auto difference = sconce::testing::compare_planned_calls(f, {}, arguments);
@@ -131,6 +151,8 @@ void compare_random_programs(unsigned count) {
 }
 
 TEST(RandomPlans, HaveTheBitsOfTheInterpreter) { compare_random_programs(program_count()); }
+
+TEST(RandomPlans, HaveThemForOtherDtypes) { compare_random_programs(program_count(), true); }
 
 // A backend that takes some operators, others each time, and runs them as eager does.
 TEST(RandomPlans, HaveThemWithPartsOfABackend) {
