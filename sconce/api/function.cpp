@@ -1,6 +1,7 @@
 // jit::Function: a handle on an ir::Function, with its object if it is a method.
 #include "sconce/api/jit.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/runtime/planner.h"
 #include "sconce/serialization/code/code_printer.h"
 #include "sconce/tracing/tracer.h"
 
@@ -22,6 +23,12 @@ Value Function::call(std::vector<Value> args, NamedValues kwargs) const {
   if (!self_.is_none()) args.insert(args.begin(), self_);
   std::vector<Value> bound = runtime::bind_call(*function_, std::move(args), std::move(kwargs));
   return runtime::run(*function_, bound);
+}
+
+bool Function::call_again(const detail::BorrowedValue* args, size_t count, Value& result) const {
+  static_assert(sizeof *args == sizeof(Value));
+  const size_t first = self_.is_none() ? 1 : 0;
+  return runtime::run_again(*function_, {reinterpret_cast<const Value*>(args) + first, count - first}, result);
 }
 
 }  // namespace sconce::jit

@@ -13,10 +13,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,29 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 using ExtraFiles = std::vector<std::pair<std::string, std::string>>;  // name, content
 using UnitPtr = std::shared_ptr<ir::CompilationUnit>;
 
+namespace detail {
+
+// A Value over what somebody else owns for as long: nothing is counted.
+class BorrowedValue {
+ public:
+  BorrowedValue(const Value& v) { std::memcpy(&value_, static_cast<const void*>(&v), sizeof v); }
+  BorrowedValue(const Tensor& t) { new (&value_) Value(Tensor(Ref<TensorImpl>::adopt(t.impl()))); }
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  BorrowedValue(T v) {
+    new (&value_) Value(to_value(v));
+  }
+
+ private:
+  alignas(Value) char value_[sizeof(Value)];
+};
+
+// Types of arguments that can be borrowed.
+template <class T>
+inline constexpr bool is_borrowed = std::is_same_v<T, Tensor> || std::is_same_v<T, Value> || std::is_arithmetic_v<T>;
+
+}  // namespace detail
+
 // A function, or a method together with its object.
 class SCONCE_API Function {
  public:
@@ -55,6 +80,10 @@ class SCONCE_API Function {
   // Arguments are converted to the declared types as PyTorch does it. Several results are a tuple.
   template <class... T>
   Value operator()(T&&... args) const {
+    if constexpr ((detail::is_borrowed<std::remove_cvref_t<T>> && ...)) {
+      const detail::BorrowedValue given[] = {self_, args...};
+      if (Value result; call_again(given, 1 + sizeof...(T), result)) return result;
+    }
     return call({to_value(std::forward<T>(args))...});
   }
   Value call(std::vector<Value> args, NamedValues kwargs = {}) const;
@@ -64,6 +93,10 @@ class SCONCE_API Function {
   const Value& self() const { return self_; }  // None of a function
 
  private:
+  // Runs the call by the plan of the call before, if there is one and it is for these arguments, of which the first is
+  // the object.
+  bool call_again(const detail::BorrowedValue* args, size_t count, Value& result) const;
+
   UnitPtr unit_;
   ir::Function* function_;
   Value self_;  // None of a function
@@ -110,6 +143,10 @@ class SCONCE_API Module : public Object {
   // Hooks and forward.
   template <class... T>
   Value operator()(T&&... args) const {
+    if constexpr ((detail::is_borrowed<std::remove_cvref_t<T>> && ...)) {
+      const detail::BorrowedValue given[] = {object_, args...};
+      if (Value result; call_again(given, 1 + sizeof...(T), result)) return result;
+    }
     return call({to_value(std::forward<T>(args))...});
   }
   Value call(std::vector<Value> args, NamedValues kwargs = {}) const;
@@ -161,6 +198,7 @@ class SCONCE_API Module : public Object {
 
  private:
   Value call_forward(std::vector<Value> args, NamedValues kwargs) const;
+  bool call_again(const detail::BorrowedValue* args, size_t count, Value& result) const;
 };
 
 struct CompileOptions {

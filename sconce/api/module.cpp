@@ -10,6 +10,7 @@
 #include "sconce/dispatch/registry.h"
 #include "sconce/ir/function.h"
 #include "sconce/runtime/interpreter.h"
+#include "sconce/runtime/planner.h"
 #include "sconce/tensor/grad_mode.h"
 #include "sconce/types/class_info.h"
 
@@ -150,6 +151,13 @@ Value Module::call_forward(std::vector<Value> args, NamedValues kwargs) const {
   }
   std::vector<Value> bound = runtime::bind_call(*candidates.back(), std::move(args), std::move(kwargs));
   return runtime::run(*candidates.back(), bound);
+}
+
+bool Module::call_again(const detail::BorrowedValue* args, size_t count, Value& result) const {
+  const ClassInfo& info = *object_.to_object().type()->class_info();
+  if (!info.forward_pre_hooks.empty() || !info.forward_hooks.empty()) return false;
+  ir::Function* forward = info.find_method("forward");
+  return forward && runtime::run_again(*forward, {reinterpret_cast<const Value*>(args), count}, result);
 }
 
 Value Module::call(std::vector<Value> args, NamedValues kwargs) const {

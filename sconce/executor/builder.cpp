@@ -56,6 +56,11 @@ class Builder {
     std::unique_ptr<Step> step;
     std::vector<ValueId> reads, writes;                // as memory
     std::vector<ValueId> tensor_reads, tensor_writes;  // as tensors
+    // What it may write over what it reads: element by element, each one behind its last read.
+    struct Overwrite {
+      ValueId read, written;
+    };
+    std::vector<Overwrite> overwrites;
     double work = 0;
     std::vector<NodeId> nodes;
   };
@@ -179,18 +184,22 @@ class Builder {
 
   // ---- steps ----
 
-  loops::FuseGraph graph_of(std::vector<NodeId>& nodes) {
-    loops::FuseGraph graph;
-    for (const TapeValue& v : tape_.values)
-      graph.values.push_back({v.twin.dtype(), Dims(v.twin.sizes()), Dims(v.twin.strides())});
-    // A prepared call runs where the last node of its tail stands: what the tail reads is there then.
+  // By node: which one runs there; kNone: none. A prepared call runs where the last node of its tail stands: what the
+  // tail reads is there then.
+  std::vector<NodeId> running_nodes() const {
     std::vector<NodeId> runs_as(tape_.nodes.size(), kNone);
     for (NodeId n = 0; n < tape_.nodes.size(); ++n) {
       if (roles_[n] == Role::inside) continue;
       runs_as[tails_[n].nodes.empty() ? n : tails_[n].nodes.back()] = n;
     }
-    for (NodeId at = 0; at < tape_.nodes.size(); ++at) {
-      const NodeId n = runs_as[at];
+    return runs_as;
+  }
+
+  loops::FuseGraph graph_of(std::vector<NodeId>& nodes) {
+    loops::FuseGraph graph;
+    for (const TapeValue& v : tape_.values)
+      graph.values.push_back({v.twin.dtype(), Dims(v.twin.sizes()), Dims(v.twin.strides())});
+    for (const NodeId n : running_nodes()) {
       if (n == kNone) continue;
       const TapeNode& node = tape_.nodes[n];
       loops::GraphNode made;
@@ -232,6 +241,13 @@ class Builder {
   }
 
   void schedule() {
+    // Without loops of their own there is nothing to fuse, and steps keep their order.
+    if (std::none_of(roles_.begin(), roles_.end(), [](Role r) { return r == Role::pointwise; })) {
+      for (const NodeId n : running_nodes()) {
+        if (n != kNone) emit(n);
+      }
+      return;
+    }
     std::vector<NodeId> nodes;
     const loops::FuseGraph graph = graph_of(nodes);
     const std::vector<loops::Group> groups = loops::fuse(graph);
@@ -243,26 +259,27 @@ class Builder {
     const loops::NestBuilder nests(graph, groups);
     for (size_t g = 0; g < groups.size(); ++g) {
       const auto first = nodes[static_cast<size_t>(groups[g].nodes.front())];
-      switch (roles_[first]) {
-        case Role::pointwise:
-          emit_nest(nests.build(g), groups[g], nodes);
-          break;
-        case Role::prepared:
-          emit_prepared(first);
-          break;
-        case Role::call:
-          emit_call(first);
-          break;
-        case Role::rearrange:
-          emit_rearrange(first);
-          break;
-        case Role::backend:
-          emit_backend(first);
-          break;
-        case Role::view:
-        case Role::inside:
-          break;
-      }
+      if (roles_[first] == Role::pointwise)
+        emit_nest(nests.build(g), groups[g], nodes);
+      else
+        emit(first);
+    }
+  }
+
+  void emit(NodeId n) {
+    switch (roles_[n]) {
+      case Role::prepared:
+        return emit_prepared(n);
+      case Role::call:
+        return emit_call(n);
+      case Role::rearrange:
+        return emit_rearrange(n);
+      case Role::backend:
+        return emit_backend(n);
+      case Role::pointwise:
+      case Role::view:
+      case Role::inside:
+        return;
     }
   }
 
@@ -273,7 +290,7 @@ class Builder {
     for (const ValueId r : node.results) {
       if (r != kNone) e.tensor_writes.push_back(r);
     }
-    e.step = std::make_unique<CallStep>(node, tape_, plan_.frame_args_.size(), "call " + tape_.node_text(n));
+    e.step = std::make_unique<CallStep>(node, tape_, plan_.frame_args_.size());
     e.nodes.push_back(n);
     plan_.frame_args_.push_back(n);
     emitted_.push_back(std::move(e));
@@ -308,13 +325,28 @@ class Builder {
       (built.nest.buffers[i].written ? e.writes : e.reads).push_back(v);
       places.push_back(place_of(v));
     }
-    std::string text = "loops";
-    for (const int32_t member : group.nodes) {
-      e.nodes.push_back(nodes[static_cast<size_t>(member)]);
-      text += "\n    " + tape_.node_text(e.nodes.back());
-    }
-    e.step = std::make_unique<NestStep>(codegen::make(built.nest), built.nest, std::move(places), std::move(text));
+    find_overwrites(built, e);
+    for (const int32_t member : group.nodes) e.nodes.push_back(nodes[static_cast<size_t>(member)]);
+    e.step = std::make_unique<NestStep>(codegen::make(built.nest), built.nest, std::move(places));
     emitted_.push_back(std::move(e));
+  }
+
+  // Pairs of buffers that the nest walks in the same way. Memory that it also reads in another way is not overwritten.
+  void find_overwrites(const loops::BuiltNest& built, Emitted& e) const {
+    const auto& buffers = built.nest.buffers;
+    const auto block = [&](size_t i) { return tape_.block_of(static_cast<ValueId>(built.values[i])); };
+    for (size_t w = 0; w < buffers.size(); ++w) {
+      for (size_t r = 0; buffers[w].written && r < buffers.size(); ++r) {
+        const auto is_alike = [&](size_t i) {
+          return !buffers[i].written && buffers[i].dtype == buffers[w].dtype &&
+                 buffers[i].strides == buffers[w].strides && built.values[i] == built.values[r];
+        };
+        bool alone = true;
+        for (size_t i = 0; i < buffers.size(); ++i) alone = alone && (block(i) != block(r) || is_alike(i));
+        if (alone)
+          e.overwrites.push_back({static_cast<ValueId>(built.values[r]), static_cast<ValueId>(built.values[w])});
+      }
+    }
   }
 
   void emit_prepared(NodeId n) {
@@ -327,7 +359,6 @@ class Builder {
       args[use.arg] = place_of(use.value);
       e.reads.push_back(use.value);
     }
-    std::string text = prepared_[n]->text() + "\n    " + tape_.node_text(n);
     Tail folded;
     const ValueId result = tail.nodes.empty() ? node.results[0] : tail.result;
     if (!tail.nodes.empty()) {
@@ -344,13 +375,17 @@ class Builder {
           if (!built.nest.buffers[i].written && i != 0) e.reads.push_back(v);
         }
       }
-      for (const NodeId inside : tail.nodes) text += "\n    " + tape_.node_text(inside);
+    }
+    if (folded.residual.exists() && prepared_[n]->may_overwrite_residual()) {
+      const auto is_residual = [&](ValueId v) { return tape_.block_of(v) == folded.residual.block; };
+      const auto residual = std::find_if(e.reads.begin(), e.reads.end(), is_residual);
+      if (std::count_if(e.reads.begin(), e.reads.end(), is_residual) == 1) e.overwrites.push_back({*residual, result});
     }
     e.writes.push_back(result);
     e.work = multiplications(n);
     e.nodes.push_back(n);
     e.nodes.insert(e.nodes.end(), tail.nodes.begin(), tail.nodes.end());
-    e.step = std::make_unique<PreparedStep>(prepared_[n], args, place_of(result), std::move(folded), std::move(text));
+    e.step = std::make_unique<PreparedStep>(prepared_[n], args, place_of(result), std::move(folded));
     emitted_.push_back(std::move(e));
   }
 
@@ -451,17 +486,16 @@ class Builder {
     }
     for (const ValueId v : tape_.outputs()) last_use[tape_.block_of(v)] = kForEver;
 
-    std::vector<Lifetime> lifetimes;
-    std::vector<BlockId> owners;
-    plan_.arena_offsets_.assign(blocks, -1);
-    for (BlockId b = 0; b < blocks; ++b) {
-      if (!raw[b] || leaving_blocks_[b]) continue;
-      const Tensor& twin = tape_.twin(tape_.blocks[b].first);
-      lifetimes.push_back({std::max<size_t>(bytes_of(twin), 1), first_write[b], last_use[b], 0});
-      owners.push_back(b);
-    }
-    plan_.arena_bytes_ = lay_out(lifetimes);
-    for (size_t i = 0; i < owners.size(); ++i) plan_.arena_offsets_[owners[i]] = lifetimes[i].offset;
+    std::vector<bool> in_arena(blocks);
+    for (BlockId b = 0; b < blocks; ++b) in_arena[b] = raw[b] && !leaving_blocks_[b];
+    std::vector<BlockId> alone(blocks);
+    for (BlockId b = 0; b < blocks; ++b) alone[b] = b;
+    std::vector<int64_t> together_offsets;
+    const size_t bytes = place_blocks(in_arena, first_write, last_use, alone, plan_.arena_offsets_);
+    const size_t together = place_blocks(in_arena, first_write, last_use,
+                                         overwritten_blocks(in_arena, first_write, last_use), together_offsets);
+    plan_.arena_bytes_ = std::min(bytes, together);
+    if (together < bytes) plan_.arena_offsets_ = std::move(together_offsets);
 
     // Tensors: who makes them, who takes them away.
     std::vector<bool> there(tape_.values.size()), standing(tape_.values.size());
@@ -497,7 +531,7 @@ class Builder {
       }
       out.step = std::move(e.step);
       out.work = e.work;
-      for (const NodeId n : e.nodes) out.sites.push_back(tape_.nodes[n].site);
+      out.nodes = std::move(e.nodes);
     }
     for (BlockId b = 0; b < blocks; ++b) {
       const TapeBlock& block = tape_.blocks[b];
@@ -510,6 +544,52 @@ class Builder {
       static_cast<void>(block);
     }
     for (Scheduled& s : plan_.steps_) s.is_plain = s.allocates.empty() && s.views.empty() && s.releases.empty();
+  }
+
+  // By block: the first of those that have one memory, one behind the other. A block that dies in a step hands its
+  // memory on to one that the step writes in its place.
+  std::vector<BlockId> overwritten_blocks(const std::vector<bool>& in_arena, const std::vector<uint32_t>& first_write,
+                                          const std::vector<uint32_t>& last_use) const {
+    std::vector<BlockId> roots(in_arena.size());
+    for (BlockId b = 0; b < roots.size(); ++b) roots[b] = b;
+    std::vector<bool> handed_on(roots.size());
+    for (uint32_t s = 0; s < emitted_.size(); ++s) {
+      for (const auto& [read, written] : emitted_[s].overwrites) {
+        const BlockId from = tape_.block_of(read), to = tape_.block_of(written);
+        if (!in_arena[from] || !in_arena[to] || handed_on[from] || roots[to] != to || last_use[from] != s ||
+            first_write[to] != s || tape_.blocks[from].first != read || tape_.blocks[to].first != written ||
+            !same_geometry(tape_.twin(read), tape_.twin(written)))
+          continue;
+        handed_on[from] = true;
+        roots[to] = roots[from];
+      }
+    }
+    return roots;
+  }
+
+  // Offsets of the blocks, those with the same root at the same place; gives the bytes of the arena.
+  size_t place_blocks(const std::vector<bool>& in_arena, const std::vector<uint32_t>& first_write,
+                      const std::vector<uint32_t>& last_use, const std::vector<BlockId>& roots,
+                      std::vector<int64_t>& offsets) const {
+    std::vector<Lifetime> lifetimes;
+    std::vector<size_t> number(in_arena.size());  // of a root's lifetime
+    for (BlockId b = 0; b < in_arena.size(); ++b) {
+      if (!in_arena[b] || roots[b] != b) continue;
+      number[b] = lifetimes.size();
+      const size_t bytes = bytes_of(tape_.twin(tape_.blocks[b].first));
+      lifetimes.push_back({std::max<size_t>(bytes, 1), first_write[b], last_use[b], 0});
+    }
+    for (BlockId b = 0; b < in_arena.size(); ++b) {
+      if (!in_arena[b]) continue;
+      uint32_t& last = lifetimes[number[roots[b]]].last;
+      last = std::max(last, last_use[b]);
+    }
+    const size_t bytes = lay_out(lifetimes);
+    offsets.assign(in_arena.size(), -1);
+    for (BlockId b = 0; b < in_arena.size(); ++b) {
+      if (in_arena[b]) offsets[b] = lifetimes[number[roots[b]]].offset;
+    }
+    return bytes;
   }
 
   static size_t bytes_of(const Tensor& twin) {

@@ -248,25 +248,39 @@ void Plan::find_dense() {
   if (outputs.size() <= kDenseOutputs) dense_ = builder.finish(outputs);
 }
 
+Value Plan::dense_result(Tensor* made) const {
+  if (tape_.output.kind == Output::Kind::tensor) return Value(std::move(made[0]));
+  std::vector<Value> items;
+  items.reserve(dense_->outputs());
+  for (size_t i = 0; i < dense_->outputs(); ++i) items.emplace_back(std::move(made[i]));
+  return Value(make_ref<Tuple>(std::move(items), tape_.output.type));
+}
+
 bool Plan::run_dense(std::span<TensorImpl* const> inputs, Value& made) const {
   const Tensor* in[kDenseInputs];
   for (size_t i = 0; i < inputs.size(); ++i) in[i] = reinterpret_cast<const Tensor*>(&inputs[i]);
   Tensor out[kDenseOutputs];
   if (!dense_->run(in, out)) return false;
-  if (tape_.output.kind == Output::Kind::tensor) {
-    made = Value(std::move(out[0]));
-    return true;
-  }
-  std::vector<Value> items;
-  items.reserve(dense_->outputs());
-  for (size_t i = 0; i < dense_->outputs(); ++i) items.emplace_back(std::move(out[i]));
-  made = Value(make_ref<Tuple>(std::move(items), tape_.output.type));
+  made = dense_result(out);
   return true;
 }
 
 Value Plan::run(std::span<TensorImpl* const> inputs) const {
   const bool is_timed = timing.load(std::memory_order_relaxed);
   if (Value made; dense_ && !is_timed && run_dense(inputs, made)) return made;
+  return run_steps(inputs, is_timed);
+}
+
+Value Plan::run(const MatchedTensors& inputs) const {
+  const bool is_timed = timing.load(std::memory_order_relaxed);
+  if (dense_ && !is_timed) {
+    Tensor out[kDenseOutputs];
+    if (dense_->run_known(inputs.tensors, inputs.all, inputs.any, out)) return dense_result(out);
+  }
+  return run_steps({inputs.tensors, inputs.count}, is_timed);
+}
+
+Value Plan::run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const {
   std::unique_ptr<Frame> frame = take_frame();
   Frame& f = *frame;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -295,8 +309,21 @@ Value Plan::run(std::span<TensorImpl* const> inputs) const {
 
 std::string Plan::text() const {
   std::string all;
-  for (const Scheduled& s : steps_) all += s.step->text() + "\n";
+  for (size_t i = 0; i < steps_.size(); ++i) all += step_text(i) + "\n";
   return all;
+}
+
+std::string Plan::step_text(size_t i) const {
+  const Scheduled& s = steps_[i];
+  std::string text = s.step->text();
+  for (const NodeId n : s.nodes) text += s.step->separator() + tape_.node_text(n);
+  return text;
+}
+
+std::vector<Site> Plan::sites(size_t i) const {
+  std::vector<Site> found;
+  for (const NodeId n : steps_[i].nodes) found.push_back(tape_.nodes[n].site);
+  return found;
 }
 
 }  // namespace sconce::executor

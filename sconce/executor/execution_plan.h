@@ -16,8 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "sconce/executor/calls/call_match.h"
+#include "sconce/executor/calls/process_lock.h"
 #include "sconce/executor/guards.h"
-#include "sconce/executor/process_lock.h"
 #include "sconce/executor/tape.h"
 #include "sconce/kernels/dense_tape.h"
 
@@ -47,8 +48,10 @@ class Step {
  public:
   virtual ~Step();
   virtual void run(Frame& frame) const = 0;
-  // For people: what it is, in one line or more.
+  // For people: what it is, in one line; nodes of the tape that it computes stand behind it (Plan::step_text).
   virtual std::string text() const = 0;
+  // What stands in front of each of these.
+  virtual const char* separator() const { return "\n    "; }
   // The loop nest that it is, or that follows its call; null: none.
   virtual const loops::Nest* nest() const { return nullptr; }
 };
@@ -61,7 +64,7 @@ struct Scheduled {
   std::vector<ValueId> releases;   // tensors that nobody needs behind it
   bool is_plain = false;           // it has none of these
   double work = 0;                 // multiplications of a product or a convolution; 0: not known
-  std::vector<Site> sites;         // the calls of the program that it makes
+  std::vector<NodeId> nodes;       // the calls of the program that it makes
 };
 
 // While true, every call of a plan takes the time of its steps (Plan::step_seconds): some 50 ns each. For the whole
@@ -81,6 +84,7 @@ class Plan {
   const Guards& guards() const { return guards_; }
   // `inputs` are the tensors of the signature. Throws what a step throws.
   Value run(std::span<TensorImpl* const> inputs) const;
+  Value run(const MatchedTensors& inputs) const;
 
   // A plan of few pointwise operators runs small tensors without a frame: looks whether it is one.
   void find_dense();
@@ -94,6 +98,8 @@ class Plan {
   size_t give_back_originals() const;
   size_t given_back() const { return given_back_; }  // while it was made
   std::string text() const;
+  std::string step_text(size_t i) const;
+  std::vector<Site> sites(size_t i) const;  // of the program's calls that step i makes
   // Of each step, the least time that it took in calls made with step timing on; empty if there was none.
   std::vector<double> step_seconds() const;
 
@@ -113,6 +119,8 @@ class Plan {
   bool geometry_holds() const;
 
   bool run_dense(std::span<TensorImpl* const> inputs, Value& made) const;
+  Value dense_result(Tensor* made) const;
+  Value run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const;
 
   std::unique_ptr<Frame> make_frame() const;
   std::unique_ptr<Frame> take_frame() const;

@@ -519,6 +519,61 @@ class Norms(nn.Module):
 }
 
 // Few rows read a weight as it is, many read it packed: both see that it is written.
+// Sums and loops write over what dies in them. The names of values say how long each is wanted.
+TEST(Plans, OverwriteWhatDies) {
+  jit::CompilationUnit unit = jit::compile(R"(
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.narrow = nn.Conv2d(64, 16, 1)
+        self.middle = nn.Conv2d(16, 16, 3, padding=1)
+        self.wide = nn.Conv2d(16, 64, 1)
+        self.layer = nn.Linear(64, 64)
+
+    def block(self, x):
+        return torch.relu(self.wide(self.middle(self.narrow(x))) + x)
+
+    def forward(self, x, which: int):
+        x = torch.relu(x)
+        if which == 0:
+            for _ in range(4):
+                x = self.block(x)
+        if which == 1:
+            for _ in range(3):
+                y = self.block(x)
+                x = y + x.transpose(2, 3)  # the residual is wanted again
+        if which == 2:
+            for _ in range(3):
+                x = torch.sigmoid(x) * x.transpose(2, 3) + x
+                x = torch.tanh(self.narrow(x)).sum(1, True) + x
+        if which == 3:
+            for _ in range(3):
+                x = x + self.layer(torch.relu(x.flatten(2).transpose(1, 2) + 1).contiguous()).transpose(1, 2).reshape(x.size())
+        if which == 4:
+            for _ in range(3):
+                y = self.block(x)
+                x = self.block(y) + y
+        return x * 2
+)");
+  manual_seed(3);
+  const jit::Module module = unit.module("Blocks");
+  module.eval();
+  const NoGrad quiet;
+  ir::Function& forward = module.get_method("forward").function();
+  for (int64_t which = 0; which < 5; ++which) {
+    const auto arguments = [&](const std::optional<Value>& self) {
+      manual_seed(1);
+      return std::vector<Value>{*self, randn({2, 64, 12, 12}), which};
+    };
+    const auto difference = testing::compare_planned_calls(forward, module.value(), arguments);
+    EXPECT_FALSE(difference) << "way " << which << ": " << *difference;
+  }
+  // Two images of 64 channels are there where planes become channels, and at no other time: a sum lies where its
+  // residual was.
+  const PlanListing plan = list_plan(forward, {module.value(), randn({2, 64, 12, 12}), int64_t{0}});
+  EXPECT_LE(plan.arena_bytes, size_t{2 * 4 * 2 * 64 * 12 * 12}) << plan.why;
+}
+
 TEST(Plans, SeeThatWeightsAreWritten) {
   const NoGrad without_gradients;
   jit::CompilationUnit unit = jit::compile(R"(

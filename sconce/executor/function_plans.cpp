@@ -11,10 +11,11 @@
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
 #include "sconce/codegen/maker.h"
-#include "sconce/executor/call_match.h"
+#include "sconce/executor/calls/call_match.h"
+#include "sconce/executor/calls/epochs.h"
+#include "sconce/executor/calls/process_lock.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/graph_backend.h"
-#include "sconce/executor/process_lock.h"
 #include "sconce/executor/recorder.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/generator.h"
@@ -54,9 +55,11 @@ class Entry final : public Counted {
   }
   // The same without words. Gives the tensors among the arguments.
   bool takes(uint64_t modes, uint32_t backend, bool records, std::span<const Value> args,
-             SmallVector<TensorImpl*, 8>& tensors) const {
+             MatchedTensors& tensors) const {
     return match_ && words_[0] == modes && words_[1] == backend && match_->holds(args, records, tensors);
   }
+  // Threads that call at once may lose some.
+  void count_run() const { runs.store(runs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
  private:
   const uint64_t hash_;
@@ -65,7 +68,7 @@ class Entry final : public Counted {
 
  public:
   const std::shared_ptr<const Plan> plan;
-  std::atomic<uint64_t> runs{0};
+  mutable std::atomic<uint64_t> runs{0};
   uint64_t last_use = 0;  // by the clock of FunctionPlans
 };
 
@@ -87,16 +90,10 @@ struct GivenPlan {
 // The plans of a function. Those whose lock was lost by a fork are not looked at any more: the interpreter is there.
 class FunctionPlans final : public runtime::CodePlans {
  public:
-  // The entry of the last call, when it is for this one, too.
-  Ref<Entry> find_last(uint64_t modes, uint32_t backend, bool records, std::span<const Value> args,
-                       SmallVector<TensorImpl*, 8>& tensors) {
-    const Held lock(lock_);
-    if (!lock) return lost();
-    if (last_found_ < entries_.size() && entries_[last_found_]->takes(modes, backend, records, args, tensors))
-      return found(last_found_);
-    tensors.clear();
-    return {};
-  }
+  ~FunctionPlans() override = default;  // nobody calls the function any more: what was retired goes, too
+
+  // The entry of the last call, null: none. For those who are reading (Note [Epochs]).
+  const Entry* last() const { return last_.load(std::memory_order_acquire); }
   Ref<Entry> find(const Words& words) {
     const uint64_t hash = hash_of(words);
     const Held lock(lock_);
@@ -110,9 +107,10 @@ class FunctionPlans final : public runtime::CodePlans {
 
   // Behind the lock.
   Ref<Entry> found(size_t i) {
+    if (Entry* before = last_.load(std::memory_order_relaxed)) before->last_use = ++clock_;
     entries_[i]->last_use = ++clock_;
     misses_ = 0;
-    last_found_ = i;
+    last_.store(entries_[i].get(), std::memory_order_release);
     return entries_[i];
   }
 
@@ -145,16 +143,18 @@ class FunctionPlans final : public runtime::CodePlans {
   }
 
   void add(Ref<Entry> entry) {
-    Ref<Entry> oldest;  // goes behind the lock
+    Retired gone;
     const Held lock(lock_);
     if (!lock) return;
     if (entries_.size() == kMostPlans) {
+      if (Entry* last = last_.load(std::memory_order_relaxed)) last->last_use = ++clock_;
       const auto found =
           std::min_element(entries_.begin(), entries_.end(),
                            [](const Ref<Entry>& a, const Ref<Entry>& b) { return a->last_use < b->last_use; });
-      oldest = std::move(*found);
+      unused_ = (*found)->runs.load(std::memory_order_relaxed) < 3 ? unused_ + 1 : 0;
+      retire(std::move(*found));
       entries_.erase(found);
-      unused_ = oldest->runs.load(std::memory_order_relaxed) < 3 ? unused_ + 1 : 0;
+      gone = passed();
       if (unused_ > kMostUnused) is_full_.store(true, std::memory_order_relaxed);
     }
     entry->last_use = ++clock_;
@@ -162,10 +162,14 @@ class FunctionPlans final : public runtime::CodePlans {
   }
 
   void drop(const Ref<Entry>& entry) {
+    Retired gone;
     const Held lock(lock_);
     if (!lock) return;
     const auto found = std::find(entries_.begin(), entries_.end(), entry);
-    if (found != entries_.end()) entries_.erase(found);
+    if (found == entries_.end()) return;
+    retire(std::move(*found));
+    entries_.erase(found);
+    gone = passed();
   }
 
   // Gradients that are recorded are no reason to give the function up: it may be called without them. It is tried again
@@ -216,10 +220,12 @@ class FunctionPlans final : public runtime::CodePlans {
     return lock ? entries_ : std::vector<Ref<Entry>>();
   }
   void clear() {
-    std::vector<Ref<Entry>> gone;  // behind the lock
+    Retired gone;
     const Held lock(lock_);
     if (!lock) return;
-    gone.swap(entries_);
+    for (Ref<Entry>& entry : entries_) retire(std::move(entry));
+    entries_.clear();
+    gone = passed();
     seen_.clear();
     failures_ = unused_ = 0;
     hopeless_.store(false);
@@ -232,11 +238,33 @@ class FunctionPlans final : public runtime::CodePlans {
     return {};
   }
 
+  // Entries that are no longer among the others: threads may still run them.
+  struct RetiredEntry {
+    uint64_t epoch;
+    Ref<Entry> entry;
+  };
+  using Retired = std::vector<RetiredEntry>;  // destroyed behind the lock
+  // Both behind the lock. The entry is taken out of entries_ by the caller.
+  void retire(Ref<Entry> entry) {
+    if (last_.load(std::memory_order_relaxed) == entry.get()) last_.store(nullptr, std::memory_order_release);
+    retired_.push_back({end_epoch(), std::move(entry)});
+  }
+  // Those that nobody can see any more.
+  Retired passed() {
+    const uint64_t oldest = oldest_reader();
+    const auto gone = std::stable_partition(retired_.begin(), retired_.end(),
+                                            [&](const RetiredEntry& r) { return r.epoch >= oldest; });
+    Retired list(std::make_move_iterator(gone), std::make_move_iterator(retired_.end()));
+    retired_.erase(gone, retired_.end());
+    return list;
+  }
+
   std::vector<GivenPlan> given_;     // set before the first call
   ProcessLock lock_;                 // of all that follows and is not atomic
   std::vector<Ref<Entry>> entries_;  // the newest is the last
-  size_t last_found_ = 0;
-  uint64_t clock_ = 0;  // uses and additions
+  Retired retired_;
+  std::atomic<Entry*> last_{nullptr};  // one of entries_
+  uint64_t clock_ = 0;                 // uses and additions
   int misses_ = 0;
   int unused_ = 0;
   int pause_ = 8;
@@ -290,7 +318,9 @@ class DrawnNumbers {
   std::vector<uint8_t> state_;
 };
 
-bool run_plan(const runtime::Code& code, const Entry& entry, std::span<TensorImpl* const> tensors, Value& result) {
+template <class Tensors>
+bool run_plan(const runtime::Code& code, const Entry& entry, const Tensors& tensors, Value& result) {
+  entry.count_run();
   const DrawnNumbers drawn(entry.plan->draws());
   try {
     result = entry.plan->run(tensors);
@@ -349,7 +379,7 @@ PlanText text_of(const Entry& entry) {
   const std::vector<double> seconds = p.step_seconds();
   for (size_t i = 0; i < p.steps().size(); ++i) {
     const Scheduled& s = p.steps()[i];
-    text.list.push_back({s.step->text(), s.work, seconds.empty() ? -1 : seconds[i]});
+    text.list.push_back({p.step_text(i), s.work, seconds.empty() ? -1 : seconds[i]});
   }
   return text;
 }
@@ -423,7 +453,6 @@ bool run_by_words(const runtime::Code& code, FunctionPlans& plans, uint64_t mode
   if (!append_arguments(args, words, tensors)) return false;
   if (const Ref<Entry> entry = plans.find(words)) {
     if (entry->plan->holds()) {
-      entry->runs.fetch_add(1, std::memory_order_relaxed);
       return run_plan(code, *entry, tensors, result);
     }
     log(code, "an attribute or a constant has changed: the plan is dropped");
@@ -437,13 +466,22 @@ bool run_by_words(const runtime::Code& code, FunctionPlans& plans, uint64_t mode
   }
   if (plans.has_given()) {
     if (const Ref<Entry> entry = plans.take_given(words, args)) {
-      entry->runs.fetch_add(1, std::memory_order_relaxed);
       return run_plan(code, *entry, tensors, result);
     }
   }
   if (plans.is_full() || Recorder::is_active() || !plans.is_second_call(words)) return false;
   result = record(code, plans, words, backend, args, options);
   return true;
+}
+
+// The call has the plan of the one before.
+bool run_by_last(const runtime::Code& code, const FunctionPlans& plans, uint64_t modes, uint32_t backend, bool records,
+                 std::span<const Value> args, Value& result) {
+  const Reading reading;
+  const Entry* entry = plans.last();
+  MatchedTensors tensors;
+  return entry && entry->takes(modes, backend, records, args, tensors) && entry->plan->holds() &&
+         run_plan(code, *entry, tensors, result);
 }
 
 bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOptions& options, Value& result) {
@@ -456,20 +494,20 @@ bool run(const runtime::Code& code, std::span<Value> args, const runtime::RunOpt
   const uint32_t backend = plans.backend();
   const uint64_t modes = modes_word();
   if (modes == 0) return false;
-  SmallVector<TensorImpl*, 8> tensors;
-  if (const Ref<Entry> entry = plans.find_last(modes, backend, records, args, tensors)) {
-    if (entry->plan->holds()) {
-      entry->runs.fetch_add(1, std::memory_order_relaxed);
-      return run_plan(code, *entry, tensors, result);
-    }
-    tensors.clear();
-  }
-  return run_by_words(code, plans, modes, backend, args, options, result);
+  return run_by_last(code, plans, modes, backend, records, args, result) ||
+         run_by_words(code, plans, modes, backend, args, options, result);
+}
+
+bool run_again(const runtime::Code& code, std::span<const Value> args, Value& result) {
+  const auto* plans = static_cast<const FunctionPlans*>(code.plans.load(std::memory_order_acquire));
+  if (!plans || !plans->last() || current_request || !plans_enabled() || is_counted()) return false;
+  const uint64_t modes = modes_word();
+  return modes != 0 && run_by_last(code, *plans, modes, plans->backend(), records_gradients(), args, result);
 }
 
 }  // namespace
 
-constinit const runtime::Planner planner{run};
+constinit const runtime::Planner planner{run, run_again};
 
 bool plans_enabled() {
   const int known = enabled.load(std::memory_order_relaxed);

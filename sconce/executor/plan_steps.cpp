@@ -27,8 +27,9 @@ PlanListing list_plan(std::span<Value> args, FunctionRef<Value(const runtime::Ru
   listing.why.clear();
   listing.guards = plan->guard_count();
   listing.arena_bytes = plan->arena_bytes();
-  for (const Scheduled& s : plan->steps()) {
-    listing.steps.push_back({s.step->text(), s.step->nest() ? to_string(*s.step->nest()) : "", s.sites});
+  for (size_t i = 0; i < plan->steps().size(); ++i) {
+    const loops::Nest* nest = plan->steps()[i].step->nest();
+    listing.steps.push_back({plan->step_text(i), nest ? to_string(*nest) : "", plan->sites(i)});
   }
   return listing;
 }

@@ -57,6 +57,8 @@ class Recorder final : public runtime::Observer {
   bool record_call(TapeNode& node, KeySet keys, Value* args, Value* returns);
   bool take_results(TapeNode& node, const Value* returns, const std::vector<Tensor>& given);
   ValueId add_value(const Tensor& t, BlockId block, int64_t offset);
+  const TapeNode* same_call(const TapeNode& node) const;
+  bool probe_or_repeat(TapeNode& node, std::vector<Value>& expected, const TapeNode*& same);
   bool runs_on_meta(const Op& op, const Value* args, std::vector<Value>& results);
   bool take_output(const Value& v, Output& output);
   void learn_fixed(const TapeNode& node);
@@ -72,6 +74,7 @@ class Recorder final : public runtime::Observer {
   std::unordered_map<const TensorImpl*, ValueId> known_;
   std::unordered_map<const TensorImpl*, Tensor> outside_tensors_;  // constants, if they are used
   std::unordered_set<const Counted*> outside_;                     // containers and objects
+  std::unordered_map<const Op*, NodeId> last_call_;                // of each operator
   std::unordered_set<const runtime::Code*> entered_;
   std::unordered_set<const Counted*> returned_;
   // By value: its elements follow from sizes and numbers alone, as those of arange(n) or of a traced x.size(0) // 2 do.

@@ -20,13 +20,12 @@ bool gives(const Tensor& t, const Tensor& expected) {
 
 }  // namespace
 
-CallStep::CallStep(const TapeNode& node, const Tape& tape, size_t args, std::string text)
+CallStep::CallStep(const TapeNode& node, const Tape& tape, size_t args)
     : op_(node.op),
       uses_(node.uses),
       result_sizes_(node.result_sizes),
       args_(args),
-      is_boxed_(node.op->box == nullptr),
-      text_(std::move(text)) {
+      is_boxed_(node.op->box == nullptr) {
   for (const ValueId r : node.results) {
     const bool is_first = r != kNone && tape.blocks[tape.block_of(r)].first == r;
     results_.push_back({r, is_first ? tape.block_of(r) : kNone});
@@ -90,9 +89,8 @@ struct Addresses {
 
 }  // namespace
 
-NestStep::NestStep(std::shared_ptr<const codegen::Kernel> kernel, loops::Nest nest, std::vector<Place> buffers,
-                   std::string text)
-    : kernel_(std::move(kernel)), nest_(std::move(nest)), buffers_(std::move(buffers)), text_(std::move(text)) {
+NestStep::NestStep(std::shared_ptr<const codegen::Kernel> kernel, loops::Nest nest, std::vector<Place> buffers)
+    : kernel_(std::move(kernel)), nest_(std::move(nest)), buffers_(std::move(buffers)) {
   SCONCE_ASSERT(buffers_.size() <= loops::kMaxBuffers);
 }
 
@@ -108,8 +106,8 @@ constexpr size_t kMostArguments = 16;
 }
 
 PreparedStep::PreparedStep(std::shared_ptr<const PreparedCall> call, const std::vector<Place>& args, Place result,
-                           Tail tail, std::string text)
-    : call_(std::move(call)), result_(result), tail_(std::move(tail)), text_(std::move(text)) {
+                           Tail tail)
+    : call_(std::move(call)), result_(result), tail_(std::move(tail)) {
   SCONCE_ASSERT(tail_.buffers.size() <= loops::kMaxBuffers && args.size() <= kMostArguments);
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].exists()) args_.push_back({i, args[i]});

@@ -15,9 +15,10 @@ namespace sconce::executor {
 class CallStep final : public Step {
  public:
   // `args`: which of Frame::args are its own. Results of `dropped` are not kept.
-  CallStep(const TapeNode& node, const Tape& tape, size_t args, std::string text);
+  CallStep(const TapeNode& node, const Tape& tape, size_t args);
   void run(Frame& frame) const override;
-  std::string text() const override { return text_; }
+  std::string text() const override { return "call"; }
+  const char* separator() const override { return " "; }
 
  private:
   struct Result {
@@ -31,22 +32,19 @@ class CallStep final : public Step {
   size_t args_;
   bool is_boxed_;                 // moves from its arguments
   std::vector<Tensor> expected_;  // on Meta, one per result; empty: nobody asks
-  std::string text_;
 };
 
 class NestStep final : public Step {
  public:
-  NestStep(std::shared_ptr<const codegen::Kernel> kernel, loops::Nest nest, std::vector<Place> buffers,
-           std::string text);
+  NestStep(std::shared_ptr<const codegen::Kernel> kernel, loops::Nest nest, std::vector<Place> buffers);
   void run(Frame& frame) const override;
-  std::string text() const override { return text_; }
+  std::string text() const override { return "loops"; }
   const loops::Nest* nest() const override { return &nest_; }
 
  private:
   std::shared_ptr<const codegen::Kernel> kernel_;
   loops::Nest nest_;
   std::vector<Place> buffers_;
-  std::string text_;
 };
 
 // What follows a prepared call on the same elements: loops over [rows, columns], run on blocks while they are in cache.
@@ -63,10 +61,9 @@ struct Tail {
 class PreparedStep final : public Step {
  public:
   // `args`: one per schema argument.
-  PreparedStep(std::shared_ptr<const PreparedCall> call, const std::vector<Place>& args, Place result, Tail tail,
-               std::string text);
+  PreparedStep(std::shared_ptr<const PreparedCall> call, const std::vector<Place>& args, Place result, Tail tail);
   void run(Frame& frame) const override;
-  std::string text() const override { return text_; }
+  std::string text() const override { return call_->text(); }
   const loops::Nest* nest() const override { return tail_.kernel ? &tail_.nest : nullptr; }
 
  private:
@@ -80,7 +77,6 @@ class PreparedStep final : public Step {
   Tail tail_;
   Epilogue epilogue_;  // but for addresses
   bool is_plain_;      // there are none
-  std::string text_;
 };
 
 // The same elements in another order of dimensions.

@@ -37,6 +37,17 @@ class Listening {
 
 }  // namespace
 
+bool DenseTape::fits(int64_t numel) const {
+  return numel != 0 && (has_rooms_ ? static_cast<size_t>(numel) * item_size_ <= kRoomBytes : numel <= kMostElements);
+}
+
+bool DenseTape::has_its_kernels() const {
+  for (const Call& call : calls_) {
+    if (cpu_kernel(*call.op) != call.kernel) return false;
+  }
+  return true;
+}
+
 bool DenseTape::run(const Tensor* const* inputs, Tensor* outputs) const {
   const ThreadModes& modes = thread_modes;
   if (modes.include != 0 || storages_moved.load(std::memory_order_relaxed)) [[unlikely]]
@@ -44,9 +55,7 @@ bool DenseTape::run(const Tensor* const* inputs, Tensor* outputs) const {
   const uint64_t matters = kMatters & ~(uint64_t{modes.exclude} | modes.exclude_grad);
   const TensorImpl& first = *inputs[0]->impl();
   const int rank = rank_of(first);
-  const int64_t numel = first.numel;
-  const bool fits = has_rooms_ ? static_cast<size_t>(numel) * item_size_ <= kRoomBytes : numel <= kMostElements;
-  if (!fits || numel == 0 || rank > TensorImpl::kInlineRank) return false;
+  if (!fits(first.numel) || rank > TensorImpl::kInlineRank) return false;
 
   const char* slots[kMostSlots];
   for (size_t i = 0; i < inputs_; ++i) {
@@ -57,14 +66,29 @@ bool DenseTape::run(const Tensor* const* inputs, Tensor* outputs) const {
     }
     slots[i] = static_cast<const char*>(t.data);
   }
-  for (const Call& call : calls_) {
-    if (cpu_kernel(*call.op) != call.kernel) return false;
-  }
+  if (!has_its_kernels()) return false;
+  compute(slots, first.numel, *inputs[0], outputs);
+  return true;
+}
+
+bool DenseTape::run_known(TensorImpl* const* inputs, uint64_t all, uint64_t any, Tensor* outputs) const {
+  const ThreadModes& modes = thread_modes;
+  const uint64_t keys = 0xffff & ~(uint64_t{modes.exclude} | modes.exclude_grad);
+  if (modes.include != 0 || storages_moved.load(std::memory_order_relaxed) || (all & TensorImpl::whole_block) == 0 ||
+      ((any ^ meta_) & keys) != 0 || !fits(inputs[0]->numel) || !has_its_kernels())
+    return false;
+  const char* slots[kMostSlots];
+  for (size_t i = 0; i < inputs_; ++i) slots[i] = static_cast<const char*>(inputs[i]->data);
+  compute(slots, inputs[0]->numel, reinterpret_cast<const Tensor&>(inputs[0]), outputs);
+  return true;
+}
+
+// `slots` has the inputs.
+void DenseTape::compute(const char** slots, int64_t numel, const Tensor& like, Tensor* outputs) const {
   for (size_t i = 0; i < outputs_; ++i) {
-    outputs[i] = empty_same_shape(*inputs[0], dtype_);
+    outputs[i] = empty_same_shape(like, dtype_);
     slots[output_slots_[i]] = static_cast<const char*>(outputs[i].impl()->data);
   }
-
   static constexpr int64_t kSteps[kMaxLoopInputs] = {64, 64, 64, 64, 64, 64};
   alignas(64) char rooms[kRooms][kRoomBytes];
   const int64_t groups = (numel + (int64_t{1} << lanes_log2_) - 1) >> lanes_log2_;
@@ -75,7 +99,6 @@ bool DenseTape::run(const Tensor* const* inputs, Tensor* outputs) const {
     for (size_t k = 0; k < call.count; ++k) in[k] = slots[call.inputs[k]];
     call.loops[level](const_cast<char*>(slots[call.result]), in, kSteps, groups, params_.data() + call.first_param);
   }
-  return true;
 }
 
 // ---- making one ----

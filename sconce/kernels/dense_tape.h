@@ -27,11 +27,17 @@ class SCONCE_API DenseTape {
   // the tape is for, small, not observed by autograd or a mode of the thread, and no operator has got another kernel
   // since. Otherwise nothing has happened, and the ordinary calls are due. Throws where memory ends.
   bool run(const Tensor* const* inputs, Tensor* outputs) const;
+  // The same for inputs of which the caller knows that sizes, strides and dtype are those that the builder was given.
+  // `all`, `any`: what all, or some, have in TensorImpl::meta.
+  bool run_known(TensorImpl* const* inputs, uint64_t all, uint64_t any, Tensor* outputs) const;
   size_t inputs() const { return inputs_; }
   size_t outputs() const { return outputs_; }
 
  private:
   DenseTape() = default;
+  bool fits(int64_t numel) const;
+  bool has_its_kernels() const;
+  void compute(const char** slots, int64_t numel, const Tensor& like, Tensor* outputs) const;
 
   static constexpr size_t kRooms = 4;         // temporaries
   static constexpr size_t kRoomBytes = 2048;  // of each

@@ -803,6 +803,11 @@ Value run_code(const Code& code, std::span<Value> args, const RunOptions& option
   return execute(code, args, options);
 }
 
+bool run_again(ir::Function& function, std::span<const Value> args, Value& result) {
+  if (!planner || observer_of_all.load(std::memory_order_relaxed)) return false;
+  return planner->run_again(code_of(function), args, result);
+}
+
 Value run(ir::Function& function, std::span<Value> args, const RunOptions& options) {
   const Code& code = code_of(function);
   SCONCE_CHECK(args.size() == code.args, "{}() takes {} arguments, got {}", function.short_name(), code.args,

@@ -1,4 +1,4 @@
-#include "sconce/executor/process_lock.h"
+#include "sconce/executor/calls/process_lock.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

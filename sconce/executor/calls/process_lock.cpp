@@ -1,4 +1,4 @@
-#include "sconce/executor/process_lock.h"
+#include "sconce/executor/calls/process_lock.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "sconce/executor/call_match.h"
+#include "sconce/executor/calls/call_match.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@ namespace sconce::executor {
 namespace {
 
 bool holds(const CallMatch& match, const std::vector<Value>& args, bool records = false) {
-  SmallVector<TensorImpl*, 8> tensors;
-  return match.holds(args, records, tensors);
+  MatchedTensors found;
+  return match.holds(args, records, found);
 }
 
 // What it must say: whether signatures are equal.
@@ -38,6 +38,12 @@ TEST(CallMatch, agrees_with_signatures) {
       {Value(x), Value(y), Value(x)},
       {Value(x), Value(y), Value(y)},
       {Value(x), Value(y), Value(ones({2, 3}))},
+      {Value(x), Value(ones({2, 3, 4}))},
+      {Value(x), Value(ones({2, 3, 5}))},
+      {Value(x), Value(transpose(ones({2, 4, 3}), 1, 2))},
+      {Value(x), Value(ones({2, 3, 4, 1, 5}))},
+      {Value(x), Value(ones({}))},
+      {Value(x), Value(ones({2}))},
   };
   for (const std::vector<Value>& made_of : calls) {
     const std::optional<CallMatch> match = CallMatch::make(made_of);
@@ -51,11 +57,11 @@ TEST(CallMatch, gives_the_tensors_in_order) {
   const std::vector<Value> args = {Value(int64_t{4}), Value(x), Value(), Value(y)};
   const std::optional<CallMatch> match = CallMatch::make(args);
   ASSERT_TRUE(match);
-  SmallVector<TensorImpl*, 8> tensors;
-  ASSERT_TRUE(match->holds(args, false, tensors));
-  ASSERT_EQ(tensors.size(), 2u);
-  EXPECT_EQ(tensors[0], x.impl());
-  EXPECT_EQ(tensors[1], y.impl());
+  MatchedTensors found;
+  ASSERT_TRUE(match->holds(args, false, found));
+  ASSERT_EQ(found.count, 2u);
+  EXPECT_EQ(found.tensors[0], x.impl());
+  EXPECT_EQ(found.tensors[1], y.impl());
 }
 
 TEST(CallMatch, refuses_gradients_that_would_be_recorded) {
@@ -66,6 +72,32 @@ TEST(CallMatch, refuses_gradients_that_would_be_recorded) {
   EXPECT_TRUE(holds(*match, args, true));
   autograd::set_requires_grad(w, true);
   EXPECT_TRUE(holds(*match, args, false));
+  EXPECT_FALSE(holds(*match, args, true));
+}
+
+TEST(CallMatch, tells_many_tensors_apart) {
+  std::vector<Value> distinct, repeated;
+  for (int i = 0; i < 20; ++i) distinct.emplace_back(ones({2, 3}));
+  repeated = distinct;
+  repeated[17] = repeated[4];
+  const std::optional<CallMatch> match = CallMatch::make(distinct), other = CallMatch::make(repeated);
+  ASSERT_TRUE(match && other);
+  EXPECT_TRUE(holds(*match, distinct));
+  EXPECT_FALSE(holds(*match, repeated));
+  EXPECT_TRUE(holds(*other, repeated));
+  EXPECT_FALSE(holds(*other, distinct));
+  for (int i = 0; i < 20; ++i) distinct.emplace_back(ones({2}));
+  EXPECT_FALSE(CallMatch::make(distinct));  // too many
+}
+
+TEST(CallMatch, sees_that_the_base_of_a_view_wants_gradients) {
+  const Tensor base = ones({2, 2});
+  const std::vector<Value> args = {Value(select(base, 0, 0))};
+  const std::optional<CallMatch> match = CallMatch::make(args);
+  ASSERT_TRUE(match);
+  EXPECT_TRUE(holds(*match, args, true));
+  autograd::set_requires_grad(base, true);
+  ASSERT_TRUE(args[0].to_tensor().requires_grad());
   EXPECT_FALSE(holds(*match, args, true));
 }
 
