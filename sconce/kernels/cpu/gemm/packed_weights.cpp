@@ -1,7 +1,5 @@
 #include "sconce/kernels/cpu/gemm/packed_weights.h"
 
-#include <sys/mman.h>
-
 #include <map>
 #include <mutex>
 #include <new>
@@ -12,20 +10,7 @@
 namespace sconce {
 namespace {
 
-constexpr size_t kAlignment = 64, kHugePage = size_t{2} << 20;
-
-// Weights are written once and then read whole in every call: large ones lie on huge pages, which costs fewer faults
-// while packing and fewer misses of the address cache afterwards. The last part of one stays on small pages.
-void* allocate(size_t bytes) {
-  const bool is_large = bytes >= 2 * kHugePage;
-  const size_t alignment = is_large ? kHugePage : kAlignment;
-  void* p = ::operator new(bytes, std::align_val_t{alignment});
-  if (is_large) madvise(p, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
-  return p;
-}
-void deallocate(void* p, size_t bytes) noexcept {
-  ::operator delete(p, std::align_val_t{bytes >= 2 * kHugePage ? kHugePage : kAlignment});
-}
+constexpr std::align_val_t kAlignment{64};
 
 using PackedKey = std::vector<uint64_t>;
 
@@ -60,11 +45,11 @@ struct Kept {
 
 }  // namespace
 
-PackedWeights::PackedWeights(size_t bytes) : data_(allocate(bytes)), bytes_(bytes) {}
+PackedWeights::PackedWeights(size_t bytes) : data_(::operator new(bytes, kAlignment)), bytes_(bytes) {}
 PackedWeights::PackedWeights(void* data, size_t bytes, std::shared_ptr<const void> owner)
     : data_(data), bytes_(bytes), owner_(std::move(owner)) {}
 PackedWeights::~PackedWeights() {
-  if (!owner_) deallocate(data_, bytes_);
+  if (!owner_) ::operator delete(data_, kAlignment);
 }
 
 PackedPtr packed_weights(const Tensor& weight, uint64_t form, size_t bytes, FunctionRef<void(void* packed)> pack) {
