@@ -1,5 +1,6 @@
 // From a tape to a plan: roles of nodes, fusion, steps, memory.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@
 #include "sconce/executor/probe.h"
 #include "sconce/executor/steps.h"
 #include "sconce/executor/tails.h"
+#include "sconce/kernels/cpu/gemm/packed_weights.h"
 #include "sconce/loops/fuse.h"
 #include "sconce/tensor/memory/write_count.h"
 
@@ -630,6 +632,8 @@ std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, cons
   functionalize(tape);
   eliminate_dead_nodes(tape);
   if (settings.backend) take_parts(tape, *settings.backend, read);
+  std::optional<PackLater> later;
+  if (settings.packs_later && !settings.gives_back) later.emplace();
   expand_channel_norms(tape, read);
   assign_layouts(tape);
   auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));

@@ -154,6 +154,7 @@ class GraphBackend;  // of graph_backend.h
 struct PlanSettings {
   GraphBackend* backend = nullptr;  // takes what it wants of the tape
   bool gives_back = false;          // originals of packed weights, one by one
+  bool packs_later = false;         // large weights in the first calls of the plan
 };
 // Makes a plan, or gives nothing and says why.
 std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, const PlanSettings& settings = {});

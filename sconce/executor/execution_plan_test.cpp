@@ -11,6 +11,7 @@
 #include "sconce/executor/function_plans.h"
 #include "sconce/executor/guards.h"
 #include "sconce/executor/plan_steps.h"
+#include "sconce/kernels/cpu/gemm/packed_weights.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/generator.h"
 #include "sconce/tensor/grad_mode.h"
@@ -572,6 +573,49 @@ class Blocks(nn.Module):
   // residual was.
   const PlanListing plan = list_plan(forward, {module.value(), randn({2, 64, 12, 12}), int64_t{0}});
   EXPECT_LE(plan.arena_bytes, size_t{2 * 4 * 2 * 64 * 12 * 12}) << plan.why;
+}
+
+TEST(Plans, PackLargeWeightsWhileTheyRun) {
+  jit::CompilationUnit unit = jit::compile(R"(
+class Large(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.product = nn.Conv2d(128, 256, 1)
+        self.direct = nn.Conv2d(256, 128, 3, stride=2, padding=1)
+        self.winograd = nn.Conv2d(128, 128, 3, padding=1)
+        self.layer = nn.Linear(128, 700)
+        self.last = nn.Linear(700, 300)
+
+    def forward(self, x):
+        x = torch.relu(self.product(x))
+        x = self.direct(x)
+        x = torch.relu(self.winograd(x) + x)
+        return self.last(torch.sigmoid(self.layer(x.flatten(2).transpose(1, 2))))
+)");
+  manual_seed(3);
+  const jit::Module module = unit.module("Large");
+  module.eval();
+  const NoGrad quiet;
+  const Tensor x = randn({1, 128, 26, 26});
+  set_plans_enabled(false);
+  const Tensor expected = module(x).to_tensor();
+  set_plans_enabled(true);
+  const auto packed = [&] {
+    size_t count = 0;
+    for (const Tensor& weight : module.parameters()) count += packed_forms_of(weight.storage()).size();
+    return count;
+  };
+  for (int i = 0; i < 2; ++i) module(x);
+  ASSERT_EQ(plans_of(module.get_method("forward").function()).size(), 1u);
+  EXPECT_EQ(packed(), 0u);
+  int calls = 0;
+  while (packed() < 5 && ++calls < 1000) {
+    const auto difference = compare_same_bits(module(x).to_tensor(), expected);
+    ASSERT_FALSE(difference) << "call " << calls << ": " << *difference;
+  }
+  EXPECT_EQ(packed(), 5u);
+  const auto difference = compare_same_bits(module(x).to_tensor(), expected);
+  EXPECT_FALSE(difference) << *difference;
 }
 
 TEST(Plans, SeeThatWeightsAreWritten) {

@@ -349,8 +349,8 @@ Value record(const runtime::Code& code, FunctionPlans& plans, const Words& words
   if (tape) {
     try {
       const auto start = std::chrono::steady_clock::now();
-      if (std::unique_ptr<Plan> plan =
-              make_plan(std::move(*tape), std::move(recorder.guards()), why, {backend.get(), gives_back})) {
+      if (std::unique_ptr<Plan> plan = make_plan(std::move(*tape), std::move(recorder.guards()), why,
+                                                 {backend.get(), gives_back, !gives_back})) {
         const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
         log(code, fmt::format("planned, {} steps, in {:.2f} ms", plan->steps().size(), took.count()));
         if (is_logged(LogTag::plans, LogLevel::debug)) fmt::print(stderr, "{}", plan->text());

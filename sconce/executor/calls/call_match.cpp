@@ -17,7 +17,7 @@ size_t find_same(TensorImpl* const* tensors, size_t count, const TensorImpl* t) 
 
 // One bit of 64 by address: two tensors with different ones are not the same.
 uint64_t bit_of(const TensorImpl* t) {
-  return uint64_t{1} << ((reinterpret_cast<uintptr_t>(t) >> 6) * 0x9e3779b97f4a7c15 >> 58);
+  return uint64_t{1} << (reinterpret_cast<uintptr_t>(t) / alignof(TensorImpl) & 63);
 }
 
 // Two words at once.
@@ -35,7 +35,9 @@ std::optional<CallMatch> CallMatch::make(std::span<const Value> args) {
     if (v.is_tensor()) {
       const Tensor& t = v.to_tensor();
       if (!is_plain(t) || count == MatchedTensors::kMost) return std::nullopt;
-      e.bits = t.impl()->meta & ~kUnsigned;
+      e.bits = t.impl()->meta;
+      match.all_ &= e.bits;
+      match.any_ |= e.bits;
       e.words = static_cast<uint16_t>(2 * t.dim());
       e.same = static_cast<uint16_t>(find_same(tensors, count, t.impl()));
       tensors[count++] = t.impl();
@@ -52,7 +54,7 @@ std::optional<CallMatch> CallMatch::make(std::span<const Value> args) {
 
 bool CallMatch::holds(std::span<const Value> args, bool records, MatchedTensors& found) const {
   if (args.size() != args_.size()) return false;
-  uint64_t seen = 0, all = ~uint64_t{0}, any = 0, differ = 0;
+  uint64_t seen = 0, differ = 0;  // differ: facts that some tensor has otherwise
   Words2 dims{};
   size_t count = 0;
   const Expected* e = args_.data();
@@ -60,8 +62,8 @@ bool CallMatch::holds(std::span<const Value> args, bool records, MatchedTensors&
     if (v.tag() != e->tag) return false;
     if (e->tag == Tag::tensor) {
       TensorImpl* t = v.to_tensor().impl();
-      const uint64_t meta = t->meta, bit = bit_of(t);
-      differ |= (meta & ~kUnsigned) ^ e->bits;
+      const uint64_t bit = bit_of(t);
+      differ |= t->meta ^ e->bits;
       // Words behind sizes and strides are 0.
       dims |= (words_at(t->dims) ^ words_at(e->dims)) | (words_at(t->dims + 2) ^ words_at(e->dims + 2));
       if (e->words > kInlineWords) [[unlikely]] {
@@ -71,15 +73,22 @@ bool CallMatch::holds(std::span<const Value> args, bool records, MatchedTensors&
         if (find_same(found.tensors, count, t) != e->same) return false;
       }
       seen |= bit;
-      all &= meta;
-      any |= meta;
       found.tensors[count++] = t;
     } else if (v.bits() != e->bits && e->tag != Tag::none) {
       return false;
     }
     ++e;
   }
-  if ((differ | static_cast<uint64_t>(dims[0] | dims[1])) != 0) return false;
+  if (((differ & ~kUnsigned) | static_cast<uint64_t>(dims[0] | dims[1])) != 0) return false;
+  uint64_t all = all_, any = any_;
+  if (differ != 0) [[unlikely]] {
+    all = ~uint64_t{0};
+    any = 0;
+    for (size_t i = 0; i < count; ++i) {
+      all &= found.tensors[i]->meta;
+      any |= found.tensors[i]->meta;
+    }
+  }
   if (records && (any & (TensorImpl::requires_grad | TensorImpl::is_view)) != 0) {
     for (const Value& v : args) {
       if (v.is_tensor() && v.to_tensor().requires_grad()) return false;

@@ -32,7 +32,7 @@ class SCONCE_API CallMatch {
   static constexpr size_t kInlineWords = 4;
   struct alignas(64) Expected {
     int64_t dims[kInlineWords];
-    uint64_t bits;  // the payload, or the facts of a tensor that matter
+    uint64_t bits;  // the payload, or the facts of a tensor
     Tag tag;
     uint16_t words;  // of a tensor: sizes and strides
     uint16_t same;   // of a tensor: the first of the call's tensors that is the same one, by number
@@ -40,6 +40,7 @@ class SCONCE_API CallMatch {
   };
   std::vector<Expected> args_;
   std::vector<int64_t> dims_;
+  uint64_t all_ = ~uint64_t{0}, any_ = 0;  // of the tensors that it was made of
 };
 
 }  // namespace sconce::executor

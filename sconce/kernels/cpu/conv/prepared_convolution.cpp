@@ -5,6 +5,7 @@
 #include "sconce/generated/convolution_kernels.h"
 #include "sconce/kernels/cpu/conv/conv_plan.h"
 #include "sconce/kernels/cpu/conv/convolution.h"
+#include "sconce/kernels/cpu/engine/scratch.h"
 #include "sconce/kernels/cpu/gemm/packed_weights.h"
 
 namespace sconce::cpu {
@@ -31,21 +32,31 @@ class PreparedConvolution final : public PreparedCall {
  public:
   // `shape` may have its input in planes.
   PreparedConvolution(const ConvShape& shape, const Tensor& weight)
-      : weight_(weight), plan_(plan_conv(shape, weight.dtype(), Numerics::eager)) {
+      : plan_(plan_conv(shape, weight.dtype(), Numerics::eager)),
+        weights_(weight, form_of(plan_), plan_.packed_bytes,
+                 [plan = plan_, weight](void* packed) { plan.pack(weight.data(), weight.strides().data(), packed); }) {
     rows_ = shape.batch;
     for (int i = 0; i < shape.rank; ++i) rows_ *= shape.out[i];
     columns_ = row_stride_ = shape.out_channels;
     constants_read_ = {kWeight};
-    packed_ = packed_weights(weight, form_of(plan_), plan_.packed_bytes,
-                             [&](void* packed) { plan_.pack(weight.data(), weight.strides().data(), packed); });
   }
 
   void run(const void* const* args, void* result, const Epilogue& epilogue) const override {
     Epilogue with_bias = epilogue;
     with_bias.bias = args[kBias];
-    if (plan_.run(args[kInput], packed_->data(), result, with_bias)) return;
+    // Winograd's algorithm packs for a single call, too; and only packed weights are read together with planes.
+    const bool is_due = plan_.algorithm == ConvAlgorithm::winograd2 || plan_.shape.planes;
+    if (const void* packed = weights_.get(is_due)) {
+      if (plan_.run(args[kInput], packed, result, with_bias)) return;
+    } else if (is_due) {  // another thread packs it
+      Scratch scratch;
+      void* own = scratch.take_bytes(static_cast<int64_t>(plan_.packed_bytes));
+      plan_.pack(weight().data(), weight().strides().data(), own);
+      if (plan_.run(args[kInput], own, result, with_bias)) return;
+    }
     // As an eager call does: without Winograd, an infinity is only where it belongs.
-    conv_run_once(plan_.shape, plan_.dtype, args[kInput], weight_.data(), weight_.strides().data(), result, with_bias);
+    conv_run_once(plan_.shape, plan_.dtype, args[kInput], weight().data(), weight().strides().data(), result, with_bias,
+                  *plan_.kernels);
   }
 
   bool may_overwrite_residual() const override {
@@ -58,9 +69,10 @@ class PreparedConvolution final : public PreparedCall {
   }
 
  private:
-  Tensor weight_;
+  const Tensor& weight() const { return weights_.weight(); }
+
   ConvPlan plan_;
-  std::shared_ptr<const PackedWeights> packed_;
+  LazyWeights weights_;
 };
 
 ConvShape shape_of(const Tensor& input, const Tensor& weight, std::span<const Value> args) {

@@ -1,5 +1,6 @@
 #include "sconce/kernels/cpu/gemm/packed_weights.h"
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <new>
@@ -33,6 +34,11 @@ PackedKey key_of(const Tensor& t, uint64_t form) {
   for (const int64_t stride : t.strides()) key.push_back(static_cast<uint64_t>(stride));
   return key;
 }
+
+thread_local constinit bool packs_later = false;
+constinit std::atomic<int64_t> next_packing{0};  // nanoseconds of the steady clock
+
+int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 // The storage is kept with what was made of it: no other one gets its address, which is part of the key.
 struct Kept {
@@ -69,6 +75,39 @@ PackedPtr packed_weights(const Tensor& weight, uint64_t form, size_t bytes, Func
   std::erase_if(all.known, [](const auto& entry) { return entry.second.expired(); });
   all.known[key] = made;
   return made;
+}
+
+PackLater::PackLater() noexcept : before_(std::exchange(packs_later, true)) {}
+PackLater::~PackLater() { packs_later = before_; }
+
+LazyWeights::LazyWeights(const Tensor& weight, uint64_t form, size_t bytes, std::function<void(void* packed)> pack)
+    : weight_(weight), form_(form), bytes_(bytes), pack_(std::move(pack)) {
+  constexpr size_t kSmall = size_t{64} << 10;  // packed in some microseconds
+  if (packs_later && bytes > kSmall) {
+    Shared& all = shared();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.known.find(key_of(weight, form));
+    if (found != all.known.end()) packed_ = found->second.lock();
+    if (packed_ && packed_->bytes() != bytes) packed_.reset();
+  } else {
+    packed_ = packed_weights(weight, form, bytes, pack_);
+  }
+  if (packed_) data_.store(packed_->data(), std::memory_order_release);
+}
+
+const void* LazyWeights::try_pack(bool is_due) const {
+  const int64_t start = now();
+  if (!is_due && start < next_packing.load(std::memory_order_relaxed)) return nullptr;
+  if (is_taken_.exchange(true, std::memory_order_acq_rel)) return data_.load(std::memory_order_acquire);
+  try {
+    packed_ = packed_weights(weight_, form_, bytes_, pack_);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  data_.store(packed_->data(), std::memory_order_release);
+  const int64_t end = now();
+  next_packing.store(end + (end - start), std::memory_order_relaxed);
+  return packed_->data();
 }
 
 PackedPtr adopt_packed(const Tensor& weight, uint64_t form, void* data, size_t bytes,

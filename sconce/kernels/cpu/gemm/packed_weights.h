@@ -1,7 +1,9 @@
 // Packed weights: constant tensors in the form that kernels read, made once and shared by whoever wants the same.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -41,6 +43,44 @@ PackedPtr packed_weights(const Tensor& weight, uint64_t form, size_t bytes, Func
 // `data` must be aligned to 64 bytes.
 PackedPtr adopt_packed(const Tensor& weight, uint64_t form, void* data, size_t bytes,
                        std::shared_ptr<const void> owner);
+
+// While one lives, large weights that this thread prepares are packed in the calls that use them, not at once: whoever
+// makes ready a network of some hundred MB does not wait for that.
+class PackLater {
+ public:
+  PackLater() noexcept;
+  ~PackLater();
+  PackLater(const PackLater&) = delete;
+
+ private:
+  bool before_;
+};
+
+// Weights that are packed now or, under PackLater, step by step: in the whole process packing takes no more time than
+// the calls between two weights. Until then the caller does as an ordinary call does, with the weight as it is.
+class LazyWeights {
+ public:
+  LazyWeights(const Tensor& weight, uint64_t form, size_t bytes, std::function<void(void* packed)> pack);
+  LazyWeights(const LazyWeights&) = delete;
+
+  // Null: not packed yet. `is_due`: the caller would pack it for this call anyway.
+  const void* get(bool is_due = false) const {
+    const void* packed = data_.load(std::memory_order_acquire);
+    return packed ? packed : try_pack(is_due);
+  }
+  const Tensor& weight() const { return weight_; }
+
+ private:
+  const void* try_pack(bool is_due) const;
+
+  const Tensor weight_;
+  const uint64_t form_;
+  const size_t bytes_;
+  const std::function<void(void*)> pack_;
+  mutable std::atomic<bool> is_taken_{false};  // by the thread that packs it; for ever where memory did not suffice
+  mutable PackedPtr packed_;
+  mutable std::atomic<const void*> data_{nullptr};
+};
 
 // All that there is of weights in this storage.
 struct PackedForm {

@@ -23,22 +23,26 @@ class PreparedProduct final : public PreparedCall {
         a_row_(a.strides()[0]),
         a_column_(a.strides()[1]),
         a_at_(a_at),
-        bias_at_(bias_at) {
+        bias_at_(bias_at),
+        kernels_(matrix_kernels()),
+        b_(b, static_cast<uint64_t>(kernels_.level), packed_b_bytes(dtype_, k_, b.size(1), kernels_),
+           [dtype = dtype_, b, &kernels = kernels_](void* packed) {
+             pack_b(dtype, b.size(0), b.size(1), {b.data(), b.strides()[0], b.strides()[1]}, packed, kernels);
+           }) {
     rows_ = a.size(0);
     columns_ = row_stride_ = b.size(1);
     constants_read_ = {b_at};
-    const MatrixKernels& kernels = matrix_kernels();
-    packed_ = packed_weights(
-        b, static_cast<uint64_t>(kernels.level), packed_b_bytes(dtype_, k_, columns_, kernels), [&](void* packed) {
-          pack_b(dtype_, k_, columns_, {b.data(), b.strides()[0], b.strides()[1]}, packed, kernels);
-        });
   }
 
   void run(const void* const* args, void* result, const Epilogue& epilogue) const override {
     Epilogue with_bias = epilogue;
     if (bias_at_ >= 0) with_bias.bias = args[bias_at_];
-    gemm_packed(dtype_, rows_, columns_, k_, {args[a_at_], a_row_, a_column_}, packed_->data(), {result, columns_, 1},
-                with_bias);
+    const ConstMatrix a{args[a_at_], a_row_, a_column_};
+    if (const void* packed = b_.get())
+      return gemm_packed(dtype_, rows_, columns_, k_, a, packed, {result, columns_, 1}, with_bias, kernels_);
+    const Tensor& b = b_.weight();
+    gemm(dtype_, rows_, columns_, k_, a, {b.data(), b.strides()[0], b.strides()[1]}, {result, columns_, 1}, with_bias,
+         kernels_);
   }
 
   bool may_overwrite_residual() const override { return sconce::may_overwrite_residual(dtype_, rows_, columns_, k_); }
@@ -49,7 +53,8 @@ class PreparedProduct final : public PreparedCall {
   int64_t k_, a_row_, a_column_;
   uint32_t a_at_;
   int bias_at_;
-  std::shared_ptr<const PackedWeights> packed_;
+  const MatrixKernels& kernels_;
+  LazyWeights b_;
 };
 
 // The same for few short rows and a b that lies along k, without packing: such products are summed as dot products
