@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 
 PREFIX ?= /usr/local
 
-.PHONY: help demo test build python install bench peers size fuzz format check-format lint clean bootstrap
+.PHONY: help demo test test-arm build python install bench peers size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,10 @@ demo:                 ## build what it needs, run a first program, and train a n
 test: build           ## build, then run every test
 	@tools/bootstrap test || echo "tests that need these packages are skipped"
 	@tools/run_tests $(PRESET) $(JOBS)
+
+test-arm: build       ## cross-compile for aarch64; unit tests and recorded operators there, under qemu
+	@tools/bootstrap arm
+	@tools/test_arm $(BUILD) $(JOBS)
 
 build: bootstrap      ## compile everything but the benchmarks into build/<preset>
 	@tools/build $(PRESET) $(JOBS)

@@ -21,9 +21,18 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 add_link_options(-Wl,--gc-sections -Wl,--as-needed)
 
+# The vector levels of the architecture (sconce/kernels/cpu/engine/levels.h), and the flags of each.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(SCONCE_X86_64 ON)
   add_compile_options(-march=x86-64-v2)
+  set(SCONCE_LEVELS 2 3 4)
+  foreach(level IN LISTS SCONCE_LEVELS)
+    set(SCONCE_LEVEL_${level}_FLAGS -march=x86-64-v${level})
+  endforeach()
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  add_compile_options(-fsigned-char)  # as on x86-64
+  set(SCONCE_LEVELS 2 3)
+else()
+  message(FATAL_ERROR "Sconce is built for x86-64 and aarch64, not for ${CMAKE_SYSTEM_PROCESSOR}")
 endif()
 
 if(SCONCE_SANITIZE)

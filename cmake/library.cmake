@@ -87,22 +87,23 @@ function(sconce_folder set folder)
   set(taken_sources ${taken_sources} ${sources} PARENT_SCOPE)
 endfunction()
 
-# Vector loops: the same sources once per instruction-set level, each in a namespace of its own (v2, v3, v4), chosen at
-# run time. They hold no inline functions of the standard library: the linker keeps one copy of such a function for the
-# whole program, and it might keep the one that needs AVX-512. Hence no precompiled header, and -O2 even when debugging.
-# They throw nothing and call nothing that throws, so they need no tables for unwinding.
+# Vector loops: the same sources once per vector level of the architecture (SCONCE_LEVELS, flags.cmake), each in a
+# namespace of its own (v2, v3, v4), chosen at run time. They hold no inline functions of the standard library: the
+# linker keeps one copy of such a function for the whole program, and it might keep the one that needs AVX-512. Hence no
+# precompiled header, and -O2 even when debugging. They throw nothing and call nothing that throws, so they need no tables
+# for unwinding.
 file(GLOB_RECURSE simd_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/kernels/cpu/simd/*.cpp")
 list(FILTER simd_sources EXCLUDE REGEX "_test\\.cpp$")
 list(APPEND simd_sources ${SCONCE_GENERATED_SIMD})
 set(simd_levels)
 if(simd_sources)
-  foreach(level 2 3 4)
+  foreach(level IN LISTS SCONCE_LEVELS)
     set(target sconce_simd_v${level})
     add_library(${target} OBJECT ${simd_sources})
     target_link_libraries(${target} PRIVATE sconce_common)
     target_compile_definitions(${target} PRIVATE SCONCE_BUILDING SCONCE_ISA=${level}
                                SCONCE_ISA_NAMESPACE=v${level})
-    target_compile_options(${target} PRIVATE -march=x86-64-v${level} -O2 -fno-math-errno -fno-trapping-math -fwrapv
+    target_compile_options(${target} PRIVATE ${SCONCE_LEVEL_${level}_FLAGS} -O2 -fno-math-errno -fno-trapping-math -fwrapv
                            -fno-exceptions -fno-asynchronous-unwind-tables)
     add_dependencies(${target} sconce_generated)
     list(APPEND simd_levels simd_v${level})
@@ -137,10 +138,12 @@ sconce_folder(values serialization/code)
 sconce_folder(programs serialization/lite ${SCONCE_UPGRADED_SOURCES})
 # Of the whole.
 sconce_folder(small_values loops)
-# xbyak, an assembler that is one header: joined/loop_emitter.cpp alone includes it.
-find_path(XBYAK_INCLUDE_DIR xbyak/xbyak.h REQUIRED)
+# xbyak, an assembler for x86-64 that is one header: joined/loop_emitter.cpp alone includes it.
 sconce_folder(small_values codegen/joined)
-target_include_directories(sconce_codegen_joined SYSTEM PRIVATE "${XBYAK_INCLUDE_DIR}")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  find_path(XBYAK_INCLUDE_DIR xbyak/xbyak.h REQUIRED)
+  target_include_directories(sconce_codegen_joined SYSTEM PRIVATE "${XBYAK_INCLUDE_DIR}")
+endif()
 sconce_folder(values codegen)
 sconce_folder(plain syntax)
 sconce_folder(small_values optim)

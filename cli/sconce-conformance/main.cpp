@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "bits.h"
 #include "device_operators.h"
 #include "report.h"
 #include "sconce/base/error.h"
+#include "sconce/kernels/cpu/engine/levels.h"
 #include "sconce/lowering/dialect.h"
 #include "sconce/testing/compiled/planned_calls.h"
 #include "sconce/testing/conformance/tracked_lists.h"
@@ -23,7 +25,7 @@ struct Options {
   testing::SuiteOptions suite;
   double time_limit = 60, at_least = 0;
   bool failures = false, missing = false, update = false;
-  std::string json, expect, supported, device = "cpu";
+  std::string json, expect, supported, bits_to, bits_of, differing, device = "cpu";
 };
 
 constexpr std::string_view kDescription =
@@ -65,14 +67,23 @@ void define_options(CLI::App& app, Options& o) {
          "Run every case with each of these numbers of threads (1,2,3,4,8): the results must have the same bits")
       ->delimiter(',')
       ->check(CLI::Range(1, 64));
-  CLI::Option* levels =
-      app.add_option("--same-levels", o.suite.run.same_levels,
-                     "Run every case at each of these levels of the CPU (2,3,4): the results must have the same bits")
-          ->delimiter(',')
-          ->check(CLI::Range(2, 4));
+  app.add_option("--same-levels", o.suite.run.same_levels,
+                 "Run every case at each of these levels of the CPU (2,3,4): the results must have the same bits")
+      ->delimiter(',')
+      ->check(CLI::Range(kLowestCpuLevel, kHighestCpuLevel));
+  app.add_option("--bits-to", o.bits_to, "Write a digest of the results' bits for every case that passed")
+      ->type_name("FILE");
+  CLI::Option* bits_of =
+      app.add_option("--bits-of", o.bits_of,
+                     "Cases that passed must have the bits of this file, which --bits-to wrote, perhaps on another "
+                     "machine; says how many do not, by operator")
+          ->type_name("FILE");
+  app.add_option("--may-differ", o.differing,
+                 "List of operators whose bits may be others than in that file: a name a line, then perhaps a remark")
+      ->type_name("FILE")
+      ->needs(bits_of);
   app.add_flag("--deterministic", o.suite.run.deterministic,
-               "In deterministic mode; level 2 without it must give the same bits, too")
-      ->needs(levels);
+               "In deterministic mode; of several levels, level 2 without it must give the same bits, too");
   app.add_flag("--grad-only", o.suite.run.grad_only, "Only the gradients of cases that have some");
   app.add_flag("--decomposed", o.suite.run.decomposed,
                "Run operators by the decompositions of the table; those without one count as skipped");
@@ -171,8 +182,13 @@ int run(Options& o) {
     print_not_there_yet(o.suite.run.device);
   }
   testing::compare_plans(o.suite.run.planned);
+  o.suite.run.bits = !o.bits_to.empty() || !o.bits_of.empty();
+  SCONCE_CHECK(!o.suite.run.deterministic || o.suite.run.bits || !o.suite.run.same_levels.empty(),
+               "--deterministic is for --same-levels, --bits-to and --bits-of");
   std::vector<FolderRecord> folders = testing::run_suite(places, o.suite);
   if (on_terminal) bar.clear();
+  if (!o.bits_to.empty()) write_bits(folders, o.bits_to);
+  if (!o.bits_of.empty()) compare_bits(folders, o.bits_of, o.differing);
 
   apply_lists(o, folders);
   if (!o.json.empty()) write_json(folders, o.json);

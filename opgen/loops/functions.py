@@ -3,7 +3,12 @@
 CLASSES = ("bool", "int", "float", "complex")
 COMPUTE_TYPES = {"bool": ("u8",), "int": ("i32", "i64"), "float": ("f32", "f64"), "complex": ("c64", "c128")}
 COMPUTE_ORDER = ("f32", "f64", "i32", "i64", "u8", "c64", "c128")  # enum class Compute
-LEVELS = ("v2", "v3", "v4")
+LEVELS = ("v2", "v3", "v4")  # of sconce/kernels/cpu/engine/levels.h; every architecture has the first
+
+
+def at_level(level, row):
+    """A row of a table with one for each level, which is not there on architectures without it."""
+    return f"        {row}" if level == LEVELS[0] else f"        SCONCE_FROM_LEVEL_{level[1:]}({row})"
 
 
 class Function:

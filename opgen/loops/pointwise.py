@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from .expression import Translator, identifier
-from .functions import CLASSES, COMPUTE_ORDER, COMPUTE_TYPES, HEADERS, LEVELS, VECTOR_COMPLEX
+from .functions import CLASSES, COMPUTE_ORDER, COMPUTE_TYPES, HEADERS, LEVELS, VECTOR_COMPLEX, at_level
 
 MAX_INPUTS, MAX_PARAMS = 6, 8  # kMaxLoopInputs, kMaxLoopParams
 
@@ -220,7 +220,7 @@ def pointwise_registry_source(family, ops):
     entries = []
     for op in ops:
         loops = compile_loops(op)
-        rows = ["        {" + ", ".join(_row(loops, level)) + "}," for level in LEVELS]
+        rows = [at_level(level, "{" + ", ".join(_row(loops, level)) + "},") for level in LEVELS]
         for level in LEVELS:
             declarations[level] += [loops[c].function for c in COMPUTE_ORDER
                                     if c in loops and _level_of(level, loops[c]) == level]

@@ -90,8 +90,10 @@ class Files(unittest.TestCase):
         self.assertLess(source.index("#if SCONCE_ISA != 4"), source.index("test_op_f32"))
         self.assertIn("// ops/test.toml:9: other_op: exp(self)", source)
         registry = pointwise_registry_source("test", ops)
-        self.assertIn("{v3::test_op_f32, v3::test_op_f64, nullptr,", registry)
-        self.assertIn("{v4::other_op_f32, v4::other_op_f64, nullptr,", registry)
+        self.assertIn("        {v2::test_op_f32, v2::test_op_f64, nullptr,", registry)
+        self.assertIn("SCONCE_FROM_LEVEL_3({v3::test_op_f32, v3::test_op_f64, nullptr,", registry)
+        self.assertIn("SCONCE_FROM_LEVEL_4({v3::test_op_f32, v3::test_op_f64, nullptr,", registry)
+        self.assertIn("SCONCE_FROM_LEVEL_4({v4::other_op_f32, v4::other_op_f64, nullptr,", registry)
         self.assertIn("extern const PointwiseLoops loops_other_op;", pointwise_header("test", ops))
 
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from .. import cpp
 from .expression import Translator, identifier
-from .functions import CLASSES, COMPUTE_ORDER, LEVELS
+from .functions import CLASSES, COMPUTE_ORDER, LEVELS, at_level
 from .pointwise import PointwiseOp
 
 # compute type of a class, its vector, and the wide type that partial results are kept in
@@ -193,7 +193,7 @@ def registry_source(family, ops):
                 row.append(f"&{owner}::reduce_{op.name}_{compute}")
                 if owner == level:
                     declared[level].append(f"reduce_{op.name}_{compute}")
-            rows.append("        {" + ", ".join(row) + "},")
+            rows.append(at_level(level, "{" + ", ".join(row) + "},"))
         states = len(op.accumulators) + op.counted
         tables += [f"// {op.origin}", f"const ReduceLoops reduce_{op.name} = {{",
                    f"    {cpp.string(op.title.split('.')[0])}, {states}, {len(op.finish)}, {len(op.params)}, false, 0,",

@@ -11,7 +11,6 @@
 #include "sconce/codegen/op_by_op.h"
 #include "sconce/codegen/rows/row_kernel.h"
 #include "sconce/codegen/tiles/tile_kernel.h"
-#include "sconce/kernels/cpu/engine/cpu_level.h"
 
 namespace sconce::codegen {
 
@@ -55,7 +54,7 @@ std::shared_ptr<const Kernel> made(const loops::Nest& nest, Maker maker) {
 // Which calls stayed eager's loops although `joined` was asked for.
 std::string not_joined(const loops::Nest& nest, Maker maker, const Kernel& kernel) {
   if (maker != Maker::joined) return "; not joined: SCONCE_CODEGEN is " + std::string(maker_name(maker));
-  if (cpu_level() < 3) return "; not joined: the assembler needs AVX2, this processor or SCONCE_CPU_LEVEL has less";
+  if (!can_join()) return "; not joined: the assembler needs AVX2, this processor or SCONCE_CPU_LEVEL has less";
   if (has_row_calls(nest)) return "; rows by eager's kernels, pointwise stages as nests of their own";
   // "%1 = sigmoid b0" is a loop of its own: math, what the assembler does not know, or a value without neighbours.
   std::istringstream text(kernel.to_string());

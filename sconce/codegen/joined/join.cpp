@@ -154,8 +154,16 @@ class Joiner {
 
 }  // namespace
 
+bool can_join() {
+#if defined(__x86_64__)
+  return cpu_level() >= 3;
+#else
+  return false;
+#endif
+}
+
 TileSchedule join(const Nest& nest, const TileGraph& graph) {
-  if (cpu_level() < 3) return plain_schedule(graph);
+  if (!can_join()) return plain_schedule(graph);
   return Joiner(nest, graph).run();
 }
 

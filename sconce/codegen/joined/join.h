@@ -12,6 +12,9 @@
 
 namespace sconce::codegen {
 
+// Whether this machine runs joined loops: x86-64 from level 3 on. Elsewhere join leaves every value to its loop.
+bool can_join();
+
 TileSchedule join(const loops::Nest& nest, const TileGraph& graph);
 
 }  // namespace sconce::codegen

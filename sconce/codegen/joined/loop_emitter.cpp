@@ -4,6 +4,8 @@
 // rule; exact, since a body has no branches).
 #include "sconce/codegen/joined/loop_emitter.h"
 
+#if defined(__x86_64__)
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -770,3 +772,13 @@ std::vector<uint8_t> emit_loop(const Body& body, int level) {
 }
 
 }  // namespace sconce::codegen
+
+#else  // can_join() says no
+
+namespace sconce::codegen {
+
+std::vector<uint8_t> emit_loop(const Body&, int) { return {}; }
+
+}  // namespace sconce::codegen
+
+#endif

@@ -1,5 +1,7 @@
 #include "sconce/codegen/joined/loop_emitter.h"
 
+#if defined(__x86_64__)
+
 #include <gtest/gtest.h>
 
 #include "sconce/codegen/joined/machine_code.h"
@@ -179,3 +181,5 @@ TEST(Emitter, MoreValuesThanRegistersAreSpilled) {
 
 }  // namespace
 }  // namespace sconce::codegen
+
+#endif

@@ -308,7 +308,7 @@ class RowKernel final : public Kernel {
     }
     const int twice = s.dtype == DType::float64;
     const void* in[] = {data(s.in)};
-    const SoftmaxKernels& softmax = at_cpu_level(v2::softmax_kernels, v3::softmax_kernels, v4::softmax_kernels);
+    const SoftmaxKernels& softmax = at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_kernels));
     switch (s.op) {
       case RowOp::softmax:
         return softmax.softmax_rows[twice](data(s.out), in, rows, n);

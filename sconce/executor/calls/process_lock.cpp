@@ -5,6 +5,18 @@
 
 namespace sconce::executor {
 
+namespace {
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
 constinit std::atomic<uint32_t> process_number{1};
 
 ProcessLock::ProcessLock() {
@@ -24,7 +36,7 @@ bool ProcessLock::wait() noexcept {
     if (waited % kPatience == 0)
       sched_yield();
     else
-      __builtin_ia32_pause();
+      pause();
   }
 }
 

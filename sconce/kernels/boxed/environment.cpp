@@ -72,7 +72,11 @@ void tracing_state(const Op&, KeySet, Value*, Value* returns) {
 void always_true(const Op&, KeySet, Value*, Value* returns) { returns[0] = true; }
 void always_false(const Op&, KeySet, Value*, Value* returns) { returns[0] = false; }
 void cpu_capability(const Op&, KeySet, Value*, Value* returns) {
+#if defined(__x86_64__)
   returns[0] = cpu_level() == 4 ? "AVX512" : cpu_level() == 3 ? "AVX2" : "DEFAULT";
+#else
+  returns[0] = "DEFAULT";
+#endif
 }
 
 void seed_default(const Op&, KeySet, Value* args, Value*) { manual_seed(static_cast<uint64_t>(args[0].to_int())); }

@@ -7,16 +7,28 @@ namespace {
 
 const Int8Table& find_table() {
   switch (cpu_level()) {
-    case 2:
-      return v2::int8_table;
+#if SCONCE_CPU_LEVELS >= 2
     case 3:
-      return __builtin_cpu_supports("avxvnni") ? v3::int8_table_vnni : v3::int8_table;
+      return has_byte_products(3) ? v3::int8_table_extended : v3::int8_table;
+#endif
+#if SCONCE_CPU_LEVELS >= 3
+    case 4:
+      return has_byte_products(4) ? v4::int8_table_extended : v4::int8_table;
+#endif
     default:
-      return __builtin_cpu_supports("avx512vnni") ? v4::int8_table_vnni : v4::int8_table;
+      return v2::int8_table;
   }
 }
 
 }  // namespace
+
+bool has_byte_products(int level) {
+#if defined(__x86_64__)
+  return level == 4 ? __builtin_cpu_supports("avx512vnni") : level == 3 && __builtin_cpu_supports("avxvnni");
+#else
+  return level == 3 && cpu_has_dot_product();
+#endif
+}
 
 const Int8Table& int8_table() {
   static const Int8Table& table = find_table();

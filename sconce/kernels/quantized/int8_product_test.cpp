@@ -22,10 +22,14 @@ Tensor random_bytes(IntList sizes, DType dtype, std::mt19937& random) {
 
 std::vector<const Int8Table*> tables() {
   std::vector<const Int8Table*> out = {&v2::int8_table};
+#if SCONCE_CPU_LEVELS >= 2
   if (cpu_level() >= 3) out.push_back(&v3::int8_table);
-  if (cpu_level() >= 3 && __builtin_cpu_supports("avxvnni")) out.push_back(&v3::int8_table_vnni);
+  if (cpu_level() >= 3 && has_byte_products(3)) out.push_back(&v3::int8_table_extended);
+#endif
+#if SCONCE_CPU_LEVELS >= 3
   if (cpu_level() >= 4) out.push_back(&v4::int8_table);
-  if (cpu_level() >= 4 && __builtin_cpu_supports("avx512vnni")) out.push_back(&v4::int8_table_vnni);
+  if (cpu_level() >= 4 && has_byte_products(4)) out.push_back(&v4::int8_table_extended);
+#endif
   return out;
 }
 

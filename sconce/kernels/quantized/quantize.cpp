@@ -11,9 +11,7 @@
 
 namespace sconce {
 
-const QuantizedLoops& quantized_loops() {
-  return at_cpu_level(v2::quantized_loops, v3::quantized_loops, v4::quantized_loops);
-}
+const QuantizedLoops& quantized_loops() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(quantized_loops)); }
 
 namespace quantized {
 namespace {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // number = (byte - zero_point) * scale
@@ -36,15 +38,7 @@ struct QuantizedLoops {
   void (*add_bytes[2])(int32_t* sums, const uint8_t* in, int64_t n);
 };
 
-namespace v2 {
-extern const QuantizedLoops quantized_loops;
-}
-namespace v3 {
-extern const QuantizedLoops quantized_loops;
-}
-namespace v4 {
-extern const QuantizedLoops quantized_loops;
-}
+SCONCE_AT_EACH_LEVEL(extern const QuantizedLoops quantized_loops;)
 
 // The table for this machine (cpu_level).
 const QuantizedLoops& quantized_loops();

@@ -15,9 +15,10 @@ enum class Status : uint8_t { passed, failed, skipped };
 struct CaseResult {
   Status status = Status::passed;
   std::string reason;  // the difference, or why it was skipped; empty when passed
+  uint64_t bits = 0;   // of what was compared (seen_bits.h), with RunOptions::bits
   static CaseResult pass() { return {}; }
-  static CaseResult failure(std::string reason) { return {Status::failed, std::move(reason)}; }
-  static CaseResult skip(std::string reason) { return {Status::skipped, std::move(reason)}; }
+  static CaseResult failure(std::string reason) { return {Status::failed, std::move(reason), 0}; }
+  static CaseResult skip(std::string reason) { return {Status::skipped, std::move(reason), 0}; }
 };
 
 struct RunOptions {
@@ -36,7 +37,8 @@ struct RunOptions {
   std::vector<int> same_bits;
   // Every case at each of these levels of the CPU: likewise.
   std::vector<int> same_levels;
-  bool deterministic = false;  // the mode for those
+  bool deterministic = false;  // the mode for those, and for `bits`
+  bool bits = false;           // results say which bits they had
   std::string lowered;         // through graphs of this dialect: "functional", "core"
   std::string lite_folder;     // where the .ptl file of a program is, when not beside it
 };

@@ -97,10 +97,12 @@ class CaseRunner {
     } catch (const Error& error) {
       result = CaseResult::failure(error.what());
     }
-    return static_cast<char>('0' + static_cast<int>(result.status)) + result.reason;
+    return fmt::format("{}{:016x}{}", static_cast<int>(result.status), result.bits, result.reason);
   }
 
-  static CaseResult parse(const std::string& text) { return {static_cast<Status>(text.at(0) - '0'), text.substr(1)}; }
+  static CaseResult parse(const std::string& text) {
+    return {static_cast<Status>(text.at(0) - '0'), text.substr(17), std::stoull(text.substr(1, 16), nullptr, 16)};
+  }
 
  private:
   CaseResult run_case(const FileJob& job, size_t step) {
@@ -111,6 +113,13 @@ class CaseRunner {
     const size_t index = job.indices[step];
     if (!options_.same_bits.empty()) return run_with_threads(index);
     if (!options_.same_levels.empty()) return run_at_levels(index);
+    if (options_.bits) {
+      first_bits_.reset();
+      if (options_.deterministic) set_deterministic(true);
+      CaseResult result = run_once(index, "");
+      result.bits = *first_bits_;
+      return result;
+    }
     return kind_->run(*file_, index, options_);
   }
 

@@ -48,11 +48,18 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
   FaultReport& report = *shared;
   report.address = info->si_addr;
-  report.write = registers.gregs[REG_ERR] & 2;
   int n = 0;
+#if defined(__x86_64__)
+  report.write = registers.gregs[REG_ERR] & 2;
   report.frames[n++] = reinterpret_cast<void*>(registers.gregs[REG_RIP]);
+  const uintptr_t top = static_cast<uintptr_t>(registers.gregs[REG_RSP]);
+#else  // aarch64, which does not say whether it was a write
+  report.write = false;
+  report.frames[n++] = reinterpret_cast<void*>(registers.pc);
+  const uintptr_t top = registers.sp;
+#endif
   // What looks like a return address: vector loops have no tables for unwinding.
-  const auto* stack = reinterpret_cast<const uintptr_t*>(registers.gregs[REG_RSP] & ~7ll);
+  const auto* stack = reinterpret_cast<const uintptr_t*>(top & ~uintptr_t{7});
   const auto* end = reinterpret_cast<const uintptr_t*>((reinterpret_cast<uintptr_t>(stack) | 4095) + 1);
   void* unwound[FaultReport::kMost + 8];
   const int depth = ::backtrace(unwound, FaultReport::kMost + 8);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 inline constexpr int64_t kScoreLanes = 16;  // floats in the widest vector
@@ -37,15 +39,7 @@ struct AttentionKernels {
   Dots dots[2];
 };
 
-namespace v2 {
-extern const AttentionKernels attention_kernels;
-}
-namespace v3 {
-extern const AttentionKernels attention_kernels;
-}
-namespace v4 {
-extern const AttentionKernels attention_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const AttentionKernels attention_kernels;)
 
 // The table for this machine.
 const AttentionKernels& attention_kernels();

@@ -18,9 +18,7 @@
 
 namespace sconce {
 
-const AttentionKernels& attention_kernels() {
-  return at_cpu_level(v2::attention_kernels, v3::attention_kernels, v4::attention_kernels);
-}
+const AttentionKernels& attention_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(attention_kernels)); }
 
 namespace {
 

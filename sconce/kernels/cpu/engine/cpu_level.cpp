@@ -3,6 +3,11 @@
 #include <cstdlib>
 #include <string_view>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include "sconce/base/error.h"
 #include "sconce/kernels/cpu/gemm/provider.h"
 
@@ -11,6 +16,20 @@ namespace {
 
 // -1 until first asked. Two threads write the same value, that of the environment.
 int deterministic = -1;
+
+// The highest level that the processor runs.
+int machine_level() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  SCONCE_CHECK(__builtin_cpu_supports("x86-64-v2"), "this machine has no SSE4.2 (x86-64-v2), which Sconce needs");
+  int level = 2;
+  if (__builtin_cpu_supports("x86-64-v3")) level = 3;
+  if (__builtin_cpu_supports("x86-64-v4")) level = 4;
+  return level;
+#else
+  return kHighestCpuLevel;  // every aarch64 has NEON and fused multiply-add; SIMD128 was asked for by whoever compiled
+#endif
+}
 
 bool wants_deterministic() {
   const char* text = std::getenv("SCONCE_DETERMINISTIC");
@@ -38,17 +57,23 @@ void set_deterministic(bool on) {
   detail::find_cpu_level();
 }
 
+bool cpu_has_dot_product() {
+#if defined(__aarch64__) && defined(__linux__)
+  return cpu_level() >= 3 && (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__aarch64__) && defined(__APPLE__) && defined(__ARM_FEATURE_DOTPROD)
+  return cpu_level() >= 3;
+#else
+  return false;
+#endif
+}
+
 namespace detail {
 
 // Written by the first caller; two threads write the same value.
 int cached_cpu_level = 0;
 
 int find_cpu_level() {
-  __builtin_cpu_init();
-  SCONCE_CHECK(__builtin_cpu_supports("x86-64-v2"), "this machine has no SSE4.2 (x86-64-v2), which Sconce needs");
-  int level = 2;
-  if (__builtin_cpu_supports("x86-64-v3")) level = 3;
-  if (__builtin_cpu_supports("x86-64-v4")) level = 4;
+  int level = machine_level();
   if (const char* text = std::getenv("SCONCE_CPU_LEVEL")) {
     const std::string_view wanted = text;
     SCONCE_CHECK(wanted == "2" || wanted == "3" || wanted == "4", "SCONCE_CPU_LEVEL must be 2, 3 or 4, got '{}'",

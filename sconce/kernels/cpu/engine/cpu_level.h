@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sconce/base/export.h"
+#include "sconce/kernels/cpu/engine/levels.h"
 
 namespace sconce {
 
@@ -10,9 +11,9 @@ extern SCONCE_API int cached_cpu_level;  // 0 until first asked
 SCONCE_API int find_cpu_level();
 }  // namespace detail
 
-// 2, 3 or 4: x86-64-v2 (SSE4.2), -v3 (AVX2, FMA, F16C), -v4 (AVX-512). Found once. The environment variable
-// SCONCE_CPU_LEVEL lowers it, for tests; deterministic mode makes it 2. Throws Error on a machine below v2, or when the
-// variable is none of 2, 3, 4.
+// 2, 3 or 4: levels.h says what those are on each architecture. Found once. The environment variable SCONCE_CPU_LEVEL
+// lowers it, for tests; deterministic mode makes it 2. Throws Error on a machine below level 2, or when the variable is
+// none of 2, 3, 4.
 inline int cpu_level() {
   const int level = __atomic_load_n(&detail::cached_cpu_level, __ATOMIC_RELAXED);
   return level != 0 ? level : detail::find_cpu_level();
@@ -29,11 +30,23 @@ inline int cpu_level() {
 SCONCE_API void set_deterministic(bool on);
 SCONCE_API bool is_deterministic();
 
-// Of the tables of kernels that are compiled for each level, the one for this machine.
+// Extensions of aarch64 that kernels ask for beside the level: products of bytes in fours (SDOT, UDOT). False on other
+// architectures, in deterministic mode, and where the environment has SCONCE_CPU_LEVEL=2.
+bool cpu_has_dot_product();
+
+// Of the tables of kernels that are compiled for each level (SCONCE_OF_EACH_LEVEL), the one for this machine.
 template <class Table>
 const Table& at_cpu_level(const Table& v2, const Table& v3, const Table& v4) {
   const int level = cpu_level();
   return level == 2 ? v2 : level == 3 ? v3 : v4;
+}
+template <class Table>
+const Table& at_cpu_level(const Table& v2, const Table& v3) {
+  return cpu_level() == 2 ? v2 : v3;
+}
+template <class Table>
+const Table& at_cpu_level(const Table& v2) {
+  return v2;
 }
 
 }  // namespace sconce

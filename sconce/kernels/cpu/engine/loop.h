@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // The types that loops are compiled for. u8 computes bool only; the small integers go through i32, the 16-bit
@@ -17,7 +19,6 @@ namespace sconce {
 enum class Compute : uint8_t { f32, f64, i32, i64, u8, c64, c128 };
 
 inline constexpr int kComputeTypes = 7;
-inline constexpr int kCpuLevels = 3;      // x86-64-v2, -v3, -v4
 inline constexpr int kMaxLoopInputs = 6;  // tensors that one expression can read
 inline constexpr int kMaxLoopParams = 8;  // numbers that one expression can read
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct ThresholdKernels {
@@ -12,15 +14,7 @@ struct ThresholdKernels {
   Next above[3], below[3];
 };
 
-namespace v2 {
-extern const ThresholdKernels threshold_kernels;
-}
-namespace v3 {
-extern const ThresholdKernels threshold_kernels;
-}
-namespace v4 {
-extern const ThresholdKernels threshold_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const ThresholdKernels threshold_kernels;)
 
 const ThresholdKernels& threshold_kernels();
 

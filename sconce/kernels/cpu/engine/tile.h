@@ -43,15 +43,7 @@ struct TileKernels {
   bool (*has_zero_i64)(const void* in, int64_t n);
 };
 
-namespace v2 {
-extern const TileKernels tile_kernels;
-}
-namespace v3 {
-extern const TileKernels tile_kernels;
-}
-namespace v4 {
-extern const TileKernels tile_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const TileKernels tile_kernels;)
 
 // The table for this machine (cpu_level).
 const TileKernels& tile_kernels();

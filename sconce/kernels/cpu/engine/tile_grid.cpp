@@ -7,7 +7,7 @@
 
 namespace sconce {
 
-const TileKernels& tile_kernels() { return at_cpu_level(v2::tile_kernels, v3::tile_kernels, v4::tile_kernels); }
+const TileKernels& tile_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(tile_kernels)); }
 
 bool build_geometry(Geometry& g, std::span<const int64_t> sizes, const Operand* const* operands, int count) {
   SCONCE_CHECK(sizes.size() <= kMaxDims, "a tensor has at most {} dimensions, got {}", kMaxDims, sizes.size());

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // One pass of a mixed-radix transform (Stockham's form: the order comes out right without bit reversal):
@@ -65,14 +67,6 @@ struct FftKernels {
   void (*reverse_conjugate)(void* out, const void* in, int64_t n);
 };
 
-namespace v2 {
-extern const FftKernels fft_kernels[2];
-}
-namespace v3 {
-extern const FftKernels fft_kernels[2];
-}
-namespace v4 {
-extern const FftKernels fft_kernels[2];
-}
+SCONCE_AT_EACH_LEVEL(extern const FftKernels fft_kernels[2];)
 
 }  // namespace sconce

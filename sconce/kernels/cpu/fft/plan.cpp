@@ -14,9 +14,7 @@
 
 namespace sconce {
 
-const FftKernels& fft_kernels_for(bool is_double) {
-  return at_cpu_level(v2::fft_kernels[is_double], v3::fft_kernels[is_double], v4::fft_kernels[is_double]);
-}
+const FftKernels& fft_kernels_for(bool is_double) { return at_cpu_level(SCONCE_OF_EACH_LEVEL(fft_kernels[is_double])); }
 
 FftTable::FftTable(bool is_double, int64_t count)
     : data_(::operator new(static_cast<size_t>(count) * (is_double ? 8 : 4), std::align_val_t(64))),

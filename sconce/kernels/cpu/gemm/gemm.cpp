@@ -28,11 +28,17 @@ using namespace gemm_parts;
 
 constexpr MatrixKernels all_kernels[] = {
     {2, &v2::gemm_f32, &v2::gemm_f64, &v2::depthwise_f32, &v2::depthwise_f64, &v2::winograd_f32, nullptr},
+#if SCONCE_CPU_LEVELS >= 2
     {3, &v3::gemm_f32, &v3::gemm_f64, &v3::depthwise_f32, &v3::depthwise_f64, &v3::winograd_f32, nullptr},
+#endif
+#if SCONCE_CPU_LEVELS >= 3
     {4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32, nullptr},
+#endif
 };
+#if SCONCE_CPU_LEVELS >= 3
 constexpr MatrixKernels with_bf16 = {
     4, &v4::gemm_f32, &v4::gemm_f64, &v4::depthwise_f32, &v4::depthwise_f64, &v4::winograd_f32, &v4::bf16};
+#endif
 
 constexpr BatchStrides no_strides{0, 0, 0};
 
@@ -500,9 +506,12 @@ void dispatch(const Problem& problem, const Epilogue& epilogue, const MatrixKern
 const MatrixKernels& matrix_kernels() { return matrix_kernels(cpu_level()); }
 
 const MatrixKernels& matrix_kernels(int level) {
-  SCONCE_CHECK(level >= 2 && level <= 4, "matrix_kernels: expected level 2, 3 or 4, got {}", level);
+  SCONCE_CHECK(level >= kLowestCpuLevel && level <= kHighestCpuLevel,
+               "matrix_kernels: expected a level from {} to {}, got {}", kLowestCpuLevel, kHighestCpuLevel, level);
+#if SCONCE_CPU_LEVELS >= 3
   if (level == 4 && __builtin_cpu_supports("avx512bf16")) return with_bf16;
-  return all_kernels[level - 2];
+#endif
+  return all_kernels[level - kLowestCpuLevel];
 }
 
 SumOrder sum_order(int64_t m, int64_t n, int64_t k) {

@@ -71,7 +71,8 @@ void gemm_generic(DType dtype, int64_t n, int64_t k, ConstMatrix a, ConstMatrix 
                   int64_t first_row, int64_t last_row) {
   auto run = [&]<class T>(T) { product<T>(n, k, a, b, c, epilogue, first_row, last_row); };
   auto integers = [&](int size) {
-    constexpr const IntegerTable* tables[] = {&v2::integers, &v3::integers, &v4::integers};
+    constexpr const IntegerTable* tables[] = {
+        &v2::integers, SCONCE_FROM_LEVEL_3(&v3::integers, ) SCONCE_FROM_LEVEL_4(&v4::integers, )};
     Scratch scratch;
     const int64_t work_bytes = integer_work_bytes / integer_depth * std::min(integer_depth, k);
     tables[cpu_level() - 2]->rows[size]({first_row, last_row, n, k, a.data, a.row_stride, a.column_stride, b.data,

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct BagKernels {
@@ -18,15 +20,7 @@ struct BagKernels {
   Largest largest[2];
 };
 
-namespace v2 {
-extern const BagKernels bag_kernels;
-}
-namespace v3 {
-extern const BagKernels bag_kernels;
-}
-namespace v4 {
-extern const BagKernels bag_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const BagKernels bag_kernels;)
 
 // The table for this machine.
 const BagKernels& bag_kernels();

@@ -16,7 +16,7 @@
 
 namespace sconce {
 
-const BagKernels& bag_kernels() { return at_cpu_level(v2::bag_kernels, v3::bag_kernels, v4::bag_kernels); }
+const BagKernels& bag_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(bag_kernels)); }
 
 }  // namespace sconce
 

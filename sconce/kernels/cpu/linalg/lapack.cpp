@@ -46,6 +46,11 @@ constexpr const char* kNames[kRoutines][2] = {
     {"gesdd", "gesdd"}, {"gels", "gels"},   {"gelsy", "gelsy"}, {"gelsd", "gelsd"}, {"gelss", "gelss"},
     {"sytrf", "sytrf"}, {"sytrf", "hetrf"}, {"sytrs", "sytrs"}, {"sytrs", "hetrs"}, {"trsm", "trsm"}};
 constexpr const char* kLibraries[] = {"libopenblas.so.0", "liblapack.so.3"};
+#if defined(__aarch64__)
+constexpr const char* kBaseKernels = "ARMV8";
+#else
+constexpr const char* kBaseKernels = "Nehalem";
+#endif
 constexpr char kLetters[] = {'s', 'd', 'c', 'z'};
 
 // An environment variable that has a value for a while, unless the user gave it one.
@@ -91,10 +96,11 @@ struct Library {
   void open(const char* path) {
     handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (handle == nullptr) {
-      // OpenBLAS starts its threads and chooses its kernels while it is loaded. Nehalem is its name for x86-64-v2.
+      // OpenBLAS starts its threads and chooses its kernels while it is loaded. Nehalem is its name for x86-64-v2,
+      // ARMV8 that for what every aarch64 has.
       const WhileLoading threads("OPENBLAS_NUM_THREADS", "1");
       std::optional<WhileLoading> kernels;
-      if (deterministic) kernels.emplace("OPENBLAS_CORETYPE", "Nehalem");
+      if (deterministic) kernels.emplace("OPENBLAS_CORETYPE", kBaseKernels);
       handle = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     if (handle != nullptr)

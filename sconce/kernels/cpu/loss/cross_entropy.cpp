@@ -12,7 +12,7 @@
 
 namespace sconce {
 
-const LossKernels& loss_kernels() { return at_cpu_level(v2::loss_kernels, v3::loss_kernels, v4::loss_kernels); }
+const LossKernels& loss_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(loss_kernels)); }
 
 namespace cpu {
 

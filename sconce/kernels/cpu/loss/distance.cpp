@@ -13,9 +13,7 @@
 namespace sconce {
 namespace {
 
-const DistanceKernels& distance_kernels() {
-  return at_cpu_level(v2::distance_kernels, v3::distance_kernels, v4::distance_kernels);
-}
+const DistanceKernels& distance_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(distance_kernels)); }
 
 // 0 for float, 1 for double: the index of a kernel.
 int checked_type(const Tensor& t, const char* name) {

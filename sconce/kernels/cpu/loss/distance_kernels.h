@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct DistanceKernels {
@@ -23,14 +25,6 @@ struct DistanceKernels {
   Backward backward[2];
 };
 
-namespace v2 {
-extern const DistanceKernels distance_kernels;
-}
-namespace v3 {
-extern const DistanceKernels distance_kernels;
-}
-namespace v4 {
-extern const DistanceKernels distance_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const DistanceKernels distance_kernels;)
 
 }  // namespace sconce

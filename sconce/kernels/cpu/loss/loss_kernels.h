@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct LossKernels {
@@ -17,15 +19,7 @@ struct LossKernels {
   ScaledExp scaled_exp[2];
 };
 
-namespace v2 {
-extern const LossKernels loss_kernels;
-}
-namespace v3 {
-extern const LossKernels loss_kernels;
-}
-namespace v4 {
-extern const LossKernels loss_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const LossKernels loss_kernels;)
 
 // The table for this machine.
 const LossKernels& loss_kernels();

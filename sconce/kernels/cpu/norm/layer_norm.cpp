@@ -16,7 +16,7 @@
 
 namespace sconce {
 
-const NormKernels& norm_kernels() { return at_cpu_level(v2::norm_kernels, v3::norm_kernels, v4::norm_kernels); }
+const NormKernels& norm_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(norm_kernels)); }
 
 namespace {
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct NormBackwardKernels {
@@ -30,15 +32,7 @@ struct NormBackwardKernels {
   RunSum run_sum[2];
 };
 
-namespace v2 {
-extern const NormBackwardKernels norm_backward_kernels;
-}
-namespace v3 {
-extern const NormBackwardKernels norm_backward_kernels;
-}
-namespace v4 {
-extern const NormBackwardKernels norm_backward_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const NormBackwardKernels norm_backward_kernels;)
 
 // The table for this machine.
 const NormBackwardKernels& norm_backward_kernels();

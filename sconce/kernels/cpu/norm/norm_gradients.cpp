@@ -11,9 +11,7 @@
 
 namespace sconce {
 
-const NormBackwardKernels& norm_backward_kernels() {
-  return at_cpu_level(v2::norm_backward_kernels, v3::norm_backward_kernels, v4::norm_backward_kernels);
-}
+const NormBackwardKernels& norm_backward_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(norm_backward_kernels)); }
 
 namespace {
 

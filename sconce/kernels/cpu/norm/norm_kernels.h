@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct NormKernels {
@@ -34,15 +36,7 @@ struct NormKernels {
   LayerNormBackward layer_norm_backward[2];
 };
 
-namespace v2 {
-extern const NormKernels norm_kernels;
-}
-namespace v3 {
-extern const NormKernels norm_kernels;
-}
-namespace v4 {
-extern const NormKernels norm_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const NormKernels norm_kernels;)
 
 // The table for this machine.
 const NormKernels& norm_kernels();

@@ -12,9 +12,7 @@ namespace sconce {
 namespace cpu {
 namespace {
 
-const SoftmaxKernels& softmax_kernels() {
-  return at_cpu_level(v2::softmax_kernels, v3::softmax_kernels, v4::softmax_kernels);
-}
+const SoftmaxKernels& softmax_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(softmax_kernels)); }
 
 void run(const char* name, const SoftmaxKernels::Rows (&rows)[2], const SoftmaxKernels::Columns (&columns)[2],
          std::span<const Tensor* const> in, int64_t dim, const Tensor& out) {

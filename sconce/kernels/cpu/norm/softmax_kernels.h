@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct SoftmaxKernels {
@@ -17,14 +19,6 @@ struct SoftmaxKernels {
   Columns softmax_columns[2], log_softmax_columns[2], softmax_backward_columns[2], log_softmax_backward_columns[2];
 };
 
-namespace v2 {
-extern const SoftmaxKernels softmax_kernels;
-}
-namespace v3 {
-extern const SoftmaxKernels softmax_kernels;
-}
-namespace v4 {
-extern const SoftmaxKernels softmax_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const SoftmaxKernels softmax_kernels;)
 
 }  // namespace sconce

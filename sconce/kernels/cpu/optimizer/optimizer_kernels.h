@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // The changes to a gradient before the step.
@@ -76,15 +78,7 @@ struct OptimizerKernels {
   Step<AsgdNumbers> asgd[2];
 };
 
-namespace v2 {
-extern const OptimizerKernels optimizer_kernels;
-}
-namespace v3 {
-extern const OptimizerKernels optimizer_kernels;
-}
-namespace v4 {
-extern const OptimizerKernels optimizer_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const OptimizerKernels optimizer_kernels;)
 
 // The table for this machine.
 const OptimizerKernels& optimizer_kernels();

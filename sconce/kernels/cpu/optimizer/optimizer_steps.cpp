@@ -9,9 +9,7 @@
 
 namespace sconce {
 
-const OptimizerKernels& optimizer_kernels() {
-  return at_cpu_level(v2::optimizer_kernels, v3::optimizer_kernels, v4::optimizer_kernels);
-}
+const OptimizerKernels& optimizer_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(optimizer_kernels)); }
 
 namespace cpu {
 namespace {

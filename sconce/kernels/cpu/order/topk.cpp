@@ -16,9 +16,7 @@
 
 namespace sconce {
 
-const ThresholdKernels& threshold_kernels() {
-  return at_cpu_level(v2::threshold_kernels, v3::threshold_kernels, v4::threshold_kernels);
-}
+const ThresholdKernels& threshold_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(threshold_kernels)); }
 
 namespace cpu {
 namespace {

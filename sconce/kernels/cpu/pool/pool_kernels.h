@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // n neighbouring outputs of one plane. Rows are padded: a kernel may read a vector past the last output it computes.
@@ -63,15 +65,7 @@ struct PoolKernels {
   bool (*all_inside)(const int64_t* numbers, int64_t n, int64_t limit);
 };
 
-namespace v2 {
-extern const PoolKernels pool_kernels;
-}
-namespace v3 {
-extern const PoolKernels pool_kernels;
-}
-namespace v4 {
-extern const PoolKernels pool_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const PoolKernels pool_kernels;)
 
 // The table for this machine (cpu_level).
 const PoolKernels& pool_kernels();

@@ -16,7 +16,7 @@
 
 namespace sconce {
 
-const PoolKernels& pool_kernels() { return at_cpu_level(v2::pool_kernels, v3::pool_kernels, v4::pool_kernels); }
+const PoolKernels& pool_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(pool_kernels)); }
 
 namespace {
 

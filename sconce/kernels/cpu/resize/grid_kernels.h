@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // n neighbouring outputs of one image.
@@ -20,15 +22,7 @@ struct GridKernels {
   void (*bilinear)(const GridRow& row);
 };
 
-namespace v2 {
-extern const GridKernels grid_kernels;
-}
-namespace v3 {
-extern const GridKernels grid_kernels;
-}
-namespace v4 {
-extern const GridKernels grid_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const GridKernels grid_kernels;)
 
 // The table for this machine (cpu_level).
 const GridKernels& grid_kernels();

@@ -16,7 +16,7 @@
 
 namespace sconce {
 
-const GridKernels& grid_kernels() { return at_cpu_level(v2::grid_kernels, v3::grid_kernels, v4::grid_kernels); }
+const GridKernels& grid_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(grid_kernels)); }
 
 namespace {
 

@@ -13,9 +13,7 @@
 
 namespace sconce {
 
-const ResizeKernels& resize_kernels() {
-  return at_cpu_level(v2::resize_kernels, v3::resize_kernels, v4::resize_kernels);
-}
+const ResizeKernels& resize_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(resize_kernels)); }
 
 ResizeColumnArrays::ResizeColumnArrays(const ResizeTaps& taps, int64_t channels, bool flat, bool in_float,
                                        int64_t width) {

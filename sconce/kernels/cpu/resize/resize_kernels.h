@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // The arrays for resizing along a row; n outputs. In channels_last rows of few channels an output is one channel
@@ -36,15 +38,7 @@ struct ResizeKernels {
   void (*pick[4])(void* out, const void* row, const ResizeColumns& columns);
 };
 
-namespace v2 {
-extern const ResizeKernels resize_kernels;
-}
-namespace v3 {
-extern const ResizeKernels resize_kernels;
-}
-namespace v4 {
-extern const ResizeKernels resize_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const ResizeKernels resize_kernels;)
 
 // The table for this machine (cpu_level).
 const ResizeKernels& resize_kernels();

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 struct RnnCell {
@@ -41,15 +43,7 @@ struct RnnKernels {
   Gradient relu_gradient[2], tanh_gradient[2], lstm_gradient[2], gru_gradient[2];
 };
 
-namespace v2 {
-extern const RnnKernels rnn_kernels;
-}
-namespace v3 {
-extern const RnnKernels rnn_kernels;
-}
-namespace v4 {
-extern const RnnKernels rnn_kernels;
-}
+SCONCE_AT_EACH_LEVEL(extern const RnnKernels rnn_kernels;)
 
 // The table for this machine.
 const RnnKernels& rnn_kernels();

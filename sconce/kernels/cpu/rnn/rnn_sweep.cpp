@@ -17,7 +17,7 @@
 
 namespace sconce {
 
-const RnnKernels& rnn_kernels() { return at_cpu_level(v2::rnn_kernels, v3::rnn_kernels, v4::rnn_kernels); }
+const RnnKernels& rnn_kernels() { return at_cpu_level(SCONCE_OF_EACH_LEVEL(rnn_kernels)); }
 
 namespace {
 

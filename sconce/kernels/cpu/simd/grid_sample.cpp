@@ -8,10 +8,10 @@ namespace {
 
 // Even and odd elements of two vectors.
 SCONCE_VEC void unzip(F32 a, F32 b, F32& even, F32& odd) {
-#if SCONCE_ISA == 4
+#if SCONCE_VECTOR_BYTES == 64
   even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
   odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-#elif SCONCE_ISA == 3
+#elif SCONCE_VECTOR_BYTES == 32
   even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
   odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
 #else
@@ -35,11 +35,11 @@ SCONCE_VEC void gather_pairs(const float* p, const int32_t* at, F32& low, F32& h
   F32 pairs[2];
 #pragma GCC unroll 2
   for (int k = 0; k < 2; ++k, at += lanes<F32> / 2) {
-#if SCONCE_ISA == 4
+#if SCONCE_VECTOR_BYTES == 64
     const auto a = __builtin_shufflevector(load_pairs(p, at), load_pairs(p, at + 2), 0, 1, 2, 3);
     const auto b = __builtin_shufflevector(load_pairs(p, at + 4), load_pairs(p, at + 6), 0, 1, 2, 3);
     pairs[k] = (F32)__builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-#elif SCONCE_ISA == 3
+#elif SCONCE_VECTOR_BYTES == 32
     pairs[k] = (F32)__builtin_shufflevector(load_pairs(p, at), load_pairs(p, at + 2), 0, 1, 2, 3);
 #else
     pairs[k] = (F32)load_pairs(p, at);

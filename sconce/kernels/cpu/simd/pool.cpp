@@ -37,7 +37,7 @@ SCONCE_VEC void store_places(int64_t* out, I32 p) {
 SCONCE_VEC void store_places(int64_t* out, I64 p) { store(out, p); }
 
 // The first n lanes.
-#if SCONCE_ISA == 4
+#if SCONCE_X86 == 4
 SCONCE_VEC void store_first(float* p, F32 v, int64_t n) {
   __builtin_ia32_storeups512_mask(p, v, static_cast<uint16_t>((1u << n) - 1));
 }
@@ -281,7 +281,7 @@ void average_pixels(const PoolPixels& row) {
     const T divisor = static_cast<T>(row.divisors[i] * row.row_divisor);
     int64_t c = 0;
     // Long pieces where windows are large: short ones, a power of two apart, would drive each other out of the cache.
-    constexpr int most = SCONCE_ISA == 4 ? 16 : 8;
+    constexpr int most = SCONCE_VECTOR_REGISTERS == 32 ? 16 : 8;
     for (; c + most * lanes<V> <= row.channels; c += most * lanes<V>) average_pixel<T, most>(row, i, c, divisor);
     for (; c + 4 * lanes<V> <= row.channels; c += 4 * lanes<V>) average_pixel<T, 4>(row, i, c, divisor);
     for (; c + lanes<V> <= row.channels; c += lanes<V>) average_pixel<T, 1>(row, i, c, divisor);

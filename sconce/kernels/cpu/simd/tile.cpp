@@ -104,7 +104,7 @@ void convert_dense(void* __restrict out, const void* __restrict in, int64_t n) {
   for (int64_t i = 0; i < n; ++i) d[i] = cast<D>(s[i]);
 }
 
-#if SCONCE_ISA == 4 && !defined(__clang__)
+#if SCONCE_X86 == 4 && !defined(__clang__)
 typedef SCONCE_VECTOR_OF(short, 64) Words32;
 // The rounded bfloat16 is the upper half of each result.
 SCONCE_VEC U32 rounded(U32 u) { return u + 0x7fff + (u >> 16 & 1); }
@@ -140,14 +140,25 @@ void convert_dense<BFloat16, float>(void* __restrict out, const void* __restrict
 }
 #endif
 
-#if SCONCE_ISA == 2 || defined(__clang__)
+#if SCONCE_NEON && SCONCE_FMA
+SCONCE_VEC void float16_block(float* d, const Float16* s) {
+  for (int i = 0; i < block; i += 4) {
+    store(d + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const uint16_t*>(s + i)))));
+  }
+}
+SCONCE_VEC void float16_block(Float16* d, const float* s) {
+  for (int i = 0; i < block; i += 4) {
+    vst1_u16(reinterpret_cast<uint16_t*>(d + i), vreinterpret_u16_f16(vcvt_f16_f32(vld1q_f32(s + i))));
+  }
+}
+#elif SCONCE_X86 < 3 || defined(__clang__)
 SCONCE_VEC void float16_block(float* d, const Float16* s) {
   for (int i = 0; i < block; ++i) d[i] = from_float16(s[i]);
 }
 SCONCE_VEC void float16_block(Float16* d, const float* s) {
   for (int i = 0; i < block; ++i) d[i] = to_float16(s[i]);
 }
-#elif SCONCE_ISA == 4
+#elif SCONCE_X86 == 4
 typedef SCONCE_VECTOR_OF(short, 32) Word16;
 SCONCE_VEC void float16_block(float* d, const Float16* s) {
   for (int i = 0; i < block; i += 16)
@@ -402,10 +413,12 @@ void stream(void* out, const void* in, int64_t bytes) {
     d += n, s += n, bytes -= n;
   }
   for (; bytes >= 64; bytes -= 64, d += 64, s += 64) {
-#if SCONCE_ISA == 2 || defined(__clang__)
+#if SCONCE_X86 < 3 || defined(__clang__)
     for (int k = 0; k < 64; k += 16) {
       const Stored v = load<Stored>(s + k);
-#if defined(__clang__)
+#if !SCONCE_X86
+      store(d + k, v);  // through the cache
+#elif defined(__clang__)
       __builtin_nontemporal_store(v, reinterpret_cast<Stored*>(d + k));
 #else
       __builtin_ia32_movntdq(reinterpret_cast<Stored*>(d + k), v);
@@ -420,7 +433,11 @@ void stream(void* out, const void* in, int64_t bytes) {
   }
   if (bytes > 0) __builtin_memcpy(d, s, bytes);
 }
-void stream_fence() { __builtin_ia32_sfence(); }
+void stream_fence() {
+#if SCONCE_X86
+  __builtin_ia32_sfence();
+#endif
+}
 
 // 64 bytes: the first `bytes` of them from `in`, then its first element again and again. Made in registers where masked
 // loads exist, and stored as wide as the loop will load it: a load from two stores waits for both.
@@ -428,7 +445,7 @@ template <class T>
 SCONCE_VEC void pad_group(char* out, const char* in, int64_t bytes) {
   T first;
   __builtin_memcpy(&first, in, sizeof first);
-#if SCONCE_ISA == 4 && !defined(__clang__)
+#if SCONCE_X86 == 4 && !defined(__clang__)
   typedef SCONCE_VECTOR_OF(char, 64) Char64;
   typedef SCONCE_VECTOR_OF(T, 64) Whole;
   const Whole repeated = first - Whole{};
@@ -436,7 +453,7 @@ SCONCE_VEC void pad_group(char* out, const char* in, int64_t bytes) {
 #else
   typedef SCONCE_VECTOR_OF(T, SCONCE_VECTOR_BYTES) Vector;
   const Vector repeated = first - Vector{};
-#if SCONCE_ISA == 3 && !defined(__clang__)
+#if SCONCE_X86 == 3 && !defined(__clang__)
   if constexpr (sizeof(T) >= 4) {
     typedef SCONCE_VECTOR_OF(int, 32) Int8;
     const Int8 index = {0, 1, 2, 3, 4, 5, 6, 7};

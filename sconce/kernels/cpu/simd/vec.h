@@ -1,5 +1,5 @@
-// SIMD vectors for kernels that are compiled once per instruction set. A file that includes this is compiled with
-// -DSCONCE_ISA=2, 3 or 4 and the -march of that level, puts everything into namespace sconce::SCONCE_ISA_NAMESPACE (v2,
+// SIMD vectors for kernels that are compiled once per vector level (level.h). Who includes this is compiled with
+// -DSCONCE_ISA=2, 3 or 4 and the flags of that level, puts everything into namespace sconce::SCONCE_ISA_NAMESPACE (v2,
 // v3, v4), and includes no standard header that defines functions: one such function compiled for AVX-512 and kept by
 // the linker for all callers would crash older machines.
 //
@@ -9,23 +9,12 @@
 //                             and I32, I64 for F64 and I64, I8 for U8). & | ^ ~ combine masks.
 //   v[i]                      one element (slow: for rare paths)
 //
-// Integers wrap around (-fwrapv). fma is fused at v3 and v4; v2 has no such instruction and rounds twice.
+// Integers wrap around (-fwrapv). fma is fused at v3 and v4; v2 rounds twice, on every architecture.
 #pragma once
 
 #include <stdint.h>
 
-#if SCONCE_ISA == 2
-#define SCONCE_ISA_NAMESPACE v2
-#define SCONCE_VECTOR_BYTES 16
-#elif SCONCE_ISA == 3
-#define SCONCE_ISA_NAMESPACE v3
-#define SCONCE_VECTOR_BYTES 32
-#elif SCONCE_ISA == 4
-#define SCONCE_ISA_NAMESPACE v4
-#define SCONCE_VECTOR_BYTES 64
-#else
-#error "vec.h is for files compiled with -DSCONCE_ISA=2, 3 or 4"
-#endif
+#include "sconce/kernels/cpu/simd/level.h"
 
 #define SCONCE_VEC static inline __attribute__((always_inline))
 #define SCONCE_VEC_COLD static __attribute__((noinline, cold))
@@ -68,10 +57,12 @@ SCONCE_LANE(I8, int8_t, I8);
 SCONCE_LANE(U32, uint32_t, I32);
 SCONCE_LANE(U64, uint64_t, I64);
 #if defined(__clang__)  // compares to vectors of long long and char
-typedef SCONCE_VECTOR_OF(long long, SCONCE_VECTOR_BYTES) ClangMask64;
 typedef SCONCE_VECTOR_OF(char, SCONCE_VECTOR_BYTES) ClangMask8;
-SCONCE_LANE(ClangMask64, long long, I64);
 SCONCE_LANE(ClangMask8, char, I8);
+#if !SCONCE_SIMD128  // where long long is int64_t
+typedef SCONCE_VECTOR_OF(long long, SCONCE_VECTOR_BYTES) ClangMask64;
+SCONCE_LANE(ClangMask64, long long, I64);
+#endif
 #endif
 #undef SCONCE_LANE
 
@@ -101,7 +92,80 @@ SCONCE_VEC V splat(typename Lane<V>::T x) {
 // --- operations that GCC's vector types lack ------------------------------------------------------------------------
 // The compiler's builtins, or generic code.
 
-#if defined(__clang__)
+#if SCONCE_NEON
+#define SCONCE_UNARY(name, instruction)                                          \
+  SCONCE_VEC F32 name(F32 x) { return (F32)instruction##q_f32((float32x4_t)x); } \
+  SCONCE_VEC F64 name(F64 x) { return (F64)instruction##q_f64((float64x2_t)x); }
+SCONCE_UNARY(sqrt, vsqrt)
+SCONCE_UNARY(floor, vrndm)
+SCONCE_UNARY(ceil, vrndp)
+SCONCE_UNARY(trunc, vrnd)
+SCONCE_UNARY(round, vrndn)
+#undef SCONCE_UNARY
+#if SCONCE_FMA
+SCONCE_VEC F32 fma(F32 a, F32 b, F32 c) { return (F32)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b); }
+SCONCE_VEC F64 fma(F64 a, F64 b, F64 c) { return (F64)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b); }
+#else
+SCONCE_VEC F32 fma(F32 a, F32 b, F32 c) { return a * b + c; }
+SCONCE_VEC F64 fma(F64 a, F64 b, F64 c) { return a * b + c; }
+#endif
+template <class M>
+SCONCE_VEC bool any(M m) {
+  return vmaxvq_u32((uint32x4_t)m) != 0;
+}
+SCONCE_VEC I32 load_mask_32(const void* p) {
+  uint32_t bytes;
+  __builtin_memcpy(&bytes, p, 4);
+  return (I32)vmovl_u16(vget_low_u16(vmovl_u8(vcreate_u8(bytes)))) != 0;
+}
+SCONCE_VEC I64 load_mask_64(const void* p) {
+  const uint8_t* bytes = static_cast<const uint8_t*>(p);
+  return I64{bytes[0], bytes[1]} != 0;
+}
+SCONCE_VEC void store_mask(void* p, I32 m) {
+  const uint16x4_t words = vmovn_u32((uint32x4_t)m);
+  const uint8x8_t bytes = vand_u8(vmovn_u16(vcombine_u16(words, words)), vdup_n_u8(1));
+  const uint32_t four = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
+  __builtin_memcpy(p, &four, 4);
+}
+SCONCE_VEC void store_mask(void* p, I64 m) {
+  const int8_t bytes[2] = {static_cast<int8_t>(m[0] & 1), static_cast<int8_t>(m[1] & 1)};
+  __builtin_memcpy(p, bytes, 2);
+}
+
+#elif SCONCE_SIMD128
+#define SCONCE_UNARY(name, instruction)                                           \
+  SCONCE_VEC F32 name(F32 x) { return (F32)wasm_f32x4_##instruction((v128_t)x); } \
+  SCONCE_VEC F64 name(F64 x) { return (F64)wasm_f64x2_##instruction((v128_t)x); }
+SCONCE_UNARY(sqrt, sqrt)
+SCONCE_UNARY(floor, floor)
+SCONCE_UNARY(ceil, ceil)
+SCONCE_UNARY(trunc, trunc)
+SCONCE_UNARY(round, nearest)
+#undef SCONCE_UNARY
+SCONCE_VEC F32 fma(F32 a, F32 b, F32 c) { return a * b + c; }
+SCONCE_VEC F64 fma(F64 a, F64 b, F64 c) { return a * b + c; }
+template <class M>
+SCONCE_VEC bool any(M m) {
+  return wasm_v128_any_true((v128_t)m);
+}
+SCONCE_VEC I32 load_mask_32(const void* p) {
+  return (I32)wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(wasm_v128_load32_zero(p))) != 0;
+}
+SCONCE_VEC I64 load_mask_64(const void* p) {
+  const uint8_t* bytes = static_cast<const uint8_t*>(p);
+  return I64{bytes[0], bytes[1]} != 0;
+}
+SCONCE_VEC void store_mask(void* p, I32 m) {
+  const v128_t words = wasm_i16x8_narrow_i32x4((v128_t)m, (v128_t)m);
+  wasm_v128_store32_lane(p, wasm_v128_and(wasm_i8x16_narrow_i16x8(words, words), wasm_i8x16_splat(1)), 0);
+}
+SCONCE_VEC void store_mask(void* p, I64 m) {
+  const int8_t bytes[2] = {static_cast<int8_t>(m[0] & 1), static_cast<int8_t>(m[1] & 1)};
+  __builtin_memcpy(p, bytes, 2);
+}
+
+#elif defined(__clang__)
 #define SCONCE_UNARY(name, builtin)                 \
   SCONCE_VEC F32 name(F32 x) { return builtin(x); } \
   SCONCE_VEC F64 name(F64 x) { return builtin(x); }
@@ -111,7 +175,7 @@ SCONCE_UNARY(ceil, __builtin_elementwise_ceil)
 SCONCE_UNARY(trunc, __builtin_elementwise_trunc)
 SCONCE_UNARY(round, __builtin_elementwise_roundeven)
 #undef SCONCE_UNARY
-#if SCONCE_ISA == 2
+#if !SCONCE_FMA
 SCONCE_VEC F32 fma(F32 a, F32 b, F32 c) { return a * b + c; }
 SCONCE_VEC F64 fma(F64 a, F64 b, F64 c) { return a * b + c; }
 #else
@@ -258,8 +322,10 @@ SCONCE_VEC void store_mask(void* p, I64 m) {
 // store_mask(p, m) writes one byte per lane, 0 or 1; load_mask<M>(p) reads such bytes (any byte but 0 is true).
 SCONCE_VEC void store_mask(void* p, I8 m) { store(p, (U8)m & 1); }
 #if defined(__clang__)
-SCONCE_VEC void store_mask(void* p, ClangMask64 m) { store_mask(p, (I64)m); }
 SCONCE_VEC void store_mask(void* p, ClangMask8 m) { store_mask(p, (I8)m); }
+#if !SCONCE_SIMD128
+SCONCE_VEC void store_mask(void* p, ClangMask64 m) { store_mask(p, (I64)m); }
+#endif
 #endif
 template <class M>
 SCONCE_VEC M load_mask(const void* p) {
@@ -271,7 +337,7 @@ SCONCE_VEC M load_mask(const void* p) {
     return (M)(load<U8>(p) != 0);
   }
 }
-#if !defined(__clang__)
+#if SCONCE_X86 && !defined(__clang__)
 SCONCE_VEC bool any(I8 m) { return any((I64)m != 0); }
 #endif
 template <class M>

@@ -161,7 +161,7 @@ void depthwise_row(const DepthwiseArgs<T>& args) {
     if (unit && args.kernel_width == 3 && args.stride == 2) return depthwise_pixels<T, Stored, 3, 2>(args, channel);
     if (unit && args.kernel_width == 5 && args.stride == 1) return depthwise_pixels<T, Stored, 5, 1>(args, channel);
     if (unit && args.kernel_width == 5 && args.stride == 2) return depthwise_pixels<T, Stored, 5, 2>(args, channel);
-#if SCONCE_ISA == 4  // with 32 registers
+#if SCONCE_VECTOR_REGISTERS == 32
     if constexpr (sizeof(T) == sizeof(float)) {
       if (unit && args.kernel_width == 7 && args.stride == 1) return depthwise_pixels<T, Stored, 7, 1>(args, channel);
     }

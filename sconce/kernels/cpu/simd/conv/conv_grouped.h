@@ -29,7 +29,7 @@ void grouped_tile(const DepthwiseArgs<T>& args, int64_t channel, int64_t pixel, 
       GEMM_UNROLL for (int j = 0; j < Width; j++) taps[j] = load(weight + j * args.group * args.channels);
       GEMM_UNROLL for (int x = 0; x < (Pixels - 1) * Stride + Width; x++, input += args.channels) {
         if (Edge && static_cast<uint64_t>(x0 + x) >= static_cast<uint64_t>(args.input_width)) continue;
-        Vec<T> v = __builtin_shuffle(load(input), places);
+        Vec<T> v = permuted(load(input), places);
         pin(v);
         GEMM_UNROLL for (int j = 0; j < Width; j++) {
           const int i = (x - j) / Stride;
@@ -80,7 +80,7 @@ void grouped_tap(const DepthwiseGradientArgs<T>& args, int64_t channel, int64_t 
       args.input_row + (pixels.begin * args.stride - args.padding + tap * args.dilation) * args.channels + channel;
   for (int64_t p = pixels.begin; p < pixels.end; p++, grad += args.channels, input += args.stride * args.channels) {
     const Vec<T> g = load(grad), x = load(input);
-    GEMM_UNROLL for (int i = 0; i < Group; i++) acc[i] = multiply_add(g, __builtin_shuffle(x, places[i]), acc[i]);
+    GEMM_UNROLL for (int i = 0; i < Group; i++) acc[i] = multiply_add(g, permuted(x, places[i]), acc[i]);
   }
   T* sums = args.sums + tap * Group * args.channels + channel;
   GEMM_UNROLL for (int i = 0; i < Group; i++, sums += args.channels) store(sums, load(sums) + acc[i]);

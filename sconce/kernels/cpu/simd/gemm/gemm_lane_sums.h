@@ -92,9 +92,9 @@ constexpr int dot_pitch = dot_columns + 8;  // a block of columns may write beyo
 
 // Columns that are summed at once: as many as leave registers for the operands.
 template <int Few>
-constexpr int dot_many = Few == 1                     ? 8
-                         : Few < 4 || SCONCE_ISA == 4 ? 4
-                                                      : 3;
+constexpr int dot_many = Few == 1                                   ? 8
+                         : Few < 4 || SCONCE_VECTOR_REGISTERS == 32 ? 4
+                                                                    : 3;
 
 // Rows of `few` times Many rows of `many`, to sums[row * dot_pitch + column]. A single row of `few` is not enough work
 // to wait for memory with: what lies `ahead` of every row of `many` is fetched.
@@ -287,7 +287,7 @@ struct PanelSums {
 
 // Of the sums, so many times two are in registers, the rest in memory: AVX2 has 16 registers for 16 sums and operands.
 template <class T>
-constexpr int kept = SCONCE_ISA == 3 && lanes<T> == 8 ? 7
+constexpr int kept = SCONCE_X86 == 3 && lanes<T> == 8 ? 7
                      : lanes<T> == 16                 ? 14
                                                       : lanes<T>;
 
@@ -318,7 +318,7 @@ void fold_row(int64_t k, const T* row, const T* b, int64_t b_stride, PanelSums<T
 // The same for two rows, a few sums at a time.
 template <class T>
 void fold_two_rows(int64_t k, const T* row, int64_t row_stride, const T* b, int64_t b_stride, PanelSums<T>* sums) {
-  constexpr int n = lanes<T>, together = SCONCE_ISA == 4 ? 4 : 2;
+  constexpr int n = lanes<T>, together = SCONCE_VECTOR_REGISTERS == 32 && lanes<T> >= 4 ? 4 : 2;
   for (int first = 0; first < n; first += together) {
     Vec<T> acc[together][2][2];
     GEMM_UNROLL for (int s = 0; s < together; s++) {

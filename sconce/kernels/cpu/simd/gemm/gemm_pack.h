@@ -17,7 +17,7 @@ GEMM_INLINE void copy_contiguous(const Stored* in, int64_t n, T* out) {
 // which saves a third of the shuffles.
 template <class T, class Row>
 GEMM_INLINE void load_transposed(Row row, Vec<T> (&block)[lanes<T>]) {
-#if SCONCE_ISA == 3
+#if SCONCE_X86 == 3
   if constexpr (__is_same(decltype(row(0)), const float*)) {
     GEMM_UNROLL for (int half = 0; half < 8; half += 4) {
       __m256 t[4];

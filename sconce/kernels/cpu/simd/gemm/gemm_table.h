@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // How numbers lie in memory. `native` is the type that the table computes in.
@@ -244,29 +246,9 @@ struct WinogradTable {
                            int64_t out_step);
 };
 
-namespace v2 {
-extern const GemmTable<float> gemm_f32;
-extern const GemmTable<double> gemm_f64;
-extern const DepthwiseTable<float> depthwise_f32;
-extern const DepthwiseTable<double> depthwise_f64;
-extern const WinogradTable<float> winograd_f32;
-extern const IntegerTable integers;
-}  // namespace v2
-namespace v3 {
-extern const GemmTable<float> gemm_f32;
-extern const GemmTable<double> gemm_f64;
-extern const DepthwiseTable<float> depthwise_f32;
-extern const DepthwiseTable<double> depthwise_f64;
-extern const WinogradTable<float> winograd_f32;
-extern const IntegerTable integers;
-}  // namespace v3
-namespace v4 {
-extern const GemmTable<float> gemm_f32;
-extern const GemmTable<double> gemm_f64;
-extern const DepthwiseTable<float> depthwise_f32;
-extern const DepthwiseTable<double> depthwise_f64;
-extern const WinogradTable<float> winograd_f32;
-extern const IntegerTable integers;
-}  // namespace v4
+SCONCE_AT_EACH_LEVEL(extern const GemmTable<float> gemm_f32; extern const GemmTable<double> gemm_f64;
+                     extern const DepthwiseTable<float> depthwise_f32;
+                     extern const DepthwiseTable<double> depthwise_f64; extern const WinogradTable<float> winograd_f32;
+                     extern const IntegerTable integers;)
 
 }  // namespace sconce

@@ -6,9 +6,9 @@
 
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
 
-#if SCONCE_ISA == 4
+#if SCONCE_VECTOR_REGISTERS == 32
 constexpr int tile_rows = 8;  // of 32 registers 16 accumulate; 12 rows are slower, their pointers spill
-#elif SCONCE_ISA == 3
+#elif SCONCE_FMA
 constexpr int tile_rows = 6;  // 12 of 16 registers
 #else
 constexpr int tile_rows = 4;  // 8 of 16: without a fused multiply-add the products need registers too
@@ -20,7 +20,7 @@ constexpr int panel = 2 * lanes<T>;
 template <class T>
 constexpr int prefetch_distance = 4096 / static_cast<int>(sizeof(T));
 
-#if SCONCE_ISA == 4
+#if SCONCE_X86 == 4
 constexpr bool masks = true;  // ragged tiles are loaded and stored with masks
 #else
 constexpr bool masks = false;  // ragged tiles pass through a buffer

@@ -3,21 +3,12 @@
 // Included only by files that are compiled once per instruction set; everything lives in that set's namespace.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdint>
 
-#ifndef SCONCE_ISA
-#error "SCONCE_ISA (2, 3 or 4) says which x86-64 level this file is compiled for"
-#endif
-#ifndef SCONCE_ISA_NAMESPACE
-#if SCONCE_ISA == 4
-#define SCONCE_ISA_NAMESPACE v4
-#elif SCONCE_ISA == 3
-#define SCONCE_ISA_NAMESPACE v3
-#else
-#define SCONCE_ISA_NAMESPACE v2
-#endif
+#include "sconce/kernels/cpu/simd/level.h"
+
+#if SCONCE_X86
+#include <immintrin.h>
 #endif
 
 // Loops over arrays of accumulators must be unrolled completely, else the array lives in memory.
@@ -27,13 +18,7 @@
 
 namespace sconce::SCONCE_ISA_NAMESPACE::matrix {
 
-#if SCONCE_ISA == 4
-constexpr int vector_bytes = 64;
-#elif SCONCE_ISA == 3
-constexpr int vector_bytes = 32;
-#else
-constexpr int vector_bytes = 16;
-#endif
+constexpr int vector_bytes = SCONCE_VECTOR_BYTES;
 
 template <class T>
 struct VectorTypes {
@@ -61,18 +46,24 @@ GEMM_INLINE Vec<T> broadcast(T x) {
 // Keeps a loaded vector in a register: GCC otherwise folds the load into every multiply that uses it.
 template <class V>
 GEMM_INLINE void pin(V& v) {
-#if SCONCE_ISA == 2
+#if SCONCE_X86 == 2
   asm("" : "+x"(v));
-#else
+#elif SCONCE_X86
   asm("" : "+v"(v));
+#elif SCONCE_NEON
+  asm("" : "+w"(v));
+#else
+  static_cast<void>(v);
 #endif
 }
 
 GEMM_INLINE Vec<float> multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 #if SCONCE_ISA == 4
   return _mm512_fmadd_ps(a, b, c);
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
   return _mm256_fmadd_ps(a, b, c);
+#elif SCONCE_FMA
+  return (Vec<float>)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
   return a * b + c;
 #endif
@@ -80,8 +71,10 @@ GEMM_INLINE Vec<float> multiply_add(Vec<float> a, Vec<float> b, Vec<float> c) {
 GEMM_INLINE Vec<double> multiply_add(Vec<double> a, Vec<double> b, Vec<double> c) {
 #if SCONCE_ISA == 4
   return _mm512_fmadd_pd(a, b, c);
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
   return _mm256_fmadd_pd(a, b, c);
+#elif SCONCE_FMA
+  return (Vec<double>)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 #else
   return a * b + c;
 #endif
@@ -109,7 +102,7 @@ GEMM_INLINE void store_partial(double* p, Vec<double> v, int n) {
   _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
 }
 #else
-#if SCONCE_ISA == 3
+#if SCONCE_X86 == 3
 constexpr int32_t lane_masks[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 GEMM_INLINE Vec<float> load_partial(const float* p, int n) {
   return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lane_masks + 8 - n)));
@@ -146,19 +139,27 @@ using Quad = typename QuadTypes<T>::Quad;
 GEMM_INLINE Vec<float> add_pairs(Vec<float> a, Vec<float> b) {
 #if SCONCE_ISA == 4
   return _mm512_maskz_shuffle_ps(0xffff, a, b, 0x88) + _mm512_maskz_shuffle_ps(0xffff, a, b, 0xdd);
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
   return _mm256_shuffle_ps(a, b, 0x88) + _mm256_shuffle_ps(a, b, 0xdd);
-#else
+#elif SCONCE_X86 == 2
   return _mm_shuffle_ps(a, b, 0x88) + _mm_shuffle_ps(a, b, 0xdd);
+#elif SCONCE_NEON
+  return (Vec<float>)vpaddq_f32((float32x4_t)a, (float32x4_t)b);
+#else
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
 #endif
 }
 GEMM_INLINE Vec<double> add_pairs(Vec<double> a, Vec<double> b) {
 #if SCONCE_ISA == 4
   return _mm512_maskz_unpacklo_pd(0xff, a, b) + _mm512_maskz_unpackhi_pd(0xff, a, b);
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
   return _mm256_unpacklo_pd(a, b) + _mm256_unpackhi_pd(a, b);
-#else
+#elif SCONCE_X86 == 2
   return _mm_unpacklo_pd(a, b) + _mm_unpackhi_pd(a, b);
+#elif SCONCE_NEON
+  return (Vec<double>)vpaddq_f64((float64x2_t)a, (float64x2_t)b);
+#else
+  return __builtin_shufflevector(a, b, 0, 2) + __builtin_shufflevector(a, b, 1, 3);
 #endif
 }
 
@@ -206,8 +207,10 @@ GEMM_INLINE float widen(Bfloat16Bits x) {
   return y;
 }
 GEMM_INLINE float widen(Float16Bits x) {
-#if SCONCE_ISA >= 3
+#if SCONCE_X86 >= 3
   return _cvtsh_ss(x.bits);
+#elif SCONCE_NEON && SCONCE_FMA
+  return static_cast<float>(__builtin_bit_cast(__fp16, x.bits));
 #else
   uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000) << 16, magnitude = x.bits & 0x7fff, bits;
   float y;
@@ -234,8 +237,10 @@ GEMM_INLINE void narrow(float x, Bfloat16Bits& out) {
   out.bits = static_cast<uint16_t>(x != x ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 GEMM_INLINE void narrow(float x, Float16Bits& out) {
-#if SCONCE_ISA >= 3
+#if SCONCE_X86 >= 3
   out.bits = static_cast<uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT));
+#elif SCONCE_NEON && SCONCE_FMA
+  out.bits = __builtin_bit_cast(uint16_t, static_cast<__fp16>(x));
 #else
   uint32_t bits;
   __builtin_memcpy(&bits, &x, 4);
@@ -270,9 +275,13 @@ GEMM_INLINE Vec<float> load_wide(const Bfloat16Bits* p) {
 GEMM_INLINE Vec<float> load_wide(const Float16Bits* p) {
   return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
 GEMM_INLINE Vec<float> load_wide(const Float16Bits* p) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+#elif SCONCE_NEON && SCONCE_FMA
+GEMM_INLINE Vec<float> load_wide(const Float16Bits* p) {
+  return (Vec<float>)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(&p->bits)));
 }
 #else
 inline GEMM_OUTLINE Vec<float> load_wide(const Float16Bits* p) {
@@ -302,10 +311,24 @@ GEMM_INLINE void store_narrow(Float16Bits* p, Vec<float> v) {
 #if SCONCE_ISA == 4
   __m256i halves = _mm512_maskz_cvtps_ph(0xffff, v, _MM_FROUND_TO_NEAREST_INT);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), halves);
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+#elif SCONCE_NEON && SCONCE_FMA
+  vst1_u16(&p->bits, vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)v)));
 #else
   for (int i = 0; i < lanes<float>; i++) narrow(v[i], p[i]);
+#endif
+}
+
+// Lane i is v[at[i]], 0 <= at[i] < lanes.
+template <class V, class Places>
+GEMM_INLINE V permuted(V v, Places at) {
+#if defined(__clang__)
+  V result;
+  for (int i = 0; i < static_cast<int>(sizeof(V) / sizeof(v[0])); ++i) result[i] = v[at[i]];
+  return result;
+#else
+  return __builtin_shuffle(v, at);
 #endif
 }
 

@@ -1,9 +1,15 @@
-// int8 tiles. VNNI multiplies and adds four pairs of bytes in one instruction. Without it bytes are widened to 16 bits
-// and multiplied in pairs: pmaddubsw would take bytes as they are, but it saturates, and 255 * 127 + 255 * 127 does.
-// Functions that use VNNI say so one by one: the rest of the file is plain code of its level.
+// int8 tiles. VNNI and UDOT multiply and add four pairs of bytes in one instruction. Without them bytes are widened to
+// 16 bits and multiplied in pairs: pmaddubsw would take bytes as they are, but it saturates, and 255 * 127 + 255 * 127
+// does. Functions that use an extension say so one by one: the rest of the file is plain code of its level.
 #include "sconce/kernels/cpu/simd/gemm/int8_table.h"
 
+#include <stddef.h>
+
+#include "sconce/kernels/cpu/simd/level.h"
+
+#if SCONCE_X86
 #include <immintrin.h>
+#endif
 
 namespace sconce::SCONCE_ISA_NAMESPACE {
 namespace {
@@ -11,10 +17,12 @@ namespace {
 #define INT8_INLINE static inline __attribute__((always_inline))
 #define INT8_UNROLL _Pragma("GCC unroll 16")
 
-#if SCONCE_ISA == 4
+#if SCONCE_X86 == 4
 constexpr int lanes = 16, rows_of_tile = 8;
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
 constexpr int lanes = 8, rows_of_tile = 2;
+#elif SCONCE_NEON
+constexpr int lanes = 4, rows_of_tile = 2;  // 16 of 32 registers
 #else
 constexpr int lanes = 4, rows_of_tile = 1;
 #endif
@@ -39,24 +47,29 @@ INT8_INLINE void store(void* p, V v) {
 }
 
 INT8_INLINE I32 multiply_pairs(I16 a, I16 b) {
-#if SCONCE_ISA == 4
+#if SCONCE_X86 == 4
   return (I32)_mm512_madd_epi16((__m512i)a, (__m512i)b);
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
   return (I32)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-#else
+#elif SCONCE_X86 == 2
   return (I32)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#elif SCONCE_NEON
+  const int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+  return (I32)vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+#else
+  return (I32)wasm_i32x4_dot_i16x8((v128_t)a, (v128_t)b);
 #endif
 }
 
 // Conversions by instructions of their own: __builtin_convertvector between bytes and words takes vectors apart.
 typedef int16_t Half __attribute__((vector_size(lanes * 2)));
-#if SCONCE_ISA == 4
+#if SCONCE_X86 == 4
 // g++ 12 warns of the forms without a mask: their headers read a variable that has no value.
 constexpr __mmask16 kAll = 0xffff;
 INT8_INLINE U8 low_bytes(I32 v) { return (U8)_mm512_maskz_cvtepi32_epi8(kAll, (__m512i)v); }
 INT8_INLINE I32 widened(U8 v) { return (I32)_mm512_maskz_cvtepu8_epi32(kAll, (__m128i)v); }
 INT8_INLINE I32 widened(Half v) { return (I32)_mm512_maskz_cvtepi16_epi32(kAll, (__m256i)v); }
-#elif SCONCE_ISA == 3
+#elif SCONCE_X86 == 3
 INT8_INLINE U8 low_bytes(I32 v) {
   const __m256i first = _mm256_set1_epi32(0x0c080400);
   const __m256i bytes = _mm256_shuffle_epi8((__m256i)v, first);
@@ -66,6 +79,30 @@ INT8_INLINE U8 low_bytes(I32 v) {
 }
 INT8_INLINE I32 widened(U8 v) { return (I32)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(__builtin_bit_cast(int64_t, v))); }
 INT8_INLINE I32 widened(Half v) { return (I32)_mm256_cvtepi16_epi32((__m128i)v); }
+#elif SCONCE_NEON
+INT8_INLINE U8 low_bytes(I32 v) {
+  const uint16x4_t words = vmovn_u32((uint32x4_t)v);
+  const uint8x8_t bytes = vmovn_u16(vcombine_u16(words, words));
+  return __builtin_bit_cast(U8, vget_lane_u32(vreinterpret_u32_u8(bytes), 0));
+}
+INT8_INLINE I32 widened(U8 v) {
+  const uint16x8_t words = vmovl_u8(vcreate_u8(__builtin_bit_cast(uint32_t, v)));
+  return (I32)vmovl_u16(vget_low_u16(words));
+}
+INT8_INLINE I32 widened(Half v) { return (I32)vmovl_s16(vcreate_s16(__builtin_bit_cast(uint64_t, v))); }
+#elif SCONCE_SIMD128
+INT8_INLINE U8 low_bytes(I32 v) {
+  const v128_t w = (v128_t)v;
+  const v128_t bytes = wasm_i8x16_shuffle(w, w, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12);
+  return __builtin_bit_cast(U8, wasm_i32x4_extract_lane(bytes, 0));
+}
+INT8_INLINE I32 widened(U8 v) {
+  const v128_t bytes = wasm_i32x4_splat(__builtin_bit_cast(int32_t, v));
+  return (I32)wasm_u32x4_extend_low_u16x8(wasm_u16x8_extend_low_u8x16(bytes));
+}
+INT8_INLINE I32 widened(Half v) {
+  return (I32)wasm_i32x4_extend_low_i16x8(wasm_i64x2_splat(__builtin_bit_cast(int64_t, v)));
+}
 #else
 INT8_INLINE U8 low_bytes(I32 v) {
   const __m128i bytes = _mm_shuffle_epi8((__m128i)v, _mm_set1_epi32(0x0c080400));
@@ -110,7 +147,7 @@ INT8_INLINE U8 to_bytes(F32 real, const Bounds& bounds, int32_t zero_point) {
 }
 
 // The first n elements.
-#if SCONCE_ISA == 4
+#if SCONCE_X86 == 4
 INT8_INLINE void store_part(uint8_t* to, U8 v, int n) {
   _mm_mask_storeu_epi8(to, static_cast<__mmask16>((1u << n) - 1), (__m128i)v);
 }
@@ -185,8 +222,8 @@ void tile_pairs(int64_t taps, int64_t tap_stride, int64_t k, const uint8_t* cons
   finish_tile<Rows>(acc, columns, out);
 }
 
-#if SCONCE_ISA >= 3
-#if SCONCE_ISA == 4
+#if SCONCE_X86 >= 3
+#if SCONCE_X86 == 4
 #define VNNI __attribute__((target("avx512vnni")))
 #define VNNI_INLINE static inline __attribute__((always_inline, target("avx512vnni")))
 VNNI_INLINE I32 add_products(I32 acc, I32 a, I32 b) {
@@ -231,6 +268,62 @@ VNNI void tile_vnni(int64_t taps, int64_t tap_stride, int64_t k, const uint8_t* 
     INT8_UNROLL for (int i = 0; i < Rows; ++i) at[i] += tap_stride;
   }
   finish_tile<Rows>(acc, columns, out);
+}
+#elif SCONCE_NEON && SCONCE_FMA
+#if defined(__clang__)
+#define DOT __attribute__((target("dotprod")))
+#define DOT_INLINE static inline __attribute__((always_inline, target("dotprod")))
+#else
+#define DOT __attribute__((target("arch=armv8.2-a+dotprod")))
+#define DOT_INLINE static inline __attribute__((always_inline, target("arch=armv8.2-a+dotprod")))
+#endif
+
+// UDOT takes unsigned bytes on both sides. So 128 is added to those of b, and 128 times the sum of the row, which one
+// more UDOT by ones has, subtracted at the end: of all rows that is an eighth of the work.
+template <int Rows>
+DOT_INLINE void step_dot(uint32x4_t (&acc)[Rows][vectors], uint32x4_t (&sums)[Rows], const int32_t (&groups)[Rows],
+                         const int8_t* b) {
+  uint8x16_t as[Rows];
+  INT8_UNROLL for (int i = 0; i < Rows; ++i) {
+    as[i] = vreinterpretq_u8_s32(vdupq_n_s32(groups[i]));
+    sums[i] = vdotq_u32(sums[i], as[i], vdupq_n_u8(1));
+  }
+  INT8_UNROLL for (int j = 0; j < vectors; ++j) {
+    const uint8x16_t bytes = veorq_u8(vld1q_u8(reinterpret_cast<const uint8_t*>(b) + j * 16), vdupq_n_u8(0x80));
+    INT8_UNROLL for (int i = 0; i < Rows; ++i) acc[i][j] = vdotq_u32(acc[i][j], as[i], bytes);
+  }
+}
+
+template <int Rows>
+DOT void tile_dot(int64_t taps, int64_t tap_stride, int64_t k, const uint8_t* const* rows, const int8_t* b, int columns,
+                  const Int8Output& out) {
+  uint32x4_t acc[Rows][vectors], sums[Rows];
+  const uint8_t* at[Rows];
+  INT8_UNROLL for (int i = 0; i < Rows; ++i) {
+    at[i] = rows[i];
+    sums[i] = vdupq_n_u32(0);
+    INT8_UNROLL for (int j = 0; j < vectors; ++j) acc[i][j] = vdupq_n_u32(0);
+  }
+  for (int64_t t = 0; t < taps; ++t) {
+    int64_t p = 0;
+    int32_t groups[Rows];
+    for (; p + 4 <= k; p += 4, b += panel * 4) {
+      INT8_UNROLL for (int i = 0; i < Rows; ++i) __builtin_memcpy(&groups[i], at[i] + p, 4);
+      step_dot<Rows>(acc, sums, groups, b);
+    }
+    if (p < k) {
+      INT8_UNROLL for (int i = 0; i < Rows; ++i) groups[i] = group_at(at[i] + p, k - p);
+      step_dot<Rows>(acc, sums, groups, b);
+      b += panel * 4;
+    }
+    INT8_UNROLL for (int i = 0; i < Rows; ++i) at[i] += tap_stride;
+  }
+  I32 signed_sums[Rows][vectors];
+  INT8_UNROLL for (int i = 0; i < Rows; ++i) {
+    const uint32x4_t excess = vshlq_n_u32(sums[i], 7);
+    INT8_UNROLL for (int j = 0; j < vectors; ++j) signed_sums[i][j] = (I32)vsubq_u32(acc[i][j], excess);
+  }
+  finish_tile<Rows>(signed_sums, columns, out);
 }
 #endif
 
@@ -309,18 +402,23 @@ template <int Rows>
 struct Pairs {
   static constexpr Int8Table::Tile function = tile_pairs<Rows>;
 };
-#if SCONCE_ISA >= 3
+#if SCONCE_X86 >= 3
 template <int Rows>
-struct Vnni {
+struct Extended {
   static constexpr Int8Table::Tile function = tile_vnni<Rows>;
+};
+#elif SCONCE_NEON && SCONCE_FMA
+template <int Rows>
+struct Extended {
+  static constexpr Int8Table::Tile function = tile_dot<Rows>;
 };
 #endif
 
 }  // namespace
 
 constinit const Int8Table int8_table = make_table<Pairs>();
-#if SCONCE_ISA >= 3
-constinit const Int8Table int8_table_vnni = make_table<Vnni>();
+#if SCONCE_FMA
+constinit const Int8Table int8_table_extended = make_table<Extended>();
 #endif
 
 }  // namespace sconce::SCONCE_ISA_NAMESPACE

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 namespace sconce {
 
 // What becomes of a tile's sums. Arrays by column have a number for each of the panel's columns, also for those behind
@@ -40,17 +42,19 @@ struct Int8Table {
   int32_t (*sum_bytes)(const uint8_t* p, int64_t n);
 };
 
-namespace v2 {
-extern const Int8Table int8_table;
-}
+SCONCE_AT_EACH_LEVEL(extern const Int8Table int8_table;)
+// From level 3 on also with instructions for products of bytes, which not every processor of the level has: AVX-VNNI at
+// v3 and AVX512-VNNI at v4, the dot products of aarch64.
 namespace v3 {
-extern const Int8Table int8_table, int8_table_vnni;
+extern const Int8Table int8_table_extended;
 }
 namespace v4 {
-extern const Int8Table int8_table, int8_table_vnni;
+extern const Int8Table int8_table_extended;
 }
 
-// The table for this machine: with VNNI where the processor has it.
+// Whether this machine has those of a level.
+bool has_byte_products(int level);
+// The table for this machine: with products of bytes where the processor has them.
 const Int8Table& int8_table();
 
 constexpr int64_t int8_padded(int64_t k) { return (k + 3) / 4 * 4; }

@@ -162,7 +162,7 @@ SCONCE_VEC F32 choose(I32 m, F32 a, F32 b) { return m ? a : b; }
 SCONCE_VEC F64 choose(I64 m, F64 a, F64 b) { return m ? a : b; }
 
 // Memory holds re, im, re, im, ...
-#if SCONCE_ISA == 2
+#if SCONCE_VECTOR_BYTES == 16
 SCONCE_VEC C64s load_complex(const char* p, C64s) {
   const F32 a = load<F32>(p), b = load<F32>(p + sizeof a);
   return {__builtin_shufflevector(a, b, 0, 2, 4, 6), __builtin_shufflevector(a, b, 1, 3, 5, 7)};
@@ -179,7 +179,7 @@ SCONCE_VEC void store_complex(char* p, C128s z) {
   store(p, __builtin_shufflevector(z.re, z.im, 0, 2));
   store(p + vector_bytes, __builtin_shufflevector(z.re, z.im, 1, 3));
 }
-#elif SCONCE_ISA == 3
+#elif SCONCE_VECTOR_BYTES == 32
 SCONCE_VEC C64s load_complex(const char* p, C64s) {
   const F32 a = load<F32>(p), b = load<F32>(p + sizeof a);
   return {__builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14),

@@ -267,7 +267,7 @@ SCONCE_VEC V tanh_(V x) {
 }
 // table[bits & 7], lane by lane; the table has its 8 numbers twice.
 SCONCE_VEC F32 look_up(const float (&table)[16], I32 bits) {
-#if defined(__clang__) || SCONCE_ISA == 2
+#if defined(__clang__) || SCONCE_VECTOR_BYTES == 16
   F32 r{};
   for (int i = 0; i < lanes<F32>; ++i) r[i] = table[bits[i] & 7];
   return r;
@@ -312,7 +312,7 @@ SCONCE_VEC F32 erfc_(F32 x) {
   const F32 a = limit(x, -11, 11);
   return narrow_to_float(erfc_in_double(widen_low(a)), erfc_in_double(widen_high(a)));
 }
-#if SCONCE_ISA == 2  // the square in twice the precision needs fma
+#if !SCONCE_FMA  // the square in twice the precision needs fma
 SCONCE_BY_LIBM_1(erfc, F64, erfc)
 SCONCE_VEC F64 erfc_(F64 x) { return erfc_by_libm(x); }
 #else
@@ -521,7 +521,7 @@ SCONCE_VEC F32 pow_positive(F32 x, F32 y) {
   return narrow_to_float(pow_in_double(widen_low(x), widen_low(y)), pow_in_double(widen_high(x), widen_high(y)));
 }
 
-#if SCONCE_ISA == 2  // products in twice the precision need fma
+#if !SCONCE_FMA  // products in twice the precision need fma
 SCONCE_BY_LIBM_2(pow, F64, pow)
 SCONCE_VEC F64 pow_positive(F64 x, F64 y) { return pow_by_libm(x, y); }
 #else
@@ -611,7 +611,7 @@ SCONCE_VEC V fmod_(V a, V b) {
   const auto fast = (abs(a) / ab < static_cast<T>(is_f32<V> ? 0x1p22 : 0x1p51)) &
                     (ab >= static_cast<T>(is_f32<V> ? 0x1p-100f : 0x1p-960)) & (ab < infinity<V>());
   if (__builtin_expect(!all(fast), 0)) return fmod_by_libm(a, b);
-#if SCONCE_ISA == 2  // without fma the product rounds: floats in double, doubles by libm
+#if !SCONCE_FMA  // without fma the product rounds: floats in double, doubles by libm
   if constexpr (is_f32<V>) {
     return copysign(narrow_to_float(fmod_fast(widen_low(a), widen_low(b)), fmod_fast(widen_high(a), widen_high(b))), a);
   } else {
@@ -639,7 +639,7 @@ SCONCE_VEC V floor_div_(V a, V b) {
   return b == 0 ? a / b : r;
 }
 
-#if SCONCE_ISA == 2
+#if !SCONCE_FMA
 SCONCE_BY_LIBM_1(log2, F64, log2)
 SCONCE_BY_LIBM_1(log10, F64, log10)
 SCONCE_VEC F64 log2_(F64 x) { return log2_by_libm(x); }

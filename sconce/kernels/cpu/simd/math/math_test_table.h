@@ -1,6 +1,8 @@
 // Test table: the functions of math.h at one instruction set level, for math_test.cpp.
 #pragma once
 
+#include "sconce/kernels/cpu/engine/levels.h"
+
 // one(name) for functions of one argument, two(name) for those of two.
 #define SCONCE_MATH_FUNCTIONS(one, two)                                                                               \
   one(exp) one(exp2) one(expm1) one(log) one(log2) one(log10) one(log1p) one(sin) one(cos) one(tan) one(asin)         \
@@ -21,14 +23,6 @@ struct MathFunctions {
   MathFunction list[31];
 };
 
-namespace v2 {
-extern const MathFunctions math_functions;
-}
-namespace v3 {
-extern const MathFunctions math_functions;
-}
-namespace v4 {
-extern const MathFunctions math_functions;
-}
+SCONCE_AT_EACH_LEVEL(extern const MathFunctions math_functions;)
 
 }  // namespace sconce
