@@ -1,15 +1,11 @@
 """Tables of hooks, and the handles that take hooks away again."""
 
-import itertools
-
 
 class RemovableHandle:
     """What register_*_hook returns: remove() takes the hook away, and so does the end of a with statement."""
 
-    _ids = itertools.count()
-
     def __init__(self, *tables):
-        self.tables, self.id = tables, next(self._ids)
+        self.tables, self.id = tables, object()  # a key of its own
 
     def remove(self):
         for table in self.tables:

@@ -375,3 +375,9 @@ def list_sort(self, /, *, key=None, reverse=False):
     self[:] = result
     if changed:
         raise ValueError("list modified during sort")
+
+
+def assert_true(tensor, *message):
+    """`assert tensor, message`, as a call that a graph makes."""
+    if not tensor:
+        raise AssertionError(*message)

@@ -78,10 +78,12 @@ def count(self, value, /):
 
 @substitute(list.remove)
 def list_remove(self, value, /):
-    for i, item in enumerate(self):
+    i = 0
+    for item in self:
         if item is value or item == value:
             del self[i]
             return
+        i += 1
     [].remove(value)  # refuses
 
 
@@ -102,7 +104,9 @@ def _updated(self, args, keywords):
             for key in _items(source.keys()):
                 dict.__setitem__(self, key, source[key])
         else:
-            for i, pair in enumerate(source):
+            i = -1
+            for pair in source:
+                i += 1
                 try:
                     pair = _items(pair)
                 except TypeError:

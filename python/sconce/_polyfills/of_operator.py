@@ -59,9 +59,11 @@ def countOf(a, b, /):
 
 @substitute(operator.indexOf)
 def indexOf(a, b, /):
-    for i, item in enumerate(_iterated(a)):
+    i = 0
+    for item in _iterated(a):
         if item is b or item == b:
             return i
+        i += 1
     raise ValueError("sequence.index(x): x not in sequence")
 
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "object.h"
 
@@ -13,6 +14,8 @@ class FrameEntry;
 struct CodeState {
   std::shared_ptr<const Code> decoded;   // by decode()
   std::shared_ptr<FrameEntry> on_entry;  // by set_frame_entry(); null: frames of this code are of no interest
+  Owned answering;                       // by the frame hook: code that returns what a callback came to
+  std::string again;                     // of resume code: the break that it begins with, which was counted before
   bool met = false;                      // the newcomers' callback has decided
 };
 

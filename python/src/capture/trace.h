@@ -20,6 +20,10 @@ struct GraphBreak {
   int line = 0;
 };
 
+// The instruction of a break inside of a call that was followed is run by the resume function, which breaks there again: no
+// break of its own. What tells that it is the same one.
+inline std::string again_text(const GraphBreak& b) { return b.reason + " " + b.file + ":" + std::to_string(b.line); }
+
 // How a result is made from the values that the graph returns, without running code of Python.
 struct Recipe {
   enum class What : uint8_t { output, input, constant, tuple, list, dict };

@@ -79,7 +79,9 @@ class Writer:
                          "f'{ticks:>3}{rate:.2f}'", "str(sorted(marks, key=str))", "'{}:{}'.format(m, k)")
 
     def statement(self, depth):
-        r = self.random.randrange(46)
+        r = self.random.randrange(50)
+        if r >= 46:
+            return [self.later()]
         if r >= 30:
             return self.wider(r, depth)
         if r < 5:
@@ -128,6 +130,16 @@ class Writer:
             return [self.pick("raise KeyError(text)", "raise ValueError(m)", "assert m, text", "torch._dynamo.graph_break()",
                               "print(text, m)", "g = gen(m % 3, x)", "a = x + sum(gen(2, x))")]
         return [self.pick("text = " + self.text(), f"return {self.tensor()}, {self.number()}", "m -= 1", "x = x + len(items)")]
+
+    def later(self):
+        """Values of tensors and of `random` that are kept, shown, computed with, or needed at once; keys with methods of Python."""
+        return self.pick("k = x.sum().item()", "text = f'{x.mean():.3f}'", "text += str(y.sum())", "items.append(float(y.max()))",
+                         "k = k + x.sum().item()", "x = x * y.mean().item()", "assert (x == x).all(), text", "rate = rate + x.sum().item()",
+                         "table[Key(m)] = n", "k = table.get(Key(n), 3)", "k = len({Key(m), Key(n), Key(1)})", "k = random.random()",
+                         "x = x + random.uniform(0, 1)", "k = random.randint(1, 5)", "k = not x.any()", "text = '%s' % x.sum()", "k = x.tolist()",
+                         "obj.extra = x.sum().item()", "k = x.sum().item() > m", "log(f'{y.sum():.2f}')", "marks.add(Key(m))",
+                         "m = m + int(y.sum() > 0)", "box.append(x.numel() * y.max().item())", "k = random.choice([1, 2, 3])",
+                         "bag.values[0] = x.mean().item()", "k = f'{x.sum().item():.2f}' + text", "x = x - (y.sum().item() * 2 + 1)")
 
     def wider(self, r, depth):
         """Numbers of the world that change, in-place operators and views, generators, finally, closures that count."""
@@ -196,7 +208,24 @@ class Writer:
 
 
 PROLOGUE = """
+import random
 from contextlib import contextmanager, suppress
+
+random.seed(5)
+
+
+class Key:
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        return isinstance(other, Key) and self.n == other.n
+
+    def __hash__(self):
+        return hash(self.n)
+
+    def __repr__(self):
+        return f"Key({self.n})"
 
 
 class Thing:

@@ -1,6 +1,8 @@
 // The attribute protocol, as object.__getattribute__, type.__getattribute__, super and modules have it: data descriptors
 // of the class, the instance's dict, other descriptors, __getattr__. Whatever is written in Python on the way is evaluated.
+#include "capture/evaluator/arrays.h"
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/later.h"
 #include "capture/evaluator/torch_modules.h"
 #include "capture/graph/sym_int.h"
 #include "tensor_object.h"
@@ -366,6 +368,12 @@ Owned Evaluator::super_attribute(PyObject* super, PyObject* name) {
 }
 
 Owned Evaluator::get_attribute(PyObject* object, PyObject* name) {
+  if (later_of(object) && PyUnicode_Compare(name, names().class_) == 0)
+    return Owned::share(reinterpret_cast<PyObject*>(later_class(object)));
+  if (later_of(object))
+    if (Owned found = array_attribute(*this, object, name)) return found;
+  want_now(object);
+  if (handles.contains(object)) break_here(Reason::unknown_object, "the handle of a hook");
   if (const SymNumber* n = sym_number(object)) {
     if (PyUnicode_Compare(name, names().class_) == 0)
       return Owned::share(reinterpret_cast<PyObject*>(n->hint.is_float ? &PyFloat_Type : &PyLong_Type));
@@ -533,6 +541,7 @@ void Evaluator::generic_set(PyObject* object, PyObject* name, PyObject* value) {
 }
 
 void Evaluator::set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  want_now(object);
   if (sym_number(object)) return set_attribute(fixed_number(object).get(), name, value);
   PyTypeObject* type = Py_TYPE(object);
   if (recorder.is_fake(object)) {

@@ -1,5 +1,7 @@
 // Builtins that the evaluator knows by heart, as they look at attributes, classes or iterators of their arguments.
+#include "capture/evaluator/callbacks.h"
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/later.h"
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/stand_ins.h"
 #include "capture/graph/sym_int.h"
@@ -22,6 +24,11 @@ struct Builtins {
         if (instance_of(e, object, PyTuple_GET_ITEM(type, i), subclass)) return true;
       }
       return false;
+    }
+    if (!subclass && later_of(object)) {
+      const int is = PyObject_IsSubclass(reinterpret_cast<PyObject*>(later_class(object)), type);
+      check(is);
+      return is != 0;
     }
     e.origins.guard_type(object);
     if (!subclass && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type) return true;
@@ -118,6 +125,7 @@ struct Builtins {
   }
   static Owned type_of(Evaluator& e, PyObject*, Arguments& a) {
     if (a.values.size() != 1) break_here(Reason::class_definition, "type(name, bases, dict)");
+    if (later_of(a[0])) return Owned::share(reinterpret_cast<PyObject*>(later_class(a[0])));
     e.origins.guard_type(a[0]);
     if (const SymNumber* n = sym_number(a[0]))
       return Owned::share(reinterpret_cast<PyObject*>(n->hint.is_float ? &PyFloat_Type : &PyLong_Type));
@@ -164,7 +172,7 @@ struct Builtins {
   }
   static Owned next(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 1, 2, "next");
-    if (a.values.size() == 1 && is_generator(a[0])) {
+    if (a.values.size() == 1 && is_generator(a[0]) && !is_coroutine(a[0])) {
       Owned returned;
       if (Owned item = e.resume_generator(a[0], Py_None, returned)) return item;
       const Owned stop = returned.get() == Py_None
@@ -190,6 +198,10 @@ struct Builtins {
 
   // repr, str, hash, int and the like: a special method, or code of C on what has none.
   static Owned by_special(Evaluator& e, PyObject* callable, Arguments& a, std::initializer_list<const char*> specials) {
+    if (!a.values.empty() && (later_of(a[0]) || (e.recorder.is_fake(a[0]) && !sym_number(a[0])))) {
+      if (Owned made = call_later(e, callable, a)) return made;
+      want_now(a[0]);
+    }
     for (Owned& value : a.values) value = fixed_number(value.get());
     if (!a.values.empty()) {
       PyObject* o = a[0];
@@ -245,6 +257,11 @@ struct Builtins {
     if (a.values.size() == 1 && PyExceptionInstance_Check(a[0]) && !e.origins.outside(a[0])) {
       if (Owned m = is_heap_instance(a[0]) ? e.special(a[0], "__str__") : Owned(); m && PyMethod_Check(m.get()))
         return e.call(m.get(), {});
+      const Owned given = Owned::take(PyObject_GetAttrString(a[0], "args"));
+      e.looks_ = Looks::at_texts;
+      const bool plain = e.prepare_contents(given.get(), 0);
+      e.looks_ = Looks::at_all;
+      if (!plain) break_here(Reason::callback, "__str__");
       return Owned::take(PyObject_Str(a[0]));
     }
     if (a.values.size() == 1 && has_address(a[0]) && !e.python_special(a[0], str_name()))
@@ -311,7 +328,8 @@ struct Builtins {
   // Dicts: lookups with guards for just one key.
   static Owned dict_get(Evaluator& e, PyObject* c, Arguments& a) {
     need(a, 2, 3, "dict.get");
-    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.get");
+    CallbackScope calls_back(e);
+    e.prepare_lookup(calls_back, a[0], a.values[1], "dict.get");
     (void)c;
     if (PyObject* found = e.origins.dict_find(a[0], a[1])) return Owned::share(found);
     return Owned::share(a.values.size() == 3 ? a[2] : Py_None);
@@ -328,13 +346,15 @@ struct Builtins {
   }
   static Owned set_item(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 3, 3, "__setitem__");
-    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.__setitem__");
+    CallbackScope calls_back(e);
+    e.prepare_lookup(calls_back, a[0], a.values[1], "dict.__setitem__");
     e.origins.dict_store(a[0], a[1], a[2]);
     return Owned::share(Py_None);
   }
   static Owned dict_pop(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 3, "dict.pop");
-    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.pop");
+    CallbackScope calls_back(e);
+    e.prepare_lookup(calls_back, a[0], a.values[1], "dict.pop");
     if (PyObject* found = e.origins.dict_find(a[0], a[1])) {
       Owned value = Owned::share(found);
       e.origins.dict_store(a[0], a[1], nullptr);
@@ -346,7 +366,8 @@ struct Builtins {
   }
   static Owned dict_setdefault(Evaluator& e, PyObject*, Arguments& a) {
     need(a, 2, 3, "dict.setdefault");
-    if (!e.prepare_key(a.values[1])) break_here(Reason::callback, "dict.setdefault");
+    CallbackScope calls_back(e);
+    e.prepare_lookup(calls_back, a[0], a.values[1], "dict.setdefault");
     if (PyObject* found = e.origins.dict_find(a[0], a[1])) return Owned::share(found);
     PyObject* value = a.values.size() == 3 ? a[2] : Py_None;
     e.origins.dict_store(a[0], a[1], value);

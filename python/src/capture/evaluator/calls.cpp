@@ -4,7 +4,10 @@
 
 #include "capture/compiled/compiled_object.h"
 #include "capture/compiled/disabled.h"
+#include "capture/evaluator/arrays.h"
+#include "capture/evaluator/callbacks.h"
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/later.h"
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/torch_modules.h"
 #include "capture/evaluator/warnings_guard.h"
@@ -87,6 +90,24 @@ bool is_left_alone(PyObject* function) {
                                                                "multiprocessing",
                                                                "concurrent.futures"};
   return modules.contains(text_of(name));
+}
+
+// What a bound method of C was bound from: its class may have another of that name, of Python. Null: not found.
+PyObject* method_descriptor(PyObject* bound, PyObject* self, PyObject* name) {
+  PyObject* mro = Py_TYPE(self)->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    PyObject* found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i)), name);
+    if (found != nullptr && Py_TYPE(found) == &PyMethodDescr_Type &&
+        reinterpret_cast<PyMethodDescrObject*>(found)->d_method == reinterpret_cast<PyCFunctionObject*>(bound)->m_ml)
+      return found;
+  }
+  return nullptr;
+}
+
+bool is_random_generator(PyObject* o) {
+  PyTypeObject* base = Py_TYPE(o);
+  while (base->tp_flags & Py_TPFLAGS_HEAPTYPE && base->tp_base != &PyBaseObject_Type) base = base->tp_base;
+  return std::string_view(base->tp_name) == "_random.Random";
 }
 
 std::string_view name_text(PyObject* descriptor) { return text_of(PyDescr_NAME(descriptor)); }
@@ -186,12 +207,20 @@ bool has_python_specials(PyTypeObject* type, Looks looks) {
 
 bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   PyObject* o = arg.get();
+  if (later_of(o)) {
+    if (!blind) want_now(o);
+    return true;
+  }
   if (looks_ == Looks::at_texts && sym_number(o)) {
     arg = fixed_number(o);
     return true;
   }
   if (looks_ == Looks::at_texts && recorder.is_fake(o)) break_here(Reason::data_dependent, "the text of a tensor");
   if (is_immutable(o) || recorder.is_fake(o)) return true;
+  if (Py_TYPE(o) == &PyBaseObject_Type) {  // a mark: nothing but itself
+    origins.guard_identity(o);
+    return true;
+  }
   if (PyType_Check(o)) return blind || !has_python_specials(Py_TYPE(o), looks_);
   if (Py_TYPE(o) == &PyCFunction_Type) {  // bound to an object from outside, which it would change at once
     PyObject* self = PyCFunction_GET_SELF(o);
@@ -209,7 +238,12 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
     PyTypeObject* base = Py_TYPE(o);
     if (is_plain_class(base)) return !outside && prepare_contents(o, depth);
     while (base->tp_flags & Py_TPFLAGS_HEAPTYPE) base = base->tp_base;
-    if (has_python_specials(Py_TYPE(o), looks_)) return false;
+    if (has_python_specials(Py_TYPE(o), looks_)) {
+      if (callbacks == nullptr || (base != &PyBaseObject_Type && base != &PyTuple_Type)) return false;
+      callbacks->want();
+      origins.guard_type(o);
+      return true;
+    }
     if (!outside) return true;
     if (base != &PyBaseObject_Type && base != module_base() && base != &PyLong_Type && base != &PyUnicode_Type &&
         base != &PyFloat_Type)
@@ -275,7 +309,7 @@ bool Evaluator::prepare_contents(PyObject* o, int depth) {
       auto& search = *static_cast<Search*>(arg);
       if (is_immutable(held) || PyType_Check(held) || PyModule_Check(held)) return 0;
       PyTypeObject* t = Py_TYPE(held);
-      if (--search.left < 0 || PyFunction_Check(held) || PyMethod_Check(held) ||
+      if (--search.left < 0 || later_of(held) || PyFunction_Check(held) || PyMethod_Check(held) ||
           ((t->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && has_python_specials(t, search.looks))) {
         search.found = true;
         return 1;
@@ -329,12 +363,48 @@ static bool passes_numbers(PyObject* callable, size_t count) {
          of == &PyFrozenSet_Type;
 }
 
+// Does code of C put its last argument away, and look at nothing of it?
+static bool stores_alone(PyObject* callable) {
+  if (PyType_Check(callable))
+    return callable == reinterpret_cast<PyObject*>(partial_type()) ||
+           PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(callable),
+                            reinterpret_cast<PyTypeObject*>(PyExc_BaseException));
+  if (Py_TYPE(callable) != &PyMethodDescr_Type) return false;
+  const std::string_view name = name_text(callable);
+  return name == "append" || name == "appendleft";
+}
+
+// torch.from_numpy, torch.tensor, torch.as_tensor
+static bool makes_tensor(PyObject* callable) {
+  if (!PyCFunction_Check(callable) && !PyFunction_Check(callable)) return false;
+  const Owned name = Owned::take(PyObject_GetAttrString(callable, "__name__"));
+  if (!PyUnicode_Check(name.get())) return false;
+  const std::string_view text = text_of(name.get());
+  if (text != "from_numpy" && text != "tensor" && text != "as_tensor") return false;
+  const Owned module = Owned::take(PyObject_GetAttrString(callable, "__module__"));
+  return PyUnicode_Check(module.get()) && text_of(module.get()).find("sconce") != std::string_view::npos;
+}
+
+// str.format and str.join, which may be given tensors.
+static bool makes_text(PyObject* callable) {
+  if (Py_TYPE(callable) != &PyMethodDescr_Type || PyDescr_TYPE(callable) != &PyUnicode_Type) return false;
+  const std::string_view name = name_text(callable);
+  return name == "format" || name == "join";
+}
+
 bool Evaluator::prepare_key(Owned& key) {
   key = fixed_key(key.get());
   looks_ = Looks::at_equality;
   const bool done = prepare(key, false);
   looks_ = Looks::at_all;
   return done;
+}
+
+void Evaluator::prepare_lookup(CallbackScope& calls_back, PyObject* dict, Owned& key, const char* what) {
+  if (!prepare_key(key)) break_here(Reason::callback, what);
+  calls_back.start();
+  const bool compares = is_heap_instance(key.get()) && has_python_specials(Py_TYPE(key.get()), Looks::at_equality);
+  if (compares && origins.outside(dict)) (void)origins.absorb(dict);  // its keys are read, too, and so they are guarded
 }
 
 void Evaluator::failed() {
@@ -364,6 +434,7 @@ Owned Evaluator::call_c(PyObject* callable, const Arguments& args) {
   PyObject* result = nullptr;
   {
     const WarningsGuard guard;
+    if (callbacks != nullptr) callbacks->start();
     result = PyObject_Vectorcall(callable, all.data(), args.positional(), args.names.get());
   }
   if (result == nullptr) failed();
@@ -390,6 +461,14 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       break;
   }
   const bool blind = known.treatment == Treatment::blind;
+  if (std::any_of(args.values.begin(), args.values.end(),
+                  [](const Owned& v) { return later_of(v.get()) != nullptr; })) {
+    if (Owned made = call_later(*this, callable, args)) return made;
+    if (!stores_alone(callable))
+      for (const Owned& value : args.values) want_now(value.get());
+  } else if (!blind && makes_text(callable)) {
+    if (Owned made = call_later(*this, callable, args)) return made;
+  }
   const bool copies =
       callable == reinterpret_cast<PyObject*>(&PyList_Type) || callable == reinterpret_cast<PyObject*>(&PyTuple_Type);
   if (copies || (!blind && !passes_numbers(callable, args.values.size())))
@@ -415,6 +494,9 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
           ? (std::string_view(of != nullptr ? name_text(callable) : "") == "sort" ? Looks::at_all : Looks::at_equality)
           : Looks::at_all;
   bool plain = true;
+  std::optional<CallbackScope> calls_back;
+  if (in_polyfill(frames) || polyfill_of(callable) == nullptr) calls_back.emplace(*this);
+  if (method && known.treatment != Treatment::unknown) ++writes;  // list.append and the like
   for (size_t i = 0; i < args.values.size() && plain; ++i) {
     Owned& value = args.values[i];
     if (known.iterables && is_heap_instance(value.get()) && !recorder.is_fake(value.get()) && !(method && i == 0) &&
@@ -439,6 +521,14 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
       plain = false;
   }
   looks_ = Looks::at_all;
+  const PyTypeObject* maker = of != nullptr            ? of
+                              : PyType_Check(callable) ? reinterpret_cast<PyTypeObject*>(callable)
+                                                       : nullptr;
+  if (plain && maker != nullptr && std::string_view(maker->tp_name) == "decimal.Decimal") {
+    if (args.named() != 0) break_here(Reason::unknown_callable, "Decimal with keywords");
+    const std::vector<PyObject*> all = args.pointers();
+    return call_exactly(callable, all);
+  }
   if (plain) return canonical(call_c(callable, args));
   if (!in_polyfill(frames)) {
     if (PyObject* substitute = polyfill_of(callable)) {
@@ -447,6 +537,21 @@ Owned Evaluator::call_known(PyObject* callable, Arguments& args, bool& done) {
     }
   }
   break_here(Reason::callback, shown(callable));
+}
+
+// Arithmetic of Decimal rounds, and notes so, by the context of the thread: a result that needs it is a break.
+Owned Evaluator::call_exactly(PyObject* callable, std::span<PyObject* const> args) {
+  static PyObject* const exactly = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._polyfills.of_numbers"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "exactly")).give();
+  }();
+  std::vector<PyObject*> all{callable};
+  all.insert(all.end(), args.begin(), args.end());
+  PyObject* result = PyObject_Vectorcall(exactly, all.data(), all.size(), nullptr);
+  if (result == nullptr) failed();
+  Owned made = Owned::take(result);
+  if (result == exactly) break_here(Reason::state);
+  return made;
 }
 
 // The object of a bound method of C. One from outside (out.append, on the stack at a break) leads to an object from
@@ -477,6 +582,7 @@ Owned Evaluator::call_marked(PyObject* callable, const Arguments& args, bool con
 }
 
 Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
+  want_now(callable);
   if (sym_number(callable)) return call(fixed_number(callable).get(), std::move(args), plain);
   PyTypeObject* type = Py_TYPE(callable);
   if (auto* function = reinterpret_cast<PyObject*>(function_of_compiled(callable))) {  // part of this graph
@@ -487,6 +593,12 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     return call(function, std::move(args), plain);
   }
   if (is_disabled(callable)) break_here(Reason::disabled, shown(callable));
+  if (type == &PyMethod_Type || type == &PyCFunction_Type) {
+    if (Owned drawn = draw_later(*this, callable, args)) {
+      origins.guard_identity(callable);
+      return drawn;
+    }
+  }
   if (type == &PyMethod_Type) {
     if (Origins::Entry* e = origins.find(callable); e != nullptr && !e->identity_guarded) {
       origins.guard_type(callable);
@@ -501,6 +613,9 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
     return call(function.get(), std::move(args), plain);
   }
   if (type == &PyFunction_Type) {
+    if (Owned made = call_numpy(*this, callable, args)) return made;
+    if (!args.values.empty() && later_of(args[0]) && makes_tensor(callable))
+      if (Owned made = tensor_of_array(*this, callable, args)) return made;
     bool done = false;
     Owned result = call_known(callable, args, done);
     if (done) return result;
@@ -519,7 +634,9 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
             .identity_guarded = true;
       return call(behind.get(), std::move(args), plain);
     }
-    if (is_left_alone(callable)) break_here(Reason::unknown_callable, shown(callable));
+    // A generator of random numbers that the program has made itself is an object like others.
+    const bool own_generator = !args.values.empty() && is_random_generator(args[0]) && !origins.outside(args[0]);
+    if (is_left_alone(callable) && !own_generator) break_here(Reason::unknown_callable, shown(callable));
     if (!in_polyfill(frames)) {
       if (PyObject* substitute = polyfill_of(callable)) return call_function(substitute, std::move(args));
     }
@@ -531,8 +648,8 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
       if (!PyType_Check(self)) {  // a bound method of C
         const Owned name =
             Owned::take(PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name));
-        PyObject* descriptor = _PyType_Lookup(Py_TYPE(self), name.get());
-        if (descriptor != nullptr && Py_TYPE(descriptor) == &PyMethodDescr_Type) {
+        PyObject* descriptor = method_descriptor(callable, self, name.get());
+        if (descriptor != nullptr) {
           args.prepend(owner_of(callable, self));
           return call(descriptor, std::move(args));
         }
@@ -541,6 +658,8 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
             Owned::take(PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name));
         if (PyUnicode_CompareWithASCIIString(name.get(), "__new__") == 0) {
           auto* base = reinterpret_cast<PyTypeObject*>(self);
+          if (std::string_view(base->tp_name) == "_random.Random" && args.values.size() > 1 && args[1] != Py_None)
+            return native(callable, args, true);
           const bool known_base = base == &PyBaseObject_Type || is_plain_class(base) || base == module_base() ||
                                   PyType_IsSubtype(base, reinterpret_cast<PyTypeObject*>(PyExc_BaseException));
           if (known_base && !args.values.empty() && PyType_Check(args[0])) {
@@ -567,6 +686,13 @@ Owned Evaluator::call(PyObject* callable, Arguments args, bool plain) {
       args.prepend(owner_of(callable, self.get()));
       return call(descriptor, std::move(args));
     }
+  }
+  if (type != &PyType_Type)
+    if (Owned made = call_numpy(*this, callable, args)) return made;
+  if (!args.values.empty() && later_of(args[0]) && makes_tensor(callable))
+    if (Owned made = tensor_of_array(*this, callable, args)) return made;
+  if (type == &PyMethodDescr_Type && !args.values.empty() && recorder.is_fake(args[0])) {
+    if (Owned made = ask_later(*this, callable, args)) return made;
   }
   if (recorder.is_operator(callable)) {
     bool on_fakes = type != &PyCFunction_Type || PyCFunction_GET_SELF(callable) == nullptr ||
@@ -651,6 +777,7 @@ Owned Evaluator::call_operator(PyObject* callable, Arguments& args) {
   if (args.keyword("requires_grad") == Py_True)  // the graph would give it back without
     break_here(Reason::unknown_callable, shown(callable) + " with requires_grad=True");
   for (Owned& value : args.values) {
+    value = number_for_graph(*this, value.get());
     if (!prepare(value, false)) break_here(Reason::callback, shown(callable));
   }
   const std::vector<PyObject*> all = args.pointers();

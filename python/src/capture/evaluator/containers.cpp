@@ -1,5 +1,7 @@
 // Containers and texts, unpacking, patterns: instructions that build objects which this evaluation owns.
+#include "capture/evaluator/callbacks.h"
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/later.h"
 #include "capture/graph/sym_int.h"
 
 namespace sconce::python::capture {
@@ -12,9 +14,20 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
     for (size_t i = count; i-- > 0;) items[i] = s.pop();
     return items;
   };
-  const auto hashable = [&](Owned key) {
+  const auto hashable = [&](Owned key, CallbackScope& calls_back) {
     if (!prepare_key(key)) break_here(Reason::callback, "a key of a class with methods of Python");
+    calls_back.start();
     return key;
+  };
+  const auto add_to_set = [&](PyObject* set, Owned item) {
+    CallbackScope calls_back(*this);
+    const Owned key = hashable(std::move(item), calls_back);
+    check(PySet_Add(set, key.get()));
+  };
+  const auto add_to_dict = [&](PyObject* dict, Owned item, PyObject* value) {
+    CallbackScope calls_back(*this);
+    const Owned key = hashable(std::move(item), calls_back);
+    check(PyDict_SetItem(dict, key.get(), value));
   };
   switch (in.op) {
     case Op::build_tuple: {
@@ -32,15 +45,14 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
     case Op::build_set: {
       std::vector<Owned> items = popped(n);
       Owned set = Owned::take(PySet_New(nullptr));
-      for (Owned& item : items) check(PySet_Add(set.get(), hashable(std::move(item)).get()));
+      for (Owned& item : items) add_to_set(set.get(), std::move(item));
       s.push(std::move(set));
       return Next::go_on;
     }
     case Op::build_map: {
       std::vector<Owned> items = popped(2 * n);
       Owned map = Owned::take(PyDict_New());
-      for (size_t i = 0; i < n; ++i)
-        check(PyDict_SetItem(map.get(), hashable(std::move(items[2 * i])).get(), items[2 * i + 1].get()));
+      for (size_t i = 0; i < n; ++i) add_to_dict(map.get(), std::move(items[2 * i]), items[2 * i + 1].get());
       s.push(std::move(map));
       return Next::go_on;
     }
@@ -64,6 +76,13 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       Owned list = Owned::take(PyList_New(0));
       for (const Owned& item : items) check(PyList_Append(list.get(), item.get()));
       const Owned empty = text("");
+      static PyObject* const join =
+          Owned::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyUnicode_Type), "join")).give();
+      if (std::any_of(items.begin(), items.end(), [](const Owned& i) { return later_of(i.get()) != nullptr; })) {
+        PyObject* const args[] = {empty.get(), list.get()};
+        s.push(call_later(*this, join, args));
+        return Next::go_on;
+      }
       s.push(Owned::take(PyUnicode_Join(empty.get(), list.get())));
       return Next::go_on;
     }
@@ -79,7 +98,9 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
           Owned::take(PyObject_GetItem(PyEval_GetBuiltins(), text("ascii").get())).give()};
       static PyObject* const format = Owned::take(PyObject_GetItem(PyEval_GetBuiltins(), text("format").get())).give();
       if (PyObject* convert = functions[in.arg & 3]) value = call(convert, Arguments::of({value.get()}));
-      if (in.op == Op::convert_value || (PyUnicode_CheckExact(value.get()) && !spec)) {
+      const bool is_text =
+          PyUnicode_CheckExact(value.get()) || (later_of(value.get()) && later_class(value.get()) == &PyUnicode_Type);
+      if (in.op == Op::convert_value || (is_text && !spec)) {
         s.push(std::move(value));
       } else {
         const Owned empty = text("");
@@ -93,14 +114,14 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       return Next::go_on;
     }
     case Op::set_add: {
-      Owned item = hashable(s.pop());
-      check(PySet_Add(origins.absorb(s.top(n - 1)), item.get()));
+      Owned item = s.pop();
+      add_to_set(origins.absorb(s.top(n - 1)), std::move(item));
       return Next::go_on;
     }
     case Op::map_add: {
       const Owned value = s.pop();
-      const Owned key = hashable(s.pop());
-      check(PyDict_SetItem(origins.absorb(s.top(n - 1)), key.get(), value.get()));
+      Owned key = s.pop();
+      add_to_dict(origins.absorb(s.top(n - 1)), std::move(key), value.get());
       return Next::go_on;
     }
     case Op::list_extend: {
@@ -118,7 +139,7 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
       const Owned items = fixed_number(s.pop().get());
       PyObject* set = origins.absorb(s.top(n - 1));
       const Owned iterator = iterate(items.get());
-      while (Owned item = next(iterator.get())) check(PySet_Add(set, hashable(std::move(item)).get()));
+      while (Owned item = next(iterator.get())) add_to_set(set, std::move(item));
       return Next::go_on;
     }
     case Op::dict_update:
@@ -139,11 +160,16 @@ Evaluator::Next Evaluator::step_containers(Frame& f, const Instruction& in) {
         const Owned iterator = iterate(all.get());
         while (Owned key = next(iterator.get())) {
           const Owned value = subscript(other.get(), key.get());
-          check(PyDict_SetItem(dict, hashable(std::move(key)).get(), value.get()));
+          add_to_dict(dict, std::move(key), value.get());
         }
         return Next::go_on;
       }
       if (in.op == Op::dict_update) {
+        CallbackScope calls_back(*this);
+        PyObject *key = nullptr, *value = nullptr;
+        for (Py_ssize_t at = 0; PyDict_Next(from, &at, &key, &value);)  // equal hashes: keys are compared
+          if (is_heap_instance(key) && has_python_specials(Py_TYPE(key), Looks::at_equality)) calls_back.want();
+        calls_back.start();
         check(PyDict_Update(dict, from));
         return Next::go_on;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/code_state.h"
 #include "capture/evaluator/evaluator.h"
 #include "capture/evaluator/interest.h"
 #include "capture/output/emit.h"
@@ -42,7 +43,8 @@ struct Outcome {
   GraphBreak shown;
   int64_t step = 0;
   bool met_tensors = false;
-  bool raised = false;  // an exception leaves the function: no break that anybody counts
+  bool recorded = false;  // an operator
+  bool raised = false;    // an exception leaves the function: no break that anybody counts
 };
 
 // What sizes that are not fixed have to be.
@@ -166,6 +168,7 @@ Outcome run_once(PyFunctionObject* function, std::span<PyObject* const> slots, c
     PyErr_Clear();
   }
   out.trace.none_handled = e.none_handled;
+  out.recorded = recorder->node_count() > 0;
   out.met_tensors = recorder->node_count() > 0 || !recorder->inputs().empty();
   return out;
 }
@@ -195,6 +198,8 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     reason = {row.code, row.text, row.hint, {}, {}, 0};
   }
   bool counted = stop_at >= 0;
+  const CodeState* kept = find_code_state(reinterpret_cast<PyCodeObject*>(function->func_code));
+  const std::string again = kept == nullptr ? "" : kept->again;
   const bool interesting = options.everything || may_meet_tensors(function, slots);
   const bool whole = reads_frame(*decode(reinterpret_cast<PyCodeObject*>(function->func_code)));
   for (int attempt = 0; attempt < 8; ++attempt) {
@@ -214,6 +219,7 @@ Trace evaluate(PyFunctionObject* function, std::span<PyObject* const> slots, con
     // What stands at the first break may keep it from being there: the reason is the first one all the same.
     if (stop_at < 0) reason = out.shown;
     if (stop_at < 0 || out.raised) counted = !out.raised;
+    if (stop_at < 0 && !out.recorded && again_text(out.shown) == again) counted = false;
     stop_at = out.step;
   }
   Trace nothing;

@@ -6,6 +6,8 @@
 // evaluated throws Break.
 #pragma once
 
+#include <unordered_set>
+
 #include "capture/bytecode/instruction.h"
 #include "capture/evaluator/evaluate.h"
 #include "capture/evaluator/frame.h"
@@ -20,6 +22,8 @@ struct Stopped {};
 
 // Methods of Python that code of C may call: all but texts, texts too, or only __eq__ and __hash__.
 enum class Looks : uint8_t { at_all, at_texts, at_equality };
+
+class CallbackScope;
 
 class Evaluator {
  public:
@@ -36,6 +40,9 @@ class Evaluator {
   std::unique_ptr<Frame> enter_function(PyObject* function, Arguments args);
   Owned call_function(PyObject* function, Arguments args, bool plain = false);
 
+  // A frame that code of C has entered: Note [Code of C that calls back].
+  Owned run_callback(PyFunctionObject* function, PyObject* const* slots);
+
   // How many frames, outermost first, can be resumed: entered by call instructions, which push what they return.
   size_t resumable_frames() const;
   // The step in front of which a break can be that is due now.
@@ -43,6 +50,7 @@ class Evaluator {
 
   // ---- operators (operators.cpp)
   bool truth(PyObject* object);
+  Owned negation(PyObject* object);  // not object: perhaps a value that comes later
   Owned unary(Op op, PyObject* a);
   Owned binary(int number, PyObject* a, PyObject* b);
   Owned compare(int how, PyObject* a, PyObject* b);
@@ -72,6 +80,7 @@ class Evaluator {
   // Lets CPython call code of C. `blind`: it looks at no element of containers.
   Owned native(PyObject* callable, Arguments& args, bool blind);
   Owned call_c(PyObject* callable, const Arguments& args);
+  Owned call_exactly(PyObject* callable, std::span<PyObject* const> args);
   Owned instantiate(PyTypeObject* type, Arguments args);
   Owned make_instance(PyTypeObject* type, Arguments args);  // type.__call__
   // Makes an argument of code of C safe: outside containers become shadows. False: code of Python could run inside.
@@ -81,6 +90,8 @@ class Evaluator {
   bool is_opaque(PyObject* object);
   // The same for a key of a dict or an element of a set, which is hashed and compared.
   bool prepare_key(Owned& key);
+  // The same in front of a lookup in a dict, which may call back from here on. Breaks when code of C must not look at it.
+  void prepare_lookup(CallbackScope& calls_back, PyObject* dict, Owned& key, const char* what);
 
   // ---- generators (generators.cpp)
   Owned make_generator(std::unique_ptr<Frame> frame);
@@ -128,6 +139,10 @@ class Evaluator {
   std::unordered_map<PyObject*, int64_t> births;
   std::unordered_map<PyObject*, int64_t> raises;  // exceptions, and the outermost frame's step when each came up
   std::vector<Owned> kept;
+  CallbackScope* callbacks = nullptr;     // of the code of C that is about to run; null: it must not call back
+  std::unordered_set<PyObject*> handles;  // of hooks, which the graph registers: they must not be looked at
+  int64_t writes = 0;                     // instructions and calls so far that write to objects
+  std::unordered_set<PyTypeObject*> changing_classes;  // whose methods wrote to objects when code of C called them
 
  private:
   enum class Next { go_on, jumped, returned };
@@ -139,6 +154,7 @@ class Evaluator {
   Next step_generators(Frame& f, const Instruction& in);
   Next step_patterns(Frame& f, const Instruction& in);
   bool unwind(Frame& f);
+  bool assert_in_graph(Frame& f, int jump);
 
   Owned load_global(Frame& f, PyObject* name);
   Owned load_fast(Frame& f, int slot);

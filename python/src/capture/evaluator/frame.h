@@ -50,11 +50,12 @@ struct Frame {
   PyObject* globals = nullptr;   // borrowed from the function
   PyObject* builtins = nullptr;  // the same
   Slots fast, stack;
-  std::vector<bool> raw;  // locals of the outermost frame that were not looked at yet
-  Owned names;            // of class bodies: the dict of names
-  int at = 0;             // the instruction
-  int64_t step = 0;       // its number, counted over all frames
-  int64_t aside = 0;      // the step at which a comprehension put a cell aside, to use its slot (3.12)
+  std::vector<bool> raw;         // locals of the outermost frame that were not looked at yet
+  std::vector<PyObject*> given;  // of the outermost frame: its arguments, borrowed
+  Owned names;                   // of class bodies: the dict of names
+  int at = 0;                    // the instruction
+  int64_t step = 0;              // its number, counted over all frames
+  int64_t aside = 0;             // the step at which a comprehension put a cell aside, to use its slot (3.12)
   Frame* back = nullptr;
   bool plain = false;     // entered by a call instruction of `back`, which pushes what this one returns
   bool yielded = false;   // run() returned because of a yield

@@ -25,6 +25,7 @@ std::unique_ptr<Frame> Evaluator::root_frame(std::span<PyObject* const> slots) {
   origins.enter(f->globals, kNoSource).globals = true;
   new (&f->fast) Slots(f->code->locals.size());
   f->raw.assign(f->code->locals.size(), false);
+  f->given.assign(slots.begin(), slots.end());
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i] == nullptr) continue;
     f->fast.set(i, Owned::share(slots[i]));
@@ -142,9 +143,9 @@ std::unique_ptr<Frame> Evaluator::enter_function(PyObject* function, Arguments a
 
 Owned Evaluator::call_function(PyObject* function, Arguments args, bool plain) {
   std::unique_ptr<Frame> frame = enter_function(function, std::move(args));
-  if (frame->code->flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)) break_here(Reason::asynchronous);
+  if (frame->code->flags & CO_ASYNC_GENERATOR) break_here(Reason::asynchronous);
   frame->plain = plain;
-  if (!(frame->code->flags & CO_GENERATOR)) return run(*frame);
+  if (!(frame->code->flags & (CO_GENERATOR | CO_COROUTINE))) return run(*frame);
   frame->plain = false;
   const Owned nothing = run(*frame);  // up to return_generator
   return make_generator(std::move(frame));

@@ -162,19 +162,31 @@ PyTypeObject generator_type = [] {
   return t;
 }();
 
+// Coroutines are generators that are awaited, and not gone through.
+PyTypeObject coroutine_type = [] {
+  PyTypeObject t = generator_type;
+  t.tp_name = "coroutine";
+  t.tp_iter = nullptr;
+  t.tp_iternext = nullptr;
+  return t;
+}();
+
 }  // namespace
 
-bool is_generator(PyObject* object) { return Py_IS_TYPE(object, &generator_type); }
+bool is_coroutine(PyObject* object) { return Py_IS_TYPE(object, &coroutine_type); }
+bool is_generator(PyObject* object) { return Py_IS_TYPE(object, &generator_type) || is_coroutine(object); }
 
 Owned Evaluator::make_generator(std::unique_ptr<Frame> frame) {
   static const bool ready = [] {
-    if (PyType_Ready(&generator_type) != 0) return false;
-    for (const char* name : {"send", "throw", "close"})
-      add_known(PyDict_GetItemString(generator_type.tp_dict, name), Known{Treatment::blind, nullptr, false});
+    for (PyTypeObject* type : {&generator_type, &coroutine_type}) {
+      if (PyType_Ready(type) != 0) return false;
+      for (const char* name : {"send", "throw", "close"})
+        add_known(PyDict_GetItemString(type->tp_dict, name), Known{Treatment::blind, nullptr, false});
+    }
     return true;
   }();
   if (!ready) throw PythonError();
-  auto* g = PyObject_New(GeneratorStandIn, &generator_type);
+  auto* g = PyObject_New(GeneratorStandIn, frame->code->flags & CO_COROUTINE ? &coroutine_type : &generator_type);
   if (g == nullptr) throw PythonError();
   g->frame = frame.release();
   g->running = g->started = false;
@@ -187,6 +199,7 @@ void Evaluator::check_generators() {
   for (const auto& [object, step] : births) {
     if (!is_generator(object)) continue;
     const auto* g = reinterpret_cast<GeneratorStandIn*>(object);
+    if (is_coroutine(object) && !g->frame->finished) throw Unrebuildable{object, "a coroutine that was not awaited"};
     if (g->started && !g->frame->finished && inside_try(*g->frame))
       throw Unrebuildable{object, "a generator that was left inside of a try"};
   }
@@ -195,8 +208,10 @@ void Evaluator::check_generators() {
 Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& returned, PyObject* thrown) {
   auto* g = reinterpret_cast<GeneratorStandIn*>(object);
   returned = Owned::share(Py_None);
-  if (g->running) raise(PyExc_ValueError, "generator already executing");
+  const bool coroutine = is_coroutine(object);
+  if (g->running) raise(PyExc_ValueError, coroutine ? "coroutine already executing" : "generator already executing");
   Frame& f = *g->frame;
+  if (f.finished && coroutine) raise(PyExc_RuntimeError, "cannot reuse already awaited coroutine");
   if (f.finished) return {};
   struct Running {
     GeneratorStandIn* g;
@@ -228,7 +243,8 @@ Owned Evaluator::resume_generator(PyObject* object, PyObject* sent, Owned& retur
       PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
       PyErr_Fetch(&type, &value, &trace);
       PyErr_NormalizeException(&type, &value, &trace);
-      PyErr_SetString(PyExc_RuntimeError, "generator raised StopIteration");
+      PyErr_SetString(PyExc_RuntimeError,
+                      coroutine ? "coroutine raised StopIteration" : "generator raised StopIteration");
       PyObject *t = nullptr, *v = nullptr, *tb = nullptr;
       PyErr_Fetch(&t, &v, &tb);
       PyErr_NormalizeException(&t, &v, &tb);
@@ -259,6 +275,24 @@ Evaluator::Next Evaluator::step_generators(Frame& f, const Instruction& in) {
     case Op::yield_value:
       f.yielded = true;
       return Next::returned;
+    case Op::get_awaitable: {
+      if (is_coroutine(s.top())) return Next::go_on;
+      Owned method = is_heap_instance(s.top()) ? special(s.top(), "__await__") : Owned();
+      if (!method || !PyMethod_Check(method.get())) break_here(Reason::asynchronous);
+      s.set_top(0, call(method.get(), {}));
+      if (is_coroutine(s.top())) raise(PyExc_TypeError, "__await__() returned a coroutine");
+      if (Py_TYPE(s.top())->tp_iternext == nullptr)
+        raise(PyExc_TypeError, "__await__() returned non-iterator of type '%.100s'", Py_TYPE(s.top())->tp_name);
+      return Next::go_on;
+    }
+    case Op::before_async_with: {
+      const Owned manager = s.pop();
+      Owned enter = special(manager.get(), "__aenter__"), exit = special(manager.get(), "__aexit__");
+      if (!enter || !exit) break_here(Reason::asynchronous);
+      s.push(std::move(exit));
+      s.push(call(enter.get(), {}));
+      return Next::go_on;
+    }
     case Op::get_yield_from_iter:
       if (!is_generator(s.top())) s.set_top(0, iterate(s.top()));
       return Next::go_on;
@@ -312,7 +346,9 @@ Evaluator::Next Evaluator::step_generators(Frame& f, const Instruction& in) {
     case Op::stop_iteration_error: {  // PEP 479
       PyObject* error = s.top();
       if (PyErr_GivenExceptionMatches(error, PyExc_StopIteration)) {
-        Owned other = Owned::take(PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration"));
+        const bool coroutine = (f.code->flags & CO_COROUTINE) != 0;
+        Owned other = Owned::take(PyObject_CallFunction(
+            PyExc_RuntimeError, "s", coroutine ? "coroutine raised StopIteration" : "generator raised StopIteration"));
         PyException_SetCause(other.get(), Py_NewRef(error));
         PyException_SetContext(other.get(), Py_NewRef(error));
         s.set_top(0, std::move(other));

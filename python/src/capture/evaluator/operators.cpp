@@ -1,7 +1,10 @@
 // Operators, subscripts, iteration and truth. Fakes go to the recorder, methods of Python are evaluated, the rest is
 // CPython's own work on constants, owned objects and shadows.
 #include "capture/bytecode/opcodes.h"
+#include "capture/evaluator/arrays.h"
+#include "capture/evaluator/callbacks.h"
 #include "capture/evaluator/evaluator.h"
+#include "capture/evaluator/later.h"
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/warnings_guard.h"
 #include "capture/graph/sym_int.h"
@@ -41,7 +44,7 @@ constexpr BinaryRow kBinary[] = {
     {"itruediv", "__itruediv__", nullptr, "/="},
     {"ixor", "__ixor__", nullptr, "^="},
 };
-constexpr int kInPlace = 13;
+constexpr int kInPlace = 13, kModulo = 6;
 constexpr const char* kCompare[] = {"lt", "le", "eq", "ne", "gt", "ge"};
 constexpr const char* kCompareMethods[] = {"__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"};
 constexpr int kSwapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
@@ -117,6 +120,8 @@ bool goes_with_numbers(PyObject* o) {
   return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || sym_number(o) || is_tensor(o);
 }
 
+bool is_decimal(PyObject* o) { return std::string_view(Py_TYPE(o)->tp_name) == "decimal.Decimal"; }
+
 // An instance of a subclass of a number or text, an enum of numbers: what it is worth cannot change.
 bool is_scalar(PyObject* o) {
   return is_heap_instance(o) && (PyLong_Check(o) || PyUnicode_Check(o) || PyFloat_Check(o));
@@ -125,6 +130,13 @@ bool is_scalar(PyObject* o) {
 }  // namespace
 
 Owned Evaluator::unary(Op op, PyObject* a) {
+  if (later_of(a)) {
+    PyObject* const args[] = {a};
+    static PyObject* const negative = operator_function("neg");
+    if (Owned made = op == Op::unary_negative ? call_later(*this, negative, args) : Owned()) return made;
+    if (Owned made = op == Op::unary_negative ? operate_on_arrays(*this, negative, a, nullptr) : Owned()) return made;
+    want_now(a);
+  }
   const Owned number = sym_number(a) && op == Op::unary_invert ? fixed_number(a) : Owned();
   if (number) a = number.get();
   const char* method = op == Op::unary_positive ? "__pos__" : op == Op::unary_negative ? "__neg__" : "__invert__";
@@ -151,9 +163,25 @@ Owned Evaluator::unary(Op op, PyObject* a) {
 
 Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
   if (is_number_or_text(a) && is_number_or_text(b)) return native_binary(number, a, b);
+  if (later_of(a) || later_of(b) || (number == kModulo && PyUnicode_CheckExact(a))) {
+    PyObject* const args[] = {a, b};
+    if (Owned made = call_later(*this, binary_function(number % kInPlace), args)) return made;
+    if (number < kInPlace)  // a += b would write to the array
+      if (Owned made = operate_on_arrays(*this, binary_function(number), a, b)) return made;
+    if (is_tensor(a) || is_tensor(b)) {
+      const Owned x = number_for_graph(*this, a), y = number_for_graph(*this, b);
+      if (x.get() != a || y.get() != b) return binary(number, x.get(), y.get());
+    }
+    want_now(a);
+    want_now(b);
+  }
   // A number that is not fixed stays so among numbers and tensors; anything else gets the number itself.
   if (sym_number(a) && !goes_with_numbers(b)) return binary(number, fixed_number(a).get(), b);
   if (sym_number(b) && !goes_with_numbers(a)) return binary(number, a, fixed_number(b).get());
+  if (is_constant(a) && is_constant(b) && (is_decimal(a) || is_decimal(b))) {
+    PyObject* const args[] = {a, b};
+    return call_exactly(binary_function(number), args);
+  }
   const bool heap = is_heap_instance(a) || is_heap_instance(b);
   if (recorder.is_fake(a) || recorder.is_fake(b)) {
     if (!heap || recorder.is_fake(a)) {
@@ -221,6 +249,17 @@ Owned Evaluator::binary(int number, PyObject* a, PyObject* b) {
 
 Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
   if (is_number_or_text(a) && is_number_or_text(b)) return Owned::take(PyObject_RichCompare(a, b, how));
+  if (later_of(a) || later_of(b)) {
+    PyObject* const args[] = {a, b};
+    if (Owned made = call_later(*this, compare_function(how), args)) return made;
+    if (Owned made = operate_on_arrays(*this, compare_function(how), a, b)) return made;
+    if (is_tensor(a) || is_tensor(b)) {
+      const Owned x = number_for_graph(*this, a), y = number_for_graph(*this, b);
+      return compare(how, x.get(), y.get());
+    }
+    want_now(a);
+    want_now(b);
+  }
   if (sym_number(a) && !goes_with_numbers(b)) return compare(how, fixed_number(a).get(), b);
   if (sym_number(b) && !goes_with_numbers(a)) return compare(how, a, fixed_number(b).get());
   if (recorder.is_fake(a) || recorder.is_fake(b)) {
@@ -273,10 +312,12 @@ Owned Evaluator::compare(int how, PyObject* a, PyObject* b) {
     origins.guard_identity(b);
   }
   Owned x = Owned::share(a), y = Owned::share(b);
+  CallbackScope calls_back(*this);
   looks_ = how == Py_EQ || how == Py_NE ? Looks::at_equality : Looks::at_all;
   const bool plain = (is_scalar(a) || prepare(x, false)) && (is_scalar(b) || prepare(y, false));
   looks_ = Looks::at_all;
   if (!plain) break_here(Reason::callback, kCompareSigns[how]);
+  calls_back.start();
   return canonical(Owned::take(PyObject_RichCompare(x.get(), y.get(), how)));
 }
 
@@ -307,6 +348,7 @@ bool Evaluator::truth(PyObject* o) {
   if (is_number_or_text(o)) return is_true(o);
   if (sym_number(o)) return is_true(o);  // a relation that guards check
   if (recorder.is_fake(o)) break_here(Reason::tensor_truth);
+  want_now(o);
   Origins::Entry* e = origins.find(o);
   if (e != nullptr) {
     origins.guard_type(o);
@@ -327,7 +369,16 @@ bool Evaluator::truth(PyObject* o) {
   return is_true(origins.absorb(o));
 }
 
+Owned Evaluator::negation(PyObject* o) {
+  static PyObject* const negate = operator_function("not_");
+  PyObject* const args[] = {o};
+  if (later_of(o) || recorder.is_fake(o))
+    if (Owned made = call_later(*this, negate, args)) return made;
+  return Owned::share(truth(o) ? Py_False : Py_True);
+}
+
 Py_ssize_t Evaluator::length(PyObject* o) {
+  want_now(o);
   const Owned number = sym_number(o) ? fixed_number(o) : Owned();
   if (number) o = number.get();
   if (recorder.is_fake(o)) {
@@ -362,6 +413,7 @@ Py_ssize_t Evaluator::length(PyObject* o) {
 }
 
 bool Evaluator::contains(PyObject* container, PyObject* item) {
+  want_now(container);
   if (sym_number(container)) return contains(fixed_number(container).get(), item);
   if (is_heap_instance(container) && !PyType_Check(container)) {
     if (Owned m = python_special(container, name_of("__contains__"))) {
@@ -379,19 +431,27 @@ bool Evaluator::contains(PyObject* container, PyObject* item) {
     }
   }
   Owned key = Owned::share(item);
-  if (!prepare_key(key)) break_here(Reason::callback, "in");
+  CallbackScope calls_back(*this);
+  prepare_lookup(calls_back, container, key, "in");
   if (PyDict_Check(container) && origins.outside(container)) return origins.dict_contains(container, key.get());
   Owned in = Owned::share(container);
   looks_ = Looks::at_equality;
   const bool plain = prepare(in, PyDict_Check(container) || PyAnySet_Check(container));
   looks_ = Looks::at_all;
   if (!plain) break_here(Reason::callback, "in");
+  calls_back.start();
   const int there = PySequence_Contains(in.get(), key.get());
   check(there);
   return there;
 }
 
 Owned Evaluator::subscript(PyObject* container, PyObject* key) {
+  if (later_of(container) && !later_of(key)) {
+    static PyObject* const getitem = operator_function("getitem");
+    if (Owned made = operate_on_arrays(*this, getitem, container, key)) return made;
+  }
+  want_now(container);
+  want_now(key);
   if (sym_number(container)) return subscript(fixed_number(container).get(), key);
   if (sym_number(key) && !recorder.is_fake(container)) return subscript(container, fixed_number(key).get());
   if (recorder.is_fake(container) || recorder.is_fake(key)) {
@@ -412,8 +472,11 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
   Origins::Entry* e = origins.find(container);
   if (PyDict_Check(container)) {
     Owned k = Owned::share(key);
-    if (!prepare_key(k)) break_here(Reason::callback, "[]");
-    if (PyObject* found = origins.dict_find(container, k.get())) return Owned::share(found);
+    {
+      CallbackScope calls_back(*this);
+      prepare_lookup(calls_back, container, k, "[]");
+      if (PyObject* found = origins.dict_find(container, k.get())) return Owned::share(found);
+    }
     if (!PyDict_CheckExact(container)) {
       if (Owned m = python_special(container, name_of("__missing__"))) return call(m.get(), Arguments::of({key}));
       if (PyObject_HasAttrString(container, "default_factory")) {
@@ -422,6 +485,8 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
                                            : Owned::take(PyObject_GetAttr(origins.absorb(container), factory_name));
         if (factory.get() != Py_None) {
           Owned made = call(factory.get(), {});
+          CallbackScope calls_back(*this);
+          prepare_lookup(calls_back, container, k, "[]");
           origins.dict_store(container, k.get(), made.get());
           return made;
         }
@@ -450,6 +515,8 @@ Owned Evaluator::subscript(PyObject* container, PyObject* key) {
 }
 
 void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* value) {
+  want_now(container);
+  want_now(key);
   if (sym_number(container)) return store_subscript(fixed_number(container).get(), key, value);
   if (sym_number(key) && !recorder.is_fake(container))
     return store_subscript(container, fixed_number(key).get(), value);
@@ -459,6 +526,7 @@ void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* va
     Owned k = Owned::share(key);
     if (!prepare(k, false)) break_here(Reason::callback, "[] =");
     PyObject* args[] = {container, k.get(), value};
+    if (value != nullptr) want_now(value);
     if (value == nullptr)
       (void)recorder.call(delitem, std::span<PyObject* const>(args, 2), nullptr);
     else
@@ -472,7 +540,11 @@ void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* va
     }
   }
   Owned k = Owned::share(key);
-  if (PyDict_Check(container) ? !prepare_key(k) : !prepare(k, false)) break_here(Reason::callback, "[] =");
+  CallbackScope calls_back(*this);
+  if (PyDict_Check(container))
+    prepare_lookup(calls_back, container, k, "[] =");
+  else if (!prepare(k, false))
+    break_here(Reason::callback, "[] =");
   if (PyDict_Check(container)) {
     if (!PyDict_CheckExact(container) && origins.outside(container)) (void)origins.absorb(container);
     origins.dict_store(container, k.get(), value);
@@ -491,6 +563,7 @@ void Evaluator::store_subscript(PyObject* container, PyObject* key, PyObject* va
 }
 
 Owned Evaluator::iterate(PyObject* o) {
+  want_now(o);
   if (sym_number(o)) return iterate(fixed_number(o).get());
   if (recorder.is_fake(o)) {
     static PyObject* const unbind =

@@ -9,6 +9,21 @@
 
 namespace sconce::python::capture {
 
+// datetime.date, time, datetime, timedelta and timezone, and Decimal: values as numbers are.
+static bool is_library_value(PyObject* o) {
+  const std::string_view name(Py_TYPE(o)->tp_name);
+  if (!name.starts_with("datetime.") && !name.starts_with("decimal.")) return false;
+  if (name == "datetime.date" || name == "datetime.timedelta" || name == "decimal.Decimal") return true;
+  static PyObject* const utc = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("datetime"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "UTC")).give();
+  }();
+  if (name == "datetime.timezone") return o == utc;
+  if (name != "datetime.datetime" && name != "datetime.time") return false;
+  const Owned zone = Owned::take(PyObject_GetAttrString(o, "tzinfo"));
+  return zone.get() == Py_None || zone.get() == utc;
+}
+
 bool is_constant(PyObject* o) {
   if (o == Py_None || o == Py_Ellipsis || o == Py_NotImplemented) return true;
   PyTypeObject* t = Py_TYPE(o);
@@ -30,7 +45,7 @@ bool is_constant(PyObject* o) {
     }
     return true;
   }
-  return false;
+  return t->tp_name[0] == 'd' && is_library_value(o);
 }
 
 namespace {
@@ -48,7 +63,7 @@ bool is_torch_value(PyTypeObject* t) {
 bool is_immutable(PyObject* o) {
   if (is_constant(o) || is_dtype(o) || is_device(o) || PyCode_Check(o)) return true;
   PyTypeObject* t = Py_TYPE(o);
-  if (is_torch_value(t)) return true;
+  if (is_torch_value(t) || std::string_view(t->tp_name).starts_with("numpy.dtype")) return true;
   if (t == &PyCFunction_Type || t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type ||
       t == &PyClassMethodDescr_Type || t == &PyGetSetDescr_Type || t == &PyMemberDescr_Type || t == &PyRange_Type ||
       t == &PyModule_Type)

@@ -66,6 +66,13 @@ class Origins {
     return at == reals_.end() ? object : at->second;
   }
 
+  // What the program sees of a real object: a fake for a tensor.
+  PyObject* seen_as(PyObject* object) const {
+    for (const auto& [fake, real] : reals_)
+      if (real == object) return fake;
+    return object;
+  }
+
   // The object that was read from there first; null: none was.
   PyObject* owner_of(SourceId source) const {
     const auto at = owners_.find(source);

@@ -1,5 +1,7 @@
 #include "capture/evaluator/policy.h"
 
+#include "capture/evaluator/evaluator.h"
+
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -86,6 +88,12 @@ void fill() {
   add_control_flow_calls();
 }
 
+Owned seed_generator(Evaluator& e, PyObject* callable, Arguments& args) {
+  if (args.values.size() != 2 || !is_constant(args[1]) || args[1] == Py_None || e.origins.outside(args[0]))
+    break_here(Reason::state);
+  return e.native(callable, args, true);
+}
+
 PyObject* polyfills(const char* name) {
   PyObject* module = PyImport_ImportModule("sconce._polyfills");
   if (module == nullptr) throw PythonError();
@@ -126,6 +134,15 @@ Known known_of(PyObject* callable) {
                                                                         "symmetric_difference_update",
                                                                         "fromkeys",
                                                                         "sort"};
+    if (std::string_view(of->tp_name) == "_random.Random")  // seed() without a number asks the world
+      return {text_of(PyDescr_NAME(callable)) == "seed" ? Treatment::handler : Treatment::native, seed_generator,
+              false};
+    if (std::string_view(of->tp_name).starts_with("datetime.")) {  // the clock, the zone and the language of the world
+      static const std::unordered_set<std::string_view> of_the_world = {
+          "now",        "today",     "utcnow",   "fromtimestamp", "utcfromtimestamp",
+          "astimezone", "timestamp", "strftime", "strptime",      "__format__"};
+      if (of_the_world.contains(text_of(PyDescr_NAME(callable)))) return {};
+    }
     const bool iterables = over_iterables.contains(text_of(PyDescr_NAME(callable)));
     return is_plain_class(of) ? Known{Treatment::native, nullptr, iterables} : Known{};
   }
@@ -142,6 +159,8 @@ Known known_of(PyObject* callable) {
   }
   if (PyType_Check(callable)) {
     auto* made = reinterpret_cast<PyTypeObject*>(callable);
+    if (std::string_view(made->tp_name).starts_with("decimal.") && is_plain_class(made))
+      return {Treatment::native, nullptr, true};
     if (made->tp_flags & Py_TPFLAGS_HEAPTYPE) return {};
     if (PyType_IsSubtype(made, reinterpret_cast<PyTypeObject*>(PyExc_BaseException)))
       return {Treatment::blind, nullptr, false};
@@ -166,9 +185,10 @@ bool is_plain_class(PyTypeObject* type) {
                                          "module", "super", "property", "builtin_function_or_method", "method"}) {
       if (name == never) plain = false;
     }
+    plain = plain || name.starts_with("datetime.") || name == "decimal.Decimal";
   } else {  // classes of C on the heap: iterators of itertools (3.12), operator.itemgetter
     plain = name.starts_with("itertools.") || name.starts_with("collections.") || name.starts_with("_operator.") ||
-            name.starts_with("operator.") || name.starts_with("re.");
+            name.starts_with("operator.") || name.starts_with("re.") || name == "decimal.Decimal";
     if (_PyType_Lookup(type, Owned::take(PyUnicode_InternFromString("__weakref__")).get()) != nullptr) plain = false;
   }
   known[type] = plain;

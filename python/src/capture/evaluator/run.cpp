@@ -1,6 +1,8 @@
 #include <cstdarg>
 
 #include "capture/evaluator/evaluator.h"
+#include "capture/graph/sym_int.h"
+#include "tensor_object.h"
 
 #include <frameobject.h>
 
@@ -50,6 +52,10 @@ Evaluator::Evaluator(const EvaluateOptions& given, Sources& sources, Recorder& g
       options(given),
       function_(function),
       before_(std::exchange(active, this)) {
+  number_is_wanted = [] {
+    active->interrupt = Break{Reason::data_dependent, "a value that is known when the graph has run"};
+    PyErr_SetString(PyExc_RuntimeError, "capture ends here");
+  };
   if (PyObject* handled = PyErr_GetHandledException()) handled_before_ = Owned::take(handled);
   handled_ = Owned::share(handled_mark());
 }
@@ -66,9 +72,14 @@ void Evaluator::born(PyObject* object) {
 
 Owned Evaluator::run(Frame& f) {
   struct Entered {
-    std::vector<Frame*>& frames;
-    ~Entered() { frames.pop_back(); }
-  } entered{(frames.push_back(&f), frames)};
+    Evaluator& e;
+    CallbackScope* callbacks;
+    ~Entered() {
+      e.frames.pop_back();
+      e.callbacks = callbacks;
+    }
+  } entered{*this, std::exchange(callbacks, nullptr)};
+  frames.push_back(&f);
   if (frames.size() > 1000) {  // Python's own limit is 1000, too
     PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
     throw PythonError();
@@ -248,9 +259,15 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
       s.set_top(0, unary(in.op, s.top()));
       return Next::go_on;
     case Op::unary_not:
-      s.set_top(0, Owned::share(truth(s.top()) ? Py_False : Py_True));
+      s.set_top(0, negation(s.top()));
       return Next::go_on;
     case Op::to_bool:
+      if (f.code->instructions[static_cast<size_t>(f.at) + 1].op == Op::unary_not && !is_immutable(s.top()))
+        return Next::go_on;  // which asks for the truth itself
+      if (recorder.is_fake(s.top()) && assert_in_graph(f, f.at + 1)) {
+        s.set_top(0, Owned::share(Py_True));
+        return Next::go_on;
+      }
       s.set_top(0, Owned::share(truth(s.top()) ? Py_True : Py_False));
       return Next::go_on;
     case Op::binary_op: {
@@ -279,6 +296,7 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
       return Next::go_on;
     }
     case Op::store_subscript: {
+      ++writes;
       const Owned key = s.pop(), container = s.pop(), value = s.pop();
       store_subscript(container.get(), key.get(), value.get());
       return Next::go_on;
@@ -293,6 +311,10 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
       return jump_to(true);
     case Op::jump_if_true:
     case Op::jump_if_false: {
+      if (in.op == Op::jump_if_true && recorder.is_fake(s.top()) && assert_in_graph(f, f.at)) {
+        s.pop();
+        return jump_to(true);
+      }
       const bool is = truth(s.top());
       s.pop();
       return jump_to(is == (in.op == Op::jump_if_true));
@@ -325,29 +347,31 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
 
     case Op::load_attr:
     case Op::load_method:
-    case Op::store_attr:
-    case Op::delete_attr:
     case Op::load_super_attr:
     case Op::load_super_method:
     case Op::delete_fast:
     case Op::load_fast_and_clear:
     case Op::load_global:
-    case Op::store_global:
-    case Op::delete_global:
     case Op::load_name:
     case Op::store_name:
     case Op::delete_name:
     case Op::load_locals:
     case Op::load_closure:
     case Op::load_deref:
-    case Op::store_deref:
-    case Op::delete_deref:
     case Op::load_class_deref:
     case Op::load_build_class:
     case Op::load_assertion_error:
     case Op::import_name:
     case Op::import_from:
     case Op::setup_annotations:
+      return step_names(f, in);
+    case Op::store_attr:
+    case Op::delete_attr:
+    case Op::store_global:
+    case Op::delete_global:
+    case Op::store_deref:
+    case Op::delete_deref:
+      ++writes;
       return step_names(f, in);
 
     case Op::call:
@@ -381,9 +405,10 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
       return step_patterns(f, in);
 
     case Op::get_awaitable:
+    case Op::before_async_with:
+      return step_generators(f, in);
     case Op::get_aiter:
     case Op::get_anext:
-    case Op::before_async_with:
     case Op::end_async_for:
     case Op::async_gen_wrap:
       break_here(Reason::asynchronous);
@@ -402,6 +427,61 @@ Evaluator::Next Evaluator::step(Frame& f, const Instruction& in) {
 }
 
 // ------------------------------------------------------------------------------------------------ exceptions
+
+// assert on a tensor: the graph checks it in its turn. Only where nobody handles the exception inside of the function, and
+// nothing was written that Python would see behind it. The message has to be a constant, or a text of constants and shapes.
+bool Evaluator::assert_in_graph(Frame& f, int jump) {
+  const std::vector<Instruction>& code = f.code->instructions;
+  const auto op_at = [&](int i) {
+    return static_cast<size_t>(i) < code.size() ? code[static_cast<size_t>(i)].op : Op::nop;
+  };
+  if (op_at(jump) != Op::jump_if_true || op_at(jump + 1) != Op::load_assertion_error) return false;
+  int end = jump + 2;
+  while (op_at(end) == Op::load_const || op_at(end) == Op::load_fast || op_at(end) == Op::load_fast_check ||
+         op_at(end) == Op::load_attr || op_at(end) == Op::format_value || op_at(end) == Op::convert_value ||
+         op_at(end) == Op::build_string)
+    ++end;
+  const bool has_message = end > jump + 2;
+  const int raise = end + (has_message ? 1 : 0);
+  if ((has_message && (op_at(end) != Op::call || code[static_cast<size_t>(end)].arg != 0)) ||
+      op_at(raise) != Op::raise_varargs || code[static_cast<size_t>(raise)].arg != 1)
+    return false;
+  for (const Frame* frame : frames)
+    if (frame->code->instructions[static_cast<size_t>(frame->at)].handler >= 0) return false;
+  PyObject* condition = f.stack.top();
+  if (!is_tensor(condition) || !origins.same({})) return false;
+  const size_t depth = f.stack.size();
+  const int at = f.at;
+  std::vector<Owned> args;
+  args.push_back(Owned::share(condition));
+  bool known = true;
+  try {
+    for (int i = jump + 2; i < end && known; ++i) {
+      const Instruction& in = code[static_cast<size_t>(i)];
+      f.at = i;
+      known = in.op != Op::load_attr || recorder.is_fake(f.stack.top());
+      if (known) (void)step(f, in);
+    }
+  } catch (const Break&) {
+    known = false;
+  } catch (const PythonError&) {
+    PyErr_Clear();
+    known = false;
+  }
+  f.at = at;
+  if (has_message && known) args.push_back(f.stack.pop());
+  f.stack.cut(depth);
+  if (!known) return false;
+  if (has_message && !is_constant(args.back().get())) return false;
+  static PyObject* const hold = [] {
+    const Owned module = Owned::take(PyImport_ImportModule("sconce._polyfills.of_builtins"));
+    return Owned::take(PyObject_GetAttrString(module.get(), "assert_true")).give();
+  }();
+  std::vector<PyObject*> pointers;
+  for (const Owned& arg : args) pointers.push_back(arg.get());
+  recorder.call_in_turn(hold, pointers, nullptr, Py_None);
+  return true;
+}
 
 Evaluator::Next Evaluator::step_exceptions(Frame& f, const Instruction& in) {
   Slots& s = f.stack;

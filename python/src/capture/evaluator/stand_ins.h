@@ -7,5 +7,6 @@ namespace sconce::python::capture {
 
 // Is it a generator of the evaluated program? It cannot be made again, and must not leave the graph.
 bool is_generator(PyObject* object);
+bool is_coroutine(PyObject* object);
 
 }  // namespace sconce::python::capture

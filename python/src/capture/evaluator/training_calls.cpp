@@ -164,6 +164,24 @@ Owned differentiate(Evaluator& e, PyObject* callable, Arguments& args) {
   return e.canonical(e.recorder.differentiate(callable, args.pointers(), args.names.get()));
 }
 
+// Tensor.register_hook on a tensor that the graph makes: the graph registers it, and backward is a break from here on.
+Owned register_hook(Evaluator& e, PyObject* callable, Arguments& args) {
+  const auto refuse = [&] { break_here(Reason::unknown_callable, "Tensor.register_hook"); };
+  if (args.values.size() != 2 || args.named() != 0 || !is_tensor(args[0]) || !PyFunction_Check(args[1])) refuse();
+  if (e.recorder.source_of(args[0]) != kNoSource || !tensor_of(args[0]).requires_grad()) refuse();
+  auto* hook = reinterpret_cast<PyFunctionObject*>(args[1]);
+  if (e.origins.outside(args[1]))
+    e.origins.guard_identity(args[1]);
+  else if (hook->func_closure != nullptr || hook->func_defaults != nullptr || hook->func_kwdefaults != nullptr)
+    refuse();
+  e.recorder.call_in_turn(callable, args.pointers(), nullptr, Py_None);
+  e.recorder.note_hook();
+  Owned handle = Owned::take(PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type)));
+  e.born(handle.get());
+  e.handles.insert(handle.get());
+  return handle;
+}
+
 // transforms._reaches_others(tensor, own): the histories of fakes are those of the tensors they stand for.
 Owned ask_history(Evaluator& e, PyObject* callable, Arguments& args) {
   for (Owned& value : args.values)
@@ -209,6 +227,7 @@ void add_training_calls() {
     add_known(module, name, Known{Treatment::handler, handler, false});
   };
   add("sconce._sconce", "Tensor.backward", differentiate);
+  add("sconce._sconce", "Tensor.register_hook", register_hook);
   add("sconce._sconce", "_backward", differentiate);
   add("sconce._sconce", "_gradients", differentiate);
   add("sconce.optim.optimizer", "_LibraryOptimizer.step", optimizer_step);

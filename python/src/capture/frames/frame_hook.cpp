@@ -3,6 +3,7 @@
 #include "capture/code_state.h"
 #include "capture/frames/frame_layout.h"
 #include "capture/frames/tail_call.h"
+#include "capture/output/writer.h"
 
 namespace sconce::python::capture {
 
@@ -11,10 +12,37 @@ namespace {
 int scopes = 0;                        // HookScopes that live; under the lock of Python
 _PyFrameEvalFunction below = nullptr;  // what was in before the hook; null: CPython's evaluator
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool paused = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local FrameRedirect::Answer redirect = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local PyObject* answered = nullptr;
 void (*on_newcomer)(PyCodeObject*) = nullptr;
 
+PyObject* on_frame(PyThreadState* state, Frame* f, int thrown);
+
+// Under a hook CPython makes every call of Python a call of C, and a recursion that it would run in a loop takes the C
+// stack: from this depth on the hook is out until the frame returns, and what is called in there runs as it is.
+constexpr int kDeepest = 250;
+[[gnu::tls_model("initial-exec")]] constinit thread_local int depth = 0;
+
+PyObject* run_deep(PyThreadState* state, Frame* f, int thrown) {
+  PyInterpreterState* interpreter = state->interp;
+  const bool in = _PyInterpreterState_GetEvalFrameFunc(interpreter) == on_frame;
+  if (in) _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+  PyObject* result = run_frame(state, f, thrown);
+  if (in && scopes > 0 && _PyInterpreterState_GetEvalFrameFunc(interpreter) == _PyEval_EvalFrameDefault)
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, on_frame);
+  return result;
+}
+
 PyObject* run_below(PyThreadState* state, Frame* f, int thrown) {
-  return below ? below(state, f, thrown) : run_frame(state, f, thrown);
+  if (below) return below(state, f, thrown);
+  if (++depth > kDeepest) [[unlikely]] {
+    PyObject* result = run_deep(state, f, thrown);
+    --depth;
+    return result;
+  }
+  PyObject* result = run_frame(state, f, thrown);
+  --depth;
+  return result;
 }
 
 bool fits(PyCodeObject* code, PyCodeObject* other) {
@@ -43,7 +71,51 @@ PyObject* run_entered(PyThreadState* state, Frame* f, const std::shared_ptr<Fram
   return tail ? result : finish_calls(result);
 }
 
+PyObject* take_answer(PyObject*, PyObject*) { return std::exchange(answered, nullptr); }
+
+// Code that returns the answer, for frames of this code.
+Owned answering_code(PyCodeObject* code) {
+  CodeState& kept = code_state(code);
+  if (!kept.answering) {
+    static PyMethodDef method = {"take_answer", take_answer, METH_NOARGS, nullptr};
+    static PyObject* const function = Owned::take(PyCFunction_New(&method, nullptr)).give();
+    Writer w(*decode(code));
+    w.code().flags &= ~(CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR);
+    w.begin_call(function);
+    w.end_call(0);
+    w.op(Op::return_value);
+    kept.answering = w.finish();
+  }
+  return Owned::share(kept.answering.get());
+}
+
+// A frame that the evaluator answers: CPython runs code in it that returns the answer, and so takes the frame away.
+PyObject* run_redirected(PyThreadState* state, Frame* f) {
+  const FrameRedirect::Answer answer = std::exchange(redirect, nullptr);
+  PyObject* result = answer(function_of(f), slots_of(f));
+  Owned code;
+  if (result != nullptr) {
+    const bool made = guarded(
+        [&] {
+          code = answering_code(code_of(f));
+          return true;
+        },
+        false);
+    if (!made) Py_CLEAR(result);
+  }
+  redirect = answer;
+  if (result != nullptr && !replace_code(state, f, reinterpret_cast<PyCodeObject*>(code.get()))) {
+    Py_CLEAR(result);
+    PyErr_SetString(PyExc_MemoryError, "no room for a frame");
+  }
+  if (result == nullptr) return run_frame(state, f, 1);
+  answered = result;
+  return run_frame(state, f, 0);
+}
+
 PyObject* on_frame(PyThreadState* state, Frame* f, int thrown) {
+  if (redirect != nullptr && !thrown && at_start(f)) [[unlikely]]
+    return run_redirected(state, f);
   const bool tail = frame_entered(code_of(f));
   CodeState* kept = find_code_state(code_of(f));
   if ((kept == nullptr || !kept->met) && !paused && !thrown && on_newcomer) [[unlikely]] {
@@ -99,6 +171,9 @@ HookScope::~HookScope() {
   if (_PyInterpreterState_GetEvalFrameFunc(interpreter) != on_frame) return;
   _PyInterpreterState_SetEvalFrameFunc(interpreter, below ? below : _PyEval_EvalFrameDefault);
 }
+
+FrameRedirect::FrameRedirect(Answer answer) : before_(std::exchange(redirect, answer)) {}
+FrameRedirect::~FrameRedirect() { redirect = before_; }
 
 HookPause::HookPause() : before_(paused) { paused = true; }
 HookPause::~HookPause() { paused = before_; }

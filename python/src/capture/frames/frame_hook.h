@@ -53,4 +53,18 @@ class HookPause {
   bool before_;
 };
 
+// Frames that this thread enters meanwhile are answered by a function of ours: it gets the function that was called and
+// its arguments where they lie in the frame, *args and **kwargs among them, and returns what the frame returns; null with
+// an exception of Python set. While it runs nothing is redirected.
+class FrameRedirect {
+ public:
+  using Answer = PyObject* (*)(PyFunctionObject* function, PyObject* const* slots);
+  explicit FrameRedirect(Answer answer);
+  ~FrameRedirect();
+  FrameRedirect(const FrameRedirect&) = delete;
+
+ private:
+  Answer before_;
+};
+
 }  // namespace sconce::python::capture

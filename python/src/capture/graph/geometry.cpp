@@ -81,6 +81,20 @@ Owned GraphRecorder::numel(PyObject* fake) {
   return product;
 }
 
+Owned GraphRecorder::element(PyObject* fake) {
+  const Known& of = *known(fake);
+  const bool is_float = is_floating(of.kept.dtype());
+  static const Op& to_float = op_named("aten::Float.Tensor");
+  static const Op& to_int = op_named("aten::Int.Tensor");
+  match_modes();
+  ir::Value* value = graph_->insert(graph_->create(is_float ? to_float : to_int, {of.value}))->output();
+  ++nodes_;
+  Owned result = symbols_.add_unknown(is_float ? Number(1.5) : Number(int64_t{2}), value);
+  PyObject* const args[] = {fake};
+  log_.add_call(method("item").get(), args, nullptr, result.get());
+  return result;
+}
+
 Owned GraphRecorder::shape(PyObject* fake) {
   const Known& of = *known(fake);
   if (!depends(Value(of.kept))) return make_size(of.kept.sizes());

@@ -312,10 +312,13 @@ Value GraphRecorder::for_witness(const Value& v, int witness) const {
   return Value(std::move(made));
 }
 
+const SymNumber* GraphRecorder::stand_in_of(const Value& v) const {
+  return v.is_int() ? symbols_.of_stand_in(v.to_int()) : v.is_double() ? symbols_.of_stand_in(v.to_double()) : nullptr;
+}
+
 // Does the argument depend on symbols?
 bool GraphRecorder::is_free(const Value& v) const {
-  if (v.is_int()) return symbols_.of_stand_in(v.to_int()) != nullptr;
-  if (v.is_double()) return symbols_.of_stand_in(v.to_double()) != nullptr;
+  if (const SymNumber* n = stand_in_of(v)) return !n->unknown;
   if (v.is_tensor()) {
     const auto found = known_.find(v.to_tensor().impl());
     return found != known_.end() && std::any_of(found->second.twins.begin(), found->second.twins.end(),
@@ -324,6 +327,14 @@ bool GraphRecorder::is_free(const Value& v) const {
   if (!v.is_list()) return false;
   for (size_t i = 0; i < v.to_list().size(); ++i)
     if (is_free(v.to_list().get(i))) return true;
+  return false;
+}
+
+bool GraphRecorder::has_unknown(const Value& v) const {
+  if (const SymNumber* n = stand_in_of(v)) return n->unknown;
+  if (!v.is_list() || v.to_list().is_tensors()) return false;
+  for (size_t i = 0; i < v.to_list().size(); ++i)
+    if (has_unknown(v.to_list().get(i))) return true;
   return false;
 }
 
@@ -475,6 +486,9 @@ void GraphRecorder::call(const Op& op, KeySet keys, Value* args, Value* returns)
       TypePtr type = types[i].type->is(TypeKind::optional) ? types[i].type->element() : types[i].type;
       if (type->is(TypeKind::list)) type = type->element();
       if (type->is(TypeKind::int_) && is_free(given[i])) want_numbers();
+      // A number that nobody knows must have no say in sizes.
+      const bool sizes = !op.has(Trait::pointwise) || !(type->is(TypeKind::number) || type->is(TypeKind::float_));
+      if (sizes && has_unknown(given[i])) want_numbers();
     }
     if (!is_query) {
       match_modes();

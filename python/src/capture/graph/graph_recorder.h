@@ -33,6 +33,8 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   SourceId source_of(PyObject* fake) const override;
   PyObject* original(PyObject* fake) const override;
   Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
+  Owned element(PyObject* fake) override;
+  uint64_t stamp(PyObject* fake) const override;
   bool is_operator(PyObject* target) const override;
   Owned attribute(PyObject* fake, PyObject* name) override;
   Owned differentiate(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
@@ -44,6 +46,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   void clear_gradients(PyObject* tensors) override;
   Owned call_opaque(PyObject* callable, PyObject* on_fakes, std::span<PyObject* const> args) override;
   void note_written(PyObject* tensors) override;
+  void note_hook() override { has_hooks_ = true; }
   void open_parts() override;
   void begin_part() override;
   void end_part(std::span<PyObject* const> outputs) override;
@@ -94,7 +97,9 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   Known& add_fake(const Tensor& original, ir::Value* value, std::optional<Look> look = std::nullopt);
   Value with_fakes(const Value& v);
   Value for_witness(const Value& v, int witness) const;
+  const SymNumber* stand_in_of(const Value& v) const;
   bool is_free(const Value& v) const;
+  bool has_unknown(const Value& v) const;
   Owned size(PyObject* fake, int64_t dim);
   Owned stride(PyObject* fake, int64_t dim);
   Owned numel(PyObject* fake);
@@ -154,6 +159,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   std::vector<Owned> drawing_parts_;  // graphs of parts that draw random numbers
   std::vector<Tensor> cleared_;       // tensors of the program without a fake whose gradients are None
   bool has_opaque_ = false;           // functions in the history whose backward is not known
+  bool has_hooks_ = false;            // functions that backward calls were registered in turn
   mutable Owned torch_;               // sconce.compiler._torch, once PyTorch's tensors are met
   mutable std::unordered_map<PyObject*, Owned> torch_targets_;  // by callables of PyTorch, which live on
   std::optional<tracing::HookScope> scope_;

@@ -47,6 +47,10 @@ class Recorder {
   // Calls an operator of the library: a function, a method descriptor of Tensor with self first, or a slot wrapper.
   // Throws PythonError with what the call raised (shapes that do not fit), or NotRecordable.
   virtual Owned call(PyObject* target, std::span<PyObject* const> args, PyObject* names) = 0;
+  // The element of a tensor that has one, a float or int, as a number that operators of the graph may take.
+  virtual Owned element(PyObject* fake) = 0;
+  // Changes when the graph has written to the tensor.
+  virtual uint64_t stamp(PyObject* fake) const = 0;
   // May a call of this callable be recorded? Operators of sconce, and those of PyTorch that map to one.
   virtual bool is_operator(PyObject* target) const = 0;
   // Attributes of fakes that are no operators: shape, dtype, device, requires_grad, ndim, is_leaf ... Null when the value
@@ -69,6 +73,8 @@ class Recorder {
   virtual void call_in_turn(PyObject* callable, std::span<PyObject* const> args, PyObject* names, PyObject* result) = 0;
   // The same for a function that makes tensors with a history of its own: `on_fakes` takes its place while recording.
   virtual Owned call_opaque(PyObject* callable, PyObject* on_fakes, std::span<PyObject* const> args) = 0;
+  // A call in turn has registered a function that backward calls.
+  virtual void note_hook() = 0;
   // A call in turn writes to these tensors of the program, a list.
   virtual void note_written(PyObject* tensors) = 0;
   // The gradients of these tensors of the program, a list, are None from here on.

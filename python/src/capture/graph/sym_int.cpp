@@ -180,6 +180,8 @@ PyTypeObject sym_float_type =
 
 }  // namespace
 
+void (*number_is_wanted)() = nullptr;
+
 Owned fixed_number(PyObject* o) {
   if (!is_sym(o)) return Owned::share(o);
   if (SymOwner* owner = *contents(o).owner) owner->fix(o);

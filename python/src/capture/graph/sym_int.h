@@ -33,8 +33,9 @@ struct SymNumber {
   int terms = 1;            // of the expression
   int bits = 0;             // no more than so many, where ints of the program are in it; 0: sizes alone
   bool of_numbers = false;  // an int or float of the program is in it
+  bool unknown = false;     // an element of a tensor: known when the graph runs, and `hint` is any number
   SymNumber copy() const {
-    SymNumber made{value, hint, others, {}, terms, bits, of_numbers};
+    SymNumber made{value, hint, others, {}, terms, bits, of_numbers, unknown};
     if (expression) made.expression = Owned::share(expression.get());
     return made;
   }
@@ -53,6 +54,9 @@ class SymOwner {
 };
 // SymInts refer to it; it is null when the recorder is gone.
 using SymOwnerPtr = std::shared_ptr<SymOwner*>;
+
+// Called where an unknown number would have to be known: sets an exception of Python, which is a break.
+extern void (*number_is_wanted)();
 
 // A SymInt or SymFloat, by its hint.
 Owned make_sym_number(SymOwnerPtr owner, SymNumber number);

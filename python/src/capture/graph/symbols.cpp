@@ -122,6 +122,27 @@ Owned Symbols::add_number(PyObject* object, SourceId source, ir::Value* value) {
   return make_sym_number(self_, std::move(made));
 }
 
+Owned Symbols::add_unknown(Number sample, ir::Value* value) {
+  has_unknown_ = true;
+  SymNumber made{value, sample, {}, {}, 1, 0, false, true};
+  made.others.fill(sample);
+  return make_sym_number(self_, std::move(made));
+}
+
+// Sums and products of floats; ints have no bounds in Python.
+Owned Symbols::unknown_arithmetic(const char* op, PyObject* a, PyObject* b, const SymNumber& x, const SymNumber& y) {
+  const std::string_view name(op);
+  const bool known_divisor = name == "/" && y.value == nullptr && y.hint.real() != 0;
+  if (name != "+" && name != "-" && name != "*" && name != "neg" && !known_divisor) return {};
+  if (!x.hint.is_float && !y.hint.is_float) return {};
+  Owned result = add_unknown(Number(1.5), insert(operation(name).op, x, b ? &y : nullptr));
+  static PyObject* const module = PyImport_ImportModule("operator");
+  const Owned function = Owned::take(PyObject_GetAttrString(module, operation(name).python));
+  PyObject* const args[] = {a, b};
+  log_.add_call(function.get(), {args, b ? 2u : 1u}, nullptr, result.get());
+  return result;
+}
+
 void Symbols::kill(size_t witness) {
   alive_[witness] = false;
   if (!alive_[1] && !alive_[2]) fix_all();
@@ -134,7 +155,8 @@ void Symbols::fix_all() {
 }
 
 bool Symbols::is_fixed(const SymNumber& number) const {
-  if (!any() || number.value == nullptr) return true;
+  if (number.unknown) return false;
+  if (all_fixed_ || symbols_.empty() || number.value == nullptr) return true;
   if (!number.expression) return fixed_values_.contains(number.value);
   return std::any_of(fixed_.begin(), fixed_.end(), [&](const Owned& e) {
     const int same = PyObject_RichCompareBool(e.get(), number.expression.get(), Py_EQ);
@@ -246,6 +268,7 @@ ir::Value* Symbols::insert(const char* name, const SymNumber& x, const SymNumber
 Owned Symbols::arithmetic(const char* op, PyObject* a, PyObject* b) {
   if (!any()) return {};
   const SymNumber x = operand(a), y = b ? operand(b) : SymNumber();
+  if (x.unknown || y.unknown) return unknown_arithmetic(op, a, b, x, y);
   const std::string_view name(op);
   const bool floats = x.hint.is_float || y.hint.is_float;
   if ((name == "//" || name == "%") && floats) return {};
@@ -289,6 +312,10 @@ Owned Symbols::arithmetic(const char* op, PyObject* a, PyObject* b) {
 
 bool Symbols::compare(const char* op, PyObject* a, PyObject* b) {
   const SymNumber x = operand(a), y = operand(b);
+  if (x.unknown || y.unknown) {
+    number_is_wanted();
+    throw PythonError();
+  }
   const std::optional<Number> answer = compute(find_binary(op), x.hint, y.hint);
   if (!answer) {  // an int that no float has: as Python compares them
     const Owned left = fixed_number(a), right = fixed_number(b);
@@ -311,6 +338,10 @@ bool Symbols::compare(const char* op, PyObject* a, PyObject* b) {
 
 void Symbols::fix(PyObject* number) {
   const SymNumber* n = sym_number(number);
+  if (n && n->unknown) {
+    number_is_wanted();
+    throw PythonError();
+  }
   if (!n || is_fixed(*n)) return;
   if (!n->expression) {
     if (!claim || (n->hint.is_float && n->hint.d == 0)) return fix_all();

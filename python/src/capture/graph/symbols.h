@@ -21,7 +21,7 @@ class Symbols final : public SymOwner {
   Symbols(const Symbols&) = delete;
 
   // Are there symbols that are not fixed?
-  bool any() const { return !symbols_.empty() && !all_fixed_; }
+  bool any() const { return (!symbols_.empty() && !all_fixed_) || has_unknown_; }
   // Does the witness still count? One whose run of an operator failed does not.
   bool is_alive(size_t witness) const { return any() && alive_[witness]; }
   void kill(size_t witness);
@@ -37,6 +37,9 @@ class Symbols final : public SymOwner {
   static bool can_be_free(PyObject* number);
   // The SymInt or SymFloat for a number of the program, an input of the graph.
   Owned add_number(PyObject* number, SourceId source, ir::Value* value);
+
+  // The number that is an element of a tensor of the graph.
+  Owned add_unknown(Number sample, ir::Value* value);
 
   // A size that the graph computes; an int if no witness says that it depends on symbols. `make`: adds the nodes for it.
   // `guessed`: it, or its expression, is known from witnesses alone.
@@ -79,6 +82,7 @@ class Symbols final : public SymOwner {
     Owned expression;
     bool is_number;  // of the program, no size
   };
+  Owned unknown_arithmetic(const char* op, PyObject* a, PyObject* b, const SymNumber& x, const SymNumber& y);
   Owned fit(int64_t hint, const Witnesses& others) const;
   void relate(Owned relation);
   SymNumber operand(PyObject* o) const;
@@ -92,6 +96,7 @@ class Symbols final : public SymOwner {
   std::vector<Symbol> symbols_;
   std::array<bool, kWitnesses> alive_{true, true, true};
   bool all_fixed_ = false;
+  bool has_unknown_ = false;
   std::vector<Owned> relations_, stand_ins_, fixed_;   // fixed_: expressions
   std::unordered_set<const ir::Value*> fixed_values_;  // the same for numbers that have none
 };

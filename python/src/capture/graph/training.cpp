@@ -80,6 +80,7 @@ Owned GraphRecorder::differentiate(PyObject* target, std::span<PyObject* const> 
   if (torch_) throw NotRecordable{"gradients of PyTorch's tensors"};
   const bool returns = PyCFunction_Check(target) &&
                        std::string_view(reinterpret_cast<PyCFunctionObject*>(target)->m_ml->ml_name) == "_gradients";
+  if (has_hooks_) throw NotRecordable{"gradients of a tensor with hooks"};
   if (has_opaque_) throw NotRecordable{"gradients through a Function with a backward of its own"};
   for (const auto& [impl, k] : known_) {
     if (!k.original || !k.kept.requires_grad()) continue;
@@ -172,6 +173,16 @@ void GraphRecorder::clear_gradients(PyObject* tensors) {
     autograd::set_grad(k.kept, {});
     k.grad_is_known = true;
   }
+}
+
+// A gradient may be written by any call in turn that follows.
+uint64_t GraphRecorder::stamp(PyObject* fake) const {
+  const Known* of = known(fake);
+  if (of == nullptr) return 0;
+  const ir::Node* node = of->value == nullptr ? nullptr : of->value->node();
+  const bool of_call = node != nullptr && node->is(ir::kind::ListUnpack) && node->inputs().at(0)->node() != nullptr &&
+                       node->inputs().at(0)->node()->op() == &call_python_op();
+  return (static_cast<uint64_t>(of->kept.version()) << 32) + (of_call ? python_calls_.size() : 0);
 }
 
 void GraphRecorder::note_written(PyObject* tensors) {

@@ -45,6 +45,15 @@ bool same_constant(PyObject* a, PyObject* b) {
       if (!same_constant(x, y)) return false;
     return true;
   }
+  const std::string_view name(type->tp_name);
+  if (name.starts_with("datetime.") || name.starts_with("decimal.")) {  // equal ones may differ: 1.0 and 1.00
+    PyObject *x = PyObject_Repr(a), *y = PyObject_Repr(b);
+    const bool same = x != nullptr && y != nullptr && PyUnicode_Compare(x, y) == 0;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    PyErr_Clear();
+    return same;
+  }
   const bool compared_in_c =
       type == &PyRange_Type || type == &PyByteArray_Type || std::string_view(type->tp_name).ends_with("device");
   if (!compared_in_c) return false;

@@ -5,6 +5,7 @@
 #include "capture/bytecode/liveness.h"
 #include "capture/bytecode/resume.h"
 #include "capture/bytecode/stack_depth.h"
+#include "capture/code_state.h"
 #include "capture/frames/tail_call.h"
 #include "capture/output/effects.h"
 #include "capture/output/operands.h"
@@ -147,6 +148,7 @@ class BreakWriter {
     for (PyObject* object : scanned_) rebuilder_.settle(w_, object);
     write_modes(e_.modes_before, now, w_);
     write_handled(e_, w_, rebuilder_);
+    drop_arguments();
     if (in_place) {
       execute(in, operands);
     } else {
@@ -157,6 +159,18 @@ class BreakWriter {
 
  private:
   const Instruction& instruction(const Frame& f) const { return f.code->instructions[static_cast<size_t>(f.at)]; }
+
+  // Arguments that the program has deleted or written over, and nothing needs: the frame must not keep them alive.
+  void drop_arguments() {
+    for (size_t i = 0; i < root_.given.size(); ++i) {
+      PyObject* given = root_.given[i];
+      if (given == nullptr || root_.raw[i] || is_immutable(given) || is_cell_slot(*root_.code, static_cast<int>(i)))
+        continue;
+      PyObject* seen = e_.origins.seen_as(given);
+      if (root_.fast[i] == given || root_.fast[i] == seen || rebuilder_.has(given) || rebuilder_.has(seen)) continue;
+      w_.op(Op::delete_fast, static_cast<int>(i));
+    }
+  }
 
   void note(PyObject* object) {
     if (object == nullptr) return;
@@ -253,6 +267,8 @@ class BreakWriter {
     }
     ResumeCode made = resume_code(*f.code, index, shape);
     const Owned code = interned_code(std::move(made.code));
+    if (&f == e_.frames.back() && index == f.at && !trace_.breaks.empty())
+      code_state(reinterpret_cast<PyCodeObject*>(code.get())).again = again_text(trace_.breaks.back());
     if (made.closure.empty()) {
       Owned function = Owned::take(PyFunction_New(code.get(), f.globals));
       if (e_.options.resume) function = e_.options.resume(function.get());

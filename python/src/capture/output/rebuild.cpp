@@ -1,5 +1,6 @@
 #include "capture/output/rebuild.h"
 
+#include "capture/evaluator/later.h"
 #include "capture/evaluator/policy.h"
 #include "capture/evaluator/stand_ins.h"
 #include "capture/graph/sym_int.h"
@@ -168,11 +169,10 @@ static bool runs_python(PyObject* o, PyObject* reduced) {
   return of_python(Py_TYPE(o), {"__setstate__", "extend", "append", "__setitem__", "__setattr__"});
 }
 
-// Keys that are hashed and compared by code of Python.
-static bool has_python_keys(PyObject* o) {
-  const auto is_python = [](PyObject* key) {
-    return is_heap_instance(key) && has_python_specials(Py_TYPE(key), Looks::at_equality);
-  };
+// Keys that are hashed and compared by code of Python which changes something: others may be hashed again.
+static bool has_changing_keys(const Evaluator& e, PyObject* o) {
+  if (e.changing_classes.empty()) return false;
+  const auto is_python = [&](PyObject* key) { return PyTuple_Check(key) || e.changing_classes.contains(Py_TYPE(key)); };
   Py_ssize_t at = 0;
   PyObject *key = nullptr, *value = nullptr;
   Py_hash_t hash = 0;
@@ -195,6 +195,12 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
     return item;
   }
   if (o == handled_mark()) return item;
+  if (const Later* later = later_of(o)) {
+    if (later->in_graph) throw Unrebuildable{o, "an array whose memory a tensor of the graph has"};
+    if (!holds_still(e_.recorder, *later)) throw Unrebuildable{o, "a value of a tensor that is written behind it"};
+    item.kind = Kind::later;
+    return item;
+  }
   if (e_.recorder.is_fake(o)) {
     item.source = e_.recorder.source_of(o);
     item.kind = item.source == kNoSource ? Kind::output : Kind::source;
@@ -215,9 +221,10 @@ Rebuilder::Item& Rebuilder::classify(PyObject* o) {
   if (e_.origins.outside(o)) return item;  // the globals of a function
   if (PyFunction_Check(o) && !e_.births.contains(o)) return item;
   PyTypeObject* type = Py_TYPE(o);
+  if (e_.handles.contains(o)) throw Unrebuildable{o, "the handle of a hook"};
   if (e_.raises.contains(o)) throw Unrebuildable{o, "an exception that was raised"};
   if (PyTraceBack_Check(o)) throw Unrebuildable{o, "a traceback"};
-  if ((PyDict_Check(o) || PyAnySet_Check(o)) && has_python_keys(o))
+  if ((PyDict_Check(o) || PyAnySet_Check(o)) && has_changing_keys(e_, o))
     throw Unrebuildable{o, "keys whose __hash__ or __eq__ would run again"};
   if (type == &PyTuple_Type)
     item.kind = Kind::tuple;
@@ -325,6 +332,9 @@ void Rebuilder::scan(PyObject* o) {
     }
     case Kind::cell:
       scan(PyCell_GET(o));
+      return;
+    case Kind::later:
+      for (const Owned& arg : later_of(o)->args) scan(arg.get());
       return;
     case Kind::function: {
       auto* f = reinterpret_cast<PyFunctionObject*>(o);
@@ -648,6 +658,14 @@ void Rebuilder::write(Writer& w, PyObject* o) {
       auto* s = reinterpret_cast<PySliceObject*>(o);
       write(w, s->start), write(w, s->stop), write(w, s->step);
       w.op(Op::build_slice, 3);
+      keep();
+      return;
+    }
+    case Kind::later: {
+      const Later& later = *later_of(o);
+      w.begin_call(later.callable.get());
+      for (const Owned& arg : later.args) write(w, arg.get());
+      w.end_call(static_cast<int>(later.args.size()));
       keep();
       return;
     }

@@ -63,6 +63,7 @@ class Rebuilder {
     instance,
     exception,
     reduced,
+    later,  // Note [Values that come later]
   };
   struct Item {
     Kind kind = Kind::constant;
