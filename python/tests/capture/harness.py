@@ -33,6 +33,11 @@ class Program:
         self.name = function.__name__
 
 
+@functools.cache
+def _code(path):
+    return compile(path.read_text(), str(path), "exec")
+
+
 def load(name, library):
     """A fresh copy of a file of programs: (programs by name, its namespace)."""
     path = FOLDER / name
@@ -56,7 +61,7 @@ def load(name, library):
     module = types.ModuleType(f"capture_{path.stem}")
     sys.modules[module.__name__] = module  # dataclasses and enums look their module up
     module.__dict__.update(torch=library, nn=library.nn, F=library.nn.functional, optim=library.optim, t=t, program=program)
-    exec(compile(path.read_text(), str(path), "exec"), module.__dict__)
+    exec(_code(path), module.__dict__)
     return programs, module.__dict__
 
 

@@ -446,3 +446,10 @@ def sizes_as_keys(x):
         if n not in cache:
             cache[n] = torch.ones(n).sum()
     return sum(cache.values()) + x.sum(), len(cache), math.prod(x.shape)
+
+
+@program(lambda: (t(3),))
+def environment_read(x):
+    import os
+    scale = int(os.environ.get("CAPTURE_SCALE", "2"))
+    return x * scale, os.getenv("CAPTURE_ABSENT") is None, "CAPTURE_ABSENT" in os.environ

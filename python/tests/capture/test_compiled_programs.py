@@ -6,6 +6,7 @@ recorded.json is made by tools/record_capture.py. known_breaks.txt would name pr
 does, with how often and why: there is none.
 """
 
+import importlib.util
 import json
 import pathlib
 import unittest
@@ -34,6 +35,8 @@ class Programs(unittest.TestCase):
         compiled = harness.outcomes(file, name, sconce, sconce.compile)
         for i, (a, b) in enumerate(zip(eager, compiled, strict=True)):
             self.assertEqual(harness.difference(a, b, f"call {i}"), "")
+        if "numpy" in name and importlib.util.find_spec("numpy") is None:  # both raise
+            return
         row = RECORDED[name]
         if "failed" in row or "differs" in row or row["graphs"] == 0:  # PyTorch captures nothing, or not this program
             return

@@ -89,7 +89,11 @@ bool is_left_alone(PyObject* function) {
                                                                "pathlib",
                                                                "multiprocessing",
                                                                "concurrent.futures"};
-  return modules.contains(text_of(name));
+  if (!modules.contains(text_of(name))) return false;
+  // os.environ is a dict with methods of Python: what is read of it is guarded, and writing calls code of C.
+  const std::string_view function_name = text_of(reinterpret_cast<PyFunctionObject*>(function)->func_qualname);
+  return !(text_of(name) == "os" && (function_name.starts_with("_Environ.") || function_name == "getenv" ||
+                                     function_name.starts_with("_createenviron.")));
 }
 
 // What a bound method of C was bound from: its class may have another of that name, of Python. Null: not found.
@@ -231,6 +235,9 @@ bool Evaluator::prepare(Owned& arg, bool blind, int depth) {
   if (outside && origins.can_absorb(o)) {
     arg = Owned::share(origins.absorb(o));
     o = arg.get();
+  } else if (PyFunction_Check(o) && looks_ == Looks::at_equality) {  // is itself, and nothing else
+    origins.guard_identity(o);
+    return true;
   } else if (PyFunction_Check(o) || PyMethod_Check(o)) {
     return blind;
   } else if (is_heap_instance(o)) {

@@ -258,6 +258,12 @@ class BreakWriter {
   // The rest of a frame from an instruction on, as a function (for a call, if it is not an argument itself), and what it
   // takes. Returns how many arguments these are.
   int push_resume(Frame& f, int index, const std::vector<Entry>& stack, bool as_argument) {
+    // Ways that meet behind jumps and nops are one: a loop comes back to the resume function of its first round.
+    for (int steps = 0; steps < 8; ++steps) {
+      const Instruction& in = f.code->instructions[static_cast<size_t>(index)];
+      if (in.op != Op::nop && in.op != Op::jump) break;
+      index = in.op == Op::nop ? index + 1 : in.target;
+    }
     ResumeShape shape;
     for (const Entry& entry : stack) shape.nulls.push_back(entry.null());
     const std::vector<bool>& live = live_at(f, index);
