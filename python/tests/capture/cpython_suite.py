@@ -43,10 +43,7 @@ MORE = """
     test_weakref test_weakset test_yield_from
 """.split()
 LONG = "test_set test_builtin test_itertools test_exceptions test_enum test_deque test_descr test_fstring test_tuple".split()
-# With the frame hook in, calls of Python are calls of C, of which 3.13 allows fewer: one test of each raises RecursionError
-# (TestLRUPy.test_lru_recursion, TestRecursion.test_super_deep). They differ, and the whole list says so.
-DEEP = {"test_functools", "test_call"} if sys.version_info >= (3, 13) else set()
-SHORT = [name for name in MODULES if name not in LONG and name not in DEEP]
+SHORT = [name for name in MODULES if name not in LONG]
 SLOW = 5.0  # seconds: methods that take longer uncompiled are left out
 SHOWN = 14  # lines of a traceback
 

@@ -201,11 +201,11 @@ class LeftAlone(unittest.TestCase):
             return 0 if n == 0 else 1 + deep(n - 1)
 
         limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(4000)
+        sys.setrecursionlimit(60000)
         try:
-            self.assertEqual(hooked(deep, 3000), 3000)
+            self.assertEqual(hooked(deep, 50000), 50000)
             with self.assertRaises(RecursionError):
-                hooked(deep, 5000)
+                hooked(deep, 70000)
         finally:
             sys.setrecursionlimit(limit)
 
