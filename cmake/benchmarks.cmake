@@ -6,8 +6,9 @@ add_custom_target(benchmarks)
 
 # Rows of device cuda.
 sconce_program(sconce-bench-cuda bench/cuda/kernels.cpp)
-set_target_properties(sconce-bench-cuda PROPERTIES EXCLUDE_FROM_ALL ON)
-add_dependencies(benchmarks sconce-bench-cuda)
+sconce_program(sconce-bench-cuda-plans bench/cuda/plans.cpp)
+set_target_properties(sconce-bench-cuda sconce-bench-cuda-plans PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks sconce-bench-cuda sconce-bench-cuda-plans)
 
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
 file(GLOB row_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/rows/*.cpp")

@@ -48,6 +48,12 @@ class SCONCE_API Kernel {
   // a matrix product, on blocks that are in cache: no threads are used, and several may call it for different blocks.
   virtual void run_block(void* const* buffers, int64_t row, int64_t column, int64_t rows, int64_t columns) const = 0;
 
+  // Whether run() would not wait for the kernel to be made, which happens in the background on some devices. False for
+  // ever where it could not be made.
+  virtual bool is_ready() const { return true; }
+  // Waits until it is made; throws Error where it could not be.
+  virtual void wait() const {}
+
   // What runs, a line for each step of the program; for logs and tests.
   virtual std::string to_string() const = 0;
   // Bytes of machine code that were made for it, shared ones included; 0: none.

@@ -6,12 +6,15 @@
 
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
-#include "sconce/codegen/maker.h"
+#include "sconce/codegen/device_maker.h"
 #include "sconce/dispatch/entry.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/executor/arena.h"
 #include "sconce/executor/backends/backend_step.h"
 #include "sconce/executor/channel_norms.h"
+#include "sconce/executor/device/device_calls.h"
+#include "sconce/executor/device/device_products.h"
+#include "sconce/executor/device/plan_graph.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/functional_tape.h"
 #include "sconce/executor/layouts.h"
@@ -40,12 +43,23 @@ class Builder {
       }
     }
     written_ = written;
+    if (tape_.device.type != DeviceType::cpu) {
+      device_ = codegen::find_device_maker(tape_.device.type);
+      if (!device_) {
+        why = "there are no plans for device " + to_string(tape_.device);
+        return false;
+      }
+    }
     find_users();
     choose_roles();
     attach_tails();
     schedule();
     lay_out_memory();
     keep_constants();
+    if (device_) {
+      plan_.is_ready_.store(false);
+      plan_.graph_ = PlanGraph::make(plan_);
+    }
     return true;
   }
 
@@ -65,6 +79,8 @@ class Builder {
     std::vector<Overwrite> overwrites;
     double work = 0;
     std::vector<NodeId> nodes;
+    std::unique_ptr<ProductChain> chain;  // of a device; its step is made when no more can join
+    ValueId weight = kNone;               // of its last product
   };
 
   void find_users() {
@@ -123,6 +139,16 @@ class Builder {
         continue;
       }
       if (touches_written(node) || !node.writes.empty()) continue;
+      if (device_) {
+        loop_calls_[n] = device_loop_call(tape_, node, *device_, users_, leaves_);
+        if (loop_calls_[n]) {
+          roles_[n] = Role::pointwise;
+        } else if (auto product = DeviceProduct::make(tape_, node, *device_)) {
+          roles_[n] = Role::prepared;
+          prepared_[n] = std::move(product);
+        }
+        continue;
+      }
       if (node.rearranges) {
         roles_[n] = Role::rearrange;
         continue;
@@ -248,11 +274,11 @@ class Builder {
       for (const NodeId n : running_nodes()) {
         if (n != kNone) emit(n);
       }
-      return;
+      return finish_products();
     }
     std::vector<NodeId> nodes;
     const loops::FuseGraph graph = graph_of(nodes);
-    const std::vector<loops::Group> groups = loops::fuse(graph);
+    const std::vector<loops::Group> groups = device_ ? loops::fuse(graph, *device_->machine) : loops::fuse(graph);
     if (is_logged(LogTag::fusion)) {
       for (const loops::Group& g : groups) {
         if (!g.why.empty()) fmt::print(stderr, "[fusion] {} nodes: {}\n", g.nodes.size(), g.why);
@@ -261,17 +287,21 @@ class Builder {
     const loops::NestBuilder nests(graph, groups);
     for (size_t g = 0; g < groups.size(); ++g) {
       const auto first = nodes[static_cast<size_t>(groups[g].nodes.front())];
-      if (roles_[first] == Role::pointwise)
-        emit_nest(nests.build(g), groups[g], nodes);
-      else
+      // On a device, what is alone runs by eager's kernel, which is there already.
+      if (roles_[first] != Role::pointwise)
         emit(first);
+      else if (device_ && groups[g].nodes.size() == 1)
+        emit_call(first);
+      else
+        emit_nest(nests.build(g), groups[g], nodes);
     }
+    finish_products();
   }
 
   void emit(NodeId n) {
     switch (roles_[n]) {
       case Role::prepared:
-        return emit_prepared(n);
+        return device_ ? emit_product(n) : emit_prepared(n);
       case Role::call:
         return emit_call(n);
       case Role::rearrange:
@@ -282,6 +312,72 @@ class Builder {
       case Role::view:
       case Role::inside:
         return;
+    }
+  }
+
+  // ---- products of devices ----
+
+  // Whether the only thing that reads the memory of `v` is node n.
+  bool is_only_read_by(NodeId n, ValueId v) const {
+    const BlockId block = tape_.block_of(v);
+    if (leaving_blocks_[block]) return false;
+    for (NodeId m = 0; m < tape_.nodes.size(); ++m) {
+      if (m == n || roles_[m] == Role::view || roles_[m] == Role::inside) continue;
+      for (const TensorUse& use : tape_.nodes[m].uses) {
+        if (tape_.block_of(use.value) == block) return false;
+      }
+      for (const NodeId inside : tails_[m].nodes) {
+        for (const ValueId read : tape_.nodes[inside].pointwise->inputs) {
+          if (tape_.block_of(read) == block && !is_made_inside(m, read)) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  // A small product of what the step before it made, and nobody else reads, becomes part of that step.
+  void emit_product(NodeId n) {
+    const auto& product = static_cast<const DeviceProduct&>(*prepared_[n]);
+    ProductChain chain =
+        chain_of(product, {tape_, n, *prepared_[n], users_, leaves_, loop_calls_, taken_, views_}, tails_[n]);
+    std::vector<NodeId> nodes = {n};
+    nodes.insert(nodes.end(), tails_[n].nodes.begin(), tails_[n].nodes.end());
+    if (!emitted_.empty() && emitted_.back().chain) {
+      const Emitted& before = emitted_.back();
+      const TapeValue &made = tape_.values[before.chain->result], &x = tape_.values[product.x];
+      ProductChain both = joined(*before.chain, chain);
+      const bool is_same_memory = made.block == x.block && made.offset == x.offset &&
+                                  made.twin.numel() == x.twin.numel() && x.twin.is_contiguous();
+      const bool is_read_later =
+          std::find(chain.values.begin() + 1, chain.values.end(), before.chain->result) != chain.values.end();
+      // Kernels of chains read weights by packs.
+      const auto is_packed = [&](ValueId weight) {
+        return tape_.is_constant(weight) && reinterpret_cast<uintptr_t>(tape_.constant(weight).data()) % 16 == 0;
+      };
+      if (is_same_memory && !is_read_later && is_packed(before.weight) && is_packed(product.weight) &&
+          is_only_read_by(n, before.chain->result) && device_->is_chain(both.products)) {
+        chain = std::move(both);
+        nodes.insert(nodes.begin(), before.nodes.begin(), before.nodes.end());
+        emitted_.pop_back();
+      }
+    }
+    Emitted e;
+    e.reads.assign(chain.values.begin(), chain.values.end() - 1);
+    e.writes.push_back(chain.result);
+    e.nodes = std::move(nodes);
+    for (const codegen::ProductNest& p : chain.products) e.work += static_cast<double>(p.rows * p.columns * p.depth);
+    e.chain = std::make_unique<ProductChain>(std::move(chain));
+    e.weight = product.weight;
+    emitted_.push_back(std::move(e));
+  }
+
+  void finish_products() {
+    for (Emitted& e : emitted_) {
+      if (!e.chain) continue;
+      std::vector<Place> places;
+      for (const ValueId v : e.chain->values) places.push_back(place_of(v));
+      e.step = std::make_unique<ProductStep>(device_->make_products(e.chain->products, tape_.device), std::move(places),
+                                             e.chain->text());
     }
   }
 
@@ -329,7 +425,8 @@ class Builder {
     }
     find_overwrites(built, e);
     for (const int32_t member : group.nodes) e.nodes.push_back(nodes[static_cast<size_t>(member)]);
-    e.step = std::make_unique<NestStep>(codegen::make(built.nest), built.nest, std::move(places));
+    e.step = std::make_unique<NestStep>(device_ ? device_->make(built.nest, tape_.device) : codegen::make(built.nest),
+                                        built.nest, std::move(places));
     emitted_.push_back(std::move(e));
   }
 
@@ -615,8 +712,9 @@ class Builder {
   Tape& tape_;
   std::vector<BlockId> read_constants_;
   bool gives_back_;
-  std::vector<bool> packed_;   // by block: a constant that a prepared call has in its own form
-  std::vector<bool> written_;  // by block: a node writes to it
+  const codegen::DeviceMaker* device_ = nullptr;  // null: the CPU
+  std::vector<bool> packed_;                      // by block: a constant that a prepared call has in its own form
+  std::vector<bool> written_;                     // by block: a node writes to it
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> leaves_, leaving_blocks_;
   std::vector<Role> roles_;
@@ -631,14 +729,16 @@ std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, cons
   std::vector<BlockId> read = tape.read;
   functionalize(tape);
   eliminate_dead_nodes(tape);
-  if (settings.backend) take_parts(tape, *settings.backend, read);
   std::optional<PackLater> later;
   if (settings.packs_later && !settings.gives_back) later.emplace();
-  expand_channel_norms(tape, read);
-  assign_layouts(tape);
+  if (tape.device.type == DeviceType::cpu) {
+    if (settings.backend) take_parts(tape, *settings.backend, read);
+    expand_channel_norms(tape, read);
+    assign_layouts(tape);
+  }
   auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));
   if (!Builder(*plan, std::move(read), settings.gives_back).build(why)) return nullptr;
-  plan->find_dense();
+  if (plan->device().type == DeviceType::cpu) plan->find_dense();
   return plan;
 }
 

@@ -7,7 +7,10 @@
 #include "sconce/base/error.h"
 #include "sconce/base/mapped_files.h"
 #include "sconce/base/workers_awake.h"
+#include "sconce/codegen/maker.h"
+#include "sconce/executor/device/plan_graph.h"
 #include "sconce/executor/probe.h"
+#include "sconce/tensor/backend.h"
 #include "sconce/tensor/memory/geometry_changes.h"
 #include "sconce/tensor/memory/write_count.h"
 
@@ -94,27 +97,17 @@ std::unique_ptr<Frame> Plan::make_frame() const {
   auto frame = std::make_unique<Frame>();
   frame->bases.resize(tape_.blocks.size());
   frame->tensors.resize(tape_.values.size());
-  if (arena_bytes_ != 0) frame->arena = make_storage(arena_bytes_, {});
   for (BlockId b = 0; b < tape_.blocks.size(); ++b) {
     const TapeBlock& block = tape_.blocks[b];
     if (block.kind == TapeBlock::Kind::constant) {
       frame->tensors[block.first] = block.constant;
       frame->bases[b] = static_cast<char*>(block.constant.data());
-    } else if (arena_offsets_[b] >= 0) {
-      frame->bases[b] = static_cast<char*>(frame->arena->data) + arena_offsets_[b];
     }
   }
   for (const ValueId v : standing_) {
-    const TapeValue& value = tape_.values[v];
-    if (arena_offsets_[value.block] < 0) {
-      set_view(*frame, v);
-      continue;
-    }
-    const int64_t bytes = arena_offsets_[value.block] + value.offset;
-    frame->tensors[v] =
-        make_tensor_unchecked(Ref<Storage>::share(frame->arena.get()), value.twin.dtype(), value.twin.sizes(),
-                              value.twin.strides(), bytes / static_cast<int64_t>(value.twin.item_size()));
+    if (arena_offsets_[tape_.block_of(v)] < 0) set_view(*frame, v);
   }
+  if (!is_on_device()) place_arena(*frame);
   for (const NodeId n : frame_args_) {
     const TapeNode& node = tape_.nodes[n];
     std::vector<Value> args = node.args;
@@ -124,6 +117,28 @@ std::unique_ptr<Frame> Plan::make_frame() const {
     frame->args.push_back(std::move(args));
   }
   return frame;
+}
+
+void Plan::place_arena(Frame& frame) const {
+  if (arena_bytes_ != 0) frame.arena = make_storage(arena_bytes_, tape_.device);
+  for (BlockId b = 0; b < tape_.blocks.size(); ++b) {
+    if (arena_offsets_[b] >= 0) frame.bases[b] = static_cast<char*>(frame.arena->data) + arena_offsets_[b];
+  }
+  for (const ValueId v : standing_) {
+    const TapeValue& value = tape_.values[v];
+    if (arena_offsets_[value.block] < 0) continue;
+    const int64_t bytes = arena_offsets_[value.block] + value.offset;
+    frame.tensors[v] =
+        make_tensor_unchecked(Ref<Storage>::share(frame.arena.get()), value.twin.dtype(), value.twin.sizes(),
+                              value.twin.strides(), bytes / static_cast<int64_t>(value.twin.item_size()));
+  }
+}
+
+void Plan::take_arena_away(Frame& frame) const {
+  for (const ValueId v : standing_) {
+    if (arena_offsets_[tape_.block_of(v)] >= 0) frame.tensors[v] = {};
+  }
+  frame.arena = {};
 }
 
 std::unique_ptr<Frame> Plan::take_frame() const {
@@ -143,7 +158,10 @@ void Plan::give_back(std::unique_ptr<Frame> frame) const {
   // sizes needs the memory of one. Making a frame takes some microseconds, and a call that uses so much memory
   // milliseconds.
   constexpr size_t kLargestKept = size_t{4} << 20;
-  if (arena_bytes_ > kLargestKept) return;
+  if (is_on_device())
+    take_arena_away(*frame);
+  else if (arena_bytes_ > kLargestKept)
+    return;
   Frame* none = nullptr;
   if (spare_.compare_exchange_strong(none, frame.get(), std::memory_order_release, std::memory_order_relaxed)) {
     static_cast<void>(frame.release());
@@ -184,7 +202,7 @@ Value Plan::result(const Frame& frame, const Output& output) const {
 void Plan::run_step(Frame& f, const Scheduled& s) const {
   for (const ValueId v : s.allocates) {
     const Tensor& twin = tape_.values[v].twin;
-    f.tensors[v] = empty_strided_tensor(twin.sizes(), twin.strides(), twin.dtype());
+    f.tensors[v] = empty_strided_tensor(twin.sizes(), twin.strides(), twin.dtype(), tape_.device);
     f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
   }
   for (const ValueId v : s.views) set_view(f, v);
@@ -200,6 +218,7 @@ void Plan::run_timed(Frame& f) const {
   for (const Scheduled& s : steps_) {
     const Clock::time_point start = Clock::now();
     run_step(f, s);
+    if (is_on_device()) backend_of(tape_.device).synchronize(tape_.device);
     seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
   }
   const std::lock_guard lock(mutex_);
@@ -265,6 +284,30 @@ bool Plan::run_dense(std::span<TensorImpl* const> inputs, Value& made) const {
   return true;
 }
 
+bool Plan::look_for_kernels() const {
+  for (const Scheduled& s : steps_) {
+    if (const codegen::Kernel* kernel = s.step->kernel(); kernel && !kernel->is_ready()) return false;
+  }
+  is_ready_.store(true, std::memory_order_release);
+  return true;
+}
+
+void Plan::wait() const {
+  for (const Scheduled& s : steps_) {
+    if (const codegen::Kernel* kernel = s.step->kernel()) kernel->wait();
+  }
+  is_ready_.store(true, std::memory_order_release);
+}
+
+void Plan::run_steps(Frame& f) const {
+  for (const Scheduled& s : steps_) {
+    if (s.is_plain)
+      s.step->run(f);
+    else
+      run_step(f, s);
+  }
+}
+
 Value Plan::run(std::span<TensorImpl* const> inputs) const {
   const bool is_timed = timing.load(std::memory_order_relaxed);
   if (Value made; dense_ && !is_timed && run_dense(inputs, made)) return made;
@@ -281,6 +324,7 @@ Value Plan::run(const MatchedTensors& inputs) const {
 }
 
 Value Plan::run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const {
+  if (Value made; graph_ && !is_timed && graph_->run(*this, inputs, made)) return made;
   std::unique_ptr<Frame> frame = take_frame();
   Frame& f = *frame;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -289,16 +333,15 @@ Value Plan::run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const 
     f.bases[tape_.values[v].block] = static_cast<char*>(f.tensors[v].data());
   }
   // A frame whose step threw is not used again: tensors of the call may be in it.
-  const WorkersAwake awake;
   if (is_timed) [[unlikely]] {
+    if (is_on_device()) place_arena(f);
     run_timed(f);
+  } else if (is_on_device()) {
+    place_arena(f);
+    run_steps(f);
   } else {
-    for (const Scheduled& s : steps_) {
-      if (s.is_plain)
-        s.step->run(f);
-      else
-        run_step(f, s);
-    }
+    const WorkersAwake awake;
+    run_steps(f);
   }
   Value made = result(f, tape_.output);
   for (const ValueId v : tape_.inputs) f.tensors[v] = {};

@@ -25,6 +25,9 @@
 namespace sconce::loops {
 struct Nest;
 }
+namespace sconce::codegen {
+class Kernel;
+}
 
 namespace sconce::executor {
 
@@ -54,6 +57,8 @@ class Step {
   virtual const char* separator() const { return "\n    "; }
   // The loop nest that it is, or that follows its call; null: none.
   virtual const loops::Nest* nest() const { return nullptr; }
+  // The kernel of it; null: none.
+  virtual const codegen::Kernel* kernel() const { return nullptr; }
 };
 
 // A step and what the frame does around it.
@@ -71,6 +76,8 @@ struct Scheduled {
 // process; off when it starts.
 void set_step_timing(bool on);
 
+class PlanGraph;  // of device/plan_graph.h
+
 class Plan {
  public:
   Plan(Tape tape, Guards guards);
@@ -85,6 +92,12 @@ class Plan {
   // `inputs` are the tensors of the signature. Throws what a step throws.
   Value run(std::span<TensorImpl* const> inputs) const;
   Value run(const MatchedTensors& inputs) const;
+
+  // Whether its kernels are there: those of devices are made in the background. A call is interpreted until then.
+  bool is_ready() const { return is_ready_.load(std::memory_order_acquire) || look_for_kernels(); }
+  // Waits for them. Throws Error where one cannot be made.
+  void wait() const;
+  Device device() const { return tape_.device; }
 
   // A plan of few pointwise operators runs small tensors without a frame: looks whether it is one.
   void find_dense();
@@ -105,6 +118,7 @@ class Plan {
 
  private:
   friend class Builder;
+  friend class PlanGraph;
 
   // Something that was found once and must not have changed.
   struct KnownConstant {
@@ -122,7 +136,15 @@ class Plan {
   Value dense_result(Tensor* made) const;
   Value run_steps(std::span<TensorImpl* const> inputs, bool is_timed) const;
 
+  bool look_for_kernels() const;
+  bool is_on_device() const { return tape_.device.type != DeviceType::cpu; }
+  void run_steps(Frame& frame) const;
+
   std::unique_ptr<Frame> make_frame() const;
+  // A frame of the CPU has an arena as long as it lives. One of a device has it for a call, in the order of the call's
+  // stream: the next call may be on another one.
+  void place_arena(Frame& frame) const;
+  void take_arena_away(Frame& frame) const;
   std::unique_ptr<Frame> take_frame() const;
   void give_back(std::unique_ptr<Frame> frame) const;
   void set_view(Frame& frame, ValueId v) const;
@@ -142,6 +164,8 @@ class Plan {
   std::vector<ValueId> leaving_;        // values with a tensor that the result has
   size_t arena_bytes_ = 0;
   size_t given_back_ = 0;
+  mutable std::atomic<bool> is_ready_{true};
+  std::unique_ptr<PlanGraph> graph_;  // of a device's plan
   mutable std::atomic<Frame*> spare_{nullptr};
   mutable ProcessLock spares_lock_;
   mutable std::vector<std::unique_ptr<Frame>> spares_;

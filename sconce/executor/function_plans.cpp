@@ -10,7 +10,7 @@
 #include "sconce/base/budget.h"
 #include "sconce/base/error.h"
 #include "sconce/base/logs.h"
-#include "sconce/codegen/maker.h"
+#include "sconce/codegen/device_maker.h"
 #include "sconce/executor/calls/call_match.h"
 #include "sconce/executor/calls/epochs.h"
 #include "sconce/executor/calls/process_lock.h"
@@ -301,14 +301,20 @@ void log_new_arguments(const runtime::Code& code, FunctionPlans& plans, std::spa
 // Draws of a call that fails are taken back: the interpreter will make them again.
 class DrawnNumbers {
  public:
-  explicit DrawnNumbers(bool draws) {
+  DrawnNumbers(bool draws, Device device) {
     if (!draws) return;
+    if (device.type != DeviceType::cpu) {
+      maker_ = codegen::find_device_maker(device.type);
+      device_ = device;
+      place_ = maker_->drawn(device);
+    }
     GeneratorImpl& g = *default_generator().impl();
     const std::lock_guard lock(g.mutex);
     state_ = g.state();
   }
   void take_back() const {
     if (state_.empty()) return;
+    if (maker_) maker_->set_drawn(device_, place_);
     GeneratorImpl& g = *default_generator().impl();
     const std::lock_guard lock(g.mutex);
     g.set_state(state_);
@@ -316,12 +322,17 @@ class DrawnNumbers {
 
  private:
   std::vector<uint8_t> state_;
+  const codegen::DeviceMaker* maker_ = nullptr;
+  Device device_;
+  uint64_t place_ = 0;
 };
 
 template <class Tensors>
 bool run_plan(const runtime::Code& code, const Entry& entry, const Tensors& tensors, Value& result) {
+  if (!entry.plan->is_ready()) [[unlikely]]
+    return false;  // its kernels are being made
   entry.count_run();
-  const DrawnNumbers drawn(entry.plan->draws());
+  const DrawnNumbers drawn(entry.plan->draws(), entry.plan->device());
   try {
     result = entry.plan->run(tensors);
   } catch (const BackendError&) {
@@ -390,6 +401,17 @@ bool is_counted() {
   return budget && budget->counts();
 }
 
+// A plan whose kernels cannot be made is none.
+void wait_for_kernels(FunctionPlans& plans, Ref<Entry>& entry) {
+  try {
+    entry->plan->wait();
+  } catch (const Error& e) {
+    plans.drop(entry);
+    plans.failed(e.what());
+    entry = {};
+  }
+}
+
 thread_local constinit PlanRequest* current_request = nullptr;
 
 // A call while a request waits: its plan is made now.
@@ -431,6 +453,7 @@ bool run_requested(const runtime::Code& code, std::span<Value> args, const runti
   } else {
     result = record(code, plans, words, backend, args, options, true);
     entry = plans.find(words);
+    if (entry) wait_for_kernels(plans, entry);
   }
   outcome.planned = static_cast<bool>(entry);
   if (entry) {

@@ -75,7 +75,7 @@ class Functionalizer {
     // The new value, in memory of its own.
     const auto after = static_cast<ValueId>(tape_.values.size());
     const auto block = static_cast<BlockId>(tape_.blocks.size());
-    tape_.values.push_back({before.twin, block, 0});
+    tape_.values.push_back({before.twin, block, 0, before.device});
     tape_.blocks.push_back({TapeBlock::Kind::made, after, n, {}});
     makers_.push_back(n);
     functional.results = {after};

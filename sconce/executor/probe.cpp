@@ -36,7 +36,7 @@ void call_on_meta(const Tape& tape, TapeNode& node, MetaTwins& twins, std::vecto
   const std::vector<Argument>& schema = node.op->schema().arguments;
   for (size_t i = 0; i < args.size(); ++i) {
     const bool is_default = node.uses.empty() && args[i].is_none() && is_device_argument(schema[i]);
-    if (is_default || (args[i].is_device() && args[i].to_device().type == DeviceType::cpu))
+    if (is_default || (args[i].is_device() && args[i].to_device().type != DeviceType::meta))
       args[i] = Value(Device{DeviceType::meta});
   }
   results.resize(node.op->schema().returns.size());

@@ -229,7 +229,11 @@ void Recorder::before(const runtime::Code& code, size_t instruction, const Value
 ValueId Recorder::add_value(const Tensor& t, BlockId block, int64_t offset) {
   const auto id = static_cast<ValueId>(tape_.values.size());
   const Paused unrecorded;
-  tape_.values.push_back({Tape::twin_of(t), block, offset});
+  tape_.values.push_back({Tape::twin_of(t), block, offset, t.device()});
+  if (const Device device = t.device(); device.type != DeviceType::cpu) {
+    if (tape_.device.type == DeviceType::cpu) tape_.device = device;
+    if (!(tape_.device == device)) give_up("works on several devices");
+  }
   known_[t.impl()] = id;
   return id;
 }

@@ -101,8 +101,9 @@ bool append(const Value& v, Words& words, const F& tensor) {
 bool records_gradients() { return grad_enabled() && (thread_modes.exclude & KeySet(Key::autograd).bits()) == 0; }
 
 bool is_plain(const Tensor& t) {
-  constexpr KeySet kPlain{Key::cpu, Key::view, Key::autograd};
-  return (t.keys() - kPlain).empty() && t.keys().has(Key::cpu) && t.dim() <= TensorImpl::kInlineRank;
+  constexpr KeySet kPlain{Key::cpu, Key::cuda, Key::view, Key::autograd};
+  return (t.keys() - kPlain).empty() && (t.keys().has(Key::cpu) || t.keys().has(Key::cuda)) &&
+         t.dim() <= TensorImpl::kInlineRank;
 }
 
 bool append_arguments(std::span<const Value> args, Words& words, SmallVector<TensorImpl*, 8>& tensors) {

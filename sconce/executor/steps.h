@@ -40,6 +40,7 @@ class NestStep final : public Step {
   void run(Frame& frame) const override;
   std::string text() const override { return "loops"; }
   const loops::Nest* nest() const override { return &nest_; }
+  const codegen::Kernel* kernel() const override { return kernel_.get(); }
 
  private:
   std::shared_ptr<const codegen::Kernel> kernel_;

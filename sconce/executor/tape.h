@@ -35,6 +35,7 @@ struct TapeValue {
   Tensor twin;         // on Meta: dtype, sizes, strides
   BlockId block = 0;   // the memory in which it lies
   int64_t offset = 0;  // bytes from the block's origin to its first element
+  Device device{};     // where the program has it
 };
 
 // Memory that tensors share. Inputs and constants have one each: nothing that is planned writes to them.
@@ -91,6 +92,7 @@ struct Tape {
   std::vector<TapeNode> nodes;
   std::vector<ValueId> inputs;  // the tensors among the arguments, in the order in which a signature finds them
   Output output;
+  Device device;              // of all tensors but for some on the CPU beside them
   bool draws = false;         // random numbers
   bool records = false;       // autograd saw the calls, and had nothing to record
   std::vector<BlockId> read;  // constants whose elements decided something while recording

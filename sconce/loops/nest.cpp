@@ -72,7 +72,8 @@ void check_row_call(const Nest& nest, size_t number) {
   for (size_t k = 1; k < call.inputs.size(); ++k) {
     const Source s = call.inputs[k];
     const bool fits = s.kind == Source::buffer && s.number < nest.buffers.size() &&
-                      is_floating(nest.buffers[s.number].dtype) && nest.buffers[s.number].strides == Dims{0, 1};
+                      is_floating(nest.buffers[s.number].dtype) && nest.buffers[s.number].strides[1] == 1 &&
+                      (nest.buffers[s.number].strides[0] == 0 || nest.sizes[0] <= 1);
     SCONCE_CHECK(fits, "nest: call {} ({}) has a parameter that is no buffer of floats with strides (0, 1)", number,
                  name_of(call));
   }

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -209,6 +211,27 @@ size_t image_size(const char* image) {
 
 }  // namespace
 
+namespace {
+
+struct Launch {  // of a graph; the argument's size is not known, so that more than it is kept
+  void* function;
+  unsigned grid[3], block[3];
+  alignas(64) char argument[4096];
+};
+struct HostGraph {
+  std::vector<std::function<void()>> work;
+};
+HostGraph* captured = nullptr;  // one stream at a time
+void* capturing_stream = nullptr;
+
+bool keep(void* stream, std::function<void()> work) {
+  if (captured == nullptr || stream != capturing_stream) return false;
+  captured->work.push_back(std::move(work));
+  return true;
+}
+
+}  // namespace
+
 extern "C" {
 
 #define API __attribute__((visibility("default"))) int
@@ -244,19 +267,23 @@ API cuMemHostAlloc(void** data, size_t bytes, unsigned) {
                                                                                  : (std::memset(*data, 0, bytes), 0);
 }
 API cuMemFreeHost(void* data) { return std::free(data), 0; }
-API cuMemcpyHtoDAsync_v2(Pointer to, const void* from, size_t bytes, void*) {
+API cuMemcpyHtoDAsync_v2(Pointer to, const void* from, size_t bytes, void* stream) {
+  if (keep(stream, [=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); })) return 0;
   return std::memcpy(reinterpret_cast<void*>(to), from, bytes), 0;
 }
-API cuMemcpyDtoHAsync_v2(void* to, Pointer from, size_t bytes, void*) {
+API cuMemcpyDtoHAsync_v2(void* to, Pointer from, size_t bytes, void* stream) {
+  if (keep(stream, [=] { std::memcpy(to, reinterpret_cast<void*>(from), bytes); })) return 0;
   return std::memcpy(to, reinterpret_cast<void*>(from), bytes), 0;
 }
-API cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t bytes, void*) {
+API cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t bytes, void* stream) {
+  if (keep(stream, [=] { std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes); })) return 0;
   return std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes), 0;
 }
 API cuMemcpyPeerAsync(Pointer to, void*, Pointer from, void*, size_t bytes, void* stream) {
   return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
 }
-API cuMemsetD8Async(Pointer to, unsigned char value, size_t bytes, void*) {
+API cuMemsetD8Async(Pointer to, unsigned char value, size_t bytes, void* stream) {
+  if (keep(stream, [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); })) return 0;
   return std::memset(reinterpret_cast<void*>(to), value, bytes), 0;
 }
 API cuStreamCreateWithPriority(void** stream, unsigned, int) { return *stream = new char, 0; }
@@ -292,7 +319,18 @@ API cuModuleGetFunction(void** function, void* module, const char* name) {
 API cuFuncGetAttribute(int* value, int, void*) { return *value = 32, 0; }
 API cuFuncSetAttribute(void*, int, int) { return 0; }
 API cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                   unsigned block_y, unsigned block_z, unsigned, void*, void** arguments, void** extra) {
+                   unsigned block_y, unsigned block_z, unsigned, void* stream, void** arguments, void** extra) {
+  if (captured != nullptr && stream == capturing_stream) {
+    auto kept = std::make_shared<Launch>();
+    *kept = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, {}};
+    std::memcpy(kept->argument, arguments != nullptr ? arguments[0] : extra[1], sizeof kept->argument);
+    captured->work.push_back([kept] {
+      void* argument[] = {kept->argument};
+      cuLaunchKernel(kept->function, kept->grid[0], kept->grid[1], kept->grid[2], kept->block[0], kept->block[1],
+                     kept->block[2], 0, nullptr, argument, nullptr);
+    });
+    return 0;
+  }
   Machine& m = machine();
   const std::lock_guard lock(m.mutex);
   if (block_x * block_y * block_z > kMostThreads || block_x * block_y * block_z == 0 || grid_x == 0 || grid_y == 0 ||
@@ -319,4 +357,36 @@ API cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned gr
   }
   return 0;
 }
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  void* attributes;
+  unsigned count;
+};
+API cuLaunchKernelEx(const LaunchConfig* c, void* function, void** arguments, void** extra) {
+  return cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
+                        c->shared_bytes, c->stream, arguments, extra);
+}
+API cuStreamBeginCapture_v2(void* stream, int) {
+  if (captured != nullptr) return 900;
+  captured = new HostGraph;
+  capturing_stream = stream;
+  return 0;
+}
+API cuStreamEndCapture(void* stream, HostGraph** graph) {
+  if (stream != capturing_stream) return 900;
+  *graph = captured;
+  captured = nullptr;
+  return 0;
+}
+API cuGraphGetNodes(HostGraph* graph, void**, size_t* count) { return *count = graph->work.size(), 0; }
+API cuGraphInstantiateWithFlags(HostGraph** executable, HostGraph* graph, unsigned long long) {
+  return *executable = new HostGraph(*graph), 0;
+}
+API cuGraphLaunch(HostGraph* executable, void*) {
+  for (const auto& work : executable->work) work();
+  return 0;
+}
+API cuGraphExecDestroy(HostGraph* executable) { return delete executable, 0; }
+API cuGraphDestroy(HostGraph* graph) { return delete graph, 0; }
 }

@@ -1,5 +1,6 @@
 // Library entry point of libsconce_cuda.so: what libsconce calls after it has opened it.
 #include "sconce/base/export.h"
+#include "sconce/codegen/cuda/cuda_maker.h"
 #include "sconce/connect/cuda/decomposed_kernels.h"
 #include "sconce/kernels/cuda/cuda_backend.h"
 #include "sconce/tensor/backend.h"
@@ -13,5 +14,6 @@ extern "C" SCONCE_API const char* sconce_cuda_start(const void* theirs) {
   why = sconce::cuda::start();
   if (!why.empty()) return why.c_str();
   sconce::add_decomposed_kernels(sconce::DeviceType::cuda);
+  sconce::cuda::connect_maker();
   return nullptr;
 }

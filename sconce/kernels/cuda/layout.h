@@ -9,7 +9,7 @@
 namespace sconce::cuda {
 
 inline constexpr int kMaxRank = 64;
-inline constexpr int kMaxOperands = 10;
+inline constexpr int kMaxOperands = 12;
 
 // Dimension 0 is the innermost. Strides are in elements, those of operand k in stride[k].
 struct Layout {

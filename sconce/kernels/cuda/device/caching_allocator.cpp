@@ -63,6 +63,7 @@ struct Heap {
   std::vector<CUevent> events;  // to use again
   MemoryStatistics statistics;
   size_t limit = SIZE_MAX;
+  std::set<CUstream> kept;  // whose segments are not given back
 
   FreeBlocks& free_of(const Block& block) { return free[block.is_small]; }
 };
@@ -122,7 +123,7 @@ bool give_back_segments(Heap& heap) {
   for (FreeBlocks& blocks : heap.free) {
     for (auto it = blocks.begin(); it != blocks.end();) {
       Block* block = *it;
-      if (block->before || block->after ||
+      if (block->before || block->after || heap.kept.contains(block->stream) ||
           driver().cuMemFree_v2(reinterpret_cast<CUdeviceptr>(block->data)) != kSuccess) {
         ++it;
         continue;
@@ -283,6 +284,15 @@ void record_stream(Block* block, CUstream stream) {
   auto& others = block->other_streams;
   if (stream != block->stream && std::find(others.begin(), others.end(), stream) == others.end())
     others.push_back(stream);
+}
+
+void keep_blocks(Device device, CUstream stream, bool on) {
+  Heap& heap = heap_of(use(device));
+  const std::lock_guard lock(heap.mutex);
+  if (on)
+    heap.kept.insert(stream);
+  else
+    heap.kept.erase(stream);
 }
 
 void empty_cache(Device device) {

@@ -35,6 +35,9 @@ void release_block(Block* block) noexcept;
 // The block is used by work on `stream`, too, which is not its own.
 void record_stream(Block* block, CUstream stream);
 
+// Blocks of a stream stay with it: those of a graph's own stream are used by the graph whether they are free or not.
+void keep_blocks(Device device, CUstream stream, bool on);
+
 // Gives the free segments back to the driver.
 void empty_cache(Device device);
 // The most that may be taken from the driver, as a part of the device's memory: (0, 1].

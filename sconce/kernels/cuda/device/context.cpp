@@ -14,6 +14,7 @@
 #include "sconce/base/once.h"
 #include "sconce/kernels/cuda/device/caching_allocator.h"
 #include "sconce/kernels/cuda/device/error_word.h"
+#include "sconce/kernels/cuda/device/graphs.h"
 #include "sconce/kernels/cuda/device/kernel_table.h"
 
 namespace sconce::cuda {
@@ -238,12 +239,14 @@ CUstream pool_stream(Device device, bool high_priority) {
 
 void synchronize_stream(Device device, CUstream stream) {
   use(device);
+  SCONCE_CHECK(!is_capturing(), "cuStreamSynchronize: waits for the device, which cannot be part of a graph");
   check_device(driver().cuStreamSynchronize(stream), device, "cuStreamSynchronize");
   throw_reported(device);
 }
 
 void synchronize(Device device) {
   use(device);
+  const NoCapture no_capture("cuCtxSynchronize");
   check_device(driver().cuCtxSynchronize(), device, "cuCtxSynchronize");
   throw_reported(device);
 }
@@ -278,6 +281,7 @@ void forget_devices() {
   forget_memory();
   forget_kernels();
   forget_error_words();
+  forget_graphs();
   current_devices.store(nullptr);
   generation.fetch_add(1);
   is_forked_child.store(false);

@@ -19,6 +19,23 @@ using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
 using CUmodule = struct CUmod_st*;
 using CUfunction = struct CUfunc_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphExec = struct CUgraphExec_st*;
+using CUgraphNode = struct CUgraphNode_st*;
+struct CUlaunchAttribute {
+  int id;  // 6: the kernel may begin before those in front of it have ended (it waits for them itself)
+  int padding;
+  union {
+    int allowed;
+    char room[64];
+  } value;
+};
+struct CUlaunchConfig {
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  CUstream stream;
+  CUlaunchAttribute* attributes;
+  unsigned count;
+};
 
 // name, arguments. Those of version 2 carry the suffix that the driver's header hides.
 #define SCONCE_CUDA_DRIVER(X)                                                                                        \
@@ -64,7 +81,15 @@ using CUfunction = struct CUfunc_st*;
   X(cuFuncGetAttribute, int* value, int attribute, CUfunction function)                                              \
   X(cuFuncSetAttribute, CUfunction function, int attribute, int value)                                               \
   X(cuLaunchKernel, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,        \
-    unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** arguments, void** extra)
+    unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** arguments, void** extra)      \
+  X(cuLaunchKernelEx, const CUlaunchConfig* config, CUfunction function, void** arguments, void** extra)             \
+  X(cuStreamBeginCapture_v2, CUstream stream, int mode)                                                              \
+  X(cuStreamEndCapture, CUstream stream, CUgraph* graph)                                                             \
+  X(cuGraphGetNodes, CUgraph graph, CUgraphNode* nodes, size_t* count)                                               \
+  X(cuGraphInstantiateWithFlags, CUgraphExec* executable, CUgraph graph, unsigned long long flags)                   \
+  X(cuGraphLaunch, CUgraphExec executable, CUstream stream)                                                          \
+  X(cuGraphExecDestroy, CUgraphExec executable)                                                                      \
+  X(cuGraphDestroy, CUgraph graph)
 
 struct Driver {
 #define SCONCE_CUDA_POINTER(name, ...) CUresult (*name)(__VA_ARGS__);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -164,9 +165,26 @@ void launch(Device device, const Kernel& kernel, const Shape& shape, const void*
   SCONCE_ASSERT(size <= kMostArgumentBytes);
   const CUstream stream = current_stream(device);
   void* arguments[] = {const_cast<void*>(argument)};
-  const CUresult code =
-      driver().cuLaunchKernel(kernel.function, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x, shape.block_y,
-                              1, shape.shared_bytes, stream, arguments, nullptr);
+  CUresult code = kSuccess;
+  if (shape.is_dependent && properties(device).major >= 9) {
+    CUlaunchAttribute early{};
+    early.id = 6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    early.value.allowed = 1;
+    const CUlaunchConfig config{shape.grid_x,
+                                shape.grid_y,
+                                shape.grid_z,
+                                shape.block_x,
+                                shape.block_y,
+                                1,
+                                shape.shared_bytes,
+                                stream,
+                                &early,
+                                1};
+    code = driver().cuLaunchKernelEx(&config, kernel.function, arguments, nullptr);
+  } else {
+    code = driver().cuLaunchKernel(kernel.function, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x,
+                                   shape.block_y, 1, shape.shared_bytes, stream, arguments, nullptr);
+  }
   if (code != kSuccess) [[unlikely]]
     check_device(code, device, operator_name);
   note_launch(device, stream, operator_name);

@@ -7,6 +7,7 @@
 #include "sconce/base/error.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/matmul/blaslt.h"
+#include "sconce/kernels/cuda/matmul/narrow_product.h"
 #include "sconce/kernels/cuda/texts.h"
 
 namespace sconce::cuda {
@@ -77,6 +78,7 @@ std::string product_text(DType dtype) {
 }
 
 void multiply(const Product& product, Device device, const char* operator_name) {
+  if (multiply_narrow(product, device, operator_name)) return;
   if (!multiply_by_blaslt(product, device, operator_name)) multiply_by_own_kernel(product, device, operator_name);
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "sconce/base/error.h"
 
@@ -13,6 +14,7 @@ TestDriver* instance = nullptr;
 thread_local int current_device = -1;  // of the context that is current in this thread
 
 constexpr CUresult kInvalidValue = 1, kInvalidContext = 201, kNotFound = 500;
+constexpr CUresult kCaptureUnsupported = 900, kCaptureSpoilt = 901;
 constexpr std::align_val_t kAlignment{512};
 
 char* host(CUdeviceptr address) { return reinterpret_cast<char*>(address); }
@@ -22,13 +24,16 @@ struct Text {
   CUresult code;
   const char *name, *text;
 };
-constexpr Text kTexts[] = {{0, "CUDA_SUCCESS", "no error"},
-                           {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-                           {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-                           {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-                           {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-                           {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-                           {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}};
+constexpr Text kTexts[] = {
+    {0, "CUDA_SUCCESS", "no error"},
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
+    {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"}};
 
 struct Program {
   std::string text, log;
@@ -41,6 +46,20 @@ struct Functions {
   static TestDriver& d() { return *instance; }
   static TestDriver::Stream& stream(CUstream s) { return *reinterpret_cast<TestDriver::Stream*>(s); }
   static TestDriver::Event& event(CUevent e) { return *reinterpret_cast<TestDriver::Event*>(e); }
+
+  static CUresult launch(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
+                         unsigned, unsigned shared_bytes, CUstream s, void** arguments, void**) {
+    const std::string& name = reinterpret_cast<TestDriver::Function*>(function)->name;
+    d().launched.push_back(name);
+    const auto kernel = d().kernels_.find(name);
+    if (kernel == d().kernels_.end()) return kSuccess;  // does nothing
+    const TestDriver::Named& named = kernel->second;
+    std::vector<char> argument(named.bytes);
+    std::memcpy(argument.data(), arguments[0], named.bytes);
+    const TestDriver::Grid grid{x, y, z, block_x, block_y, shared_bytes};
+    d().add(s, [run = named.run, argument = std::move(argument), grid] { run(argument.data(), grid); });
+    return kSuccess;
+  }
 
   static Driver driver() {
     Driver t{};
@@ -203,6 +222,10 @@ struct Functions {
     };
     t.cuStreamSynchronize = [](CUstream s) -> CUresult {
       SCONCE_TEST_CALL(cuStreamSynchronize);
+      if (stream(s).captured) {
+        stream(s).is_spoilt = true;
+        return kCaptureUnsupported;
+      }
       d().run(s);
       return kSuccess;
     };
@@ -275,17 +298,64 @@ struct Functions {
       return kSuccess;
     };
     t.cuLaunchKernel = [](CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
-                          unsigned, unsigned shared_bytes, CUstream s, void** arguments, void**) -> CUresult {
+                          unsigned block_z, unsigned shared_bytes, CUstream s, void** arguments,
+                          void** extra) -> CUresult {
       SCONCE_TEST_CONTEXT(cuLaunchKernel);
-      const std::string& name = reinterpret_cast<TestDriver::Function*>(function)->name;
-      d().launched.push_back(name);
-      const auto kernel = d().kernels_.find(name);
-      if (kernel == d().kernels_.end()) return kSuccess;  // does nothing
-      const TestDriver::Named& named = kernel->second;
-      std::vector<char> argument(named.bytes);
-      std::memcpy(argument.data(), arguments[0], named.bytes);
-      const TestDriver::Grid grid{x, y, z, block_x, block_y, shared_bytes};
-      d().add(s, [run = named.run, argument = std::move(argument), grid] { run(argument.data(), grid); });
+      return launch(function, x, y, z, block_x, block_y, block_z, shared_bytes, s, arguments, extra);
+    };
+    t.cuLaunchKernelEx = [](const CUlaunchConfig* c, CUfunction function, void** arguments, void** extra) -> CUresult {
+      SCONCE_TEST_CONTEXT(cuLaunchKernelEx);
+      return launch(function, c->grid_x, c->grid_y, c->grid_z, c->block_x, c->block_y, c->block_z, c->shared_bytes,
+                    c->stream, arguments, extra);
+    };
+    t.cuStreamBeginCapture_v2 = [](CUstream s, int) -> CUresult {
+      SCONCE_TEST_CONTEXT(cuStreamBeginCapture_v2);
+      if (stream(s).captured) return kInvalidValue;
+      stream(s).captured = *d().graphs_.insert(new TestDriver::Work).first;
+      stream(s).is_spoilt = false;
+      return kSuccess;
+    };
+    t.cuStreamEndCapture = [](CUstream s, CUgraph* graph) -> CUresult {
+      SCONCE_TEST_CALL(cuStreamEndCapture);
+      TestDriver::Work* work = std::exchange(stream(s).captured, nullptr);
+      if (!work) return kInvalidValue;
+      if (stream(s).is_spoilt) {
+        d().graphs_.erase(work);
+        delete work;
+        return kCaptureSpoilt;
+      }
+      *graph = reinterpret_cast<CUgraph>(work);
+      return kSuccess;
+    };
+    t.cuGraphGetNodes = [](CUgraph graph, CUgraphNode*, size_t* count) -> CUresult {
+      SCONCE_TEST_CALL(cuGraphGetNodes);
+      *count = reinterpret_cast<TestDriver::Work*>(graph)->size();
+      return kSuccess;
+    };
+    t.cuGraphInstantiateWithFlags = [](CUgraphExec* executable, CUgraph graph, unsigned long long) -> CUresult {
+      SCONCE_TEST_CONTEXT(cuGraphInstantiateWithFlags);
+      auto* copy = new TestDriver::Work(*reinterpret_cast<TestDriver::Work*>(graph));
+      d().graphs_.insert(copy);
+      *executable = reinterpret_cast<CUgraphExec>(copy);
+      return kSuccess;
+    };
+    t.cuGraphLaunch = [](CUgraphExec executable, CUstream s) -> CUresult {
+      SCONCE_TEST_CONTEXT(cuGraphLaunch);
+      for (const auto& work : *reinterpret_cast<TestDriver::Work*>(executable)) d().add(s, work);
+      return kSuccess;
+    };
+    t.cuGraphExecDestroy = [](CUgraphExec executable) -> CUresult {
+      SCONCE_TEST_CALL(cuGraphExecDestroy);
+      auto* work = reinterpret_cast<TestDriver::Work*>(executable);
+      if (d().graphs_.erase(work) == 0) return kInvalidValue;
+      delete work;
+      return kSuccess;
+    };
+    t.cuGraphDestroy = [](CUgraph graph) -> CUresult {
+      SCONCE_TEST_CALL(cuGraphDestroy);
+      auto* work = reinterpret_cast<TestDriver::Work*>(graph);
+      if (d().graphs_.erase(work) == 0) return kInvalidValue;
+      delete work;
       return kSuccess;
     };
 #undef SCONCE_TEST_CONTEXT
@@ -369,6 +439,7 @@ TestDriver::~TestDriver() {
   replace_nvrtc(nullptr);
   for (const auto& [address, facts] : live_) ::operator delete(host(address), kAlignment);
   for (void* data : pinned_) ::operator delete(data, kAlignment);
+  for (const Work* graph : graphs_) delete graph;
   instance = nullptr;
 }
 
@@ -398,6 +469,7 @@ CUresult TestDriver::called(const char* function) {
 
 void TestDriver::add(CUstream stream, std::function<void()> work) {
   auto& s = *reinterpret_cast<Stream*>(stream);
+  if (s.captured) return s.captured->push_back(std::move(work));
   s.queue.push_back(std::move(work));
   ++s.asked;
   if (!is_late) run(stream);

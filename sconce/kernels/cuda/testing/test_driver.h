@@ -44,6 +44,7 @@ class TestDriver {
   // --- what it saw ---
   int calls(const std::string& function) const;
   size_t taken(int device = 0) const { return taken_[static_cast<size_t>(device)]; }  // bytes
+  size_t live_graphs() const { return graphs_.size(); }                               // and executables
   size_t live_allocations() const { return live_.size(); }
   size_t waiting() const;                 // pieces of work that were not done yet
   std::vector<std::string> launched;      // names of kernels, in the order of the calls
@@ -60,6 +61,8 @@ class TestDriver {
     int device;
     std::deque<std::function<void()>> queue;
     size_t asked = 0, done = 0;
+    std::vector<std::function<void()>>* captured = nullptr;  // where work goes instead
+    bool is_spoilt = false;                                  // somebody waited for it meanwhile
   };
   struct Event {
     Stream* stream = nullptr;  // null: not recorded yet, has passed
@@ -90,6 +93,8 @@ class TestDriver {
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Event>> events_;
   std::vector<std::unique_ptr<Module>> modules_;
+  using Work = std::vector<std::function<void()>>;
+  std::set<Work*> graphs_;  // captured ones, and executables
   struct Named {
     size_t bytes;
     HostKernel run;

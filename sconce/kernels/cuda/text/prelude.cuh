@@ -26,6 +26,13 @@ using c64 = complex<float>;
 using c128 = complex<double>;
 struct alignas(16) u128 { u64 low, high; };  // moved, never computed with
 
+// The first statement of kernels that are launched early (Shape::is_dependent).
+#if !defined(SCONCE_ON_HOST) && __CUDA_ARCH__ >= 900
+#define DEPENDENT_START asm volatile("griddepcontrol.launch_dependents;"); asm volatile("griddepcontrol.wait;" ::: "memory");
+#else
+#define DEPENDENT_START
+#endif
+
 template <class A, class B> constexpr bool same = false;
 template <class A> constexpr bool same<A, A> = true;
 template <class T> constexpr bool is_complex = same<T, c64> || same<T, c128>;
