@@ -7,6 +7,7 @@
 
 #include "commands/commands.h"
 #include "files/inputs.h"
+#include "files/run_device.h"
 #include "graphs/graph_json.h"
 #include "graphs/graph_page.h"
 #include "graphs/graph_plan.h"
@@ -31,7 +32,7 @@ namespace {
 struct Options {
   ModelOptions model;
   InputOptions inputs;
-  std::string function, html, to;
+  std::string function, html, to, device;
   std::vector<std::string> passes;
   size_t warm_up = 1, repeat = 5;
   bool inline_calls = false, optimise = false, time = false, list_passes = false, verify = false, code = false;
@@ -199,6 +200,7 @@ void print_plan(const Options& o) {
   std::optional<InferenceMode> mode;
   if (!jit::asks_for_gradients(model.method(o.function))) mode.emplace();
   CallValues values = read_inputs(o.inputs, model, o.function);
+  move_to_device(model, values, chosen_device(o.device));
   const std::optional<jit::Module>& module = model.module();
   if (module && function.self_type()) values.args.insert(values.args.begin(), module->value());
   std::vector<Value> args = runtime::bind_call(function, std::move(values.args), std::move(values.kwargs));
@@ -285,6 +287,7 @@ int run_ir(Options o) {
     print_plan(o);
     return 0;
   }
+  if (!o.device.empty()) throw UsageError("--device goes with --to loops and --to plan: graphs are of no device");
   if (o.run && !o.json && o.html.empty()) throw UsageError("--run needs --html or --json: they show shapes and times");
   if (o.code && o.dialect) throw UsageError("--code prints bytecode; --to shows the graph");
   if (o.code && (o.run || !o.html.empty())) throw UsageError("--code prints bytecode; --run and --html show the graph");
@@ -355,6 +358,7 @@ Command add_ir_command(CLI::App& app) {
   command->add_option("--warm-up", o->warm_up, "Runs before those that are shown; 1 by default")->type_name("N");
   command->add_option("--repeat", o->repeat, "Runs whose medians are shown; 5 by default")->type_name("N");
   add_random_options(*command, o->inputs);
+  add_device_option(*command, o->device);
   command->add_option("--seed", o->model.seed, "Seed of random numbers, as torch.manual_seed")->type_name("N");
   add_ops_option(*command, o->model.libraries);
   add_json_option(*command, o->json);
