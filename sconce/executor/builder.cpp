@@ -13,6 +13,7 @@
 #include "sconce/executor/backends/backend_step.h"
 #include "sconce/executor/channel_norms.h"
 #include "sconce/executor/device/device_calls.h"
+#include "sconce/executor/device/device_copies.h"
 #include "sconce/executor/device/device_products.h"
 #include "sconce/executor/device/plan_graph.h"
 #include "sconce/executor/execution_plan.h"
@@ -81,6 +82,7 @@ class Builder {
     std::vector<NodeId> nodes;
     std::unique_ptr<ProductChain> chain;  // of a device; its step is made when no more can join
     ValueId weight = kNone;               // of its last product
+    std::vector<PieceCopy> copies;        // of a device, likewise
   };
 
   void find_users() {
@@ -146,6 +148,8 @@ class Builder {
         } else if (auto product = DeviceProduct::make(tape_, node, *device_)) {
           roles_[n] = Role::prepared;
           prepared_[n] = std::move(product);
+        } else if (!pieces_of(tape_, node).empty()) {
+          roles_[n] = Role::rearrange;
         }
         continue;
       }
@@ -274,7 +278,7 @@ class Builder {
       for (const NodeId n : running_nodes()) {
         if (n != kNone) emit(n);
       }
-      return finish_products();
+      return finish_device_steps();
     }
     std::vector<NodeId> nodes;
     const loops::FuseGraph graph = graph_of(nodes);
@@ -287,15 +291,52 @@ class Builder {
     const loops::NestBuilder nests(graph, groups);
     for (size_t g = 0; g < groups.size(); ++g) {
       const auto first = nodes[static_cast<size_t>(groups[g].nodes.front())];
-      // On a device, what is alone runs by eager's kernel, which is there already.
       if (roles_[first] != Role::pointwise)
         emit(first);
       else if (device_ && groups[g].nodes.size() == 1)
-        emit_call(first);
+        emit_alone(nests, g, groups[g], nodes);
       else
         emit_nest(nests.build(g), groups[g], nodes);
     }
-    finish_products();
+    finish_device_steps();
+  }
+
+  // On a device a pointwise operator that is alone runs by eager's kernel, which is there already, and so does a row
+  // operator whose rows are not one behind the other.
+  void emit_alone(const loops::NestBuilder& nests, size_t number, const loops::Group& group,
+                  const std::vector<NodeId>& nodes) {
+    const NodeId n = nodes[static_cast<size_t>(group.nodes.front())];
+    if (!loop_calls_[n]->is_row()) return emit_call(n);
+    std::optional<loops::BuiltNest> built;
+    try {
+      built = nests.build(number);
+      loops::check(built->nest);
+    } catch (const Error&) {
+      return emit_call(n);
+    }
+    emit_nest(*built, group, nodes);
+  }
+
+  // Copies of the step before, if none of them is read here, are made at once with these.
+  void emit_copies(NodeId n) {
+    const TapeNode& node = tape_.nodes[n];
+    std::vector<PieceCopy> pieces = pieces_of(tape_, node);
+    Emitted e;
+    const auto reads = [&](ValueId written) {
+      return std::any_of(node.uses.begin(), node.uses.end(),
+                         [&](const TensorUse& use) { return tape_.block_of(use.value) == tape_.block_of(written); });
+    };
+    if (!emitted_.empty() && !emitted_.back().copies.empty() &&
+        emitted_.back().copies.size() + pieces.size() <= kMostPieces &&
+        std::none_of(emitted_.back().writes.begin(), emitted_.back().writes.end(), reads)) {
+      e = std::move(emitted_.back());
+      emitted_.pop_back();
+    }
+    for (const TensorUse& use : node.uses) e.reads.push_back(use.value);
+    e.writes.push_back(node.results[0]);
+    e.nodes.push_back(n);
+    e.copies.insert(e.copies.end(), pieces.begin(), pieces.end());
+    emitted_.push_back(std::move(e));
   }
 
   void emit(NodeId n) {
@@ -305,7 +346,7 @@ class Builder {
       case Role::call:
         return emit_call(n);
       case Role::rearrange:
-        return emit_rearrange(n);
+        return device_ ? emit_copies(n) : emit_rearrange(n);
       case Role::backend:
         return emit_backend(n);
       case Role::pointwise:
@@ -371,8 +412,9 @@ class Builder {
     emitted_.push_back(std::move(e));
   }
 
-  void finish_products() {
+  void finish_device_steps() {
     for (Emitted& e : emitted_) {
+      if (!e.copies.empty()) e.step = std::make_unique<CopiesStep>(*device_, tape_.device, std::move(e.copies));
       if (!e.chain) continue;
       std::vector<Place> places;
       for (const ValueId v : e.chain->values) places.push_back(place_of(v));

@@ -86,7 +86,8 @@ void copy_some(std::span<const codegen::ByteCopy> copies, Device device) {
   shape.grid_x = static_cast<unsigned>(std::clamp<size_t>((most + kOfBlock - 1) / kOfBlock, 1, kMostBlocks));
   shape.grid_y = static_cast<unsigned>(copies.size());
   shape.block_x = 256;
-  launch(device, kernel, shape, &a, sizeof a, "copies of a graph");
+  shape.is_dependent = true;
+  launch(device, kernel, shape, &a, sizeof a, "copies");
 }
 
 void copy_all(std::span<const codegen::ByteCopy> copies, Device device) {

@@ -135,13 +135,16 @@ struct There {
 
 // Arithmetic alone: the bits of the CPU.
 TEST_F(CudaNestRuns, RandomNestsHaveTheBitsOfTheCpu) {
-  constexpr DType kFew[] = {DType::float32, DType::float32, DType::float32, DType::bfloat16,
-                            DType::float16, DType::float64, DType::bool_,   DType::int64};
+  // Floats and integers apart: what an infinity becomes as an integer is not the same everywhere.
+  constexpr DType kFloats[] = {DType::float32, DType::float32, DType::bfloat16,
+                               DType::float16, DType::float64, DType::bool_};
+  constexpr DType kIntegers[] = {DType::int64, DType::int32, DType::int16, DType::uint8, DType::bool_};
   const std::vector<codegen::Candidate> all = codegen::candidates();
   const char* wanted = std::getenv("SCONCE_RANDOM_NESTS");
   const int seeds = wanted ? std::atoi(wanted) : 24;
   for (int seed = 1; seed <= seeds && !HasFailure(); ++seed) {
-    const codegen::RandomNest random(static_cast<uint32_t>(seed), all, {kFew, true, true});
+    const std::span<const DType> dtypes = seed % 3 == 0 ? std::span<const DType>(kIntegers) : kFloats;
+    const codegen::RandomNest random(static_cast<uint32_t>(seed), all, {dtypes, true, true});
     if (random.nest.numel() == 0) continue;
     std::vector<Memory> expected = random.fresh_memory(), actual = random.fresh_memory();
     codegen::make(random.nest, codegen::Maker::off)->run(codegen::pointers(expected).data());

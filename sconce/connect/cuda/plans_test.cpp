@@ -2,7 +2,9 @@
 // (tests/host_gpu).
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "sconce/api/jit.h"
 #include "sconce/codegen/cuda/cuda_maker.h"
@@ -128,6 +130,19 @@ TEST_F(CudaPlans, RowsMayBeOne) {
   EXPECT_EQ(plan.runs, 5u);
 }
 
+TEST_F(CudaPlans, ConcatenationsAreCopiesOfOneLaunch) {
+  const Tensor x = up(randn({3, 5, 8})), y = up(randn({3, 2, 8}));
+  const PlanText plan = compare(
+      "def f(x: Tensor, y: Tensor):\n"
+      "  a = torch.cat([x, y], 1)\n"
+      "  b = torch.cat([y, x, y], -2)\n"
+      "  c = torch.cat([a, b], 1)\n"
+      "  return torch.relu(c) * 2, b, torch.cat([x.transpose(0, 2), x.transpose(0, 2)])\n",
+      [&] { return std::vector<Value>{Value(x), Value(y)}; });
+  EXPECT_EQ(plan.steps, 4u) << plan.text;
+  EXPECT_EQ(plan.runs, 5u);
+}
+
 constexpr const char* kBlock =
     "def f(x: Tensor, w: Tensor, v: Tensor, b: Tensor):\n"
     "  h = torch.relu(x.matmul(w) + b)\n"
@@ -220,6 +235,48 @@ TEST_F(CudaPlans, ResultsOfGraphsAreNotWrittenByLaterCalls) {
         sconce::testing::compare_nested(down(seen[i]), expected[i], sconce::testing::compare_same_bits);
     EXPECT_FALSE(difference) << "call " << i << ": " << *difference;
   }
+}
+
+// Each on a stream of its own: the graph is of one of them, the other runs kernel by kernel.
+TEST_F(CudaPlans, ThreadsShareAPlan) {
+  script::Program program(kBlock);
+  ir::Function& f = *program.find_function("f");
+  const auto arguments = [&](uint64_t seed) {
+    manual_seed(seed);
+    std::vector<Value> args;
+    for (const auto& sizes : std::vector<std::vector<int64_t>>{{12, 16}, {16, 24}, {24, 16}, {24}})
+      args.emplace_back(up(randn(sizes)));
+    return args;
+  };
+  std::vector<std::vector<Value>> given{arguments(1), arguments(2)};
+  cuda::synchronize(kGpu);
+  std::vector<Value> expected;
+  {
+    const NoGrad without_gradients;
+    set_plans_enabled(false);
+    for (std::vector<Value> args : given) expected.push_back(down(runtime::run(f, args)));
+    set_plans_enabled(true);
+    PlanRequest request;
+    const PlanNow now(request);
+    std::vector<Value> args = given[0];
+    runtime::run(f, args);
+  }
+  std::vector<std::thread> threads;
+  std::atomic<int> different = 0;
+  for (size_t t = 0; t < given.size(); ++t) {
+    threads.emplace_back([&, t] {
+      const NoGrad without_gradients;
+      cuda::set_current_stream(kGpu, cuda::pool_stream(kGpu, false));
+      for (int i = 0; i < 20; ++i) {
+        std::vector<Value> args = given[t];
+        const Value seen = down(runtime::run(f, args));
+        if (sconce::testing::compare_nested(seen, expected[t], sconce::testing::compare_same_bits)) ++different;
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(different.load(), 0);
+  EXPECT_GE(plans_of(f).back().runs, 30u);  // threads that count at once may lose some
 }
 
 TEST_F(CudaPlans, NumbersOfTheHostJoin) {

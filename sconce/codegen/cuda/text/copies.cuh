@@ -1,5 +1,6 @@
 // Copies of bytes between places that do not overlap: block y makes copy y with as many blocks as there are along x.
 extern "C" __global__ void __launch_bounds__(256) copies(const __grid_constant__ CopyArguments a) {
+  DEPENDENT_START
   const u8* from = static_cast<const u8*>(a.from[blockIdx.y]);
   u8* to = static_cast<u8*>(a.to[blockIdx.y]);
   const i64 bytes = a.bytes[blockIdx.y], step = i64(gridDim.x) * 256;

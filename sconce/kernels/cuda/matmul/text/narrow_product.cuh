@@ -19,7 +19,7 @@ HOT A multiply_add(A x, A y, A z) {
 
 // Sums of all rows, in all lanes. `x` may lie in shared memory.
 HOT void narrow_sums(const T* x, i64 x_row, const T* w, i64 depth, A (&sum)[ROWS]) {
-  constexpr int kAtOnce = 4;
+  constexpr int kAtOnce = 8;
   EACH_ROW sum[r] = 0;
   for (i64 first = i64(threadIdx.x % 32) * WIDTH; first < depth; first += 32 * WIDTH * kAtOnce) {
     Pack<T, WIDTH> packs[kAtOnce];
