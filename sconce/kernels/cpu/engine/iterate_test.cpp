@@ -63,10 +63,8 @@ void divide_loop(SCONCE_LOOP_ARGUMENTS) {
     o[i] = at<T>(in[0], step[0], i) / at<T>(in[1], step[1], i);
 }
 
-#define ALL_LEVELS(...)                           \
-  {                                               \
-    {__VA_ARGS__}, {__VA_ARGS__}, { __VA_ARGS__ } \
-  }
+#define ALL_LEVELS(...) {{__VA_ARGS__}, SCONCE_FROM_LEVEL_3({__VA_ARGS__}, ) SCONCE_FROM_LEVEL_4({__VA_ARGS__}, )}
+
 const PointwiseLoops kAdd = {"add",
                              2,
                              0,
