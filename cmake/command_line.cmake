@@ -25,3 +25,6 @@ include(cmake/graph_page.cmake)
 target_sources(sconce-program PRIVATE ${page_source})
 target_include_directories(sconce-program PRIVATE "${PROJECT_SOURCE_DIR}/cli/sconce")
 target_compile_definitions(sconce-program PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
+# Where `sconce bundle` looks for sources and parts, unless it is told.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/cli/sconce/commands/bundle_command.cpp" PROPERTIES
+  COMPILE_DEFINITIONS "SCONCE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";SCONCE_BUILD_DIR=\"${PROJECT_BINARY_DIR}\"")

@@ -16,11 +16,13 @@
     generated/autocast.cpp          policies of autocast
     generated/op_samples.cpp        samples, for tests only
     ops.h                           includes every family (public)
+
+For a small library there are small/ and selected/ beside them instead (faces/small.py).
 """
 
 from . import autocast, formulas
 from .faces import cuda, entries as entry_records, functions, kernels, methods, operators as operator_sources
-from .faces import records, registration, samples, terms
+from .faces import records, registration, samples, small, terms
 from .faces.text import banner
 from .family import Catalog, Family
 from .loops import device, pointwise, reductions
@@ -47,6 +49,15 @@ def generate(entries, operators, orders=(), policies={}):
     files += autocast.files(policies)
     gradients = {o.entry.key: records.gradient(o, catalog)[0] for o in operators if o.form == "function"}
     files.append(("sconce/generated/op_samples.cpp", "testing", samples.source(entries, gradients, banner())))
+    return {path: (kind, text) for path, kind, text in files}
+
+
+def generate_small(entries, operators, orders=(), selection=None):
+    """The files that only small libraries have: those for every selection, or with one, that selection's."""
+    small.prepare(entries)
+    catalog = Catalog(entries, operators)
+    families = [Family(name, catalog) for name in dict.fromkeys(e.family for e in entries)]
+    files = small.files(families) if selection is None else small.selected_files(families, selection, orders)
     return {path: (kind, text) for path, kind, text in files}
 
 

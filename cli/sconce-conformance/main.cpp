@@ -101,6 +101,10 @@ void define_options(CLI::App& app, Options& o) {
   app.add_option("--lite-archives", o.suite.run.lite_folder,
                  "With --lite: only programs that have a .ptl file in this folder, and that")
       ->type_name("DIR");
+  app.add_option(
+         "--lite-libraries", o.suite.run.lite_libraries,
+         "With --lite: NAME.so of this folder, a libsconce_lite for NAME.ptl, makes the calls; others are skipped")
+      ->type_name("DIR");
   app.add_flag(
       "--planned", o.suite.run.planned,
       "Repeat calls of programs by the interpreter and by plans: results, arguments and errors must be the same, "

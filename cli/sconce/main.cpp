@@ -28,6 +28,8 @@ constexpr Command (*kCommands[])(CLI::App&) = {
     add_verify_command,
     add_convert_command,
     add_compile_command,
+    add_select_command,
+    add_bundle_command,
     add_diff_command,
     add_ir_command,
     add_bench_command,

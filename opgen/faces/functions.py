@@ -9,28 +9,28 @@ def header(family):
     """<family>.h"""
     out = [banner(family.name), "#pragma once\n", '#include "sconce/tensor/tensor.h"\n', "namespace sconce {\n"]
     for op in family.operators:
-        declaration = _declaration(op, family, public=True)
-        if declaration is None:
+        declared = declaration(op, family, public=True)
+        if declared is None:
             continue
         doc = op.entry.get("doc")
         if doc and op.form == "function":
             out += [f"// {line}".rstrip() for line in doc.strip().splitlines()]
-        out.append(declaration + ";")
+        out.append(declared + ";")
     out.append("\n}  // namespace sconce\n")
     return "\n".join(out)
 
 
 def definition(op, family):
     """The function of an operator, which dispatches by the keys of its arguments; nothing where it has none."""
-    declaration = _declaration(op, family)
-    if declaration is None:
+    declared = declaration(op, family)
+    if declared is None:
         return []
     params, result = signature(op.schema)
     places = written(op.schema)
     returned = places[0] if places and len(places) == 1 else -1
     sig = f"{'void' if places else result}({declare(params, named=False)})"
     arguments = ", ".join([name(a) for _, a in params] + [f"{family.name}_ops[{op.index}]"])
-    return [declaration + " {",
+    return [declared + " {",
             f"  return TypedFunction<{sig}, {optional_tensors(params)}, {returned}>::call({arguments});", "}\n"]
 
 
@@ -38,7 +38,7 @@ def _is_public(op):
     return op.form != "function" or "function" in op.entry.forms or "method" in op.entry.forms
 
 
-def _declaration(op, family, public=False):
+def declaration(op, family, public=False):
     """`public`: as a header has it, with defaults."""
     # Numbers, lists and strings have C++ of their own: their operators are for programs only.
     if not _is_public(op) or op.entry.kind == "scalar" or "boxed" in op.entry.get("kernel", {}):

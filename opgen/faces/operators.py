@@ -9,7 +9,7 @@ from .text import banner
 
 def source(family):
     glue = [line for op in family.operators for line in kernels.function(op, family)]
-    out = [banner(family.name)] + _includes(family, glue)
+    out = [banner(family.name)] + includes(family, glue)
     out += ["\nnamespace sconce {\n", "namespace autograd {",
             "void record(const Op& op, KeySet keys, Value* args, Value* returns);", "}  // namespace autograd\n"]
     out += _formulas(family)
@@ -27,7 +27,7 @@ def source(family):
     return "\n".join(out)
 
 
-def _includes(family, glue):
+def includes(family, glue):
     names = ["dispatch/box.h", "dispatch/entry.h", "dispatch/registry.h", "dispatch/body_runtime.h", "dispatch/formats.h", "dispatch/glue.h",
              "kernels/pointwise.h",
              "kernels/reduce.h"]

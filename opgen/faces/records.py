@@ -24,12 +24,35 @@ def record(op, family, entries):
     return f"{{{{{_info(op, kind, source, entries.symbol(op.entry), family.catalog.distance(op) or 0)}}}, {_thunk(op)}, {mask}, {{{listed}}}, nullptr}}"
 
 
+def small_record(op, family, chosen_formats):
+    """The same of a small library (small.py): no gradients, no texts for people, no entry, kernels of selected formats only."""
+    kernel = _kernel(op, family)
+    kernels = {key: kernel for key in devices.GLUE}
+    kernels |= {key: k for key, k in formats.kernels(op, family).items() if key in chosen_formats}
+    if leaf.reads_memory(op.entry):
+        kernels["meta"] = "SCONCE_BOXED_KERNEL(refuse_meta)"
+    slots = {devices.SLOTS[key]: k for key, k in kernels.items()}
+    listed = ", ".join(slots.get(i, "nullptr") for i in range(max(slots) + 1))
+    schema = op.schema
+    texts = [f"{schema.namespace}::{schema.name}", schema.overload, _full_schema(schema), None, None, None, None]
+    info = ", ".join([cpp.string(t) for t in texts] + ["nullptr", _traits(op), "Gradient::through", "0", "nullptr",
+                                                       str(limited.admitted(op.entry)), str(formats.taken(op.entry))])
+    return f"{{{{{info}}}, {_thunk(op)}, {sum(1 << s for s in slots)}, {{{listed}}}, nullptr}}"
+
+
+def _kernel(op, family):
+    if leaf.is_boxed(op.entry):
+        return f"SCONCE_BOXED_KERNEL(boxed::{leaf.boxed_name(op.entry)})"
+    return f"SCONCE_TYPED_KERNEL({family.name}_kernels::{op.cpp_name})"
+
+
+def _full_schema(schema):
+    return schema.text if "::" in schema.text.split("(")[0] else f"{schema.namespace}::{schema.text}"
+
+
 def _slots(op, family, gradient_kind):
     """slot of Op::kernels -> kernel"""
-    if leaf.is_boxed(op.entry):
-        kernel = f"SCONCE_BOXED_KERNEL(boxed::{leaf.boxed_name(op.entry)})"
-    else:
-        kernel = f"SCONCE_TYPED_KERNEL({family.name}_kernels::{op.cpp_name})"
+    kernel = _kernel(op, family)
     kernels = {key: kernel for key in devices.GLUE} | formats.kernels(op, family)
     if leaf.reads_memory(op.entry):
         kernels["meta"] = "SCONCE_BOXED_KERNEL(refuse_meta)"
@@ -52,8 +75,7 @@ def _thunk(op):
 def _info(op, gradient_kind, formulas_of, symbol, functional):
     """The members of an OpInfo."""
     entry, schema = op.entry, op.schema
-    full = schema.text if "::" in schema.text.split("(")[0] else f"{schema.namespace}::{schema.text}"
-    texts = [f"{schema.namespace}::{schema.name}", schema.overload, full, entry.origin, entry.get("body"),
+    texts = [f"{schema.namespace}::{schema.name}", schema.overload, _full_schema(schema), entry.origin, entry.get("body"),
              _derivatives(entry), entry.get("doc")]
     table = "&" + "::".join(formula_symbol(formulas_of)) if formulas_of is not None else "nullptr"
     # Every member is written: one that is left to its default makes g++ fill the whole table when a program starts.

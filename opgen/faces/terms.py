@@ -34,6 +34,11 @@ def _row(op):
     return f"{{{_work(op.entry)}, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
 
 
+def small_row(op):
+    """Of a small library, which has no budgets of work."""
+    return f"{{nullptr, {_bool(_loads(op))}, {_bool(op.entry.get('named', False))}}}"
+
+
 def _bool(value):
     return "true" if value else "false"
 

@@ -237,6 +237,25 @@ def pointwise_registry_source(family, ops):
     return "\n".join(parts)
 
 
+def selected_table(op, selection, declared):
+    """The table with the loops of a selection; `declared` gets declarations of functions, by level."""
+    loops = compile_loops(op)
+    kept = selection.computes(loops)
+    rows = []
+    for level in LEVELS:
+        row = []
+        for c in COMPUTE_ORDER:
+            if c not in kept:
+                row.append("nullptr")
+                continue
+            owner = _level_of(selection.level_for(level), loops[c])
+            declared.setdefault(owner, {})[f"void {loops[c].function}(SCONCE_LOOP_ARGUMENTS);"] = None
+            row.append(f"{owner}::{loops[c].function}")
+        rows.append(at_level(level, "{" + ", ".join(row) + "},").strip())
+    name = f"loops_{op.name}"
+    return [f"extern const PointwiseLoops {name};", f"const PointwiseLoops {name} = {{{_facts(op, loops)}, {{{' '.join(rows)}}}}};"]
+
+
 def _row(loops, level):
     """The loops of an instruction set level, by compute type."""
     return [f"{_level_of(level, loops[c])}::{loops[c].function}" if c in loops else "nullptr" for c in COMPUTE_ORDER]

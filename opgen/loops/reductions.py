@@ -207,6 +207,29 @@ def registry_source(family, ops):
     return "\n".join(out + ["namespace cpu {\n", *tables, "}  // namespace cpu", "}  // namespace sconce", ""])
 
 
+def selected_table(op, selection, declared):
+    """The table with the kernels of a selection; `declared` gets declarations of kernels, by level. Sums of small integers
+    run in int64, those of complex numbers in complex128."""
+    have = {compute: cls for cls, compute, _ in _kernels(op)}
+    kept = selection.computes(have)
+    rows = []
+    for level in LEVELS:
+        row = []
+        for compute in COMPUTE_ORDER:
+            if compute not in kept:
+                row.append("nullptr")
+                continue
+            owner = "v2" if have[compute] == "complex" else selection.level_for(level)
+            declared.setdefault(owner, {})[f"extern const ReduceKernels reduce_{op.name}_{compute};"] = None
+            row.append(f"&{owner}::reduce_{op.name}_{compute}")
+        rows.append(at_level(level, "{" + ", ".join(row) + "},").strip())
+    states = len(op.accumulators) + op.counted
+    name = f"reduce_{op.name}"
+    return [f"extern const ReduceLoops {name};",
+            f"const ReduceLoops {name} = {{{cpp.string(op.title.split('.')[0])}, {states}, {len(op.finish)}, {len(op.params)}, "
+            f"false, 0, {{{' '.join(rows)}}}}};"]
+
+
 def header(family, ops):
     lines = [_NOTICE.format(family=family) + "#pragma once\n", '#include "sconce/kernels/cpu/engine/reduce_loop.h"\n',
              "namespace sconce::cpu {\n"]

@@ -8,7 +8,7 @@
 
 #include "sconce/base/once.h"
 #include "sconce/dispatch/custom/custom_op.h"
-#include "sconce/dispatch/extensions.h"
+#include "sconce/dispatch/custom/extensions.h"
 
 namespace sconce {
 namespace {

@@ -230,15 +230,18 @@ Tensor run(const PointwiseRule& rule, const Tensor* const* in, const Scalar* num
       operands[i] = {in[i]->data(), in[i]->dtype(), strides[i].data()};
       if (in[i]->device().type == DeviceType::cpu) on_host |= 1u << i;
     }
-    backend_of(out.device())
-        .pointwise({loops,
-                    common,
-                    {sizes.data(), sizes.size()},
-                    {out.data(), out.dtype(), out.strides().data()},
-                    {operands, static_cast<size_t>(inputs)},
-                    params,
-                    on_host},
-                   out.device());
+    const PointwiseCall call{loops,
+                             common,
+                             {sizes.data(), sizes.size()},
+                             {out.data(), out.dtype(), out.strides().data()},
+                             {operands, static_cast<size_t>(inputs)},
+                             params,
+                             on_host};
+#ifdef SCONCE_SMALL  // one device: without the table the linker sees which engines are used
+    run_pointwise(call.loops, call.common, call.sizes, call.out, call.in, call.params);
+#else
+    backend_of(out.device()).pointwise(call, out.device());
+#endif
   }
   if (pointwise_probe && out.is_meta()) [[unlikely]]
     report(*pointwise_probe, rule, common, in, params, out.dtype());

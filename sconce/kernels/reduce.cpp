@@ -136,15 +136,18 @@ void run(const ReduceRule& rule, const Tensor& self, const ReduceAxes& axes, std
     operands[r] = {results[r].data(), results[r].dtype(), strides[r].data()};
   }
   if (results[0].numel() == 0) return;
-  backend_of(self.device())
-      .reduce({loops,
-               common,
-               {self.sizes().data(), self.sizes().size()},
-               reduced,
-               {self.data(), self.dtype(), self.strides().data()},
-               {operands, loops.results},
-               params},
-              self.device());
+  const ReduceCall call{loops,
+                        common,
+                        {self.sizes().data(), self.sizes().size()},
+                        reduced,
+                        {self.data(), self.dtype(), self.strides().data()},
+                        {operands, loops.results},
+                        params};
+#ifdef SCONCE_SMALL  // as in pointwise.cpp
+  run_reduce(call.loops, call.common, call.sizes, call.reduced, call.in, call.out, call.params);
+#else
+  backend_of(self.device()).reduce(call, self.device());
+#endif
 }
 
 // A small contiguous tensor on the CPU to one number, without a detour.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sconce/types/identity.h"
+#include "sconce/types/tensor_printer.h"
 #include "sconce/types/value.h"
 
 namespace sconce {
@@ -57,7 +58,11 @@ class Repr {
       case Tag::device:
         return device_repr(v.to_device());
       case Tag::tensor:
+#ifdef SCONCE_SMALL
+        return repr_printer ? repr_printer(v.to_tensor()) : tensor_summary(v.to_tensor());
+#else
         return v.to_tensor().to_string();
+#endif
       case Tag::enum_: {
         const EnumValue& e = v.to_enum();
         return "<" + last_name(e.type->name()) + "." + e.name + ": " + print(e.value) + ">";

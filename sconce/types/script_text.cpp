@@ -1,5 +1,7 @@
 #include "sconce/types/script_text.h"
+
 #include "sconce/tensor/quantized_tensor.h"
+#include "sconce/types/tensor_printer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -170,6 +172,8 @@ std::string joined(const char* open, const Items& items, const char* close, cons
 
 }  // namespace
 
+std::string tensor_table(const Tensor& t) { return tensor_text(t); }
+
 std::string script_text(const Value& v) {
   switch (v.tag()) {
     case Tag::real:
@@ -181,7 +185,11 @@ std::string script_text(const Value& v) {
     case Tag::device:
       return to_string(v.to_device());
     case Tag::tensor:
+#ifdef SCONCE_SMALL
+      return text_printer ? text_printer(v.to_tensor()) : tensor_summary(v.to_tensor());
+#else
       return tensor_text(v.to_tensor());
+#endif
     case Tag::list:
       return joined("[", v.to_list().values(), "]", script_text);
     case Tag::tuple: {

@@ -27,6 +27,8 @@ Command add_info_command(CLI::App& app);
 Command add_verify_command(CLI::App& app);
 Command add_convert_command(CLI::App& app);
 Command add_compile_command(CLI::App& app);
+Command add_select_command(CLI::App& app);
+Command add_bundle_command(CLI::App& app);
 Command add_diff_command(CLI::App& app);
 Command add_script_command(CLI::App& app);
 Command add_ir_command(CLI::App& app);

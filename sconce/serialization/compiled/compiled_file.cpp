@@ -248,6 +248,11 @@ CompiledInfo describe_compiled(const FileBytesPtr& file) {
     info.signatures.push_back(signature_text(function, program));
     std::vector<std::string>& calls = info.calls.emplace_back();
     for (executor::NodeId n = 0; n < program.tape.nodes.size(); ++n) calls.push_back(program.tape.node_text(n));
+    const auto add_once = [](auto& all, auto item) {
+      if (std::find(all.begin(), all.end(), item) == all.end()) all.push_back(std::move(item));
+    };
+    for (const executor::TapeNode& node : program.tape.nodes) add_once(info.operators, node.op->qualified_name());
+    for (const executor::TapeValue& v : program.tape.values) add_once(info.dtypes, v.twin.dtype());
   }
   return info;
 }

@@ -71,6 +71,8 @@ struct CompiledInfo {
     uint64_t bytes;
   };
   std::vector<Weight> constants;
+  std::vector<std::string> operators;  // "aten::add.Tensor", each once
+  std::vector<DType> dtypes;           // of all its tensors, each once
 };
 SCONCE_API CompiledInfo describe_compiled(const FileBytesPtr& file);
 

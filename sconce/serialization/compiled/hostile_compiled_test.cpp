@@ -94,7 +94,7 @@ struct HandMade {
 TEST(HostileCompiled, EveryClaimIsChecked) {
   EXPECT_EQ(HandMade().refusal(), "no error");
   EXPECT_SAYS(HandMade{.name = "f g"}.refusal(), "f: a name is 'f g', which is none");
-  EXPECT_SAYS(HandMade{.op = "aten::nothing"}.refusal(), "f: there is no operator 'aten::nothing' here");
+  EXPECT_SAYS(HandMade{.op = "aten::nothing"}.refusal(), "f: operators that it needs are missing: aten::nothing");
   EXPECT_SAYS(HandMade{.op = "sconce::with_strides"}.refusal(), "is an operator of Sconce itself");
   EXPECT_SAYS(HandMade{.op = "aten::size"}.refusal(), "aten::size does not make tensors alone");
   EXPECT_SAYS(HandMade{.op = "aten::is_leaf"}.refusal(), "does not make tensors alone");

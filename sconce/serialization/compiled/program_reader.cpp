@@ -369,6 +369,26 @@ class KeptDraws {
   std::vector<uint8_t> state_;
 };
 
+// All that are missing are named, so that a library that was built without them can be built with them.
+std::vector<const Op*> read_operators(ByteReader& in) {
+  std::vector<const Op*> ops;
+  std::string missing;
+  for (uint32_t n = in.count("operators", kMaxOperators, 4); n > 0; --n) {
+    const std::string_view name = in.text();
+    const Op* op = find_op(name);
+    if (!op) {
+      missing += (missing.empty() ? "" : ", ") + std::string(name.substr(0, 200));
+      SCONCE_CHECK_AS(not_implemented, missing.size() < 100'000, "{}: operators that it needs are missing: {}, ...",
+                      in.name(), missing);
+      continue;
+    }
+    check_operator(*op, in.name());
+    ops.push_back(op);
+  }
+  SCONCE_CHECK_AS(not_implemented, missing.empty(), "{}: operators that it needs are missing: {}", in.name(), missing);
+  return ops;
+}
+
 }  // namespace
 
 TypePtr type_of(const Output& tree) {
@@ -425,14 +445,7 @@ CompiledFunction read_function(ByteReader& in, const MakeConstant& make_constant
     SCONCE_CHECK(is_plain(c.tensor), "{}: a constant is of a special kind", in.name());
     f.constants.push_back(std::move(c));
   }
-  std::vector<const Op*> ops;
-  for (uint32_t n = in.count("operators", kMaxOperators, 4); n > 0; --n) {
-    const std::string_view name = in.text();
-    const Op* op = find_op(name);
-    SCONCE_CHECK(op, "{}: there is no operator '{}' here", in.name(), name);
-    check_operator(*op, in.name());
-    ops.push_back(op);
-  }
+  const std::vector<const Op*> ops = read_operators(in);
   const uint32_t programs = in.count("programs", kMaxPrograms);
   SCONCE_CHECK(programs > 0, "{}: has no program", in.name());
   const KeptDraws draws(ops);

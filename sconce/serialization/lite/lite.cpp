@@ -1,5 +1,6 @@
 #include "sconce/serialization/lite/lite.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 
@@ -163,6 +164,26 @@ bool has_bytecode(const Records& records) { return records.find("bytecode.pkl") 
 
 Archive load_lite_archive(const std::string& path) { return load_lite_archive(FileBytes::map(path)); }
 
+std::vector<std::string> lite_operators(const FileBytesPtr& file) {
+  const Records records(file);
+  const LoadOptions options;
+  const BudgetScope scope(load_budget(*file, options.limits));
+  ir::CompilationUnit unit;
+  lite::Types types(unit, records.name());
+  lite::Context constants(records, types, "bytecode/", false, options);
+  const lite::Tables tables = lite::read_tables(
+      read_pickle(records.read("bytecode.pkl"), records.name() + ": bytecode.pkl", constants), records.name());
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  };
+  for (const lite::Method& m : tables.methods) {
+    for (const lite::OperatorRow& row : m.operators) add(row.qualified_name());
+    for (const lite::Instruction& i : m.instructions) add(lite::opcode_operator(i.op));
+  }
+  return names;
+}
+
 Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options) {
   const std::span<const std::byte> bytes = file->bytes();
   SCONCE_CHECK_AS(not_implemented, bytes.size() < 8 || std::memcmp(bytes.data() + 4, "PTMF", 4) != 0,
@@ -180,7 +201,11 @@ Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options) {
   lite::Context constants(records, types, "bytecode/", false, options);
   lite::Tables tables = lite::read_tables(
       read_pickle(records.read("bytecode.pkl"), records.name() + ": bytecode.pkl", constants), records.name());
+#ifdef SCONCE_SMALL
+  const lite::FindPlace find_place = lite::places_reader ? lite::places_reader(records, tables) : nullptr;
+#else
   const lite::FindPlace find_place = lite::read_debug_places(records, tables);
+#endif
   lite::define_methods(tables, archive.version, records.name(), *archive.unit, types, find_place, options.strict,
                        &archive.missing_operators);
   lite::Context data(records, types, "data/", true, options);

@@ -15,6 +15,10 @@ SCONCE_API bool has_bytecode(const Records& records);
 SCONCE_API Archive load_lite_archive(const std::string& path);
 SCONCE_API Archive load_lite_archive(FileBytesPtr file, const LoadOptions& options = {});
 
+// The operators that its bytecode names, each once, in order: "aten::add.Tensor", or as one of its instructions.
+// Nothing is looked up: there may be none of that name. Throws Error.
+SCONCE_API std::vector<std::string> lite_operators(const FileBytesPtr& file);
+
 // For save_archive: the records of a lite archive beside those of any archive.
 class StorageTable;
 class SourceMapWriter;

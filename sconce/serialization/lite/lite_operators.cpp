@@ -58,6 +58,13 @@ class Finder {
     return o;
   }
 
+  // The operator that an instruction stands for.
+  void need(std::string_view name) {
+    if (name.empty() || (!needed_.empty() && needed_.back() == name) || find_op(name)) return;
+    needed_.emplace_back(name);
+    complain({std::string(name), "", {}}, "does not exist");
+  }
+
   // All that was wrong, each once, in order.
   std::vector<std::string> wrong;
 
@@ -93,6 +100,7 @@ class Finder {
   }
 
   const int version_;
+  std::vector<std::string> needed_;
   std::vector<std::string>* const missing_;
 };
 
@@ -100,7 +108,7 @@ class Finder {
 
 std::vector<std::vector<Operator>> find_operators(const Tables& tables, int archive_version, const std::string& file,
                                                   std::vector<std::string>* missing) {
-  constexpr size_t kShown = 100;
+  constexpr size_t kShown = 1000;
   Finder finder(archive_version, missing);
   std::vector<std::vector<Operator>> all;
   for (const Method& m : tables.methods) {
@@ -109,6 +117,7 @@ std::vector<std::vector<Operator>> find_operators(const Tables& tables, int arch
       operators.push_back(finder.find(row));
       if (finder.wrong.size() >= kShown) break;
     }
+    for (const Instruction& i : m.instructions) finder.need(opcode_operator(i.op));
     if (finder.wrong.size() >= kShown) break;
   }
   if (finder.wrong.empty()) return all;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "sconce/tensor/generator.h"
 #include "sconce/testing/compiled/lowered_call.h"
 #include "sconce/testing/conformance/case_value.h"
+#include "sconce/testing/conformance/lite_library.h"
 #include "sconce/testing/conformance/script_call.h"
 #include "sconce/testing/temporary_folder.h"
 
@@ -100,10 +102,21 @@ CaseResult run_lite(const CaseKind& kind, const CaseFile& file, size_t index, co
   const Archive archive = load_lite_archive(path);
   ir::Function* forward = ir::find_method(archive.module.to_object().type(), "forward");
   SCONCE_CHECK(forward, "{}: there is no method 'forward'", path);
-  for (size_t i = 0; i < index; ++i) {
-    if (kind.is_case(file.at(i))) repeat_script_call(*forward, archive.module, file, file.at(i));
+  std::optional<LiteLibrary> library;
+  ScriptCall call;
+  if (!options.lite_libraries.empty()) {
+    const std::string own = options.lite_libraries + "/" + std::filesystem::path(path).stem().string() + ".so";
+    if (!std::filesystem::exists(own)) return CaseResult::skip("there is no lite library for it");
+    library.emplace(own, path);
+    call = [&](std::vector<Value> args) {
+      args.erase(args.begin());
+      return library->call(args);
+    };
   }
-  return run_script_call(*forward, archive.module, file, file.at(index));
+  for (size_t i = 0; i < index; ++i) {
+    if (kind.is_case(file.at(i))) repeat_script_call(*forward, archive.module, file, file.at(i), call);
+  }
+  return run_script_call(*forward, archive.module, file, file.at(index), call);
 }
 
 class ArchiveCases final : public CaseKind {

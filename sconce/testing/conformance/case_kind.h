@@ -41,6 +41,7 @@ struct RunOptions {
   bool bits = false;           // results say which bits they had
   std::string lowered;         // through graphs of this dialect: "functional", "core"
   std::string lite_folder;     // where the .ptl file of a program is, when not beside it
+  std::string lite_libraries;  // with `lite`: calls are made by NAME.so of this folder, a libsconce_lite for NAME.ptl
 };
 
 // Reasons of skipped cases begin with one of these if reports count them.

@@ -1,4 +1,4 @@
-#include "sconce/dispatch/extensions.h"
+#include "sconce/dispatch/custom/extensions.h"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,0 +1,71 @@
+# A small library: libsconce_lite.so, with the operators of one selection and nothing else (docs/small.md).
+#
+#   cmake -S . -B DIR -DSCONCE_SELECT=selection.txt [-DSCONCE_PARTS=BUILD] && cmake --build DIR
+#
+# SCONCE_PARTS is a build folder whose target small_parts was built: then two generated sources are compiled, and the library
+# is linked. Without, the parts are compiled here first (cmake/small_parts.cmake).
+set(CMAKE_EXE_LINKER_FLAGS "")
+if(SCONCE_PARTS)
+  find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+  get_filename_component(SCONCE_PARTS "${SCONCE_PARTS}" ABSOLUTE BASE_DIR "${CMAKE_BINARY_DIR}")
+  set(SCONCE_GENERATED_DIR "${SCONCE_PARTS}/generated")
+  set(small_dir "${SCONCE_PARTS}/lib/small")
+  if(NOT EXISTS "${small_dir}/libsconce_parts.a")
+    message(FATAL_ERROR "${SCONCE_PARTS} has no parts of small libraries: build its target small_parts")
+  endif()
+  file(GLOB level_archives "${small_dir}/libsconce_*v?.a")
+  set(parts_archive "${small_dir}/libsconce_parts.a")
+else()
+  set(level_archives)
+  foreach(archive IN LISTS small_archives)
+    list(APPEND level_archives "$<TARGET_FILE:${archive}>")
+  endforeach()
+  list(POP_FRONT level_archives parts_archive)
+endif()
+
+get_filename_component(selection "${SCONCE_SELECT}" ABSOLUTE BASE_DIR "${CMAKE_BINARY_DIR}")
+if(NOT EXISTS "${selection}")
+  message(FATAL_ERROR "SCONCE_SELECT names ${selection}, which is not there: `sconce select MODEL -o FILE` writes one")
+endif()
+set(selected_dir "${PROJECT_BINARY_DIR}/selected")
+set(selected_sources "${selected_dir}/sconce/selected/operators.cpp" "${selected_dir}/sconce/selected/loops.cpp")
+file(GLOB_RECURSE selecting "${PROJECT_SOURCE_DIR}/opgen/*.py" "${PROJECT_SOURCE_DIR}/ops/*.toml")
+add_custom_command(OUTPUT ${selected_sources}
+  COMMAND "${CMAKE_COMMAND}" -E env PYTHONDONTWRITEBYTECODE=1 "${Python3_EXECUTABLE}" -m opgen --out "${selected_dir}"
+          --select "${selection}"
+  DEPENDS "${selection}" ${selecting} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+  COMMENT "Generating the selected operators" VERBATIM)
+
+file(STRINGS "${selection}" chosen_levels REGEX "^level v")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${selection}")
+list(TRANSFORM chosen_levels REPLACE "^level (v[0-9]+).*" "\\1")
+list(JOIN chosen_levels "," chosen_levels)
+if(NOT chosen_levels)
+  set(chosen_levels all)
+endif()
+set(levels_script "${selected_dir}/levels.ld")
+# Of a level that was not selected only generated loops are linked: those that no level does faster.
+set(linked_archives ${level_archives})
+if(NOT chosen_levels STREQUAL "all")
+  string(REPLACE "," "|" wanted "${chosen_levels}")
+  list(FILTER linked_archives INCLUDE REGEX "_(loops_v[0-9]|${wanted})[.a>]+$")
+endif()
+add_custom_command(OUTPUT "${levels_script}"
+  COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/cmake/absent_levels.py" "${levels_script}" "${chosen_levels}"
+          "${parts_archive}" ${level_archives}
+  DEPENDS "${parts_archive}" ${level_archives} "${selection}" "${PROJECT_SOURCE_DIR}/cmake/absent_levels.py" VERBATIM)
+
+# Only the C interface is visible: everything that it does not reach goes.
+file(CONFIGURE OUTPUT "${selected_dir}/exports.map" CONTENT "{ global: sconce_lite_*; local: *; };\n")
+add_library(sconce_lite_selected SHARED ${selected_sources} "${levels_script}")
+set_target_properties(sconce_lite_selected PROPERTIES OUTPUT_NAME sconce_lite LINKER_LANGUAGE CXX
+  LINK_DEPENDS "${parts_archive};${level_archives}")
+target_include_directories(sconce_lite_selected PRIVATE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
+target_compile_definitions(sconce_lite_selected PRIVATE SCONCE_BUILDING SCONCE_SMALL)
+target_compile_options(sconce_lite_selected PRIVATE -Os -ftls-model=initial-exec -fno-semantic-interposition)
+find_package(ZLIB REQUIRED)
+target_link_options(sconce_lite_selected PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
+  -Wl,-z,pack-relative-relocs -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/libsconce_lite.map")
+target_link_libraries(sconce_lite_selected PRIVATE -Wl,--whole-archive "${parts_archive}" -Wl,--no-whole-archive
+  ${linked_archives} "${levels_script}" ZLIB::ZLIB Threads::Threads)
+configure_file("${PROJECT_SOURCE_DIR}/sconce/lite/sconce_lite.h" "${PROJECT_BINARY_DIR}/include/sconce_lite.h" COPYONLY)

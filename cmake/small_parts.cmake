@@ -1,0 +1,72 @@
+# Parts of small libraries (docs/small.md): everything that any selection of operators may need, compiled once and for
+# size, each function in a section of its own. cmake/small.cmake links a library from them for one selection.
+#
+#   lib/small/libsconce_parts.a     runtime, readers, kernels, glue
+#   lib/small/libsconce_v3.a, ...   vector code of an instruction-set level; libsconce_loops_v3.a: its generated loops
+#
+# Where a lite library does without something, a source of sconce/lite stands in for that of the whole (see there).
+set(small_dir "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/small")
+
+# Glue and typed functions, from the table.
+execute_process(COMMAND ${opgen} --small --list WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^ \n]+\\.cpp" small_sources "${listing}")
+list(TRANSFORM small_sources PREPEND "${SCONCE_GENERATED_DIR}/")
+add_custom_command(OUTPUT ${small_sources} COMMAND ${opgen} --small
+                   DEPENDS ${op_tables} ${operator_lists} ${operator_names} ${opgen_sources} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+                   COMMENT "Generating operators of small libraries" VERBATIM)
+
+# small_objects(NAME SOURCE...): the object library sconce_small_<name>.
+function(small_objects name)
+  set(target sconce_small_${name})
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+  target_link_libraries(${target} PRIVATE sconce_common)
+  target_include_directories(${target} SYSTEM PRIVATE "${FMT_INCLUDE_DIR}")
+  target_compile_definitions(${target} PRIVATE SCONCE_BUILDING SCONCE_SMALL)
+  target_compile_options(${target} PRIVATE -ftls-model=initial-exec -fno-semantic-interposition -Os)
+  if(NOT name STREQUAL "operators")
+    target_compile_options(${target} PRIVATE -fno-asynchronous-unwind-tables)
+  endif()
+  add_dependencies(${target} sconce_generated)
+endfunction()
+
+include(cmake/small_sources.cmake)
+small_objects(base ${small_base_sources})
+target_precompile_headers(sconce_small_base PRIVATE <sconce/base/pch.h>)
+small_objects(tensors ${small_tensors_sources})
+target_precompile_headers(sconce_small_tensors PRIVATE <sconce/base/pch.h> <sconce/tensor/tensor.h>)
+small_objects(values ${small_values_sources})
+target_precompile_headers(sconce_small_values PRIVATE <sconce/base/pch.h> <sconce/dispatch/op.h>)
+small_objects(programs ${small_programs_sources} ${SCONCE_UPGRADED_SOURCES})
+target_precompile_headers(sconce_small_programs PRIVATE <sconce/base/pch.h> <sconce/ir/function.h>)
+small_objects(operators ${small_sources})
+target_precompile_headers(sconce_small_operators PRIVATE <sconce/base/pch.h> ${precompiled_operators} <sconce/dispatch/direct.h>)
+# Kernels are those of the whole library, compiled for speed, unless small libraries are to have their own.
+option(SCONCE_SMALL_KERNELS "Compiles kernels for small libraries again, for size" OFF)
+if(SCONCE_SMALL_KERNELS)
+  small_sources(kernels "/engine/cpu_backend\\.cpp|/gemm/(onednn|provider)\\.cpp" kernels autograd)
+  small_objects(kernels ${small_kernels_sources})
+  target_precompile_headers(sconce_small_kernels PRIVATE <sconce/base/pch.h> <sconce/base/error.h> <sconce/tensor/tensor.h>)
+  set(small_kernels small_kernels)
+else()
+  # All but those that call the CPU's engines without its table of functions (SCONCE_SMALL).
+  small_objects(seams sconce/kernels/pointwise.cpp sconce/kernels/reduce.cpp sconce/kernels/draw.cpp)
+  target_precompile_headers(sconce_small_seams PRIVATE <sconce/base/pch.h> <sconce/base/error.h> <sconce/tensor/tensor.h>)
+  set(small_kernels small_seams)
+  set(fast_kernels "$<FILTER:$<TARGET_OBJECTS:sconce_kernels>,EXCLUDE,/kernels/(pointwise|reduce|draw|cpu/engine/cpu_backend|cpu/gemm/(onednn|provider))[.]cpp>"
+    $<TARGET_OBJECTS:sconce_autograd>)
+endif()
+
+sconce_objects_of(small_part_objects small_base small_tensors small_values small_programs small_operators ${small_kernels})
+add_library(sconce_parts STATIC EXCLUDE_FROM_ALL ${small_part_objects} ${fast_kernels})
+set_target_properties(sconce_parts PROPERTIES LINKER_LANGUAGE CXX ARCHIVE_OUTPUT_DIRECTORY "${small_dir}")
+set(small_archives sconce_parts)
+foreach(level IN LISTS simd_levels)
+  string(REPLACE "simd_" "" name "${level}")
+  add_library(sconce_${name} STATIC EXCLUDE_FROM_ALL "$<FILTER:$<TARGET_OBJECTS:sconce_${level}>,EXCLUDE,/generated/>")
+  add_library(sconce_loops_${name} STATIC EXCLUDE_FROM_ALL "$<FILTER:$<TARGET_OBJECTS:sconce_${level}>,INCLUDE,/generated/>")
+  set_target_properties(sconce_${name} sconce_loops_${name} PROPERTIES LINKER_LANGUAGE CXX
+    ARCHIVE_OUTPUT_DIRECTORY "${small_dir}")
+  list(APPEND small_archives sconce_${name} sconce_loops_${name})
+endforeach()
+add_custom_target(small_parts DEPENDS ${small_archives})

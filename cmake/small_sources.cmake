@@ -1,0 +1,29 @@
+# Sources of small libraries beside kernels and generated operators, by what they include: small_base_sources, small_tensors_sources,
+# small_values_sources, small_programs_sources. Where a lite library does without something (files, threads, libraries that are
+# loaded, other devices), a source of sconce/lite stands in for that of the whole library, which is left out here; so are writers
+# and compilers, of which the linker would keep nothing.
+#
+# small_sources(NAME EXCLUDE FOLDER...)
+function(small_sources name exclude)
+  set(sources)
+  foreach(folder IN LISTS ARGN)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../sconce/${folder}/*.cpp")
+    list(APPEND sources ${found})
+  endforeach()
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/cuda/|/simd/|${exclude}")
+  set(small_${name}_sources ${sources} PARENT_SCOPE)
+endfunction()
+small_sources(base "/base/(parallel|mapped_files)\\.cpp" base)
+small_sources(tensors "/memory/(allocator|large_blocks)\\.cpp|/libraries/" tensor)
+small_sources(values "/dispatch/library\\.cpp|/printing/|/custom/(derivative|extensions|interpreted)" types dispatch)
+set(left_out "/runtime/(fork|op_bodies)\\.cpp" /runtime/plans/ "/bytecode/(compile|graph)"
+  "/ir/(graph_parser|alias|points_to|verif|literal_reader|printer)" "file/(file_bytes|file_writer|zip_writer|file_kind|stray)"
+  "pickle/(pickle_writer|numpy)" "lite/(lite_compile|write_bytecode|lite_pickle)"
+  "compiled/(program_writer|compile_calls|compiled_graph)")
+list(JOIN left_out "|" left_out)
+small_sources(programs "${left_out}" ir runtime serialization/file serialization/pickle serialization/lite
+  serialization/compiled lite)
+foreach(file connect/small executor/arena executor/tape executor/probe executor/signature
+    serialization/tensors/file_tensor serialization/code/source_map)
+  list(APPEND small_programs_sources "${CMAKE_CURRENT_LIST_DIR}/../sconce/${file}.cpp")
+endforeach()

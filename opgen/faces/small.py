@@ -1,0 +1,187 @@
+"""Small: operators as a library links them that is built for a selection (docs/small.md).
+
+    small/<family>.cpp          glue and typed functions of all operators, each in a section of its own; compiled once. They
+                                call kernels directly (sconce/dispatch/direct.h): what nothing calls, the linker leaves out
+    selected/operators.cpp      records of the selected operators alone, under their names: one list, which is all that
+                                is registered
+    selected/loops.cpp          tables of vector loops, with those of the selected dtypes and levels
+    selected/selection.txt      what the three hold, for a reader
+"""
+
+import re
+
+from .. import cpp, formats
+from ..kinds import leaf
+from ..loops import pointwise, reductions
+from ..signature import declare, optional_tensors, signature, typed, written
+from . import functions, kernels, records, terms
+from .operators import includes
+from .text import banner
+
+
+# Operators that make texts of values: with them a library can print tensors.
+_PRINTING = {"aten::str", "aten::format", "aten::percentFormat", "prim::Print", "aten::warn", "aten::repr"}
+
+
+def prepare(entries):
+    """Leaves out kernels of other devices: there is the CPU alone, where a kernel for it stands beside one for any device."""
+    for entry in entries:
+        if entry.kind == "leaf":
+            kernel = entry.data["kernel"] = {k: v for k, v in entry.data["kernel"].items() if k != "cuda"}
+            if "cpu" in kernel and "any" in kernel:
+                del kernel["any"]
+
+
+def files(families):
+    for family in families:
+        yield f"sconce/small/{family.name}.cpp", "small", _source(family)
+
+
+def _source(family):
+    glue = [line for op in family.operators for line in kernels.function(op, family)]
+    out = [banner(family.name)] + includes(family, glue) + ['#include "sconce/dispatch/direct.h"']
+    out += ["\nnamespace sconce {\n", f"namespace {family.name}_kernels {{\n", *_declared(family), *glue,
+            f"}}  // namespace {family.name}_kernels\n"]
+    out += [line for op in family.operators for line in _function(op, family)]
+    out.append("}  // namespace sconce\n")
+    return "\n".join(out)
+
+
+def _declared(family):
+    return [_glue(op) for op in family.operators if not leaf.is_boxed(op.entry)]
+
+
+def _glue(op, suffix=""):
+    """Declares the function between dispatch and kernel."""
+    params, result = typed(op.entry, op.schema)
+    listed = ", ".join(["KeySet keys", declare(params)] if params else ["KeySet keys"])
+    return f"{'void' if written(op.schema) else result} {op.cpp_name}{suffix}({listed});"
+
+
+def _function(op, family):
+    declaration = functions.declaration(op, family)
+    if declaration is None:
+        return []
+    params, result = signature(op.schema)
+    places = written(op.schema)
+    returned = places[0] if places and len(places) == 1 else -1
+    sig = f"{'void' if places else result}({declare(params, named=False)})"
+    tensors = " ".join(a.name for _, a in params if a.type in ("Tensor", "Tensor?"))
+    name = cpp.string(f"{op.schema.namespace}::{op.schema.key}")
+    facts = f"{name}, {cpp.string(tensors)}, {records.limited.admitted(op.entry)}, {formats.taken(op.entry)}"
+    arguments = ", ".join([cpp.identifier(a.name) for _, a in params] + [f"{family.name}_kernels::{op.cpp_name}", "terms"])
+    return [declaration + " {", f"  static constexpr DirectTerms terms{{{facts}}};",
+            f"  return DirectFunction<{sig}, {optional_tensors(params)}, {returned}>::call({arguments});", "}\n"]
+
+
+def _with_formats(operators, selection):
+    """The selection with what its compound operators call and what has a kernel of its own for a selected format: a call
+    with such a tensor goes to the record."""
+    by_name = {}
+    for o in operators:
+        by_name.setdefault(o.schema.name, []).append(o)
+    chosen, seen = {id(o): o for o in selection.operators}, set()
+    left = [o for o in selection.operators]
+    while left:
+        for called in set(re.findall(r"\b(\w+)\(", left.pop().entry.get("body") or "")) - seen:
+            seen.add(called)
+            for o in by_name.get(called, ()):
+                left.append(o)
+                if o.form == "function" and any(formats.has_kernel(o.entry, f) for f in selection.formats):
+                    chosen[id(o)] = o
+    return [o for o in operators if id(o) in chosen]
+
+
+def selected_files(families, selection, orders):
+    if selection.formats:
+        selection.operators = _with_formats([o for f in families for o in f.operators], selection)
+    yield "sconce/selected/operators.cpp", "selected", _operators(families, selection, orders)
+    yield "sconce/selected/loops.cpp", "selected", _loops(families, selection)
+    yield "sconce/selected/selection.txt", "text", _listing(selection)
+
+
+def _operators(families, selection, orders):
+    chosen = selection.operators
+    of = [(f, [o for o in chosen if o.entry.family == f.name]) for f in families]
+    of = [(f, ops) for f, ops in of if ops]
+    out = [f"// Generated from {selection.origin} by opgen. Do not edit.\n"]
+    names = ["dispatch/box.h", "dispatch/budget/op_terms.h", "dispatch/op_instructions.h", "dispatch/op_names.h",
+             "dispatch/registry.h", "dispatch/same.h", "dispatch/custom/custom_class.h", "kernels/quantized/packed_params.h",
+             "kernels/cpu/engine/iterate.h", "lite/selected.h", "serialization/lite/lite_debug.h",
+             "types/tensor_printer.h"]
+    names += [f"generated/{f.name}_kernels.h" for f, ops in of if any(leaf.is_boxed(o.entry) for o in ops)]
+    out += [f'#include "sconce/{n}"' for n in names] + ["", "namespace sconce {", ""]
+    for family, ops in of:
+        lines = [_glue(o) for o in ops if not leaf.is_boxed(o.entry)]
+        lines += [_glue(o, f"_{f}") for o in ops for f in selection.formats if formats.has_kernel(o.entry, f)]
+        if lines:
+            out += [f"namespace {family.name}_kernels {{", *lines, f"}}  // namespace {family.name}_kernels\n"]
+    rows = [records.small_record(o, f, selection.formats) for f, ops in of for o in ops]
+    out += ["namespace {", "", f"Op selected[{max(len(rows), 1)}] = {{", *[f"    {r}," for r in rows], "};"]
+    chosen = [o for _, ops in of for o in ops]
+    listed = ", ".join(terms.small_row(o) for o in chosen) or "{nullptr, false, false}"
+    out += [f"constexpr OpTerms selected_terms[] = {{{listed}}};", "", "}  // namespace", ""]
+    known = {f"{o.schema.namespace}::{o.schema.name}" for o in chosen}
+    rows = "".join(f'      {{"{name}", "{" ".join(o or "default" for o in overloads)}"}},\n' for name, overloads in orders
+                   if name in known)
+    span = f"std::span<Op>(selected, {len(chosen)})"
+    out += ["void register_generated_ops() {", f"  add_ops({span});"]
+    if rows:
+        out += [f"  static constexpr OverloadOrder order[] = {{\n{rows}  }};", "  order_overloads(order);"]
+    out += ["}", "", f"std::vector<FamilyTerms> generated_terms() {{ return {{{{{span}, selected_terms}}}}; }}", ""]
+    aliases = sorted({(f"{o.schema.namespace}::{o.schema.name}", f"{o.schema.namespace}::{o.alias}") for o in chosen if o.alias})
+    instructions = [(f"{o.schema.namespace}::{o.schema.key}", o.entry.data["instruction"]) for o in chosen
+                    if "instruction" in o.entry.data]
+    out += [_table("OpAlias", "op_aliases", aliases), _table("OpInstruction", "op_instructions", instructions)]
+    order = [selection.level_for(l) for l in ("v2", "v3", "v4")]
+    prints = any(f"{o.schema.namespace}::{o.schema.name}" in _PRINTING for o in chosen)
+    out += [f"const TensorPrinter repr_printer = {'[](const Tensor& t) { return t.to_string(); }' if prints else 'nullptr'};",
+            f"const TensorPrinter text_printer = {'tensor_table' if prints else 'nullptr'};"]
+    copies = any("Tensor" in o.schema.text for o in chosen)
+    quantized = "quantized" in selection.formats
+    out += [f"constinit const BuiltinClasses builtin_classes = {'quantized::register_packed_classes' if quantized else 'nullptr'};",
+            "", "namespace lite {", *_readers(selection),
+            f"const PlacesReader places_reader = {'read_debug_places' if selection.places else 'nullptr'};",
+            f"const CopyLoop copy_loop = {'run_copy' if copies else 'nullptr'};", f"const bool allows_missing = {'true' if selection.partial else 'false'};", f"const int lowest_level = {order[0][1:]};",
+            f"const char* const selected_dtypes = {cpp.string(' '.join(selection.dtypes))};",
+            f"const char* const selected_formats = {cpp.string(' '.join(selection.formats))};",
+            f"const char* const selection_text = {cpp.string(_listing(selection, False))};", "}  // namespace lite", "",
+            "}  // namespace sconce", ""]
+    return "\n".join(out)
+
+
+def _readers(selection):
+    """The functions that read models of the kinds that are selected."""
+    for name, kind, function in (("archive_reader", "ptl", "read_lite_archive"), ("compiled_reader", "scx", "read_compiled_file")):
+        yield f"const ReadModel {name} = {function if not selection.files or kind in selection.files else 'nullptr'};"
+
+
+def _table(struct, function, rows):
+    listed = ", ".join(f'{{"{a}", "{b}"}}' for a, b in rows)
+    if not rows:
+        return f"std::span<const {struct}> {function}() {{ return {{}}; }}\n"
+    return (f"std::span<const {struct}> {function}() {{\n  static constexpr {struct} rows[] = {{{listed}}};\n"
+            f"  return rows;\n}}\n")
+
+
+def _loops(families, selection):
+    out = [f"// Generated from {selection.origin} by opgen. Do not edit.", '#include "sconce/kernels/cpu/engine/reduce_loop.h"', "",
+           "namespace sconce {", ""]
+    declared, tables = {}, []
+    for f in families:
+        for op in f.pointwise:
+            tables += pointwise.selected_table(op, selection, declared)
+        for op in f.reductions:
+            tables += reductions.selected_table(op, selection, declared)
+    for level, names in sorted(declared.items()):
+        out += [f"namespace {level} {{", *names, f"}}  // namespace {level}", ""]
+    return "\n".join(out + ["namespace cpu {", "", *tables, "}  // namespace cpu", "}  // namespace sconce", ""])
+
+
+def _listing(selection, origins=True):
+    lines = [f"level {l}" for l in selection.levels] + [f"dtype {d}" for d in selection.dtypes]
+    lines += [f"format {f}" for f in selection.formats] + [f"file {f}" for f in selection.files] + ["places yes"] * selection.places
+    lines += ["missing allowed"] * selection.partial
+    for o in selection.operators:
+        lines.append(f"op {o.schema.namespace}::{o.schema.key}" + f"  # {o.entry.origin}, {o.entry.kind}" * origins)
+    return "".join(line + "\n" for line in lines)

@@ -1,0 +1,17 @@
+// The host of a lite library: memory and threads that the program brings, in place of the system's.
+#pragma once
+
+#include <cstddef>
+
+#include "sconce/lite/sconce_lite.h"
+
+namespace sconce::lite {
+
+// Replaces the system; false when memory was taken already.
+bool set_host(const sconce_lite_host& host) noexcept;
+const sconce_lite_host& host() noexcept;
+// Memory of the host, at a multiple of 64; throws Error when there is none.
+void* take_memory(size_t bytes);
+void give_memory(void* memory) noexcept;
+
+}  // namespace sconce::lite

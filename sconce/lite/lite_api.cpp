@@ -1,0 +1,407 @@
+// The C interface of lite libraries: plain data to Values and back, and the barrier that no exception crosses.
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <new>
+
+#include "sconce/base/error.h"
+#include "sconce/base/error_class.h"
+#include "sconce/base/thread_exit.h"
+#include "sconce/kernels/cpu/engine/cpu_level.h"
+#include "sconce/lite/host.h"
+#include "sconce/lite/lite_model.h"
+#include "sconce/lite/sconce_lite.h"
+#include "sconce/lite/selected.h"
+#include "sconce/runtime/interpreter.h"
+
+struct sconce_lite_model {
+  sconce::FileBytesPtr file;
+  sconce::lite::Model model;
+  std::vector<sconce_lite_value> result;  // the tree, the root first
+  std::deque<std::string> texts;          // of kind other
+
+  sconce_lite_model(sconce::FileBytesPtr bytes, bool trust) : file(std::move(bytes)), model(file, trust) {}
+};
+
+namespace sconce::lite {
+namespace {
+
+constexpr int kMostNested = 64;  // values in values
+
+// Kept by the thread until its next failure. Not in the thread's own memory, of which a library that is loaded late
+// gets little.
+struct LastError {
+  char message[4096];
+  char exception[128];
+};
+thread_local constinit LastError* last_error = nullptr;
+thread_local constinit ThreadExit last_error_exit{[]() noexcept {
+  std::free(last_error);
+  last_error = nullptr;
+}};
+constinit const LastError no_error{};
+
+const LastError& error_of_thread() { return last_error ? *last_error : no_error; }
+
+void keep(char* to, size_t room, std::string_view text) noexcept {
+  if (text.size() >= room) {  // the end has the reason
+    constexpr std::string_view kCut = "... ";
+    std::memcpy(to, kCut.data(), kCut.size());
+    to += kCut.size();
+    room -= kCut.size();
+    text.remove_prefix(text.size() - (room - 1));
+  }
+  std::memcpy(to, text.data(), text.size());
+  to[text.size()] = 0;
+}
+
+sconce_lite_status failed(sconce_lite_status status, std::string_view message, std::string_view exception = {}) {
+  if (!last_error) {
+    last_error = static_cast<LastError*>(std::malloc(sizeof(LastError)));
+    if (last_error) try_at_thread_exit(last_error_exit);
+  }
+  if (!last_error) return status;
+  keep(last_error->message, sizeof last_error->message, message);
+  keep(last_error->exception, sizeof last_error->exception, exception);
+  return status;
+}
+
+struct InvalidArgument {
+  std::string message;
+};
+template <class... Args>
+[[noreturn]] void invalid(std::string_view format, const Args&... args) {
+  throw InvalidArgument{format_message(format, {ErrorArg(args)...})};
+}
+void need(const void* pointer, const char* name) {
+  if (!pointer) invalid("{} is null", name);
+}
+
+constexpr std::string_view kMissing = "operators that it needs are missing: ";
+
+// What a program can do about an operator or a dtype that is not there.
+std::string advice(const Error& e) {
+  const std::string& message = e.message();
+  if (e.kind() != ErrorKind::not_implemented) return message;
+  if (message.find(kMissing) != message.npos)
+    return message +
+           "; sconce select MODEL --with SELECTION -o SELECTION adds them, and cmake -DSCONCE_SELECT=SELECTION "
+           "builds the library with them";
+  if (*selected_dtypes && message.find("not implemented for") != message.npos)
+    return message + " (this library was built for " + selected_dtypes +
+           "; sconce select --dtypes adds others to its selection)";
+  return message;
+}
+
+sconce_lite_status status_of(const Error& e, bool loads) {
+  if (e.kind() == ErrorKind::internal) return SCONCE_LITE_INTERNAL_ERROR;
+  if (!loads) return SCONCE_LITE_ERROR;
+  return e.message().find(kMissing) != std::string::npos ? SCONCE_LITE_NOT_SELECTED : SCONCE_LITE_BAD_MODEL;
+}
+
+template <class F>
+sconce_lite_status guarded(bool loads, F&& body) noexcept {
+  try {
+    try {
+      body();
+      return SCONCE_LITE_OK;
+    } catch (const InvalidArgument& e) {
+      return failed(SCONCE_LITE_INVALID_ARGUMENT, e.message);
+    } catch (const runtime::ScriptError& e) {
+      return failed(SCONCE_LITE_ERROR, advice(e), e.exception_class());
+    } catch (const Error& e) {
+      return failed(status_of(e, loads), advice(e),
+                    loads ? std::string() : std::string("builtins.") + python_class(e.kind()));
+    } catch (const std::bad_alloc&) {
+      return failed(SCONCE_LITE_OUT_OF_MEMORY, "out of memory");
+    } catch (const std::exception& e) {
+      return failed(SCONCE_LITE_INTERNAL_ERROR, e.what());
+    }
+  } catch (...) {
+    return failed(SCONCE_LITE_OUT_OF_MEMORY, "out of memory");
+  }
+}
+
+// ---- arguments ----
+
+Tensor tensor_from(const sconce_lite_tensor& t) {
+  const auto* dtype = std::find_if(std::begin(kAllDTypes), std::end(kAllDTypes),
+                                   [&](DType d) { return static_cast<int>(d) == static_cast<int>(t.dtype); });
+  if (dtype == std::end(kAllDTypes) || is_quantized(*dtype))
+    invalid("{} is no dtype of arguments", static_cast<int>(t.dtype));
+  if (t.rank < 0 || t.rank > SCONCE_LITE_MAX_RANK) invalid("a tensor has {} dimensions", t.rank);
+  int64_t last = 0, bytes = 0;
+  bool overflow = false, is_empty = false;
+  for (int i = 0; i < t.rank; ++i) {
+    if (t.sizes[i] < 0 || t.strides[i] < 0) invalid("a tensor has size {} and stride {}", t.sizes[i], t.strides[i]);
+    is_empty |= t.sizes[i] == 0;
+    int64_t step = 0;
+    overflow |=
+        __builtin_mul_overflow(t.sizes[i] - 1, t.strides[i], &step) || __builtin_add_overflow(last, step, &last);
+  }
+  const auto item = static_cast<int64_t>(item_size(*dtype));
+  overflow |= __builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, item, &bytes);
+  if (is_empty) bytes = 0;
+  if (overflow && !is_empty) invalid("a tensor is too large");
+  if (bytes > 0) need(t.data, "data");
+  if (reinterpret_cast<uintptr_t>(t.data) % item_size(*dtype) % alignof(std::max_align_t) != 0)
+    invalid("data is not aligned for elements of {} bytes", item);
+  const auto rank = static_cast<size_t>(t.rank);
+  return make_tensor(wrap_storage(t.data, static_cast<size_t>(bytes), nullptr, nullptr), *dtype, IntList(t.sizes, rank),
+                     IntList(t.strides, rank), 0);
+}
+
+Value value_from(const sconce_lite_value& v, int depth);
+
+std::vector<Value> values_from(const sconce_lite_value& v, int depth) {
+  if (v.as.list.count > 0) need(v.as.list.items, "items");
+  std::vector<Value> items;
+  items.reserve(v.as.list.count);
+  for (size_t i = 0; i < v.as.list.count; ++i) items.push_back(value_from(v.as.list.items[i], depth + 1));
+  return items;
+}
+
+// The type of all of them, or Any: what a method takes is fitted to its arguments later.
+TypePtr common_type(const std::vector<Value>& items, size_t from, size_t step) {
+  TypePtr type = nullptr;
+  for (size_t i = from; i < items.size(); i += step) {
+    const TypePtr next = items[i].type();
+    if (type && type != next) return any_type();
+    type = next;
+  }
+  return type ? type : any_type();
+}
+
+Value value_from(const sconce_lite_value& v, int depth) {
+  if (depth > kMostNested) invalid("values are nested more than {} deep", kMostNested);
+  switch (v.kind) {
+    case SCONCE_LITE_NONE:
+      return {};
+    case SCONCE_LITE_TENSOR:
+      return tensor_from(v.as.tensor);
+    case SCONCE_LITE_BOOLEAN:
+      return v.as.boolean != 0;
+    case SCONCE_LITE_INTEGER:
+      return v.as.integer;
+    case SCONCE_LITE_REAL:
+      return v.as.real;
+    case SCONCE_LITE_COMPLEX:
+      return std::complex<double>(v.as.complex_parts[0], v.as.complex_parts[1]);
+    case SCONCE_LITE_TEXT:
+      if (v.as.text.size > 0) need(v.as.text.bytes, "bytes");
+      return std::string_view(v.as.text.bytes, v.as.text.size);
+    case SCONCE_LITE_LIST: {
+      const std::vector<Value> items = values_from(v, depth);
+      auto list = make_ref<List>(common_type(items, 0, 1));
+      for (const Value& item : items) list->append(item);
+      return Value(std::move(list));
+    }
+    case SCONCE_LITE_TUPLE:
+      return Value(make_ref<Tuple>(values_from(v, depth)));
+    case SCONCE_LITE_DICT: {
+      const std::vector<Value> items = values_from(v, depth);
+      if (items.size() % 2 != 0) invalid("a dict has {} keys and values", items.size());
+      auto dict = make_ref<Dict>(common_type(items, 0, 2), common_type(items, 1, 2));
+      for (size_t i = 0; i < items.size(); i += 2) dict->set(items[i], items[i + 1]);
+      return Value(std::move(dict));
+    }
+    case SCONCE_LITE_OTHER:
+      break;
+  }
+  invalid("{} is no kind of arguments", static_cast<int>(v.kind));
+}
+
+// ---- results ----
+
+size_t count_nodes(const Value& v, int depth) {
+  if (depth > kMostNested) fail("a result is nested more than {} deep", kMostNested);
+  size_t n = 1;
+  if (v.is_list()) {
+    const List& list = v.to_list();
+    if (list.is_ints() || list.is_doubles() || list.is_bools() || list.is_tensors()) return n + list.size();
+    for (size_t i = 0; i < list.size(); ++i) n += count_nodes(list.get(i), depth + 1);
+  } else if (v.is_tuple()) {
+    for (const Value& item : v.to_tuple().items) n += count_nodes(item, depth + 1);
+  } else if (v.is_dict()) {
+    v.to_dict().for_each([&](const Value& key, const Value& value) {
+      n += count_nodes(key, depth + 1) + count_nodes(value, depth + 1);
+    });
+  }
+  return n;
+}
+
+// Writes a value at `to`, and what it holds behind `next`.
+class ResultWriter {
+ public:
+  explicit ResultWriter(sconce_lite_model& model) : model_(model) {}
+
+  void write(const Value& v) {
+    model_.texts.clear();
+    model_.result.assign(count_nodes(v, 0), sconce_lite_value{});
+    next_ = 1;
+    put(v, model_.result[0]);
+  }
+
+ private:
+  void put(const Value& v, sconce_lite_value& to) {
+    switch (v.tag()) {
+      case Tag::none:
+        to.kind = SCONCE_LITE_NONE;
+        return;
+      case Tag::boolean:
+        to.kind = SCONCE_LITE_BOOLEAN;
+        to.as.boolean = v.to_bool();
+        return;
+      case Tag::integer:
+        to.kind = SCONCE_LITE_INTEGER;
+        to.as.integer = v.to_int();
+        return;
+      case Tag::real:
+        to.kind = SCONCE_LITE_REAL;
+        to.as.real = v.to_double();
+        return;
+      case Tag::complex:
+        to.kind = SCONCE_LITE_COMPLEX;
+        to.as.complex_parts[0] = v.to_complex().real();
+        to.as.complex_parts[1] = v.to_complex().imag();
+        return;
+      case Tag::string:
+        return put_text(v.to_string_ref(), SCONCE_LITE_TEXT, to);
+      case Tag::tensor:
+        return put_tensor(v.to_tensor(), to);
+      case Tag::list: {
+        const List& list = v.to_list();
+        sconce_lite_value* items = begin(SCONCE_LITE_LIST, list.size(), to);
+        for (size_t i = 0; i < list.size(); ++i) put(list.get(i), items[i]);
+        return;
+      }
+      case Tag::tuple: {
+        const std::vector<Value>& all = v.to_tuple().items;
+        sconce_lite_value* items = begin(SCONCE_LITE_TUPLE, all.size(), to);
+        for (size_t i = 0; i < all.size(); ++i) put(all[i], items[i]);
+        return;
+      }
+      case Tag::dict: {
+        sconce_lite_value* items = begin(SCONCE_LITE_DICT, 2 * v.to_dict().size(), to);
+        v.to_dict().for_each([&](const Value& key, const Value& value) {
+          put(key, *items++);
+          put(value, *items++);
+        });
+        return;
+      }
+      default:
+        return put_text(model_.texts.emplace_back(v.repr()), SCONCE_LITE_OTHER, to);
+    }
+  }
+  void put_text(const std::string& text, sconce_lite_kind kind, sconce_lite_value& to) {
+    to.kind = kind;
+    to.as.text = {text.c_str(), text.size()};
+  }
+  void put_tensor(const Tensor& t, sconce_lite_value& to) {
+    if (t.dim() > SCONCE_LITE_MAX_RANK) fail("a result has {} dimensions", t.dim());
+    if (t.is_meta() || t.layout() != Layout::strided) fail("a result is a tensor without memory of its own");
+    to.kind = SCONCE_LITE_TENSOR;
+    to.as.tensor.dtype = static_cast<sconce_lite_dtype>(t.dtype());
+    to.as.tensor.rank = static_cast<int>(t.dim());
+    for (int64_t i = 0; i < t.dim(); ++i) {
+      to.as.tensor.sizes[i] = t.sizes()[static_cast<size_t>(i)];
+      to.as.tensor.strides[i] = t.strides()[static_cast<size_t>(i)];
+    }
+    to.as.tensor.data = t.numel() > 0 ? t.data() : nullptr;
+  }
+  sconce_lite_value* begin(sconce_lite_kind kind, size_t count, sconce_lite_value& to) {
+    sconce_lite_value* items = model_.result.data() + next_;
+    next_ += count;
+    to.kind = kind;
+    to.as.list = {items, count};
+    return items;
+  }
+
+  sconce_lite_model& model_;
+  size_t next_ = 0;
+};
+
+void check_processor() {
+  if (cpu_level() < lowest_level)
+    fail("this library was built for processors of level x86-64-v{} and above, this one has x86-64-v{}", lowest_level,
+         cpu_level());
+}
+
+}  // namespace
+}  // namespace sconce::lite
+
+using namespace sconce;
+using namespace sconce::lite;
+
+const char* sconce_lite_last_error(void) { return error_of_thread().message; }
+const char* sconce_lite_last_exception(void) { return error_of_thread().exception; }
+
+sconce_lite_status sconce_lite_start(const sconce_lite_host* host) {
+  return guarded(false, [&] {
+    need(host, "host");
+    if (!host->allocate != !host->release) invalid("allocate and release belong together");
+    if (host->parallel && host->threads < 1) invalid("threads is {}", host->threads);
+    if (!set_host(*host)) invalid("sconce_lite_start comes before all others");
+  });
+}
+
+sconce_lite_status sconce_lite_load(const void* bytes, size_t size, unsigned flags, sconce_lite_model** out) {
+  return guarded(true, [&] {
+    need(bytes, "bytes");
+    need(out, "out");
+    if (flags & ~unsigned{SCONCE_LITE_COPY | SCONCE_LITE_TRUST}) invalid("there are no flags {} of loads", flags);
+    check_processor();
+    auto* begin = static_cast<std::byte*>(const_cast<void*>(bytes));
+    // A tensor that a program writes to in place, its own weights too, must not lie in memory that may be constant.
+    const FileBytesPtr file = flags & SCONCE_LITE_COPY
+                                  ? FileBytes::copy(std::span<const std::byte>(begin, size), "<model>")
+                                  : FileBytes::borrow(std::span(begin, size), "<model>", std::make_shared<char>());
+    *out = new sconce_lite_model(file, flags & SCONCE_LITE_TRUST);
+  });
+}
+
+void sconce_lite_free(sconce_lite_model* model) { delete model; }
+
+size_t sconce_lite_method_count(const sconce_lite_model* model) { return model ? model->model.methods.size() : 0; }
+const char* sconce_lite_method_name(const sconce_lite_model* model, size_t method) {
+  return method < sconce_lite_method_count(model) ? model->model.methods[method].name.c_str() : nullptr;
+}
+const char* sconce_lite_method_signature(const sconce_lite_model* model, size_t method) {
+  return method < sconce_lite_method_count(model) ? model->model.methods[method].signature.c_str() : nullptr;
+}
+size_t sconce_lite_find_method(const sconce_lite_model* model, const char* name) {
+  for (size_t i = 0; name && i < sconce_lite_method_count(model); ++i) {
+    if (model->model.methods[i].name == name) return i;
+  }
+  return SIZE_MAX;
+}
+
+sconce_lite_status sconce_lite_run(sconce_lite_model* model, size_t method, const sconce_lite_value* arguments,
+                                   size_t count, const sconce_lite_value** result) {
+  return guarded(false, [&] {
+    need(model, "model");
+    need(result, "result");
+    if (method >= model->model.methods.size()) invalid("the model has no method {}", method);
+    if (count > 0) need(arguments, "arguments");
+    std::vector<Value> args;
+    args.reserve(count + 1);
+    for (size_t i = 0; i < count; ++i) args.push_back(value_from(arguments[i], 0));
+    ResultWriter(*model).write(model->model.run(model->model.methods[method], std::move(args)));
+    *result = model->result.data();
+  });
+}
+
+sconce_lite_status sconce_lite_limit(sconce_lite_model* model, uint64_t steps, uint64_t bytes) {
+  return guarded(false, [&] {
+    need(model, "model");
+    model->model.steps = steps;
+    model->model.bytes = bytes;
+  });
+}
+
+sconce_lite_memory sconce_lite_memory_of(const sconce_lite_model* model) {
+  if (!model) return {0, 0};
+  return {model->model.arena_bytes(), model->model.outside()};
+}
+
+const char* sconce_lite_selection(void) { return selection_text; }

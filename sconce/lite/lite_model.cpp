@@ -1,0 +1,50 @@
+#include "sconce/lite/lite_model.h"
+
+#include "sconce/base/error.h"
+#include "sconce/dispatch/budget/budget_scope.h"
+#include "sconce/dispatch/schema.h"
+#include "sconce/lite/selected.h"
+#include "sconce/serialization/file/records.h"
+#include "sconce/tensor/grad_mode.h"
+
+namespace sconce::lite {
+
+Model::Model(const FileBytesPtr& file, bool trust) {
+  const bool is_compiled = Records(file).find("calls.scx") != nullptr;
+  const ReadModel read = is_compiled ? compiled_reader : archive_reader;
+  SCONCE_CHECK(read, "{}: is a {}, and this library was built for models of the other kind", file->name(),
+               is_compiled ? "compiled file" : "lite archive");
+  read(*this, file, trust);
+}
+
+void Model::add(std::string name, Schema schema, std::unique_ptr<MethodBody> body) {
+  schema.name = name;
+  std::string signature = schema.to_string();
+  methods.push_back({std::move(name), std::move(signature), std::make_unique<Arena>(), std::move(body)});
+}
+
+const Value& Model::run(ModelMethod& method, std::vector<Value> args) {
+  result_ = Value();
+  const NoGrad no_grad;
+  struct Count {
+    Model& model;
+    ModelMethod& method;
+    ~Count() { model.outside_ = method.arena->outside(); }
+  } count{*this, method};
+  Limits limits;
+  if (steps != 0) limits.steps = steps;
+  if (bytes != 0) limits.memory = bytes;
+  const BudgetScope scope(steps == 0 && bytes == 0 ? nullptr : std::make_shared<Budget>(limits));
+  ActiveArena active(*method.arena);
+  result_ = method.body->run(std::move(args));
+  active.succeeded();
+  return result_;
+}
+
+size_t Model::arena_bytes() const {
+  size_t sum = 0;
+  for (const ModelMethod& m : methods) sum += m.arena->bytes();
+  return sum;
+}
+
+}  // namespace sconce::lite

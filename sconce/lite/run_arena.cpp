@@ -1,0 +1,169 @@
+#include "sconce/lite/run_arena.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "sconce/lite/host.h"
+
+namespace sconce::lite {
+namespace {
+
+thread_local constinit Arena* active_arena = nullptr;
+// All arenas: a block that outlives its arena must find out.
+constinit std::atomic_flag list_busy = ATOMIC_FLAG_INIT;
+constinit Arena* first_arena = nullptr;
+constinit uint32_t arenas_made = 0;
+
+struct Locked {
+  Locked() {
+    while (list_busy.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~Locked() { list_busy.clear(std::memory_order_release); }
+};
+
+constexpr uint32_t kForever = ~uint32_t{0};
+constexpr int kMostPlans = 4;  // of a method whose runs differ; then the host is asked for every block
+
+}  // namespace
+
+Arena* Arena::active() noexcept { return active_arena; }
+
+ActiveArena::ActiveArena(Arena& arena) {
+  arena.begin();
+  active_arena = &arena;
+}
+ActiveArena::~ActiveArena() {
+  Arena* arena = active_arena;
+  active_arena = nullptr;
+  arena->end(succeeded_);
+}
+
+Arena::Arena() noexcept {
+  const Locked locked;
+  number_ = ++arenas_made;
+  next_arena_ = first_arena;
+  first_arena = this;
+}
+
+Arena::~Arena() {
+  {
+    const Locked locked;
+    Arena** at = &first_arena;
+    while (*at != this) at = &(*at)->next_arena_;
+    *at = next_arena_;
+  }
+  // Memory in which something lives stays: a cache of the library may have taken it.
+  if (memory_ && live_.empty()) give_memory(memory_);
+}
+
+void Arena::begin() {
+  if (state_ == State::noted) lay_out();
+  // Blocks of an older plan may still live: its memory is theirs, and a new plan waits for them.
+  const bool may_note = live_.empty() && replans_ < kMostPlans;
+  if ((state_ == State::none || (state_ == State::planned && differs_)) && may_note) {
+    plan_.clear();
+    ++plan_number_;
+    plan_.reserve(256);
+    live_.reserve(256);
+    state_ = State::noting;
+    ++replans_;
+  }
+  next_ = now_ = 0;
+  outside_ = 0;
+  differs_ = false;
+}
+
+void Arena::end(bool succeeded) noexcept {
+  if (state_ != State::noting) return;
+  state_ = succeeded ? State::noted : State::none;
+  if (succeeded) return;
+  plan_.clear();
+  ++plan_number_;
+  --replans_;
+}
+
+void Arena::lay_out() {
+  std::vector<executor::Lifetime> buffers;
+  for (Planned& p : plan_) {
+    // What still lives now is neither a result nor of the run itself.
+    if (!p.lives) buffers.push_back({p.bytes, p.first, p.last});
+  }
+  const size_t total = executor::lay_out(buffers);
+  char* memory = total == 0 ? nullptr : static_cast<char*>(take_memory(total));
+  if (memory_) give_memory(memory_);
+  memory_ = memory;
+  bytes_ = total;
+  size_t at = 0;
+  for (Planned& p : plan_) {
+    p.offset = p.lives ? -1 : buffers[at++].offset;
+    p.lives = false;
+  }
+  live_.clear();
+  ++plan_number_;
+  state_ = State::planned;
+}
+
+bool Arena::is_free(const Planned& p) const noexcept {
+  return std::none_of(live_.begin(), live_.end(), [&](int32_t i) {
+    const Planned& other = plan_[static_cast<size_t>(i)];
+    return p.offset < other.offset + static_cast<int64_t>(other.bytes) &&
+           other.offset < p.offset + static_cast<int64_t>(p.bytes);
+  });
+}
+
+void* Arena::take(size_t bytes, Ticket& ticket) noexcept {
+  if (state_ == State::noting) {
+    ++outside_;
+    if (plan_.size() == plan_.capacity()) try {
+        plan_.reserve(2 * plan_.size());
+      } catch (...) {
+        return nullptr;  // not noted: the next run differs from the plan
+      }
+    plan_.push_back({bytes, now_++, kForever, -1, true});
+    ticket = {number_, plan_number_, static_cast<int32_t>(plan_.size()) - 1};
+    return nullptr;
+  }
+  if (state_ != State::planned) return nullptr;
+  const size_t n = next_++;
+  Planned* p = n < plan_.size() ? &plan_[n] : nullptr;
+  if (!p || p->bytes != bytes || p->lives || (p->offset >= 0 && !is_free(*p)) || live_.size() == live_.capacity()) {
+    differs_ = true;
+    ++outside_;
+    return nullptr;
+  }
+  if (p->offset < 0) {
+    ++outside_;
+    return nullptr;
+  }
+  p->lives = true;
+  ticket = {number_, plan_number_, static_cast<int32_t>(n)};
+  live_.push_back(ticket.block);
+  return memory_ + p->offset;
+}
+
+void Arena::give_back(Ticket ticket) noexcept {
+  if (ticket.arena == 0) return;
+  Arena* arena = active_arena;
+  if (!arena || arena->number_ != ticket.arena) {
+    const Locked locked;
+    for (arena = first_arena; arena && arena->number_ != ticket.arena;) arena = arena->next_arena_;
+  }
+  if (arena && arena->plan_number_ == ticket.plan) arena->free(ticket.block);
+}
+
+void Arena::free(int32_t block) noexcept {
+  Planned& p = plan_[static_cast<size_t>(block)];
+  p.lives = false;
+  if (state_ != State::planned) {
+    if (state_ == State::noting) p.last = now_++;
+    return;
+  }
+  const auto found = std::find(live_.begin(), live_.end(), block);
+  if (found != live_.end()) {
+    *found = live_.back();
+    live_.pop_back();
+  }
+}
+
+}  // namespace sconce::lite

@@ -1,0 +1,96 @@
+"""small_library.py SCONCE PARTS CC CXX WORK CONFORMANCE: `sconce bundle` makes a folder whose library runs its model, and no other.
+
+The bundle of a small model is built and run as its reader would; its library starts nothing before main, opens no file, shows
+the C interface alone, takes no memory after its second run, keeps to its size, and refuses another model by naming all that it
+lacks; a library built with that added runs both."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Of the system's functions, those that lead to files, libraries, threads or other programs.
+FORBIDDEN = re.compile(r"^(f?open(at)?(64)?|f?stat(64)?|mmap(64)?|dlopen|dlsym|opendir|readdir|popen|system|exec\w+|fork|"
+                       r"pthread_create|_ZNSt6thread.*|socket|unlink|rename)(@|$)")
+LARGEST = 1_200_000  # bytes of the library, stripped, for one level: docs/small.md says what is in them
+
+
+def run(*words, ok=True, cwd=None):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, cwd=cwd)
+    if ok and done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def check(condition, message):
+    if not condition:
+        sys.exit(message)
+
+
+def look_at(library):
+    """What is in the library, and what it asks of the system."""
+    exported = run("nm", "-D", "--defined-only", library).split("\n")
+    others = [line for line in exported if line and not re.search(r" [TR] sconce_lite_\w+$", line)]
+    check(not others, f"exports more than the C interface: {others[:5]}")
+    needed = [line.split()[-1] for line in run("nm", "-D", "--undefined-only", library).splitlines() if line]
+    asked = [name for name in needed if FORBIDDEN.match(name)]
+    check(not asked, f"asks the system for {asked}")
+
+
+def look_at_start(link_map):
+    """Code that runs before main comes from the compiler's own start files alone (libgcc finds out which processor it is)."""
+    section = re.search(r"^\.init_array(.*?)^\.fini_array", link_map.read_text(), re.S | re.M)[1]
+    files = re.findall(r"\.init_array\S*\s+0x\w+\s+0x\w+ (\S+)", section)
+    others = [f for f in files if not re.search(r"crtbeginS?\.o$|libgcc\.a\(cpuinfo\.o\)$", f)]
+    check(files and not others, f"runs code before main: {others or section}")
+
+
+def main():
+    sconce, parts, compiler, cxx, work, conformance = sys.argv[1:]
+    work, conformance = pathlib.Path(work), pathlib.Path(conformance)
+    shutil.rmtree(work, ignore_errors=True)
+    bundle = work / "mlp"
+    print(run(sconce, "bundle", conformance / "lite/MLP.ptl", "-o", bundle, "--levels", "v2", "--parts", parts), end="")
+    check(sorted(p.name for p in bundle.iterdir()) == ["CMakeLists.txt", "libsconce_lite.so", "main.c", "model.ptl",
+                                                       "sconce_lite.h", "selection.txt"], f"{bundle}: other files")
+    run("cmake", "-S", bundle, "-B", bundle / "build")
+    run("cmake", "--build", bundle / "build")
+    check(len((bundle / "main.c").read_text().splitlines()) <= 45, "main.c is long")
+    print(run(bundle / "build/run", bundle / "model.ptl", 2, 4), end="")
+    library = bundle / "libsconce_lite.so"
+    look_at(library)
+    size = library.stat().st_size
+    check(size <= LARGEST, f"the library has {size} bytes, more than {LARGEST}")
+
+    run(compiler, "-std=c11", "-D_GNU_SOURCE", "-O1", "-Wall", "-Werror", f"-I{bundle}", ROOT / "tests/lite/use_lite.c",
+        library, f"-Wl,-rpath,{bundle}", "-pthread", "-o", work / "use_lite")
+    print(run(work / "use_lite", bundle / "model.ptl", 2, 4), end="")
+
+    # What it was not built for.
+    refused = run(bundle / "build/run", conformance / "lite/ConvNet.ptl", 1, 3, 8, 8, ok=False)
+    check(re.search(r"operators that it needs are missing: .*aten::.*aten::.*sconce select MODEL --with SELECTION", refused, re.S),
+          f"another model is refused so: {refused}")
+    run(sconce, "select", conformance / "lite/ConvNet.ptl", "--with", bundle / "selection.txt", "-o", work / "both.txt")
+    run("cmake", "-S", ROOT, "-B", work / "both", "-DCMAKE_BUILD_TYPE=Release", f"-DSCONCE_SELECT={work / 'both.txt'}",
+        f"-DSCONCE_PARTS={parts}")
+    run("cmake", "--build", work / "both")
+    shutil.copyfile(work / "both/lib/libsconce_lite.so", library)
+    for model, sizes in ((bundle / "model.ptl", (2, 4)), (conformance / "lite/ConvNet.ptl", (1, 3, 8, 8))):
+        print(run(bundle / "build/run", model, *sizes), end="")
+    # Broken forms of both models: neither crash nor hang.
+    sources = [ROOT / "tests/lite/mutate_lite.cpp", ROOT / "tests/lite/hostile_lite.cpp",
+               ROOT / "sconce/testing/hostile/mutate_archive.cpp", ROOT / "sconce/testing/hostile/zip_bytes.cpp"]
+    whole = pathlib.Path(parts) / "lib"
+    run(cxx, "-std=c++20", "-O1", f"-I{ROOT}", f"-I{parts}/generated", *sources, library, f"-L{whole}", "-lsconce", "-lz",
+        f"-Wl,-rpath,{bundle}:{whole}", "-o", work / "mutate_lite")
+    print(run(work / "mutate_lite", 3000, 1, conformance / "lite/MLP.ptl", conformance / "lite/ConvNet.ptl", cwd=work), end="")
+
+    look_at_start(work / "both/selected/libsconce_lite.map")
+    listed = (work / "both/selected/sconce/selected/selection.txt").read_text()
+    check("op aten::conv2d  # ops/convolution.toml:" in listed, f"the list of the selection: {listed}")
+    return 0
+
+
+sys.exit(main())
