@@ -51,8 +51,8 @@ def main() -> None:
     headers = ("coefficients", "polynomial", "special")
     shared = "".join(without_includes((folder / f"cpu/special/{name}.h").read_text()) for name in headers)
     marks = {"@complex functions@": complex_functions(folder), "@special vectors@": vectors}
-    texts = {path.stem: path.read_text() for path in sorted([*(folder / "cuda").rglob("text/*.cuh"),
-                                                                          *(folder.parent / "codegen/cuda/text").glob("*.cuh")])}
+    paths = [*(folder / "cuda").rglob("*.cuh"), *(folder.parent / "codegen/cuda/text").glob("*.cuh")]
+    texts = {path.stem: path.read_text() for path in sorted(paths)}
     texts |= {"special_shared": shared} | {f"special_{name}": special(folder, name) for name in SPECIAL}
     lines = ["// Made by cmake/embed_device_texts.py from sconce/kernels/cuda/text/.", '#include "sconce/kernels/cuda/texts.h"', "",
              "namespace sconce::cuda {", "", "std::span<const NamedText> text_files() {",

@@ -68,6 +68,7 @@ KEYS = {
     "loops": (str, {"reduce"}),
     # leaf
     "kernel": (dict, {"leaf"}),
+    "on_host": (list, {"leaf"}),
     "shape": ((str, list), {"leaf"}),
     "format": (str, {"leaf"}),
     "decompose": (str, {"pointwise", "reduce", "leaf", "compound"}),
@@ -236,8 +237,8 @@ def _check_kernels(entry):
     if "result" in entry.data and [k for k in kernels if k != "cuda"] != ["cpu"]:
         entry.fail("result = 'own' is for a kernel for 'cpu'; those for 'any' and 'boxed' make their own result anyway",
                    "result")
-    if "cuda" in kernels and "cpu" not in kernels:
-        entry.fail("a kernel for 'cuda' stands beside one for 'cpu'", "kernel")
+    if "cuda" in kernels and not {"cpu", "any"} & set(kernels):
+        entry.fail("a kernel for 'cuda' stands beside one for 'cpu' or 'any'", "kernel")
     if "cpu" in kernels and "shape" not in entry.data and "result" not in entry.data:
         entry.fail("a kernel for 'cpu' needs 'shape', or result = 'own' where it makes its own result")
 

@@ -98,7 +98,7 @@ class Entries(unittest.TestCase):
     def test_kernels(self):
         self.assertEqual(error_of(self.LEAF + 'kernel = { any = "any/f.cpp" }\n'), "no error")
         self.assertEqual(error_of(self.LEAF + 'kernel = { cuda = "cuda/f.cpp" }\n'),
-                         "ops/test.toml:4: f: a kernel for 'cuda' stands beside one for 'cpu'")
+                         "ops/test.toml:4: f: a kernel for 'cuda' stands beside one for 'cpu' or 'any'")
         self.assertEqual(error_of(self.LEAF + 'kernel = { tpu = "tpu/f.cpp" }\n'),
                          "ops/test.toml:4: f: unknown kernel 'tpu', expected one of cpu, cuda, any, boxed")
         self.assertEqual(error_of(self.LEAF + 'kernel = { cpu = "cpu/f.cpp" }\n'),

@@ -81,7 +81,8 @@ def device_check(op, params):
     """C++ that refuses tensors of several devices, where one of them is a CUDA device."""
     if not leaf.has_cuda(op.entry):
         return []
-    tensors = [f'{{"{a.name}", {name(a)}}}' for _, a in params if a.type in ("Tensor", "Tensor?", "Tensor[]")]
+    tensors = [f'{{"{a.name}", {name(a)}}}' for _, a in params
+               if a.type in ("Tensor", "Tensor?", "Tensor[]") and a.name not in op.entry.get("on_host", [])]
     if len(tensors) + any(a.type == "Tensor[]" for _, a in params) < 2:
         return []
     return [f'  if (keys.has(Key::cuda)) check_one_device("{op.entry.schema.name}", {{{", ".join(tensors)}}});']

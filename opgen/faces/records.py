@@ -24,6 +24,12 @@ def record(op, family, entries):
     return f"{{{{{_info(op, kind, source, entries.symbol(op.entry), family.catalog.distance(op) or 0)}}}, {_thunk(op)}, {mask}, {{{listed}}}, nullptr}}"
 
 
+def is_factory(op):
+    """Whether a device and no tensor is an argument: then the library of the device may not be loaded yet."""
+    types = [a.type for a in op.schema.arguments]
+    return not leaf.is_boxed(op.entry) and "Device?" in types and not any(t.startswith("Tensor") for t in types)
+
+
 def small_record(op, family, chosen_formats):
     """The same of a small library (small.py): no gradients, no texts for people, no entry, kernels of selected formats only."""
     kernel = _kernel(op, family)
@@ -56,6 +62,8 @@ def _slots(op, family, gradient_kind):
     kernels = {key: kernel for key in devices.GLUE} | formats.kernels(op, family)
     if leaf.reads_memory(op.entry):
         kernels["meta"] = "SCONCE_BOXED_KERNEL(refuse_meta)"
+    if is_factory(op):
+        kernels["cuda"] = "SCONCE_BOXED_KERNEL(load_device)"
     if gradient_kind != "through":
         kernels["autograd"] = "SCONCE_BOXED_KERNEL(autograd::record)"
     return {devices.SLOTS[key]: kernel for key, kernel in kernels.items()}

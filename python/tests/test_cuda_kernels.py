@@ -278,6 +278,169 @@ class Kernels(unittest.TestCase):
         self.assertTrue(torch.allclose(x.grad.cpu(), y.grad, atol=1e-6))
 
 
+    def trained(self, build, run, steps=3, absolute=2e-4):
+        """The losses of some steps, on both devices, from the same parameters."""
+        torch.manual_seed(5)
+        here = build()
+        there = build().to("cuda")
+        there.load_state_dict(here.state_dict())
+        losses = []
+        for model, device in ((here, "cpu"), (there, "cuda")):
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+            for _ in range(steps):
+                optimizer.zero_grad()
+                loss = run(model, device)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        for want, got in zip(losses[:steps], losses[steps:]):
+            self.assertAlmostEqual(want, got, delta=absolute * (1 + abs(want)))
+        self.assertLess(losses[-1], losses[steps])
+
+    def test_a_network_of_convolutions_trains(self):
+        x, y = torch.randn(4, 1, 12, 12), torch.tensor([0, 3, 1, 2])
+        nn = torch.nn
+
+        def build():
+            return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(100, 5))
+
+        self.trained(build, lambda m, d: nn.functional.cross_entropy(m(x.to(d)), y.to(d)))
+
+    def test_a_recurrent_network_trains(self):
+        x, y, nn = torch.randn(6, 3, 5), torch.randn(6, 3, 4), torch.nn
+        for kind in ("LSTM", "GRU", "RNN"):
+            with self.subTest(kind=kind):
+                self.trained(lambda: getattr(nn, kind)(5, 2, num_layers=2, bidirectional=True),
+                             lambda m, d: nn.functional.mse_loss(m(x.to(d))[0], y.to(d)), absolute=1e-3)
+        self.trained(lambda: nn.LSTM(5, 6, proj_size=4), lambda m, d: nn.functional.mse_loss(m(x.to(d))[0], y.to(d)), absolute=1e-3)
+        lengths = torch.tensor([6, 4, 1])
+
+        def packed(m, d):
+            out, _ = m(nn.utils.rnn.pack_padded_sequence(x.to(d), lengths))
+            return (out.data * out.data).mean()
+
+        self.trained(lambda: nn.GRU(5, 4, bidirectional=True), packed, absolute=1e-3)
+
+    def test_a_transformer_trains(self):
+        nn = torch.nn
+        x, y = torch.randint(0, 11, (2, 7)), torch.randint(0, 11, (2, 7))
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(11, 16)
+                self.layer = nn.TransformerEncoderLayer(16, 2, 24, dropout=0.0, batch_first=True)
+                self.last = nn.Linear(16, 11)
+
+            def forward(self, x):
+                return self.last(self.layer(self.table(x)))
+
+        self.trained(Model, lambda m, d: nn.functional.cross_entropy(m(x.to(d)).view(14, 11), y.to(d).view(14)), absolute=1e-3)
+
+    def test_cross_entropy(self):
+        f = torch.nn.functional.cross_entropy
+        for rows, classes in ((7, 5), (3, 1025), (2, 9000)):
+            x, t = torch.randn(rows, classes) * 3, torch.randint(0, classes, (rows,))
+            t[0] = -100
+            for reduction in ("mean", "sum", "none"):
+                self.same(lambda x, t: f(x, t, reduction=reduction), x, t)
+
+                def slope(x, t):
+                    x = x.clone().requires_grad_()
+                    f(x, t, reduction=reduction).sum().backward()
+                    return x.grad
+
+                self.same(slope, x, t)
+        x = torch.randn(2, 3).to("cuda")
+        f(x, torch.tensor([0, 7]).to("cuda"))
+        with self.assertRaisesRegex(IndexError, "cross_entropy_loss: index 7 is out of range for size 3"):
+            torch.cuda.synchronize()
+
+    def test_sorts_of_long_rows(self):
+        for dtype in (F32, F64, I64, I32, BF16, U8):
+            x = (torch.randn(2, 9001) * 40).to(dtype)
+            self.bits(lambda x: torch.sort(x, stable=True)[0], x)
+            self.bits(lambda x: torch.sort(x, stable=True, descending=True)[1], x)
+        x = torch.randn(3, 5000)
+        for k, largest in ((1, True), (50, True), (50, False), (1000, True), (1500, False)):
+            self.bits(lambda x: torch.topk(x, k, largest=largest)[0], x)
+            self.bits(lambda x: torch.topk(x, k, largest=largest)[1], x)
+        ties = (torch.rand(2, 3000) * 4).floor()
+        values, places = torch.topk(ties.to("cuda"), 1000)
+        self.assertTrue(torch.equal(ties.gather(1, places.cpu()), values.cpu()))
+        self.assertEqual(len(set(places[0].tolist())), 1000)
+        self.assertEqual(places[0].tolist(), sorted(places[0].tolist(), key=lambda i: (-ties[0, i].item(), i)))
+
+    def test_scans_of_long_rows(self):
+        for n in (5, 4096, 50001):
+            self.same(lambda x: torch.cumsum(x, 1), torch.randn(2, n), relative=1e-3, absolute=1e-3)
+            self.same(lambda x: list(torch.cummax(x, 1)), torch.randn(2, n))
+            self.same(lambda x: torch.cumsum(x, 0), torch.randint(-9, 9, (n,)))
+            self.same(lambda x: torch.logcumsumexp(x, 0), torch.randn(n), relative=1e-5)
+
+    def test_draws_by_tensors(self):
+        torch.manual_seed(3)
+        order = torch.randperm(5000, device="cuda")
+        self.assertEqual(sorted(order.tolist()), list(range(5000)))
+        self.assertNotEqual(order[:20].tolist(), list(range(20)))
+        weights = torch.tensor([[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]]).to("cuda")
+        drawn = torch.multinomial(weights, 4000, replacement=True).cpu()
+        self.assertEqual(sorted(set(drawn[0].tolist())), [0, 2])
+        self.assertAlmostEqual((drawn[0] == 2).to(F32).mean().item(), 0.75, delta=0.03)
+        self.assertEqual(set(drawn[1].tolist()), {1})
+        self.assertEqual(sorted(torch.multinomial(weights[0, ::2], 2).tolist()), [0, 1])
+        for make, mean, var in ((lambda: torch.poisson(torch.full((4000,), 3.0, device="cuda")), 3, 3),
+                                (lambda: torch.poisson(torch.full((4000,), 50.0, device="cuda")), 50, 50),
+                                (lambda: torch.binomial(torch.full((4000,), 9.0, device="cuda"), torch.full((4000,), 0.3, device="cuda")), 2.7, 1.89),
+                                (lambda: torch.binomial(torch.full((4000,), 90.0, device="cuda"), torch.full((4000,), 0.6, device="cuda")), 54, 21.6),
+                                (lambda: torch._standard_gamma(torch.full((4000,), 2.5, device="cuda")), 2.5, 2.5),
+                                (lambda: torch._standard_gamma(torch.full((4000,), 0.4, device="cuda")), 0.4, 0.4)):
+            x = make()
+            self.assertAlmostEqual(x.mean().item(), mean, delta=6 * (var / 4000) ** 0.5)
+            self.assertAlmostEqual(x.var().item(), var, delta=0.25 * var)
+        for n in (1000, 1001, 1002):
+            x = torch.ones(n, device="cuda")
+            out, mask = torch.native_dropout(x, 0.25, True)
+            self.assertTrue(torch.equal(out.cpu(), mask.cpu().to(F32) / 0.75))
+            self.assertAlmostEqual(mask.to(F32).mean().item(), 0.75, delta=0.07)
+
+    def test_fourier_transforms(self):
+        for n in (1, 2, 7, 64, 67, 100, 1031, 2048, 2062):
+            x = torch.complex(torch.randn(2, n), torch.randn(2, n))
+            self.same(torch.fft.fft, x, relative=1e-3, absolute=1e-3 * n ** 0.5)
+            self.same(torch.fft.ifft, x, relative=1e-3)
+            self.same(torch.fft.rfft, torch.randn(2, n), relative=1e-3, absolute=1e-3 * n ** 0.5)
+            self.same(lambda x: torch.fft.irfft(x, n), torch.fft.rfft(torch.randn(2, n)), relative=1e-3)
+        self.same(torch.fft.fft2, torch.randn(3, 6, 10), relative=1e-3, absolute=1e-3)
+        self.same(lambda w: torch.hann_window(9, device=w.device), torch.ones(1))
+
+    def test_bags(self):
+        table, index, offsets = torch.randn(9, 4), torch.tensor([1, 2, 4, 5, 4, 3, 2, 8]), torch.tensor([0, 4, 4])
+        for mode in ("sum", "mean", "max"):
+            def run(table, index, offsets):
+                table = table.clone().requires_grad_()
+                out = torch.nn.functional.embedding_bag(index, table, offsets, mode=mode)
+                (out * out).sum().backward()
+                return [out.detach(), table.grad]
+
+            self.same(run, table, index, offsets)
+
+    def test_sequences_to_labels(self):
+        logs, targets = torch.log_softmax(torch.randn(9, 3, 5), 2), torch.tensor([[1, 2, 2], [3, 1, 4], [4, 4, 1]])
+        inputs, lengths = [9, 8, 6], [3, 2, 3]
+
+        def run(logs, targets):
+            logs = logs.clone().requires_grad_()
+            loss = torch.nn.functional.ctc_loss(logs, targets, inputs, lengths, reduction="sum")
+            loss.backward()
+            return [loss.detach(), logs.grad]
+
+        self.same(run, logs, targets)
+
+    def test_a_factory_may_come_first(self):
+        self.assertEqual(torch.zeros(2, device="cuda").device.type, "cuda")
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     unittest.main()

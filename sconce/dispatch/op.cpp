@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sconce/dispatch/argument_keys.h"
+#include "sconce/dispatch/load_device.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
 #include "sconce/tensor/backend.h"
@@ -133,6 +134,7 @@ void Op::no_kernel(KeySet keys) const {
     // Views and limited dtypes are looked at in every operator, or in none.
     if (!has_kernel(key) || key == Key::view || key == Key::limited || kFormatKeys.has(key)) continue;
     if (kernels[k] == fallback_kernel(key)) continue;  // a device's refusal, or what watches every operator
+    if (kernels[k] == SCONCE_BOXED_KERNEL(load_device)) continue;
     if (!present.empty()) present += ", ";
     present += key_name(key);
   }

@@ -29,6 +29,16 @@ void fill_range(const Tensor& out, Kind kind, const char* name, const Scalar& fi
                 double base = 0) {
   const int64_t n = out.numel();
   if (n == 0) return;
+  if (is_complex(out.dtype()) && kind != Kind::steps) {  // both parts; powers of the base follow from them
+    const std::complex<double> from = first.to_complex(), to = last_or_step.to_complex();
+    const DType real = real_dtype(out.dtype());
+    const Tensor re = empty_tensor(out.sizes(), real, out.device()), im = empty_tensor(out.sizes(), real, out.device());
+    fill_range(re, Kind::points, name, Scalar(from.real()), Scalar(to.real()));
+    fill_range(im, Kind::points, name, Scalar(from.imag()), Scalar(to.imag()));
+    const Tensor points = sconce::complex(re, im);
+    sconce::copy_(out, kind == Kind::points ? points : sconce::pow(Scalar(base), points));
+    return;
+  }
   SCONCE_CHECK_AS(not_implemented, !is_complex(out.dtype()) && out.dtype() != DType::bool_,
                   "\"{}\" not implemented for '{}' on CUDA", name, dtype_legacy_name(out.dtype()));
   const Device device = out.device();

@@ -23,6 +23,7 @@ constexpr int kArgumentRank = 8;
 constexpr int64_t kBlocks = 2048;         // that many keep a device busy; more splits only cost merging
 constexpr int64_t kLeastChunk = 16384;    // elements of a split of rows
 constexpr int64_t kLeastColumn = 64;      // rows of a split of columns
+constexpr int64_t kColumnBlocks = 1024;   // that fit on a device at once: a second wave of them would be short
 constexpr int64_t kStateRoom = 40 << 10;  // bytes of shared memory for the states of a block of columns
 
 struct Variant {
@@ -123,7 +124,7 @@ Variant choose(const Work& work, const Dimensions& d, const void* data) {
     v.ty = v.tx == 512 ? 1 : 256 / v.tx;
   } else {
     const int narrow = static_cast<int>(std::min<int64_t>(4, wide));
-    v.ty = 16;
+    v.ty = 8;
     if (narrow > 1 && outputs >= 32 * narrow && fits_width(d.kept, d.reduced, data, item, narrow, false))
       v.width = narrow;
     while (v.ty > 1 && state_size(work) * 32 * v.width * v.ty > kStateRoom) v.ty /= 2;
@@ -221,7 +222,8 @@ void reduce(const ReduceCall& call, Device device) {
   const int64_t blocks = v.rows ? (a.outputs + v.ty - 1) / v.ty : (a.outputs + 32 * v.width - 1) / (32 * v.width);
   const int64_t least = v.rows ? kLeastChunk : kLeastColumn;
   const int64_t unit = v.rows ? int64_t{v.tx} * v.width * 4 : int64_t{v.ty} * 4;
-  int64_t splits = std::clamp<int64_t>(a.count / least, 1, std::max<int64_t>(1, kBlocks / blocks));
+  int64_t splits =
+      std::clamp<int64_t>(a.count / least, 1, std::max<int64_t>(1, (v.rows ? kBlocks : kColumnBlocks) / blocks));
   if (blocks > kCounters) splits = 1;
   a.chunk = std::max(rounded_up((a.count + splits - 1) / splits, unit), unit);
   splits = std::max<int64_t>(1, (a.count + a.chunk - 1) / a.chunk);

@@ -41,12 +41,20 @@ Compute compute_of(DType dtype) {
   }
 }
 
-std::string source_of(const Variant& v) {
+// Logarithms of sums are carried in double: their errors do not cancel.
+Compute compute_of(const Variant& v) {
   const Compute compute = compute_of(v.out);
+  if (v.kind != ScanKind::logsum) return compute;
+  return class_of(compute) == Class::complex ? Compute::c128 : Compute::f64;
+}
+
+std::string source_of(const Variant& v) {
+  const Compute compute = compute_of(v);
   std::string out = vocabulary(class_of(compute) == Class::complex, 0, false) + compute_lines(compute);
   out += fmt::format("using namespace word;\nusing In = {};\nusing Common = {};\nusing Out = {};\n", stored_type(v.in),
                      stored_type(v.out), stored_type(v.out));
-  out += fmt::format("#define {} 1\n#define WIDTH {}\n", kDefines[static_cast<int>(v.kind)], v.width);
+  out += fmt::format("#define {} 1\n#define WIDTH {}\n#define P_INF P(INFINITY_64)\n#define COMPLEX {}\n",
+                     kDefines[static_cast<int>(v.kind)], v.width, class_of(compute) == Class::complex ? 1 : 0);
   out += text_file("scan_arguments");
   out += text_file("block");
   out += text_file("scan");
@@ -86,7 +94,7 @@ void launch_scan(ScanKind kind, const char* name, const Tensor& in, const Tensor
   const auto widest = static_cast<int64_t>(std::max(in.item_size(), out.item_size()));
   Variant v{kind, in.dtype(), out.dtype(), static_cast<int>(std::min<int64_t>(8, 16 / widest))};
   const auto aligned = [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data()) % 16 == 0; };
-  if (!aligned(in) || !aligned(out) || count % 8 != 0) v.width = 1;
+  if (!aligned(in) || !aligned(out) || (rows > 1 && count % v.width != 0)) v.width = 1;
   const int64_t chunks = (count + kChunk - 1) / kChunk;
   fmt::memory_buffer room;
   fmt::format_to(std::back_inserter(room), "scan/{}/{}.{}/{}", static_cast<int>(kind), static_cast<int>(v.in),
@@ -123,8 +131,8 @@ void cumprod(const Tensor& self, int64_t dim, std::optional<DType>, const Tensor
   along(ScanKind::product, "cumprod", self, dim, out, nullptr);
 }
 void logcumsumexp(const Tensor& self, int64_t dim, const Tensor& out) {
-  SCONCE_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"logcumsumexp\" not implemented for '{}' on CUDA",
-                  dtype_legacy_name(self.dtype()));
+  SCONCE_CHECK_AS(not_implemented, is_floating(self.dtype()) || is_complex(self.dtype()),
+                  "\"logcumsumexp\" not implemented for '{}' on CUDA", dtype_legacy_name(self.dtype()));
   along(ScanKind::logsum, "logcumsumexp", self, dim, out, nullptr);
 }
 void cummax(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
@@ -134,6 +142,13 @@ void cummax(const Tensor& self, int64_t dim, const Tensor& values, const Tensor&
 void cummin(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
   check_real(self, "cummin");
   along(ScanKind::smallest, "cummin", self, dim, values, &indices);
+}
+
+void _cummax_helper(const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
+  cuda::cummax(self, dim, values, indices);
+}
+void _cummin_helper(const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
+  cuda::cummin(self, dim, values, indices);
 }
 
 }  // namespace sconce::cuda

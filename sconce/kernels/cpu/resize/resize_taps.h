@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sconce/base/export.h"
+
 namespace sconce {
 
 enum class ResizeMode { nearest, nearest_exact, linear, cubic, linear_antialias, cubic_antialias, lanczos_antialias };
@@ -29,7 +31,8 @@ ResizeTaps transposed(const ResizeTaps& taps, int64_t in);
 // T is the type that positions and weights are computed in (float or double), as PyTorch does. `scale` is the factor
 // that the user gave, if any.
 template <class T>
-ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corners, std::optional<double> scale);
+SCONCE_API ResizeTaps resize_taps(ResizeMode mode, int64_t in, int64_t out, bool align_corners,
+                                  std::optional<double> scale);
 
 // A dimension of n elements that is not resized.
 ResizeTaps identity_taps(int64_t n);

@@ -1,5 +1,5 @@
 // A recurrent layer: checks, results, and the dtype that it computes in.
-#include "sconce/kernels/cpu/rnn/rnn_sweep.h"
+#include "sconce/kernels/cpu/rnn/rnn_layer.h"
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
@@ -8,7 +8,7 @@
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
 
-namespace sconce::cpu {
+namespace sconce {
 namespace {
 
 DType compute_dtype(const Tensor& t) { return t.dtype() == DType::float64 ? DType::float64 : DType::float32; }
@@ -90,9 +90,9 @@ RnnLayer layer_of(const Tensor& input, const Tensor& hx, const Tensor& cx, const
 
 }  // namespace
 
-std::vector<Tensor> sconce_rnn_layer(const Tensor& input, const Tensor& hx, const Tensor& cx, const Tensor& w_ih,
-                                     const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh, const Tensor& w_hr,
-                                     const Tensor& batch_sizes, int64_t mode_number, bool reverse) {
+std::vector<Tensor> run_rnn_layer(const RnnSweeps& sweeps, const Tensor& input, const Tensor& hx, const Tensor& cx,
+                                  const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh,
+                                  const Tensor& w_hr, const Tensor& batch_sizes, int64_t mode_number, bool reverse) {
   SCONCE_CHECK(0 <= mode_number && mode_number <= 3, "rnn_layer: mode must be 0 to 3, got {}", mode_number);
   const auto mode = static_cast<RnnMode>(mode_number);
   const Shape shape = checked(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode);
@@ -108,18 +108,19 @@ std::vector<Tensor> sconce_rnn_layer(const Tensor& input, const Tensor& hx, cons
   Tensor kept =
       empty_tensor({mode == RnnMode::lstm || mode == RnnMode::gru ? shape.rows : 0, shape.hidden}, dtype, device);
   if (!input.is_meta()) {
-    rnn_forward(layer_of(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse, shape), out, hy, cy,
-                gates, kept, save);
+    sweeps.forward(layer_of(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse, shape), out, hy,
+                   cy, gates, kept, save);
   }
   if (!save) gates = kept = empty_tensor({0}, dtype, device);
   const Tensor shaped = batch_sizes.defined() ? out : reshape(out, {input.sizes()[0], input.sizes()[1], shape.state});
   return {to_dtype(shaped, input.dtype()), to_dtype(hy, input.dtype()), to_dtype(cy, input.dtype()), gates, kept};
 }
 
-std::vector<Tensor> sconce_rnn_layer_backward(TensorList grads, const Tensor& input, const Tensor& hx, const Tensor& cx,
-                                              const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
-                                              const Tensor& b_hh, const Tensor& w_hr, const Tensor& batch_sizes,
-                                              int64_t mode_number, bool reverse, TensorList results) {
+std::vector<Tensor> run_rnn_layer_backward(const RnnSweeps& sweeps, TensorList grads, const Tensor& input,
+                                           const Tensor& hx, const Tensor& cx, const Tensor& w_ih, const Tensor& w_hh,
+                                           const Tensor& b_ih, const Tensor& b_hh, const Tensor& w_hr,
+                                           const Tensor& batch_sizes, int64_t mode_number, bool reverse,
+                                           TensorList results) {
   SCONCE_CHECK(0 <= mode_number && mode_number <= 3, "rnn_layer_backward: mode must be 0 to 3, got {}", mode_number);
   SCONCE_CHECK(grads.size() >= 3 && results.size() == 5,
                "rnn_layer_backward: expected gradients of 3 results and 5 results, got {} and {}", grads.size(),
@@ -161,9 +162,27 @@ std::vector<Tensor> sconce_rnn_layer_backward(TensorList grads, const Tensor& in
     return fitted(rnn_backward_by_steps(layer, reshape(grads[0], {shape.rows, shape.state}), grads[1], grads[2]));
   }
   const auto flat = [&](const Tensor& t) { return t.defined() ? reshape(dense(t), {shape.rows, shape.state}) : t; };
-  return fitted(rnn_backward(layer_of(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse, shape),
-                             flat(grads[0]), dense(grads[1]), mode == RnnMode::lstm ? dense(grads[2]) : Tensor(),
-                             flat(results[0]), results[3], results[4]));
+  return fitted(sweeps.backward(
+      layer_of(input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode, reverse, shape), flat(grads[0]),
+      dense(grads[1]), mode == RnnMode::lstm ? dense(grads[2]) : Tensor(), flat(results[0]), results[3], results[4]));
 }
 
-}  // namespace sconce::cpu
+namespace cpu {
+
+std::vector<Tensor> sconce_rnn_layer(const Tensor& input, const Tensor& hx, const Tensor& cx, const Tensor& w_ih,
+                                     const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh, const Tensor& w_hr,
+                                     const Tensor& batch_sizes, int64_t mode, bool reverse) {
+  return run_rnn_layer({rnn_forward, rnn_backward}, input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr, batch_sizes, mode,
+                       reverse);
+}
+
+std::vector<Tensor> sconce_rnn_layer_backward(TensorList grads, const Tensor& input, const Tensor& hx, const Tensor& cx,
+                                              const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
+                                              const Tensor& b_hh, const Tensor& w_hr, const Tensor& batch_sizes,
+                                              int64_t mode, bool reverse, TensorList results) {
+  return run_rnn_layer_backward({rnn_forward, rnn_backward}, grads, input, hx, cx, w_ih, w_hh, b_ih, b_hh, w_hr,
+                                batch_sizes, mode, reverse, results);
+}
+
+}  // namespace cpu
+}  // namespace sconce

@@ -190,6 +190,15 @@ void launch(Device device, const Kernel& kernel, const Shape& shape, const void*
   note_launch(device, stream, operator_name);
 }
 
+void launch_each(Device device, const Kernel& kernel, int64_t count, const void* argument, size_t size,
+                 const char* operator_name) {
+  if (count == 0) return;
+  Shape shape;
+  shape.grid_x = static_cast<unsigned>((count + 255) / 256);
+  shape.block_x = 256;
+  launch(device, kernel, shape, argument, size, operator_name);
+}
+
 Scratch scratch(Device device, size_t bytes) {
   const DeviceBlock block = allocate_block(bytes, device);
   return Scratch(block.data, block.block, device);

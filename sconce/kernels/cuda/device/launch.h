@@ -37,6 +37,9 @@ struct Shape {
 // driver makes its copy before this returns: nothing is allocated. `operator_name` lives for ever; errors name it.
 void launch(Device device, const Kernel& kernel, const Shape& shape, const void* argument, size_t size,
             const char* operator_name);
+// One thread for each of `count` elements, in blocks of 256; nothing where there are none.
+void launch_each(Device device, const Kernel& kernel, int64_t count, const void* argument, size_t size,
+                 const char* operator_name);
 
 // Temporary memory of the device for kernels of the current stream. It may be let go as soon as they are launched: the
 // next owner's kernels come after them.

@@ -13,6 +13,7 @@
 #include "sconce/kernels/cuda/shared_types.h"
 #include "sconce/kernels/cuda/texts.h"
 #include "sconce/ops.h"
+#include "sconce/tensor/grad_mode.h"
 
 namespace sconce::cuda {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 #include "sconce/kernels/cuda/text/attention_arguments.cuh"
 
 const Device kMeta(DeviceType::meta);
-constexpr int64_t kQueries = 64, kLargestRow = 256, kMostHeads = 65535;
+constexpr int64_t kLargestRow = 256, kMostHeads = 65535;
 
 Tensor on_meta(const Tensor& t) {
   return t.defined() ? empty_strided_tensor(t.sizes(), t.strides(), t.dtype(), kMeta) : t;
@@ -60,16 +61,17 @@ Tensor scores_of(const Tensor& q, const Tensor& k, bool is_causal, const Tensor&
 
 struct Variant {
   DType dtype, mask;
-  int size;  // of a row, with what is filled up
+  int size;   // of a row, with what is filled up
+  int tiles;  // of 16 queries for each warp
   bool is_causal, is_masked;
 };
 
 std::string source_of(const Variant& v) {
   std::string out(text_file("prelude"));
   out += fmt::format(
-      "#define FULL_WARP 0xffffffffu\nusing T = {};\nusing Mask = {};\nconstexpr int D = {};\n#define CAUSAL "
-      "{}\n#define MASKED {}\n",
-      stored_type(v.dtype), stored_type(v.mask), v.size, v.is_causal ? 1 : 0, v.is_masked ? 1 : 0);
+      "#define FULL_WARP 0xffffffffu\nusing T = {};\nusing Mask = {};\nconstexpr int D = {};\n#define TILES "
+      "{}\n#define CAUSAL {}\n#define MASKED {}\n",
+      stored_type(v.dtype), stored_type(v.mask), v.size, v.tiles, v.is_causal ? 1 : 0, v.is_masked ? 1 : 0);
   out += text_file("tensor_cores");
   out += text_file("attention_arguments");
   out += text_file("attention");
@@ -123,18 +125,20 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
   a.size = static_cast<int>(q.size(3));
   a.scale = static_cast<float>(scale);
   const int size = std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
-  const Variant variant{q.dtype(), mask.defined() ? mask.dtype() : DType::float32, size, is_causal, mask.defined()};
+  const int tiles = size <= 128 && q.size(2) > 64 ? 2 : 1;  // registers hold no more; few queries need no more
+  const Variant variant{q.dtype(),     mask.defined() ? mask.dtype() : DType::float32, size, tiles, is_causal,
+                        mask.defined()};
   const Device device = query.device();
   const Kernel& kernel = find_kernel(
       device,
-      fmt::format("attention/{}.{}/{}{}{}", static_cast<int>(variant.dtype), static_cast<int>(variant.mask), size,
-                  is_causal ? "c" : "", variant.is_masked ? "m" : ""),
+      fmt::format("attention/{}.{}/{}.{}{}{}", static_cast<int>(variant.dtype), static_cast<int>(variant.mask), size,
+                  tiles, is_causal ? "c" : "", variant.is_masked ? "m" : ""),
       [&variant] { return source_of(variant); }, "attention");
   Shape shape;
-  shape.grid_x = static_cast<unsigned>((q.size(2) + kQueries - 1) / kQueries);
+  shape.grid_x = static_cast<unsigned>((q.size(2) + 64 * tiles - 1) / (64 * tiles));
   shape.grid_y = static_cast<unsigned>(q.size(0) * q.size(1));
   shape.block_x = 128;
-  shape.shared_bytes = static_cast<unsigned>(512 * size);  // two stages of 64 keys and 64 values
+  shape.shared_bytes = static_cast<unsigned>((128 * tiles + 512) * size);  // queries; two stages of keys and values
   launch(device, kernel, shape, &a, sizeof a, "scaled_dot_product_attention");
   if (!o.is_same(out)) sconce::copy_(out, o);
   if (!l.is_same(level)) sconce::copy_(level, l);
@@ -180,6 +184,43 @@ std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_b
   return {sconce::to(sconce::matmul(d, k), query.dtype()),
           sconce::to(of_heads(sconce::matmul(sconce::transpose(d, -2, -1), q), key), key.dtype()),
           sconce::to(for_value, value.dtype())};
+}
+
+// With dropout: the weights that `kept` has, over 1 - p; what they are taken of does not change.
+std::tuple<Tensor, Tensor> sconce_attention_with_dropout(const Tensor& query, const Tensor& key, const Tensor& value,
+                                                         const Tensor& kept, double dropout_p, bool is_causal,
+                                                         const Tensor& attn_mask, std::optional<double> scale) {
+  const DType compute = compute_dtype(query);
+  const Tensor q = sconce::to(query, compute), k = sconce::to(key, compute), v = sconce::to(value, compute);
+  const Tensor scores = scores_of(q, k, is_causal, attn_mask, scale_of(query, scale));
+  const Tensor level = sconce::logsumexp(scores, {-1}, true);
+  const Tensor weights = sconce::keep_scaled(sconce::exp(sconce::sub(scores, level)), kept, 1 - dropout_p);
+  return {sconce::to(sconce::matmul(weights, v), query.dtype()), sconce::squeeze(level, -1)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> sconce_attention_with_dropout_backward(const Tensor& grad_out, const Tensor& query,
+                                                                          const Tensor& key, const Tensor& value,
+                                                                          const Tensor& kept, const Tensor& out,
+                                                                          const Tensor& logsumexp, double dropout_p,
+                                                                          bool is_causal, const Tensor& attn_mask,
+                                                                          std::optional<double> scale) {
+  bool recorded = grad_enabled() && grad_out.requires_grad();
+  for (const Tensor* t : {&query, &key, &value}) recorded |= grad_enabled() && t->requires_grad();
+  if (recorded)  // a gradient of this gradient may be asked for
+    return sconce::attention_gradients(grad_out, query, key, value, kept, dropout_p, is_causal, attn_mask, scale);
+  const DType compute = compute_dtype(query);
+  const double factor = scale_of(query, scale);
+  const Tensor q = sconce::to(query, compute), k = sconce::to(key, compute), v = sconce::to(value, compute),
+               g = sconce::to(grad_out, compute);
+  const Tensor level = sconce::unsqueeze(sconce::to(logsumexp, compute), -1);
+  const Tensor weights = sconce::exp(sconce::sub(scores_of(q, k, is_causal, attn_mask, factor), level));
+  const Tensor taken = sconce::keep_scaled(weights, kept, 1 - dropout_p);
+  const Tensor products = sconce::keep_scaled(sconce::matmul(g, sconce::transpose(v, -2, -1)), kept, 1 - dropout_p);
+  const Tensor shares = sconce::sum(sconce::mul(g, sconce::to(out, compute)), IntList({-1}), true);
+  const Tensor d = sconce::mul(sconce::mul(weights, sconce::sub(products, shares)), Scalar(factor));
+  return {sconce::to(sconce::matmul(d, k), query.dtype()),
+          sconce::to(sconce::matmul(sconce::transpose(d, -2, -1), q), key.dtype()),
+          sconce::to(sconce::matmul(sconce::transpose(taken, -2, -1), g), value.dtype())};
 }
 
 }  // namespace sconce::cuda

@@ -141,4 +141,33 @@ void _adaptive_avg_pool3d_backward(const Tensor& grad_output, const Tensor&, con
   adaptive_pool(3, "adaptive_avg_pool3d_backward", grad_output, grad_output, out, out, true);
 }
 
+// Every result of such a pool came from one place of its picture, whose last dimensions are flat in `indices`.
+namespace {
+void to_places(int rank, const Tensor& grad, const Tensor& indices, const Tensor& out) {
+  int64_t picture = 1;
+  for (int d = 1; d <= rank; ++d) picture *= out.size(-d);
+  if (out.numel() == 0) return;
+  const int64_t pictures = out.numel() / picture;
+  const Tensor sums = sconce::zeros({pictures, picture},
+                                    out.dtype() == DType::float64 ? DType::float64 : DType::float32, {}, out.device());
+  const Tensor g = sconce::reshape(sconce::to(grad, sums.dtype()), {pictures, -1});
+  sconce::scatter_add_(sums, 1, sconce::reshape(sconce::to(indices, DType::int64), {pictures, -1}), g);
+  sconce::copy_(out, sconce::view(sums, out.sizes()));
+}
+}  // namespace
+void adaptive_max_pool2d_backward(const Tensor& grad, const Tensor&, const Tensor& indices, const Tensor& out) {
+  to_places(2, grad, indices, out);
+}
+void adaptive_max_pool3d_backward(const Tensor& grad, const Tensor&, const Tensor& indices, const Tensor& out) {
+  to_places(3, grad, indices, out);
+}
+void fractional_max_pool2d_backward(const Tensor& grad, const Tensor&, IntList, IntList, const Tensor& indices,
+                                    const Tensor& out) {
+  to_places(2, grad, indices, out);
+}
+void fractional_max_pool3d_backward(const Tensor& grad, const Tensor&, IntList, IntList, const Tensor& indices,
+                                    const Tensor& out) {
+  to_places(3, grad, indices, out);
+}
+
 }  // namespace sconce::cuda

@@ -74,7 +74,7 @@ Distribution distribution_of(Draw::Kind kind) {
     case Draw::Kind::permutation:
       break;
   }
-  fail_as(ErrorKind::not_implemented, "randperm: there is no CUDA kernel for it");
+  fail("a permutation is no distribution");
 }
 
 bool of_integers(Draw::Kind kind) { return kind == Draw::Kind::integers || kind == Draw::Kind::integers_between; }
@@ -136,14 +136,9 @@ void draw_dense(void* out, uint64_t count, DType dtype, const Draw& draw, const 
     shape.grid_x = static_cast<unsigned>(std::min(most, (count + kThreads - 1) / kThreads));
     counters = (count - 1) / (uint64_t{kThreads} * shape.grid_x * per_counter(draw, dtype, wide)) + 1;
   }
-  {
-    DeviceGenerator& generator = generator_of(device);
-    const std::lock_guard lock(generator.mutex);
-    generator.follow_seeding();
-    a.seed = generator.seed;
-    a.counter = generator.counter;
-    generator.counter += counters;
-  }
+  const PhiloxDraw philox = take_counters(device, counters);
+  a.seed = philox.seed;
+  a.counter = philox.counter;
   launch(device, kernel, shape, &a, sizeof a, how.name);
 }
 
@@ -156,6 +151,7 @@ void random(const Tensor& out, const Draw& draw, const Generator& generator) {
     random(dense, draw, generator);
     return copy_tensor(out, dense);
   }
+  if (draw.kind == Draw::Kind::permutation) return random_permutation(out);
   auto count = static_cast<uint64_t>(out.numel());
   Draw asked = draw;
   DType dtype = out.dtype();
@@ -169,6 +165,15 @@ void random(const Tensor& out, const Draw& draw, const Generator& generator) {
   copy_tensor(each, *draw.each);
   asked.each = &each;
   draw_dense(out.data(), count, dtype, asked, each.data(), out.device());
+}
+
+PhiloxDraw take_counters(Device device, uint64_t counters) {
+  DeviceGenerator& generator = generator_of(device);
+  const std::lock_guard lock(generator.mutex);
+  generator.follow_seeding();
+  const PhiloxDraw draw{generator.seed, generator.counter};
+  generator.counter += counters;
+  return draw;
 }
 
 PhiloxState philox_state(Device device) {

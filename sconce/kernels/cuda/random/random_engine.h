@@ -12,7 +12,7 @@
 
 namespace sconce::cuda {
 
-// Backend::random (tensor/backend.h). Throws Error for a generator of the CPU, and for permutations.
+// Backend::random (tensor/backend.h). Throws Error for a generator of the CPU.
 void random(const Tensor& out, const Draw& draw, const Generator& generator);
 
 struct PhiloxState {
@@ -22,6 +22,14 @@ struct PhiloxState {
 // The default generator of a device. manual_seed (tensor/generator.h) begins all of them anew.
 PhiloxState philox_state(Device device);
 void set_philox_state(Device device, PhiloxState state);
+
+// Seed and counter for a kernel of its own that takes up to so many counters of each thread's stream.
+struct PhiloxDraw {
+  uint64_t seed, counter;
+};
+PhiloxDraw take_counters(Device device, uint64_t counters);
+// A permutation of 0 .. numel-1, as torch.randperm draws it (random/sampling.cpp).
+void random_permutation(const Tensor& out);
 
 // The source of the kernel for a distribution and a dtype: for tests.
 std::string random_text(const Draw& draw, DType dtype);

@@ -1,7 +1,8 @@
-// Flash attention: a block keeps the weights of 64 queries in registers, tile by tile of 64 keys, and never as a whole; the
-// largest score and the sum of a query's exponentials are carried along. What stands above: T f16 or bf16, D elements of a row
-// (a power of two from 64 on; rows may be shorter), CAUSAL, MASKED and Mask, the type of an additive mask.
-constexpr int kWarps = 4, kThreads = 32 * kWarps, kQueries = 16 * kWarps, kKeys = 64;
+// Flash attention: a block keeps the weights of its queries in registers, tile by tile of 64 keys, and never as a whole; the
+// largest score and the sum of a query's exponentials are carried along. A warp has TILES times 16 queries: what it reads of
+// keys and values serves all of them. What stands above: T f16 or bf16, D elements of a row (a power of two from 64 on; rows
+// may be shorter), TILES, CAUSAL, MASKED and Mask, the type of an additive mask.
+constexpr int kWarps = 4, kThreads = 32 * kWarps, kRows = 16 * TILES, kQueries = kRows * kWarps, kKeys = 64;
 constexpr int kChunks = D / 8;  // of 16 bytes in a row
 constexpr int kTileBytes = kKeys * D * 2;
 constexpr float kLog2e = 1.4426950408889634f;
@@ -17,37 +18,37 @@ template <int rows> HOT void copy_tile(char* tile, const T* from, i64 stride, in
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_constant__ AttentionArguments a) {
-  SHARED_ROOM(room, 4 * kTileBytes);
+#define EACH_TILE _Pragma("unroll") for (int t = 0; t < TILES; ++t)
+
+extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attention(const __grid_constant__ AttentionArguments a) {
+  SHARED_ROOM(room, kQueries * D * 2 + 4 * kTileBytes);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, pair = lane % 4 * 2;
   const int first = int(gridDim.x - 1 - blockIdx.x) * kQueries;  // those with many keys first
   const int batch = int(blockIdx.y) / a.heads, head = int(blockIdx.y) % a.heads, key_head = head / (a.heads / a.key_heads);
   const T* query = static_cast<const T*>(a.query) + batch * a.query_stride[0] + head * a.query_stride[1];
   const T* key = static_cast<const T*>(a.key) + batch * a.key_stride[0] + key_head * a.key_stride[1];
   const T* value = static_cast<const T*>(a.value) + batch * a.value_stride[0] + key_head * a.value_stride[1];
-  // Two stages of a tile of keys and one of values.
-#define KEYS(stage) (room + (stage) * 2 * kTileBytes)
-#define VALUES(stage) (room + (stage) * 2 * kTileBytes + kTileBytes)
+  // The queries, then two stages of a tile of keys and one of values.
+#define KEYS(stage) (room + kQueries * D * 2 + (stage) * 2 * kTileBytes)
+#define VALUES(stage) (KEYS(stage) + kTileBytes)
   const int end = CAUSAL && first + kQueries < a.keys ? first + kQueries : a.keys, tiles = (end + kKeys - 1) / kKeys;
-
-  // The queries go through the second stage's room into registers.
-  copy_tile<kQueries>(KEYS(1), query, a.query_stride[2], first, a.queries, a.size);
-  cp_commit();
+  copy_tile<kQueries>(room, query, a.query_stride[2], first, a.queries, a.size);
   copy_tile<kKeys>(KEYS(0), key, a.key_stride[2], 0, a.keys, a.size);
   copy_tile<kKeys>(VALUES(0), value, a.value_stride[2], 0, a.keys, a.size);
   cp_commit();
-  cp_wait<1>();
-  __syncthreads();
-  u32 q[D / 16][4];
-#pragma unroll
-  for (int k = 0; k < D / 16; ++k) load_matrices<false>(q[k], chunk_at(KEYS(1), warp * 16 + lane % 16, k * 2 + lane / 16));
-  __syncthreads();
 
-  float out[D / 8][4], top[2] = {-float(INFINITY_64), -float(INFINITY_64)}, total[2] = {0, 0};
+  float out[TILES][D / 8][4], top[TILES][2], total[TILES][2];
+  EACH_TILE {
 #pragma unroll
-  for (int n = 0; n < D / 8; ++n)
+    for (int h = 0; h < 2; ++h) {
+      top[t][h] = -float(INFINITY_64);
+      total[t][h] = 0;
+    }
 #pragma unroll
-    for (int i = 0; i < 4; ++i) out[n][i] = 0;
+    for (int n = 0; n < D / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) out[t][n][i] = 0;
+  }
   // Scores are scaled where their exponentials are taken; with a mask, before it is added.
   const float factor = a.scale * kLog2e, later = MASKED ? 1.0f : factor;
   for (int tile = 0; tile < tiles; ++tile) {
@@ -61,87 +62,105 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention(const __grid_co
       cp_wait<0>();
     }
     __syncthreads();
-    float s[kKeys / 8][4];
+    // A warp whose queries are all before these keys has nothing to do.
+    if (!CAUSAL || base <= first + warp * kRows + kRows - 1) {
+      float s[TILES][kKeys / 8][4];
+      EACH_TILE
 #pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n)
+        for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) s[n][i] = 0;
+          for (int i = 0; i < 4; ++i) s[t][n][i] = 0;
 #pragma unroll
-    for (int k = 0; k < D / 16; ++k) {
+      for (int k = 0; k < D / 16; ++k) {
+        u32 q[TILES][4];
+        EACH_TILE load_matrices<false>(q[t], chunk_at(room, warp * kRows + t * 16 + lane % 16, k * 2 + lane / 16));
 #pragma unroll
-      for (int n = 0; n < kKeys / 16; ++n) {
-        u32 b[4];
-        load_matrices<false>(b, chunk_at(KEYS(stage), n * 16 + lane % 8 + lane / 16 * 8, k * 2 + lane / 8 % 2));
-        multiply(s[2 * n], q[k], b[0], b[1]);
-        multiply(s[2 * n + 1], q[k], b[2], b[3]);
-      }
-    }
-    const bool partly = base + kKeys > a.keys || (CAUSAL && base + kKeys > first);
-#pragma unroll
-    for (int n = 0; n < kKeys / 8; ++n)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int row = first + warp * 16 + group + i / 2 * 8, column = base + n * 8 + pair + i % 2;
-        if constexpr (MASKED) {
-          s[n][i] *= factor;
-          if (row < a.queries && column < a.keys)
-            s[n][i] += as<float>(static_cast<const Mask*>(a.mask)[batch * a.mask_stride[0] + head * a.mask_stride[1] + row * a.mask_stride[2] + column * a.mask_stride[3]]) * kLog2e;
+        for (int n = 0; n < kKeys / 16; ++n) {
+          u32 b[4];
+          load_matrices<false>(b, chunk_at(KEYS(stage), n * 16 + lane % 8 + lane / 16 * 8, k * 2 + lane / 8 % 2));
+          EACH_TILE {
+            multiply(s[t][2 * n], q[t], b[0], b[1]);
+            multiply(s[t][2 * n + 1], q[t], b[2], b[3]);
+          }
         }
-        if (partly && (column >= a.keys || (CAUSAL && column > row))) s[n][i] = -float(INFINITY_64);
       }
-    float rescale[2];
+      const bool partly = base + kKeys > a.keys || (CAUSAL && base + kKeys > first + warp * kRows);
+      if (MASKED || partly) {
+        EACH_TILE
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      float most = top[h];
+          for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(s[n][2 * h], s[n][2 * h + 1]));
-      most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 1));
-      most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 2));
-      const float level = most == -float(INFINITY_64) ? 0.0f : most * later;
-      rescale[h] = power_of_two(fmaf(top[h], later, -level));
-      top[h] = most;
-      float sum = 0;
+            for (int i = 0; i < 4; ++i) {
+              const int row = first + warp * kRows + t * 16 + group + i / 2 * 8, column = base + n * 8 + pair + i % 2;
+              if constexpr (MASKED) {
+                s[t][n][i] *= factor;
+                if (row < a.queries && column < a.keys)
+                  s[t][n][i] += as<float>(static_cast<const Mask*>(a.mask)[batch * a.mask_stride[0] + head * a.mask_stride[1] + row * a.mask_stride[2] + column * a.mask_stride[3]]) * kLog2e;
+              }
+              if (column >= a.keys || (CAUSAL && column > row)) s[t][n][i] = -float(INFINITY_64);
+            }
+      }
+      EACH_TILE {
+        float rescale[2];
 #pragma unroll
-      for (int n = 0; n < kKeys / 8; ++n)
+        for (int h = 0; h < 2; ++h) {
+          float most = top[t][h];
 #pragma unroll
-        for (int i = 2 * h; i < 2 * h + 2; ++i) {
-          s[n][i] = power_of_two(fmaf(s[n][i], later, -level));
-          sum += s[n][i];
+          for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(s[t][n][2 * h], s[t][n][2 * h + 1]));
+          most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 1));
+          most = fmaxf(most, __shfl_xor_sync(FULL_WARP, most, 2));
+          const float level = most == -float(INFINITY_64) ? 0.0f : most * later;
+          rescale[h] = power_of_two(fmaf(top[t][h], later, -level));
+          top[t][h] = most;
+          float sum = 0;
+#pragma unroll
+          for (int n = 0; n < kKeys / 8; ++n)
+#pragma unroll
+            for (int i = 2 * h; i < 2 * h + 2; ++i) {
+              s[t][n][i] = power_of_two(fmaf(s[t][n][i], later, -level));
+              sum += s[t][n][i];
+            }
+          total[t][h] = total[t][h] * rescale[h] + sum;
         }
-      total[h] = total[h] * rescale[h] + sum;
-    }
 #pragma unroll
-    for (int n = 0; n < D / 8; ++n)
+        for (int n = 0; n < D / 8; ++n)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) out[n][i] *= rescale[i / 2];
+          for (int i = 0; i < 4; ++i) out[t][n][i] *= rescale[i / 2];
+      }
 #pragma unroll
-    for (int k = 0; k < kKeys / 16; ++k) {
-      const u32 p[4] = {packed(s[2 * k][0], s[2 * k][1]), packed(s[2 * k][2], s[2 * k][3]),
-                        packed(s[2 * k + 1][0], s[2 * k + 1][1]), packed(s[2 * k + 1][2], s[2 * k + 1][3])};
+      for (int k = 0; k < kKeys / 16; ++k) {
+        u32 p[TILES][4];
+        EACH_TILE
 #pragma unroll
-      for (int n = 0; n < D / 16; ++n) {
-        u32 b[4];
-        load_matrices<true>(b, chunk_at(VALUES(stage), k * 16 + lane % 16, n * 2 + lane / 16));
-        multiply(out[2 * n], p, b[0], b[1]);
-        multiply(out[2 * n + 1], p, b[2], b[3]);
+          for (int i = 0; i < 4; ++i) p[t][i] = packed(s[t][2 * k + i / 2][i % 2 * 2], s[t][2 * k + i / 2][i % 2 * 2 + 1]);
+#pragma unroll
+        for (int n = 0; n < D / 16; ++n) {
+          u32 b[4];
+          load_matrices<true>(b, chunk_at(VALUES(stage), k * 16 + lane % 16, n * 2 + lane / 16));
+          EACH_TILE {
+            multiply(out[t][2 * n], p[t], b[0], b[1]);
+            multiply(out[t][2 * n + 1], p[t], b[2], b[3]);
+          }
+        }
       }
     }
     __syncthreads();
   }
+  EACH_TILE
 #pragma unroll
-  for (int h = 0; h < 2; ++h) {
-    total[h] += __shfl_xor_sync(FULL_WARP, total[h], 1);
-    total[h] += __shfl_xor_sync(FULL_WARP, total[h], 2);
-    const int row = first + warp * 16 + group + h * 8;
-    if (row >= a.queries) continue;
-    if (pair == 0) a.level[i64(blockIdx.y) * a.queries + row] = (top[h] * later + log2f(total[h])) / kLog2e;
-    T* to = static_cast<T*>(a.out) + batch * a.out_stride[0] + head * a.out_stride[1] + row * a.out_stride[2];
-    const float by = 1 / total[h];
+    for (int h = 0; h < 2; ++h) {
+      total[t][h] += __shfl_xor_sync(FULL_WARP, total[t][h], 1);
+      total[t][h] += __shfl_xor_sync(FULL_WARP, total[t][h], 2);
+      const int row = first + warp * kRows + t * 16 + group + h * 8;
+      if (row >= a.queries) continue;
+      if (pair == 0) a.level[i64(blockIdx.y) * a.queries + row] = (top[t][h] * later + log2f(total[t][h])) / kLog2e;
+      T* to = static_cast<T*>(a.out) + batch * a.out_stride[0] + head * a.out_stride[1] + row * a.out_stride[2];
+      const float by = 1 / total[t][h];
 #pragma unroll
-    for (int n = 0; n < D / 8; ++n) {
-      if (n * 8 + pair >= a.size) continue;
-      const u32 both = packed(out[n][2 * h] * by, out[n][2 * h + 1] * by);
-      *reinterpret_cast<u32*>(to + n * 8 + pair) = both;
+      for (int n = 0; n < D / 8; ++n) {
+        if (n * 8 + pair >= a.size) continue;
+        const u32 both = packed(out[t][n][2 * h] * by, out[t][n][2 * h + 1] * by);
+        *reinterpret_cast<u32*>(to + n * 8 + pair) = both;
+      }
     }
-  }
 }

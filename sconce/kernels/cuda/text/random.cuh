@@ -108,6 +108,7 @@ template <class OUT> DEVICE OUT integer(u64 word, const RandomArguments& a) {
   return as<OUT>(i64((a.range == 0 ? word : word % a.range) + u64(a.base)));
 }
 
+#ifndef PHILOX_ONLY
 // Element i is drawn by thread i mod T, T the threads of the launch: the first T elements take the first number of each
 // thread's words, the next T the second one; when all are taken the counter goes up.
 template <int N, class F> DEVICE void draw_all(const RandomArguments& a, const F& numbers_of) {
@@ -151,4 +152,5 @@ extern "C" __global__ void __launch_bounds__(256) draw(const __grid_constant__ R
 extern "C" __global__ void __launch_bounds__(256) draw(const __grid_constant__ RandomArguments a) {
   draw_all<Units<REAL>::count>(a, [](const Words& w) { return NUMBERS<REAL>(w); });
 }
+#endif
 #endif

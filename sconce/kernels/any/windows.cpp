@@ -1,4 +1,4 @@
-// Windows and frequencies for Fourier transforms: computed in double and rounded once.
+// Windows and frequencies for Fourier transforms: computed in double and rounded once, on the host, and copied to other devices.
 #include <cmath>
 #include <numbers>
 
@@ -7,17 +7,23 @@
 #include "sconce/generated/fft_kernels.h"
 #include "sconce/kernels/any/tensor_options.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
+#include "sconce/ops.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
 #include "sconce/tensor/tensor.h"
 
-namespace sconce::cpu {
+namespace sconce::any_device {
 namespace {
 
 // out[i] = f(i)
 template <class F>
 void fill_by_place(const Tensor& out, const F& f) {
   if (out.is_meta() || out.numel() == 0) return;
+  if (out.device().type != DeviceType::cpu) {
+    const Tensor here = empty_tensor(out.sizes(), out.dtype());
+    fill_by_place(here, f);
+    return copy_tensor(out, here);
+  }
   const auto put = [&]<class T>(T*) {
     T* to = static_cast<T*>(out.data());
     for (int64_t i = 0, stride = out.stride(0); i < out.size(0); ++i)
@@ -187,12 +193,7 @@ void fft_rfftfreq_out(int64_t n, double d, const Tensor& out) {
 
 bool sconce_istft_covered(const Tensor& envelope) {
   if (envelope.is_meta()) return true;
-  const Tensor dense = contiguous_tensor(to_dtype(envelope, DType::complex128));
-  const double* x = static_cast<const double*>(dense.data());
-  for (int64_t i = 0; i < dense.numel(); ++i) {
-    if (std::hypot(x[2 * i], x[2 * i + 1]) < 1e-11) return false;
-  }
-  return true;
+  return !item_of(sconce::any(sconce::lt(sconce::abs(envelope), Scalar(1e-11)))).to_bool();
 }
 
-}  // namespace sconce::cpu
+}  // namespace sconce::any_device

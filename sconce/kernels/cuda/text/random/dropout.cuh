@@ -1,0 +1,38 @@
+// Dropout with its mask in one pass, in PyTorch's order of draws: a thread takes WIDTH neighbours with the words of one counter
+// (WIDTH 1: four elements that are a grid apart). What stands above: T, WIDTH, `philox` and `unit` of random.cuh.
+DEVICE void keep_one(const DropoutArguments& a, i64 at, float drawn) {
+  const bool kept = drawn < a.keeps;
+  const float x = as<float>(static_cast<const T*>(a.in)[at]), scale = 1.0f / a.keeps;
+  if constexpr (same<T, f64>) static_cast<T*>(a.out)[at] = static_cast<const T*>(a.in)[at] * f64(kept) * (1.0 / f64(a.keeps));
+  else static_cast<T*>(a.out)[at] = as<T>(x * float(kept) * scale);
+  static_cast<b8*>(a.mask)[at] = {u8(kept)};
+}
+extern "C" __global__ void __launch_bounds__(256) dropout(const __grid_constant__ DropoutArguments a) {
+  const u64 thread = u64(blockIdx.x) * 256 + threadIdx.x;
+  const i64 threads = i64(gridDim.x) * 256;
+  u64 counter = a.counter;
+#if WIDTH == 1
+  for (i64 at = i64(thread); at < a.count; at += 4 * threads) {
+    const Words w = philox(a.seed, thread, counter++);
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      if (at + k * threads < a.count) keep_one(a, at + k * threads, unit(w.v[k]));
+  }
+#else
+  for (i64 at = i64(thread) * WIDTH; at < a.count; at += threads * WIDTH) {
+    const Words w = philox(a.seed, thread, counter++);
+    const Pack<T, WIDTH> in = read<WIDTH>(static_cast<const T*>(a.in) + at);
+    Pack<T, WIDTH> out;
+    Pack<b8, WIDTH> mask;
+#pragma unroll
+    for (int k = 0; k < WIDTH; ++k) {
+      const bool kept = unit(w.v[k]) < a.keeps;
+      if constexpr (same<T, f64>) out.v[k] = in.v[k] * f64(kept) * (1.0 / f64(a.keeps));
+      else out.v[k] = as<T>(as<float>(in.v[k]) * float(kept) * (1.0f / a.keeps));
+      mask.v[k] = {u8(kept)};
+    }
+    write<WIDTH>(static_cast<T*>(a.out) + at, out);
+    write<WIDTH>(static_cast<b8*>(a.mask) + at, mask);
+  }
+#endif
+}
