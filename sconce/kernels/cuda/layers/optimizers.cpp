@@ -72,7 +72,10 @@ void sweep(const char* name, const Variant& wanted, std::initializer_list<Tensor
             name, dtype_name(t.dtype()), t.sizes(), dtype_name(v.dtype), parameters[next].sizes());
         a.data[k++][at] = t.data();
       }
-      if (wanted.adam) a.step[at] = number_at(steps[next], name, "state_steps");
+      if (wanted.adam && steps[next].device().type == DeviceType::cpu)
+        a.step_number[at] = item_of(steps[next]).to_double();
+      else if (wanted.adam)
+        a.step[at] = number_at(steps[next], name, "state_steps");
       a.size[at] = parameters[next].numel();
       a.first_block[at] = blocks;
       blocks += static_cast<u32>((a.size[at] + kBlock - 1) / kBlock);

@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(256) optimizer(const __grid_constan
   while (t + 1 < a.count && blockIdx.x >= a.first_block[t + 1]) ++t;
 #ifdef ADAM
   if (threadIdx.x == 0) {
-    const f64 n = *a.step[t];
+    const f64 n = a.step[t] ? f64(*a.step[t]) : a.step_number[t];
     shared[0] = V(a.lr / (1 - ::pow(a.beta1, n)));
     shared[1] = V(::sqrt(1 - ::pow(a.beta2, n)));
   }

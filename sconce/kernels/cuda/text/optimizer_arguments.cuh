@@ -1,7 +1,8 @@
 // The argument of a step of an optimiser over several parameters, on both sides.
 struct OptimizerArguments {
   void* data[5][24];  // parameters, gradients, and what the optimiser keeps
-  const float* step[24];
+  const float* step[24];  // null where the host has it
+  f64 step_number[24];
   i64 size[24];
   u32 first_block[25];
   int count;
