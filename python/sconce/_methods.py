@@ -155,11 +155,41 @@ def einsum(equation, *operands):
 einsum.__module__ = "sconce.functional"  # where PyTorch has it
 
 
+def record_stream(self, stream):
+    """The memory of a tensor on a CUDA device is used on the stream, too, and is reused only behind that."""
+    from . import _streams
+
+    _streams.record_stream(self, stream)
+
+
+_TYPE_STRINGS = {"bool": "|b1", "uint8": "|u1", "int8": "|i1", "int16": "<i2", "int32": "<i4", "int64": "<i8", "uint16": "<u2", "uint32": "<u4",
+                 "uint64": "<u8", "float16": "<f2", "float32": "<f4", "float64": "<f8", "complex64": "<c8", "complex128": "<c16"}
+
+
+def _cuda_array_interface(self):
+    """A tensor of a CUDA device as other libraries take it: address, sizes, strides in bytes, and the stream of its work."""
+    if self.device.type != "cuda":
+        raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use tensor.cuda() to "
+                             "copy tensor to device memory.")
+    if self.requires_grad:
+        raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad. If gradients aren't required, use var.detach() to get "
+                           "Variable that doesn't require grad.")
+    name = str(self.dtype).split(".")[-1]
+    if name not in _TYPE_STRINGS:
+        raise TypeError(f"{self.dtype} has no type in __cuda_array_interface__")
+    from . import _streams
+
+    strides = None if self.is_contiguous() else tuple(s * self.element_size() for s in self.stride())
+    return {"typestr": _TYPE_STRINGS[name], "shape": tuple(self.shape), "strides": strides, "version": 3,
+            "data": (self.data_ptr() if self.numel() > 0 else 0, False), "stream": _streams.current_stream(self.device).cuda_stream}
+
+
 def add_methods():
+    _sconce._add_method("__cuda_array_interface__", property(_cuda_array_interface))
     _sconce._add_method("__torch_function__", classmethod(_tensor.__torch_function__))
     for name, target in _CONVERSIONS.items():
         _sconce._add_method(name, _conversion(name, getattr(_sconce, target)))
     _sconce._add_method("norm", _norm_method)
     _sconce._add_method("split", _split_method)
-    for method in (to, cpu, type, nonzero, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
+    for method in (record_stream, to, cpu, type, nonzero, unique, __format__, __reversed__, _tensor.__deepcopy__, _tensor.__reduce_ex__):
         _sconce._add_method(method.__name__, method)

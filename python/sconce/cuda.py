@@ -145,6 +145,47 @@ def _signed(seed):
     return (int(seed) + 2 ** 63) % 2 ** 64 - 2 ** 63
 
 
+def _number_bytes(*numbers):
+    """64-bit numbers as a tensor of bytes: the state of a generator."""
+    from . import tensor, uint8
+
+    return tensor([byte for n in numbers for byte in (n % 2 ** 64).to_bytes(8, "little")], dtype=uint8)
+
+
+@_where_available
+def get_rng_state(device="cuda"):
+    """The state of a device's generator: seed and offset, 16 bytes on the CPU."""
+    return _number_bytes(*_ask("device_random_state", _index(device)))
+
+
+@_where_available
+def set_rng_state(new_state, device="cuda"):
+    """The generator of a device goes on from a state."""
+    data = bytes(new_state.cpu().tolist())
+    if len(data) != 16:
+        raise ValueError(f"set_rng_state: expected the 16 bytes of get_rng_state, got {len(data)}")
+    seed, offset = (int.from_bytes(data[i:i + 8], "little") for i in (0, 8))
+    _ask("set_device_random_state", _index(device), _signed(seed), _signed(offset))
+
+
+@_where_available
+def memory_stats(device=None):
+    """The figures of the allocator, under PyTorch's names."""
+    now, most, reserved, most_reserved, _, _ = _ask("device_memory", _index(device))
+    figures = {}
+    for name, current, peak in (("allocated_bytes", now, most), ("reserved_bytes", reserved, most_reserved)):
+        figures[f"{name}.all.current"], figures[f"{name}.all.peak"] = current, peak
+    return figures
+
+
+@_where_available
+def memory_summary(device=None, abbreviated=False):
+    """The figures of the allocator, for people."""
+    now, most, reserved, most_reserved, free, total = (n / 2 ** 20 for n in _ask("device_memory", _index(device)))
+    return "\n".join([f"{'':10} {'now':>12} {'at most':>12}", f"{'allocated':10} {now:8.1f} MiB {most:8.1f} MiB",
+                      f"{'reserved':10} {reserved:8.1f} MiB {most_reserved:8.1f} MiB", f"{'free':10} {free:8.1f} MiB of {total:.1f} MiB"])
+
+
 def _not_there_yet(name):
     def refuse(*args, **kwargs):
         if not is_available():
@@ -154,7 +195,20 @@ def _not_there_yet(name):
     return refuse
 
 
+_STREAMS = ("Stream", "Event", "StreamContext", "stream", "current_stream", "default_stream", "set_stream")
+
+
+def __getattr__(name):
+    if name not in _STREAMS:
+        raise AttributeError(f"module 'sconce.cuda' has no attribute '{name}'")
+    if not is_available() and name in _absent:
+        return _absent[name]
+    from . import _streams
+
+    return getattr(_streams, name)
+
+
 for _name in _absent:
-    if _name not in globals():
+    if _name not in globals() and _name not in _STREAMS:
         globals()[_name] = _not_there_yet(_name)
 del _name

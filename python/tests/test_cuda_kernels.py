@@ -452,6 +452,58 @@ class Kernels(unittest.TestCase):
 
         self.same(run, logs, targets)
 
+    def test_streams_and_events(self):
+        side = torch.cuda.Stream()
+        x = torch.ones(1000, device="cuda")
+        self.assertEqual(torch.cuda.current_stream(), torch.cuda.default_stream())
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        with torch.cuda.stream(side):
+            self.assertEqual(torch.cuda.current_stream(), side)
+            side.wait_stream(torch.cuda.default_stream())
+            start.record()
+            y = x * 3
+            x.record_stream(side)
+            end.record()
+        self.assertEqual(torch.cuda.current_stream(), torch.cuda.default_stream())
+        torch.cuda.current_stream().wait_event(end)
+        self.assertEqual((y + 1).sum().item(), 4000)
+        end.synchronize()
+        self.assertTrue(end.query() and side.query())
+        self.assertGreaterEqual(start.elapsed_time(end), 0)
+        self.assertNotEqual(side.cuda_stream, torch.cuda.default_stream().cuda_stream)
+        self.assertTrue(torch.cuda.Event().query())
+        with self.assertRaisesRegex(ValueError, "must be recorded"):
+            torch.cuda.Event().elapsed_time(end)
+        untimed = side.record_event()
+        with self.assertRaisesRegex(ValueError, "enable_timing"):
+            untimed.elapsed_time(untimed)
+        high = torch.cuda.Stream(priority=-1)
+        self.assertNotEqual(high, side)
+        with self.assertRaisesRegex(RuntimeError, "there is no CUDA stream 99"):
+            torch.ops.sconce.set_stream("cuda", 0, 99)
+
+    def test_states_of_the_generator(self):
+        torch.cuda.manual_seed(5)
+        torch.rand(3, device="cuda")
+        state = torch.cuda.get_rng_state()
+        first = torch.rand(9, device="cuda")
+        torch.cuda.set_rng_state(state)
+        self.assertTrue(torch.equal(first, torch.rand(9, device="cuda")))
+
+    def test_memory_goes_to_other_libraries(self):
+        x = torch.arange(12.0).reshape(3, 4).to("cuda")
+        self.assertEqual(x.__dlpack_device__(), (2, 0))
+        y = torch.from_dlpack(x.t())
+        self.assertEqual((y.data_ptr(), y.device, y.shape), (x.data_ptr(), x.device, (4, 3)))
+        y[0, 0] = 5
+        self.assertEqual(x[0, 0].item(), 5)
+        self.assertTrue(torch.equal(torch.from_dlpack(x, device="cpu"), x.cpu()))
+        facts = x[:, ::2].__cuda_array_interface__
+        self.assertEqual((facts["shape"], facts["strides"], facts["typestr"]), ((3, 2), (16, 8), "<f4"))
+        self.assertEqual(facts["data"], (x.data_ptr(), False))
+        with self.assertRaisesRegex(AttributeError, "non-CUDA tensor"):
+            torch.ones(1).__cuda_array_interface__
+
     def test_a_factory_may_come_first(self):
         self.assertEqual(torch.zeros(2, device="cuda").device.type, "cuda")
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sconce/base/error.h"
+#include "sconce/tensor/backend.h"
 
 namespace sconce {
 namespace {
@@ -52,6 +53,11 @@ void end_loan(void* loan) noexcept {
 }  // namespace
 
 Tensor from_blob(void* data, IntList sizes, IntList strides, BlobDeleter deleter, DType dtype) {
+  return from_blob(data, sizes, strides, std::move(deleter), dtype, Device());
+}
+Tensor from_blob(void* data, IntList sizes, IntList strides, BlobDeleter deleter, DType dtype, Device given) {
+  const Device device = resolve_device(given);
+  if (device.type != DeviceType::cpu) backend_of(device);  // throws where there is none
   SCONCE_CHECK(sizes.size() == strides.size(), "from_blob: there are {} sizes and {} strides", sizes.size(),
                strides.size());
   const size_t bytes = bytes_of(sizes, strides, dtype);
@@ -61,6 +67,7 @@ Tensor from_blob(void* data, IntList sizes, IntList strides, BlobDeleter deleter
   auto loan = deleter ? std::make_unique<Loan>(Loan{std::move(deleter), data}) : nullptr;
   // The storage ends the loan from the moment when nothing can fail any more.
   Ref<Storage> storage = wrap_storage(data, bytes, nullptr, nullptr);
+  storage->device = device;
   Tensor made = make_tensor(storage, dtype, sizes, strides, 0);
   if (loan) {
     storage->deleter = end_loan;

@@ -22,5 +22,8 @@ SCONCE_API Tensor from_blob(void* data, IntList sizes, IntList strides, DType dt
 SCONCE_API Tensor from_blob(void* data, IntList sizes, BlobDeleter deleter, DType dtype = DType::float32);
 SCONCE_API Tensor from_blob(void* data, IntList sizes, IntList strides, BlobDeleter deleter,
                             DType dtype = DType::float32);
+// Over memory of another device, whose library must be there.
+SCONCE_API Tensor from_blob(void* data, IntList sizes, IntList strides, BlobDeleter deleter, DType dtype,
+                            Device device);
 
 }  // namespace sconce

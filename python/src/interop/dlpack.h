@@ -11,7 +11,7 @@ struct Version {
 };
 inline constexpr Version kVersion{1, 3};
 
-enum class DeviceType : int32_t { cpu = 1 };
+enum class DeviceType : int32_t { cpu = 1, cuda = 2, cuda_host = 3 };
 struct Device {
   DeviceType type;
   int32_t index;

@@ -1,11 +1,16 @@
 #include "interop/dlpack_exchange.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "sconce/api/from_blob.h"
 #include "sconce/autograd/variable.h"
 #include "sconce/base/error.h"
 #include "sconce/base/small_vector.h"
+#include "sconce/generated/copy.h"
+#include "sconce/tensor/backend.h"
 #include "tensor_object.h"
 #include "values.h"
 
@@ -59,10 +64,26 @@ struct Exported {
   SmallVector<int64_t, 16> dims;  // sizes, strides
 };
 
+// How DLPack names the device of a tensor.
+dlpack::Device device_of(const Tensor& t) {
+  const Device device = t.device();
+  if (device.type == sconce::DeviceType::cpu) return {dlpack::DeviceType::cpu, 0};
+  if (device.type == sconce::DeviceType::cuda) return {dlpack::DeviceType::cuda, device.index};
+  refuse("only tensors on the CPU and on CUDA devices can be exported");
+}
+// Memory of the host that a GPU can read, too, is the CPU's.
+Device device_of(const dlpack::Device& device) {
+  if (device.type == dlpack::DeviceType::cpu || device.type == dlpack::DeviceType::cuda_host) return Device();
+  SCONCE_CHECK_AS(type, device.type == dlpack::DeviceType::cuda,
+                  "from_dlpack: only memory of the CPU and of CUDA devices can be used, this is on DLPack's device {}",
+                  static_cast<int>(device.type));
+  return Device(sconce::DeviceType::cuda, static_cast<int8_t>(device.index));
+}
+
 void check_exportable(const Tensor& t) {
   if (t.requires_grad()) refuse("Can't export tensors that require gradient, use tensor.detach()");
   if (t.layout() != Layout::strided) refuse("Can't export tensors with layout other than torch.strided");
-  if (t.device().type != DeviceType::cpu) refuse("only tensors on the CPU can be exported");
+  device_of(t);
   if (is_quantized(t.dtype())) refuse("quantised tensors cannot be exported");
 }
 
@@ -72,7 +93,7 @@ Exported* make_exported(const Tensor& t) {
   for (const int64_t n : t.sizes()) made->dims.push_back(n);
   for (const int64_t n : t.strides()) made->dims.push_back(n);
   const dlpack::Tensor view = {t.data(),
-                               {dlpack::DeviceType::cpu, 0},
+                               device_of(t),
                                static_cast<int32_t>(t.dim()),
                                data_type_of(t.dtype()),
                                made->dims.data(),
@@ -87,9 +108,7 @@ Exported* make_exported(const Tensor& t) {
 
 // A tensor over memory; `deleter` runs when it is gone, or when this throws.
 Tensor tensor_over(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void> owner) {
-  SCONCE_CHECK_AS(type, t.device.type == dlpack::DeviceType::cpu,
-                  "from_dlpack: only memory of the CPU can be used, this is on DLPack's device {}",
-                  static_cast<int>(t.device.type));
+  const Device device = device_of(t.device);
   const DType dtype = dtype_of(t.dtype);
   const auto rank = static_cast<size_t>(t.rank);
   const IntList sizes(t.sizes, rank);
@@ -111,11 +130,14 @@ Tensor tensor_over(const dlpack::Tensor& t, bool read_only, std::shared_ptr<void
                      1));
   }
   if (is_empty)
-    return t.strides ? empty_strided_tensor(sizes, IntList(t.strides, rank), dtype) : empty_tensor(sizes, dtype);
+    return t.strides ? empty_strided_tensor(sizes, IntList(t.strides, rank), dtype, device)
+                     : empty_tensor(sizes, dtype, device);
   void* data = static_cast<char*>(t.data) + t.byte_offset;
   const BlobDeleter keep_alive = [owner](void*) {};
-  if (t.strides == nullptr) return from_blob(data, sizes, keep_alive, dtype);
-  return from_blob(data, sizes, IntList(t.strides, rank), keep_alive, dtype);
+  if (t.strides != nullptr) return from_blob(data, sizes, IntList(t.strides, rank), keep_alive, dtype, device);
+  std::vector<int64_t> dense(rank, 1);
+  for (size_t i = rank; i-- > 1;) dense[i - 1] = dense[i] * std::max<int64_t>(sizes[i], 1);
+  return from_blob(data, sizes, IntList(dense), keep_alive, dtype, device);
 }
 
 // Deleters of other libraries may need Python's lock, and tensors die on any thread.
@@ -172,6 +194,7 @@ PyObject* from_dlpack(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static const char* keywords[] = {"ext_tensor", "device", "copy", nullptr};
     PyObject *from = nullptr, *device = Py_None, *copy = Py_None;
+    std::optional<Device> wanted;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$OO:from_dlpack", const_cast<char**>(keywords), &from, &device,
                                      &copy))
       throw PythonError();
@@ -179,8 +202,10 @@ PyObject* from_dlpack(PyObject*, PyObject* args, PyObject* kwargs) {
       Value place;
       SCONCE_CHECK_AS(type, convert(device, device_type(), std::nullopt, place),
                       "from_dlpack(): argument 'device' must be torch.device, not {}", class_name(device));
-      SCONCE_CHECK_AS(not_implemented, place.to_device().type == DeviceType::cpu,
+      SCONCE_CHECK_AS(not_implemented,
+                      place.to_device().type == DeviceType::cpu || place.to_device().type == sconce::DeviceType::cuda,
                       "from_dlpack: device {} is not supported", to_string(place.to_device()));
+      wanted = place.to_device();
     }
     Tensor made;
     if (PyCapsule_CheckExact(from) || !PyObject_HasAttrString(from, "__dlpack__")) {
@@ -200,6 +225,7 @@ PyObject* from_dlpack(PyObject*, PyObject* args, PyObject* kwargs) {
       made = import_capsule(Owned::take(capsule).get());
     }
     if (copy == Py_True) made = made.clone();
+    if (wanted && made.device() != resolve_device(*wanted)) made = to(made, resolve_device(*wanted), made.dtype());
     return wrap(std::move(made)).give();
   });
 }
@@ -243,7 +269,7 @@ int table_view(void* object, dlpack::Tensor* out) {
     const Tensor& t = exchanged(object);
     check_exportable(t);
     *out = {t.data(),
-            {dlpack::DeviceType::cpu, 0},
+            device_of(t),
             static_cast<int32_t>(t.dim()),
             data_type_of(t.dtype()),
             const_cast<int64_t*>(t.sizes().data()),
@@ -306,14 +332,19 @@ PyObject* dlpack_method(PyObject* self, PyObject* args, PyObject* kwargs) {
       throw PythonError();
     if (stream != Py_None) {
       SCONCE_CHECK_AS(type, PyLong_Check(stream), "stream must be ``int`` or ``none``");
-      if (PyLong_AsLong(stream) != -1) {
+      if (PyLong_AsLong(stream) != -1 && tensor_of(self).device().type == DeviceType::cpu) {
         PyErr_SetString(PyExc_AssertionError, "stream should be None on cpu.");
         throw PythonError();
       }
     }
+    // Who takes the tensor may use it on any stream of its own: what was asked for so far is waited for.
+    if (const Device here = tensor_of(self).device();
+        here.type == sconce::DeviceType::cuda && !(stream != Py_None && PyLong_AsLong(stream) == -1))
+      backend_of(here).synchronize(here);
     if (device != Py_None) {
       const Owned type = Owned::take(PySequence_GetItem(device, 0));
-      if (PyLong_AsLong(type.get()) != 1) refuse("only the CPU is a device that tensors can be exported to");
+      if (PyLong_AsLong(type.get()) != static_cast<long>(device_of(tensor_of(self)).type))
+        refuse("tensors are exported on the device that they are on");
     }
     Tensor t = tensor_of(self);
     check_exportable(t);
@@ -334,8 +365,8 @@ PyObject* dlpack_method(PyObject* self, PyObject* args, PyObject* kwargs) {
 }
 PyObject* dlpack_device_method(PyObject* self, PyObject*) {
   return guarded([&] {
-    if (tensor_of(self).device().type != DeviceType::cpu) refuse("only tensors on the CPU can be exported");
-    return Py_BuildValue("ii", 1, 0);
+    const dlpack::Device device = device_of(tensor_of(self));
+    return Py_BuildValue("ii", static_cast<int>(device.type), static_cast<int>(device.index));
   });
 }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "sconce/base/error.h"
+#include "sconce/kernels/cuda/cudnn/cudnn.h"
 #include "sconce/kernels/cuda/device/caching_allocator.h"
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/kernel_files.h"
 #include "sconce/kernels/cuda/device/nvrtc.h"
+#include "sconce/kernels/cuda/device/streams.h"
 #include "sconce/kernels/cuda/matmul/blaslt.h"
 #include "sconce/kernels/cuda/random/random_engine.h"
 
@@ -28,6 +30,7 @@ std::vector<std::pair<std::string, std::string>> describe() {
                                            : "no: " + why_no_nvrtc());
   const std::string blaslt = blaslt_version();
   lines.emplace_back("cuBLASLt", blaslt.empty() ? "no: " + why_no_blaslt() : blaslt);
+  lines.emplace_back("cuDNN", cudnn_version());
   const std::string folder = kernel_folder();
   lines.emplace_back("kernel files", folder.empty() ? "none" : folder);
   return lines;
@@ -54,18 +57,45 @@ std::vector<int64_t> memory(int index) {
 
 }  // namespace
 
-const DeviceQueries cuda_queries = {.count = device_count,
-                                    .describe = describe,
-                                    .set_current = set_current_index,
-                                    .name = name,
-                                    .facts = facts,
-                                    .memory = memory,
-                                    .reset_peaks = [](int index) { reset_peak_statistics(device_at(index)); },
-                                    .empty_cache = [] { cuda::empty_cache(device_at(-1)); },
-                                    .seed =
-                                        [](int index, uint64_t seed) {
-                                          properties(device_at(index));  // throws where there is no such device
-                                          set_philox_state(device_at(index < 0 ? current_index() : index), {seed, 0});
-                                        }};
+const DeviceQueries cuda_queries = {
+    .count = device_count,
+    .describe = describe,
+    .set_current = set_current_index,
+    .name = name,
+    .facts = facts,
+    .memory = memory,
+    .reset_peaks = [](int index) { reset_peak_statistics(device_at(index)); },
+    .empty_cache = [] { cuda::empty_cache(device_at(-1)); },
+    .seed =
+        [](int index, uint64_t seed) {
+          properties(device_at(index));  // throws where there is no such device
+          set_philox_state(device_at(index < 0 ? current_index() : index), {seed, 0});
+        },
+    .random_state =
+        [](int index) {
+          properties(device_at(index));
+          const PhiloxState s = philox_state(device_at(index));
+          return std::pair<uint64_t, uint64_t>(s.seed, s.offset);
+        },
+    .set_random_state =
+        [](int index, uint64_t seed, uint64_t offset) {
+          properties(device_at(index));
+          set_philox_state(device_at(index), {seed, offset});
+        },
+    .streams = {.make = new_stream_number,
+                .current = current_stream_number,
+                .set_current = set_current_stream_number,
+                .address = [](Device device,
+                              int64_t stream) { return reinterpret_cast<uint64_t>(numbered_stream(device, stream)); },
+                .is_done = is_stream_done,
+                .wait = wait_for_stream,
+                .make_event = make_event,
+                .release_event = release_event,
+                .record_event = record_event,
+                .wait_for = let_stream_wait,
+                .is_event_done = is_event_done,
+                .wait_event = wait_for_event,
+                .distance = event_distance,
+                .record_use = record_stream_number}};
 
 }  // namespace sconce::cuda

@@ -19,6 +19,26 @@ void load_backend_library(DeviceType type);
 // installed?)". Empty when it has one.
 SCONCE_API std::string why_no_backend(DeviceType type);
 
+class Tensor;
+
+// Streams of a device and events on them, by number: kernels/cuda/device/streams.h says what each does.
+struct DeviceStreams {
+  int64_t (*make)(Device device, bool high_priority);
+  int64_t (*current)(Device device);
+  void (*set_current)(Device device, int64_t stream);
+  uint64_t (*address)(Device device, int64_t stream);  // for other libraries
+  bool (*is_done)(Device device, int64_t stream);
+  void (*wait)(Device device, int64_t stream);
+  int64_t (*make_event)(Device device, bool is_timed);
+  void (*release_event)(int64_t event);
+  void (*record_event)(int64_t event, int64_t stream);
+  void (*wait_for)(Device device, int64_t stream, int64_t event);
+  bool (*is_event_done)(int64_t event);
+  void (*wait_event)(int64_t event);
+  double (*distance)(int64_t start, int64_t end);
+  void (*record_use)(const Tensor& tensor, int64_t stream);
+};
+
 // What people ask about devices, beside what operators need (backend.h).
 struct DeviceQueries {
   int (*count)();
@@ -32,6 +52,10 @@ struct DeviceQueries {
   void (*reset_peaks)(int index);
   void (*empty_cache)();                   // of the current device
   void (*seed)(int index, uint64_t seed);  // begins the stream of the device's generator anew
+  // Of the generator of random numbers: seed, and words drawn per thread so far.
+  std::pair<uint64_t, uint64_t> (*random_state)(int index);
+  void (*set_random_state)(int index, uint64_t seed, uint64_t offset);
+  DeviceStreams streams;
 };
 // Null where there is no backend, or it answers nothing.
 SCONCE_API const DeviceQueries* find_queries(DeviceType type);

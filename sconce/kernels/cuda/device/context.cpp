@@ -16,6 +16,7 @@
 #include "sconce/kernels/cuda/device/error_word.h"
 #include "sconce/kernels/cuda/device/graphs.h"
 #include "sconce/kernels/cuda/device/kernel_table.h"
+#include "sconce/kernels/cuda/device/streams.h"
 
 namespace sconce::cuda {
 namespace {
@@ -235,6 +236,43 @@ CUstream pool_stream(Device device, bool high_priority) {
   CUstream& stream = state.pools[high_priority][state.handed_out[high_priority]++ % kPoolStreams];
   if (!stream) stream = make_stream(high_priority);
   return stream;
+}
+
+int64_t new_stream_number(Device device, bool high_priority) {
+  DeviceState& state = devices().state[static_cast<size_t>(use(device))];
+  const std::lock_guard lock(state.mutex);
+  const auto slot = state.handed_out[high_priority]++ % kPoolStreams;
+  CUstream& stream = state.pools[high_priority][slot];
+  if (!stream) stream = make_stream(high_priority);
+  return 1 + (high_priority ? kPoolStreams : 0) + static_cast<int64_t>(slot);
+}
+
+CUstream numbered_stream(Device device, int64_t number) {
+  DeviceState& state = devices().state[static_cast<size_t>(use(device))];
+  if (number == 0) return state.stream;
+  SCONCE_CHECK(number > 0 && number <= 2 * kPoolStreams, "there is no CUDA stream {}", number);
+  const std::lock_guard lock(state.mutex);
+  const CUstream stream = state.pools[number > kPoolStreams][static_cast<size_t>((number - 1) % kPoolStreams)];
+  SCONCE_CHECK(stream, "there is no CUDA stream {}", number);
+  return stream;
+}
+
+int64_t current_stream_number(Device device) {
+  const int index = use(device);
+  const CUstream chosen = chosen_streams[index];
+  DeviceState& state = devices().state[static_cast<size_t>(index)];
+  if (!chosen || chosen == state.stream) return 0;
+  const std::lock_guard lock(state.mutex);
+  for (int high = 0; high < 2; ++high) {
+    for (int slot = 0; slot < kPoolStreams; ++slot) {
+      if (state.pools[high][slot] == chosen) return 1 + high * kPoolStreams + slot;
+    }
+  }
+  fail("the current CUDA stream is none of the pools");
+}
+
+void set_current_stream_number(Device device, int64_t number) {
+  set_current_stream(device, number == 0 ? nullptr : numbered_stream(device, number));
 }
 
 void synchronize_stream(Device device, CUstream stream) {

@@ -1,10 +1,11 @@
-// Convolution on CUDA devices by products: windows become the columns of a matrix (text/windows.cuh), some pictures at
+// Convolution on CUDA devices, of 16-bit floats by cuDNN where it is there (cudnn/cudnn.h), otherwise by products: windows become the columns of a matrix (text/windows.cuh), some pictures at
 // a time so that the matrix stays small. Kernels of one element and step one need no columns. The gradients are the
 // same products, transposed; a transposed convolution is the gradient of an ordinary one.
 #include <algorithm>
 
 #include "sconce/base/error.h"
 #include "sconce/generated/convolution_cuda_kernels.h"
+#include "sconce/kernels/cuda/cudnn/cudnn.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/kernels/cuda/windows.h"
 #include "sconce/ops.h"
@@ -112,10 +113,31 @@ Tensor weight_gradient(const Geometry& g, const Tensor& image, const Tensor& pla
   return sconce::view(total, weight.sizes());
 }
 
+// In memory without gaps, channels first or last, as cuDNN takes it.
+Tensor laid_out(const Tensor& t) { return t.is_dense() ? t : sconce::contiguous(t); }
+
+bool by_cudnn(ConvolutionProduct product, const Tensor& x, const Tensor& w, const Tensor& y, IntList stride,
+              IntList padding, IntList dilation) {
+  return is_reduced_float(x.dtype()) && convolve_by_cudnn({product, &x, &w, &y, stride, padding, dilation});
+}
+
+void add_bias(const Tensor& out, const Tensor& bias) {
+  if (!bias.defined()) return;
+  Dims beside(static_cast<size_t>(out.dim()), 1);
+  beside[1] = bias.numel();
+  sconce::add_(out, sconce::view(dense(bias), beside));
+}
+
 }  // namespace
 
 void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                  IntList dilation, bool transposed, IntList, int64_t groups, const Tensor& out) {
+  if (is_reduced_float(input.dtype()) && out.numel() != 0 && out.is_dense()) {
+    const Tensor x = laid_out(input), w = laid_out(weight);
+    if (transposed ? by_cudnn(ConvolutionProduct::image, out, w, x, stride, padding, dilation)
+                   : by_cudnn(ConvolutionProduct::places, x, w, out, stride, padding, dilation))
+      return add_bias(out, bias);
+  }
   const Tensor made = out.is_contiguous() ? out : empty_tensor(out.sizes(), out.dtype(), out.device());
   if (out.numel() != 0) {
     const Tensor x = dense(input);
@@ -124,11 +146,7 @@ void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, 
     } else {
       image_to_places(geometry_of(x, made, weight, stride, padding, dilation, groups), x, weight, made);
     }
-    if (bias.defined()) {
-      Dims beside(static_cast<size_t>(out.dim()), 1);
-      beside[1] = bias.numel();
-      sconce::add_(made, sconce::view(dense(bias), beside));
-    }
+    add_bias(made, bias);
   }
   if (!made.is_same(out)) sconce::copy_(out, made);
 }
@@ -140,14 +158,29 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
   const auto conjugate = [](const Tensor& t) { return is_complex(t.dtype()) ? sconce::conj_physical(t) : t; };
   const Tensor grad = dense(grad_output), x = dense(conjugate(input)), w = conjugate(weight);
   Tensor for_input, for_weight, for_bias;
+  if (is_reduced_float(input.dtype()) && grad.numel() != 0 && input.numel() != 0) {
+    const Tensor there = laid_out(input), kernel = laid_out(weight), given = laid_out(grad_output);
+    if (output_mask[0]) {
+      const Tensor made = sconce::empty_like(there);
+      if (transposed ? by_cudnn(ConvolutionProduct::places, given, kernel, made, stride, padding, dilation)
+                     : by_cudnn(ConvolutionProduct::image, made, kernel, given, stride, padding, dilation))
+        for_input = made;
+    }
+    if (output_mask[1]) {
+      const Tensor made = sconce::empty_like(kernel);
+      if (transposed ? by_cudnn(ConvolutionProduct::weight, given, made, there, stride, padding, dilation)
+                     : by_cudnn(ConvolutionProduct::weight, there, made, given, stride, padding, dilation))
+        for_weight = made;
+    }
+  }
   const Geometry g = transposed ? geometry_of(grad, x, weight, stride, padding, dilation, groups)
                                 : geometry_of(x, grad, weight, stride, padding, dilation, groups);
-  if (output_mask[0]) {
+  if (output_mask[0] && !for_input.defined()) {
     for_input = empty_tensor(input.sizes(), input.dtype(), input.device());
     if (for_input.numel() != 0)
       transposed ? image_to_places(g, grad, w, for_input) : places_to_image(g, grad, w, for_input);
   }
-  if (output_mask[1])
+  if (output_mask[1] && !for_weight.defined())
     for_weight = transposed ? weight_gradient(g, grad, x, weight) : weight_gradient(g, x, grad, weight);
   if (output_mask[2]) {
     Dims others = {0};
