@@ -6,6 +6,8 @@ set(cuda_test_sources ${cuda_sources})
 list(FILTER cuda_sources EXCLUDE REGEX "_test\\.cpp$|/kernels/cuda/testing/")
 list(FILTER cuda_test_sources INCLUDE REGEX "_test\\.cpp$|/kernels/cuda/testing/")
 sconce_objects(kernels_cuda tensors ${cuda_sources} ${SCONCE_GENERATED_CUDA})
+# A library that is opened late finds no room among the variables of threads that were there at the start.
+target_compile_options(sconce_kernels_cuda PRIVATE -ftls-model=global-dynamic)
 add_library(sconce_cuda MODULE $<TARGET_OBJECTS:sconce_kernels_cuda>)
 target_link_libraries(sconce_cuda PRIVATE sconce sconce_fmt)
 # nodelete: its functions stand in tables of libsconce.

@@ -20,11 +20,12 @@ namespace {
 #include "sconce/kernels/cuda/text/sort/sort_arguments.cuh"
 
 constexpr int64_t kMostRows = 65535;
+constexpr unsigned kSortThreads = 384;  // as text/sort/sort.cuh has them
 constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 constexpr int64_t kHistogramBlocks = 1056;  // that fit on a device at once
 
 // Elements that a block sorts: as text/sort.cuh has them.
-int64_t tile_of(int64_t item) { return item == 8 ? 2048 : 4096; }
+int64_t tile_of(int64_t item) { return item == 8 ? 3840 : 6144; }
 
 struct Variant {
   DType dtype;
@@ -85,7 +86,7 @@ void run(const Variant& v, const char* entry, const SortArguments& a, unsigned b
   Shape shape;
   shape.grid_x = blocks;
   shape.grid_y = rows;
-  shape.block_x = 256;
+  shape.block_x = kSortThreads;
   launch(device, kernel, shape, &a, sizeof a, name);
 }
 

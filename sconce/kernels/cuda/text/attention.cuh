@@ -9,12 +9,17 @@ constexpr float kLog2e = 1.4426950408889634f;
 
 // Rows lie side by side with their chunks exchanged, so that eight rows of a matrix are in eight different banks.
 HOT char* chunk_at(char* tile, int row, int chunk) { return tile + (row * kChunks + (chunk ^ (row & 7))) * 16; }
-// Starts the copy of `rows` rows from `first` on; what is not there becomes 0.
+// Starts the copy of `rows` rows from `first` on; what is not there becomes 0. A thread has one chunk of every kStep-th row.
 template <int rows> HOT void copy_tile(char* tile, const T* from, i64 stride, int first, int count, int size) {
-  for (int n = threadIdx.x; n < rows * kChunks; n += kThreads) {
-    const int row = n / kChunks, chunk = n % kChunks;
-    const bool there = first + row < count && chunk * 8 < size;
-    cp_async(chunk_at(tile, row, chunk), there ? from + i64(first + row) * stride + chunk * 8 : from, there);
+  constexpr int kStep = kThreads / kChunks;
+  const int chunk = threadIdx.x % kChunks, row = threadIdx.x / kChunks;
+  const T* at = from + i64(first + row) * stride + chunk * 8;
+  const bool inside = chunk * 8 < size;
+#pragma unroll
+  for (int i = 0; i < rows / kStep; ++i) {
+    const bool there = inside && first + row + i * kStep < count;
+    cp_async(chunk_at(tile, row + i * kStep, chunk), there ? at : from, there);
+    at += kStep * stride;
   }
 }
 

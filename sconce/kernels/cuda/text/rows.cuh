@@ -118,7 +118,7 @@ ROW_ENTRY(softmax_backward) {
 HOT i64 channel(const RowArguments& a, i64 row, i64 column) {
   return a.groups == 1 && a.spread == 1 ? column : (row % a.groups) * (a.columns / a.spread) + column / a.spread;
 }
-// WEIGHT, BIAS: whether they are there. PLAIN: one for each column, so they are read as packs, before the sums need the row.
+// WEIGHT, BIAS: whether they are there. PLAIN: one for each column, so they are read as packs.
 HOT void finish_pack(const RowArguments& a, i64 row, i64 at, V mean, V scale, V (&x)[WIDTH]) {
   if (at >= a.columns) return;
   EACH {
@@ -140,19 +140,24 @@ ROW_ENTRY(row_norm) {
   Out* out = static_cast<Out*>(a.out[0]) + (there ? r : 0) * a.columns;
   V total = 0, squares = 0, mean = 0;
 #ifndef LONG
-  V x[PACKS][WIDTH];
-  EACH_PACK load_pack(in, AT(k), a.columns, 0, x[k]);
-  Pack<In1, WIDTH> w[PACKS];
-  Pack<In2, WIDTH> b[PACKS];
-  if constexpr (PLAIN && WEIGHT) EACH_PACK read_parameters(a.in[1], AT(k), a.columns, w[k]);
-  if constexpr (PLAIN && BIAS) EACH_PACK read_parameters(a.in[2], AT(k), a.columns, b[k]);
+  // As it lies in memory: 16-bit elements take half of the registers, so that more rows are at work.
+  Pack<In0, WIDTH> x[PACKS];
+  EACH_PACK {
+    if (AT(k) < a.columns) x[k] = read<WIDTH>(in + AT(k));
+  }
   if (!RMS) {
-    EACH_PACK EACH total += x[k][i];
+    EACH_PACK {
+      if (AT(k) < a.columns) EACH total += as<V>(x[k].v[i]);
+    }
     mean = row_reduce<Add, THREADS>(total, shared[0]) / V(a.columns);
   }
-  EACH_PACK EACH {
-    const V d = x[k][i] - mean;
-    if (AT(k) + i < a.columns) squares += d * d;
+  EACH_PACK {
+    if (AT(k) < a.columns) {
+      EACH {
+        const V d = as<V>(x[k].v[i]) - mean;
+        squares += d * d;
+      }
+    }
   }
 #else
   if (!RMS) {
@@ -172,16 +177,22 @@ ROW_ENTRY(row_norm) {
   const V scale = 1 / word::sqrt(row_reduce<Add, THREADS>(squares, shared[1]) / V(a.columns) + V(a.eps));
 #ifndef LONG
   EACH_PACK {
+    V y[WIDTH];
+    if (AT(k) < a.columns) EACH y[i] = as<V>(x[k].v[i]);
     if constexpr (PLAIN) {
+      Pack<In1, WIDTH> w;
+      Pack<In2, WIDTH> b;
+      if constexpr (WEIGHT) read_parameters(a.in[1], AT(k), a.columns, w);
+      if constexpr (BIAS) read_parameters(a.in[2], AT(k), a.columns, b);
       EACH {
-        x[k][i] = (x[k][i] - mean) * scale;
-        if constexpr (WEIGHT) x[k][i] = x[k][i] * as<V>(w[k].v[i]);
-        if constexpr (BIAS) x[k][i] = x[k][i] + as<V>(b[k].v[i]);
+        y[i] = (y[i] - mean) * scale;
+        if constexpr (WEIGHT) y[i] = y[i] * as<V>(w.v[i]);
+        if constexpr (BIAS) y[i] = y[i] + as<V>(b.v[i]);
       }
     } else {
-      finish_pack(a, r, AT(k), mean, scale, x[k]);
+      finish_pack(a, r, AT(k), mean, scale, y);
     }
-    if (there) store_pack(out, AT(k), a.columns, x[k]);
+    if (there) store_pack(out, AT(k), a.columns, y);
   }
 #else
   PACK_LOOP {

@@ -118,6 +118,29 @@ HOT State before_warp(const State& mine, State* shared, State& all) {
 HOT i64 place_of(i64 tile, int vector) {
   return tile + i64(threadIdx.x / 32) * (32 * kItems) + (vector * 32 + threadIdx.x % 32) * WIDTH;
 }
+// Elements as they lie in memory, read ahead while the tile before is joined.
+struct Raw { Pack<In, WIDTH> v[kVectors]; };
+HOT void read_raw(const In* in, i64 tile, i64 end, Raw& raw) {
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    const i64 at = place_of(tile, k);
+    if (at + WIDTH <= end) {
+      raw.v[k] = read<WIDTH>(in + at);
+    } else {
+#pragma unroll
+      for (int j = 0; j < WIDTH; ++j)
+        if (at + j < end) raw.v[k].v[j] = in[at + j];
+    }
+  }
+}
+HOT void take_raw(const Raw& raw, i64 tile, i64 end, State (&items)[kVectors][WIDTH]) {
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k) {
+    const i64 at = place_of(tile, k);
+#pragma unroll
+    for (int j = 0; j < WIDTH; ++j) items[k][j] = at + j < end ? one(raw.v[k].v[j], at + j) : nothing();
+  }
+}
 HOT void read_items(const In* in, i64 tile, i64 end, State (&items)[kVectors][WIDTH]) {
 #pragma unroll
   for (int k = 0; k < kVectors; ++k) {
@@ -156,7 +179,6 @@ extern "C" __global__ void __launch_bounds__(kThreads) totals(const __grid_const
   State total = nothing();
 #if defined(SUM) || defined(PRODUCT)
   // In any order that is always the same: each thread has a part, joined at the end.
-#pragma unroll 2
   for (i64 tile = begin; tile < end; tile += kTile) {
     State items[kVectors][WIDTH];
     read_items(in, tile, end, items);
@@ -186,6 +208,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) apply(const __grid_consta
   const i64 row = blockIdx.y, begin = i64(chunk) * a.chunk, end = begin + a.chunk < a.count ? begin + a.chunk : a.count;
   const In* in = static_cast<const In*>(a.in) + row * a.count;
   State carry = nothing();
+  Raw raw;
+  read_raw(in, begin, end, raw);
   if (chunk > 0) {
     const State* partial = static_cast<const State*>(a.partial) + row * a.chunks;
     const u32 each = (chunk + kThreads - 1) / kThreads, first = threadIdx.x * each;
@@ -196,7 +220,8 @@ extern "C" __global__ void __launch_bounds__(kThreads) apply(const __grid_consta
   }
   for (i64 tile = begin; tile < end; tile += kTile) {
     State items[kVectors][WIDTH], all;
-    read_items(in, tile, end, items);
+    take_raw(raw, tile, end, items);
+    if (tile + kTile < end) read_raw(in, tile + kTile, end, raw);
     const State before = joined(carry, before_warp(scan_warp(items), shared, all));
     Out* out = static_cast<Out*>(a.out) + row * a.count;
 #pragma unroll

@@ -1,10 +1,12 @@
 // Dropout with its mask in one pass, in PyTorch's order of draws: a thread takes WIDTH neighbours with the words of one counter
 // (WIDTH 1: four elements that are a grid apart). What stands above: T, WIDTH, `philox` and `unit` of random.cuh.
+template <class X> DEVICE X kept_value(X x, bool kept, float keeps) {
+  if constexpr (same<X, f64>) return x * f64(kept) * (1.0 / f64(keeps));
+  else return as<X>(as<float>(x) * float(kept) * (1.0f / keeps));
+}
 DEVICE void keep_one(const DropoutArguments& a, i64 at, float drawn) {
   const bool kept = drawn < a.keeps;
-  const float x = as<float>(static_cast<const T*>(a.in)[at]), scale = 1.0f / a.keeps;
-  if constexpr (same<T, f64>) static_cast<T*>(a.out)[at] = static_cast<const T*>(a.in)[at] * f64(kept) * (1.0 / f64(a.keeps));
-  else static_cast<T*>(a.out)[at] = as<T>(x * float(kept) * scale);
+  static_cast<T*>(a.out)[at] = kept_value(static_cast<const T*>(a.in)[at], kept, a.keeps);
   static_cast<b8*>(a.mask)[at] = {u8(kept)};
 }
 extern "C" __global__ void __launch_bounds__(256) dropout(const __grid_constant__ DropoutArguments a) {
@@ -27,8 +29,7 @@ extern "C" __global__ void __launch_bounds__(256) dropout(const __grid_constant_
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) {
       const bool kept = unit(w.v[k]) < a.keeps;
-      if constexpr (same<T, f64>) out.v[k] = in.v[k] * f64(kept) * (1.0 / f64(a.keeps));
-      else out.v[k] = as<T>(as<float>(in.v[k]) * float(kept) * (1.0f / a.keeps));
+      out.v[k] = kept_value(in.v[k], kept, a.keeps);
       mask.v[k] = {u8(kept)};
     }
     write<WIDTH>(static_cast<T*>(a.out) + at, out);

@@ -1,0 +1,39 @@
+// Matrix kernels on CUDA devices (text/linalg/matrices.cuh): factorisations and solves of batches of matrices, a block each.
+#pragma once
+
+#include "sconce/tensor/tensor.h"
+
+namespace sconce::cuda {
+
+// Matrices stored by columns: [batch..., columns, rows], dense; what the operators call A is the transpose of it.
+struct Columns {
+  Tensor data;
+  int64_t rows() const { return data.size(-1); }
+  int64_t columns() const { return data.size(-2); }
+  int64_t count() const { return data.numel() / std::max<int64_t>(rows() * columns(), 1); }
+  Tensor matrices() const;  // a view, [batch..., rows, columns]
+};
+// A copy of the matrices, broadcast to a batch.
+Columns columns_of(const Tensor& matrices);
+Columns columns_of(const Tensor& matrices, IntList batch);
+Dims batch_of(const Tensor& matrices);
+
+enum class Trans : uint8_t { none, transposed, adjoint };
+
+// In place. `pivots` [count, min(rows, columns)] and `info` [count] are int32.
+void factor_lu(const Columns& a, bool with_pivots, const Tensor& pivots, const Tensor& info);
+void exchange_rows(const Columns& b, const Tensor& pivots, bool back);
+// b := op(a)^-1 b, or b op(a)^-1
+void solve_triangle(const Columns& a, const Columns& b, bool upper, bool left, Trans trans, bool unit);
+void factor_cholesky(const Columns& a, const Tensor& info);  // the lower triangle
+// Reflections, and their factors [count, min(rows, columns)].
+void factor_qr(const Columns& a, const Tensor& tau);
+// b := op(Q) b, or b op(Q)
+void apply_reflections(const Columns& a, const Tensor& tau, const Columns& b, bool left, bool adjoint);
+// Of the Hermitian a: its diagonal becomes the eigenvalues, the columns of `vectors` (the identity at first) their
+// vectors; in no order.
+void diagonalize(const Columns& a, const Columns& vectors);
+// Columns of a become orthogonal to each other; what they were multiplied with, in `vectors` (the identity at first).
+void orthogonalize(const Columns& a, const Columns& vectors);
+
+}  // namespace sconce::cuda
