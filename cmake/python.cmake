@@ -97,6 +97,9 @@ foreach(python IN LISTS pythons)
   # Objects of Python are cast to each other; slots that a type lacks stay null.
   target_compile_options(${target} PRIVATE -Wno-missing-field-initializers -Wno-cast-function-type)
   target_compile_definitions(${target} PRIVATE SCONCE_VERSION="${PROJECT_VERSION}")
+  # Most sources hold tensors as objects of Python: 2.3 s a file without this, 1.6 with it, for each of the versions.
+  target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/sconce/base/pch.h"
+                            "${PROJECT_SOURCE_DIR}/python/src/tensor_object.h")
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME _sconce SUFFIX "${suffix}" INSTALL_RPATH "$ORIGIN"
                         LIBRARY_OUTPUT_DIRECTORY "${python_package}")
   add_dependencies(python_package ${target})

@@ -162,7 +162,7 @@ class Call {
     return list_of(items, element);
   }
   ir::Value* list_of(const std::vector<ir::Value*>& items, TypePtr element) {
-    if (!element || element->is(TypeKind::number)) element = items.empty() ? tensor_type() : items[0]->type();
+    if (!element || element->is(TypeKind::number)) element = items.empty() ? sconce::tensor_type() : items[0]->type();
     for (const ir::Value* v : items) {
       SCONCE_CHECK_AS(type, is_subtype(v->type(), element), "a list of {} has an item of type {}",
                       element->annotation(), v->type()->annotation());
