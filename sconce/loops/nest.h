@@ -81,7 +81,7 @@ struct Nest {
   std::vector<LoopCall> calls;
   std::vector<Store> stores;  // at most one for a buffer
 
-  int64_t numel() const;
+  SCONCE_API int64_t numel() const;
 };
 
 inline constexpr int kMaxCalls = 64;    // of a nest: what a tile program keeps in the L1 cache
