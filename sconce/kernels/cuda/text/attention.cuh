@@ -75,20 +75,22 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
         for (int n = 0; n < kKeys / 8; ++n)
 #pragma unroll
           for (int i = 0; i < 4; ++i) s[t][n][i] = 0;
+      // Matrices of keys are read one step before they are multiplied.
+      u32 q[TILES][4], b[2][4];
+#define READ_KEYS(to, step) \
+  load_matrices<false>(b[to], chunk_at(KEYS(stage), (step) % 4 * 16 + lane % 8 + lane / 16 * 8, (step) / 4 * 2 + lane / 8 % 2))
+      READ_KEYS(0, 0);
 #pragma unroll
-      for (int k = 0; k < D / 16; ++k) {
-        u32 q[TILES][4];
-        EACH_TILE load_matrices<false>(q[t], chunk_at(room, warp * kRows + t * 16 + lane % 16, k * 2 + lane / 16));
-#pragma unroll
-        for (int n = 0; n < kKeys / 16; ++n) {
-          u32 b[4];
-          load_matrices<false>(b, chunk_at(KEYS(stage), n * 16 + lane % 8 + lane / 16 * 8, k * 2 + lane / 8 % 2));
-          EACH_TILE {
-            multiply(s[t][2 * n], q[t], b[0], b[1]);
-            multiply(s[t][2 * n + 1], q[t], b[2], b[3]);
-          }
+      for (int step = 0; step < D / 16 * 4; ++step) {
+        const int k = step / 4, n = step % 4;
+        if (n == 0) EACH_TILE load_matrices<false>(q[t], chunk_at(room, warp * kRows + t * 16 + lane % 16, k * 2 + lane / 16));
+        if (step + 1 < D / 16 * 4) READ_KEYS((step + 1) % 2, step + 1);
+        EACH_TILE {
+          multiply(s[t][2 * n], q[t], b[step % 2][0], b[step % 2][1]);
+          multiply(s[t][2 * n + 1], q[t], b[step % 2][2], b[step % 2][3]);
         }
       }
+#undef READ_KEYS
       const bool partly = base + kKeys > a.keys || (CAUSAL && base + kKeys > first + warp * kRows);
       if (MASKED || partly) {
         EACH_TILE
@@ -127,10 +129,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
             }
           total[t][h] = total[t][h] * rescale[h] + sum;
         }
+        // The largest score seldom changes after the first tiles.
+        if (__any_sync(FULL_WARP, rescale[0] != 1 || rescale[1] != 1)) {
 #pragma unroll
-        for (int n = 0; n < D / 8; ++n)
+          for (int n = 0; n < D / 8; ++n)
 #pragma unroll
-          for (int i = 0; i < 4; ++i) out[t][n][i] *= rescale[i / 2];
+            for (int i = 0; i < 4; ++i) out[t][n][i] *= rescale[i / 2];
+        }
       }
 #pragma unroll
       for (int k = 0; k < kKeys / 16; ++k) {
@@ -138,15 +143,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
         EACH_TILE
 #pragma unroll
           for (int i = 0; i < 4; ++i) p[t][i] = packed(s[t][2 * k + i / 2][i % 2 * 2], s[t][2 * k + i / 2][i % 2 * 2 + 1]);
+#define READ_VALUES(to, n) load_matrices<true>(b[to], chunk_at(VALUES(stage), k * 16 + lane % 16, (n) * 2 + lane / 16))
+        READ_VALUES(0, 0);
 #pragma unroll
         for (int n = 0; n < D / 16; ++n) {
-          u32 b[4];
-          load_matrices<true>(b, chunk_at(VALUES(stage), k * 16 + lane % 16, n * 2 + lane / 16));
+          if (n + 1 < D / 16) READ_VALUES((n + 1) % 2, n + 1);
           EACH_TILE {
-            multiply(out[t][2 * n], p[t], b[0], b[1]);
-            multiply(out[t][2 * n + 1], p[t], b[2], b[3]);
+            multiply(out[t][2 * n], p[t], b[n % 2][0], b[n % 2][1]);
+            multiply(out[t][2 * n + 1], p[t], b[n % 2][2], b[n % 2][3]);
           }
         }
+#undef READ_VALUES
       }
     }
     __syncthreads();
