@@ -38,7 +38,7 @@ def includes(family, glue):
     names += [formats.MAPS_HEADER] * any(formats.maps_values(e) for e in family.entries)
     names += [f"generated/{name}.h" for name in family.families_called(glue)]
     names += ["dispatch/binding/one_device.h"] * any("check_one_device(" in line for line in glue)
-    names += ["dispatch/load_device.h"] * any(map(records.is_factory, family.operators))
+    names += ["dispatch/binding/load_device.h"] * any(map(records.is_factory, family.operators))
     names += [f"generated/{family.name}_cuda_kernels.h"] * bool(cuda.entries_of(family))
     if kernels.header(family) is not None:
         names.append(f"generated/{family.name}_kernels.h")

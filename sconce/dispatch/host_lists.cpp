@@ -28,4 +28,10 @@ Tensor tensor_of_integers(IntList values, Device device, DType dtype) {
   return out;
 }
 
+Tensor tensor_of_doubles(const std::vector<double>& values) {
+  const Tensor host = empty_tensor({static_cast<int64_t>(values.size())}, DType::float64);
+  std::copy(values.begin(), values.end(), host.data<double>());
+  return host;
+}
+
 }  // namespace sconce

@@ -15,5 +15,7 @@ std::vector<double> doubles_of(const Tensor& tensor);
 
 // A tensor of one dimension, int64 or int32; on Meta it has a size only.
 Tensor tensor_of_integers(IntList values, Device device = {}, DType dtype = DType::int64);
+// The same, float64 on the CPU.
+Tensor tensor_of_doubles(const std::vector<double>& values);
 
 }  // namespace sconce

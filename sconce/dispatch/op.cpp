@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sconce/dispatch/argument_keys.h"
-#include "sconce/dispatch/load_device.h"
+#include "sconce/dispatch/binding/load_device.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/dispatch/tensor_text.h"
 #include "sconce/tensor/backend.h"

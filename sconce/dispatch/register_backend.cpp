@@ -1,6 +1,6 @@
 #include "sconce/dispatch/register_backend.h"
 
-#include "sconce/dispatch/load_device.h"
+#include "sconce/dispatch/binding/load_device.h"
 #include "sconce/dispatch/registry.h"
 #include "sconce/tensor/libraries/backend_library.h"
 

@@ -1,12 +1,13 @@
-// Windows and frequencies for Fourier transforms: computed in double and rounded once, on the host, and copied to other devices.
+// Windows and frequencies for Fourier transforms: computed in double on the host, and rounded once to where they go.
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "sconce/base/error.h"
 #include "sconce/dispatch/glue.h"
+#include "sconce/dispatch/host_lists.h"
 #include "sconce/generated/fft_kernels.h"
 #include "sconce/kernels/any/tensor_options.h"
-#include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/element.h"
 #include "sconce/tensor/strides.h"
@@ -19,28 +20,12 @@ namespace {
 template <class F>
 void fill_by_place(const Tensor& out, const F& f) {
   if (out.is_meta() || out.numel() == 0) return;
-  if (out.device().type != DeviceType::cpu) {
-    const Tensor here = empty_tensor(out.sizes(), out.dtype());
-    fill_by_place(here, f);
-    return copy_tensor(out, here);
-  }
-  const auto put = [&]<class T>(T*) {
-    T* to = static_cast<T*>(out.data());
-    for (int64_t i = 0, stride = out.stride(0); i < out.size(0); ++i)
-      to[i * stride] = narrowed<T>(f(static_cast<double>(i)));
-  };
-  switch (out.dtype()) {
-    case DType::float16:
-      return put(static_cast<Half*>(nullptr));
-    case DType::bfloat16:
-      return put(static_cast<BFloat16*>(nullptr));
-    case DType::float32:
-      return put(static_cast<float*>(nullptr));
-    case DType::float64:
-      return put(static_cast<double*>(nullptr));
-    default:
-      fail_not_implemented(out.dtype());
-  }
+  const DType dtype = out.dtype();
+  if (dtype != DType::float16 && dtype != DType::bfloat16 && dtype != DType::float32 && dtype != DType::float64)
+    fail_not_implemented(dtype);
+  std::vector<double> values(static_cast<size_t>(out.size(0)));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = f(static_cast<double>(i));
+  copy_tensor(out, tensor_of_doubles(values));
 }
 
 void check_window(const char* name, int64_t n, DType dtype) {

@@ -148,8 +148,8 @@ bool names_no_device(const RecordedCall& call) {
   return true;
 }
 
-// Which of several equal elements an index names PyTorch leaves open, and its CPU and GPU name different ones: on another
-// device than the recording's an index is right that leads to the value beside it and occurs once.
+// Which of several equal elements an index names PyTorch leaves open, and its CPU and GPU name different ones: on
+// another device than the recording's an index is right that leads to the value beside it and occurs once.
 void settle_ties(const Op& op, const std::vector<Value>& args, std::vector<Value>& got,
                  const std::vector<Value>& expected) {
   const std::string& name = op.schema().name;

@@ -1,4 +1,4 @@
-// Recurrent layer of operators rnn_layer and rnn_layer_backward: checks, results and dtypes, around a device's sweeps over steps.
+// Recurrent layers, rnn_layer and rnn_layer_backward: checks, results and dtypes, around a device's sweeps over steps.
 #pragma once
 
 #include "sconce/base/export.h"

@@ -1,6 +1,6 @@
-// cuDNN, opened by name when a convolution of 16-bit floats first comes: its tensor core kernels for the three products of a
-// convolution. Where it is absent, too old or has no kernel for a shape, callers go on with their own; that is said once in
-// the log (SCONCE_LOGS=kernels).
+// cuDNN, opened by name when a convolution of 16-bit floats first comes: its tensor core kernels for the three products
+// of a convolution. Where it is absent, too old or has no kernel for a shape, callers go on with their own; that is
+// said once in the log (SCONCE_LOGS=kernels).
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ enum class ConvolutionProduct : uint8_t {
 };
 
 // An ordinary convolution: x [batch, channels, sizes...], y [batch, others, sizes...], w [others, channels / groups,
-// kernel...], of one dtype. One of them is written, the one that `product` names. Numbers are one per spatial dimension.
+// kernel...], of one dtype. The one that `product` names is written. Numbers are one per spatial dimension.
 struct ConvolutionCall {
   ConvolutionProduct product;
   const Tensor *x, *w, *y;

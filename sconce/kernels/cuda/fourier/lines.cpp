@@ -1,6 +1,6 @@
-// Cooley and Tukey's algorithm over products: a line of n1 * n2 elements is a matrix, whose columns are multiplied with the roots
-// of n1, then each element with a root of n, then the rows are transformed. Lines of large primes go through a convolution
-// (Bluestein).
+// Cooley and Tukey's algorithm over products: a line of n1 * n2 elements is a matrix, whose columns are multiplied with
+// the roots of n1, then each element with a root of n, then the rows are transformed. Lines of large primes go through
+// a convolution (Bluestein).
 #include "sconce/kernels/cuda/fourier/lines.h"
 
 #include <bit>

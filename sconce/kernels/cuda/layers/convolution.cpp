@@ -1,6 +1,7 @@
-// Convolution on CUDA devices, of 16-bit floats by cuDNN where it is there (cudnn/cudnn.h), otherwise by products: windows become the columns of a matrix (text/windows.cuh), some pictures at
-// a time so that the matrix stays small. Kernels of one element and step one need no columns. The gradients are the
-// same products, transposed; a transposed convolution is the gradient of an ordinary one.
+// Convolution on CUDA devices: of 16-bit floats by cuDNN where it is there (cudnn/cudnn.h), otherwise by products:
+// windows become the columns of a matrix (text/windows.cuh), some pictures at a time so that the matrix stays small.
+// Kernels of one element and step one need no columns. The gradients are the same products, transposed; a transposed
+// convolution is the gradient of an ordinary one.
 #include <algorithm>
 
 #include "sconce/base/error.h"

@@ -1,5 +1,5 @@
-// Recurrent layers on CUDA devices: the inputs of all steps are multiplied at once; each step then multiplies the states before
-// it and runs its cells (text/recurrent/recurrent.cuh). Rows that a step has not keep their states.
+// Recurrent layers on CUDA devices: the inputs of all steps are multiplied at once; each step then multiplies the
+// states before it and runs its cells (text/recurrent/recurrent.cuh). Rows that a step has not keep their states.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Resizing with many taps on CUDA devices: a product with the matrix of weights along each dimension, its transpose for the
-// gradient. The weights follow from sizes alone and come from the CPU's code (cpu/resize/resize_taps.h).
+// Resizing with many taps on CUDA devices: a product with the matrix of weights along each dimension, its transpose for
+// the gradient. The weights follow from sizes alone and come from the CPU's code (cpu/resize/resize_taps.h).
 #include <vector>
 
 #include "sconce/base/error.h"

@@ -1,5 +1,5 @@
-// Linear algebra on CUDA devices: checks, sizes and strides are those of the CPU's operators, asked of Meta tensors; the
-// matrices go through matrix_kernels.h.
+// Linear algebra on CUDA devices: checks, sizes and strides are those of the CPU's operators, asked of Meta tensors;
+// the matrices go through matrix_kernels.h.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Matrix kernels on CUDA devices (text/linalg/matrices.cuh): factorisations and solves of batches of matrices, a block each.
+// Matrix kernels on CUDA devices (text/linalg/matrices.cuh): factorisations and solves of batches, a block each matrix.
 #pragma once
 
 #include "sconce/tensor/tensor.h"

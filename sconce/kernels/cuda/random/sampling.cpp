@@ -1,5 +1,6 @@
-// Draws whose parameters are tensors, and permutations, on CUDA devices (text/random/sampling.cuh). randperm and multinomial
-// draw as PyTorch does; poisson, binomial and gamma use the algorithms of cpu/random/samplers.cpp, not cuRAND's.
+// Draws whose parameters are tensors, and permutations, on CUDA devices (text/random/sampling.cuh). randperm and
+// multinomial draw as PyTorch does; poisson, binomial and gamma use the algorithms of cpu/random/samplers.cpp, not
+// cuRAND's.
 #include <algorithm>
 #include <cmath>
 #include <limits>

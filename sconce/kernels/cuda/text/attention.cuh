@@ -58,15 +58,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
   const float factor = a.scale * kLog2e, later = MASKED ? 1.0f : factor;
   for (int tile = 0; tile < tiles; ++tile) {
     const int stage = tile & 1, base = tile * kKeys;
+    cp_wait<0>();
+    __syncthreads();  // this stage is there, and all warps are done with the other one
     if (tile + 1 < tiles) {
       copy_tile<kKeys>(KEYS(stage ^ 1), key, a.key_stride[2], base + kKeys, a.keys, a.size);
       copy_tile<kKeys>(VALUES(stage ^ 1), value, a.value_stride[2], base + kKeys, a.keys, a.size);
       cp_commit();
-      cp_wait<1>();
-    } else {
-      cp_wait<0>();
     }
-    __syncthreads();
     // A warp whose queries are all before these keys has nothing to do.
     if (!CAUSAL || base <= first + warp * kRows + kRows - 1) {
       float s[TILES][kKeys / 8][4];
@@ -156,7 +154,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
 #undef READ_VALUES
       }
     }
-    __syncthreads();
   }
   EACH_TILE
 #pragma unroll
