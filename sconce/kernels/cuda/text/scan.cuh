@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) totals(const __grid_const
   if (threadIdx.x == 0) static_cast<State*>(a.partial)[row * a.chunks + blockIdx.x] = total;
 }
 // The last chunks first: they are what the L2 cache still has of `totals`.
-extern "C" __global__ void __launch_bounds__(kThreads) apply(const __grid_constant__ ScanArguments a) {
+extern "C" __global__ void __launch_bounds__(kThreads, sizeof(State) <= 4 ? 4 : 1) apply(const __grid_constant__ ScanArguments a) {
   alignas(16) __shared__ char room[sizeof(State) * kWarps];
   State* shared = reinterpret_cast<State*>(room);
   const u32 chunk = gridDim.x - 1 - blockIdx.x;
