@@ -251,6 +251,27 @@ class Kernels(unittest.TestCase):
             q, k, v = (torch.randn(1, heads, n, size).to(BF16) for n in (70, 130, 130))
             self.same(lambda q, k, v: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal), q, k, v)
 
+    def test_gradients_of_attention_of_halves(self):
+        for heads, key_heads, size, causal, masked in ((2, 2, 64, True, False), (2, 1, 40, False, True), (1, 1, 128, False, False)):
+            q, g = torch.randn(1, heads, 70, size).to(BF16), torch.randn(1, heads, 70, size).to(BF16)
+            k, v = torch.randn(1, key_heads, 90, size).to(BF16), torch.randn(1, key_heads, 90, size).to(BF16)
+            mask = torch.randn(70, 90).to(BF16) if masked else None
+
+            def run(q, k, v, g, *mask):
+                given = {"attn_mask": mask[0] if mask else None}
+                k, v = (torch.repeat_interleave(t, heads // key_heads, 1) if str(t.device) == "cpu" else t for t in (k, v))
+                out, level = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal, **given)
+                grads = aten._scaled_dot_product_flash_attention_for_cpu_backward(g, q, k, v, out, level, 0.0, causal, **given)
+                return grads
+
+            want = run(q, k, v, g, *([] if mask is None else [mask]))
+            got = run(*there([q, k, v, g]), *([] if mask is None else [mask.to("cuda")]))
+            for w, x in zip(want, got):
+                if w.shape != x.shape:  # heads that share keys: their gradients add up
+                    w = w.float().reshape(1, key_heads, -1, *w.shape[2:]).sum(2)
+                w, x = w.float(), x.cpu().float()
+                self.assertLess(((w - x).abs().max() / w.abs().max()).item(), 0.03)
+
     def test_steps_of_optimizers(self):
         def stepped(fused, *tensors):
             parameters, grads, first, second, steps = ([t.clone() for t in part] for part in tensors)

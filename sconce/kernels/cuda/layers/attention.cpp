@@ -1,5 +1,5 @@
-// Attention on CUDA devices. 16-bit floats: one kernel that keeps no matrix of weights (text/attention.cuh). Others,
-// and the gradients: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be fewer
+// Attention on CUDA devices. 16-bit floats: kernels that keep no matrix of weights (text/attention/). Others,
+// and gradients of long rows: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be fewer
 // than those of queries.
 #include <bit>
 #include <cmath>
@@ -18,7 +18,8 @@
 namespace sconce::cuda {
 namespace {
 
-#include "sconce/kernels/cuda/text/attention_arguments.cuh"
+#include "sconce/kernels/cuda/text/attention/attention_arguments.cuh"
+#include "sconce/kernels/cuda/text/attention/attention_backward_arguments.cuh"
 
 const Device kMeta(DeviceType::meta);
 constexpr int64_t kLargestRow = 256, kMostHeads = 65535;
@@ -144,6 +145,83 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
   if (!l.is_same(level)) sconce::copy_(level, l);
 }
 
+// --- its gradients, in two kernels ------------------------------------------------------------------------------------
+
+constexpr int64_t kLargestBackwardRow = 128;  // registers hold no more
+
+void put_strides(i64 (&to)[3], const Tensor& t) {
+  for (int d = 0; d < 3; ++d) to[d] = t.strides()[d];
+}
+
+std::tuple<Tensor, Tensor, Tensor> backward_kernels(const Tensor& grad_out, const Tensor& query, const Tensor& key,
+                                                    const Tensor& value, const Tensor& out, const Tensor& logsumexp,
+                                                    bool is_causal, const Tensor& mask, double scale) {
+  const auto with_chunks = [](const Tensor& t) { return has_chunks(t) ? t : sconce::contiguous(t); };
+  const Tensor q = with_chunks(query), k = with_chunks(key), v = with_chunks(value), g = with_chunks(grad_out);
+  const Tensor share =
+      dense(sconce::sum(sconce::mul(sconce::to(g, DType::float32), sconce::to(out, DType::float32)), IntList({-1})));
+  const Tensor level = dense(sconce::to(logsumexp, DType::float32));
+  const auto room = [](const Tensor& t) { return empty_tensor(t.sizes(), t.dtype(), t.device()); };
+  const Tensor of_query = room(q), of_key = room(k), of_value = room(v);
+  AttentionBackwardArguments a{};
+  a.query = q.data();
+  a.grad = g.data();
+  a.key = k.data();
+  a.value = v.data();
+  a.of_query = of_query.data();
+  a.of_key = of_key.data();
+  a.of_value = of_value.data();
+  a.level = static_cast<const float*>(level.data());
+  a.share = static_cast<const float*>(share.data());
+  put_strides(a.query_stride, q);
+  put_strides(a.grad_stride, g);
+  put_strides(a.key_stride, k);
+  put_strides(a.value_stride, v);
+  put_strides(a.of_query_stride, of_query);
+  put_strides(a.of_key_stride, of_key);
+  put_strides(a.of_value_stride, of_value);
+  Tensor wide = mask;
+  if (mask.defined()) {
+    wide = sconce::expand(mask, {q.size(0), q.size(1), q.size(2), k.size(2)});
+    a.mask = wide.data();
+    for (int d = 0; d < 4; ++d) a.mask_stride[d] = wide.strides()[d];
+  }
+  a.heads = static_cast<int>(q.size(1));
+  a.key_heads = static_cast<int>(k.size(1));
+  a.queries = static_cast<int>(q.size(2));
+  a.keys = static_cast<int>(k.size(2));
+  a.size = static_cast<int>(q.size(3));
+  a.scale = static_cast<float>(scale);
+  const int size = std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
+  const DType of_mask = mask.defined() ? mask.dtype() : DType::float32;
+  for (const bool queries : {true, false}) {
+    const Kernel& kernel = find_kernel(
+        q.device(),
+        fmt::format("attention_backward/{}.{}/{}{}{}{}", static_cast<int>(q.dtype()), static_cast<int>(of_mask), size,
+                    queries ? "q" : "k", is_causal ? "c" : "", mask.defined() ? "m" : ""),
+        [&] {
+          std::string text(text_file("prelude"));
+          text += fmt::format(
+              "#define FULL_WARP 0xffffffffu\nusing T = {};\nusing Mask = {};\nconstexpr int D = {};\n#define QUERIES "
+              "{}\n#define CAUSAL {}\n#define MASKED {}\n",
+              stored_type(q.dtype()), stored_type(of_mask), size, queries ? 1 : 0, is_causal ? 1 : 0,
+              mask.defined() ? 1 : 0);
+          for (const char* file : {"tensor_cores", "attention_backward_arguments", "attention_backward"})
+            text += text_file(file);
+          return text;
+        },
+        "attention_backward");
+    const Tensor& rows = queries ? q : k;
+    Shape shape;
+    shape.grid_x = static_cast<unsigned>((rows.size(2) + 63) / 64);
+    shape.grid_y = static_cast<unsigned>(rows.size(0) * rows.size(1));
+    shape.block_x = 128;
+    shape.shared_bytes = static_cast<unsigned>(6 * 64 * 2 * size);
+    launch(q.device(), kernel, shape, &a, sizeof a, "scaled_dot_product_attention");
+  }
+  return {of_query, of_key, of_value};
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu(const Tensor& query, const Tensor& key,
@@ -173,6 +251,8 @@ std::tuple<Tensor, Tensor, Tensor> _scaled_dot_product_flash_attention_for_cpu_b
     const Tensor& logsumexp, double, bool is_causal, const Tensor& attn_mask, std::optional<double> scale) {
   const DType compute = compute_dtype(query);
   const double factor = scale_of(query, scale);
+  if (takes_one_kernel(query, key, value) && query.size(3) <= kLargestBackwardRow && grad_out.dtype() == query.dtype())
+    return backward_kernels(grad_out, query, key, value, out, logsumexp, is_causal, attn_mask, factor);
   const Tensor q = sconce::to(query, compute), k = sconce::to(for_heads(key, query), compute),
                v = sconce::to(for_heads(value, query), compute), g = sconce::to(grad_out, compute);
   const Tensor level = sconce::unsqueeze(sconce::to(logsumexp, compute), -1);
