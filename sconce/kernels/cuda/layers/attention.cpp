@@ -1,6 +1,6 @@
-// Attention on CUDA devices. 16-bit floats: kernels that keep no matrix of weights (text/attention/). Others,
-// and gradients of long rows: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be fewer
-// than those of queries.
+// Attention on CUDA devices. 16-bit floats: kernels that keep no matrix of weights (text/attention/). Others, and
+// gradients of long rows: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be
+// fewer than those of queries.
 #include <bit>
 #include <cmath>
 
@@ -145,7 +145,7 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
   if (!l.is_same(level)) sconce::copy_(level, l);
 }
 
-// --- its gradients, in two kernels ------------------------------------------------------------------------------------
+// --- its gradients, in two kernels ----------------------------------------------------------------------------------
 
 constexpr int64_t kLargestBackwardRow = 128;  // registers hold no more
 
