@@ -273,6 +273,7 @@ class Builder {
   }
 
   void schedule() {
+    emitted_.reserve(tape_.nodes.size());
     // Without loops of their own there is nothing to fuse, and steps keep their order.
     if (std::none_of(roles_.begin(), roles_.end(), [](Role r) { return r == Role::pointwise; })) {
       for (const NodeId n : running_nodes()) {

@@ -130,7 +130,9 @@ void eliminate_dead_nodes(Tape& tape) {
     if (!stays[n]) continue;
     for (const TensorUse& use : node.uses) live[tape.block_of(use.value)] = used[use.value] = true;
   }
+  if (std::find(stays.begin(), stays.end(), false) == stays.end()) return;
   std::vector<TapeNode> kept;
+  kept.reserve(tape.nodes.size());
   std::vector<NodeId> numbers(tape.nodes.size(), kNone);
   for (size_t n = 0; n < tape.nodes.size(); ++n) {
     if (!stays[n]) continue;

@@ -90,6 +90,10 @@ Recorder::Recorder(std::span<const Value> args) {
   static const bool kernel_is_set = (set_fallback(Key::functionalize, kernel), true);
   static_cast<void>(kernel_is_set);
   SCONCE_ASSERT(!current);
+  constexpr size_t kUsual = 128;  // nodes; more cost what growing costs
+  tape_.nodes.reserve(kUsual);
+  tape_.values.reserve(2 * kUsual);
+  known_.reserve(2 * kUsual);
   tape_.records = records_gradients();
   for (const Value& v : args) learn_outside(v, true);
   current = this;
@@ -267,6 +271,8 @@ bool Recorder::take_arguments(TapeNode& node, const Value* args) {
     if (schema.arguments[arg].is_written()) node.writes.push_back(value);
     return true;
   };
+  node.args.reserve(schema.arguments.size());
+  node.uses.reserve(schema.arguments.size());
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     const Value& v = args[i];
     Value kept;
@@ -477,6 +483,7 @@ bool Recorder::record_call(TapeNode& node, KeySet keys, Value* args, Value* retu
   }
   if (!take_arguments(node, args)) return false;
   std::vector<Tensor> given;
+  given.reserve(node.uses.size());
   for (const TensorUse& use : node.uses) {
     given.push_back(use.item < 0 ? args[use.arg].to_tensor()
                                  : args[use.arg].to_list().tensors()[static_cast<size_t>(use.item)]);
