@@ -23,7 +23,7 @@ constexpr int kArgumentRank = 8;
 constexpr int64_t kBlocks = 2048;         // that many keep a device busy; more splits only cost merging
 constexpr int64_t kLeastChunk = 16384;    // elements of a split of rows
 constexpr int64_t kLeastColumn = 64;      // rows of a split of columns
-constexpr int64_t kColumnBlocks = 1024;   // that fit on a device at once: a second wave of them would be short
+constexpr int64_t kColumnBlocks = 512;    // that fit on a device at once: a second wave of them would be short
 constexpr int64_t kStateRoom = 40 << 10;  // bytes of shared memory for the states of a block of columns
 
 struct Variant {
