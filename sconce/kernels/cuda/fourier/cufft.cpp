@@ -44,7 +44,8 @@ const Cufft* cufft() {
                find("cufftExecC2C", functions.single) && find("cufftExecZ2Z", functions.twice) &&
                find("cufftDestroy", functions.destroy);
     if (!is_there && is_logged(LogTag::kernels))
-      std::fprintf(stderr, "[kernels] none of %s found: Fourier transforms by products\n", joined_names(kNames).c_str());
+      std::fprintf(stderr, "[kernels] none of %s found: Fourier transforms by products\n",
+                   joined_names(kNames).c_str());
   });
   return is_there ? &functions : nullptr;
 }

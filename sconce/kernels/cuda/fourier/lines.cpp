@@ -73,7 +73,8 @@ Tensor by_convolution(const Tensor& lines, bool inverse) {
     const Tensor f = sconce::zeros({1, m}, dtype, {}, device);
     const Tensor turned = sconce::conj_physical(chirp);
     sconce::copy_(sconce::narrow(f, 1, 0, n), sconce::unsqueeze(turned, 0));
-    sconce::copy_(sconce::narrow(f, 1, m - n + 1, n - 1), sconce::flip(sconce::unsqueeze(sconce::narrow(turned, 0, 1, n - 1), 0), {1}));
+    sconce::copy_(sconce::narrow(f, 1, m - n + 1, n - 1),
+                  sconce::flip(sconce::unsqueeze(sconce::narrow(turned, 0, 1, n - 1), 0), {1}));
     return by_products(f, false);
   });
   const Tensor padded = sconce::zeros({rows, m}, dtype, {}, device);
@@ -92,8 +93,8 @@ Tensor by_products(const Tensor& lines, bool inverse) {
   if (first == 1)
     return n <= kLargestMatrix ? sconce::matmul(lines, roots(n, n, n, dtype, device, inverse))
                                : by_convolution(lines, inverse);
-  const Tensor columns = sconce::matmul(roots(first, first, first, dtype, device, inverse),
-                                        sconce::view(lines, {rows, first, rest}));
+  const Tensor columns =
+      sconce::matmul(roots(first, first, first, dtype, device, inverse), sconce::view(lines, {rows, first, rest}));
   const Tensor turned = sconce::mul(columns, roots(first, rest, n, dtype, device, inverse));
   const Tensor done = by_products(sconce::view(sconce::contiguous(turned), {rows * first, rest}), inverse);
   return sconce::view(sconce::contiguous(sconce::transpose(sconce::view(done, {rows, first, rest}), 1, 2)), {rows, n});
