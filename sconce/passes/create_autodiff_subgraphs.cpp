@@ -144,7 +144,8 @@ class Finder {
         node->move_before(run.front());  // objects are not made in regions
         continue;
       }
-      if (!node->is(differentiable_graph()) && !ir::may_write(*node) && is_differentiable(*node, active_)) {
+      if (!node->is(differentiable_graph()) && !ir::may_write(*node) && is_differentiable(*node, active_) &&
+          has_its_lists(*node, run)) {
         run.push_back(node);
         continue;
       }
@@ -156,6 +157,13 @@ class Finder {
   }
 
  private:
+  // Gradients of a list go to the tensors in it, which only the node that makes the list knows: both are in one region.
+  bool has_its_lists(const ir::Node& node, const std::vector<ir::Node*>& run) const {
+    return std::none_of(node.inputs().begin(), node.inputs().end(), [&](const ir::Value* v) {
+      return active_(v) && is_tensor_list(v->type()) && std::find(run.rbegin(), run.rend(), v->node()) == run.rend();
+    });
+  }
+
   size_t operators(const ir::Node& node) const {
     size_t count = node.op() && active_.any_output(node) && !node.op()->has(Trait::view);
     for (const ir::Block* block : node.blocks()) {

@@ -194,6 +194,20 @@ def no_grad(x: Tensor, w: Tensor):
                 false);
 }
 
+// A list and what takes it apart, or joins it, are in one region or outside of all: gradients go through its tensors.
+TEST(Differentiable, ListsThatAreMadeOutside) {
+  check_program(R"(
+def taken_apart(x: Tensor, y: Tensor):
+    a, b = torch.broadcast_tensors([x, y])
+    return (a * b).tanh() + x * 2
+
+def joined(x: Tensor, y: Tensor):
+    parts = [x.sin(), y]
+    n = 3 if x.requires_grad else 2
+    return (torch.cat(parts).tanh() * n).sum() + (x * y).sum()
+)");
+}
+
 TEST(Differentiable, RandomNumbersAreDrawnOnce) {
   check_program(R"(
 def drops(x: Tensor, w: Tensor):
