@@ -13,7 +13,8 @@
 
 namespace sconce::codegen {
 
-// Work of a device, recorded. It runs over the addresses that it was recorded with, and keeps what was allocated for it.
+// Work of a device, recorded. It runs over the addresses that it was recorded with, and keeps what was allocated for
+// it.
 class SCONCE_API DeviceGraph {
  public:
   virtual ~DeviceGraph();
@@ -27,15 +28,15 @@ class SCONCE_API DeviceGraph {
   DeviceGraph() = default;
 };
 
-// A product of few rows, [rows, depth] by the transpose of [columns, depth], depth innermost in both, and what follows on
-// its elements.
+// A product of few rows, [rows, depth] by the transpose of [columns, depth], depth innermost in both, and what follows
+// on its elements.
 struct ProductNest {
   DType dtype = DType::float32;  // of the factors, the bias and the product
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t x_row = 0, w_column = 0;  // strides
   bool has_bias = false;            // [columns], added before the product is rounded
-  // Over [rows, columns]. Buffer 0 is the product, which lies nowhere; the one that is written is the last. Without calls
-  // the product itself is written.
+  // Over [rows, columns]. Buffer 0 is the product, which lies nowhere; the one that is written is the last. Without
+  // calls the product itself is written.
   loops::Nest tail;
 };
 

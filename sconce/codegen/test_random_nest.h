@@ -1,5 +1,5 @@
-// Random nests for tests of makers: operators of the table that have loops, all dtypes, sizes around those of vectors, strides
-// of every kind, results over operands, numbers of every kind.
+// Random nests for tests of makers: operators of the table that have loops, all dtypes, sizes around those of vectors,
+// strides of every kind, results over operands, numbers of every kind.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,8 @@ namespace {
 
 constexpr size_t kMostCopies = 64;
 
-// A large GPU of today, by order of magnitude: only what is cheaper than what is asked of it. A kernel costs the host 2 us.
+// A large GPU of today, by order of magnitude: only what is cheaper than what is asked of it. A kernel costs the host 2
+// us.
 constexpr loops::Machine kMachine{.l1 = 24 << 20,
                                   .l2 = 24 << 20,
                                   .l3 = 24 << 20,

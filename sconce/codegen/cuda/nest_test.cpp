@@ -1,4 +1,5 @@
-// Kernels of nests on a device against op by op: on a GPU, or on the host's stand-in for one (tests/host_gpu). And their texts.
+// Kernels of nests on a device against op by op: on a GPU, or on the host's stand-in for one (tests/host_gpu). And
+// their texts.
 #include <gtest/gtest.h>
 
 #include "sconce/codegen/cuda/cuda_maker.h"

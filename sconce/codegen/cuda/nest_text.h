@@ -1,8 +1,8 @@
 // CUDA text of loop nests: the scalar expressions of a nest's calls, composed into one kernel.
 //
-// Every value is of the type that eager would have stored: it is rounded where eager rounds. What stands between loads and
-// stores is text of the table; what stands around it, a schedule: packs of 16 bytes along the innermost dimension of
-// dense, broadcast or strided buffers, or rows that are held in registers by the threads of a block.
+// Every value is of the type that eager would have stored: it is rounded where eager rounds. What stands between loads
+// and stores is text of the table; what stands around it, a schedule: packs of 16 bytes along the innermost dimension
+// of dense, broadcast or strided buffers, or rows that are held in registers by the threads of a block.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Plans of tensors on a device: bits of the interpreter there, graphs, errors. On a GPU, or on the host's stand-in for one
-// (tests/host_gpu).
+// Plans of tensors on a device: bits of the interpreter there, graphs, errors. On a GPU, or on the host's stand-in for
+// one (tests/host_gpu).
 #include <gtest/gtest.h>
 
 #include <atomic>

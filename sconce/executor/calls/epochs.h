@@ -3,10 +3,10 @@
 //
 // Note [Epochs]
 // A thread that reads says so by storing the number of the current epoch, and 0 when it leaves: two stores to memory of
-// its own. Whoever takes something away first unlinks it, then begins a new epoch, and frees it when no thread is inside
-// that entered in the old one or before. That a reader's store comes before its reads needs a fence; it stands on the
-// rare side alone, which asks the kernel to run one in every thread of the process (membarrier). Where the kernel
-// refuses, readers run it.
+// its own. Whoever takes something away first unlinks it, then begins a new epoch, and frees it when no thread is
+// inside that entered in the old one or before. That a reader's store comes before its reads needs a fence; it stands
+// on the rare side alone, which asks the kernel to run one in every thread of the process (membarrier). Where the
+// kernel refuses, readers run it.
 #pragma once
 
 #include <atomic>

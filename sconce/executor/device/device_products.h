@@ -1,4 +1,5 @@
-// Products of devices: which products of a tape a DeviceMaker fuses with what follows them, and the step that runs them.
+// Products of devices: which products of a tape a DeviceMaker fuses with what follows them, and the step that runs
+// them.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,8 @@
 
 namespace sconce::executor {
 
-// A product of few rows: addmm with a bias of its columns, or mm. As a prepared call, so that tails.h finds what follows;
-// it is not run.
+// A product of few rows: addmm with a bias of its columns, or mm. As a prepared call, so that tails.h finds what
+// follows; it is not run.
 class DeviceProduct final : public PreparedCall {
  public:
   // Null for other nodes.

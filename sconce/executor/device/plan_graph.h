@@ -1,13 +1,13 @@
-// Graph replay: a plan of a device as one recorded graph (CUDA graphs), so that a call asks the driver once, not once for
-// every kernel.
+// Graph replay: a plan of a device as one recorded graph (CUDA graphs), so that a call asks the driver once, not once
+// for every kernel.
 //
 // Note [Graphs of plans]
-// After some calls the steps are run once more while a DeviceMaker records them, over a frame of their own: copies of the
-// inputs, an arena, results. A later call copies its inputs there, runs the graph, and copies the results into new
-// tensors. Not recorded: plans of few steps or of tensors so large that the copies would cost more than they save, plans
-// that draw random numbers, that have tensors of the CPU, that return views, and those whose steps wait for the device.
-// The memory is one, so calls on another stream than the one that it was recorded for, and those that come while another
-// thread is at it, run step by step. SCONCE_CUDA_GRAPHS=off records nothing.
+// After some calls the steps are run once more while a DeviceMaker records them, over a frame of their own: copies of
+// the inputs, an arena, results. A later call copies its inputs there, runs the graph, and copies the results into new
+// tensors. Not recorded: plans of few steps or of tensors so large that the copies would cost more than they save,
+// plans that draw random numbers, that have tensors of the CPU, that return views, and those whose steps wait for the
+// device. The memory is one, so calls on another stream than the one that it was recorded for, and those that come
+// while another thread is at it, run step by step. SCONCE_CUDA_GRAPHS=off records nothing.
 #pragma once
 
 #include <memory>

@@ -12,8 +12,11 @@ namespace sconce::python::capture {
 // Handlers: what a callable does with these arguments. A friend of the evaluator.
 struct Builtins {
   static void need(const Arguments& args, size_t least, size_t most, const char* name) {
-    if (args.named() != 0 || args.values.size() < least || args.values.size() > most)
-      break_here(Reason::unknown_callable, std::string(name) + " with unusual arguments");
+    if (args.named() != 0 || args.values.size() < least || args.values.size() > most) refuse(name);
+  }
+  // Not inlined: where g++ 12 knows the name's length, it warns of bounds inside of std::string.
+  [[noreturn, gnu::noinline]] static void refuse(const char* name) {
+    break_here(Reason::unknown_callable, std::string(name) + " with unusual arguments");
   }
   static Owned truth_object(bool v) { return Owned::share(v ? Py_True : Py_False); }
 

@@ -91,8 +91,8 @@ struct Epilogue {
 enum class SumOrder : uint8_t { automatic, in_sequence, by_lanes };
 SCONCE_API SumOrder sum_order(int64_t m, int64_t n, int64_t k);
 
-// c must not overlap a, b or, unless may_overwrite_residual, the residual. Throws Error for bool, and for a clamp of integers or complex numbers. Sizes
-// may be zero; with k == 0 the product is zero.
+// c must not overlap a, b or, unless may_overwrite_residual, the residual. Throws Error for bool, and for a clamp of
+// integers or complex numbers. Sizes may be zero; with k == 0 the product is zero.
 SCONCE_API void gemm(DType dtype, int64_t m, int64_t n, int64_t k, ConstMatrix a, ConstMatrix b, Matrix c,
                      const Epilogue& epilogue = {}, const MatrixKernels& kernels = matrix_kernels(),
                      SumOrder order = SumOrder::automatic);

@@ -2,10 +2,10 @@
 //
 // Note [Capturing]
 // The thread that captures works on a stream of its own, which belongs to the graph: memory that is allocated meanwhile
-// comes from blocks of that stream, so that what the graph's kernels use is used by nobody else as long as it lives (the
-// graph's private pool), and blocks that are let go meanwhile are used again inside of it, in its order. Waiting for the
-// device cannot be captured: in the capturing thread it is an Error, other threads that wait for the whole device do so
-// before or after. Nothing else that other threads do is touched (relaxed mode).
+// comes from blocks of that stream, so that what the graph's kernels use is used by nobody else as long as it lives
+// (the graph's private pool), and blocks that are let go meanwhile are used again inside of it, in its order. Waiting
+// for the device cannot be captured: in the capturing thread it is an Error, other threads that wait for the whole
+// device do so before or after. Nothing else that other threads do is touched (relaxed mode).
 #pragma once
 
 #include <functional>

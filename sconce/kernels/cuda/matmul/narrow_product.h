@@ -1,5 +1,5 @@
-// Narrow products: a matrix of few rows times another, as of linear layers and attention over one token. What matters is
-// to read the other one once, at the speed of memory: a warp sums an element where depth is innermost there, threads
+// Narrow products: a matrix of few rows times another, as of linear layers and attention over one token. What matters
+// is to read the other one once, at the speed of memory: a warp sums an element where depth is innermost there, threads
 // side by side read lines where columns are.
 #pragma once
 
