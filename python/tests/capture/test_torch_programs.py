@@ -96,6 +96,8 @@ class TorchProgramsTest(unittest.TestCase):
         self.trains(nn.Sequential(nn.Linear(6, 20), nn.ReLU(), nn.Linear(20, 20), nn.Tanh(), nn.Linear(20, 3)), (4, 6))
         self.trains(Residual(), (2, 3, 8, 8))
         self.trains(Attention(), (2, 5, 8))
+        for shape in ((4, 6), (2, 4, 6)):
+            self.trains(nn.Sequential(nn.Linear(6, 8), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(8, 8), nn.ReLU(inplace=True)), shape)
 
     def test_inference(self):
         for model, shape in ((nn.Sequential(nn.Linear(6, 20), nn.GELU(), nn.LayerNorm(20), nn.Dropout(0.5), nn.Linear(20, 3)), (4, 6)),

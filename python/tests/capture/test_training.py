@@ -546,6 +546,37 @@ class TrainingTest(unittest.TestCase):
 
         self.agrees(step, lambda: (net(), self.data()[0]))
 
+    def test_a_view_of_a_temporary_is_written(self):
+        """linear of three dimensions is a view of a product that the program never sees."""
+        def make(*shape):
+            sconce.manual_seed(0)
+            return [sconce.randn(*size, requires_grad=True) for size in (shape, (4, 4), (4,))]
+
+        def inside(x, w, b):
+            return F.linear((x.exp() + x).sin() * x, w, b).relu_()
+
+        def behind(x, w, b):
+            return F.linear((x.exp() + x).sin() * x, w, b)
+
+        def dropped(x, w, b):
+            return F.linear(F.dropout((x.exp() + x).sin(), 0.5, True), w, b).relu_()
+
+        for step in (inside, behind, dropped):
+            for shape in ((3, 4), (2, 3, 4)):
+                eager, ours = make(*shape), make(*shape)
+                compiled = sconce.compile(step, fullgraph=True)
+                for i in range(3):
+                    with self.subTest(step=step.__name__, shape=shape, call=i):
+                        results = []
+                        for call, tensors in ((step, eager), (compiled, ours)):
+                            sconce.manual_seed(1)
+                            y = call(*tensors)
+                            if step is behind:
+                                y.mul_(3)
+                            results.append((y, *sconce.autograd.grad(y.square().sum(), tensors)))
+                        for got, wanted in zip(results[1], results[0]):
+                            sconce.testing.assert_close(got, wanted)
+
     def test_other_backends_get_the_calls(self):
         def step(model, optimizer, x, y):
             optimizer.zero_grad()

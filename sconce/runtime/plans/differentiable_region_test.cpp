@@ -208,6 +208,28 @@ def joined(x: Tensor, y: Tensor):
 )");
 }
 
+// linear of three dimensions is a view of a product that only the region knows.
+TEST(Differentiable, ResultsThatAreViewsOfTemporariesCanBeWritten) {
+  check_program(R"(
+def written(x: Tensor, w: Tensor, b: Tensor):
+    return torch.nn.functional.linear(x.exp().unsqueeze(0), w, b[0]).mul_(x)
+
+def in_part(x: Tensor, w: Tensor, b: Tensor):
+    y = torch.nn.functional.linear(x.exp().unsqueeze(0), w, b[0])
+    z = y[0, 1]
+    z.mul_(w[2])
+    return y, z
+
+def twice(x: Tensor, w: Tensor, b: Tensor):
+    y = torch.nn.functional.linear(x.exp().unsqueeze(0), w, b[0])
+    z = y.transpose(0, 1)
+    y.mul_(x)
+    z.add_(w[1])
+    return y, z
+)",
+                false);
+}
+
 TEST(Differentiable, RandomNumbersAreDrawnOnce) {
   check_program(R"(
 def drops(x: Tensor, w: Tensor):

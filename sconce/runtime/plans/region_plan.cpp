@@ -8,6 +8,7 @@
 #include "sconce/runtime/bytecode/compiler.h"
 #include "sconce/runtime/execute.h"
 #include "sconce/tensor/grad_mode.h"
+#include "sconce/tensor/view_base.h"
 #include "sconce/types/tensor_facts.h"
 
 namespace sconce::runtime {
@@ -150,6 +151,22 @@ Value SavedValue::gradients(std::span<Tensor> grads, bool& any) const {
 
 // ---- the node ----
 
+namespace {
+
+// Is the result a view of memory that no argument and no other result has? Its base is a temporary of f, run without a
+// history: what is written behind the region would have to become part of it.
+bool is_view_of_temporary(const Tensor& t, const std::vector<Value>& results, const std::vector<Tensor>& args) {
+  if (base_of(*t.impl()) == nullptr) return false;
+  const auto shares = [&](const Tensor& other) {
+    return !other.is_same(t) && other.impl()->storage == t.impl()->storage;
+  };
+  return std::none_of(args.begin(), args.end(), shares) &&
+         std::none_of(results.begin(), results.end(),
+                      [&](const Value& v) { return v.is_tensor() && shares(v.to_tensor()); });
+}
+
+}  // namespace
+
 ScriptNode::ScriptNode(std::shared_ptr<RegionPlan> plan, const std::vector<Value>& args) : plan_(std::move(plan)) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (plan_->wanted()[i]) edges.push_back(autograd::gradient_edge(args[i].to_tensor()));
@@ -183,7 +200,8 @@ void ScriptNode::set_results(std::vector<Value>& results, const std::vector<Tens
       // A branch may give an argument as it is, which has its history, or a constant.
       const bool is_argument = std::any_of(args.begin(), args.end(), [&](const Tensor& a) { return a.is_same(t); });
       if (has_gradient(t) && !is_argument) {
-        if (t.requires_grad() || t.impl()->python) results[i] = t = shallow_copy(t);
+        if (t.requires_grad() || t.impl()->python || is_view_of_temporary(t, returned, args))
+          results[i] = t = shallow_copy(t);
         slot = static_cast<uint32_t>(add_output(t));
         autograd::set_history(t, self, slot);
       }
