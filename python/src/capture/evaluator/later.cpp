@@ -272,6 +272,7 @@ Owned call_later(Evaluator& e, PyObject* callable, const Arguments& args) {
 
 Owned ask_later(Evaluator& e, PyObject* method, const Arguments& args) {
   if (args.named() != 0 || args.values.size() != 1 || !is_plain_fake(e, args[0])) return {};
+  if (e.recorder.is_over_pytorch()) return {};  // the method is that of our tensors
   const std::string_view name = text_of(PyDescr_NAME(method));
   PyObject* const given[] = {args[0]};
   if (name == "numpy") return array_of(e, method, args[0]);

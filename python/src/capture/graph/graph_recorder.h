@@ -38,6 +38,7 @@ class GraphRecorder final : public Recorder, private tracing::CallHook {
   bool is_operator(PyObject* target) const override;
   Owned attribute(PyObject* fake, PyObject* name) override;
   Owned differentiate(PyObject* target, std::span<PyObject* const> args, PyObject* names) override;
+  bool is_over_pytorch() const override { return static_cast<bool>(torch_); }
   bool records_gradients(PyObject* fake) const override;
   std::optional<Owned> gradient(PyObject* fake) override;
   void note_gradient(PyObject* fake, PyObject* grad) override;

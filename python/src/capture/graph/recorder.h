@@ -60,6 +60,8 @@ class Recorder {
   // ---- training: Note [Gradients while recording] in training.cpp
   // Tensor.backward, and what torch.autograd.backward and grad are made of. Throws as call() does.
   virtual Owned differentiate(PyObject* target, std::span<PyObject* const> args, PyObject* names) = 0;
+  // Are the program's tensors PyTorch's? Then methods that were found on fakes are not theirs.
+  virtual bool is_over_pytorch() const = 0;
   // Is .grad of a fake the recorder's affair? Not that of PyTorch's tensors.
   virtual bool records_gradients(PyObject* fake) const = 0;
   // .grad as the graph has it by now; nothing: as the program's tensor has it when the graph begins, which the caller
