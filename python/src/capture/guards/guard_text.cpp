@@ -19,7 +19,7 @@ std::string value_text(PyObject* object) {
     text = std::string(text_of(repr));
   }
   constexpr size_t kLongest = 200;
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  if (text.size() > kLongest) text.replace(kLongest, std::string::npos, "...");
   return text;
 }
 
