@@ -16,6 +16,7 @@
 
 namespace sconce::autograd {
 
+class CopySlices;
 class Node;
 struct NodeHooks;
 struct Place;
@@ -66,6 +67,7 @@ class SCONCE_API Node {
   InlineVector<OutputInfo, 1> outputs;
   std::unique_ptr<NodeHooks> hooks;  // null if there are none
   std::unique_ptr<Place> place;      // where it was made, in anomaly mode
+  CopySlices* outer = nullptr;       // that runs this node as its inner one
 
  private:
   friend void destroy(Node* node) noexcept;

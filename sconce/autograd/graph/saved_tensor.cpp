@@ -1,6 +1,7 @@
 #include "sconce/autograd/graph/saved_tensor.h"
 
 #include "sconce/autograd/variable.h"
+#include "sconce/autograd/views/copy_slices.h"
 #include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
 #include "sconce/base/thread_exit.h"
@@ -90,10 +91,15 @@ Tensor SavedTensor::unpack(Node* owner) const {
   Tensor t = packed_ ? packed_->hooks->unpack(packed_->value) : tensor_;
   if (!t.defined() || !requires_grad_ || !grad_enabled()) return t;
   Tensor out = shallow_copy(t);
-  if (slot_ != kInput)
+  if (slot_ != kInput && owner->outer) {
+    // The inner node is not part of the graph: the tensor is a view of what the outer one made.
+    const Edge made_by = owner->outer->edge_of_view(out.device());
+    set_history(out, made_by.node, made_by.slot);
+  } else if (slot_ != kInput) {
     set_history(out, Ref<Node>::share(owner), slot_);
-  else
+  } else {
     set_history(out, packed_->edge.node, packed_->edge.slot);
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "sconce/autograd/graph/fit_gradient.h"
 #include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/autograd/variable.h"
+#include "sconce/autograd/views/view_history.h"
 #include "sconce/base/error.h"
 #include "sconce/generated/copy.h"
 #include "sconce/generated/view.h"
@@ -42,6 +43,7 @@ CopySlices::CopySlices(const Tensor& base, const Tensor& view, Ref<Node> inner, 
   // Offsets count from where the base begins.
   const auto bytes = [](const Geometry& g) { return g.offset * static_cast<int64_t>(item_size(g.dtype)); };
   view_.offset = (bytes(view_) - bytes(base_)) / static_cast<int64_t>(item_size(view_.dtype));
+  inner_->outer = this;
   add_output(base);
   edges.reserve(inner_->edges.size() + 1);
   edges.push_back(gradient_edge(base));
@@ -80,6 +82,17 @@ void CopySlices::apply(const BackwardCall& call) {
   else
     zero_(part);
   call.inputs[0] = std::move(whole);
+}
+
+Edge CopySlices::edge_of_view(Device device) {
+  const auto without_data = [&](const Geometry& g, int64_t offset) {
+    return make_tensor_unchecked(make_storage(0, device), g.dtype, g.sizes, g.strides, offset);
+  };
+  const Tensor whole = without_data(base_, base_.offset);
+  set_history(whole, Ref<Node>::share(this), 0);
+  const auto base_bytes = base_.offset * static_cast<int64_t>(item_size(base_.dtype));
+  return edge_between(without_data(view_, view_.offset + base_bytes / static_cast<int64_t>(item_size(view_.dtype))),
+                      whole);
 }
 
 void CopySlices::release_saved() {

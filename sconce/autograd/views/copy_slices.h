@@ -14,9 +14,12 @@ class CopySlices final : public Node {
  public:
   // Before the histories of base and view change.
   CopySlices(const Tensor& base, const Tensor& view, Ref<Node> inner, uint32_t self);
+  ~CopySlices() override { inner_->outer = nullptr; }
   std::string name() const override { return "CopySlices"; }
   void apply(const BackwardCall& call) override;
   void release_saved() override;
+  // The history of the view that was written, as a view of this node's output.
+  Edge edge_of_view(Device device);
 
  private:
   // The part of a gradient that belongs to the view.

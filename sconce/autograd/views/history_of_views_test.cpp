@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sconce/autograd/backward.h"
+#include "sconce/autograd/graph/saved_tensor.h"
 #include "sconce/autograd/test_tensors.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/grad_mode.h"
@@ -299,6 +300,26 @@ TEST(Views, double_backward) {
   const Tensor g = grad({sum(pow(x, 3))}, {a}, {}, graph)[0];
   EXPECT_EQ(text(g), "tensor([ 27., 336., 216.,  48.])");
   EXPECT_EQ(text(grad({sum(mul(g, count(4)))}, {a})[0]), "tensor([ 126., 1680., 1080.,   96.])");
+}
+
+TEST(Views, double_backward_of_a_saved_result) {
+  // sigmoid_ keeps its result, the view: the second backward reaches it beside the base that it was written into.
+  const auto second = [](const auto& written) {
+    const Tensor x = leaf({0.5, -1, 2}), w = leaf({1, 3, -2});
+    const Tensor y = written(mul(x, w));
+    GradOptions graph;
+    graph.create_graph = true;
+    const Tensor first = grad({sum(mul(y, y))}, {x}, {}, graph)[0];
+    const std::vector<Tensor> both = grad({sum(mul(first, first))}, {x, w});
+    return text(both[0]) + text(both[1]);
+  };
+  const std::string plain = second([](const Tensor& t) { return sigmoid(t); });
+  EXPECT_EQ(second([](const Tensor& t) { return sigmoid_(unsqueeze(t, 0)); }), plain);
+  EXPECT_EQ(second([](const Tensor& t) { return sigmoid_(t); }), plain);
+  EXPECT_EQ(second([](const Tensor& t) { return sigmoid_(select(stack({t, t}), 0, 1)); }), plain);
+  const SavedTensorHooksGuard copies(
+      {[](const Tensor& t) { return Value(clone(t)); }, [](const Value& v) { return v.to_tensor(); }});
+  EXPECT_EQ(second([](const Tensor& t) { return sigmoid_(select(stack({t, t}), 0, 1)); }), plain);
 }
 
 TEST(Views, double_backward_of_slices_in_a_loop) {

@@ -45,7 +45,7 @@ void take_history(const Tensor& view, const Tensor& like) {
   if (state.retained) follow_history(view);
 }
 
-// A tensor at the view's place with the history that the view should have. Under remake_mutex.
+// A tensor at the view's place with the history that the view should have.
 Tensor with_new_history(const Tensor& view, const Tensor& base) {
   static const Op& strided = view_op("aten::as_strided");
   static const Op& as_real = view_op("aten::view_as_real");
@@ -98,7 +98,11 @@ Edge view_edge(const Tensor& view, TensorImpl& base) {
   const std::lock_guard lock(remake_mutex);
   if (saw_version(*view.impl())) return {made_history(view), output_number(view)};
   if (!view.requires_grad() || !is_differentiable(view.dtype()) || !needs_new_history(view, base)) return {};
-  const Tensor like = with_new_history(view, Tensor(Ref<TensorImpl>::share(&base)));
+  return edge_between(view, Tensor(Ref<TensorImpl>::share(&base)));
+}
+
+Edge edge_between(const Tensor& view, const Tensor& base) {
+  const Tensor like = with_new_history(view, base);
   return {made_history(like), output_number(like)};
 }
 

@@ -12,6 +12,9 @@ Ref<Node> view_grad_fn(const Tensor& view, TensorImpl& base);
 // was saved for the backward of a write to its own base would own itself through it.
 Edge view_edge(const Tensor& view, TensorImpl& base);
 
+// The history of a tensor that lies at the place of `view`, as a view of `base`. Neither needs data.
+Edge edge_between(const Tensor& view, const Tensor& base);
+
 // Throws if the view is of a kind that must not be written while gradients are recorded (see ViewOrigin). `indirect`
 // says that its base or another view was written, and not the view itself.
 void check_view_write(const Tensor& view, bool indirect);
