@@ -1,5 +1,6 @@
 """Queries and settings that programs begin with: devices, libraries, determinism."""
 
+import importlib.util
 import unittest
 
 import sconce as torch
@@ -14,7 +15,8 @@ class Devices(unittest.TestCase):
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.assertEqual(torch.ones(2, device=device).device.type, "cpu")
         self.assertIsNone(torch.accelerator.current_accelerator())
-        self.assertIs(torch.distributed.is_available(), False)
+        self.assertIs(torch.distributed.is_available(), importlib.util.find_spec("mpi4py") is not None)
+        self.assertIs(torch.distributed.is_initialized(), False)
 
     def test_cuda_without_a_device(self):
         if torch.cuda.is_available():
