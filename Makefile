@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 
 PREFIX ?= /usr/local
 
-.PHONY: help demo test test-arm build python install bench peers size fuzz format check-format lint clean bootstrap
+.PHONY: help demo test test-arm test-engines build python install bench peers size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,10 @@ test: build           ## build, then run every test
 test-arm: build       ## cross-compile for aarch64; unit tests and recorded operators there, under qemu
 	@tools/bootstrap arm
 	@tools/test_arm $(BUILD) $(JOBS)
+
+test-engines: build   ## the Python package under Ray, Spark, Triton and MPI, which it installs under build/engines
+	@tools/bootstrap engines
+	@tools/test_engines $(BUILD)
 
 build: bootstrap      ## compile everything but the benchmarks into build/<preset>
 	@tools/build $(PRESET) $(JOBS)

@@ -19,7 +19,8 @@ class Installed(unittest.TestCase):
         self.assertEqual(sconce.__version__, importlib.metadata.version("sconce"))
 
     def test_needs_numpy_only(self):
-        self.assertEqual(importlib.metadata.requires("sconce"), ["numpy"])
+        always = [line for line in importlib.metadata.requires("sconce") if "extra ==" not in line]
+        self.assertEqual(always, ["numpy"])
 
     def test_finds_its_library_beside_it(self):
         sconce.ones(2)
