@@ -47,6 +47,7 @@ class ErrorArg {
   ErrorArg(long v) : tag_(Tag::integer), integer_(v) {}
   ErrorArg(long long v) : tag_(Tag::integer), integer_(v) {}
   ErrorArg(unsigned long v) : tag_(Tag::integer), integer_(static_cast<int64_t>(v)) {}
+  ErrorArg(unsigned long long v) : tag_(Tag::integer), integer_(static_cast<int64_t>(v)) {}
   ErrorArg(double v) : tag_(Tag::real), real_(v) {}
   ErrorArg(const char* v) : tag_(Tag::text), text_(v) {}
   ErrorArg(std::string_view v) : tag_(Tag::text), text_(v) {}

@@ -44,7 +44,7 @@ SCONCE_INLINE int64_t floor_mod(int64_t a, int64_t b) {
   if (b == -1) [[unlikely]]
     return 0;
   const int64_t r = a % b;
-  return r + ((r != 0) & ((r ^ b) < 0) ? b : 0);
+  return r + (((r != 0) & ((r ^ b) < 0)) ? b : 0);
 }
 // Rounds towards zero, as C++; b is not 0.
 SCONCE_INLINE int64_t trunc_div(int64_t a, int64_t b) { return b == -1 ? wrap_neg(a) : a / b; }

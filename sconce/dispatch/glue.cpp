@@ -14,10 +14,10 @@ void check_castable(DType from, const Tensor& out) {
 
 // The bytes from the first to the last element.
 struct Range {
-  intptr_t begin, end;
+  int64_t begin, end;
 };
 Range range_of(const Tensor& t) {
-  const auto begin = reinterpret_cast<intptr_t>(t.data());
+  const int64_t begin = reinterpret_cast<intptr_t>(t.data());
   int64_t last = 0;
   for (int64_t d = 0; d < t.dim(); ++d) last += (t.sizes()[d] - 1) * t.strides()[d];
   return {begin, begin + (last + 1) * static_cast<int64_t>(t.item_size())};

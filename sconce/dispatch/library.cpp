@@ -61,7 +61,7 @@ void install(Op& op, Key key, const LibraryKernel* kernel) {
     const std::unique_lock lock(table.mutex);
     table.kernels[{&op, slot}] = kernel;
   }
-  op.set_kernel(key, SCONCE_BOXED_KERNEL(kRunners[static_cast<size_t>(slot)]));
+  op.set_kernel(key, mark_boxed(kRunners[static_cast<size_t>(slot)]));
 }
 
 // May a C++ type, in the words of schemas, stand for a schema's type?
@@ -266,7 +266,7 @@ void commit(std::vector<Library>& libraries) {
     if (i.kernel) {
       install(*i.op, i.key, i.kernel.get());
     } else {
-      i.op->set_kernel(i.key, SCONCE_BOXED_KERNEL(i.boxed));
+      i.op->set_kernel(i.key, mark_boxed(i.boxed));
     }
   };
   std::vector<std::unique_ptr<CustomOp>> made;

@@ -101,16 +101,34 @@ struct Op {
 };
 
 // How kernels are stored in Op::kernels: a boxed one has bit 62 set, which no address has. (The low bit would not do:
-// functions may start at odd addresses.) An address plus a constant is still data that the linker fills in.
-inline constexpr intptr_t kBoxedMark = intptr_t{1} << 62;
+// functions may start at odd addresses.) An address plus a constant is still data that the linker fills in. Not so on
+// WebAssembly, where functions are numbers of a table: there the marked address, by bit 30, is that of a constant that
+// holds the function.
+inline constexpr intptr_t kBoxedMark = intptr_t{1} << (sizeof(intptr_t) == 8 ? 62 : 30);
 SCONCE_INLINE bool is_boxed(const char* kernel) { return reinterpret_cast<intptr_t>(kernel) & kBoxedMark; }
+#if defined(__wasm__)
+namespace detail {
+template <BoxedKernel kernel>
+inline constexpr BoxedKernel boxed_cell = kernel;
+}  // namespace detail
+inline BoxedKernel boxed_kernel(const char* kernel) {
+  return *reinterpret_cast<const BoxedKernel*>(reinterpret_cast<intptr_t>(kernel) - kBoxedMark);
+}
+#define SCONCE_BOXED_KERNEL(fn)                                                                           \
+  reinterpret_cast<const char*>(                                                                          \
+      reinterpret_cast<intptr_t>(&::sconce::detail::boxed_cell<static_cast<::sconce::BoxedKernel>(fn)>) + \
+      ::sconce::kBoxedMark)
+#else
 inline BoxedKernel boxed_kernel(const char* kernel) {
   return reinterpret_cast<BoxedKernel>(reinterpret_cast<intptr_t>(kernel) - kBoxedMark);
 }
-#define SCONCE_TYPED_KERNEL(fn) reinterpret_cast<const char*>(fn)
 #define SCONCE_BOXED_KERNEL(fn)                                                                      \
   reinterpret_cast<const char*>(reinterpret_cast<intptr_t>(static_cast<::sconce::BoxedKernel>(fn)) + \
                                 ::sconce::kBoxedMark)
+#endif
+// The same for a function that only the running program knows.
+SCONCE_API const char* mark_boxed(BoxedKernel kernel);
+#define SCONCE_TYPED_KERNEL(fn) reinterpret_cast<const char*>(fn)
 
 // The keys of a call after the thread's modes, and the kernel that they choose.
 SCONCE_INLINE KeySet active_keys(KeySet tensors) {

@@ -198,6 +198,21 @@ Op& define_op(std::string_view schema, OpInfo info) {
   return made;
 }
 
+#if defined(__wasm__)
+const char* mark_boxed(BoxedKernel kernel) {
+  // Not of the heap, whose addresses may have the mark's bit.
+  static BoxedKernel cells[4096];
+  static size_t used = 0;
+  size_t i = 0;
+  while (i < used && cells[i] != kernel) ++i;
+  SCONCE_CHECK(i < std::size(cells), "more than {} boxed kernels were registered", std::size(cells));
+  if (i == used) cells[used++] = kernel;
+  return reinterpret_cast<const char*>(reinterpret_cast<intptr_t>(&cells[i]) + kBoxedMark);
+}
+#else
+const char* mark_boxed(BoxedKernel kernel) { return SCONCE_BOXED_KERNEL(kernel); }
+#endif
+
 const char* fallback_kernel(Key key) {
   return bare_registry().fallbacks[static_cast<int>(key)].load(std::memory_order_acquire);
 }
@@ -205,7 +220,7 @@ const char* fallback_kernel(Key key) {
 void set_fallback(Key key, BoxedKernel kernel) {
   Registry& r = registry();
   const std::unique_lock lock(r.mutex);
-  const char* marked = kernel ? SCONCE_BOXED_KERNEL(kernel) : nullptr;
+  const char* marked = kernel ? mark_boxed(kernel) : nullptr;
   const char* before = r.fallbacks[static_cast<int>(key)].exchange(marked, std::memory_order_acq_rel);
   for (Op* op : r.ops) {
     const bool own =

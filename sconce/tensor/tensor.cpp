@@ -119,7 +119,7 @@ void check_bounds(DType dtype, IntList sizes, IntList strides, int64_t offset, s
 }
 
 size_t bytes_for(int64_t numel, DType dtype) {
-  int64_t bytes;
+  ptrdiff_t bytes;
   SCONCE_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(item_size(dtype)), &bytes),
                "{} elements of {} do not fit into memory", numel, dtype_name(dtype));
   return static_cast<size_t>(bytes);

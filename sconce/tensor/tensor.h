@@ -70,7 +70,7 @@ struct alignas(64) TensorImpl {
   void* data;
   int64_t numel;
   Storage* storage;
-  uintptr_t autograd;  // see view_base.h
+  uint64_t autograd;  // see view_base.h
   void* python;
   Extra* extra;
   int64_t dims[2 * kInlineRank];

@@ -27,17 +27,17 @@ bool can_require_grad(const TensorImpl& t) {
 
 void set_view_origin(TensorImpl& t, ViewOrigin origin) {
   if (holds_base(t.autograd)) {
-    t.autograd = (t.autograd & ~uintptr_t{0xe}) | static_cast<uintptr_t>(origin) << 1;
+    t.autograd = (t.autograd & ~uint64_t{0xe}) | static_cast<uint64_t>(origin) << 1;
   } else if (t.autograd) {
-    reinterpret_cast<ViewMeta*>(t.autograd)->origin = origin;
+    meta_in(t.autograd)->origin = origin;
   }
 }
 
 bool saw_version(const TensorImpl& t) {
   const uint32_t now = version_now(t);
-  const uintptr_t slot = autograd_slot(t);
+  const uint64_t slot = autograd_slot(t);
   if (holds_base(slot)) return slot >> kVersionAt == (now & 0xffff);
-  return std::atomic_ref(reinterpret_cast<ViewMeta*>(slot)->version).load(std::memory_order_acquire) == now;
+  return std::atomic_ref(meta_in(slot)->version).load(std::memory_order_acquire) == now;
 }
 
 void set_seen_version(ViewMeta& meta, const TensorImpl& t) {
@@ -60,8 +60,8 @@ void become_view(TensorImpl& view, TensorImpl& base) {
                                            : ViewOrigin::plain;
   if (root != &base && origin == ViewOrigin::plain) origin = view_origin(base);
   retain(root);
-  view.autograd = reinterpret_cast<uintptr_t>(root) | 1 | static_cast<uintptr_t>(origin) << 1 |
-                  static_cast<uintptr_t>(version_now(view)) << kVersionAt;
+  view.autograd = reinterpret_cast<uintptr_t>(root) | 1 | static_cast<uint64_t>(origin) << 1 |
+                  static_cast<uint64_t>(version_now(view)) << kVersionAt;
 }
 
 void mark_multiple(TensorList views) {
@@ -87,11 +87,11 @@ void attach_meta(TensorImpl& t, ViewMeta* meta) {
 }
 
 void drop_autograd(TensorImpl& t) noexcept {
-  const uintptr_t held = std::exchange(t.autograd, 0);
+  const uint64_t held = std::exchange(t.autograd, 0);
   if (held & 1)
-    release(reinterpret_cast<TensorImpl*>(held & kBaseBits));
+    release(base_in(held));
   else
-    delete reinterpret_cast<AutogradMeta*>(held);
+    delete reinterpret_cast<AutogradMeta*>(static_cast<uintptr_t>(held));
 }
 
 bool Tensor::base_requires_grad() const {

@@ -45,27 +45,32 @@ struct ViewMeta : AutogradMeta {
   std::atomic<bool> recorded{false};
 };
 
-inline constexpr uintptr_t kBaseBits = 0x0000'ffff'ffff'ffc0;
+inline constexpr uint64_t kBaseBits = 0x0000'ffff'ffff'ffc0;
 
-inline uintptr_t autograd_slot(const TensorImpl& t) {
-  return std::atomic_ref(const_cast<uintptr_t&>(t.autograd)).load(std::memory_order_acquire);
+inline uint64_t autograd_slot(const TensorImpl& t) {
+  return std::atomic_ref(const_cast<uint64_t&>(t.autograd)).load(std::memory_order_acquire);
 }
-inline bool holds_base(uintptr_t slot) { return slot & 1; }
+inline bool holds_base(uint64_t slot) { return slot & 1; }
+// Of a slot that holds a base, and of one that is not 0 and does not.
+inline TensorImpl* base_in(uint64_t slot) {
+  return reinterpret_cast<TensorImpl*>(static_cast<uintptr_t>(slot & kBaseBits));
+}
+inline ViewMeta* meta_in(uint64_t slot) { return reinterpret_cast<ViewMeta*>(static_cast<uintptr_t>(slot)); }
 // Null if the tensor has none yet.
 inline ViewMeta* view_meta(const TensorImpl& t) {
-  const uintptr_t slot = autograd_slot(t);
-  return holds_base(slot) ? nullptr : reinterpret_cast<ViewMeta*>(slot);
+  const uint64_t slot = autograd_slot(t);
+  return holds_base(slot) ? nullptr : meta_in(slot);
 }
 // Null if the tensor is not a view, or a view of an inference tensor.
 inline TensorImpl* base_of(const TensorImpl& t) {
-  const uintptr_t slot = autograd_slot(t);
-  if (holds_base(slot)) return reinterpret_cast<TensorImpl*>(slot & kBaseBits);
-  return slot ? reinterpret_cast<ViewMeta*>(slot)->base.get() : nullptr;
+  const uint64_t slot = autograd_slot(t);
+  if (holds_base(slot)) return base_in(slot);
+  return slot ? meta_in(slot)->base.get() : nullptr;
 }
 inline ViewOrigin view_origin(const TensorImpl& t) {
-  const uintptr_t slot = autograd_slot(t);
+  const uint64_t slot = autograd_slot(t);
   if (holds_base(slot)) return static_cast<ViewOrigin>(slot >> 1 & 7);
-  return slot ? reinterpret_cast<ViewMeta*>(slot)->origin : ViewOrigin::plain;
+  return slot ? meta_in(slot)->origin : ViewOrigin::plain;
 }
 SCONCE_API void set_view_origin(TensorImpl& t, ViewOrigin origin);
 // True if nothing was written to the memory of this view since its history was made.

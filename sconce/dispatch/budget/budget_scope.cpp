@@ -58,7 +58,7 @@ void pay(const Op& op, KeySet keys, Value* args, Value* returns) {
 // An observer may have taken the key for itself since.
 void make_operators_pay() {
   static std::mutex mutex;
-  if (fallback_kernel(kKey) == SCONCE_BOXED_KERNEL(pay)) return;
+  if (const char* there = fallback_kernel(kKey); there && boxed_kernel(there) == pay) return;
   const std::lock_guard lock(mutex);
   set_fallback(kKey, pay);
 }

@@ -41,7 +41,7 @@ class Scratch {
   };
   static thread_local constinit Top top __attribute__((tls_model("initial-exec")));
 
-  static constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+  static constexpr uint64_t kMostBytes = SIZE_MAX / 4;
   [[noreturn]] static void refuse();
   void* take_from_next_block(size_t bytes);
   void release();

@@ -56,10 +56,13 @@ SCONCE_LANE(U8, uint8_t, I8);
 SCONCE_LANE(I8, int8_t, I8);
 SCONCE_LANE(U32, uint32_t, I32);
 SCONCE_LANE(U64, uint64_t, I64);
-#if defined(__clang__)  // compares to vectors of long long and char
+#if defined(__clang__)  // compares to vectors of long long, long and char, the first of the width
 typedef SCONCE_VECTOR_OF(char, SCONCE_VECTOR_BYTES) ClangMask8;
 SCONCE_LANE(ClangMask8, char, I8);
-#if !SCONCE_SIMD128  // where long long is int64_t
+#if SCONCE_SIMD128  // where long long is int64_t, and long has 32 bits
+typedef SCONCE_VECTOR_OF(long, SCONCE_VECTOR_BYTES) ClangMask32;
+SCONCE_LANE(ClangMask32, long, I32);
+#else
 typedef SCONCE_VECTOR_OF(long long, SCONCE_VECTOR_BYTES) ClangMask64;
 SCONCE_LANE(ClangMask64, long long, I64);
 #endif
@@ -323,7 +326,9 @@ SCONCE_VEC void store_mask(void* p, I64 m) {
 SCONCE_VEC void store_mask(void* p, I8 m) { store(p, (U8)m & 1); }
 #if defined(__clang__)
 SCONCE_VEC void store_mask(void* p, ClangMask8 m) { store_mask(p, (I8)m); }
-#if !SCONCE_SIMD128
+#if SCONCE_SIMD128
+SCONCE_VEC void store_mask(void* p, ClangMask32 m) { store_mask(p, (I32)m); }
+#else
 SCONCE_VEC void store_mask(void* p, ClangMask64 m) { store_mask(p, (I64)m); }
 #endif
 #endif
