@@ -3,7 +3,10 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT SCONCE_WASM)  # which has no shared libraries
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  set(SCONCE_LIBRARY_FLAGS -ftls-model=initial-exec -fno-semantic-interposition)
+endif()
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
@@ -19,7 +22,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # Generated loops use | and & on lanes, which may be bools; libstdc++ 12 calls a function of its own that it deprecates.
   add_compile_options(-Wno-bitwise-instead-of-logical -Wno-deprecated-declarations)
 endif()
-add_link_options(-Wl,--gc-sections -Wl,--as-needed)
+if(NOT SCONCE_WASM)  # its linker does both by itself
+  add_link_options(-Wl,--gc-sections -Wl,--as-needed)
+endif()
 
 # The vector levels of the architecture (sconce/kernels/cpu/engine/levels.h), and the flags of each.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -31,8 +36,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
   add_compile_options(-fsigned-char)  # as on x86-64
   set(SCONCE_LEVELS 2 3)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "wasm32")
+  add_compile_options(-msimd128)
+  set(SCONCE_LEVELS 2)
 else()
-  message(FATAL_ERROR "Sconce is built for x86-64 and aarch64, not for ${CMAKE_SYSTEM_PROCESSOR}")
+  message(FATAL_ERROR "Sconce is built for x86-64, aarch64 and wasm32, not for ${CMAKE_SYSTEM_PROCESSOR}")
 endif()
 
 if(SCONCE_SANITIZE)

@@ -36,6 +36,11 @@ add_custom_command(OUTPUT ${selected_sources}
   DEPENDS "${selection}" ${selecting} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
   COMMENT "Generating the selected operators" VERBATIM)
 
+if(SCONCE_WASM)
+  include(cmake/small_web.cmake)
+  return()
+endif()
+
 file(STRINGS "${selection}" chosen_levels REGEX "^level v")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${selection}")
 list(TRANSFORM chosen_levels REPLACE "^level (v[0-9]+).*" "\\1")
@@ -62,7 +67,7 @@ set_target_properties(sconce_lite_selected PROPERTIES OUTPUT_NAME sconce_lite LI
   LINK_DEPENDS "${parts_archive};${level_archives}")
 target_include_directories(sconce_lite_selected PRIVATE "${PROJECT_SOURCE_DIR}" "${SCONCE_GENERATED_DIR}")
 target_compile_definitions(sconce_lite_selected PRIVATE SCONCE_BUILDING SCONCE_SMALL)
-target_compile_options(sconce_lite_selected PRIVATE -Os -ftls-model=initial-exec -fno-semantic-interposition)
+target_compile_options(sconce_lite_selected PRIVATE -Os ${SCONCE_LIBRARY_FLAGS})
 find_package(ZLIB REQUIRED)
 target_link_options(sconce_lite_selected PRIVATE -Wl,--version-script=${selected_dir}/exports.map -Wl,-O1 -Wl,-z,defs -Wl,-Bsymbolic
   -Wl,-z,pack-relative-relocs -Wl,--hash-style=gnu "-Wl,-Map=${selected_dir}/libsconce_lite.map")

@@ -1,0 +1,35 @@
+# WebAssembly: Debian's emscripten for the C library, the linker's work and the script beside the module, Debian's clang-19
+# for compiling, since emscripten's own clang 14 knows too little of C++20. Sources are compiled by clang itself: emcc would
+# take half a second more for each. One thread, SIMD128, exceptions of WebAssembly.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+set(SCONCE_WASM ON)
+set(emscripten_root /usr/share/emscripten)
+set(CMAKE_SYSROOT "${emscripten_root}/cache/sysroot")
+set(CMAKE_C_COMPILER clang-19)
+set(CMAKE_CXX_COMPILER clang++-19)
+set(CMAKE_C_COMPILER_TARGET wasm32-unknown-emscripten)
+set(CMAKE_CXX_COMPILER_TARGET wasm32-unknown-emscripten)
+set(CMAKE_AR llvm-ar-19)
+set(CMAKE_RANLIB llvm-ranlib-19)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_EXECUTABLE_SUFFIX .js)
+set(CMAKE_EXECUTABLE_SUFFIX_C .js)
+set(CMAKE_EXECUTABLE_SUFFIX_CXX .js)
+# As emcc calls clang. Functions of other modules are no concern: no position-independent code.
+set(flags "-Xclang -iwithsysroot/include/compat -D__EMSCRIPTEN__ -D_LIBCPP_ABI_VERSION=2 -fno-threadsafe-statics -fwasm-exceptions -mbulk-memory -mnontrapping-fptoint -mllvm -disable-lsr")
+set(CMAKE_C_FLAGS_INIT "${flags}")
+set(CMAKE_CXX_FLAGS_INIT "${flags} -include ${CMAKE_CURRENT_LIST_DIR}/missing_std.h")
+set(CMAKE_CXX_LINK_EXECUTABLE
+    "${CMAKE_CURRENT_LIST_DIR}/em++ <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
+set(CMAKE_CROSSCOMPILING_EMULATOR node)
+# Made by tools/web_libraries.
+set(web_libraries "${CMAKE_CURRENT_LIST_DIR}/../../../build/web-libraries")
+set(FMT_INCLUDE_DIR "${web_libraries}/include")
+set(ZLIB_INCLUDE_DIR "${web_libraries}/include")
+set(ZLIB_LIBRARY "${web_libraries}/libz.a")
+include_directories(SYSTEM "${web_libraries}/include")
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE NEVER)
