@@ -219,6 +219,9 @@ endforeach()
 # What tests and the conformance runner share is a library of its own, so that nobody ships it.
 file(GLOB_RECURSE testing_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/sconce/testing/*.cpp")
 list(FILTER testing_sources EXCLUDE REGEX "_test\\.cpp$")
+if(SCONCE_WASM)  # no GoogleTest, signals or protected pages there
+  list(FILTER testing_sources EXCLUDE REGEX "/testing/(fuzz_table/|golden_file)")
+endif()
 if(testing_sources)
   add_library(sconce_testing STATIC ${testing_sources} ${SCONCE_GENERATED_TESTING})
   target_link_libraries(sconce_testing PUBLIC sconce_common)

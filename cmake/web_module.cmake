@@ -1,6 +1,6 @@
 # A WebAssembly module with Emscripten's script beside it, as packages for JavaScript have them.
 include_guard(GLOBAL)
-set(wasm_link_options -O2 -fwasm-exceptions -msimd128 -sWASM_BIGINT=1 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=8MB)
+set(wasm_link_options -fwasm-exceptions -msimd128 -sWASM_BIGINT=1 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB -sTOTAL_STACK=8MB)
 
 set(wasm_missing "${PROJECT_SOURCE_DIR}/cmake/toolchains/emscripten/missing_libc.c")
 
@@ -21,7 +21,7 @@ function(web_module target name header prefix)
   set(list "${CMAKE_CURRENT_BINARY_DIR}/${name}_exported.txt")
   file(CONFIGURE OUTPUT "${list}" CONTENT "${exported}")
   target_sources(${target} PRIVATE "${wasm_missing}")
-  target_link_options(${target} PRIVATE ${wasm_link_options} -sMODULARIZE=1 -sEXPORT_NAME=createModule
+  target_link_options(${target} PRIVATE -O2 ${wasm_link_options} -sMODULARIZE=1 -sEXPORT_NAME=createModule
     -sENVIRONMENT=web,worker --no-entry "-sEXPORTED_FUNCTIONS=@${list}")
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SUFFIX .js LINK_DEPENDS "${list}")
 endfunction()

@@ -15,6 +15,12 @@ namespace {
 constexpr int kDeepest = 50;
 thread_local int depth = 0;
 
+#if defined(__wasm__)
+constexpr bool kHasThreads = false;  // a task runs when it is forked
+#else
+constexpr bool kHasThreads = true;
+#endif
+
 struct Task {
   std::shared_ptr<Code> code;
   std::vector<Value> args;
@@ -169,6 +175,7 @@ class Pool {
 
   // One worker is enough, if the system has no more.
   void start_workers() {
+    if constexpr (!kHasThreads) return;
     const unsigned count = std::max(1u, std::thread::hardware_concurrency());
     for (unsigned i = 0; i < count; ++i) {
       try {
@@ -229,6 +236,12 @@ Value start_fork(const BuildSite& site, std::vector<Value> args, RunOptions opti
   task->future = make_ref<Future>(site.type);
   Ref<Future> future = task->future;
   Pool::instance().add(std::move(task));
+  if constexpr (!kHasThreads) {
+    try {
+      wait_for(future);
+    } catch (...) {  // for whoever waits
+    }
+  }
   return future;
 }
 

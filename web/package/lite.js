@@ -1,10 +1,10 @@
 // Models in a module that has the operators of one selection alone: a face for sconce/lite/sconce_lite.h.
 import createModule from './sconce_lite.mjs';
 import {
-  bytesOf, count, DTYPE_NAMES, DTYPES, Float, Frame, isComplex, SconceError, startModule, Tensor, textAt, Tuple,
+  bytesOf, Complex, count, DTYPE_NAMES, DTYPES, Float, Frame, isComplex, SconceError, startModule, Tensor, textAt, Tuple,
 } from './tensor.js';
 
-export { Float, float, random, SconceError, Tensor, tensor, Tuple, tuple, zeros } from './tensor.js';
+export { Complex, complex, Float, float, random, SconceError, Tensor, tensor, Tuple, tuple, zeros } from './tensor.js';
 
 const KIND = {
   none: 0, tensor: 1, boolean: 2, integer: 3, real: 4, complex: 5, text: 6, list: 7, tuple: 8, dict: 9, other: 10,
@@ -93,6 +93,10 @@ function put(frame, at, v) {
   } else if (typeof v === 'number' || v instanceof Float) {
     view().setInt32(at, KIND.real, true);
     view().setFloat64(u, v instanceof Float ? v.value : v, true);
+  } else if (v instanceof Complex) {
+    view().setInt32(at, KIND.complex, true);
+    view().setFloat64(u, v.real, true);
+    view().setFloat64(u + 8, v.imag, true);
   } else if (typeof v === 'string') {
     const [bytes, size] = frame.text(v);
     view().setInt32(at, KIND.text, true);
@@ -148,7 +152,7 @@ function read(at) {
     case KIND.real:
       return memory.getFloat64(u, true);
     case KIND.complex:
-      return { real: memory.getFloat64(u, true), imag: memory.getFloat64(u + 8, true) };
+      return new Complex(memory.getFloat64(u, true), memory.getFloat64(u + 8, true));
     case KIND.text:
     case KIND.other:
       return text(memory.getUint32(u, true), memory.getUint32(u + 4, true));

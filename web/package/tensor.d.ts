@@ -20,7 +20,7 @@ export class Tensor {
 
 /** What methods take and return. Numbers that are whole are passed as int, others as float: float(2) is a float. */
 export type Value =
-  | null | boolean | number | bigint | string | Tensor | Float | Tuple | Value[] | Map<Value, Value>
+  | null | boolean | number | bigint | string | Tensor | Float | Complex | Tuple | Value[] | Map<Value, Value>
   | { [key: string]: Value };
 
 /** A number that is a float even where it is whole. */
@@ -29,6 +29,14 @@ export class Float {
   constructor(value: number);
 }
 export function float(value: number): Float;
+
+/** A complex number, as argument and as result. */
+export class Complex {
+  readonly real: number;
+  readonly imag: number;
+  constructor(real: number, imag: number);
+}
+export function complex(real: number, imag: number): Complex;
 
 /** An array that is a tuple, not a list. Results that are tuples are plain arrays. */
 export class Tuple {

@@ -62,6 +62,13 @@ export class Float {
   }
 }
 export const float = (value) => new Float(value);
+export class Complex {
+  constructor(real, imag) {
+    this.real = Number(real);
+    this.imag = Number(imag);
+  }
+}
+export const complex = (real, imag) => new Complex(real, imag);
 export class Tuple {
   constructor(items) {
     this.items = items;

@@ -1,9 +1,11 @@
 #include "sconce/executor/calls/epochs.h"
 
-#include <linux/membarrier.h>
 #include <pthread.h>
+#if defined(__linux__)
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 
@@ -18,9 +20,14 @@ namespace {
 
 constinit std::atomic<EpochReader*> all_readers{nullptr};
 
-bool fence_everywhere(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
-
-bool register_process() { return fence_everywhere(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+#if defined(__linux__)
+bool ask(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+bool register_process() { return ask(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+bool fence_everywhere() { return ask(MEMBARRIER_CMD_PRIVATE_EXPEDITED); }
+#else
+bool register_process() { return false; }
+bool fence_everywhere() { return false; }
+#endif
 
 // A child has only the thread that forked: the others are inside no longer, wherever they were.
 void forget_other_threads() {
@@ -81,7 +88,7 @@ uint64_t end_epoch() noexcept { return detail::epoch.fetch_add(1); }
 uint64_t oldest_reader() noexcept {
   if (detail::readers_fence.load(std::memory_order_relaxed))
     std::atomic_thread_fence(std::memory_order_seq_cst);
-  else if (!detail::fence_everywhere(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
+  else if (!detail::fence_everywhere())
     return 0;
   uint64_t oldest = UINT64_MAX;
   for (const auto* r = detail::all_readers.load(std::memory_order_acquire); r; r = r->next) {

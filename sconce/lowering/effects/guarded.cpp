@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "sconce/dispatch/registry.h"
 #include "sconce/ir/effects.h"
@@ -30,7 +31,10 @@ size_t count_early_writes(const ir::Graph& graph) {
 struct Place {
   size_t input = 0;
   std::vector<std::string> names;
-  friend auto operator<=>(const Place&, const Place&) = default;
+  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator<(const Place& a, const Place& b) {
+    return std::tie(a.input, a.names) < std::tie(b.input, b.names);
+  }
 };
 
 std::optional<Place> place_of(const ir::Value* v) {

@@ -28,10 +28,16 @@ constexpr int kSmallClasses = 16;
 constexpr int kMediumClasses = 40;                       // up to 1 MiB
 constexpr int kListed = kSmallClasses + kMediumClasses;  // kept in thread lists
 constexpr int kFine = kListed + 16 * 8;                  // up to 256 MiB
-constexpr int kClasses = kFine + 4 * 16;                 // up to 16 TiB
+// Up to 16 TiB; where addresses have 32 bits, up to half of them.
+constexpr int kClasses = kFine + 4 * (sizeof(size_t) == 8 ? 16 : 3);
 static_assert(kClasses <= 256);
 constexpr size_t kSlabBytes = 64 * 1024;
 constexpr size_t kHugePage = size_t{2} << 20;
+#if defined(__wasm__)
+constexpr bool kHasHugePages = false;
+#else
+constexpr bool kHasHugePages = true;
+#endif
 
 constexpr size_t class_bytes(int c) {
   if (c < kSmallClasses) return size_t{64} * (c + 1);
@@ -90,7 +96,7 @@ void* system_allocate(size_t bytes) {
     count_held(bytes);
     return p;
   }
-  if (bytes >= kHugePage) {
+  if (kHasHugePages && bytes >= kHugePage) {
     // Fresh large blocks are touched at once: with huge pages that costs 1.5x instead of 6x of the arithmetic.
     void* p = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
     if (!p) out_of_memory(bytes);

@@ -79,7 +79,7 @@ Difference compare_values(const std::vector<T>& got, const std::vector<T>& expec
   if (wrong == 0) return {};
   std::string message =
       fmt::format("at {} got {}, expected {}; {} of {} elements differ", index_text(first, sizes),
-                  text(comparable(got[first])), text(comparable(expected[first])), wrong, expected.size());
+                  text(comparable(T(got[first]))), text(comparable(T(expected[first]))), wrong, expected.size());
   if (worst_error >= 0) message += fmt::format(", by {:.3g} at most, at {}", worst_error, index_text(worst, sizes));
   return message;
 }
