@@ -5,7 +5,7 @@ BUILD := build/$(PRESET)
 
 PREFIX ?= /usr/local
 
-.PHONY: help demo test test-arm test-engines build python web install bench peers size fuzz format check-format lint clean bootstrap
+.PHONY: help demo test test-arm test-web test-engines build python web install bench peers size fuzz format check-format lint clean bootstrap
 
 help:                 ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ python: bootstrap     ## wheels of the Python package, one for every CPython the
 web: bootstrap        ## WebAssembly: the package for Node and browsers, and a page that runs models, into build/web
 	@tools/bootstrap web
 	@tools/make_web $(JOBS)
+
+test-web: build web   ## the web package and recorded operators under Node, the page in a browser
+	@tools/test_web $(JOBS)
 
 install: build        ## library, headers, bin/sconce, manual page and completion into PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)

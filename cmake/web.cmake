@@ -26,7 +26,8 @@ web_package(sconce_web sconce "${page}" ${package_files} ${web_page_files})
 add_custom_target(web ALL DEPENDS "${package}/sconce.mjs" "${page}/sconce.mjs")
 
 file(GLOB conformance_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cli/sconce-conformance/*.cpp")
-add_executable(sconce-conformance EXCLUDE_FROM_ALL ${conformance_sources} "${wasm_missing}")
+add_executable(sconce-conformance EXCLUDE_FROM_ALL ${conformance_sources} "${wasm_missing}"
+  "${PROJECT_SOURCE_DIR}/cmake/toolchains/emscripten/main.c")
 target_link_libraries(sconce-conformance PRIVATE sconce_testing sconce_static)
-target_link_options(sconce-conformance PRIVATE -O1 ${wasm_link_options} -sENVIRONMENT=node -sNODERAWFS=1 -sEXIT_RUNTIME=1)
+target_link_options(sconce-conformance PRIVATE -O1 ${wasm_link_options} -sENVIRONMENT=node -sNODERAWFS=1 -sWASM_ASYNC_COMPILATION=0 -sEXIT_RUNTIME=1)
 set_target_properties(sconce-conformance PROPERTIES SUFFIX .js)

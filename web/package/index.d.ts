@@ -19,7 +19,8 @@ export interface Model {
   readonly methods: readonly Method[];
   forward(...args: Value[]): Value;
   call(method: string, ...args: Value[]): Value;
-  /** The page of `sconce ir --html`: a whole document. With arguments it has the times of every node. */
+  /** The page of `sconce ir --html`: a whole document. With arguments it has the times of every node: means of `repeat`
+   * runs (10), since a browser's clock has steps of up to 0.1 ms. */
   graphPage(options?: { file?: string; method?: string; args?: Value[]; repeat?: number }): string;
   /** Gives the memory back; the model cannot be used any more. */
   free(): void;

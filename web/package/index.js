@@ -194,7 +194,7 @@ class LoadedModel {
       return fromValue(frame, frame.made(m._sconce_call, handle, frame.text(method)[0], given, args.length));
     });
   }
-  graphPage({ file = 'model.pt', method = 'forward', args, repeat = 3 } = {}) {
+  graphPage({ file = 'model.pt', method = 'forward', args, repeat = 10 } = {}) {
     const handle = this.#alive();
     return within((frame) => {
       const given = frame.addresses((args ?? []).map((x) => toValue(frame, x)));

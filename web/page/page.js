@@ -167,9 +167,9 @@ function describe(value, depth = 0) {
   return indent + String(value);
 }
 
-async function showGraph(args) {
+async function showGraph(args, repeat) {
   const method = model.methods[at('method').selectedIndex].name;
-  const page = await model.graphPage({ file: fileName, method, args });
+  const page = await model.graphPage({ file: fileName, method, args, repeat });
   const frame = at('graph');
   URL.revokeObjectURL(frame.src);
   frame.dataset.shown = 'no';
@@ -227,7 +227,10 @@ at('run').onclick = () => attempt('running', async () => {
   say('done');
 });
 at('times').onclick = () => attempt('running, node by node', async () => {
-  await showGraph(await readArguments());
-  say('times are medians of three runs, operator by operator');
+  const args = await readArguments();
+  const { milliseconds } = await model.timedCall(model.methods[at('method').selectedIndex].name, ...args);
+  const repeat = Math.max(3, Math.min(50, Math.round(1000 / milliseconds)));
+  await showGraph(args, repeat);
+  say(`times are means of ${repeat} runs, operator by operator`);
 });
 document.body.dataset.ready = 'yes';

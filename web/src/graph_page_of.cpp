@@ -19,7 +19,7 @@ namespace {
 
 using cli::GraphRun;
 
-// The medians of `repeat` runs of the graph, each with copies of its arguments, since a run may write to them.
+// The means of `repeat` runs of the graph, each with copies of its arguments, since a run may write to them.
 GraphRun run_of(const ir::Graph& graph, ir::Function& function, const std::vector<Value>& bound, size_t repeat) {
   const size_t first = function.self_type() ? 1 : 0;
   const auto arguments = [&] {
@@ -30,7 +30,7 @@ GraphRun run_of(const ir::Graph& graph, ir::Function& function, const std::vecto
   cli::watch_graph(graph, function, arguments());
   std::vector<GraphRun> runs;
   for (size_t i = 0; i < repeat; ++i) runs.push_back(cli::watch_graph(graph, function, arguments()));
-  GraphRun run = cli::median_run(std::move(runs));
+  GraphRun run = cli::mean_run(std::move(runs));
   cli::find_steps(graph, function, arguments(), run);
   return run;
 }

@@ -92,6 +92,7 @@ class Writer {
       }
     }
     if (run_) out_["ns"] = run_->ns, out_["runs"] = run_->runs;
+    if (run_ && run_->means) out_["means"] = true;
     if (run_ && !run_->steps.empty()) {
       Json& steps = out_["steps"] = Json::array();
       for (const GraphRun::Step& step : run_->steps) {

@@ -10,7 +10,7 @@
 //                "blocks": [{"owner": null, "inputs": [], "outputs": [], "nodes": [0, 1]}],      the graph's own is
 //                first "scopes": [{"function": "__torch__.Linear.forward", "object": "fc", "call": place, "outer":
 //                null}], "edges": [[from, to, value]],                            between nodes
-//                "ns": 5000, "runs": 5,                                   of the runs: medians
+//                "ns": 5000, "runs": 5,                                   of the runs: medians, or ("means": true) means
 //                "steps": [{"text": "loops ...", "nest": "nest [2, 4] ..."}]}],     of their plan
 //    "schemas": [{"text": "aten::linear(...)", "arguments": ["input", "weight", "bias"]}],
 //    "sources": [{"name": "model.py", "line": 1, "text": "..."}]}
@@ -48,9 +48,12 @@ struct GraphRun {
   std::unordered_map<const ir::Value*, std::string> values;  // "1×64×56×56 float32"; the last, of several
   uint64_t ns = 0;                                           // of the whole run, by itself
   size_t runs = 1;                                           // that times are the medians of
+  bool means = false;                                        // or the means
 };
 // Calls and values of the last run, times that are medians. At least one run.
 GraphRun median_run(std::vector<GraphRun> runs);
+// The same with means, for clocks whose steps are longer than most nodes, as those of browsers.
+GraphRun mean_run(std::vector<GraphRun> runs);
 
 class GraphDocument {
  public:

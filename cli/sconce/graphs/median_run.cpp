@@ -1,4 +1,4 @@
-// The run of a graph that stands for several.
+// Averages: the run of a graph that stands for several.
 #include <algorithm>
 
 #include "graphs/graph_json.h"
@@ -29,6 +29,23 @@ GraphRun median_run(std::vector<GraphRun> runs) {
   for (auto& [node, seen] : out.nodes) seen.ns = medians[node];
   out.ns = total;
   out.runs = runs.size();
+  return out;
+}
+
+GraphRun mean_run(std::vector<GraphRun> runs) {
+  GraphRun out = std::move(runs.back());
+  const size_t count = runs.size();
+  runs.pop_back();
+  for (const GraphRun& run : runs) {
+    out.ns += run.ns;
+    for (auto& [node, seen] : out.nodes) {
+      if (const auto at = run.nodes.find(node); at != run.nodes.end()) seen.ns += at->second.ns;
+    }
+  }
+  out.ns /= count;
+  for (auto& [node, seen] : out.nodes) seen.ns /= count;
+  out.runs = count;
+  out.means = true;
   return out;
 }
 

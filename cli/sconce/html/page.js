@@ -98,8 +98,8 @@ class Page {
       const scale = html("small", "", null, legend);
       html("span", "", "0", scale);
       html("span", "", "share of " + showTime(this.model.total), scale);
-      const { runs } = this.model.graph;
-      html("small", "", runs > 1 ? `medians of ${runs} runs` : "one run", legend);
+      const { runs, means } = this.model.graph;
+      html("small", "", runs > 1 ? `${means ? "means" : "medians"} of ${runs} runs` : "one run", legend);
     }
     if (this.bySteps()) {
       for (const [step, titles] of this.fused.slice(0, 14)) {

@@ -12,8 +12,8 @@ void make_room(List& list, size_t n, int64_t times) {
   if (n == 0 || times <= 0) return;
   Budget::charge_memory(static_cast<uint64_t>(times), n * sizeof(Value));
   size_t items = 0;
-  // Above a TiB (half of the addresses, where those have 32 bits) nobody is asked: where allocators are told to report what is absurd (AddressSanitizer), that ends the
-  // process.
+  // Above a TiB (half of the addresses, where those have 32 bits) nobody is asked: where allocators are told to report
+  // what is absurd (AddressSanitizer), that ends the process.
   constexpr size_t kMostBytes = size_t{1} << (sizeof(size_t) == 8 ? 40 : 31);
   bool there = !__builtin_mul_overflow(n, times, &items) && items <= kMostBytes / sizeof(Value);
   try {
