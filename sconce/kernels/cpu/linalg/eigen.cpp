@@ -49,7 +49,13 @@ void solve_general(const Tensor& A, const Tensor& values, const Tensor& vectors,
         C* w = values.data<C>() + i * n;
         C* v = wanted ? vectors.data<C>() + i * n * n : nullptr;
         const char job = wanted ? 'V' : 'N';
-        if constexpr (std::is_floating_point_v<T>) {
+        if constexpr (!lapack::loads_libraries) {
+          std::vector<C> copy(matrix, matrix + n * n);
+          lapack::Workspace<C> complex_space;
+          C nothing{};
+          info.data<Int>()[i] = lapack::Routines<C>::geev(job, order, copy.data(), order, w, wanted ? v : &nothing,
+                                                          wanted ? order : 1, complex_space);
+        } else if constexpr (std::is_floating_point_v<T>) {
           info.data<Int>()[i] = lapack::Routines<T>::geev(job, order, matrix, order, numbers.data(), packed.data(),
                                                           wanted ? order : 1, space);
           for (int64_t k = 0; k < n; ++k) w[k] = {numbers[static_cast<size_t>(k)], numbers[static_cast<size_t>(n + k)]};

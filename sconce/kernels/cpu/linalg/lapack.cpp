@@ -11,6 +11,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
+#include "sconce/kernels/cpu/linalg/spectral.h"
 
 namespace sconce::lapack {
 namespace {
@@ -172,6 +173,9 @@ void call(Routine routine, Args... args) {
 constexpr size_t kOne = 1;  // the length of a character
 
 template <class T>
+using Own = linalg::Spectral<T>;
+
+template <class T>
 Int asked(const T& amount) {
   const double n = static_cast<double>(std::real(amount));
   return static_cast<Int>(std::clamp(n * (1 + std::numeric_limits<Real<T>>::epsilon()), 1.0, 2147483647.0));
@@ -202,7 +206,7 @@ bool is_there() { return library().handle != nullptr; }
 
 void require(std::string_view op) {
   const Library& lib = library();
-  SCONCE_CHECK_AS(not_implemented, lib.handle != nullptr,
+  SCONCE_CHECK_AS(not_implemented, lib.handle != nullptr || !loads_libraries,
                   "{}: needs LAPACK, and there is none ({}). Install the Debian package libopenblas0-pthread", op,
                   lib.tried);
 }
@@ -273,6 +277,7 @@ Int Routines<T>::ormqr(char side, char trans, Int m, Int n, Int k, const T* a, I
 
 template <class T>
 Int Routines<T>::syevd(char job, char uplo, Int n, T* a, Int lda, Real<T>* values, Workspace<T>& space) {
+  if constexpr (!loads_libraries) return Own<T>::syevd(job, uplo, n, a, lda, values);
   Int info = 0;
   const auto run = [&](T* work, Int lwork, Real<T>* reals, Int lreals, Int* ints, Int lints) {
     if constexpr (kComplex<T>)
@@ -296,6 +301,7 @@ Int Routines<T>::syevd(char job, char uplo, Int n, T* a, Int lda, Real<T>* value
 
 template <class T>
 Int Routines<T>::geev(char job, Int n, T* a, Int lda, T* values, T* vectors, Int ldv, Workspace<T>& space) {
+  if constexpr (kComplex<T> && !loads_libraries) return Own<T>::geev(job, n, a, lda, values, vectors, ldv);
   Int info = 0;
   char none = 'N';
   T unused{};
@@ -315,6 +321,7 @@ Int Routines<T>::geev(char job, Int n, T* a, Int lda, T* values, T* vectors, Int
 template <class T>
 Int Routines<T>::gesdd(char job, Int m, Int n, T* a, Int lda, Real<T>* s, T* u, Int ldu, T* vt, Int ldvt,
                        Workspace<T>& space) {
+  if constexpr (!loads_libraries) return Own<T>::gesdd(job, m, n, a, lda, s, u, ldu, vt, ldvt);
   Int info = 0;
   const auto small = static_cast<size_t>(std::min(m, n)), large = static_cast<size_t>(std::max(m, n));
   grow(space.ints, 8 * small);
@@ -336,6 +343,10 @@ Int Routines<T>::gesdd(char job, Int m, Int n, T* a, Int lda, Real<T>* s, T* u, 
 template <class T>
 Int Routines<T>::gels(char trans, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, Workspace<T>& space) {
   Int info = 0;
+  if constexpr (!loads_libraries) {  // of full rank: every singular value counts
+    Int rank = 0;
+    return Own<T>::least_squares(m, n, nrhs, a, lda, b, ldb, nullptr, Real<T>(0), &rank);
+  }
   with_work(space, [&](T* work, Int lwork) {
     call<T>(kGels, &trans, &m, &n, &nrhs, a, &lda, b, &ldb, work, &lwork, &info, kOne);
   });
@@ -345,6 +356,7 @@ Int Routines<T>::gels(char trans, Int m, Int n, Int nrhs, T* a, Int lda, T* b, I
 template <class T>
 Int Routines<T>::gelsy(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, Int* jpvt, Real<T> rcond, Int* rank,
                        Workspace<T>& space) {
+  if constexpr (!loads_libraries) return Own<T>::least_squares(m, n, nrhs, a, lda, b, ldb, nullptr, rcond, rank);
   Int info = 0;
   if constexpr (kComplex<T>) grow(space.reals, static_cast<size_t>(2 * int64_t{n}));
   with_work(space, [&](T* work, Int lwork) {
@@ -359,6 +371,7 @@ Int Routines<T>::gelsy(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, Int
 template <class T>
 Int Routines<T>::gelsd(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, Real<T>* s, Real<T> rcond, Int* rank,
                        Workspace<T>& space) {
+  if constexpr (!loads_libraries) return Own<T>::least_squares(m, n, nrhs, a, lda, b, ldb, s, rcond, rank);
   Int info = 0;
   const auto run = [&](T* work, Int lwork, Real<T>* reals, Int* ints) {
     if constexpr (kComplex<T>)
@@ -382,6 +395,7 @@ Int Routines<T>::gelsd(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, Rea
 template <class T>
 Int Routines<T>::gelss(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, Real<T>* s, Real<T> rcond, Int* rank,
                        Workspace<T>& space) {
+  if constexpr (!loads_libraries) return Own<T>::least_squares(m, n, nrhs, a, lda, b, ldb, s, rcond, rank);
   Int info = 0;
   if constexpr (kComplex<T>) grow(space.reals, static_cast<size_t>(5 * int64_t{std::min(m, n)}));
   with_work(space, [&](T* work, Int lwork) {
@@ -395,6 +409,7 @@ Int Routines<T>::gelss(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, Rea
 
 template <class T>
 Int Routines<T>::sytrf(bool hermitian, char uplo, Int n, T* a, Int lda, Int* pivots, Workspace<T>& space) {
+  if constexpr (!loads_libraries) return Own<T>::sytrf(hermitian, n, a, lda, pivots);
   Int info = 0;
   const Routine routine = hermitian && kComplex<T> ? kHetrf : kSytrf;
   with_work(space,
@@ -406,6 +421,10 @@ template <class T>
 Int Routines<T>::sytrs(bool hermitian, char uplo, Int n, Int nrhs, const T* a, Int lda, const Int* pivots, T* b,
                        Int ldb) {
   Int info = 0;
+  if constexpr (!loads_libraries) {
+    Own<T>::sytrs(hermitian, n, nrhs, a, lda, pivots, b, ldb);
+    return 0;
+  }
   call<T>(hermitian && kComplex<T> ? kHetrs : kSytrs, &uplo, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, kOne);
   return info;
 }

@@ -28,9 +28,15 @@ struct RealOf<std::complex<T>> {
 template <class T>
 using Real = typename RealOf<T>::type;
 
+// Where nothing can be loaded, our own routines stand in for LAPACK's (spectral.h; factor.h).
+#if defined(__wasm__)
+inline constexpr bool loads_libraries = false;
+#else
+inline constexpr bool loads_libraries = true;
+#endif
 // Looks for the library when asked first.
 bool is_there();
-// Throws Error that names `op` and the package to install when there is no LAPACK.
+// Throws Error that names `op` and the package to install when there is no LAPACK, and could be.
 void require(std::string_view op);
 
 // A size as LAPACK takes it. Throws Error when it does not fit.
