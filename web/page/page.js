@@ -70,6 +70,7 @@ async function fromMicrophone(shape) {
       if (have === wanted) done();
     };
     source.connect(node).connect(context.destination);
+    context.resume();
   });
   stream.getTracks().forEach((track) => track.stop());
   await context.close();
