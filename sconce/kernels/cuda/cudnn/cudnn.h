@@ -1,6 +1,5 @@
-// cuDNN, opened by name when a convolution of 16-bit floats first comes: its tensor core kernels for the three products
-// of a convolution. Where it is absent, too old or has no kernel for a shape, callers go on with their own; that is
-// said once in the log (SCONCE_LOGS=kernels).
+// cuDNN's tensor core kernels: the three products of a convolution and attention, of 16-bit floats. Where it is absent,
+// too old or has no kernel for a shape, callers go on with their own (dnn_graph.h).
 #pragma once
 
 #include <string>
@@ -24,6 +23,16 @@ struct ConvolutionCall {
 };
 // False where cuDNN does not serve: nothing was done.
 bool convolve_by_cudnn(const ConvolutionCall& call);
+
+// softmax(query key' scale + mask) value of [batch, heads, rows, size], 16-bit floats of one dtype, with the logarithms
+// of the sums, float32 and dense, in `level`. Heads of keys divide those of queries. `mask` may be null; it is one of
+// these floats or float32, of all four sizes, repeated ones with stride 0.
+struct AttentionCall {
+  const Tensor *query, *key, *value, *mask, *out, *level;
+  bool is_causal;
+  double scale;
+};
+bool attend_by_cudnn(const AttentionCall& call);
 
 // "9.14.0", or why there is none.
 std::string cudnn_version();

@@ -14,7 +14,7 @@
 namespace sconce::cuda {
 namespace {
 
-constexpr std::initializer_list<const char*> kNames = {"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 
 // No contraction of a * b + c, as on the CPU; functions without `__device__` are the device's.
 constexpr const char* kOptions[] = {"--std=c++20", "--fmad=false", "-default-device", "-dw"};

@@ -1,14 +1,9 @@
 // cuFFT by its own name: plans of lines, kept by size.
-#include <dlfcn.h>
-
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <tuple>
 
 #include "sconce/base/error.h"
-#include "sconce/base/logs.h"
-#include "sconce/base/once.h"
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/shared_libraries.h"
 #include "sconce/kernels/cuda/fourier/lines.h"
@@ -26,28 +21,27 @@ struct Cufft {
   int (*single)(Plan, void*, void*, int);
   int (*twice)(Plan, void*, void*, int);
   int (*destroy)(Plan);
+  int (*get_version)(int*);
+
+  void find_in(SharedLibrary& library) {
+    library.find(plan_many, "cufftPlanMany");
+    library.find(set_stream, "cufftSetStream");
+    library.find(single, "cufftExecC2C");
+    library.find(twice, "cufftExecZ2Z");
+    library.find(destroy, "cufftDestroy");
+    library.find(get_version, "cufftGetVersion");
+  }
+  size_t version() const {
+    int v = 0;
+    get_version(&v);
+    return static_cast<size_t>(v);
+  }
 };
 
-constexpr std::initializer_list<const char*> kNames = {"libcufft.so.12", "libcufft.so.11"};
-
 const Cufft* cufft() {
-  static Cufft functions{};
-  static bool is_there = false;
-  static Once once;
-  once([] {
-    void* library = open_shared_library(kNames);
-    const auto find = [&](const char* name, auto& function) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-      return function != nullptr;
-    };
-    is_there = library && find("cufftPlanMany", functions.plan_many) && find("cufftSetStream", functions.set_stream) &&
-               find("cufftExecC2C", functions.single) && find("cufftExecZ2Z", functions.twice) &&
-               find("cufftDestroy", functions.destroy);
-    if (!is_there && is_logged(LogTag::kernels))
-      std::fprintf(stderr, "[kernels] none of %s found: Fourier transforms by products\n",
-                   joined_names(kNames).c_str());
-  });
-  return is_there ? &functions : nullptr;
+  static auto& table =
+      *new LibraryTable<Cufft>({"libcufft.so.12", "libcufft.so.11"}, "cuFFT", "Fourier transforms run by products");
+  return table.find();
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Attention on CUDA devices. 16-bit floats: kernels that keep no matrix of weights (text/attention/). Others, and
+// Attention on CUDA devices. 16-bit floats: by cuDNN where it is there and rows are many, else by kernels that keep no
+// matrix of weights, too (text/attention/). Others, and
 // gradients of long rows: by products, scores, softmax, values, in float32 (float64) throughout. Heads of keys may be
 // fewer than those of queries.
 #include <bit>
@@ -8,6 +9,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/generated/attention_cuda_kernels.h"
+#include "sconce/kernels/cuda/cudnn/cudnn.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/kernels/cuda/shared_types.h"
@@ -93,10 +95,23 @@ bool takes_one_kernel(const Tensor& query, const Tensor& key, const Tensor& valu
          query.size(0) * query.size(1) <= kMostHeads;
 }
 
+// Where there is enough to do: few rows gain nothing, and a plan of cuDNN takes milliseconds to make.
+bool attend_by_library(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal, const Tensor& mask,
+                       double scale, const Tensor& out, const Tensor& level) {
+  constexpr int64_t kFewestRows = 256, kLargestSize = 128;
+  if (query.size(2) < kFewestRows || key.size(2) < kFewestRows || query.size(3) > kLargestSize ||
+      (is_causal && query.size(2) > key.size(2)) || level.dtype() != DType::float32 || !level.is_contiguous())
+    return false;
+  if (!mask.defined()) return attend_by_cudnn({&query, &key, &value, nullptr, &out, &level, is_causal, scale});
+  const Tensor added = sconce::expand(mask, {query.size(0), query.size(1), query.size(2), key.size(2)});
+  return attend_by_cudnn({&query, &key, &value, &added, &out, &level, is_causal, scale});
+}
+
 void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal, const Tensor& mask,
                 double scale, const Tensor& out, const Tensor& level) {
   const auto with_chunks = [](const Tensor& t) { return has_chunks(t) ? t : sconce::contiguous(t); };
   const Tensor q = with_chunks(query), k = with_chunks(key), v = with_chunks(value);
+  if (has_chunks(out) && attend_by_library(q, k, v, is_causal, mask, scale, out, level)) return;
   const Tensor o = has_chunks(out) ? out : empty_tensor(out.sizes(), out.dtype(), out.device());
   const Tensor l = level.is_contiguous() && level.dtype() == DType::float32
                        ? level

@@ -1,26 +1,20 @@
 #include "sconce/kernels/cuda/matmul/blaslt.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "sconce/base/error.h"
-#include "sconce/base/logs.h"
-#include "sconce/base/once.h"
 #include "sconce/kernels/cuda/device/context.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/device/shared_libraries.h"
+#include "sconce/tensor/float32_precision.h"
 
 namespace sconce::cuda {
 namespace {
-
-constexpr std::initializer_list<const char*> kNames = {"libcublasLt.so.13", "libcublasLt.so.12"};
 
 using Handle = struct LtContext*;
 using Operation = struct LtOperation*;    // cublasLtMatmulDesc_t
@@ -59,6 +53,14 @@ struct Library {
   SCONCE_CUDA_BLASLT(SCONCE_CUDA_POINTER)
 #undef SCONCE_CUDA_POINTER
   size_t (*cublasLtGetVersion)();
+
+  void find_in(SharedLibrary& library){
+#define SCONCE_CUDA_FIND(name, ...) library.find(name, #name);
+      SCONCE_CUDA_BLASLT(SCONCE_CUDA_FIND) SCONCE_CUDA_FIND(cublasLtGetVersion)
+#undef SCONCE_CUDA_FIND
+  } size_t version() const {
+    return cublasLtGetVersion();
+  }
 };
 
 constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;  // cublasLtMatmulDescAttributes_t
@@ -68,37 +70,10 @@ constexpr int kWithBias = 4;                         // cublasLtEpilogue_t
 constexpr size_t kMostWorkspace = size_t{32} << 20;  // what PyTorch gives it on Hopper
 constexpr size_t kMostPlans = 4096;
 
-struct State {
-  const Library* library = nullptr;
-  std::string why;
-};
-
-State open() {
-  void* opened = open_shared_library(kNames);
-  if (!opened) return {.why = "none of " + joined_names(kNames) + " found"};
-  static Library library;
-#define SCONCE_CUDA_FIND(name, ...)                                                \
-  library.name = reinterpret_cast<decltype(library.name)>(::dlsym(opened, #name)); \
-  if (!library.name) return {.why = "libcublasLt has no function " #name ": it is too old"};
-  SCONCE_CUDA_BLASLT(SCONCE_CUDA_FIND)
-  SCONCE_CUDA_FIND(cublasLtGetVersion)
-#undef SCONCE_CUDA_FIND
-  return {.library = &library, .why = ""};
-}
-
-const State& state() {
-  static Once once;
-  static State opened;
-  once([] {
-    opened = open();
-    if (is_logged(LogTag::kernels)) {
-      if (opened.library)
-        std::fprintf(stderr, "[kernels] cuBLASLt %zu\n", opened.library->cublasLtGetVersion());
-      else
-        std::fprintf(stderr, "[kernels] products run by our own kernel: %s\n", opened.why.c_str());
-    }
-  });
-  return opened;
+LibraryTable<Library>& opened() {
+  static auto& table = *new LibraryTable<Library>({"libcublasLt.so.13", "libcublasLt.so.12"}, "cuBLASLt",
+                                                  "products run by our own kernel");
+  return table;
 }
 
 // How the library calls the types of a product; none where it has none.
@@ -106,10 +81,10 @@ struct Types {
   int data, compute, scale;  // cudaDataType, cublasComputeType_t, cudaDataType
 };
 std::optional<Types> types_of(DType dtype) {
-  constexpr int kCompute32 = 68, kCompute64 = 70;
+  constexpr int kCompute32 = 68, kCompute64 = 70, kComputeTf32 = 77;
   switch (dtype) {
     case DType::float32:
-      return Types{0, kCompute32, 0};
+      return Types{0, matmul_precision() == MatmulPrecision::highest ? kCompute32 : kComputeTf32, 0};
     case DType::float64:
       return Types{1, kCompute64, 1};
     case DType::float16:
@@ -142,7 +117,7 @@ Seen seen(const MatrixBatch& m, int64_t rows, int64_t columns, size_t item) {
 
 // Everything that decides about the algorithm.
 struct PlanKey {
-  int device, dtype, has_bias, reads_out;
+  int device, dtype, compute, has_bias, reads_out, unused;
   int64_t m, n, k, batches;
   Seen a, b, out;
   bool operator==(const PlanKey& o) const { return std::memcmp(this, &o, sizeof o) == 0; }
@@ -233,15 +208,17 @@ struct Factor {
 bool multiply_by_blaslt(const Product& p, Device device, const char* operator_name) {
   const std::optional<Types> types = types_of(p.dtype);
   if (!types || p.k == 0 || p.batches > INT32_MAX) return false;
-  const State& s = state();
-  if (!s.library) return false;
-  const Library& lt = *s.library;
+  const Library* library = opened().find();
+  if (!library) return false;
+  const Library& lt = *library;
   const int index = use(device);
   const auto item = static_cast<size_t>(item_size(p.dtype));
   PlanKey key{.device = index,
               .dtype = static_cast<int>(p.dtype),
+              .compute = types->compute,
               .has_bias = p.bias != nullptr,
               .reads_out = p.reads_out(),
+              .unused = 0,
               .m = p.m,
               .n = p.n,
               .k = p.k,
@@ -280,9 +257,9 @@ bool multiply_by_blaslt(const Product& p, Device device, const char* operator_na
 }
 
 std::string blaslt_version() {
-  const State& s = state();
-  return s.library ? std::to_string(s.library->cublasLtGetVersion()) : "";
+  const Library* library = opened().find();
+  return library ? std::to_string(library->version()) : "";
 }
-std::string why_no_blaslt() { return state().why; }
+std::string why_no_blaslt() { return opened().why(); }
 
 }  // namespace sconce::cuda
