@@ -35,6 +35,9 @@ struct ProductNest {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t x_row = 0, w_column = 0;  // strides
   bool has_bias = false;            // [columns], added before the product is rounded
+  // Over [rows, depth]: what makes the left factor, row by row, where `head` has calls. The one buffer that is written
+  // is the factor, which lies nowhere.
+  loops::Nest head;
   // Over [rows, columns]. Buffer 0 is the product, which lies nowhere; the one that is written is the last. Without
   // calls the product itself is written.
   loops::Nest tail;
@@ -51,12 +54,15 @@ struct DeviceMaker {
   // A kernel whose buffers are memory of the device. It may be there later than this returns: Kernel::is_ready. Nests
   // of row operators have rows of at most `longest_row` elements.
   std::shared_ptr<const Kernel> (*make)(const loops::Nest& nest, Device device);
-  // Products one after the other, each of the one before it: x of the first; then for each weight, bias where there is
-  // one, buffers of its tail but for the product and, unless it is the last, for what it writes. May be there later.
+  // Products one after the other, each of the one before it: x of the first, or the buffers that its head reads; then
+  // for each weight, bias where there is one, buffers of its tail but for the product and, unless it is the last, for
+  // what it writes. May be there later.
   std::shared_ptr<const Kernel> (*make_products)(std::span<const ProductNest> chain, Device device);
   int64_t most_product_rows;
   // Whether the products may be one kernel: they are small, so that most of their time would be that between kernels.
   bool (*is_chain)(std::span<const ProductNest> chain);
+  // Whether a product's kernel may make its factor itself by this nest of rows.
+  bool (*is_head)(const loops::Nest& rows, const ProductNest& product);
   const loops::Machine* machine;  // what costs count
   int64_t longest_row;
   // What `work` asks of the device is recorded and not done; memory that it allocates belongs to the graph, or to the

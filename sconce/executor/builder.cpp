@@ -80,9 +80,10 @@ class Builder {
     std::vector<Overwrite> overwrites;
     double work = 0;
     std::vector<NodeId> nodes;
-    std::unique_ptr<ProductChain> chain;  // of a device; its step is made when no more can join
-    ValueId weight = kNone;               // of its last product
-    std::vector<PieceCopy> copies;        // of a device, likewise
+    std::unique_ptr<ProductChain> chain;   // of a device; its step is made when no more can join
+    ValueId weight = kNone;                // of its last product
+    std::vector<PieceCopy> copies;         // of a device, likewise
+    std::optional<loops::BuiltNest> rows;  // of a device: a product may make them itself
   };
 
   void find_users() {
@@ -403,6 +404,7 @@ class Builder {
         emitted_.pop_back();
       }
     }
+    if (chain.products.size() == 1) take_head(n, product, chain, nodes);
     Emitted e;
     e.reads.assign(chain.values.begin(), chain.values.end() - 1);
     e.writes.push_back(chain.result);
@@ -413,8 +415,32 @@ class Builder {
     emitted_.push_back(std::move(e));
   }
 
+  // Rows that nobody else reads are made by the product itself.
+  void take_head(NodeId n, const DeviceProduct& product, ProductChain& chain, std::vector<NodeId>& nodes) {
+    const TapeValue& x = tape_.values[product.x];
+    const auto makes = [&](const Emitted& e) {
+      if (!e.rows || e.writes.size() != 1) return false;
+      const TapeValue& made = tape_.values[e.writes[0]];
+      return made.block == x.block && made.offset == x.offset && made.twin.numel() == x.twin.numel() &&
+             x.twin.is_contiguous() && made.twin.is_contiguous();
+    };
+    const auto found = std::find_if(emitted_.begin(), emitted_.end(), makes);
+    const auto reads_x = [&](ValueId v) { return tape_.block_of(v) == x.block; };
+    if (found == emitted_.end() || std::any_of(chain.values.begin() + 1, chain.values.end(), reads_x) ||
+        !is_only_read_by(n, product.x) || !device_->is_head(found->rows->nest, chain.products[0]))
+      return;
+    chain = with_head(chain, *found->rows);
+    nodes.insert(nodes.begin(), found->nodes.begin(), found->nodes.end());
+    emitted_.erase(found);
+  }
+
   void finish_device_steps() {
     for (Emitted& e : emitted_) {
+      if (e.rows) {
+        std::vector<Place> places;
+        for (const int32_t v : e.rows->values) places.push_back(place_of(static_cast<ValueId>(v)));
+        e.step = std::make_unique<NestStep>(device_->make(e.rows->nest, tape_.device), e.rows->nest, std::move(places));
+      }
       if (!e.copies.empty()) e.step = std::make_unique<CopiesStep>(*device_, tape_.device, std::move(e.copies));
       if (!e.chain) continue;
       std::vector<Place> places;
@@ -468,6 +494,12 @@ class Builder {
     }
     find_overwrites(built, e);
     for (const int32_t member : group.nodes) e.nodes.push_back(nodes[static_cast<size_t>(member)]);
+    const auto is_row = [](const loops::LoopCall& call) { return call.is_row(); };
+    if (device_ && std::any_of(built.nest.calls.begin(), built.nest.calls.end(), is_row)) {
+      e.rows = built;
+      emitted_.push_back(std::move(e));
+      return;
+    }
     e.step = std::make_unique<NestStep>(device_ ? device_->make(built.nest, tape_.device) : codegen::make(built.nest),
                                         built.nest, std::move(places));
     emitted_.push_back(std::move(e));

@@ -113,6 +113,7 @@ void connect_maker() {
                                              .make_products = make_product_kernel,
                                              .most_product_rows = is_off ? 0 : kMostNarrowRows,
                                              .is_chain = is_product_chain,
+                                             .is_head = is_product_head,
                                              .machine = &kMachine,
                                              .longest_row = is_off ? 0 : kLongestRow,
                                              .record = record,

@@ -303,14 +303,11 @@ std::string row_call_text(const LoopCall& call, size_t number, const std::string
          fmt::format("  {0} t{1}[PACKS][WIDTH];\n  EACH_PACK EACH t{1}[k][i] = as<{0}>({2});\n", result, number, value);
 }
 
-std::string rows_kernel(const Nest& nest, NestNumbers& numbers) {
-  std::string out =
-      "extern \"C\" __global__ void __launch_bounds__(THREADS * TY) nest_rows(const __grid_constant__ RowNestArguments "
-      "a) {\n"
-      "  DEPENDENT_START\n"
-      "  const i64 r = i64(blockIdx.x) * TY + threadIdx.y;\n"
-      "  const bool there = r < a.rows;\n"
-      "  const i64 row = there ? r : 0;\n";
+// What a row of threads does; `r` is its row, which is there where `there` is true. `line(buffer)` is the text of the row
+// that is written.
+template <class F>
+std::string row_statements(const Nest& nest, NestNumbers& numbers, const F& line) {
+  std::string out;
   out += each_buffer(nest, [](size_t k, const loops::Buffer& b, const char* t) {
     if (b.written) return std::string();
     const bool is_cell = b.strides[1] == 0;
@@ -334,15 +331,40 @@ std::string rows_kernel(const Nest& nest, NestNumbers& numbers) {
                        call_text(call, numbers, source));
   }
   for (const loops::Store& s : nest.stores) {
-    out += fmt::format(
-        "  if (there) EACH_PACK give_columns(static_cast<{0}*>(a.data[{1}]) + r * a.row[{1}], AT(k), a.columns, "
-        "t{2}[k]);\n",
-        stored_type(nest.buffers[s.buffer].dtype), s.buffer, s.call);
+    out += fmt::format("  if (there) EACH_PACK give_columns({}, AT(k), a.columns, t{}[k]);\n", line(s.buffer), s.call);
   }
   return out + "}\n";
 }
 
+std::string rows_kernel(const Nest& nest, NestNumbers& numbers) {
+  return "extern \"C\" __global__ void __launch_bounds__(THREADS * TY) nest_rows(const __grid_constant__ "
+         "RowNestArguments a) {\n"
+         "  DEPENDENT_START\n"
+         "  const i64 r = i64(blockIdx.x) * TY + threadIdx.y;\n"
+         "  const bool there = r < a.rows;\n"
+         "  const i64 row = there ? r : 0;\n" +
+         row_statements(nest, numbers, [&](size_t buffer) {
+           return fmt::format("static_cast<{0}*>(a.data[{1}]) + r * a.row[{1}]",
+                              stored_type(nest.buffers[buffer].dtype), buffer);
+         });
+}
+
 }  // namespace
+
+std::string row_function(const Nest& nest, const RowSchedule& s, const std::string& name) {
+  NestNumbers numbers;
+  numbers.room = 0;  // all stand in the text
+  const auto written = std::find_if(nest.buffers.begin(), nest.buffers.end(), [](const auto& b) { return b.written; });
+  return fmt::format(
+             "#undef WIDTH\n#define WIDTH {}\n#define THREADS {}\n#define TY 1\n#define PACKS {}\n#define PACKED {}\n",
+             s.width, s.threads, s.packs, s.packed ? 1 : 0) +
+         "#define ROW_THREAD (threadIdx.x % 32)\n" + std::string(text_file("row_nest")) +
+         fmt::format(
+             "HOT void {}({}* line, const i64 row, const RowNestArguments& a) {{\n"
+             "  constexpr bool there = true;\n",
+             name, stored_type(written->dtype)) +
+         row_statements(nest, numbers, [](size_t) { return "line"; });
+}
 
 bool has_rows(const Nest& nest) {
   return std::any_of(nest.calls.begin(), nest.calls.end(), [](const LoopCall& c) { return c.is_row(); });

@@ -18,12 +18,13 @@ namespace {
 
 #include "sconce/kernels/cuda/matmul/text/narrow_product_arguments.cuh"
 
+#include "sconce/codegen/cuda/text/nest_arguments.cuh"
 #include "sconce/codegen/cuda/text/product_nest_arguments.cuh"
 
 using codegen::ProductNest;
 using loops::LoopCall;
 
-static_assert(sizeof(ProductNestArguments) <= 4096 && sizeof(ChainArguments) <= 4096);
+static_assert(sizeof(HeadedProductArguments) <= 4096 && sizeof(ChainArguments) <= 4096);
 
 constexpr int kChainThreads = 1024;
 constexpr int64_t kMostChainPacks = 6;        // of a thread on their way at once
@@ -36,14 +37,18 @@ int width_of(const ProductNest& p) { return narrow_width(p.dtype, p.depth, p.x_r
 
 std::vector<LoopCall> calls_of(std::span<const ProductNest> chain) {
   std::vector<LoopCall> all;
+  for (const ProductNest& p : chain) all.insert(all.end(), p.head.calls.begin(), p.head.calls.end());
   for (const ProductNest& p : chain) all.insert(all.end(), p.tail.calls.begin(), p.tail.calls.end());
   return all;
 }
 
-std::string shared_lines(std::span<const ProductNest> chain, int width) {
+NarrowShare share_of_warps(const ProductNest& p, int width) { return narrow_share(p.rows, p.columns, p.depth, width); }
+
+std::string shared_lines(std::span<const ProductNest> chain, int width, const NarrowShare& share) {
   return operator_texts(calls_of(chain)) + std::string(text_file("block")) +
-         std::string(text_file("narrow_product_arguments")) + std::string(text_file("product_nest_arguments")) +
-         narrow_product_lines(chain[0].dtype, chain[0].rows, width) + std::string(text_file("narrow_product"));
+         std::string(text_file("narrow_product_arguments")) + std::string(text_file("nest_arguments")) +
+         std::string(text_file("product_nest_arguments")) +
+         narrow_product_lines(chain[0].dtype, chain[0].rows, width, share) + std::string(text_file("narrow_product"));
 }
 
 // The statement that writes `out` from the product `x0`: the tail's body, or the product as it is. `operand(k)` is an
@@ -64,25 +69,44 @@ struct ProductText {
 ProductText single_text(const ProductNest& p, int width) {
   NestNumbers numbers;
   ProductText text;
-  text.source = shared_lines({&p, 1}, width);
+  const bool has_head = !p.head.calls.empty();
+  text.source = shared_lines({&p, 1}, width, share_of_warps(p, width));
+  if (has_head) {
+    text.source += row_function(p.head, schedule_rows(p.head, width > 1), "head_row");
+    text.source += fmt::format("#undef WIDTH\n#define WIDTH {}\n", width);
+  }
   if (!p.tail.calls.empty()) text.source += body_function(p.tail, numbers, "body", "ProductNestArguments");
   const auto element = [&](size_t k) {
     return fmt::format("static_cast<{0}*>(a.data[{1}])[row * a.stride[{1}][0] + n * a.stride[{1}][1]]",
                        stored_type(p.tail.buffers[k].dtype), k);
   };
+  text.source += fmt::format(
+      "extern \"C\" __global__ void __launch_bounds__(kWarps * 32) product_nest(const __grid_constant__ {} whole) {{\n"
+      "  const ProductNestArguments& a = whole{};\n"
+      "  const i64 first = first_column();\n"
+      "  request_columns(a.p, first);\n"
+      "  DEPENDENT_START\n",
+      has_head ? "HeadedProductArguments" : "ProductNestArguments", has_head ? ".product" : "");
+  if (has_head) {
+    text.source += fmt::format(
+        "  __shared__ Pack<T, 16 / sizeof(T)> room[(ROWS * {0} * sizeof(T) + 15) / 16];\n"
+        "  T* const x = reinterpret_cast<T*>(room);\n"
+        "  const i64 x_row = {0};\n"
+        "  if (threadIdx.x / 32 < ROWS) head_row(x + threadIdx.x / 32 * {0}, threadIdx.x / 32, whole.head);\n"
+        "  __syncthreads();\n",
+        p.depth);
+  } else {
+    text.source += "  const T* const x = static_cast<const T*>(a.p.x);\n  const i64 x_row = a.p.x_row;\n";
+  }
   text.source +=
-      "extern \"C\" __global__ void __launch_bounds__(kWarps * 32) product_nest(const __grid_constant__ "
-      "ProductNestArguments a) {\n"
-      "  const i64 n = i64(blockIdx.x) * kWarps + threadIdx.x / 32;\n"
-      "  if (n < a.p.columns) request_column(a.p, n);\n"
-      "  DEPENDENT_START\n"
-      "  if (n >= a.p.columns) return;\n"
-      "  A sum[ROWS];\n"
-      "  narrow_sums(static_cast<const T*>(a.p.x), a.p.x_row, static_cast<const T*>(a.p.w) + n * a.p.w_column, "
-      "a.p.depth, sum);\n"
-      "  const int row = threadIdx.x % 32;\n"
-      "  if (row >= ROWS) return;\n"
-      "  const T x0 = narrow_element(a.p, row_of(sum, row), n);\n  ";
+      "  const T* w[COLUMNS];\n"
+      "  EACH_COLUMN w[c] = column_at(a.p, first + c);\n"
+      "  A sum[COLUMNS][ROWS];\n"
+      "  narrow_sums(x, x_row, w, a.p.depth, sum);\n"
+      "  const int lane = threadIdx.x % 32, row = lane % ROWS;\n"
+      "  const i64 n = first + lane / ROWS;\n"
+      "  if (lane >= ROWS * COLUMNS || n >= a.p.columns || depth_part() != 0) return;\n"
+      "  const T x0 = narrow_element(a.p, sum_of_lane(sum), n);\n  ";
   text.source += finish_text(p, "body", element(written_buffer(p)), element) + "}\n";
   text.numbers = std::move(numbers.all);
   return text;
@@ -118,12 +142,24 @@ bool is_product_chain(std::span<const ProductNest> chain) {
   for (size_t i = 0; i < chain.size(); ++i) {
     const ProductNest& p = chain[i];
     if (p.dtype != chain[0].dtype || p.rows != chain[0].rows || p.rows > kMostNarrowRows) return false;
+    if (!p.head.calls.empty()) return false;
     if (i > 0 && p.depth != chain[i - 1].columns) return false;
     if (share_of(p, width).packs() > kMostLayerPacks) return false;
     if (p.rows * std::max(p.depth, p.columns) > kMostChainElements) return false;
     addresses += 1 + (p.has_bias ? 1 : 0) + p.tail.buffers.size();
   }
   return addresses <= std::size(ChainArguments().data);
+}
+
+// A warp makes each row, which then lies in shared memory: rows that eager's kernels hold in a warp, too.
+bool is_product_head(const loops::Nest& rows, const ProductNest& product) {
+  if (!has_rows(rows) || rows.sizes.size() != 2 || rows.sizes[0] != product.rows || rows.sizes[1] != product.depth ||
+      rows.stores.size() != 1)
+    return false;
+  const loops::Buffer& made = rows.buffers[rows.stores[0].buffer];
+  const RowSchedule s = schedule_rows(rows, true);
+  return made.dtype == product.dtype && s.threads == 32 && s.width > 1 && s.packed && width_of(product) > 1 &&
+         made.strides[1] == 1 && (product.rows == 1 || made.strides[0] == product.x_row);
 }
 
 std::string product_nest_text(const ProductNest& product, bool packed) {
@@ -134,7 +170,7 @@ std::string chain_text(std::span<const ProductNest> chain) {
   const int width = chain_width(chain);
   NestNumbers numbers;
   numbers.room = 0;  // all stand in the text
-  std::string out = shared_lines(chain, width) + std::string(text_file("chain"));
+  std::string out = shared_lines(chain, width, {}) + std::string(text_file("chain"));
   int64_t widest = 0, most_packs = 1;
   for (size_t i = 0; i < chain.size(); ++i) {
     const ProductNest& p = chain[i];
@@ -240,9 +276,20 @@ class SingleProduct final : public codegen::Kernel {
   std::string to_string() const override { return packed_.compiled->source(); }
 
   void run(void* const* buffers) const override {
-    ProductNestArguments a;
+    HeadedProductArguments whole;
+    ProductNestArguments& a = whole.product;
+    const loops::Nest& head = product_.head;
     size_t at = 0;
-    a.p.x = buffers[at++];
+    bool fits = true;
+    for (size_t k = 0; k < head.buffers.size(); ++k) {
+      whole.head.row[k] = head.buffers[k].strides[0];
+      if (head.buffers[k].written) continue;
+      whole.head.data[k] = buffers[at++];
+      fits &= is_aligned(whole.head.data[k]);
+    }
+    whole.head.rows = product_.rows;
+    whole.head.columns = product_.depth;
+    a.p.x = head.calls.empty() ? buffers[at++] : nullptr;
     a.p.w = buffers[at++];
     a.p.bias = product_.has_bias ? buffers[at++] : nullptr;
     a.p.x_row = product_.x_row;
@@ -253,13 +300,13 @@ class SingleProduct final : public codegen::Kernel {
       a.data[k] = buffers[at++];
       for (int d = 0; d < 2; ++d) a.stride[k][d] = product_.tail.buffers[k].strides[static_cast<size_t>(d)];
     }
-    const Variant& variant = is_aligned(a.p.x) && is_aligned(a.p.w) ? packed_ : loose();
+    const Variant& variant = fits && is_aligned(a.p.x) && is_aligned(a.p.w) ? packed_ : loose();
     std::copy(variant.numbers.begin(), variant.numbers.end(), a.numbers);
     Shape shape;
-    shape.grid_x = static_cast<unsigned>((product_.columns + kNarrowWarps - 1) / kNarrowWarps);
+    shape.grid_x = static_cast<unsigned>(share_of_warps(product_, variant.width).blocks(product_.columns));
     shape.block_x = kNarrowWarps * 32;
     shape.is_dependent = true;
-    launch(device_, variant.compiled->wait(), shape, &a, sizeof a, name_);
+    launch(device_, variant.compiled->wait(), shape, &whole, head.calls.empty() ? sizeof a : sizeof whole, name_);
   }
 
   static const char* name_of(const ProductNest& p) {
@@ -268,12 +315,14 @@ class SingleProduct final : public codegen::Kernel {
 
  private:
   struct Variant {
+    int width = 1;
     std::shared_ptr<CompiledText> compiled;
     std::vector<Number> numbers;
   };
   Variant variant(int width) const {
     ProductText text = single_text(product_, width);
-    return {std::make_shared<CompiledText>(device_, std::move(text.source), "product_nest"), std::move(text.numbers)};
+    return {width, std::make_shared<CompiledText>(device_, std::move(text.source), "product_nest"),
+            std::move(text.numbers)};
   }
   const Variant& loose() const {
     if (width_of(product_) == 1) return packed_;

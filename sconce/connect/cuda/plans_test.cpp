@@ -174,6 +174,32 @@ class Layers(nn.Module):
     return torch.sigmoid(self.last(x)) + 1
 )";
 
+// The same bits from calls by a plan as from the interpreter; gives the plan.
+PlanText compare_module(const jit::Module& module, DType dtype, const std::vector<int64_t>& sizes) {
+  module.to(dtype);
+  module.to(kGpu);
+  ir::Function& f = module.method("forward").function();
+  const auto run = [&] {
+    manual_seed(3);
+    return down(module(up(to(randn(sizes), dtype))));
+  };
+  set_plans_enabled(false);
+  const Value expected = run();
+  set_plans_enabled(true);
+  for (int i = 0; i < 3; ++i) {
+    PlanRequest request;
+    std::optional<PlanNow> now;
+    if (i == 0) now.emplace(request);
+    const auto difference = sconce::testing::compare_nested(run(), expected, sconce::testing::compare_same_bits);
+    EXPECT_FALSE(difference) << dtype_name(dtype) << ", call " << i << ": " << *difference;
+  }
+  std::vector<PlanText> plans = plans_of(f);
+  EXPECT_EQ(plans.size(), 1u);
+  if (plans.empty()) return {};
+  EXPECT_EQ(plans[0].runs, 2u) << "its kernels cannot be made";
+  return plans[0];
+}
+
 // Small products over few rows are one kernel, larger ones a kernel each, with what follows them.
 TEST_F(CudaPlans, ChainsOfSmallLayersAreOneKernel) {
   const NoGrad without_gradients;
@@ -181,29 +207,40 @@ TEST_F(CudaPlans, ChainsOfSmallLayersAreOneKernel) {
     for (const int64_t rows : {1, 3}) {
       for (const DType dtype : {DType::float32, DType::bfloat16}) {
         jit::CompilationUnit unit(kLayers);
-        const jit::Module module = unit.module("Layers", width, 3);
-        module.to(dtype);
-        module.to(kGpu);
-        ir::Function& f = module.method("forward").function();
-        const auto run = [&] {
-          manual_seed(3);
-          return down(module(up(to(randn({rows, 24}), dtype))));
-        };
-        set_plans_enabled(false);
-        const Value expected = run();
-        set_plans_enabled(true);
-        for (int i = 0; i < 3; ++i) {
-          PlanRequest request;
-          std::optional<PlanNow> now;
-          if (i == 0) now.emplace(request);
-          const auto difference = sconce::testing::compare_nested(run(), expected, sconce::testing::compare_same_bits);
-          EXPECT_FALSE(difference) << "width " << width << ", call " << i << ": " << *difference;
-        }
-        const std::vector<PlanText> plans = plans_of(f);
-        ASSERT_EQ(plans.size(), 1u);
-        EXPECT_EQ(plans[0].steps, width == 520 ? 5u : 1u) << plans[0].text;
-        EXPECT_EQ(plans[0].runs, 2u) << "its kernels cannot be made";
+        const PlanText plan = compare_module(unit.module("Layers", width, 3), dtype, {rows, 24});
+        EXPECT_EQ(plan.steps, width == 520 ? 5u : 1u) << plan.text;
       }
+    }
+  }
+}
+
+constexpr const char* kNormed = R"(
+class Normed(nn.Module):
+  def __init__(self, width: int, inner: int):
+    super().__init__()
+    self.norm = nn.LayerNorm(width)
+    self.up = nn.Linear(width, inner)
+    self.down = nn.Linear(inner, width)
+    self.last = nn.RMSNorm(width)
+
+  def forward(self, x: Tensor) -> Tensor:
+    x = x + self.down(F.gelu(self.up(self.norm(x * 2))))
+    return torch.relu(self.last(x).mm(self.up.weight.t()))
+)";
+
+// Norms of rows that only a product reads are made by its kernel; warps share long depths, and have several columns
+// where there are many.
+TEST_F(CudaPlans, ProductsMakeTheRowsThatTheyRead) {
+  const NoGrad without_gradients;
+  struct Case {
+    int64_t width, inner, rows;
+    size_t steps;
+  };
+  for (const Case& c : {Case{64, 520, 1, 3}, {64, 520, 3, 3}, {256, 1536, 2, 3}, {48, 17000, 1, 3}, {1032, 64, 1, 5}}) {
+    for (const DType dtype : {DType::float32, DType::bfloat16}) {
+      jit::CompilationUnit unit(kNormed);
+      const PlanText plan = compare_module(unit.module("Normed", c.width, c.inner), dtype, {c.rows, c.width});
+      EXPECT_EQ(plan.steps, c.steps) << plan.text;
     }
   }
 }

@@ -64,7 +64,9 @@ std::string DeviceProduct::text() const {
 
 std::string ProductChain::text() const {
   const codegen::ProductNest &first = products.front(), &last = products.back();
-  if (products.size() == 1) return fmt::format("product {} x {} x {}", first.rows, first.depth, first.columns);
+  if (products.size() == 1)
+    return fmt::format("{}product {} x {} x {}", first.head.calls.empty() ? "" : "rows and ", first.rows, first.depth,
+                       first.columns);
   return fmt::format("chain of {} products, {} x {} to {} x {}", products.size(), first.rows, first.depth, last.rows,
                      last.columns);
 }
@@ -96,6 +98,17 @@ ProductChain joined(const ProductChain& chain, const ProductChain& next) {
   both.products.insert(both.products.end(), next.products.begin(), next.products.end());
   both.result = next.result;
   return both;
+}
+
+ProductChain with_head(const ProductChain& chain, const loops::BuiltNest& rows) {
+  ProductChain made = chain;
+  made.products[0].head = rows.nest;
+  made.values.clear();
+  for (size_t i = 0; i < rows.values.size(); ++i) {
+    if (!rows.nest.buffers[i].written) made.values.push_back(static_cast<ValueId>(rows.values[i]));
+  }
+  made.values.insert(made.values.end(), chain.values.begin() + 1, chain.values.end());
+  return made;
 }
 
 void ProductStep::run(Frame& frame) const {

@@ -11,6 +11,7 @@
 #include "sconce/dispatch/prepare.h"
 #include "sconce/executor/execution_plan.h"
 #include "sconce/executor/tails.h"
+#include "sconce/loops/fuse.h"
 
 namespace sconce::executor {
 
@@ -39,6 +40,9 @@ struct ProductChain {
 ProductChain chain_of(const DeviceProduct& product, const TailQuery& query, const TailNodes& tail);
 // `next` behind `chain`, whose result is its factor.
 ProductChain joined(const ProductChain& chain, const ProductChain& next);
+
+// Its one product makes its factor by these rows.
+ProductChain with_head(const ProductChain& chain, const loops::BuiltNest& rows);
 
 class ProductStep final : public Step {
  public:

@@ -9,3 +9,8 @@ struct ProductNestArguments {
 struct ChainArguments {
   void* data[480];
 };
+// Of a product that makes its factor itself.
+struct HeadedProductArguments {
+  ProductNestArguments product;
+  RowNestArguments head;
+};

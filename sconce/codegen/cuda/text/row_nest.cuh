@@ -2,7 +2,10 @@
 // whose distribution of a row over threads, and so whose order of sums, this has.
 #define EACH_PACK _Pragma("unroll") for (int k = 0; k < PACKS; ++k)
 #define EACH _Pragma("unroll") for (int i = 0; i < WIDTH; ++i)
-#define AT(k) ((i64(k) * THREADS + threadIdx.x) * WIDTH)
+#ifndef ROW_THREAD
+#define ROW_THREAD threadIdx.x
+#endif
+#define AT(k) ((i64(k) * THREADS + ROW_THREAD) * WIDTH)
 
 // Packs of buffers: PACKED where rows may be read and written WIDTH elements at a time.
 template <class T> HOT void take_columns(T (&x)[WIDTH], const T* row, i64 at, i64 columns) {
