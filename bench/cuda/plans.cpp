@@ -1,5 +1,5 @@
-// sconce-bench-cuda-plans [NAME]: programs on device cuda run by plans: milliseconds of the first compile, microseconds of a call in
-// a queue of calls, of a call with its result waited for, and the largest difference from the same program interpreted
+// sconce-bench-cuda-plans [NAME]: programs on device cuda run by plans: milliseconds of the first compile, microseconds of a call on the
+// GPU's clock with a clean L2 cache (timing.h), in a queue of calls, of a call with its result waited for, and the largest difference from the same program interpreted
 // there; beside them the bar and what the best of PyTorch 2.11 took on an H200 (docs/cuda.md).
 #include <algorithm>
 #include <chrono>
@@ -10,11 +10,15 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "bench/cuda/timing.h"
 #include "sconce/api/jit.h"
 #include "sconce/executor/function_plans.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/backend.h"
 #include "sconce/tensor/copy.h"
+#include "sconce/tensor/float32_precision.h"
 #include "sconce/tensor/grad_mode.h"
 
 namespace {
@@ -22,7 +26,8 @@ namespace {
 using namespace sconce;
 using Clock = std::chrono::steady_clock;
 
-const Device kCuda(DeviceType::cuda, 0);
+using bench::kCuda;
+using bench::median;
 const char* wanted = "";
 
 constexpr const char* kPrograms = R"(
@@ -137,15 +142,55 @@ class Decoder(nn.Module):
       vs.append(v)
       i = i + 1
     return self.head(self.norm(x)), ks, vs
+
+class Bottleneck(nn.Module):
+  def __init__(self, inside: int, width: int, stride: int, changes: bool):
+    super().__init__()
+    self.conv1 = nn.Conv2d(inside, width, 1, bias=False)
+    self.bn1 = nn.BatchNorm2d(width)
+    self.conv2 = nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False)
+    self.bn2 = nn.BatchNorm2d(width)
+    self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
+    self.bn3 = nn.BatchNorm2d(4 * width)
+    self.changes = changes
+    self.conv4 = nn.Conv2d(inside, 4 * width, 1, stride=stride, bias=False)
+    self.bn4 = nn.BatchNorm2d(4 * width)
+
+  def forward(self, x: Tensor) -> Tensor:
+    y = torch.relu(self.bn1(self.conv1(x)))
+    y = torch.relu(self.bn2(self.conv2(y)))
+    y = self.bn3(self.conv3(y))
+    if self.changes:
+      x = self.bn4(self.conv4(x))
+    return torch.relu(y + x)
+
+class ResNet(nn.Module):
+  def __init__(self):
+    super().__init__()
+    self.conv = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+    self.bn = nn.BatchNorm2d(64)
+    self.blocks1 = nn.ModuleList([Bottleneck(256 if i > 0 else 64, 64, 1, i == 0) for i in range(3)])
+    self.blocks2 = nn.ModuleList([Bottleneck(512 if i > 0 else 256, 128, 1 if i > 0 else 2, i == 0) for i in range(4)])
+    self.blocks3 = nn.ModuleList([Bottleneck(1024 if i > 0 else 512, 256, 1 if i > 0 else 2, i == 0) for i in range(6)])
+    self.blocks4 = nn.ModuleList([Bottleneck(2048 if i > 0 else 1024, 512, 1 if i > 0 else 2, i == 0) for i in range(3)])
+    self.last = nn.Linear(2048, 1000)
+
+  def forward(self, x: Tensor) -> Tensor:
+    x = F.max_pool2d(torch.relu(self.bn(self.conv(x))), 3, 2, 1)
+    for block in self.blocks1:
+      x = block(x)
+    for block in self.blocks2:
+      x = block(x)
+    for block in self.blocks3:
+      x = block(x)
+    for block in self.blocks4:
+      x = block(x)
+    return self.last(x.mean([2, 3]))
 )";
 
 void wait() { backend_of(kCuda).synchronize(kCuda); }
 
 double microseconds(Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
 
 Tensor first_tensor(const Value& v) { return v.is_tuple() ? v.to_tuple().items[0].to_tensor() : v.to_tensor(); }
 
@@ -189,11 +234,12 @@ void row(const char* name, double bar, double peer, const jit::Module& module, c
       wait();
       alone.push_back(microseconds(Clock::now() - start));
     }
+    const double gpu = bench::gpu_microseconds([&](int) { module.call(args); }, std::min(count, 51));
     const auto& outcome = request.outcomes.at(0);
     std::printf(
-        "%-34s %9.1f us queued %9.1f waited for  (bar %g, peer %g)  %zu steps, first call "
+        "%-34s %9.1f us of the GPU %9.1f queued %9.1f waited for  (bar %g, peer %g)  %zu steps, first call "
         "%.0f, compiled in %.0f ms, off by %.2g%s\n",
-        name, median(queued), median(alone), bar, peer, outcome.plan.steps, first, compiled, difference,
+        name, gpu, median(queued), median(alone), bar, peer, outcome.plan.steps, first, compiled, difference,
         outcome.planned ? "" : (", NOT PLANNED: " + outcome.why).c_str());
   } catch (const std::exception& e) {
     std::printf("%-34s %s\n", name, e.what());
@@ -245,6 +291,33 @@ int main(int count, char** arguments) {
           {Value(contiguous(words)), Value(contiguous(words))});
     }
   }
+  // Pictures and weights channels last; float32 with TF32.
+  set_convolution_tf32(true);
+  set_matmul_precision(MatmulPrecision::high);
+  const jit::Module pictures = unit.module("ResNet");
+  pictures.eval();
+  for (const DType dtype : {f32, bf16}) {
+    const bool is_f32 = dtype == f32;
+    pictures.to(dtype);
+    pictures.to(kCuda);
+    const NoGrad no_gradients;
+    for (const Tensor& parameter : pictures.parameters()) {
+      if (parameter.dim() == 4) set_data(parameter, contiguous(parameter, MemoryFormat::channels_last));
+    }
+    for (const int64_t batch : {1, 64}) {
+      const std::string name = fmt::format("ResNet-50 b{} {}", batch, is_f32 ? "tf32" : "bf16");
+      row(name.c_str(),
+          batch == 1 ? (is_f32 ? 560 : 460)
+          : is_f32   ? 4600
+                     : 3000,
+          batch == 1 ? (is_f32 ? 584 : 484)
+          : is_f32   ? 4751
+                     : 3132,
+          pictures, {Value(contiguous(up(randn({batch, 3, 224, 224}), dtype), MemoryFormat::channels_last))});
+    }
+  }
+  set_convolution_tf32(false);
+  set_matmul_precision(MatmulPrecision::highest);
   row("1,000 adds of 8 floats", 550, 1130, unit.module("Adds"),
       {Value(up(randn({8}), f32)), Value(up(randn({8}), f32))});
   return 0;
