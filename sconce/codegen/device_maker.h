@@ -43,6 +43,17 @@ struct ProductNest {
   loops::Nest tail;
 };
 
+// Attention over one query for each of a batch: scores [batches, keys] of query [batches, depth] and key
+// [batches, keys, depth], depth innermost; weights of scores, row by row; weights times value [batches, keys, size], size
+// innermost. Scores and weights lie nowhere; the result is dense.
+struct AttentionNest {
+  DType dtype = DType::float32;  // of everything but what else the nest reads
+  int64_t batches = 0, keys = 0, depth = 0, size = 0;
+  int64_t query_batch = 0, key_batch = 0, key_row = 0, value_batch = 0, value_row = 0;  // strides
+  loops::Nest rows;                                                                     // writes one buffer: weights
+  size_t scores = 0;                                                                    // which of its buffers
+};
+
 struct ByteCopy {
   void* to;
   const void* from;
@@ -63,6 +74,9 @@ struct DeviceMaker {
   bool (*is_chain)(std::span<const ProductNest> chain);
   // Whether a product's kernel may make its factor itself by this nest of rows.
   bool (*is_head)(const loops::Nest& rows, const ProductNest& product);
+  // Buffers: query, key, what the nest reads beside the scores, value, result. May be there later.
+  std::shared_ptr<const Kernel> (*make_attention)(const AttentionNest& attention, Device device);
+  bool (*is_attention)(const AttentionNest& attention);
   const loops::Machine* machine;  // what costs count
   int64_t longest_row;
   // What `work` asks of the device is recorded and not done; memory that it allocates belongs to the graph, or to the

@@ -12,6 +12,7 @@
 #include "sconce/executor/arena.h"
 #include "sconce/executor/backends/backend_step.h"
 #include "sconce/executor/channel_norms.h"
+#include "sconce/executor/device/device_attention.h"
 #include "sconce/executor/device/device_calls.h"
 #include "sconce/executor/device/device_copies.h"
 #include "sconce/executor/device/device_products.h"
@@ -434,7 +435,64 @@ class Builder {
     emitted_.erase(found);
   }
 
+  // Whether only these nodes read the memory of `v`.
+  bool is_only_read_within(const std::vector<NodeId>& nodes, ValueId v) const {
+    const BlockId block = tape_.block_of(v);
+    if (leaving_blocks_[block]) return false;
+    for (NodeId m = 0; m < tape_.nodes.size(); ++m) {
+      if (roles_[m] == Role::view || std::find(nodes.begin(), nodes.end(), m) != nodes.end()) continue;
+      for (const TensorUse& use : tape_.nodes[m].uses) {
+        if (tape_.block_of(use.value) == block) return false;
+      }
+    }
+    return true;
+  }
+
+  // Attention over one query: two products and the rows between them, which only they read, become one step.
+  void join_attention() {
+    static const Op* const bmm = find_op("aten::bmm");
+    const auto product_at = [&](const Emitted& e) -> const TapeNode* {
+      const bool is_call = e.step && e.nodes.size() == 1 && roles_[e.nodes[0]] == Role::call;
+      return is_call && tape_.nodes[e.nodes[0]].op == bmm ? &tape_.nodes[e.nodes[0]] : nullptr;
+    };
+    for (size_t r = 0; r < emitted_.size(); ++r) {
+      const Emitted& rows = emitted_[r];
+      if (!rows.rows || rows.writes.size() != 1) continue;
+      size_t before = kNone, behind = kNone;
+      for (size_t i = 0; i < emitted_.size(); ++i) {
+        const TapeNode* product = product_at(emitted_[i]);
+        if (!product) continue;
+        const BlockId made = tape_.block_of(product->results[0]);
+        const auto reads = [&](ValueId v) { return tape_.block_of(v) == made; };
+        if (i < r && std::any_of(rows.reads.begin(), rows.reads.end(), reads)) before = i;
+        if (i > r && tape_.block_of(product->uses[0].value) == tape_.block_of(rows.writes[0])) behind = i;
+      }
+      if (before == kNone || behind == kNone) continue;
+      const TapeNode &scores = *product_at(emitted_[before]), &product = *product_at(emitted_[behind]);
+      if (!is_only_read_within(rows.nodes, scores.results[0]) ||
+          !is_only_read_within(emitted_[behind].nodes, rows.writes[0]))
+        continue;
+      std::optional<DeviceAttention> found = attention_of(tape_, scores, *rows.rows, product, *device_);
+      if (!found) continue;
+      Emitted e;
+      e.reads.assign(found->values.begin(), found->values.end() - 1);
+      e.writes.push_back(found->values.back());
+      for (const size_t part : {before, r, behind})
+        e.nodes.insert(e.nodes.end(), emitted_[part].nodes.begin(), emitted_[part].nodes.end());
+      std::vector<Place> places;
+      for (const ValueId v : found->values) places.push_back(place_of(v));
+      e.step = std::make_unique<ProductStep>(
+          device_->make_attention(found->nest, tape_.device), std::move(places),
+          fmt::format("attention {} x {} of {}", found->nest.batches, found->nest.depth, found->nest.keys));
+      emitted_[behind] = std::move(e);
+      emitted_.erase(emitted_.begin() + static_cast<ptrdiff_t>(r));
+      emitted_.erase(emitted_.begin() + static_cast<ptrdiff_t>(before));
+      r -= 1;
+    }
+  }
+
   void finish_device_steps() {
+    if (device_) join_attention();
     for (Emitted& e : emitted_) {
       if (e.rows) {
         std::vector<Place> places;

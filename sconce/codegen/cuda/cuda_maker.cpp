@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sconce/base/error.h"
+#include "sconce/codegen/cuda/attention_kernel.h"
 #include "sconce/codegen/cuda/nest_kernel.h"
 #include "sconce/codegen/cuda/nest_text.h"
 #include "sconce/codegen/cuda/product_kernel.h"
@@ -114,6 +115,8 @@ void connect_maker() {
                                              .most_product_rows = is_off ? 0 : kMostNarrowRows,
                                              .is_chain = is_product_chain,
                                              .is_head = is_product_head,
+                                             .make_attention = make_attention_kernel,
+                                             .is_attention = is_attention,
                                              .machine = &kMachine,
                                              .longest_row = is_off ? 0 : kLongestRow,
                                              .record = record,

@@ -305,17 +305,20 @@ std::string row_call_text(const LoopCall& call, size_t number, const std::string
 
 // What a row of threads does; `r` is its row, which is there where `there` is true. `line(buffer)` is the text of the row
 // that is written.
+// `given`: the buffer whose row is at `given`.
 template <class F>
-std::string row_statements(const Nest& nest, NestNumbers& numbers, const F& line) {
+std::string row_statements(const Nest& nest, NestNumbers& numbers, const F& line, int given = -1) {
   std::string out;
-  out += each_buffer(nest, [](size_t k, const loops::Buffer& b, const char* t) {
+  out += each_buffer(nest, [&](size_t k, const loops::Buffer& b, const char* t) {
     if (b.written) return std::string();
     const bool is_cell = b.strides[1] == 0;
     return fmt::format(
-        "  const {0}* const p{1} = static_cast<const {0}*>(a.data[{1}]) + row * a.row[{1}];\n"
+        "  const {0}* const p{1} = {2};\n"
         "  {0} x{1}[PACKS][WIDTH];\n"
-        "  EACH_PACK {2};\n",
+        "  EACH_PACK {3};\n",
         t, k,
+        static_cast<int>(k) == given ? "given"
+                                     : fmt::format("static_cast<const {}*>(a.data[{}]) + row * a.row[{}]", t, k, k),
         is_cell ? fmt::format("take_cell(x{0}[k], p{0})", k)
                 : fmt::format("take_columns(x{0}[k], p{0}, AT(k), a.columns)", k));
   });
@@ -351,19 +354,20 @@ std::string rows_kernel(const Nest& nest, NestNumbers& numbers) {
 
 }  // namespace
 
-std::string row_function(const Nest& nest, const RowSchedule& s, const std::string& name) {
+std::string row_function(const Nest& nest, const RowSchedule& s, const std::string& name, int given) {
   NestNumbers numbers;
   numbers.room = 0;  // all stand in the text
   const auto written = std::find_if(nest.buffers.begin(), nest.buffers.end(), [](const auto& b) { return b.written; });
-  return fmt::format(
-             "#undef WIDTH\n#define WIDTH {}\n#define THREADS {}\n#define TY 1\n#define PACKS {}\n#define PACKED {}\n",
-             s.width, s.threads, s.packs, s.packed ? 1 : 0) +
-         "#define ROW_THREAD (threadIdx.x % 32)\n" + std::string(text_file("row_nest")) +
-         fmt::format(
-             "HOT void {}({}* line, const i64 row, const RowNestArguments& a) {{\n"
-             "  constexpr bool there = true;\n",
-             name, stored_type(written->dtype)) +
-         row_statements(nest, numbers, [](size_t) { return "line"; });
+  std::string out = fmt::format(
+      "#undef WIDTH\n#define WIDTH {}\n#define THREADS {}\n#define TY 1\n#define PACKS {}\n#define PACKED {}\n"
+      "#define ROW_THREAD (threadIdx.x % 32)\n",
+      s.width, s.threads, s.packs, s.packed ? 1 : 0);
+  out += text_file("row_nest");
+  out += fmt::format(
+      "HOT void {}({}* line, {}const i64 row, const RowNestArguments& a) {{\n", name, stored_type(written->dtype),
+      given < 0 ? "" : fmt::format("const {}* given, ", stored_type(nest.buffers[static_cast<size_t>(given)].dtype)));
+  out += "  constexpr bool there = true;\n";
+  return out + row_statements(nest, numbers, [](size_t) { return "line"; }, given);
 }
 
 bool has_rows(const Nest& nest) {

@@ -245,6 +245,41 @@ TEST_F(CudaPlans, ProductsMakeTheRowsThatTheyRead) {
   }
 }
 
+constexpr const char* kOneQuery = R"(
+def f(q: Tensor, k: Tensor, v: Tensor, m: Tensor):
+    p = torch.softmax(q.matmul(k.transpose(-1, -2)) * 0.125 + m, -1)
+    return p.matmul(v).reshape(1, -1) + 1
+)";
+
+// Attention over one query is one kernel, whatever else its weights are made of; of addresses that are no multiples of
+// a pack, and where there are more queries or the weights are asked for, it is as eager's.
+TEST_F(CudaPlans, AttentionOverOneQueryIsOneKernel) {
+  struct Case {
+    int64_t heads, queries, keys, depth, size, offset;
+    bool is_one;
+  };
+  for (const Case& c : {Case{3, 1, 65, 64, 64, 0, true},
+                        {2, 1, 700, 128, 40, 0, true},
+                        {1, 1, 129, 32, 64, 0, true},
+                        {3, 1, 65, 64, 64, 1, true},
+                        {2, 2, 65, 64, 64, 0, false},
+                        {2, 1, 1030, 64, 64, 0, false}}) {
+    for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+      const auto made = [&](std::vector<int64_t> sizes) {
+        int64_t n = 1;
+        for (const int64_t s : sizes) n *= s;
+        return reshape(narrow(up(to(randn({n + c.offset}), dtype)), 0, c.offset, n), sizes);
+      };
+      const PlanText plan = compare(kOneQuery, [&] {
+        return std::vector<Value>{Value(made({1, c.heads, c.queries, c.depth})),
+                                  Value(made({1, c.heads, c.keys, c.depth})), Value(made({1, c.heads, c.keys, c.size})),
+                                  Value(made({c.keys}))};
+      });
+      EXPECT_EQ(plan.text.find("attention") != std::string::npos, c.is_one) << plan.text;
+    }
+  }
+}
+
 TEST_F(CudaPlans, ResultsOfGraphsAreNotWrittenByLaterCalls) {
   const NoGrad without_gradients;
   script::Program program(kBlock);

@@ -1,0 +1,152 @@
+#include "sconce/codegen/cuda/attention_kernel.h"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "sconce/base/error.h"
+#include "sconce/codegen/cuda/compiled_text.h"
+#include "sconce/codegen/cuda/nest_kernel.h"
+#include "sconce/codegen/cuda/nest_text.h"
+#include "sconce/kernels/cuda/matmul/narrow_product.h"
+#include "sconce/kernels/cuda/texts.h"
+
+namespace sconce::cuda {
+namespace {
+
+#include "sconce/codegen/cuda/text/nest_arguments.cuh"
+
+#include "sconce/codegen/cuda/text/attention_nest_arguments.cuh"
+
+using codegen::AttentionNest;
+
+static_assert(sizeof(AttentionNestArguments) <= 4096);
+
+constexpr int64_t kMostKeys = 1024;  // whose weights a warp makes
+constexpr int kThreads = 1024;
+
+int key_width(const AttentionNest& n) {
+  const int width = narrow_width(n.dtype, n.depth, 0, n.key_row);
+  return n.query_batch % width == 0 && n.key_batch % width == 0 ? width : 1;
+}
+int value_width(const AttentionNest& n) {
+  const int width = narrow_width(n.dtype, n.size, 0, n.value_row);
+  return n.value_batch % width == 0 ? width : 1;
+}
+
+std::string source_of(const AttentionNest& n) {
+  const int width = key_width(n);
+  RowSchedule rows = schedule_rows(n.rows, false);
+  const int64_t of_pack = int64_t{rows.threads} * rows.width;
+  rows.packs = static_cast<int>((n.keys + of_pack - 1) / of_pack);  // those behind them add nothing
+  return operator_texts(n.rows.calls) + std::string(text_file("block")) +
+         std::string(text_file("narrow_product_arguments")) + std::string(text_file("nest_arguments")) +
+         std::string(text_file("attention_nest_arguments")) + narrow_product_lines(n.dtype, 1, width, {}) +
+         std::string(text_file("narrow_product")) +
+         row_function(n.rows, rows, "weights_row", static_cast<int>(n.scores)) +
+         fmt::format(
+             "#undef WIDTH\n#define WIDTH {}\n#define KEYS {}\n#define DEPTH {}\n#define LANES {}\n#define SIZE {}\n"
+             "#define VALUE_WIDTH {}\n",
+             width, n.keys, n.depth, std::bit_ceil(static_cast<uint64_t>(n.depth / width)), n.size, value_width(n)) +
+         std::string(text_file("attention_nest"));
+}
+
+bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % 16 == 0; }
+
+class AttentionKernel final : public codegen::Kernel {
+ public:
+  AttentionKernel(const AttentionNest& nest, Device device)
+      : codegen::Kernel(false),
+        nest_(nest),
+        device_(device),
+        compiled_(std::make_shared<CompiledText>(device, source_of(nest), "attention_nest")) {
+    compiled_->begin();
+  }
+  void run_block(void* const*, int64_t, int64_t, int64_t, int64_t) const override {
+    fail("attention: a kernel of a device runs as a whole");
+  }
+  bool is_ready() const override { return compiled_->find() != nullptr; }
+  void wait() const override { compiled_->wait(); }
+  std::string to_string() const override { return compiled_->source(); }
+
+  void run(void* const* buffers) const override {
+    const size_t read = nest_.rows.buffers.size() - 2;  // beside the scores
+    void *const query = buffers[0], *const key = buffers[1], *const value = buffers[2 + read],
+                *const out = buffers[3 + read];
+    if (!is_aligned(query) || !is_aligned(key) || !is_aligned(value)) return run_each(buffers);
+    AttentionNestArguments a;
+    a.query = query;
+    a.key = key;
+    a.value = value;
+    a.out = out;
+    a.query_batch = nest_.query_batch;
+    a.key_batch = nest_.key_batch;
+    a.key_row = nest_.key_row;
+    a.value_batch = nest_.value_batch;
+    a.value_row = nest_.value_row;
+    a.out_batch = nest_.size;
+    size_t at = 2;
+    for (size_t k = 0; k < nest_.rows.buffers.size(); ++k) {
+      a.rows.row[k] = nest_.rows.buffers[k].strides[0];
+      a.rows.data[k] = k == nest_.scores || nest_.rows.buffers[k].written ? nullptr : buffers[at++];
+    }
+    a.rows.rows = nest_.batches;
+    a.rows.columns = nest_.keys;
+    Shape shape;
+    shape.grid_x = static_cast<unsigned>(nest_.batches);
+    shape.block_x = kThreads;
+    shape.is_dependent = true;
+    launch(device_, compiled_->wait(), shape, &a, sizeof a, "attention of one query");
+  }
+
+ private:
+  // As eager does: addresses that packs cannot be read from.
+  void run_each(void* const* buffers) const {
+    const size_t item = item_size(nest_.dtype), read = nest_.rows.buffers.size() - 2;
+    const auto bytes = static_cast<size_t>(nest_.batches * nest_.keys) * item;
+    const Scratch scores = scratch(device_, bytes), weights = scratch(device_, bytes);
+    Product p{.dtype = nest_.dtype,
+              .batches = nest_.batches,
+              .m = 1,
+              .n = nest_.keys,
+              .k = nest_.depth,
+              .a = {buffers[0], nest_.depth, 1, nest_.query_batch},
+              .b = {buffers[1], 1, nest_.key_row, nest_.key_batch},
+              .out = {scores.data(), nest_.keys, 1, nest_.keys}};
+    multiply(p, device_, "bmm");
+    std::vector<void*> of_rows;
+    size_t at = 2;
+    for (size_t k = 0; k < nest_.rows.buffers.size(); ++k)
+      of_rows.push_back(k == nest_.scores               ? scores.data()
+                        : nest_.rows.buffers[k].written ? weights.data()
+                                                        : buffers[at++]);
+    make_nest_kernel(nest_.rows, device_)->run(of_rows.data());
+    p.n = nest_.size;
+    p.k = nest_.keys;
+    p.a = {weights.data(), nest_.keys, 1, nest_.keys};
+    p.b = {buffers[2 + read], nest_.value_row, 1, nest_.value_batch};
+    p.out = {buffers[3 + read], nest_.size, 1, nest_.size};
+    multiply(p, device_, "bmm");
+  }
+
+  const AttentionNest nest_;
+  const Device device_;
+  const std::shared_ptr<CompiledText> compiled_;
+};
+
+}  // namespace
+
+bool is_attention(const AttentionNest& n) {
+  if (!is_narrow(n.dtype, 1, 1, 1) || n.keys > kMostKeys || n.keys == 0 || n.size == 0 || n.size > 256 ||
+      n.batches > 65535)
+    return false;
+  const int width = key_width(n);
+  return width > 1 && value_width(n) > 1 && n.depth <= 32 * width && narrow_share(1, n.keys, n.depth, width).split == 1;
+}
+
+std::shared_ptr<const codegen::Kernel> make_attention_kernel(const AttentionNest& attention, Device device) {
+  return std::make_shared<AttentionKernel>(attention, device);
+}
+
+}  // namespace sconce::cuda
