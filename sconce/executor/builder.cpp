@@ -868,6 +868,8 @@ std::unique_ptr<Plan> make_plan(Tape tape, Guards guards, std::string& why, cons
     if (settings.backend) take_parts(tape, *settings.backend, read);
     expand_channel_norms(tape, read);
     assign_layouts(tape);
+  } else if (codegen::find_device_maker(tape.device.type)) {
+    expand_channel_norms(tape, read);
   }
   auto plan = std::make_unique<Plan>(std::move(tape), std::move(guards));
   if (!Builder(*plan, std::move(read), settings.gives_back).build(why)) return nullptr;

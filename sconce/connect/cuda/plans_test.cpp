@@ -245,6 +245,35 @@ TEST_F(CudaPlans, ProductsMakeTheRowsThatTheyRead) {
   }
 }
 
+constexpr const char* kPictures = R"(
+class Pictures(nn.Module):
+  def __init__(self, channels: int):
+    super().__init__()
+    self.first = nn.BatchNorm2d(channels)
+    self.second = nn.BatchNorm2d(channels, affine=False)
+
+  def forward(self, x: Tensor) -> Tensor:
+    y = torch.relu(self.first(x))
+    return torch.relu(self.second(y) + x)
+)";
+
+// Batch norms with constant statistics are part of the loops around them, with eager's factors.
+TEST_F(CudaPlans, BatchNormsAreLoops) {
+  const NoGrad without_gradients;
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+    jit::CompilationUnit unit(kPictures);
+    const jit::Module module = unit.module("Pictures", 5);
+    module.eval();
+    manual_seed(5);
+    for (const auto& [name, t] : module.named_buffers()) {
+      if (t.dim() == 1) copy_(t, add(rand(t.sizes()), 0.5));
+    }
+    for (const Tensor& t : module.parameters()) copy_(t, randn(t.sizes()));
+    const PlanText plan = compare_module(module, dtype, {2, 5, 6, 8});
+    EXPECT_EQ(plan.steps, 1u) << plan.text;
+  }
+}
+
 constexpr const char* kOneQuery = R"(
 def f(q: Tensor, k: Tensor, v: Tensor, m: Tensor):
     p = torch.softmax(q.matmul(k.transpose(-1, -2)) * 0.125 + m, -1)

@@ -2,6 +2,7 @@
 // pointwise kernel x * scale + shift; group norm is a row kernel.
 #include "sconce/base/error.h"
 #include "sconce/generated/normalization_cuda_kernels.h"
+#include "sconce/kernels/any/layers/channel_factors.h"
 #include "sconce/kernels/cuda/pointwise_engine.h"
 #include "sconce/kernels/cuda/row_kernels.h"
 #include "sconce/ops.h"
@@ -20,7 +21,7 @@ Tensor on_meta(const Tensor& t) {
 Tensor like(const Tensor& meta, Device device) {
   return empty_strided_tensor(meta.sizes(), meta.strides(), meta.dtype(), device);
 }
-DType compute_dtype(const Tensor& t) { return t.dtype() == DType::float64 ? DType::float64 : DType::float32; }
+DType compute_dtype(const Tensor& t) { return norm_dtype(t.dtype()); }
 
 // All dimensions but that of channels.
 Dims others(const Tensor& t) {
@@ -36,8 +37,6 @@ Tensor beside(const Tensor& channels, const Tensor& t) {
   sizes[1] = channels.numel();
   return sconce::view(dense(channels), sizes);
 }
-Tensor in_compute(const Tensor& t, DType compute) { return t.defined() ? sconce::to(t, compute) : t; }
-
 void update(const Tensor& running, const Tensor& batch, double momentum) {
   const DType compute = compute_dtype(running);
   const Tensor mixed = sconce::add(sconce::mul(sconce::to(sconce::view(running, {-1}), compute), Scalar(1 - momentum)),
@@ -68,20 +67,17 @@ Three batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, 
       update(running_var, sconce::mul(var, Scalar(n / (n - 1))), momentum);
     }
   } else {
-    mean = sconce::view(in_compute(dense(running_mean), compute), {-1});
-    var = sconce::view(in_compute(dense(running_var), compute), {-1});
+    mean = in_compute(running_mean, compute);
+    var = in_compute(running_var, compute);
   }
-  Tensor invstd = sconce::rsqrt(sconce::add(var, Scalar(eps)));
+  Tensor invstd = inverse_deviation(var, eps);
   if (training) {
     sconce::copy_(save_mean, mean);
     sconce::copy_(save_invstd, invstd);
     mean = sconce::to(save_mean, compute);
     invstd = sconce::to(save_invstd, compute);
   }
-  const Tensor scale =
-      weight.defined() ? sconce::mul(invstd, sconce::view(in_compute(dense(weight), compute), {-1})) : invstd;
-  Tensor shift = sconce::neg(sconce::mul(mean, scale));
-  if (bias.defined()) shift = sconce::add(shift, sconce::view(in_compute(dense(bias), compute), {-1}));
+  const auto [scale, shift] = channel_factors(mean, invstd, in_compute(weight, compute), in_compute(bias, compute));
   Tensor to = out;
   if (out.dtype() == compute) {
     sconce::addcmul_out(to, beside(shift, input), x, beside(scale, input));
