@@ -82,6 +82,8 @@ constexpr RuleLine kRules[] = {
      "orgqr geqrf pinverse nuclear_norm triangular_solve fft_* _fft_* stft istft"},
 };
 
+constexpr std::string_view kAnyOfEquals = "topk kthvalue mode";
+
 bool fits(std::string_view names, std::string_view name) {
   while (!names.empty()) {
     const size_t end = std::min(names.find(' '), names.size());
@@ -90,6 +92,11 @@ bool fits(std::string_view names, std::string_view name) {
     names.remove_prefix(std::min(end + 1, names.size()));
   }
   return false;
+}
+
+std::string_view without_namespace(std::string_view name) {
+  const size_t colons = name.find("::");
+  return colons == name.npos ? name : name.substr(colons + 2);
 }
 
 Difference compare_one(Rule rule, const Value& got, const Value& expected, bool strides) {
@@ -115,9 +122,11 @@ Difference compare_one(Rule rule, const Value& got, const Value& expected, bool 
 
 }  // namespace
 
+bool names_any_of_equals(std::string_view name) { return fits(kAnyOfEquals, without_namespace(name)); }
+
 Rule rule_for(std::string_view name, const std::vector<Value>& args) {
   const std::string_view full = name;
-  if (const size_t colons = name.find("::"); colons != name.npos) name.remove_prefix(colons + 2);
+  name = without_namespace(name);
   for (const RuleLine& line : kRules) {
     if ((fits(line.names, name) || fits(line.names, full)) && (line.when == nullptr || line.when(args)))
       return line.rule;

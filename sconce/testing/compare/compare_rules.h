@@ -29,6 +29,9 @@ enum class Rule : uint8_t {
 // The rule of a call. `name` is the operator's ("aten::svd", no overload), `args` its bound arguments.
 Rule rule_for(std::string_view name, const std::vector<Value>& args);
 
+// Whether its indices may name any of several equal elements: PyTorch leaves that open, and its CPU and GPU differ.
+bool names_any_of_equals(std::string_view name);
+
 // Compares flattened outputs with recorded ones by a rule. `args` are the arguments as they were before the call.
 Difference compare_outputs(Rule rule, const std::vector<Value>& args, const std::vector<Value>& got,
                            const std::vector<Value>& expected, bool strides);

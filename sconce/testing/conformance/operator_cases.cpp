@@ -1,5 +1,6 @@
 #include "sconce/testing/conformance/operator_cases.h"
 
+#include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
@@ -152,9 +153,10 @@ bool names_no_device(const RecordedCall& call) {
 // another device than the recording's an index is right that leads to the value beside it and occurs once.
 void settle_ties(const Op& op, const std::vector<Value>& args, std::vector<Value>& got,
                  const std::vector<Value>& expected) {
-  const std::string& name = op.schema().name;
-  const size_t dim_at = name == "aten::mode" ? 1 : 2;
-  if (name != "aten::topk" && name != "aten::kthvalue" && name != "aten::mode") return;
+  if (!names_any_of_equals(op.schema().name)) return;
+  const std::vector<Argument>& arguments = op.schema().arguments;
+  const auto named = std::find_if(arguments.begin(), arguments.end(), [](const auto& a) { return a.name == "dim"; });
+  const auto dim_at = static_cast<size_t>(named - arguments.begin());
   if (got.size() != 2 || expected.size() != 2 || !got[1].is_tensor() || args.size() <= dim_at) return;
   const Tensor &self = args[0].to_tensor(), &values = expected[0].to_tensor(), &index = got[1].to_tensor();
   if (self.dim() == 0 || index.numel() == 0 || index.sizes() != values.sizes()) return;
