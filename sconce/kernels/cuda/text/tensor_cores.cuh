@@ -40,20 +40,27 @@ inline void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     c[i] += sum;
   }
 }
+using SharedAt = const char*;
+inline SharedAt shared_at(const void* p) { return static_cast<const char*>(p); }
+template <bool transposed> inline void load_at(u32 (&r)[4], SharedAt row) { load_matrices<transposed>(r, row); }
 #else
 #define SHARED_ROOM(name, bytes) extern __shared__ char name[]
 HOT u32 shared_address(const void* p) { return u32(__cvta_generic_to_shared(p)); }
+// A place in shared memory in one register: constants added to it cost nothing.
+using SharedAt = u32;
+HOT SharedAt shared_at(const void* p) { return shared_address(p); }
+template <bool transposed> HOT void load_at(u32 (&r)[4], SharedAt row) {
+  if constexpr (transposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row));
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(row));
+}
 HOT void cp_async(void* to, const void* from, bool there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(there ? 16 : 0));
 }
 HOT void cp_commit() { asm volatile("cp.async.commit_group;"); }
 template <int left> HOT void cp_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(left)); }
-template <bool transposed> HOT void load_matrices(u32 (&r)[4], const void* row) {
-  if constexpr (transposed)
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
-  else
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
-}
+template <bool transposed> HOT void load_matrices(u32 (&r)[4], const void* row) { load_at<transposed>(r, shared_at(row)); }
 HOT void multiply(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   if constexpr (same<T, bf16>)
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"

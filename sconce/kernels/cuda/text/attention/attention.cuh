@@ -42,6 +42,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
   copy_tile<kKeys>(VALUES(0), value, a.value_stride[2], 0, a.keys, a.size);
   cp_commit();
 
+  // Where this lane reads matrices: rows that are a multiple of 8 apart have their chunks in the same order, and four pairs of
+  // chunks are exchanged among themselves. So all places are one of four and a constant.
+  constexpr int kRowBytes = D * 2;
+  SharedAt keys_at[4], values_at[4], queries_at[4];
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    keys_at[j] = shared_at(chunk_at(KEYS(0), lane % 8 + lane / 16 * 8, j * 2 + lane / 8 % 2));
+    values_at[j] = shared_at(chunk_at(VALUES(0), lane % 16, j * 2 + lane / 16));
+    queries_at[j] = shared_at(chunk_at(room, warp * kRows + lane % 16, j * 2 + lane / 16));
+  }
+
   float out[TILES][D / 8][4], top[TILES][2], total[TILES][2];
   EACH_TILE {
 #pragma unroll
@@ -57,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
   // Scores are scaled where their exponentials are taken; with a mask, before it is added.
   const float factor = a.scale * kLog2e, later = MASKED ? 1.0f : factor;
   for (int tile = 0; tile < tiles; ++tile) {
-    const int stage = tile & 1, base = tile * kKeys;
+    const int stage = tile & 1, base = tile * kKeys, shift = stage * 2 * kTileBytes;
     cp_wait<0>();
     __syncthreads();  // this stage is there, and all warps are done with the other one
     if (tile + 1 < tiles) {
@@ -76,12 +87,12 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
       // Matrices of keys are read one step before they are multiplied.
       u32 q[TILES][4], b[2][4];
 #define READ_KEYS(to, step) \
-  load_matrices<false>(b[to], chunk_at(KEYS(stage), (step) % 4 * 16 + lane % 8 + lane / 16 * 8, (step) / 4 * 2 + lane / 8 % 2))
+  load_at<false>(b[to], keys_at[(step) / 4 % 4] + shift + (step) % 4 * 16 * kRowBytes + (step) / 16 * 128)
       READ_KEYS(0, 0);
 #pragma unroll
       for (int step = 0; step < D / 16 * 4; ++step) {
         const int k = step / 4, n = step % 4;
-        if (n == 0) EACH_TILE load_matrices<false>(q[t], chunk_at(room, warp * kRows + t * 16 + lane % 16, k * 2 + lane / 16));
+        if (n == 0) EACH_TILE load_at<false>(q[t], queries_at[k % 4] + t * 16 * kRowBytes + k / 4 * 128);
         if (step + 1 < D / 16 * 4) READ_KEYS((step + 1) % 2, step + 1);
         EACH_TILE {
           multiply(s[t][2 * n], q[t], b[step % 2][0], b[step % 2][1]);
@@ -141,7 +152,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
         EACH_TILE
 #pragma unroll
           for (int i = 0; i < 4; ++i) p[t][i] = packed(s[t][2 * k + i / 2][i % 2 * 2], s[t][2 * k + i / 2][i % 2 * 2 + 1]);
-#define READ_VALUES(to, n) load_matrices<true>(b[to], chunk_at(VALUES(stage), k * 16 + lane % 16, (n) * 2 + lane / 16))
+#define READ_VALUES(to, n) load_at<true>(b[to], values_at[(n) % 4] + shift + k * 16 * kRowBytes + (n) / 4 * 128)
         READ_VALUES(0, 0);
 #pragma unroll
         for (int n = 0; n < D / 16; ++n) {
