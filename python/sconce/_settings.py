@@ -3,7 +3,7 @@
 from . import _absent_device, _sconce
 
 _deterministic = _warn_only = False
-_precision = "highest"
+_PRECISIONS = ("highest", "high", "medium")
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
@@ -24,16 +24,16 @@ def is_deterministic_algorithms_warn_only_enabled():
 
 
 def set_float32_matmul_precision(precision):
-    """Says how exact products of float32 must be: "highest", "high" or "medium". They are computed in float32 in any case."""
-    global _precision
-    if precision not in ("highest", "high", "medium"):
+    """Says how exact products of float32 must be: "highest"; with "high" and "medium" CUDA devices may use TF32. The CPU computes
+    in float32 in any case."""
+    if precision not in _PRECISIONS:
         raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
-    _precision = precision
+    _sconce._set_matmul_precision(_PRECISIONS.index(precision))
 
 
 def get_float32_matmul_precision():
     """What set_float32_matmul_precision was told."""
-    return _precision
+    return _PRECISIONS[_sconce._matmul_precision()]
 
 
 def set_default_device(device):

@@ -31,6 +31,7 @@
 #include "sconce/base/error.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/sconce.hpp"
+#include "sconce/tensor/float32_precision.h"
 #include "sconce/tensor/printing/print_options.h"
 #include "size_object.h"
 #include "small_objects.h"
@@ -233,6 +234,24 @@ PyMethodDef functions[] = {
            o);
      },
      METH_O, "set_num_threads(n): one operator may use n threads."},
+    {"_matmul_precision",
+     [](PyObject*, PyObject*) { return PyLong_FromLong(static_cast<long>(matmul_precision())); }, METH_NOARGS, nullptr},
+    {"_set_matmul_precision",
+     [](PyObject*, PyObject* o) {
+       return none_after(
+           [](PyObject* v) {
+             const int64_t n = int_argument(v);
+             SCONCE_CHECK(n >= 0 && n <= 2, "_set_matmul_precision expects 0, 1 or 2, got {}", n);
+             set_matmul_precision(static_cast<MatmulPrecision>(n));
+           },
+           o);
+     },
+     METH_O, nullptr},
+    {"_convolution_tf32", [](PyObject*, PyObject*) { return PyBool_FromLong(convolution_tf32()); }, METH_NOARGS,
+     nullptr},
+    {"_set_convolution_tf32",
+     [](PyObject*, PyObject* o) { return none_after([](PyObject* v) { set_convolution_tf32(is_true(v)); }, o); },
+     METH_O, nullptr},
     {"_cpu_level", [](PyObject*, PyObject*) { return PyLong_FromLong(cpu_level()); }, METH_NOARGS, nullptr},
     {"is_deterministic", [](PyObject*, PyObject*) { return PyBool_FromLong(is_deterministic()); }, METH_NOARGS,
      "Do results have the same bits on every machine?"},

@@ -80,6 +80,19 @@ class Settings(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "fast is not one of 'highest', 'high', or 'medium'"):
             torch.set_float32_matmul_precision("fast")
 
+    def test_tf32(self):
+        self.assertIs(torch.backends.cuda.matmul.allow_tf32, False)
+        torch.backends.cuda.matmul.allow_tf32 = True
+        self.assertEqual(torch.get_float32_matmul_precision(), "high")
+        torch.backends.cuda.matmul.allow_tf32 = False
+        self.assertEqual(torch.get_float32_matmul_precision(), "highest")
+        self.assertIs(torch.backends.cudnn.allow_tf32, False)
+        torch.backends.cudnn.allow_tf32 = True
+        self.assertIs(torch.backends.cudnn.allow_tf32, True)
+        torch.backends.cudnn.allow_tf32 = False
+        with self.assertRaisesRegex(AttributeError, "allow_fp16"):
+            torch.backends.cuda.matmul.allow_fp16 = True
+
     def test_version(self):
         self.assertIsNone(torch.version.cuda)
         self.assertEqual(torch.version.__version__, torch.__version__)
