@@ -35,6 +35,7 @@ struct ProductNest {
   int64_t rows = 0, columns = 0, depth = 0;
   int64_t x_row = 0, w_column = 0;  // strides
   bool has_bias = false;            // [columns], added before the product is rounded
+  bool has_constant = false;        // the right factor is a constant of the plan: nothing in it writes there
   // Over [rows, depth]: what makes the left factor, row by row, where `head` has calls. The one buffer that is written
   // is the factor, which lies nowhere.
   loops::Nest head;

@@ -23,8 +23,8 @@ using codegen::AttentionNest;
 
 static_assert(sizeof(AttentionNestArguments) <= 4096);
 
-constexpr int64_t kMostKeys = 1024;  // whose weights a warp makes
-constexpr int kThreads = 1024;
+constexpr int64_t kMostKeys = 1024;  // rows that eager's kernels hold in a warp; each thread has one
+static_assert(kMostKeys <= kElementThreads);
 
 int key_width(const AttentionNest& n) {
   const int width = narrow_width(n.dtype, n.depth, 0, n.key_row);
@@ -37,14 +37,11 @@ int value_width(const AttentionNest& n) {
 
 std::string source_of(const AttentionNest& n) {
   const int width = key_width(n);
-  RowSchedule rows = schedule_rows(n.rows, false);
-  const int64_t of_pack = int64_t{rows.threads} * rows.width;
-  rows.packs = static_cast<int>((n.keys + of_pack - 1) / of_pack);  // those behind them add nothing
   return operator_texts(n.rows.calls) + std::string(text_file("block")) +
          std::string(text_file("narrow_product_arguments")) + std::string(text_file("nest_arguments")) +
          std::string(text_file("attention_nest_arguments")) + narrow_product_lines(n.dtype, 1, width, {}) +
          std::string(text_file("narrow_product")) +
-         row_function(n.rows, rows, "weights_row", static_cast<int>(n.scores)) +
+         element_function(n.rows, schedule_rows(n.rows, false), "weights_row", n.scores) +
          fmt::format(
              "#undef WIDTH\n#define WIDTH {}\n#define KEYS {}\n#define DEPTH {}\n#define LANES {}\n#define SIZE {}\n"
              "#define VALUE_WIDTH {}\n",
@@ -95,7 +92,7 @@ class AttentionKernel final : public codegen::Kernel {
     a.rows.columns = nest_.keys;
     Shape shape;
     shape.grid_x = static_cast<unsigned>(nest_.batches);
-    shape.block_x = kThreads;
+    shape.block_x = kElementThreads;
     shape.is_dependent = true;
     launch(device_, compiled_->wait(), shape, &a, sizeof a, "attention of one query");
   }
@@ -140,6 +137,14 @@ class AttentionKernel final : public codegen::Kernel {
 bool is_attention(const AttentionNest& n) {
   if (!is_narrow(n.dtype, 1, 1, 1) || n.keys > kMostKeys || n.keys == 0 || n.size == 0 || n.size > 256 ||
       n.batches > 65535)
+    return false;
+  const auto is_softmax = [](const loops::LoopCall& call) {
+    return call.row == loops::RowOp::softmax || call.row == loops::RowOp::log_softmax;
+  };
+  const auto is_row = [](const loops::LoopCall& call) { return call.is_row(); };
+  const auto& calls = n.rows.calls;
+  if (std::count_if(calls.begin(), calls.end(), is_row) != 1 ||
+      std::count_if(calls.begin(), calls.end(), is_softmax) != 1)
     return false;
   const int width = key_width(n);
   return width > 1 && value_width(n) > 1 && n.depth <= 32 * width && narrow_share(1, n.keys, n.depth, width).split == 1;

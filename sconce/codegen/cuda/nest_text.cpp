@@ -305,9 +305,8 @@ std::string row_call_text(const LoopCall& call, size_t number, const std::string
 
 // What a row of threads does; `r` is its row, which is there where `there` is true. `line(buffer)` is the text of the row
 // that is written.
-// `given`: the buffer whose row is at `given`.
 template <class F>
-std::string row_statements(const Nest& nest, NestNumbers& numbers, const F& line, int given = -1) {
+std::string row_statements(const Nest& nest, NestNumbers& numbers, const F& line) {
   std::string out;
   out += each_buffer(nest, [&](size_t k, const loops::Buffer& b, const char* t) {
     if (b.written) return std::string();
@@ -316,9 +315,7 @@ std::string row_statements(const Nest& nest, NestNumbers& numbers, const F& line
         "  const {0}* const p{1} = {2};\n"
         "  {0} x{1}[PACKS][WIDTH];\n"
         "  EACH_PACK {3};\n",
-        t, k,
-        static_cast<int>(k) == given ? "given"
-                                     : fmt::format("static_cast<const {}*>(a.data[{}]) + row * a.row[{}]", t, k, k),
+        t, k, fmt::format("static_cast<const {0}*>(a.data[{1}]) + row * a.row[{1}]", t, k),
         is_cell ? fmt::format("take_cell(x{0}[k], p{0})", k)
                 : fmt::format("take_columns(x{0}[k], p{0}, AT(k), a.columns)", k));
   });
@@ -354,7 +351,7 @@ std::string rows_kernel(const Nest& nest, NestNumbers& numbers) {
 
 }  // namespace
 
-std::string row_function(const Nest& nest, const RowSchedule& s, const std::string& name, int given) {
+std::string row_function(const Nest& nest, const RowSchedule& s, const std::string& name) {
   NestNumbers numbers;
   numbers.room = 0;  // all stand in the text
   const auto written = std::find_if(nest.buffers.begin(), nest.buffers.end(), [](const auto& b) { return b.written; });
@@ -364,10 +361,39 @@ std::string row_function(const Nest& nest, const RowSchedule& s, const std::stri
       s.width, s.threads, s.packs, s.packed ? 1 : 0);
   out += text_file("row_nest");
   out += fmt::format(
-      "HOT void {}({}* line, {}const i64 row, const RowNestArguments& a) {{\n", name, stored_type(written->dtype),
-      given < 0 ? "" : fmt::format("const {}* given, ", stored_type(nest.buffers[static_cast<size_t>(given)].dtype)));
-  out += "  constexpr bool there = true;\n";
-  return out + row_statements(nest, numbers, [](size_t) { return "line"; }, given);
+      "HOT void {}({}* line, const i64 row, const RowNestArguments& a) {{\n  constexpr bool there = true;\n", name,
+      stored_type(written->dtype));
+  return out + row_statements(nest, numbers, [](size_t) { return "line"; });
+}
+
+std::string element_function(const Nest& nest, const RowSchedule& s, const std::string& name, size_t given) {
+  NestNumbers numbers;
+  numbers.room = 0;  // all stand in the text
+  const auto written = std::find_if(nest.buffers.begin(), nest.buffers.end(), [](const auto& b) { return b.written; });
+  std::string out = fmt::format("constexpr int kRowThreads = {};\n#define ROW_WIDTH {}\n", kElementThreads, s.width);
+  out += text_file("block_rows");
+  out += fmt::format(
+      "HOT void {}({}* line, const {}* given, const i64 row, const RowNestArguments& a) {{\n"
+      "  const int n = threadIdx.x;\n"
+      "  const bool there = n < a.columns;\n",
+      name, stored_type(written->dtype), stored_type(nest.buffers[given].dtype));
+  out += each_buffer(nest, [&](size_t k, const loops::Buffer& b, const char* t) {
+    if (b.written) return std::string();
+    const std::string line =
+        k == given ? "given" : fmt::format("(static_cast<const {0}*>(a.data[{1}]) + row * a.row[{1}])", t, k);
+    return fmt::format("  {0} x{1}{{}};\n  if (there) x{1} = {2}[{3}];\n", t, k, line, b.strides[1] == 0 ? "0" : "n");
+  });
+  const auto source = [](const Source& x) { return numbered(x.kind == Source::buffer ? 'x' : 't', x.number); };
+  for (size_t c = 0; c < nest.calls.size(); ++c) {
+    const LoopCall& call = nest.calls[c];
+    const char* result = stored_type(call.result);
+    out += call.is_row()
+               ? fmt::format("  const {0} t{1} = as<{0}>(softmax_element<{2}>(as<{3}>({4}), there, a.columns));\n",
+                             result, c, call.row == RowOp::log_softmax, row_type(call), source(call.inputs[0]))
+               : fmt::format("  const {} t{} = {};\n", result, c, call_text(call, numbers, source));
+  }
+  for (const loops::Store& x : nest.stores) out += fmt::format("  if (there) line[n] = t{};\n", x.call);
+  return out + "}\n";
 }
 
 bool has_rows(const Nest& nest) {

@@ -48,9 +48,14 @@ NestText nest_text(const loops::Nest& nest, const RowSchedule& schedule);
 bool has_rows(const loops::Nest& nest);
 
 // The rows of a nest that writes one buffer, as a function name(line, row, a) of 32 threads that puts the row at `line`;
-// `a` are RowNestArguments. text/block.cuh stands above it; WIDTH is the schedule's from there on. `given`: the buffer
-// whose row is an argument behind `line`.
-std::string row_function(const loops::Nest& nest, const RowSchedule& schedule, const std::string& name, int given = -1);
+// `a` are RowNestArguments. text/block.cuh stands above it; WIDTH is the schedule's from there on.
+std::string row_function(const loops::Nest& nest, const RowSchedule& schedule, const std::string& name);
+
+// The same for a nest with one softmax, a block of kElementThreads threads with an element each; row `given` is an
+// argument.
+inline constexpr int kElementThreads = 1024;
+std::string element_function(const loops::Nest& nest, const RowSchedule& schedule, const std::string& name,
+                             size_t given);
 
 // Numbers of calls: those of most programs stand in the text, where they fold; others in the kernel's argument, so that
 // programs that differ by them share a kernel.

@@ -10,6 +10,7 @@
 #include "sconce/codegen/cuda/compiled_text.h"
 #include "sconce/codegen/cuda/nest_kernel.h"
 #include "sconce/codegen/cuda/nest_text.h"
+#include "sconce/kernels/cuda/device/graphs.h"
 #include "sconce/kernels/cuda/matmul/narrow_product.h"
 #include "sconce/kernels/cuda/texts.h"
 
@@ -61,6 +62,13 @@ std::string finish_text(const ProductNest& p, const std::string& body, const std
   return fmt::format("{}({}a);\n", body, arguments);
 }
 
+// Constants are read before the kernels in front have ended, where registers hold them.
+bool is_read_early(const ProductNest& p, int width) {
+  const NarrowShare share = share_of_warps(p, width);
+  const int64_t at_once = share.columns == 1 ? 8 : 4;  // kAtOnce of the text
+  return p.has_constant && width > 1 && p.depth <= int64_t{32} * width * share.split * at_once;
+}
+
 struct ProductText {
   std::string source;
   std::vector<Number> numbers;
@@ -69,7 +77,7 @@ struct ProductText {
 ProductText single_text(const ProductNest& p, int width) {
   NestNumbers numbers;
   ProductText text;
-  const bool has_head = !p.head.calls.empty();
+  const bool has_head = !p.head.calls.empty(), early = is_read_early(p, width);
   text.source = shared_lines({&p, 1}, width, share_of_warps(p, width));
   if (has_head) {
     text.source += row_function(p.head, schedule_rows(p.head, width > 1), "head_row");
@@ -84,9 +92,13 @@ ProductText single_text(const ProductNest& p, int width) {
       "extern \"C\" __global__ void __launch_bounds__(kWarps * 32) product_nest(const __grid_constant__ {} whole) {{\n"
       "  const ProductNestArguments& a = whole{};\n"
       "  const i64 first = first_column();\n"
-      "  request_columns(a.p, first);\n"
+      "  const T* w[COLUMNS];\n"
+      "  EACH_COLUMN w[c] = column_at(a.p, first + c);\n"
+      "{}"
       "  DEPENDENT_START\n",
-      has_head ? "HeadedProductArguments" : "ProductNestArguments", has_head ? ".product" : "");
+      has_head ? "HeadedProductArguments" : "ProductNestArguments", has_head ? ".product" : "",
+      early ? "  ColumnPacks packs;\n  take_packs(packs, w, first_of_lane(), a.p.depth);\n"
+            : "  request_columns(a.p, first);\n");
   if (has_head) {
     text.source += fmt::format(
         "  __shared__ Pack<T, 16 / sizeof(T)> room[(ROWS * {0} * sizeof(T) + 15) / 16];\n"
@@ -98,11 +110,12 @@ ProductText single_text(const ProductNest& p, int width) {
   } else {
     text.source += "  const T* const x = static_cast<const T*>(a.p.x);\n  const i64 x_row = a.p.x_row;\n";
   }
+  text.source += "  A sum[COLUMNS][ROWS];\n";
+  text.source += early ? "  EACH_COLUMN EACH_ROW sum[c][r] = 0;\n"
+                         "  add_packs(sum, packs, x, x_row, first_of_lane(), a.p.depth);\n"
+                         "  join_sums(sum);\n"
+                       : "  narrow_sums(x, x_row, w, a.p.depth, sum);\n";
   text.source +=
-      "  const T* w[COLUMNS];\n"
-      "  EACH_COLUMN w[c] = column_at(a.p, first + c);\n"
-      "  A sum[COLUMNS][ROWS];\n"
-      "  narrow_sums(x, x_row, w, a.p.depth, sum);\n"
       "  const int lane = threadIdx.x % 32, row = lane % ROWS;\n"
       "  const i64 n = first + lane / ROWS;\n"
       "  if (lane >= ROWS * COLUMNS || n >= a.p.columns || depth_part() != 0) return;\n"
@@ -305,7 +318,8 @@ class SingleProduct final : public codegen::Kernel {
     Shape shape;
     shape.grid_x = static_cast<unsigned>(share_of_warps(product_, variant.width).blocks(product_.columns));
     shape.block_x = kNarrowWarps * 32;
-    shape.is_dependent = true;
+    // Outside of graphs the kernel in front may be a program's that writes the constant.
+    shape.is_dependent = is_capturing() || !is_read_early(product_, variant.width);
     launch(device_, variant.compiled->wait(), shape, &whole, head.calls.empty() ? sizeof a : sizeof whole, name_);
   }
 

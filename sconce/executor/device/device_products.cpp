@@ -48,6 +48,7 @@ std::unique_ptr<DeviceProduct> DeviceProduct::make(const Tape& tape, const TapeN
   nest.x_row = rows == 1 ? depth : x.stride(0);
   nest.w_column = columns == 1 ? depth : w.stride(1);
   nest.has_bias = adds;
+  nest.has_constant = tape.is_constant(made->weight);
   made->rows_ = rows;
   made->columns_ = columns;
   made->row_stride_ = columns;

@@ -48,6 +48,7 @@ std::unique_ptr<PlanGraph> PlanGraph::make(const Plan& plan) {
   for (size_t i = 0; i < tape.inputs.size(); ++i) {
     if (add(made->inputs_, tape.inputs[i])) made->places_.push_back(i);
   }
+  made->addresses_.resize(made->inputs_.size());
   for (const ValueId v : tape.outputs()) {
     const TapeBlock& block = tape.blocks[tape.block_of(v)];
     if (block.first != v) return nullptr;
@@ -57,13 +58,16 @@ std::unique_ptr<PlanGraph> PlanGraph::make(const Plan& plan) {
   return made;
 }
 
-bool PlanGraph::record(const Plan& plan) {
+bool PlanGraph::record(const Plan& plan, std::span<TensorImpl* const> inputs) {
   const Tape& tape = plan.tape_;
   std::unique_ptr<Frame> frame = plan.make_frame();
   const auto work = [&] {
-    for (const ValueId v : inputs_) {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const ValueId v = inputs_[i];
       const Tensor& twin = tape.twin(v);
-      frame->tensors[v] = empty_strided_tensor(twin.sizes(), twin.strides(), twin.dtype(), tape.device);
+      frame->tensors[v] = addresses_[i].is_steady
+                              ? Tensor(Ref<TensorImpl>::share(inputs[places_[i]]))
+                              : empty_strided_tensor(twin.sizes(), twin.strides(), twin.dtype(), tape.device);
       frame->bases[tape.block_of(v)] = static_cast<char*>(frame->tensors[v].data());
     }
     plan.place_arena(*frame);
@@ -76,6 +80,10 @@ bool PlanGraph::record(const Plan& plan) {
     why_ = "a result is not there";
     graph_.reset();
     return false;
+  }
+  // The graph knows where steady inputs lie; who has them may let them go.
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (addresses_[i].is_steady) frame->tensors[inputs_[i]] = {};
   }
   frame_ = std::move(frame);
   returned_ = std::make_unique<Frame>();
@@ -93,10 +101,11 @@ void PlanGraph::replay(const Plan& plan, std::span<TensorImpl* const> inputs, Va
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const ValueId v = inputs_[i];
     Tensor given(Ref<TensorImpl>::share(inputs[places_[i]]));
-    if (const size_t bytes = extent_of(given)) copies_.push_back({frame_->tensors[v].data(), given.data(), bytes});
+    const size_t bytes = extent_of(given);
+    if (bytes > 0 && !addresses_[i].is_steady) copies_.push_back({frame_->tensors[v].data(), given.data(), bytes});
     returned_->tensors[v] = std::move(given);
   }
-  maker_->copy(copies_, tape.device);
+  if (!copies_.empty()) maker_->copy(copies_, tape.device);
   graph_->launch();
   copies_.clear();
   for (const ValueId v : results_) {
@@ -111,13 +120,28 @@ void PlanGraph::replay(const Plan& plan, std::span<TensorImpl* const> inputs, Va
   for (const ValueId v : results_) returned_->tensors[v] = {};
 }
 
+bool PlanGraph::look_at(std::span<TensorImpl* const> inputs) {
+  bool stayed = true;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    Address& address = addresses_[i];
+    const void* now = Tensor(Ref<TensorImpl>::share(inputs[places_[i]])).data();
+    if (address.last && address.last != now) {
+      stayed &= !address.is_steady;
+      address.is_steady = false;
+    }
+    address.last = now;
+  }
+  return stayed;
+}
+
 bool PlanGraph::run(const Plan& plan, std::span<TensorImpl* const> inputs, Value& made) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || is_refused_) return false;
   const void* stream = maker_->stream(plan.device());
+  if (!look_at(inputs) && graph_) graph_.reset();  // an input has moved: it is copied from now on
   if (!graph_) {
     if (++calls_ <= kCallsBefore) return false;
-    is_refused_ = !record(plan);
+    is_refused_ = !record(plan, inputs);
     log(is_refused_ ? "no graph: " + why_ : why_ + " was recorded");
     if (is_refused_) return false;
     stream_ = stream;

@@ -1,5 +1,5 @@
-// Attention of one query over KEYS keys, a block for each of a batch: LANES threads share the product of a key, the first warp
-// makes weights of the scores (weights_row, generated), groups of 8 threads sum lines of values. Orders of sums are those of
+// Attention of one query over KEYS keys, a block for each of a batch: LANES threads share the product of a key, each thread makes
+// a weight of a score (weights_row, generated), groups of 8 threads sum lines of values. Orders of sums are those of
 // narrow_product.cuh. What stands above: that text with ROWS 1, DEPTH and LANES, SIZE of a line of values and VALUE_WIDTH of its packs.
 constexpr int kThreads = 1024, kKeyGroups = kThreads / LANES, kKeyRounds = (KEYS + kKeyGroups - 1) / kKeyGroups;
 constexpr int kKeysAtOnce = kKeyRounds < 8 ? kKeyRounds : 8;
@@ -19,7 +19,7 @@ HOT void take_values(Line (&lines)[kValueRounds], const T* value, i64 row, int n
 
 extern "C" __global__ void __launch_bounds__(kThreads) attention_nest(const __grid_constant__ AttentionNestArguments a) {
   __shared__ Pack<T, 16 / sizeof(T)> room[2][(KEYS * sizeof(T) + 15) / 16];
-  __shared__ A parts[kThreads / 32][kOfBlock];
+  __shared__ A parts[kThreads / 32][kBlocks * kOfBlock];
   T *const scores = reinterpret_cast<T*>(room[0]), *const weights = reinterpret_cast<T*>(room[1]);
   DEPENDENT_START
   const i64 batch = blockIdx.x;
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention_nest(const __gr
     }
   }
   __syncthreads();
-  if (threadIdx.x < 32) weights_row(weights, scores, batch, a.rows);
+  weights_row(weights, scores, batch, a.rows);
   __syncthreads();
 #pragma unroll
   for (int b = 0; b < kBlocks; ++b) {
@@ -81,16 +81,14 @@ extern "C" __global__ void __launch_bounds__(kThreads) attention_nest(const __gr
     for (int i = 0; i < VALUE_WIDTH; ++i) {
 #pragma unroll
       for (int s = 16; s >= kValueLanes; s >>= 1) sum[i] += shuffle_xor(sum[i], s);
-      if (threadIdx.x % 32 < kValueLanes) parts[threadIdx.x / 32][value_lane + i] = sum[i];
+      if (threadIdx.x % 32 < kValueLanes) parts[threadIdx.x / 32][b * kOfBlock + value_lane + i] = sum[i];
     }
-    __syncthreads();
-    const int column = b * kOfBlock + threadIdx.x;
-    if (threadIdx.x < kOfBlock && column < SIZE) {
-      A total = parts[0][threadIdx.x];
-#pragma unroll
-      for (int g = 1; g < kThreads / 32; ++g) total += parts[g][threadIdx.x];
-      static_cast<T*>(a.out)[batch * a.out_batch + column] = as<T>(total);
-    }
-    if (b + 1 < kBlocks) __syncthreads();
   }
+  __syncthreads();
+  const int column = threadIdx.x;
+  if (column >= SIZE) return;
+  A total = parts[0][column];
+#pragma unroll
+  for (int g = 1; g < kThreads / 32; ++g) total += parts[g][column];
+  static_cast<T*>(a.out)[batch * a.out_batch + column] = as<T>(total);
 }

@@ -74,6 +74,8 @@ void describe_attention(GraphParts& graph, const AttentionCall& call) {
   const int type = type_of(q.dtype());
   const int64_t b = q.size(0), h = q.size(1), n = q.size(2), m = k.size(2);
   const TensorSides scores{{b, h, n, m}, {h * n * m, n * m, m, 1}}, rows{{b, h, n, 1}, {h * n, n, 1, 1}};
+  TensorSides level{rows.sizes, call.level->strides().vec()};
+  level.strides.push_back(1);
   TensorSides turned = {k.sizes().vec(), k.strides().vec()};  // keys, transposed
   std::swap(turned.sizes[2], turned.sizes[3]);
   std::swap(turned.strides[2], turned.strides[3]);
@@ -112,7 +114,7 @@ void describe_attention(GraphParts& graph, const AttentionCall& call) {
   graph.pointwise(kExp, below, nullptr, powers);
   graph.reduction(kSum, powers, total);
   graph.pointwise(kLog, total, nullptr, logarithm);
-  graph.pointwise(kAdd, largest, &logarithm, graph.tensor(kLevel, kSingle, rows));
+  graph.pointwise(kAdd, largest, &logarithm, graph.tensor(kLevel, kSingle, level));
   graph.pointwise(kDivide, powers, &total, weights);
   graph.product(weights, graph.tensor(kValue, type, {v.sizes().vec(), v.strides().vec()}),
                 graph.tensor(kOut, type, {call.out->sizes().vec(), call.out->strides().vec()}));
@@ -120,10 +122,11 @@ void describe_attention(GraphParts& graph, const AttentionCall& call) {
 
 }  // namespace
 
+bool may_convolve(DType dtype) { return is_reduced_float(dtype) || (dtype == DType::float32 && convolution_tf32()); }
+
 bool convolve_by_cudnn(const ConvolutionCall& call) {
   const DType dtype = call.x->dtype();
-  const bool is_served = is_reduced_float(dtype) || (dtype == DType::float32 && convolution_tf32());
-  if (!is_served || call.w->dtype() != dtype || call.y->dtype() != dtype) return false;
+  if (!may_convolve(dtype) || call.w->dtype() != dtype || call.y->dtype() != dtype) return false;
   std::vector<int64_t> key = {0, static_cast<int64_t>(call.product)};
   for (const Tensor* t : {call.x, call.w, call.y}) {
     if (t->numel() == 0 || t->dim() < 3 || t->dim() > 5 || !is_aligned(*t)) return false;
@@ -145,6 +148,7 @@ bool attend_by_cudnn(const AttentionCall& call) {
     if (t->stride(3) != 1 || !is_aligned(*t)) return false;
     append(key, *t);
   }
+  append(key, *call.level);
   float scale = static_cast<float>(call.scale), lowest = std::numeric_limits<float>::lowest();
   Memory memory{
       {kQuery, kKey, kValue, kOut, kLevel, kScale},

@@ -21,11 +21,13 @@ struct ConvolutionCall {
   const Tensor *x, *w, *y;
   IntList stride, padding, dilation;
 };
+// Whether it may have a kernel: 16-bit floats, and float32 where TF32 will do.
+bool may_convolve(DType dtype);
 // False where cuDNN does not serve: nothing was done.
 bool convolve_by_cudnn(const ConvolutionCall& call);
 
 // softmax(query key' scale + mask) value of [batch, heads, rows, size], 16-bit floats of one dtype, with the logarithms
-// of the sums, float32 and dense, in `level`. Heads of keys divide those of queries. `mask` may be null; it is one of
+// of the sums, float32, in `level`. Heads of keys divide those of queries. `mask` may be null; it is one of
 // these floats or float32, of all four sizes, repeated ones with stride 0.
 struct AttentionCall {
   const Tensor *query, *key, *value, *mask, *out, *level;

@@ -100,7 +100,7 @@ bool attend_by_library(const Tensor& query, const Tensor& key, const Tensor& val
                        double scale, const Tensor& out, const Tensor& level) {
   constexpr int64_t kFewestRows = 256, kLargestSize = 128;
   if (query.size(2) < kFewestRows || key.size(2) < kFewestRows || query.size(3) > kLargestSize ||
-      (is_causal && query.size(2) > key.size(2)) || level.dtype() != DType::float32 || !level.is_contiguous())
+      (is_causal && query.size(2) > key.size(2)) || level.dtype() != DType::float32)
     return false;
   if (!mask.defined()) return attend_by_cudnn({&query, &key, &value, nullptr, &out, &level, is_causal, scale});
   const Tensor added = sconce::expand(mask, {query.size(0), query.size(1), query.size(2), key.size(2)});
@@ -113,9 +113,8 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
   const Tensor q = with_chunks(query), k = with_chunks(key), v = with_chunks(value);
   if (has_chunks(out) && attend_by_library(q, k, v, is_causal, mask, scale, out, level)) return;
   const Tensor o = has_chunks(out) ? out : empty_tensor(out.sizes(), out.dtype(), out.device());
-  const Tensor l = level.is_contiguous() && level.dtype() == DType::float32
-                       ? level
-                       : empty_tensor(level.sizes(), DType::float32, level.device());
+  const Tensor l =
+      level.dtype() == DType::float32 ? level : empty_tensor(level.sizes(), DType::float32, level.device());
   AttentionArguments a{};
   a.query = q.data();
   a.key = k.data();
@@ -127,6 +126,7 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
     a.key_stride[d] = k.strides()[d];
     a.value_stride[d] = v.strides()[d];
     a.out_stride[d] = o.strides()[d];
+    a.level_stride[d] = l.strides()[d];
   }
   Tensor added;
   if (mask.defined()) {

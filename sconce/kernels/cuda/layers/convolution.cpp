@@ -1,4 +1,5 @@
-// Convolution on CUDA devices: of 16-bit floats by cuDNN where it is there (cudnn/cudnn.h), otherwise by products:
+// Convolution on CUDA devices: of 16-bit floats, and of float32 where TF32 will do, by cuDNN where it is there
+// (cudnn/cudnn.h), otherwise by products:
 // windows become the columns of a matrix (text/windows.cuh), some pictures at a time so that the matrix stays small.
 // Kernels of one element and step one need no columns. The gradients are the same products, transposed; a transposed
 // convolution is the gradient of an ordinary one.
@@ -119,7 +120,7 @@ Tensor laid_out(const Tensor& t) { return t.is_dense() ? t : sconce::contiguous(
 
 bool by_cudnn(ConvolutionProduct product, const Tensor& x, const Tensor& w, const Tensor& y, IntList stride,
               IntList padding, IntList dilation) {
-  return is_reduced_float(x.dtype()) && convolve_by_cudnn({product, &x, &w, &y, stride, padding, dilation});
+  return convolve_by_cudnn({product, &x, &w, &y, stride, padding, dilation});
 }
 
 void add_bias(const Tensor& out, const Tensor& bias) {
@@ -133,7 +134,7 @@ void add_bias(const Tensor& out, const Tensor& bias) {
 
 void convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
                  IntList dilation, bool transposed, IntList, int64_t groups, const Tensor& out) {
-  if (is_reduced_float(input.dtype()) && out.numel() != 0 && out.is_dense()) {
+  if (may_convolve(input.dtype()) && out.numel() != 0 && out.is_dense()) {
     const Tensor x = laid_out(input), w = laid_out(weight);
     if (transposed ? by_cudnn(ConvolutionProduct::image, out, w, x, stride, padding, dilation)
                    : by_cudnn(ConvolutionProduct::places, x, w, out, stride, padding, dilation))
@@ -159,7 +160,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
   const auto conjugate = [](const Tensor& t) { return is_complex(t.dtype()) ? sconce::conj_physical(t) : t; };
   const Tensor grad = dense(grad_output), x = dense(conjugate(input)), w = conjugate(weight);
   Tensor for_input, for_weight, for_bias;
-  if (is_reduced_float(input.dtype()) && grad.numel() != 0 && input.numel() != 0) {
+  if (may_convolve(input.dtype()) && grad.numel() != 0 && input.numel() != 0) {
     const Tensor there = laid_out(input), kernel = laid_out(weight), given = laid_out(grad_output);
     if (output_mask[0]) {
       const Tensor made = sconce::empty_like(there);

@@ -36,7 +36,7 @@ std::tuple<Tensor, Tensor> with_mask(const Tensor& given, double p) {
   a.keeps = static_cast<float>(1 - p);
   // So many neighbours as memory allows, and no rest.
   const auto item = static_cast<int64_t>(in.item_size());
-  int64_t width = std::min<int64_t>(4, 16 / item);
+  int64_t width = item == 2 ? 8 : std::min<int64_t>(4, 16 / item);
   const auto fits = [&] { return count % width == 0 && reinterpret_cast<uintptr_t>(a.in) % (width * item) == 0; };
   while (width > 1 && !fits()) width /= 2;
   const int64_t most = properties(device).multiprocessors * (kThreadsOfProcessor / kThreads);

@@ -30,32 +30,34 @@ HOT A multiply_add(A x, A y, A z) {
   else return ::fmaf(x, y, z);
 }
 
-// Sums of all rows and of the warp's columns, in all lanes. `x` may lie in shared memory; `w` are the columns. All threads of the
-// block come here.
-HOT void narrow_sums(const T* x, i64 x_row, const T* const (&w)[COLUMNS], i64 depth, A (&sum)[COLUMNS][ROWS]) {
-  constexpr int kAtOnce = COLUMNS == 1 ? 8 : 4;
-  constexpr i64 kStep = i64(SPLIT) * 32 * WIDTH;
-  EACH_COLUMN EACH_ROW sum[c][r] = 0;
-  for (i64 first = i64(depth_part() * 32 + threadIdx.x % 32) * WIDTH; first < depth; first += kStep * kAtOnce) {
-    Pack<T, WIDTH> packs[COLUMNS][kAtOnce];
+// Packs that are on their way at once, from `first` on in every column.
+constexpr int kAtOnce = COLUMNS == 1 ? 8 : 4;
+constexpr i64 kStep = i64(SPLIT) * 32 * WIDTH;
+struct ColumnPacks { Pack<T, WIDTH> v[COLUMNS][kAtOnce]; };
+HOT i64 first_of_lane() { return i64(depth_part() * 32 + threadIdx.x % 32) * WIDTH; }
+HOT void take_packs(ColumnPacks& packs, const T* const (&w)[COLUMNS], i64 first, i64 depth) {
 #pragma unroll
-    for (int u = 0; u < kAtOnce; ++u) {
-      if (first + u * kStep >= depth) continue;
-      EACH_COLUMN packs[c][u] = read<WIDTH>(w[c] + first + u * kStep);
-    }
+  for (int u = 0; u < kAtOnce; ++u) {
+    if (first + u * kStep >= depth) continue;
+    EACH_COLUMN packs.v[c][u] = read<WIDTH>(w[c] + first + u * kStep);
+  }
+}
+HOT void add_packs(A (&sum)[COLUMNS][ROWS], const ColumnPacks& packs, const T* x, i64 x_row, i64 first, i64 depth) {
 #pragma unroll
-    for (int u = 0; u < kAtOnce; ++u) {
-      const i64 k = first + u * kStep;
-      if (k >= depth) continue;
-      EACH_ROW {
-        const Pack<T, WIDTH> y = read<WIDTH>(x + r * x_row + k);
-        EACH_COLUMN {
+  for (int u = 0; u < kAtOnce; ++u) {
+    const i64 k = first + u * kStep;
+    if (k >= depth) continue;
+    EACH_ROW {
+      const Pack<T, WIDTH> y = read<WIDTH>(x + r * x_row + k);
+      EACH_COLUMN {
 #pragma unroll
-          for (int i = 0; i < WIDTH; ++i) sum[c][r] = multiply_add(as<A>(y.v[i]), as<A>(packs[c][u].v[i]), sum[c][r]);
-        }
+        for (int i = 0; i < WIDTH; ++i) sum[c][r] = multiply_add(as<A>(y.v[i]), as<A>(packs.v[c][u].v[i]), sum[c][r]);
       }
     }
   }
+}
+// The sums of all lanes and warps of a column, in all lanes. All threads of the block come here.
+HOT void join_sums(A (&sum)[COLUMNS][ROWS]) {
   EACH_COLUMN EACH_ROW {
 #pragma unroll
     for (int s = 16; s > 0; s >>= 1) sum[c][r] += shuffle_xor(sum[c][r], s);
@@ -71,6 +73,16 @@ HOT void narrow_sums(const T* x, i64 x_row, const T* const (&w)[COLUMNS], i64 de
       for (int s = 1; s < SPLIT; ++s) sum[c][r] += parts[first + s][c][r];
     }
   }
+}
+// Sums of all rows and of the warp's columns, in all lanes. `x` may lie in shared memory; `w` are the columns.
+HOT void narrow_sums(const T* x, i64 x_row, const T* const (&w)[COLUMNS], i64 depth, A (&sum)[COLUMNS][ROWS]) {
+  EACH_COLUMN EACH_ROW sum[c][r] = 0;
+  for (i64 first = first_of_lane(); first < depth; first += kStep * kAtOnce) {
+    ColumnPacks packs;
+    take_packs(packs, w, first, depth);
+    add_packs(sum, packs, x, x_row, first, depth);
+  }
+  join_sums(sum);
 }
 
 // The element of a row, as the product stores it.

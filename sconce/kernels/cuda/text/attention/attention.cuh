@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
       total[t][h] += __shfl_xor_sync(FULL_WARP, total[t][h], 2);
       const int row = first + warp * kRows + t * 16 + group + h * 8;
       if (row >= a.queries) continue;
-      if (pair == 0) a.level[i64(blockIdx.y) * a.queries + row] = (top[t][h] * later + log2f(total[t][h])) / kLog2e;
+      if (pair == 0) a.level[batch * a.level_stride[0] + head * a.level_stride[1] + row * a.level_stride[2]] = (top[t][h] * later + log2f(total[t][h])) / kLog2e;
       T* to = static_cast<T*>(a.out) + batch * a.out_stride[0] + head * a.out_stride[1] + row * a.out_stride[2];
       const float by = 1 / total[t][h];
 #pragma unroll

@@ -1,5 +1,5 @@
-// Dropout with its mask in one pass, in PyTorch's order of draws: a thread takes WIDTH neighbours with the words of one counter
-// (WIDTH 1: four elements that are a grid apart). What stands above: T, WIDTH, `philox` and `unit` of random.cuh.
+// Dropout with its mask in one pass, in PyTorch's order of draws: a thread takes WIDTH neighbours with the words of one counter,
+// 8 of them with those of two (WIDTH 1: four elements that are a grid apart). What stands above: T, WIDTH, `philox` and `unit` of random.cuh.
 template <class X> DEVICE X kept_value(X x, bool kept, float keeps) {
   if constexpr (same<X, f64>) return x * f64(kept) * (1.0 / f64(keeps));
   else return as<X>(as<float>(x) * float(kept) * (1.0f / keeps));
@@ -22,13 +22,14 @@ extern "C" __global__ void __launch_bounds__(256) dropout(const __grid_constant_
   }
 #else
   for (i64 at = i64(thread) * WIDTH; at < a.count; at += threads * WIDTH) {
-    const Words w = philox(a.seed, thread, counter++);
+    Words w = philox(a.seed, thread, counter++);
     const Pack<T, WIDTH> in = read<WIDTH>(static_cast<const T*>(a.in) + at);
     Pack<T, WIDTH> out;
     Pack<b8, WIDTH> mask;
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) {
-      const bool kept = unit(w.v[k]) < a.keeps;
+      if (k == 4) w = philox(a.seed, thread, counter++);
+      const bool kept = unit(w.v[k % 4]) < a.keeps;
       out.v[k] = kept_value(in.v[k], kept, a.keeps);
       mask.v[k] = {u8(kept)};
     }
