@@ -221,7 +221,7 @@ void row(const char* name, double bar, double peer, const jit::Module& module, c
     module.call(args);
     wait();
     const int count = std::clamp(static_cast<int>(20000 / microseconds(Clock::now() - start)), 3, 500);
-    std::vector<double> queued, alone;
+    std::vector<double> queued, alone, returned;
     for (int batch = 0; batch < 9; ++batch) {
       start = Clock::now();
       for (int i = 0; i < count; ++i) module.call(args);
@@ -231,16 +231,18 @@ void row(const char* name, double bar, double peer, const jit::Module& module, c
     for (int i = 0; i < 2 * count; ++i) {
       start = Clock::now();
       module.call(args);
+      returned.push_back(microseconds(Clock::now() - start));
       wait();
       alone.push_back(microseconds(Clock::now() - start));
     }
     const double gpu = bench::gpu_microseconds([&](int) { module.call(args); }, std::min(count, 51));
     const auto& outcome = request.outcomes.at(0);
     std::printf(
-        "%-34s %9.1f us of the GPU %9.1f queued %9.1f waited for  (bar %g, peer %g)  %zu steps, first call "
+        "%-34s %9.1f us of the GPU %9.1f queued %9.1f waited for, %.1f on the host  (bar %g, peer %g)  %zu steps, "
+        "first call "
         "%.0f, compiled in %.0f ms, off by %.2g%s\n",
-        name, gpu, median(queued), median(alone), bar, peer, outcome.plan.steps, first, compiled, difference,
-        outcome.planned ? "" : (", NOT PLANNED: " + outcome.why).c_str());
+        name, gpu, median(queued), median(alone), median(returned), bar, peer, outcome.plan.steps, first, compiled,
+        difference, outcome.planned ? "" : (", NOT PLANNED: " + outcome.why).c_str());
   } catch (const std::exception& e) {
     std::printf("%-34s %s\n", name, e.what());
   }
