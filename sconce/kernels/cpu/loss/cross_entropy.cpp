@@ -6,6 +6,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/loss_kernels.h"
+#include "sconce/kernels/any/argument_checks.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
 #include "sconce/kernels/cpu/loss/loss_kernels.h"
 #include "sconce/tensor/element.h"
@@ -18,8 +19,7 @@ namespace cpu {
 
 void sconce_cross_entropy_rows(const Tensor& self, const Tensor& target, int64_t ignore_index, const Tensor& loss,
                                const Tensor& logsumexp) {
-  SCONCE_CHECK(target.dtype() == DType::int64, "expected target dtype to be Long or Byte, but got {}",
-               dtype_legacy_name(target.dtype()));
+  check_cross_entropy(target);
   const Tensor x = contiguous_tensor(self), places = contiguous_tensor(target);
   const int64_t rows = self.sizes()[0], classes = self.sizes()[1];
   const auto* index = places.data<int64_t>();
@@ -46,9 +46,7 @@ void sconce_cross_entropy_rows(const Tensor& self, const Tensor& target, int64_t
 void sconce_cross_entropy_rows_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                         const Tensor& logsumexp, int64_t ignore_index, const Tensor& out) {
   const int64_t rows = self.sizes()[0], classes = self.sizes()[1];
-  SCONCE_CHECK(grad.numel() == rows && logsumexp.numel() == rows && target.numel() == rows,
-               "expected {} rows, got grad {}, target {}, logsumexp {}", rows, grad.sizes(), target.sizes(),
-               logsumexp.sizes());
+  check_cross_entropy_backward(self, grad, target, logsumexp);
   const Tensor x = contiguous_tensor(self), places = contiguous_tensor(to_dtype(target, DType::int64));
   const Tensor g = contiguous_tensor(to_dtype(grad, self.dtype())),
                level = contiguous_tensor(to_dtype(logsumexp, self.dtype()));

@@ -7,6 +7,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/histogram_kernels.h"
+#include "sconce/kernels/any/argument_checks.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/order/weight_parts.h"
 
@@ -86,13 +87,7 @@ void add_up(const int64_t* x, const Weight* weights, int64_t n, Sum* sums, int64
 namespace cpu {
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
-  SCONCE_CHECK_AS(not_implemented, is_integral(self.dtype()), "\"bincount_cpu\" not implemented for '{}'",
-                  dtype_legacy_name(self.dtype()));
-  SCONCE_CHECK(minlength >= 0, "minlength should be >= 0, got {}", minlength);
-  SCONCE_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs, got {}", self.sizes());
-  SCONCE_CHECK(!weights.defined() || (weights.dim() == 1 && weights.sizes() == self.sizes()),
-               "weights should be 1-d and have the same length as input, got {} and {}",
-               weights.defined() ? weights.sizes() : IntList(), self.sizes());
+  check_bincount(self, weights, minlength, "cpu");
   SCONCE_CHECK_AS(not_implemented, !self.is_meta(),
                   "bincount: the result's size depends on values, which a meta tensor does not have");
   const int64_t n = self.numel();

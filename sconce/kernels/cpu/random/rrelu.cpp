@@ -6,23 +6,11 @@
 #include "sconce/generated/activation.h"
 #include "sconce/generated/activation_kernels.h"
 #include "sconce/generated/arithmetic.h"
+#include "sconce/kernels/any/argument_checks.h"
 #include "sconce/kernels/cpu/random/random.h"
 
 namespace sconce::cpu {
 namespace {
-
-// Throws before anything is written.
-void check_arguments(const Tensor& self, const Tensor& noise, double lower, double upper) {
-  SCONCE_CHECK(self.sizes() == noise.sizes(),
-               "noise tensor shape must match self tensor shape. Got self.shape = {} noise.shape = {}", self.sizes(),
-               noise.sizes());
-  SCONCE_CHECK(lower <= upper, "Lower bound should be less than or equal to the upper bound, got {} and {}", lower,
-               upper);
-  SCONCE_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '{}'",
-                  dtype_legacy_name(self.dtype()));
-  SCONCE_CHECK(self.dtype() == noise.dtype(), "expected scalar type {} but found {}", dtype_legacy_name(self.dtype()),
-               dtype_legacy_name(noise.dtype()));
-}
 
 void draw_noise(const Tensor& self, const Tensor& noise, double lower, double upper, const Generator& generator) {
   if (self.is_meta()) return;
@@ -45,7 +33,7 @@ void draw_noise(const Tensor& self, const Tensor& noise, double lower, double up
 Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper,
                         bool training, const Generator& generator) {
   const double low = lower.to_double(), high = upper.to_double();
-  check_arguments(self, noise, low, high);
+  check_rrelu(self, noise, low, high, "cpu");
   if (!training) return leaky_relu(self, (low + high) / 2);
   draw_noise(self, noise, low, high, generator);
   return mul(self, noise);
@@ -54,7 +42,7 @@ Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& l
 void rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
                        const Generator& generator) {
   const double low = lower.to_double(), high = upper.to_double();
-  check_arguments(self, noise, low, high);
+  check_rrelu(self, noise, low, high, "cpu");
   if (!training) {
     leaky_relu_(self, (low + high) / 2);
     return;

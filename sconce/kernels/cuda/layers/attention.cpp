@@ -88,6 +88,33 @@ bool has_chunks(const Tensor& t) {
   return fits;
 }
 
+void put_strides(i64 (&to)[3], const Tensor& t) {
+  for (int d = 0; d < 3; ++d) to[d] = t.strides()[d];
+}
+
+// What is the same in the arguments of both directions. The elements of a row that kernels have.
+template <class Arguments>
+int put_problem(Arguments& a, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double scale) {
+  a.query = q.data();
+  a.key = k.data();
+  a.value = v.data();
+  put_strides(a.query_stride, q);
+  put_strides(a.key_stride, k);
+  put_strides(a.value_stride, v);
+  if (mask.defined()) {
+    const Tensor wide = sconce::expand(mask, {q.size(0), q.size(1), q.size(2), k.size(2)});
+    a.mask = wide.data();
+    for (int d = 0; d < 4; ++d) a.mask_stride[d] = wide.strides()[d];
+  }
+  a.heads = static_cast<int>(q.size(1));
+  a.key_heads = static_cast<int>(k.size(1));
+  a.queries = static_cast<int>(q.size(2));
+  a.keys = static_cast<int>(k.size(2));
+  a.size = static_cast<int>(q.size(3));
+  a.scale = static_cast<float>(scale);
+  return std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
+}
+
 bool takes_one_kernel(const Tensor& query, const Tensor& key, const Tensor& value) {
   const int64_t size = query.size(3);
   return is_reduced_float(query.dtype()) && size % 8 == 0 && size > 0 && size <= kLargestRow && value.size(3) == size &&
@@ -116,31 +143,11 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
   const Tensor l =
       level.dtype() == DType::float32 ? level : empty_tensor(level.sizes(), DType::float32, level.device());
   AttentionArguments a{};
-  a.query = q.data();
-  a.key = k.data();
-  a.value = v.data();
   a.out = o.data();
   a.level = static_cast<float*>(l.data());
-  for (int d = 0; d < 3; ++d) {
-    a.query_stride[d] = q.strides()[d];
-    a.key_stride[d] = k.strides()[d];
-    a.value_stride[d] = v.strides()[d];
-    a.out_stride[d] = o.strides()[d];
-    a.level_stride[d] = l.strides()[d];
-  }
-  Tensor added;
-  if (mask.defined()) {
-    added = sconce::expand(mask, {q.size(0), q.size(1), q.size(2), k.size(2)});
-    a.mask = added.data();
-    for (int d = 0; d < 4; ++d) a.mask_stride[d] = added.strides()[d];
-  }
-  a.heads = static_cast<int>(q.size(1));
-  a.key_heads = static_cast<int>(k.size(1));
-  a.queries = static_cast<int>(q.size(2));
-  a.keys = static_cast<int>(k.size(2));
-  a.size = static_cast<int>(q.size(3));
-  a.scale = static_cast<float>(scale);
-  const int size = std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
+  put_strides(a.out_stride, o);
+  put_strides(a.level_stride, l);
+  const int size = put_problem(a, q, k, v, mask, scale);
   const int tiles = size <= 128 && q.size(2) > 64 ? 2 : 1;  // registers hold no more; few queries need no more
   const Variant variant{q.dtype(),     mask.defined() ? mask.dtype() : DType::float32, size, tiles, is_causal,
                         mask.defined()};
@@ -164,10 +171,6 @@ void one_kernel(const Tensor& query, const Tensor& key, const Tensor& value, boo
 
 constexpr int64_t kLargestBackwardRow = 128;  // registers hold no more
 
-void put_strides(i64 (&to)[3], const Tensor& t) {
-  for (int d = 0; d < 3; ++d) to[d] = t.strides()[d];
-}
-
 std::tuple<Tensor, Tensor, Tensor> backward_kernels(const Tensor& grad_out, const Tensor& query, const Tensor& key,
                                                     const Tensor& value, const Tensor& out, const Tensor& logsumexp,
                                                     bool is_causal, const Tensor& mask, double scale) {
@@ -179,35 +182,17 @@ std::tuple<Tensor, Tensor, Tensor> backward_kernels(const Tensor& grad_out, cons
   const auto room = [](const Tensor& t) { return empty_tensor(t.sizes(), t.dtype(), t.device()); };
   const Tensor of_query = room(q), of_key = room(k), of_value = room(v);
   AttentionBackwardArguments a{};
-  a.query = q.data();
   a.grad = g.data();
-  a.key = k.data();
-  a.value = v.data();
   a.of_query = of_query.data();
   a.of_key = of_key.data();
   a.of_value = of_value.data();
   a.level = static_cast<const float*>(level.data());
   a.share = static_cast<const float*>(share.data());
-  put_strides(a.query_stride, q);
   put_strides(a.grad_stride, g);
-  put_strides(a.key_stride, k);
-  put_strides(a.value_stride, v);
   put_strides(a.of_query_stride, of_query);
   put_strides(a.of_key_stride, of_key);
   put_strides(a.of_value_stride, of_value);
-  Tensor wide = mask;
-  if (mask.defined()) {
-    wide = sconce::expand(mask, {q.size(0), q.size(1), q.size(2), k.size(2)});
-    a.mask = wide.data();
-    for (int d = 0; d < 4; ++d) a.mask_stride[d] = wide.strides()[d];
-  }
-  a.heads = static_cast<int>(q.size(1));
-  a.key_heads = static_cast<int>(k.size(1));
-  a.queries = static_cast<int>(q.size(2));
-  a.keys = static_cast<int>(k.size(2));
-  a.size = static_cast<int>(q.size(3));
-  a.scale = static_cast<float>(scale);
-  const int size = std::max(64, static_cast<int>(std::bit_ceil(static_cast<unsigned>(a.size))));
+  const int size = put_problem(a, q, k, v, mask, scale);
   const DType of_mask = mask.defined() ? mask.dtype() : DType::float32;
   for (const bool queries : {true, false}) {
     const Kernel& kernel = find_kernel(

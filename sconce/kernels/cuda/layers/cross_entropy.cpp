@@ -5,6 +5,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/generated/loss_cuda_kernels.h"
+#include "sconce/kernels/any/argument_checks.h"
 #include "sconce/kernels/cuda/device/error_word.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/row_kernels.h"
@@ -56,8 +57,7 @@ void run(const CrossEntropyArguments& a, DType dtype, bool backward, Device devi
 
 void sconce_cross_entropy_rows(const Tensor& self, const Tensor& target, int64_t ignore_index, const Tensor& loss,
                                const Tensor& logsumexp) {
-  SCONCE_CHECK(target.dtype() == DType::int64, "expected target dtype to be Long or Byte, but got {}",
-               dtype_legacy_name(target.dtype()));
+  check_cross_entropy(target);
   SCONCE_CHECK(is_floating(self.dtype()), "cross_entropy_rows: expected floating point rows, got {}",
                dtype_legacy_name(self.dtype()));
   const Tensor x = dense(self), wanted = dense(target);
@@ -77,9 +77,7 @@ void sconce_cross_entropy_rows(const Tensor& self, const Tensor& target, int64_t
 void sconce_cross_entropy_rows_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                         const Tensor& logsumexp, int64_t ignore_index, const Tensor& out) {
   const int64_t rows = self.size(0);
-  SCONCE_CHECK(grad.numel() == rows && logsumexp.numel() == rows && target.numel() == rows,
-               "expected {} rows, got grad {}, target {}, logsumexp {}", rows, grad.sizes(), target.sizes(),
-               logsumexp.sizes());
+  check_cross_entropy_backward(self, grad, target, logsumexp);
   const Tensor x = dense(self), wanted = dense(sconce::to(target, DType::int64));
   const Tensor g = dense(sconce::to(grad, self.dtype())), level = dense(sconce::to(logsumexp, self.dtype()));
   const Tensor made = out.is_contiguous() ? out : empty_tensor(out.sizes(), out.dtype(), out.device());

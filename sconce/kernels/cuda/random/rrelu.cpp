@@ -1,24 +1,13 @@
 // leaky_relu with slopes that are drawn, on CUDA devices.
 #include "sconce/base/error.h"
 #include "sconce/generated/activation_cuda_kernels.h"
+#include "sconce/kernels/any/argument_checks.h"
 #include "sconce/kernels/cuda/random/random_engine.h"
 #include "sconce/ops.h"
 #include "sconce/tensor/copy.h"
 
 namespace sconce::cuda {
 namespace {
-
-void check_arguments(const Tensor& self, const Tensor& noise, double lower, double upper) {
-  SCONCE_CHECK(self.sizes() == noise.sizes(),
-               "noise tensor shape must match self tensor shape. Got self.shape = {} noise.shape = {}", self.sizes(),
-               noise.sizes());
-  SCONCE_CHECK(lower <= upper, "Lower bound should be less than or equal to the upper bound, got {} and {}", lower,
-               upper);
-  SCONCE_CHECK_AS(not_implemented, is_floating(self.dtype()), "\"rrelu_with_noise_out_cuda\" not implemented for '{}'",
-                  dtype_legacy_name(self.dtype()));
-  SCONCE_CHECK(self.dtype() == noise.dtype(), "expected scalar type {} but found {}", dtype_legacy_name(self.dtype()),
-               dtype_legacy_name(noise.dtype()));
-}
 
 // Slopes for elements that are not above 0, 1 for the others.
 void draw_noise(const Tensor& self, const Tensor& noise, double lower, double upper, const Generator& generator) {
@@ -36,7 +25,7 @@ void draw_noise(const Tensor& self, const Tensor& noise, double lower, double up
 Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper,
                         bool training, const Generator& generator) {
   const double low = lower.to_double(), high = upper.to_double();
-  check_arguments(self, noise, low, high);
+  check_rrelu(self, noise, low, high, "cuda");
   if (!training) return sconce::leaky_relu(self, (low + high) / 2);
   draw_noise(self, noise, low, high, generator);
   return sconce::mul(self, noise);
@@ -45,7 +34,7 @@ Tensor rrelu_with_noise(const Tensor& self, const Tensor& noise, const Scalar& l
 void rrelu_with_noise_(const Tensor& self, const Tensor& noise, const Scalar& lower, const Scalar& upper, bool training,
                        const Generator& generator) {
   const double low = lower.to_double(), high = upper.to_double();
-  check_arguments(self, noise, low, high);
+  check_rrelu(self, noise, low, high, "cuda");
   if (!training) {
     sconce::leaky_relu_(self, (low + high) / 2);
     return;
