@@ -29,6 +29,29 @@ inline void check_rrelu(const Tensor& self, const Tensor& noise, double lower, d
                dtype_legacy_name(noise.dtype()));
 }
 
+// But for the dtypes of indices, which kernels differ in.
+inline void check_embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, int64_t mode,
+                                const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
+  constexpr int64_t kSum = 0, kMax = 2;
+  SCONCE_CHECK(weight.dim() == 2, "embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {}",
+               weight.dim());
+  SCONCE_CHECK(indices.dim() == 1, "embedding_bag: input has to be a 1D Tensor, but got Tensor of dimension {}",
+               indices.dim());
+  SCONCE_CHECK(offsets.dim() == 1, "embedding_bag: offsets has to be a 1D Tensor, but got Tensor of dimension {}",
+               offsets.dim());
+  SCONCE_CHECK(mode >= kSum && mode <= kMax, "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {}", mode);
+  const bool weighted = per_sample_weights.defined();
+  SCONCE_CHECK(!weighted || mode == kSum,
+               "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum'");
+  SCONCE_CHECK(!weighted || (per_sample_weights.dtype() == weight.dtype() && per_sample_weights.dim() == 1 &&
+                             per_sample_weights.numel() == indices.numel()),
+               "embedding_bag: per_sample_weights must have the dtype of weight and one value per index, got {} of {}",
+               weighted ? per_sample_weights.numel() : 0, indices.numel());
+  SCONCE_CHECK(padding_idx < weight.size(0), "padding_idx must be within the number of embeddings");
+  SCONCE_CHECK(!include_last_offset || offsets.numel() >= 1,
+               "include_last_offset: number of offset should be at least 1");
+}
+
 // Of rows of logits with a class each.
 inline void check_cross_entropy(const Tensor& target) {
   SCONCE_CHECK(target.dtype() == DType::int64, "expected target dtype to be Long or Byte, but got {}",

@@ -6,6 +6,7 @@
 #include "sconce/base/parallel.h"
 #include "sconce/dispatch/glue.h"
 #include "sconce/generated/indexing_kernels.h"
+#include "sconce/kernels/any/argument_checks.h"
 #include "sconce/kernels/any/fill.h"
 #include "sconce/kernels/cpu/engine/accumulate.h"
 #include "sconce/kernels/cpu/engine/cpu_level.h"
@@ -118,26 +119,11 @@ void add_bags(const T* table, int64_t width, const int64_t* index, const std::ve
 
 Four bag_forward(const Tensor& weight, const Tensor& indices, const Tensor& offsets, int64_t mode,
                  const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
-  SCONCE_CHECK(weight.dim() == 2, "embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {}",
-               weight.dim());
-  SCONCE_CHECK(indices.dim() == 1, "embedding_bag: input has to be a 1D Tensor, but got Tensor of dimension {}",
-               indices.dim());
-  SCONCE_CHECK(offsets.dim() == 1, "embedding_bag: offsets has to be a 1D Tensor, but got Tensor of dimension {}",
-               offsets.dim());
-  SCONCE_CHECK(mode >= kSum && mode <= kMax, "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {}", mode);
+  check_embedding_bag(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
   check_index_dtype(indices, "embedding_bag");
   check_index_dtype(offsets, "embedding_bag");
   const bool weighted = per_sample_weights.defined();
-  SCONCE_CHECK(!weighted || mode == kSum,
-               "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum'");
-  SCONCE_CHECK(!weighted || (per_sample_weights.dtype() == weight.dtype() && per_sample_weights.dim() == 1 &&
-                             per_sample_weights.numel() == indices.numel()),
-               "embedding_bag: per_sample_weights must have the dtype of weight and one value per index, got {} of {}",
-               weighted ? per_sample_weights.numel() : 0, indices.numel());
   const int64_t rows = weight.sizes()[0], width = weight.sizes()[1], count = indices.numel();
-  SCONCE_CHECK(padding_idx < rows, "padding_idx must be within the number of embeddings");
-  SCONCE_CHECK(!include_last_offset || offsets.numel() >= 1,
-               "include_last_offset: number of offset should be at least 1");
   const int64_t bags = offsets.numel() - (include_last_offset ? 1 : 0);
   const Device device = weight.device();
   const bool fast_sum = mode == kSum && weight.dtype() != DType::float64 && weight.strides()[1] == 1 &&

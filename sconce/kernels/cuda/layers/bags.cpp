@@ -7,6 +7,7 @@
 
 #include "sconce/base/error.h"
 #include "sconce/generated/indexing_cuda_kernels.h"
+#include "sconce/kernels/any/argument_checks.h"
 #include "sconce/kernels/cuda/device/error_word.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/row_kernels.h"
@@ -39,25 +40,10 @@ Tensor bags_of(const Tensor& offsets, int64_t count, int64_t bags) {
 
 Four forward(const Tensor& weight, const Tensor& indices, const Tensor& offsets, int64_t mode,
              const Tensor& per_sample_weights, bool include_last_offset, int64_t padding_idx) {
-  SCONCE_CHECK(weight.dim() == 2, "embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {}",
-               weight.dim());
-  SCONCE_CHECK(indices.dim() == 1, "embedding_bag: input has to be a 1D Tensor, but got Tensor of dimension {}",
-               indices.dim());
-  SCONCE_CHECK(offsets.dim() == 1, "embedding_bag: offsets has to be a 1D Tensor, but got Tensor of dimension {}",
-               offsets.dim());
-  SCONCE_CHECK(mode >= kSum && mode <= kMax, "embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), got {}", mode);
+  check_embedding_bag(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx);
   check_index(indices);
   check_index(offsets);
   const bool weighted = per_sample_weights.defined();
-  SCONCE_CHECK(!weighted || mode == kSum,
-               "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum'");
-  SCONCE_CHECK(!weighted || (per_sample_weights.dtype() == weight.dtype() && per_sample_weights.dim() == 1 &&
-                             per_sample_weights.numel() == indices.numel()),
-               "embedding_bag: per_sample_weights must have the dtype of weight and one value per index, got {} of {}",
-               weighted ? per_sample_weights.numel() : 0, indices.numel());
-  SCONCE_CHECK(padding_idx < weight.size(0), "padding_idx must be within the number of embeddings");
-  SCONCE_CHECK(!include_last_offset || offsets.numel() >= 1,
-               "include_last_offset: number of offset should be at least 1");
   SCONCE_CHECK(is_floating(weight.dtype()), "embedding_bag: expected a table of floats, got {}",
                dtype_legacy_name(weight.dtype()));
   const Device device = weight.device();
