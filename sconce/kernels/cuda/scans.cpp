@@ -120,6 +120,7 @@ void launch_scan(ScanKind kind, const char* name, const Tensor& in, const Tensor
       a.partial = memory->data();
       launch(device, find_kernel(device, key, source, "totals"), shape, &a, sizeof a, name);
     }
+    shape.is_dependent = chunks > 1;
     launch(device, find_kernel(device, key, source, "apply"), shape, &a, sizeof a, name);
   }
 }

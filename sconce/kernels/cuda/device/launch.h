@@ -28,8 +28,9 @@ struct Shape {
   unsigned grid_x = 1, grid_y = 1, grid_z = 1;
   unsigned block_x = 1, block_y = 1;
   unsigned shared_bytes = 0;  // dynamic; up to properties().shared_bytes
-  // Dependent launch: its blocks may start while those of the kernel before it still run. Only for kernels that begin
-  // with DEPENDENT_START (text/prelude.cuh), which waits for that one's results.
+  // Dependent launch: its blocks may start while those of the kernel before it still run. Only for kernels with
+  // DEPENDENT_START or DEPENDENT_WAIT (text/prelude.cuh) before they touch what that one writes, or anything older that
+  // it has not waited for itself.
   bool is_dependent = false;
 };
 

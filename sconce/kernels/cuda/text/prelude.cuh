@@ -26,12 +26,16 @@ using c64 = complex<float>;
 using c128 = complex<double>;
 struct alignas(16) u128 { u64 low, high; };  // moved, never computed with
 
-// The first statement of kernels that are launched early (Shape::is_dependent).
+// The first statement of kernels that are launched early (Shape::is_dependent). Its halves: the next kernel may be launched; the
+// one before has ended.
 #if !defined(SCONCE_ON_HOST) && __CUDA_ARCH__ >= 900
-#define DEPENDENT_START asm volatile("griddepcontrol.launch_dependents;"); asm volatile("griddepcontrol.wait;" ::: "memory");
+#define DEPENDENT_LAUNCH asm volatile("griddepcontrol.launch_dependents;");
+#define DEPENDENT_WAIT asm volatile("griddepcontrol.wait;" ::: "memory");
 #else
-#define DEPENDENT_START
+#define DEPENDENT_LAUNCH
+#define DEPENDENT_WAIT
 #endif
+#define DEPENDENT_START DEPENDENT_LAUNCH DEPENDENT_WAIT
 
 template <class A, class B> constexpr bool same = false;
 template <class A> constexpr bool same<A, A> = true;

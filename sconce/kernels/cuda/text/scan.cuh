@@ -177,6 +177,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) totals(const __grid_const
   const i64 row = blockIdx.y, begin = i64(blockIdx.x) * a.chunk, end = begin + a.chunk < a.count ? begin + a.chunk : a.count;
   const In* in = static_cast<const In*>(a.in) + row * a.count;
   State total = nothing();
+  DEPENDENT_LAUNCH
 #if defined(SUM) || defined(PRODUCT)
   // In any order that is always the same: each thread has a part, joined at the end.
   for (i64 tile = begin; tile < end; tile += kTile) {
@@ -209,7 +210,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, sizeof(State) <= 4 ? 4 : 
   const In* in = static_cast<const In*>(a.in) + row * a.count;
   State carry = nothing();
   Raw raw;
-  read_raw(in, begin, end, raw);
+  read_raw(in, begin, end, raw);  // `totals` does not write there
+  DEPENDENT_WAIT
   if (chunk > 0) {
     const State* partial = static_cast<const State*>(a.partial) + row * a.chunks;
     const u32 each = (chunk + kThreads - 1) / kThreads, first = threadIdx.x * each;
