@@ -180,10 +180,6 @@ int main(int count, char** arguments) {
     });
   };
   product("matmul 4096^3 bf16", 180, DType::bfloat16);
-  row("matmul 4096^3 bf16 by a transposed matrix", 180, []() -> Runs {
-    const Tensor x = noise({4096, 4096}, DType::bfloat16), y = noise({4096, 4096}, DType::bfloat16);
-    return [=](int) { mm(x, t(y)); };
-  });
   product("matmul 4096^3 f16", 186, DType::float16);
   product("matmul 4096^3 f32", 2720, DType::float32);
   set_matmul_precision(MatmulPrecision::high);

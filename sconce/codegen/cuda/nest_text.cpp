@@ -424,8 +424,13 @@ PointwiseSchedule schedule_pointwise(const Nest& nest, bool packed) {
   s.layout = sorted;
   for (size_t i = 0; i < order.size(); ++i) std::copy_n(sorted.stride[i], sorted.rank, s.layout.stride[order[i]]);
   const Layout& l = s.layout;
+  // Operands that repeat along some dimension are small: they do not decide.
   int64_t widest = 1;
-  for (const loops::Buffer& b : nest.buffers) widest = std::max(widest, size_of(b.dtype));
+  for (size_t k = 0; k < nest.buffers.size(); ++k) {
+    bool repeats = false;
+    for (int d = 0; d < l.rank; ++d) repeats |= l.stride[k][d] == 0;
+    if (!repeats) widest = std::max(widest, size_of(nest.buffers[k].dtype));
+  }
   s.width = static_cast<int>(16 / widest);
   bool fits = packed && (l.rank == 1 || l.size[0] % s.width == 0);
   for (int k = 0; k < l.operands; ++k) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -43,7 +44,14 @@ std::vector<LoopCall> calls_of(std::span<const ProductNest> chain) {
   return all;
 }
 
-NarrowShare share_of_warps(const ProductNest& p, int width) { return narrow_share(p.rows, p.columns, p.depth, width); }
+// Blocks that make rows themselves are few, so that all run at once: each has the whole work of a row before it.
+constexpr int64_t kMostHeadedBlocks = 264;
+NarrowShare share_of_warps(const ProductNest& p, int width) {
+  NarrowShare share = narrow_share(p.rows, p.columns, p.depth, width);
+  if (p.head.calls.empty()) return share;
+  while (share.columns < 4 && share.blocks(p.columns) > kMostHeadedBlocks) share.columns *= 2;
+  return share;
+}
 
 std::string shared_lines(std::span<const ProductNest> chain, int width, const NarrowShare& share) {
   return operator_texts(calls_of(chain)) + std::string(text_file("block")) +
@@ -65,8 +73,9 @@ std::string finish_text(const ProductNest& p, const std::string& body, const std
 // Constants are read before the kernels in front have ended, where registers hold them.
 bool is_read_early(const ProductNest& p, int width) {
   const NarrowShare share = share_of_warps(p, width);
-  const int64_t at_once = share.columns == 1 ? 8 : 4;  // kAtOnce of the text
-  return p.has_constant && width > 1 && p.depth <= int64_t{32} * width * share.split * at_once;
+  constexpr int64_t kAtOnce = 4;  // of the text
+  static const bool early = std::getenv("SCONCE_EARLY") == nullptr;
+  return early && p.has_constant && width > 1 && p.depth <= int64_t{32} * width * share.split * kAtOnce;
 }
 
 struct ProductText {
@@ -80,7 +89,10 @@ ProductText single_text(const ProductNest& p, int width) {
   const bool has_head = !p.head.calls.empty(), early = is_read_early(p, width);
   text.source = shared_lines({&p, 1}, width, share_of_warps(p, width));
   if (has_head) {
-    text.source += row_function(p.head, schedule_rows(p.head, width > 1), "head_row");
+    RowSchedule rows = schedule_rows(p.head, width > 1);
+    const int64_t of_pack = int64_t{rows.threads} * rows.width;
+    rows.packs = static_cast<int>((p.depth + of_pack - 1) / of_pack);  // those behind them add nothing
+    text.source += row_function(p.head, rows, "head_row");
     text.source += fmt::format("#undef WIDTH\n#define WIDTH {}\n", width);
   }
   if (!p.tail.calls.empty()) text.source += body_function(p.tail, numbers, "body", "ProductNestArguments");
@@ -89,15 +101,17 @@ ProductText single_text(const ProductNest& p, int width) {
                        stored_type(p.tail.buffers[k].dtype), k);
   };
   text.source += fmt::format(
-      "extern \"C\" __global__ void __launch_bounds__(kWarps * 32) product_nest(const __grid_constant__ {} whole) {{\n"
+      "extern \"C\" __global__ void __launch_bounds__(kWarps * 32, 3) product_nest(const __grid_constant__ {} whole) "
+      "{{\n"
       "  const ProductNestArguments& a = whole{};\n"
+      "  constexpr i64 kDepth = {};\n"
       "  const i64 first = first_column();\n"
       "  const T* w[COLUMNS];\n"
       "  EACH_COLUMN w[c] = column_at(a.p, first + c);\n"
       "{}"
       "  DEPENDENT_START\n",
-      has_head ? "HeadedProductArguments" : "ProductNestArguments", has_head ? ".product" : "",
-      early ? "  ColumnPacks packs;\n  take_packs(packs, w, first_of_lane(), a.p.depth);\n"
+      has_head ? "HeadedProductArguments" : "ProductNestArguments", has_head ? ".product" : "", p.depth,
+      early ? "  ColumnPacks packs;\n  take_packs(packs, w, first_of_lane(), kDepth);\n"
             : "  request_columns(a.p, first);\n");
   if (has_head) {
     text.source += fmt::format(
@@ -112,9 +126,9 @@ ProductText single_text(const ProductNest& p, int width) {
   }
   text.source += "  A sum[COLUMNS][ROWS];\n";
   text.source += early ? "  EACH_COLUMN EACH_ROW sum[c][r] = 0;\n"
-                         "  add_packs(sum, packs, x, x_row, first_of_lane(), a.p.depth);\n"
+                         "  add_packs(sum, packs, x, x_row, first_of_lane(), kDepth);\n"
                          "  join_sums(sum);\n"
-                       : "  narrow_sums(x, x_row, w, a.p.depth, sum);\n";
+                       : "  narrow_sums(x, x_row, w, kDepth, sum);\n";
   text.source +=
       "  const int lane = threadIdx.x % 32, row = lane % ROWS;\n"
       "  const i64 n = first + lane / ROWS;\n"
@@ -170,6 +184,9 @@ bool is_product_head(const loops::Nest& rows, const ProductNest& product) {
       rows.stores.size() != 1)
     return false;
   const loops::Buffer& made = rows.buffers[rows.stores[0].buffer];
+  ProductNest both = product;
+  both.head = rows;
+  if (share_of_warps(both, width_of(product)).blocks(product.columns) > kMostHeadedBlocks) return false;
   const RowSchedule s = schedule_rows(rows, true);
   return made.dtype == product.dtype && s.threads == 32 && s.width > 1 && s.packed && width_of(product) > 1 &&
          made.strides[1] == 1 && (product.rows == 1 || made.strides[0] == product.x_row);

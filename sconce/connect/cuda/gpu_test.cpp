@@ -1,6 +1,7 @@
 // Device cuda as programs use it, on a GPU: results against those of the CPU. Skipped where there is none.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "sconce/autograd/backward.h"
@@ -135,10 +136,13 @@ TEST_F(Gpu, ThreadsHaveStreamsOfTheirOwn) {
   for (std::thread& t : threads) t.join();
 }
 
+// SCONCE_GPU_STEPS: more of them.
 TEST_F(Gpu, MemoryDoesNotGrow) {
+  const char* wanted = std::getenv("SCONCE_GPU_STEPS");
+  const int steps = wanted ? std::atoi(wanted) : 1000;
   const Tensor w = up(randn({64, 64}));
   size_t reserved = 0;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < steps; ++i) {
     Tensor x = w;
     for (int k = 0; k < 3; ++k) x = relu(add(mul(x, w), Scalar(0.1)));
     if (i == 10) reserved = cuda::memory_statistics(kGpu).reserved;

@@ -236,7 +236,12 @@ TEST_F(CudaPlans, ProductsMakeTheRowsThatTheyRead) {
     int64_t width, inner, rows;
     size_t steps;
   };
-  for (const Case& c : {Case{64, 520, 1, 3}, {64, 520, 3, 3}, {256, 1536, 2, 3}, {48, 17000, 1, 3}, {1032, 64, 1, 5}}) {
+  for (const Case& c : {Case{64, 520, 1, 3},
+                        {64, 520, 3, 3},
+                        {256, 1536, 2, 3},
+                        {64, 4608, 2, 3},
+                        {48, 17000, 1, 5},
+                        {1032, 64, 1, 5}}) {
     for (const DType dtype : {DType::float32, DType::bfloat16}) {
       jit::CompilationUnit unit(kNormed);
       const PlanText plan = compare_module(unit.module("Normed", c.width, c.inner), dtype, {c.rows, c.width});

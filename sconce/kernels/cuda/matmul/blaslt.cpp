@@ -2,19 +2,14 @@
 
 #include <array>
 #include <bit>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "sconce/base/error.h"
-#include "sconce/base/logs.h"
 #include "sconce/kernels/cuda/device/context.h"
-#include "sconce/kernels/cuda/device/graphs.h"
 #include "sconce/kernels/cuda/device/launch.h"
 #include "sconce/kernels/cuda/device/shared_libraries.h"
 #include "sconce/tensor/float32_precision.h"
@@ -134,27 +129,12 @@ struct PlanHash {
     return std::hash<std::string_view>()({reinterpret_cast<const char*>(&key), sizeof key});
   }
 };
-constexpr int kMostChoices = 8;
 struct Plan {
   bool serves = false;
   Operation operation = nullptr;
   MatrixShape a = nullptr, b = nullptr, out = nullptr;
-  Choice choice{};
-  std::vector<Choice> choices;  // that are to be timed
+  Choice choice{};  // the first: for squares of 4,096 rows it was the quickest of eight, or 2 % behind
 };
-
-// SCONCE_CUDA_TUNE=on: of several algorithms the quickest is taken, found by running them when a shape first comes. Which
-// one that is may differ from process to process, and so may the last bits of results.
-bool is_tuned() {
-  static const bool tuned = [] {
-    const char* word = std::getenv("SCONCE_CUDA_TUNE");
-    const std::string_view text = word ? word : "";
-    SCONCE_CHECK_AS(value, text.empty() || text == "on" || text == "off",
-                    "SCONCE_CUDA_TUNE is '{}', expected on or off", text);
-    return text == "on";
-  }();
-  return tuned;
-}
 
 struct Plans {
   std::mutex mutex;  // also of calls: an operation holds the address of the bias
@@ -204,13 +184,9 @@ Plan make_plan(const Library& lt, Handle handle, const PlanKey& key, const Types
   for (int i = 0; i < 4; ++i)
     lt.cublasLtMatmulPreferenceSetAttribute(preference, kAlignmentA + i, &alignments[i], sizeof(uint32_t));
   int count = 0;
-  plan.choices.resize(is_tuned() ? kMostChoices : 1);
-  plan.serves =
-      lt.cublasLtMatmulAlgoGetHeuristic(handle, plan.operation, plan.a, plan.b, plan.out, plan.out, preference,
-                                        static_cast<int>(plan.choices.size()), plan.choices.data(), &count) == 0 &&
-      count >= 1 && plan.choices[0].state == 0;
-  plan.choices.resize(static_cast<size_t>(count));
-  if (plan.serves) plan.choice = plan.choices[0];
+  plan.serves = lt.cublasLtMatmulAlgoGetHeuristic(handle, plan.operation, plan.a, plan.b, plan.out, plan.out,
+                                                  preference, 1, &plan.choice, &count) == 0 &&
+                count == 1 && plan.choice.state == 0;
   lt.cublasLtMatmulPreferenceDestroy(preference);
   return plan;
 }
@@ -227,40 +203,6 @@ struct Factor {
       std::memcpy(bytes, doubles, sizeof doubles);
   }
 };
-
-// The choice whose least time of some is the least.
-template <class F>
-Choice quickest(const std::vector<Choice>& choices, Device device, CUstream stream, const F& run) {
-  const NoCapture waits("cuBLASLt");
-  const Driver& d = driver();
-  CUevent start = nullptr, end = nullptr;
-  check_device(d.cuEventCreate(&start, 0), device, "cuEventCreate");
-  check_device(d.cuEventCreate(&end, 0), device, "cuEventCreate");
-  size_t best = 0;
-  float least = 0;
-  for (size_t i = 0; i < choices.size(); ++i) {
-    float time = 0;
-    bool works = true;
-    for (int turn = 0; turn < 4 && works; ++turn) {
-      check_device(d.cuEventRecord(start, stream), device, "cuEventRecord");
-      works = run(choices[i]) == 0;
-      check_device(d.cuEventRecord(end, stream), device, "cuEventRecord");
-      check_device(d.cuEventSynchronize(end), device, "cuEventSynchronize");
-      float now = 0;
-      check_device(d.cuEventElapsedTime(&now, start, end), device, "cuEventElapsedTime");
-      if (turn == 1 || (turn > 1 && now < time)) time = now;  // the first loads modules
-    }
-    if (is_logged(LogTag::kernels))
-      std::fprintf(stderr, "[kernels] cuBLASLt: algorithm %zu takes %.1f us\n", i, static_cast<double>(time) * 1000);
-    if (works && (i == 0 || time < least)) {
-      best = i;
-      least = time;
-    }
-  }
-  d.cuEventDestroy_v2(start);
-  d.cuEventDestroy_v2(end);
-  return choices[best];
-}
 
 }  // namespace
 
@@ -299,23 +241,16 @@ bool multiply_by_blaslt(const Product& p, Device device, const char* operator_na
     }
     it = known.all.emplace(key, make_plan(lt, handle, key, *types)).first;
   }
-  Plan& plan = it->second;
+  const Plan& plan = it->second;
   if (!plan.serves) return false;
   if (p.bias) lt.cublasLtMatmulDescSetAttribute(plan.operation, kBiasPointer, &p.bias, sizeof p.bias);
   const Factor alpha(p.alpha, types->scale), beta(p.beta, types->scale);
+  std::optional<Scratch> workspace;
+  if (plan.choice.workspace) workspace.emplace(scratch(device, plan.choice.workspace));
   const CUstream stream = current_stream(device);
-  const auto run = [&](const Choice& choice) {
-    std::optional<Scratch> workspace;
-    if (choice.workspace) workspace.emplace(scratch(device, choice.workspace));
-    return lt.cublasLtMatmul(handle, plan.operation, alpha.bytes, p.b.data, plan.a, p.a.data, plan.b, beta.bytes,
-                             p.out.data, plan.out, p.out.data, plan.out, &choice.algorithm,
-                             workspace ? workspace->data() : nullptr, choice.workspace, stream);
-  };
-  if (plan.choices.size() > 1 && !p.reads_out() && !is_capturing()) {
-    plan.choice = quickest(plan.choices, device, stream, run);
-    plan.choices.clear();
-  }
-  const int status = run(plan.choice);
+  const int status = lt.cublasLtMatmul(handle, plan.operation, alpha.bytes, p.b.data, plan.a, p.a.data, plan.b,
+                                       beta.bytes, p.out.data, plan.out, p.out.data, plan.out, &plan.choice.algorithm,
+                                       workspace ? workspace->data() : nullptr, plan.choice.workspace, stream);
   SCONCE_CHECK(status == 0, "{}: cublasLtMatmul failed with status {}: [{}, {}] @ [{}, {}], {} matrices of {}",
                operator_name, status, p.m, p.k, p.k, p.n, p.batches, dtype_name(p.dtype));
   note_launch(device, stream, operator_name);

@@ -68,26 +68,17 @@ extern "C" __global__ void __launch_bounds__(TX* TY) rows(const __grid_constant_
     i64 at = begin + threadIdx.x * WIDTH;
     if (a.reduced_rank == 1) {
       const i64 stride = a.reduced_in[0];
-      // Packs of the next turn are on their way while those of this one are joined.
-      Pack<In, WIDTH> packs[kBatch];
-      const auto take_packs = [&](i64 from) {
-#pragma unroll
-        for (int b = 0; b < kBatch; ++b) {
-          if constexpr (WIDTH > 1) packs[b] = read<WIDTH>(in + from + b * step);
-          else packs[b].v[0] = in[(from + b * step) * stride];
-        }
-      };
-      bool more = at + (kBatch - 1) * step + WIDTH <= end;
-      if (more) take_packs(at);
-      while (more) {
+      for (; at + (kBatch - 1) * step + WIDTH <= end; at += kBatch * step) {
+        Pack<In, WIDTH> packs[kBatch];
         V x[kBatch * WIDTH];
 #pragma unroll
+        for (int b = 0; b < kBatch; ++b) {
+          if constexpr (WIDTH > 1) packs[b] = read<WIDTH>(in + at + b * step);
+          else packs[b].v[0] = in[(at + b * step) * stride];
+        }
+#pragma unroll
         for (int i = 0; i < kBatch * WIDTH; ++i) x[i] = load(packs[i / WIDTH].v[i % WIDTH]);
-        const i64 here = at;
-        at += kBatch * step;
-        more = at + (kBatch - 1) * step + WIDTH <= end;
-        if (more) take_packs(at);
-        take<WIDTH>(r, x, kBatch * WIDTH, here, step, p);
+        take<WIDTH>(r, x, kBatch * WIDTH, at, step, p);
       }
       for (; at < end; at += step) {
         V x[WIDTH];

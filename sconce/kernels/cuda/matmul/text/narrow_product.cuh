@@ -31,7 +31,7 @@ HOT A multiply_add(A x, A y, A z) {
 }
 
 // Packs that are on their way at once, from `first` on in every column.
-constexpr int kAtOnce = COLUMNS == 1 ? 8 : 4;
+constexpr int kAtOnce = 4;
 constexpr i64 kStep = i64(SPLIT) * 32 * WIDTH;
 struct ColumnPacks { Pack<T, WIDTH> v[COLUMNS][kAtOnce]; };
 HOT i64 first_of_lane() { return i64(depth_part() * 32 + threadIdx.x % 32) * WIDTH; }
