@@ -48,8 +48,10 @@ std::vector<LoopCall> calls_of(std::span<const ProductNest> chain) {
 constexpr int64_t kMostHeadedBlocks = 264;
 NarrowShare share_of_warps(const ProductNest& p, int width) {
   NarrowShare share = narrow_share(p.rows, p.columns, p.depth, width);
-  if (p.head.calls.empty()) return share;
-  while (share.columns < 4 && share.blocks(p.columns) > kMostHeadedBlocks) share.columns *= 2;
+  share.columns = std::min(share.columns, 2);  // registers hold those and the next
+  NarrowShare few = share;
+  while (few.columns < 4 && few.blocks(p.columns) > kMostHeadedBlocks) few.columns *= 2;
+  if (!p.head.calls.empty() && few.blocks(p.columns) <= kMostHeadedBlocks) return few;
   return share;
 }
 
@@ -70,12 +72,20 @@ std::string finish_text(const ProductNest& p, const std::string& body, const std
   return fmt::format("{}({}a);\n", body, arguments);
 }
 
-// Constants are read before the kernels in front have ended, where registers hold them.
-bool is_read_early(const ProductNest& p, int width) {
-  const NarrowShare share = share_of_warps(p, width);
+// Whether registers hold what a warp reads.
+bool is_held(const ProductNest& p, int width) {
   constexpr int64_t kAtOnce = 4;  // of the text
+  return width > 1 && p.depth <= int64_t{32} * width * share_of_warps(p, width).split * kAtOnce;
+}
+// Constants are read before the kernels in front have ended.
+bool is_read_early(const ProductNest& p, int width) {
   static const bool early = std::getenv("SCONCE_EARLY") == nullptr;
-  return early && p.has_constant && width > 1 && p.depth <= int64_t{32} * width * share.split * kAtOnce;
+  return early && p.has_constant && is_held(p, width);
+}
+// Products of many columns have as many blocks as run at once, which read the next columns while they sum these.
+constexpr int64_t kLoopedBlocks = 396, kMostBlocks = 1056;
+bool is_looped(const ProductNest& p, int width) {
+  return is_held(p, width) && share_of_warps(p, width).blocks(p.columns) > kMostBlocks;
 }
 
 struct ProductText {
@@ -86,7 +96,7 @@ struct ProductText {
 ProductText single_text(const ProductNest& p, int width) {
   NestNumbers numbers;
   ProductText text;
-  const bool has_head = !p.head.calls.empty(), early = is_read_early(p, width);
+  const bool has_head = !p.head.calls.empty(), early = is_read_early(p, width), looped = is_looped(p, width);
   text.source = shared_lines({&p, 1}, width, share_of_warps(p, width));
   if (has_head) {
     RowSchedule rows = schedule_rows(p.head, width > 1);
@@ -100,19 +110,20 @@ ProductText single_text(const ProductNest& p, int width) {
     return fmt::format("static_cast<{0}*>(a.data[{1}])[row * a.stride[{1}][0] + n * a.stride[{1}][1]]",
                        stored_type(p.tail.buffers[k].dtype), k);
   };
+  const bool held = early || looped;
+  const std::string take = held ? "  take_packs(packs, w, first_of_lane(), kDepth);\n" : "";
   text.source += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__(kWarps * 32, 3) product_nest(const __grid_constant__ {} whole) "
       "{{\n"
       "  const ProductNestArguments& a = whole{};\n"
-      "  constexpr i64 kDepth = {};\n"
-      "  const i64 first = first_column();\n"
+      "  constexpr i64 kDepth = {}, kOfBlock = kWarps / SPLIT * COLUMNS;\n"
+      "  i64 block = blockIdx.x, first = first_column(block);\n"
       "  const T* w[COLUMNS];\n"
       "  EACH_COLUMN w[c] = column_at(a.p, first + c);\n"
-      "{}"
+      "{}{}"
       "  DEPENDENT_START\n",
       has_head ? "HeadedProductArguments" : "ProductNestArguments", has_head ? ".product" : "", p.depth,
-      early ? "  ColumnPacks packs;\n  take_packs(packs, w, first_of_lane(), kDepth);\n"
-            : "  request_columns(a.p, first);\n");
+      held ? "  ColumnPacks packs;\n" : "", early ? take : "  request_columns(a.p, first);\n");
   if (has_head) {
     text.source += fmt::format(
         "  __shared__ Pack<T, 16 / sizeof(T)> room[(ROWS * {0} * sizeof(T) + 15) / 16];\n"
@@ -124,17 +135,38 @@ ProductText single_text(const ProductNest& p, int width) {
   } else {
     text.source += "  const T* const x = static_cast<const T*>(a.p.x);\n  const i64 x_row = a.p.x_row;\n";
   }
-  text.source += "  A sum[COLUMNS][ROWS];\n";
-  text.source += early ? "  EACH_COLUMN EACH_ROW sum[c][r] = 0;\n"
-                         "  add_packs(sum, packs, x, x_row, first_of_lane(), kDepth);\n"
-                         "  join_sums(sum);\n"
-                       : "  narrow_sums(x, x_row, w, kDepth, sum);\n";
+  if (!early) text.source += take;
+  text.source += "  A sum[COLUMNS][ROWS];\n  const int lane = threadIdx.x % 32, row = lane % ROWS;\n";
+  if (looped) {
+    text.source +=
+        "  for (;;) {\n"
+        "  const i64 following = block + gridDim.x;\n"
+        "  const bool more = following * kOfBlock < a.p.columns;\n"
+        "  ColumnPacks next;\n"
+        "  if (more) {\n"
+        "    EACH_COLUMN w[c] = column_at(a.p, first_column(following) + c);\n"
+        "    take_packs(next, w, first_of_lane(), kDepth);\n"
+        "  }\n";
+  }
+  text.source += held ? "  EACH_COLUMN EACH_ROW sum[c][r] = 0;\n"
+                        "  add_packs(sum, packs, x, x_row, first_of_lane(), kDepth);\n"
+                        "  join_sums(sum);\n"
+                      : "  narrow_sums(x, x_row, w, kDepth, sum);\n";
   text.source +=
-      "  const int lane = threadIdx.x % 32, row = lane % ROWS;\n"
       "  const i64 n = first + lane / ROWS;\n"
-      "  if (lane >= ROWS * COLUMNS || n >= a.p.columns || depth_part() != 0) return;\n"
-      "  const T x0 = narrow_element(a.p, sum_of_lane(sum), n);\n  ";
-  text.source += finish_text(p, "body", element(written_buffer(p)), element) + "}\n";
+      "  if (lane < ROWS * COLUMNS && n < a.p.columns && depth_part() == 0) {\n"
+      "    const T x0 = narrow_element(a.p, sum_of_lane(sum), n);\n    ";
+  text.source += finish_text(p, "body", element(written_buffer(p)), element) + "  }\n";
+  if (looped) {
+    text.source +=
+        "  if (!more) break;\n"
+        "  if (SPLIT > 1) __syncthreads();\n"
+        "  packs = next;\n"
+        "  block = following;\n"
+        "  first = first_column(block);\n"
+        "  }\n";
+  }
+  text.source += "}\n";
   text.numbers = std::move(numbers.all);
   return text;
 }
@@ -186,7 +218,8 @@ bool is_product_head(const loops::Nest& rows, const ProductNest& product) {
   const loops::Buffer& made = rows.buffers[rows.stores[0].buffer];
   ProductNest both = product;
   both.head = rows;
-  if (share_of_warps(both, width_of(product)).blocks(product.columns) > kMostHeadedBlocks) return false;
+  const int width = width_of(product);
+  if (share_of_warps(both, width).blocks(product.columns) > kMostHeadedBlocks && !is_looped(both, width)) return false;
   const RowSchedule s = schedule_rows(rows, true);
   return made.dtype == product.dtype && s.threads == 32 && s.width > 1 && s.packed && width_of(product) > 1 &&
          made.strides[1] == 1 && (product.rows == 1 || made.strides[0] == product.x_row);
@@ -333,7 +366,8 @@ class SingleProduct final : public codegen::Kernel {
     const Variant& variant = fits && is_aligned(a.p.x) && is_aligned(a.p.w) ? packed_ : loose();
     std::copy(variant.numbers.begin(), variant.numbers.end(), a.numbers);
     Shape shape;
-    shape.grid_x = static_cast<unsigned>(share_of_warps(product_, variant.width).blocks(product_.columns));
+    const int64_t blocks = share_of_warps(product_, variant.width).blocks(product_.columns);
+    shape.grid_x = static_cast<unsigned>(is_looped(product_, variant.width) ? kLoopedBlocks : blocks);
     shape.block_x = kNarrowWarps * 32;
     // Outside of graphs the kernel in front may be a program's that writes the constant.
     shape.is_dependent = is_capturing() || !is_read_early(product_, variant.width);

@@ -6,7 +6,8 @@ constexpr int kWarps = 8;
 #define EACH_COLUMN _Pragma("unroll") for (int c = 0; c < COLUMNS; ++c)
 
 // The first column of this warp, and which part of the depth is its own.
-HOT i64 first_column() { return (i64(blockIdx.x) * (kWarps / SPLIT) + threadIdx.x / 32 / SPLIT) * COLUMNS; }
+HOT i64 first_column(i64 block) { return (block * (kWarps / SPLIT) + threadIdx.x / 32 / SPLIT) * COLUMNS; }
+HOT i64 first_column() { return first_column(blockIdx.x); }
 HOT int depth_part() { return threadIdx.x / 32 % SPLIT; }
 // Of columns that are not there, the last one: they are summed for nothing.
 HOT const T* column_at(const NarrowProduct& p, i64 n) {
