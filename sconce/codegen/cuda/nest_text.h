@@ -26,6 +26,8 @@ struct PointwiseSchedule {
   int width = 1, unroll = 1;
   bool wide_index = false;
   bool is_dense = false;  // one dimension, all buffers run along it or repeat one element
+  uint32_t repeats =
+      0;  // bit k: buffer k is a line that all lines read, and all packs of a thread the same place of it
 };
 // `packed`: addresses of buffers are multiples of a pack. Throws Error for more than kNestRank dimensions.
 PointwiseSchedule schedule_pointwise(const loops::Nest& nest, bool packed);

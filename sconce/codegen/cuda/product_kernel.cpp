@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -78,10 +77,7 @@ bool is_held(const ProductNest& p, int width) {
   return width > 1 && p.depth <= int64_t{32} * width * share_of_warps(p, width).split * kAtOnce;
 }
 // Constants are read before the kernels in front have ended.
-bool is_read_early(const ProductNest& p, int width) {
-  static const bool early = std::getenv("SCONCE_EARLY") == nullptr;
-  return early && p.has_constant && is_held(p, width);
-}
+bool is_read_early(const ProductNest& p, int width) { return p.has_constant && is_held(p, width); }
 // Products of many columns have as many blocks as run at once, which read the next columns while they sum these.
 constexpr int64_t kLoopedBlocks = 396, kMostBlocks = 1056;
 bool is_looped(const ProductNest& p, int width) {

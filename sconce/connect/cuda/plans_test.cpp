@@ -279,6 +279,24 @@ TEST_F(CudaPlans, BatchNormsAreLoops) {
   }
 }
 
+constexpr const char* kLastChannels = R"(
+def f(x: Tensor, r: Tensor, scale: Tensor, shift: Tensor):
+    return torch.relu((x * scale + shift).to(x.dtype) + r)
+)";
+
+// Lines that all lines read are read once for all packs of a thread, whatever their length and dtype.
+TEST_F(CudaPlans, LinesThatRepeat) {
+  for (const int64_t channels : {8, 64, 256, 2048, 4096, 40, 7}) {
+    for (const DType dtype : {DType::float32, DType::bfloat16}) {
+      compare(kLastChannels, [&] {
+        const auto made = [&](std::vector<int64_t> sizes, DType t) { return up(to(randn(sizes), t)); };
+        return std::vector<Value>{Value(made({33, channels}, dtype)), Value(made({33, channels}, dtype)),
+                                  Value(made({channels}, DType::float32)), Value(made({channels}, DType::float32))};
+      });
+    }
+  }
+}
+
 constexpr const char* kOneQuery = R"(
 def f(q: Tensor, k: Tensor, v: Tensor, m: Tensor):
     p = torch.softmax(q.matmul(k.transpose(-1, -2)) * 0.125 + m, -1)

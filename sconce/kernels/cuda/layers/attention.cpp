@@ -4,7 +4,6 @@
 // fewer than those of queries.
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -76,7 +75,6 @@ std::string source_of(const Variant& v) {
       "#define FULL_WARP 0xffffffffu\nusing T = {};\nusing Mask = {};\nconstexpr int D = {};\n#define TILES "
       "{}\n#define CAUSAL {}\n#define MASKED {}\n",
       stored_type(v.dtype), stored_type(v.mask), v.size, v.tiles, v.is_causal ? 1 : 0, v.is_masked ? 1 : 0);
-  out += std::getenv("SCONCE_ALWAYS") ? "#define ALWAYS 1\n" : "#define ALWAYS 0\n";
   out += text_file("tensor_cores");
   out += text_file("attention_arguments");
   out += text_file("attention");

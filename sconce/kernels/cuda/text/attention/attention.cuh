@@ -138,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, D <= 128 ? 2 : 1) attenti
             }
           total[t][h] = total[t][h] * rescale[h] + sum;
         }
-        // The largest score seldom changes after the first tiles.
-        if (ALWAYS || __any_sync(FULL_WARP, rescale[0] != 1 || rescale[1] != 1)) {
+        // The largest score seldom changes after the first tiles: to ask costs less than to rescale.
+        if (__any_sync(FULL_WARP, rescale[0] != 1 || rescale[1] != 1)) {
 #pragma unroll
           for (int n = 0; n < D / 8; ++n)
 #pragma unroll
