@@ -53,6 +53,9 @@ struct AttentionNest {
   int64_t query_batch = 0, key_batch = 0, key_row = 0, value_batch = 0, value_row = 0;  // strides
   loops::Nest rows;                                                                     // writes one buffer: weights
   size_t scores = 0;                                                                    // which of its buffers
+  // Keys of a cache that grows here; 0: none. Key and value are dense then, and made of two dense parts each, the first
+  // of so many keys: the kernel reads the parts, and writes the whole for those who read it later.
+  int64_t first = 0;
 };
 
 struct ByteCopy {
@@ -75,7 +78,8 @@ struct DeviceMaker {
   bool (*is_chain)(std::span<const ProductNest> chain);
   // Whether a product's kernel may make its factor itself by this nest of rows.
   bool (*is_head)(const loops::Nest& rows, const ProductNest& product);
-  // Buffers: query, key, what the nest reads beside the scores, value, result. May be there later.
+  // Buffers: query, key, what the nest reads beside the scores, value, result; of a cache that grows both parts of key,
+  // both of value. May be there later.
   std::shared_ptr<const Kernel> (*make_attention)(const AttentionNest& attention, Device device);
   bool (*is_attention)(const AttentionNest& attention);
   const loops::Machine* machine;  // what costs count

@@ -1,5 +1,6 @@
 // From a tape to a plan: roles of nodes, fusion, steps, memory.
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
@@ -474,21 +475,55 @@ class Builder {
         continue;
       std::optional<DeviceAttention> found = attention_of(tape_, scores, *rows.rows, product, *device_);
       if (!found) continue;
+      const size_t cache = find_cache(*found, before, r, behind);
       Emitted e;
-      e.reads.assign(found->values.begin(), found->values.end() - 1);
-      e.writes.push_back(found->values.back());
-      for (const size_t part : {before, r, behind})
-        e.nodes.insert(e.nodes.end(), emitted_[part].nodes.begin(), emitted_[part].nodes.end());
+      e.writes.push_back(product.results[0]);
+      if (cache != kNone) e.writes.insert(e.writes.end(), emitted_[cache].writes.begin(), emitted_[cache].writes.end());
+      for (const ValueId v : found->values) {
+        if (std::find(e.writes.begin(), e.writes.end(), v) == e.writes.end()) e.reads.push_back(v);
+      }
+      for (const size_t part : {cache, before, r, behind}) {
+        if (part != kNone) e.nodes.insert(e.nodes.end(), emitted_[part].nodes.begin(), emitted_[part].nodes.end());
+      }
       std::vector<Place> places;
       for (const ValueId v : found->values) places.push_back(place_of(v));
-      e.step = std::make_unique<ProductStep>(
-          device_->make_attention(found->nest, tape_.device), std::move(places),
-          fmt::format("attention {} x {} of {}", found->nest.batches, found->nest.depth, found->nest.keys));
+      e.step =
+          std::make_unique<ProductStep>(device_->make_attention(found->nest, tape_.device), std::move(places),
+                                        fmt::format("attention {} x {} of {}{}", found->nest.batches, found->nest.depth,
+                                                    found->nest.keys, cache == kNone ? "" : ", whose cache grows"));
       emitted_[behind] = std::move(e);
-      emitted_.erase(emitted_.begin() + static_cast<ptrdiff_t>(r));
-      emitted_.erase(emitted_.begin() + static_cast<ptrdiff_t>(before));
-      r -= 1;
+      std::vector<size_t> gone = {before, r};
+      if (cache != kNone) gone.push_back(cache);
+      std::sort(gone.begin(), gone.end(), std::greater<>());
+      for (const size_t at : gone) emitted_.erase(emitted_.begin() + static_cast<ptrdiff_t>(at));
+      r = gone.back() - 1;  // wraps around at the first, and back with the next step
     }
+  }
+
+  // The step of copies that makes keys and values of a cache and what is new, and nothing else, which only attention
+  // reads before it is done; kNone: there is none. `found` is the attention with it.
+  size_t find_cache(DeviceAttention& found, size_t before, size_t rows, size_t behind) const {
+    const BlockId of_key = tape_.block_of(found.values[1]), of_value = tape_.block_of(found.values.end()[-2]);
+    for (size_t i = 0; i < behind; ++i) {
+      const Emitted& copies = emitted_[i];
+      if (copies.copies.empty() || copies.nodes.size() != 2) continue;
+      const TapeNode *key = &tape_.nodes[copies.nodes[0]], *value = &tape_.nodes[copies.nodes[1]];
+      if (tape_.block_of(key->results[0]) == of_value) std::swap(key, value);
+      if (tape_.block_of(key->results[0]) != of_key || tape_.block_of(value->results[0]) != of_value) continue;
+      const auto is_cache = [&](ValueId v) { return tape_.block_of(v) == of_key || tape_.block_of(v) == of_value; };
+      bool is_read = false;
+      for (size_t k = i + 1; k < behind; ++k) {
+        if (k == before || k == rows) continue;
+        const Emitted& e = emitted_[k];
+        is_read |= std::any_of(e.reads.begin(), e.reads.end(), is_cache) ||
+                   std::any_of(e.tensor_reads.begin(), e.tensor_reads.end(), is_cache);
+      }
+      std::optional<DeviceAttention> grown = with_cache(tape_, found, *key, *value, *device_);
+      if (is_read || !grown) return kNone;
+      found = *grown;
+      return i;
+    }
+    return kNone;
   }
 
   void finish_device_steps() {

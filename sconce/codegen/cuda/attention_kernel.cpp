@@ -44,8 +44,9 @@ std::string source_of(const AttentionNest& n) {
          element_function(n.rows, schedule_rows(n.rows, false), "weights_row", n.scores) +
          fmt::format(
              "#undef WIDTH\n#define WIDTH {}\n#define KEYS {}\n#define DEPTH {}\n#define LANES {}\n#define SIZE {}\n"
-             "#define VALUE_WIDTH {}\n",
-             width, n.keys, n.depth, std::bit_ceil(static_cast<uint64_t>(n.depth / width)), n.size, value_width(n)) +
+             "#define VALUE_WIDTH {}\n#define FIRST {}\n#define BATCHES {}\n",
+             width, n.keys, n.depth, std::bit_ceil(static_cast<uint64_t>(n.depth / width)), n.size, value_width(n),
+             n.first, n.first == 0 ? 0 : n.batches) +
          std::string(text_file("attention_nest"));
 }
 
@@ -71,8 +72,14 @@ class AttentionKernel final : public codegen::Kernel {
     const size_t read = nest_.rows.buffers.size() - 2;  // beside the scores
     void *const query = buffers[0], *const key = buffers[1], *const value = buffers[2 + read],
                 *const out = buffers[3 + read];
-    if (!is_aligned(query) || !is_aligned(key) || !is_aligned(value)) return run_each(buffers);
+    bool fits = is_aligned(query) && is_aligned(key) && is_aligned(value);
     AttentionNestArguments a;
+    for (size_t i = 0; i < 4 && nest_.first > 0; ++i) {
+      void* const part = buffers[4 + read + i];
+      (i < 2 ? a.key_part : a.value_part)[i % 2] = part;
+      fits &= is_aligned(part);
+    }
+    if (!fits) return run_each(buffers);
     a.query = query;
     a.key = key;
     a.value = value;
@@ -91,7 +98,7 @@ class AttentionKernel final : public codegen::Kernel {
     a.rows.rows = nest_.batches;
     a.rows.columns = nest_.keys;
     Shape shape;
-    shape.grid_x = static_cast<unsigned>(nest_.batches);
+    shape.grid_x = static_cast<unsigned>(nest_.first > 0 ? 3 * nest_.batches : nest_.batches);
     shape.block_x = kElementThreads;
     shape.is_dependent = true;
     launch(device_, compiled_->wait(), shape, &a, sizeof a, "attention of one query");
@@ -101,6 +108,7 @@ class AttentionKernel final : public codegen::Kernel {
   // As eager does: addresses that packs cannot be read from.
   void run_each(void* const* buffers) const {
     const size_t item = item_size(nest_.dtype), read = nest_.rows.buffers.size() - 2;
+    if (nest_.first > 0) grow(buffers, read);
     const auto bytes = static_cast<size_t>(nest_.batches * nest_.keys) * item;
     const Scratch scores = scratch(device_, bytes), weights = scratch(device_, bytes);
     Product p{.dtype = nest_.dtype,
@@ -127,6 +135,23 @@ class AttentionKernel final : public codegen::Kernel {
     multiply(p, device_, "bmm");
   }
 
+  void grow(void* const* buffers, size_t read) const {
+    std::vector<codegen::ByteCopy> copies;
+    for (const bool keys : {true, false}) {
+      const auto line = static_cast<int64_t>(item_size(nest_.dtype)) * (keys ? nest_.depth : nest_.size);
+      auto* const whole = static_cast<char*>(buffers[keys ? 1 : 2 + read]);
+      for (int64_t batch = 0; batch < nest_.batches; ++batch) {
+        for (const size_t part : {0u, 1u}) {
+          const int64_t lines = part == 0 ? nest_.first : nest_.keys - nest_.first;
+          auto* const from = static_cast<const char*>(buffers[4 + read + (keys ? 0 : 2) + part]);
+          copies.push_back({whole + (batch * nest_.keys + (part == 0 ? 0 : nest_.first)) * line,
+                            from + batch * lines * line, static_cast<size_t>(lines * line)});
+        }
+      }
+    }
+    codegen::find_device_maker(DeviceType::cuda)->copy(copies, device_);
+  }
+
   const AttentionNest nest_;
   const Device device_;
   const std::shared_ptr<CompiledText> compiled_;
@@ -146,6 +171,8 @@ bool is_attention(const AttentionNest& n) {
   if (std::count_if(calls.begin(), calls.end(), is_row) != 1 ||
       std::count_if(calls.begin(), calls.end(), is_softmax) != 1)
     return false;
+  const auto item = static_cast<int64_t>(item_size(n.dtype));
+  if (n.first > 0 && (n.depth * item % 16 != 0 || n.size * item % 16 != 0)) return false;
   const int width = key_width(n);
   return width > 1 && value_width(n) > 1 && n.depth <= 32 * width && narrow_share(1, n.keys, n.depth, width).split == 1;
 }

@@ -332,6 +332,38 @@ TEST_F(CudaPlans, AttentionOverOneQueryIsOneKernel) {
   }
 }
 
+constexpr const char* kCache = R"(
+def f(q: Tensor, keys: Tensor, values: Tensor, k: Tensor, v: Tensor):
+    k, v = k * 2, v + 1
+    k = torch.cat([keys, k], 2)
+    v = torch.cat([values, v], 2)
+    p = torch.softmax(q.matmul(k.transpose(-1, -2)) * 0.125, -1)
+    return p.matmul(v).reshape(1, -1) + 1, k, v
+)";
+
+// It reads a cache and what is new where they are, and writes the grown cache beside.
+TEST_F(CudaPlans, AttentionGrowsItsCache) {
+  struct Case {
+    int64_t heads, cached, added, depth, size, offset;
+  };
+  for (const Case& c :
+       {Case{3, 65, 1, 64, 64, 0}, {1, 40, 3, 32, 64, 0}, {2, 300, 1, 128, 40, 0}, {3, 65, 1, 64, 64, 1}}) {
+    for (const DType dtype : {DType::float32, DType::bfloat16}) {
+      const auto made = [&](std::vector<int64_t> sizes) {
+        int64_t n = 1;
+        for (const int64_t s : sizes) n *= s;
+        return Value(reshape(narrow(up(to(randn({n + c.offset}), dtype)), 0, c.offset, n), sizes));
+      };
+      const PlanText plan = compare(kCache, [&] {
+        return std::vector<Value>{made({1, c.heads, 1, c.depth}), made({1, c.heads, c.cached, c.depth}),
+                                  made({1, c.heads, c.cached, c.size}), made({1, c.heads, c.added, c.depth}),
+                                  made({1, c.heads, c.added, c.size})};
+      });
+      EXPECT_NE(plan.text.find("whose cache grows"), std::string::npos) << plan.text;
+    }
+  }
+}
+
 TEST_F(CudaPlans, ResultsOfGraphsAreNotWrittenByLaterCalls) {
   const NoGrad without_gradients;
   script::Program program(kBlock);

@@ -1,5 +1,7 @@
 #include "sconce/executor/device/device_attention.h"
 
+#include "sconce/executor/device/device_copies.h"
+
 namespace sconce::executor {
 namespace {
 
@@ -61,6 +63,32 @@ std::optional<DeviceAttention> attention_of(const Tape& tape, const TapeNode& sc
     return std::nullopt;
   found.values.push_back(v);
   found.values.push_back(product.results[0]);
+  return found;
+}
+
+std::optional<DeviceAttention> with_cache(const Tape& tape, const DeviceAttention& attention, const TapeNode& of_key,
+                                          const TapeNode& of_value, const codegen::DeviceMaker& maker) {
+  DeviceAttention found = attention;
+  codegen::AttentionNest& n = found.nest;
+  if (n.key_row != n.depth || n.key_batch != n.keys * n.depth || n.value_row != n.size ||
+      n.value_batch != n.keys * n.size)
+    return std::nullopt;
+  const size_t at_value = found.values.size() - 2;
+  for (const TapeNode* cat : {&of_key, &of_value}) {
+    const bool keys = cat == &of_key;
+    const TapeValue &whole = tape.values[cat->results[0]], &used = tape.values[found.values[keys ? 1 : at_value]];
+    const Tensor& made = whole.twin;
+    const int64_t given = cat->args[1].to_int(), dim = given < 0 ? given + made.dim() : given;
+    if (pieces_of(tape, *cat).empty() || cat->uses.size() != 2 || made.dim() < 2 || dim != made.dim() - 2 ||
+        whole.block != used.block || whole.offset != used.offset || made.numel() != used.twin.numel() ||
+        made.size(-1) != (keys ? n.depth : n.size) || made.size(-2) != n.keys)
+      return std::nullopt;
+    const int64_t first = tape.twin(cat->uses[0].value).size(dim);
+    if (first == 0 || first == n.keys || (n.first != 0 && n.first != first)) return std::nullopt;
+    n.first = first;
+    for (const TensorUse& use : cat->uses) found.values.push_back(use.value);
+  }
+  if (!maker.is_attention(n)) return std::nullopt;
   return found;
 }
 

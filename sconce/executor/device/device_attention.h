@@ -19,4 +19,9 @@ struct DeviceAttention {
 std::optional<DeviceAttention> attention_of(const Tape& tape, const TapeNode& scores, const loops::BuiltNest& rows,
                                             const TapeNode& product, const codegen::DeviceMaker& maker);
 
+// The same where a cat made its keys and another one its values, each of a cache and what is new; none where a kernel
+// does not serve that.
+std::optional<DeviceAttention> with_cache(const Tape& tape, const DeviceAttention& attention, const TapeNode& of_key,
+                                          const TapeNode& of_value, const codegen::DeviceMaker& maker);
+
 }  // namespace sconce::executor
