@@ -1,0 +1,292 @@
+#include "server/http/router.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <future>
+
+#include "sconce/api/jit.h"
+
+namespace sconce::server {
+namespace {
+
+constexpr const char* kText = R"(
+class Net(nn.Module):
+    def __init__(self, factor: float):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.factor
+
+    @torch.jit.export
+    def total(self, x: Tensor) -> Tensor:
+        return x.sum()
+
+    @torch.jit.export
+    def many(self, x: Tensor, k: int = 2, names: Optional[List[str]] = None, extra: Optional[Dict[str, Tensor]] = None) -> Tuple[Tensor, int, List[str]]:
+        if names is None:
+            names = ["none"]
+        if extra is not None:
+            for key, value in extra.items():
+                x = x + value
+        return x, k, names
+
+    @torch.jit.export
+    def spin(self, n: int) -> int:
+        i = 0
+        while i < n:
+            i += 1
+        return i
+
+    @torch.jit.export
+    def ones(self, n: int) -> Tensor:
+        return torch.ones(n).sum()
+)";
+
+class RouterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder = std::filesystem::temp_directory_path() / fmt::format("sconce_router_{}", getpid());
+    std::filesystem::create_directories(folder / "net/1");
+    save(2.0, "net/1/model.pt");
+  }
+  void TearDown() override {
+    router.reset();
+    service.reset();
+    std::filesystem::remove_all(folder);
+  }
+  void save(double factor, const std::string& to) {
+    auto unit = jit::compile(kText);
+    unit.module("Net", factor).save(folder / to);
+  }
+  void start(ServiceSettings settings = {}, size_t failed = 0) {
+    settings.repository.folder = folder;
+    service = std::make_unique<Service>(settings, log);
+    EXPECT_EQ(service->repository().load_all(), failed);
+    router = std::make_unique<Router>(*service, 1 << 20);
+  }
+  std::future<HttpResponse> begin(const std::string& method, const std::string& path, const std::string& body = {},
+                                  JobPtr* job = nullptr, const std::string& token = {}) {
+    auto promise = std::make_shared<std::promise<HttpResponse>>();
+    HttpRequest request;
+    request.method = method;
+    request.path = path;
+    request.body = body;
+    request.authorization = token;
+    JobPtr given = router->handle(request, [promise](HttpResponse r) { promise->set_value(std::move(r)); });
+    if (job) *job = given;
+    return promise->get_future();
+  }
+  HttpResponse ask(const std::string& method, const std::string& path, const std::string& body = {},
+                   const std::string& token = {}) {
+    return begin(method, path, body, nullptr, token).get();
+  }
+  // "status body"
+  std::string infer(const std::string& model, const std::string& body) {
+    const HttpResponse r = ask("POST", "/v2/models/" + model + "/infer", body);
+    return fmt::format("{} {}", r.status, r.body);
+  }
+  static std::string x(const std::string& values, int count, const std::string& parameters = "{}") {
+    return fmt::format(R"({{"parameters":{},"inputs":[{{"name":"x","datatype":"FP32","shape":[{}],"data":[{}]}}]}})",
+                       parameters, count, values);
+  }
+
+  std::filesystem::path folder;
+  Log log{-1};
+  std::unique_ptr<Service> service;
+  std::unique_ptr<Router> router;
+};
+
+TEST_F(RouterTest, AnswersWhatTheProtocolHas) {
+  start();
+  EXPECT_EQ(ask("GET", "/v2/health/live").status, 200);
+  EXPECT_EQ(ask("GET", "/v2/health/ready").status, 200);
+  EXPECT_EQ(ask("GET", "/v2/models/net/ready").status, 200);
+  EXPECT_NE(ask("GET", "/v2").body.find("binary_tensor_data"), std::string::npos);
+  EXPECT_NE(ask("GET", "/v2/models/net/versions/1").body.find(R"("inputs":[{"name":"x","datatype":"ANY","shape":[]}])"),
+            std::string::npos);
+  EXPECT_NE(ask("GET", "/v2/models/net%3Amany").body.find(R"({"name":"k","datatype":"INT64","shape":[1]})"),
+            std::string::npos);
+  EXPECT_EQ(
+      infer("net", x("1,2", 2)),
+      R"(200 {"model_name":"net","model_version":"1","outputs":[{"name":"output","datatype":"FP32","shape":[2],"data":[2,4]}]})");
+  EXPECT_EQ(
+      infer("net:many", x("1", 1, R"({"k":5})")),
+      R"(200 {"model_name":"net","model_version":"1","outputs":[{"name":"output_0","datatype":"FP32","shape":[1],"data":[1]},)"
+      R"({"name":"output_1","datatype":"INT64","shape":[1],"data":[5]},{"name":"output_2","datatype":"BYTES","shape":[1],"data":["none"]}]})");
+  EXPECT_EQ(
+      infer("net", R"({"parameters":{"method":"many"},"outputs":[{"name":"OUTPUT__2"}],"inputs":[
+              {"name":"INPUT__0","datatype":"FP32","shape":[1],"data":[1]},{"name":"names","datatype":"BYTES","shape":[1],"data":["a"]},
+              {"name":"extra.y","datatype":"FP32","shape":[1],"data":[1]}]})"),
+      R"(200 {"model_name":"net","model_version":"1","outputs":[{"name":"OUTPUT__2","datatype":"BYTES","shape":[1],"data":["a"]}]})");
+  EXPECT_NE(ask("GET", "/metrics").body.find(R"(sconce_requests_total{model="net",version="1",outcome="ok"} 3)"),
+            std::string::npos);
+  EXPECT_NE(ask("GET", "/v2/models/net/stats").body.find(R"("execution_count":3)"), std::string::npos);
+  EXPECT_EQ(ask("GET", "/").status, 200);
+  EXPECT_EQ(ask("POST", "/v2/repository/index").body, R"([{"name":"net","version":"1","state":"READY","reason":""}])");
+}
+
+TEST_F(RouterTest, RefusesByName) {
+  start();
+  EXPECT_EQ(infer("no", x("1", 1)), R"(404 {"error":"there is no model 'no'"})");
+  EXPECT_EQ(infer("net/versions/7", x("1", 1)), R"(404 {"error":"model 'net' has no version '7'"})");
+  EXPECT_EQ(infer("net:none", x("1", 1)).substr(0, 4), "404 ");
+  EXPECT_EQ(infer("net", R"({"inputs":[]})"), R"(400 {"error":"input 'x' is missing"})");
+  EXPECT_EQ(
+      infer(
+          "net",
+          R"({"inputs":[{"name":"y","datatype":"FP32","shape":[0],"data":[]},{"name":"x","datatype":"FP32","shape":[0],"data":[]}]})"),
+      R"(400 {"error":"there is no input 'y': the method takes x"})");
+  EXPECT_EQ(infer("net", x("1", 1, R"({"colour":1})")),
+            R"(400 {"error":"the request: there is no parameter 'colour'"})");
+  EXPECT_EQ(infer("net", x("1", 1, R"({"priority":1})")), R"(501 {"error":"parameter 'priority' is not supported"})");
+  EXPECT_EQ(infer("net:ones", R"({"parameters":{"n":100000000,"max_memory":1000000},"inputs":[]})").substr(0, 4),
+            "422 ");
+  EXPECT_EQ(infer("net:ones", R"({"parameters":{"n":-1},"inputs":[]})").substr(0, 4), "400 ");
+  EXPECT_EQ(ask("GET", "/v2/models/net/infer").status, 405);
+  EXPECT_EQ(ask("POST", "/v2/health/live").status, 405);
+  EXPECT_EQ(ask("GET", "/v2/%").status, 400);
+  EXPECT_EQ(ask("GET", "/v2/models/%2e%2e%2fnet").status, 404);
+  EXPECT_EQ(ask("GET", "v2").status, 400);
+  EXPECT_EQ(ask("POST", "/v2/repository/models/net/unload").status, 403);
+  EXPECT_EQ(ask("POST", "/v2/systemsharedmemory/region/a/register", R"({"key":"/a","byte_size":4})").status, 403);
+  EXPECT_EQ(ask("POST", "/v2/cudasharedmemory/region/a/register", "{}").status, 501);
+  EXPECT_EQ(ask("GET", "/v2/cudasharedmemory/status").body, "[]");
+}
+
+TEST_F(RouterTest, TokensAreNeeded) {
+  ServiceSettings settings;
+  settings.tokens = {"secret", "other"};
+  start(settings);
+  EXPECT_EQ(ask("GET", "/v2").status, 401);
+  EXPECT_EQ(ask("GET", "/v2", "", "Bearer secre").status, 401);
+  EXPECT_EQ(ask("GET", "/v2", "", "Bearer secrets").status, 401);
+  EXPECT_EQ(ask("GET", "/v2", "", "secret").status, 401);
+  EXPECT_EQ(ask("GET", "/v2", "", "Bearer other").status, 200);
+  EXPECT_EQ(ask("GET", "/v2/health/live").status, 200);
+}
+
+TEST_F(RouterTest, DeadlinesAndCancellationReachTheLoop) {
+  start();
+  EXPECT_EQ(infer("net:spin", R"({"parameters":{"n":1000000000000,"timeout":50000},"inputs":[]})").substr(0, 4),
+            "504 ");
+  JobPtr job;
+  auto answer = begin("POST", "/v2/models/net:spin/infer", R"({"parameters":{"n":1000000000000},"inputs":[]})", &job);
+  // While it runs, the next one waits, and is late before its turn.
+  EXPECT_EQ(infer("net", x("1", 1, R"({"timeout":30000})")),
+            R"(504 {"error":"the deadline passed while the request waited"})");
+  job->model->cancel(job);
+  EXPECT_EQ(answer.get().status, 499);
+  EXPECT_EQ(infer("net", x("1", 1)).substr(0, 4), "200 ");  // the instance is free again
+}
+
+TEST_F(RouterTest, TheQueueIsBounded) {
+  ServiceSettings settings;
+  settings.repository.defaults.queue = 2;
+  start(settings);
+  JobPtr job;
+  auto spin = begin("POST", "/v2/models/net:spin/infer", R"({"parameters":{"n":1000000000000},"inputs":[]})", &job);
+  while (service->repository().find("net")->stats()->running == 0) std::this_thread::yield();
+  auto a = begin("POST", "/v2/models/net/infer", x("1", 1));
+  auto b = begin("POST", "/v2/models/net/infer", x("2", 1));
+  EXPECT_EQ(infer("net", x("3", 1)), R"(429 {"error":"model 'net': 2 requests wait already"})");
+  job->model->cancel(job);
+  EXPECT_EQ(a.get().status, 200);
+  EXPECT_EQ(b.get().status, 200);
+}
+
+TEST_F(RouterTest, BatchesAreJoinedAndSplit) {
+  std::ofstream(folder / "net/config.json") << R"({"max_batch_size": 8, "batch_delay": "50ms", "ragged": {"x": -1}})";
+  start();
+  std::vector<std::future<HttpResponse>> answers;
+  const auto send = [&](int rows, int columns) {
+    std::string data;
+    for (int i = 0; i < rows * columns; ++i) data += fmt::format("{}{}", i ? "," : "", i);
+    answers.push_back(
+        begin("POST", "/v2/models/net/infer",
+              fmt::format(R"({{"inputs":[{{"name":"x","datatype":"FP32","shape":[{},{}],"data":[{}]}}]}})", rows,
+                          columns, data)));
+  };
+  send(1, 2);
+  send(2, 1);
+  send(5, 2);
+  EXPECT_NE(answers[0].get().body.find(R"("shape":[1,2],"data":[0,2])"), std::string::npos);
+  EXPECT_NE(answers[1].get().body.find(R"("shape":[2,2],"data":[0,-2,2,-2])"), std::string::npos);
+  EXPECT_NE(answers[2].get().body.find(R"("shape":[5,2])"), std::string::npos);
+  EXPECT_EQ(service->repository().find("net")->stats()->executions, 1u);
+  EXPECT_EQ(infer("net", x("1,2,3,4,5,6,7,8,9", 9)).substr(0, 4), "400 ");
+  // An output without rows, alone and with another.
+  EXPECT_EQ(infer("net:total", x("1,2", 2)).substr(0, 4), "200 ");
+  auto a = begin("POST", "/v2/models/net:total/infer", x("1,2", 2));
+  auto b = begin("POST", "/v2/models/net:total/infer", x("3,4", 2));
+  EXPECT_EQ(a.get().status, 200);  // what cannot be split runs one by one
+  EXPECT_EQ(b.get().status, 200);
+}
+
+TEST_F(RouterTest, ModelsAreReplacedUnderLoad) {
+  ServiceSettings settings;
+  settings.repository.control = true;
+  settings.repository.verify = false;
+  start(settings);
+  std::atomic<bool> stop{false};
+  std::atomic<int> good{0}, bad{0};
+  std::thread client([&] {
+    while (!stop) (infer("net", x("1", 1)).starts_with("200 ") ? good : bad)++;
+  });
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(ask("POST", "/v2/repository/models/net/load").status, 200);
+  std::filesystem::create_directories(folder / "net/2");
+  save(10.0, "net/2/model.pt");
+  EXPECT_EQ(ask("POST", "/v2/repository/models/net/load").status, 200);
+  EXPECT_NE(infer("net", x("1", 1))
+                .find(R"("model_version":"2","outputs":[{"name":"output","datatype":"FP32","shape":[1],"data":[10]})"),
+            std::string::npos);
+  // A file that is broken changes nothing.
+  std::filesystem::create_directories(folder / "net/3");
+  std::ofstream(folder / "net/3/model.pt") << "no model";
+  EXPECT_EQ(ask("POST", "/v2/repository/models/net/load").status, 400);
+  EXPECT_EQ(infer("net", x("1", 1)).substr(0, 4), "200 ");
+  stop = true;
+  client.join();
+  EXPECT_GT(good, 0);
+  EXPECT_EQ(bad, 0);
+  EXPECT_EQ(ask("POST", "/v2/repository/models/net/unload").status, 200);
+  EXPECT_EQ(infer("net", x("1", 1)).substr(0, 4), "503 ");
+  EXPECT_EQ(ask("POST", "/v2/repository/models/none/load").status, 404);
+  EXPECT_EQ(ask("POST", "/v2/repository/models/..%2fnet/load").status, 404);
+}
+
+TEST_F(RouterTest, BrokenModelsHaveReasons) {
+  std::filesystem::create_directories(folder / "bad/1");
+  std::ofstream(folder / "bad/1/model.pt") << "no model";
+  std::filesystem::create_directories(folder / "worse");
+  std::ofstream(folder / "worse/config.json") << R"({"max_batch_sizes": 3})";
+  start({}, 2);
+  EXPECT_EQ(ask("GET", "/v2/health/ready").status, 503);
+  const std::string index = ask("POST", "/v2/repository/index", "{}").body;
+  EXPECT_NE(index.find("max_batch_sizes"), std::string::npos) << index;
+  EXPECT_EQ(ask("POST", "/v2/repository/index", R"({"ready":true})").body,
+            R"([{"name":"net","version":"1","state":"READY","reason":""}])");
+}
+
+TEST_F(RouterTest, CompressedBodies) {
+  start();
+  HttpRequest request;
+  request.method = "POST";
+  request.path = "/v2/models/net/infer";
+  request.content_encoding = "gzip";
+  request.body = deflate_body(x("1", 1), true);
+  std::promise<HttpResponse> promise;
+  router->handle(request, [&](HttpResponse r) { promise.set_value(std::move(r)); });
+  EXPECT_EQ(promise.get_future().get().status, 200);
+  EXPECT_THROW(inflate_body("not gzip", "gzip", 100), Failure);
+  EXPECT_THROW(inflate_body(deflate_body(std::string(1 << 20, 'a'), true), "gzip", 1000), Failure);  // a bomb
+  const std::string cut = deflate_body(std::string(1000, 'b'), false);
+  EXPECT_THROW(inflate_body(cut.substr(0, cut.size() / 2), "deflate", 10000), Failure);
+  EXPECT_THROW(inflate_body("x", "br", 100), Failure);
+}
+
+}  // namespace
+}  // namespace sconce::server
