@@ -36,6 +36,8 @@ constexpr Command (*kCommands[])(CLI::App&) = {
     add_profile_command,
     add_script_command,
     add_ops_command,
+    add_serve_command,
+    add_load_command,
     add_completion_command,
     // clang-format on
 };

@@ -35,6 +35,8 @@ Command add_ir_command(CLI::App& app);
 Command add_bench_command(CLI::App& app);
 Command add_profile_command(CLI::App& app);
 Command add_ops_command(CLI::App& app);
+Command add_serve_command(CLI::App& app);
+Command add_load_command(CLI::App& app);
 Command add_completion_command(CLI::App& app);
 
 // The text of a file; "-" is standard input. Throws UsageError when it cannot be read.
